@@ -1,0 +1,78 @@
+#include "kernels/base/probe.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <new>
+
+#include "kernels/base/error.h"
+#include "kernels/base/probe_body.h"
+
+namespace tiercel {
+namespace {
+
+constexpr PerIsa<ProbeReadFn*> kRead = {portable::ProbeRead, avx2::ProbeRead,
+                                        avx512::ProbeRead,
+                                        avx512vnni::ProbeRead};
+constexpr PerIsa<ProbeFmaFn*> kFma = {portable::ProbeFma, avx2::ProbeFma,
+                                      avx512::ProbeFma, avx512vnni::ProbeFma};
+constexpr PerIsa<ProbeInt8Fn*> kInt8 = {portable::ProbeInt8, avx2::ProbeInt8,
+                                        avx512::ProbeInt8,
+                                        avx512vnni::ProbeInt8};
+
+constexpr int64_t kReadFloats = int64_t{64} << 20;
+constexpr int64_t kReadGrain = int64_t{1} << 18;
+constexpr int kReadRuns = 6;
+constexpr int64_t kComputeSteps = 400'000;  // about 2 ms
+constexpr int kComputeRuns = 12;
+
+// The best of several calls of `run`, in seconds.
+template <typename Run>
+double BestSeconds(int runs, Run run) {
+  double best = 1e9;
+  for (int i = 0; i < runs; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double> elapsed =
+        std::chrono::steady_clock::now() - start;
+    best = std::min(best, elapsed.count());
+  }
+  return best;
+}
+
+}  // namespace
+
+absl::StatusOr<Peaks> MeasurePeaks(Stream& stream) {
+  const std::unique_ptr<float[]> data(new (std::nothrow) float[kReadFloats]());
+  if (data == nullptr) {
+    return MemoryError("out_of_memory",
+                       "measuring the machine: need 256 MiB of memory");
+  }
+  ThreadPool& pool = stream.pool();
+  const int threads = pool.num_threads();
+  volatile float sink = 0;
+  const double read = BestSeconds(kReadRuns, [&] {
+    pool.ParallelFor(kReadFloats, kReadGrain,
+                     [&](int64_t begin, int64_t end, int) {
+                       const float sum =
+                           kRead[stream.isa()](data.get() + begin, end - begin);
+                       if (sum != 0) sink = sum;
+                     });
+  });
+  const auto compute = [&](auto* body) {
+    return BestSeconds(kComputeRuns, [&] {
+      pool.ParallelFor(threads, 1, [&](int64_t, int64_t, int) {
+        if (body(kComputeSteps) < 0) sink = 1;
+      });
+    });
+  };
+  const double steps =
+      static_cast<double>(threads) * kComputeSteps * kProbeChains;
+  return Peaks{
+      .read_bytes_per_s = kReadFloats * sizeof(float) / read,
+      .f32_ops_per_s = steps * 16 * 2 / compute(kFma[stream.isa()]),
+      .int8_ops_per_s = steps * 64 * 2 / compute(kInt8[stream.isa()]),
+  };
+}
+
+}  // namespace tiercel

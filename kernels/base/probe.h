@@ -1,0 +1,23 @@
+#ifndef TIERCEL_KERNELS_BASE_PROBE_H_
+#define TIERCEL_KERNELS_BASE_PROBE_H_
+
+#include "absl/status/statusor.h"
+#include "kernels/base/stream.h"
+
+namespace tiercel {
+
+// What this machine can do with the stream's threads and instruction-set level:
+// the peaks that every speed is a share of.
+struct Peaks {
+  double read_bytes_per_s;  // summing 256 MiB, far more than caches hold
+  double f32_ops_per_s;     // float multiply-adds in registers, 2 ops each
+  double int8_ops_per_s;    // int8 dot products in registers, 2 ops each
+};
+
+// Takes the best of several short runs, about half a second in all: on a busy
+// machine the best is the least wrong. Errors: out_of_memory.
+absl::StatusOr<Peaks> MeasurePeaks(Stream& stream);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_BASE_PROBE_H_

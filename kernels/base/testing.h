@@ -1,0 +1,49 @@
+#ifndef TIERCEL_KERNELS_BASE_TESTING_H_
+#define TIERCEL_KERNELS_BASE_TESTING_H_
+
+// For tests of ops only.
+
+#include <stdlib.h>
+
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/isa.h"
+#include "kernels/base/stream.h"
+
+namespace tiercel {
+
+// Outputs start as this, so that an element that was not written shows.
+inline constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
+
+inline std::unique_ptr<Stream> MakeStream(Device device, int threads = 1,
+                                          Isa isa = SupportedIsas().back()) {
+  const char* forced = getenv("TIERCEL_ISA");
+  const std::string before = forced == nullptr ? "" : forced;
+  setenv("TIERCEL_ISA", std::string(NameOf(isa)).c_str(), /*overwrite=*/1);
+  absl::StatusOr<std::unique_ptr<Stream>> stream =
+      Stream::Create({device, threads});
+  setenv("TIERCEL_ISA", before.c_str(), /*overwrite=*/1);
+  EXPECT_TRUE(stream.ok()) << stream.status();
+  return std::move(stream).value();
+}
+
+inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() &&
+         (a.empty() ||
+          std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+// For INSTANTIATE_TEST_SUITE_P over SupportedIsas().
+inline std::string NameOfLevel(const testing::TestParamInfo<Isa>& level) {
+  return std::string(NameOf(level.param));
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_BASE_TESTING_H_

@@ -1,0 +1,61 @@
+#ifndef TIERCEL_KERNELS_BASE_THREAD_POOL_H_
+#define TIERCEL_KERNELS_BASE_THREAD_POOL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+
+namespace tiercel {
+
+// A fork-join pool for regions of a few microseconds: a decode step is a chain
+// of some hundred of them. The caller works too; workers spin for a short while
+// between regions, then sleep, so an idle process burns nothing.
+//
+// Which thread computes a range is decided by timing, so a body's result must
+// not depend on it (invariant 6). One caller at a time; a body must not throw
+// or start a region.
+class ThreadPool {
+ public:
+  // At most `threads` threads, the caller included (>= 1). Where the system
+  // refuses a thread the pool is smaller; num_threads() tells.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int num_threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls body(begin, end, thread) for disjoint ranges that cover [0, n), each
+  // at most `grain` long, `thread` in [0, num_threads()). Returns when all are
+  // done. What the bodies wrote is visible to the caller.
+  void ParallelFor(int64_t n, int64_t grain,
+                   absl::FunctionRef<void(int64_t, int64_t, int)> body);
+
+ private:
+  struct Region {
+    absl::FunctionRef<void(int64_t, int64_t, int)>* body = nullptr;
+    int64_t n = 0;
+    int64_t grain = 1;
+  };
+
+  void WorkerLoop(int thread);
+  void RunRanges(int thread);
+
+  // Written by the caller before epoch_ is raised, read by workers after.
+  Region region_;
+  alignas(64) std::atomic<uint32_t> epoch_{0};    // regions begun
+  alignas(64) std::atomic<int64_t> next_{0};      // first index not taken yet
+  alignas(64) std::atomic<uint32_t> working_{0};  // workers inside the region
+  alignas(64) std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+// The number of CPUs this process may run on (cgroup and affinity respected).
+int AllowedCpus();
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_BASE_THREAD_POOL_H_
