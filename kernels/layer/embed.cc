@@ -1,0 +1,49 @@
+#include "kernels/layer/embed.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/layer/embed_body.h"
+
+namespace tiercel {
+namespace {
+
+// Rows that are worth a thread of their own.
+constexpr int64_t kGrain = 16;
+
+absl::Status Validate(const EmbedParams& p) {
+  if (p.rows < 0) {
+    return UsageError("invalid_shape",
+                      absl::StrCat("Embed: rows=", p.rows, "; need 0 or more"));
+  }
+  const char* missing = p.table == nullptr || p.table->data() == nullptr
+                            ? "table"
+                        : p.rows > 0 && p.ids == nullptr ? "ids"
+                        : p.rows > 0 && p.out == nullptr ? "out"
+                                                         : nullptr;
+  if (missing != nullptr) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("Embed: ", missing, " is null"));
+  }
+  for (int64_t r = 0; r < p.rows; ++r) {
+    if (p.ids[r] < 0 || p.ids[r] >= p.table->rows()) {
+      return UsageError("invalid_token",
+                        absl::StrCat("Embed: ids[", r, "]=", p.ids[r],
+                                     "; need 0 <= id < ", p.table->rows()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Embed(Stream& stream, const EmbedParams& p) {
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  stream.pool().ParallelFor(
+      p.rows, kGrain,
+      [&](int64_t begin, int64_t end, int) { EmbedReference(p, begin, end); });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,94 @@
+#include "kernels/layer/embed.h"
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/dequantize.h"
+#include "kernels/base/error.h"
+#include "kernels/base/testing.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int64_t kVocab = 37;
+constexpr int64_t kHidden = 256;
+
+struct Table {
+  explicit Table(DType type) {
+    std::mt19937 random(5);
+    const int64_t row_bytes = RowBytes(type, kHidden);
+    bytes.resize(static_cast<size_t>(kVocab * row_bytes));
+    // Bytes below 0x40 keep every scale finite, so that bits can be compared.
+    for (std::byte& b : bytes) b = static_cast<std::byte>(random() & 0x3f);
+    matrix = *PackedMatrix::Create(type, kVocab, kHidden);
+    values.resize(static_cast<size_t>(kVocab * kHidden));
+    Dequantize(type, bytes.data(), kVocab * kHidden, values.data());
+    for (int64_t row = 0; row < kVocab; ++row) {
+      matrix.PackRow(row, bytes.data() + row * row_bytes);
+    }
+  }
+  std::vector<std::byte> bytes;
+  std::vector<float> values;
+  PackedMatrix matrix;
+};
+
+TEST(EmbedTest, RowsAreTheTablesRows) {
+  for (const DType type : {DType::kF16, DType::kQ8_0, DType::kQ6_K}) {
+    const Table table(type);
+    for (const Device device : {Device::kCpu, Device::kRef}) {
+      for (const int threads : {1, 3}) {
+        const std::unique_ptr<Stream> stream = MakeStream(device, threads);
+        for (const int64_t rows : {0, 1, 15, 16, 17, 100}) {
+          std::vector<int32_t> ids(static_cast<size_t>(rows));
+          std::vector<float> expected;
+          for (size_t r = 0; r < ids.size(); ++r) {
+            ids[r] = static_cast<int32_t>((r * 11 + 36) % kVocab);
+            const auto row = table.values.begin() + ids[r] * kHidden;
+            expected.insert(expected.end(), row, row + kHidden);
+          }
+          std::vector<float> out(expected.size(), kPoison);
+          const absl::Status status =
+              Embed(*stream, {&table.matrix, ids.data(), rows, out.data()});
+          ASSERT_TRUE(status.ok()) << status;
+          EXPECT_TRUE(SameBits(out, expected)) << rows << " rows";
+        }
+      }
+    }
+  }
+}
+
+TEST(EmbedTest, RefusesIdsOutsideTheTableAndWritesNothing) {
+  const Table table(DType::kF32);
+  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  for (const int32_t bad : {-1, static_cast<int32_t>(kVocab), INT32_MIN}) {
+    const int32_t ids[] = {0, bad};
+    std::vector<float> out(2 * kHidden, 7.0f);
+    const absl::Status status =
+        Embed(*stream, {&table.matrix, ids, 2, out.data()});
+    EXPECT_EQ(CodeOf(status), "invalid_token") << status;
+    EXPECT_NE(std::string(status.message()).find("ids[1]"), std::string::npos);
+    EXPECT_EQ(out, std::vector<float>(2 * kHidden, 7.0f));
+  }
+}
+
+TEST(EmbedTest, RefusesWhatIsMissing) {
+  const Table table(DType::kF32);
+  const PackedMatrix empty;
+  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const int32_t id = 0;
+  std::vector<float> out(kHidden);
+  for (const EmbedParams& p :
+       {EmbedParams{nullptr, &id, 1, out.data()},
+        EmbedParams{&empty, &id, 1, out.data()},
+        EmbedParams{&table.matrix, nullptr, 1, out.data()},
+        EmbedParams{&table.matrix, &id, 1, nullptr}}) {
+    EXPECT_EQ(CodeOf(Embed(*stream, p)), "invalid_argument");
+  }
+  EXPECT_EQ(CodeOf(Embed(*stream, {&table.matrix, &id, -1, out.data()})),
+            "invalid_shape");
+}
+
+}  // namespace
+}  // namespace tiercel

@@ -1,0 +1,267 @@
+#include "kernels/layer/matmul.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/layer/matmul_body.h"
+#include "kernels/layer/packed_layout.h"
+
+namespace tiercel {
+namespace {
+
+constexpr PerIsa<const MatmulBodies*> kBodies = {
+    &portable::kMatmulBodies, &avx2::kMatmulBodies, &avx512::kMatmulBodies,
+    &avx512vnni::kMatmulBodies};
+
+// Rows go through in chunks whose activations stay in a core's second-level
+// cache while all panels pass by.
+constexpr int64_t kChunkBytes = 512 << 10;
+// From so many activations on, preparing them is worth a region of its own.
+constexpr int64_t kParallelActivations = 16 << 10;
+// Multiply-adds below which a range is not worth handing to a thread.
+constexpr int64_t kMinRangeWork = 64 << 10;
+constexpr size_t kAlignment = 64;
+
+absl::Status Missing(const std::string& what) {
+  return UsageError("invalid_argument", "Matmul: " + what + " is null");
+}
+
+absl::Status Mismatch(const std::string& message) {
+  return UsageError("invalid_shape", "Matmul: " + message);
+}
+
+absl::Status ValidateOutput(const MatmulParams& p, int i) {
+  const MatmulOutput& output = p.outputs[i];
+  const std::string name = absl::StrCat("outputs[", i, "]");
+  if (output.weights == nullptr || output.weights->data() == nullptr) {
+    return Missing(name + ".weights");
+  }
+  const int64_t k = p.outputs[0].weights->cols();
+  if (output.weights->cols() != k) {
+    return Mismatch(absl::StrCat(name,
+                                 ".weights has k=", output.weights->cols(),
+                                 "; need k=", k, " like outputs[0]"));
+  }
+  if (p.rows > 0 && output.out == nullptr) return Missing(name + ".out");
+  if (output.out_stride < output.weights->rows()) {
+    return Mismatch(absl::StrCat(name, ".out_stride=", output.out_stride,
+                                 "; need at least n=", output.weights->rows()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Validate(const MatmulParams& p) {
+  if (p.num_outputs < 1 || p.num_outputs > 3) {
+    return Mismatch(
+        absl::StrCat("num_outputs=", p.num_outputs, "; need 1 to 3"));
+  }
+  if (p.rows < 0) {
+    return Mismatch(absl::StrCat("rows=", p.rows, "; need 0 or more"));
+  }
+  for (int i = 0; i < p.num_outputs; ++i) {
+    if (absl::Status s = ValidateOutput(p, i); !s.ok()) return s;
+  }
+  const int64_t k = p.outputs[0].weights->cols();
+  if (p.rows > 0 && p.x == nullptr) return Missing("x");
+  if (p.x_stride < k) {
+    return Mismatch(
+        absl::StrCat("x_stride=", p.x_stride, "; need at least k=", k));
+  }
+  return absl::OkStatus();
+}
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool UsesQ8(const MatmulParams& p, const MatmulOutput& output) {
+  return p.compute == Compute::kQ8 && IsQuantised(output.weights->type());
+}
+
+// One call on the CPU: scratch memory, and the rows of the current chunk.
+class CpuMatmul {
+ public:
+  CpuMatmul(Stream& stream, const MatmulParams& p)
+      : pool_(stream.pool()),
+        bodies_(*kBodies[stream.isa()]),
+        p_(p),
+        k_(p.outputs[0].weights->cols()) {
+    for (int i = 0; i < p.num_outputs; ++i) {
+      const bool q8 = UsesQ8(p, p.outputs[i]);
+      any_q8_ = any_q8_ || q8;
+      any_f32_ = any_f32_ || !q8;
+      any_expanded_ =
+          any_expanded_ || (!q8 && p.outputs[i].weights->type() != DType::kF32);
+      panels_ += p.outputs[i].weights->panels();
+    }
+    // Whole tiles of either kind.
+    const int64_t tile_rows =
+        static_cast<int64_t>(bodies_.q8_tile_rows) * bodies_.f32_tile_rows;
+    const int64_t row_bytes = any_f32_ ? k_ * 4 : k_ / 32 * sizeof(Q8Block);
+    chunk_rows_ = CeilDiv(kChunkBytes / row_bytes + 1, tile_rows) * tile_rows;
+    chunk_rows_ = std::min(chunk_rows_, p.rows);
+  }
+
+  absl::Status Run(Stream& stream) {
+    if (absl::Status s = TakeScratch(stream); !s.ok()) return s;
+    for (row_ = 0; row_ < p_.rows; row_ += rows_) {
+      rows_ = std::min(chunk_rows_, p_.rows - row_);
+      if (any_q8_) {
+        ForEachTile(bodies_.q8_tile_rows, [&](int64_t row, int rows) {
+          bodies_.quantise(Row(row), p_.x_stride, rows, k_,
+                           q8_ + row * (k_ / 32));
+        });
+      }
+      if (any_f32_ && rows_ > 1) {
+        ForEachTile(bodies_.f32_tile_rows, [&](int64_t row, int rows) {
+          bodies_.transpose(Row(row), p_.x_stride, rows, k_, f32_ + row * k_);
+        });
+      }
+      Multiply();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const float* Row(int64_t row) const {
+    return p_.x + (row_ + row) * p_.x_stride;
+  }
+
+  absl::Status TakeScratch(Stream& stream) {
+    const auto aligned = [](size_t bytes) {
+      return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    };
+    const size_t values = static_cast<size_t>(chunk_rows_ * k_);
+    const size_t q8_bytes =
+        any_q8_ ? aligned(values / 32 * sizeof(Q8Block)) : 0;
+    const size_t f32_bytes =
+        any_f32_ && chunk_rows_ > 1 ? aligned(values * sizeof(float)) : 0;
+    expanded_floats_ = any_expanded_ && chunk_rows_ > 1
+                           ? k_ * 16 * bodies_.expanded_panels
+                           : 0;
+    const absl::StatusOr<std::byte*> scratch =
+        stream.Scratch(q8_bytes + f32_bytes +
+                       static_cast<size_t>(expanded_floats_) * sizeof(float) *
+                           static_cast<size_t>(pool_.num_threads()));
+    if (!scratch.ok()) return scratch.status();
+    q8_ = reinterpret_cast<Q8Block*>(*scratch);
+    f32_ = reinterpret_cast<float*>(*scratch + q8_bytes);
+    expanded_ = reinterpret_cast<float*>(*scratch + q8_bytes + f32_bytes);
+    return absl::OkStatus();
+  }
+
+  // body(first row of the tile within the chunk, its rows)
+  template <typename Body>
+  void ForEachTile(int tile_rows, Body body) {
+    const auto tiles = [&](int64_t begin, int64_t end, int) {
+      for (int64_t tile = begin; tile < end; ++tile) {
+        const int64_t row = tile * tile_rows;
+        body(row, static_cast<int>(std::min<int64_t>(tile_rows, rows_ - row)));
+      }
+    };
+    const int64_t num_tiles = CeilDiv(rows_, tile_rows);
+    if (rows_ * k_ < kParallelActivations) {
+      tiles(0, num_tiles, 0);
+    } else {
+      pool_.ParallelFor(num_tiles, CeilDiv(num_tiles, 4 * pool_.num_threads()),
+                        tiles);
+    }
+  }
+
+  // Units of work are (part of the chunk's rows, panel of any output), parts
+  // outermost; rows are split only where panels alone do not busy all threads.
+  void Multiply() {
+    const int64_t threads = pool_.num_threads();
+    const int64_t tile_rows =
+        static_cast<int64_t>(bodies_.q8_tile_rows) * bodies_.f32_tile_rows;
+    const int64_t wanted_parts =
+        threads == 1 ? 1 : CeilDiv(4 * threads, panels_);
+    const int64_t part_rows =
+        CeilDiv(CeilDiv(rows_, wanted_parts), tile_rows) * tile_rows;
+    const int64_t parts = CeilDiv(rows_, part_rows);
+    const int64_t units = parts * panels_;
+    int64_t grain = threads == 1 ? units : CeilDiv(units, 4 * threads);
+    const int64_t unit_work = 16 * k_ * std::min(rows_, part_rows);
+    grain = std::max(grain, CeilDiv(kMinRangeWork, unit_work));
+    if (grain > 4) grain = (grain + 3) / 4 * 4;
+    pool_.ParallelFor(
+        units, grain, [&](int64_t begin, int64_t end, int thread) {
+          while (begin < end) {
+            const int64_t part = begin / panels_;
+            const int64_t part_end = std::min(end, (part + 1) * panels_);
+            MultiplyPanels(
+                {begin - part * panels_, part_end - part * panels_,
+                 part * part_rows, std::min(rows_, (part + 1) * part_rows)},
+                thread);
+            begin = part_end;
+          }
+        });
+  }
+
+  // `range` counts panels through all outputs.
+  void MultiplyPanels(const MatmulRange& range, int thread) {
+    int64_t first = 0;
+    for (int i = 0; i < p_.num_outputs; ++i) {
+      const MatmulOutput& output = p_.outputs[i];
+      const int64_t panels = output.weights->panels();
+      MatmulRange own = range;
+      own.panel_begin = std::max<int64_t>(range.panel_begin - first, 0);
+      own.panel_end = std::min(range.panel_end - first, panels);
+      first += panels;
+      if (own.panel_begin >= own.panel_end) continue;
+      const MatmulTarget target = {
+          reinterpret_cast<const uint8_t*>(output.weights->data()),
+          output.weights->panel_bytes(),
+          output.weights->type(),
+          k_,
+          output.weights->rows(),
+          output.bias,
+          output.out + row_ * output.out_stride,
+          output.out_stride,
+          output.store == StoreMode::kAdd};
+      if (UsesQ8(p_, output)) {
+        bodies_.q8(target, own, q8_);
+      } else {
+        bodies_.f32(target, own, rows_ > 1 ? f32_ : Row(0),
+                    expanded_ + thread * expanded_floats_);
+      }
+    }
+  }
+
+  ThreadPool& pool_;
+  const MatmulBodies& bodies_;
+  const MatmulParams& p_;
+  const int64_t k_;
+  bool any_q8_ = false;
+  bool any_f32_ = false;
+  bool any_expanded_ = false;
+  int64_t panels_ = 0;  // of all outputs
+  int64_t chunk_rows_ = 0;
+  int64_t expanded_floats_ = 0;  // per thread
+
+  Q8Block* q8_ = nullptr;      // tiles of the chunk
+  float* f32_ = nullptr;       // tiles of the chunk, if it has several rows
+  float* expanded_ = nullptr;  // [threads][expanded_floats_]
+  int64_t row_ = 0;            // first row of the chunk
+  int64_t rows_ = 0;           // rows of the chunk
+};
+
+}  // namespace
+
+absl::Status Matmul(Stream& stream, const MatmulParams& p) {
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (p.rows == 0) return absl::OkStatus();
+  if (stream.device() == Device::kRef) {
+    for (int i = 0; i < p.num_outputs; ++i) {
+      const int64_t n = p.outputs[i].weights->rows();
+      stream.pool().ParallelFor(n, CeilDiv(n, 4 * stream.pool().num_threads()),
+                                [&](int64_t begin, int64_t end, int) {
+                                  MatmulReference(p, p.outputs[i], begin, end);
+                                });
+    }
+    return absl::OkStatus();
+  }
+  return CpuMatmul(stream, p).Run(stream);
+}
+
+}  // namespace tiercel

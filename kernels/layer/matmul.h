@@ -1,0 +1,48 @@
+#ifndef TIERCEL_KERNELS_LAYER_MATMUL_H_
+#define TIERCEL_KERNELS_LAYER_MATMUL_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "kernels/base/stream.h"
+#include "kernels/layer/packed_matrix.h"
+
+namespace tiercel {
+
+// What activations become where weights are quantised.
+enum class Compute {
+  kQ8,   // int8 per 32: exact int32 dot products of blocks
+  kF32,  // kept; weights are expanded, everything is float32
+};
+
+enum class StoreMode { kAssign, kAdd };
+
+// out[r, n] = bias[n] + sum_k x[r, k] w[n, k]   (+ what was there, with kAdd)
+//
+// for up to three matrices that read the same x (Q, K, V; gate, up). Every
+// output is one chain over ascending k, whatever the number of rows:
+//   kQ8, quantised w: acc = fma(float(block dot), d_w * d_x, acc) per block of
+//     32; where the type has a minimum: acc = fma(m_w, d_x * sum_x, acc) next
+//   otherwise: acc = fma(x[k], w[k], acc) per k
+// then bias, then the addition. x is quantised per 32 with d_x = max|x| / 127
+// (float) and q = round(x / d_x), ties to even.
+struct MatmulOutput {
+  const PackedMatrix* weights;  // [n, k]
+  const float* bias;            // [n], or null
+  float* out;                   // [rows, out_stride]
+  int64_t out_stride;           // floats, >= n
+  StoreMode store;
+};
+struct MatmulParams {
+  const float* x;  // [rows, x_stride], k used
+  int64_t x_stride;
+  int64_t rows;  // 0 is allowed
+  Compute compute;
+  int num_outputs;  // 1 to 3
+  MatmulOutput outputs[3];
+};
+absl::Status Matmul(Stream& stream, const MatmulParams& p);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_LAYER_MATMUL_H_

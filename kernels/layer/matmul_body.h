@@ -1,0 +1,93 @@
+#ifndef TIERCEL_KERNELS_LAYER_MATMUL_BODY_H_
+#define TIERCEL_KERNELS_LAYER_MATMUL_BODY_H_
+
+// What matmul.cc and its bodies agree on. matmul_cpu.cc is compiled once per
+// instruction-set level: plain structs only, no inline functions.
+
+#include <cstdint>
+
+#include "kernels/base/dtype.h"
+
+namespace tiercel {
+
+struct MatmulOutput;
+struct MatmulParams;
+
+// Columns [n_begin, n_end) of one output, all rows, in plain loops.
+void MatmulReference(const MatmulParams& p, const MatmulOutput& output,
+                     int64_t n_begin, int64_t n_end);
+
+// One row's 32 activations as int8: x[i] ~ scale * codes[i]. A block that holds
+// a NaN or an infinity has scale NaN and codes 0, so that it shows in every
+// output it touches.
+struct Q8Block {
+  int8_t codes[32];
+  float scale;
+  float scaled_sum;     // scale * sum of codes
+  int32_t neg_sum;      // - sum of codes
+  int32_t neg_sum_low;  // - sum of the first 16 codes
+};
+
+// Activations are laid out in tiles of a level's tile rows, the last tile with
+// what is left, each k-major: [k or block][row in tile]. So one pointer walks
+// through a tile, whatever the strides of x. A tile of one float row is x.
+
+// A matrix and where its products go, for one call.
+struct MatmulTarget {
+  const uint8_t* panels;
+  int64_t panel_bytes;
+  DType type;
+  int64_t k;
+  int64_t n;
+  const float* bias;  // [n], or null
+  float* out;         // [rows, out_stride]
+  int64_t out_stride;
+  bool add;  // to what is in out
+};
+
+// Panels [panel_begin, panel_end) for rows [row_begin, row_end); row_begin is
+// the first row of a tile.
+struct MatmulRange {
+  int64_t panel_begin;
+  int64_t panel_end;
+  int64_t row_begin;
+  int64_t row_end;
+};
+
+struct MatmulBodies {
+  int q8_tile_rows;
+  int f32_tile_rows;
+  // Panels of floats that `f32` wants room for: [panels][k][16].
+  int expanded_panels;
+
+  // Writes one tile of `rows` rows.
+  void (*quantise)(const float* x, int64_t x_stride, int rows, int64_t k,
+                   Q8Block* tile);
+  void (*transpose)(const float* x, int64_t x_stride, int rows, int64_t k,
+                    float* tile);
+
+  // Quantised weights, tiles of all rows at `tiles`.
+  void (*q8)(const MatmulTarget& target, const MatmulRange& range,
+             const Q8Block* tiles);
+  // Any weights; `expanded` is scratch memory of one thread, used where rows
+  // are several and weights are not floats yet.
+  void (*f32)(const MatmulTarget& target, const MatmulRange& range,
+              const float* tiles, float* expanded);
+};
+
+namespace portable {
+extern const MatmulBodies kMatmulBodies;
+}
+namespace avx2 {
+extern const MatmulBodies kMatmulBodies;
+}
+namespace avx512 {
+extern const MatmulBodies kMatmulBodies;
+}
+namespace avx512vnni {
+extern const MatmulBodies kMatmulBodies;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_LAYER_MATMUL_BODY_H_

@@ -1,0 +1,466 @@
+#include "kernels/layer/matmul_body.h"
+#include "kernels/layer/matmul_cpu_weights.h"
+
+namespace tiercel::TIERCEL_ISA_NS {
+namespace {
+
+// Tile shapes, by what the registers hold: sums of rows x panels. Few rows take
+// several panels, for independent chains and for as many streams from memory.
+// Every output is one chain whatever its tile, so shapes change speed alone.
+#if defined(__AVX512F__)
+constexpr int kQ8TileRows = 12;   // 12 int and 12 float sums, codes, scales
+constexpr int kF32TileRows = 12;  // times two panels: 24 sums
+constexpr int Q8Panels(int rows) { return rows <= 2 ? 4 : rows <= 4 ? 2 : 1; }
+constexpr int F32Panels(int rows) { return rows == 1 ? 4 : 2; }
+#elif defined(__AVX2__)
+constexpr int kQ8TileRows = 4;
+constexpr int kF32TileRows = 6;  // two registers a sum: 12 of 16
+constexpr int Q8Panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
+constexpr int F32Panels(int rows) { return Q8Panels(rows); }
+#else
+constexpr int kQ8TileRows = 2;
+constexpr int kF32TileRows = 2;
+constexpr int Q8Panels(int) { return 1; }
+constexpr int F32Panels(int) { return 1; }
+#endif
+constexpr int kMaxPanels = 4;
+// Tiles of up to so many rows wait for memory rather than for arithmetic.
+constexpr int kStepRows = 4;
+constexpr int kExpandedPanels = 2;
+
+// How far ahead a pass over `panels` panels at once asks for memory, bytes: the
+// same place in the panels that follow, since the hardware's own prefetch
+// starts anew with every panel; within the panel where panels are long.
+int64_t PrefetchDistance(const MatmulTarget& t, int panels) {
+  constexpr int64_t kMostAhead = 256 << 10;
+  const int64_t group = panels * t.panel_bytes;
+  return group <= kMostAhead ? group : 4096;
+}
+
+// Asks for `bytes` at p + ahead, into the second-level cache. What lies past
+// the matrix is no fault, only useless.
+TIERCEL_INLINE void Prefetch(const uint8_t* p, int64_t ahead, int bytes) {
+  const uintptr_t target = reinterpret_cast<uintptr_t>(p) + ahead;
+  for (int i = 0; i < bytes; i += 64) {
+    __builtin_prefetch(reinterpret_cast<const void*>(target + i), 0, 2);
+  }
+}
+
+// Panel `panel` of the rows from `row` on: acc[r] (+ bias) (+ what is there).
+template <int kRows>
+TIERCEL_INLINE void StoreTile(const MatmulTarget& t, int64_t panel, int64_t row,
+                              const F32x16 acc[kRows]) {
+  const int64_t column = panel * 16;
+  const int lanes = t.n - column < 16 ? static_cast<int>(t.n - column) : 16;
+  float* out = t.out + row * t.out_stride + column;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    F32x16 value = acc[r];
+    if (t.bias != nullptr) value = value + LoadN(t.bias + column, lanes);
+    if (t.add) value = value + LoadN(out, lanes);
+    StoreN(value, out, lanes);
+    out += t.out_stride;
+  }
+}
+
+// ---- int8 activations ----
+
+// The dot products of one block with kRows rows, exact.
+template <DType kType, int kRows>
+TIERCEL_INLINE void DotBlocks(const uint8_t* codes, const uint8_t* scales,
+                              int64_t block, const Q8Block* x,
+                              I32x16 dots[kRows]) {
+  constexpr PackedLayout kLayout = LayoutOf(kType);
+  constexpr bool kHalves = kLayout.scales == ScaleLayout::kK6;
+  constexpr int kQuads = kHalves ? 4 : 8;
+#pragma GCC unroll 2
+  for (int half = 0; half < (kHalves ? 2 : 1); ++half) {
+    DotSum<kLayout.max_code> sums[kRows];
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      int32_t neg_sum = x[r].neg_sum;
+      if (kHalves && half == 0) neg_sum = x[r].neg_sum_low;
+      if (kHalves && half == 1) neg_sum -= x[r].neg_sum_low;
+      Start(sums[r], kLayout.offset_bits > 0
+                         ? ShiftLeft<kLayout.offset_bits>(SetI32(neg_sum))
+                         : SetI32(0));
+    }
+#pragma GCC unroll 8
+    for (int j = 0; j < kQuads; ++j) {
+      const int quad = half * kQuads + j;
+      const U8x64 w = CodeQuad<kLayout.codes>(codes, quad / 4, quad % 4);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        AddQuad(sums[r], j, w, x[r].codes + 4 * quad);
+      }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      if constexpr (kHalves) {
+        const I32x16 scaled =
+            Total(sums[r]) * LoadI8AsI32(HalfScale(scales, block, half));
+        dots[r] = half == 0 ? scaled : dots[r] + scaled;
+      } else {
+        dots[r] = Total(sums[r]);
+      }
+    }
+  }
+}
+
+// kPanels panels at once; those past the range's end repeat the last one and
+// are not stored.
+template <DType kType, int kRows>
+void Q8Tile(const MatmulTarget& t, int64_t panel, int64_t panel_end,
+            int64_t row, const Q8Block* x) {
+  constexpr PackedLayout kLayout = LayoutOf(kType);
+  constexpr int kPanels = Q8Panels(kRows);
+  constexpr int kScaleBytes =
+      GroupBytes(kLayout.scales) / GroupBlocks(kLayout.scales);
+  const int64_t blocks = t.k / 32;
+  const int64_t live = panel_end - panel;
+  const int64_t ahead = PrefetchDistance(t, kPanels);
+  const uint8_t* panels[kPanels];
+  F32x16 acc[kPanels][kRows];
+#pragma GCC unroll 4
+  for (int p = 0; p < kPanels; ++p) {
+    panels[p] = t.panels + (panel + (p < live ? p : live - 1)) * t.panel_bytes;
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) acc[p][r] = Zero();
+  }
+  for (int64_t block = 0; block < blocks; ++block) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      const uint8_t* codes = panels[p] + block * CodeBytes(kLayout.codes);
+      const uint8_t* scales = panels[p] + blocks * CodeBytes(kLayout.codes);
+      if constexpr (kRows <= kStepRows) {
+        Prefetch(codes, ahead, CodeBytes(kLayout.codes));
+        Prefetch(scales + block * kScaleBytes, ahead, kScaleBytes);
+      }
+      I32x16 dots[kRows];
+      DotBlocks<kType, kRows>(codes, scales, block, x, dots);
+      const BlockScales s = LoadScales<kLayout.scales>(scales, block);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        acc[p][r] = Fma(ToF32(dots[r]), s.d * Set1(x[r].scale), acc[p][r]);
+        if constexpr (HasMin(kLayout.scales)) {
+          acc[p][r] = Fma(s.m, Set1(x[r].scaled_sum), acc[p][r]);
+        }
+      }
+    }
+    x += kRows;
+  }
+#pragma GCC unroll 4
+  for (int p = 0; p < kPanels; ++p) {
+    if (p < live) StoreTile<kRows>(t, panel + p, row, acc[p]);
+  }
+}
+
+// The panels of a range with the tile of `rows`, 1 to kRows, rows at `row`.
+template <DType kType, int kRows>
+TIERCEL_INLINE void Q8TileOf(int rows, const MatmulTarget& t,
+                             int64_t panel_begin, int64_t panel_end,
+                             int64_t row, const Q8Block* x) {
+  if constexpr (kRows > 0) {
+    if (rows != kRows) {
+      return Q8TileOf<kType, kRows - 1>(rows, t, panel_begin, panel_end, row,
+                                        x);
+    }
+    for (int64_t panel = panel_begin; panel < panel_end;
+         panel += Q8Panels(kRows)) {
+      Q8Tile<kType, kRows>(t, panel, panel_end, row, x);
+    }
+  }
+}
+
+template <DType kType>
+void Q8Range(const MatmulTarget& t, const MatmulRange& range,
+             const Q8Block* tiles) {
+  constexpr int kGroup = kMaxPanels;
+  for (int64_t panel = range.panel_begin; panel < range.panel_end;
+       panel += kGroup) {
+    const int64_t panel_end =
+        panel + kGroup < range.panel_end ? panel + kGroup : range.panel_end;
+    for (int64_t row = range.row_begin; row < range.row_end;
+         row += kQ8TileRows) {
+      const int64_t left = range.row_end - row;
+      const int rows =
+          left < kQ8TileRows ? static_cast<int>(left) : kQ8TileRows;
+      Q8TileOf<kType, kQ8TileRows>(rows, t, panel, panel_end, row,
+                                   tiles + row * (t.k / 32));
+    }
+  }
+}
+
+void Q8(const MatmulTarget& t, const MatmulRange& range, const Q8Block* tiles) {
+  switch (t.type) {
+    case DType::kQ8_0:
+      return Q8Range<DType::kQ8_0>(t, range, tiles);
+    case DType::kQ4_0:
+      return Q8Range<DType::kQ4_0>(t, range, tiles);
+    case DType::kQ4_1:
+      return Q8Range<DType::kQ4_1>(t, range, tiles);
+    case DType::kQ5_0:
+      return Q8Range<DType::kQ5_0>(t, range, tiles);
+    case DType::kQ5_1:
+      return Q8Range<DType::kQ5_1>(t, range, tiles);
+    case DType::kQ4_K:
+      return Q8Range<DType::kQ4_K>(t, range, tiles);
+    case DType::kQ5_K:
+      return Q8Range<DType::kQ5_K>(t, range, tiles);
+    case DType::kQ6_K:
+      return Q8Range<DType::kQ6_K>(t, range, tiles);
+    default:
+      return;
+  }
+}
+
+void QuantiseBlock(const float* x, Q8Block* out) {
+  const F32x16 low = Load(x);
+  const F32x16 high = Load(x + 16);
+  const int32_t max_bits = MaxAbsBits(low, high);
+  float max;
+  memcpy(&max, &max_bits, sizeof(max));
+  const bool finite = max_bits < 0x7f800000;
+  const float scale = max / 127.0f;
+  if (!finite || scale == 0.0f) {
+    memset(out, 0, sizeof(*out));
+    if (!finite) out->scale = out->scaled_sum = __builtin_nanf("");
+    return;
+  }
+  // A scale in the subnormal range is coarse: x / scale may pass 127.
+  const auto codes = [&](F32x16 part) __attribute__((always_inline)) {
+    return Max(Set1(-127.0f), Min(Set1(127.0f), Round(part / Set1(scale))));
+  };
+  const int32_t sum_low = StoreI8(codes(low), out->codes);
+  const int32_t sum = sum_low + StoreI8(codes(high), out->codes + 16);
+  out->scale = scale;
+  out->scaled_sum = scale * static_cast<float>(sum);
+  out->neg_sum = -sum;
+  out->neg_sum_low = -sum_low;
+}
+
+void Quantise(const float* x, int64_t x_stride, int rows, int64_t k,
+              Q8Block* tile) {
+  for (int r = 0; r < rows; ++r) {
+    for (int64_t block = 0; block < k / 32; ++block) {
+      QuantiseBlock(x + r * x_stride + block * 32, tile + block * rows + r);
+    }
+  }
+}
+
+// ---- float activations ----
+
+// kPanels panels at once; those past the range's end repeat the last one and
+// are not stored.
+template <DType kType, int kRows>
+void F32Tile(const MatmulTarget& t, const uint8_t* weights, int64_t panel,
+             int64_t panel_end, int64_t row, const float* x) {
+  constexpr int kPanels = F32Panels(kRows);
+  constexpr int kColumnBytes = kType == DType::kF32 ? 64 : 32;
+  const int64_t live = panel_end - panel;
+  const int64_t ahead = PrefetchDistance(t, kPanels);
+  const uint8_t* panels[kPanels];
+  F32x16 acc[kPanels][kRows];
+#pragma GCC unroll 4
+  for (int p = 0; p < kPanels; ++p) {
+    panels[p] = weights + (p < live ? p : live - 1) * t.panel_bytes;
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) acc[p][r] = Zero();
+  }
+  for (int64_t k = 0; k < t.k; ++k) {
+    F32x16 w[kPanels];
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      if constexpr (kRows <= kStepRows) {
+        Prefetch(panels[p] + k * kColumnBytes, ahead, kColumnBytes);
+      }
+      w[p] = ColumnOf<kType>(panels[p], k);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const F32x16 xr = Set1(x[r]);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) acc[p][r] = Fma(xr, w[p], acc[p][r]);
+    }
+    x += kRows;
+  }
+#pragma GCC unroll 4
+  for (int p = 0; p < kPanels; ++p) {
+    if (p < live) StoreTile<kRows>(t, panel + p, row, acc[p]);
+  }
+}
+
+// The panels of a range, at `weights`, with the tile that starts at `row`.
+template <DType kType, int kRows>
+TIERCEL_INLINE void F32TileOf(int rows, const MatmulTarget& t,
+                              const uint8_t* weights, const MatmulRange& range,
+                              int64_t row, const float* x) {
+  if constexpr (kRows > 0) {
+    if (rows != kRows) {
+      return F32TileOf<kType, kRows - 1>(rows, t, weights, range, row, x);
+    }
+    for (int64_t panel = range.panel_begin; panel < range.panel_end;
+         panel += F32Panels(kRows)) {
+      F32Tile<kType, kRows>(
+          t, weights + (panel - range.panel_begin) * t.panel_bytes, panel,
+          range.panel_end, row, x);
+    }
+  }
+}
+
+// Few panels at a time, so that they stay in the cache for all row tiles.
+template <DType kType>
+void F32Range(const MatmulTarget& t, const uint8_t* weights,
+              const MatmulRange& range, const float* tiles) {
+  constexpr int kGroup = kMaxPanels;
+  for (int64_t begin = range.panel_begin; begin < range.panel_end;
+       begin += kGroup) {
+    MatmulRange group = range;
+    group.panel_begin = begin;
+    if (begin + kGroup < range.panel_end) group.panel_end = begin + kGroup;
+    for (int64_t row = range.row_begin; row < range.row_end;
+         row += kF32TileRows) {
+      const int64_t left = range.row_end - row;
+      const int rows =
+          left < kF32TileRows ? static_cast<int>(left) : kF32TileRows;
+      F32TileOf<kType, kF32TileRows>(
+          rows, t, weights + (begin - range.panel_begin) * t.panel_bytes, group,
+          row, tiles + row * t.k);
+    }
+  }
+}
+
+// One row against quantised weights: no second row would use them again.
+template <DType kType>
+void F32Row(const MatmulTarget& t, const MatmulRange& range, const float* x) {
+  constexpr PackedLayout kLayout = LayoutOf(kType);
+  constexpr int kPanels = F32Panels(1);
+  const int64_t blocks = t.k / 32;
+  for (int64_t panel = range.panel_begin; panel < range.panel_end;
+       panel += kPanels) {
+    const int64_t live = range.panel_end - panel;
+    F32x16 acc[kPanels];
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) acc[p] = Zero();
+    for (int64_t half = 0; half < 2 * blocks; ++half) {
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) {
+        const uint8_t* codes =
+            t.panels + (panel + (p < live ? p : live - 1)) * t.panel_bytes;
+        F32x16 w[16];
+        HalfBlockWeights<kType>(codes,
+                                codes + blocks * CodeBytes(kLayout.codes),
+                                half / 2, static_cast<int>(half % 2), w);
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; ++i) {
+          acc[p] = Fma(Set1(x[half * 16 + i]), w[i], acc[p]);
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      if (p < live) StoreTile<1>(t, panel + p, range.row_begin, &acc[p]);
+    }
+  }
+}
+
+template <DType kType>
+void Expand(const MatmulTarget& t, int64_t panel, float* out) {
+  const uint8_t* codes = t.panels + panel * t.panel_bytes;
+  if constexpr (!IsQuantised(kType)) {
+    for (int64_t k = 0; k < t.k; ++k) {
+      Store(ColumnOf<kType>(codes, k), out + k * 16);
+    }
+  } else {
+    const int64_t blocks = t.k / 32;
+    const uint8_t* scales = codes + blocks * CodeBytes(LayoutOf(kType).codes);
+    for (int64_t half = 0; half < 2 * blocks; ++half) {
+      F32x16 w[16];
+      HalfBlockWeights<kType>(codes, scales, half / 2,
+                              static_cast<int>(half % 2), w);
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; ++i) Store(w[i], out + (half * 16 + i) * 16);
+    }
+  }
+}
+
+// Makes floats of a few panels at a time, then multiplies those.
+template <DType kType>
+void F32Expanded(const MatmulTarget& t, const MatmulRange& range,
+                 const float* tiles, float* expanded) {
+  MatmulTarget floats = t;
+  floats.panel_bytes = t.k * 64;
+  MatmulRange group = range;
+  for (int64_t begin = range.panel_begin; begin < range.panel_end;
+       begin = group.panel_end) {
+    group.panel_begin = begin;
+    group.panel_end = begin + kExpandedPanels < range.panel_end
+                          ? begin + kExpandedPanels
+                          : range.panel_end;
+    for (int64_t panel = begin; panel < group.panel_end; ++panel) {
+      Expand<kType>(t, panel, expanded + (panel - begin) * t.k * 16);
+    }
+    F32Range<DType::kF32>(floats, reinterpret_cast<const uint8_t*>(expanded),
+                          group, tiles);
+  }
+}
+
+// Expanding costs a pass through the cache: quantised weights repay it from two
+// rows on, halves, which are one instruction from floats, from two tiles on.
+template <DType kType>
+void F32Of(const MatmulTarget& t, const MatmulRange& range, const float* tiles,
+           float* expanded) {
+  const int64_t rows = range.row_end - range.row_begin;
+  if constexpr (IsQuantised(kType)) {
+    if (rows == 1) {
+      return F32Row<kType>(t, range, tiles + range.row_begin * t.k);
+    }
+  } else if (kType == DType::kF32 || rows <= kF32TileRows) {
+    return F32Range<kType>(t, t.panels + range.panel_begin * t.panel_bytes,
+                           range, tiles);
+  }
+  F32Expanded<kType>(t, range, tiles, expanded);
+}
+
+void F32(const MatmulTarget& t, const MatmulRange& range, const float* tiles,
+         float* expanded) {
+  switch (t.type) {
+    case DType::kF32:
+      return F32Of<DType::kF32>(t, range, tiles, expanded);
+    case DType::kF16:
+      return F32Of<DType::kF16>(t, range, tiles, expanded);
+    case DType::kBF16:
+      return F32Of<DType::kBF16>(t, range, tiles, expanded);
+    case DType::kQ8_0:
+      return F32Of<DType::kQ8_0>(t, range, tiles, expanded);
+    case DType::kQ4_0:
+      return F32Of<DType::kQ4_0>(t, range, tiles, expanded);
+    case DType::kQ4_1:
+      return F32Of<DType::kQ4_1>(t, range, tiles, expanded);
+    case DType::kQ5_0:
+      return F32Of<DType::kQ5_0>(t, range, tiles, expanded);
+    case DType::kQ5_1:
+      return F32Of<DType::kQ5_1>(t, range, tiles, expanded);
+    case DType::kQ4_K:
+      return F32Of<DType::kQ4_K>(t, range, tiles, expanded);
+    case DType::kQ5_K:
+      return F32Of<DType::kQ5_K>(t, range, tiles, expanded);
+    case DType::kQ6_K:
+      return F32Of<DType::kQ6_K>(t, range, tiles, expanded);
+  }
+}
+
+void Transpose(const float* x, int64_t x_stride, int rows, int64_t k,
+               float* tile) {
+  for (int64_t i = 0; i < k; ++i) {
+    for (int r = 0; r < rows; ++r) *tile++ = x[r * x_stride + i];
+  }
+}
+
+}  // namespace
+
+extern const MatmulBodies kMatmulBodies;
+const MatmulBodies kMatmulBodies = {
+    kQ8TileRows, kF32TileRows, kExpandedPanels, Quantise, Transpose, Q8, F32};
+
+}  // namespace tiercel::TIERCEL_ISA_NS

@@ -1,0 +1,111 @@
+#ifndef TIERCEL_KERNELS_LAYER_MATMUL_CPU_WEIGHTS_H_
+#define TIERCEL_KERNELS_LAYER_MATMUL_CPU_WEIGHTS_H_
+
+// Packed weights into registers (the bytes are in packed_layout.h). For
+// op_cpu.cc files only, as simd.h says.
+
+#include "kernels/base/simd_int.h"
+#include "kernels/layer/packed_layout.h"
+
+namespace tiercel::TIERCEL_ISA_NS {
+
+// Quad j (0 to 3) of half a block's codes, all lanes. j must be a constant once
+// loops are unrolled.
+template <CodeLayout kCodes>
+TIERCEL_INLINE U8x64 CodeQuad(const uint8_t* block, int half, int j) {
+  if constexpr (kCodes == CodeLayout::k8) {
+    return Load64(block + 64 * (4 * half + j));
+  } else {
+    const U8x64 pair = Load64(block + 64 * (2 * half + j / 2));
+    const U8x64 low =
+        j % 2 == 0 ? ShiftMask<0>(pair, 15) : ShiftMask<-4>(pair, 15);
+    if constexpr (kCodes == CodeLayout::k4) return low;
+    const U8x64 high = Load64(block + 256 + 64 * half);
+    switch (j) {
+      case 0:
+        return low | ShiftMask<4>(high, 0x30);
+      case 1:
+        return low | ShiftMask<2>(high, 0x30);
+      case 2:
+        return low | ShiftMask<0>(high, 0x30);
+      default:
+        return low | ShiftMask<-2>(high, 0x30);
+    }
+  }
+}
+
+// Scales of a block, all lanes.
+struct BlockScales {
+  F32x16 d;
+  F32x16 m;  // where the layout has one
+};
+
+template <ScaleLayout kScales>
+TIERCEL_INLINE BlockScales LoadScales(const uint8_t* scales, int64_t block) {
+  if constexpr (kScales == ScaleLayout::kD) {
+    return {LoadF16(reinterpret_cast<const uint16_t*>(scales + block * 32)),
+            Zero()};
+  } else if constexpr (kScales == ScaleLayout::kDM) {
+    const uint16_t* dm = reinterpret_cast<const uint16_t*>(scales + block * 64);
+    return {LoadF16(dm), LoadF16(dm + 16)};
+  } else {
+    const uint8_t* group = scales + block / 8 * GroupBytes(kScales);
+    const uint16_t* dm = reinterpret_cast<const uint16_t*>(group);
+    if constexpr (kScales == ScaleLayout::kK6) return {LoadF16(dm), Zero()};
+    const uint8_t* six_bits = group + 64 + block % 8 * 32;
+    return {LoadF16(dm) * LoadU8(six_bits),
+            LoadF16(dm + 16) * LoadU8(six_bits + 16)};
+  }
+}
+
+// Q6_K's int8 scale of a half block.
+TIERCEL_INLINE const int8_t* HalfScale(const uint8_t* scales, int64_t block,
+                                       int half) {
+  const uint8_t* group = scales + block / 8 * GroupBytes(ScaleLayout::kK6);
+  return reinterpret_cast<const int8_t*>(group) + 32 +
+         (block % 8 * 2 + half) * 16;
+}
+
+// The weights of half a block as floats: w[i] is column i of 16, all lanes, bit
+// for bit what Dequantize makes of the file.
+template <DType kType>
+TIERCEL_INLINE void HalfBlockWeights(const uint8_t* codes,
+                                     const uint8_t* scales, int64_t block,
+                                     int half, F32x16 w[16]) {
+  constexpr PackedLayout kLayout = LayoutOf(kType);
+  constexpr int kOffset =
+      kLayout.offset_bits > 0 ? 1 << kLayout.offset_bits : 0;
+  BlockScales s = LoadScales<kLayout.scales>(scales, block);
+  if constexpr (kLayout.scales == ScaleLayout::kK6) {
+    s.d = s.d * LoadI8(HalfScale(scales, block, half));
+  }
+  const uint8_t* block_codes = codes + block * CodeBytes(kLayout.codes);
+  const auto weight = [&](I32x16 code) __attribute__((always_inline)) {
+    if constexpr (HasMin(kLayout.scales)) return Fma(ToF32(code), s.d, s.m);
+    return ToF32(code - SetI32(kOffset)) * s.d;
+  };
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; ++j) {
+    const U8x64 quad = CodeQuad<kLayout.codes>(block_codes, half, j);
+    w[4 * j] = weight(ByteOf<0>(quad));
+    w[4 * j + 1] = weight(ByteOf<1>(quad));
+    w[4 * j + 2] = weight(ByteOf<2>(quad));
+    w[4 * j + 3] = weight(ByteOf<3>(quad));
+  }
+}
+
+// The 16 lanes at column k of a panel of floats.
+template <DType kType>
+TIERCEL_INLINE F32x16 ColumnOf(const uint8_t* panel, int64_t k) {
+  if constexpr (kType == DType::kF32) {
+    return Load(reinterpret_cast<const float*>(panel) + k * 16);
+  } else if constexpr (kType == DType::kF16) {
+    return LoadF16(reinterpret_cast<const uint16_t*>(panel) + k * 16);
+  } else {
+    return LoadBf16(reinterpret_cast<const uint16_t*>(panel) + k * 16);
+  }
+}
+
+}  // namespace tiercel::TIERCEL_ISA_NS
+
+#endif  // TIERCEL_KERNELS_LAYER_MATMUL_CPU_WEIGHTS_H_

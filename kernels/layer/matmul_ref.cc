@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/layer/matmul.h"
+#include "kernels/layer/matmul_body.h"
+#include "kernels/layer/packed_layout.h"
+
+namespace tiercel {
+namespace {
+
+Q8Block QuantiseReference(const float* x) {
+  Q8Block block = {};
+  bool finite = true;
+  float max = 0.0f;
+  for (int i = 0; i < 32; ++i) {
+    finite = finite && std::isfinite(x[i]);
+    max = std::max(max, std::abs(x[i]));
+  }
+  if (!finite) {
+    block.scale = block.scaled_sum = std::numeric_limits<float>::quiet_NaN();
+    return block;
+  }
+  block.scale = max / 127.0f;
+  if (block.scale == 0.0f) return block;
+  int sum = 0;
+  for (int i = 0; i < 32; ++i) {
+    const float code = std::nearbyint(x[i] / block.scale);
+    block.codes[i] = static_cast<int8_t>(std::clamp(code, -127.0f, 127.0f));
+    sum += block.codes[i];
+  }
+  block.scaled_sum = block.scale * static_cast<float>(sum);
+  return block;
+}
+
+float ChainQ8(const std::vector<WeightBlock>& weights, const Q8Block* x) {
+  float acc = 0.0f;
+  for (const WeightBlock& w : weights) {
+    int dot = 0;
+    for (int i = 0; i < 32; ++i) {
+      dot += w.half_scales[i / 16] * w.codes[i] * x->codes[i];
+    }
+    acc = std::fma(static_cast<float>(dot), w.scale * x->scale, acc);
+    if (w.has_min) acc = std::fma(w.min, x->scaled_sum, acc);
+    ++x;
+  }
+  return acc;
+}
+
+float ChainF32(const std::vector<float>& weights, const float* x) {
+  float acc = 0.0f;
+  for (const float w : weights) acc = std::fma(*x++, w, acc);
+  return acc;
+}
+
+void StoreReference(float value, const MatmulOutput& output, int64_t row,
+                    int64_t column) {
+  float& out = output.out[row * output.out_stride + column];
+  if (output.bias != nullptr) value += output.bias[column];
+  out = output.store == StoreMode::kAdd ? value + out : value;
+}
+
+}  // namespace
+
+void MatmulReference(const MatmulParams& p, const MatmulOutput& output,
+                     int64_t n_begin, int64_t n_end) {
+  const PackedMatrix& matrix = *output.weights;
+  if (p.compute == Compute::kF32 || !IsQuantised(matrix.type())) {
+    std::vector<float> weights(static_cast<size_t>(matrix.cols()));
+    for (int64_t n = n_begin; n < n_end; ++n) {
+      matrix.UnpackRow(n, weights.data());
+      for (int64_t r = 0; r < p.rows; ++r) {
+        StoreReference(ChainF32(weights, p.x + r * p.x_stride), output, r, n);
+      }
+    }
+    return;
+  }
+  const int64_t blocks = matrix.cols() / 32;
+  std::vector<Q8Block> x(static_cast<size_t>(p.rows * blocks));
+  for (int64_t i = 0; i < p.rows * blocks; ++i) {
+    x[static_cast<size_t>(i)] =
+        QuantiseReference(p.x + i / blocks * p.x_stride + i % blocks * 32);
+  }
+  std::vector<WeightBlock> weights(static_cast<size_t>(blocks));
+  for (int64_t n = n_begin; n < n_end; ++n) {
+    for (int64_t b = 0; b < blocks; ++b) {
+      weights[static_cast<size_t>(b)] = matrix.UnpackBlock(n, b);
+    }
+    for (int64_t r = 0; r < p.rows; ++r) {
+      StoreReference(ChainQ8(weights, x.data() + r * blocks), output, r, n);
+    }
+  }
+}
+
+}  // namespace tiercel

@@ -1,0 +1,434 @@
+#include "kernels/layer/matmul.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/base/half.h"
+#include "kernels/base/testing.h"
+#include "kernels/layer/packed_layout.h"
+
+namespace tiercel {
+namespace {
+
+constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
+                            DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
+                            DType::kQ5_0, DType::kQ5_1, DType::kQ4_K,
+                            DType::kQ5_K, DType::kQ6_K};
+
+// A matrix of random codes and scales around 1/16 of either sign.
+PackedMatrix RandomMatrix(DType type, int64_t n, int64_t k, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-0.125f, 0.125f);
+  PackedMatrix matrix = *PackedMatrix::Create(type, n, k);
+  std::vector<std::byte> row(static_cast<size_t>(RowBytes(type, k)));
+  const auto half = [&](size_t at) {
+    const uint16_t bits = F16FromF32(uniform(random));
+    std::memcpy(&row[at], &bits, sizeof(bits));
+  };
+  const auto block_bytes = static_cast<size_t>(InfoOf(type).block_bytes);
+  for (int64_t r = 0; r < n; ++r) {
+    for (std::byte& byte : row) byte = static_cast<std::byte>(random());
+    for (size_t at = 0; at < row.size(); at += block_bytes) {
+      const float value = uniform(random);
+      if (type == DType::kF32) {
+        std::memcpy(&row[at], &value, sizeof(value));
+      } else if (type == DType::kBF16) {
+        const uint16_t bits = Bf16FromF32(value);
+        std::memcpy(&row[at], &bits, sizeof(bits));
+      } else {
+        half(type == DType::kQ6_K ? at + 208 : at);
+        if (HasMin(LayoutOf(type).scales)) half(at + 2);
+      }
+    }
+    matrix.PackRow(r, row.data());
+  }
+  return matrix;
+}
+
+// Every block of 32 has a size of its own, from 2^-8 to 2^8.
+std::vector<float> RandomX(int64_t rows, int64_t stride, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(static_cast<size_t>(rows * stride));
+  float size = 1.0f;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (i % 32 == 0) size = std::exp2(static_cast<float>(random() % 17) - 8);
+    x[i] = size * normal(random);
+  }
+  return x;
+}
+
+struct Options {
+  Compute compute = Compute::kQ8;
+  bool bias = false;
+  StoreMode store = StoreMode::kAssign;
+};
+
+// One output of one matrix, with room behind every row of x and of out.
+struct Problem {
+  static constexpr int64_t kGap = 3;
+
+  Problem(PackedMatrix w, int64_t num_rows, Options o)
+      : weights(std::move(w)),
+        options(o),
+        x(RandomX(num_rows, weights.cols() + kGap, 11)),
+        bias(RandomX(1, weights.rows(), 12)),
+        before(RandomX(num_rows, weights.rows() + kGap, 13)),
+        rows(num_rows) {}
+
+  // Rows [begin, end), as one call.
+  std::vector<float> Run(Stream& stream, int64_t begin, int64_t end) const {
+    const int64_t x_stride = weights.cols() + kGap;
+    const int64_t out_stride = weights.rows() + kGap;
+    std::vector<float> out(before.begin() + begin * out_stride,
+                           before.begin() + end * out_stride);
+    if (options.store == StoreMode::kAssign) {
+      out.assign(out.size(), kPoison);
+    }
+    MatmulParams p = {};
+    p.x = x.data() + begin * x_stride;
+    p.x_stride = x_stride;
+    p.rows = end - begin;
+    p.compute = options.compute;
+    p.num_outputs = 1;
+    p.outputs[0] = {&weights, options.bias ? bias.data() : nullptr, out.data(),
+                    out_stride, options.store};
+    const absl::Status status = Matmul(stream, p);
+    EXPECT_TRUE(status.ok()) << status;
+    return out;
+  }
+  std::vector<float> Run(Stream& stream) const { return Run(stream, 0, rows); }
+
+  PackedMatrix weights;
+  Options options;
+  std::vector<float> x;
+  std::vector<float> bias;
+  std::vector<float> before;
+  int64_t rows;
+};
+
+std::vector<int64_t> SomeK(DType type) {
+  switch (InfoOf(type).block_elements) {
+    case 1:
+      return {1, 2, 31, 100, 577};
+    case 32:
+      return {32, 64, 96, 576};
+    default:
+      return {256, 512, 768};
+  }
+}
+
+class MatmulLevelTest : public testing::TestWithParam<Isa> {
+ protected:
+  Stream& Cpu(int threads) {
+    std::unique_ptr<Stream>& stream = cpu_[threads];
+    if (stream == nullptr) {
+      stream = MakeStream(Device::kCpu, threads, GetParam());
+    }
+    return *stream;
+  }
+  Stream& Reference() { return *reference_; }
+
+ private:
+  std::map<int, std::unique_ptr<Stream>> cpu_;
+  std::unique_ptr<Stream> reference_ = MakeStream(Device::kRef);
+};
+
+INSTANTIATE_TEST_SUITE_P(Levels, MatmulLevelTest,
+                         testing::ValuesIn(SupportedIsas()), NameOfLevel);
+
+// The arithmetic is specified to the last bit, so every level has the
+// reference's bits. Flags and threads take turns.
+TEST_P(MatmulLevelTest, HasTheReferencesBits) {
+  unsigned turn = 0;
+  for (const DType type : kTypes) {
+    for (const int64_t k : SomeK(type)) {
+      for (const int64_t n : {1, 15, 16, 17, 48, 100}) {
+        for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
+          Problem problem(RandomMatrix(type, n, k, turn), 64, {compute});
+          for (const int64_t rows : {1, 2, 7, 8, 13, 64}) {
+            ++turn;
+            problem.options.bias = turn % 2 == 0;
+            problem.options.store =
+                turn / 2 % 2 == 0 ? StoreMode::kAssign : StoreMode::kAdd;
+            const int threads = static_cast<int>(1 + turn % 3);
+            ASSERT_TRUE(SameBits(problem.Run(Cpu(threads), 0, rows),
+                                 problem.Run(Reference(), 0, rows)))
+                << InfoOf(type).name << " k=" << k << " n=" << n
+                << " rows=" << rows << " threads=" << threads
+                << (compute == Compute::kQ8 ? " q8" : " f32");
+          }
+        }
+      }
+    }
+  }
+}
+
+// Every tile height there is, and the rows that do not fill one.
+TEST_P(MatmulLevelTest, EveryRowCountHasTheBitsOfSingleRows) {
+  for (const DType type : kTypes) {
+    for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
+      const Problem problem(RandomMatrix(type, 72, 256, 1), 64,
+                            {compute, true, StoreMode::kAdd});
+      std::vector<float> singles;
+      for (int64_t r = 0; r < 64; ++r) {
+        const std::vector<float> one = problem.Run(Cpu(1), r, r + 1);
+        singles.insert(singles.end(), one.begin(), one.end());
+      }
+      const size_t stride = singles.size() / 64;
+      for (int64_t rows = 1; rows <= 64; rows += rows < 26 ? 1 : 19) {
+        const std::vector<float> expected(singles.begin(),
+                                          singles.begin() + rows * stride);
+        ASSERT_TRUE(SameBits(problem.Run(Cpu(2), 0, rows), expected))
+            << InfoOf(type).name << " rows=" << rows;
+      }
+    }
+  }
+}
+
+// Long rows and many of them: chunks of rows, and rows split among threads.
+TEST_P(MatmulLevelTest, ChunksOfRowsChangeNothing) {
+  for (const DType type : {DType::kQ4_1, DType::kF16}) {
+    for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
+      const Problem problem(RandomMatrix(type, 20, 2048, 1), 409, {compute});
+      const std::vector<float> expected = problem.Run(Reference());
+      for (const int threads : {1, 3}) {
+        ASSERT_TRUE(SameBits(problem.Run(Cpu(threads)), expected))
+            << InfoOf(type).name << " threads=" << threads;
+      }
+    }
+  }
+}
+
+TEST_P(MatmulLevelTest, ThreeOutputsAreThreeMatmuls) {
+  for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
+    for (const int64_t rows : {1, 5, 40}) {
+      const Problem problems[] = {
+          {RandomMatrix(DType::kQ4_K, 80, 256, 1), rows, {compute, true}},
+          {RandomMatrix(DType::kF16, 33, 256, 2), rows, {compute}},
+          {RandomMatrix(DType::kQ6_K, 48, 256, 3),
+           rows,
+           {compute, false, StoreMode::kAdd}}};
+      MatmulParams p = {};
+      p.x = problems[0].x.data();
+      p.x_stride = 256 + Problem::kGap;
+      p.rows = rows;
+      p.compute = compute;
+      p.num_outputs = 3;
+      std::vector<float> outs[3];
+      for (size_t i = 0; i < 3; ++i) {
+        const Problem& problem = problems[i];
+        outs[i] = problem.before;
+        if (problem.options.store == StoreMode::kAssign) {
+          outs[i].assign(outs[i].size(), kPoison);
+        }
+        p.outputs[i] = {&problem.weights,
+                        problem.options.bias ? problem.bias.data() : nullptr,
+                        outs[i].data(), problem.weights.rows() + Problem::kGap,
+                        problem.options.store};
+      }
+      const absl::Status status = Matmul(Cpu(2), p);
+      ASSERT_TRUE(status.ok()) << status;
+      for (size_t i = 0; i < 3; ++i) {
+        EXPECT_TRUE(SameBits(outs[i], problems[i].Run(Reference())))
+            << "output " << i << ", rows=" << rows;
+      }
+    }
+  }
+}
+
+// A NaN or an infinity in a row shows in all of that row, and nowhere else.
+TEST_P(MatmulLevelTest, WhatIsNotFiniteShows) {
+  const float bad_values[] = {std::numeric_limits<float>::quiet_NaN(),
+                              std::numeric_limits<float>::infinity(),
+                              -std::numeric_limits<float>::infinity()};
+  for (const DType type : kTypes) {
+    for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
+      Problem problem(RandomMatrix(type, 40, 256, 1), 15, {compute});
+      const std::vector<float> clean = problem.Run(Cpu(1));
+      for (const float bad : bad_values) {
+        Problem broken(RandomMatrix(type, 40, 256, 1), 15, {compute});
+        broken.x[13 * (256 + Problem::kGap) + 200] = bad;
+        const std::vector<float> out = broken.Run(Cpu(1));
+        for (size_t i = 0; i < out.size(); ++i) {
+          const size_t row = i / (40 + Problem::kGap);
+          const size_t column = i % (40 + Problem::kGap);
+          if (column >= 40) continue;
+          if (row == 13) {
+            ASSERT_FALSE(std::isfinite(out[i])) << InfoOf(type).name;
+          } else {
+            ASSERT_EQ(out[i], clean[i]) << InfoOf(type).name;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Blocks of zeros, and of subnormals whose scale is coarse or none, against
+// weights large enough to make them show.
+TEST_P(MatmulLevelTest, ExtremeActivations) {
+  PackedMatrix weights = *PackedMatrix::Create(DType::kQ8_0, 17, 96);
+  std::vector<std::byte> row(3 * 34);
+  std::mt19937 random(1);
+  for (int64_t n = 0; n < 17; ++n) {
+    for (std::byte& byte : row) byte = static_cast<std::byte>(random());
+    for (size_t block = 0; block < 3; ++block) {
+      const uint16_t d = F16FromF32(32768.0f);
+      std::memcpy(&row[34 * block], &d, sizeof(d));
+    }
+    weights.PackRow(n, row.data());
+  }
+  Problem problem(std::move(weights), 9, {});
+  for (const float value :
+       {0.0f, -0.0f, 1.0f, 0x1p-149f, 63 * 0x1p-149f, 64 * 0x1p-149f,
+        190 * 0x1p-149f, -190 * 0x1p-149f, 0x1p-126f, 0x1p100f}) {
+    for (size_t i = 0; i < problem.x.size(); ++i) {
+      problem.x[i] = i % 3 == 0 ? value : i % 3 == 1 ? value / 2 : 0.0f;
+    }
+    EXPECT_TRUE(SameBits(problem.Run(Cpu(1)), problem.Run(Reference())))
+        << value;
+  }
+}
+
+// ---- the reference itself ----
+
+TEST(MatmulReferenceTest, HandWorkedQ8) {
+  PackedMatrix weights = *PackedMatrix::Create(DType::kQ4_1, 2, 64);
+  std::vector<std::byte> row(40);
+  const uint16_t d = F16FromF32(0.5f), m = F16FromF32(-2.0f);
+  std::memcpy(&row[0], &d, 2);
+  std::memcpy(&row[2], &m, 2);
+  row[4] = std::byte{0x3a};        // weight 0: 10/2 - 2 = 3; weight 16: -0.5
+  weights.PackRow(1, row.data());  // the other codes of block 0: -2; block 1: 0
+  std::vector<float> x(64, 0.0f);
+  x[0] = 254.0f;    // d_x = 2, code 127
+  x[16] = -4.9f;    // code -2 (-2.45)
+  x[1] = 5.0f;      // code 2: 2.5 is a tie, to even
+  x[40] = 1000.0f;  // meets weights of 0
+  float out[2] = {kPoison, kPoison};
+  const float bias[2] = {0.25f, 0.5f};
+  MatmulParams p = {x.data(), 64, 1, Compute::kQ8, 1, {}};
+  p.outputs[0] = {&weights, bias, out, 2, StoreMode::kAssign};
+  const std::unique_ptr<Stream> stream = MakeStream(Device::kRef);
+  ASSERT_TRUE(Matmul(*stream, p).ok());
+  EXPECT_EQ(out[0], 0.25f);
+  // dot = 10 * 127 - 3 * 2 = 1264, sum = 127 + 2 - 2 = 127.
+  EXPECT_EQ(out[1], 1264 * 0.5f * 2 - 2.0f * 127 * 2 + 0.5f);
+
+  p.outputs[0].store = StoreMode::kAdd;
+  ASSERT_TRUE(Matmul(*stream, p).ok());
+  EXPECT_EQ(out[0], 0.5f);
+  EXPECT_EQ(out[1], 2 * (1264 * 0.5f * 2 - 2.0f * 127 * 2 + 0.5f));
+
+  p.outputs[0].store = StoreMode::kAssign;
+  p.compute = Compute::kF32;
+  ASSERT_TRUE(Matmul(*stream, p).ok());
+  EXPECT_EQ(out[1], 254 * 3.0f + 5.0f * -2.0f + -4.9f * -0.5f + 0.5f);
+}
+
+// Against double: k roundings of the running sum, and with kQ8 half a code for
+// every activation.
+TEST(MatmulReferenceTest, IsNearTheExactProduct) {
+  const std::unique_ptr<Stream> stream = MakeStream(Device::kRef);
+  for (const DType type : kTypes) {
+    for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
+      const int64_t k = 768, n = 20, rows = 3;
+      const Problem problem(RandomMatrix(type, n, k, 4), rows,
+                            {compute, true, StoreMode::kAdd});
+      const std::vector<float> out = problem.Run(*stream);
+      const bool q8 = compute == Compute::kQ8 && IsQuantised(type);
+      std::vector<float> w(static_cast<size_t>(k));
+      for (int64_t i = 0; i < n; ++i) {
+        problem.weights.UnpackRow(i, w.data());
+        for (int64_t r = 0; r < rows; ++r) {
+          const float* x = problem.x.data() + r * (k + Problem::kGap);
+          const auto at = static_cast<size_t>(r * (n + Problem::kGap) + i);
+          double exact = problem.bias[static_cast<size_t>(i)];
+          exact += problem.before[at];
+          double magnitude = std::abs(problem.bias[static_cast<size_t>(i)]) +
+                             std::abs(problem.before[at]);
+          double codes = 0;
+          for (int64_t j = 0; j < k; ++j) {
+            const double weight = w[static_cast<size_t>(j)];
+            double block_max = 0;
+            for (int64_t b = j / 32 * 32; b < j / 32 * 32 + 32; ++b) {
+              block_max = std::max<double>(block_max, std::abs(x[b]));
+            }
+            exact += weight * x[j];
+            magnitude += std::abs(weight) * block_max;
+            codes += std::abs(weight) * block_max / 127 / 2;
+          }
+          double tolerance = (static_cast<double>(k) + 4) * 0x1p-24 * magnitude;
+          if (q8) tolerance += codes;
+          // d and m of one block nearly cancel in w but not in its two terms.
+          if (q8) tolerance *= 1.001;
+          ASSERT_NEAR(out[at], exact, tolerance) << InfoOf(type).name;
+        }
+      }
+    }
+  }
+}
+
+TEST(MatmulTest, NoRowsIsNothing) {
+  const PackedMatrix weights = RandomMatrix(DType::kF32, 4, 8, 1);
+  float out = 7.0f;
+  MatmulParams p = {nullptr, 8, 0, Compute::kQ8, 1, {}};
+  p.outputs[0] = {&weights, nullptr, &out, 4, StoreMode::kAssign};
+  for (const Device device : {Device::kCpu, Device::kRef}) {
+    EXPECT_TRUE(Matmul(*MakeStream(device), p).ok());
+  }
+  EXPECT_EQ(out, 7.0f);
+}
+
+TEST(MatmulTest, RefusalsNameTheFieldTheValueAndTheNeed) {
+  const PackedMatrix weights = RandomMatrix(DType::kF32, 4, 8, 1);
+  const PackedMatrix longer = RandomMatrix(DType::kF32, 4, 9, 1);
+  const PackedMatrix empty;
+  std::vector<float> x(9), out(8);
+  MatmulParams good = {x.data(), 8, 1, Compute::kQ8, 2, {}};
+  good.outputs[0] = {&weights, nullptr, out.data(), 4, StoreMode::kAssign};
+  good.outputs[1] = {&weights, nullptr, out.data() + 4, 4, StoreMode::kAssign};
+  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  ASSERT_TRUE(Matmul(*stream, good).ok());
+
+  const auto expect = [&](const char* code, const char* message, auto change) {
+    MatmulParams p = good;
+    change(p);
+    const absl::Status status = Matmul(*stream, p);
+    EXPECT_EQ(CodeOf(status), code) << status;
+    EXPECT_EQ(std::string(status.message()), message);
+  };
+  expect("invalid_shape", "Matmul: num_outputs=0; need 1 to 3",
+         [](MatmulParams& p) { p.num_outputs = 0; });
+  expect("invalid_shape", "Matmul: num_outputs=4; need 1 to 3",
+         [](MatmulParams& p) { p.num_outputs = 4; });
+  expect("invalid_shape", "Matmul: rows=-1; need 0 or more",
+         [](MatmulParams& p) { p.rows = -1; });
+  expect("invalid_shape", "Matmul: x_stride=7; need at least k=8",
+         [](MatmulParams& p) { p.x_stride = 7; });
+  expect("invalid_argument", "Matmul: x is null",
+         [](MatmulParams& p) { p.x = nullptr; });
+  expect("invalid_argument", "Matmul: outputs[0].weights is null",
+         [](MatmulParams& p) { p.outputs[0].weights = nullptr; });
+  expect("invalid_argument", "Matmul: outputs[1].weights is null",
+         [&](MatmulParams& p) { p.outputs[1].weights = &empty; });
+  expect("invalid_shape",
+         "Matmul: outputs[1].weights has k=9; need k=8 like outputs[0]",
+         [&](MatmulParams& p) { p.outputs[1].weights = &longer; });
+  expect("invalid_argument", "Matmul: outputs[1].out is null",
+         [](MatmulParams& p) { p.outputs[1].out = nullptr; });
+  expect("invalid_shape", "Matmul: outputs[0].out_stride=3; need at least n=4",
+         [](MatmulParams& p) { p.outputs[0].out_stride = 3; });
+}
+
+}  // namespace
+}  // namespace tiercel

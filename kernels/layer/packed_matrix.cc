@@ -1,0 +1,380 @@
+#include "kernels/layer/packed_matrix.h"
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/checked.h"
+#include "kernels/base/error.h"
+#include "kernels/base/half.h"
+#include "kernels/layer/packed_layout.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int kLanes = PackedMatrix::kPanelRows;
+constexpr size_t kAlignment = 64;
+constexpr uint16_t kHalfSign = 0x8000;
+
+template <typename T>
+T Read(const std::byte* p) {
+  T value;
+  std::memcpy(&value, p, sizeof(value));
+  return value;
+}
+
+template <typename T>
+void Write(T value, std::byte* p) {
+  std::memcpy(p, &value, sizeof(value));
+}
+
+unsigned Bits(const std::byte* p) { return std::to_integer<unsigned>(*p); }
+
+// Codes of one block of 32, as the panel stores them.
+using CodeBlock = std::array<uint8_t, 32>;
+
+// The low nibbles of 16 bytes, then the high ones.
+CodeBlock Nibbles(const std::byte* p) {
+  CodeBlock codes;
+  for (size_t i = 0; i < 16; ++i) {
+    codes[i] = static_cast<uint8_t>(Bits(p + i) & 15u);
+    codes[i + 16] = static_cast<uint8_t>(Bits(p + i) >> 4);
+  }
+  return codes;
+}
+
+void AddFifthBits(uint32_t bits, CodeBlock& codes) {
+  for (size_t i = 0; i < 32; ++i) {
+    codes[i] = static_cast<uint8_t>(codes[i] | (bits >> i & 1u) << 4);
+  }
+}
+
+// Sub-block j of eight of a Q4_K or Q5_K block's nibbles: 32 bytes hold the low
+// nibbles of an even sub-block and the high ones of the next.
+CodeBlock NibblesOfK(const std::byte* nibbles, int j) {
+  CodeBlock codes;
+  for (size_t i = 0; i < 32; ++i) {
+    const unsigned byte = Bits(nibbles + j / 2 * 32 + i);
+    codes[i] = static_cast<uint8_t>(j % 2 == 0 ? byte & 15u : byte >> 4);
+  }
+  return codes;
+}
+
+CodeBlock CodesOfQ6K(const std::byte* block, int j) {
+  const std::byte* low = block + j / 4 * 64 + j % 2 * 32;
+  const std::byte* high = block + 128 + j / 4 * 32;
+  CodeBlock codes;
+  for (size_t i = 0; i < 32; ++i) {
+    const unsigned four = j % 4 < 2 ? Bits(low + i) & 15u : Bits(low + i) >> 4;
+    const unsigned two = Bits(high + i) >> (j % 4 * 2) & 3u;
+    codes[i] = static_cast<uint8_t>(four | two << 4);
+  }
+  return codes;
+}
+
+// Codes of block j of the row's file block at `source`; j is 0 but for K types.
+CodeBlock ReadCodes(DType type, const std::byte* source, int j) {
+  CodeBlock codes = {};
+  switch (type) {
+    case DType::kQ8_0:
+      for (size_t i = 0; i < 32; ++i) {
+        codes[i] = static_cast<uint8_t>(Bits(source + 2 + i) ^ 0x80u);
+      }
+      return codes;
+    case DType::kQ4_0:
+      return Nibbles(source + 2);
+    case DType::kQ4_1:
+      return Nibbles(source + 4);
+    case DType::kQ5_0:
+      codes = Nibbles(source + 6);
+      AddFifthBits(Read<uint32_t>(source + 2), codes);
+      return codes;
+    case DType::kQ5_1:
+      codes = Nibbles(source + 8);
+      AddFifthBits(Read<uint32_t>(source + 4), codes);
+      return codes;
+    case DType::kQ4_K:
+      return NibblesOfK(source + 16, j);
+    case DType::kQ5_K:
+      codes = NibblesOfK(source + 48, j);
+      for (size_t i = 0; i < 32; ++i) {
+        const unsigned bit = Bits(source + 16 + i) >> j & 1u;
+        codes[i] = static_cast<uint8_t>(codes[i] | bit << 4);
+      }
+      return codes;
+    case DType::kQ6_K:
+      return CodesOfQ6K(source, j);
+    default:
+      return codes;
+  }
+}
+
+// Where code i of a block and lane lives: its byte, and its place in there.
+struct CodePlace {
+  int byte;
+  int shift;
+};
+CodePlace LowPlace(CodeLayout layout, int lane, int i) {
+  const int quad = i / 4;
+  if (layout == CodeLayout::k8) return {quad * 64 + lane * 4 + i % 4, 0};
+  return {quad / 2 * 64 + lane * 4 + i % 4, quad % 2 * 4};
+}
+CodePlace HighPlace(int lane, int i) {
+  const int quad = i / 4;
+  return {256 + quad / 4 * 64 + lane * 4 + i % 4, quad % 4 * 2};
+}
+
+void PutBits(unsigned value, unsigned mask, CodePlace place, std::byte* block) {
+  const unsigned kept = Bits(block + place.byte) & ~(mask << place.shift);
+  block[place.byte] = static_cast<std::byte>(kept | value << place.shift);
+}
+
+unsigned GetBits(unsigned mask, CodePlace place, const std::byte* block) {
+  return Bits(block + place.byte) >> place.shift & mask;
+}
+
+void PutCodes(CodeLayout layout, const CodeBlock& codes, int lane,
+              std::byte* block) {
+  const unsigned low_mask = layout == CodeLayout::k8 ? 255u : 15u;
+  for (int i = 0; i < 32; ++i) {
+    const unsigned code = codes[static_cast<size_t>(i)];
+    PutBits(code & low_mask, low_mask, LowPlace(layout, lane, i), block);
+    if (layout == CodeLayout::k6) {
+      PutBits(code >> 4, 3u, HighPlace(lane, i), block);
+    }
+  }
+}
+
+int GetCode(CodeLayout layout, int lane, int i, const std::byte* block) {
+  const unsigned low_mask = layout == CodeLayout::k8 ? 255u : 15u;
+  unsigned code = GetBits(low_mask, LowPlace(layout, lane, i), block);
+  if (layout == CodeLayout::k6) {
+    code |= GetBits(3u, HighPlace(lane, i), block) << 4;
+  }
+  return static_cast<int>(code);
+}
+
+// Element `lane` of array `index` of sixteen T.
+template <typename T>
+std::byte* Slot(std::byte* arrays, int index, int lane) {
+  return arrays + (index * kLanes + lane) * static_cast<int>(sizeof(T));
+}
+template <typename T>
+const std::byte* Slot(const std::byte* arrays, int index, int lane) {
+  return arrays + (index * kLanes + lane) * static_cast<int>(sizeof(T));
+}
+
+// Scale and minimum j of eight, six bits each, from 12 bytes.
+struct ScaleAndMin {
+  uint8_t scale;
+  uint8_t min;
+};
+ScaleAndMin SixBits(const std::byte* s, int j) {
+  if (j < 4) {
+    return {static_cast<uint8_t>(Bits(s + j) & 63u),
+            static_cast<uint8_t>(Bits(s + j + 4) & 63u)};
+  }
+  const unsigned mixed = Bits(s + j + 4);
+  return {static_cast<uint8_t>((mixed & 15u) | Bits(s + j - 4) >> 6 << 4),
+          static_cast<uint8_t>(mixed >> 4 | Bits(s + j) >> 6 << 4)};
+}
+
+// Moves the scales of one file block into their group.
+void PackScales(DType type, const std::byte* source, int lane,
+                std::byte* group) {
+  switch (LayoutOf(type).scales) {
+    case ScaleLayout::kNone:
+      return;
+    case ScaleLayout::kD:
+      Write(Read<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
+      return;
+    case ScaleLayout::kDM:
+      Write(Read<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
+      Write(Read<uint16_t>(source + 2), Slot<uint16_t>(group, 1, lane));
+      return;
+    case ScaleLayout::kK: {
+      const uint16_t dmin = Read<uint16_t>(source + 2);
+      Write(Read<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
+      Write(static_cast<uint16_t>(dmin ^ kHalfSign),
+            Slot<uint16_t>(group, 1, lane));
+      for (int j = 0; j < 8; ++j) {
+        const ScaleAndMin six = SixBits(source + 4, j);
+        Write(six.scale, Slot<uint8_t>(group + 64, 2 * j, lane));
+        Write(six.min, Slot<uint8_t>(group + 64, 2 * j + 1, lane));
+      }
+      return;
+    }
+    case ScaleLayout::kK6:
+      Write(Read<uint16_t>(source + 208), Slot<uint16_t>(group, 0, lane));
+      for (int j = 0; j < 16; ++j) {
+        *Slot<int8_t>(group + 32, j, lane) = source[192 + j];
+      }
+      return;
+  }
+}
+
+// The scales of block j of a group.
+void UnpackScales(ScaleLayout layout, const std::byte* group, int j, int lane,
+                  WeightBlock& out) {
+  const auto half = [&](int index) {
+    return F32FromF16(Read<uint16_t>(Slot<uint16_t>(group, index, lane)));
+  };
+  out.half_scales[0] = out.half_scales[1] = 1;
+  out.has_min = HasMin(layout);
+  out.min = 0.0f;
+  switch (layout) {
+    case ScaleLayout::kNone:
+      return;
+    case ScaleLayout::kD:
+      out.scale = half(0);
+      return;
+    case ScaleLayout::kDM:
+      out.scale = half(0);
+      out.min = half(1);
+      return;
+    case ScaleLayout::kK:
+      out.scale =
+          half(0) * Read<uint8_t>(Slot<uint8_t>(group + 64, 2 * j, lane));
+      out.min =
+          half(1) * Read<uint8_t>(Slot<uint8_t>(group + 64, 2 * j + 1, lane));
+      return;
+    case ScaleLayout::kK6:
+      out.scale = half(0);
+      for (int h = 0; h < 2; ++h) {
+        out.half_scales[h] =
+            Read<int8_t>(Slot<int8_t>(group + 32, 2 * j + h, lane));
+      }
+      return;
+  }
+}
+
+// Nothing where it would not fit 63 bits.
+std::optional<uint64_t> PanelBytes(DType type, uint64_t cols) {
+  const PackedLayout layout = LayoutOf(type);
+  std::optional<uint64_t> bytes;
+  if (layout.codes == CodeLayout::kNone) {
+    bytes = CheckedMul(
+        cols, static_cast<uint64_t>(kLanes) * InfoOf(type).block_bytes);
+  } else {
+    const uint64_t group_cols = 32u * GroupBlocks(layout.scales);
+    const uint64_t group_bytes =
+        GroupBlocks(layout.scales) * CodeBytes(layout.codes) +
+        GroupBytes(layout.scales);
+    bytes = CheckedMul(cols / group_cols, group_bytes);
+  }
+  return bytes.has_value() ? CheckedAlignUp(*bytes, kAlignment) : bytes;
+}
+
+}  // namespace
+
+void PackedMatrix::Free::operator()(std::byte* p) const { std::free(p); }
+
+absl::StatusOr<PackedMatrix> PackedMatrix::Create(DType type, int64_t rows,
+                                                  int64_t cols) {
+  const DTypeInfo& info = InfoOf(type);
+  if (rows <= 0 || cols <= 0 || cols % info.block_elements != 0) {
+    return InputError(
+        "invalid_shape",
+        absl::StrCat("PackedMatrix: rows=", rows, ", cols=", cols, ", type ",
+                     std::string(info.name),
+                     "; need rows positive and cols a positive multiple of ",
+                     info.block_elements));
+  }
+  PackedMatrix matrix;
+  matrix.type_ = type;
+  matrix.rows_ = rows;
+  matrix.cols_ = cols;
+  const std::optional<uint64_t> panel_bytes =
+      PanelBytes(type, static_cast<uint64_t>(cols));
+  const std::optional<uint64_t> bytes =
+      panel_bytes.has_value()
+          ? CheckedMul(*panel_bytes,
+                       static_cast<uint64_t>(rows - 1) / kLanes + 1)
+          : std::nullopt;
+  std::byte* data = nullptr;
+  if (bytes.has_value() && *bytes <= PTRDIFF_MAX) {
+    data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, *bytes));
+  }
+  if (data == nullptr) {
+    return MemoryError("out_of_memory",
+                       absl::StrCat("PackedMatrix: no memory for ", rows, " x ",
+                                    cols, " of ", std::string(info.name)));
+  }
+  std::memset(data, 0, *bytes);
+  matrix.panel_bytes_ = static_cast<int64_t>(*panel_bytes);
+  matrix.data_.reset(data);
+  return matrix;
+}
+
+void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
+  std::byte* panel = data_.get() + row / kLanes * panel_bytes_;
+  const int lane = static_cast<int>(row % kLanes);
+  const PackedLayout layout = LayoutOf(type_);
+  const DTypeInfo& info = InfoOf(type_);
+  if (layout.codes == CodeLayout::kNone) {
+    for (int64_t k = 0; k < cols_; ++k) {
+      std::memcpy(panel + (k * kLanes + lane) * info.block_bytes,
+                  source + k * info.block_bytes,
+                  static_cast<size_t>(info.block_bytes));
+    }
+    return;
+  }
+  const int group_blocks = GroupBlocks(layout.scales);
+  std::byte* codes = panel;
+  std::byte* group = panel + cols_ / 32 * CodeBytes(layout.codes);
+  for (int64_t k = 0; k < cols_; k += info.block_elements) {
+    for (int j = 0; j < group_blocks; ++j) {
+      PutCodes(layout.codes, ReadCodes(type_, source, j), lane, codes);
+      codes += CodeBytes(layout.codes);
+    }
+    PackScales(type_, source, lane, group);
+    group += GroupBytes(layout.scales);
+    source += info.block_bytes;
+  }
+}
+
+WeightBlock PackedMatrix::UnpackBlock(int64_t row, int64_t block) const {
+  const std::byte* panel = data_.get() + row / kLanes * panel_bytes_;
+  const int lane = static_cast<int>(row % kLanes);
+  const PackedLayout layout = LayoutOf(type_);
+  const int group_blocks = GroupBlocks(layout.scales);
+  const std::byte* codes = panel + block * CodeBytes(layout.codes);
+  const std::byte* group = panel + cols_ / 32 * CodeBytes(layout.codes) +
+                           block / group_blocks * GroupBytes(layout.scales);
+  const int offset = layout.offset_bits > 0 ? 1 << layout.offset_bits : 0;
+  WeightBlock out;
+  for (int i = 0; i < 32; ++i) {
+    out.codes[i] = GetCode(layout.codes, lane, i, codes) - offset;
+  }
+  UnpackScales(layout.scales, group, static_cast<int>(block % group_blocks),
+               lane, out);
+  return out;
+}
+
+void PackedMatrix::UnpackRow(int64_t row, float* out) const {
+  const std::byte* lanes = data_.get() + row / kLanes * panel_bytes_;
+  const int lane = static_cast<int>(row % kLanes);
+  if (IsQuantised(type_)) {
+    for (int64_t block = 0; block < cols_ / 32; ++block) {
+      const WeightBlock w = UnpackBlock(row, block);
+      for (int i = 0; i < 32; ++i) {
+        const float value = w.scale *
+                            static_cast<float>(w.half_scales[i / 16]) *
+                            static_cast<float>(w.codes[i]);
+        *out++ = w.has_min ? value + w.min : value;
+      }
+    }
+    return;
+  }
+  for (int64_t k = 0; k < cols_; ++k) {
+    const int64_t i = k * kLanes + lane;
+    out[k] = type_ == DType::kF32 ? Read<float>(lanes + 4 * i)
+             : type_ == DType::kF16
+                 ? F32FromF16(Read<uint16_t>(lanes + 2 * i))
+                 : F32FromBf16(Read<uint16_t>(lanes + 2 * i));
+  }
+}
+
+}  // namespace tiercel

@@ -1,0 +1,72 @@
+#ifndef TIERCEL_KERNELS_LAYER_PACKED_MATRIX_H_
+#define TIERCEL_KERNELS_LAYER_PACKED_MATRIX_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/dtype.h"
+
+namespace tiercel {
+
+// 32 quantised weights of one row: w[i] = scale * half_scales[i / 16] *
+// codes[i], and where the type has a minimum, + min.
+struct WeightBlock {
+  int codes[32];       // the type's offset taken off
+  int half_scales[2];  // Q6_K's scales of 16; otherwise 1
+  float scale;         // with Q4_K's and Q5_K's 6-bit scale multiplied in
+  float min;           // 0 where the type has none
+  bool has_min;
+};
+
+// A weight matrix [rows, cols] repacked so that SIMD lanes are outputs: panels
+// of 16 rows, interleaved, the last one padded with zero rows. packed_layout.h
+// has the bytes. Values are those of the file, bit for bit: repacking moves and
+// never rounds.
+class PackedMatrix {
+ public:
+  static constexpr int kPanelRows = 16;
+
+  PackedMatrix() = default;
+
+  // An all-zero matrix; cols is a multiple of the type's block.
+  // Errors: invalid_shape, out_of_memory.
+  static absl::StatusOr<PackedMatrix> Create(DType type, int64_t rows,
+                                             int64_t cols);
+
+  // Fills row `row` from RowBytes(type, cols) bytes in the file's layout
+  // (GGUF blocks, little-endian, any alignment). Rows may come in any order
+  // and, for different panels, from several threads.
+  void PackRow(int64_t row, const std::byte* source);
+
+  // Row `row` as floats, [cols].
+  void UnpackRow(int64_t row, float* out) const;
+
+  // Columns [32 block, 32 block + 32) of row `row` of a quantised matrix.
+  WeightBlock UnpackBlock(int64_t row, int64_t block) const;
+
+  DType type() const { return type_; }
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  int64_t panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
+  int64_t panel_bytes() const { return panel_bytes_; }
+  const std::byte* data() const { return data_.get(); }  // 64-byte aligned
+  // What one pass over the matrix reads.
+  int64_t bytes() const { return panels() * panel_bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const;
+  };
+
+  DType type_ = DType::kF32;
+  int64_t rows_ = 0;
+  int64_t cols_ = 0;
+  int64_t panel_bytes_ = 0;
+  std::unique_ptr<std::byte[], Free> data_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_LAYER_PACKED_MATRIX_H_
