@@ -1,0 +1,54 @@
+#include "kernels/layer/rms_norm.h"
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/layer/rms_norm_body.h"
+
+namespace tiercel {
+namespace {
+
+constexpr PerIsa<RmsNormGroupFn*> kGroup = {
+    portable::RmsNormGroup, avx2::RmsNormGroup, avx512::RmsNormGroup,
+    avx512vnni::RmsNormGroup};
+
+absl::Status Validate(const RmsNormParams& p) {
+  const int64_t row = int64_t{p.groups} * p.dim;
+  if (p.rows < 0 || p.groups <= 0 || p.dim <= 0 || p.x_stride < row ||
+      p.out_stride < row) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("RmsNorm: rows=", p.rows, ", groups=", p.groups,
+                     ", dim=", p.dim, ", x_stride=", p.x_stride,
+                     ", out_stride=", p.out_stride,
+                     "; need rows >= 0, groups and dim positive, strides of at "
+                     "least groups * dim"));
+  }
+  if (!(p.eps > 0.0f)) {
+    return UsageError("invalid_shape",
+                      absl::StrCat("RmsNorm: eps=", p.eps, "; need eps > 0"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RmsNorm(Stream& stream, const RmsNormParams& p) {
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  RmsNormGroupFn* const group = stream.device() == Device::kRef
+                                    ? RmsNormGroupReference
+                                    : kGroup[stream.isa()];
+  // About 16K elements, some microseconds, make an item.
+  const int64_t grain = 1 + (int64_t{1} << 14) / (int64_t{p.groups} * p.dim);
+  stream.pool().ParallelFor(
+      p.rows, grain, [&](int64_t begin, int64_t end, int) {
+        for (int64_t r = begin; r < end; ++r) {
+          for (int64_t g = 0; g < p.groups; ++g) {
+            group(p.x + r * p.x_stride + g * p.dim, p.weight, p.eps, p.dim,
+                  p.out + r * p.out_stride + g * p.dim);
+          }
+        }
+      });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

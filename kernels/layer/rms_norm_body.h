@@ -1,0 +1,27 @@
+#ifndef TIERCEL_KERNELS_LAYER_RMS_NORM_BODY_H_
+#define TIERCEL_KERNELS_LAYER_RMS_NORM_BODY_H_
+
+namespace tiercel {
+
+// One group: out[i] = (x[i] * (1 / sqrt(sum / dim + eps))) * weight[i], sum by
+// 16 chains of fma over i % 16, then lanes i and i + 8, i + 4, i + 2, i + 1.
+using RmsNormGroupFn = void(const float* x, const float* weight, float eps,
+                            int dim, float* out);
+
+RmsNormGroupFn RmsNormGroupReference;
+namespace portable {
+RmsNormGroupFn RmsNormGroup;
+}
+namespace avx2 {
+RmsNormGroupFn RmsNormGroup;
+}
+namespace avx512 {
+RmsNormGroupFn RmsNormGroup;
+}
+namespace avx512vnni {
+RmsNormGroupFn RmsNormGroup;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_LAYER_RMS_NORM_BODY_H_

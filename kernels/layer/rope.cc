@@ -1,0 +1,63 @@
+#include "kernels/layer/rope.h"
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/layer/rope_body.h"
+
+namespace tiercel {
+namespace {
+
+// Rows of an item: about 16K elements, some microseconds.
+int64_t Grain(int64_t row_elements) {
+  return 1 + (int64_t{1} << 14) / row_elements;
+}
+
+absl::Status Validate(const RopeAnglesParams& p) {
+  // Doubles hold every integer up to 2^53.
+  constexpr int64_t kMaxPosition = int64_t{1} << 52;
+  if (p.rows < 0 || p.half <= 0 || p.position < 0 ||
+      p.position > kMaxPosition || p.rows > kMaxPosition) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("RopeAngles: rows=", p.rows, ", half=", p.half,
+                     ", position=", p.position,
+                     "; need half positive, rows and position in 0 to 2^52"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Validate(const RopeParams& p) {
+  if (p.rows < 0 || p.heads <= 0 || p.half <= 0 ||
+      int64_t{2} * p.half > p.head_dim ||
+      p.stride < int64_t{p.heads} * p.head_dim) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("Rope: rows=", p.rows, ", heads=", p.heads, ", head_dim=",
+                     p.head_dim, ", half=", p.half, ", stride=", p.stride,
+                     "; need rows >= 0, heads and half positive, "
+                     "2 * half <= head_dim, stride >= heads * head_dim"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  // A sine and a cosine cost as much as some forty other elements.
+  stream.pool().ParallelFor(p.rows, Grain(int64_t{p.half} * 40),
+                            [&](int64_t begin, int64_t end, int) {
+                              RopeAnglesReference(p, begin, end);
+                            });
+  return absl::OkStatus();
+}
+
+absl::Status Rope(Stream& stream, const RopeParams& p) {
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  stream.pool().ParallelFor(
+      p.rows, Grain(int64_t{p.heads} * p.head_dim),
+      [&](int64_t begin, int64_t end, int) { RopeReference(p, begin, end); });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

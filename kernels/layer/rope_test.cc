@@ -1,0 +1,168 @@
+#include "kernels/layer/rope.h"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/base/testing.h"
+
+namespace tiercel {
+namespace {
+
+std::vector<double> InvFreq(int half, double base) {
+  std::vector<double> inv_freq;
+  for (int i = 0; i < half; ++i) {
+    inv_freq.push_back(std::pow(base, -static_cast<double>(i) / half));
+  }
+  return inv_freq;
+}
+
+struct Angles {
+  std::vector<float> cos;
+  std::vector<float> sin;
+};
+
+Angles MakeAngles(Stream& stream, const std::vector<double>& inv_freq,
+                  int64_t position, int64_t rows, double scale = 1.0) {
+  const auto half = static_cast<int>(inv_freq.size());
+  const std::vector<float> poison(static_cast<size_t>(rows * half), kPoison);
+  Angles angles{poison, poison};
+  const absl::Status status =
+      RopeAngles(stream, {inv_freq.data(), half, scale, position, rows,
+                          angles.cos.data(), angles.sin.data()});
+  EXPECT_TRUE(status.ok()) << status;
+  return angles;
+}
+
+TEST(RopeAnglesTest, HandWorked) {
+  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu, 2);
+  const Angles angles =
+      MakeAngles(*stream, {M_PI / 2, M_PI / 3}, 1, 2, /*scale=*/2.0);
+  const std::vector<float> cos = {0.0f, 1.0f, -2.0f, -1.0f};
+  const std::vector<float> sin = {2.0f, 1.7320508f, 0.0f, 1.7320508f};
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(angles.cos[i], cos[i], 1e-7) << i;
+    EXPECT_NEAR(angles.sin[i], sin[i], 1e-7) << i;
+  }
+}
+
+// In long double the angle is good to 1e-13 at position 1e6; only the product
+// in double (1e-10) and the rounding to float may show.
+TEST(RopeAnglesTest, FarPositionsAreAccurate) {
+  const std::vector<double> inv_freq = InvFreq(32, 10000.0);
+  for (Device device : {Device::kRef, Device::kCpu}) {
+    const std::unique_ptr<Stream> stream = MakeStream(device, 3);
+    for (int64_t position : {0, 1, 4095, 131071, 1000000}) {
+      const Angles angles = MakeAngles(*stream, inv_freq, position, 5);
+      for (int64_t r = 0; r < 5; ++r) {
+        for (size_t i = 0; i < 32; ++i) {
+          const long double angle =
+              static_cast<long double>(position + r) * inv_freq[i];
+          const size_t at = static_cast<size_t>(r) * 32 + i;
+          EXPECT_NEAR(angles.cos[at], static_cast<double>(cosl(angle)), 6.1e-8);
+          EXPECT_NEAR(angles.sin[at], static_cast<double>(sinl(angle)), 6.1e-8);
+        }
+      }
+    }
+  }
+}
+
+TEST(RopeAnglesTest, RowsDoNotDependOnOtherRowsOrThreads) {
+  const std::unique_ptr<Stream> one = MakeStream(Device::kCpu, 1);
+  const std::unique_ptr<Stream> three = MakeStream(Device::kCpu, 3);
+  const std::vector<double> inv_freq = InvFreq(17, 500000.0);
+  const Angles all = MakeAngles(*three, inv_freq, 1000, 301);
+  for (size_t r = 0; r < 301; ++r) {
+    const Angles row =
+        MakeAngles(*one, inv_freq, 1000 + static_cast<int64_t>(r), 1);
+    for (size_t i = 0; i < 17; ++i) {
+      ASSERT_EQ(row.cos[i], all.cos[r * 17 + i]);
+      ASSERT_EQ(row.sin[i], all.sin[r * 17 + i]);
+    }
+  }
+}
+
+TEST(RopeTest, HandWorked) {
+  // One head of 5: pairs (1, 3) and (2, 4), the last element stays.
+  std::vector<float> x = {1.0f, 2.0f, 3.0f, 4.0f, 5.0f};
+  const float cos[2] = {0.5f, 0.0f};
+  const float sin[2] = {2.0f, 1.0f};
+  ASSERT_TRUE(
+      Rope(*MakeStream(Device::kCpu), {x.data(), 5, 1, 1, 5, 2, cos, sin})
+          .ok());
+  EXPECT_EQ(x, (std::vector<float>{-5.5f, -4.0f, 3.5f, 2.0f, 5.0f}));
+}
+
+TEST(RopeTest, RotatesEveryHeadAndNothingElse) {
+  for (int threads : {1, 2, 3}) {
+    const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu, threads);
+    for (int half : {1, 4, 20, 32}) {
+      for (int extra : {0, 3}) {
+        for (int64_t rows : {0, 1, 2, 67}) {
+          const int heads = 3;
+          const int head_dim = 2 * half + extra;
+          const int64_t stride = int64_t{heads} * head_dim + 5;
+          std::mt19937 random(5);
+          std::normal_distribution<float> normal;
+          std::vector<float> x(static_cast<size_t>(rows * stride));
+          for (float& value : x) value = normal(random);
+          const std::vector<float> before = x;
+          const Angles angles =
+              MakeAngles(*stream, InvFreq(half, 10000.0), 77, rows);
+          ASSERT_TRUE(
+              Rope(*stream, {x.data(), stride, rows, heads, head_dim, half,
+                             angles.cos.data(), angles.sin.data()})
+                  .ok());
+          for (int64_t at = 0; at < rows * stride; ++at) {
+            const int64_t r = at / stride;
+            const int64_t column = at % stride;
+            const int64_t i = column % head_dim;
+            const auto get = [&](int64_t j) {
+              return before[static_cast<size_t>(at - i + j)];
+            };
+            float expected = get(i);
+            if (column < heads * head_dim && i < 2 * half) {
+              const auto angle = static_cast<size_t>(r * half + i % half);
+              const float c = angles.cos[angle];
+              const float s = angles.sin[angle];
+              const float a = get(i % half);
+              const float b = get(i % half + half);
+              expected = i < half ? a * c - b * s : b * c + a * s;
+            }
+            ASSERT_EQ(x[static_cast<size_t>(at)], expected) << at;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(RopeTest, RefusesWrongShapes) {
+  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  float x[8] = {};
+  const RopeParams good = {x, 8, 1, 2, 4, 2, x, x};
+  const auto code_of = [&](auto change) {
+    RopeParams p = good;
+    change(p);
+    return CodeOf(Rope(*stream, p));
+  };
+  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.half = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.half = 3; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.stride = 7; }), "invalid_shape");
+  const double inv_freq = 1.0;
+  float out = 3.0f;
+  EXPECT_EQ(CodeOf(RopeAngles(*stream, {&inv_freq, 0, 1.0, 0, 1, &out, &out})),
+            "invalid_shape");
+  EXPECT_EQ(CodeOf(RopeAngles(*stream, {&inv_freq, 1, 1.0, -1, 1, &out, &out})),
+            "invalid_shape");
+  EXPECT_EQ(CodeOf(RopeAngles(*stream, {&inv_freq, 1, 1.0, 0, -1, &out, &out})),
+            "invalid_shape");
+  EXPECT_EQ(out, 3.0f);
+}
+
+}  // namespace
+}  // namespace tiercel

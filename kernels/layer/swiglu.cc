@@ -1,0 +1,41 @@
+#include "kernels/layer/swiglu.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/layer/swiglu_body.h"
+
+namespace tiercel {
+namespace {
+
+constexpr PerIsa<SwigluRangeFn*> kRange = {
+    portable::SwigluRange, avx2::SwigluRange, avx512::SwigluRange,
+    avx512vnni::SwigluRange};
+
+absl::Status Validate(const SwigluParams& p) {
+  if (p.rows < 0 || p.dim <= 0 ||
+      p.rows > std::numeric_limits<int64_t>::max() / p.dim) {
+    return UsageError("invalid_shape",
+                      absl::StrCat("Swiglu: rows=", p.rows, ", dim=", p.dim,
+                                   "; need rows >= 0 and dim positive"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Swiglu(Stream& stream, const SwigluParams& p) {
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  SwigluRangeFn* const range = stream.device() == Device::kRef
+                                   ? SwigluRangeReference
+                                   : kRange[stream.isa()];
+  constexpr int64_t kGrain = 4096;  // some microseconds
+  stream.pool().ParallelFor(
+      p.rows * p.dim, kGrain, [&](int64_t begin, int64_t end, int) {
+        range(p.gate + begin, p.up + begin, end - begin, p.out + begin);
+      });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

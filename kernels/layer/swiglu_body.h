@@ -1,0 +1,29 @@
+#ifndef TIERCEL_KERNELS_LAYER_SWIGLU_BODY_H_
+#define TIERCEL_KERNELS_LAYER_SWIGLU_BODY_H_
+
+#include <cstdint>
+
+namespace tiercel {
+
+// n elements: out = gate / (1 + e^min(-gate, 88)) * up. The bound keeps e^x
+// finite, and what it leaves of a gate below -88 is under 6.1e-39 of the gate.
+using SwigluRangeFn = void(const float* gate, const float* up, int64_t n,
+                           float* out);
+
+SwigluRangeFn SwigluRangeReference;
+namespace portable {
+SwigluRangeFn SwigluRange;
+}
+namespace avx2 {
+SwigluRangeFn SwigluRange;
+}
+namespace avx512 {
+SwigluRangeFn SwigluRange;
+}
+namespace avx512vnni {
+SwigluRangeFn SwigluRange;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_LAYER_SWIGLU_BODY_H_

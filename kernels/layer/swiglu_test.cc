@@ -1,0 +1,110 @@
+#include "kernels/layer/swiglu.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/base/testing.h"
+
+namespace tiercel {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// One element more than is used, so that a write past the end shows.
+std::vector<float> RunSwiglu(Stream& stream, const std::vector<float>& gate,
+                             const std::vector<float>& up, int64_t rows,
+                             int64_t dim) {
+  std::vector<float> out(gate.size() + 1, kPoison);
+  const absl::Status status =
+      Swiglu(stream, {gate.data(), up.data(), rows, dim, out.data()});
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(std::isnan(out.back()));
+  out.pop_back();
+  return out;
+}
+
+// Exp is within 1e-7, four roundings follow; below -87 the value is bounded
+// instead (swiglu_body.h).
+void ExpectNear(float got, float gate, float up) {
+  const double expected =
+      gate / (1 + std::exp(-static_cast<double>(gate))) * up;
+  ASSERT_NEAR(
+      got, expected,
+      std::fabs(expected) * 4e-7 + 6.1e-39 * std::fabs(gate * up) + 1e-44)
+      << gate << " " << up;
+}
+
+class SwigluTest : public testing::TestWithParam<Isa> {
+ protected:
+  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1, GetParam());
+  std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 2, GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(Isas, SwigluTest, testing::ValuesIn(SupportedIsas()),
+                         NameOfLevel);
+
+TEST_P(SwigluTest, EqualsReferenceAndFormula) {
+  for (int64_t dim : {1, 15, 16, 17, 1536, 4099}) {
+    for (int64_t rows : {0, 1, 3, 7}) {
+      std::mt19937 random(11);
+      std::normal_distribution<float> normal(0.0f, 20.0f);
+      std::vector<float> gate(static_cast<size_t>(rows * dim));
+      std::vector<float> up(gate.size());
+      for (float& x : gate) x = normal(random);
+      for (float& x : up) x = normal(random);
+      const std::vector<float> expected = RunSwiglu(*ref_, gate, up, rows, dim);
+      const std::vector<float> out = RunSwiglu(*cpu_, gate, up, rows, dim);
+      for (size_t i = 0; i < out.size(); ++i) {
+        ExpectNear(expected[i], gate[i], up[i]);
+        ExpectNear(out[i], gate[i], up[i]);
+        if (GetParam() != Isa::kPortable) {
+          ASSERT_EQ(out[i], expected[i]) << gate[i] << " " << up[i];
+        }
+      }
+    }
+  }
+}
+
+TEST_P(SwigluTest, FarGates) {
+  const std::vector<float> gate = {0.0f,  -0.0f,  87.0f,   89.0f,
+                                   1e30f, -87.0f, -88.0f,  -89.0f,
+                                   -1e3f, -1e30f, kPoison, kInf};
+  const std::vector<float> up(gate.size(), 2.0f);
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    const std::vector<float> out =
+        RunSwiglu(*stream, gate, up, 1, static_cast<int64_t>(gate.size()));
+    for (size_t i = 0; i < 9; ++i) ExpectNear(out[i], gate[i], up[i]);
+    EXPECT_LE(std::fabs(out[9]), 1e-7f);
+    EXPECT_TRUE(std::isnan(out[10]));
+    EXPECT_FALSE(std::isfinite(out[11]));
+  }
+}
+
+TEST_P(SwigluTest, MayOverwriteAnInput) {
+  std::vector<float> gate = {1.0f, -2.0f, 3.0f};
+  std::vector<float> up = {0.5f, 0.25f, -1.0f};
+  const std::vector<float> expected = RunSwiglu(*cpu_, gate, up, 1, 3);
+  std::vector<float> g = gate;
+  ASSERT_TRUE(Swiglu(*cpu_, {g.data(), up.data(), 1, 3, g.data()}).ok());
+  EXPECT_EQ(g, expected);
+  ASSERT_TRUE(Swiglu(*cpu_, {gate.data(), up.data(), 1, 3, up.data()}).ok());
+  EXPECT_EQ(up, expected);
+}
+
+TEST_P(SwigluTest, RefusesWrongShapes) {
+  float x = 1.0f;
+  EXPECT_EQ(CodeOf(Swiglu(*cpu_, {&x, &x, -1, 1, &x})), "invalid_shape");
+  EXPECT_EQ(CodeOf(Swiglu(*cpu_, {&x, &x, 1, 0, &x})), "invalid_shape");
+  EXPECT_EQ(
+      CodeOf(Swiglu(*cpu_, {&x, &x, int64_t{1} << 40, int64_t{1} << 40, &x})),
+      "invalid_shape");
+  EXPECT_EQ(x, 1.0f);
+}
+
+}  // namespace
+}  // namespace tiercel
