@@ -1,0 +1,307 @@
+#include "kernels/attention/attention.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/attention/attention_body.h"
+#include "kernels/base/error.h"
+#include "kernels/kv/kv_row.h"
+
+namespace tiercel {
+namespace {
+
+constexpr PerIsa<ComputeBlockFn*> kComputeBlock = {
+    portable::ComputeBlock, avx2::ComputeBlock, avx512::ComputeBlock,
+    avx512vnni::ComputeBlock};
+constexpr PerIsa<FoldPagesFn*> kFoldPages = {portable::FoldPages,
+                                             avx2::FoldPages, avx512::FoldPages,
+                                             avx512vnni::FoldPages};
+
+// Queries that share one expansion of a page's K and V to floats. More make
+// the expansion cheaper (it costs about as much as three queries), fewer make
+// more items for the threads.
+constexpr int kTileQueries = 192;
+
+// Floats of partial results held at a time: 8 MiB, which the last-level cache
+// keeps until they are folded. One row over 128K positions and 32 heads of 128
+// needs 17 MiB and goes in three waves.
+constexpr int64_t kWaveFloats = int64_t{2} << 20;
+// Of that, what one page of a block of rows may take: a wave has 8 pages or
+// more, so that the threads rarely wait for each other.
+constexpr int64_t kPageFloats = kWaveFloats / 8;
+
+constexpr int64_t kAlignFloats = 16;
+
+int64_t AlignUp(int64_t n, int64_t alignment) {
+  return (n + alignment - 1) / alignment * alignment;
+}
+
+// Of one thread: a page's K and V as floats, and the scores of a few queries.
+int64_t BlockScratchFloats(int64_t padded_dim) {
+  return 2 * kPageTokens * padded_dim + kMaxTileQueries * kPageTokens;
+}
+
+absl::Status Validate(const AttentionParams& p) {
+  const KvLayout& kv = p.layout;
+  if (p.rows < 0 || p.heads <= 0 || kv.kv_heads <= 0 ||
+      p.heads % kv.kv_heads != 0) {
+    return UsageError("invalid_shape",
+                      absl::StrCat("Attention: rows=", p.rows, ", heads=",
+                                   p.heads, ", kv_heads=", kv.kv_heads,
+                                   "; need rows >= 0 and heads a positive "
+                                   "multiple of kv_heads"));
+  }
+  if (kv.head_dim <= 0 || kv.head_dim % 8 != 0 ||
+      p.q_stride < int64_t{p.heads} * kv.head_dim) {
+    return UsageError("invalid_shape",
+                      absl::StrCat("Attention: head_dim=", kv.head_dim,
+                                   ", q_stride=", p.q_stride,
+                                   "; need head_dim a positive multiple of 8 "
+                                   "and q_stride >= heads * head_dim"));
+  }
+  for (DType type : {kv.type_k, kv.type_v}) {
+    if (absl::Status s = CheckKvType("Attention", type, kv.head_dim); !s.ok()) {
+      return s;
+    }
+  }
+  constexpr int64_t kMaxPosition = int64_t{1} << 48;
+  if (p.begin < 0 || p.position < p.begin || p.position > kMaxPosition ||
+      p.rows > kMaxPosition) {
+    return UsageError("invalid_position",
+                      absl::StrCat("Attention: begin=", p.begin,
+                                   ", position=", p.position, ", rows=", p.rows,
+                                   "; need 0 <= begin <= position, both "
+                                   "position and rows at most 2^48"));
+  }
+  if (p.rows == 0) return absl::OkStatus();
+  const int64_t first = p.begin / kPageTokens;
+  const int64_t last = (p.position + p.rows - 1) / kPageTokens;
+  if (first < p.first_page || last - p.first_page >= p.num_pages) {
+    return UsageError(
+        "invalid_position",
+        absl::StrCat("Attention: got ", p.num_pages, " pages from page ",
+                     p.first_page, "; need pages ", first, " to ", last));
+  }
+  for (int64_t page = first; page <= last; ++page) {
+    if (p.pages[page - p.first_page] == nullptr) {
+      return UsageError(
+          "invalid_position",
+          absl::StrCat("Attention: page ", page, " is null; need pages ", first,
+                       " to ", last));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// How the work is cut. Nothing here shows in the result: a block's bits depend
+// on its query and its page alone, and blocks are folded in page order.
+struct Plan {
+  int64_t padded_dim;
+  int64_t block_rows;  // rows whose partial results exist at the same time
+  int64_t wave_pages;  // pages of them
+  int64_t tile_rows;   // rows of a work item
+  int64_t page_queries;
+};
+
+Plan MakePlan(const AttentionParams& p) {
+  Plan plan;
+  plan.padded_dim = AlignUp(p.layout.head_dim, kAlignFloats);
+  const int64_t query_floats = plan.padded_dim + 2;
+  plan.block_rows =
+      std::clamp<int64_t>(kPageFloats / (p.heads * query_floats), 1, p.rows);
+  plan.page_queries = plan.block_rows * p.heads;
+  plan.wave_pages =
+      std::max<int64_t>(1, kWaveFloats / (plan.page_queries * query_floats));
+  plan.tile_rows = std::clamp<int64_t>(
+      kTileQueries / (p.heads / p.layout.kv_heads), 1, plan.block_rows);
+  return plan;
+}
+
+// The scratch memory of one call.
+struct Buffers {
+  float* out;  // [wave_pages, block_rows, heads, padded_dim]
+  float* max;  // [wave_pages, block_rows, heads]
+  float* sum;
+  float* running_max;  // [block_rows, heads]
+  float* running_sum;
+  float* threads;  // [threads, thread_floats]
+  int64_t thread_floats;
+};
+
+absl::Status Allocate(Stream& stream, const Plan& plan, int64_t pages,
+                      Buffers* buffers) {
+  const int64_t queries = std::min(plan.wave_pages, pages) * plan.page_queries;
+  const int64_t scalars = AlignUp(queries, kAlignFloats);
+  const int64_t running = AlignUp(plan.page_queries, kAlignFloats);
+  const int64_t thread_floats = BlockScratchFloats(plan.padded_dim);
+  const int64_t total = queries * plan.padded_dim + 2 * scalars + 2 * running +
+                        stream.pool().num_threads() * thread_floats;
+  absl::StatusOr<std::byte*> scratch =
+      stream.Scratch(static_cast<size_t>(total) * sizeof(float));
+  if (!scratch.ok()) return scratch.status();
+  buffers->out = reinterpret_cast<float*>(*scratch);
+  buffers->max = buffers->out + queries * plan.padded_dim;
+  buffers->sum = buffers->max + scalars;
+  buffers->running_max = buffers->sum + scalars;
+  buffers->running_sum = buffers->running_max + running;
+  buffers->threads = buffers->running_sum + running;
+  buffers->thread_floats = thread_floats;
+  return absl::OkStatus();
+}
+
+class Run {
+ public:
+  Run(Stream& stream, const AttentionParams& p, const Plan& plan,
+      const Buffers& buffers)
+      : stream_(stream), p_(p), plan_(plan), buffers_(buffers) {}
+
+  void Rows(int64_t row, int64_t rows) {
+    const int64_t first = p_.begin / kPageTokens;
+    const int64_t end = (p_.position + row + rows - 1) / kPageTokens + 1;
+    for (int64_t page = first; page < end; page += plan_.wave_pages) {
+      const int64_t pages = std::min(plan_.wave_pages, end - page);
+      ComputeWave(row, rows, page, pages);
+      FoldWave(row, rows, page, pages, page == first);
+    }
+  }
+
+ private:
+  // One KV head of one page, for one tile of rows.
+  struct Item {
+    int64_t wave_page;
+    int kv_head;
+    int64_t tile;  // its first row in the block of rows
+  };
+
+  // Items in the order of memory; tiles of the same page last, so that they
+  // find it in the cache.
+  Item ItemOf(int64_t index, int64_t tiles) const {
+    const int64_t kv_heads = p_.layout.kv_heads;
+    return {index / tiles / kv_heads,
+            static_cast<int>(index / tiles % kv_heads),
+            index % tiles * plan_.tile_rows};
+  }
+  const std::byte* KeysOf(const Item& item, int64_t page) const {
+    return p_.pages[page + item.wave_page - p_.first_page] +
+           p_.layout.KOffset(item.kv_head, 0);
+  }
+
+  void ComputeWave(int64_t row, int64_t rows, int64_t page, int64_t pages) {
+    const int64_t tiles = (rows + plan_.tile_rows - 1) / plan_.tile_rows;
+    const int64_t items = pages * p_.layout.kv_heads * tiles;
+    // A step's items are a microsecond each and bound by memory: a range of
+    // them fetches ahead across items. A prompt's are a hundred times longer.
+    const int64_t ranges = int64_t{12} * stream_.pool().num_threads();
+    const int64_t grain =
+        tiles > 1 ? 1 : std::clamp<int64_t>(items / ranges, 1, 16);
+    stream_.pool().ParallelFor(
+        items, grain, [&](int64_t begin, int64_t end, int thread) {
+          for (int64_t i = begin; i < end; ++i) {
+            const Item item = ItemOf(i, tiles);
+            const std::byte* next_k =
+                i + 1 < end ? KeysOf(ItemOf(i + 1, tiles), page) : nullptr;
+            ComputeItem(row, rows, page, item, next_k, thread);
+          }
+        });
+  }
+
+  void ComputeItem(int64_t row, int64_t rows, int64_t page, const Item& item,
+                   const std::byte* next_k, int thread) {
+    const KvLayout& kv = p_.layout;
+    const int64_t tile_rows = std::min(plan_.tile_rows, rows - item.tile);
+    const int64_t start = (page + item.wave_page) * kPageTokens;
+    const int64_t position = p_.position + row + item.tile;
+    if (position + tile_rows - 1 < start) return;  // in the future of all rows
+
+    const int group = p_.heads / kv.kv_heads;
+    const int64_t query = item.wave_page * plan_.page_queries +
+                          item.tile * p_.heads + int64_t{item.kv_head} * group;
+    AttentionBlock b;
+    b.q = p_.q + (row + item.tile) * p_.q_stride +
+          int64_t{item.kv_head} * group * kv.head_dim;
+    b.q_stride = p_.q_stride;
+    b.rows = static_cast<int>(tile_rows);
+    b.group = group;
+    b.head_dim = kv.head_dim;
+    b.scale = p_.scale;
+    b.k = KeysOf(item, page);
+    b.v = b.k + kv.VOffset(item.kv_head, 0) - kv.KOffset(item.kv_head, 0);
+    b.next_k = next_k;
+    b.type_k = kv.type_k;
+    b.type_v = kv.type_v;
+    b.k_row_bytes = kv.KRowBytes();
+    b.v_row_bytes = kv.VRowBytes();
+    b.begin = static_cast<int>(std::max(p_.begin - start, int64_t{0}));
+    b.end = position + 1 - start;
+    b.stride = p_.heads;
+    b.max = buffers_.max + query;
+    b.sum = buffers_.sum + query;
+    b.out = buffers_.out + query * plan_.padded_dim;
+    b.scratch = buffers_.threads + thread * buffers_.thread_floats;
+    kComputeBlock[stream_.isa()](b);
+  }
+
+  void FoldWave(int64_t row, int64_t rows, int64_t page, int64_t pages,
+                bool first) {
+    const int64_t heads = p_.heads;
+    // A query of one page folds in a fraction of a microsecond.
+    const int64_t grain = std::max<int64_t>(1, 64 / pages);
+    stream_.pool().ParallelFor(rows * heads, grain,
+                               [&](int64_t begin, int64_t end, int) {
+                                 for (int64_t i = begin; i < end; ++i) {
+                                   FoldQuery(row, i, page, pages, first);
+                                 }
+                               });
+  }
+
+  void FoldQuery(int64_t row, int64_t query, int64_t page, int64_t pages,
+                 bool first) {
+    const int64_t r = row + query / p_.heads;
+    const int64_t seen = (p_.position + r) / kPageTokens + 1 - page;
+    if (seen <= 0) return;
+    AttentionFold f;
+    f.max = buffers_.max + query;
+    f.sum = buffers_.sum + query;
+    f.out = buffers_.out + query * plan_.padded_dim;
+    f.stride = plan_.page_queries;
+    f.out_stride = plan_.page_queries * plan_.padded_dim;
+    f.pages = std::min(pages, seen);
+    f.head_dim = p_.layout.head_dim;
+    f.first = first;
+    f.last = seen <= pages;
+    f.running_max = buffers_.running_max + query;
+    f.running_sum = buffers_.running_sum + query;
+    f.result = p_.out + (row * p_.heads + query) * p_.layout.head_dim;
+    kFoldPages[stream_.isa()](f);
+  }
+
+  Stream& stream_;
+  const AttentionParams& p_;
+  const Plan& plan_;
+  const Buffers& buffers_;
+};
+
+}  // namespace
+
+absl::Status Attention(Stream& stream, const AttentionParams& p) {
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (p.rows == 0) return absl::OkStatus();
+  if (stream.device() == Device::kRef) {
+    AttentionReference(p);
+    return absl::OkStatus();
+  }
+  const Plan plan = MakePlan(p);
+  const int64_t pages =
+      (p.position + p.rows - 1) / kPageTokens - p.begin / kPageTokens + 1;
+  Buffers buffers;
+  if (absl::Status s = Allocate(stream, plan, pages, &buffers); !s.ok()) {
+    return s;
+  }
+  Run run(stream, p, plan, buffers);
+  for (int64_t row = 0; row < p.rows; row += plan.block_rows) {
+    run.Rows(row, std::min(plan.block_rows, p.rows - row));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,53 @@
+#ifndef TIERCEL_KERNELS_ATTENTION_ATTENTION_H_
+#define TIERCEL_KERNELS_ATTENTION_ATTENTION_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "kernels/base/stream.h"
+#include "kernels/kv/kv_layout.h"
+
+namespace tiercel {
+
+// Causal attention of consecutive rows over paged KV. For row r at position
+// t = position + r, query head h and its KV head h / (heads / kv_heads), over
+// the positions begin <= j <= t:
+//
+//   score_j = scale * dot(q[r, h], k_j)      one chain of fma over head_dim
+//   out[r, h] = sum_j e^(score_j - m) v_j / sum_j e^(score_j - m)
+//
+// computed per page (block): m_b = max score, s_b = sum of weights, o_b =
+// sum of weighted v (a chain over positions), then folded in page order:
+//
+//   m' = max(m, m_b); s = s e^(m - m') + s_b e^(m_b - m'); o likewise
+//
+// so that a row's bits do not depend on other rows, threads or where pages
+// live (invariant 6). Slots outside begin..t are never read into a result. A
+// score that is not finite makes its row's head NaN.
+//
+// Scratch: at most 8 MiB of partial results (more only where one row of one
+// page needs more), and 1 KiB * head_dim per thread; the length of the KV does
+// not show. Errors: invalid_shape, invalid_kv_type, invalid_position,
+// out_of_memory.
+struct AttentionParams {
+  const float* q;    // [rows, q_stride], a row is [heads, head_dim]
+  int64_t q_stride;  // floats from one row to the next
+  int64_t rows;      // 0 is allowed
+  int heads;         // a multiple of layout.kv_heads
+  float scale;       // of the scores, usually 1 / sqrt(head_dim)
+
+  KvLayout layout;                // head_dim a multiple of 8
+  const std::byte* const* pages;  // pages of this layer
+  int64_t first_page;             // the page index of pages[0]
+  int64_t num_pages;
+  int64_t begin;     // the first position that exists
+  int64_t position;  // absolute position of row 0, its own K and V included
+
+  float* out;  // [rows, heads * head_dim]; must not overlap q
+};
+absl::Status Attention(Stream& stream, const AttentionParams& p);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_ATTENTION_ATTENTION_H_

@@ -1,0 +1,91 @@
+#ifndef TIERCEL_KERNELS_ATTENTION_ATTENTION_BODY_H_
+#define TIERCEL_KERNELS_ATTENTION_ATTENTION_BODY_H_
+
+// Between attention.cc, which plans, and attention_cpu.cc, which computes and
+// is compiled once per level: plain data, no inline functions, and no header
+// whose static initialisers would be compiled for the level too (<iostream>).
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kv/kv_layout.h"
+
+namespace tiercel {
+
+struct AttentionParams;
+void AttentionReference(const AttentionParams& p);
+
+// Queries whose scores a body holds at a time, at most.
+inline constexpr int kMaxTileQueries = 8;
+
+// One page of one KV head, for the query heads that share it and `rows`
+// consecutive rows. A query is one (row, head of the group).
+struct AttentionBlock {
+  const float* q;  // the first query; the next head is head_dim further
+  int64_t q_stride;
+  int rows;
+  int group;  // query heads of this KV head
+  int head_dim;
+  float scale;
+
+  const std::byte* k;  // this head's [kPageTokens][head_dim]
+  const std::byte* v;
+  DType type_k;
+  DType type_v;
+  int64_t k_row_bytes;
+  int64_t v_row_bytes;
+  const std::byte* next_k;  // of the block that follows, or null: a hint
+  int begin;                // the first slot that exists
+  int64_t end;  // row r sees slots begin..min(end + r, kPageTokens) - 1
+
+  // Partial results: of query (r, g) at index r * stride + g. Those of rows
+  // that see no slot are left alone.
+  int64_t stride;
+  float* max;
+  float* sum;
+  float* out;  // [.., padded head_dim]
+
+  // [2 * kPageTokens * padded head_dim + kMaxTileQueries * kPageTokens],
+  // 64-byte aligned.
+  float* scratch;
+};
+using ComputeBlockFn = void(const AttentionBlock& b);
+
+// The fold of one query's partial results in page order.
+struct AttentionFold {
+  const float* max;  // of the first page; the next is `stride` further
+  const float* sum;
+  const float* out;
+  int64_t stride;
+  int64_t out_stride;
+  int64_t pages;
+  int head_dim;
+  bool first;  // nothing was folded before
+  bool last;   // divide by the sum at the end
+
+  float* running_max;
+  float* running_sum;
+  float* result;  // [head_dim], holds the running out
+};
+using FoldPagesFn = void(const AttentionFold& f);
+
+namespace portable {
+ComputeBlockFn ComputeBlock;
+FoldPagesFn FoldPages;
+}  // namespace portable
+namespace avx2 {
+ComputeBlockFn ComputeBlock;
+FoldPagesFn FoldPages;
+}  // namespace avx2
+namespace avx512 {
+ComputeBlockFn ComputeBlock;
+FoldPagesFn FoldPages;
+}  // namespace avx512
+namespace avx512vnni {
+ComputeBlockFn ComputeBlock;
+FoldPagesFn FoldPages;
+}  // namespace avx512vnni
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_ATTENTION_ATTENTION_BODY_H_

@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "kernels/attention/attention.h"
+#include "kernels/attention/attention_body.h"
+#include "kernels/base/reference_math.h"
+#include "kernels/kv/kv_row.h"
+
+namespace tiercel {
+namespace {
+
+// What one page, or all pages so far, say about one query.
+struct State {
+  float max = 0.0f;
+  float sum = 0.0f;
+  std::vector<float> out;
+};
+
+float Score(const float* q, const std::vector<float>& k, float scale) {
+  float dot = 0.0f;
+  for (size_t d = 0; d < k.size(); ++d) dot = std::fma(q[d], k[d], dot);
+  return dot * scale;
+}
+
+// Slots first..last of one page.
+State OfPage(const AttentionParams& p, const float* q, int kv_head,
+             const std::byte* page, int first, int last) {
+  const int dim = p.layout.head_dim;
+  std::vector<float> row(static_cast<size_t>(dim));
+  float score[kPageTokens];
+  State block{-std::numeric_limits<float>::infinity(), 0.0f,
+              std::vector<float>(static_cast<size_t>(dim), 0.0f)};
+  bool finite = true;
+  for (int j = first; j <= last; ++j) {
+    KvRowToF32(p.layout.type_k, page + p.layout.KOffset(kv_head, j), dim,
+               row.data());
+    score[j] = Score(q, row, p.scale);
+    finite = finite && std::isfinite(score[j]);
+    block.max = std::fmax(block.max, score[j]);
+  }
+  // A fault in q or in a key must not hide behind a weight of zero.
+  if (!finite) block.max = std::numeric_limits<float>::quiet_NaN();
+
+  float lane[16] = {};
+  for (int j = first; j <= last; ++j) {
+    const float weight = ExpLane(score[j] - block.max);
+    lane[j % 16] += weight;
+    KvRowToF32(p.layout.type_v, page + p.layout.VOffset(kv_head, j), dim,
+               row.data());
+    for (size_t d = 0; d < row.size(); ++d) {
+      block.out[d] = std::fma(weight, row[d], block.out[d]);
+    }
+  }
+  block.sum = SumLanes(lane);
+  return block;
+}
+
+void Fold(const State& block, State& all) {
+  const float max = all.max > block.max ? all.max : block.max;
+  const float old_weight = ExpLane(all.max - max);
+  const float new_weight = ExpLane(block.max - max);
+  all.max = max;
+  all.sum = std::fma(all.sum, old_weight, block.sum * new_weight);
+  for (size_t d = 0; d < all.out.size(); ++d) {
+    all.out[d] = std::fma(all.out[d], old_weight, block.out[d] * new_weight);
+  }
+}
+
+}  // namespace
+
+void AttentionReference(const AttentionParams& p) {
+  const int group = p.heads / p.layout.kv_heads;
+  for (int64_t r = 0; r < p.rows; ++r) {
+    const int64_t t = p.position + r;
+    for (int h = 0; h < p.heads; ++h) {
+      const float* q = p.q + r * p.q_stride + int64_t{h} * p.layout.head_dim;
+      State all;
+      for (int64_t page = p.begin / kPageTokens; page <= t / kPageTokens;
+           ++page) {
+        const int64_t start = page * kPageTokens;
+        const int first =
+            static_cast<int>(std::max(p.begin - start, int64_t{0}));
+        const int last =
+            static_cast<int>(std::min(t - start, int64_t{kPageTokens - 1}));
+        State block =
+            OfPage(p, q, h / group, p.pages[page - p.first_page], first, last);
+        if (all.out.empty()) {
+          all = std::move(block);
+        } else {
+          Fold(block, all);
+        }
+      }
+      float* out = p.out + (r * p.heads + h) * p.layout.head_dim;
+      for (size_t d = 0; d < all.out.size(); ++d) out[d] = all.out[d] / all.sum;
+    }
+  }
+}
+
+}  // namespace tiercel

@@ -1,0 +1,116 @@
+#include "kernels/kv/kv_row.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/base/half.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int kBlock = 32;
+constexpr int kBlockBytes = 34;
+
+uint16_t LoadBits(const std::byte* p) {
+  uint16_t bits;
+  std::memcpy(&bits, p, sizeof(bits));
+  return bits;
+}
+
+void StoreBits(uint16_t bits, std::byte* p) {
+  std::memcpy(p, &bits, sizeof(bits));
+}
+
+void BlockFromF32(const float* x, std::byte* block) {
+  float max = 0.0f;
+  bool finite = true;
+  for (int i = 0; i < kBlock; ++i) {
+    max = std::max(max, std::fabs(x[i]));
+    finite = finite && std::isfinite(x[i]);
+  }
+  const float d =
+      finite ? max / 127.0f : std::numeric_limits<float>::quiet_NaN();
+  StoreBits(F16FromF32(d), block);
+  for (int i = 0; i < kBlock; ++i) {
+    // Where d is subnormal it has few bits, and the quotient can pass 127.
+    const float q =
+        d > 0.0f ? std::clamp(std::nearbyint(x[i] / d), -127.0f, 127.0f) : 0.0f;
+    block[2 + i] = static_cast<std::byte>(static_cast<int8_t>(q));
+  }
+}
+
+}  // namespace
+
+bool IsKvType(DType type, int head_dim) {
+  switch (type) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+      return true;
+    case DType::kQ8_0:
+      return head_dim % kBlock == 0;
+    default:
+      return false;
+  }
+}
+
+absl::Status CheckKvType(std::string_view op, DType type, int head_dim) {
+  if (IsKvType(type, head_dim)) return absl::OkStatus();
+  return UsageError(
+      "invalid_kv_type",
+      absl::StrCat(std::string(op), ": KV type ",
+                   std::string(InfoOf(type).name), ", head_dim=", head_dim,
+                   "; need f32, f16, bf16, or q8_0 with head_dim "
+                   "a multiple of 32"));
+}
+
+void KvRowToF32(DType type, const std::byte* row, int head_dim, float* out) {
+  for (int i = 0; i < head_dim; ++i) {
+    switch (type) {
+      case DType::kF16:
+        out[i] = F32FromF16(LoadBits(row + 2 * i));
+        break;
+      case DType::kBF16:
+        out[i] = F32FromBf16(LoadBits(row + 2 * i));
+        break;
+      case DType::kQ8_0: {
+        const std::byte* block = row + i / kBlock * kBlockBytes;
+        const auto q = static_cast<int8_t>(block[2 + i % kBlock]);
+        out[i] = F32FromF16(LoadBits(block)) * static_cast<float>(q);
+        break;
+      }
+      default:
+        std::memcpy(out + i, row + 4 * i, sizeof(float));
+    }
+  }
+}
+
+void KvRowFromF32(DType type, const float* x, int head_dim, std::byte* row) {
+  switch (type) {
+    case DType::kF16:
+      for (int i = 0; i < head_dim; ++i) {
+        StoreBits(F16FromF32(x[i]), row + 2 * i);
+      }
+      break;
+    case DType::kBF16:
+      for (int i = 0; i < head_dim; ++i) {
+        StoreBits(Bf16FromF32(x[i]), row + 2 * i);
+      }
+      break;
+    case DType::kQ8_0:
+      for (int i = 0; i < head_dim; i += kBlock) {
+        BlockFromF32(x + i, row + i / kBlock * kBlockBytes);
+      }
+      break;
+    default:
+      std::memcpy(row, x, sizeof(float) * static_cast<size_t>(head_dim));
+  }
+}
+
+}  // namespace tiercel

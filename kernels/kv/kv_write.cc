@@ -1,0 +1,93 @@
+#include "kernels/kv/kv_write.h"
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/kv/kv_row.h"
+#include "kernels/kv/kv_write_body.h"
+
+namespace tiercel {
+namespace {
+
+constexpr PerIsa<KvRowWriteFn*> kRowWrite = {
+    portable::KvRowWrite, avx2::KvRowWrite, avx512::KvRowWrite,
+    avx512vnni::KvRowWrite};
+
+absl::Status Validate(const KvWriteParams& p) {
+  const KvLayout& kv = p.layout;
+  const int64_t row = int64_t{kv.kv_heads} * kv.head_dim;
+  if (p.rows < 0 || kv.kv_heads <= 0 || kv.head_dim <= 0 || p.k_stride < row ||
+      p.v_stride < row) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("KvWrite: rows=", p.rows, ", kv_heads=", kv.kv_heads,
+                     ", head_dim=", kv.head_dim, ", k_stride=", p.k_stride,
+                     ", v_stride=", p.v_stride,
+                     "; need rows >= 0, heads and head_dim positive, strides "
+                     "of at least kv_heads * head_dim"));
+  }
+  for (DType type : {kv.type_k, kv.type_v}) {
+    if (absl::Status s = CheckKvType("KvWrite", type, kv.head_dim); !s.ok()) {
+      return s;
+    }
+  }
+  constexpr int64_t kMaxPosition = int64_t{1} << 48;
+  if (p.position < 0 || p.position > kMaxPosition || p.rows > kMaxPosition) {
+    return UsageError("invalid_position",
+                      absl::StrCat("KvWrite: position=", p.position, ", rows=",
+                                   p.rows, "; need both in 0 to 2^48"));
+  }
+  if (p.rows == 0) return absl::OkStatus();
+  const int64_t first = p.position / kPageTokens;
+  const int64_t last = (p.position + p.rows - 1) / kPageTokens;
+  if (first < p.first_page || last - p.first_page >= p.num_pages) {
+    return UsageError(
+        "invalid_position",
+        absl::StrCat("KvWrite: got ", p.num_pages, " pages from page ",
+                     p.first_page, "; need pages ", first, " to ", last));
+  }
+  for (int64_t page = first; page <= last; ++page) {
+    if (p.pages[page - p.first_page] == nullptr) {
+      return UsageError(
+          "invalid_position",
+          absl::StrCat("KvWrite: page ", page, " is null; need pages ", first,
+                       " to ", last));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void WriteRow(const KvWriteParams& p, int64_t r, KvRowWriteFn* write) {
+  const KvLayout& kv = p.layout;
+  const int64_t position = p.position + r;
+  const auto slot = static_cast<int>(position % kPageTokens);
+  std::byte* page = p.pages[position / kPageTokens - p.first_page];
+  for (int head = 0; head < kv.kv_heads; ++head) {
+    const int64_t column = int64_t{head} * kv.head_dim;
+    write(kv.type_k, p.k + r * p.k_stride + column, kv.head_dim,
+          page + kv.KOffset(head, slot));
+    write(kv.type_v, p.v + r * p.v_stride + column, kv.head_dim,
+          page + kv.VOffset(head, slot));
+  }
+}
+
+}  // namespace
+
+absl::Status KvWrite(Stream& stream, const KvWriteParams& p) {
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (stream.device() == Device::kRef) {
+    KvWriteReference(p);
+    return absl::OkStatus();
+  }
+  // About 16K elements, some microseconds, make an item.
+  const int64_t grain =
+      1 + (int64_t{1} << 13) / (int64_t{p.layout.kv_heads} * p.layout.head_dim);
+  stream.pool().ParallelFor(p.rows, grain,
+                            [&](int64_t begin, int64_t end, int) {
+                              for (int64_t r = begin; r < end; ++r) {
+                                WriteRow(p, r, kRowWrite[stream.isa()]);
+                              }
+                            });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,72 @@
+#include "kernels/base/simd.h"
+#include "kernels/base/simd_int.h"
+#include "kernels/kv/kv_write_body.h"
+
+namespace tiercel::TIERCEL_ISA_NS {
+namespace {
+
+void WriteF16(const float* x, int n, std::byte* row) {
+  int i = 0;
+  for (; i + 16 <= n; i += 16) {
+    StoreF16(Load(x + i), reinterpret_cast<uint16_t*>(row + 2 * i));
+  }
+  uint16_t tail[16];
+  StoreF16(LoadN(x + i, n - i), tail);
+  memcpy(row + 2 * i, tail, 2 * static_cast<size_t>(n - i));
+}
+
+// Bf16FromF32 of kernels/base/half.h without a branch, for the compiler to turn
+// into lanes.
+void WriteBf16(const float* x, int n, std::byte* row) {
+  for (int i = 0; i < n; ++i) {
+    uint32_t bits;
+    memcpy(&bits, x + i, sizeof(bits));
+    const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+    const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    const auto half =
+        static_cast<uint16_t>(nan ? (bits >> 16) | 0x40u : rounded);
+    memcpy(row + 2 * i, &half, sizeof(half));
+  }
+}
+
+void WriteQ8Block(const float* x, std::byte* block) {
+  const F32x16 a = Load(x);
+  const F32x16 b = Load(x + 16);
+  const F32x16 fault = Fma(a, Zero(), Fma(b, Zero(), Zero()));
+  const bool finite = ReduceAdd(fault) == 0.0f;
+  const float d = finite ? ReduceMax(Max(Abs(a), Abs(b))) / 127.0f : 0.0f;
+  uint16_t halves[16];
+  StoreF16(Set1(d), halves);
+  if (!finite) halves[0] = 0x7e00;  // NaN
+  memcpy(block, halves, sizeof(uint16_t));
+
+  auto* q = reinterpret_cast<int8_t*>(block + 2);
+  memset(q, 0, 32);
+  if (!(d > 0.0f)) return;
+  const F32x16 limit = Set1(127.0f);
+  const F32x16 low = Zero() - limit;
+  StoreI8(Max(low, Min(limit, Round(a / Set1(d)))), q);
+  StoreI8(Max(low, Min(limit, Round(b / Set1(d)))), q + 16);
+}
+
+}  // namespace
+
+void KvRowWrite(DType type, const float* x, int head_dim, std::byte* row) {
+  switch (type) {
+    case DType::kF16:
+      WriteF16(x, head_dim, row);
+      break;
+    case DType::kBF16:
+      WriteBf16(x, head_dim, row);
+      break;
+    case DType::kQ8_0:
+      for (int i = 0; i < head_dim; i += 32) {
+        WriteQ8Block(x + i, row + i / 32 * 34);
+      }
+      break;
+    default:
+      memcpy(row, x, sizeof(float) * static_cast<size_t>(head_dim));
+  }
+}
+
+}  // namespace tiercel::TIERCEL_ISA_NS

@@ -1,0 +1,212 @@
+#include "kernels/kv/kv_write.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/base/half.h"
+#include "kernels/base/testing.h"
+#include "kernels/kv/kv_row.h"
+
+namespace tiercel {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr std::byte kUntouched{0xa5};
+
+std::vector<DType> KvTypes(int head_dim) {
+  std::vector<DType> types;
+  for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+    if (IsKvType(type, head_dim)) types.push_back(type);
+  }
+  return types;
+}
+
+struct Case {
+  KvLayout layout;
+  int64_t position;
+  int64_t rows;
+};
+
+// Rows of a case in strides that are longer than rows, and untouched pages.
+class Problem {
+ public:
+  explicit Problem(const Case& c) : case_(c) {
+    const int64_t row = int64_t{c.layout.kv_heads} * c.layout.head_dim;
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal(0.0f, 4.0f);
+    k_.resize(static_cast<size_t>(c.rows * (row + 1)));
+    v_.resize(static_cast<size_t>(c.rows * (row + 3)));
+    for (float& x : k_) x = normal(random);
+    for (float& x : v_) x = normal(random);
+    first_page_ = c.position / kPageTokens;
+    const int64_t end = (c.position + c.rows) / kPageTokens + 1;
+    for (int64_t page = first_page_; page < end; ++page) {
+      bytes_.emplace_back(static_cast<size_t>(c.layout.PageBytes()),
+                          kUntouched);
+    }
+    for (auto& page : bytes_) pages_.push_back(page.data());
+  }
+
+  KvWriteParams Params() {
+    const int64_t row = int64_t{case_.layout.kv_heads} * case_.layout.head_dim;
+    return {k_.data(),     v_.data(),   row + 1,
+            row + 3,       case_.rows,  case_.layout,
+            pages_.data(), first_page_, static_cast<int64_t>(pages_.size()),
+            case_.position};
+  }
+  std::vector<std::vector<std::byte>> Run(Stream& stream) {
+    for (auto& page : bytes_) std::fill(page.begin(), page.end(), kUntouched);
+    const absl::Status status = KvWrite(stream, Params());
+    EXPECT_TRUE(status.ok()) << status;
+    return bytes_;
+  }
+  std::vector<float>& k() { return k_; }
+
+ private:
+  Case case_;
+  int64_t first_page_ = 0;
+  std::vector<float> k_, v_;
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<std::byte*> pages_;
+};
+
+class KvWriteTest : public testing::TestWithParam<Isa> {};
+INSTANTIATE_TEST_SUITE_P(Isas, KvWriteTest, testing::ValuesIn(SupportedIsas()),
+                         NameOfLevel);
+
+TEST_P(KvWriteTest, EqualsReferenceAndTouchesNothingElse) {
+  const std::unique_ptr<Stream> ref = MakeStream(Device::kRef, 1, GetParam());
+  for (int threads : {1, 3}) {
+    const std::unique_ptr<Stream> cpu =
+        MakeStream(Device::kCpu, threads, GetParam());
+    for (int head_dim : {8, 40, 64, 96}) {
+      for (DType type_k : KvTypes(head_dim)) {
+        for (DType type_v : KvTypes(head_dim)) {
+          for (int64_t position : {0, kPageTokens - 1, kPageTokens, 120007}) {
+            for (int64_t rows : {0, 1, 2, 131}) {
+              Problem problem({{type_k, type_v, 3, head_dim}, position, rows});
+              EXPECT_TRUE(problem.Run(*cpu) == problem.Run(*ref))
+                  << head_dim << " " << position << " " << rows;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// What the reference wrote is where the layout says, and near what was given.
+TEST(KvWriteReferenceTest, ReadsBack) {
+  const std::unique_ptr<Stream> ref = MakeStream(Device::kRef);
+  for (DType type : KvTypes(32)) {
+    const KvLayout layout = {type, type, 2, 32};
+    Problem problem({layout, kPageTokens - 2, 5});
+    const auto pages = problem.Run(*ref);
+    const KvWriteParams p = problem.Params();
+    for (int64_t r = 0; r < 5; ++r) {
+      const auto page = static_cast<size_t>(r < 2 ? 0 : 1);
+      const int slot = static_cast<int>((kPageTokens - 2 + r) % kPageTokens);
+      for (int head = 0; head < 2; ++head) {
+        float k[32], v[32];
+        KvRowToF32(type, pages[page].data() + layout.KOffset(head, slot), 32,
+                   k);
+        KvRowToF32(type, pages[page].data() + layout.VOffset(head, slot), 32,
+                   v);
+        for (int i = 0; i < 32; ++i) {
+          const float* given_k = p.k + r * p.k_stride + head * 32;
+          const float* given_v = p.v + r * p.v_stride + head * 32;
+          float max = 0.0f;
+          for (int j = 0; j < 32; ++j) {
+            max = std::max({max, std::fabs(given_k[j]), std::fabs(given_v[j])});
+          }
+          // Half a unit, and for q8_0 the rounding of 127 times d.
+          const float unit = type == DType::kF32   ? 0.0f
+                             : type == DType::kF16 ? max * 0x1p-11f
+                             : type == DType::kBF16
+                                 ? max * 0x1p-8f
+                                 : max * (0.5f / 127 + 0x1p-11f);
+          EXPECT_NEAR(k[i], given_k[i], unit);
+          EXPECT_NEAR(v[i], given_v[i], unit);
+        }
+      }
+    }
+  }
+}
+
+TEST(KvRowTest, Q8HandWorked) {
+  float x[32] = {254.0f, -254.0f, 3.0f, 5.0f, 1.0f, -1.0f, 0.9f};
+  std::byte row[34];
+  KvRowFromF32(DType::kQ8_0, x, 32, row);  // d = 2
+  uint16_t d;
+  std::memcpy(&d, row, 2);
+  EXPECT_EQ(d, F16FromF32(2.0f));
+  // 1.5 and 2.5 go to the even neighbour, so do 0.5 and -0.5.
+  const int expected[8] = {127, -127, 2, 2, 0, 0, 0, 0};
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(static_cast<int8_t>(row[2 + i]), expected[i]) << i;
+  }
+}
+
+// Faults must be seen by who reads the row; tiny blocks must not wrap an int8.
+TEST_P(KvWriteTest, FaultsAndTinyBlocks) {
+  const std::unique_ptr<Stream> ref = MakeStream(Device::kRef, 1, GetParam());
+  const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 1, GetParam());
+  for (DType type : KvTypes(32)) {
+    for (float value :
+         {kPoison, std::bit_cast<float>(0x7fffffffu), kInf, -kInf, 0.0f, -0.0f,
+          1e-45f, 2e-43f, 1e-39f, 7e-8f, 65519.0f, 65520.0f, 1e38f}) {
+      const KvLayout layout = {type, type, 1, 32};
+      Problem problem({layout, 0, 1});
+      std::fill(problem.k().begin(), problem.k().end(), value * 0.25f);
+      problem.k()[7] = value;
+      const auto pages = problem.Run(*cpu);
+      const auto expected = problem.Run(*ref);
+      float row[32];
+      KvRowToF32(type, pages[0].data(), 32, row);
+      if (!std::isfinite(value)) {
+        EXPECT_FALSE(std::isfinite(row[7])) << value;
+        continue;
+      }
+      EXPECT_EQ(pages, expected) << value;
+      if (type == DType::kQ8_0) {
+        for (int i = 2; i < 34; ++i) {
+          EXPECT_GE(static_cast<int8_t>(pages[0][static_cast<size_t>(i)]), 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(KvWriteReferenceTest, RefusesWhatItCannotWrite) {
+  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  Problem problem({{DType::kF16, DType::kF16, 2, 40}, 126, 4});
+  const auto code_of = [&](auto change) {
+    KvWriteParams p = problem.Params();
+    change(p);
+    return CodeOf(KvWrite(*stream, p));
+  };
+  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.kv_heads = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.k_stride = 79; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.v_stride = 79; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ8_0; }),
+            "invalid_kv_type");
+  EXPECT_EQ(code_of([](auto& p) { p.layout.type_v = DType::kQ6_K; }),
+            "invalid_kv_type");
+  EXPECT_EQ(code_of([](auto& p) { p.position = -1; }), "invalid_position");
+  EXPECT_EQ(code_of([](auto& p) { p.first_page = 1; }), "invalid_position");
+  EXPECT_EQ(code_of([](auto& p) { p.num_pages = 1; }), "invalid_position");
+  std::vector<std::byte*> pages = {problem.Params().pages[0], nullptr};
+  EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }),
+            "invalid_position");
+}
+
+}  // namespace
+}  // namespace tiercel
