@@ -1,0 +1,46 @@
+#include "offload/tier/host_region.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+
+absl::StatusOr<HostRegion> HostRegion::Reserve(size_t bytes) {
+  HostRegion region;
+  if (bytes == 0) return region;
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) {
+    return MemoryError("out_of_memory",
+                       absl::StrCat("host memory: need ", bytes,
+                                    " bytes: ", std::strerror(errno)));
+  }
+  // Sweeps read long runs: larger pages spare address translation. A refusal
+  // costs speed only.
+  (void)madvise(data, bytes, MADV_HUGEPAGE);
+  region.data_ = static_cast<std::byte*>(data);
+  region.bytes_ = bytes;
+  return region;
+}
+
+HostRegion::~HostRegion() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+HostRegion::HostRegion(HostRegion&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+HostRegion& HostRegion::operator=(HostRegion&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+}  // namespace tiercel

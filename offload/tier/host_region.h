@@ -1,0 +1,33 @@
+#ifndef TIERCEL_OFFLOAD_TIER_HOST_REGION_H_
+#define TIERCEL_OFFLOAD_TIER_HOST_REGION_H_
+
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+
+namespace tiercel {
+
+// A run of zeroed host memory that is taken from the system page by page as it
+// is first written: reserving a whole context costs address space only.
+// Returned to the system when destroyed.
+class HostRegion {
+ public:
+  // Errors: out_of_memory with the bytes asked for.
+  static absl::StatusOr<HostRegion> Reserve(size_t bytes);
+
+  HostRegion() = default;
+  ~HostRegion();
+  HostRegion(HostRegion&& other) noexcept;
+  HostRegion& operator=(HostRegion&& other) noexcept;
+
+  std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_TIER_HOST_REGION_H_
