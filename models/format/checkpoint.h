@@ -1,0 +1,86 @@
+#ifndef TIERCEL_MODELS_FORMAT_CHECKPOINT_H_
+#define TIERCEL_MODELS_FORMAT_CHECKPOINT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/dtype.h"
+#include "kernels/base/span.h"
+#include "models/format/file.h"
+#include "models/format/metadata.h"
+#include "nlohmann/json.hpp"
+
+namespace tiercel {
+
+// Where a tensor's bytes are. Names are the file's own.
+struct TensorInfo {
+  std::string name;
+  DType type;
+  std::vector<int64_t> shape;  // outermost first, as PyTorch writes it
+  uint64_t bytes;
+  int file;         // index into the checkpoint's files
+  uint64_t offset;  // absolute, in that file
+};
+
+// A checkpoint on disk whose headers were read and validated as a whole; the
+// data is read on demand with pread, never mapped. Two formats: GGUF (one file
+// or the first of a split set) and a directory of safetensors.
+// Thread-safe after Open.
+class Checkpoint {
+ public:
+  enum class Format { kGguf, kSafetensors };
+
+  // Errors: those of the format's reader (gguf.h, safetensors.h); io_error;
+  // not_a_regular_file; not_a_checkpoint for a directory without config.json.
+  static absl::StatusOr<std::unique_ptr<Checkpoint>> Open(
+      const std::string& path);
+  virtual ~Checkpoint() = default;
+
+  virtual Format format() const = 0;
+  const std::string& path() const { return path_; }
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  const TensorInfo* Find(std::string_view name) const;  // null if absent
+  uint64_t file_bytes() const { return file_bytes_; }   // of all files
+
+  // Things worth telling the user that are no errors.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  // Copies bytes [offset, offset + out.size()) of the tensor.
+  // Errors: io_error; changed_during_load where size, mtime or inode of the
+  // file are no longer those of Open.
+  virtual absl::Status Read(const TensorInfo& tensor, uint64_t offset,
+                            HostSpan<std::byte> out) const;
+
+  // GGUF: its key-values; empty for safetensors.
+  const Metadata& metadata() const { return metadata_; }
+  // Safetensors directory: config.json, generation_config.json,
+  // tokenizer.json, tokenizer_config.json and chat_template.jinja (as a JSON
+  // string) by file name; a file that is absent has no entry.
+  const nlohmann::json& side_files() const { return side_files_; }
+
+ protected:
+  // Makes Find work. Errors: duplicate_tensor.
+  absl::Status IndexTensors();
+
+  std::string path_;
+  std::vector<std::unique_ptr<File>> files_;
+  std::vector<TensorInfo> tensors_;  // in file order
+  uint64_t file_bytes_ = 0;
+  std::vector<std::string> warnings_;
+  Metadata metadata_;
+  nlohmann::json side_files_ = nlohmann::json::object();
+
+ private:
+  // Into tensors_, by name.
+  std::unordered_map<std::string_view, size_t> by_name_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_FORMAT_CHECKPOINT_H_

@@ -1,0 +1,71 @@
+#ifndef TIERCEL_MODELS_FORMAT_FILE_H_
+#define TIERCEL_MODELS_FORMAT_FILE_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/span.h"
+
+namespace tiercel {
+
+// The system calls behind an open file: the seam where tests make reads short,
+// slow to finish or wrong, and where bytes in memory stand for a file.
+class FileSource {
+ public:
+  // What tells one state of a file from another.
+  struct Identity {
+    uint64_t size = 0;
+    int64_t mtime_ns = 0;
+    uint64_t device = 0;
+    uint64_t inode = 0;
+    bool linked = true;  // some directory still names it
+    bool operator==(const Identity&) const = default;
+  };
+
+  virtual ~FileSource() = default;
+  // Both as the system calls pread(2) and fstat(2): -1 with errno set.
+  virtual ssize_t Pread(std::byte* out, size_t count,
+                        uint64_t offset) const = 0;
+  virtual int Stat(Identity* identity) const = 0;
+};
+
+// A regular file, read by absolute offset. It remembers what it was when it
+// was opened and fails every read after it was changed. Thread-safe.
+class File {
+ public:
+  // Never blocks: a FIFO, a device or a directory is not_a_regular_file.
+  // Errors: file_not_found; io_error where the system refuses otherwise.
+  static absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<File>> Over(
+      std::string path, std::unique_ptr<FileSource> source);
+
+  const std::string& path() const { return path_; }
+  uint64_t size() const { return identity_.size; }
+
+  // Fills `out` from `offset`. Short reads and interruptions are continued.
+  // Errors: io_error; changed_during_load.
+  absl::Status Read(uint64_t offset, HostSpan<std::byte> out) const;
+
+ private:
+  File(std::string path, std::unique_ptr<FileSource> source,
+       FileSource::Identity identity);
+  absl::Status CheckUnchanged() const;
+
+  const std::string path_;
+  const std::unique_ptr<FileSource> source_;
+  const FileSource::Identity identity_;
+};
+
+// How a format's reader opens the files it names.
+using FileOpener =
+    std::function<absl::StatusOr<std::unique_ptr<File>>(const std::string&)>;
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_FORMAT_FILE_H_

@@ -1,0 +1,122 @@
+#include "models/format/json.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "models/format/quote.h"
+
+namespace tiercel {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostDepth = 64;
+
+// Builds the document from the parser's events. `open_` holds the arrays and
+// objects around the current place, outermost first; the pointers stay valid
+// because only the innermost container ever grows.
+class DocumentBuilder : public nlohmann::json_sax<json> {
+ public:
+  json&& TakeDocument() { return std::move(document_); }
+  const std::string& problem() const { return problem_; }
+
+  bool null() override { return Put(nullptr); }
+  bool boolean(bool value) override { return Put(value); }
+  bool number_integer(number_integer_t value) override { return Put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return Put(value); }
+  bool number_float(number_float_t value, const string_t&) override {
+    return Put(value);
+  }
+  bool string(string_t& value) override { return Put(std::move(value)); }
+  bool binary(binary_t&) override { return Fail("binary value"); }
+
+  bool start_object(size_t) override { return Enter(json::object()); }
+  bool end_object() override { return Leave(); }
+  bool start_array(size_t) override { return Enter(json::array()); }
+  bool end_array() override { return Leave(); }
+
+  bool key(string_t& name) override {
+    const auto [place, is_new] = open_.back()->emplace(name, nullptr);
+    if (!is_new) return Fail(absl::StrCat("key ", Quoted(name), " twice"));
+    value_of_key_ = &place.value();
+    return true;
+  }
+
+  bool parse_error(size_t, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    // "[json.exception.parse_error.101] parse error at line 3, column 5: ...;
+    // last read: '...'", where the last part may be megabytes of the input.
+    std::string_view what = error.what();
+    what = what.substr(0, what.find("; last read"));
+    if (const size_t tag = what.find("] "); tag != what.npos) {
+      what.remove_prefix(tag + 2);
+    }
+    return Fail(std::string(what.substr(0, 200)));
+  }
+
+ private:
+  bool Fail(std::string problem) {
+    problem_ = std::move(problem);
+    return false;
+  }
+
+  // Puts a value at the current place; null where the parser stops.
+  json* Place(json value) {
+    if (open_.empty()) {
+      document_ = std::move(value);
+      return &document_;
+    }
+    if (open_.back()->is_array()) {
+      open_.back()->push_back(std::move(value));
+      return &open_.back()->back();
+    }
+    *value_of_key_ = std::move(value);
+    return value_of_key_;
+  }
+  bool Put(json value) {
+    Place(std::move(value));
+    return true;
+  }
+  bool Enter(json container) {
+    if (open_.size() == kMostDepth) {
+      return Fail(absl::StrCat("nested deeper than ", kMostDepth));
+    }
+    open_.push_back(Place(std::move(container)));
+    return true;
+  }
+  bool Leave() {
+    open_.pop_back();
+    return true;
+  }
+
+  json document_;
+  std::vector<json*> open_;
+  json* value_of_key_ = nullptr;
+  std::string problem_;
+};
+
+}  // namespace
+
+absl::StatusOr<json> ParseJson(std::string_view who, std::string_view text) {
+  // The parser would take a NUL for the end of the text.
+  if (const size_t nul = text.find('\0'); nul != text.npos) {
+    return InputError("invalid_json",
+                      absl::StrCat(std::string(who), ": byte ", nul, ": NUL"));
+  }
+  DocumentBuilder builder;
+  if (!json::sax_parse(text.begin(), text.end(), &builder)) {
+    return InputError("invalid_json",
+                      absl::StrCat(std::string(who), ": ", builder.problem()));
+  }
+  return builder.TakeDocument();
+}
+
+std::string WriteJson(const json& document) {
+  return document.dump(/*indent=*/-1, /*indent_char=*/' ',
+                       /*ensure_ascii=*/false, json::error_handler_t::replace);
+}
+
+}  // namespace tiercel

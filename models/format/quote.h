@@ -1,0 +1,18 @@
+#ifndef TIERCEL_MODELS_FORMAT_QUOTE_H_
+#define TIERCEL_MODELS_FORMAT_QUOTE_H_
+
+#include <string>
+#include <string_view>
+
+namespace tiercel {
+
+// `text` from a file as it may stand in a message: in quotes, without control
+// bytes or broken UTF-8, and cut after 64 bytes.
+std::string Quoted(std::string_view text);
+
+// Whether `text` is UTF-8 (RFC 3629: shortest form, no surrogates).
+bool IsValidUtf8(std::string_view text);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_FORMAT_QUOTE_H_

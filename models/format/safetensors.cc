@@ -1,0 +1,187 @@
+#include "models/format/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/base/checked.h"
+#include "kernels/base/error.h"
+#include "models/format/quote.h"
+#include "models/format/safetensors_entries.h"
+
+namespace tiercel {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "safetensors numbers are read as the machine's own");
+
+struct ElementType {
+  std::string_view name;
+  uint64_t bits;
+  enum { kWeight, kIgnored, kUnsupported } use;
+};
+
+constexpr std::array<ElementType, 22> kElementTypes = {{
+    {"F32", 32, ElementType::kWeight},
+    {"F16", 16, ElementType::kWeight},
+    {"BF16", 16, ElementType::kWeight},
+    {"I64", 64, ElementType::kIgnored},
+    {"I32", 32, ElementType::kIgnored},
+    {"I16", 16, ElementType::kIgnored},
+    {"I8", 8, ElementType::kIgnored},
+    {"U64", 64, ElementType::kIgnored},
+    {"U32", 32, ElementType::kIgnored},
+    {"U16", 16, ElementType::kIgnored},
+    {"U8", 8, ElementType::kIgnored},
+    {"BOOL", 8, ElementType::kIgnored},
+    {"F64", 64, ElementType::kUnsupported},
+    {"C64", 64, ElementType::kUnsupported},
+    {"F8_E4M3", 8, ElementType::kUnsupported},
+    {"F8_E5M2", 8, ElementType::kUnsupported},
+    {"F8_E4M3FNUZ", 8, ElementType::kUnsupported},
+    {"F8_E5M2FNUZ", 8, ElementType::kUnsupported},
+    {"F8_E8M0", 8, ElementType::kUnsupported},
+    {"F6_E2M3", 6, ElementType::kUnsupported},
+    {"F6_E3M2", 6, ElementType::kUnsupported},
+    {"F4", 4, ElementType::kUnsupported},
+}};
+
+// Checks one entry by itself. Its type's use decides what becomes of it.
+absl::StatusOr<const ElementType*> CheckEntry(const SafetensorsEntry& entry,
+                                              TensorInfo* tensor) {
+  const auto type =
+      std::find_if(kElementTypes.begin(), kElementTypes.end(),
+                   [&](const ElementType& t) { return t.name == entry.dtype; });
+  if (type == kElementTypes.end()) {
+    return InputError("unsupported_dtype",
+                      absl::StrCat("unknown dtype ", Quoted(entry.dtype)));
+  }
+  if (entry.offsets.size() != 2 ||
+      entry.offsets.front() > entry.offsets.back()) {
+    return InputError(
+        "invalid_offset",
+        absl::StrCat("data_offsets [", absl::StrJoin(entry.offsets, ", "),
+                     "]; need [begin, end], begin <= end"));
+  }
+  std::optional<uint64_t> bits = type->bits;
+  for (const uint64_t dim : entry.shape) {
+    if (bits.has_value()) bits = CheckedMul(*bits, dim);
+    if (dim > uint64_t{INT64_MAX}) bits.reset();
+  }
+  if (!bits.has_value()) {
+    return InputError("overflow",
+                      absl::StrCat("shape [", absl::StrJoin(entry.shape, ", "),
+                                   "] is more than a number can hold"));
+  }
+  const uint64_t bytes = entry.offsets.back() - entry.offsets.front();
+  if (*bits % 8 != 0 || *bits / 8 != bytes) {
+    return InputError("invalid_shape",
+                      absl::StrCat("shape [", absl::StrJoin(entry.shape, ", "),
+                                   "] of ", entry.dtype, " needs ", *bits,
+                                   " bits; data_offsets "
+                                   "give ",
+                                   bytes, " bytes"));
+  }
+  if (type->use == ElementType::kUnsupported) {
+    return InputError(
+        "unsupported_dtype",
+        absl::StrCat("dtype ", entry.dtype, "; need F32, F16 or BF16"));
+  }
+  if (type->use == ElementType::kWeight) {
+    tensor->type = *ParseDType(type->name);
+  }
+  tensor->name = entry.name;
+  tensor->shape.assign(entry.shape.begin(), entry.shape.end());
+  tensor->bytes = bytes;
+  tensor->file = 0;
+  return &*type;
+}
+
+absl::StatusOr<SafetensorsHeader> ReadHeader(const File& file) {
+  uint64_t length;
+  if (file.size() < sizeof(length)) {
+    return InputError(
+        "header_truncated",
+        absl::StrCat("the file has ", file.size(), " bytes; need at least 8"));
+  }
+  const HostSpan<std::byte> length_bytes(reinterpret_cast<std::byte*>(&length),
+                                         sizeof(length));
+  if (absl::Status s = file.Read(0, length_bytes); !s.ok()) return s;
+  if (length > SafetensorsLimits::kHeaderBytes) {
+    return InputError(
+        "header_too_large",
+        absl::StrCat("the header has ", length, " bytes; at most ",
+                     SafetensorsLimits::kHeaderBytes, " are allowed"));
+  }
+  if (length > file.size() - sizeof(length)) {
+    return InputError(
+        "header_truncated",
+        absl::StrCat("the header has ", length, " bytes; the file has ",
+                     file.size() - sizeof(length), " more"));
+  }
+  std::string text(length, '\0');
+  const HostSpan<std::byte> bytes(reinterpret_cast<std::byte*>(text.data()),
+                                  text.size());
+  if (absl::Status s = file.Read(sizeof(length), bytes); !s.ok()) return s;
+  absl::StatusOr<std::vector<SafetensorsEntry>> entries =
+      ParseSafetensorsEntries(text);
+  if (!entries.ok()) return entries.status();
+  std::sort(entries->begin(), entries->end(),
+            [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+              return a.offsets < b.offsets;
+            });
+
+  SafetensorsHeader header;
+  const uint64_t data_begin = sizeof(length) + length;
+  uint64_t end = 0;  // of the tensors so far
+  for (const SafetensorsEntry& entry : *entries) {
+    const std::string who = absl::StrCat("tensor ", Quoted(entry.name));
+    TensorInfo tensor;
+    const absl::StatusOr<const ElementType*> type = CheckEntry(entry, &tensor);
+    if (!type.ok()) return Annotate(type.status(), who);
+    if (entry.offsets.front() != end) {
+      return InputError(
+          "invalid_offset",
+          absl::StrCat(who, " begins at ", entry.offsets.front(), "; need ",
+                       end, ", without a gap or an overlap"));
+    }
+    end = entry.offsets.back();
+    if (end > file.size() - data_begin) {
+      return InputError(
+          "invalid_offset",
+          absl::StrCat(who, " ends at ", end, "; the file has ",
+                       file.size() - data_begin, " bytes of data"));
+    }
+    if ((*type)->use == ElementType::kIgnored) {
+      header.ignored.push_back(entry.name);
+      continue;
+    }
+    tensor.offset = data_begin + entry.offsets.front();
+    header.tensors.push_back(std::move(tensor));
+  }
+  if (end != file.size() - data_begin) {
+    return InputError(
+        "invalid_offset",
+        absl::StrCat("the tensors end at ", end, "; the file has ",
+                     file.size() - data_begin, " bytes of data"));
+  }
+  return header;
+}
+
+}  // namespace
+
+absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const File& file) {
+  absl::StatusOr<SafetensorsHeader> header = ReadHeader(file);
+  // File's own errors name the path already.
+  if (!header.ok() && ClassOf(header.status()) == ErrorClass::kInput) {
+    return Annotate(header.status(), file.path());
+  }
+  return header;
+}
+
+}  // namespace tiercel

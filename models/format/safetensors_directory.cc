@@ -1,0 +1,200 @@
+// A directory as Hugging Face lays it out, as one checkpoint.
+
+#include <array>
+#include <map>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "models/format/json.h"
+#include "models/format/quote.h"
+#include "models/format/safetensors.h"
+
+namespace tiercel {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kConfig = "config.json";
+constexpr std::array<const char*, 3> kOptionalJson = {
+    "generation_config.json", "tokenizer.json", "tokenizer_config.json"};
+constexpr const char* kTemplate = "chat_template.jinja";
+constexpr const char* kSingle = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+// The files named in an index stand beside it: anything that could lead
+// elsewhere is refused.
+bool IsPlainName(std::string_view name) {
+  return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\\\0", 3)) == name.npos;
+}
+
+class SafetensorsCheckpoint final : public Checkpoint {
+ public:
+  explicit SafetensorsCheckpoint(const std::string& path) { path_ = path; }
+  Format format() const override { return Format::kSafetensors; }
+
+  absl::Status Load(const FileOpener& open) {
+    if (absl::Status s = ReadSideFiles(open); !s.ok()) return s;
+    const absl::Status single = AddFile(kSingle, open, /*listed=*/nullptr);
+    if (CodeOf(single) == "file_not_found") {
+      if (absl::Status s = AddShards(open); !s.ok()) return s;
+    } else if (!single.ok()) {
+      return single;
+    }
+    return IndexTensors();
+  }
+
+ private:
+  using Names = std::unordered_set<std::string>;
+
+  std::string PathOf(const std::string& name) const {
+    return absl::StrCat(path_, absl::EndsWith(path_, "/") ? "" : "/", name);
+  }
+
+  // The whole text of a small file.
+  absl::StatusOr<std::string> ReadText(const std::string& name,
+                                       const FileOpener& open) const {
+    const absl::StatusOr<std::unique_ptr<File>> file = open(PathOf(name));
+    if (!file.ok()) return file.status();
+    if ((*file)->size() > SafetensorsLimits::kSideFileBytes) {
+      return InputError(
+          "limit_exceeded",
+          absl::StrCat((*file)->path(), ": ", (*file)->size(),
+                       " bytes; at most ", SafetensorsLimits::kSideFileBytes,
+                       " are accepted"));
+    }
+    std::string text((*file)->size(), '\0');
+    const HostSpan<std::byte> bytes(reinterpret_cast<std::byte*>(text.data()),
+                                    text.size());
+    if (absl::Status s = (*file)->Read(0, bytes); !s.ok()) return s;
+    return text;
+  }
+
+  absl::StatusOr<json> ReadJson(const std::string& name,
+                                const FileOpener& open) const {
+    const absl::StatusOr<std::string> text = ReadText(name, open);
+    if (!text.ok()) return text.status();
+    return ParseJson(PathOf(name), *text);
+  }
+
+  absl::Status ReadSideFiles(const FileOpener& open) {
+    absl::StatusOr<json> config = ReadJson(kConfig, open);
+    if (CodeOf(config.status()) == "file_not_found") {
+      return InputError(
+          "not_a_checkpoint",
+          absl::StrCat(path_, ": the directory has no ", kConfig,
+                       "; need a safetensors directory or a GGUF file"));
+    }
+    if (!config.ok()) return config.status();
+    side_files_[kConfig] = *std::move(config);
+    for (const char* name : kOptionalJson) {
+      absl::StatusOr<json> document = ReadJson(name, open);
+      if (CodeOf(document.status()) == "file_not_found") continue;
+      if (!document.ok()) return document.status();
+      side_files_[name] = *std::move(document);
+    }
+    absl::StatusOr<std::string> chat = ReadText(kTemplate, open);
+    if (CodeOf(chat.status()) == "file_not_found") return absl::OkStatus();
+    if (!chat.ok()) return chat.status();
+    side_files_[kTemplate] = *std::move(chat);
+    return absl::OkStatus();
+  }
+
+  // Adds the tensors of one file: all, or where `listed` is given those, and
+  // each of those must be there.
+  absl::Status AddFile(const std::string& name, const FileOpener& open,
+                       const Names* listed) {
+    absl::StatusOr<std::unique_ptr<File>> file = open(PathOf(name));
+    if (!file.ok()) return file.status();
+    absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(**file);
+    if (!header.ok()) return header.status();
+    Names missing = listed == nullptr ? Names() : *listed;
+    for (TensorInfo& tensor : header->tensors) {
+      if (listed != nullptr && missing.erase(tensor.name) == 0) {
+        warnings_.push_back(absl::StrCat(name, ": tensor ", Quoted(tensor.name),
+                                         " is not used: ", kIndex,
+                                         " does not list it for this file"));
+        continue;
+      }
+      tensor.file = static_cast<int>(files_.size());
+      tensors_.push_back(std::move(tensor));
+    }
+    for (const std::string& tensor : header->ignored) {
+      missing.erase(tensor);
+      warnings_.push_back(absl::StrCat(name, ": tensor ", Quoted(tensor),
+                                       " is not used: it holds no floats"));
+    }
+    if (!missing.empty()) {
+      return IndexError(absl::StrCat("tensor ", Quoted(*missing.begin()),
+                                     " is not in ", Quoted(name)));
+    }
+    file_bytes_ += (*file)->size();
+    files_.push_back(*std::move(file));
+    return absl::OkStatus();
+  }
+
+  absl::Status IndexError(std::string_view message) const {
+    return InputError("invalid_index",
+                      absl::StrCat(PathOf(kIndex), ": ", std::string(message)));
+  }
+
+  // The index's tensor names by the shard they are in.
+  absl::StatusOr<std::map<std::string, Names>> ReadIndex(
+      const FileOpener& open) const {
+    const absl::StatusOr<json> index = ReadJson(kIndex, open);
+    if (CodeOf(index.status()) == "file_not_found") {
+      return InputError("not_a_checkpoint",
+                        absl::StrCat(path_, ": the directory has neither ",
+                                     kSingle, " nor ", kIndex));
+    }
+    if (!index.ok()) return index.status();
+    if (!index->is_object() || !index->contains("weight_map") ||
+        !(*index)["weight_map"].is_object()) {
+      return IndexError("need an object \"weight_map\"");
+    }
+    std::map<std::string, Names> shards;
+    for (const auto& [tensor, shard] : (*index)["weight_map"].items()) {
+      const auto* name = shard.get_ptr<const std::string*>();
+      if (name == nullptr || !IsPlainName(*name)) {
+        return IndexError(absl::StrCat("tensor ", Quoted(tensor),
+                                       " is in file ", Quoted(WriteJson(shard)),
+                                       "; need a plain file name"));
+      }
+      shards[*name].insert(tensor);
+    }
+    if (shards.size() > SafetensorsLimits::kShards) {
+      return InputError(
+          "limit_exceeded",
+          absl::StrCat(PathOf(kIndex), ": ", shards.size(), " shards; at most ",
+                       SafetensorsLimits::kShards, " are accepted"));
+    }
+    return shards;
+  }
+
+  absl::Status AddShards(const FileOpener& open) {
+    const absl::StatusOr<std::map<std::string, Names>> shards = ReadIndex(open);
+    if (!shards.ok()) return shards.status();
+    for (const auto& [name, listed] : *shards) {
+      const absl::Status added = AddFile(name, open, &listed);
+      if (CodeOf(added) == "file_not_found") {
+        return IndexError(absl::StrCat("shard ", Quoted(name), " is missing"));
+      }
+      if (!added.ok()) return added;
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Checkpoint>> OpenSafetensors(
+    const std::string& directory, const FileOpener& open) {
+  auto checkpoint = std::make_unique<SafetensorsCheckpoint>(directory);
+  if (absl::Status s = checkpoint->Load(open); !s.ok()) return s;
+  return checkpoint;
+}
+
+}  // namespace tiercel
