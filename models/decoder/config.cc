@@ -1,0 +1,122 @@
+#include "models/decoder/config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "models/decoder/config_readers.h"
+
+namespace tiercel {
+namespace {
+
+absl::Status Invalid(const char* what, double got, const char* needed) {
+  return InputError("invalid_metadata",
+                    absl::StrCat(what, " is ", got, "; need ", needed));
+}
+
+absl::Status CheckHeads(const ModelConfig& c) {
+  if (c.heads % c.kv_heads != 0) {
+    return InputError(
+        "invalid_metadata",
+        absl::StrCat(c.heads, " attention heads with ", c.kv_heads,
+                     " KV heads; need a multiple of them"));
+  }
+  if (c.head_dim % 2 != 0) {
+    return Invalid("the head dimension", c.head_dim, "an even number");
+  }
+  if (c.rope_dims % 2 != 0 || c.rope_dims > c.head_dim) {
+    return InputError("invalid_metadata",
+                      absl::StrCat(c.rope_dims, " rotated dimensions of ",
+                                   c.head_dim, "; need an even part of them"));
+  }
+  return absl::OkStatus();
+}
+
+// Comparisons are written so that a NaN fails them.
+absl::Status CheckFloats(const ModelConfig& c) {
+  if (!(c.norm_eps > 0 && c.norm_eps < 1)) {
+    return Invalid("the norm's epsilon", c.norm_eps, "above 0 and below 1");
+  }
+  if (!(c.rope_theta > 1 && c.rope_theta <= 1e15)) {
+    return Invalid("the rotary base", c.rope_theta, "above 1, at most 1e15");
+  }
+  const RopeScaling& rope = c.rope_scaling;
+  if (rope.type == RopeScaling::Type::kNone) return absl::OkStatus();
+  if (!(rope.factor > 0 && rope.factor <= 1e6)) {
+    return Invalid("the rotary scaling factor", rope.factor,
+                   "above 0, at most 1e6");
+  }
+  if (rope.type == RopeScaling::Type::kLinear) return absl::OkStatus();
+  if (rope.original_context < 1 ||
+      rope.original_context > ConfigLimits::kContext) {
+    return Invalid("the original context length",
+                   static_cast<double>(rope.original_context),
+                   "1 to 1073741824");
+  }
+  if (rope.type == RopeScaling::Type::kLlama3) {
+    if (!(rope.low_freq_factor > 0 && rope.low_freq_factor <= 1e6)) {
+      return Invalid("low_freq_factor", rope.low_freq_factor,
+                     "above 0, at most 1e6");
+    }
+    if (!(rope.high_freq_factor > rope.low_freq_factor &&
+          rope.high_freq_factor <= 1e6)) {
+      return Invalid("high_freq_factor", rope.high_freq_factor,
+                     "above low_freq_factor, at most 1e6");
+    }
+    return absl::OkStatus();
+  }
+  if (!(rope.beta_slow > 0 && rope.beta_slow <= 1e6)) {
+    return Invalid("yarn's beta_slow", rope.beta_slow, "above 0, at most 1e6");
+  }
+  if (!(rope.beta_fast >= rope.beta_slow && rope.beta_fast <= 1e6)) {
+    return Invalid("yarn's beta_fast", rope.beta_fast,
+                   "at least beta_slow, at most 1e6");
+  }
+  const double attention = rope.attention_factor.value_or(1);
+  if (!(attention > 0 && attention <= 1e3)) {
+    return Invalid("yarn's attention factor", attention,
+                   "above 0, at most 1000");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEosIds(const ModelConfig& c) {
+  for (const int32_t id : c.eos_ids) {
+    if (id < 0 || id >= c.vocab) {
+      return InputError(
+          "invalid_vocab",
+          absl::StrCat("end-of-text id ", id, "; need 0 to ", c.vocab - 1));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint) {
+  absl::StatusOr<ModelConfig> config =
+      checkpoint.format() == Checkpoint::Format::kGguf
+          ? ReadGgufConfig(checkpoint)
+          : ReadHfConfig(checkpoint);
+  absl::Status status = config.status();
+  if (status.ok()) status = CheckHeads(*config);
+  if (status.ok()) status = CheckFloats(*config);
+  if (status.ok()) status = CheckEosIds(*config);
+  if (!status.ok()) return Annotate(status, checkpoint.path());
+  const RopeScaling& rope = config->rope_scaling;
+  if (rope.type == RopeScaling::Type::kYarn) {
+    const double stretched =
+        static_cast<double>(rope.original_context) * rope.factor;
+    config->context =
+        std::max(config->context, static_cast<int64_t>(std::min<double>(
+                                      stretched, ConfigLimits::kContext)));
+  }
+  std::sort(config->eos_ids.begin(), config->eos_ids.end());
+  config->eos_ids.erase(
+      std::unique(config->eos_ids.begin(), config->eos_ids.end()),
+      config->eos_ids.end());
+  return config;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,79 @@
+#ifndef TIERCEL_MODELS_DECODER_CONFIG_H_
+#define TIERCEL_MODELS_DECODER_CONFIG_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/format/checkpoint.h"
+
+namespace tiercel {
+
+// How rotary frequencies are changed for contexts beyond the trained one.
+struct RopeScaling {
+  enum class Type {
+    kNone,
+    kLinear,  // all frequencies divided by factor (Chen et al. 2023)
+    kLlama3,  // low frequencies divided, high kept, blended between
+    kYarn,    // by wavelength, with an attention factor (Peng et al. 2023)
+  };
+  Type type = Type::kNone;
+  double factor = 1.0;
+  int64_t original_context = 0;
+  double low_freq_factor = 1.0;   // llama3
+  double high_freq_factor = 4.0;  // llama3
+  double beta_fast = 32.0;        // yarn
+  double beta_slow = 1.0;         // yarn
+  bool truncate = true;           // yarn: whole dimensions bound the blend
+  std::optional<double> attention_factor;  // yarn; absent: 0.1 ln(factor) + 1
+};
+
+// One decoder, described: every supported architecture is this struct with
+// other numbers (pre-norm, RoPE, grouped-query attention, SwiGLU).
+struct ModelConfig {
+  std::string architecture;  // llama, qwen2, qwen3
+  std::string name;          // for people; may be empty
+  int64_t vocab = 0;
+  int hidden = 0;
+  int layers = 0;
+  int heads = 0;
+  int kv_heads = 0;  // divides heads
+  int head_dim = 0;  // need not be hidden / heads
+  int ffn = 0;
+  int64_t context = 0;  // positions the checkpoint was made for; with YaRN at
+                        // least original_context * factor
+  float norm_eps = 0;
+  double rope_theta = 0;
+  int rope_dims = 0;  // rotated elements of a head, even, <= head_dim
+  RopeScaling rope_scaling;
+  bool tied_embeddings = false;  // the output matrix is the embedding
+
+  // The end-of-text ids: generation stops at any of them. From
+  // generation_config.json or the GGUF's eos, eot and eom keys.
+  std::vector<int32_t> eos_ids;
+};
+
+// Reads and range-checks the description: GGUF's metadata, or config.json and
+// generation_config.json.
+// Errors: unsupported_architecture, also for what a known architecture may ask
+// for and we do not do (experts, a sliding window that binds, another
+// activation); unsupported_rope_scaling; unsupported_quantization (config.json
+// only); invalid_vocab (end-of-text ids, GGUF tokens against embedding rows);
+// invalid_metadata naming the key, the value and what is needed.
+absl::StatusOr<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint);
+
+// The rotary frequencies [rope_dims / 2] and the factor on cos and sin that
+// `config` asks for. `factors`, if not empty, divides them one by one (the
+// GGUF tensor rope_freqs) and stands for llama3 scaling.
+struct RopeFrequencies {
+  std::vector<double> inv_freq;
+  double attention_factor = 1.0;
+};
+RopeFrequencies MakeRopeFrequencies(const ModelConfig& config,
+                                    const std::vector<float>& factors);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_DECODER_CONFIG_H_

@@ -1,0 +1,293 @@
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "models/decoder/config_readers.h"
+#include "models/format/quote.h"
+
+namespace tiercel {
+namespace {
+
+constexpr std::array<const char*, 3> kArchitectures = {"llama", "qwen2",
+                                                       "qwen3"};
+
+// A count that files give either once or, in newer ones, per layer. We need
+// every layer to have the same.
+absl::StatusOr<std::optional<int64_t>> FindPerLayer(const Metadata& metadata,
+                                                    const std::string& key,
+                                                    int64_t layers,
+                                                    int64_t most) {
+  const auto it = metadata.all().find(key);
+  const bool is_array =
+      it != metadata.all().end() &&
+      (std::holds_alternative<std::vector<int64_t>>(it->second) ||
+       std::holds_alternative<std::vector<uint64_t>>(it->second));
+  if (!is_array) return metadata.FindInt(key, 1, most);
+  const absl::StatusOr<std::optional<std::vector<int64_t>>> all =
+      metadata.FindInts(key);
+  if (!all.ok()) return all.status();
+  const std::vector<int64_t>& values = **all;
+  if (static_cast<int64_t>(values.size()) != layers) {
+    return InputError(
+        "invalid_metadata",
+        absl::StrCat(Quoted(key), " has ", values.size(),
+                     " elements; need one for each of ", layers, " layers"));
+  }
+  if (std::any_of(values.begin(), values.end(),
+                  [&](int64_t value) { return value != values.front(); })) {
+    return InputError("unsupported_architecture",
+                      absl::StrCat(Quoted(key), " differs between layers"));
+  }
+  if (values.front() < 1 || values.front() > most) {
+    return InputError("invalid_metadata",
+                      absl::StrCat(Quoted(key), " holds ", values.front(),
+                                   "; need 1 to ", most));
+  }
+  return std::optional<int64_t>(values.front());
+}
+
+// Reads the keys of one architecture, "llama.block_count" and so on. The first
+// failure stays; what is read after it is of no use.
+class Reader {
+ public:
+  Reader(const Metadata& metadata, std::string architecture)
+      : metadata_(metadata), architecture_(std::move(architecture)) {}
+
+  const absl::Status& status() const { return status_; }
+
+  std::string Key(std::string_view key) const {
+    return absl::StrCat(architecture_, ".", std::string(key));
+  }
+  bool Has(std::string_view key) const { return metadata_.Has(Key(key)); }
+
+  int64_t Int(std::string_view key, int64_t most) {
+    return Keep(metadata_.GetInt(Key(key), 1, most));
+  }
+  int64_t Int(std::string_view key, int64_t least, int64_t most,
+              int64_t absent) {
+    return Keep(metadata_.FindInt(Key(key), least, most)).value_or(absent);
+  }
+  std::optional<int64_t> PerLayer(std::string_view key, int64_t layers,
+                                  int64_t most) {
+    return Keep(FindPerLayer(metadata_, Key(key), layers, most));
+  }
+  std::optional<double> Float(std::string_view key) {
+    return Keep(metadata_.FindFloat(Key(key)));
+  }
+  std::string String(std::string_view key, std::string absent) {
+    return Keep(metadata_.FindString(Key(key))).value_or(std::move(absent));
+  }
+  void Fail(std::string_view code, std::string message) {
+    if (status_.ok()) status_ = InputError(code, message);
+  }
+
+ private:
+  template <typename T>
+  T Keep(absl::StatusOr<T> value) {
+    if (value.ok()) return *std::move(value);
+    if (status_.ok()) status_ = value.status();
+    return T();
+  }
+
+  const Metadata& metadata_;
+  const std::string architecture_;
+  absl::Status status_;
+};
+
+RopeScaling ReadYarn(Reader& in, RopeScaling scaling) {
+  scaling.beta_fast =
+      in.Float("rope.scaling.yarn_beta_fast").value_or(scaling.beta_fast);
+  scaling.beta_slow =
+      in.Float("rope.scaling.yarn_beta_slow").value_or(scaling.beta_slow);
+  // Converters store config.json's attention_factor here; negative is unset.
+  const double attention =
+      in.Float("rope.scaling.yarn_attn_factor").value_or(-1);
+  if (!(attention < 0)) scaling.attention_factor = attention;
+  const double extrapolation =
+      in.Float("rope.scaling.yarn_ext_factor").value_or(1);
+  const double log_multiplier =
+      in.Float("rope.scaling.yarn_log_multiplier").value_or(0);
+  if ((!(extrapolation < 0) && extrapolation != 1) || log_multiplier != 0) {
+    in.Fail(
+        "unsupported_rope_scaling",
+        absl::StrCat("yarn with extrapolation factor ", extrapolation,
+                     " and log multiplier ", log_multiplier, "; need 1 and 0"));
+  }
+  return scaling;
+}
+
+RopeScaling ReadRopeScaling(Reader& in, int64_t context) {
+  RopeScaling scaling;
+  const std::optional<double> factor = in.Float("rope.scaling.factor");
+  const std::string type = in.String("rope.scaling.type", "");
+  scaling.original_context = in.Int("rope.scaling.original_context_length", 1,
+                                    ConfigLimits::kContext, context);
+  if (type.empty()) {
+    // Files of 2023 say no more than a linear factor, the later or the older
+    // way.
+    const double linear =
+        factor.value_or(in.Float("rope.scale_linear").value_or(1));
+    if (linear == 1) return scaling;
+    scaling.type = RopeScaling::Type::kLinear;
+    scaling.factor = linear;
+  } else if (type == "linear" || type == "yarn") {
+    scaling.type = type == "linear" ? RopeScaling::Type::kLinear
+                                    : RopeScaling::Type::kYarn;
+    if (!factor.has_value()) {
+      in.Fail(
+          "invalid_metadata",
+          absl::StrCat(Quoted(in.Key("rope.scaling.factor")), " is missing"));
+    }
+    scaling.factor = factor.value_or(1);
+    if (type == "yarn") scaling = ReadYarn(in, scaling);
+  } else if (type != "none") {
+    in.Fail("unsupported_rope_scaling",
+            absl::StrCat("rotary scaling ", Quoted(type),
+                         "; need none, linear or yarn"));
+  }
+  const double attention = in.Float("rope.scaling.attn_factor").value_or(1);
+  if (attention != 1) {
+    in.Fail("unsupported_rope_scaling",
+            absl::StrCat("rotary attention factor ", attention, "; need 1"));
+  }
+  return scaling;
+}
+
+// The embedding's rows or, where a file holds a vocabulary alone, its tokens.
+absl::StatusOr<int64_t> ReadVocab(const Checkpoint& checkpoint) {
+  const absl::StatusOr<const std::vector<std::string>*> tokens =
+      checkpoint.metadata().FindStrings("tokenizer.ggml.tokens");
+  if (!tokens.ok()) return tokens.status();
+  const TensorInfo* embedding = checkpoint.Find("token_embd.weight");
+  if (embedding == nullptr && *tokens == nullptr) {
+    return InputError("invalid_vocab",
+                      "neither token_embd.weight nor tokenizer.ggml.tokens");
+  }
+  const int64_t count =
+      *tokens == nullptr ? 0 : static_cast<int64_t>((*tokens)->size());
+  const int64_t vocab = embedding == nullptr || embedding->shape.empty()
+                            ? count
+                            : embedding->shape[0];
+  if (*tokens != nullptr && count != vocab) {
+    return InputError(
+        "invalid_vocab",
+        absl::StrCat("tokenizer.ggml.tokens has ", count,
+                     " tokens; token_embd.weight has ", vocab, " rows"));
+  }
+  if (vocab < 1 || vocab > ConfigLimits::kVocab) {
+    return InputError("invalid_vocab",
+                      absl::StrCat("a vocabulary of ", vocab, "; need 1 to ",
+                                   ConfigLimits::kVocab));
+  }
+  return vocab;
+}
+
+absl::Status ReadEosIds(const Metadata& metadata, int64_t vocab,
+                        std::vector<int32_t>* ids) {
+  for (const char* kind : {"eos", "eot", "eom"}) {
+    const std::string key = absl::StrCat("tokenizer.ggml.", kind, "_token_id");
+    const absl::StatusOr<std::optional<int64_t>> id =
+        metadata.FindInt(key, 0, vocab - 1);
+    if (!id.ok())
+      return InputError("invalid_vocab", std::string(id.status().message()));
+    if (id->has_value()) ids->push_back(static_cast<int32_t>(**id));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint) {
+  const Metadata& metadata = checkpoint.metadata();
+  const auto architecture = metadata.FindString("general.architecture");
+  if (!architecture.ok() || !architecture->has_value()) {
+    return InputError("unsupported_architecture",
+                      "\"general.architecture\" is missing or no string");
+  }
+  if (std::find(kArchitectures.begin(), kArchitectures.end(), **architecture) ==
+      kArchitectures.end()) {
+    return InputError("unsupported_architecture",
+                      absl::StrCat("architecture ", Quoted(**architecture),
+                                   "; need llama, qwen2 or qwen3"));
+  }
+  const absl::StatusOr<int64_t> vocab = ReadVocab(checkpoint);
+  if (!vocab.ok()) return vocab.status();
+
+  Reader in(metadata, **architecture);
+  ModelConfig config;
+  config.architecture = **architecture;
+  if (const auto name = metadata.FindString("general.name"); name.ok()) {
+    config.name = name->value_or("");
+  }
+  config.vocab = *vocab;
+  config.context = in.Int("context_length", ConfigLimits::kContext);
+  config.hidden =
+      static_cast<int>(in.Int("embedding_length", ConfigLimits::kHidden));
+  config.layers =
+      static_cast<int>(in.Int("block_count", ConfigLimits::kLayers));
+  const std::optional<int64_t> heads =
+      in.PerLayer("attention.head_count", config.layers, ConfigLimits::kHeads);
+  const std::optional<int64_t> kv_heads = in.PerLayer(
+      "attention.head_count_kv", config.layers, ConfigLimits::kHeads);
+  const std::optional<int64_t> ffn =
+      in.PerLayer("feed_forward_length", config.layers, ConfigLimits::kFfn);
+  const std::optional<double> eps =
+      in.Float("attention.layer_norm_rms_epsilon");
+  if (!in.status().ok()) return in.status();
+  for (const auto& [key, is_there] :
+       {std::pair("attention.head_count", heads.has_value()),
+        std::pair("feed_forward_length", ffn.has_value()),
+        std::pair("attention.layer_norm_rms_epsilon", eps.has_value())}) {
+    if (is_there) continue;
+    return InputError("invalid_metadata",
+                      absl::StrCat(Quoted(in.Key(key)), " is missing"));
+  }
+  config.heads = static_cast<int>(*heads);
+  config.kv_heads = static_cast<int>(kv_heads.value_or(*heads));
+  config.ffn = static_cast<int>(*ffn);
+  config.norm_eps = static_cast<float>(*eps);
+  if (!in.Has("attention.key_length") && config.hidden % config.heads != 0) {
+    return InputError(
+        "invalid_metadata",
+        absl::StrCat("embedding length ", config.hidden, " with ", config.heads,
+                     " heads; need a multiple of them"));
+  }
+  config.head_dim =
+      static_cast<int>(in.Int("attention.key_length", 2, ConfigLimits::kHeadDim,
+                              config.hidden / config.heads));
+  const int64_t value_dim = in.Int("attention.value_length", 1,
+                                   ConfigLimits::kHeadDim, config.head_dim);
+  if (value_dim != config.head_dim) {
+    in.Fail("unsupported_architecture",
+            absl::StrCat("keys of ", config.head_dim, " and values of ",
+                         value_dim, " elements; need the same"));
+  }
+  if (config.head_dim > ConfigLimits::kHeadDim) {
+    in.Fail("invalid_metadata",
+            absl::StrCat("heads of ", config.head_dim,
+                         " elements; need at most ", ConfigLimits::kHeadDim));
+  }
+  config.rope_dims = static_cast<int>(in.Int(
+      "rope.dimension_count", 2, ConfigLimits::kHeadDim, config.head_dim));
+  config.rope_theta = in.Float("rope.freq_base").value_or(10000);
+  config.rope_scaling = ReadRopeScaling(in, config.context);
+  if (in.Int("expert_count", 0, INT64_MAX, 0) > 0) {
+    in.Fail("unsupported_architecture", "a mixture of experts");
+  }
+  const int64_t window =
+      in.Int("attention.sliding_window", 0, INT64_MAX, config.context);
+  if (window > 0 && window < config.context) {
+    in.Fail("unsupported_architecture",
+            absl::StrCat("attention in a sliding window of ", window));
+  }
+  if (!in.status().ok()) return in.status();
+  config.tied_embeddings = checkpoint.Find("output.weight") == nullptr;
+  if (absl::Status s = ReadEosIds(metadata, config.vocab, &config.eos_ids);
+      !s.ok()) {
+    return s;
+  }
+  return config;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,318 @@
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "models/decoder/config_readers.h"
+#include "models/format/json.h"
+#include "models/format/quote.h"
+
+namespace tiercel {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kConfigFile = "config.json";
+constexpr const char* kGenerationFile = "generation_config.json";
+
+// Reads the fields of one object; `where` names it in errors. A field that is
+// null counts as absent, as it does for the library that writes these files.
+// The first failure stays; what is read after it is of no use.
+class Reader {
+ public:
+  Reader(const json& object, std::string where)
+      : object_(object), where_(std::move(where)) {}
+
+  const absl::Status& status() const { return status_; }
+
+  const json* Find(const char* key) const {
+    const auto it = object_.find(key);
+    return it == object_.end() || it->is_null() ? nullptr : &*it;
+  }
+
+  std::optional<int64_t> Int(const char* key, int64_t least, int64_t most) {
+    const json* value = Find(key);
+    if (value == nullptr) return std::nullopt;
+    if (value->is_number_integer()) {
+      const bool fits = !value->is_number_unsigned() ||
+                        value->get<uint64_t>() <= uint64_t{INT64_MAX};
+      const int64_t number = fits ? value->get<int64_t>() : 0;
+      if (fits && number >= least && number <= most) return number;
+    }
+    Wrong(key, *value, absl::StrCat("an integer from ", least, " to ", most));
+    return std::nullopt;
+  }
+  int64_t NeedInt(const char* key, int64_t most) {
+    if (Find(key) == nullptr) {
+      Fail("invalid_metadata", absl::StrCat("\"", key, "\" is missing"));
+    }
+    return Int(key, 1, most).value_or(1);
+  }
+  std::optional<double> Float(const char* key) {
+    const json* value = Find(key);
+    if (value == nullptr) return std::nullopt;
+    if (value->is_number()) return value->get<double>();
+    Wrong(key, *value, "a number");
+    return std::nullopt;
+  }
+  double NeedFloat(const char* key) {
+    if (Find(key) == nullptr) {
+      Fail("invalid_metadata", absl::StrCat("\"", key, "\" is missing"));
+    }
+    return Float(key).value_or(1);
+  }
+  std::optional<bool> Bool(const char* key) {
+    const json* value = Find(key);
+    if (value == nullptr) return std::nullopt;
+    if (value->is_boolean()) return value->get<bool>();
+    Wrong(key, *value, "true or false");
+    return std::nullopt;
+  }
+  std::optional<std::string> String(const char* key) {
+    const json* value = Find(key);
+    if (value == nullptr) return std::nullopt;
+    if (value->is_string()) return value->get<std::string>();
+    Wrong(key, *value, "a string");
+    return std::nullopt;
+  }
+
+  void Wrong(const char* key, const json& value, std::string_view needed) {
+    Fail("invalid_metadata",
+         absl::StrCat("\"", key, "\" is ", Quoted(WriteJson(value)), "; need ",
+                      std::string(needed)));
+  }
+  void Fail(std::string_view code, std::string_view message) {
+    if (!status_.ok()) return;
+    status_ =
+        InputError(code, absl::StrCat(where_, ": ", std::string(message)));
+  }
+
+ private:
+  const json& object_;
+  const std::string where_;
+  absl::Status status_;
+};
+
+double YarnMagnitude(double factor, double multiplier) {
+  return factor <= 1 ? 1 : 0.1 * multiplier * std::log(factor) + 1;
+}
+
+void ReadYarn(Reader& rope, int64_t context, RopeScaling* scaling) {
+  scaling->factor = rope.Float("factor").value_or(
+      static_cast<double>(context) /
+      static_cast<double>(scaling->original_context));
+  // Zero stands for the default here, as in the library.
+  const auto nonzero = [&](const char* key) {
+    const std::optional<double> value = rope.Float(key);
+    return value == 0 ? std::nullopt : value;
+  };
+  scaling->beta_fast = nonzero("beta_fast").value_or(32);
+  scaling->beta_slow = nonzero("beta_slow").value_or(1);
+  scaling->truncate = rope.Bool("truncate").value_or(true);
+  scaling->attention_factor = rope.Float("attention_factor");
+  const std::optional<double> mscale = nonzero("mscale");
+  const std::optional<double> mscale_all = nonzero("mscale_all_dim");
+  if (!scaling->attention_factor.has_value() && mscale && mscale_all) {
+    scaling->attention_factor = YarnMagnitude(scaling->factor, *mscale) /
+                                YarnMagnitude(scaling->factor, *mscale_all);
+  }
+}
+
+// Rotary settings: transformers up to 4 writes rope_theta beside an object
+// rope_scaling (or null), from 5 on everything into rope_parameters. The kind
+// is "rope_type", before that "type".
+absl::Status ReadRope(Reader& top, ModelConfig* config) {
+  static const json kNone = json::object();
+  const json* object = top.Find("rope_scaling");
+  const char* where = "rope_scaling";
+  if (object == nullptr || object->empty()) {
+    object = top.Find("rope_parameters");
+    where = "rope_parameters";
+  }
+  if (object == nullptr) object = &kNone;
+  Reader rope(*object, absl::StrCat(kConfigFile, ": ", where));
+  if (!object->is_object()) {
+    top.Wrong(where, *object, "an object or null");
+    return top.status();
+  }
+  for (const auto& [key, value] : object->items()) {
+    if (!value.is_object()) continue;
+    return InputError("unsupported_rope_scaling",
+                      absl::StrCat(kConfigFile, ": ", where, ": ", Quoted(key),
+                                   " differs by kind of layer"));
+  }
+  config->rope_theta = rope.Float("rope_theta")
+                           .value_or(top.Float("rope_theta").value_or(10000));
+  const double part =
+      rope.Float("partial_rotary_factor")
+          .value_or(top.Float("partial_rotary_factor").value_or(1));
+  if (!(part > 0 && part <= 1)) {
+    rope.Fail("invalid_metadata",
+              absl::StrCat("\"partial_rotary_factor\" is ", part,
+                           "; need above 0, at most 1"));
+    return rope.status();
+  }
+  config->rope_dims = static_cast<int>(config->head_dim * part);
+
+  RopeScaling& scaling = config->rope_scaling;
+  // The top-level key wins, as it does in the library.
+  const int64_t original =
+      rope.Int("original_max_position_embeddings", 1, ConfigLimits::kContext)
+          .value_or(config->context);
+  scaling.original_context =
+      top.Int("original_max_position_embeddings", 1, ConfigLimits::kContext)
+          .value_or(original);
+  const std::string type =
+      rope.String("rope_type")
+          .value_or(rope.String("type").value_or("default"));
+  if (type == "linear") {
+    scaling.type = RopeScaling::Type::kLinear;
+    scaling.factor = rope.NeedFloat("factor");
+  } else if (type == "llama3") {
+    scaling.type = RopeScaling::Type::kLlama3;
+    scaling.factor = rope.NeedFloat("factor");
+    scaling.low_freq_factor = rope.NeedFloat("low_freq_factor");
+    scaling.high_freq_factor = rope.NeedFloat("high_freq_factor");
+  } else if (type == "yarn") {
+    scaling.type = RopeScaling::Type::kYarn;
+    ReadYarn(rope, config->context, &scaling);
+  } else if (type != "default") {
+    rope.Fail("unsupported_rope_scaling",
+              absl::StrCat("type ", Quoted(type),
+                           "; need default, linear, llama3 or yarn"));
+  }
+  return rope.status();
+}
+
+// The window in which attention would see only recent positions; 0 for none.
+int64_t SlidingWindow(Reader& top, std::string_view model_type) {
+  const int64_t window =
+      top.Int("sliding_window", 0, std::numeric_limits<int64_t>::max())
+          .value_or(0);
+  if (const json* layers = top.Find("layer_types"); layers != nullptr) {
+    if (!layers->is_array()) {
+      top.Wrong("layer_types", *layers, "an array");
+      return 0;
+    }
+    for (const json& layer : *layers) {
+      if (layer == "full_attention") continue;
+      if (layer == "sliding_attention") return window;
+      top.Fail("unsupported_architecture",
+               absl::StrCat("layer type ", Quoted(WriteJson(layer))));
+    }
+    return 0;
+  }
+  // The qwen families carry a window that is off unless this says otherwise.
+  const bool is_on =
+      top.Bool("use_sliding_window")
+          .value_or(model_type != "qwen2" && model_type != "qwen3");
+  return is_on ? window : 0;
+}
+
+// eos_token_id of one file: an integer or a list of them.
+absl::Status ReadEosIds(Reader& in, std::vector<int32_t>* ids) {
+  const json* value = in.Find("eos_token_id");
+  if (value == nullptr) return absl::OkStatus();
+  const json list = value->is_array() ? *value : json::array({*value});
+  for (const json& id : list) {
+    if (!id.is_number_integer() || id < 0 || id >= ConfigLimits::kVocab) {
+      in.Wrong("eos_token_id", id, "a token's number");
+      return in.status();
+    }
+    ids->push_back(id.get<int32_t>());
+  }
+  return absl::OkStatus();
+}
+
+// What would change the arithmetic in a way we do not do.
+void RefuseUnsupported(Reader& top, const ModelConfig& config,
+                       std::string_view model_type) {
+  if (top.Find("quantization_config") != nullptr) {
+    top.Fail("unsupported_quantization",
+             "the checkpoint is quantised (\"quantization_config\"); need "
+             "F32, F16 or BF16 weights, or a GGUF file");
+  }
+  const std::string activation = top.String("hidden_act").value_or("silu");
+  if (activation != "silu" && activation != "swish") {
+    top.Fail("unsupported_architecture",
+             absl::StrCat("activation ", Quoted(activation), "; need silu"));
+  }
+  const int64_t window = SlidingWindow(top, model_type);
+  if (window > 0 && window < config.context) {
+    top.Fail("unsupported_architecture",
+             absl::StrCat("attention in a sliding window of ", window));
+  }
+}
+
+absl::Status ReadConfig(Reader& top, ModelConfig* config) {
+  const std::string model_type = top.String("model_type").value_or("");
+  if (model_type != "llama" && model_type != "mistral" &&
+      model_type != "qwen2" && model_type != "qwen3") {
+    top.Fail("unsupported_architecture",
+             absl::StrCat("model_type ", Quoted(model_type),
+                          "; need llama, mistral, qwen2 or qwen3"));
+    return top.status();
+  }
+  // Mistral without its window is llama, tensor names included.
+  config->architecture = model_type == "mistral" ? "llama" : model_type;
+  config->name = top.String("_name_or_path").value_or("");
+  config->vocab = top.NeedInt("vocab_size", ConfigLimits::kVocab);
+  config->context =
+      top.NeedInt("max_position_embeddings", ConfigLimits::kContext);
+  config->hidden =
+      static_cast<int>(top.NeedInt("hidden_size", ConfigLimits::kHidden));
+  config->layers =
+      static_cast<int>(top.NeedInt("num_hidden_layers", ConfigLimits::kLayers));
+  config->heads = static_cast<int>(
+      top.NeedInt("num_attention_heads", ConfigLimits::kHeads));
+  config->kv_heads =
+      static_cast<int>(top.Int("num_key_value_heads", 1, ConfigLimits::kHeads)
+                           .value_or(config->heads));
+  config->ffn =
+      static_cast<int>(top.NeedInt("intermediate_size", ConfigLimits::kFfn));
+  config->norm_eps =
+      static_cast<float>(top.Float("rms_norm_eps").value_or(1e-6));
+  config->tied_embeddings = top.Bool("tie_word_embeddings").value_or(false);
+  const std::optional<int64_t> head_dim =
+      top.Int("head_dim", 1, ConfigLimits::kHeadDim);
+  if (!top.status().ok()) return top.status();
+  const int derived = config->hidden / config->heads;
+  if (!head_dim.has_value() && (config->hidden % config->heads != 0 ||
+                                derived > ConfigLimits::kHeadDim)) {
+    top.Fail(
+        "invalid_metadata",
+        absl::StrCat("hidden_size ", config->hidden, " with ", config->heads,
+                     " heads; need a multiple of them, at most ",
+                     ConfigLimits::kHeadDim, " each"));
+    return top.status();
+  }
+  config->head_dim = static_cast<int>(head_dim.value_or(derived));
+  if (absl::Status s = ReadRope(top, config); !s.ok()) return s;
+  RefuseUnsupported(top, *config, model_type);
+  return top.status();
+}
+
+}  // namespace
+
+absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint) {
+  const json& files = checkpoint.side_files();
+  const auto file = files.find(kConfigFile);
+  if (file == files.end() || !file->is_object()) {
+    return InputError("invalid_metadata", "config.json is no JSON object");
+  }
+  Reader top(*file, kConfigFile);
+  ModelConfig config;
+  if (absl::Status s = ReadConfig(top, &config); !s.ok()) return s;
+
+  const auto generation = files.find(kGenerationFile);
+  if (generation != files.end() && generation->is_object()) {
+    Reader in(*generation, kGenerationFile);
+    if (absl::Status s = ReadEosIds(in, &config.eos_ids); !s.ok()) return s;
+  }
+  if (config.eos_ids.empty()) {
+    if (absl::Status s = ReadEosIds(top, &config.eos_ids); !s.ok()) return s;
+  }
+  return config;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,250 @@
+#include "models/decoder/decoder.h"
+
+#include <cmath>
+
+#include "kernels/attention/attention.h"
+#include "kernels/kv/kv_write.h"
+#include "kernels/layer/embed.h"
+#include "kernels/layer/rms_norm.h"
+#include "kernels/layer/rope.h"
+#include "kernels/layer/swiglu.h"
+
+namespace tiercel {
+namespace {
+
+const float* OrNull(const std::vector<float>& v) {
+  return v.empty() ? nullptr : v.data();
+}
+
+}  // namespace
+
+Decoder::Decoder(const ModelConfig& config, const Weights& weights,
+                 Compute compute)
+    : config_(config), weights_(weights), compute_(compute) {}
+
+absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
+                                const KvStore& kv) {
+  const size_t size = static_cast<size_t>(rows) * weights_.rope.inv_freq.size();
+  cos_.resize(size);
+  sin_.resize(size);
+  return RopeAngles(stream, {.inv_freq = weights_.rope.inv_freq.data(),
+                             .half = config_.rope_dims / 2,
+                             .scale = weights_.rope.attention_factor,
+                             .position = kv.end(),
+                             .rows = rows,
+                             .cos_out = cos_.data(),
+                             .sin_out = sin_.data()});
+}
+
+absl::Status Decoder::Embed(Stream& stream, const int32_t* ids, int64_t rows,
+                            float* hidden) {
+  return tiercel::Embed(
+      stream,
+      {.table = &weights_.embedding, .ids = ids, .rows = rows, .out = hidden});
+}
+
+absl::Status Decoder::Layer(Stream& stream, int layer, int64_t rows,
+                            int64_t first_row, const KvStore& kv,
+                            float* hidden) {
+  const LayerWeights& w = weights_.layers[static_cast<size_t>(layer)];
+  Resize(rows);
+  if (absl::Status s =
+          AttentionBlock(stream, w, layer, rows, first_row, kv, hidden);
+      !s.ok()) {
+    return s;
+  }
+  return FeedForwardBlock(stream, w, rows, hidden);
+}
+
+// hidden += o(attention(rope(q), KV)) of the normed hidden.
+absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
+                                     int layer, int64_t rows, int64_t first_row,
+                                     const KvStore& kv, float* hidden) {
+  const int64_t position = kv.end() + first_row;
+  const int64_t first_angle = first_row * (config_.rope_dims / 2);
+  const int head_dim = config_.head_dim;
+  const int64_t q_dim = int64_t{config_.heads} * head_dim;
+  const int64_t kv_dim = int64_t{config_.kv_heads} * head_dim;
+
+  // 1. q, k, v of the normed hidden state
+  if (absl::Status s = Norm(stream, w.attn_norm, rows, hidden, a_.norm.data());
+      !s.ok()) {
+    return s;
+  }
+  const MatmulParams qkv = {
+      .x = a_.norm.data(),
+      .x_stride = config_.hidden,
+      .rows = rows,
+      .compute = compute_,
+      .num_outputs = 3,
+      .outputs = {
+          {&w.q, OrNull(w.q_bias), a_.q.data(), q_dim, StoreMode::kAssign},
+          {&w.k, OrNull(w.k_bias), a_.k.data(), kv_dim, StoreMode::kAssign},
+          {&w.v, OrNull(w.v_bias), a_.v.data(), kv_dim, StoreMode::kAssign},
+      }};
+  if (absl::Status s = Matmul(stream, qkv); !s.ok()) return s;
+
+  // 2. q and k: normed per head where the model does, then rotated
+  const struct {
+    float* x;
+    int64_t stride;
+    int heads;
+    const std::vector<float>& norm;
+  } rotated[] = {
+      {a_.q.data(), q_dim, config_.heads, w.q_norm},
+      {a_.k.data(), kv_dim, config_.kv_heads, w.k_norm},
+  };
+  for (const auto& r : rotated) {
+    if (!r.norm.empty()) {
+      if (absl::Status s = RmsNorm(stream, {.x = r.x,
+                                            .x_stride = r.stride,
+                                            .weight = r.norm.data(),
+                                            .eps = config_.norm_eps,
+                                            .rows = rows,
+                                            .groups = r.heads,
+                                            .dim = head_dim,
+                                            .out = r.x,
+                                            .out_stride = r.stride});
+          !s.ok()) {
+        return s;
+      }
+    }
+    if (absl::Status s = Rope(stream, {.x = r.x,
+                                       .stride = r.stride,
+                                       .rows = rows,
+                                       .heads = r.heads,
+                                       .head_dim = head_dim,
+                                       .half = config_.rope_dims / 2,
+                                       .cos = cos_.data() + first_angle,
+                                       .sin = sin_.data() + first_angle});
+        !s.ok()) {
+      return s;
+    }
+  }
+
+  // 3. k and v into their pages, then every row over what exists up to it
+  const KvPages pages = kv.Pages(layer);
+  if (absl::Status s = KvWrite(stream, {.k = a_.k.data(),
+                                        .v = a_.v.data(),
+                                        .k_stride = kv_dim,
+                                        .v_stride = kv_dim,
+                                        .rows = rows,
+                                        .layout = kv.layout(),
+                                        .pages = pages.pages,
+                                        .first_page = pages.first_page,
+                                        .num_pages = pages.num_pages,
+                                        .position = position});
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = Attention(
+          stream, {.q = a_.q.data(),
+                   .q_stride = q_dim,
+                   .rows = rows,
+                   .heads = config_.heads,
+                   .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+                   .layout = kv.layout(),
+                   .pages = pages.pages,
+                   .first_page = pages.first_page,
+                   .num_pages = pages.num_pages,
+                   .begin = pages.begin,
+                   .position = position,
+                   .out = a_.head.data()});
+      !s.ok()) {
+    return s;
+  }
+
+  // 4. back into the hidden state
+  return Matmul(stream, {.x = a_.head.data(),
+                         .x_stride = q_dim,
+                         .rows = rows,
+                         .compute = compute_,
+                         .num_outputs = 1,
+                         .outputs = {{&w.o, OrNull(w.o_bias), hidden,
+                                      config_.hidden, StoreMode::kAdd}}});
+}
+
+// hidden += down(silu(gate) * up) of the normed hidden.
+absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
+                                       int64_t rows, float* hidden) {
+  const int64_t ffn = config_.ffn;
+  if (absl::Status s = Norm(stream, w.ffn_norm, rows, hidden, a_.norm.data());
+      !s.ok()) {
+    return s;
+  }
+  const MatmulParams gate_up = {
+      .x = a_.norm.data(),
+      .x_stride = config_.hidden,
+      .rows = rows,
+      .compute = compute_,
+      .num_outputs = 2,
+      .outputs = {
+          {&w.gate, OrNull(w.gate_bias), a_.gate.data(), ffn,
+           StoreMode::kAssign},
+          {&w.up, OrNull(w.up_bias), a_.up.data(), ffn, StoreMode::kAssign},
+      }};
+  if (absl::Status s = Matmul(stream, gate_up); !s.ok()) return s;
+  if (absl::Status s = Swiglu(stream, {.gate = a_.gate.data(),
+                                       .up = a_.up.data(),
+                                       .rows = rows,
+                                       .dim = ffn,
+                                       .out = a_.gate.data()});
+      !s.ok()) {
+    return s;
+  }
+  return Matmul(stream, {.x = a_.gate.data(),
+                         .x_stride = ffn,
+                         .rows = rows,
+                         .compute = compute_,
+                         .num_outputs = 1,
+                         .outputs = {{&w.down, OrNull(w.down_bias), hidden,
+                                      config_.hidden, StoreMode::kAdd}}});
+}
+
+absl::Status Decoder::Logits(Stream& stream, const float* hidden, int64_t rows,
+                             float* logits) {
+  Resize(rows);
+  if (absl::Status s =
+          Norm(stream, weights_.output_norm, rows, hidden, a_.norm.data());
+      !s.ok()) {
+    return s;
+  }
+  return Matmul(stream, {.x = a_.norm.data(),
+                         .x_stride = config_.hidden,
+                         .rows = rows,
+                         .compute = compute_,
+                         .num_outputs = 1,
+                         .outputs = {{&weights_.output(), nullptr, logits,
+                                      config_.vocab, StoreMode::kAssign}}});
+}
+
+absl::Status Decoder::Norm(Stream& stream, const std::vector<float>& weight,
+                           int64_t rows, const float* x, float* out) {
+  return RmsNorm(stream, {.x = x,
+                          .x_stride = config_.hidden,
+                          .weight = weight.data(),
+                          .eps = config_.norm_eps,
+                          .rows = rows,
+                          .groups = 1,
+                          .dim = config_.hidden,
+                          .out = out,
+                          .out_stride = config_.hidden});
+}
+
+void Decoder::Resize(int64_t rows) {
+  const auto fit = [rows](std::vector<float>& v, int64_t width) {
+    const auto size = static_cast<size_t>(rows * width);
+    if (v.size() < size) v.resize(size);
+  };
+  const int64_t q_dim = int64_t{config_.heads} * config_.head_dim;
+  const int64_t kv_dim = int64_t{config_.kv_heads} * config_.head_dim;
+  fit(a_.norm, config_.hidden);
+  fit(a_.q, q_dim);
+  fit(a_.k, kv_dim);
+  fit(a_.v, kv_dim);
+  fit(a_.head, q_dim);
+  fit(a_.gate, config_.ffn);
+  fit(a_.up, config_.ffn);
+}
+
+}  // namespace tiercel

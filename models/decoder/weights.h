@@ -1,0 +1,70 @@
+#ifndef TIERCEL_MODELS_DECODER_WEIGHTS_H_
+#define TIERCEL_MODELS_DECODER_WEIGHTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "kernels/base/thread_pool.h"
+#include "kernels/layer/packed_matrix.h"
+#include "models/decoder/config.h"
+#include "models/format/checkpoint.h"
+
+namespace tiercel {
+
+// Weights of one decoder layer; an empty vector is a term the model lacks.
+// Q and K rows are in the order of split-half RoPE, whatever the file had.
+struct LayerWeights {
+  std::vector<float> attn_norm;  // [hidden]
+  PackedMatrix q;                // [heads * head_dim, hidden]
+  PackedMatrix k;                // [kv_heads * head_dim, hidden]
+  PackedMatrix v;                // [kv_heads * head_dim, hidden]
+  std::vector<float> q_bias;     // [heads * head_dim]
+  std::vector<float> k_bias;     // [kv_heads * head_dim]
+  std::vector<float> v_bias;     // [kv_heads * head_dim]
+  std::vector<float> q_norm;     // [head_dim]
+  std::vector<float> k_norm;     // [head_dim]
+  PackedMatrix o;                // [hidden, heads * head_dim]
+  std::vector<float> o_bias;     // [hidden]
+
+  std::vector<float> ffn_norm;   // [hidden]
+  PackedMatrix gate;             // [ffn, hidden]
+  PackedMatrix up;               // [ffn, hidden]
+  PackedMatrix down;             // [hidden, ffn]
+  std::vector<float> gate_bias;  // [ffn]
+  std::vector<float> up_bias;    // [ffn]
+  std::vector<float> down_bias;  // [hidden]
+};
+
+struct Weights {
+  PackedMatrix embedding;  // [vocab, hidden]
+  std::vector<LayerWeights> layers;
+  std::vector<float> output_norm;  // [hidden]
+  PackedMatrix separate_output;    // [vocab, hidden]; empty where tied
+  RopeFrequencies rope;
+
+  const PackedMatrix& output() const {
+    return separate_output.rows() > 0 ? separate_output : embedding;
+  }
+  int64_t bytes() const;            // held in memory
+  int64_t bytes_per_token() const;  // read to decode one token
+};
+
+struct LoadedWeights {
+  Weights weights;
+  std::vector<std::string> warnings;  // tensors in the file that go unused
+};
+
+// Reads and repacks every tensor. `progress(done, total)` in bytes of tensors;
+// false stops with a cancelled error.
+// Errors: missing_tensor, invalid_shape, unsupported_type naming the tensor;
+// those of Checkpoint::Read; out_of_memory.
+absl::StatusOr<LoadedWeights> LoadWeights(
+    const Checkpoint& checkpoint, const ModelConfig& config, ThreadPool& pool,
+    absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_DECODER_WEIGHTS_H_
