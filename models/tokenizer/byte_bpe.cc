@@ -1,0 +1,125 @@
+// Byte-level BPE: a text is its bytes, each of them a token; inside each piece
+// that the pre-tokeniser cuts, neighbours merge by rank.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "kernels/base/error.h"
+#include "models/format/quote.h"
+#include "models/tokenizer/byte_alphabet.h"
+#include "models/tokenizer/merge.h"
+#include "models/tokenizer/merge_table.h"
+#include "models/tokenizer/nfc.h"
+#include "models/tokenizer/spelled_words.h"
+#include "models/tokenizer/text_model.h"
+
+namespace tiercel {
+namespace {
+
+class ByteBpe : public TextModel {
+ public:
+  static absl::StatusOr<std::unique_ptr<TextModel>> Make(
+      const TokenizerSpec& spec) {
+    auto model = std::make_unique<ByteBpe>();
+    absl::StatusOr<MergeTable> merges = MergeTable::Make(spec);
+    if (!merges.ok()) return merges.status();
+    model->merges_ = *std::move(merges);
+    model->pretokenizer_ = spec.pretokenizer;
+    model->nfc_ = spec.nfc;
+    model->byte_ids_.fill(kNoToken);
+    for (size_t i = 0; i < spec.tokens.size(); ++i) {
+      const TokenEntry& token = spec.tokens[i];
+      if (token.type == TokenType::kByte) {
+        return InputError(
+            "invalid_vocab",
+            absl::StrCat("tokenizer: token ", i, " ", Quoted(token.text),
+                         " is a byte token, which a byte-level "
+                         "vocabulary does not have"));
+      }
+      if (token.type != TokenType::kNormal) continue;
+      const std::optional<std::string> bytes = BytesOfSpelling(token.text);
+      if (!bytes || bytes->empty()) continue;
+      const int32_t id = static_cast<int32_t>(i);
+      if (bytes->size() == 1) {
+        int32_t& byte_id = model->byte_ids_[static_cast<uint8_t>((*bytes)[0])];
+        if (byte_id == kNoToken) byte_id = id;
+      }
+      if (spec.ignore_merges) model->whole_ids_.emplace(*bytes, id);
+    }
+    return model;
+  }
+
+  absl::Status Encode(std::string_view run, bool /*first_run*/,
+                      std::vector<int32_t>* ids) const override {
+    const std::string composed = nfc_ ? ComposeNfc(run) : std::string();
+    const std::string_view text = nfc_ ? composed : run;
+    Merger merger;
+    SpelledWords words;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = PieceEnd(pretokenizer_, text, begin);
+      const absl::string_view piece(text.data() + begin, end - begin);
+      begin = end;
+      if (words.Repeat(piece, ids)) continue;
+      const size_t before = ids->size();
+      if (absl::Status s = EncodePiece(piece, &merger, ids); !s.ok()) return s;
+      words.Add(piece, before, ids->size() - before);
+    }
+    return absl::OkStatus();
+  }
+
+  std::string BytesOf(const TokenEntry& token) const override {
+    // Added tokens are not spelled in the byte alphabet, and a vocabulary may
+    // hold others that are not; those stand for their text.
+    if (token.type != TokenType::kNormal) return token.text;
+    return BytesOfSpelling(token.text).value_or(token.text);
+  }
+
+ private:
+  absl::Status EncodePiece(absl::string_view piece, Merger* merger,
+                           std::vector<int32_t>* ids) const {
+    if (const auto whole = whole_ids_.find(piece); whole != whole_ids_.end()) {
+      ids->push_back(whole->second);
+      return absl::OkStatus();
+    }
+    merger->Clear();
+    for (size_t i = 0; i < piece.size(); ++i) {
+      const uint8_t byte = static_cast<uint8_t>(piece[i]);
+      if (byte_ids_[byte] == kNoToken) {
+        return InputError(
+            "invalid_text",
+            absl::StrFormat("tokenizer: the text has a byte 0x%02x, for which "
+                            "this vocabulary has no token",
+                            byte));
+      }
+      merger->Add(static_cast<uint32_t>(i), 1, byte_ids_[byte]);
+    }
+    merger->Run([this](const Symbol& left, const Symbol& right) {
+      return merges_.Find(left.id, right.id);
+    });
+    merger->ForEach([ids](const Symbol& s) { ids->push_back(s.id); });
+    return absl::OkStatus();
+  }
+
+  MergeTable merges_;
+  Pretokenizer pretokenizer_ = Pretokenizer::kGpt2;
+  bool nfc_ = false;
+  std::array<int32_t, 256> byte_ids_;  // kNoToken where there is none
+  // Tokens by their bytes; empty unless merges are ignored for them.
+  absl::flat_hash_map<std::string, int32_t> whole_ids_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TextModel>> MakeByteBpe(
+    const TokenizerSpec& spec) {
+  return ByteBpe::Make(spec);
+}
+
+}  // namespace tiercel

@@ -1,0 +1,202 @@
+// TokenizerSpec from GGUF's tokenizer.ggml.* keys.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "models/format/quote.h"
+#include "models/tokenizer/tokenizer_spec.h"
+
+namespace tiercel {
+namespace {
+
+// What a name in tokenizer.ggml.pre stands for. GGUF does not carry the
+// normaliser: `nfc` is what the tokenizer.json of that family says.
+struct Pre {
+  std::string_view name;
+  Pretokenizer kind;
+  bool nfc;
+};
+
+constexpr Pre kPres[] = {
+    {"gpt-2", Pretokenizer::kGpt2, false},
+    {"phi-2", Pretokenizer::kGpt2, false},
+    {"mpt", Pretokenizer::kGpt2, true},
+    {"olmo", Pretokenizer::kGpt2, true},
+    {"llama-bpe", Pretokenizer::kLlama3, false},
+    {"llama3", Pretokenizer::kLlama3, false},
+    {"llama-v3", Pretokenizer::kLlama3, false},
+    {"falcon3", Pretokenizer::kLlama3, false},
+    {"pixtral", Pretokenizer::kLlama3, false},
+    {"qwen2", Pretokenizer::kQwen2, true},
+    {"deepseek-r1-qwen", Pretokenizer::kQwen2, false},
+    {"megrez", Pretokenizer::kQwen2, false},
+    {"smollm", Pretokenizer::kSmollm, false},
+    {"starcoder", Pretokenizer::kSmollm, false},
+    {"refact", Pretokenizer::kSmollm, false},
+    {"command-r", Pretokenizer::kSmollm, true},
+    {"codeshell", Pretokenizer::kSmollm, false},
+    {"exaone", Pretokenizer::kSmollm, false},
+};
+
+absl::Status InvalidVocab(std::string_view message) {
+  return InputError("invalid_vocab",
+                    absl::StrCat("tokenizer: ", std::string(message)));
+}
+
+absl::Status Unsupported(std::string_view message) {
+  return InputError("unsupported_tokenizer",
+                    absl::StrCat("tokenizer: ", std::string(message)));
+}
+
+absl::Status ReadPre(const Metadata& metadata, TokenizerSpec* spec) {
+  const auto name = metadata.FindString("tokenizer.ggml.pre");
+  if (!name.ok()) return name.status();
+  std::string known;
+  for (const Pre& pre : kPres) {
+    if (*name && **name == pre.name) {
+      spec->pretokenizer = pre.kind;
+      spec->nfc = pre.nfc;
+      spec->ignore_merges = pre.kind == Pretokenizer::kLlama3;
+      return absl::OkStatus();
+    }
+    absl::StrAppend(&known, known.empty() ? "" : ", ", std::string(pre.name));
+  }
+  return Unsupported(absl::StrCat("tokenizer.ggml.pre is ",
+                                  *name ? Quoted(**name) : "absent", "; need ",
+                                  known));
+}
+
+absl::Status ReadTokens(const Metadata& metadata, TokenizerSpec* spec) {
+  const auto texts = metadata.FindStrings("tokenizer.ggml.tokens");
+  if (!texts.ok()) return texts.status();
+  const auto types = metadata.FindInts("tokenizer.ggml.token_type");
+  if (!types.ok()) return types.status();
+  const auto scores = metadata.FindFloats("tokenizer.ggml.scores");
+  if (!scores.ok()) return scores.status();
+
+  const size_t count = *texts == nullptr ? 0 : (*texts)->size();
+  if (count == 0 || count > kMostVocab) {
+    return InvalidVocab(absl::StrCat(count, " tokens; need 1 to ", kMostVocab));
+  }
+  if (*types && (*types)->size() != count) {
+    return InvalidVocab(
+        absl::StrCat((*types)->size(), " token types for ", count, " tokens"));
+  }
+  if (*scores ? (*scores)->size() != count
+              : spec->kind == TokenizerSpec::Kind::kSentencePiece) {
+    return InvalidVocab(absl::StrCat(*scores ? (*scores)->size() : 0,
+                                     " scores for ", count, " tokens"));
+  }
+  spec->tokens.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    TokenEntry& token = spec->tokens[i];
+    token.text = (**texts)[i];
+    const int64_t type = *types ? (**types)[i] : 1;
+    if (type < 1 || type > 6) {
+      return InvalidVocab(
+          absl::StrCat("token ", i, " has type ", type, "; need 1 to 6"));
+    }
+    token.type = static_cast<TokenType>(type);
+    if (*scores) token.score = static_cast<float>((**scores)[i]);
+    if (std::isnan(token.score)) {
+      return InvalidVocab(absl::StrCat("token ", i, " has no score (NaN)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// "left right": the alphabet of byte-level vocabularies has no space.
+absl::Status ReadMerges(const Metadata& metadata, TokenizerSpec* spec) {
+  const auto merges = metadata.FindStrings("tokenizer.ggml.merges");
+  if (!merges.ok()) return merges.status();
+  if (*merges == nullptr) return InvalidVocab("no tokenizer.ggml.merges");
+  spec->merges.reserve((*merges)->size());
+  for (const std::string& merge : **merges) {
+    const size_t space = merge.find(' ');
+    if (space == std::string::npos || space == 0 || space + 1 == merge.size() ||
+        merge.rfind(' ') != space) {
+      return InvalidVocab(absl::StrCat("merge ", spec->merges.size(), " is ",
+                                       Quoted(merge),
+                                       "; need two tokens and one space"));
+    }
+    spec->merges.emplace_back(merge.substr(0, space), merge.substr(space + 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadId(const Metadata& metadata, std::string_view key,
+                    const TokenizerSpec& spec, std::optional<int32_t>* id) {
+  const auto value = metadata.FindInt(key, std::numeric_limits<int64_t>::min(),
+                                      std::numeric_limits<int64_t>::max());
+  if (!value.ok()) return value.status();
+  if (!*value) return absl::OkStatus();
+  if (**value < 0 || **value >= static_cast<int64_t>(spec.tokens.size())) {
+    return InvalidVocab(absl::StrCat(std::string(key), " is ", **value,
+                                     "; the vocabulary has ",
+                                     spec.tokens.size(), " tokens"));
+  }
+  *id = static_cast<int32_t>(**value);
+  return absl::OkStatus();
+}
+
+// BOS and whether texts begin with it, which two families imply.
+absl::Status ReadEnds(const Metadata& metadata, TokenizerSpec* spec) {
+  absl::Status s =
+      ReadId(metadata, "tokenizer.ggml.bos_token_id", *spec, &spec->bos);
+  if (!s.ok()) return s;
+  s = ReadId(metadata, "tokenizer.ggml.eos_token_id", *spec, &spec->eos);
+  if (!s.ok()) return s;
+  const auto adds_bos = metadata.FindBool("tokenizer.ggml.add_bos_token");
+  if (!adds_bos.ok()) return adds_bos.status();
+  const bool implied = spec->kind == TokenizerSpec::Kind::kSentencePiece ||
+                       spec->pretokenizer == Pretokenizer::kLlama3;
+  spec->adds_bos = adds_bos->value_or(implied && spec->bos.has_value());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TokenizerSpec> SpecFromGguf(const Metadata& metadata) {
+  const auto model = metadata.FindString("tokenizer.ggml.model");
+  if (!model.ok()) return model.status();
+  if (!*model || **model == "none" || **model == "no_vocab") {
+    return InputError("no_tokenizer",
+                      "tokenizer: the checkpoint has none "
+                      "(tokenizer.ggml.model)");
+  }
+  TokenizerSpec spec;
+  if (**model == "gpt2") {
+    spec.kind = TokenizerSpec::Kind::kByteLevel;
+  } else if (**model == "llama") {
+    spec.kind = TokenizerSpec::Kind::kSentencePiece;
+  } else {
+    return Unsupported(absl::StrCat("tokenizer.ggml.model is ", Quoted(**model),
+                                    "; need gpt2 or llama"));
+  }
+  if (absl::Status s = ReadTokens(metadata, &spec); !s.ok()) return s;
+  const auto prefix = metadata.FindBool("tokenizer.ggml.add_space_prefix");
+  if (!prefix.ok()) return prefix.status();
+  if (spec.kind == TokenizerSpec::Kind::kByteLevel) {
+    if (absl::Status s = ReadPre(metadata, &spec); !s.ok()) return s;
+    if (absl::Status s = ReadMerges(metadata, &spec); !s.ok()) return s;
+    if (prefix->value_or(false)) {
+      return Unsupported("add_space_prefix with a byte-level vocabulary");
+    }
+  } else if (prefix->value_or(true)) {
+    spec.space_prefix = TokenizerSpec::SpacePrefix::kEachRun;
+    spec.strips_prefix = true;
+  }
+  if (absl::Status s = ReadEnds(metadata, &spec); !s.ok()) return s;
+  return spec;
+}
+
+}  // namespace tiercel

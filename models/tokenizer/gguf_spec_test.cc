@@ -1,0 +1,220 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernels/base/error.h"
+#include "models/tokenizer/tokenizer.h"
+
+namespace tiercel {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+// Tokens a, b, ab and <e>, merge "a b".
+Metadata ByteLevel() {
+  Metadata metadata;
+  metadata.Set("tokenizer.ggml.model", std::string("gpt2"));
+  metadata.Set("tokenizer.ggml.pre", std::string("smollm"));
+  metadata.Set("tokenizer.ggml.tokens", Strings{"a", "b", "ab", "<e>"});
+  metadata.Set("tokenizer.ggml.token_type", std::vector<int64_t>{1, 1, 1, 3});
+  metadata.Set("tokenizer.ggml.merges", Strings{"a b"});
+  metadata.Set("tokenizer.ggml.eos_token_id", uint64_t{3});
+  return metadata;
+}
+
+// Tokens <s>, a, U+2581.
+Metadata SentencePiece() {
+  Metadata metadata;
+  metadata.Set("tokenizer.ggml.model", std::string("llama"));
+  metadata.Set("tokenizer.ggml.tokens", Strings{"<s>", "a", "\u2581"});
+  metadata.Set("tokenizer.ggml.token_type", std::vector<int64_t>{3, 1, 1});
+  metadata.Set("tokenizer.ggml.scores", std::vector<double>{0, -1, -2});
+  return metadata;
+}
+
+// The code of the first error on the way to a tokenizer; "" without one.
+std::string CodeFrom(const Metadata& metadata) {
+  absl::StatusOr<TokenizerSpec> spec = SpecFromGguf(metadata);
+  if (!spec.ok()) return CodeOf(spec.status());
+  const auto tokenizer = Tokenizer::Create(*std::move(spec));
+  return tokenizer.ok() ? "" : CodeOf(tokenizer.status());
+}
+
+std::string CodeWith(Metadata metadata, const std::string& key,
+                     MetadataValue value) {
+  metadata.Set("tokenizer.ggml." + key, std::move(value));
+  return CodeFrom(metadata);
+}
+
+TEST(GgufSpecTest, ReadsByteLevel) {
+  const auto spec = SpecFromGguf(ByteLevel());
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->kind, TokenizerSpec::Kind::kByteLevel);
+  EXPECT_EQ(spec->pretokenizer, Pretokenizer::kSmollm);
+  EXPECT_EQ(spec->tokens.size(), 4u);
+  EXPECT_EQ(spec->tokens[3].type, TokenType::kControl);
+  EXPECT_EQ(spec->merges,
+            (std::vector<std::pair<std::string, std::string>>{{"a", "b"}}));
+  EXPECT_EQ(spec->bos, std::nullopt);
+  EXPECT_EQ(spec->eos, 3);
+  EXPECT_FALSE(spec->adds_bos);
+  EXPECT_EQ(CodeFrom(ByteLevel()), "");
+}
+
+TEST(GgufSpecTest, ReadsSentencePiece) {
+  Metadata metadata = SentencePiece();
+  metadata.Set("tokenizer.ggml.bos_token_id", uint64_t{0});
+  const auto spec = SpecFromGguf(metadata);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->kind, TokenizerSpec::Kind::kSentencePiece);
+  EXPECT_EQ(spec->space_prefix, TokenizerSpec::SpacePrefix::kEachRun);
+  EXPECT_TRUE(spec->strips_prefix);
+  EXPECT_TRUE(spec->adds_bos);
+  EXPECT_EQ(spec->tokens[2].score, -2);
+  EXPECT_EQ(CodeFrom(metadata), "");
+}
+
+TEST(GgufSpecTest, FlagsOverrideWhatTheFamilyImplies) {
+  Metadata metadata = SentencePiece();
+  metadata.Set("tokenizer.ggml.bos_token_id", uint64_t{0});
+  metadata.Set("tokenizer.ggml.add_bos_token", false);
+  metadata.Set("tokenizer.ggml.add_space_prefix", false);
+  const auto spec = SpecFromGguf(metadata);
+  ASSERT_TRUE(spec.ok());
+  EXPECT_FALSE(spec->adds_bos);
+  EXPECT_FALSE(spec->strips_prefix);
+  EXPECT_EQ(spec->space_prefix, TokenizerSpec::SpacePrefix::kNone);
+}
+
+TEST(GgufSpecTest, PreNamesTheFamily) {
+  const auto with = [](const std::string& pre) {
+    Metadata metadata = ByteLevel();
+    metadata.Set("tokenizer.ggml.pre", pre);
+    metadata.Set("tokenizer.ggml.bos_token_id", uint64_t{3});
+    const auto spec = SpecFromGguf(metadata);
+    EXPECT_TRUE(spec.ok()) << spec.status();
+    return spec.ok() ? *spec : TokenizerSpec();
+  };
+  EXPECT_EQ(with("llama3").pretokenizer, Pretokenizer::kLlama3);
+  EXPECT_TRUE(with("llama-bpe").ignore_merges);
+  EXPECT_TRUE(with("llama-bpe").adds_bos);
+  EXPECT_EQ(with("qwen2").pretokenizer, Pretokenizer::kQwen2);
+  EXPECT_TRUE(with("qwen2").nfc);
+  EXPECT_FALSE(with("qwen2").ignore_merges);
+  EXPECT_FALSE(with("qwen2").adds_bos);
+  EXPECT_EQ(with("starcoder").pretokenizer, Pretokenizer::kSmollm);
+  EXPECT_EQ(with("gpt-2").pretokenizer, Pretokenizer::kGpt2);
+}
+
+TEST(GgufSpecTest, RefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(CodeFrom(Metadata()), "no_tokenizer");
+  EXPECT_EQ(CodeWith(ByteLevel(), "model", std::string("none")),
+            "no_tokenizer");
+  EXPECT_EQ(CodeWith(ByteLevel(), "model", std::string("bert")),
+            "unsupported_tokenizer");
+  EXPECT_EQ(CodeWith(ByteLevel(), "pre", std::string("default")),
+            "unsupported_tokenizer");
+  EXPECT_EQ(CodeWith(ByteLevel(), "add_space_prefix", true),
+            "unsupported_tokenizer");
+  Metadata without_pre = SentencePiece();
+  without_pre.Set("tokenizer.ggml.model", std::string("gpt2"));
+  const auto spec = SpecFromGguf(without_pre);
+  EXPECT_EQ(CodeOf(spec.status()), "unsupported_tokenizer");
+  EXPECT_NE(spec.status().ToString().find("absent; need gpt-2"),
+            std::string::npos)
+      << spec.status();
+}
+
+TEST(GgufSpecTest, LengthsMustAgree) {
+  EXPECT_EQ(CodeWith(ByteLevel(), "tokens", Strings{}), "invalid_vocab");
+  EXPECT_EQ(CodeWith(ByteLevel(), "token_type", std::vector<int64_t>{1, 1, 1}),
+            "invalid_vocab");
+  EXPECT_EQ(CodeWith(SentencePiece(), "scores", std::vector<double>{0, 0}),
+            "invalid_vocab");
+  Metadata without_scores;
+  without_scores.Set("tokenizer.ggml.model", std::string("llama"));
+  without_scores.Set("tokenizer.ggml.tokens", Strings{"a"});
+  EXPECT_EQ(CodeFrom(without_scores), "invalid_vocab");
+  EXPECT_EQ(CodeWith(ByteLevel(), "tokens", Strings(kMostVocab + 1, "a")),
+            "invalid_vocab");
+}
+
+TEST(GgufSpecTest, NumbersMustBeInRange) {
+  EXPECT_EQ(
+      CodeWith(ByteLevel(), "token_type", std::vector<int64_t>{1, 1, 1, 0}),
+      "invalid_vocab");
+  EXPECT_EQ(
+      CodeWith(ByteLevel(), "token_type", std::vector<int64_t>{1, 1, 1, 7}),
+      "invalid_vocab");
+  EXPECT_EQ(CodeWith(ByteLevel(), "eos_token_id", uint64_t{4}),
+            "invalid_vocab");
+  EXPECT_EQ(CodeWith(ByteLevel(), "bos_token_id", int64_t{-1}),
+            "invalid_vocab");
+  EXPECT_EQ(CodeWith(ByteLevel(), "add_bos_token", true), "invalid_vocab");
+  EXPECT_EQ(CodeWith(SentencePiece(), "scores",
+                     std::vector<double>{
+                         0, std::numeric_limits<double>::quiet_NaN(), 0}),
+            "invalid_vocab");
+}
+
+TEST(GgufSpecTest, MergesMustBePairsOfTokens) {
+  for (const char* merge :
+       {"ab", "", " ", " b", "a ", "a  b", "a b ", "a c", "c a", "b a"}) {
+    EXPECT_EQ(CodeWith(ByteLevel(), "merges", Strings{merge}), "invalid_vocab")
+        << merge;
+  }
+  EXPECT_EQ(CodeWith(ByteLevel(), "merges", std::vector<int64_t>{1}),
+            "invalid_metadata");
+  Metadata without = SentencePiece();
+  without.Set("tokenizer.ggml.model", std::string("gpt2"));
+  without.Set("tokenizer.ggml.pre", std::string("gpt-2"));
+  EXPECT_EQ(CodeFrom(without), "invalid_vocab");
+}
+
+TEST(GgufSpecTest, ByteTokensAreSpelledStrictly) {
+  for (const char* name : {"<0x-1>", "<0xZZ>", "<0x100>", "<0x1>", "0x00", "",
+                           "<0x0 >", "<0X00>", "<0x+1>"}) {
+    Metadata metadata = SentencePiece();
+    metadata.Set("tokenizer.ggml.tokens", Strings{"<s>", "a", name});
+    metadata.Set("tokenizer.ggml.token_type", std::vector<int64_t>{3, 1, 6});
+    EXPECT_EQ(CodeFrom(metadata), "invalid_vocab") << name;
+    // A word may look like that.
+    metadata.Set("tokenizer.ggml.token_type", std::vector<int64_t>{3, 1, 1});
+    EXPECT_EQ(CodeFrom(metadata), "") << name;
+  }
+}
+
+TEST(GgufSpecTest, ByteTokensAreAllThereOnceOrNone) {
+  Strings tokens = {"<s>"};
+  std::vector<int64_t> types = {3};
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[7];
+    std::snprintf(name, sizeof(name), "<0x%02X>", byte);
+    tokens.push_back(name);
+    types.push_back(6);
+  }
+  const auto code = [](const Strings& t, const std::vector<int64_t>& y) {
+    Metadata metadata = SentencePiece();
+    metadata.Set("tokenizer.ggml.tokens", t);
+    metadata.Set("tokenizer.ggml.token_type", y);
+    metadata.Set("tokenizer.ggml.scores", std::vector<double>(t.size()));
+    return CodeFrom(metadata);
+  };
+  EXPECT_EQ(code(tokens, types), "");
+  tokens[256] = "<0x00>";
+  EXPECT_EQ(code(tokens, types), "invalid_vocab");
+  tokens.pop_back();
+  types.pop_back();
+  EXPECT_EQ(code(tokens, types), "invalid_vocab");
+}
+
+TEST(GgufSpecTest, ByteLevelVocabulariesHaveNoByteTokens) {
+  EXPECT_EQ(
+      CodeWith(ByteLevel(), "token_type", std::vector<int64_t>{1, 1, 1, 6}),
+      "invalid_vocab");
+}
+
+}  // namespace
+}  // namespace tiercel

@@ -1,0 +1,299 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/base/error.h"
+#include "models/tokenizer/tokenizer.h"
+
+namespace tiercel {
+namespace {
+
+using Json = nlohmann::json;
+
+Json ByteLevel() {
+  return Json::parse(R"({"tokenizer.json": {
+    "normalizer": null,
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false,
+                      "use_regex": true},
+    "decoder": {"type": "ByteLevel"},
+    "added_tokens": [{"id": 3, "content": "<e>", "special": true}],
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2},
+              "merges": [["a", "b"]]}}})");
+}
+
+Json SentencePiece() {
+  Json files = Json::parse(R"({"tokenizer.json": {
+    "normalizer": {"type": "Sequence", "normalizers": [
+        {"type": "Prepend", "prepend": "\u2581"},
+        {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+    "pre_tokenizer": null,
+    "decoder": {"type": "Sequence", "decoders": [
+        {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+        {"type": "ByteFallback"}, {"type": "Fuse"},
+        {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+    "added_tokens": [{"id": 0, "content": "<s>", "special": true}],
+    "model": {"type": "BPE", "byte_fallback": true,
+              "vocab": {"<s>": 0, "a": 1, "\u2581": 2, "\u2581a": 3},
+              "merges": ["\u2581 a"]}}})");
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[7];
+    std::snprintf(name, sizeof(name), "<0x%02X>", byte);
+    files["tokenizer.json"]["model"]["vocab"][name] = 4 + byte;
+  }
+  return files;
+}
+
+Json Metaspace(const Json& stage) {
+  Json files = SentencePiece();
+  files["tokenizer.json"]["normalizer"] = nullptr;
+  files["tokenizer.json"]["pre_tokenizer"] = stage;
+  return files;
+}
+
+std::string CodeFrom(const Json& files) {
+  absl::StatusOr<TokenizerSpec> spec = SpecFromHuggingFace(files);
+  if (!spec.ok()) return CodeOf(spec.status());
+  const auto tokenizer = Tokenizer::Create(*std::move(spec));
+  return tokenizer.ok() ? "" : CodeOf(tokenizer.status());
+}
+
+// With the value at `path` of tokenizer.json (a JSON pointer) put in place.
+std::string CodeWith(Json files, const std::string& path, const Json& value) {
+  files["tokenizer.json"][Json::json_pointer(path)] = value;
+  return CodeFrom(files);
+}
+
+TokenizerSpec Spec(const Json& files) {
+  auto spec = SpecFromHuggingFace(files);
+  EXPECT_TRUE(spec.ok()) << spec.status();
+  return spec.ok() ? *std::move(spec) : TokenizerSpec();
+}
+
+TEST(HfSpecTest, ReadsByteLevel) {
+  const TokenizerSpec spec = Spec(ByteLevel());
+  EXPECT_EQ(spec.kind, TokenizerSpec::Kind::kByteLevel);
+  EXPECT_EQ(spec.pretokenizer, Pretokenizer::kGpt2);
+  ASSERT_EQ(spec.tokens.size(), 4u);
+  EXPECT_EQ(spec.tokens[2].text, "ab");
+  EXPECT_EQ(spec.tokens[3].type, TokenType::kControl);
+  EXPECT_EQ(CodeFrom(ByteLevel()), "");
+}
+
+TEST(HfSpecTest, BothSpellingsOfMerges) {
+  Json files = ByteLevel();
+  files["tokenizer.json"]["model"]["merges"] = {"a b"};
+  EXPECT_EQ(Spec(files).merges, Spec(ByteLevel()).merges);
+  EXPECT_EQ(CodeFrom(files), "");
+}
+
+TEST(HfSpecTest, RecognisesThePipelinesOfTheFamilies) {
+  const Json byte_level = {{"type", "ByteLevel"}, {"use_regex", false}};
+  const auto split = [&byte_level](Pretokenizer kind) {
+    const Json stage = {{"type", "Split"},
+                        {"pattern", {{"Regex", std::string(Pattern(kind))}}},
+                        {"behavior", "Isolated"},
+                        {"invert", false}};
+    Json files = ByteLevel();
+    files["tokenizer.json"]["pre_tokenizer"] = {
+        {"type", "Sequence"}, {"pretokenizers", {stage, byte_level}}};
+    return files;
+  };
+  for (const Pretokenizer kind :
+       {Pretokenizer::kGpt2, Pretokenizer::kLlama3, Pretokenizer::kQwen2}) {
+    EXPECT_EQ(Spec(split(kind)).pretokenizer, kind);
+  }
+  const std::string stages = "/pre_tokenizer/pretokenizers/";
+  const Json qwen2 = split(Pretokenizer::kQwen2);
+  EXPECT_EQ(CodeWith(qwen2, stages + "0/pattern/Regex", "\\w+"),
+            "unsupported_tokenizer");
+  EXPECT_EQ(CodeWith(qwen2, stages + "0/behavior", "MergedWithNext"),
+            "unsupported_tokenizer");
+  EXPECT_EQ(CodeWith(qwen2, stages + "0/invert", true),
+            "unsupported_tokenizer");
+  EXPECT_EQ(CodeWith(qwen2, stages + "1/use_regex", true),
+            "unsupported_tokenizer");
+  EXPECT_EQ(CodeWith(qwen2, stages + "2", byte_level), "unsupported_tokenizer");
+
+  Json smollm = ByteLevel();
+  smollm["tokenizer.json"]["pre_tokenizer"] = Json::parse(R"({
+    "type": "Sequence", "pretokenizers": [
+      {"type": "Digits", "individual_digits": true},
+      {"type": "ByteLevel", "use_regex": true}]})");
+  EXPECT_EQ(Spec(smollm).pretokenizer, Pretokenizer::kSmollm);
+  EXPECT_EQ(CodeWith(smollm, stages + "0/individual_digits", false),
+            "unsupported_tokenizer");
+}
+
+TEST(HfSpecTest, NestedSequencesAreOneSequence) {
+  Json files = ByteLevel();
+  Json& stage = files["tokenizer.json"]["pre_tokenizer"];
+  for (int depth = 0; depth < 30; ++depth) {
+    stage = Json{{"type", "Sequence"}, {"pretokenizers", Json::array({stage})}};
+  }
+  EXPECT_EQ(CodeFrom(files), "");
+  stage = {{"type", "Sequence"}, {"pretokenizers", "Sequence"}};
+  EXPECT_EQ(CodeFrom(files), "unsupported_tokenizer");
+  stage = {{"type", "Sequence"}};
+  EXPECT_EQ(CodeFrom(files), "unsupported_tokenizer");
+}
+
+TEST(HfSpecTest, ReadsSentencePiece) {
+  const TokenizerSpec spec = Spec(SentencePiece());
+  EXPECT_EQ(spec.kind, TokenizerSpec::Kind::kSentencePiece);
+  EXPECT_EQ(spec.space_prefix, TokenizerSpec::SpacePrefix::kEachRun);
+  EXPECT_TRUE(spec.prefixes_spaces);
+  EXPECT_TRUE(spec.strips_prefix);
+  EXPECT_FALSE(spec.splits_words);
+  EXPECT_EQ(spec.tokens[4].type, TokenType::kByte);
+  EXPECT_EQ(CodeFrom(SentencePiece()), "");
+}
+
+TEST(HfSpecTest, ReadsMetaspaceInItsForms) {
+  const std::string space = "\u2581";
+  TokenizerSpec spec = Spec(Metaspace({{"type", "Metaspace"},
+                                       {"replacement", space},
+                                       {"prepend_scheme", "first"},
+                                       {"split", false}}));
+  EXPECT_EQ(spec.space_prefix, TokenizerSpec::SpacePrefix::kText);
+  EXPECT_FALSE(spec.prefixes_spaces);
+  EXPECT_FALSE(spec.splits_words);
+  spec = Spec(Metaspace({{"type", "Metaspace"},
+                         {"replacement", space},
+                         {"prepend_scheme", "never"}}));
+  EXPECT_EQ(spec.space_prefix, TokenizerSpec::SpacePrefix::kNone);
+  EXPECT_TRUE(spec.splits_words);
+  spec = Spec(Metaspace({{"type", "Metaspace"},
+                         {"replacement", space},
+                         {"add_prefix_space", true}}));
+  EXPECT_EQ(spec.space_prefix, TokenizerSpec::SpacePrefix::kEachRun);
+  spec = Spec(Metaspace({{"type", "Metaspace"},
+                         {"replacement", space},
+                         {"add_prefix_space", false}}));
+  EXPECT_EQ(spec.space_prefix, TokenizerSpec::SpacePrefix::kNone);
+  EXPECT_EQ(CodeFrom(Metaspace({{"type", "Metaspace"},
+                                {"replacement", space},
+                                {"prepend_scheme", "often"}})),
+            "unsupported_tokenizer");
+  EXPECT_EQ(CodeFrom(Metaspace({{"type", "Metaspace"}, {"replacement", "_"}})),
+            "unsupported_tokenizer");
+  EXPECT_EQ(CodeFrom(Metaspace(nullptr)), "unsupported_tokenizer");
+}
+
+TEST(HfSpecTest, EndsOfText) {
+  Json files = ByteLevel();
+  EXPECT_EQ(Spec(files).bos, std::nullopt);
+  EXPECT_FALSE(Spec(files).adds_bos);
+
+  files["config.json"] = {{"bos_token_id", 3}, {"eos_token_id", {2, 1}}};
+  EXPECT_EQ(Spec(files).bos, 3);
+  EXPECT_EQ(Spec(files).eos, 2);
+  EXPECT_FALSE(Spec(files).adds_bos);
+  files["config.json"] = {{"bos_token_id", 4}, {"eos_token_id", -1}};
+  EXPECT_EQ(Spec(files).bos, std::nullopt);
+  EXPECT_EQ(Spec(files).eos, std::nullopt);
+
+  files["tokenizer.json"]["post_processor"] = Json::parse(R"({
+    "type": "Sequence", "processors": [
+      {"type": "ByteLevel"},
+      {"type": "TemplateProcessing",
+       "single": [{"SpecialToken": {"id": "<e>", "type_id": 0}},
+                  {"Sequence": {"id": "A", "type_id": 0}}]}]})");
+  EXPECT_EQ(Spec(files).bos, 3);
+  EXPECT_TRUE(Spec(files).adds_bos);
+  files["tokenizer_config.json"] = {{"add_bos_token", false},
+                                    {"eos_token", {{"content", "b"}}}};
+  EXPECT_FALSE(Spec(files).adds_bos);
+  EXPECT_EQ(Spec(files).eos, 1);
+  files["tokenizer_config.json"] = {{"add_bos_token", true},
+                                    {"bos_token", "ab"}};
+  EXPECT_EQ(Spec(files).bos, 2);
+  EXPECT_TRUE(Spec(files).adds_bos);
+}
+
+TEST(HfSpecTest, AddedTokens) {
+  Json files = ByteLevel();
+  Json& added = files["tokenizer.json"]["added_tokens"];
+  added.push_back({{"id", 6}, {"content", "<t>"}, {"special", false}});
+  const TokenizerSpec spec = Spec(files);
+  ASSERT_EQ(spec.tokens.size(), 7u);
+  EXPECT_EQ(spec.tokens[4].type, TokenType::kUnused);  // a gap
+  EXPECT_EQ(spec.tokens[6].type, TokenType::kUserDefined);
+  for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
+    EXPECT_EQ(CodeWith(files, std::string("/added_tokens/1/") + flag, true),
+              "unsupported_tokenizer");
+  }
+  // Matters only where there is a normaliser.
+  EXPECT_EQ(CodeWith(files, "/added_tokens/1/normalized", true), "");
+  files["tokenizer.json"]["normalizer"] = {{"type", "NFC"}};
+  EXPECT_TRUE(Spec(files).nfc);
+  EXPECT_EQ(CodeWith(files, "/added_tokens/1/normalized", true),
+            "unsupported_tokenizer");
+}
+
+TEST(HfSpecTest, RefusesOtherPipelines) {
+  EXPECT_EQ(CodeFrom(Json()), "no_tokenizer");
+  EXPECT_EQ(CodeFrom({{"tokenizer.json", nullptr}}), "no_tokenizer");
+  const Json lowercase = {{"type", "Lowercase"}};
+  const Json suffix = "</w>";
+  for (const Json& files : {ByteLevel(), SentencePiece()}) {
+    EXPECT_EQ(CodeWith(files, "/model/type", "Unigram"),
+              "unsupported_tokenizer");
+    EXPECT_EQ(CodeWith(files, "/model/dropout", 0.1), "unsupported_tokenizer");
+    EXPECT_EQ(CodeWith(files, "/model/end_of_word_suffix", suffix),
+              "unsupported_tokenizer");
+    EXPECT_EQ(CodeWith(files, "/model/end_of_word_suffix", ""), "");
+    EXPECT_EQ(CodeWith(files, "/normalizer", lowercase),
+              "unsupported_tokenizer");
+    EXPECT_EQ(CodeWith(files, "/decoder", {{"type", "WordPiece"}}),
+              "unsupported_tokenizer");
+    EXPECT_EQ(CodeWith(files, "/pre_tokenizer", {{"type", "Whitespace"}}),
+              "unsupported_tokenizer");
+  }
+  EXPECT_EQ(CodeWith(ByteLevel(), "/pre_tokenizer/add_prefix_space", true),
+            "unsupported_tokenizer");
+  EXPECT_EQ(CodeWith(ByteLevel(), "/pre_tokenizer/use_regex", false),
+            "unsupported_tokenizer");
+}
+
+TEST(HfSpecTest, VocabularyMustBeWhole) {
+  const auto code = [](const std::string& path, const Json& value) {
+    return CodeWith(ByteLevel(), path, value);
+  };
+  EXPECT_EQ(code("/model/vocab", Json::object()), "invalid_vocab");
+  EXPECT_EQ(code("/model/vocab", Json::array({"a"})), "invalid_vocab");
+  for (const Json& id : {Json(-1), Json(1.5), Json("1"), Json(nullptr),
+                         Json(kMostVocab), Json(uint64_t{1} << 63)}) {
+    EXPECT_EQ(code("/model/vocab/c", id), "invalid_vocab") << id;
+    EXPECT_EQ(code("/added_tokens/0/id", id), "invalid_vocab") << id;
+  }
+  EXPECT_EQ(code("/model/vocab/c", 2), "invalid_vocab");  // twice
+  EXPECT_EQ(code("/added_tokens/0/id", 2), "invalid_vocab");
+  EXPECT_EQ(code("/added_tokens/0/content", ""), "invalid_vocab");
+  EXPECT_EQ(code("/added_tokens/0/content", 1), "invalid_vocab");
+  EXPECT_EQ(code("/added_tokens", "none"), "invalid_vocab");
+  EXPECT_EQ(code("/added_tokens/0", 7), "invalid_vocab");
+}
+
+TEST(HfSpecTest, MergesMustBePairsOfTokens) {
+  const Json bad[] = {
+      "ab",      "",        " ", "a ",    " b",  "a  b",          "a b a",
+      "a c",     "b a",     7,   nullptr, {"a"}, {"a", "b", "a"}, {"a", 1},
+      {"", "b"}, {"a", "c"}};
+  for (const Json& merge : bad) {
+    EXPECT_EQ(CodeWith(ByteLevel(), "/model/merges", Json::array({merge})),
+              "invalid_vocab")
+        << merge;
+  }
+  EXPECT_EQ(CodeWith(ByteLevel(), "/model/merges", "a b"), "invalid_vocab");
+}
+
+TEST(HfSpecTest, ByteTokensAreAllThereOrNone) {
+  Json files = SentencePiece();
+  files["tokenizer.json"]["model"]["vocab"].erase("<0x7F>");
+  EXPECT_EQ(CodeFrom(files), "invalid_vocab");
+}
+
+}  // namespace
+}  // namespace tiercel

@@ -1,0 +1,77 @@
+#include "models/tokenizer/nfc.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "models/tokenizer/utf8.h"
+
+namespace tiercel {
+namespace {
+
+int CombiningClass(utf8proc_int32_t c) {
+  return utf8proc_get_property(c)->combining_class;
+}
+
+bool IsStarter(utf8proc_int32_t c) { return CombiningClass(c) == 0; }
+
+// The library's own ordering of marks is quadratic in their number, which a
+// text may choose; so marks are sorted here, between starters.
+void OrderMarks(std::vector<utf8proc_int32_t>* decomposed) {
+  const auto end = decomposed->end();
+  auto begin = decomposed->begin();
+  while ((begin = std::find_if_not(begin, end, IsStarter)) != end) {
+    const auto starter = std::find_if(begin, end, IsStarter);
+    std::stable_sort(begin, starter, [](auto a, auto b) {
+      return CombiningClass(a) < CombiningClass(b);
+    });
+    begin = starter;
+  }
+}
+
+void AppendComposed(std::vector<utf8proc_int32_t>* decomposed,
+                    std::string* text) {
+  OrderMarks(decomposed);
+  const utf8proc_ssize_t count = utf8proc_normalize_utf32(
+      decomposed->data(), static_cast<utf8proc_ssize_t>(decomposed->size()),
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+  for (utf8proc_ssize_t i = 0; i < count; ++i) {
+    AppendUtf8(static_cast<char32_t>((*decomposed)[i]), text);
+  }
+  decomposed->clear();
+}
+
+}  // namespace
+
+std::string ComposeNfc(std::string_view text) {
+  // Below U+0300, whose first byte is 0xcc, nothing composes or decomposes.
+  const bool may_change = std::any_of(text.begin(), text.end(), [](char byte) {
+    return static_cast<unsigned char>(byte) >= 0xcc;
+  });
+  if (!may_change) return std::string(text);
+
+  std::string composed;
+  composed.reserve(text.size());
+  std::vector<utf8proc_int32_t> decomposed;
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Char c = Utf8At(text, i);
+    if (c.code_point == kNoCodePoint) {
+      AppendComposed(&decomposed, &composed);
+      composed.push_back(text[i]);
+    } else {
+      utf8proc_int32_t parts[4];  // the longest canonical decomposition
+      const utf8proc_ssize_t count = utf8proc_decompose_char(
+          static_cast<utf8proc_int32_t>(c.code_point), parts, 4,
+          static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE),
+          /*last_boundclass=*/nullptr);
+      decomposed.insert(decomposed.end(), parts,
+                        parts + std::clamp<utf8proc_ssize_t>(count, 0, 4));
+    }
+    i += c.bytes;
+  }
+  AppendComposed(&decomposed, &composed);
+  return composed;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,32 @@
+#ifndef TIERCEL_MODELS_TOKENIZER_PRETOKENIZE_H_
+#define TIERCEL_MODELS_TOKENIZER_PRETOKENIZE_H_
+
+#include <cstddef>
+#include <string_view>
+
+namespace tiercel {
+
+// How a byte-level vocabulary cuts text into pieces before it merges inside
+// each. Every kind is a hand-written matcher, linear in the text, that finds
+// what the leftmost-first regular expression of Pattern() finds; a byte that is
+// not UTF-8 counts as a symbol, [^\s\p{L}\p{N}].
+enum class Pretokenizer {
+  kGpt2,
+  kLlama3,
+  kQwen2,
+  kSmollm,  // every \p{N} alone, then kGpt2 on each stretch between them
+};
+
+// GGUF's name of the kind.
+std::string_view NameOf(Pretokenizer kind);
+
+// The regular expression, in the spelling of tokenizer.json files.
+std::string_view Pattern(Pretokenizer kind);
+
+// The end of the piece of `text` that begins at `begin` (< text.size()), where
+// `begin` is 0 or the end of the piece before.
+size_t PieceEnd(Pretokenizer kind, std::string_view text, size_t begin);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_TOKENIZER_PRETOKENIZE_H_

@@ -1,0 +1,237 @@
+// SentencePiece BPE: a text is its characters, spaces written as U+2581.
+// Neighbours merge by score or by rank; a character that is left without a
+// token becomes the byte tokens of its UTF-8.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "kernels/base/error.h"
+#include "models/format/quote.h"
+#include "models/tokenizer/merge.h"
+#include "models/tokenizer/merge_table.h"
+#include "models/tokenizer/spelled_words.h"
+#include "models/tokenizer/text_model.h"
+#include "models/tokenizer/utf8.h"
+
+namespace tiercel {
+namespace {
+
+constexpr absl::string_view kSpace = "\u2581";
+
+// The byte that `name` names: "<0x", two hexadecimal digits, ">", no more.
+std::optional<uint8_t> ByteOfName(std::string_view name) {
+  if (name.size() != 6 || name.substr(0, 3) != "<0x" || name[5] != '>') {
+    return std::nullopt;
+  }
+  int byte = 0;
+  for (const char digit : name.substr(3, 2)) {
+    if (!absl::ascii_isxdigit(digit)) return std::nullopt;
+    const int value = absl::ascii_isdigit(digit)
+                          ? digit - '0'
+                          : absl::ascii_tolower(digit) - 'a' + 10;
+    byte = byte * 16 + value;
+  }
+  return static_cast<uint8_t>(byte);
+}
+
+class SentencePiece : public TextModel {
+ public:
+  static absl::StatusOr<std::unique_ptr<TextModel>> Make(
+      const TokenizerSpec& spec) {
+    auto model = std::make_unique<SentencePiece>();
+    absl::StatusOr<MergeTable> merges = MergeTable::Make(spec);
+    if (!merges.ok()) return merges.status();
+    model->merges_ = *std::move(merges);
+    model->by_score_ = spec.merges.empty();
+    model->space_prefix_ = spec.space_prefix;
+    model->prefixes_spaces_ = spec.prefixes_spaces;
+    model->split_ = spec.splits_words ? Split::kAtSpaces : Split::kAtWords;
+    model->AddTokens(spec);
+    if (absl::Status s = model->AddBytes(spec); !s.ok()) return s;
+    return model;
+  }
+
+  absl::Status Encode(std::string_view run, bool first_run,
+                      std::vector<int32_t>* ids) const override {
+    const std::string text = Escape(run, first_run);
+    Merger merger;
+    SpelledWords words;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = PieceEnd(text, begin);
+      const absl::string_view piece(text.data() + begin, end - begin);
+      begin = end;
+      if (words.Repeat(piece, ids)) continue;
+      const size_t before = ids->size();
+      if (absl::Status s = EncodePiece(piece, &merger, ids); !s.ok()) return s;
+      words.Add(piece, before, ids->size() - before);
+    }
+    return absl::OkStatus();
+  }
+
+  std::string BytesOf(const TokenEntry& token) const override {
+    if (token.type == TokenType::kByte) {
+      return std::string(1, static_cast<char>(*ByteOfName(token.text)));
+    }
+    if (token.type != TokenType::kNormal) return token.text;
+    return absl::StrReplaceAll(token.text, {{kSpace, " "}});
+  }
+
+ private:
+  // Where a run is cut into pieces that merge apart: nowhere, before each
+  // U+2581 that follows something else, or before each.
+  enum class Split { kNowhere, kAtWords, kAtSpaces };
+
+  // Normal tokens with their ranks, the highest score first.
+  void AddTokens(const TokenizerSpec& spec) {
+    std::vector<int32_t> normal;
+    for (size_t i = 0; i < spec.tokens.size(); ++i) {
+      const TokenEntry& token = spec.tokens[i];
+      if (token.type == TokenType::kNormal && !token.text.empty()) {
+        normal.push_back(static_cast<int32_t>(i));
+      }
+    }
+    const auto score = [&spec](int32_t id) { return spec.tokens[id].score; };
+    std::stable_sort(
+        normal.begin(), normal.end(),
+        [score](int32_t a, int32_t b) { return score(a) > score(b); });
+    uint32_t rank = 0;
+    tokens_.reserve(normal.size());
+    for (size_t i = 0; i < normal.size(); ++i) {
+      if (i > 0 && score(normal[i]) != score(normal[i - 1])) ++rank;
+      const std::string& text = spec.tokens[normal[i]].text;
+      tokens_.emplace(text, Merge{rank, normal[i]});
+      // Cutting at words is exact as long as no token goes on past one.
+      if (split_ == Split::kAtWords && PieceEnd(text, 0) != text.size()) {
+        split_ = Split::kNowhere;
+      }
+    }
+  }
+
+  // All byte tokens, or none.
+  absl::Status AddBytes(const TokenizerSpec& spec) {
+    int count = 0;
+    byte_ids_.fill(kNoToken);
+    for (size_t i = 0; i < spec.tokens.size(); ++i) {
+      const TokenEntry& token = spec.tokens[i];
+      if (token.type != TokenType::kByte) continue;
+      const std::optional<uint8_t> byte = ByteOfName(token.text);
+      if (!byte || byte_ids_[*byte] != kNoToken) {
+        return InputError("invalid_vocab",
+                          absl::StrCat("tokenizer: byte token ", i, " is ",
+                                       Quoted(token.text),
+                                       "; need <0x00> to <0xFF>, each once"));
+      }
+      byte_ids_[*byte] = static_cast<int32_t>(i);
+      ++count;
+    }
+    if (count != 0 && count != 256) {
+      return InputError("invalid_vocab",
+                        absl::StrCat("tokenizer: ", count,
+                                     " byte tokens; need all 256 or none"));
+    }
+    return absl::OkStatus();
+  }
+
+  std::string Escape(std::string_view run, bool first_run) const {
+    const bool prefix =
+        !run.empty() &&
+        (space_prefix_ == TokenizerSpec::SpacePrefix::kEachRun ||
+         (space_prefix_ == TokenizerSpec::SpacePrefix::kText && first_run)) &&
+        (prefixes_spaces_ ||
+         (run.front() != ' ' &&
+          !absl::StartsWith(absl::string_view(run.data(), run.size()),
+                            kSpace)));
+    std::string text(prefix ? kSpace : absl::string_view());
+    text.reserve(text.size() + run.size() * 2);
+    for (const char c : run) {
+      if (c == ' ') {
+        text.append(kSpace.data(), kSpace.size());
+      } else {
+        text += c;
+      }
+    }
+    return text;
+  }
+
+  size_t PieceEnd(absl::string_view text, size_t begin) const {
+    if (split_ == Split::kNowhere) return text.size();
+    size_t at = begin;
+    if (split_ == Split::kAtWords) {
+      while (text.substr(at, kSpace.size()) == kSpace) at += kSpace.size();
+    } else {
+      at += 1;
+    }
+    return std::min(text.find(kSpace, at), text.size());
+  }
+
+  absl::Status EncodePiece(absl::string_view piece, Merger* merger,
+                           std::vector<int32_t>* ids) const {
+    const std::string_view text(piece.data(), piece.size());
+    merger->Clear();
+    for (size_t i = 0; i < text.size();) {
+      const size_t bytes = Utf8At(text, i).bytes;
+      const auto token = Find(text.substr(i, bytes));
+      merger->Add(static_cast<uint32_t>(i), static_cast<uint32_t>(bytes),
+                  token ? token->id : kNoToken);
+      i += bytes;
+    }
+    merger->Run([this, text](const Symbol& left, const Symbol& right) {
+      if (!by_score_) return merges_.Find(left.id, right.id);
+      return Find(text.substr(left.begin, left.bytes + right.bytes));
+    });
+    absl::Status status;
+    merger->ForEach([&](const Symbol& symbol) {
+      if (symbol.id != kNoToken) {
+        ids->push_back(symbol.id);
+        return;
+      }
+      const std::string_view bytes = text.substr(symbol.begin, symbol.bytes);
+      for (const char byte : bytes) {
+        ids->push_back(byte_ids_[static_cast<uint8_t>(byte)]);
+      }
+      if (ids->back() == kNoToken) {
+        status = InputError(
+            "invalid_text",
+            absl::StrCat("tokenizer: the text has ", Quoted(bytes),
+                         ", for which this vocabulary has neither a token nor "
+                         "byte tokens"));
+      }
+    });
+    return status;
+  }
+
+  std::optional<Merge> Find(std::string_view text) const {
+    const auto found =
+        tokens_.find(absl::string_view(text.data(), text.size()));
+    if (found == tokens_.end()) return std::nullopt;
+    return found->second;
+  }
+
+  absl::flat_hash_map<std::string, Merge> tokens_;  // by text
+  MergeTable merges_;                               // unless by_score_
+  bool by_score_ = false;
+  std::array<int32_t, 256> byte_ids_;  // kNoToken where there are none
+  TokenizerSpec::SpacePrefix space_prefix_ = TokenizerSpec::SpacePrefix::kNone;
+  bool prefixes_spaces_ = true;
+  Split split_ = Split::kNowhere;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TextModel>> MakeSentencePiece(
+    const TokenizerSpec& spec) {
+  return SentencePiece::Make(spec);
+}
+
+}  // namespace tiercel

@@ -1,0 +1,45 @@
+#ifndef TIERCEL_MODELS_TOKENIZER_SPECIAL_MATCHER_H_
+#define TIERCEL_MODELS_TOKENIZER_SPECIAL_MATCHER_H_
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tiercel {
+
+// Finds whole tokens in text: the leftmost, and of those that begin there the
+// longest.
+class SpecialMatcher {
+ public:
+  struct Match {
+    size_t begin;
+    size_t end;
+    int32_t id;
+  };
+
+  SpecialMatcher() = default;
+  // Texts with their ids. Empty texts match nothing; of equal texts the least
+  // id counts.
+  explicit SpecialMatcher(std::vector<std::pair<std::string, int32_t>> tokens);
+
+  // The first match in `text` from `from` on.
+  std::optional<Match> Find(std::string_view text, size_t from) const;
+
+  // The id whose text is exactly `text`.
+  std::optional<int32_t> IdOf(std::string_view text) const;
+
+ private:
+  std::optional<Match> MatchAt(std::string_view text, size_t begin) const;
+
+  std::vector<std::pair<std::string, int32_t>> tokens_;  // sorted by text
+  std::bitset<256> first_bytes_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_TOKENIZER_SPECIAL_MATCHER_H_

@@ -1,0 +1,44 @@
+#ifndef TIERCEL_MODELS_TOKENIZER_SPELLED_WORDS_H_
+#define TIERCEL_MODELS_TOKENIZER_SPELLED_WORDS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+
+namespace tiercel {
+
+// The short pieces of one run of text that were spelled already, as places in
+// its ids. Books repeat their words.
+class SpelledWords {
+ public:
+  // Appends the ids of `piece` if it came before.
+  bool Repeat(absl::string_view piece, std::vector<int32_t>* ids) const {
+    const auto found = places_.find(piece);
+    if (found == places_.end()) return false;
+    const auto [begin, count] = found->second;
+    for (size_t i = begin; i < begin + count; ++i) ids->push_back((*ids)[i]);
+    return true;
+  }
+
+  // `piece`, whose bytes must outlive this, is spelled by `count` ids from
+  // `begin` on.
+  void Add(absl::string_view piece, size_t begin, size_t count) {
+    if (piece.size() <= kMostBytes && places_.size() < kMostWords) {
+      places_.emplace(piece, std::make_pair(begin, count));
+    }
+  }
+
+ private:
+  static constexpr size_t kMostBytes = 32;
+  static constexpr size_t kMostWords = 1 << 16;
+
+  absl::flat_hash_map<absl::string_view, std::pair<size_t, size_t>> places_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_TOKENIZER_SPELLED_WORDS_H_

@@ -1,0 +1,37 @@
+#ifndef TIERCEL_MODELS_TOKENIZER_TEXT_MODEL_H_
+#define TIERCEL_MODELS_TOKENIZER_TEXT_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/tokenizer/tokenizer_spec.h"
+
+namespace tiercel {
+
+// Spells text that has no special tokens in it. Immutable and thread-safe.
+class TextModel {
+ public:
+  virtual ~TextModel() = default;
+
+  // Appends the ids of `run`, a stretch between two special tokens or the ends
+  // of the text. Errors: invalid_text; too_long.
+  virtual absl::Status Encode(std::string_view run, bool first_run,
+                              std::vector<int32_t>* ids) const = 0;
+
+  // The bytes that a normal, user-defined or byte token stands for.
+  virtual std::string BytesOf(const TokenEntry& token) const = 0;
+};
+
+// The two that exist. Errors: invalid_vocab.
+absl::StatusOr<std::unique_ptr<TextModel>> MakeByteBpe(
+    const TokenizerSpec& spec);
+absl::StatusOr<std::unique_ptr<TextModel>> MakeSentencePiece(
+    const TokenizerSpec& spec);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_TOKENIZER_TEXT_MODEL_H_

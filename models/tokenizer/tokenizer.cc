@@ -1,0 +1,204 @@
+#include "models/tokenizer/tokenizer.h"
+
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+bool IsControlType(TokenType type) {
+  return type == TokenType::kControl || type == TokenType::kUnknown;
+}
+
+absl::Status CheckEnds(const TokenizerSpec& spec) {
+  for (const std::optional<int32_t>& id : {spec.bos, spec.eos}) {
+    if (id && (*id < 0 || static_cast<size_t>(*id) >= spec.tokens.size())) {
+      return InputError("invalid_vocab",
+                        absl::StrCat("tokenizer: BOS or EOS is token ", *id,
+                                     " of ", spec.tokens.size()));
+    }
+  }
+  if (spec.adds_bos && !spec.bos) {
+    return InputError("invalid_vocab",
+                      "tokenizer: texts begin with BOS, but no token is BOS");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
+    const Checkpoint& checkpoint) {
+  absl::StatusOr<TokenizerSpec> spec =
+      checkpoint.format() == Checkpoint::Format::kGguf
+          ? SpecFromGguf(checkpoint.metadata())
+          : SpecFromHuggingFace(checkpoint.side_files());
+  if (!spec.ok()) return spec.status();
+  return Create(*std::move(spec));
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
+    TokenizerSpec spec) {
+  if (absl::Status s = CheckEnds(spec); !s.ok()) return s;
+  // Some files call the end of a turn a word of the vocabulary. Text that could
+  // say it would end its own turn.
+  for (const std::optional<int32_t>& id : {spec.bos, spec.eos}) {
+    if (id && spec.tokens[*id].type == TokenType::kUserDefined) {
+      spec.tokens[*id].type = TokenType::kControl;
+    }
+  }
+  absl::StatusOr<std::unique_ptr<TextModel>> model =
+      spec.kind == TokenizerSpec::Kind::kByteLevel ? MakeByteBpe(spec)
+                                                   : MakeSentencePiece(spec);
+  if (!model.ok()) return model.status();
+  for (TokenEntry& token : spec.tokens) {
+    if (token.type == TokenType::kUnused) {
+      token.text.clear();
+    } else if (!IsControlType(token.type)) {
+      token.text = (*model)->BytesOf(token);
+    }
+  }
+  std::unique_ptr<Tokenizer> tokenizer(new Tokenizer(std::move(spec)));
+  tokenizer->model_ = *std::move(model);
+  return tokenizer;
+}
+
+Tokenizer::Tokenizer(TokenizerSpec spec) : spec_(std::move(spec)) {
+  spec_.merges.clear();
+  spec_.merges.shrink_to_fit();
+  std::vector<std::pair<std::string, int32_t>> user_defined, special;
+  for (size_t i = 0; i < spec_.tokens.size(); ++i) {
+    const TokenEntry& token = spec_.tokens[i];
+    const int32_t id = static_cast<int32_t>(i);
+    if (token.type == TokenType::kUserDefined) {
+      user_defined.emplace_back(token.text, id);
+    } else if (!IsControlType(token.type)) {
+      continue;
+    }
+    special.emplace_back(token.text, id);
+  }
+  user_defined_ = SpecialMatcher(std::move(user_defined));
+  special_ = SpecialMatcher(std::move(special));
+}
+
+absl::Status Tokenizer::Encode(std::string_view text, Special special,
+                               std::vector<int32_t>* ids) const {
+  return Encode({{text, special}}, ids);
+}
+
+absl::Status Tokenizer::Encode(const std::vector<Part>& parts,
+                               std::vector<int32_t>* ids) const {
+  const size_t before = ids->size();
+  std::string run;  // since the last special token
+  bool first_run = true;
+  const auto check_length = [this, ids]() {
+    return ids->size() <= static_cast<size_t>(spec_.most_tokens)
+               ? absl::OkStatus()
+               : InputError("too_long",
+                            absl::StrCat("tokenizer: the text has more than ",
+                                         spec_.most_tokens, " tokens"));
+  };
+  const auto end_run = [&]() -> absl::Status {
+    // Places in a run are 32 bits wide, and a run may grow threefold on its way
+    // (a space becomes U+2581).
+    if (run.size() > std::numeric_limits<uint32_t>::max() / 3 - 1) {
+      return InputError("too_long",
+                        absl::StrCat("tokenizer: ", run.size(),
+                                     " bytes without a special token"));
+    }
+    if (run.empty()) return absl::OkStatus();
+    absl::Status s = model_->Encode(run, first_run, ids);
+    run.clear();
+    first_run = false;
+    return s.ok() ? check_length() : s;
+  };
+  const auto encode = [&]() -> absl::Status {
+    for (const Part& part : parts) {
+      const SpecialMatcher& matcher =
+          part.special == Special::kParse ? special_ : user_defined_;
+      size_t begin = 0;
+      while (const auto match = matcher.Find(part.text, begin)) {
+        run += part.text.substr(begin, match->begin - begin);
+        if (absl::Status s = end_run(); !s.ok()) return s;
+        ids->push_back(match->id);
+        first_run = false;
+        if (absl::Status s = check_length(); !s.ok()) return s;
+        begin = match->end;
+      }
+      run += part.text.substr(begin);
+    }
+    return end_run();
+  };
+  absl::Status status = encode();
+  if (!status.ok()) ids->resize(before);
+  return status;
+}
+
+absl::StatusOr<std::string> Tokenizer::Piece(int32_t id,
+                                             Special special) const {
+  if (id < 0 || id >= vocab()) {
+    return InputError("invalid_token",
+                      absl::StrCat("tokenizer: token ", id,
+                                   "; the vocabulary has ", vocab()));
+  }
+  const TokenEntry& token = spec_.tokens[id];
+  if (special == Special::kPlain && IsControlType(token.type)) {
+    return std::string();
+  }
+  return token.text;
+}
+
+absl::StatusOr<std::string> Tokenizer::Decode(const std::vector<int32_t>& ids,
+                                              Special special) const {
+  std::string text;
+  for (const int32_t id : ids) {
+    absl::StatusOr<std::string> piece = Piece(id, special);
+    if (!piece.ok()) return piece.status();
+    text += *piece;
+  }
+  if (spec_.strips_prefix && !text.empty() && text.front() == ' ') {
+    text.erase(0, 1);
+  }
+  return text;
+}
+
+bool Tokenizer::IsControl(int32_t id) const {
+  return id >= 0 && id < vocab() && IsControlType(spec_.tokens[id].type);
+}
+
+std::optional<int32_t> Tokenizer::FindSpecial(std::string_view text) const {
+  return special_.IdOf(text);
+}
+
+nlohmann::json Tokenizer::Describe() const {
+  const auto special = [this](const std::optional<int32_t>& id) {
+    if (!id) return nlohmann::json();
+    return nlohmann::json{{"id", *id}, {"text", spec_.tokens[*id].text}};
+  };
+  int64_t control = 0;
+  int64_t user_defined = 0;
+  for (const TokenEntry& token : spec_.tokens) {
+    control += IsControlType(token.type);
+    user_defined += token.type == TokenType::kUserDefined;
+  }
+  nlohmann::json json = {{"vocab", vocab()},
+                         {"control", control},
+                         {"user_defined", user_defined},
+                         {"bos", special(spec_.bos)},
+                         {"eos", special(spec_.eos)},
+                         {"adds_bos", spec_.adds_bos}};
+  if (spec_.kind == TokenizerSpec::Kind::kByteLevel) {
+    json["kind"] = "byte-level BPE";
+    json["pretokenizer"] = std::string(NameOf(spec_.pretokenizer));
+    json["normalizer"] = spec_.nfc ? "NFC" : "none";
+  } else {
+    json["kind"] = "SentencePiece BPE";
+  }
+  return json;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,108 @@
+#ifndef TIERCEL_MODELS_TOKENIZER_TOKENIZER_H_
+#define TIERCEL_MODELS_TOKENIZER_TOKENIZER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/format/checkpoint.h"
+#include "models/tokenizer/special_matcher.h"
+#include "models/tokenizer/text_model.h"
+#include "models/tokenizer/tokenizer_spec.h"
+#include "nlohmann/json.hpp"
+
+namespace tiercel {
+
+// Text to token ids and back. Immutable and thread-safe once made.
+class Tokenizer {
+ public:
+  // Whether the text of a special token (<|im_start|>) becomes that token.
+  // Text from users and documents is always kPlain: no wording of it can
+  // produce a control token. User-defined tokens are words of the vocabulary
+  // and come out of both.
+  enum class Special { kPlain, kParse };
+
+  // A part of a text. Special tokens are looked for inside each part alone;
+  // everything between them is spelled as one text, across the parts.
+  struct Part {
+    std::string_view text;
+    Special special;
+  };
+
+  // From GGUF metadata or tokenizer.json (with tokenizer_config.json).
+  // Errors: no_tokenizer; invalid_vocab; unsupported_tokenizer;
+  // invalid_metadata.
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(
+      const Checkpoint& checkpoint);
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(TokenizerSpec spec);
+
+  // Appends the ids of `text` to `ids`, which stay as they were on an error. No
+  // BOS. Invalid UTF-8 is treated as the README of this folder says.
+  // Errors: too_long (over INT32_MAX tokens in `ids`, or 1.3 GiB between
+  // two special tokens); invalid_text (a byte that the vocabulary cannot
+  // spell).
+  absl::Status Encode(std::string_view text, Special special,
+                      std::vector<int32_t>* ids) const;
+  absl::Status Encode(const std::vector<Part>& parts,
+                      std::vector<int32_t>* ids) const;
+
+  // The bytes of one token inside a text; empty for control tokens unless
+  // `special` is kParse. Errors: invalid_token.
+  absl::StatusOr<std::string> Piece(int32_t id, Special special) const;
+
+  // The bytes of a whole text: the pieces in a row, without the space that
+  // Encode put in front. Errors: invalid_token.
+  absl::StatusOr<std::string> Decode(const std::vector<int32_t>& ids,
+                                     Special special) const;
+
+  int64_t vocab() const { return static_cast<int64_t>(spec_.tokens.size()); }
+  std::optional<int32_t> bos() const { return spec_.bos; }
+  std::optional<int32_t> eos() const { return spec_.eos; }
+  // A text of this checkpoint begins with bos(), which then exists.
+  bool adds_bos() const { return spec_.adds_bos; }
+  // A decoded text has lost its first space, where it had one.
+  bool strips_first_space() const { return spec_.strips_prefix; }
+  bool IsControl(int32_t id) const;  // false for what is no token
+  // The id whose text is exactly `text` and which is control or user-defined.
+  std::optional<int32_t> FindSpecial(std::string_view text) const;
+
+  // For `inspect`: kind, pre-tokeniser, sizes, special ids.
+  nlohmann::json Describe() const;
+
+ private:
+  explicit Tokenizer(TokenizerSpec spec);
+
+  // The text of its tokens is their bytes; its merges are gone to model_.
+  TokenizerSpec spec_;
+  std::unique_ptr<TextModel> model_;
+  SpecialMatcher user_defined_;
+  SpecialMatcher special_;  // user-defined and control
+};
+
+// Turns a stream of tokens into text that is valid UTF-8 at every call: bytes
+// of an unfinished sequence are held back; what can no longer become valid
+// comes out as U+FFFD. All that it gives, in a row, is the decoded text.
+class StreamDecoder {
+ public:
+  explicit StreamDecoder(const Tokenizer* tokenizer);  // must outlive this
+
+  // The text that `id` completes, possibly empty. Errors: invalid_token, after
+  // which the stream is as it was before.
+  absl::StatusOr<std::string> Push(int32_t id);
+  // What is still held back, at the end of the text. A new text may follow.
+  std::string Finish();
+  bool holds_bytes() const { return !held_.empty(); }
+
+ private:
+  const Tokenizer* tokenizer_;
+  bool first_ = true;  // nothing of the text has come yet
+  std::string held_;   // at most 3 bytes
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_TOKENIZER_TOKENIZER_H_

@@ -1,0 +1,82 @@
+#ifndef TIERCEL_MODELS_TOKENIZER_TOKENIZER_SPEC_H_
+#define TIERCEL_MODELS_TOKENIZER_TOKENIZER_SPEC_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/format/metadata.h"
+#include "models/tokenizer/pretokenize.h"
+#include "nlohmann/json.hpp"
+
+namespace tiercel {
+
+// The numbers are GGUF's.
+enum class TokenType {
+  kNormal = 1,
+  kUnknown = 2,      // stands for what cannot be spelled; treated as control
+  kControl = 3,      // never comes out of plain text
+  kUserDefined = 4,  // matched as a whole, in plain text too
+  kUnused = 5,       // in neither direction
+  kByte = 6,         // <0x00> to <0xFF> of a SentencePiece vocabulary
+};
+
+struct TokenEntry {
+  std::string text;  // as the checkpoint spells it
+  TokenType type = TokenType::kUnused;
+  float score = 0;  // SentencePiece: higher merges first
+};
+
+// What a checkpoint says about its tokenizer, whatever file says it. The
+// readers check what can be said of one field alone; Tokenizer::Create checks
+// the rest.
+struct TokenizerSpec {
+  enum class Kind { kByteLevel, kSentencePiece };
+  // Where SentencePiece puts one more space: nowhere, before the text, or
+  // before each stretch of text that a special token does not interrupt.
+  enum class SpacePrefix { kNone, kText, kEachRun };
+
+  Kind kind = Kind::kByteLevel;
+  std::vector<TokenEntry> tokens;  // by id
+  // By rank. A SentencePiece vocabulary without merges goes by its scores.
+  std::vector<std::pair<std::string, std::string>> merges;
+  std::optional<int32_t> bos;
+  std::optional<int32_t> eos;
+  bool adds_bos = false;
+
+  // Byte-level.
+  Pretokenizer pretokenizer = Pretokenizer::kGpt2;
+  bool nfc = false;            // composes the text first
+  bool ignore_merges = false;  // a piece that is a token stays whole
+
+  // SentencePiece.
+  SpacePrefix space_prefix = SpacePrefix::kNone;
+  bool prefixes_spaces = true;  // text that begins with a space, too
+  bool splits_words = false;    // nothing merges across the start of a word
+  bool strips_prefix = false;   // a text's first space is dropped in decoding
+
+  // A text may have this many tokens. Lowered by tests only.
+  int64_t most_tokens = std::numeric_limits<int32_t>::max();
+};
+
+// A vocabulary may have this many tokens.
+inline constexpr int64_t kMostVocab = 1 << 20;
+
+// From GGUF's tokenizer.ggml.* keys.
+// Errors: no_tokenizer, unsupported_tokenizer, invalid_vocab, invalid_metadata.
+absl::StatusOr<TokenizerSpec> SpecFromGguf(const Metadata& metadata);
+
+// From the files of a Hugging Face folder by name, as Checkpoint::side_files()
+// has them: tokenizer.json says how; tokenizer_config.json and config.json add
+// BOS and EOS.
+// Errors: no_tokenizer, unsupported_tokenizer, invalid_vocab.
+absl::StatusOr<TokenizerSpec> SpecFromHuggingFace(
+    const nlohmann::json& side_files);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_TOKENIZER_TOKENIZER_SPEC_H_

@@ -1,0 +1,268 @@
+#include "models/tokenizer/tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+constexpr Tokenizer::Special kPlain = Tokenizer::Special::kPlain;
+constexpr Tokenizer::Special kParse = Tokenizer::Special::kParse;
+
+TokenizerSpec ByteSpec() {
+  TokenizerSpec spec;
+  const auto add = [&spec](std::string text, TokenType type) {
+    spec.tokens.push_back({std::move(text), type, 0});
+  };
+  for (const char* text : {"a", "b", "c", "<", ">", "/", "\u0120"}) {
+    add(text, TokenType::kNormal);  // 0 to 6
+  }
+  add("ab", TokenType::kNormal);         // 7
+  add("<a>", TokenType::kControl);       // 8
+  add("<b>", TokenType::kUserDefined);   // 9
+  add("<a><b>", TokenType::kControl);    // 10
+  add("abc", TokenType::kUnused);        // 11
+  add("<u>", TokenType::kUnknown);       // 12
+  add("two words", TokenType::kNormal);  // 13: not in the byte alphabet
+  spec.merges = {{"a", "b"}};
+  spec.pretokenizer = Pretokenizer::kGpt2;
+  spec.bos = 8;
+  spec.eos = 10;
+  return spec;
+}
+
+std::unique_ptr<Tokenizer> Made(TokenizerSpec spec) {
+  auto tokenizer = Tokenizer::Create(std::move(spec));
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return *std::move(tokenizer);
+}
+
+Ids Encoded(const Tokenizer& tokenizer, std::string_view text,
+            Tokenizer::Special special = kPlain) {
+  Ids ids;
+  const absl::Status s = tokenizer.Encode(text, special, &ids);
+  EXPECT_TRUE(s.ok()) << s;
+  return ids;
+}
+
+TEST(TokenizerTest, PlainTextNeverBecomesAControlToken) {
+  const auto t = Made(ByteSpec());
+  EXPECT_EQ(Encoded(*t, "<a>"), (Ids{3, 0, 4}));
+  EXPECT_EQ(Encoded(*t, "<a>", kParse), (Ids{8}));
+  EXPECT_EQ(Encoded(*t, "<a><b>"), (Ids{3, 0, 4, 9}));
+  EXPECT_EQ(Encoded(*t, "<a><b>", kParse), (Ids{10}));
+  EXPECT_EQ(Encoded(*t, "c<b>c"), (Ids{2, 9, 2}));
+}
+
+// A vocabulary may list a merge, a whole word or a character that is a control
+// token's text.
+TEST(TokenizerTest, NorDoMergesOrWholeWordsMakeOne) {
+  TokenizerSpec spec = ByteSpec();
+  spec.tokens[7].type = TokenType::kControl;  // ab
+  EXPECT_EQ(Encoded(*Made(spec), "ab"), (Ids{0, 1}));
+  spec.ignore_merges = true;
+  EXPECT_EQ(Encoded(*Made(spec), "ab"), (Ids{0, 1}));
+  EXPECT_EQ(Encoded(*Made(spec), "ab", kParse), (Ids{7}));
+
+  spec = ByteSpec();
+  spec.kind = TokenizerSpec::Kind::kSentencePiece;
+  spec.merges.clear();
+  EXPECT_EQ(Encoded(*Made(spec), "ab"), (Ids{7}));
+  spec.tokens[7].type = TokenType::kControl;
+  EXPECT_EQ(Encoded(*Made(spec), "ab"), (Ids{0, 1}));
+}
+
+TEST(TokenizerTest, EndsOfTextAreControlWhateverTheFileSays) {
+  TokenizerSpec spec = ByteSpec();
+  spec.eos = 9;
+  const auto t = Made(spec);
+  EXPECT_TRUE(t->IsControl(9));
+  EXPECT_EQ(Encoded(*t, "<b>"), (Ids{3, 1, 4}));
+}
+
+TEST(TokenizerTest, PartsAreSpelledAsOneText) {
+  const auto t = Made(ByteSpec());
+  Ids ids = {5};
+  // "a" and "b" meet across the parts; "<a>" does not, but is whole in the
+  // last.
+  ASSERT_TRUE(t->Encode({{"a", kParse},
+                         {"b<", kPlain},
+                         {"a>", kParse},
+                         {"<a>", kPlain},
+                         {"<a>c", kParse}},
+                        &ids)
+                  .ok());
+  EXPECT_EQ(ids, (Ids{5, 7, 3, 0, 4, 3, 0, 4, 8, 2}));
+}
+
+TEST(TokenizerTest, NothingGivesNothing) {
+  const auto t = Made(ByteSpec());
+  EXPECT_EQ(Encoded(*t, ""), Ids{});
+  Ids ids;
+  EXPECT_TRUE(t->Encode(std::vector<Tokenizer::Part>{}, &ids).ok());
+  EXPECT_EQ(ids, Ids{});
+  EXPECT_EQ(*t->Decode({}, kPlain), "");
+}
+
+TEST(TokenizerTest, WhatTheVocabularyCannotSpellIsAnError) {
+  const auto t = Made(ByteSpec());
+  Ids ids = {1, 2};
+  const absl::Status s = t->Encode("abcz", kPlain, &ids);
+  EXPECT_EQ(CodeOf(s), "invalid_text");
+  EXPECT_NE(s.ToString().find("0x7a"), std::string::npos) << s;
+  EXPECT_EQ(ids, (Ids{1, 2}));
+
+  TokenizerSpec spec = ByteSpec();
+  spec.kind = TokenizerSpec::Kind::kSentencePiece;
+  spec.merges.clear();
+  EXPECT_EQ(CodeOf(Made(spec)->Encode("ab\u00e9", kPlain, &ids)),
+            "invalid_text");
+  EXPECT_EQ(ids, (Ids{1, 2}));
+}
+
+TEST(TokenizerTest, TooManyTokensAreAnError) {
+  TokenizerSpec spec = ByteSpec();
+  spec.most_tokens = 4;
+  const auto t = Made(spec);
+  Ids ids = {0};
+  EXPECT_TRUE(t->Encode("ccc", kPlain, &ids).ok());
+  EXPECT_EQ(CodeOf(t->Encode("c", kPlain, &ids)), "too_long");
+  EXPECT_EQ(CodeOf(t->Encode("<a>", kParse, &ids)), "too_long");
+  EXPECT_EQ(ids, (Ids{0, 2, 2, 2}));
+}
+
+TEST(TokenizerTest, PiecesAndTheirBytes) {
+  const auto t = Made(ByteSpec());
+  EXPECT_EQ(*t->Piece(6, kPlain), " ");
+  EXPECT_EQ(*t->Piece(7, kPlain), "ab");
+  EXPECT_EQ(*t->Piece(8, kPlain), "");
+  EXPECT_EQ(*t->Piece(8, kParse), "<a>");
+  EXPECT_EQ(*t->Piece(9, kPlain), "<b>");
+  EXPECT_EQ(*t->Piece(11, kParse), "");
+  EXPECT_EQ(*t->Piece(12, kPlain), "");
+  EXPECT_EQ(*t->Piece(12, kParse), "<u>");
+  EXPECT_EQ(*t->Piece(13, kPlain), "two words");
+  EXPECT_EQ(*t->Decode({8, 7, 6, 9}, kPlain), "ab <b>");
+  EXPECT_EQ(*t->Decode({8, 7, 6, 9}, kParse), "<a>ab <b>");
+}
+
+TEST(TokenizerTest, TokensOutsideTheVocabularyAreErrors) {
+  const auto t = Made(ByteSpec());
+  for (const int32_t id : {-1, 14, std::numeric_limits<int32_t>::max(),
+                           std::numeric_limits<int32_t>::min()}) {
+    EXPECT_EQ(CodeOf(t->Piece(id, kPlain).status()), "invalid_token");
+    EXPECT_EQ(CodeOf(t->Decode({0, id}, kPlain).status()), "invalid_token");
+    EXPECT_FALSE(t->IsControl(id));
+    StreamDecoder stream(t.get());
+    EXPECT_EQ(CodeOf(stream.Push(id).status()), "invalid_token");
+  }
+}
+
+TEST(TokenizerTest, SpecialTokensByText) {
+  const auto t = Made(ByteSpec());
+  EXPECT_EQ(t->FindSpecial("<a>"), 8);
+  EXPECT_EQ(t->FindSpecial("<b>"), 9);
+  EXPECT_EQ(t->FindSpecial("ab"), std::nullopt);
+  EXPECT_EQ(t->FindSpecial(""), std::nullopt);
+  EXPECT_TRUE(t->IsControl(8));
+  EXPECT_TRUE(t->IsControl(12));
+  EXPECT_FALSE(t->IsControl(9));
+  EXPECT_FALSE(t->IsControl(11));
+}
+
+TEST(TokenizerTest, EndsMustBeTokens) {
+  for (const int32_t id : {-1, 14}) {
+    TokenizerSpec spec = ByteSpec();
+    spec.bos = id;
+    EXPECT_EQ(CodeOf(Tokenizer::Create(spec).status()), "invalid_vocab");
+    spec = ByteSpec();
+    spec.eos = id;
+    EXPECT_EQ(CodeOf(Tokenizer::Create(spec).status()), "invalid_vocab");
+  }
+  TokenizerSpec spec = ByteSpec();
+  spec.bos.reset();
+  spec.adds_bos = true;
+  EXPECT_EQ(CodeOf(Tokenizer::Create(spec).status()), "invalid_vocab");
+}
+
+TEST(TokenizerTest, Describes) {
+  EXPECT_EQ(Made(ByteSpec())->Describe(), nlohmann::json::parse(R"({
+      "kind": "byte-level BPE", "pretokenizer": "gpt-2", "normalizer": "none",
+      "vocab": 14, "control": 3, "user_defined": 1, "adds_bos": false,
+      "bos": {"id": 8, "text": "<a>"}, "eos": {"id": 10, "text": "<a><b>"}})"));
+}
+
+// Scores, not the order of ids; the leftmost of equals.
+TEST(SentencePieceTest, HighestScoreMergesFirst) {
+  TokenizerSpec spec;
+  spec.kind = TokenizerSpec::Kind::kSentencePiece;
+  spec.tokens = {{"a", TokenType::kNormal, 0},   {"b", TokenType::kNormal, 0},
+                 {"c", TokenType::kNormal, 0},   {"ab", TokenType::kNormal, -2},
+                 {"bc", TokenType::kNormal, -1}, {"aa", TokenType::kNormal, -3},
+                 {"xy", TokenType::kNormal, -4}};
+  const auto t = Made(spec);
+  EXPECT_EQ(Encoded(*t, "abc"), (Ids{0, 4}));
+  EXPECT_EQ(Encoded(*t, "aaa"), (Ids{5, 0}));
+  // Two characters that are no tokens may be one together.
+  EXPECT_EQ(Encoded(*t, "axyb"), (Ids{0, 6, 1}));
+}
+
+TEST(SentencePieceTest, WhereTheSpaceInFrontGoes) {
+  using Prefix = TokenizerSpec::SpacePrefix;
+  TokenizerSpec spec;
+  spec.kind = TokenizerSpec::Kind::kSentencePiece;
+  spec.tokens = {{"a", TokenType::kNormal, 0},
+                 {"\u2581", TokenType::kNormal, 0},
+                 {"<t>", TokenType::kUserDefined, 0}};
+  const auto encoded = [&spec](Prefix prefix, bool prefixes_spaces,
+                               std::string_view text) {
+    spec.space_prefix = prefix;
+    spec.prefixes_spaces = prefixes_spaces;
+    return Encoded(*Made(spec), text);
+  };
+  EXPECT_EQ(encoded(Prefix::kNone, true, "a<t>a"), (Ids{0, 2, 0}));
+  EXPECT_EQ(encoded(Prefix::kText, true, "a<t>a"), (Ids{1, 0, 2, 0}));
+  EXPECT_EQ(encoded(Prefix::kText, true, "<t>a"), (Ids{2, 0}));
+  EXPECT_EQ(encoded(Prefix::kEachRun, true, "a<t>a"), (Ids{1, 0, 2, 1, 0}));
+  EXPECT_EQ(encoded(Prefix::kEachRun, true, " a"), (Ids{1, 1, 0}));
+  EXPECT_EQ(encoded(Prefix::kEachRun, false, " a"), (Ids{1, 0}));
+  EXPECT_EQ(encoded(Prefix::kEachRun, true, ""), Ids{});
+  EXPECT_EQ(encoded(Prefix::kEachRun, true, "<t><t>"), (Ids{2, 2}));
+}
+
+TEST(SentencePieceTest, WordsMergeApartOnlyWhereTheyAreSplit) {
+  TokenizerSpec spec;
+  spec.kind = TokenizerSpec::Kind::kSentencePiece;
+  spec.tokens = {{"a", TokenType::kNormal, 0},
+                 {"\u2581", TokenType::kNormal, 0},
+                 {"a\u2581", TokenType::kNormal, -1},
+                 {"\u2581\u2581", TokenType::kNormal, -2}};
+  EXPECT_EQ(Encoded(*Made(spec), "a a  a"), (Ids{2, 2, 1, 0}));
+  spec.splits_words = true;
+  EXPECT_EQ(Encoded(*Made(spec), "a a  a"), (Ids{0, 1, 0, 1, 1, 0}));
+}
+
+TEST(SentencePieceTest, DecodingDropsTheFirstSpaceOnly) {
+  TokenizerSpec spec;
+  spec.kind = TokenizerSpec::Kind::kSentencePiece;
+  spec.tokens = {{"a", TokenType::kNormal, 0},
+                 {"\u2581", TokenType::kNormal, 0},
+                 {"<s>", TokenType::kControl, 0}};
+  spec.strips_prefix = true;
+  const auto t = Made(spec);
+  EXPECT_EQ(*t->Decode({2, 1, 1, 0, 1}, kPlain), " a ");
+  EXPECT_EQ(*t->Decode({0, 1}, kPlain), "a ");
+  EXPECT_EQ(*t->Decode({1}, kPlain), "");
+  EXPECT_EQ(*t->Piece(1, kPlain), " ");
+}
+
+}  // namespace
+}  // namespace tiercel

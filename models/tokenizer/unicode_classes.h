@@ -1,0 +1,18 @@
+#ifndef TIERCEL_MODELS_TOKENIZER_UNICODE_CLASSES_H_
+#define TIERCEL_MODELS_TOKENIZER_UNICODE_CLASSES_H_
+
+#include <cstdint>
+
+namespace tiercel {
+
+// The classes that the pre-tokenisers' patterns speak of, disjoint:
+// \p{L}, \p{N}, \s (White_Space), and [^\s\p{L}\p{N}].
+enum class CharClass : uint8_t { kOther, kLetter, kNumber, kSpace };
+
+// By Unicode 15.0. Code points that later versions assign are kOther; so is
+// kNoCodePoint.
+CharClass ClassOf(char32_t code_point);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_TOKENIZER_UNICODE_CLASSES_H_
