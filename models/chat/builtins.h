@@ -1,0 +1,64 @@
+#ifndef TIERCEL_MODELS_CHAT_BUILTINS_H_
+#define TIERCEL_MODELS_CHAT_BUILTINS_H_
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "models/chat/value.h"
+
+namespace tiercel::jinja {
+
+// What the language brings with it. Each fails the run on arguments it does
+// not take; case is mapped for ASCII letters only.
+
+using Filter = Value (*)(Run& run, const Value& input, const Args& args);
+struct FilterEntry {
+  std::string_view name;
+  Filter filter;
+};
+Filter FindFilter(std::string_view name);      // null where there is none
+Filter FindListFilter(std::string_view name);  // those of list_filters.cc
+
+using Test = bool (*)(Run& run, const Value& value, const Args& args);
+Test FindTest(std::string_view name);  // null where there is none
+
+// value.name, methods included; undefined where there is none. `name` outlives
+// the run.
+Value GetAttribute(Run& run, const Value& value, const std::string& name);
+// value[key], which may be an attribute too.
+Value GetItem(Run& run, const Value& value, const Value& key);
+
+// self.name of a string, bound to it; undefined where there is none.
+Value GetStringMethod(Run& run, const Value& self, const std::string& name);
+
+// range, dict, raise_exception and strftime_now, by name.
+void AddGlobals(Run& run, Scope* globals);
+
+// Fails the run since the value, which should be `needed`, is not.
+void FailKind(Run& run, std::string_view who, const Value& got,
+              std::string_view needed);
+
+// The arguments in the order of `names`; undefined where not given.
+std::vector<Value> Bind(Run& run, std::string_view who, const Args& args,
+                        std::initializer_list<std::string_view> names,
+                        size_t required = 0);
+
+// str.strip and its kind; `set` holds the characters to drop, null means white
+// space.
+enum class Side { kLeft, kRight, kBoth };
+Text Strip(const Text& text, const Text* set, Side side);
+// str.replace; count < 0 means all.
+Value Replace(Run& run, const Text& text, const Text& from, const Text& to,
+              int64_t count);
+// str.splitlines: the lines as strings.
+std::vector<Value> SplitLines(Run& run, const Text& text);
+Value Join(Run& run, const Value& items, const Text& separator);
+
+char Lower(char byte);
+char Upper(char byte);
+bool IsLetter(char byte);  // every byte beyond ASCII counts as one
+
+}  // namespace tiercel::jinja
+
+#endif  // TIERCEL_MODELS_CHAT_BUILTINS_H_

@@ -1,0 +1,138 @@
+#include "models/chat/chat_template.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "models/chat/interpreter.h"
+#include "models/chat/lexer.h"
+#include "models/chat/parser.h"
+
+namespace tiercel {
+namespace {
+
+// A template that needs more than this is an attack or a mistake: real ones
+// take some hundred steps a message, and copies of the conversation.
+constexpr uint64_t kMaxSteps = 8'000'000;
+constexpr size_t kMaxBytes = size_t{32} << 20;
+constexpr size_t kMaxCopies = 8;
+constexpr size_t kMaxTemplateBytes = size_t{1} << 20;
+
+jinja::Value MakeMessage(jinja::Run& run, const ChatMessage& message) {
+  const auto said = [&run](std::string_view text) {
+    return jinja::MakeString(run, jinja::Text(text, jinja::Origin::kMessage));
+  };
+  return jinja::MakeDict(
+      run, {{jinja::MakeString(run, "role"), said(message.role)},
+            {jinja::MakeString(run, "content"), said(message.content)}});
+}
+
+size_t BytesOf(const std::vector<ChatMessage>& messages) {
+  size_t bytes = 0;
+  for (const ChatMessage& message : messages) {
+    bytes += message.role.size() + message.content.size() + 512;
+  }
+  return bytes;
+}
+
+// The template in tokenizer_config.json's field: a string, or a list of named
+// ones, of which "default" is meant. Empty where there is none.
+absl::StatusOr<std::optional<std::string>> FromConfig(
+    const nlohmann::json& config) {
+  const auto field = config.find("chat_template");
+  if (field == config.end() || field->is_null()) return std::nullopt;
+  if (field->is_string()) return field->get<std::string>();
+  if (!field->is_array()) {
+    return InputError("template_error",
+                      "tokenizer_config.json: chat_template is neither a "
+                      "string nor a list");
+  }
+  for (const nlohmann::json& entry : *field) {
+    if (!entry.is_object()) continue;
+    const auto name = entry.find("name");
+    const auto text = entry.find("template");
+    if (name != entry.end() && *name == "default" && text != entry.end() &&
+        text->is_string()) {
+      return text->get<std::string>();
+    }
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::optional<std::string>> FindSource(
+    const Checkpoint& checkpoint) {
+  if (checkpoint.format() == Checkpoint::Format::kGguf) {
+    return checkpoint.metadata().FindString("tokenizer.chat_template");
+  }
+  const nlohmann::json& files = checkpoint.side_files();
+  if (!files.is_object()) return std::nullopt;
+  const auto file = files.find("chat_template.jinja");
+  if (file != files.end() && file->is_string()) {
+    return file->get<std::string>();
+  }
+  const auto config = files.find("tokenizer_config.json");
+  if (config == files.end() || !config->is_object()) return std::nullopt;
+  return FromConfig(*config);
+}
+
+}  // namespace
+
+struct ChatTemplate::Impl {
+  jinja::Body body;
+};
+
+ChatTemplate::ChatTemplate() : impl_(std::make_unique<Impl>()) {}
+ChatTemplate::~ChatTemplate() = default;
+
+absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Parse(
+    std::string_view source) {
+  if (source.size() > kMaxTemplateBytes) {
+    return jinja::TemplateError(
+        1, absl::StrCat("got ", source.size(), " bytes, takes at most ",
+                        kMaxTemplateBytes));
+  }
+  absl::StatusOr<jinja::Body> body = jinja::ParseTemplate(source);
+  if (!body.ok()) return body.status();
+  std::unique_ptr<ChatTemplate> chat(new ChatTemplate());
+  chat->impl_->body = *std::move(body);
+  return chat;
+}
+
+absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Create(
+    const Checkpoint& checkpoint) {
+  const absl::StatusOr<std::optional<std::string>> source =
+      FindSource(checkpoint);
+  if (!source.ok()) return source.status();
+  if (!source->has_value() || (*source)->empty()) return nullptr;
+  return Parse(**source);
+}
+
+absl::StatusOr<std::vector<ChatPiece>> ChatTemplate::Render(
+    const Inputs& inputs) const {
+  jinja::Run run(
+      {kMaxSteps, kMaxBytes + kMaxCopies * BytesOf(inputs.messages)});
+  jinja::Interpreter interpreter(run);
+  std::vector<jinja::Value> messages;
+  for (const ChatMessage& message : inputs.messages) {
+    messages.push_back(MakeMessage(run, message));
+  }
+  interpreter.Define("messages", jinja::MakeList(run, std::move(messages)));
+  interpreter.Define("add_generation_prompt", inputs.add_generation_prompt);
+  interpreter.Define("bos_token", jinja::MakeString(run, inputs.bos_token));
+  interpreter.Define("eos_token", jinja::MakeString(run, inputs.eos_token));
+  interpreter.Define("tools", jinja::None{});
+  interpreter.Define("documents", jinja::None{});
+  if (inputs.enable_thinking.has_value()) {
+    interpreter.Define("enable_thinking", *inputs.enable_thinking);
+  }
+  const jinja::Text text = interpreter.Render(impl_->body);
+  if (!run.ok()) return run.status();
+  std::vector<ChatPiece> pieces;
+  text.ForEachRun([&pieces](std::string_view part, jinja::Origin origin) {
+    pieces.push_back({std::string(part), origin == jinja::Origin::kMessage});
+  });
+  return pieces;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,64 @@
+#ifndef TIERCEL_MODELS_CHAT_CHAT_TEMPLATE_H_
+#define TIERCEL_MODELS_CHAT_CHAT_TEMPLATE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/format/checkpoint.h"
+
+namespace tiercel {
+
+struct ChatMessage {
+  std::string role;  // system, user, assistant
+  std::string content;
+};
+
+// A rendered conversation in pieces: what the template wrote, where special
+// tokens may be parsed, and what messages said, where they may not be.
+struct ChatPiece {
+  std::string text;
+  bool from_message;
+};
+
+// The checkpoint's own Jinja template, compiled. The language is the subset of
+// Jinja2 that chat templates use (README of this folder), with trim_blocks and
+// lstrip_blocks on; limits on depth, steps, range() and output size hold since
+// the template comes from the model file. Immutable and thread-safe.
+class ChatTemplate {
+ public:
+  // Errors: template_error with the line.
+  static absl::StatusOr<std::unique_ptr<ChatTemplate>> Parse(
+      std::string_view source);
+
+  // The checkpoint's template (GGUF: tokenizer.chat_template; safetensors:
+  // chat_template.jinja, then tokenizer_config.json); null where it has none.
+  static absl::StatusOr<std::unique_ptr<ChatTemplate>> Create(
+      const Checkpoint& checkpoint);
+
+  ~ChatTemplate();
+
+  struct Inputs {
+    std::vector<ChatMessage> messages;
+    bool add_generation_prompt = true;
+    std::string bos_token;
+    std::string eos_token;
+    // What templates of models that can think ask for; undefined if unset.
+    std::optional<bool> enable_thinking = std::nullopt;
+  };
+  // Adjacent pieces of one origin are joined. Errors: template_error with the
+  // line, or the template's own raise_exception message.
+  absl::StatusOr<std::vector<ChatPiece>> Render(const Inputs& inputs) const;
+
+ private:
+  ChatTemplate();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_CHAT_CHAT_TEMPLATE_H_

@@ -1,0 +1,72 @@
+#ifndef TIERCEL_MODELS_CHAT_EXPRESSION_PARSER_H_
+#define TIERCEL_MODELS_CHAT_EXPRESSION_PARSER_H_
+
+#include <string_view>
+
+#include "models/chat/ast.h"
+#include "models/chat/token_stream.h"
+
+namespace tiercel::jinja {
+
+// Expressions, by recursive descent; Jinja's grammar and precedence:
+//
+//   conditional  or [ if or [ else conditional ] ]
+//   or           and { or and }
+//   and          not { and not }
+//   not          "not" not | compare
+//   compare      sum { (== != < <= > >= in "not in") sum }
+//   sum          concat { (+ -) concat }
+//   concat       product { ~ product }
+//   product      power { (* / // %) power }
+//   power        unary { ** unary }
+//   unary        (- +) unary | primary;  then postfix, filters and tests
+//
+// Every function returns a node, also after an error.
+class ExpressionParser {
+ public:
+  explicit ExpressionParser(TokenStream* tokens) : tokens_(*tokens) {}
+
+  ExprPtr ParseExpression();
+  // With commas: a tuple. `conditional` off leaves an `if` to the statement.
+  ExprPtr ParseTuple(bool conditional = true);
+  // { | name [ (arguments) ] } applied to `input`.
+  ExprPtr ParseFilters(ExprPtr input);
+  // The same without the first bar.
+  ExprPtr ParseFilterBlock(ExprPtr input);
+  // What can stand left of `=` or `in`.
+  ExprPtr ParseTarget(bool allow_namespace);
+
+  ExprPtr Make(Expr::Kind kind, int line);
+
+ private:
+  class Nesting;
+
+  ExprPtr ParseConditional();
+  ExprPtr ParseOr();
+  ExprPtr ParseAnd();
+  ExprPtr ParseNot();
+  ExprPtr ParseCompare();
+  ExprPtr ParseLeft(int level);
+  ExprPtr ParseUnary(bool with_filters);
+  ExprPtr ParsePrimary();
+  ExprPtr ParseDict();
+  ExprPtr ParsePostfix(ExprPtr node);
+  ExprPtr ParseSubscript(ExprPtr node);
+  ExprPtr ParseFilter(ExprPtr input);
+  ExprPtr ParseTest(ExprPtr node);
+  void ParseArguments(Expr* call);
+  ExprPtr ParseTargetName(bool allow_namespace);
+  bool AtTupleEnd() const;
+
+  // Adds a child and keeps the depth, which it checks.
+  void Adopt(Expr* parent, ExprPtr child);
+  ExprPtr MakeWith(Expr::Kind kind, int line, ExprPtr child);
+  ExprPtr MakeConstant(Value value, int line);
+
+  TokenStream& tokens_;
+  int nesting_ = 0;
+};
+
+}  // namespace tiercel::jinja
+
+#endif  // TIERCEL_MODELS_CHAT_EXPRESSION_PARSER_H_

@@ -1,0 +1,145 @@
+// The functions every template sees.
+
+#include <time.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "models/chat/builtins.h"
+#include "models/chat/format.h"
+
+namespace tiercel::jinja {
+namespace {
+
+absl::string_view Abseil(std::string_view text) {
+  return absl::string_view(text.data(), text.size());
+}
+
+constexpr int64_t kMaxRange = 1'000'000;
+
+Value Range(Run& run, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(run, "range", args, {"start", "stop", "step"}, 1);
+  int64_t numbers[3] = {0, 0, 1};
+  const size_t num_given = args.positional.size();
+  for (size_t i = 0; i < num_given && i < 3; ++i) {
+    const std::optional<int64_t> integer = bound[i].IfInteger();
+    if (!integer.has_value()) FailKind(run, "range", bound[i], "an integer");
+    numbers[num_given == 1 ? 1 : i] = integer.value_or(0);
+  }
+  const auto [start, stop, step] = numbers;
+  if (step == 0) run.Fail("range: the step is zero");
+  if (!run.ok()) return Undefined{};
+  std::vector<Value> items;
+  Charge charge(run);
+  for (int64_t i = start; step > 0 ? i < stop : i > stop;) {
+    if (static_cast<int64_t>(items.size()) == kMaxRange) {
+      run.Fail(absl::StrCat("range: more than ", kMaxRange, " items"));
+    }
+    if (items.size() % 1024 == 0) charge.Grow(1024 * sizeof(Value));
+    if (!run.ok()) return Undefined{};
+    items.push_back(i);
+    if (__builtin_add_overflow(i, step, &i)) break;
+  }
+  charge = Charge();
+  return MakeList(run, std::move(items));
+}
+
+Value MakeDictFromArgs(Run& run, const Args& args) {
+  std::vector<Dict::Item> items;
+  if (args.positional.size() > 1 ||
+      (args.positional.size() == 1 &&
+       args.positional[0].IfRef<Dict>() == nullptr)) {
+    run.Fail("dict: takes a dict and names");
+    return Undefined{};
+  }
+  if (args.positional.size() == 1) {
+    items = args.positional[0].IfRef<Dict>()->items;
+  }
+  for (const auto& [name, value] : args.named) {
+    const Value key = MakeString(run, name);
+    bool replaced = false;
+    for (auto& [other, old] : items) {
+      if (!replaced && Equal(run, key, other)) {
+        old = value;
+        replaced = true;
+      }
+    }
+    if (!replaced) items.emplace_back(key, value);
+  }
+  return MakeDict(run, std::move(items));
+}
+
+Value RaiseException(Run& run, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(run, "raise_exception", args, {"message"});
+  const Text message = Str(run, bound[0]);
+  run.Fail(absl::StrCat("the template refuses: ", Abseil(message.bytes())));
+  return Undefined{};
+}
+
+// strftime in English, whatever the program's locale. One conversion at a time
+// of a known few: the format comes from the model file.
+Value StrftimeNow(Run& run, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(run, "strftime_now", args, {"format"}, 1);
+  const Text* format = bound[0].IfText();
+  if (format == nullptr) {
+    FailKind(run, "strftime_now", bound[0], "a string");
+    return Undefined{};
+  }
+  const time_t now = time(nullptr);
+  struct tm local;
+  if (localtime_r(&now, &local) == nullptr) {
+    run.Fail("strftime_now: no local time");
+    return Undefined{};
+  }
+  static const locale_t kEnglish = newlocale(LC_ALL_MASK, "C", nullptr);
+  TextBuilder out(run);
+  const std::string_view bytes = format->bytes();
+  for (size_t i = 0; i < bytes.size() && run.ok();) {
+    if (bytes[i] != '%') {
+      const size_t end = std::min(bytes.find('%', i), bytes.size());
+      out.Append(*format, i, end);
+      i = end;
+      continue;
+    }
+    const size_t pad = i + 1 < bytes.size() && bytes[i + 1] == '-' ? 1 : 0;
+    const size_t end = i + 2 + pad;
+    if (end > bytes.size() ||
+        std::string_view("aAbBcdDeFHIjmMpSTuUwWxXyYzZ%").find(bytes[end - 1]) ==
+            std::string_view::npos) {
+      run.Fail("strftime_now: unknown conversion");
+      break;
+    }
+    char text[64];
+    const size_t size = strftime_l(
+        text, sizeof(text), std::string(bytes.substr(i, end - i)).c_str(),
+        &local, kEnglish);
+    out.Append(std::string_view(text, size));
+    i = end;
+  }
+  return MakeString(run, out.TakeText());
+}
+
+}  // namespace
+
+void AddGlobals(Run& run, Scope* globals) {
+  struct Global {
+    const char* name;
+    Value (*call)(Run&, const Args&);
+  };
+  static constexpr Global kGlobals[] = {{"range", Range},
+                                        {"dict", MakeDictFromArgs},
+                                        {"raise_exception", RaiseException},
+                                        {"strftime_now", StrftimeNow}};
+  for (const Global& global : kGlobals) {
+    globals->Set(global.name,
+                 MakeFunction(global.name, None{},
+                              [&run, call = global.call](const Args& args) {
+                                return call(run, args);
+                              }));
+  }
+}
+
+}  // namespace tiercel::jinja

@@ -1,0 +1,80 @@
+#ifndef TIERCEL_MODELS_CHAT_INTERPRETER_H_
+#define TIERCEL_MODELS_CHAT_INTERPRETER_H_
+
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/chat/ast.h"
+#include "models/chat/run.h"
+#include "models/chat/value.h"
+
+namespace tiercel::jinja {
+
+// Runs a template's tree. Scopes follow Jinja: a loop's body, a macro, a with
+// block and a block that is captured have their own; an if has not.
+class Interpreter {
+ public:
+  // `run` outlives this object and everything it returns.
+  explicit Interpreter(Run& run);
+  ~Interpreter();
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
+  // A variable the template sees. Call before Render.
+  void Define(std::string_view name, Value value);
+
+  // What the template writes; meaningless where the run has failed.
+  Text Render(const Body& body);
+
+ private:
+  enum class Flow { kNext, kBreak, kContinue };
+  class Nesting;
+  class Scoped;
+
+  Flow ExecuteBody(const Body& body);
+  Flow Execute(const Stmt& statement);
+  Flow ExecuteIf(const Stmt& statement);
+  Flow ExecuteFor(const Stmt& statement);
+  void ExecuteMacro(const Stmt& statement);
+  void ExecuteCall(const Stmt& statement);
+  Flow ExecuteWith(const Stmt& statement);
+  // What the statement's body writes, through the filters of its value.
+  Value Capture(const Stmt& statement);
+  std::vector<Value> ChooseItems(const Stmt& statement, const List& list);
+  void Assign(const Expr& target, const Value& value);
+
+  Value Evaluate(const Expr& node);
+  Value EvaluateName(const Expr& node);
+  Value EvaluateList(const Expr& node);
+  Value EvaluateDict(const Expr& node);
+  Value EvaluateSlice(const Expr& node);
+  Value EvaluateFilter(const Expr& node);
+  Value EvaluateTest(const Expr& node);
+  Value EvaluateCompare(const Expr& node);
+  Value EvaluateConditional(const Expr& node);
+  // `caller` is passed by that name where it is not null.
+  Value EvaluateCall(const Expr& node, const Value* caller);
+  Args EvaluateArgs(const Expr& node);
+
+  Value MakeMacro(const Stmt& statement, std::string_view name);
+  Value CallMacro(const Stmt& statement, const std::shared_ptr<Scope>& outer,
+                  const Args& args);
+  Value MakeNamespace(const Args& args);
+  // The scope lives until the end, when its names are cleared: what refers to
+  // itself through it is freed, one scope at a time.
+  void Keep(const std::shared_ptr<Scope>& scope);
+  std::shared_ptr<Scope> NewScope(std::shared_ptr<Scope> parent);
+
+  Run& run_;
+  std::shared_ptr<Scope> scope_;
+  std::vector<std::shared_ptr<Scope>> kept_;
+  TextBuilder* out_ = nullptr;
+  Value block_text_;  // what kBlockText stands for
+  int nesting_ = 0;
+};
+
+}  // namespace tiercel::jinja
+
+#endif  // TIERCEL_MODELS_CHAT_INTERPRETER_H_

@@ -1,0 +1,16 @@
+#ifndef TIERCEL_MODELS_CHAT_PARSER_H_
+#define TIERCEL_MODELS_CHAT_PARSER_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "models/chat/ast.h"
+
+namespace tiercel::jinja {
+
+// The template as a tree at most kMaxTreeDepth deep. Errors: template_error.
+absl::StatusOr<Body> ParseTemplate(std::string_view source);
+
+}  // namespace tiercel::jinja
+
+#endif  // TIERCEL_MODELS_CHAT_PARSER_H_

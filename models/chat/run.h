@@ -1,0 +1,96 @@
+#ifndef TIERCEL_MODELS_CHAT_RUN_H_
+#define TIERCEL_MODELS_CHAT_RUN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "models/chat/text.h"
+
+namespace tiercel::jinja {
+
+// What one rendering may use and the first thing that went wrong in it.
+//
+// Errors are sticky: after Fail() every Step() says no, loops end, and what is
+// computed meanwhile is thrown away. Evaluation thus needs no error checks but
+// at loops. Not thread-safe; outlives every value made in it.
+class Run {
+ public:
+  struct Limits {
+    uint64_t steps;
+    size_t bytes;  // of live values and output
+  };
+  explicit Run(const Limits& limits) : limits_(limits) {}
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  bool ok() const { return status_.ok(); }
+  const absl::Status& status() const { return status_; }
+  void Fail(std::string_view message);  // at the current line; the first stays
+  void set_line(int line) { line_ = line; }
+  int line() const { return line_; }
+
+  // Counts work: about as much as evaluating one expression. False once the
+  // run has failed, as it does when the steps are spent.
+  bool Step(uint64_t steps = 1) {
+    steps_ += steps;
+    if (steps_ > limits_.steps) FailSteps();
+    return status_.ok();
+  }
+  // The same for a pass over bytes.
+  bool StepBytes(size_t bytes) { return Step(1 + bytes / 64); }
+
+ private:
+  friend class Charge;
+  void FailSteps();
+  bool Take(size_t bytes);  // false, and fails, where that is too much
+  void Return(size_t bytes) { bytes_ -= bytes; }
+
+  const Limits limits_;
+  uint64_t steps_ = 0;
+  size_t bytes_ = 0;
+  int line_ = 1;
+  absl::Status status_;
+};
+
+// Memory held against a run's limit, returned when destroyed.
+class Charge {
+ public:
+  Charge() = default;  // holds nothing: constants of the template itself
+  explicit Charge(Run& run) : run_(&run) {}
+  Charge(Charge&& other) noexcept;
+  Charge& operator=(Charge&& other) noexcept;
+  ~Charge();
+
+  bool Grow(size_t bytes);  // false where the run has failed
+
+ private:
+  Run* run_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// A text under construction. Appends what fits; the run fails where it does
+// not.
+class TextBuilder {
+ public:
+  explicit TextBuilder(Run& run) : run_(run), charge_(run) {}
+
+  void Append(const Text& text) { Append(text, 0, text.size()); }
+  void Append(const Text& text, size_t begin, size_t end);
+  void Append(std::string_view bytes, Origin origin = Origin::kTemplate);
+
+  const Text& text() const { return text_; }
+  Text TakeText() { return std::move(text_); }
+  Charge TakeCharge() { return std::move(charge_); }
+
+ private:
+  Run& run_;
+  Text text_;
+  Charge charge_;
+};
+
+}  // namespace tiercel::jinja
+
+#endif  // TIERCEL_MODELS_CHAT_RUN_H_

@@ -1,0 +1,150 @@
+#ifndef TIERCEL_MODELS_CHAT_VALUE_H_
+#define TIERCEL_MODELS_CHAT_VALUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "models/chat/run.h"
+#include "models/chat/text.h"
+
+namespace tiercel::jinja {
+
+struct String;
+struct List;
+struct Dict;
+struct Scope;
+struct Function;
+struct Loop;
+
+struct Undefined {
+  const std::string* name = nullptr;  // for errors; outlives the run
+};
+struct None {};
+
+// A value of the template language. Everything it points to is immutable but
+// for namespaces and the loop object. Containers are at most kMaxValueDepth
+// deep, so walking and destroying one never exhausts the stack; namespaces
+// count as leaves, and Run breaks the cycles they can make.
+struct Value
+    : std::variant<Undefined, None, bool, int64_t, double,
+                   std::shared_ptr<const String>, std::shared_ptr<const List>,
+                   std::shared_ptr<const Dict>, std::shared_ptr<Scope>,
+                   std::shared_ptr<const Function>, std::shared_ptr<Loop>> {
+  using variant::variant;
+
+  template <typename T>
+  bool Is() const {
+    return std::holds_alternative<T>(*this);
+  }
+  template <typename T>
+  const T* If() const {
+    return std::get_if<T>(this);
+  }
+  // The pointed-to object of a reference kind, or null.
+  template <typename T>
+  const T* IfRef() const {
+    const auto* pointer = std::get_if<std::shared_ptr<const T>>(this);
+    return pointer == nullptr ? nullptr : pointer->get();
+  }
+  const Text* IfText() const;
+  Scope* IfNamespace() const;
+  Loop* IfLoop() const;
+  bool IsUndefined() const { return Is<Undefined>(); }
+  // An int, or a bool as Python counts it.
+  std::optional<int64_t> IfInteger() const;
+  std::optional<double> IfNumber() const;  // of int, bool or float
+};
+
+inline constexpr int kMaxValueDepth = 100;
+
+struct String {
+  Text text;
+  Charge charge;
+};
+
+struct List {
+  std::vector<Value> items;
+  bool tuple;
+  int depth;
+  Charge charge;
+};
+
+struct Dict {
+  using Item = std::pair<Value, Value>;
+  std::vector<Item> items;  // in the order they were written
+  int depth;
+  Charge charge;
+};
+
+// Names and what they stand for: a scope of the template, which sees its
+// parent's names, or a namespace object, which has no parent.
+struct Scope {
+  struct Entry {
+    std::string name;
+    Value value;
+  };
+  std::vector<Entry> names;
+  std::shared_ptr<Scope> parent;
+  bool kept = false;  // on the interpreter's list of scopes to clear
+  Charge charge;
+
+  const Value* FindOwn(std::string_view name) const;
+  void Set(std::string_view name, Value value);
+};
+
+struct Args {
+  std::vector<Value> positional;
+  std::vector<std::pair<std::string, Value>> named;
+};
+
+struct Function {
+  std::string name;
+  int depth;  // of what it is bound to
+  std::function<Value(const Args&)> call;
+};
+
+// The `loop` variable of a running for loop.
+struct Loop {
+  std::shared_ptr<const List> items;
+  size_t index = 0;  // of the current item
+};
+
+int DepthOf(const Value& value);
+bool Truth(const Value& value);
+// What a message calls the kind: "string", "list", ...
+std::string_view KindOf(const Value& value);
+
+// Python's ==. Steps are counted, since a value may share its parts.
+bool Equal(Run& run, const Value& a, const Value& b);
+// Python's <, for two numbers, strings or sequences; else the run fails.
+bool Less(Run& run, const Value& a, const Value& b);
+// Python's `needle in haystack`.
+bool Contains(Run& run, const Value& haystack, const Value& needle);
+// The value of `key` in a dict, or null.
+const Value* Find(Run& run, const Dict& dict, const Value& key);
+const Value* Find(Run& run, const Dict& dict, std::string_view key);
+
+// The makers: what they make counts against the run's memory.
+Value MakeString(Run& run, Text text);
+Value MakeString(Run& run, std::string_view text);  // the template's
+Value MakeList(Run& run, std::vector<Value> items, bool tuple = false);
+Value MakeDict(Run& run, std::vector<Dict::Item> items);
+Value MakeFunction(std::string name, const Value& self,
+                   std::function<Value(const Args&)> call);
+
+// What iterating over the value yields, as one list; null, and the run fails,
+// where it cannot be iterated.
+std::shared_ptr<const List> Iterate(Run& run, const Value& value);
+
+}  // namespace tiercel::jinja
+
+#endif  // TIERCEL_MODELS_CHAT_VALUE_H_
