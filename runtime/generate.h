@@ -1,0 +1,44 @@
+#ifndef TIERCEL_RUNTIME_GENERATE_H_
+#define TIERCEL_RUNTIME_GENERATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "kernels/token/law.h"
+#include "runtime/session.h"
+#include "runtime/transcript.h"
+
+namespace tiercel {
+
+struct GenerateParams {
+  int64_t max_tokens = 0;  // 0: to the end of the context
+  uint64_t seed = 0;
+  LawParams law;
+  bool ignore_eos = false;
+  std::vector<std::string> stops;
+};
+
+// Appends `ids` and computes their KV. Errors leave the session as it was.
+absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
+                     Session::Progress progress);
+
+// Continues the session's text. Fills the session's report, also when it ends
+// early; the session then holds the tokens that were given out.
+// Errors: invalid_sampling, invalid_stop, empty_prompt, non_finite, cancelled.
+absl::Status Generate(Session& session, const GenerateParams& params,
+                      const Transcript::OnToken& on_token);
+
+// Appends `ids`, `rows_per_step` at a time (0: our choice), and gives the
+// logits [vocab] of the token after each, with its index in `ids`; false from
+// on_row cancels. Errors leave the session as it was.
+absl::Status Score(Session& session, const int32_t* ids, size_t count,
+                   size_t rows_per_step,
+                   absl::FunctionRef<bool(size_t, const float*)> on_row);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_GENERATE_H_

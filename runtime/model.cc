@@ -1,0 +1,192 @@
+#include "runtime/model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "models/format/check_tensors.h"
+
+namespace tiercel {
+namespace {
+
+// Metadata arrays longer than this (a vocabulary) are described by their size.
+constexpr size_t kMostShown = 16;
+
+// Flags that replace what the checkpoint says of RoPE, as llama.cpp means them.
+absl::Status OverrideRope(const Model::Options& options, ModelConfig* config) {
+  RopeScaling& scaling = config->rope_scaling;
+  if (options.rope_freq_base.has_value()) {
+    if (!(*options.rope_freq_base > 0)) {
+      return UsageError("invalid_rope",
+                        absl::StrCat("rope frequency base: got ",
+                                     *options.rope_freq_base, ", need over 0"));
+    }
+    config->rope_theta = *options.rope_freq_base;
+  }
+  if (options.rope_scaling.has_value()) scaling.type = *options.rope_scaling;
+  if (options.yarn_orig_ctx.has_value()) {
+    scaling.original_context = *options.yarn_orig_ctx;
+  }
+  if (options.rope_scale.has_value()) {
+    if (!(*options.rope_scale >= 1.0 && *options.rope_scale <= 4096.0)) {
+      return UsageError("invalid_rope",
+                        absl::StrCat("rope scale: got ", *options.rope_scale,
+                                     ", need 1 to 4096"));
+    }
+    const int64_t original = scaling.original_context > 0
+                                 ? scaling.original_context
+                                 : config->context;
+    if (scaling.type == RopeScaling::Type::kNone) {
+      scaling.type = RopeScaling::Type::kLinear;
+    }
+    scaling.factor = *options.rope_scale;
+    scaling.original_context = original;
+    config->context = std::max(
+        config->context,
+        static_cast<int64_t>(static_cast<double>(original) * scaling.factor));
+  }
+  if (scaling.type == RopeScaling::Type::kYarn &&
+      scaling.original_context < 1) {
+    scaling.original_context = config->context;
+  }
+  return absl::OkStatus();
+}
+
+nlohmann::json ToJson(const MetadataValue& value) {
+  return std::visit(
+      [](const auto& v) -> nlohmann::json {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_scalar_v<T> || std::is_same_v<T, std::string>) {
+          return v;
+        } else {
+          if (v.size() > kMostShown) return {{"array_length", v.size()}};
+          nlohmann::json array = nlohmann::json::array();
+          for (const auto& element : v) {
+            array.push_back(typename T::value_type(element));
+          }
+          return array;
+        }
+      },
+      value);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> Model::Open(
+    const Options& options,
+    absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
+  auto model = std::make_unique<Model>();
+  model->options = options;
+  absl::StatusOr<std::unique_ptr<Checkpoint>> checkpoint =
+      Checkpoint::Open(options.path);
+  if (!checkpoint.ok()) return checkpoint.status();
+  model->checkpoint = *std::move(checkpoint);
+  model->warnings = model->checkpoint->warnings();
+
+  // A file of a vocabulary alone serves to tokenise, whatever its architecture.
+  const bool has_tensors = !model->checkpoint->tensors().empty();
+  if (has_tensors || options.weights) {
+    absl::StatusOr<ModelConfig> config = ReadModelConfig(*model->checkpoint);
+    if (!config.ok()) return config.status();
+    if (absl::Status s = OverrideRope(options, &*config); !s.ok()) return s;
+    model->config = *std::move(config);
+  }
+
+  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
+      Tokenizer::Create(*model->checkpoint);
+  if (tokenizer.ok()) {
+    model->tokenizer = *std::move(tokenizer);
+  } else if (CodeOf(tokenizer.status()) != "no_tokenizer" || !has_tensors) {
+    return tokenizer.status();
+  }
+  if (has_tensors && model->tokenizer != nullptr &&
+      model->tokenizer->vocab() > model->config.vocab) {
+    return InputError(
+        "invalid_vocab",
+        absl::StrCat("the tokenizer has ", model->tokenizer->vocab(),
+                     " tokens, the embedding ", model->config.vocab, " rows"));
+  }
+  // A template that cannot be used matters only to those who chat.
+  absl::StatusOr<std::unique_ptr<ChatTemplate>> chat_template =
+      ChatTemplate::Create(*model->checkpoint);
+  if (chat_template.ok()) {
+    model->chat_template = *std::move(chat_template);
+  } else {
+    model->warnings.push_back(absl::StrCat("chat template not used: ",
+                                           chat_template.status().message()));
+  }
+  if (!options.weights) return model;
+
+  if (options.check_tensors) {
+    const absl::StatusOr<std::vector<BadTensor>> bad =
+        CheckTensors(*model->checkpoint, progress);
+    if (!bad.ok()) return bad.status();
+    if (!bad->empty()) {
+      const BadTensor& first = bad->front();
+      return InputError(
+          "non_finite_weights",
+          absl::StrCat(first.name, ": ", first.blocks,
+                       " blocks hold NaN or infinity, the first is ",
+                       first.first_block, "; tensors like it: ", bad->size()));
+    }
+  }
+  absl::StatusOr<std::unique_ptr<Stream>> stream =
+      Stream::Create(options.stream);
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<LoadedWeights> loaded = LoadWeights(
+      *model->checkpoint, model->config, (*stream)->pool(), progress);
+  if (!loaded.ok()) return loaded.status();
+  model->weights = std::make_unique<Weights>(std::move(loaded->weights));
+  model->warnings.insert(model->warnings.end(), loaded->warnings.begin(),
+                         loaded->warnings.end());
+  return model;
+}
+
+nlohmann::json Model::Describe() const {
+  int64_t parameters = 0;
+  nlohmann::json tensors = nlohmann::json::array();
+  for (const TensorInfo& tensor : checkpoint->tensors()) {
+    int64_t elements = 1;
+    for (int64_t dim : tensor.shape) elements *= dim;
+    parameters += elements;
+    tensors.push_back({{"name", tensor.name},
+                       {"type", std::string(InfoOf(tensor.type).name)},
+                       {"shape", tensor.shape},
+                       {"bytes", tensor.bytes}});
+  }
+  nlohmann::json values = nlohmann::json::object();
+  for (const auto& [key, value] : checkpoint->metadata().all()) {
+    values[key] = ToJson(value);
+  }
+  if (checkpoint->side_files().contains("config.json")) {
+    values = checkpoint->side_files()["config.json"];
+  }
+  nlohmann::json document = {
+      {"format", checkpoint->format() == Checkpoint::Format::kGguf
+                     ? "gguf"
+                     : "safetensors"},
+      {"architecture", config.architecture},
+      {"name", config.name},
+      {"parameters", parameters},
+      {"file_bytes", checkpoint->file_bytes()},
+      {"tensors", std::move(tensors)},
+      {"tokenizer",
+       tokenizer != nullptr ? tokenizer->Describe() : nlohmann::json(nullptr)},
+      {"chat_template", chat_template != nullptr},
+      {"metadata", std::move(values)},
+      {"warnings", warnings},
+  };
+  if (config.layers > 0) {
+    document["config"] = {
+        {"context", config.context},       {"vocab", config.vocab},
+        {"hidden", config.hidden},         {"layers", config.layers},
+        {"heads", config.heads},           {"kv_heads", config.kv_heads},
+        {"head_dim", config.head_dim},     {"ffn", config.ffn},
+        {"rope_theta", config.rope_theta}, {"eos_ids", config.eos_ids},
+    };
+  }
+  return document;
+}
+
+}  // namespace tiercel

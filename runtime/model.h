@@ -1,0 +1,58 @@
+#ifndef TIERCEL_RUNTIME_MODEL_H_
+#define TIERCEL_RUNTIME_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "kernels/base/stream.h"
+#include "kernels/layer/matmul.h"
+#include "models/chat/chat_template.h"
+#include "models/decoder/config.h"
+#include "models/decoder/weights.h"
+#include "models/format/checkpoint.h"
+#include "models/tokenizer/tokenizer.h"
+#include "nlohmann/json.hpp"
+
+namespace tiercel {
+
+// Everything a checkpoint gives, read once and shared by sessions. Immutable
+// and thread-safe once opened.
+struct Model {
+  struct Options {
+    std::string path;
+    bool weights = true;  // false: header, tokenizer and template only
+    bool check_tensors = false;
+    Stream::Options stream = {};
+    Compute compute = Compute::kQ8;
+    // Replace what the checkpoint says.
+    std::optional<RopeScaling::Type> rope_scaling = {};
+    std::optional<double> rope_scale = {};
+    std::optional<double> rope_freq_base = {};
+    std::optional<int64_t> yarn_orig_ctx = {};
+  };
+
+  // `progress(done, total)` in bytes of tensors; false cancels.
+  static absl::StatusOr<std::unique_ptr<Model>> Open(
+      const Options& options,
+      absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
+
+  // What `tiercel inspect` shows.
+  nlohmann::json Describe() const;
+
+  Options options;
+  std::unique_ptr<Checkpoint> checkpoint;
+  ModelConfig config;                           // vocab 0: no tensors to run
+  std::unique_ptr<Tokenizer> tokenizer;         // null: ids only
+  std::unique_ptr<ChatTemplate> chat_template;  // null: none
+  std::unique_ptr<Weights> weights;             // null: header only
+  std::vector<std::string> warnings;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_MODEL_H_

@@ -1,0 +1,39 @@
+#ifndef TIERCEL_RUNTIME_REPORT_H_
+#define TIERCEL_RUNTIME_REPORT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+
+namespace tiercel {
+
+// What the last prefill and generation of a session did.
+struct Report {
+  using Clock = std::chrono::steady_clock;
+
+  int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;  // of the prompt, whose KV was there before
+  int64_t prefilled_tokens = 0;
+  double prefill_seconds = 0;
+
+  std::string text;
+  std::vector<int32_t> tokens;
+  std::string finish_reason;        // stop, length; empty: cancelled or failed
+  double ttft_seconds = 0;          // prefill included
+  std::vector<double> gap_seconds;  // between tokens, first to last
+  int64_t sweeps = 0;               // passes of the target that decoded
+  double verify_seconds = 0;        // time in them
+
+  nlohmann::json ToJson() const;
+};
+
+inline double SecondsSince(Report::Clock::time_point start) {
+  return std::chrono::duration<double>(Report::Clock::now() - start).count();
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_REPORT_H_

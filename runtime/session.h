@@ -1,0 +1,102 @@
+#ifndef TIERCEL_RUNTIME_SESSION_H_
+#define TIERCEL_RUNTIME_SESSION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "models/decoder/decoder.h"
+#include "offload/page/kv_store.h"
+#include "runtime/model.h"
+#include "runtime/report.h"
+
+namespace tiercel {
+
+// One sequence: its tokens, their KV, and the means to compute more of it.
+// Used from one thread at a time; Cancel may be called from any.
+//
+// Invariants
+//   1. kv length <= tokens: the KV lags behind tokens appended since the last
+//      Forward, and holds nothing that belongs to other tokens.
+//   2. Whatever fails or is cancelled leaves tokens and KV as they were.
+class Session {
+ public:
+  struct Options {
+    int64_t context = 0;  // most tokens; 0: the checkpoint's
+    DType type_k = DType::kF16;
+    DType type_v = DType::kF16;
+    int64_t first_position = 0;
+  };
+
+  // `model` must hold weights and outlive the session.
+  // Errors: invalid_argument, out_of_memory.
+  static absl::StatusOr<std::unique_ptr<Session>> Create(
+      const Model& model, const Options& options);
+
+  // Appends without computing.
+  // Errors: invalid_token; context_length_exceeded with both counts.
+  absl::Status Append(const int32_t* ids, size_t count);
+
+  // Computes `rows` of the tokens the KV lacks (at most all), all of them
+  // through one layer before the next; their last hidden states stay readable
+  // through RowLogits until the next Forward. A decode step is a Forward of
+  // one row. `progress(done, total)` in token-layers; false cancels.
+  using Progress = absl::FunctionRef<bool(uint64_t, uint64_t)>;
+  absl::Status Forward(int64_t rows, Progress progress);
+  absl::Status Forward(int64_t rows);
+
+  // Logits of `count` rows of the last Forward, from row `first` on:
+  // [count, vocab] into `logits`.
+  absl::Status RowLogits(int64_t first, int64_t count, float* logits);
+
+  // Makes NextLogits those of the token after the last, computing what the KV
+  // lacks. At least one token must be there.
+  absl::Status CatchUp(Progress progress);
+  absl::Status CatchUp();
+  const std::vector<float>& NextLogits() const { return next_logits_; }
+
+  void Truncate(size_t length);  // at most the tokens held
+  absl::StatusOr<std::unique_ptr<Session>> Fork() const;
+
+  const std::vector<int32_t>& tokens() const { return tokens_; }
+  int64_t pending() const {  // tokens the KV lacks
+    return static_cast<int64_t>(tokens_.size()) - kv_.length();
+  }
+  int64_t room() const {  // tokens that still fit
+    return context_ - static_cast<int64_t>(tokens_.size());
+  }
+  int64_t first_position() const { return kv_.begin(); }
+  const Model& model() const { return model_; }
+  Stream& stream() { return *stream_; }
+  Report& report() { return report_; }
+  const Report& report() const { return report_; }
+
+  // Async-signal-safe.
+  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  void ClearCancel() { cancelled_.store(false, std::memory_order_relaxed); }
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+ private:
+  Session(const Model& model, int64_t context, std::unique_ptr<Stream> stream,
+          KvStore kv);
+
+  int64_t RowsAtOnce() const;
+
+  const Model& model_;
+  const int64_t context_;
+  std::unique_ptr<Stream> stream_;
+  Decoder decoder_;
+  KvStore kv_;
+  std::vector<int32_t> tokens_;
+  std::vector<float> hidden_;       // [rows of the last Forward, hidden]
+  std::vector<float> next_logits_;  // [vocab]; empty: not those of the end
+  Report report_;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_SESSION_H_
