@@ -1,0 +1,258 @@
+/* Tiercel: long texts through a language model on small machines.
+ *
+ * A model is opened once and shared; a session is one sequence of tokens and
+ * its KV cache. Text becomes tokens, tokens are prefilled, tokens are
+ * generated:
+ *
+ *   tiercel_model_open -> tiercel_session_create
+ *     -> tiercel_tokenize or tiercel_chat_tokens
+ *     -> tiercel_prefill -> tiercel_generate -> tiercel_report
+ *
+ * Conventions
+ *   - Every struct begins with struct_size = sizeof(the struct). A zeroed
+ *     struct with its size set means the defaults.
+ *   - Every function that can fail returns a tiercel_status and fills `error`,
+ *     which may be NULL. Nothing throws, aborts, prints, or installs handlers.
+ *   - Functions that fill a caller's buffer take its capacity in *size and set
+ *     *size to what is needed; too small is TIERCEL_BUFFER_TOO_SMALL and
+ *     nothing is written. The buffer may be NULL when *size is 0.
+ *   - Text is UTF-8 with a byte count; it may hold NULs. JSON texts are
+ *     NUL-terminated and their size counts the NUL.
+ *   - A model may be used from any thread. A session is used from one thread
+ *     at a time; only tiercel_cancel may be called beside another call.
+ *   - Sessions must be freed before their model.
+ */
+#ifndef TIERCEL_H_
+#define TIERCEL_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define TIERCEL_API __attribute__((visibility("default")))
+#else
+#define TIERCEL_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Errors -------------------------------------------------------------- */
+
+typedef enum tiercel_status {
+  TIERCEL_OK = 0,
+  TIERCEL_FAILED = 1,        /* an internal failure */
+  TIERCEL_USAGE = 2,         /* a parameter is wrong */
+  TIERCEL_INVALID_INPUT = 3, /* a model or a text is invalid or unsupported */
+  TIERCEL_OUT_OF_MEMORY = 4, /* it does not fit */
+  TIERCEL_NO_DEVICE = 5,
+  TIERCEL_IO = 6,
+  TIERCEL_CANCELLED = 7, /* by a callback or tiercel_cancel */
+  TIERCEL_BUFFER_TOO_SMALL = 8
+} tiercel_status;
+
+typedef struct tiercel_error {
+  size_t struct_size;
+  char code[48];      /* stable, snake_case: "context_length_exceeded" */
+  char message[1024]; /* a sentence for people: who, got, needed */
+} tiercel_error;
+
+/* "0.1.0 (commit 1a2b3c4, Release, avx512vnni)"; static. */
+TIERCEL_API const char* tiercel_version(void);
+
+/* ---- Models -------------------------------------------------------------- */
+
+typedef struct tiercel_model tiercel_model;
+
+/* Called often during long work with a fraction done of total, both in the
+ * unit of that work (bytes, tokens). Non-zero stops: TIERCEL_CANCELLED. */
+typedef int (*tiercel_progress)(void* user_data, uint64_t done, uint64_t total);
+
+typedef enum tiercel_load {
+  TIERCEL_LOAD_ALL = 0,
+  TIERCEL_LOAD_HEADER = 1 /* describe, tokenize, detokenize: no weights */
+} tiercel_load;
+
+typedef struct tiercel_model_params {
+  size_t struct_size;
+  const char* path; /* a GGUF file, the first of a split, or a directory */
+  tiercel_load load;
+  const char* device;    /* "auto" (default), "cpu", "ref" */
+  const char* compute;   /* "q8" (default), "f32": activations */
+  int32_t threads;       /* 0: all the CPUs this process may use */
+  int32_t check_tensors; /* non-zero: reject NaN and infinity in weights */
+
+  /* Replace what the checkpoint says; NULL or 0 keeps it. */
+  const char* rope_scaling; /* "none", "linear", "yarn" */
+  double rope_scale;        /* context is longer by this factor */
+  double rope_freq_base;
+  int64_t yarn_orig_ctx;
+
+  tiercel_progress progress; /* in bytes read; may be NULL */
+  void* user_data;
+} tiercel_model_params;
+
+TIERCEL_API tiercel_status
+tiercel_model_open(const tiercel_model_params* params, tiercel_model** model,
+                   tiercel_error* error);
+TIERCEL_API void tiercel_model_free(tiercel_model* model);
+
+/* What the checkpoint is, as the JSON of `tiercel inspect`. */
+TIERCEL_API tiercel_status tiercel_model_describe(const tiercel_model* model,
+                                                  char* json, size_t* size,
+                                                  tiercel_error* error);
+
+typedef struct tiercel_model_info {
+  size_t struct_size;
+  int64_t vocab;
+  int64_t context;       /* positions the checkpoint was made for */
+  int32_t has_tokenizer; /* 0: only ids go in and out */
+  int32_t has_template;
+  int32_t adds_bos; /* a text of this checkpoint begins with a BOS token */
+  int64_t bytes_per_token; /* weights read for one decoded token */
+  int64_t weight_bytes;    /* held in memory; 0 with TIERCEL_LOAD_HEADER */
+  int32_t threads;
+} tiercel_model_info;
+TIERCEL_API tiercel_status tiercel_model_get_info(const tiercel_model* model,
+                                                  tiercel_model_info* info,
+                                                  tiercel_error* error);
+
+/* ---- Tokens -------------------------------------------------------------- */
+
+enum {
+  TIERCEL_ADD_BOS = 1,      /* where the checkpoint adds one */
+  TIERCEL_PARSE_SPECIAL = 2 /* "<|im_start|>" is that token, not its letters */
+};
+
+/* *size counts ids; the bytes of the text plus one are always enough. */
+TIERCEL_API tiercel_status tiercel_tokenize(const tiercel_model* model,
+                                            const char* text, size_t text_bytes,
+                                            uint32_t flags, int32_t* ids,
+                                            size_t* size, tiercel_error* error);
+TIERCEL_API tiercel_status tiercel_detokenize(const tiercel_model* model,
+                                              const int32_t* ids, size_t count,
+                                              uint32_t flags, char* text,
+                                              size_t* size,
+                                              tiercel_error* error);
+
+typedef struct tiercel_message {
+  const char* role; /* NUL-terminated: "system", "user", "assistant" */
+  const char* content;
+  size_t content_bytes;
+} tiercel_message;
+
+/* The conversation through the checkpoint's own chat template, ending where
+ * the assistant is to speak. No wording of a message makes a special token. */
+TIERCEL_API tiercel_status tiercel_chat_tokens(const tiercel_model* model,
+                                               const tiercel_message* messages,
+                                               size_t count, int32_t* ids,
+                                               size_t* size,
+                                               tiercel_error* error);
+
+/* ---- Sessions ------------------------------------------------------------ */
+
+typedef struct tiercel_session tiercel_session;
+
+typedef struct tiercel_session_params {
+  size_t struct_size;
+  int64_t context;       /* most tokens; 0: the checkpoint's */
+  const char* kv_type_k; /* "f16" (default), "bf16", "f32", "q8_0" */
+  const char* kv_type_v;
+  int64_t first_position; /* of the first token; 0 unless testing RoPE */
+} tiercel_session_params;
+
+TIERCEL_API tiercel_status tiercel_session_create(
+    tiercel_model* model, const tiercel_session_params* params,
+    tiercel_session** session, tiercel_error* error);
+TIERCEL_API void tiercel_session_free(tiercel_session* session);
+
+/* Appends tokens. Layer by layer: the whole run of tokens passes through a
+ * layer before the next. Progress is in token-layers. Cancelled or failed, the
+ * session is as it was before the call. */
+TIERCEL_API tiercel_status tiercel_prefill(tiercel_session* session,
+                                           const int32_t* ids, size_t count,
+                                           tiercel_progress progress,
+                                           void* user_data,
+                                           tiercel_error* error);
+
+/* Tokens held, and dropping all from `length` on. */
+TIERCEL_API size_t tiercel_session_length(const tiercel_session* session);
+TIERCEL_API tiercel_status tiercel_session_truncate(tiercel_session* session,
+                                                    size_t length,
+                                                    tiercel_error* error);
+
+/* A second session with the same tokens; pages are shared until written. */
+TIERCEL_API tiercel_status tiercel_session_fork(const tiercel_session* session,
+                                                tiercel_session** copy,
+                                                tiercel_error* error);
+
+/* Tokens come when their text is settled: a token in the middle of a UTF-8
+ * sequence, or one that may begin a stop text, waits for those that follow. */
+typedef struct tiercel_token {
+  int32_t id;
+  const char* text; /* UTF-8; all of them, joined, are the output's text */
+  size_t text_bytes;
+} tiercel_token;
+/* Non-zero stops after this token: TIERCEL_CANCELLED, the token is kept. */
+typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
+
+/* Order: repeat penalty, temperature, top-k, top-p, min-p. A draw depends on
+ * (seed, position, token) alone. */
+typedef struct tiercel_sampling {
+  size_t struct_size;
+  int64_t max_tokens; /* most to generate; 0: to the end of the context */
+  uint64_t seed;
+  float temperature;    /* 0: greedy, the lowest id of equals */
+  int32_t top_k;        /* 0: off */
+  float top_p;          /* 0 or 1: off; keeps the token that crosses */
+  float min_p;          /* 0: off */
+  float repeat_penalty; /* 0 or 1: off; over the last 64 tokens */
+  int32_t ignore_eos;
+  const char* const* stops; /* NUL-terminated texts that end the output */
+  size_t num_stops;
+} tiercel_sampling;
+
+/* Generates from where the session is; at least one token must be there.
+ * Texts in `stops` and the end-of-text token are not part of the output. */
+TIERCEL_API tiercel_status tiercel_generate(tiercel_session* session,
+                                            const tiercel_sampling* sampling,
+                                            tiercel_on_token on_token,
+                                            void* user_data,
+                                            tiercel_error* error);
+
+/* logits[vocab] of the token after `index`, the row's place in `ids`; valid
+ * during the call. Non-zero stops: TIERCEL_CANCELLED. */
+typedef int (*tiercel_on_row)(void* user_data, size_t index,
+                              const float* logits);
+
+/* Appends tokens, `rows_per_step` (0: the library's choice) at a time, and
+ * gives the logits of every row. They do not depend on rows_per_step. */
+TIERCEL_API tiercel_status tiercel_score(tiercel_session* session,
+                                         const int32_t* ids, size_t count,
+                                         size_t rows_per_step,
+                                         tiercel_on_row on_row, void* user_data,
+                                         tiercel_error* error);
+
+/* The last prefill and generation of this session as the JSON document of
+ * `tiercel generate --json`, without the fields only the caller knows. */
+TIERCEL_API tiercel_status tiercel_report(const tiercel_session* session,
+                                          char* json, size_t* size,
+                                          tiercel_error* error);
+
+/* Stops the call that is running in `session`, from any thread or a signal
+ * handler. Without one it does nothing. */
+TIERCEL_API void tiercel_cancel(tiercel_session* session);
+
+/* ---- The machine --------------------------------------------------------- */
+
+/* Measures for about a second: memory read bandwidth, float and int8 peaks
+ * with `threads` threads (0: all), CPU name, instruction-set level. */
+TIERCEL_API tiercel_status tiercel_machine(int32_t threads, char* json,
+                                           size_t* size, tiercel_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TIERCEL_H_ */

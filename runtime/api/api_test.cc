@@ -1,0 +1,392 @@
+// tiercel.h as its callers misuse it: NULL, sizes, wrong ids, callbacks.
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "include/tiercel.h"
+#include "nlohmann/json.hpp"
+
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kModel[] =
+    TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_chat.gguf";
+constexpr char kIdsOnly[] =
+    TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_mha.gguf";
+
+template <typename T>
+T Sized() {
+  T t = {};
+  t.struct_size = sizeof(T);
+  return t;
+}
+
+class ApiTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    error_ = Sized<tiercel_error>();
+    model_ = Open(kModel, TIERCEL_LOAD_ALL);
+    ASSERT_NE(model_, nullptr);
+    const auto params = Sized<tiercel_session_params>();
+    ASSERT_EQ(tiercel_session_create(model_, &params, &session_, &error_),
+              TIERCEL_OK)
+        << error_.message;
+  }
+  void TearDown() override {
+    tiercel_session_free(session_);
+    tiercel_model_free(model_);
+  }
+
+  tiercel_model* Open(const char* path, tiercel_load load) {
+    auto params = Sized<tiercel_model_params>();
+    params.path = path;
+    params.load = load;
+    tiercel_model* model = nullptr;
+    EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_OK)
+        << error_.message;
+    return model;
+  }
+
+  std::vector<int32_t> Tokenize(const std::string& text) {
+    std::vector<int32_t> ids(text.size() + 1);
+    size_t size = ids.size();
+    EXPECT_EQ(tiercel_tokenize(model_, text.data(), text.size(), 0, ids.data(),
+                               &size, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    ids.resize(size);
+    return ids;
+  }
+
+  tiercel_error error_;
+  tiercel_model* model_ = nullptr;
+  tiercel_session* session_ = nullptr;
+};
+
+TEST_F(ApiTest, NullIsAnErrorEverywhere) {
+  size_t size = 0;
+  int32_t id = 0;
+  tiercel_model* model = nullptr;
+  tiercel_session* session = nullptr;
+  const auto sampling = Sized<tiercel_sampling>();
+  const auto session_params = Sized<tiercel_session_params>();
+  auto info = Sized<tiercel_model_info>();
+  const auto open_params = Sized<tiercel_model_params>();
+  const tiercel_message no_role = {nullptr, "x", 1};
+  const std::vector<tiercel_status> statuses = {
+      tiercel_model_open(nullptr, &model, &error_),
+      tiercel_model_open(&open_params, nullptr, &error_),
+      tiercel_model_open(&open_params, &model, &error_),  // no path
+      tiercel_model_describe(nullptr, nullptr, &size, &error_),
+      tiercel_model_describe(model_, nullptr, nullptr, &error_),
+      tiercel_model_get_info(nullptr, &info, &error_),
+      tiercel_model_get_info(model_, nullptr, &error_),
+      tiercel_tokenize(nullptr, "x", 1, 0, nullptr, &size, &error_),
+      tiercel_tokenize(model_, nullptr, 1, 0, nullptr, &size, &error_),
+      tiercel_tokenize(model_, "x", 1, 0, nullptr, nullptr, &error_),
+      tiercel_detokenize(nullptr, &id, 1, 0, nullptr, &size, &error_),
+      tiercel_detokenize(model_, nullptr, 1, 0, nullptr, &size, &error_),
+      tiercel_chat_tokens(nullptr, nullptr, 0, nullptr, &size, &error_),
+      tiercel_chat_tokens(model_, nullptr, 1, nullptr, &size, &error_),
+      tiercel_chat_tokens(model_, &no_role, 1, nullptr, &size, &error_),
+      tiercel_session_create(nullptr, &session_params, &session, &error_),
+      tiercel_session_create(model_, nullptr, &session, &error_),
+      tiercel_session_create(model_, &session_params, nullptr, &error_),
+      tiercel_prefill(nullptr, &id, 1, nullptr, nullptr, &error_),
+      tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, &error_),
+      tiercel_session_truncate(nullptr, 0, &error_),
+      tiercel_session_fork(nullptr, &session, &error_),
+      tiercel_session_fork(session_, nullptr, &error_),
+      tiercel_generate(nullptr, &sampling, nullptr, nullptr, &error_),
+      tiercel_generate(session_, nullptr, nullptr, nullptr, &error_),
+      tiercel_score(nullptr, &id, 1, 0, nullptr, nullptr, &error_),
+      tiercel_score(session_, nullptr, 1, 0, nullptr, nullptr, &error_),
+      tiercel_report(nullptr, nullptr, &size, &error_),
+      tiercel_machine(0, nullptr, nullptr, &error_),
+  };
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    EXPECT_EQ(statuses[i], TIERCEL_USAGE) << "call " << i;
+  }
+  // And what cannot fail does nothing. An error object is optional.
+  tiercel_model_free(nullptr);
+  tiercel_session_free(nullptr);
+  tiercel_cancel(nullptr);
+  EXPECT_EQ(tiercel_session_length(nullptr), 0u);
+  EXPECT_EQ(tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, nullptr),
+            TIERCEL_USAGE);
+}
+
+TEST_F(ApiTest, StructSizesAreChecked) {
+  for (size_t size : {size_t{0}, size_t{1}, size_t{1} << 40}) {
+    auto sampling = Sized<tiercel_sampling>();
+    sampling.struct_size = size;
+    EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+              TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_struct_size");
+  }
+  // A newer caller's struct is fine while its new fields are unset.
+  struct {
+    tiercel_sampling known;
+    int64_t newer;
+  } future = {Sized<tiercel_sampling>(), 0};
+  future.known.struct_size = sizeof(future);
+  future.known.max_tokens = 1;
+  const std::vector<int32_t> ids = Tokenize("a");
+  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
+                            &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(
+      tiercel_generate(session_, &future.known, nullptr, nullptr, &error_),
+      TIERCEL_OK)
+      << error_.message;
+  future.newer = 1;
+  EXPECT_EQ(
+      tiercel_generate(session_, &future.known, nullptr, nullptr, &error_),
+      TIERCEL_USAGE);
+  // An older caller's shorter struct has defaults where it ends.
+  auto older = Sized<tiercel_sampling>();
+  older.struct_size = offsetof(tiercel_sampling, temperature);
+  older.max_tokens = 1;
+  older.temperature = -1;  // beyond what it says it has
+  EXPECT_EQ(tiercel_generate(session_, &older, nullptr, nullptr, &error_),
+            TIERCEL_OK)
+      << error_.message;
+}
+
+TEST_F(ApiTest, BuffersAreFilledWholeOrNotAtAll) {
+  const std::string text = "one two three four";
+  size_t needed = 0;
+  EXPECT_EQ(tiercel_tokenize(model_, text.data(), text.size(), 0, nullptr,
+                             &needed, &error_),
+            TIERCEL_BUFFER_TOO_SMALL);
+  ASSERT_GT(needed, 2u);
+  for (size_t capacity : {size_t{1}, needed - 1, needed, needed + 1}) {
+    std::vector<int32_t> ids(needed + 2, -7);
+    size_t size = capacity;
+    const tiercel_status status = tiercel_tokenize(
+        model_, text.data(), text.size(), 0, ids.data(), &size, &error_);
+    EXPECT_EQ(size, needed);
+    EXPECT_EQ(status,
+              capacity < needed ? TIERCEL_BUFFER_TOO_SMALL : TIERCEL_OK);
+    for (size_t i = capacity < needed ? 0 : needed; i < ids.size(); ++i) {
+      EXPECT_EQ(ids[i], -7) << i;
+    }
+  }
+  // Nothing needs nothing.
+  size_t none = 0;
+  EXPECT_EQ(tiercel_tokenize(model_, nullptr, 0, 0, nullptr, &none, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(none, 0u);
+
+  const std::vector<int32_t> ids = Tokenize(text);
+  size_t bytes = 0;
+  EXPECT_EQ(tiercel_detokenize(model_, ids.data(), ids.size(), 0, nullptr,
+                               &bytes, &error_),
+            TIERCEL_BUFFER_TOO_SMALL);
+  EXPECT_EQ(bytes, text.size());
+  std::string out(bytes, '?');
+  EXPECT_EQ(tiercel_detokenize(model_, ids.data(), ids.size(), 0, out.data(),
+                               &bytes, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(out, text);
+
+  size_t json_bytes = 0;
+  EXPECT_EQ(tiercel_model_describe(model_, nullptr, &json_bytes, &error_),
+            TIERCEL_BUFFER_TOO_SMALL);
+  std::string json(json_bytes, '?');
+  EXPECT_EQ(tiercel_model_describe(model_, json.data(), &json_bytes, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(json.back(), '\0');
+  json.pop_back();
+  EXPECT_EQ(nlohmann::json::parse(json)["format"], "gguf");
+}
+
+TEST_F(ApiTest, WrongValuesNameTheirField) {
+  auto params = Sized<tiercel_model_params>();
+  params.path = kModel;
+  tiercel_model* model = nullptr;
+  params.device = "toaster";
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_USAGE);
+  EXPECT_THAT(error_.message, HasSubstr("toaster"));
+  params.device = "cuda";
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_NO_DEVICE);
+  params.device = nullptr;
+  params.compute = "q3";
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_USAGE);
+  params.compute = nullptr;
+  params.threads = -1;
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_USAGE);
+  params.threads = 0;
+  params.rope_freq_base = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_USAGE);
+  params.rope_freq_base = 0;
+  params.path = "/nonexistent/model.gguf";
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_IO);
+  EXPECT_THAT(error_.message, HasSubstr("/nonexistent/model.gguf"));
+  EXPECT_EQ(model, nullptr);
+
+  const int32_t bad_ids[] = {-1, 1 << 30, std::numeric_limits<int32_t>::max()};
+  for (int32_t bad : bad_ids) {
+    size_t bytes = 0;
+    EXPECT_NE(tiercel_detokenize(model_, &bad, 1, 0, nullptr, &bytes, &error_),
+              TIERCEL_OK);
+    EXPECT_STREQ(error_.code, "invalid_token");
+    EXPECT_EQ(tiercel_prefill(session_, &bad, 1, nullptr, nullptr, &error_),
+              TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_token");
+  }
+  EXPECT_EQ(tiercel_session_length(session_), 0u);
+}
+
+TEST_F(ApiTest, SamplingIsChecked) {
+  const std::vector<int32_t> ids = Tokenize("a b c");
+  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
+                            &error_),
+            TIERCEL_OK);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<tiercel_sampling> bad(8, Sized<tiercel_sampling>());
+  bad[0].temperature = nan;
+  bad[1].temperature = -1;
+  bad[2].top_p = 2;
+  bad[3].top_k = -5;
+  bad[4].min_p = nan;
+  bad[5].repeat_penalty = -1;
+  bad[6].max_tokens = -1;
+  bad[7].num_stops = 1;  // and no stops
+  for (size_t i = 0; i < bad.size(); ++i) {
+    EXPECT_EQ(tiercel_generate(session_, &bad[i], nullptr, nullptr, &error_),
+              TIERCEL_USAGE)
+        << i;
+  }
+  EXPECT_EQ(tiercel_session_length(session_), ids.size());
+}
+
+TEST_F(ApiTest, CallbacksStopEveryLongCall) {
+  auto params = Sized<tiercel_model_params>();
+  params.path = kModel;
+  params.progress = [](void*, uint64_t, uint64_t) { return 1; };
+  tiercel_model* model = nullptr;
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_CANCELLED);
+  EXPECT_EQ(model, nullptr);
+
+  const std::vector<int32_t> ids = Tokenize("a b c d e f");
+  EXPECT_EQ(tiercel_prefill(
+                session_, ids.data(), ids.size(),
+                [](void*, uint64_t, uint64_t) { return 1; }, nullptr, &error_),
+            TIERCEL_CANCELLED);
+  EXPECT_EQ(tiercel_session_length(session_), 0u);
+  EXPECT_EQ(
+      tiercel_score(
+          session_, ids.data(), ids.size(), 0,
+          [](void*, size_t index, const float*) { return index == 2 ? 1 : 0; },
+          nullptr, &error_),
+      TIERCEL_CANCELLED);
+  EXPECT_EQ(tiercel_session_length(session_), 0u);
+  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
+                            &error_),
+            TIERCEL_OK);
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 5;
+  sampling.ignore_eos = 1;
+  EXPECT_EQ(
+      tiercel_generate(
+          session_, &sampling, [](void*, const tiercel_token*) { return 1; },
+          nullptr, &error_),
+      TIERCEL_CANCELLED);
+  EXPECT_EQ(tiercel_session_length(session_), ids.size() + 1);
+  EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(tiercel_session_length(session_), ids.size() + 6);
+}
+
+TEST_F(ApiTest, WhatACallbackThrowsStaysInside) {
+  const std::vector<int32_t> ids = Tokenize("a b c");
+  const auto throws = [](void*, uint64_t, uint64_t) -> int {
+    throw std::runtime_error("thrown");
+  };
+  EXPECT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), throws, nullptr,
+                            &error_),
+            TIERCEL_FAILED);
+  EXPECT_STREQ(error_.message, "thrown");
+  // And the session is as it was.
+  EXPECT_EQ(tiercel_session_length(session_), 0u);
+  EXPECT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
+                            &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(tiercel_session_length(session_), ids.size());
+}
+
+TEST_F(ApiTest, MessagesCannotEndTheirTurn) {
+  const auto count = [&](const std::string& content) {
+    const tiercel_message message = {"user", content.data(), content.size()};
+    std::vector<int32_t> ids(1000);
+    size_t size = ids.size();
+    EXPECT_EQ(
+        tiercel_chat_tokens(model_, &message, 1, ids.data(), &size, &error_),
+        TIERCEL_OK)
+        << error_.message;
+    ids.resize(size);
+    // Every special token of the rendered conversation.
+    std::string specials;
+    for (int32_t id : ids) {
+      std::string piece(64, '\0');
+      size_t bytes = piece.size();
+      EXPECT_EQ(
+          tiercel_detokenize(model_, &id, 1, 0, piece.data(), &bytes, &error_),
+          TIERCEL_OK);
+      if (bytes == 0) specials += std::to_string(id) + " ";
+    }
+    return specials;
+  };
+  const std::string honest = count("hello");
+  EXPECT_FALSE(honest.empty());
+  for (const char* text : {"<|im_end|>", "<|im_start|>system", "</s>", "<s>",
+                           "<|endoftext|>", "[INST]"}) {
+    EXPECT_EQ(count(text), honest) << text;
+  }
+}
+
+TEST_F(ApiTest, HeaderModelsTokenizeAndDescribeOnly) {
+  tiercel_model* header = Open(kModel, TIERCEL_LOAD_HEADER);
+  size_t size = 8;
+  int32_t ids[8];
+  EXPECT_EQ(tiercel_tokenize(header, "a b", 3, 0, ids, &size, &error_),
+            TIERCEL_OK);
+  const auto params = Sized<tiercel_session_params>();
+  tiercel_session* session = nullptr;
+  EXPECT_EQ(tiercel_session_create(header, &params, &session, &error_),
+            TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "no_weights");
+  tiercel_model_free(header);
+}
+
+TEST_F(ApiTest, ModelsWithoutTokenizerServeIds) {
+  tiercel_model* model = Open(kIdsOnly, TIERCEL_LOAD_ALL);
+  size_t size = 0;
+  EXPECT_EQ(tiercel_tokenize(model, "a", 1, 0, nullptr, &size, &error_),
+            TIERCEL_INVALID_INPUT);
+  EXPECT_STREQ(error_.code, "no_tokenizer");
+  const auto params = Sized<tiercel_session_params>();
+  tiercel_session* session = nullptr;
+  ASSERT_EQ(tiercel_session_create(model, &params, &session, &error_),
+            TIERCEL_OK);
+  const int32_t ids[] = {1, 2, 3};
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 3;
+  EXPECT_EQ(tiercel_prefill(session, ids, 3, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+  tiercel_session_free(session);
+  tiercel_model_free(model);
+}
+
+TEST_F(ApiTest, VersionNamesItsParts) {
+  EXPECT_THAT(tiercel_version(), HasSubstr("commit "));
+}
+
+}  // namespace

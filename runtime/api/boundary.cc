@@ -1,0 +1,62 @@
+#include "runtime/api/boundary.h"
+
+#include <cstddef>
+
+namespace tiercel {
+namespace {
+
+constexpr std::string_view kTooSmall = "buffer_too_small";
+
+tiercel_status StatusOf(const absl::Status& status) {
+  if (CodeOf(status) == kTooSmall) return TIERCEL_BUFFER_TOO_SMALL;
+  switch (ClassOf(status)) {
+    case ErrorClass::kOk:
+      return TIERCEL_OK;
+    case ErrorClass::kFailed:
+      return TIERCEL_FAILED;
+    case ErrorClass::kUsage:
+      return TIERCEL_USAGE;
+    case ErrorClass::kInput:
+      return TIERCEL_INVALID_INPUT;
+    case ErrorClass::kMemory:
+      return TIERCEL_OUT_OF_MEMORY;
+    case ErrorClass::kDevice:
+      return TIERCEL_NO_DEVICE;
+    case ErrorClass::kIo:
+      return TIERCEL_IO;
+    case ErrorClass::kCancelled:
+      return TIERCEL_CANCELLED;
+  }
+  return TIERCEL_FAILED;
+}
+
+// As much of `text` as fits, never part of a UTF-8 sequence.
+void Copy(std::string_view text, char* out, size_t capacity) {
+  size_t n = std::min(text.size(), capacity - 1);
+  while (n > 0 && n < text.size() && (text[n] & 0xC0) == 0x80) --n;
+  std::memcpy(out, text.data(), n);
+  out[n] = '\0';
+}
+
+}  // namespace
+
+absl::Status BufferTooSmall(size_t got, size_t needed) {
+  return UsageError(kTooSmall, absl::StrCat("the buffer holds ", got,
+                                            ", needed are ", needed));
+}
+
+tiercel_status ReportStatus(const absl::Status& status, tiercel_error* error) {
+  if (error != nullptr && error->struct_size >= sizeof(tiercel_error)) {
+    error->code[0] = '\0';
+    error->message[0] = '\0';
+    if (!status.ok()) {
+      const absl::string_view message = status.message();
+      Copy(CodeOf(status), error->code, sizeof(error->code));
+      Copy({message.data(), message.size()}, error->message,
+           sizeof(error->message));
+    }
+  }
+  return StatusOf(status);
+}
+
+}  // namespace tiercel

@@ -1,0 +1,63 @@
+// The machine and the build: what stands beside every measured number.
+
+#include <fstream>
+
+#include "kernels/base/probe.h"
+#include "runtime/api/boundary.h"
+#include "runtime/api/build_info.h"
+#include "runtime/api/version.h"
+
+namespace tiercel {
+namespace {
+
+// As the system names it; for people, so its absence is no error.
+std::string CpuName() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown CPU";
+}
+
+}  // namespace
+
+const char* VersionText() {
+  static const std::string text = [] {
+    const absl::StatusOr<Isa> isa = ChooseIsa();
+    return absl::StrCat(kVersion, " (commit ", kCommit, ", ", kBuildType, ", ",
+                        isa.ok() ? std::string(NameOf(*isa)) : "no ISA", ")");
+  }();
+  return text.c_str();
+}
+
+}  // namespace tiercel
+
+extern "C" tiercel_status tiercel_machine(int32_t threads, char* json,
+                                          size_t* size, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+      return s;
+    }
+    if (threads < 0 || threads > 1024) {
+      return tiercel::UsageError(
+          "invalid_threads",
+          absl::StrCat("threads: got ", threads, ", need 0 to 1024"));
+    }
+    const absl::StatusOr<std::unique_ptr<tiercel::Stream>> stream =
+        tiercel::Stream::Create({.threads = threads});
+    if (!stream.ok()) return stream.status();
+    const absl::StatusOr<tiercel::Peaks> peaks =
+        tiercel::MeasurePeaks(**stream);
+    if (!peaks.ok()) return peaks.status();
+    return tiercel::FillJson(
+        {{"cpu", tiercel::CpuName()},
+         {"isa", std::string(tiercel::NameOf((*stream)->isa()))},
+         {"threads", (*stream)->pool().num_threads()},
+         {"read_bytes_per_s", peaks->read_bytes_per_s},
+         {"f32_ops_per_s", peaks->f32_ops_per_s},
+         {"int8_ops_per_s", peaks->int8_ops_per_s}},
+        json, size);
+  });
+}

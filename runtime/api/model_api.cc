@@ -1,0 +1,273 @@
+// Models and tokens: the part of tiercel.h that needs no session.
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "models/chat/chat_tokens.h"
+#include "runtime/api/boundary.h"
+#include "runtime/api/version.h"
+
+namespace tiercel {
+namespace {
+
+absl::StatusOr<Device> ParseDevice(const char* name) {
+  const std::string_view device = name == nullptr ? "auto" : name;
+  if (device == "auto" || device == "cpu") return Device::kCpu;
+  if (device == "ref") return Device::kRef;
+  if (device == "cuda") {
+    return DeviceError("no_device", "device cuda: built without CUDA");
+  }
+  return UsageError("invalid_device",
+                    absl::StrCat("device: got \"", std::string(device),
+                                 "\", need auto, cpu or ref"));
+}
+
+absl::StatusOr<Compute> ParseCompute(const char* name) {
+  const std::string_view compute = name == nullptr ? "q8" : name;
+  if (compute == "q8") return Compute::kQ8;
+  if (compute == "f32") return Compute::kF32;
+  return UsageError("invalid_compute",
+                    absl::StrCat("compute: got \"", std::string(compute),
+                                 "\", need q8 or f32"));
+}
+
+absl::StatusOr<std::optional<RopeScaling::Type>> ParseRopeScaling(
+    const char* name) {
+  if (name == nullptr) return std::nullopt;
+  const std::string_view type = name;
+  if (type == "none") return RopeScaling::Type::kNone;
+  if (type == "linear") return RopeScaling::Type::kLinear;
+  if (type == "yarn") return RopeScaling::Type::kYarn;
+  return UsageError("invalid_rope",
+                    absl::StrCat("rope scaling: got \"", name,
+                                 "\", need none, linear or yarn"));
+}
+
+template <typename T>
+std::optional<T> UnlessZero(T value) {
+  return value == T{} ? std::nullopt : std::optional<T>(value);
+}
+
+absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
+  Model::Options options;
+  if (p.path == nullptr || *p.path == '\0') {
+    return UsageError("null_argument", "path: got none");
+  }
+  options.path = p.path;
+  options.weights = p.load != TIERCEL_LOAD_HEADER;
+  options.check_tensors = p.check_tensors != 0;
+  if (p.threads < 0 || p.threads > 1024) {
+    return UsageError(
+        "invalid_threads",
+        absl::StrCat("threads: got ", p.threads, ", need 0 to 1024"));
+  }
+  options.stream.threads = p.threads;
+  const absl::StatusOr<Device> device = ParseDevice(p.device);
+  if (!device.ok()) return device.status();
+  options.stream.device = *device;
+  const absl::StatusOr<Compute> compute = ParseCompute(p.compute);
+  if (!compute.ok()) return compute.status();
+  options.compute = *compute;
+  const absl::StatusOr<std::optional<RopeScaling::Type>> scaling =
+      ParseRopeScaling(p.rope_scaling);
+  if (!scaling.ok()) return scaling.status();
+  options.rope_scaling = *scaling;
+  options.rope_scale = UnlessZero(p.rope_scale);
+  options.rope_freq_base = UnlessZero(p.rope_freq_base);
+  options.yarn_orig_ctx = UnlessZero(p.yarn_orig_ctx);
+  return options;
+}
+
+absl::Status NeedTokenizer(const tiercel_model* model) {
+  if (absl::Status s = NeedArgument("model", model); !s.ok()) return s;
+  if (model->model->tokenizer != nullptr) return absl::OkStatus();
+  return InputError("no_tokenizer",
+                    "the checkpoint has no tokenizer; give token ids");
+}
+
+Tokenizer::Special SpecialOf(uint32_t flags) {
+  return (flags & TIERCEL_PARSE_SPECIAL) != 0 ? Tokenizer::Special::kParse
+                                              : Tokenizer::Special::kPlain;
+}
+
+absl::Status CheckFlags(uint32_t flags) {
+  if ((flags & ~uint32_t{TIERCEL_ADD_BOS | TIERCEL_PARSE_SPECIAL}) == 0) {
+    return absl::OkStatus();
+  }
+  return UsageError("invalid_argument",
+                    absl::StrCat("flags: got ", flags,
+                                 ", need TIERCEL_ADD_BOS and "
+                                 "TIERCEL_PARSE_SPECIAL only"));
+}
+
+}  // namespace
+}  // namespace tiercel
+
+extern "C" {
+
+const char* tiercel_version(void) { return tiercel::VersionText(); }
+
+tiercel_status tiercel_model_open(const tiercel_model_params* params,
+                                  tiercel_model** model, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
+      return s;
+    }
+    *model = nullptr;
+    tiercel_model_params p;
+    if (absl::Status s = tiercel::ReadStruct("params", params, &p); !s.ok()) {
+      return s;
+    }
+    const absl::StatusOr<tiercel::Model::Options> options =
+        tiercel::ReadOptions(p);
+    if (!options.ok()) return options.status();
+    absl::StatusOr<std::unique_ptr<tiercel::Model>> opened =
+        tiercel::Model::Open(*options, [&p](uint64_t done, uint64_t total) {
+          return p.progress == nullptr ||
+                 p.progress(p.user_data, done, total) == 0;
+        });
+    if (!opened.ok()) return opened.status();
+    *model = new tiercel_model{*std::move(opened)};
+    return absl::OkStatus();
+  });
+}
+
+void tiercel_model_free(tiercel_model* model) { delete model; }
+
+tiercel_status tiercel_model_describe(const tiercel_model* model, char* json,
+                                      size_t* size, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    for (const void* argument :
+         {static_cast<const void*>(model), static_cast<const void*>(size)}) {
+      if (absl::Status s = tiercel::NeedArgument("model or size", argument);
+          !s.ok()) {
+        return s;
+      }
+    }
+    return tiercel::FillJson(model->model->Describe(), json, size);
+  });
+}
+
+tiercel_status tiercel_model_get_info(const tiercel_model* model,
+                                      tiercel_model_info* info,
+                                      tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
+      return s;
+    }
+    tiercel_model_info out;
+    if (absl::Status s = tiercel::ReadStruct("info", info, &out); !s.ok()) {
+      return s;
+    }
+    const tiercel::Model& m = *model->model;
+    const tiercel::Stream::Options& stream = m.options.stream;
+    out.vocab = m.config.vocab > 0 || m.tokenizer == nullptr
+                    ? m.config.vocab
+                    : m.tokenizer->vocab();
+    out.context = m.config.context;
+    out.has_tokenizer = m.tokenizer != nullptr;
+    out.has_template = m.chat_template != nullptr;
+    out.adds_bos = m.tokenizer != nullptr && m.tokenizer->adds_bos();
+    out.bytes_per_token = m.weights ? m.weights->bytes_per_token() : 0;
+    out.weight_bytes = m.weights ? m.weights->bytes() : 0;
+    out.threads = stream.threads > 0 ? stream.threads : tiercel::AllowedCpus();
+    std::memcpy(info, &out, std::min(out.struct_size, sizeof(out)));
+    return absl::OkStatus();
+  });
+}
+
+tiercel_status tiercel_tokenize(const tiercel_model* model, const char* text,
+                                size_t text_bytes, uint32_t flags, int32_t* ids,
+                                size_t* size, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
+    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+      return s;
+    }
+    if (text_bytes > 0) {
+      if (absl::Status s = tiercel::NeedArgument("text", text); !s.ok()) {
+        return s;
+      }
+    }
+    if (absl::Status s = tiercel::CheckFlags(flags); !s.ok()) return s;
+    const tiercel::Tokenizer& tokenizer = *model->model->tokenizer;
+    std::vector<int32_t> out;
+    if ((flags & TIERCEL_ADD_BOS) != 0 && tokenizer.adds_bos()) {
+      out.push_back(*tokenizer.bos());
+    }
+    if (absl::Status s =
+            tokenizer.Encode({text_bytes > 0 ? text : "", text_bytes},
+                             tiercel::SpecialOf(flags), &out);
+        !s.ok()) {
+      return s;
+    }
+    return tiercel::Fill(out.data(), out.size(), ids, size);
+  });
+}
+
+tiercel_status tiercel_detokenize(const tiercel_model* model,
+                                  const int32_t* ids, size_t count,
+                                  uint32_t flags, char* text, size_t* size,
+                                  tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
+    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+      return s;
+    }
+    if (count > 0) {
+      if (absl::Status s = tiercel::NeedArgument("ids", ids); !s.ok()) {
+        return s;
+      }
+    }
+    if (absl::Status s = tiercel::CheckFlags(flags); !s.ok()) return s;
+    const absl::StatusOr<std::string> out = model->model->tokenizer->Decode(
+        std::vector<int32_t>(ids, ids + count), tiercel::SpecialOf(flags));
+    if (!out.ok()) return out.status();
+    return tiercel::Fill(out->data(), out->size(), text, size);
+  });
+}
+
+tiercel_status tiercel_chat_tokens(const tiercel_model* model,
+                                   const tiercel_message* messages,
+                                   size_t count, int32_t* ids, size_t* size,
+                                   tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
+    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+      return s;
+    }
+    if (count > 0) {
+      if (absl::Status s = tiercel::NeedArgument("messages", messages);
+          !s.ok()) {
+        return s;
+      }
+    }
+    if (model->model->chat_template == nullptr) {
+      return tiercel::InputError("no_chat_template",
+                                 "the checkpoint has no chat template to use");
+    }
+    std::vector<tiercel::ChatMessage> conversation;
+    for (size_t i = 0; i < count; ++i) {
+      const tiercel_message& m = messages[i];
+      if (m.role == nullptr || (m.content == nullptr && m.content_bytes > 0)) {
+        return tiercel::UsageError(
+            "null_argument",
+            absl::StrCat("message ", i, ": role or content is NULL"));
+      }
+      conversation.push_back(
+          {m.role,
+           std::string(m.content_bytes > 0 ? m.content : "", m.content_bytes)});
+    }
+    std::vector<int32_t> out;
+    if (absl::Status s = tiercel::EncodeChat(*model->model->chat_template,
+                                             *model->model->tokenizer,
+                                             std::move(conversation), &out);
+        !s.ok()) {
+      return s;
+    }
+    return tiercel::Fill(out.data(), out.size(), ids, size);
+  });
+}
+
+}  // extern "C"

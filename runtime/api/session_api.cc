@@ -1,0 +1,200 @@
+// Sessions: the part of tiercel.h that computes.
+
+#include <utility>
+#include <vector>
+
+#include "runtime/api/boundary.h"
+#include "runtime/generate.h"
+
+namespace tiercel {
+namespace {
+
+absl::StatusOr<DType> ParseKvType(const char* name) {
+  if (name == nullptr) return DType::kF16;
+  const std::optional<DType> type = ParseDType(name);
+  if (type.has_value()) return *type;
+  return UsageError(
+      "invalid_kv_type",
+      absl::StrCat("KV type: got \"", name, "\", need f32, f16, bf16 or q8_0"));
+}
+
+absl::Status NeedSession(const tiercel_session* session) {
+  return NeedArgument("session", session);
+}
+
+absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling& s) {
+  GenerateParams params;
+  params.max_tokens = s.max_tokens;
+  params.seed = s.seed;
+  params.law = {
+      .temperature = s.temperature,
+      .top_k = s.top_k,
+      .top_p = s.top_p == 0.0f ? 1.0f : s.top_p,
+      .min_p = s.min_p,
+      .repeat_penalty = s.repeat_penalty == 0.0f ? 1.0f : s.repeat_penalty};
+  params.ignore_eos = s.ignore_eos != 0;
+  for (size_t i = 0; i < s.num_stops; ++i) {
+    if (s.stops == nullptr || s.stops[i] == nullptr) {
+      return UsageError("null_argument",
+                        absl::StrCat("stop text ", i, ": got NULL"));
+    }
+    params.stops.emplace_back(s.stops[i]);
+  }
+  return params;
+}
+
+}  // namespace
+}  // namespace tiercel
+
+extern "C" {
+
+tiercel_status tiercel_session_create(tiercel_model* model,
+                                      const tiercel_session_params* params,
+                                      tiercel_session** session,
+                                      tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = tiercel::NeedArgument("session", session); !s.ok()) {
+      return s;
+    }
+    *session = nullptr;
+    tiercel_session_params p;
+    if (absl::Status s = tiercel::ReadStruct("params", params, &p); !s.ok()) {
+      return s;
+    }
+    tiercel::Session::Options options;
+    options.context = p.context;
+    options.first_position = p.first_position;
+    const absl::StatusOr<tiercel::DType> type_k =
+        tiercel::ParseKvType(p.kv_type_k);
+    if (!type_k.ok()) return type_k.status();
+    const absl::StatusOr<tiercel::DType> type_v =
+        tiercel::ParseKvType(p.kv_type_v);
+    if (!type_v.ok()) return type_v.status();
+    options.type_k = *type_k;
+    options.type_v = *type_v;
+    absl::StatusOr<std::unique_ptr<tiercel::Session>> created =
+        tiercel::Session::Create(*model->model, options);
+    if (!created.ok()) return created.status();
+    *session = new tiercel_session{model, *std::move(created)};
+    return absl::OkStatus();
+  });
+}
+
+void tiercel_session_free(tiercel_session* session) { delete session; }
+
+tiercel_status tiercel_prefill(tiercel_session* session, const int32_t* ids,
+                               size_t count, tiercel_progress progress,
+                               void* user_data, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    if (count > 0) {
+      if (absl::Status s = tiercel::NeedArgument("ids", ids); !s.ok()) {
+        return s;
+      }
+    }
+    session->session->ClearCancel();
+    return tiercel::Prefill(
+        *session->session, ids, count, [&](uint64_t done, uint64_t total) {
+          return progress == nullptr || progress(user_data, done, total) == 0;
+        });
+  });
+}
+
+size_t tiercel_session_length(const tiercel_session* session) {
+  return session == nullptr ? 0 : session->session->tokens().size();
+}
+
+tiercel_status tiercel_session_truncate(tiercel_session* session, size_t length,
+                                        tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const size_t held = session->session->tokens().size();
+    if (length > held) {
+      return tiercel::UsageError(
+          "invalid_argument",
+          absl::StrCat("length: got ", length, ", the session holds ", held));
+    }
+    session->session->Truncate(length);
+    return absl::OkStatus();
+  });
+}
+
+tiercel_status tiercel_session_fork(const tiercel_session* session,
+                                    tiercel_session** copy,
+                                    tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    if (absl::Status s = tiercel::NeedArgument("copy", copy); !s.ok()) {
+      return s;
+    }
+    *copy = nullptr;
+    absl::StatusOr<std::unique_ptr<tiercel::Session>> fork =
+        session->session->Fork();
+    if (!fork.ok()) return fork.status();
+    *copy = new tiercel_session{session->owner, *std::move(fork)};
+    return absl::OkStatus();
+  });
+}
+
+tiercel_status tiercel_generate(tiercel_session* session,
+                                const tiercel_sampling* sampling,
+                                tiercel_on_token on_token, void* user_data,
+                                tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    tiercel_sampling in;
+    if (absl::Status s = tiercel::ReadStruct("sampling", sampling, &in);
+        !s.ok()) {
+      return s;
+    }
+    const absl::StatusOr<tiercel::GenerateParams> params =
+        tiercel::ReadSampling(in);
+    if (!params.ok()) return params.status();
+    session->session->ClearCancel();
+    return tiercel::Generate(
+        *session->session, *params, [&](int32_t id, std::string_view text) {
+          const tiercel_token token = {id, text.data(), text.size()};
+          return on_token == nullptr || on_token(user_data, &token) == 0;
+        });
+  });
+}
+
+tiercel_status tiercel_score(tiercel_session* session, const int32_t* ids,
+                             size_t count, size_t rows_per_step,
+                             tiercel_on_row on_row, void* user_data,
+                             tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    if (count > 0) {
+      if (absl::Status s = tiercel::NeedArgument("ids", ids); !s.ok()) {
+        return s;
+      }
+    }
+    session->session->ClearCancel();
+    return tiercel::Score(*session->session, ids, count, rows_per_step,
+                          [&](size_t index, const float* logits) {
+                            return on_row == nullptr ||
+                                   on_row(user_data, index, logits) == 0;
+                          });
+  });
+}
+
+tiercel_status tiercel_report(const tiercel_session* session, char* json,
+                              size_t* size, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+      return s;
+    }
+    return tiercel::FillJson(session->session->report().ToJson(), json, size);
+  });
+}
+
+void tiercel_cancel(tiercel_session* session) {
+  if (session != nullptr) session->session->Cancel();
+}
+
+}  // extern "C"
