@@ -1,0 +1,51 @@
+#ifndef TIERCEL_APPS_DOCUMENT_DOCUMENT_H_
+#define TIERCEL_APPS_DOCUMENT_DOCUMENT_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tiercel::document {
+
+struct Document {
+  std::string text;   // UTF-8, lines end in '\n'
+  std::string title;  // empty where the format has none
+  std::vector<std::string> warnings;
+};
+
+struct Error {
+  enum class Kind {
+    kInput,  // the file is not a document we read
+    kIo,     // the system could not open or read it
+  };
+  Kind kind;
+  std::string code;  // stable, snake_case
+  std::string message;
+};
+
+using Result = std::variant<Document, Error>;
+
+// No document is larger than this in bytes.
+inline constexpr uint64_t kMaxFileBytes = 2'000'000'000;
+inline constexpr uint64_t kMaxHtmlBytes = 64u << 20;
+
+// The text of a file as a person would read it.
+//
+//   plain text  UTF-8, UTF-16 with a byte order mark, else Windows-1252 with a
+//               warning
+//   HTML        by extension or by its first bytes; see html.h
+//
+// Only regular files are read, and opening one never blocks. Errors:
+// not_a_regular_file, document_too_large, not_text (binary), html_too_complex,
+// unsupported_document (EPUB, PDF, archives), unsupported_charset; io_error.
+// Thread-safe.
+Result ReadDocument(const std::string& path);
+
+// The same for bytes at hand; `name` is what they are called in errors, and
+// its extension counts.
+Result ReadDocumentBytes(const std::string& name, std::string bytes);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_DOCUMENT_H_

@@ -1,0 +1,150 @@
+#include "apps/document/document.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tiercel::document {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class DocumentTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "document_test.XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+  Result Read(const std::string& name, const std::string& bytes) const {
+    std::ofstream(Path(name), std::ios::binary) << bytes;
+    return ReadDocument(Path(name));
+  }
+
+  static Document Good(Result result) {
+    const Error* error = std::get_if<Error>(&result);
+    EXPECT_EQ(error, nullptr) << error->message;
+    return error == nullptr ? std::get<Document>(std::move(result))
+                            : Document();
+  }
+  static std::string CodeOf(const Result& result) {
+    const Error* error = std::get_if<Error>(&result);
+    return error == nullptr ? "no error" : error->code;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(DocumentTest, PlainTextIsReadAsItIs) {
+  const Document document = Good(Read("a.txt", "One\r\ntwo\n\n<b>é\n"));
+  EXPECT_EQ(document.text, "One\ntwo\n\n<b>é\n");
+  EXPECT_EQ(document.title, "");
+  EXPECT_THAT(document.warnings, IsEmpty());
+}
+
+TEST_F(DocumentTest, AnEmptyFileIsAnEmptyText) {
+  EXPECT_EQ(Good(Read("a.txt", "")).text, "");
+}
+
+TEST_F(DocumentTest, ByteOrderMarksAreHonouredAndDropped) {
+  EXPECT_EQ(Good(Read("a", "\xEF\xBB\xBFx")).text, "x");
+  EXPECT_EQ(Good(Read("b", std::string("\xFF\xFEh\0i\0", 6))).text, "hi");
+  EXPECT_EQ(Good(Read("c", std::string("\xFE\xFF\0h\0i", 6))).text, "hi");
+}
+
+TEST_F(DocumentTest, OtherBytesAreWindows1252WithAWarning) {
+  const Document document = Good(Read("a.txt", "caf\xE9"));
+  EXPECT_EQ(document.text, "café");
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Windows-1252")));
+}
+
+TEST_F(DocumentTest, BinaryFilesAreRefused) {
+  EXPECT_EQ(CodeOf(Read("a.txt", std::string("ab\0c", 4))), "not_text");
+  std::string noise;
+  for (int i = 1; i < 256; ++i) noise.push_back(static_cast<char>(i));
+  EXPECT_EQ(CodeOf(Read("b.txt", noise)), "not_text");
+}
+
+TEST_F(DocumentTest, FormatsOfLaterVersionsSaySo) {
+  EXPECT_EQ(CodeOf(Read("a.pdf", "x")), "unsupported_document");
+  EXPECT_EQ(CodeOf(Read("a.EPUB", "x")), "unsupported_document");
+  EXPECT_EQ(CodeOf(Read("a", "%PDF-1.7\n%\xE2\xE3")), "unsupported_document");
+  EXPECT_EQ(CodeOf(Read("b", "PK\x03\x04....mimetypeapplication/epub+zip")),
+            "unsupported_document");
+  EXPECT_EQ(CodeOf(Read("c.txt", "\x1F\x8B\x08....")), "unsupported_document");
+}
+
+TEST_F(DocumentTest, HtmlByExtensionOrByItsFirstBytes) {
+  EXPECT_EQ(Good(Read("a.html", "a <b>b</b>")).text, "a b\n");
+  EXPECT_EQ(Good(Read("a.HTM", "a <b>b</b>")).text, "a b\n");
+  EXPECT_EQ(Good(Read("a", " \n<!DOCTYPE html><p>x")).text, "x\n");
+  EXPECT_EQ(Good(Read("b", "<?xml version='1.0'?>\n<html><p>x</html>")).text,
+            "x\n");
+  EXPECT_EQ(Good(Read("a.txt", "a <b>b</b>")).text, "a <b>b</b>");
+}
+
+TEST_F(DocumentTest, HtmlInItsDeclaredCharset) {
+  const Document document =
+      Good(Read("a.html", "<meta charset=iso-8859-1><p>caf\xE9 \x96"));
+  EXPECT_EQ(document.text, "café –\n");
+  EXPECT_THAT(document.warnings, IsEmpty());
+  EXPECT_EQ(CodeOf(Read("b.html", "<meta charset=koi8-r><p>\xC1")),
+            "unsupported_charset");
+}
+
+TEST_F(DocumentTest, APageWithoutTextWarns) {
+  const Document document = Good(Read("a.html", "<script>x</script>"));
+  EXPECT_EQ(document.text, "");
+  EXPECT_THAT(document.warnings, ElementsAre("no readable text"));
+}
+
+TEST_F(DocumentTest, ANameThatLooksLikeAnOptionIsAFile) {
+  std::ofstream(Path("-rf")) << "x";
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_);
+  EXPECT_EQ(Good(ReadDocument("-rf")).text, "x");
+  std::filesystem::current_path(before);
+}
+
+TEST_F(DocumentTest, WhatIsNoRegularFileIsRefusedWithoutBlocking) {
+  EXPECT_EQ(CodeOf(ReadDocument(folder_.string())), "not_a_regular_file");
+  ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(CodeOf(ReadDocument(Path("fifo"))), "not_a_regular_file");
+  EXPECT_EQ(CodeOf(ReadDocument("/dev/zero")), "not_a_regular_file");
+}
+
+TEST_F(DocumentTest, AMissingFileIsAnIoError) {
+  const Result result = ReadDocument(Path("none"));
+  EXPECT_EQ(CodeOf(result), "io_error");
+  EXPECT_EQ(std::get<Error>(result).kind, Error::Kind::kIo);
+  EXPECT_THAT(std::get<Error>(result).message, HasSubstr("none"));
+}
+
+TEST_F(DocumentTest, AFileBeyondTheLimitIsRefusedBeforeItIsRead) {
+  const int file = open(Path("big").c_str(), O_CREAT | O_WRONLY, 0600);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(kMaxFileBytes) + 1), 0);
+  close(file);
+  EXPECT_EQ(CodeOf(ReadDocument(Path("big"))), "document_too_large");
+}
+
+TEST_F(DocumentTest, AnUnsizedFileIsReadToItsEnd) {
+  // /proc files say they are empty.
+  EXPECT_THAT(Good(ReadDocument("/proc/self/status")).text, HasSubstr("Name:"));
+}
+
+}  // namespace
+}  // namespace tiercel::document
