@@ -1,0 +1,360 @@
+#include "apps/args.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "apps/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tiercel::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using Args = std::vector<std::string>;
+
+class ArgsTest : public ::testing::Test {
+ protected:
+  ArgsTest() { setenv("TIERCEL_MODEL", "env.gguf", /*overwrite=*/1); }
+
+  static Options Parse(const Args& args) {
+    const absl::StatusOr<CommandLine> line = ParseArgs(args);
+    EXPECT_TRUE(line.ok()) << line.status();
+    return line.ok() ? line->options : Options();
+  }
+
+  // The message; the error must be one of usage.
+  static std::string Refusal(const Args& args) {
+    const absl::StatusOr<CommandLine> line = ParseArgs(args);
+    EXPECT_FALSE(line.ok()) << ::testing::PrintToString(args);
+    EXPECT_EQ(ExitOf(line.status()), Exit::kUsage);
+    return std::string(line.status().message());
+  }
+};
+
+TEST_F(ArgsTest, Defaults) {
+  const Options options = Parse({"generate", "-p", "hello"});
+  EXPECT_EQ(options.command, "generate");
+  EXPECT_EQ(options.input.text, "hello");
+  EXPECT_EQ(options.model.path, "env.gguf");
+  EXPECT_TRUE(options.model.from_environment);
+  EXPECT_EQ(options.model.device, "auto");
+  EXPECT_EQ(options.model.compute, "q8");
+  EXPECT_EQ(options.model.threads, 0);
+  EXPECT_EQ(options.session.context, 0);
+  EXPECT_EQ(options.session.kv_type_k, "f16");
+  EXPECT_EQ(options.session.kv_type_v, "f16");
+  EXPECT_EQ(options.sampling.max_tokens, -1);
+  EXPECT_FALSE(options.sampling.seed.has_value());
+  EXPECT_EQ(options.sampling.temperature, 0);
+  EXPECT_EQ(options.sampling.top_k, 0);
+  EXPECT_EQ(options.sampling.top_p, 1);
+  EXPECT_EQ(options.sampling.min_p, 0);
+  EXPECT_EQ(options.sampling.repeat_penalty, 1);
+  EXPECT_FALSE(options.sampling.ignore_eos);
+  EXPECT_FALSE(options.json);
+  EXPECT_TRUE(options.progress);
+}
+
+TEST_F(ArgsTest, EveryFlagOfGenerate) {
+  const Options options = Parse({"generate",
+                                 "-f",
+                                 "text",
+                                 "-m",
+                                 "a.gguf",
+                                 "-t",
+                                 "3",
+                                 "-c",
+                                 "4096",
+                                 "-ctk",
+                                 "q8_0",
+                                 "-ctv",
+                                 "bf16",
+                                 "--device",
+                                 "ref",
+                                 "--compute",
+                                 "f32",
+                                 "-n",
+                                 "7",
+                                 "--seeds",
+                                 "2:4",
+                                 "--temp",
+                                 "0.8",
+                                 "--top-k",
+                                 "40",
+                                 "--top-p",
+                                 "0.9",
+                                 "--min-p",
+                                 "0.05",
+                                 "--repeat-penalty",
+                                 "1.1",
+                                 "--stop",
+                                 "[end]",
+                                 "--stop",
+                                 "\n",
+                                 "--ignore-eos",
+                                 "--json",
+                                 "--stream",
+                                 "--no-progress",
+                                 "--rope-scaling",
+                                 "yarn",
+                                 "--rope-scale",
+                                 "4",
+                                 "--rope-freq-base",
+                                 "5e5",
+                                 "--yarn-orig-ctx",
+                                 "2048",
+                                 "--check-tensors",
+                                 "--deterministic",
+                                 "--policy",
+                                 "full",
+                                 "--draft",
+                                 "none"});
+  EXPECT_EQ(options.input.file, "text");
+  EXPECT_EQ(options.model.path, "a.gguf");
+  EXPECT_FALSE(options.model.from_environment);
+  EXPECT_EQ(options.model.threads, 3);
+  EXPECT_EQ(options.session.context, 4096);
+  EXPECT_EQ(options.session.kv_type_k, "q8_0");
+  EXPECT_EQ(options.session.kv_type_v, "bf16");
+  EXPECT_EQ(options.model.device, "ref");
+  EXPECT_EQ(options.model.compute, "f32");
+  EXPECT_EQ(options.sampling.max_tokens, 7);
+  EXPECT_EQ(options.sampling.seeds->first, 2u);
+  EXPECT_EQ(options.sampling.seeds->last, 4u);
+  EXPECT_EQ(options.sampling.temperature, 0.8);
+  EXPECT_EQ(options.sampling.top_k, 40);
+  EXPECT_EQ(options.sampling.top_p, 0.9);
+  EXPECT_EQ(options.sampling.min_p, 0.05);
+  EXPECT_EQ(options.sampling.repeat_penalty, 1.1);
+  EXPECT_EQ(options.sampling.stops, Args({"[end]", "\n"}));
+  EXPECT_TRUE(options.sampling.ignore_eos);
+  EXPECT_TRUE(options.json);
+  EXPECT_TRUE(options.stream);
+  EXPECT_FALSE(options.progress);
+  EXPECT_EQ(options.model.rope_scaling, "yarn");
+  EXPECT_EQ(options.model.rope_scale, 4);
+  EXPECT_EQ(options.model.rope_freq_base, 5e5);
+  EXPECT_EQ(options.model.yarn_orig_ctx, 2048);
+  EXPECT_TRUE(options.model.check_tensors);
+}
+
+TEST_F(ArgsTest, StreamIsJson) {
+  EXPECT_TRUE(Parse({"generate", "-p", "x", "--stream"}).json);
+}
+
+TEST_F(ArgsTest, AnEqualsSignTakesAnyText) {
+  EXPECT_EQ(Parse({"generate", "--prompt=--json"}).input.text, "--json");
+  EXPECT_EQ(Parse({"generate", "-p=a=b"}).input.text, "a=b");
+  EXPECT_EQ(Parse({"generate", "-p", "-hello"}).input.text, "-hello");
+  EXPECT_EQ(Parse({"generate", "-p", "--"}).input.text, "--");
+}
+
+TEST_F(ArgsTest, AValueIsNotAFlag) {
+  EXPECT_THAT(Refusal({"generate", "-p", "--json"}), HasSubstr("--prompt"));
+  EXPECT_THAT(Refusal({"generate", "-p", "x", "-m", "-n=3"}),
+              HasSubstr("--model"));
+}
+
+TEST_F(ArgsTest, AfterTwoDashesNothingIsAFlag) {
+  EXPECT_EQ(Parse({"summarize", "--", "-m"}).document, "-m");
+  EXPECT_EQ(Parse({"detokenize", "1", "--", "-2"}).tokens.ids,
+            Args({"1", "-2"}));
+}
+
+TEST_F(ArgsTest, ADocumentMayBeNamedAsACommand) {
+  EXPECT_EQ(Parse({"summarize", "eval"}).document, "eval");
+}
+
+TEST_F(ArgsTest, RefusalsNameTheFlag) {
+  const struct {
+    Args args;
+    const char* name;
+  } kCases[] = {
+      {{"generate", "-p", "x", "--bogus"}, "--bogus"},
+      {{"generate", "-p", "x", "-ngl", "3"}, "-ngl"},
+      {{"generate", "-p", "x", "-t4"}, "-t4"},
+      {{"generate", "-p", "x", "--bogus=3"}, "--bogus"},
+      {{"generate", "-p"}, "-p"},
+      {{"generate", "-p", "x", "-m", ""}, "-m"},
+      {{"generate", "--prompt="}, "--prompt"},
+      {{"generate", "-p", "x", "-m", "a", "-m", "b"}, "-m"},
+      {{"generate", "-p", "x", "-m", "a", "--model", "b"}, "-m"},
+      {{"generate", "-p", "x", "--json", "--json"}, "--json"},
+      {{"generate", "-p", "x", "--json=1"}, "--json"},
+      {{"generate", "-p", "x", "-t", "0"}, "-t"},
+      {{"generate", "-p", "x", "-t", "-1"}, "-t"},
+      {{"generate", "-p", "x", "-t", "two"}, "-t"},
+      {{"generate", "-p", "x", "-t", "2x"}, "-t"},
+      {{"generate", "-p", "x", "-t", " 2"}, "-t"},
+      {{"generate", "-p", "x", "-t", "1025"}, "-t"},
+      {{"generate", "-p", "x", "-c", "-1"}, "-c"},
+      {{"generate", "-p", "x", "-c", "2147483648"}, "-c"},
+      {{"generate", "-p", "x", "-n", "0"}, "-n"},
+      {{"generate", "-p", "x", "-n", "-2"}, "-n"},
+      {{"generate", "-p", "x", "-n", "1.5"}, "-n"},
+      {{"generate", "-p", "x", "-n", "9223372036854775808"}, "-n"},
+      {{"generate", "-p", "x", "-s", "-1"}, "-s"},
+      {{"generate", "-p", "x", "-s", "18446744073709551616"}, "-s"},
+      {{"generate", "-p", "x", "--seeds", "3"}, "--seeds"},
+      {{"generate", "-p", "x", "--seeds", "3:2"}, "--seeds"},
+      {{"generate", "-p", "x", "--seeds", "0:1000000"}, "--seeds"},
+      {{"generate", "-p", "x", "--seeds", "0:1", "-s", "0"}, "--seeds"},
+      {{"generate", "-p", "x", "--temp", "nan"}, "--temp"},
+      {{"generate", "-p", "x", "--temp", "-1"}, "--temp"},
+      {{"generate", "-p", "x", "--temp", "1e30"}, "--temp"},
+      {{"generate", "-p", "x", "--top-k", "-5"}, "--top-k"},
+      {{"generate", "-p", "x", "--top-p", "0"}, "--top-p"},
+      {{"generate", "-p", "x", "--top-p", "2"}, "--top-p"},
+      {{"generate", "-p", "x", "--min-p", "1.5"}, "--min-p"},
+      {{"generate", "-p", "x", "--repeat-penalty", "0"}, "--repeat-penalty"},
+      {{"generate", "-p", "x", "--stop", ""}, "--stop"},
+      {{"generate", "-p", "x", "--stop", std::string(5000, 'a')}, "--stop"},
+      {{"generate", "-p", "x", "-ctk", "q4_0"}, "-ctk"},
+      {{"generate", "-p", "x", "-ctv", "q4_0"}, "-ctv"},
+      {{"generate", "-p", "x", "--device", "tpu"}, "--device"},
+      {{"generate", "-p", "x", "--compute", "f16"}, "--compute"},
+      {{"generate", "-p", "x", "--policy", "best"}, "--policy"},
+      {{"generate", "-p", "x", "--draft", "me"}, "--draft"},
+      {{"generate", "-p", "x", "--rope-scaling", "ntk"}, "--rope-scaling"},
+      {{"generate", "-p", "x", "--rope-scale", "0.5"}, "--rope-scale"},
+      {{"generate", "-p", "x", "-f", "y"}, "-f"},
+      {{"generate"}, "-p"},
+      {{"generate", "-p", "x", "stray"}, "stray"},
+      {{"eval"}, "-f"},
+      {{"eval", "-f", "x", "-ub", "0"}, "-ub"},
+      {{"eval", "-f", "x", "--temp", "1"}, "--temp"},
+      {{"summarize"}, "FILE"},
+      {{"summarize", ""}, "FILE"},
+      {{"summarize", "a", "b"}, "'b'"},
+      {{"summarize", "a", "--seeds", "0:1"}, "--seeds"},
+      {{"detokenize", "1", "--tokens", "x"}, "--tokens"},
+      {{"inspect", "a", "-m", "b"}, "--model"},
+      {{"bench", "-p", "1,"}, "-p"},
+      {{"bench", "-p", "-1"}, "-p"},
+      {{"bench", "-t", "0"}, "-t"},
+      {{"bench", "-r", "0"}, "-r"},
+      {{"bench", "-o", "xml"}, "-o"},
+      {{"bench", "-o", "md", "--json"}, "--json"},
+      {{"bench", "-p", "0", "-n", "0"}, "-p"},
+      {{"frobnicate"}, "frobnicate"},
+      {{"--json"}, "--json"},
+      {{""}, "''"},
+      {{}, "no command"},
+  };
+  for (const auto& [args, name] : kCases) {
+    EXPECT_THAT(Refusal(args), HasSubstr(name))
+        << ::testing::PrintToString(args);
+  }
+}
+
+TEST_F(ArgsTest, AtMost64Stops) {
+  Args args = {"generate", "-p", "x"};
+  for (int i = 0; i < 64; ++i) {
+    args.push_back("--stop");
+    args.push_back("s");
+  }
+  EXPECT_EQ(Parse(args).sampling.stops.size(), 64u);
+  args.push_back("--stop");
+  args.push_back("s");
+  EXPECT_THAT(Refusal(args), HasSubstr("--stop"));
+}
+
+TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
+  for (const Args& args : std::vector<Args>{
+           {"ask", "book.txt", "why?"},
+           {"chat"},
+           {"chat", "--help"},
+           {"plan", "-m", "x", "-c", "4096"},
+           {"cache", "list"},
+           {"generate", "-p", "x", "--policy", "triforce"},
+           {"generate", "-p", "x", "--policy", "sfi"},
+           {"generate", "-p", "x", "--policy", "sadas"},
+           {"generate", "-p", "x", "--policy", "speed"},
+           {"generate", "-p", "x", "--draft", "ngram"},
+           {"generate", "-p", "x", "--device", "cuda"},
+           {"generate", "-p", "x", "-md", "y"},
+           {"generate", "-p", "x", "--model-draft=y"},
+           {"generate", "-p", "x", "--verify", "coupled"},
+           {"generate", "-p", "x", "--verify-against", "full"},
+           {"generate", "-p", "x", "--simulate", "device=1GiB,link=1GB/s"},
+           {"generate", "-p", "x", "--tensor-parallel", "2"},
+           {"generate", "-p", "x", "--device-memory", "1GiB"},
+           {"generate", "-p", "x", "--plain"},
+           {"generate", "-p", "x", "--gamma1", "auto"},
+           {"bench", "--budget", "64"},
+       }) {
+    EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
+        << ::testing::PrintToString(args);
+  }
+}
+
+TEST_F(ArgsTest, HelpAndVersionPrint) {
+  for (const Args& args : std::vector<Args>{{"--help"},
+                                            {"-h"},
+                                            {"--version"},
+                                            {"generate", "--help"},
+                                            {"bench", "-p", "1", "-h"}}) {
+    const absl::StatusOr<CommandLine> line = ParseArgs(args);
+    ASSERT_TRUE(line.ok()) << line.status();
+    EXPECT_FALSE(line->print.empty());
+  }
+}
+
+TEST_F(ArgsTest, BenchLists) {
+  const Options options = Parse({"bench", "-p", "0", "-n", "8,16", "-d",
+                                 "0,2048", "-t", "1,2", "-r", "3", "--json"});
+  EXPECT_EQ(options.bench.prompts, std::vector<int64_t>({0}));
+  EXPECT_EQ(options.bench.generations, std::vector<int64_t>({8, 16}));
+  EXPECT_EQ(options.bench.depths, std::vector<int64_t>({0, 2048}));
+  EXPECT_EQ(options.bench.threads, std::vector<int64_t>({1, 2}));
+  EXPECT_EQ(options.bench.repetitions, 3);
+  EXPECT_EQ(options.bench.output, "json");
+  EXPECT_EQ(Parse({"bench"}).bench.output, "md");
+  EXPECT_TRUE(Parse({"bench", "-o", "jsonl"}).json);
+}
+
+TEST_F(ArgsTest, InspectTakesTheModelEitherWay) {
+  EXPECT_EQ(Parse({"inspect", "a.gguf"}).model.path, "a.gguf");
+  EXPECT_EQ(Parse({"inspect", "-m", "a.gguf"}).model.path, "a.gguf");
+  EXPECT_EQ(Parse({"inspect"}).model.path, "env.gguf");
+}
+
+TEST_F(ArgsTest, AnEmptyVariableIsNamed) {
+  setenv("TIERCEL_MODEL", "", /*overwrite=*/1);
+  EXPECT_THAT(Refusal({"inspect"}), HasSubstr("TIERCEL_MODEL"));
+  EXPECT_EQ(Parse({"inspect", "-m", "a"}).model.path, "a");
+}
+
+TEST_F(ArgsTest, TheInstalledModelIsTheLastResort) {
+  unsetenv("TIERCEL_MODEL");
+  std::string home = ::testing::TempDir() + "args_home_XXXXXX";
+  ASSERT_NE(mkdtemp(home.data()), nullptr);
+  const std::string models = home + "/.cache/tiercel/models";
+  ASSERT_EQ(std::system(("mkdir -p '" + models + "'").c_str()), 0);
+  const std::string file = models + "/SmolLM2-135M-Instruct.Q4_1.gguf";
+  setenv("HOME", home.c_str(), 1);
+  unsetenv("XDG_CACHE_HOME");
+  EXPECT_THAT(Refusal({"inspect"}), HasSubstr("TIERCEL_MODEL"));
+  std::ofstream(file) << "x";
+  EXPECT_EQ(Parse({"inspect"}).model.path, file);
+  // Not absolute: ignored. Absolute: instead of ~/.cache.
+  setenv("XDG_CACHE_HOME", "relative", 1);
+  EXPECT_EQ(Parse({"inspect"}).model.path, file);
+  setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+  Refusal({"inspect"});
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("HOME");
+  EXPECT_THAT(Refusal({"inspect"}), HasSubstr("no model"));
+  ASSERT_EQ(std::system(("rm -r '" + home + "'").c_str()), 0);
+}
+
+TEST(WantsJsonTest, AlsoWhereParsingFails) {
+  EXPECT_TRUE(WantsJson({"generate", "--bogus", "--json"}));
+  EXPECT_TRUE(WantsJson({"generate", "--stream"}));
+  EXPECT_FALSE(WantsJson({"summarize", "--", "--json"}));
+  EXPECT_FALSE(WantsJson({}));
+}
+
+}  // namespace
+}  // namespace tiercel::cli

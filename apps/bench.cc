@@ -1,0 +1,273 @@
+// tiercel bench: tests shaped and named as llama-bench's.
+//
+// ppN times tiercel_prefill of N tokens. tgN times tiercel_score of N tokens
+// one row at a time: N decode steps, each with its logits, and no sampler. Both
+// start after `depth` tokens that are read once, untimed, and are dropped back
+// to them between repetitions. Tokenizing is never timed. Every test runs once
+// before it is timed.
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <map>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "apps/bench_table.h"
+#include "apps/command.h"
+#include "apps/error.h"
+#include "apps/input.h"
+#include "apps/output.h"
+#include "apps/progress.h"
+
+namespace tiercel::cli {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+int64_t Greatest(const std::vector<int64_t>& list) {
+  return *std::max_element(list.begin(), list.end());
+}
+
+double BytesPerValue(const std::string& kv_type) {
+  if (kv_type == "f32") return 4;
+  if (kv_type == "q8_0") return 34.0 / 32;  // 32 int8 and a half scale
+  return 2;
+}
+
+// Positions the last token of the longest test ends at.
+int64_t LongestTest(const BenchOptions& bench) {
+  return Greatest(bench.depths) +
+         std::max(Greatest(bench.prompts), Greatest(bench.generations));
+}
+
+// The ids of the tests, in reading order: of the text, else random ones, the
+// same in every run.
+absl::StatusOr<Ids> ContextIds(const Options& options, const Model& model) {
+  const auto needed = static_cast<size_t>(LongestTest(options.bench));
+  if (!options.input.file.has_value()) {
+    std::mt19937_64 random(/*seed=*/0);
+    Ids ids(needed);
+    for (int32_t& id : ids) {
+      id = static_cast<int32_t>(random() %
+                                static_cast<uint64_t>(model.info().vocab));
+    }
+    return ids;
+  }
+  absl::StatusOr<Ids> ids = ReadPrompt(model, options.input);
+  if (ids.ok() && ids->size() < needed) {
+    return Error(Exit::kInput, "text_too_short",
+                 absl::StrCat("the text of -f has ", ids->size(),
+                              " tokens, the tests need ", needed));
+  }
+  return ids;
+}
+
+std::string UtcNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  gmtime_r(&now, &utc);
+  char text[32];
+  return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+// Bytes of K and V of one position, all layers.
+double KvBytesPerPosition(const Json& described,
+                          const SessionOptions& session) {
+  if (!described.contains("config")) return 0;
+  const Json& config = described["config"];
+  double values = 1;  // of K, and again of V
+  for (const char* key : {"layers", "kv_heads", "head_dim"}) {
+    values *= config.at(key).get<double>();
+  }
+  return values *
+         (BytesPerValue(session.kv_type_k) + BytesPerValue(session.kv_type_v));
+}
+
+absl::StatusOr<BenchContext> Describe(const Options& options,
+                                      const Model& model) {
+  absl::StatusOr<Json> described = model.Describe();
+  if (!described.ok()) return described.status();
+  absl::StatusOr<Json> machine = MeasureMachine(model.info().threads);
+  if (!machine.ok()) return machine.status();
+
+  BenchContext context;
+  std::map<std::string, int64_t> bytes_of_type;
+  for (const Json& tensor : described->at("tensors")) {
+    const auto bytes = tensor.at("bytes").get<int64_t>();
+    bytes_of_type[tensor.at("type").get<std::string>()] += bytes;
+    context.model_bytes += bytes;
+  }
+  const auto main_type = std::max_element(
+      bytes_of_type.begin(), bytes_of_type.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; });
+  context.model = described->at("architecture").get<std::string>();
+  if (main_type != bytes_of_type.end()) {
+    absl::StrAppend(&context.model, " ", main_type->first);
+  }
+  context.model_file = options.model.path;
+  context.parameters = described->at("parameters").get<int64_t>();
+  context.threads = model.info().threads;
+  context.backend =
+      options.model.device == "auto" ? "cpu" : options.model.device;
+  context.kv_type_k = options.session.kv_type_k;
+  context.kv_type_v = options.session.kv_type_v;
+  context.kv_bytes_per_position =
+      KvBytesPerPosition(*described, options.session);
+  context.build = tiercel_version();
+  context.date = UtcNow();
+  context.machine = *std::move(machine);
+  return context;
+}
+
+// Weights, and K and V of the positions each step attends to: depth + 1 in the
+// first step to depth + n_gen in the last.
+void AddBytes(const Model& model, const BenchContext& context, BenchRow* row) {
+  const double mean_positions = static_cast<double>(row->n_depth) +
+                                static_cast<double>(row->n_gen + 1) / 2;
+  row->bytes_per_token = static_cast<double>(model.info().bytes_per_token) +
+                         context.kv_bytes_per_position * mean_positions;
+  const double peak = context.machine.value("read_bytes_per_s", 0.0);
+  if (peak > 0) {
+    row->peak_share = Mean(row->samples_ts) * *row->bytes_per_token / peak;
+  }
+}
+
+// Writes rows in the format wanted, each as soon as it is measured; a JSON
+// array only when it is whole.
+class RowWriter {
+ public:
+  explicit RowWriter(const std::string& format) : format_(format) {}
+
+  absl::Status Write(const BenchRow& row, const BenchContext& context) {
+    const bool first = count_++ == 0;
+    if (format_ == "md") {
+      return WriteOut((first ? MarkdownHeader() : "") +
+                      MarkdownLine(row, context));
+    }
+    if (format_ == "csv") {
+      return WriteOut((first ? CsvHeader(row, context) : "") +
+                      CsvLine(row, context));
+    }
+    if (format_ == "jsonl") return WriteJson(ToJson(row, context));
+    array_.push_back(ToJson(row, context));
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish(const BenchContext& context) {
+    if (format_ == "json") return WriteJson(array_);
+    if (format_ == "md") {
+      return WriteOut(absl::StrCat("\n", context.date, ", build ",
+                                   context.build, "\nmachine ",
+                                   Dump(context.machine), "\n"));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string format_;
+  int64_t count_ = 0;
+  Json array_ = Json::array();
+};
+
+// Runs the tests of one thread count.
+class Bencher {
+ public:
+  Bencher(const Options& options, const Model& model, const Ids& ids,
+          Session* session)
+      : options_(options), model_(model), ids_(ids), session_(*session) {}
+
+  absl::Status Run(const BenchContext& context, RowWriter* writer) {
+    for (int64_t depth : options_.bench.depths) {
+      if (absl::Status s = Rewind(0); !s.ok()) return s;
+      if (absl::Status s = ReadDepth(depth); !s.ok()) return s;
+      for (int64_t n : options_.bench.prompts) {
+        if (n == 0) continue;
+        BenchRow row;
+        row.n_prompt = n;
+        row.n_depth = depth;
+        if (absl::Status s = Measure(&row); !s.ok()) return s;
+        if (absl::Status s = writer->Write(row, context); !s.ok()) return s;
+      }
+      for (int64_t n : options_.bench.generations) {
+        if (n == 0) continue;
+        BenchRow row;
+        row.n_gen = n;
+        row.n_depth = depth;
+        if (absl::Status s = Measure(&row); !s.ok()) return s;
+        AddBytes(model_, context, &row);
+        if (absl::Status s = writer->Write(row, context); !s.ok()) return s;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Ids Slice(int64_t begin, int64_t count) const {
+    return {ids_.begin() + begin, ids_.begin() + begin + count};
+  }
+
+  absl::Status Rewind(int64_t length) {
+    return session_.Truncate(static_cast<size_t>(length));
+  }
+
+  absl::Status ReadDepth(int64_t depth) {
+    if (depth == 0) return absl::OkStatus();
+    Progress progress(options_.progress, "reading", "tokens", "tok/s");
+    return session_.Prefill(Slice(0, depth), progress.Callback(depth));
+  }
+
+  absl::Status Once(const BenchRow& row, const Ids& ids) {
+    if (row.n_prompt > 0) return session_.Prefill(ids, nullptr);
+    return session_.Score(ids, /*rows_per_step=*/1, [](size_t, const float*) {
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status Measure(BenchRow* row) {
+    using Clock = std::chrono::steady_clock;
+    const int64_t count = row->n_prompt + row->n_gen;
+    const Ids ids = Slice(row->n_depth, count);
+    for (int64_t i = -1; i < options_.bench.repetitions; ++i) {
+      const Clock::time_point begin = Clock::now();
+      if (absl::Status s = Once(*row, ids); !s.ok()) return s;
+      const std::chrono::duration<double> elapsed = Clock::now() - begin;
+      if (absl::Status s = Rewind(row->n_depth); !s.ok()) return s;
+      if (i >= 0) {
+        row->samples_ts.push_back(static_cast<double>(count) / elapsed.count());
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const Options& options_;
+  const Model& model_;
+  const Ids& ids_;
+  Session& session_;
+};
+
+}  // namespace
+
+absl::Status Bench(const Options& options) {
+  RowWriter writer(options.bench.output);
+  BenchContext context;
+  for (int64_t threads : options.bench.threads) {
+    Options run = options;
+    run.model.threads = static_cast<int32_t>(threads);
+    run.session.context = LongestTest(options.bench);
+    absl::StatusOr<Model> model = OpenModel(run, TIERCEL_LOAD_ALL);
+    if (!model.ok()) return model.status();
+    absl::StatusOr<Ids> ids = ContextIds(run, *model);
+    if (!ids.ok()) return ids.status();
+    absl::StatusOr<Session> session =
+        OpenSession(run, *model, static_cast<size_t>(run.session.context));
+    if (!session.ok()) return session.status();
+    absl::StatusOr<BenchContext> described = Describe(run, *model);
+    if (!described.ok()) return described.status();
+    context = *std::move(described);
+    Bencher bencher(run, *model, *ids, &*session);
+    if (absl::Status s = bencher.Run(context, &writer); !s.ok()) return s;
+  }
+  return writer.Finish(context);
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,127 @@
+#include "apps/bench_table.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "apps/numbers.h"
+
+namespace tiercel::cli {
+namespace {
+
+Json OrNull(const std::optional<double>& value) {
+  return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+// A CSV field: quoted, quotes doubled, where it holds text.
+std::string CsvField(const Json& value) {
+  if (value.is_null()) return "";
+  if (!value.is_string()) return Dump(value);
+  std::string quoted = "\"";
+  for (char c : value.get<std::string>()) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+// What a CSV has no place for: lists and objects.
+Json FlatJson(const BenchRow& row, const BenchContext& context) {
+  Json flat = ToJson(row, context);
+  flat.erase("samples_ts");
+  flat.erase("machine");
+  for (const auto& [name, value] : context.machine.items()) {
+    if (value.is_primitive()) flat["machine_" + name] = value;
+  }
+  return flat;
+}
+
+}  // namespace
+
+double Mean(const std::vector<double>& samples) {
+  double sum = 0;
+  for (double sample : samples) sum += sample;
+  return samples.empty() ? 0 : sum / static_cast<double>(samples.size());
+}
+
+double SampleDeviation(const std::vector<double>& samples) {
+  if (samples.size() < 2) return 0;
+  const double mean = Mean(samples);
+  double sum = 0;
+  for (double sample : samples) sum += (sample - mean) * (sample - mean);
+  return std::sqrt(sum / static_cast<double>(samples.size() - 1));
+}
+
+std::string TestName(const BenchRow& row) {
+  std::string name = row.n_prompt > 0 ? absl::StrCat("pp", row.n_prompt)
+                                      : absl::StrCat("tg", row.n_gen);
+  if (row.n_depth > 0) absl::StrAppend(&name, "@d", row.n_depth);
+  return name;
+}
+
+Json ToJson(const BenchRow& row, const BenchContext& context) {
+  return {{"test", TestName(row)},
+          {"n_prompt", row.n_prompt},
+          {"n_gen", row.n_gen},
+          {"n_depth", row.n_depth},
+          {"avg_ts", Mean(row.samples_ts)},
+          {"stddev_ts", SampleDeviation(row.samples_ts)},
+          {"samples_ts", row.samples_ts},
+          {"bytes_per_token", OrNull(row.bytes_per_token)},
+          {"peak_share", OrNull(row.peak_share)},
+          {"model_filename", context.model_file},
+          {"model_type", context.model},
+          {"model_size", context.model_bytes},
+          {"model_n_params", context.parameters},
+          {"n_threads", context.threads},
+          {"backend", context.backend},
+          {"type_k", context.kv_type_k},
+          {"type_v", context.kv_type_v},
+          {"build", context.build},
+          {"test_time", context.date},
+          {"machine", context.machine}};
+}
+
+std::string MarkdownHeader() {
+  return "| model | size | params | backend | threads | test | t/s "
+         "| MB/token | % of read peak |\n"
+         "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n";
+}
+
+std::string MarkdownLine(const BenchRow& row, const BenchContext& context) {
+  std::string test = TestName(row);
+  if (const size_t at = test.find('@'); at != std::string::npos) {
+    test.replace(at, 1, " @ ");
+  }
+  const auto shown = [](const std::optional<double>& value, double scale) {
+    return value.has_value() ? Fixed(*value * scale, 1) : std::string("-");
+  };
+  return absl::StrCat("| ", context.model, " | ",
+                      Bytes(static_cast<double>(context.model_bytes)), " | ",
+                      Fixed(static_cast<double>(context.parameters) / 1e6, 2),
+                      " M | ", context.backend, " | ", context.threads, " | ",
+                      test, " | ", Fixed(Mean(row.samples_ts), 2), " ± ",
+                      Fixed(SampleDeviation(row.samples_ts), 2), " | ",
+                      shown(row.bytes_per_token, 1e-6), " | ",
+                      shown(row.peak_share, 100), " |\n");
+}
+
+std::string CsvHeader(const BenchRow& row, const BenchContext& context) {
+  std::vector<std::string> names;
+  const Json flat = FlatJson(row, context);
+  for (const auto& [name, value] : flat.items()) {
+    names.push_back(CsvField(name));
+  }
+  return absl::StrJoin(names, ",") + "\n";
+}
+
+std::string CsvLine(const BenchRow& row, const BenchContext& context) {
+  std::vector<std::string> fields;
+  const Json flat = FlatJson(row, context);
+  for (const auto& [name, value] : flat.items()) {
+    fields.push_back(CsvField(value));
+  }
+  return absl::StrJoin(fields, ",") + "\n";
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,57 @@
+#ifndef TIERCEL_APPS_BENCH_TABLE_H_
+#define TIERCEL_APPS_BENCH_TABLE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/output.h"
+
+namespace tiercel::cli {
+
+// One test of `tiercel bench`, as llama-bench counts: `n_prompt` tokens
+// prefilled, or `n_gen` tokens decoded, after `n_depth` tokens.
+struct BenchRow {
+  int64_t n_prompt = 0;
+  int64_t n_gen = 0;
+  int64_t n_depth = 0;
+  std::vector<double> samples_ts;  // tokens per second of each repetition
+  // Bytes a decoded token reads: the weights, and the KV of the positions
+  // before it (the mean over the test).
+  std::optional<double> bytes_per_token;
+  // avg_ts * bytes_per_token over the measured read bandwidth.
+  std::optional<double> peak_share;
+};
+
+// The same for every row.
+struct BenchContext {
+  std::string model;       // "llama Q4_1"
+  std::string model_file;  // as given
+  int64_t model_bytes = 0;
+  int64_t parameters = 0;
+  int64_t threads = 0;
+  std::string backend;  // "cpu", "ref"
+  std::string kv_type_k;
+  std::string kv_type_v;
+  double kv_bytes_per_position = 0;  // K and V, all layers
+  std::string build;                 // tiercel_version()
+  std::string date;                  // UTC, ISO 8601
+  Json machine;                      // tiercel_machine
+};
+
+double Mean(const std::vector<double>& samples);
+double SampleDeviation(const std::vector<double>& samples);  // 0 for one
+
+std::string TestName(const BenchRow& row);  // "tg32@d2048"
+Json ToJson(const BenchRow& row, const BenchContext& context);
+
+// Markdown and CSV: a header, then a line for each row.
+std::string MarkdownHeader();
+std::string MarkdownLine(const BenchRow& row, const BenchContext& context);
+std::string CsvHeader(const BenchRow& row, const BenchContext& context);
+std::string CsvLine(const BenchRow& row, const BenchContext& context);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_BENCH_TABLE_H_

@@ -1,0 +1,96 @@
+#include "apps/bench_table.h"
+
+#include <cmath>
+
+#include "gtest/gtest.h"
+
+namespace tiercel::cli {
+namespace {
+
+BenchRow Decode() {
+  BenchRow row;
+  row.n_gen = 32;
+  row.n_depth = 2048;
+  row.samples_ts = {90, 100, 110};
+  row.bytes_per_token = 200e6;
+  row.peak_share = 0.5;
+  return row;
+}
+
+BenchContext Context() {
+  BenchContext context;
+  context.model = "llama Q4_1";
+  context.model_file = "a \"b\".gguf";
+  context.model_bytes = 97 * 1024 * 1024;
+  context.parameters = 134'515'008;
+  context.threads = 2;
+  context.backend = "cpu";
+  context.build = "0.1.0 (commit 1a2b3c4)";
+  context.machine = {{"cpu", "some, CPU"}, {"read_bytes_per_s", 4e10}};
+  return context;
+}
+
+TEST(BenchTableTest, MeanAndSampleDeviation) {
+  EXPECT_EQ(Mean({90, 100, 110}), 100);
+  EXPECT_EQ(SampleDeviation({90, 100, 110}), 10);  // over n - 1
+  EXPECT_EQ(SampleDeviation({90}), 0);
+  EXPECT_EQ(Mean({}), 0);
+}
+
+TEST(BenchTableTest, NamesAsLlamaBench) {
+  BenchRow row;
+  row.n_prompt = 512;
+  EXPECT_EQ(TestName(row), "pp512");
+  row.n_depth = 7;
+  EXPECT_EQ(TestName(row), "pp512@d7");
+  EXPECT_EQ(TestName(Decode()), "tg32@d2048");
+}
+
+TEST(BenchTableTest, JsonHasTheContractsFields) {
+  const Json json = ToJson(Decode(), Context());
+  EXPECT_EQ(json["test"], "tg32@d2048");
+  EXPECT_EQ(json["n_prompt"], 0);
+  EXPECT_EQ(json["n_gen"], 32);
+  EXPECT_EQ(json["n_depth"], 2048);
+  EXPECT_EQ(json["avg_ts"], 100.0);
+  EXPECT_EQ(json["stddev_ts"], 10.0);
+  EXPECT_EQ(json["samples_ts"], Json({90.0, 100.0, 110.0}));
+  EXPECT_EQ(json["bytes_per_token"], 200e6);
+  EXPECT_EQ(json["peak_share"], 0.5);
+  EXPECT_EQ(json["machine"]["read_bytes_per_s"], 4e10);
+}
+
+TEST(BenchTableTest, WhatAPrefillHasNoNumberForIsNull) {
+  BenchRow row;
+  row.n_prompt = 512;
+  row.samples_ts = {1};
+  const Json json = ToJson(row, Context());
+  EXPECT_TRUE(json["bytes_per_token"].is_null());
+  EXPECT_TRUE(json["peak_share"].is_null());
+}
+
+TEST(BenchTableTest, MarkdownLineFitsItsHeader) {
+  const std::string line = MarkdownLine(Decode(), Context());
+  EXPECT_EQ(line,
+            "| llama Q4_1 | 97.00 MiB | 134.52 M | cpu | 2 | tg32 @ d2048 | "
+            "100.00 ± 10.00 | 200.0 | 50.0 |\n");
+  const std::string header = MarkdownHeader();
+  const std::string first = header.substr(0, header.find('\n'));
+  EXPECT_EQ(std::count(line.begin(), line.end(), '|'),
+            std::count(first.begin(), first.end(), '|'));
+}
+
+TEST(BenchTableTest, CsvQuotesTextAndFitsItsHeader) {
+  const std::string header = CsvHeader(Decode(), Context());
+  const std::string line = CsvLine(Decode(), Context());
+  EXPECT_NE(line.find("\"a \"\"b\"\".gguf\""), std::string::npos);
+  EXPECT_NE(line.find("\"some, CPU\""), std::string::npos);
+  EXPECT_EQ(header.substr(0, 18), "\"test\",\"n_prompt\",");
+  EXPECT_EQ(line.substr(0, 21), "\"tg32@d2048\",0,32,204");
+  // One comma is inside a quoted field.
+  EXPECT_EQ(std::count(line.begin(), line.end(), ','),
+            std::count(header.begin(), header.end(), ',') + 1);
+}
+
+}  // namespace
+}  // namespace tiercel::cli

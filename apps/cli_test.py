@@ -1,0 +1,456 @@
+"""Runs the program as a user does: exit codes, JSON, signals, odd environments.
+
+    cli_test.py TIERCEL CHECKPOINTS
+
+CHECKPOINTS holds the small models of tests/golden. Only the standard library.
+"""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TIERCEL, CHECKPOINTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+IDS_ONLY = os.path.join(CHECKPOINTS, "llama_mha")  # has no tokenizer
+CHAT = os.path.join(CHECKPOINTS, "llama_chat")
+FOREVER = ["--seeds", "0:999999", "--temp", "1", "--ignore-eos"]
+
+
+def environment(**changes):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TIERCEL_")}
+    for name, value in changes.items():
+        env.pop(name, None)
+        if value is not None:
+            env[name] = value
+    return env
+
+
+def run(*args, env=None, **kwargs):
+    kwargs.setdefault("stdin", subprocess.DEVNULL)
+    if "input" in kwargs:
+        del kwargs["stdin"]
+    return subprocess.run([TIERCEL, *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=120,
+                          env=env or environment(), **kwargs)
+
+
+def read_npy(path):
+    """The shape and the float32 values of a NumPy file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
+    (length,) = struct.unpack_from("<H", data, 8)
+    header = eval(data[10:10 + length], {"False": False, "True": True})
+    assert header["descr"] == "<f4" and not header["fortran_order"], header
+    count = 1
+    for n in header["shape"]:
+        count *= n
+    values = struct.unpack_from("<%df" % count, data, 10 + length)
+    assert len(data) == 10 + length + 4 * count
+    return header["shape"], values
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def path(self, name, content=None):
+        path = os.path.join(self.directory, name)
+        if content is not None:
+            with open(path, "wb") as file:
+                file.write(content)
+        return path
+
+    def succeed(self, *args, **kwargs):
+        result = run(*args, **kwargs)
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        return result.stdout
+
+    def document(self, *args, **kwargs):
+        out = self.succeed(*args, "--json", **kwargs)
+        self.assertEqual(out.count(b"\n"), 1, out)
+        return json.loads(out)
+
+    def refuse(self, exit_code, code, *args, **kwargs):
+        """The message, which must be the same for people and as JSON."""
+        plain = run(*args, **kwargs)
+        self.assertEqual(plain.returncode, exit_code, plain.stderr.decode())
+        self.assertEqual(plain.stdout, b"")
+        if "--" in args:
+            return plain.stderr.decode()
+        machine = run(*args, "--json", **kwargs)
+        self.assertEqual(machine.returncode, exit_code)
+        self.assertEqual(machine.stderr, b"")
+        error = json.loads(machine.stdout)["error"]
+        self.assertEqual(error["code"], code)
+        self.assertEqual("tiercel: " + error["message"] + "\n",
+                         plain.stderr.decode())
+        return error["message"]
+
+
+class UsageTest(Case):
+    def test_help_and_version(self):
+        for args in (["--help"], ["-h"], ["generate", "--help"]):
+            self.assertIn(b"Usage:", self.succeed(*args))
+        self.assertRegex(self.succeed("--version"),
+                         rb"^tiercel \d+\.\d+\.\d+ \(commit .+\)\n$")
+
+    def test_no_command(self):
+        result = run()
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"Usage:", result.stderr)
+
+    def test_messages_name_the_flag(self):
+        text = ["generate", "-m", CHAT, "-p", "x"]
+        for args, name in (
+            (text + ["--bogus"], "--bogus"),
+            (text + ["-t"], "-t"),
+            (text + ["-t", "2x"], "-t"),
+            (text + ["-t", "0"], "-t"),
+            (text + ["-t", "1", "-t", "1"], "-t"),
+            (text + ["-m", CHAT], "-m"),
+            (text + ["--temp", "nan"], "--temp"),
+            (text + ["-ctk", "q4_0"], "-ctk"),
+            (["generate", "-p", "x", "-m", ""], "-m"),
+        ):
+            # A flag without its value must stay the last argument.
+            result = run(*args)
+            self.assertEqual(result.returncode, 2, args)
+            self.assertIn(name, result.stderr.decode())
+            self.assertEqual(result.stdout, b"")
+            self.assertEqual(result.stderr.count(b"\n"), 1, result.stderr)
+
+    def test_not_in_this_version(self):
+        for args in (["ask", "book", "why?"], ["chat"], ["plan"],
+                     ["cache", "list"],
+                     ["generate", "-p", "x", "--policy", "triforce"],
+                     ["generate", "-p", "x", "--device", "cuda"],
+                     ["generate", "-p", "x", "-md", "y"]):
+            message = self.refuse(2, "not_in_this_version", *args)
+            self.assertIn("not in this version", message)
+
+    def test_malformed_variables_are_named(self):
+        for name in ("TIERCEL_MODEL", "TIERCEL_ISA"):
+            env = {"TIERCEL_MODEL": CHAT, name: "" if name[8] == "M" else "sse9"}
+            message = self.refuse(2, "usage" if name[8] == "M"
+                                  else "invalid_environment", "generate", "-p", "x",
+                                  env=environment(**env))
+            self.assertIn(name, message)
+
+    def test_a_missing_model_is_an_io_error(self):
+        self.assertIn("/no/model", self.refuse(
+            6, "file_not_found", "inspect", "-m", "/no/model"))
+        self.assertIn("TIERCEL_MODEL", self.refuse(
+            6, "file_not_found", "inspect",
+            env=environment(TIERCEL_MODEL="/no/model")))
+
+    def test_a_wrong_model_is_invalid_input(self):
+        path = self.path("x.gguf", b"this is no model, only a few words")
+        result = run("inspect", path)
+        self.assertEqual(result.returncode, 3, result.stderr.decode())
+
+
+class GenerateTest(Case):
+    def test_the_document(self):
+        document = self.document("generate", "-m", CHAT, "-p", "Once upon",
+                                 "-n", "5", "--ignore-eos")
+        self.assertEqual(document["model"], CHAT)
+        self.assertEqual(document["policy"], "full")
+        self.assertEqual(document["seed"], 0)
+        self.assertGreater(document["prompt_tokens"], 0)
+        self.assertEqual(document["cached_tokens"], 0)
+        self.assertEqual(len(document["output"]), 1)
+        self.assertEqual(len(document["output"][0]["tokens"]), 5)
+        self.assertEqual(document["output"][0]["finish_reason"], "length")
+        for key in ("tiercel", "ttft_s", "prefill_tok_s", "decode_tok_s",
+                    "tbt_ms", "speculation", "ledger", "simulated"):
+            self.assertIn(key, document)
+
+    def test_two_runs_print_the_same(self):
+        args = ["generate", "-m", CHAT, "-p", "Once", "-n", "20", "--temp", "1"]
+        self.assertEqual(self.succeed(*args), self.succeed(*args))
+
+    def test_text_is_what_the_document_says(self):
+        args = ["generate", "-m", CHAT, "-p", "Once", "-n", "20"]
+        text = self.document(*args)["output"][0]["text"]
+        self.assertEqual(self.succeed(*args).decode().rstrip("\n"),
+                         text.rstrip("\n"))
+
+    def test_the_seed_is_printed(self):
+        result = run("generate", "-m", CHAT, "-p", "Once", "-n", "2")
+        self.assertIn(b"seed 0", result.stderr)
+        self.assertNotIn(b"\x1b", result.stderr)  # no progress in a pipe
+
+    def test_seeds_are_the_single_runs(self):
+        args = ["generate", "-m", CHAT, "-p", "Once", "-n", "12", "--temp", "1"]
+        outputs = self.document(*args, "--seeds", "3:5")["output"]
+        self.assertEqual([o["seed"] for o in outputs], [3, 4, 5])
+        for output in outputs:
+            single = self.document(*args, "-s", str(output["seed"]))
+            self.assertEqual(single["seed"], output["seed"])
+            self.assertEqual(single["output"][0]["tokens"], output["tokens"])
+        self.assertGreater(len({tuple(o["tokens"]) for o in outputs}), 1)
+
+    def test_stream_is_a_line_per_token_then_the_document(self):
+        out = self.succeed("generate", "-m", CHAT, "-p", "Once", "-n", "9",
+                           "--ignore-eos", "--stream")
+        *lines, document = [json.loads(line) for line in out.splitlines()]
+        output = document["output"][0]
+        self.assertEqual([line["token"] for line in lines], output["tokens"])
+        self.assertEqual("".join(line["text"] for line in lines),
+                         output["text"])
+
+    def test_ids_alone(self):
+        tokens = self.path("tokens", b"1 2 3\n4\t5")
+        args = ["generate", "-m", IDS_ONLY, "--tokens", tokens, "-n", "4",
+                "--ignore-eos"]
+        document = self.document(*args)
+        self.assertEqual(document["prompt_tokens"], 5)
+        ids = document["output"][0]["tokens"]
+        self.assertEqual(len(ids), 4)
+        self.assertEqual(self.succeed(*args).split(),
+                         [str(i).encode() for i in ids])
+        self.refuse(3, "no_tokenizer", "generate", "-m", IDS_ONLY, "-p", "x")
+
+    def test_a_text_longer_than_the_context(self):
+        tokens = self.path("tokens", b"1 " * 33)
+        for command in ("generate", "eval"):
+            message = self.refuse(3, "context_length_exceeded", command, "-m",
+                                  IDS_ONLY, "--tokens", tokens, "-c", "32")
+            self.assertIn("33", message)
+            self.assertIn("32", message)
+
+    def test_the_end_of_the_context_is_a_length(self):
+        tokens = self.path("tokens", b"1 " * 30)
+        output = self.document("generate", "-m", IDS_ONLY, "--tokens", tokens,
+                               "-c", "32", "-n", "10", "--ignore-eos")
+        output = output["output"][0]
+        self.assertEqual(len(output["tokens"]), 2)
+        self.assertEqual(output["finish_reason"], "length")
+
+    def test_wrong_tokens(self):
+        for content in (b"-1", b"131", b"2147483647", b"2147483648", b"1 x"):
+            self.refuse(3, "invalid_token", "generate", "-m", IDS_ONLY,
+                        "--tokens", self.path("tokens", content))
+        self.refuse(3, "empty_prompt", "generate", "-m", IDS_ONLY, "--tokens",
+                    self.path("tokens", b" \n"))
+
+    def test_summarize(self):
+        book = self.path("book.txt", b"A cat sat on a mat. Then it left.\n")
+        out = self.document("summarize", book, "-m", CHAT, "-n", "4",
+                            "--ignore-eos")
+        self.assertEqual(len(out["output"][0]["tokens"]), 4)
+        self.refuse(3, "empty_document", "summarize", "-m", CHAT,
+                    self.path("empty.txt", b" \n"))
+        self.refuse(6, "io_error", "summarize", "-m", CHAT, "/no/book.txt")
+
+
+class EvalTest(Case):
+    def evaluate(self, *args):
+        return self.document("eval", "-m", IDS_ONLY, "--tokens",
+                             os.path.join(IDS_ONLY, "tokens.txt"), *args)
+
+    def test_logits_are_the_golden_ones(self):
+        out = self.path("logits.npy")
+        result = self.evaluate("--compute", "f32", "-ctk", "f32", "-ctv",
+                               "f32", "--logits", out)
+        shape, logits = read_npy(out)
+        golden_shape, golden = read_npy(os.path.join(IDS_ONLY, "golden.npy"))
+        self.assertEqual(shape, golden_shape)
+        self.assertEqual(result["tokens"], shape[0])
+        self.assertEqual(result["scored"], shape[0] - 1)
+        # Logits of order 2 in float32, through a few layers.
+        self.assertLess(max(abs(a - b) for a, b in zip(logits, golden)), 1e-3)
+        self.assertEqual(os.listdir(self.directory), ["logits.npy"])
+
+    def test_rows_per_step_change_nothing(self):
+        files = []
+        for rows in ("1", "7", "64"):
+            out = self.path(rows + ".npy")
+            result = self.evaluate("-ub", rows, "--logits", out)
+            with open(out, "rb") as file:
+                files.append((result, file.read()))
+        self.assertEqual(files[0], files[1])
+        self.assertEqual(files[0], files[2])
+
+    def test_one_token_scores_nothing(self):
+        out = self.document("eval", "-m", IDS_ONLY, "--tokens",
+                            self.path("tokens", b"1"))
+        self.assertEqual(out, {"tokens": 1, "scored": 0, "nll": None,
+                               "perplexity": None})
+
+    def test_a_disk_that_takes_nothing(self):
+        tokens = os.path.join(IDS_ONLY, "tokens.txt")
+        for out in ("/dev/full", self.path("no/such/directory.npy")):
+            self.refuse(6, "io_error", "eval", "-m", IDS_ONLY, "--tokens",
+                        tokens, "--logits", out)
+        self.assertEqual(os.listdir(self.directory), [])
+
+
+class TokensTest(Case):
+    def test_round_trip_of_any_text(self):
+        text = "A cat\r\n\tsat, \u00e9\u4e2d\U0001f600 <|im_start|>".encode()
+        ids = self.succeed("tokenize", "-m", CHAT, input=text)
+        self.assertEqual(self.succeed("detokenize", "-m", CHAT, input=ids),
+                         text)
+        listed = self.document("tokenize", "-m", CHAT, input=text)["tokens"]
+        self.assertEqual([int(i) for i in ids.split()], listed)
+        again = self.succeed("detokenize", "-m", CHAT, *map(str, listed))
+        self.assertEqual(again, text)
+
+    def test_binary_input_is_safe(self):
+        result = run("tokenize", "-m", CHAT, input=bytes(range(256)) * 8)
+        self.assertIn(result.returncode, (0, 3), result.stderr.decode())
+
+    def test_nothing_is_no_tokens(self):
+        self.assertEqual(self.document("tokenize", "-m", CHAT, input=b""),
+                         {"tokens": []})
+        self.assertEqual(self.succeed("detokenize", "-m", CHAT, input=b""), b"")
+
+    def test_ids_the_vocabulary_has_not(self):
+        for token in ("-1", "2147483647", "2147483648", "one"):
+            self.refuse(3, "invalid_token", "detokenize", "-m", CHAT, token)
+
+
+class InspectTest(Case):
+    def test_the_document(self):
+        document = self.document("inspect", IDS_ONLY)
+        self.assertEqual(document["format"], "safetensors")
+        self.assertEqual(document["architecture"], "llama")
+        self.assertGreater(document["parameters"], 0)
+        for tensor in document["tensors"]:
+            self.assertLessEqual({"name", "type", "shape", "bytes"},
+                                 set(tensor))
+        for key in ("tokenizer", "metadata", "warnings"):
+            self.assertIn(key, document)
+        self.assertEqual(self.document("inspect", IDS_ONLY + ".gguf")["format"],
+                         "gguf")
+
+    def test_the_table(self):
+        self.assertIn(b"architecture", self.succeed("inspect", CHAT))
+
+
+class BenchTest(Case):
+    ARGS = ["bench", "-m", IDS_ONLY, "-p", "8", "-n", "4", "-d", "0,16", "-r",
+            "2", "-t", "1"]
+
+    def test_the_documents(self):
+        rows = self.document(*self.ARGS)
+        self.assertEqual([row["test"] for row in rows],
+                         ["pp8", "tg4", "pp8@d16", "tg4@d16"])
+        for row in rows:
+            self.assertEqual(len(row["samples_ts"]), 2)
+            self.assertGreater(row["avg_ts"], 0)
+            self.assertEqual(row["n_threads"], 1)
+            self.assertEqual(row["bytes_per_token"] is None,
+                             row["n_gen"] == 0)
+            self.assertEqual(row["peak_share"] is None, row["n_gen"] == 0)
+        # The mean step of tg4@d16 reads 16 positions more than that of tg4.
+        self.assertGreater(rows[3]["bytes_per_token"],
+                           rows[1]["bytes_per_token"])
+
+    def test_the_other_forms(self):
+        lines = self.succeed(*self.ARGS, "-o", "jsonl").splitlines()
+        self.assertEqual(len([json.loads(line) for line in lines]), 4)
+        lines = self.succeed(*self.ARGS, "-o", "csv").splitlines()
+        self.assertEqual(len(lines), 5)
+        self.assertIn("| tg4 @ d16 |", self.succeed(*self.ARGS).decode())
+
+    def test_context_from_a_text(self):
+        text = self.path("text", b"A cat sat on a mat, and then it left. " * 4)
+        self.assertEqual(len(self.document("bench", "-m", CHAT, "-f", text,
+                                           "-p", "4", "-n", "0", "-r", "1")), 1)
+        self.refuse(3, "text_too_short", "bench", "-m", CHAT, "-f",
+                    self.path("short", b"A"), "-p", "64", "-n", "0")
+
+
+class SignalTest(Case):
+    def start(self, *args, **kwargs):
+        process = subprocess.Popen([TIERCEL, *args], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=environment(),
+                                   **kwargs)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        return process
+
+    def test_a_signal_ends_a_generation_and_its_text_stays(self):
+        tokens = self.path("tokens", b"1 2 3")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = self.start("generate", "-m", IDS_ONLY, "--tokens",
+                                 tokens, *FOREVER)
+            self.assertEqual(process.stdout.readline(), b"# seed 0\n")
+            process.send_signal(number)
+            rest = process.stdout.read()
+            self.assertEqual(process.wait(60), 128 + number)
+            self.assertTrue(rest.endswith(b"\n"), rest[-80:])
+
+    def test_a_signal_ends_waiting_for_input(self):
+        process = self.start("tokenize", "-m", CHAT, "--json",
+                             stdin=subprocess.PIPE)
+        self.addCleanup(process.stdin.close)
+        # Until it reads, the first signal would meet Python's own start.
+        process.stdin.write(b"x" * 300000)
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        error = json.loads(process.stdout.read())["error"]
+        self.assertEqual(process.wait(60), 130)
+        self.assertEqual(error["code"], "interrupted")
+
+    def test_a_reader_that_leaves_is_no_error(self):
+        tokens = self.path("tokens", b"1 2 3")
+        process = self.start("generate", "-m", IDS_ONLY, "--tokens", tokens,
+                             "--stream", *FOREVER)
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.stderr.read(), b"")
+
+
+class SurroundingsTest(Case):
+    ARGS = ["generate", "-m", CHAT, "-p", "Once", "-n", "3"]
+
+    def shell(self, redirection):
+        return subprocess.run(["sh", "-c", 'exec "$@" ' + redirection, "sh",
+                               TIERCEL, *self.ARGS], timeout=60,
+                              env=environment(), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+
+    def test_closed_streams(self):
+        closed = self.shell(">&-")
+        self.assertEqual(closed.returncode, 6, closed.stderr.decode())
+        self.assertIn(b"stdout", closed.stderr)
+        full = self.shell("> /dev/full")
+        self.assertEqual(full.returncode, 6, full.stderr.decode())
+        for redirection in ("<&-", "2>&-", "<&- 2>&-"):
+            result = self.shell(redirection)
+            self.assertEqual(result.returncode, 0, result.stderr.decode())
+            self.assertTrue(result.stdout)
+        self.assertEqual(run("tokenize", "-m", CHAT, stdin=None,
+                             preexec_fn=lambda: os.close(0)).returncode, 6)
+
+    def test_odd_environments(self):
+        expected = self.succeed(*self.ARGS)
+        home = self.path("home")
+        os.mkdir(home, mode=0o500)
+        for env in ({"HOME": None}, {"HOME": home}, {"LANG": "C",
+                    "LC_ALL": "C"}, {"LC_ALL": "de_DE.UTF-8"},
+                    {"XDG_CACHE_HOME": "relative"}, {"TERM": None},
+                    {"COLUMNS": "many"}, {"PATH": None}):
+            self.assertEqual(self.succeed(*self.ARGS, env=environment(**env)),
+                             expected, env)
+        self.assertEqual(os.listdir(home), [])
+
+    def test_no_model_anywhere(self):
+        message = self.refuse(2, "no_model", "generate", "-p", "x",
+                              env=environment(HOME=None, XDG_CACHE_HOME=None))
+        self.assertIn("TIERCEL_MODEL", message)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

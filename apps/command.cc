@@ -1,0 +1,75 @@
+#include "apps/command.h"
+
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "apps/error.h"
+#include "apps/progress.h"
+
+namespace tiercel::cli {
+namespace {
+
+// Who is to blame where the path was not typed.
+absl::Status BlameVariable(const absl::Status& status) {
+  if (IsInterrupted(status)) return status;
+  return Error(ExitOf(status), CodeOf(status),
+               absl::StrCat("TIERCEL_MODEL: ", status.message()));
+}
+
+// Bytes drawn as megabytes; an empty callback stays one.
+ProgressFn InMegabytes(ProgressFn draw) {
+  if (!draw) return draw;
+  return [draw = std::move(draw)](uint64_t done, uint64_t total) {
+    draw(done / 1'000'000, total / 1'000'000);
+  };
+}
+
+}  // namespace
+
+absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
+  const ModelOptions& from = options.model;
+  auto params = Defaults<tiercel_model_params>();
+  params.path = from.path.c_str();
+  params.load = load;
+  params.device = from.device.c_str();
+  params.compute = from.compute.c_str();
+  params.threads = from.threads;
+  params.check_tensors = from.check_tensors;
+  params.rope_scaling =
+      from.rope_scaling.empty() ? nullptr : from.rope_scaling.c_str();
+  params.rope_scale = from.rope_scale;
+  params.rope_freq_base = from.rope_freq_base;
+  params.yarn_orig_ctx = from.yarn_orig_ctx;
+
+  Progress progress(options.progress, "loading", "MB", "MB/s");
+  absl::StatusOr<Model> model =
+      Model::Open(params, InMegabytes(progress.Callback()));
+  if (!model.ok() && from.from_environment) {
+    return BlameVariable(model.status());
+  }
+  return model;
+}
+
+absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
+                                    size_t prompt_tokens) {
+  const int64_t context = options.session.context > 0 ? options.session.context
+                                                      : model.info().context;
+  if (static_cast<int64_t>(prompt_tokens) > context) {
+    return Error(Exit::kInput, "context_length_exceeded",
+                 absl::StrCat("the text has ", prompt_tokens,
+                              " tokens, the context holds ", context));
+  }
+  auto params = Defaults<tiercel_session_params>();
+  params.context = options.session.context;
+  params.kv_type_k = options.session.kv_type_k.c_str();
+  params.kv_type_v = options.session.kv_type_v.c_str();
+  return Session::Create(model, params);
+}
+
+std::string VersionNumber() {
+  const std::string_view version = tiercel_version();
+  return std::string(version.substr(0, version.find(' ')));
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,36 @@
+#ifndef TIERCEL_APPS_COMMAND_H_
+#define TIERCEL_APPS_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "apps/api.h"
+#include "apps/options.h"
+
+namespace tiercel::cli {
+
+// The commands. Each takes a checked command line and writes its result.
+absl::Status Summarize(const Options& options);
+absl::Status Generate(const Options& options);
+absl::Status Eval(const Options& options);
+absl::Status Tokenize(const Options& options);
+absl::Status Detokenize(const Options& options);
+absl::Status Inspect(const Options& options);
+absl::Status Bench(const Options& options);
+
+// ---- What commands share ----
+
+// The model of `options`, with progress while it is read.
+absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
+
+// A session for `prompt_tokens`. Errors: context_length_exceeded, with both
+// counts, before memory is taken; the library's.
+absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
+                                    size_t prompt_tokens);
+
+// "0.1.0" of tiercel_version().
+std::string VersionNumber();
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_COMMAND_H_

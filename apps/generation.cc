@@ -1,0 +1,173 @@
+#include "apps/generation.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "apps/command.h"
+#include "apps/error.h"
+#include "apps/output.h"
+#include "apps/progress.h"
+
+namespace tiercel::cli {
+namespace {
+
+// The sampling parameters of the C API; `stops` backs its pointers.
+tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
+                       std::vector<const char*>* stops) {
+  stops->clear();
+  for (const std::string& stop : from.stops) stops->push_back(stop.c_str());
+  auto sampling = Defaults<tiercel_sampling>();
+  sampling.max_tokens = std::max<int64_t>(from.max_tokens, 0);  // 0: no limit
+  sampling.seed = seed;
+  sampling.temperature = static_cast<float>(from.temperature);
+  sampling.top_k = from.top_k;
+  // Too small for a float it must not become 0, which is off.
+  sampling.top_p = std::max(static_cast<float>(from.top_p), FLT_MIN);
+  sampling.min_p = static_cast<float>(from.min_p);
+  sampling.repeat_penalty =
+      std::max(static_cast<float>(from.repeat_penalty), FLT_MIN);
+  sampling.ignore_eos = from.ignore_eos;
+  sampling.stops = stops->data();
+  sampling.num_stops = stops->size();
+  return sampling;
+}
+
+// Writes tokens as they come: text, JSON Lines, or nothing until the end.
+class TokenWriter {
+ public:
+  TokenWriter(const Options& options, const Model& model)
+      : options_(options), as_ids_(model.info().has_tokenizer == 0) {}
+
+  absl::Status BeginOutput(uint64_t seed) {
+    seed_ = seed;
+    open_line_ = false;
+    if (options_.json || !options_.sampling.seeds.has_value()) {
+      return absl::OkStatus();
+    }
+    return WriteOut(absl::StrCat("# seed ", seed, "\n"));
+  }
+
+  absl::Status Write(int32_t id, std::string_view text) {
+    if (options_.stream) {
+      Json line = {{"token", id}, {"text", text}};
+      if (options_.sampling.seeds.has_value()) line["seed"] = seed_;
+      return WriteJson(line);
+    }
+    if (options_.json) return absl::OkStatus();
+    if (!as_ids_) {
+      open_line_ = true;
+      return WriteOut(text);
+    }
+    const std::string separator = open_line_ ? " " : "";
+    open_line_ = true;
+    return WriteOut(separator + std::to_string(id));
+  }
+
+  // Also after an error: what was written stays, as a whole line.
+  absl::Status EndOutput() {
+    return options_.json || !open_line_ ? absl::OkStatus() : WriteOut("\n");
+  }
+
+ private:
+  const Options& options_;
+  const bool as_ids_;
+  uint64_t seed_ = 0;
+  bool open_line_ = false;
+};
+
+// "prompt 7012 tokens, TTFT 3.70 s, prefill 1893.0 tok/s, ..."; what the report
+// does not know is left out.
+std::string Summary(const Json& report, const SamplingOptions& sampling) {
+  std::string line =
+      absl::StrCat("prompt ", report.value("prompt_tokens", 0), " tokens");
+  const auto add = [&](const char* label, const char* key, const char* unit,
+                       int digits) {
+    if (report.contains(key) && report[key].is_number()) {
+      absl::StrAppend(&line, ", ", label, " ",
+                      Fixed(report[key].get<double>(), digits), " ", unit);
+    }
+  };
+  add("TTFT", "ttft_s", "s", 2);
+  add("prefill", "prefill_tok_s", "tok/s", 1);
+  add("decode", "decode_tok_s", "tok/s", 1);
+  if (sampling.seeds.has_value()) {
+    return absl::StrCat(line, ", seeds ", sampling.seeds->first, " to ",
+                        sampling.seeds->last, "\n");
+  }
+  return absl::StrCat(line, ", seed ", sampling.seed.value_or(0), "\n");
+}
+
+// The report with the fields only we know in front.
+Json Document(const Options& options, uint64_t seed, const Json& report) {
+  Json document = {{"tiercel", VersionNumber()},
+                   {"model", options.model.path},
+                   {"policy", "full"},
+                   {"seed", seed}};
+  document.update(report);
+  return document;
+}
+
+// One output of the session as it is; returns its report.
+absl::StatusOr<Json> GenerateOne(const Options& options, uint64_t seed,
+                                 Session* session, TokenWriter* writer) {
+  if (absl::Status s = writer->BeginOutput(seed); !s.ok()) return s;
+  std::vector<const char*> stops;
+  const absl::Status generated =
+      session->Generate(ToApi(options.sampling, seed, &stops),
+                        [writer](int32_t id, std::string_view text) {
+                          return writer->Write(id, text);
+                        });
+  const absl::Status ended = writer->EndOutput();
+  if (!generated.ok()) return generated;
+  if (!ended.ok()) return ended;
+  return session->Report();
+}
+
+}  // namespace
+
+absl::Status RunGeneration(const Options& options, const Model& model,
+                           const std::vector<int32_t>& prompt) {
+  absl::StatusOr<Session> session = OpenSession(options, model, prompt.size());
+  if (!session.ok()) return session.status();
+  {
+    Progress progress(options.progress, "reading", "tokens", "tok/s");
+    const absl::Status read = session->Prefill(
+        prompt, progress.Callback(static_cast<int64_t>(prompt.size())));
+    if (!read.ok()) return read;
+  }
+
+  const bool several = options.sampling.seeds.has_value();
+  const uint64_t seed = options.sampling.seed.value_or(0);
+  const SeedRange seeds =
+      options.sampling.seeds.value_or(SeedRange{seed, seed});
+  TokenWriter writer(options, model);
+  Json document;
+  Json outputs = Json::array();
+  for (uint64_t i = 0; i <= seeds.last - seeds.first; ++i) {
+    if (absl::Status s = session->Truncate(prompt.size()); !s.ok()) return s;
+    absl::StatusOr<Json> report =
+        GenerateOne(options, seeds.first + i, &*session, &writer);
+    if (!report.ok()) return report.status();
+    Json output = report->at("output").at(0);
+    if (several) {
+      output["seed"] = seeds.first + i;
+      output["decode_tok_s"] = report->at("decode_tok_s");
+      output["tbt_ms"] = report->at("tbt_ms");
+    }
+    outputs.push_back(std::move(output));
+    if (i == 0) document = Document(options, seeds.first, *report);
+  }
+
+  if (!options.json) {
+    WriteNote(Summary(document, options.sampling));
+    return absl::OkStatus();
+  }
+  document["output"] = std::move(outputs);
+  return WriteJson(document);
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,115 @@
+#include "apps/input.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "apps/error.h"
+#include "apps/numbers.h"
+#include "apps/signals.h"
+
+namespace tiercel::cli {
+namespace {
+
+constexpr size_t kMaxInputBytes = size_t{1} << 30;
+constexpr size_t kReadBytes = size_t{1} << 18;
+constexpr std::string_view kBlanks = " \t\r\n\v\f";
+
+absl::StatusOr<std::string> ReadAll(int fd, const std::string& name) {
+  std::string text;
+  for (;;) {
+    if (!WaitToRead(fd)) return Interrupted();
+    const size_t old_size = text.size();
+    text.resize(old_size + kReadBytes);
+    const ssize_t got = read(fd, text.data() + old_size, kReadBytes);
+    const int error = errno;
+    text.resize(old_size + (got > 0 ? static_cast<size_t>(got) : 0));
+    if (got == 0) return text;
+    if (got < 0 && error != EINTR) {
+      errno = error;
+      return SystemError("reading " + name);
+    }
+    if (text.size() > kMaxInputBytes) {
+      return Error(
+          Exit::kInput, "input_too_large",
+          absl::StrCat(name, ": more than ", kMaxInputBytes, " bytes of text"));
+    }
+  }
+}
+
+// A token file that another vocabulary made is a wrong file, not a wrong call.
+absl::Status CheckTokens(const std::vector<int32_t>& ids, int64_t vocab) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < vocab) continue;
+    return Error(Exit::kInput, "invalid_token",
+                 absl::StrCat("token ", i, " is ", ids[i],
+                              ", the vocabulary has 0 to ", vocab - 1));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadInput(const std::string& path) {
+  if (path == "-") return ReadAll(STDIN_FILENO, "stdin");
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd == -1 && errno == ENOENT) {
+    return Error(Exit::kIo, "file_not_found", "no such file: '" + path + "'");
+  }
+  if (fd == -1) return SystemError("opening '" + path + "'");
+  absl::StatusOr<std::string> text = ReadAll(fd, "'" + path + "'");
+  close(fd);
+  return text;
+}
+
+absl::StatusOr<std::vector<int32_t>> ParseTokens(std::string_view text) {
+  std::vector<int32_t> ids;
+  for (size_t begin = text.find_first_not_of(kBlanks);
+       begin != std::string_view::npos;
+       begin = text.find_first_not_of(kBlanks, begin)) {
+    const size_t end =
+        std::min(text.find_first_of(kBlanks, begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    const std::optional<int64_t> id = ParseInt(word);
+    if (!id.has_value() || *id < 0 ||
+        *id > std::numeric_limits<int32_t>::max()) {
+      const std::string shown(word.substr(0, 40));
+      return Error(Exit::kInput, "invalid_token",
+                   absl::StrCat("token ", ids.size(), " is '", shown,
+                                "', need an id from 0 to 2147483647"));
+    }
+    ids.push_back(static_cast<int32_t>(*id));
+    begin = end;
+  }
+  return ids;
+}
+
+absl::StatusOr<std::vector<int32_t>> ReadPrompt(const Model& model,
+                                                const InputOptions& input) {
+  absl::StatusOr<std::vector<int32_t>> ids = std::vector<int32_t>();
+  if (input.tokens_file.has_value()) {
+    absl::StatusOr<std::string> text = ReadInput(*input.tokens_file);
+    if (!text.ok()) return text.status();
+    ids = ParseTokens(*text);
+    if (!ids.ok()) return ids.status();
+    if (absl::Status s = CheckTokens(*ids, model.info().vocab); !s.ok()) {
+      return s;
+    }
+  } else if (input.file.has_value()) {
+    absl::StatusOr<std::string> text = ReadInput(*input.file);
+    if (!text.ok()) return text.status();
+    ids = model.Tokenize(*text, TIERCEL_ADD_BOS);
+  } else {
+    ids = model.Tokenize(*input.text, TIERCEL_ADD_BOS);
+  }
+  if (ids.ok() && ids->empty()) {
+    return Error(Exit::kInput, "empty_prompt", "the text has no tokens");
+  }
+  return ids;
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,32 @@
+#ifndef TIERCEL_APPS_INPUT_H_
+#define TIERCEL_APPS_INPUT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "apps/api.h"
+#include "apps/options.h"
+
+namespace tiercel::cli {
+
+// The bytes of a file as they are; "-" is stdin. At most 1 GiB, so that an
+// endless device is an error. Errors: file_not_found; io_error;
+// input_too_large; a signal.
+absl::StatusOr<std::string> ReadInput(const std::string& path);
+
+// A token file: decimal ids with blanks between. Errors: invalid_token, where
+// one is not a number from 0 to 2^31-1.
+absl::StatusOr<std::vector<int32_t>> ParseTokens(std::string_view text);
+
+// Text or token file as the ids to run; text gets BOS where the checkpoint
+// says so. Errors: those above and of the tokenizer; invalid_token, for one the
+// vocabulary has not; empty_prompt.
+absl::StatusOr<std::vector<int32_t>> ReadPrompt(const Model& model,
+                                                const InputOptions& input);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_INPUT_H_

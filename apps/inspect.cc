@@ -1,0 +1,98 @@
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "apps/command.h"
+#include "apps/numbers.h"
+#include "apps/output.h"
+
+namespace tiercel::cli {
+namespace {
+
+constexpr size_t kShownBytes = 72;
+
+// A value on one short line. What comes from a file may hold anything: as ASCII
+// JSON it cannot drive the terminal.
+std::string OneLine(const Json& value) {
+  std::string text = value.dump(/*indent=*/-1, ' ', /*ensure_ascii=*/true,
+                                Json::error_handler_t::replace);
+  if (text.size() > kShownBytes) {
+    text.resize(kShownBytes);
+    text += "...";
+  }
+  return text;
+}
+
+std::string Row(const std::string& name, const std::string& value) {
+  constexpr size_t kNameColumns = 36;
+  const size_t pad =
+      name.size() < kNameColumns ? kNameColumns - name.size() : 1;
+  return absl::StrCat(name, std::string(pad, ' '), value, "\n");
+}
+
+void AppendSection(const Json& document, const char* key, std::string* out) {
+  if (!document.contains(key) || document[key].empty()) return;
+  absl::StrAppend(out, "\n", key, "\n");
+  for (const auto& [name, value] : document[key].items()) {
+    absl::StrAppend(out, Row("  " + name, OneLine(value)));
+  }
+}
+
+// "Q4_1   211 tensors   72.30 MiB", one line for each type.
+void AppendTensors(const Json& tensors, std::string* out) {
+  struct Sum {
+    int64_t count = 0;
+    double bytes = 0;
+  };
+  std::map<std::string, Sum> sums;
+  Sum all;
+  for (const Json& tensor : tensors) {
+    Sum& sum = sums[tensor.value("type", "?")];
+    for (Sum* s : {&sum, &all}) {
+      ++s->count;
+      s->bytes += tensor.value("bytes", 0.0);
+    }
+  }
+  const auto show = [](const Sum& sum) {
+    return absl::StrCat(Grouped(sum.count), " tensors, ", Bytes(sum.bytes));
+  };
+  absl::StrAppend(out, Row("tensors", show(all)));
+  for (const auto& [type, sum] : sums) {
+    absl::StrAppend(out, Row("  " + type, show(sum)));
+  }
+}
+
+std::string Table(const Json& document) {
+  std::string out;
+  for (const auto& [name, value] : document.items()) {
+    if (value.is_number_integer()) {
+      absl::StrAppend(&out, Row(name, Grouped(value.get<int64_t>())));
+    } else if (value.is_primitive()) {
+      absl::StrAppend(&out, Row(name, OneLine(value)));
+    }
+  }
+  if (document.contains("tensors")) AppendTensors(document["tensors"], &out);
+  for (const auto& [name, value] : document.items()) {
+    if (value.is_structured() && name != "tensors" && name != "warnings") {
+      AppendSection(document, name.c_str(), &out);
+    }
+  }
+  if (document.contains("warnings")) {
+    for (const Json& warning : document["warnings"]) {
+      absl::StrAppend(&out, "\nwarning: ", OneLine(warning));
+    }
+    if (!document["warnings"].empty()) out += "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::Status Inspect(const Options& options) {
+  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
+  if (!model.ok()) return model.status();
+  absl::StatusOr<Json> document = model->Describe();
+  if (!document.ok()) return document.status();
+  return options.json ? WriteJson(*document) : WriteOut(Table(*document));
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,74 @@
+// The command line, `tiercel`: reads its arguments, runs one command, and says
+// how that ended.
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "apps/args.h"
+#include "apps/command.h"
+#include "apps/error.h"
+#include "apps/output.h"
+#include "apps/signals.h"
+
+namespace tiercel::cli {
+namespace {
+
+absl::Status Run(const Options& options) {
+  if (options.command == "summarize") return Summarize(options);
+  if (options.command == "generate") return Generate(options);
+  if (options.command == "eval") return Eval(options);
+  if (options.command == "tokenize") return Tokenize(options);
+  if (options.command == "detokenize") return Detokenize(options);
+  if (options.command == "inspect") return Inspect(options);
+  if (options.command == "bench") return Bench(options);
+  return Error(Exit::kFailed, "internal", "no code for " + options.command);
+}
+
+absl::Status ParseAndRun(const std::vector<std::string>& args) {
+  // The library throws nothing; what the standard library throws ends here.
+  try {
+    absl::StatusOr<CommandLine> line = ParseArgs(args);
+    if (!line.ok()) return line.status();
+    if (!line->print.empty()) return WriteOut(line->print);
+    return Run(line->options);
+  } catch (const std::bad_alloc&) {
+    return Error(Exit::kMemory, "out_of_memory", "out of memory");
+  } catch (const std::exception& exception) {
+    return Error(Exit::kFailed, "internal", exception.what());
+  }
+}
+
+// Names from files and arguments must not drive the terminal.
+std::string Printable(std::string text) {
+  for (char& c : text) {
+    if ((c >= 0 && c < ' ' && c != '\n') || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
+int Finish(const absl::Status& status, bool json) {
+  if (status.ok() || IsReaderGone(status)) return static_cast<int>(Exit::kOk);
+  const std::string message(status.message());
+  if (json) {
+    WriteJson({{"error", {{"code", CodeOf(status)}, {"message", message}}}})
+        .IgnoreError();  // the exit code says what there is to say
+  } else {
+    WriteNote("tiercel: " + Printable(message) + "\n");
+  }
+  if (IsInterrupted(status) && SignalReceived() != 0) {
+    return 128 + SignalReceived();
+  }
+  return static_cast<int>(ExitOf(status));
+}
+
+}  // namespace
+}  // namespace tiercel::cli
+
+int main(int argc, char** argv) {
+  using namespace tiercel::cli;  // NOLINT: the whole file is about it
+  HoldStandardStreams();
+  InstallSignalHandlers();
+  const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
+  return Finish(ParseAndRun(args), WantsJson(args));
+}

@@ -1,0 +1,90 @@
+#include "apps/numbers.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace tiercel::cli {
+namespace {
+
+template <typename T>
+std::optional<T> ParseWhole(std::string_view text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const std::from_chars_result result =
+      std::from_chars(text.data(), end, value);
+  if (text.empty() || result.ec != std::errc() || result.ptr != end) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<int64_t> ParseInt(std::string_view text) {
+  return ParseWhole<int64_t>(text);
+}
+
+std::optional<uint64_t> ParseUnsigned(std::string_view text) {
+  return ParseWhole<uint64_t>(text);
+}
+
+std::optional<double> ParseReal(std::string_view text) {
+  const std::optional<double> value = ParseWhole<double>(text);
+  return value.has_value() && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> ParseIntList(std::string_view text) {
+  std::vector<int64_t> list;
+  for (;;) {
+    const size_t comma = text.find(',');
+    const std::optional<int64_t> item = ParseInt(text.substr(0, comma));
+    if (!item.has_value()) return std::nullopt;
+    list.push_back(*item);
+    if (comma == std::string_view::npos) return list;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::optional<SeedRange> ParseSeedRange(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::optional<uint64_t> first = ParseUnsigned(text.substr(0, colon));
+  const std::optional<uint64_t> last = ParseUnsigned(text.substr(colon + 1));
+  if (!first.has_value() || !last.has_value() || *first > *last) {
+    return std::nullopt;
+  }
+  return SeedRange{*first, *last};
+}
+
+std::string Grouped(int64_t number) {
+  std::string digits = std::to_string(number);
+  const size_t sign = number < 0 ? 1 : 0;
+  for (size_t at = digits.size(); at > sign + 3;) {
+    at -= 3;
+    digits.insert(at, 1, ',');
+  }
+  return digits;
+}
+
+std::string Bytes(double bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB",
+                                                 "TiB"};
+  size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return Fixed(bytes, unit == 0 ? 0 : 2) + " " + kUnits[unit];
+}
+
+std::string Fixed(double number, int digits) {
+  // Doubles up to 1e308 have 309 digits before the point.
+  std::array<char, 400> buffer;
+  const std::to_chars_result result =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), number,
+                    std::chars_format::fixed, digits);
+  return {buffer.data(), result.ptr};
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,96 @@
+#include "apps/numbers.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "gtest/gtest.h"
+
+namespace tiercel::cli {
+namespace {
+
+TEST(ParseIntTest, ReadsWholeNumbers) {
+  EXPECT_EQ(ParseInt("0"), 0);
+  EXPECT_EQ(ParseInt("-1"), -1);
+  EXPECT_EQ(ParseInt("007"), 7);
+  EXPECT_EQ(ParseInt("9223372036854775807"),
+            std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(ParseInt("-9223372036854775808"),
+            std::numeric_limits<int64_t>::min());
+}
+
+TEST(ParseIntTest, RefusesEverythingElse) {
+  for (const char* text :
+       {"", " ", "+1", " 1", "1 ", "1x", "x", "1.0", "1e3", "0x10", "--1", "-",
+        "1,000", "9223372036854775808", "-9223372036854775809"}) {
+    EXPECT_FALSE(ParseInt(text).has_value()) << "'" << text << "'";
+  }
+  EXPECT_FALSE(ParseInt(std::string_view("1\0", 2)).has_value());
+}
+
+TEST(ParseUnsignedTest, HasNoSign) {
+  EXPECT_EQ(ParseUnsigned("18446744073709551615"),
+            std::numeric_limits<uint64_t>::max());
+  EXPECT_FALSE(ParseUnsigned("-1").has_value());
+  EXPECT_FALSE(ParseUnsigned("18446744073709551616").has_value());
+}
+
+TEST(ParseRealTest, ReadsFiniteNumbersOnly) {
+  EXPECT_EQ(ParseReal("0.8"), 0.8);
+  EXPECT_EQ(ParseReal("-1"), -1.0);
+  EXPECT_EQ(ParseReal("1e3"), 1000.0);
+  EXPECT_EQ(ParseReal(".5"), 0.5);
+  for (const char* text : {"", "nan", "inf", "-inf", "1e400", "0,8", "1 ",
+                           "0.8f", "infinity", "0x1p3"}) {
+    EXPECT_FALSE(ParseReal(text).has_value()) << "'" << text << "'";
+  }
+}
+
+TEST(ParseIntListTest, NeedsANumberBetweenCommas) {
+  EXPECT_EQ(ParseIntList("512"), std::vector<int64_t>({512}));
+  EXPECT_EQ(ParseIntList("0,-1,7"), std::vector<int64_t>({0, -1, 7}));
+  for (const char* text : {"", ",", "1,", ",1", "1,,2", "1, 2", "1;2"}) {
+    EXPECT_FALSE(ParseIntList(text).has_value()) << "'" << text << "'";
+  }
+}
+
+TEST(ParseSeedRangeTest, FirstToLast) {
+  const std::optional<SeedRange> range = ParseSeedRange("3:7");
+  ASSERT_TRUE(range.has_value());
+  EXPECT_EQ(range->first, 3u);
+  EXPECT_EQ(range->last, 7u);
+  EXPECT_EQ(ParseSeedRange("5:5")->last, 5u);
+  EXPECT_EQ(ParseSeedRange("0:18446744073709551615")->last,
+            std::numeric_limits<uint64_t>::max());
+  for (const char* text : {"", ":", "3", "3:", ":3", "7:3", "-1:3", "1:2:3"}) {
+    EXPECT_FALSE(ParseSeedRange(text).has_value()) << "'" << text << "'";
+  }
+}
+
+TEST(GroupedTest, ThreeDigitsEach) {
+  EXPECT_EQ(Grouped(0), "0");
+  EXPECT_EQ(Grouped(999), "999");
+  EXPECT_EQ(Grouped(1000), "1,000");
+  EXPECT_EQ(Grouped(7012345), "7,012,345");
+  EXPECT_EQ(Grouped(-999), "-999");
+  EXPECT_EQ(Grouped(-1000), "-1,000");
+  EXPECT_EQ(Grouped(std::numeric_limits<int64_t>::min()),
+            "-9,223,372,036,854,775,808");
+}
+
+TEST(BytesTest, PicksTheUnit) {
+  EXPECT_EQ(Bytes(0), "0 B");
+  EXPECT_EQ(Bytes(1023), "1023 B");
+  EXPECT_EQ(Bytes(1024), "1.00 KiB");
+  EXPECT_EQ(Bytes(1.5 * 1024 * 1024), "1.50 MiB");
+  EXPECT_EQ(Bytes(5.0 * 1024 * 1024 * 1024 * 1024 * 1024), "5120.00 TiB");
+}
+
+TEST(FixedTest, DigitsAfterThePoint) {
+  EXPECT_EQ(Fixed(1.005, 1), "1.0");
+  EXPECT_EQ(Fixed(-0.5, 2), "-0.50");
+  EXPECT_EQ(Fixed(1234567.0, 0), "1234567");
+  EXPECT_EQ(Fixed(std::numeric_limits<double>::max(), 2).size(), 312u);
+}
+
+}  // namespace
+}  // namespace tiercel::cli

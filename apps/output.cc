@@ -1,0 +1,47 @@
+#include "apps/output.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "apps/error.h"
+
+namespace tiercel::cli {
+
+absl::Status WriteAll(int fd, std::string_view text, std::string_view name) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<size_t>(written));
+    } else if (errno == EPIPE) {
+      return ReaderGone();
+    } else if (errno == EAGAIN) {
+      // Somebody else made the pipe non-blocking; wait as if they had not.
+      pollfd ready = {fd, POLLOUT, 0};
+      poll(&ready, 1, /*timeout=*/-1);
+    } else if (errno != EINTR) {
+      return SystemError(std::string("writing ").append(name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteOut(std::string_view text) {
+  return WriteAll(STDOUT_FILENO, text, "to stdout");
+}
+
+std::string Dump(const Json& document) {
+  return document.dump(/*indent=*/-1, ' ', /*ensure_ascii=*/false,
+                       Json::error_handler_t::replace);
+}
+
+absl::Status WriteJson(const Json& document) {
+  return WriteOut(Dump(document) + "\n");
+}
+
+void WriteNote(std::string_view text) {
+  WriteAll(STDERR_FILENO, text, "to stderr").IgnoreError();
+}
+
+}  // namespace tiercel::cli
