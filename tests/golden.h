@@ -1,0 +1,80 @@
+#ifndef TIERCEL_TESTS_GOLDEN_H_
+#define TIERCEL_TESTS_GOLDEN_H_
+
+// The small checkpoints of tests/golden and the logits they must give.
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/generate.h"
+#include "runtime/model.h"
+#include "runtime/session.h"
+
+namespace tiercel {
+
+inline std::string CheckpointPath(const std::string& name) {
+  return std::string(TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/") + name;
+}
+
+inline std::vector<int32_t> ReadTokens(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path;
+  return {std::istream_iterator<int32_t>(file),
+          std::istream_iterator<int32_t>()};
+}
+
+// The `count` floats at the end of a NumPy file.
+inline std::vector<float> ReadNpy(const std::string& path, size_t count) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)),
+                          std::istreambuf_iterator<char>());
+  EXPECT_GT(bytes.size(), count * sizeof(float)) << path;
+  std::vector<float> values(count);
+  if (bytes.size() > count * sizeof(float)) {
+    std::memcpy(values.data(),
+                bytes.data() + bytes.size() - count * sizeof(float),
+                count * sizeof(float));
+  }
+  return values;
+}
+
+inline std::unique_ptr<Model> OpenModel(const Model::Options& options) {
+  absl::StatusOr<std::unique_ptr<Model>> model =
+      Model::Open(options, [](uint64_t, uint64_t) { return true; });
+  EXPECT_TRUE(model.ok()) << options.path << ": " << model.status();
+  return model.ok() ? *std::move(model) : nullptr;
+}
+
+inline std::unique_ptr<Session> MakeSession(
+    const Model& model, const Session::Options& options = {}) {
+  absl::StatusOr<std::unique_ptr<Session>> session =
+      Session::Create(model, options);
+  EXPECT_TRUE(session.ok()) << session.status();
+  return session.ok() ? *std::move(session) : nullptr;
+}
+
+// Logits [ids, vocab] of every position, `rows_per_step` rows at a time.
+inline std::vector<float> AllLogits(Session& session,
+                                    const std::vector<int32_t>& ids,
+                                    size_t rows_per_step) {
+  const auto vocab = static_cast<size_t>(session.model().config.vocab);
+  std::vector<float> all(ids.size() * vocab,
+                         std::numeric_limits<float>::quiet_NaN());
+  const absl::Status status =
+      Score(session, ids.data(), ids.size(), rows_per_step,
+            [&](size_t index, const float* logits) {
+              std::copy(logits, logits + vocab, all.data() + index * vocab);
+              return true;
+            });
+  EXPECT_TRUE(status.ok()) << status;
+  return all;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_TESTS_GOLDEN_H_

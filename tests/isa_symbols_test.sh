@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The objects of one instruction-set level define nothing outside the level's
+# namespace. A weak symbol there (an inline function of the standard library,
+# say) could be the copy the linker keeps for the whole program, and would then
+# run on machines that lack its instructions.
+#
+#   isa_symbols_test.sh OBJECT...
+set -euo pipefail
+
+failed=0
+(($# > 0)) || { echo "isa_symbols: no objects given"; exit 1; }
+for object in "$@"; do
+  level=$(grep -oE '_(portable|avx2|avx512vnni|avx512)\.dir' <<<"$object" |
+    head -1 | sed 's/^_//; s/\.dir$//')
+  # Defined symbols that other objects can see; local ones ("t") are harmless.
+  outside=$(nm --defined-only --demangle "$object" |
+    grep -E '^[0-9a-f]* +[A-Zuvw] ' | grep -v "tiercel::$level::" || :)
+  if [[ -n $outside ]]; then
+    echo "isa_symbols: $object defines outside tiercel::$level:"
+    echo "$outside"
+    failed=1
+  fi
+done
+exit "$failed"

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Tests the tests: applies one-line faults to a copy of the tree, one at a time,
+# and expects the suite to turn red for each. A fault that survives is a hole
+# in the suite.
+#
+#   mutants.sh [NAME...]     all of them, or those named
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# name | file | what is there | what the fault puts there | test that must fail
+readonly MUTANTS='
+rope_sign|kernels/layer/rope_ref.cc|a \* cos\[i\] - b \* sin\[i\]|a * cos[i] + b * sin[i]|kernels/layer/rope_test.cc
+rope_half|kernels/layer/rope_ref.cc|p.x + r \* p.stride + int64_t{h} \* p.head_dim|p.x + r * p.stride + int64_t{h} * p.half|kernels/layer/rope_test.cc
+attention_mask|kernels/attention/attention.cc|b.end = position + 1 - start|b.end = position - start|kernels/attention/attention_test.cc
+attention_begin|kernels/attention/attention.cc|std::max(p_.begin - start, int64_t{0})|std::max(p_.begin - start + 1, int64_t{0})|kernels/attention/attention_test.cc
+attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
+norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kernels/layer/rms_norm_test.cc
+row_permutation|models/decoder/weights.cc|in_head % 2 \* (config_.head_dim / 2)|in_head % 2|tests/golden_logits_test.cc
+wrong_weights|models/decoder/decoder.cc|{&w.up, OrNull(w.up_bias)|{\&w.gate, OrNull(w.up_bias)|tests/golden_logits_test.cc
+residual|models/decoder/decoder.cc|config_.hidden, StoreMode::kAdd|config_.hidden, StoreMode::kAssign|tests/golden_logits_test.cc
+kv_slot|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + slot) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (slot \& 63)) * KRowBytes|tests/golden_logits_test.cc
+fork_reference|offload/page/kv_store.cc|pool_->AddReference(slot)|(void)slot|offload/page/kv_store_test.cc
+top_p_crossing|kernels/token/law.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
+greedy_tie|kernels/token/law.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
+noise_position|runtime/generate.cc|session.first_position() + static_cast<int64_t>(tokens.size())|session.first_position()|runtime/session_test.cc
+stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/stop_matcher_test.cc
+cancel_rollback|runtime/prefill.cc|kv_.Truncate(before);|kv_.Commit(0);|runtime/session_test.cc
+llama3_rope|models/decoder/rope_frequencies.cc|low_freq_factor|high_freq_factor|models/decoder/rope_frequencies_test.cc
+chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|runtime/api/api_test.cc
+'
+
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+git ls-files -z --cached --others --exclude-standard |
+  xargs -0 cp --parents -t "$copy"
+cmake -S "$copy" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  >/dev/null
+
+killed=0
+survivors=()
+while IFS='|' read -r name file from to test; do
+  [[ -z $name ]] && continue
+  if (($# > 0)) && [[ " $* " != *" $name "* ]]; then continue; fi
+  sed "s|$from|$to|" "$file" >"$copy/$file"
+  if cmp -s "$file" "$copy/$file"; then
+    echo "mutants: $name no longer applies to $file" >&2
+    exit 1
+  fi
+  target=${test//[\/.]/_}
+  outcome=killed
+  if ! cmake --build "$copy/build" --target "${target%_cc}" \
+    >"$copy/build.log" 2>&1; then
+    outcome="did not build"
+  elif ctest --test-dir "$copy/build" -R "^$test\$" --timeout 300 \
+    >"$copy/test.log" 2>&1; then
+    outcome=survived
+  fi
+  printf '%-18s %-14s %s\n' "$name" "$outcome" "$test"
+  if [[ $outcome == killed ]]; then
+    killed=$((killed + 1))
+  else
+    survivors+=("$name")
+  fi
+  cp "$file" "$copy/$file"
+done <<<"$MUTANTS"
+
+echo "$killed killed, ${#survivors[@]} not: ${survivors[*]:-none}"
+((${#survivors[@]} == 0))

