@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Shows what Tiercel does: a language model reads a chapter of a real book on
+# this machine and says what is in it. Installs and fetches what is missing (a
+# 93 MB model, a book from a Debian package); the second run starts at once.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+tests/setup/packages.sh demo
+model=$(tests/setup/model.sh)
+books=$(tests/setup/book.sh)
+
+if [[ ! -f build/cpu/CMakeCache.txt ]]; then
+  cmake --preset cpu >/dev/null
+fi
+cmake --build --preset cpu --target tiercel_cli >&2
+
+chapter=$books/html/ch-opersys.html
+printf '\nSmolLM2-135M reads %s\n\n' "${chapter##*/}" >&2
+exec build/cpu/apps/tiercel summarize --model "$model" --temp 0.3 \
+  --repeat-penalty 1.1 --n-predict 200 "$@" "$chapter"

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Proves that Tiercel works here: installs what is missing, builds, checks the
+# format, and runs the tests. tests/full.sh runs the long ones.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+start=$SECONDS
+step() { printf '\n== %s (at %d s)\n' "$*" $((SECONDS - start)); }
+
+step "packages, model, book"
+tests/setup/packages.sh test
+TIERCEL_MODEL=$(tests/setup/model.sh)
+TIERCEL_BOOKS=${TIERCEL_BOOKS:-$(tests/setup/book.sh)}
+export TIERCEL_MODEL TIERCEL_BOOKS
+
+step "format"
+git ls-files '*.h' '*.cc' '*.c' '*.cu' '*.cuh' |
+  xargs -r clang-format-14 --dry-run --Werror
+git ls-files '*.sh' .ci/run | xargs -r shellcheck
+
+step "build"
+cmake --preset cpu >/dev/null
+cmake --build --preset cpu
+
+step "tests"
+ctest --test-dir build/cpu --output-on-failure |
+  tee build/cpu/ctest.log
+
+step "parsers and ops under AddressSanitizer and UBSan"
+cmake --preset asan >/dev/null
+cmake --build --preset asan --target tiercel_sanitized_tests
+ctest --test-dir build/asan --output-on-failure -L sanitized
+
+if command -v nvcc >/dev/null; then
+  step "CUDA: this version has no .cu file to compile"
+else
+  step "CUDA: no nvcc here, nothing compiled"
+fi
+
+passed=$(grep -cE '^ *[0-9]+/[0-9]+ Test .* Passed' build/cpu/ctest.log)
+step "all tests passed"
+echo "$passed passed, 0 failed"
