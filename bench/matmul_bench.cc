@@ -88,7 +88,8 @@ void Register(Stream& stream, const Peaks& peaks) {
   const DType types[] = {DType::kQ4_1, DType::kQ4_0, DType::kQ8_0, DType::kQ5_0,
                          DType::kQ5_1, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
                          DType::kF16,  DType::kBF16, DType::kF32};
-  const int64_t shapes[][2] = {{576, 576}, {1536, 576}, {576, 1536}, {49152, 576}};
+  const int64_t shapes[][2] = {
+      {576, 576}, {1536, 576}, {576, 1536}, {49152, 576}};
   for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
     for (const int64_t rows : {1, 7, 512}) {
       for (const DType type : types) {
@@ -101,7 +102,9 @@ void Register(Stream& stream, const Peaks& peaks) {
           if (rows > 1 && n > 2000) continue;
           const Case c = {type, compute, rows, n, k};
           const std::string name =
-              (rows == 1 ? "decode" : rows == 7 ? "verify" : "prompt") +
+              (rows == 1   ? "decode"
+               : rows == 7 ? "verify"
+                           : "prompt") +
               std::string(compute == Compute::kQ8 ? "/q8/" : "/f32/") +
               std::string(InfoOf(type).name) + "/" + std::to_string(n) + "x" +
               std::to_string(k);

@@ -25,7 +25,12 @@ enum class StoreMode { kAssign, kAdd };
 //     32; where the type has a minimum: acc = fma(m_w, d_x * sum_x, acc) next
 //   otherwise: acc = fma(x[k], w[k], acc) per k
 // then bias, then the addition. x is quantised per 32 with d_x = max|x| / 127
-// (float) and q = round(x / d_x), ties to even.
+// (float) and q = round(x / d_x), ties to even, within 127 also where d_x is
+// subnormal. A block that holds a NaN or an infinity makes its row's outputs
+// NaN. Every instruction-set level and the reference give the same bits.
+//
+// No output may overlap x or another output. Errors: invalid_argument (null),
+// invalid_shape, out_of_memory (scratch; nothing was written).
 struct MatmulOutput {
   const PackedMatrix* weights;  // [n, k]
   const float* bias;            // [n], or null

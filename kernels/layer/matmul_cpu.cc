@@ -459,7 +459,6 @@ void Transpose(const float* x, int64_t x_stride, int rows, int64_t k,
 
 }  // namespace
 
-extern const MatmulBodies kMatmulBodies;
 const MatmulBodies kMatmulBodies = {
     kQ8TileRows, kF32TileRows, kExpandedPanels, Quantise, Transpose, Q8, F32};
 

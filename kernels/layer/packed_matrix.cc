@@ -1,6 +1,7 @@
 #include "kernels/layer/packed_matrix.h"
 
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -111,49 +112,50 @@ CodeBlock ReadCodes(DType type, const std::byte* source, int j) {
   }
 }
 
-// Where code i of a block and lane lives: its byte, and its place in there.
-struct CodePlace {
-  int byte;
-  int shift;
-};
-CodePlace LowPlace(CodeLayout layout, int lane, int i) {
-  const int quad = i / 4;
-  if (layout == CodeLayout::k8) return {quad * 64 + lane * 4 + i % 4, 0};
-  return {quad / 2 * 64 + lane * 4 + i % 4, quad % 2 * 4};
-}
-CodePlace HighPlace(int lane, int i) {
-  const int quad = i / 4;
-  return {256 + quad / 4 * 64 + lane * 4 + i % 4, quad % 4 * 2};
-}
-
-void PutBits(unsigned value, unsigned mask, CodePlace place, std::byte* block) {
-  const unsigned kept = Bits(block + place.byte) & ~(mask << place.shift);
-  block[place.byte] = static_cast<std::byte>(kept | value << place.shift);
-}
-
-unsigned GetBits(unsigned mask, CodePlace place, const std::byte* block) {
-  return Bits(block + place.byte) >> place.shift & mask;
-}
+// A quad's bytes as one word: masks and shifts then work on four codes at once,
+// in either byte order, because no bit crosses into a neighbour.
+using Quads = std::array<uint32_t, 8>;
+constexpr uint32_t kLowFour = 0x0f0f0f0f;
+constexpr uint32_t kLowTwo = 0x03030303;
 
 void PutCodes(CodeLayout layout, const CodeBlock& codes, int lane,
               std::byte* block) {
-  const unsigned low_mask = layout == CodeLayout::k8 ? 255u : 15u;
-  for (int i = 0; i < 32; ++i) {
-    const unsigned code = codes[static_cast<size_t>(i)];
-    PutBits(code & low_mask, low_mask, LowPlace(layout, lane, i), block);
-    if (layout == CodeLayout::k6) {
-      PutBits(code >> 4, 3u, HighPlace(lane, i), block);
+  const Quads quads = std::bit_cast<Quads>(codes);
+  std::byte* out = block + 4 * lane;
+  if (layout == CodeLayout::k8) {
+    for (size_t j = 0; j < 8; ++j) Write(quads[j], out + 64 * j);
+    return;
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    const uint32_t even = quads[2 * i] & kLowFour;
+    const uint32_t odd = quads[2 * i + 1] & kLowFour;
+    Write(even | odd << 4, out + 64 * i);
+  }
+  if (layout == CodeLayout::k4) return;
+  for (size_t i = 0; i < 2; ++i) {
+    uint32_t high = 0;
+    for (size_t f = 0; f < 4; ++f) {
+      high |= (quads[4 * i + f] >> 4 & kLowTwo) << (2 * f);
     }
+    Write(high, out + 256 + 64 * i);
   }
 }
 
-int GetCode(CodeLayout layout, int lane, int i, const std::byte* block) {
-  const unsigned low_mask = layout == CodeLayout::k8 ? 255u : 15u;
-  unsigned code = GetBits(low_mask, LowPlace(layout, lane, i), block);
-  if (layout == CodeLayout::k6) {
-    code |= GetBits(3u, HighPlace(lane, i), block) << 4;
+CodeBlock GetCodes(CodeLayout layout, int lane, const std::byte* block) {
+  const std::byte* in = block + 4 * lane;
+  Quads quads;
+  for (size_t j = 0; j < 8; ++j) {
+    if (layout == CodeLayout::k8) {
+      quads[j] = Read<uint32_t>(in + 64 * j);
+      continue;
+    }
+    quads[j] = Read<uint32_t>(in + 64 * (j / 2)) >> (4 * (j % 2)) & kLowFour;
+    if (layout == CodeLayout::k6) {
+      const uint32_t high = Read<uint32_t>(in + 256 + 64 * (j / 4));
+      quads[j] |= (high >> (2 * (j % 4)) & kLowTwo) << 4;
+    }
   }
-  return static_cast<int>(code);
+  return std::bit_cast<CodeBlock>(quads);
 }
 
 // Element `lane` of array `index` of sixteen T.
@@ -164,6 +166,16 @@ std::byte* Slot(std::byte* arrays, int index, int lane) {
 template <typename T>
 const std::byte* Slot(const std::byte* arrays, int index, int lane) {
   return arrays + (index * kLanes + lane) * static_cast<int>(sizeof(T));
+}
+
+// A row of floats of sizeof(Word) bytes.
+template <typename Word>
+void PackFloats(const std::byte* source, int64_t cols, int lane,
+                std::byte* panel) {
+  constexpr int64_t kSize = sizeof(Word);
+  for (int64_t k = 0; k < cols; ++k) {
+    Write(Read<Word>(source + k * kSize), panel + (k * kLanes + lane) * kSize);
+  }
 }
 
 // Scale and minimum j of eight, six bits each, from 12 bytes.
@@ -313,14 +325,10 @@ void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
   const int lane = static_cast<int>(row % kLanes);
   const PackedLayout layout = LayoutOf(type_);
   const DTypeInfo& info = InfoOf(type_);
-  if (layout.codes == CodeLayout::kNone) {
-    for (int64_t k = 0; k < cols_; ++k) {
-      std::memcpy(panel + (k * kLanes + lane) * info.block_bytes,
-                  source + k * info.block_bytes,
-                  static_cast<size_t>(info.block_bytes));
-    }
-    return;
-  }
+  if (type_ == DType::kF32)
+    return PackFloats<uint32_t>(source, cols_, lane, panel);
+  if (!IsQuantised(type_))
+    return PackFloats<uint16_t>(source, cols_, lane, panel);
   const int group_blocks = GroupBlocks(layout.scales);
   std::byte* codes = panel;
   std::byte* group = panel + cols_ / 32 * CodeBytes(layout.codes);
@@ -345,9 +353,8 @@ WeightBlock PackedMatrix::UnpackBlock(int64_t row, int64_t block) const {
                            block / group_blocks * GroupBytes(layout.scales);
   const int offset = layout.offset_bits > 0 ? 1 << layout.offset_bits : 0;
   WeightBlock out;
-  for (int i = 0; i < 32; ++i) {
-    out.codes[i] = GetCode(layout.codes, lane, i, codes) - offset;
-  }
+  const CodeBlock unsigned_codes = GetCodes(layout.codes, lane, codes);
+  for (size_t i = 0; i < 32; ++i) out.codes[i] = unsigned_codes[i] - offset;
   UnpackScales(layout.scales, group, static_cast<int>(block % group_blocks),
                lane, out);
   return out;

@@ -70,6 +70,7 @@ class Reader {
   }
   std::optional<int64_t> PerLayer(std::string_view key, int64_t layers,
                                   int64_t most) {
+    if (!status_.ok()) return std::nullopt;  // `layers` may be of no use
     return Keep(FindPerLayer(metadata_, Key(key), layers, most));
   }
   std::optional<double> Float(std::string_view key) {

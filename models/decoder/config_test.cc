@@ -158,6 +158,14 @@ TEST(GgufConfig, CountsPerLayer) {
   EXPECT_EQ(Gguf().SetArray<float>(kv, {2, 2}).Code(), "invalid_metadata");
 }
 
+// Found by the fuzzer: no layers and a list for none of them.
+TEST(GgufConfig, CountsPerLayerWithoutLayers) {
+  Gguf file;
+  file.Without("llama.block_count");
+  file.SetArray<uint32_t>("llama.attention.head_count", {});
+  EXPECT_EQ(file.Code(), "invalid_metadata");
+}
+
 TEST(GgufConfig, A14Architecture) {
   const std::string key = "general.architecture";
   EXPECT_EQ(Gguf().Without(key).Code(), "unsupported_architecture");

@@ -40,11 +40,11 @@ CASES = {
                         rope=dict(rope_type="yarn", factor=40.0,
                                   mscale=0.707, mscale_all_dim=1.4,
                                   original_max_position_embeddings=4096)),
-    # No dimension is blended: both ends of the range are the same.
-    "yarn step": dict(head_dim=64, theta=10000.0, context=32768,
-                      rope=dict(rope_type="yarn", factor=8.0, truncate=False,
-                                beta_fast=4.0, beta_slow=4.0,
-                                original_max_position_embeddings=4096)),
+    # No dimension is blended: both ends of the range are 0.
+    "yarn step": dict(head_dim=64, theta=10000.0, context=48,
+                      rope=dict(rope_type="yarn", factor=8.0,
+                                beta_fast=1.2, beta_slow=1.0,
+                                original_max_position_embeddings=6)),
     # Both ends of the blend are cut off: few dimensions, a short context.
     "yarn clamped": dict(head_dim=8, theta=10000.0, context=64,
                          rope=dict(rope_type="yarn", factor=2.0,

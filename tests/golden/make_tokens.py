@@ -44,17 +44,22 @@ WORDS = [
     "line\r\nline\rline\n\r\n\r", "\u2028line\u2029paragraph\u0085next",
     "\u180e\u180e a\u180eb", "\u200b\u200c\u200d\u2060 zero \u200b width",
     "\u202eright to left\u202c \u2066isolate\u2069 \u200e\u200f",
-    "\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 \u0928\u092e\u0938\u094d\u0924\u0947",
+    "\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 "
+    "\u0928\u092e\u0938\u094d\u0924\u0947",
     "\u1780\u17b6\u1793\u17cb\u178f\u17c2 \u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35",
     "\u6211\u60f3\u5728apple\u5de5\u4f5c1314151\u5929\uff5e",
-    "\u3053\u3093\u306b\u3061\u306f\u3000\u4e16\u754c\uff01\u3000\u3000\u304c\u304b\u3099",
+    "\u3053\u3093\u306b\u3061\u306f\u3000"
+    "\u4e16\u754c\uff01\u3000\u3000\u304c\u304b\u3099",
     "\uc548\ub155\ud558\uc138\uc694 \u1112\u1161\u11ab",
     "caf\u00e9 cafe\u0301 \u212b \u00c5 A\u030a \u1e9b\u0323 \u0340 \u2126",
     "a\u0301\u0316\u0301\u0316\u0327 \u0f71\u0f74 q\u0307\u0323",
-    "\U0001f600\U0001f999 \U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f1eb\U0001f1f7 \u2708\ufe0f",
-    "\U0001f636\u200d\U0001f32b\ufe0f\U0001f44d\U0001f3fd!", "\U0001d400\U0001d7d9 \U00020000",
+    "\U0001f600\U0001f999 "
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f1eb\U0001f1f7 \u2708\ufe0f",
+    "\U0001f636\u200d\U0001f32b\ufe0f\U0001f44d\U0001f3fd!",
+    "\U0001d400\U0001d7d9 \U00020000",
     "\U0010ffff \ue000 \U000f0000", "\u2581 \u2581a a\u2581b \u2581\u2581",
-    "!!!!!! ??? ... \u2026 --- \u2014\u2014 *** ___ ~~~~ ////", "!\n!\r\n !\n\n a!\n",
+    "!!!!!! ??? ... \u2026 --- \u2014\u2014 *** ___ ~~~~ ////",
+    "!\n!\r\n !\n\n a!\n",
     "<|im_start|>user\nhi<|im_end|>", "<s>a</s> <unk> <0x41> <0xZZ> <0x-1>",
     "<tool>x</tool>y<tool><tool>", "x <tool> y", " <tool> ", "<too<tool>l>",
     "<|im_start|<|im_start|>|>", "<tool></tool><tools>",
@@ -64,8 +69,8 @@ WORDS = [
 ]
 BYTES = [  # no UTF-8: kept as they are, so no oracle has a say
     "80", "bf", "c0 80", "c1 bf", "e0 80 80", "ed a0 80", "f4 90 80 80", "ff",
-    "f0 9f 98", "41 e2 82", "e2 82 41", "c3 28", "ff fe 41 00", "f8 88 80 80 80",
-    "20 ff 20", "61 ff 62", "fe fe fe fe 20 20 fe", "e2 96", "cc 81 cc",
+    "f0 9f 98", "41 e2 82", "e2 82 41", "c3 28", "ff fe 41 00",
+    "f8 88 80 80 80", "20 ff 20", "61 ff 62", "fe fe fe fe 20 20 fe", "e2 96", "cc 81 cc",
 ]
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing; does nothing when none is.
 #
-#   packages.sh [demo|test]
+#   packages.sh [demo|test|full]
 #
 #   demo  what building and running Tiercel takes, and fetching its model
 #   test  the same, and what tests, benches, formatting and linting take; the
 #         default
+#   full  the same, and what tests/full.sh takes
 #
 # Needs root or sudo without a password when something is missing.
 set -euo pipefail
@@ -35,12 +36,18 @@ readonly TEST=(
   libbenchmark-dev
   shellcheck
 )
+readonly FULL=(
+  clang  # fuzzing
+  libclang-rt-14-dev
+  python3-numpy
+)
 
 case "${1:-test}" in
   demo) wanted=("${DEMO[@]}") ;;
   test) wanted=("${DEMO[@]}" "${TEST[@]}") ;;
+  full) wanted=("${DEMO[@]}" "${TEST[@]}" "${FULL[@]}") ;;
   *)
-    echo "usage: packages.sh [demo|test]" >&2
+    echo "usage: packages.sh [demo|test|full]" >&2
     exit 2
     ;;
 esac

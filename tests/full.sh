@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# The long tests, run before a piece of work is called finished: sanitizers over
+# the whole suite, every instruction-set level, fuzzing, the matrices on the
+# real model, and faults that the suite must notice. Takes one to two hours on
+# two cores; the result is one page under bench/results/.
+#
+#   full.sh [STEP...]    steps: asan tsan isa fuzz vocabs rows exact mutants
+# shellcheck disable=SC2317  # steps are called by name
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+steps=("$@")
+((${#steps[@]} > 0)) || steps=(asan tsan isa fuzz vocabs rows exact mutants)
+readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
+
+tests/setup/packages.sh full
+TIERCEL_MODEL=$(tests/setup/model.sh)
+TIERCEL_BOOKS=${TIERCEL_BOOKS:-$(tests/setup/book.sh)}
+export TIERCEL_MODEL TIERCEL_BOOKS
+cmake --preset cpu >/dev/null
+cmake --build --preset cpu
+readonly TIERCEL=build/cpu/apps/tiercel
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+build() {  # preset
+  cmake --preset "$1" >/dev/null
+  cmake --build --preset "$1"
+}
+
+step_asan() {  # ASan and UBSan, the whole suite
+  build asan
+  ctest --test-dir build/asan --output-on-failure
+}
+
+step_tsan() {  # TSan, what has threads
+  build tsan
+  ctest --test-dir build/tsan --output-on-failure \
+    -R '^(kernels/base/thread_pool|kernels/layer/|kernels/kv/|runtime/)'
+}
+
+step_isa() {  # the suite on every level that this machine has
+  local level
+  for level in portable avx2 avx512 avx512vnni; do
+    if ! TIERCEL_ISA=$level "$TIERCEL" inspect "$TIERCEL_MODEL" >/dev/null 2>&1
+    then
+      echo "$level: not on this machine"
+      continue
+    fi
+    TIERCEL_ISA=$level ctest --test-dir build/cpu --output-on-failure \
+      -R '^(kernels|runtime|tests/golden)'
+  done
+}
+
+step_fuzz() {  # libFuzzer from the seed corpora
+  local target name
+  build fuzz
+  for target in build/fuzz/tests/fuzz/*_fuzz; do
+    name=$(basename "$target" _fuzz)
+    mkdir -p "$scratch/$name"
+    "$target" -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=2048 -timeout=10 \
+      -artifact_prefix="$scratch/" "$scratch/$name" \
+      "tests/fuzz/corpus/$name" 2>&1 | tail -2
+  done
+}
+
+step_vocabs() {  # llama.cpp's vocabulary files with their vectors
+  TIERCEL_PEER_VOCABS=$(tests/setup/peer.sh)/models \
+    ctest --test-dir build/cpu --output-on-failure -R peer_vocabs
+}
+
+step_rows() {  # bytes of logits: rows a step, threads
+  local rows threads first=
+  tr -s ' ' '\n' <tests/golden/smollm2/tokens.txt >"$scratch/all.txt"
+  head -n 700 "$scratch/all.txt" >"$scratch/tokens.txt"
+  for threads in 1 2; do
+    for rows in 1 7 64 512; do
+      "$TIERCEL" eval --tokens "$scratch/tokens.txt" -ub "$rows" -t "$threads" \
+        --logits "$scratch/logits.npy" --no-progress >/dev/null
+      local sum
+      sum=$(sha256sum <"$scratch/logits.npy")
+      first=${first:-$sum}
+      echo "-ub $rows -t $threads: ${sum%% *}"
+      [[ $sum == "$first" ]]
+    done
+  done
+}
+
+step_exact() {  # logits of the real model against transformers
+  "$TIERCEL" eval --tokens tests/golden/smollm2/tokens.txt --compute f32 \
+    -ctk f32 -ctv f32 --logits "$scratch/f32.npy" --no-progress
+  python3 tests/compare_logits.py "$scratch/f32.npy" --max-kl 1e-6
+  "$TIERCEL" eval --tokens tests/golden/smollm2/tokens.txt \
+    --logits "$scratch/q8.npy" --no-progress
+  python3 tests/compare_logits.py "$scratch/q8.npy" --max-kl 3.4e-3
+}
+
+step_mutants() {  # faults that must turn the suite red
+  tests/mutants.sh
+}
+
+result=bench/results/full-$(date -u +%Y-%m-%d).md
+{
+  echo "# The long tests"
+  echo
+  echo "$("$TIERCEL" --version), $(date -u +%Y-%m-%d)," \
+    "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(nproc) cores"
+  echo
+  echo "| step | outcome | seconds | last words |"
+  echo "|---|---|---:|---|"
+} >"$result"
+
+failed=0
+for step in "${steps[@]}"; do
+  echo "== $step"
+  began=$SECONDS
+  outcome=passed
+  # In a shell of its own, which its first failure ends; not as a condition,
+  # where failures would be ignored.
+  set +e
+  (
+    set -e
+    "step_$step"
+  ) >"$scratch/$step.log" 2>&1
+  code=$?
+  set -e
+  if ((code != 0)); then
+    outcome=FAILED
+    failed=1
+    tail -50 "$scratch/$step.log"
+  fi
+  last=$(grep -vE '^ *$|^Total Test time' "$scratch/$step.log" | tail -1 |
+    tr '|' '/' | cut -c1-100)
+  echo "| $step | $outcome | $((SECONDS - began)) | $last |" >>"$result"
+done
+cat "$result"
+exit "$failed"
