@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-TIERCEL, CHECKPOINTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+TIERCEL, CHECKPOINTS = map(os.path.abspath, sys.argv[1:3])
 IDS_ONLY = os.path.join(CHECKPOINTS, "llama_mha")  # has no tokenizer
 CHAT = os.path.join(CHECKPOINTS, "llama_chat")
 FOREVER = ["--seeds", "0:999999", "--temp", "1", "--ignore-eos"]
@@ -136,11 +136,11 @@ class UsageTest(Case):
             self.assertIn("not in this version", message)
 
     def test_malformed_variables_are_named(self):
-        for name in ("TIERCEL_MODEL", "TIERCEL_ISA"):
-            env = {"TIERCEL_MODEL": CHAT, name: "" if name[8] == "M" else "sse9"}
-            message = self.refuse(2, "usage" if name[8] == "M"
-                                  else "invalid_environment", "generate", "-p", "x",
-                                  env=environment(**env))
+        for name, value, code in (("TIERCEL_MODEL", "", "usage"),
+                                  ("TIERCEL_ISA", "sse9",
+                                   "invalid_environment")):
+            env = environment(**{"TIERCEL_MODEL": CHAT, name: value})
+            message = self.refuse(2, code, "generate", "-p", "x", env=env)
             self.assertIn(name, message)
 
     def test_a_missing_model_is_an_io_error(self):

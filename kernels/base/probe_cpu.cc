@@ -2,6 +2,8 @@
 #include "kernels/base/simd.h"
 #include "kernels/base/simd_int.h"
 
+// Loops over chains are unrolled by hand: a chain that an index picks lives in
+// memory, and the probe would measure that.
 namespace tiercel::TIERCEL_ISA_NS {
 
 float ProbeRead(const float* data, int64_t count) {
@@ -16,17 +18,20 @@ float ProbeRead(const float* data, int64_t count) {
 
 float ProbeFma(int64_t steps) {
   F32x16 chain[kProbeChains];
+#pragma GCC unroll 16
   for (int i = 0; i < kProbeChains; ++i) {
     chain[i] = Set1(static_cast<float>(i));
   }
   const F32x16 scale = Set1(0.5f);
   const F32x16 shift = Set1(1.0f);
   for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 16
     for (int i = 0; i < kProbeChains; ++i) {
       chain[i] = Fma(chain[i], scale, shift);
     }
   }
   F32x16 sum = Zero();
+#pragma GCC unroll 16
   for (int i = 0; i < kProbeChains; ++i) sum = sum + chain[i];
   return ReduceAdd(sum);
 }
@@ -58,12 +63,15 @@ float ProbeInt8(int64_t steps) {
   Quads x = Ones();
   asm volatile("" : "+m"(x));
   I32x16 chain[kProbeChains];
+#pragma GCC unroll 16
   for (int i = 0; i < kProbeChains; ++i) chain[i] = SetI32(i);
   for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 16
     for (int i = 0; i < kProbeChains; ++i) chain[i] = AddDot(chain[i], x, x);
     asm volatile("" : "+m"(x));
   }
   I32x16 sum = SetI32(0);
+#pragma GCC unroll 16
   for (int i = 0; i < kProbeChains; ++i) sum = sum + chain[i];
   return static_cast<float>(ReduceAdd(sum));
 }

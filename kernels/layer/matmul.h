@@ -24,9 +24,10 @@ enum class StoreMode { kAssign, kAdd };
 //   kQ8, quantised w: acc = fma(float(block dot), d_w * d_x, acc) per block of
 //     32; where the type has a minimum: acc = fma(m_w, d_x * sum_x, acc) next
 //   otherwise: acc = fma(x[k], w[k], acc) per k
-// then bias, then the addition. x is quantised per 32 with d_x = max|x| / 127
-// (float) and q = round(x / d_x), ties to even, within 127 also where d_x is
-// subnormal. A block that holds a NaN or an infinity makes its row's outputs
+// then bias, then the addition. x is quantised per 32 with d_x = max|x| / s
+// (float), s the one of 127, 126, 125, 124 that rounds best, and
+// q = round(x / d_x), ties to even, within 127 also where d_x is subnormal. A
+// block that holds a NaN or an infinity makes its row's outputs
 // NaN. Every instruction-set level and the reference give the same bits.
 //
 // No output may overlap x or another output. Errors: invalid_argument (null),

@@ -214,6 +214,20 @@ void Q8(const MatmulTarget& t, const MatmulRange& range, const Q8Block* tiles) {
   }
 }
 
+// The codes of half a block. A scale in the subnormal range is coarse: x /
+// scale may pass 127.
+TIERCEL_INLINE F32x16 CodesOf(F32x16 x, float scale) {
+  return Max(Set1(-127.0f), Min(Set1(127.0f), Round(x / Set1(scale))));
+}
+
+// The squared error that rounding to `scale` makes.
+TIERCEL_INLINE float RoundingError(F32x16 low, F32x16 high, float scale) {
+  const F32x16 d = Set1(0.0f - scale);
+  const F32x16 low_error = Fma(d, CodesOf(low, scale), low);
+  const F32x16 high_error = Fma(d, CodesOf(high, scale), high);
+  return ReduceAdd(Fma(high_error, high_error, low_error * low_error));
+}
+
 void QuantiseBlock(const float* x, Q8Block* out) {
   const F32x16 low = Load(x);
   const F32x16 high = Load(x + 16);
@@ -221,18 +235,23 @@ void QuantiseBlock(const float* x, Q8Block* out) {
   float max;
   memcpy(&max, &max_bits, sizeof(max));
   const bool finite = max_bits < 0x7f800000;
-  const float scale = max / 127.0f;
+  float scale = max / kQ8Steps[0];
   if (!finite || scale == 0.0f) {
     memset(out, 0, sizeof(*out));
     if (!finite) out->scale = out->scaled_sum = __builtin_nanf("");
     return;
   }
-  // A scale in the subnormal range is coarse: x / scale may pass 127.
-  const auto codes = [&](F32x16 part) __attribute__((always_inline)) {
-    return Max(Set1(-127.0f), Min(Set1(127.0f), Round(part / Set1(scale))));
-  };
-  const int32_t sum_low = StoreI8(codes(low), out->codes);
-  const int32_t sum = sum_low + StoreI8(codes(high), out->codes + 16);
+  float least = RoundingError(low, high, scale);
+  for (int i = 1; i < kNumQ8Steps; ++i) {
+    const float other = max / kQ8Steps[i];
+    const float error = RoundingError(low, high, other);
+    if (error < least) {
+      least = error;
+      scale = other;
+    }
+  }
+  const int32_t sum_low = StoreI8(CodesOf(low, scale), out->codes);
+  const int32_t sum = sum_low + StoreI8(CodesOf(high, scale), out->codes + 16);
   out->scale = scale;
   out->scaled_sum = scale * static_cast<float>(sum);
   out->neg_sum = -sum;

@@ -3,12 +3,27 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/base/reference_math.h"
 #include "kernels/layer/matmul.h"
 #include "kernels/layer/matmul_body.h"
 #include "kernels/layer/packed_layout.h"
 
 namespace tiercel {
 namespace {
+
+float CodeOf(float x, float scale) {
+  return std::clamp(std::nearbyint(x / scale), -127.0f, 127.0f);
+}
+
+float RoundingError(const float* x, float scale) {
+  float lane[16];
+  for (int i = 0; i < 16; ++i) {
+    const float low = std::fma(-scale, CodeOf(x[i], scale), x[i]);
+    const float high = std::fma(-scale, CodeOf(x[i + 16], scale), x[i + 16]);
+    lane[i] = std::fma(high, high, low * low);
+  }
+  return SumLanes(lane);
+}
 
 Q8Block QuantiseReference(const float* x) {
   Q8Block block = {};
@@ -22,12 +37,19 @@ Q8Block QuantiseReference(const float* x) {
     block.scale = block.scaled_sum = std::numeric_limits<float>::quiet_NaN();
     return block;
   }
-  block.scale = max / 127.0f;
+  block.scale = max / kQ8Steps[0];
   if (block.scale == 0.0f) return block;
+  float least = RoundingError(x, block.scale);
+  for (float steps : kQ8Steps) {
+    const float error = RoundingError(x, max / steps);
+    if (error < least) {
+      least = error;
+      block.scale = max / steps;
+    }
+  }
   int sum = 0;
   for (int i = 0; i < 32; ++i) {
-    const float code = std::nearbyint(x[i] / block.scale);
-    block.codes[i] = static_cast<int8_t>(std::clamp(code, -127.0f, 127.0f));
+    block.codes[i] = static_cast<int8_t>(CodeOf(x[i], block.scale));
     sum += block.codes[i];
   }
   block.scaled_sum = block.scale * static_cast<float>(sum);

@@ -301,6 +301,24 @@ TEST_P(MatmulLevelTest, ExtremeActivations) {
 
 // ---- the reference itself ----
 
+TEST(MatmulReferenceTest, ScaleThatRoundsBest) {
+  PackedMatrix weights = *PackedMatrix::Create(DType::kQ4_0, 1, 32);
+  std::vector<std::byte> row(18);
+  const uint16_t d = F16FromF32(1.0f);
+  std::memcpy(&row[0], &d, 2);
+  row[2] = std::byte{0xb9};        // weight 0: 9 - 8 = 1; weight 16: 11 - 8 = 3
+  weights.PackRow(0, row.data());  // the others: -8
+  std::vector<float> x(32, 0.0f);
+  x[0] = 254.0f;
+  x[16] = 5.0f;  // is off by 1 with d_x = 254 / 127, by 0.90 with 254 / 124
+  float out = kPoison;
+  MatmulParams p = {x.data(), 32, 1, Compute::kQ8, 1, {}};
+  p.outputs[0] = {&weights, nullptr, &out, 1, StoreMode::kAssign};
+  ASSERT_TRUE(Matmul(*MakeStream(Device::kRef), p).ok());
+  // 124 * 1 + 2 * 3 = 130
+  EXPECT_EQ(out, 130 * (254.0f / 124));
+}
+
 TEST(MatmulReferenceTest, HandWorkedQ8) {
   PackedMatrix weights = *PackedMatrix::Create(DType::kQ4_1, 2, 64);
   std::vector<std::byte> row(40);
@@ -314,6 +332,11 @@ TEST(MatmulReferenceTest, HandWorkedQ8) {
   x[16] = -4.9f;    // code -2 (-2.45)
   x[1] = 5.0f;      // code 2: 2.5 is a tie, to even
   x[40] = 1000.0f;  // meets weights of 0
+  // Whole multiples of d_x, each with its opposite: 254 / 127 rounds them best.
+  x[2] = 126.0f;
+  x[3] = -126.0f;
+  x[4] = 62.0f;
+  x[5] = -62.0f;
   float out[2] = {kPoison, kPoison};
   const float bias[2] = {0.25f, 0.5f};
   MatmulParams p = {x.data(), 64, 1, Compute::kQ8, 1, {}};

@@ -54,7 +54,8 @@ WORDS = [
     "caf\u00e9 cafe\u0301 \u212b \u00c5 A\u030a \u1e9b\u0323 \u0340 \u2126",
     "a\u0301\u0316\u0301\u0316\u0327 \u0f71\u0f74 q\u0307\u0323",
     "\U0001f600\U0001f999 "
-    "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f1eb\U0001f1f7 \u2708\ufe0f",
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467 "
+    "\U0001f1eb\U0001f1f7 \u2708\ufe0f",
     "\U0001f636\u200d\U0001f32b\ufe0f\U0001f44d\U0001f3fd!",
     "\U0001d400\U0001d7d9 \U00020000",
     "\U0010ffff \ue000 \U000f0000", "\u2581 \u2581a a\u2581b \u2581\u2581",
@@ -70,7 +71,8 @@ WORDS = [
 BYTES = [  # no UTF-8: kept as they are, so no oracle has a say
     "80", "bf", "c0 80", "c1 bf", "e0 80 80", "ed a0 80", "f4 90 80 80", "ff",
     "f0 9f 98", "41 e2 82", "e2 82 41", "c3 28", "ff fe 41 00",
-    "f8 88 80 80 80", "20 ff 20", "61 ff 62", "fe fe fe fe 20 20 fe", "e2 96", "cc 81 cc",
+    "f8 88 80 80 80", "20 ff 20", "61 ff 62", "fe fe fe fe 20 20 fe", "e2 96",
+    "cc 81 cc",
 ]
 
 
