@@ -277,15 +277,24 @@ def markdown(about, lines):
     return text
 
 
+RESULTS_BEGIN = "<!-- results: written by bench/peer.py --save -->"
+RESULTS_END = "<!-- end of results -->"
+
+
 def save(about, lines, table, args):
-    """bench/results/<date>-<cpu>.json and .md."""
+    """bench/results/<date>-<cpu>.json and .md, and the README's table."""
     cpu = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
     stem = ROOT / "bench/results" / f"{args.date:%Y-%m-%d}-{cpu}"
     stem.parent.mkdir(parents=True, exist_ok=True)
     document = json.dumps({"about": about, "lines": lines}, indent=1)
     stem.with_name(stem.name + ".json").write_text(document + "\n")
     stem.with_name(stem.name + ".md").write_text(table)
-    say(f"saved {stem}.json and .md")
+    readme = ROOT / "README.md"
+    before, _, rest = readme.read_text().partition(RESULTS_BEGIN)
+    after = rest.partition(RESULTS_END)[2]
+    readme.write_text(
+        f"{before}{RESULTS_BEGIN}\n{table}{RESULTS_END}{after}")
+    say(f"saved {stem}.json and .md, and the table in README.md")
 
 
 def integers(text):
