@@ -152,6 +152,9 @@ TEST(GgufSpecTest, NumbersMustBeInRange) {
             "invalid_vocab");
   EXPECT_EQ(CodeWith(ByteLevel(), "bos_token_id", int64_t{-1}),
             "invalid_vocab");
+  Metadata negative = ByteLevel();
+  negative.Set("tokenizer.ggml.bos_token_id", int64_t{-1});
+  EXPECT_EQ(CodeOf(SpecFromGguf(negative).status()), "invalid_vocab");
   EXPECT_EQ(CodeWith(ByteLevel(), "add_bos_token", true), "invalid_vocab");
   EXPECT_EQ(CodeWith(SentencePiece(), "scores",
                      std::vector<double>{
@@ -165,6 +168,10 @@ TEST(GgufSpecTest, MergesMustBePairsOfTokens) {
     EXPECT_EQ(CodeWith(ByteLevel(), "merges", Strings{merge}), "invalid_vocab")
         << merge;
   }
+  // Tokens with a space in them do not make two spaces right.
+  Metadata spaced = ByteLevel();
+  spaced.Set("tokenizer.ggml.tokens", Strings{"a", " b", "a b", "<e>"});
+  EXPECT_EQ(CodeWith(spaced, "merges", Strings{"a  b"}), "invalid_vocab");
   EXPECT_EQ(CodeWith(ByteLevel(), "merges", std::vector<int64_t>{1}),
             "invalid_metadata");
   Metadata without = SentencePiece();

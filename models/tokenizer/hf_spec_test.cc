@@ -268,7 +268,11 @@ TEST(HfSpecTest, VocabularyMustBeWhole) {
     EXPECT_EQ(code("/model/vocab/c", id), "invalid_vocab") << id;
     EXPECT_EQ(code("/added_tokens/0/id", id), "invalid_vocab") << id;
   }
-  EXPECT_EQ(code("/model/vocab/c", 2), "invalid_vocab");  // twice
+  EXPECT_EQ(code("/model/vocab/c", 2), "invalid_vocab");
+  Json twice = ByteLevel();
+  twice["tokenizer.json"]["model"]["vocab"]["x"] = 5;
+  EXPECT_EQ(CodeFrom(twice), "");
+  EXPECT_EQ(CodeWith(twice, "/model/vocab/y", 5), "invalid_vocab");
   EXPECT_EQ(code("/added_tokens/0/id", 2), "invalid_vocab");
   EXPECT_EQ(code("/added_tokens/0/content", ""), "invalid_vocab");
   EXPECT_EQ(code("/added_tokens/0/content", 1), "invalid_vocab");
