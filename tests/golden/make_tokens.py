@@ -11,6 +11,7 @@ Writes into tokens/:
                    code point, the books and the policy manual
   NAME/            with --train: a small vocabulary of family NAME
                    (tokenizer.json), of a thousand tokens from the first book
+                   and some numbers
 
 Of books nothing is kept but ids and checksums. A hash is FNV-1a with 64 bits
 over ids (or bytes) as units.
@@ -30,6 +31,7 @@ from make_smollm2 import tokenizer_of
 UNICODE = pathlib.Path("/usr/share/unicode/UnicodeData.txt")  # 15.0
 CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 SYMBOLS = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+NUMBERS = " 100 365 1999 2000 12345" * 400  # books have few
 FAMILIES = ["gpt-2", "llama-bpe", "qwen2", "smollm", "spm", "spm-metaspace"]
 
 WORDS = [
@@ -301,7 +303,7 @@ def main():
                      else train_byte_level)
             path.parent.mkdir(exist_ok=True)
             path.write_text(
-                train(family, books[0].read_text()).to_str() + "\n")
+                train(family, books[0].read_text() + NUMBERS).to_str() + "\n")
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
         write(args.out / f"{family}.json", golden(tokenizer, later, texts))
     tokenizer = tokenizer_of(gguf.GGUFReader(args.model))

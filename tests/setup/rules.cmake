@@ -81,6 +81,13 @@ function(tiercel_isa_bodies path)
     target_link_libraries(${object} PRIVATE tiercel_flags)
     target_compile_options(${object} PRIVATE ${TIERCEL_FLAGS_${isa}})
     target_compile_definitions(${object} PRIVATE TIERCEL_ISA_NS=${isa})
+    if(TIERCEL_SANITIZE)
+      # UBSan's checks of every pointer make a body take minutes to compile;
+      # AddressSanitizer still sees each access.
+      target_compile_options(
+        ${object} PRIVATE -fno-sanitize=alignment,null,pointer-overflow
+                          -fno-sanitize=object-size,vptr)
+    endif()
     target_sources(${ARG_TARGET} PRIVATE $<TARGET_OBJECTS:${object}>)
     set_property(GLOBAL APPEND PROPERTY TIERCEL_ISA_OBJECTS
                                         $<TARGET_OBJECTS:${object}>)
