@@ -106,6 +106,9 @@ function(tiercel_test source)
   target_compile_definitions(
     ${name} PRIVATE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${relative} COMMAND ${name})
+  # A refused allocation is a case to test, not a finding.
+  set_tests_properties(${relative} PROPERTIES ENVIRONMENT
+                       ASAN_OPTIONS=allocator_may_return_null=1)
   set_property(GLOBAL APPEND PROPERTY TIERCEL_TESTS ${relative})
   # Parsers and ops: what test.sh also runs under the sanitizers.
   if(relative MATCHES "^(kernels|models|apps/document)/")
