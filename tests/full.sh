@@ -87,13 +87,13 @@ step_rows() {  # bytes of logits: rows a step, threads
   done
 }
 
-step_exact() {  # logits of the real model against transformers
+step_exact() {  # logits of the real model against transformers; numpy is Debian's
   "$TIERCEL" eval --tokens tests/golden/smollm2/tokens.txt --compute f32 \
     -ctk f32 -ctv f32 --logits "$scratch/f32.npy" --no-progress
-  python3 tests/compare_logits.py "$scratch/f32.npy" --max-kl 1e-6
+  /usr/bin/python3 tests/compare_logits.py "$scratch/f32.npy" --max-kl 1e-6
   "$TIERCEL" eval --tokens tests/golden/smollm2/tokens.txt \
     --logits "$scratch/q8.npy" --no-progress
-  python3 tests/compare_logits.py "$scratch/q8.npy" --max-kl 3.4e-3
+  /usr/bin/python3 tests/compare_logits.py "$scratch/q8.npy" --max-kl 3.4e-3
 }
 
 step_mutants() {  # faults that must turn the suite red
