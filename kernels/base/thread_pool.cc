@@ -13,6 +13,15 @@ namespace {
 // notices as a busy machine.
 constexpr int kSpins = 4000;
 
+// state_: workers inside (low 15 bits), closed, number of the region (high 16).
+// A number returns after 65,536 regions: a worker that slept through exactly so
+// many misses one, which others complete.
+constexpr uint32_t kInside = 0x7fff;
+constexpr uint32_t kClosed = 0x8000;
+constexpr uint32_t kOneRegion = 0x10000;
+
+uint32_t NumberOf(uint32_t state) { return state / kOneRegion; }
+
 void Pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -21,7 +30,8 @@ void Pause() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : state_(kClosed) {
+  threads = std::min(threads, static_cast<int>(kInside));
   workers_.reserve(static_cast<size_t>(std::max(0, threads - 1)));
   for (int i = 1; i < threads; ++i) {
     try {
@@ -34,8 +44,8 @@ ThreadPool::ThreadPool(int threads) {
 
 ThreadPool::~ThreadPool() {
   stop_.store(true, std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_release);
-  epoch_.notify_all();
+  state_.fetch_add(kOneRegion, std::memory_order_release);
+  state_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
@@ -52,41 +62,67 @@ void ThreadPool::ParallelFor(
   }
   region_ = {&body, n, grain};
   next_.store(0, std::memory_order_relaxed);
-  working_.store(static_cast<uint32_t>(workers_.size()),
-                 std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_release);
-  epoch_.notify_all();
+  const uint32_t last = state_.load(std::memory_order_relaxed);
+  state_.store((NumberOf(last) + 1) * kOneRegion, std::memory_order_release);
+  state_.notify_all();
   RunRanges(0);
-  // Every worker passes through every region, so that none can read region_
-  // while the next one is being written.
-  for (int spins = 0;; ++spins) {
-    const uint32_t working = working_.load(std::memory_order_acquire);
-    if (working == 0) return;
-    if (spins < kSpins) {
-      Pause();
-    } else {
-      working_.wait(working, std::memory_order_acquire);
-    }
-  }
+  Close();
 }
 
 void ThreadPool::WorkerLoop(int thread) {
   uint32_t seen = 0;
   while (true) {
-    for (int spins = 0; epoch_.load(std::memory_order_acquire) == seen;
-         ++spins) {
+    uint32_t state = state_.load(std::memory_order_acquire);
+    for (int spins = 0; NumberOf(state) == seen; ++spins) {
+      if (stop_.load(std::memory_order_relaxed)) return;
       if (spins < kSpins) {
         Pause();
       } else {
-        epoch_.wait(seen, std::memory_order_acquire);
+        state_.wait(state, std::memory_order_acquire);
+      }
+      state = state_.load(std::memory_order_acquire);
+    }
+    seen = NumberOf(state);
+    if (stop_.load(std::memory_order_relaxed)) return;
+    if (!Enter(state)) continue;
+    RunRanges(thread);
+    Leave();
+  }
+}
+
+// Counts a worker into the region of `state`, unless that is over.
+bool ThreadPool::Enter(uint32_t state) {
+  const uint32_t number = NumberOf(state);
+  while (NumberOf(state) == number && (state & kClosed) == 0) {
+    if (state_.compare_exchange_weak(state, state + 1,
+                                     std::memory_order_acquire)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void ThreadPool::Leave() {
+  const uint32_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
+  if ((before & kClosed) != 0 && (before & kInside) == 1) {
+    empty_.fetch_add(1, std::memory_order_release);
+    empty_.notify_one();
+  }
+}
+
+// Lets nobody in any more and waits for those inside.
+void ThreadPool::Close() {
+  uint32_t state = state_.fetch_or(kClosed, std::memory_order_acq_rel);
+  for (int spins = 0; (state & kInside) != 0; ++spins) {
+    if (spins < kSpins) {
+      Pause();
+    } else {
+      const uint32_t empty = empty_.load(std::memory_order_acquire);
+      if ((state_.load(std::memory_order_acquire) & kInside) != 0) {
+        empty_.wait(empty, std::memory_order_acquire);
       }
     }
-    ++seen;
-    if (stop_.load(std::memory_order_relaxed)) return;
-    RunRanges(thread);
-    if (working_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      working_.notify_one();
-    }
+    state = state_.load(std::memory_order_acquire);
   }
 }
 

@@ -11,8 +11,10 @@
 namespace tiercel {
 
 // A fork-join pool for regions of a few microseconds: a decode step is a chain
-// of some hundred of them. The caller works too; workers spin for a short while
-// between regions, then sleep, so an idle process burns nothing.
+// of some hundred of them. The caller works too, and waits only for workers
+// that took part: on a machine busy with other things a region does not wait
+// until every thread has had its turn. Workers spin for a short while between
+// regions, then sleep, so an idle process burns nothing.
 //
 // Which thread computes a range is decided by timing, so a body's result must
 // not depend on it (invariant 6). One caller at a time; a body must not throw
@@ -42,13 +44,19 @@ class ThreadPool {
   };
 
   void WorkerLoop(int thread);
+  bool Enter(uint32_t state);
+  void Leave();
+  void Close();
   void RunRanges(int thread);
 
-  // Written by the caller before epoch_ is raised, read by workers after.
+  // Written by the caller while no worker is inside, read by workers inside.
   Region region_;
-  alignas(64) std::atomic<uint32_t> epoch_{0};    // regions begun
-  alignas(64) std::atomic<int64_t> next_{0};      // first index not taken yet
-  alignas(64) std::atomic<uint32_t> working_{0};  // workers inside the region
+  // The region's number, whether it is closed, and how many workers are inside
+  // (thread_pool.cc): one word, so that a worker enters what it has seen or
+  // nothing.
+  alignas(64) std::atomic<uint32_t> state_;
+  alignas(64) std::atomic<int64_t> next_{0};    // first index not taken yet
+  alignas(64) std::atomic<uint32_t> empty_{0};  // closed regions left by all
   alignas(64) std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
 };

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/base/testing.h"
 
 namespace tiercel {
 namespace {
@@ -41,6 +42,21 @@ TEST(ThreadPoolTest, ManyShortRegionsSeeEachOthersWrites) {
     });
   }
   for (int64_t value : values) EXPECT_EQ(value, 20000);
+}
+
+// A worker that is late must not run the next region's indices with the last
+// region's body, nor be waited for twice.
+TEST(ThreadPoolTest, NeighbouringRegionsDoNotMix) {
+  ThreadPool pool(8);
+  std::vector<int> written(64, -1);
+  for (int step = 0; step < (TriesLess() ? 2000 : 20000); ++step) {
+    const int64_t n = 2 + step % 63;
+    pool.ParallelFor(n, 1, [&written, step](int64_t begin, int64_t, int) {
+      written[static_cast<size_t>(begin)] = step;
+    });
+    const auto of_step = std::count(written.begin(), written.end(), step);
+    ASSERT_EQ(of_step, n) << "region " << step;
+  }
 }
 
 TEST(ThreadPoolTest, WakesAfterSleep) {
