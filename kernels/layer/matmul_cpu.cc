@@ -191,27 +191,40 @@ void Q8Range(const MatmulTarget& t, const MatmulRange& range,
   }
 }
 
-void Q8(const MatmulTarget& t, const MatmulRange& range, const Q8Block* tiles) {
-  switch (t.type) {
+// Calls body.operator()<type>(): what is decided once per product at run time
+// becomes a constant of its loops.
+template <typename Body>
+TIERCEL_INLINE void WithType(DType type, const Body& body) {
+  switch (type) {
+    case DType::kF32:
+      return body.template operator()<DType::kF32>();
+    case DType::kF16:
+      return body.template operator()<DType::kF16>();
+    case DType::kBF16:
+      return body.template operator()<DType::kBF16>();
     case DType::kQ8_0:
-      return Q8Range<DType::kQ8_0>(t, range, tiles);
+      return body.template operator()<DType::kQ8_0>();
     case DType::kQ4_0:
-      return Q8Range<DType::kQ4_0>(t, range, tiles);
+      return body.template operator()<DType::kQ4_0>();
     case DType::kQ4_1:
-      return Q8Range<DType::kQ4_1>(t, range, tiles);
+      return body.template operator()<DType::kQ4_1>();
     case DType::kQ5_0:
-      return Q8Range<DType::kQ5_0>(t, range, tiles);
+      return body.template operator()<DType::kQ5_0>();
     case DType::kQ5_1:
-      return Q8Range<DType::kQ5_1>(t, range, tiles);
+      return body.template operator()<DType::kQ5_1>();
     case DType::kQ4_K:
-      return Q8Range<DType::kQ4_K>(t, range, tiles);
+      return body.template operator()<DType::kQ4_K>();
     case DType::kQ5_K:
-      return Q8Range<DType::kQ5_K>(t, range, tiles);
+      return body.template operator()<DType::kQ5_K>();
     case DType::kQ6_K:
-      return Q8Range<DType::kQ6_K>(t, range, tiles);
-    default:
-      return;
+      return body.template operator()<DType::kQ6_K>();
   }
+}
+
+void Q8(const MatmulTarget& t, const MatmulRange& range, const Q8Block* tiles) {
+  WithType(t.type, [&]<DType kType>() {
+    if constexpr (IsQuantised(kType)) Q8Range<kType>(t, range, tiles);
+  });
 }
 
 // The codes of half a block. A scale in the subnormal range is coarse: x /
@@ -443,30 +456,8 @@ void F32Of(const MatmulTarget& t, const MatmulRange& range, const float* tiles,
 
 void F32(const MatmulTarget& t, const MatmulRange& range, const float* tiles,
          float* expanded) {
-  switch (t.type) {
-    case DType::kF32:
-      return F32Of<DType::kF32>(t, range, tiles, expanded);
-    case DType::kF16:
-      return F32Of<DType::kF16>(t, range, tiles, expanded);
-    case DType::kBF16:
-      return F32Of<DType::kBF16>(t, range, tiles, expanded);
-    case DType::kQ8_0:
-      return F32Of<DType::kQ8_0>(t, range, tiles, expanded);
-    case DType::kQ4_0:
-      return F32Of<DType::kQ4_0>(t, range, tiles, expanded);
-    case DType::kQ4_1:
-      return F32Of<DType::kQ4_1>(t, range, tiles, expanded);
-    case DType::kQ5_0:
-      return F32Of<DType::kQ5_0>(t, range, tiles, expanded);
-    case DType::kQ5_1:
-      return F32Of<DType::kQ5_1>(t, range, tiles, expanded);
-    case DType::kQ4_K:
-      return F32Of<DType::kQ4_K>(t, range, tiles, expanded);
-    case DType::kQ5_K:
-      return F32Of<DType::kQ5_K>(t, range, tiles, expanded);
-    case DType::kQ6_K:
-      return F32Of<DType::kQ6_K>(t, range, tiles, expanded);
-  }
+  WithType(t.type,
+           [&]<DType kType>() { F32Of<kType>(t, range, tiles, expanded); });
 }
 
 void Transpose(const float* x, int64_t x_stride, int rows, int64_t k,
