@@ -9,6 +9,7 @@
 #include "kernels/base/error.h"
 #include "models/chat/text.h"
 #include "models/format/quote.h"
+#include "models/tokenizer/utf8.h"
 
 namespace tiercel::jinja {
 namespace {
@@ -25,27 +26,6 @@ bool IsNameStart(char c) {
          (static_cast<unsigned char>(c) & 0x80) != 0;
 }
 bool IsNamePart(char c) { return IsNameStart(c) || IsDigit(c); }
-
-void AppendUtf8(uint32_t code_point, std::string* out) {
-  const auto put = [out](uint32_t byte) {
-    out->push_back(static_cast<char>(byte));
-  };
-  if (code_point < 0x80) {
-    put(code_point);
-  } else if (code_point < 0x800) {
-    put(0xC0 | code_point >> 6);
-    put(0x80 | (code_point & 0x3F));
-  } else if (code_point < 0x10000) {
-    put(0xE0 | code_point >> 12);
-    put(0x80 | (code_point >> 6 & 0x3F));
-    put(0x80 | (code_point & 0x3F));
-  } else {
-    put(0xF0 | code_point >> 18);
-    put(0x80 | (code_point >> 12 & 0x3F));
-    put(0x80 | (code_point >> 6 & 0x3F));
-    put(0x80 | (code_point & 0x3F));
-  }
-}
 
 class Lexer {
  public:
