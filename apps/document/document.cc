@@ -23,7 +23,7 @@ Error InputError(const std::string& name, std::string code,
 }
 
 Error IoError(const std::string& name, const char* what) {
-  return {Error::Kind::kIo, "io_error",
+  return {Error::Kind::kIo, errno == ENOENT ? "file_not_found" : "io_error",
           name + ": cannot " + what + ": " + std::strerror(errno)};
 }
 
@@ -126,6 +126,16 @@ bool LooksBinary(std::string_view bytes) {
   return static_cast<size_t>(num_controls) > bytes.size() / 100;
 }
 
+Document Clean(Document document) {
+  const size_t replaced =
+      ReplaceControls(&document.text) + ReplaceControls(&document.title);
+  if (replaced > 0) {
+    document.warnings.push_back(std::to_string(replaced) +
+                                " control characters became spaces");
+  }
+  return document;
+}
+
 bool StartsLikeHtml(std::string_view bytes) {
   const std::string start = Lowercase(bytes.substr(0, 1024));
   const size_t first = start.find_first_not_of(" \t\r\n\f");
@@ -177,7 +187,7 @@ Result ReadDocumentBytes(const std::string& name, std::string bytes) {
       WithUnixLineEnds(ToUtf8(body, charset, &document.warnings));
   if (!is_html) {
     document.text = std::move(text);
-    return document;
+    return Clean(std::move(document));
   }
   bytes = std::string();
   if (text.size() > kMaxHtmlBytes) {
@@ -191,7 +201,7 @@ Result ReadDocumentBytes(const std::string& name, std::string bytes) {
   if (document.text.empty()) {
     document.warnings.push_back("no readable text");
   }
-  return document;
+  return Clean(std::move(document));
 }
 
 Result ReadDocument(const std::string& path) {

@@ -38,8 +38,8 @@ inline constexpr uint64_t kMaxHtmlBytes = 64u << 20;
 //
 // Only regular files are read, and opening one never blocks. Errors:
 // not_a_regular_file, document_too_large, not_text (binary), html_too_complex,
-// unsupported_document (EPUB, PDF, archives), unsupported_charset; io_error.
-// Thread-safe.
+// unsupported_document (EPUB, PDF, archives), unsupported_charset;
+// file_not_found, io_error. Thread-safe.
 Result ReadDocument(const std::string& path);
 
 // The same for bytes at hand; `name` is what they are called in errors, and

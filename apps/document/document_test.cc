@@ -71,6 +71,18 @@ TEST_F(DocumentTest, OtherBytesAreWindows1252WithAWarning) {
   EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Windows-1252")));
 }
 
+TEST_F(DocumentTest, ControlCharactersBecomeSpacesWithAWarning) {
+  const Document document = Good(Read("a.txt",
+                                      "a\x01"
+                                      "b\x7F\x1B\tc\fd\n"));
+  EXPECT_EQ(document.text, "a b  \tc\fd\n");
+  EXPECT_THAT(document.warnings,
+              ElementsAre(HasSubstr("3 control characters")));
+  EXPECT_EQ(Good(Read("a.html", "<title>x&#27;[2J</title>a&#1;b")).text,
+            "a b\n");
+  EXPECT_EQ(Good(Read("a.html", "<title>x&#27;[2J</title>a")).title, "x [2J");
+}
+
 TEST_F(DocumentTest, BinaryFilesAreRefused) {
   EXPECT_EQ(CodeOf(Read("a.txt", std::string("ab\0c", 4))), "not_text");
   std::string noise;
@@ -128,7 +140,7 @@ TEST_F(DocumentTest, WhatIsNoRegularFileIsRefusedWithoutBlocking) {
 
 TEST_F(DocumentTest, AMissingFileIsAnIoError) {
   const Result result = ReadDocument(Path("none"));
-  EXPECT_EQ(CodeOf(result), "io_error");
+  EXPECT_EQ(CodeOf(result), "file_not_found");
   EXPECT_EQ(std::get<Error>(result).kind, Error::Kind::kIo);
   EXPECT_THAT(std::get<Error>(result).message, HasSubstr("none"));
 }

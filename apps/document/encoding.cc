@@ -185,6 +185,18 @@ void AppendUtf8(uint32_t code_point, std::string* out) {
   }
 }
 
+size_t ReplaceControls(std::string* text) {
+  size_t replaced = 0;
+  for (char& c : *text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && (byte < '\t' || byte > '\r')) || byte == 0x7F) {
+      c = ' ';
+      ++replaced;
+    }
+  }
+  return replaced;
+}
+
 std::string WithUnixLineEnds(std::string text) {
   size_t end = 0;
   for (size_t at = 0; at < text.size(); ++at) {

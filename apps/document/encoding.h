@@ -30,6 +30,11 @@ std::string ToUtf8(std::string_view bytes, Charset charset,
 
 void AppendUtf8(uint32_t code_point, std::string* out);
 
+// Control characters that no reader shows (U+0000 to U+001F and U+007F, but not
+// tab, line feed, vertical tab, form feed, carriage return) become spaces: many
+// a vocabulary cannot spell them, and a terminal obeys some. Returns how many.
+size_t ReplaceControls(std::string* text);
+
 // CRLF and CR become LF.
 std::string WithUnixLineEnds(std::string text);
 
