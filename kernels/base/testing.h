@@ -33,6 +33,23 @@ inline std::unique_ptr<Stream> MakeStream(Device device, int threads = 1,
   return std::move(stream).value();
 }
 
+// A sanitizer makes a test ten times slower: there it tries less, unless
+// TIERCEL_ALL_SHAPES is set.
+inline bool TriesLess() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return getenv("TIERCEL_ALL_SHAPES") == nullptr;
+#else
+  return false;
+#endif
+}
+
+// The values to try: the first, the middle and the last, where a test tries
+// less.
+inline std::vector<int64_t> Some(std::vector<int64_t> all) {
+  if (!TriesLess() || all.size() <= 3) return all;
+  return {all.front(), all[all.size() / 2], all.back()};
+}
+
 inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() &&
          (a.empty() ||

@@ -115,7 +115,7 @@ struct Problem {
   int64_t rows;
 };
 
-std::vector<int64_t> SomeK(DType type) {
+std::vector<int64_t> EveryK(DType type) {
   switch (InfoOf(type).block_elements) {
     case 1:
       return {1, 2, 31, 100, 577};
@@ -150,11 +150,11 @@ INSTANTIATE_TEST_SUITE_P(Levels, MatmulLevelTest,
 TEST_P(MatmulLevelTest, HasTheReferencesBits) {
   unsigned turn = 0;
   for (const DType type : kTypes) {
-    for (const int64_t k : SomeK(type)) {
-      for (const int64_t n : {1, 15, 16, 17, 48, 100}) {
+    for (const int64_t k : Some(EveryK(type))) {
+      for (const int64_t n : Some({1, 15, 16, 17, 48, 100})) {
         for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
           Problem problem(RandomMatrix(type, n, k, turn), 64, {compute});
-          for (const int64_t rows : {1, 2, 7, 8, 13, 64}) {
+          for (const int64_t rows : Some({1, 2, 7, 8, 13, 64})) {
             ++turn;
             problem.options.bias = turn % 2 == 0;
             problem.options.store =
@@ -184,7 +184,8 @@ TEST_P(MatmulLevelTest, EveryRowCountHasTheBitsOfSingleRows) {
         singles.insert(singles.end(), one.begin(), one.end());
       }
       const size_t stride = singles.size() / 64;
-      for (int64_t rows = 1; rows <= 64; rows += rows < 26 ? 1 : 19) {
+      for (int64_t rows = 1; rows <= 64;
+           rows += rows < 26 ? (TriesLess() ? 5 : 1) : 19) {
         const std::vector<float> expected(singles.begin(),
                                           singles.begin() + rows * stride);
         ASSERT_TRUE(SameBits(problem.Run(Cpu(2), 0, rows), expected))

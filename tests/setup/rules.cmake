@@ -9,7 +9,12 @@ enable_testing()
 add_custom_target(tiercel_sanitized_tests)
 find_program(TIERCEL_CCACHE ccache)
 if(TIERCEL_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TIERCEL_CCACHE})
+  # The sloppiness lets it cache what uses a precompiled header, the base
+  # directory what another clone compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${TIERCEL_CCACHE})
+  add_compile_options(-fpch-preprocess)
 endif()
 
 # Warnings are errors. -ffp-contract=off: a multiply-add is written as one where
@@ -94,6 +99,18 @@ function(tiercel_isa_bodies path)
   endforeach()
 endfunction()
 
+# Tests are half of what is compiled and little of what runs: they are not
+# optimised, and read GoogleTest's headers once.
+file(CONFIGURE OUTPUT test_headers.cc CONTENT "int main() {}\n")
+add_executable(tiercel_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
+target_link_libraries(tiercel_test_headers PRIVATE tiercel_flags GTest::gtest
+                                                   GTest::gmock)
+target_compile_options(tiercel_test_headers PRIVATE -O0)
+target_compile_definitions(
+  tiercel_test_headers PRIVATE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_precompile_headers(tiercel_test_headers PRIVATE <gmock/gmock.h>
+                          <gtest/gtest.h> <absl/status/statusor.h>)
+
 function(tiercel_test source)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE full)
@@ -103,8 +120,10 @@ function(tiercel_test source)
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest
                                         GTest::gmock GTest::gtest_main)
+  target_compile_options(${name} PRIVATE -O0)
   target_compile_definitions(
     ${name} PRIVATE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_precompile_headers(${name} REUSE_FROM tiercel_test_headers)
   add_test(NAME ${relative} COMMAND ${name})
   # A refused allocation is a case to test, not a finding.
   set_tests_properties(${relative} PROPERTIES ENVIRONMENT
