@@ -31,7 +31,8 @@ build() {  # preset
 
 step_asan() {  # ASan and UBSan, the whole suite
   build asan
-  ctest --test-dir build/asan --output-on-failure
+  TIERCEL_ALL_SHAPES=1 ctest --test-dir build/asan --output-on-failure \
+    -j "$(nproc)"
 }
 
 step_tsan() {  # TSan, what has threads
@@ -43,8 +44,7 @@ step_tsan() {  # TSan, what has threads
 step_isa() {  # the suite on every level that this machine has
   local level
   for level in portable avx2 avx512 avx512vnni; do
-    if ! TIERCEL_ISA=$level "$TIERCEL" inspect "$TIERCEL_MODEL" >/dev/null 2>&1
-    then
+    if ! TIERCEL_ISA=$level "$TIERCEL" generate -p a -n 1 >/dev/null 2>&1; then
       echo "$level: not on this machine"
       continue
     fi
