@@ -139,6 +139,13 @@ TEST_F(ArgsTest, EveryFlagOfGenerate) {
   EXPECT_TRUE(options.model.check_tensors);
 }
 
+TEST_F(ArgsTest, ASeedIsAnyOf64Bits) {
+  EXPECT_EQ(Parse({"generate", "-p", "x", "-s", "18446744073709551615"})
+                .sampling.seed,
+            18446744073709551615u);
+  EXPECT_EQ(Parse({"generate", "-p", "x", "-s", "0"}).sampling.seed, 0u);
+}
+
 TEST_F(ArgsTest, StreamIsJson) {
   EXPECT_TRUE(Parse({"generate", "-p", "x", "--stream"}).json);
 }

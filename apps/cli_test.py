@@ -5,13 +5,19 @@
 CHECKPOINTS holds the small models of tests/golden. Only the standard library.
 """
 
+import fcntl
 import json
+import math
 import os
+import re
+import resource
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 TIERCEL, CHECKPOINTS = map(os.path.abspath, sys.argv[1:3])
@@ -218,6 +224,20 @@ class GenerateTest(Case):
                          [str(i).encode() for i in ids])
         self.refuse(3, "no_tokenizer", "generate", "-m", IDS_ONLY, "-p", "x")
 
+    def test_prompts_of_next_to_nothing(self):
+        for text in (b" ", b"     ", b"\n", b"\n\n\n\n"):
+            document = self.document("generate", "-m", CHAT, "-n", "2", "-f",
+                                     self.path("text", text), "--ignore-eos")
+            self.assertGreater(document["prompt_tokens"], 0)
+            self.assertEqual(len(document["output"][0]["tokens"]), 2)
+        only_bos = self.path("tokens", b"1")
+        document = self.document("generate", "-m", CHAT, "-n", "2", "--tokens",
+                                 only_bos, "--ignore-eos")
+        self.assertEqual(len(document["output"][0]["tokens"]), 2)
+        self.refuse(3, "empty_prompt", "generate", "-m", CHAT, "-f",
+                    self.path("text", b""))
+        self.refuse(2, "usage", "generate", "-m", CHAT, "-p", "")
+
     def test_a_text_longer_than_the_context(self):
         tokens = self.path("tokens", b"1 " * 33)
         for command in ("generate", "eval"):
@@ -248,7 +268,8 @@ class GenerateTest(Case):
         self.assertEqual(len(out["output"][0]["tokens"]), 4)
         self.refuse(3, "empty_document", "summarize", "-m", CHAT,
                     self.path("empty.txt", b" \n"))
-        self.refuse(6, "io_error", "summarize", "-m", CHAT, "/no/book.txt")
+        self.refuse(6, "file_not_found", "summarize", "-m", CHAT,
+                    "/no/book.txt")
 
 
 class EvalTest(Case):
@@ -268,6 +289,25 @@ class EvalTest(Case):
         # Logits of order 2 in float32, through a few layers.
         self.assertLess(max(abs(a - b) for a, b in zip(logits, golden)), 1e-3)
         self.assertEqual(os.listdir(self.directory), ["logits.npy"])
+
+    def test_every_level_gives_the_golden_logits(self):
+        _, golden = read_npy(os.path.join(IDS_ONLY, "golden.npy"))
+        levels = []
+        for level in ("portable", "avx2", "avx512", "avx512vnni"):
+            out = self.path(level + ".npy")
+            result = run("eval", "-m", IDS_ONLY, "--tokens",
+                         os.path.join(IDS_ONLY, "tokens.txt"), "--compute",
+                         "f32", "-ctk", "f32", "-ctv", "f32", "--logits", out,
+                         env=environment(TIERCEL_ISA=level))
+            if b"this machine runs" in result.stderr:
+                self.assertEqual(result.returncode, 2)
+                continue
+            self.assertEqual(result.returncode, 0, result.stderr.decode())
+            levels.append(level)
+            logits = read_npy(out)[1]
+            self.assertLess(max(abs(a - b) for a, b in zip(logits, golden)),
+                            1e-3, level)
+        self.assertIn("portable", levels)
 
     def test_rows_per_step_change_nothing(self):
         files = []
@@ -336,6 +376,75 @@ class InspectTest(Case):
         self.assertIn(b"architecture", self.succeed("inspect", CHAT))
 
 
+class WrongModelTest(Case):
+    """Checkpoints that differ in one thing from those that work."""
+
+    def copy(self, source):
+        shutil.copytree(source, self.path("model"))
+        return self.path("model")
+
+    def change(self, name, change):
+        """Lets `change` edit a JSON file of the copy."""
+        path = os.path.join(self.path("model"), name)
+        with open(path) as file:
+            document = json.load(file)
+        change(document)
+        with open(path, "w") as file:
+            json.dump(document, file)
+
+    def test_weights_that_are_no_numbers(self):
+        tokens = self.path("tokens", b"1 2 3")
+        for name in ("model.norm.weight", "model.layers.1.mlp.up_proj.weight"):
+            model = self.copy(IDS_ONLY)
+            with open(os.path.join(model, "model.safetensors"), "r+b") as file:
+                (length,) = struct.unpack("<Q", file.read(8))
+                header = json.loads(file.read(length))
+                begin, end = header[name]["data_offsets"]
+                file.seek(8 + length + end - 4)
+                file.write(struct.pack("<f", math.nan))
+            args = ["-m", model, "--tokens", tokens]
+            self.refuse(1, "non_finite", "generate", *args)
+            self.refuse(1, "non_finite_logits", "eval", *args)
+            message = self.refuse(3, "non_finite_weights", "generate", *args,
+                                  "--check-tensors")
+            self.assertIn(name, message)
+            self.assertIn("the first is %d;" % ((end - begin) // 4 - 1),
+                          message)
+            shutil.rmtree(model)
+
+    def test_more_tokens_than_the_embedding_has_rows(self):
+        model = self.copy(CHAT)
+        self.change("tokenizer.json", lambda file: file["added_tokens"].append(
+            {"id": 384, "content": "<beyond>", "special": True}))
+        message = self.refuse(3, "invalid_vocab", "inspect", model)
+        self.assertIn("385 tokens", message)
+        self.assertIn("384 rows", message)
+
+    def test_chat_templates(self):
+        model = self.copy(CHAT)
+        book = self.path("book.txt", b"A cat sat on a mat. Then it left.\n")
+        args = ["summarize", book, "-m", model, "-n", "2", "--ignore-eos"]
+
+        def put(template):
+            self.change("tokenizer_config.json", lambda file: file.update(
+                {"chat_template": template}))
+
+        # Without one, and with one that cannot be used, it does without.
+        for template, warnings in ((None, 0), ("", 0), ("{{ messages", 1)):
+            put(template)
+            document = self.document("inspect", model)
+            self.assertFalse(document["chat_template"])
+            self.assertEqual(len([text for text in document["warnings"]
+                                  if "chat template" in text]), warnings)
+            output = self.document(*args)["output"][0]
+            self.assertEqual(len(output["tokens"]), 2)
+        for template in ("{{ messages | nosuch }}", "{{ range(10**9) }}",
+                         "{{ raise_exception('roles must alternate') }}"):
+            put(template)
+            self.assertIn("line 1",
+                          self.refuse(3, "template_error", *args))
+
+
 class BenchTest(Case):
     ARGS = ["bench", "-m", IDS_ONLY, "-p", "8", "-n", "4", "-d", "0,16", "-r",
             "2", "-t", "1"]
@@ -390,6 +499,20 @@ class SignalTest(Case):
             self.assertEqual(process.wait(60), 128 + number)
             self.assertTrue(rest.endswith(b"\n"), rest[-80:])
 
+    def test_a_second_signal_ends_it_at_once(self):
+        process = self.start("generate", "--json", "-m", IDS_ONLY, "--tokens",
+                             self.path("tokens", b"1 2 3"), *FOREVER)
+        caught = 0
+        while not caught >> (signal.SIGINT - 1) & 1:  # until it has a handler
+            self.assertIsNone(process.poll())
+            with open("/proc/%d/status" % process.pid) as status:
+                caught = int(re.search("SigCgt:\\s*(\\w+)", status.read())[1], 16)
+        for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM,
+                       signal.SIGCONT):  # stopped, it gets the two together
+            process.send_signal(number)
+        self.assertEqual(process.stdout.read(), b"")  # one makes it tell why
+        self.assertIn(process.wait(60), (130, 143))
+
     def test_a_signal_ends_waiting_for_input(self):
         process = self.start("tokenize", "-m", CHAT, "--json",
                              stdin=subprocess.PIPE)
@@ -401,6 +524,34 @@ class SignalTest(Case):
         error = json.loads(process.stdout.read())["error"]
         self.assertEqual(process.wait(60), 130)
         self.assertEqual(error["code"], "interrupted")
+
+    def test_a_terminal_may_be_resized(self):
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+
+        def resize(columns):
+            fcntl.ioctl(master, termios.TIOCSWINSZ,
+                        struct.pack("4H", 24, columns, 0, 0))
+
+        resize(80)
+        process = subprocess.Popen(
+            [TIERCEL, "eval", "-m", CHAT, "-ub", "1", "--device", "ref",
+             "--tokens", self.path("tokens", b"5 " * 16000)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave,
+            env=environment(TERM="xterm", NO_COLOR=None, COLUMNS=None))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        os.close(slave)
+        while b"reading" not in os.read(master, 100000):
+            pass
+        for columns in (12, 0, 20):  # 0: it does not say
+            resize(columns)
+            process.send_signal(signal.SIGWINCH)
+            self.assertTrue(columns == 0 or any(
+                len(os.read(master, 100000).split(b"\x1b[K")[-1]) + 1 == columns
+                for _ in range(30)))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(60), 130)
 
     def test_a_reader_that_leaves_is_no_error(self):
         tokens = self.path("tokens", b"1 2 3")
@@ -445,6 +596,20 @@ class SurroundingsTest(Case):
             self.assertEqual(self.succeed(*self.ARGS, env=environment(**env)),
                              expected, env)
         self.assertEqual(os.listdir(home), [])
+
+    def test_limits_of_the_system(self):
+        expected = self.succeed(*self.ARGS)
+        one_cpu = {min(os.sched_getaffinity(0))}
+        for limit in (
+                lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0)),
+                lambda: os.sched_setaffinity(0, one_cpu)):
+            for threads in ([], ["-t", "4"]):
+                self.assertEqual(self.succeed(*self.ARGS, *threads,
+                                              preexec_fn=limit), expected)
+        rows = self.document("bench", "-m", IDS_ONLY, "-p", "8", "-n", "0",
+                             "-r", "1", preexec_fn=lambda:
+                             os.sched_setaffinity(0, one_cpu))
+        self.assertEqual(rows[0]["n_threads"], 1)
 
     def test_no_model_anywhere(self):
         message = self.refuse(2, "no_model", "generate", "-p", "x",

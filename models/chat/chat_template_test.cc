@@ -291,7 +291,7 @@ TEST(ChatTemplateTest, HostileTemplatesEndInAnError) {
       std::string((1 << 20) + 1, 'x'),
   };
   for (const std::string& source : cases) {
-    EXPECT_FALSE(ErrorOf(source).ok());
+    EXPECT_THAT(std::string(ErrorOf(source).message()), HasSubstr("line 1: "));
   }
 }
 
@@ -367,6 +367,8 @@ std::string TemplateOf(const Checkpoint& checkpoint) {
 TEST(ChatTemplateTest, AGgufFileHasItInItsMetadata) {
   FakeCheckpoint checkpoint(Checkpoint::Format::kGguf);
   EXPECT_EQ(TemplateOf(checkpoint), "none");
+  checkpoint.metadata_for_test().Set("tokenizer.chat_template", std::string());
+  EXPECT_EQ(TemplateOf(checkpoint), "none");
   checkpoint.metadata_for_test().Set("tokenizer.chat_template", 5.0);
   EXPECT_EQ(TemplateOf(checkpoint), "invalid_metadata");
   checkpoint.metadata_for_test().Set("tokenizer.chat_template",
@@ -381,8 +383,10 @@ TEST(ChatTemplateTest, ASafetensorsDirectoryHasItInOneOfTwoFiles) {
   FakeCheckpoint checkpoint(Checkpoint::Format::kSafetensors);
   EXPECT_EQ(TemplateOf(checkpoint), "none");
   nlohmann::json& config = checkpoint.files()["tokenizer_config.json"];
-  config["chat_template"] = nullptr;
-  EXPECT_EQ(TemplateOf(checkpoint), "none");
+  for (const nlohmann::json& absent : {nlohmann::json(), nlohmann::json("")}) {
+    config["chat_template"] = absent;
+    EXPECT_EQ(TemplateOf(checkpoint), "none");
+  }
   config["chat_template"] = "config";
   EXPECT_EQ(TemplateOf(checkpoint), "config");
   config["chat_template"] = nlohmann::json::parse(

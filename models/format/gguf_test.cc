@@ -469,6 +469,9 @@ TEST(Gguf, A21Offsets) {
   EXPECT_EQ(second_at(160), "invalid_offset");          // gap
   EXPECT_EQ(second_at(1 << 20), "invalid_offset");      // beyond the end
   EXPECT_EQ(second_at(kMax64 - 31), "invalid_offset");  // wraps
+  GgufWriter w;
+  w.RawTensor("first", {32}, 0, 32).RawData(std::string(512, '\0'));
+  EXPECT_EQ(CodeFor(w), "invalid_offset");  // a gap at the start
 }
 
 TEST(Gguf, A22OneByteShort) {

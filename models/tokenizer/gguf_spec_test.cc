@@ -148,8 +148,9 @@ TEST(GgufSpecTest, NumbersMustBeInRange) {
   EXPECT_EQ(
       CodeWith(ByteLevel(), "token_type", std::vector<int64_t>{1, 1, 1, 7}),
       "invalid_vocab");
-  EXPECT_EQ(CodeWith(ByteLevel(), "eos_token_id", uint64_t{4}),
-            "invalid_vocab");
+  for (const char* key : {"bos_token_id", "eos_token_id"}) {
+    EXPECT_EQ(CodeWith(ByteLevel(), key, uint64_t{4}), "invalid_vocab") << key;
+  }
   EXPECT_EQ(CodeWith(ByteLevel(), "bos_token_id", int64_t{-1}),
             "invalid_vocab");
   Metadata negative = ByteLevel();
@@ -163,8 +164,8 @@ TEST(GgufSpecTest, NumbersMustBeInRange) {
 }
 
 TEST(GgufSpecTest, MergesMustBePairsOfTokens) {
-  for (const char* merge :
-       {"ab", "", " ", " b", "a ", "a  b", "a b ", "a c", "c a", "b a"}) {
+  for (const char* merge : {"ab", "", " ", " b", "a ", "a  b", "a b ", "a c",
+                            "c a", "c d", "b a"}) {
     EXPECT_EQ(CodeWith(ByteLevel(), "merges", Strings{merge}), "invalid_vocab")
         << merge;
   }

@@ -1,7 +1,16 @@
 // tiercel.h as its callers misuse it: NULL, sizes, wrong ids, callbacks.
 
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <stdexcept>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -39,6 +48,14 @@ class ApiTest : public testing::Test {
   void TearDown() override {
     tiercel_session_free(session_);
     tiercel_model_free(model_);
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+  // Empty, and removed with what is put there.
+  std::string TempFolder() {
+    folder_ = testing::TempDir() + "/api_XXXXXX";
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    return folder_;
   }
 
   tiercel_model* Open(const char* path, tiercel_load load) {
@@ -62,6 +79,7 @@ class ApiTest : public testing::Test {
     return ids;
   }
 
+  std::string folder_;
   tiercel_error error_;
   tiercel_model* model_ = nullptr;
   tiercel_session* session_ = nullptr;
@@ -127,7 +145,32 @@ TEST_F(ApiTest, StructSizesAreChecked) {
     EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
               TIERCEL_USAGE);
     EXPECT_STREQ(error_.code, "invalid_struct_size");
+    auto model_params = Sized<tiercel_model_params>();
+    model_params.path = kModel;
+    model_params.struct_size = size;
+    tiercel_model* model = nullptr;
+    EXPECT_EQ(tiercel_model_open(&model_params, &model, &error_),
+              TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_struct_size");
+    auto session_params = Sized<tiercel_session_params>();
+    session_params.struct_size = size;
+    tiercel_session* session = nullptr;
+    EXPECT_EQ(
+        tiercel_session_create(model_, &session_params, &session, &error_),
+        TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_struct_size");
+    auto info = Sized<tiercel_model_info>();
+    info.struct_size = size;
+    EXPECT_EQ(tiercel_model_get_info(model_, &info, &error_), TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_struct_size");
   }
+  // An error object that is too small for ours is left alone.
+  tiercel_error small;
+  std::memset(&small, 'x', sizeof(small));
+  small.struct_size = sizeof(small) - 1;
+  EXPECT_EQ(tiercel_session_truncate(nullptr, 0, &small), TIERCEL_USAGE);
+  EXPECT_EQ(small.code[0], 'x');
+  EXPECT_EQ(small.message[0], 'x');
   // A newer caller's struct is fine while its new fields are unset.
   struct {
     tiercel_sampling known;
@@ -203,6 +246,25 @@ TEST_F(ApiTest, BuffersAreFilledWholeOrNotAtAll) {
   EXPECT_EQ(json.back(), '\0');
   json.pop_back();
   EXPECT_EQ(nlohmann::json::parse(json)["format"], "gguf");
+}
+
+TEST_F(ApiTest, NothingIsDoneWithNothing) {
+  size_t size = 0;
+  EXPECT_EQ(tiercel_detokenize(model_, nullptr, 0, 0, nullptr, &size, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(size, 0u);
+  EXPECT_EQ(tiercel_prefill(session_, nullptr, 0, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(tiercel_score(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(tiercel_session_truncate(session_, 0, &error_), TIERCEL_OK);
+  EXPECT_EQ(tiercel_session_length(session_), 0u);
+  EXPECT_EQ(tiercel_session_truncate(session_, 1, &error_), TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "invalid_argument");
+  const auto sampling = Sized<tiercel_sampling>();
+  EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+            TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "empty_prompt");
 }
 
 TEST_F(ApiTest, WrongValuesNameTheirField) {
@@ -312,12 +374,119 @@ TEST_F(ApiTest, WhatACallbackThrowsStaysInside) {
                             &error_),
             TIERCEL_FAILED);
   EXPECT_STREQ(error_.message, "thrown");
+  const auto row_throws = [](void*, size_t index, const float*) -> int {
+    if (index == 1) throw std::runtime_error("row");
+    return 0;
+  };
+  EXPECT_EQ(tiercel_score(session_, ids.data(), ids.size(), 0, row_throws,
+                          nullptr, &error_),
+            TIERCEL_FAILED);
+  EXPECT_STREQ(error_.message, "row");
+  auto params = Sized<tiercel_model_params>();
+  params.path = kModel;
+  params.progress = throws;
+  tiercel_model* model = nullptr;
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_FAILED);
+  EXPECT_EQ(model, nullptr);
   // And the session is as it was.
   EXPECT_EQ(tiercel_session_length(session_), 0u);
   EXPECT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
                             &error_),
             TIERCEL_OK);
   EXPECT_EQ(tiercel_session_length(session_), ids.size());
+
+  // A token that was given out is kept, as when its callback cancels.
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 3;
+  sampling.ignore_eos = 1;
+  const auto token_throws = [](void*, const tiercel_token*) -> int {
+    throw std::runtime_error("token");
+  };
+  EXPECT_EQ(
+      tiercel_generate(session_, &sampling, token_throws, nullptr, &error_),
+      TIERCEL_FAILED);
+  EXPECT_STREQ(error_.message, "token");
+  EXPECT_EQ(tiercel_session_length(session_), ids.size() + 1);
+  EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+}
+
+// What a session continues a few tokens with.
+std::vector<int32_t> Continued(tiercel_model* model) {
+  auto error = Sized<tiercel_error>();
+  const auto params = Sized<tiercel_session_params>();
+  tiercel_session* session = nullptr;
+  EXPECT_EQ(tiercel_session_create(model, &params, &session, &error),
+            TIERCEL_OK)
+      << error.message;
+  const int32_t prompt[] = {5, 6, 7, 8};
+  EXPECT_EQ(tiercel_prefill(session, prompt, 4, nullptr, nullptr, &error),
+            TIERCEL_OK)
+      << error.message;
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 20;
+  sampling.ignore_eos = 1;
+  std::vector<int32_t> ids;
+  EXPECT_EQ(tiercel_generate(
+                session, &sampling,
+                [](void* out, const tiercel_token* token) {
+                  static_cast<std::vector<int32_t>*>(out)->push_back(token->id);
+                  return 0;
+                },
+                &ids, &error),
+            TIERCEL_OK)
+      << error.message;
+  tiercel_session_free(session);
+  EXPECT_EQ(ids.size(), 20u);
+  return ids;
+}
+
+TEST_F(ApiTest, TheFileMayGoOnceItIsLoaded) {
+  const std::string path = TempFolder() + "/m.gguf";
+  std::filesystem::copy_file(kModel, path);
+  tiercel_model* model = Open(path.c_str(), TIERCEL_LOAD_ALL);
+  std::filesystem::resize_file(path, 100);
+  EXPECT_EQ(Continued(model), Continued(model_));
+  std::filesystem::remove(path);
+  EXPECT_EQ(Continued(model), Continued(model_));
+  tiercel_model_free(model);
+}
+
+TEST_F(ApiTest, WithoutAChatTemplateThereIsNoChat) {
+  const std::string path = TempFolder() + "/m";
+  std::filesystem::copy(
+      TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_chat", path);
+  std::ofstream(path + "/tokenizer_config.json") << "{}";
+  tiercel_model* model = Open(path.c_str(), TIERCEL_LOAD_HEADER);
+  const tiercel_message message = {"user", "a", 1};
+  size_t size = 0;
+  EXPECT_EQ(tiercel_chat_tokens(model, &message, 1, nullptr, &size, &error_),
+            TIERCEL_INVALID_INPUT);
+  EXPECT_STREQ(error_.code, "no_chat_template");
+  tiercel_model_free(model);
+}
+
+// Threads whose stacks no system has room for are refused.
+TEST_F(ApiTest, ThreadsThatAreRefusedAreDoneWithout) {
+  const std::vector<int32_t> expected = Continued(model_);
+  pthread_attr_t before;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  pthread_attr_t huge;
+  ASSERT_EQ(pthread_getattr_default_np(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 47), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  EXPECT_THROW(std::thread([] {}), std::system_error);
+  auto params = Sized<tiercel_model_params>();
+  params.path = kModel;
+  params.threads = 4;
+  tiercel_model* model = nullptr;
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_OK)
+      << error_.message;
+  EXPECT_TRUE(model == nullptr || Continued(model) == expected);
+  tiercel_model_free(model);
+  EXPECT_EQ(pthread_setattr_default_np(&before), 0);
+  pthread_attr_destroy(&huge);
+  pthread_attr_destroy(&before);
 }
 
 TEST_F(ApiTest, MessagesCannotEndTheirTurn) {

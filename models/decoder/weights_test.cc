@@ -1,0 +1,211 @@
+#include "models/decoder/weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/error.h"
+#include "models/format/files_for_test.h"
+#include "models/format/gguf.h"
+#include "models/format/gguf_writer_for_test.h"
+#include "models/format/json.h"
+#include "models/format/safetensors.h"
+
+// The names A23 and A32 are lines of the project's table of bad inputs.
+
+namespace tiercel {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Progress = absl::FunctionRef<bool(uint64_t, uint64_t)>;
+constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
+
+struct Tensor {
+  std::vector<uint64_t> dims;  // the contiguous one first
+  DType type = DType::kF32;
+};
+using Tensors = std::map<std::string, Tensor>;
+
+// What a llama of one layer, 4 tokens, 32 features and 2 heads of 16 elements
+// on one KV head needs in a GGUF file.
+Tensors Needed() {
+  Tensors tensors;
+  tensors["token_embd.weight"] = {{32, 4}};
+  tensors["blk.0.attn_norm.weight"] = {{32}};
+  tensors["blk.0.attn_q.weight"] = {{32, 32}};
+  tensors["blk.0.attn_k.weight"] = {{32, 16}};
+  tensors["blk.0.attn_v.weight"] = {{32, 16}};
+  tensors["blk.0.attn_output.weight"] = {{32, 32}};
+  tensors["blk.0.ffn_norm.weight"] = {{32}};
+  tensors["blk.0.ffn_gate.weight"] = {{32, 64}};
+  tensors["blk.0.ffn_up.weight"] = {{32, 64}};
+  tensors["blk.0.ffn_down.weight"] = {{64, 32}};
+  tensors["output_norm.weight"] = {{32}};
+  return tensors;
+}
+
+absl::StatusOr<LoadedWeights> LoadFrom(
+    const absl::StatusOr<std::unique_ptr<Checkpoint>>& checkpoint,
+    Progress progress) {
+  if (!checkpoint.ok()) return checkpoint.status();
+  const absl::StatusOr<ModelConfig> config = ReadModelConfig(**checkpoint);
+  if (!config.ok()) return config.status();
+  ThreadPool pool(1);
+  return LoadWeights(**checkpoint, *config, pool, progress);
+}
+
+absl::StatusOr<LoadedWeights> Load(const Tensors& tensors,
+                                   const std::string& architecture = "llama",
+                                   Progress progress = kNoProgress) {
+  GgufWriter w;
+  const auto key = [&](const char* name) { return architecture + name; };
+  w.Key<std::string>("general.architecture", architecture);
+  w.Key<uint32_t>(key(".context_length"), 64);
+  w.Key<uint32_t>(key(".embedding_length"), 32);
+  w.Key<uint32_t>(key(".block_count"), 1);
+  w.Key<uint32_t>(key(".feed_forward_length"), 64);
+  w.Key<uint32_t>(key(".attention.head_count"), 2);
+  w.Key<uint32_t>(key(".attention.head_count_kv"), 1);
+  w.Key<float>(key(".attention.layer_norm_rms_epsilon"), 1e-5f);
+  w.Array<std::string>("tokenizer.ggml.tokens", {"a", "b", "c", "d"});
+  for (const auto& [name, tensor] : tensors) {
+    w.Tensor(name, tensor.dims, tensor.type);
+  }
+  return LoadFrom(OpenGguf("m", MemoryOpener({{"m", w.Bytes()}})), progress);
+}
+
+// The error must be one of the input, and say which tensor it is about.
+void ExpectError(const absl::StatusOr<LoadedWeights>& loaded,
+                 const std::string& code, const std::string& name) {
+  EXPECT_EQ(CodeOf(loaded.status()), code) << name;
+  EXPECT_EQ(ClassOf(loaded.status()), ErrorClass::kInput) << name;
+  EXPECT_THAT(std::string(loaded.status().message()), HasSubstr(name));
+}
+
+TEST(LoadWeights, NeedsNoMoreThanTheArchitecture) {
+  const auto loaded = Load(Needed());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(loaded->warnings, IsEmpty());
+  EXPECT_EQ(loaded->weights.layers.size(), 1u);
+}
+
+TEST(LoadWeights, A23MissingTensors) {
+  for (const auto& [name, tensor] : Needed()) {
+    Tensors tensors = Needed();
+    tensors.erase(name);
+    ExpectError(Load(tensors), "missing_tensor", name);
+  }
+  // What other architectures need besides.
+  ExpectError(Load(Needed(), "qwen3"), "missing_tensor",
+              "blk.0.attn_q_norm.weight");
+}
+
+TEST(LoadWeights, A23ShapesThatAreNotTheConfigs) {
+  Tensors all = Needed();
+  all["output.weight"] = {{32, 4}};
+  all["blk.0.attn_q.bias"] = {{32}};
+  all["rope_freqs.weight"] = {{8}};
+  ASSERT_TRUE(Load(all).ok()) << Load(all).status();
+  for (const auto& [name, tensor] : all) {
+    Tensors tensors = all;
+    tensors[name].dims[0] += 32;
+    ExpectError(Load(tensors), "invalid_shape", name);
+    tensors[name] = tensor;
+    tensors[name].dims.insert(tensors[name].dims.begin(), 1);
+    ExpectError(Load(tensors), "invalid_shape", name);
+  }
+}
+
+TEST(LoadWeights, A23TypesThatDoNotServe) {
+  for (const char* name : {"output_norm.weight", "blk.0.attn_norm.weight"}) {
+    Tensors tensors = Needed();
+    tensors[name].type = DType::kBF16;
+    EXPECT_TRUE(Load(tensors).ok()) << name;
+    tensors[name].type = DType::kQ8_0;
+    ExpectError(Load(tensors), "unsupported_type", name);
+  }
+}
+
+TEST(LoadWeights, A23TensorsOfNoUseAreAWarning) {
+  Tensors tensors = Needed();
+  tensors["blk.1.attn_norm.weight"] = {{32}};
+  tensors["vision.weight"] = {{1}};
+  const auto loaded = Load(tensors);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(loaded->warnings,
+              ElementsAre(testing::AllOf(HasSubstr("blk.1.attn_norm.weight"),
+                                         HasSubstr("vision.weight"))));
+}
+
+// The same in the other format: names, and an output that is not tied.
+TEST(LoadWeights, A23SafetensorsWithoutAnOutput) {
+  const std::string layer = "model.layers.0.";
+  const auto load = [](const std::map<std::string, std::vector<int>>& shapes) {
+    nlohmann::json header = nlohmann::json::object();
+    size_t end = 0;
+    for (const auto& [name, shape] : shapes) {
+      size_t bytes = 2;
+      for (const int dim : shape) bytes *= dim;
+      header[name] = {{"dtype", "F16"},
+                      {"shape", shape},
+                      {"data_offsets", {end, end + bytes}}};
+      end += bytes;
+    }
+    const std::string text = WriteJson(header);
+    const std::string config = R"({"model_type":"llama","hidden_size":32,
+        "intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,
+        "num_key_value_heads":1,"vocab_size":4,"max_position_embeddings":64,
+        "tie_word_embeddings":false})";
+    const std::string file =
+        ByteWriter().Put<uint64_t>(text.size()).Raw(text).bytes();
+    return LoadFrom(
+        OpenSafetensors("d", MemoryOpener({{"d/config.json", config},
+                                           {"d/model.safetensors",
+                                            file + std::string(end, '\0')}})),
+        kNoProgress);
+  };
+  std::map<std::string, std::vector<int>> shapes = {
+      {"model.embed_tokens.weight", {4, 32}},
+      {layer + "input_layernorm.weight", {32}},
+      {layer + "self_attn.q_proj.weight", {32, 32}},
+      {layer + "self_attn.k_proj.weight", {16, 32}},
+      {layer + "self_attn.v_proj.weight", {16, 32}},
+      {layer + "self_attn.o_proj.weight", {32, 32}},
+      {layer + "post_attention_layernorm.weight", {32}},
+      {layer + "mlp.gate_proj.weight", {64, 32}},
+      {layer + "mlp.up_proj.weight", {64, 32}},
+      {layer + "mlp.down_proj.weight", {32, 64}},
+      {"model.norm.weight", {32}}};
+  ExpectError(load(shapes), "missing_tensor", "lm_head.weight");
+  shapes["lm_head.weight"] = {4, 32};
+  const auto loaded = load(shapes);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  shapes["lm_head.weight"] = {5, 32};
+  ExpectError(load(shapes), "invalid_shape", "lm_head.weight");
+}
+
+TEST(LoadWeights, A32LoadingStopsAfterAnyTensor) {
+  size_t stops = 0;
+  while (true) {
+    size_t calls = 0;
+    const auto loaded =
+        Load(Needed(), "llama", [&](uint64_t done, uint64_t total) {
+          EXPECT_LE(done, total);
+          return calls++ != stops;
+        });
+    if (loaded.ok()) break;
+    ASSERT_EQ(ClassOf(loaded.status()), ErrorClass::kCancelled);
+    EXPECT_EQ(calls, ++stops);
+  }
+  EXPECT_EQ(stops, Needed().size());
+}
+
+}  // namespace
+}  // namespace tiercel
