@@ -100,12 +100,17 @@ function(tiercel_isa_bodies path)
 endfunction()
 
 # Tests are half of what is compiled and little of what runs: they are not
-# optimised, and read GoogleTest's headers once.
+# optimised, UBSan looks at what they test alone, and GoogleTest's headers are
+# read once.
+set(TIERCEL_TEST_FLAGS -O0)
+if(TIERCEL_SANITIZE MATCHES undefined)
+  list(APPEND TIERCEL_TEST_FLAGS -fno-sanitize=undefined)
+endif()
 file(CONFIGURE OUTPUT test_headers.cc CONTENT "int main() {}\n")
 add_executable(tiercel_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
 target_link_libraries(tiercel_test_headers PRIVATE tiercel_flags GTest::gtest
                                                    GTest::gmock)
-target_compile_options(tiercel_test_headers PRIVATE -O0)
+target_compile_options(tiercel_test_headers PRIVATE ${TIERCEL_TEST_FLAGS})
 target_compile_definitions(
   tiercel_test_headers PRIVATE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_precompile_headers(tiercel_test_headers PRIVATE <gmock/gmock.h>
@@ -120,7 +125,7 @@ function(tiercel_test source)
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest
                                         GTest::gmock GTest::gtest_main)
-  target_compile_options(${name} PRIVATE -O0)
+  target_compile_options(${name} PRIVATE ${TIERCEL_TEST_FLAGS})
   target_compile_definitions(
     ${name} PRIVATE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_precompile_headers(${name} REUSE_FROM tiercel_test_headers)
