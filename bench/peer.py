@@ -24,6 +24,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -65,15 +66,32 @@ def peer_programs(source, jobs):
     programs = {tool: source / "build/bin" / tool for tool in TOOLS}
     if all(path.exists() for path in programs.values()):
         return programs
-    say(f"building llama.cpp in {source}/build")
+    build_peer(source, jobs, "")
+    return programs
+
+
+def build_peer(source, jobs, flags):
+    say(f"building llama.cpp in {source}/build {flags}")
     # Only what is run is configured: no server, no tests, no downloads.
     off = ("LLAMA_BUILD_SERVER", "LLAMA_BUILD_TESTS", "LLAMA_CURL")
     configure = ["cmake", "-S", source, "-B", source / "build", "-G", "Ninja"]
     configure += ["-DCMAKE_BUILD_TYPE=Release", "-DGGML_NATIVE=ON"]
+    configure += [f"-DCMAKE_{language}_FLAGS={flags}" for language in ("C", "CXX")]
     output_of(configure + [f"-D{name}=OFF" for name in off])
     build = ["cmake", "--build", source / "build", "-j", jobs, "--target"]
     output_of(build + list(TOOLS))
-    return programs
+
+
+def without_broken_amx(programs, model, jobs):
+    """Some virtual machines advertise AMX and trap on it: -march=native then
+    gives a program that dies. It is built again without."""
+    command = [programs["llama-bench"], "-m", model, "-p", "16", "-n", "1"]
+    command += ["-r", "1"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode in (-signal.SIGILL, -signal.SIGSEGV):
+        flags = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+        source = programs["llama-bench"].parents[2]
+        build_peer(source, jobs, flags)
 
 
 def model_files(names, shipped, quantize):
@@ -350,6 +368,7 @@ def main():
     args = parse()
     programs = peer_programs(args.peer_dir, jobs=args.threads)
     models = model_files(args.files, args.model, programs["llama-quantize"])
+    without_broken_amx(programs, next(iter(models.values())), args.threads)
     samples, rows = measure(programs, models, args)
     lines = summarise(samples, rows)
     about = describe(rows, args)
