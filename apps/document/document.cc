@@ -126,9 +126,22 @@ bool LooksBinary(std::string_view bytes) {
   return static_cast<size_t>(num_controls) > bytes.size() / 100;
 }
 
+// What a page can say that text cannot: characters by number that are none,
+// carriage returns, controls.
+std::string CleanText(std::string text, size_t* replaced) {
+  if (!IsUtf8(text)) {
+    std::vector<std::string> known;  // a number that is no character
+    text = ToUtf8(text, Charset::kUtf8, &known);
+  }
+  text = WithUnixLineEnds(std::move(text));
+  *replaced += ReplaceControls(&text);
+  return text;
+}
+
 Document Clean(Document document) {
-  const size_t replaced =
-      ReplaceControls(&document.text) + ReplaceControls(&document.title);
+  size_t replaced = 0;
+  document.text = CleanText(std::move(document.text), &replaced);
+  document.title = CleanText(std::move(document.title), &replaced);
   if (replaced > 0) {
     document.warnings.push_back(std::to_string(replaced) +
                                 " control characters became spaces");
@@ -183,8 +196,7 @@ Result ReadDocumentBytes(const std::string& name, std::string bytes) {
           "is in charset '" + label + "'; needs UTF-8, UTF-16 or windows-1252");
     }
   }
-  std::string text =
-      WithUnixLineEnds(ToUtf8(body, charset, &document.warnings));
+  std::string text = ToUtf8(body, charset, &document.warnings);
   if (!is_html) {
     document.text = std::move(text);
     return Clean(std::move(document));

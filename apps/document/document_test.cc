@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "apps/document/encoding.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -81,6 +82,15 @@ TEST_F(DocumentTest, ControlCharactersBecomeSpacesWithAWarning) {
   EXPECT_EQ(Good(Read("a.html", "<title>x&#27;[2J</title>a&#1;b")).text,
             "a b\n");
   EXPECT_EQ(Good(Read("a.html", "<title>x&#27;[2J</title>a")).title, "x [2J");
+}
+
+TEST_F(DocumentTest, NumbersThatAreNoCharactersStayOutOfTheText) {
+  const Document document =
+      Good(Read("a.html", "<title>&#13;t</title>a&#x8056eeeeeeee;b&#13;c"));
+  EXPECT_TRUE(IsUtf8(document.text)) << document.text;
+  EXPECT_EQ(document.text.find('\r'), std::string::npos);
+  EXPECT_EQ(document.title.find('\r'), std::string::npos);
+  EXPECT_EQ(document.text.front(), 'a');
 }
 
 TEST_F(DocumentTest, BinaryFilesAreRefused) {
