@@ -5,12 +5,15 @@
 # two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: asan tsan isa fuzz vocabs rows exact mutants
+#
+# A step that is run again on the same day replaces its line of the page.
 # shellcheck disable=SC2317  # steps are called by name
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+readonly ALL=(asan tsan isa fuzz vocabs rows exact mutants)
 steps=("$@")
-((${#steps[@]} > 0)) || steps=(asan tsan isa fuzz vocabs rows exact mutants)
+((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
 
 tests/setup/packages.sh full
@@ -24,9 +27,13 @@ readonly TIERCEL=build/cpu/apps/tiercel
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-build() {  # preset
+build() {  # preset [target...]
   cmake --preset "$1" >/dev/null
-  cmake --build --preset "$1"
+  if (($# == 1)); then
+    cmake --build --preset "$1"
+  else
+    cmake --build --preset "$1" --target "${@:2}"
+  fi
 }
 
 step_asan() {  # ASan and UBSan, the whole suite
@@ -36,9 +43,14 @@ step_asan() {  # ASan and UBSan, the whole suite
 }
 
 step_tsan() {  # TSan, what has threads
-  build tsan
-  ctest --test-dir build/tsan --output-on-failure \
-    -R '^(kernels/base/thread_pool|kernels/layer/|kernels/kv/|runtime/)'
+  local tests='^(kernels/base/thread_pool|kernels/layer/|kernels/kv/'
+  tests+='|kernels/attention/|offload/|runtime/)'
+  local targets
+  cmake --preset tsan >/dev/null
+  mapfile -t targets < <(ctest --test-dir build/tsan -N -R "$tests" |
+    sed -n 's/.*: \(.*\)\.cc$/\1/p' | tr /. __)
+  build tsan "${targets[@]}"
+  ctest --test-dir build/tsan --output-on-failure -j "$(nproc)" -R "$tests"
 }
 
 step_isa() {  # the suite on every level that this machine has
@@ -49,13 +61,13 @@ step_isa() {  # the suite on every level that this machine has
       continue
     fi
     TIERCEL_ISA=$level ctest --test-dir build/cpu --output-on-failure \
-      -R '^(kernels|runtime|tests/golden)'
+      -j "$(nproc)" -R '^(kernels|runtime|tests/golden)'
   done
 }
 
 step_fuzz() {  # libFuzzer from the seed corpora
   local target name
-  build fuzz
+  build fuzz tiercel_fuzz_targets
   for target in build/fuzz/tests/fuzz/*_fuzz; do
     name=$(basename "$target" _fuzz)
     mkdir -p "$scratch/$name"
@@ -101,15 +113,26 @@ step_mutants() {  # faults that must turn the suite red
 }
 
 result=bench/results/full-$(date -u +%Y-%m-%d).md
-{
-  echo "# The long tests"
-  echo
-  echo "$("$TIERCEL" --version), $(date -u +%Y-%m-%d)," \
-    "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(nproc) cores"
-  echo
-  echo "| step | outcome | seconds | last words |"
-  echo "|---|---|---:|---|"
-} >"$result"
+commit=$(git describe --always --dirty --exclude '*')
+mapfile -t page < <([[ ! -e $result ]] || grep '^| [a-z]* | [0-9a-f]' "$result")
+
+write_page() {  # the lines of the page in the order of the steps
+  {
+    echo "# The long tests"
+    echo
+    echo "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)," \
+      "$(nproc) cores, $(date -u +%Y-%m-%d)"
+    echo
+    echo "| step | commit | outcome | seconds | last words |"
+    echo "|---|---|---|---:|---|"
+    local step line
+    for step in "${ALL[@]}"; do
+      for line in "${page[@]}"; do
+        [[ $line != "| $step |"* ]] || echo "$line"
+      done
+    done
+  } >"$result"
+}
 
 failed=0
 for step in "${steps[@]}"; do
@@ -130,9 +153,13 @@ for step in "${steps[@]}"; do
     failed=1
     tail -50 "$scratch/$step.log"
   fi
-  last=$(grep -vE '^ *$|^Total Test time' "$scratch/$step.log" | tail -1 |
-    tr '|' '/' | cut -c1-100)
-  echo "| $step | $outcome | $((SECONDS - began)) | $last |" >>"$result"
+  last=$(grep -vE '^ *$|^Total Test time|^Label Time|sec\*proc' \
+    "$scratch/$step.log" | tail -1 | tr '|' '/' | cut -c1-100)
+  for i in "${!page[@]}"; do
+    [[ ${page[i]} != "| $step |"* ]] || unset "page[i]"
+  done
+  page+=("| $step | $commit | $outcome | $((SECONDS - began)) | $last |")
+  write_page
 done
 cat "$result"
 exit "$failed"
