@@ -16,6 +16,8 @@ using Clock = Report::Clock;
 // The repeat penalty looks this far back, as is usual in the field.
 constexpr size_t kRepeatWindow = 64;
 
+constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
+
 constexpr size_t kMostStops = 64;
 constexpr size_t kMostStopBytes = 4096;
 
@@ -50,7 +52,7 @@ bool IsEndOfText(const Model& model, int32_t id) {
 // The next token of the session by its true distribution.
 absl::StatusOr<int32_t> NextToken(Session& session,
                                   const GenerateParams& params) {
-  if (absl::Status s = session.CatchUp(); !s.ok()) return s;
+  if (absl::Status s = session.CatchUp(Station::kVerify); !s.ok()) return s;
   const std::vector<int32_t>& tokens = session.tokens();
   const size_t recent = std::min(tokens.size(), kRepeatWindow);
   const absl::StatusOr<Law> law = MakeLaw(
@@ -103,12 +105,14 @@ absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
                      Session::Progress progress) {
   const size_t before = session.tokens().size();
   const Clock::time_point start = Clock::now();
+  const Traffic traffic = session.traffic();
   // However this ends, by an exception of a callback too.
   absl::Cleanup forget = [&] { session.Truncate(before); };
   if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
   const int64_t rows = session.pending();
   if (count > 0) {
-    if (absl::Status s = session.CatchUp(progress); !s.ok()) return s;
+    if (absl::Status s = session.CatchUp(Station::kPrefill, progress); !s.ok())
+      return s;
   }
   std::move(forget).Cancel();
   Report& report = session.report();
@@ -116,6 +120,10 @@ absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
   report.cached_tokens = static_cast<int64_t>(session.tokens().size()) - rows;
   report.prefilled_tokens = rows;
   report.prefill_seconds = SecondsSince(start);
+  report.prefill_traffic = session.traffic();
+  report.prefill_traffic -= traffic;
+  report.plan = session.plan();
+  report.simulated = session.model().options.simulation.has_value();
   return absl::OkStatus();
 }
 
@@ -130,7 +138,11 @@ absl::Status Generate(Session& session, const GenerateParams& params,
   fresh.cached_tokens = report.cached_tokens;
   fresh.prefilled_tokens = report.prefilled_tokens;
   fresh.prefill_seconds = report.prefill_seconds;
+  fresh.prefill_traffic = report.prefill_traffic;
+  fresh.plan = session.plan();
+  fresh.simulated = session.model().options.simulation.has_value();
   report = std::move(fresh);
+  const Traffic traffic = session.traffic();
 
   Transcript transcript(session.model().tokenizer.get(), params.stops,
                         on_token);
@@ -139,6 +151,8 @@ absl::Status Generate(Session& session, const GenerateParams& params,
   };
   absl::StatusOr<std::string> reason = Decode(session, params, transcript);
   transcript.Finish();
+  report.decode_traffic = session.traffic();
+  report.decode_traffic -= traffic;
   if (reason.ok() && transcript.refused()) reason = CancelledError();
   report.text = transcript.text();
   report.tokens = transcript.tokens();
@@ -162,14 +176,17 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
 
   absl::Cleanup forget = [&] { session.Truncate(before); };
   if (before > 0) {
-    if (absl::Status s = session.CatchUp(); !s.ok()) return s;
+    if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
   }
   if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
   std::vector<float> logits;
   size_t index = 0;
   while (session.pending() > 0) {
     const int64_t rows = std::min(step, session.pending());
-    if (absl::Status s = session.Forward(rows); !s.ok()) return s;
+    if (absl::Status s = session.Forward(rows, Station::kPrefill, kNoProgress);
+        !s.ok()) {
+      return s;
+    }
     for (int64_t row = 0; row < rows; row += kLogitRows) {
       const int64_t some = std::min(kLogitRows, rows - row);
       logits.resize(static_cast<size_t>(some * vocab));

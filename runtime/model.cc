@@ -131,11 +131,18 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
                        first.first_block, "; tensors like it: ", bad->size()));
     }
   }
+  if (options.simulation.has_value()) {
+    absl::StatusOr<std::unique_ptr<DeviceArena>> arena =
+        DeviceArena::Create(options.simulation->device_bytes);
+    if (!arena.ok()) return arena.status();
+    model->arena = *std::move(arena);
+  }
   absl::StatusOr<std::unique_ptr<Stream>> stream =
       Stream::Create(options.stream);
   if (!stream.ok()) return stream.status();
-  absl::StatusOr<LoadedWeights> loaded = LoadWeights(
-      *model->checkpoint, model->config, (*stream)->pool(), progress);
+  absl::StatusOr<LoadedWeights> loaded =
+      LoadWeights(*model->checkpoint, model->config, (*stream)->pool(),
+                  model->memory(), progress);
   if (!loaded.ok()) return loaded.status();
   model->weights = std::make_unique<Weights>(std::move(loaded->weights));
   model->warnings.insert(model->warnings.end(), loaded->warnings.begin(),

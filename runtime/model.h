@@ -17,18 +17,28 @@
 #include "models/format/checkpoint.h"
 #include "models/tokenizer/tokenizer.h"
 #include "nlohmann/json.hpp"
+#include "offload/tier/device_arena.h"
 
 namespace tiercel {
 
 // Everything a checkpoint gives, read once and shared by sessions. Immutable
 // and thread-safe once opened.
 struct Model {
+  // A small device behind a slow link, played by this machine: memory and
+  // copies obey the numbers, arithmetic is the CPU's own.
+  struct Simulation {
+    int64_t device_bytes = 0;
+    double link_bytes_per_s = 0;
+    double latency_s = 0;  // per transfer
+  };
+
   struct Options {
     std::string path;
     bool weights = true;  // false: header, tokenizer and template only
     bool check_tensors = false;
     Stream::Options stream = {};
     Compute compute = Compute::kQ8;
+    std::optional<Simulation> simulation = {};
     // Replace what the checkpoint says.
     std::optional<RopeScaling::Type> rope_scaling = {};
     std::optional<double> rope_scale = {};
@@ -44,7 +54,13 @@ struct Model {
   // What `tiercel inspect` shows.
   nlohmann::json Describe() const;
 
+  // Where this model's device keeps what it computes on.
+  DeviceMemory& memory() const {
+    return arena != nullptr ? *arena : SystemMemory();
+  }
+
   Options options;
+  std::unique_ptr<DeviceArena> arena;  // null: all the memory there is
   std::unique_ptr<Checkpoint> checkpoint;
   ModelConfig config;                           // vocab 0: no tensors to run
   std::unique_ptr<Tokenizer> tokenizer;         // null: ids only

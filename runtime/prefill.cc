@@ -1,66 +1,107 @@
 #include <algorithm>
+#include <utility>
 
 #include "kernels/base/error.h"
 #include "runtime/session.h"
+#include "runtime/session_plan.h"
 
 namespace tiercel {
 
 // Layer-major: every row passes through layer l before any enters layer l + 1,
 // so a layer's weights and KV are wanted once per prompt, not once per chunk of
 // it. What must fit is one hidden state per row.
-absl::Status Session::Forward(int64_t rows, Progress progress) {
-  const ModelConfig& config = model_.config;
+absl::Status Session::Forward(int64_t rows, Station station,
+                              Progress progress) {
   rows = std::min(rows, pending());
   if (rows <= 0) return absl::OkStatus();
-  const int64_t before = kv_.length();
-  const int64_t rows_at_once = RowsAtOnce();
-  const auto total = static_cast<uint64_t>(rows * config.layers);
-
-  const auto run = [&]() -> absl::Status {
-    if (absl::Status s = kv_.Reserve(rows); !s.ok()) return s;
-    hidden_.resize(static_cast<size_t>(rows * config.hidden));
-    if (absl::Status s = decoder_.BeginStep(*stream_, rows, kv_); !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = decoder_.Embed(*stream_, tokens_.data() + before, rows,
-                                        hidden_.data());
-        !s.ok()) {
-      return s;
-    }
-    uint64_t done = 0;
-    for (int layer = 0; layer < config.layers; ++layer) {
-      for (int64_t row = 0; row < rows; row += rows_at_once) {
-        if (cancelled() || !progress(done, total)) return CancelledError();
-        const int64_t count = std::min(rows_at_once, rows - row);
-        if (absl::Status s =
-                decoder_.Layer(*stream_, layer, count, row, kv_,
-                               hidden_.data() + row * config.hidden);
-            !s.ok()) {
-          return s;
-        }
-        done += static_cast<uint64_t>(count);
-      }
-    }
-    return progress(done, total) ? absl::OkStatus() : CancelledError();
-  };
-
-  const absl::Status status = run();
-  if (!status.ok()) {
-    kv_.Truncate(before);
-    return status;
+  Place place;
+  if (absl::Status s = BeginForward(rows, station, &place); !s.ok()) return s;
+  absl::Status status = RunLayers(rows, progress, &place);
+  if (status.ok()) {
+    status = kv_->Commit(rows, [this] { return cancelled(); });
   }
-  kv_.Commit(rows);
-  return absl::OkStatus();
+  if (status.ok()) return status;
+  const bool keep =
+      ClassOf(status) == ErrorClass::kCancelled && rows > kMaxStepRows &&
+      kv_->Suspend(
+             place.layer, place.row,
+             reinterpret_cast<std::byte*>(hidden_.data()),
+             rows * model_.config.hidden * static_cast<int64_t>(sizeof(float)))
+          .ok();
+  if (keep) {
+    unfinished_ = Unfinished{tokens_, rows, place};
+  } else {
+    kv_->Abandon();
+  }
+  return status;
 }
 
-// As many rows as fill the machine, as few as answer a cancellation within
-// 100 ms: at 20 G multiply-adds a second, the least we expect of two cores.
-int64_t Session::RowsAtOnce() const {
-  const int64_t weights_per_layer =
-      model_.weights->bytes_per_token() / model_.config.layers;
-  constexpr int64_t kWeightBytesTimesRows = int64_t{2} << 30;
-  return std::clamp<int64_t>(kWeightBytesTimesRows / weights_per_layer, 32,
-                             512);
+// Makes room for a step, or takes up the one that was stopped.
+absl::Status Session::BeginForward(int64_t rows, Station station,
+                                   Place* place) {
+  // Whatever happens now, a callback that throws too, is not resumed twice.
+  const std::optional<Unfinished> last =
+      std::exchange(unfinished_, std::nullopt);
+  const auto stop = [this] { return cancelled(); };
+  absl::Status status;
+  if (last.has_value() && last->rows == rows && last->tokens == tokens_) {
+    *place = last->place;
+    status = kv_->Resume(reinterpret_cast<std::byte*>(hidden_.data()), stop);
+  } else {
+    status = ReserveHidden(rows);
+    if (!status.ok()) return status;
+    status = kv_->BeginStep(rows, station, stop);
+    if (!status.ok()) return status;
+    status = decoder_.Embed(*stream_, tokens_.data() + kv_->length(), rows,
+                            hidden_.data());
+  }
+  if (status.ok()) {
+    status = decoder_.BeginStep(*stream_, rows, kv_->end());
+  }
+  if (!status.ok()) kv_->Abandon();
+  return status;
+}
+
+absl::Status Session::RunLayers(int64_t rows, Progress progress, Place* place) {
+  const ModelConfig& config = model_.config;
+  const int64_t rows_at_once =
+      PromptRowsAtOnce(model_.weights->bytes_per_token(), config.layers);
+  const auto total = static_cast<uint64_t>(rows * config.layers);
+  const auto stop = [this] { return cancelled(); };
+  for (;;) {
+    const absl::StatusOr<KvPages> pages = kv_->BeginLayer(place->layer, stop);
+    if (!pages.ok()) return pages.status();
+    while (place->row < rows) {
+      const int64_t done = place->layer * rows + place->row;
+      if (cancelled() || !progress(static_cast<uint64_t>(done), total)) {
+        return CancelledError();
+      }
+      const int64_t count = std::min(rows_at_once, rows - place->row);
+      if (absl::Status s =
+              decoder_.Layer(*stream_, place->layer, count, place->row, *pages,
+                             hidden_.data() + place->row * config.hidden);
+          !s.ok()) {
+        return s;
+      }
+      place->row += count;
+    }
+    kv_->EndLayer(place->layer);
+    if (place->layer + 1 == config.layers) break;
+    *place = {place->layer + 1, 0};
+  }
+  return progress(total, total) ? absl::OkStatus() : CancelledError();
+}
+
+// The rows of the last step are nobody's once a new one begins.
+absl::Status Session::ReserveHidden(int64_t rows) {
+  const int64_t size = rows * model_.config.hidden;
+  if (static_cast<int64_t>(hidden_.size()) >= size) return absl::OkStatus();
+  hidden_ = DeviceArray<float>();
+  absl::StatusOr<DeviceArray<float>> larger =
+      DeviceArray<float>::Create(model_.memory(), size, "hidden states");
+  if (!larger.ok()) return larger.status();
+  hidden_ = *std::move(larger);
+  return absl::OkStatus();
 }
 
 }  // namespace tiercel

@@ -21,6 +21,22 @@ double Rate(int64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
+// The variables of offload/KV_FORMAT.md.
+nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves) {
+  return {{"page_bytes", plan.shape.layout.PageBytes()},
+          {"page_tokens", kPageTokens},
+          {"layers", plan.shape.layers},
+          {"resident_pages", plan.shape.resident_pages},
+          {"swept_pages", moves.swept_pages},
+          {"ahead_pages", moves.ahead_pages},
+          {"reopened_pages", moves.reopened_pages},
+          {"resumed_pages", moves.resumed_pages},
+          {"resumed_bytes", moves.resumed_bytes},
+          {"closed_pages", moves.closed_pages},
+          {"parked_pages", moves.parked_pages},
+          {"parked_bytes", moves.parked_bytes}};
+}
+
 }  // namespace
 
 nlohmann::json Report::ToJson() const {
@@ -30,8 +46,21 @@ nlohmann::json Report::ToJson() const {
   const auto milliseconds = [&](double share) {
     return 1e3 * Percentile(gap_seconds, share);
   };
-  const auto station = [](double seconds) {
-    return nlohmann::json{{"seconds", seconds}};
+  Traffic traffic = prefill_traffic;
+  traffic += decode_traffic;
+  const auto station = [&](Station name, double seconds) {
+    const LinkUse& use = traffic.link[static_cast<size_t>(name)];
+    return nlohmann::json{
+        {"seconds", seconds},
+        {"h2d_bytes", use.h2d_bytes},
+        {"d2h_bytes", use.d2h_bytes},
+        {"link_busy_s", use.busy_seconds},
+        {"link_busy_share", seconds > 0 ? use.busy_seconds / seconds : 0.0}};
+  };
+  const auto sum = [&](uint64_t LinkUse::*bytes) {
+    uint64_t total = 0;
+    for (const LinkUse& use : traffic.link) total += use.*bytes;
+    return total;
   };
   return {
       {"prompt_tokens", prompt_tokens},
@@ -51,18 +80,18 @@ nlohmann::json Report::ToJson() const {
        {{"sweeps", sweeps},
         {"tokens_per_sweep", sweeps > 0 ? Rate(gaps, double(sweeps)) : 0.0},
         {"levels", nlohmann::json::array()}}},
-      // Everything is computed where it lives: nothing crosses a link.
       {"ledger",
-       {{"h2d_bytes", 0},
-        {"d2h_bytes", 0},
+       {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},
+        {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
         {"disk_read_bytes", 0},
-        {"formula", nlohmann::json::object()},
+        {"formula", plan.has_value() ? Formula(*plan, traffic.moves)
+                                     : nlohmann::json::object()},
         {"stations",
-         {{"prefill", station(prefill_seconds)},
-          {"refresh", station(0)},
-          {"draft", station(0)},
-          {"verify", station(verify_seconds)}}}}},
-      {"simulated", false},
+         {{"prefill", station(Station::kPrefill, prefill_seconds)},
+          {"refresh", station(Station::kRefresh, 0)},
+          {"draft", station(Station::kDraft, 0)},
+          {"verify", station(Station::kVerify, verify_seconds)}}}}},
+      {"simulated", simulated},
   };
 }
 

@@ -3,10 +3,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "offload/move/ledger.h"
+#include "offload/plan/tier_plan.h"
 
 namespace tiercel {
 
@@ -26,6 +29,11 @@ struct Report {
   std::vector<double> gap_seconds;  // between tokens, first to last
   int64_t sweeps = 0;               // passes of the target that decoded
   double verify_seconds = 0;        // time in them
+
+  Traffic prefill_traffic;
+  Traffic decode_traffic;
+  std::optional<TierPlan> plan;  // absent: one memory, nothing moves
+  bool simulated = false;
 
   nlohmann::json ToJson() const;
 };

@@ -5,6 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "offload/move/tiered_kv.h"
+#include "offload/page/host_kv.h"
+#include "runtime/session_plan.h"
 
 namespace tiercel {
 namespace {
@@ -60,8 +63,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
       return s;
     }
   }
-  absl::StatusOr<std::unique_ptr<Stream>> stream =
-      Stream::Create(model.options.stream);
+  Stream::Options on_device = model.options.stream;
+  on_device.memory = &model.memory();
+  absl::StatusOr<std::unique_ptr<Stream>> stream = Stream::Create(on_device);
   if (!stream.ok()) return stream.status();
   const int64_t context =
       options.context > 0 ? options.context : config.context;
@@ -69,20 +73,71 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
                            .type_v = options.type_v,
                            .kv_heads = config.kv_heads,
                            .head_dim = config.head_dim};
-  auto pool = std::make_shared<PagePool>(layout, config.layers,
-                                         context / kPageTokens + 2);
-  return std::unique_ptr<Session>(
-      new Session(model, context, *std::move(stream),
-                  KvStore(std::move(pool), options.first_position)));
+  std::unique_ptr<Session> session(
+      new Session(model, context, *std::move(stream)));
+  if (model.arena == nullptr) {
+    session->kv_ = std::make_unique<HostKv>(
+        std::make_shared<PagePool>(layout, config.layers,
+                                   context / kPageTokens + 2),
+        options.first_position);
+    return session;
+  }
+  absl::StatusOr<std::unique_ptr<KvStore>> kv =
+      session->MakeTieredKv(layout, options.first_position);
+  if (!kv.ok()) return kv.status();
+  session->kv_ = *std::move(kv);
+  return session;
 }
 
 Session::Session(const Model& model, int64_t context,
-                 std::unique_ptr<Stream> stream, KvStore kv)
+                 std::unique_ptr<Stream> stream)
     : model_(model),
       context_(context),
       stream_(std::move(stream)),
-      decoder_(model.config, *model.weights, model.options.compute),
-      kv_(std::move(kv)) {}
+      decoder_(model.config, *model.weights, model.options.compute,
+               model.memory()) {}
+
+// Takes all the session will ever need, so that nothing can run out later.
+absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeTieredKv(
+    const KvLayout& layout, int64_t first_position) {
+  const ModelConfig& config = model_.config;
+  const int threads = stream_->pool().num_threads();
+  const WeightSizes weights = {
+      .bytes = model_.arena->used(),
+      .bytes_per_token = model_.weights->bytes_per_token()};
+  const TierNeeds needs =
+      SessionNeeds(config, weights, layout, context_, first_position, threads);
+  const int64_t budget = model_.arena->budget();
+  plan_ = PlanTiers(needs, budget);
+  if (!plan_->fits()) {
+    return MemoryError(
+        "does_not_fit",
+        absl::StrCat("context ", context_, " needs ", LeastBudget(needs),
+                     " bytes of device memory at least, the budget is ", budget,
+                     "; it can serve a context of ",
+                     LargestContext(config, weights, layout, threads, budget)));
+  }
+  const int64_t rows = PromptRowsAtOnce(weights.bytes_per_token, config.layers);
+  if (absl::Status s = decoder_.Reserve(rows, context_); !s.ok()) return s;
+  if (absl::Status s = ReserveHidden(context_); !s.ok()) return s;
+  const absl::StatusOr<std::byte*> scratch =
+      stream_->Scratch(static_cast<size_t>(ScratchBytes(config, threads)));
+  if (!scratch.ok()) return scratch.status();
+  const Model::Simulation& simulation = *model_.options.simulation;
+  absl::StatusOr<std::shared_ptr<KvTier>> tier =
+      KvTier::Create(plan_->shape, model_.memory(),
+                     std::make_unique<SimulatedLink>(
+                         simulation.link_bytes_per_s, simulation.latency_s,
+                         std::make_shared<Placement>()));
+  if (!tier.ok()) return tier.status();
+  tier_ = *std::move(tier);
+  return std::make_unique<TieredKv>(tier_, first_position);
+}
+
+Traffic Session::traffic() const {
+  if (tier_ == nullptr) return {};
+  return {tier_->engine->ledger(), kv_->moves()};
+}
 
 absl::Status Session::Append(const int32_t* ids, size_t count) {
   for (size_t i = 0; i < count; ++i) {
@@ -103,18 +158,16 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
   return absl::OkStatus();
 }
 
-absl::Status Session::Forward(int64_t rows) {
-  return Forward(rows, kNoProgress);
-}
-
 absl::Status Session::RowLogits(int64_t first, int64_t count, float* logits) {
   return decoder_.Logits(
       *stream_, hidden_.data() + first * model_.config.hidden, count, logits);
 }
 
-absl::Status Session::CatchUp() { return CatchUp(kNoProgress); }
+absl::Status Session::CatchUp(Station station) {
+  return CatchUp(station, kNoProgress);
+}
 
-absl::Status Session::CatchUp(Progress progress) {
+absl::Status Session::CatchUp(Station station, Progress progress) {
   if (tokens_.empty()) {
     return UsageError("empty_prompt",
                       "the session holds no token to continue from");
@@ -123,10 +176,10 @@ absl::Status Session::CatchUp(Progress progress) {
     if (!next_logits_.empty()) return absl::OkStatus();
     // Known KV, unknown logits: the last row is computed once more. It is the
     // same row, whatever runs with it.
-    kv_.Truncate(kv_.length() - 1);
+    kv_->Truncate(kv_->length() - 1);
   }
   const int64_t rows = pending();
-  if (absl::Status s = Forward(rows, progress); !s.ok()) return s;
+  if (absl::Status s = Forward(rows, station, progress); !s.ok()) return s;
   std::vector<float> logits(static_cast<size_t>(model_.config.vocab));
   if (absl::Status s = RowLogits(rows - 1, 1, logits.data()); !s.ok()) {
     return s;
@@ -138,18 +191,24 @@ absl::Status Session::CatchUp(Progress progress) {
 void Session::Truncate(size_t length) {
   if (length >= tokens_.size()) return;
   tokens_.resize(length);
-  if (kv_.length() > static_cast<int64_t>(length)) {
-    kv_.Truncate(static_cast<int64_t>(length));
+  if (kv_->length() > static_cast<int64_t>(length)) {
+    kv_->Truncate(static_cast<int64_t>(length));
   }
   next_logits_.clear();
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
-  absl::StatusOr<std::unique_ptr<Stream>> stream =
-      Stream::Create(model_.options.stream);
+  Stream::Options on_device = model_.options.stream;
+  on_device.memory = &model_.memory();
+  absl::StatusOr<std::unique_ptr<Stream>> stream = Stream::Create(on_device);
   if (!stream.ok()) return stream.status();
+  absl::StatusOr<std::unique_ptr<KvStore>> kv = kv_->Fork();
+  if (!kv.ok()) return kv.status();
   std::unique_ptr<Session> copy(
-      new Session(model_, context_, *std::move(stream), kv_.Fork()));
+      new Session(model_, context_, *std::move(stream)));
+  copy->kv_ = *std::move(kv);
+  copy->plan_ = plan_;
+  copy->tier_ = tier_;
   copy->tokens_ = tokens_;
   copy->next_logits_ = next_logits_;
   return copy;

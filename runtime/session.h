@@ -4,12 +4,15 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "models/decoder/decoder.h"
+#include "offload/move/kv_tier.h"
 #include "offload/page/kv_store.h"
+#include "offload/plan/tier_plan.h"
 #include "runtime/model.h"
 #include "runtime/report.h"
 
@@ -44,9 +47,12 @@ class Session {
   // through one layer before the next; their last hidden states stay readable
   // through RowLogits until the next Forward. A decode step is a Forward of
   // one row. `progress(done, total)` in token-layers; false cancels.
+  //
+  // Of a prompt (more than kMaxStepRows rows) that is stopped, what was done
+  // stays beside the sequence, which is as before: asked for the same rows of
+  // the same tokens again, Forward goes on there. Anything else drops it.
   using Progress = absl::FunctionRef<bool(uint64_t, uint64_t)>;
-  absl::Status Forward(int64_t rows, Progress progress);
-  absl::Status Forward(int64_t rows);
+  absl::Status Forward(int64_t rows, Station station, Progress progress);
 
   // Logits of `count` rows of the last Forward, from row `first` on:
   // [count, vocab] into `logits`.
@@ -54,8 +60,12 @@ class Session {
 
   // Makes NextLogits those of the token after the last, computing what the KV
   // lacks. At least one token must be there.
-  absl::Status CatchUp(Progress progress);
-  absl::Status CatchUp();
+  absl::Status CatchUp(Station station, Progress progress);
+  absl::Status CatchUp(Station station);
+  // How the tiers are divided; absent where all memory is one.
+  const std::optional<TierPlan>& plan() const { return plan_; }
+  Traffic traffic() const;  // since the session was made
+
   const std::vector<float>& NextLogits() const { return next_logits_; }
 
   void Truncate(size_t length);  // at most the tokens held
@@ -63,12 +73,12 @@ class Session {
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
   int64_t pending() const {  // tokens the KV lacks
-    return static_cast<int64_t>(tokens_.size()) - kv_.length();
+    return static_cast<int64_t>(tokens_.size()) - kv_->length();
   }
   int64_t room() const {  // tokens that still fit
     return context_ - static_cast<int64_t>(tokens_.size());
   }
-  int64_t first_position() const { return kv_.begin(); }
+  int64_t first_position() const { return kv_->begin(); }
   const Model& model() const { return model_; }
   Stream& stream() { return *stream_; }
   Report& report() { return report_; }
@@ -80,18 +90,36 @@ class Session {
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
  private:
-  Session(const Model& model, int64_t context, std::unique_ptr<Stream> stream,
-          KvStore kv);
+  // Where a Forward is: rows before `row` have passed through `layer`.
+  struct Place {
+    int layer = 0;
+    int64_t row = 0;
+  };
+  struct Unfinished {
+    std::vector<int32_t> tokens;  // all, as they were
+    int64_t rows;
+    Place place;
+  };
 
-  int64_t RowsAtOnce() const;
+  Session(const Model& model, int64_t context, std::unique_ptr<Stream> stream);
+
+  absl::StatusOr<std::unique_ptr<KvStore>> MakeTieredKv(const KvLayout& layout,
+                                                        int64_t first_position);
+
+  absl::Status BeginForward(int64_t rows, Station station, Place* place);
+  absl::Status RunLayers(int64_t rows, Progress progress, Place* place);
+  absl::Status ReserveHidden(int64_t rows);
 
   const Model& model_;
   const int64_t context_;
   std::unique_ptr<Stream> stream_;
   Decoder decoder_;
-  KvStore kv_;
+  std::unique_ptr<KvStore> kv_;
   std::vector<int32_t> tokens_;
-  std::vector<float> hidden_;       // [rows of the last Forward, hidden]
+  DeviceArray<float> hidden_;  // [rows of the last Forward, hidden]
+  std::optional<Unfinished> unfinished_;
+  std::optional<TierPlan> plan_;
+  std::shared_ptr<KvTier> tier_;    // null: one memory
   std::vector<float> next_logits_;  // [vocab]; empty: not those of the end
   Report report_;
   std::atomic<bool> cancelled_{false};

@@ -144,7 +144,7 @@ TEST_F(SessionTest, CancelledPrefillLeavesTheSessionAsItWas) {
     }
     ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
     ASSERT_EQ(session->tokens().size(), 60u);
-    ASSERT_TRUE(session->CatchUp().ok());
+    ASSERT_TRUE(session->CatchUp(Station::kVerify).ok());
     ASSERT_EQ(session->NextLogits(), logits);
   }
   EXPECT_EQ(session->NextLogits(), whole->NextLogits());

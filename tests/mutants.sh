@@ -19,12 +19,16 @@ row_permutation|models/decoder/weights.cc|in_head % 2 \* (config_.head_dim / 2)|
 wrong_weights|models/decoder/decoder.cc|{&w.up, OrNull(w.up_bias)|{\&w.gate, OrNull(w.up_bias)|tests/golden_logits_test.cc
 residual|models/decoder/decoder.cc|config_.hidden, StoreMode::kAdd|config_.hidden, StoreMode::kAssign|tests/golden_logits_test.cc
 kv_slot|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + slot) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (slot \& 63)) * KRowBytes|tests/golden_logits_test.cc
-fork_reference|offload/page/kv_store.cc|pool_->AddReference(slot)|(void)slot|offload/page/kv_store_test.cc
+fork_reference|offload/page/host_kv.cc|pool_->AddReference(slot)|(void)slot|offload/move/kv_store_test.cc
 top_p_crossing|kernels/token/law.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
 greedy_tie|kernels/token/law.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
 noise_position|runtime/generate.cc|session.first_position() + static_cast<int64_t>(tokens.size())|session.first_position()|runtime/session_test.cc
 stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/stop_matcher_test.cc
-cancel_rollback|runtime/prefill.cc|kv_.Truncate(before);|kv_.Commit(0);|runtime/session_test.cc
+resumed_tokens|runtime/prefill.cc|last->rows == rows && last->tokens == tokens_|last->rows == rows|runtime/tiers_test.cc
+staging_turn|offload/move/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/move/kv_store_test.cc
+stale_ahead|offload/move/tiered_kv.cc|if (stale) ahead_ = 0;|(void)stale;|offload/move/kv_store_test.cc
+copies_counted|offload/move/copy_engine.cc|t.bytes - moved.bytes|0 * moved.bytes|offload/move/copy_engine_test.cc
+arena_budget|offload/tier/device_arena.cc|if (hole_bytes < size) continue;|if (hole_bytes < 64) continue;|offload/tier/device_arena_test.cc
 llama3_rope|models/decoder/rope_frequencies.cc|low_freq_factor|high_freq_factor|models/decoder/rope_frequencies_test.cc
 chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|runtime/api/api_test.cc
 '

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/device_memory.h"
 #include "kernels/base/isa.h"
 #include "kernels/base/thread_pool.h"
 
@@ -23,13 +24,13 @@ class Stream {
  public:
   struct Options {
     Device device = Device::kCpu;
-    int threads = 0;  // 0: as many as the process may use
+    int threads = 0;                 // 0: as many as the process may use
+    DeviceMemory* memory = nullptr;  // of scratch; null: the system's
   };
 
   // Errors: TIERCEL_ISA names a level that is not there.
   static absl::StatusOr<std::unique_ptr<Stream>> Create(const Options& options);
 
-  ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -43,13 +44,13 @@ class Stream {
   absl::StatusOr<std::byte*> Scratch(size_t bytes);
 
  private:
-  Stream(Device device, Isa isa, int threads);
+  Stream(const Options& options, Isa isa);
 
   const Device device_;
   const Isa isa_;
   ThreadPool pool_;
-  std::byte* scratch_ = nullptr;
-  size_t scratch_bytes_ = 0;
+  DeviceMemory& memory_;
+  DeviceArray<std::byte> scratch_;
 };
 
 }  // namespace tiercel

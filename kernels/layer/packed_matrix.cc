@@ -281,10 +281,8 @@ std::optional<uint64_t> PanelBytes(DType type, uint64_t cols) {
 
 }  // namespace
 
-void PackedMatrix::Free::operator()(std::byte* p) const { std::free(p); }
-
-absl::StatusOr<PackedMatrix> PackedMatrix::Create(DType type, int64_t rows,
-                                                  int64_t cols) {
+absl::StatusOr<int64_t> PackedMatrix::BytesOf(DType type, int64_t rows,
+                                              int64_t cols) {
   const DTypeInfo& info = InfoOf(type);
   if (rows <= 0 || cols <= 0 || cols % info.block_elements != 0) {
     return InputError(
@@ -294,10 +292,6 @@ absl::StatusOr<PackedMatrix> PackedMatrix::Create(DType type, int64_t rows,
                      "; need rows positive and cols a positive multiple of ",
                      info.block_elements));
   }
-  PackedMatrix matrix;
-  matrix.type_ = type;
-  matrix.rows_ = rows;
-  matrix.cols_ = cols;
   const std::optional<uint64_t> panel_bytes =
       PanelBytes(type, static_cast<uint64_t>(cols));
   const std::optional<uint64_t> bytes =
@@ -305,23 +299,34 @@ absl::StatusOr<PackedMatrix> PackedMatrix::Create(DType type, int64_t rows,
           ? CheckedMul(*panel_bytes,
                        static_cast<uint64_t>(rows - 1) / kLanes + 1)
           : std::nullopt;
-  std::byte* data = nullptr;
-  if (bytes.has_value() && *bytes <= PTRDIFF_MAX) {
-    data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, *bytes));
-  }
-  if (data == nullptr) {
+  if (!bytes.has_value() || *bytes > PTRDIFF_MAX) {
     return MemoryError("out_of_memory",
                        absl::StrCat("PackedMatrix: no memory for ", rows, " x ",
                                     cols, " of ", std::string(info.name)));
   }
-  std::memset(data, 0, *bytes);
-  matrix.panel_bytes_ = static_cast<int64_t>(*panel_bytes);
-  matrix.data_.reset(data);
+  return static_cast<int64_t>(*bytes);
+}
+
+absl::StatusOr<PackedMatrix> PackedMatrix::Create(DType type, int64_t rows,
+                                                  int64_t cols,
+                                                  DeviceMemory& memory) {
+  const absl::StatusOr<int64_t> bytes = BytesOf(type, rows, cols);
+  if (!bytes.ok()) return bytes.status();
+  PackedMatrix matrix;
+  matrix.type_ = type;
+  matrix.rows_ = rows;
+  matrix.cols_ = cols;
+  matrix.panel_bytes_ = *bytes / matrix.panels();
+  absl::StatusOr<DeviceArray<std::byte>> data =
+      DeviceArray<std::byte>::Create(memory, *bytes, "weights");
+  if (!data.ok()) return data.status();
+  matrix.data_ = *std::move(data);
+  std::memset(matrix.data_.data(), 0, matrix.data_.size());
   return matrix;
 }
 
 void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
-  std::byte* panel = data_.get() + row / kLanes * panel_bytes_;
+  std::byte* panel = data_.data() + row / kLanes * panel_bytes_;
   const int lane = static_cast<int>(row % kLanes);
   const PackedLayout layout = LayoutOf(type_);
   const DTypeInfo& info = InfoOf(type_);
@@ -344,7 +349,7 @@ void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
 }
 
 WeightBlock PackedMatrix::UnpackBlock(int64_t row, int64_t block) const {
-  const std::byte* panel = data_.get() + row / kLanes * panel_bytes_;
+  const std::byte* panel = data_.data() + row / kLanes * panel_bytes_;
   const int lane = static_cast<int>(row % kLanes);
   const PackedLayout layout = LayoutOf(type_);
   const int group_blocks = GroupBlocks(layout.scales);
@@ -361,7 +366,7 @@ WeightBlock PackedMatrix::UnpackBlock(int64_t row, int64_t block) const {
 }
 
 void PackedMatrix::UnpackRow(int64_t row, float* out) const {
-  const std::byte* lanes = data_.get() + row / kLanes * panel_bytes_;
+  const std::byte* lanes = data_.data() + row / kLanes * panel_bytes_;
   const int lane = static_cast<int>(row % kLanes);
   if (IsQuantised(type_)) {
     for (int64_t block = 0; block < cols_ / 32; ++block) {

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/device_memory.h"
 #include "kernels/base/dtype.h"
 
 namespace tiercel {
@@ -30,10 +30,15 @@ class PackedMatrix {
 
   PackedMatrix() = default;
 
-  // An all-zero matrix; cols is a multiple of the type's block.
+  // An all-zero matrix in `memory`; cols is a multiple of the type's block.
   // Errors: invalid_shape, out_of_memory.
-  static absl::StatusOr<PackedMatrix> Create(DType type, int64_t rows,
-                                             int64_t cols);
+  static absl::StatusOr<PackedMatrix> Create(
+      DType type, int64_t rows, int64_t cols,
+      DeviceMemory& memory = SystemMemory());
+  // What such a matrix takes. Errors: invalid_shape, out_of_memory where no
+  // memory is that large.
+  static absl::StatusOr<int64_t> BytesOf(DType type, int64_t rows,
+                                         int64_t cols);
 
   // Fills row `row` from RowBytes(type, cols) bytes in the file's layout
   // (GGUF blocks, little-endian, any alignment). Rows may come in any order
@@ -51,20 +56,16 @@ class PackedMatrix {
   int64_t cols() const { return cols_; }
   int64_t panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
   int64_t panel_bytes() const { return panel_bytes_; }
-  const std::byte* data() const { return data_.get(); }  // 64-byte aligned
+  const std::byte* data() const { return data_.data(); }  // 64-byte aligned
   // What one pass over the matrix reads.
   int64_t bytes() const { return panels() * panel_bytes_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const;
-  };
-
   DType type_ = DType::kF32;
   int64_t rows_ = 0;
   int64_t cols_ = 0;
   int64_t panel_bytes_ = 0;
-  std::unique_ptr<std::byte[], Free> data_;
+  DeviceArray<std::byte> data_;
 };
 
 }  // namespace tiercel

@@ -1,6 +1,8 @@
 #include "models/decoder/decoder.h"
 
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "kernels/attention/attention.h"
 #include "kernels/kv/kv_write.h"
@@ -12,25 +14,60 @@
 namespace tiercel {
 namespace {
 
-const float* OrNull(const std::vector<float>& v) {
-  return v.empty() ? nullptr : v.data();
+const float* OrNull(const DeviceArray<float>& v) { return v.data(); }
+
+// The widths of Activations, in its order.
+std::array<int64_t, 7> ActivationWidths(const ModelConfig& config) {
+  const int64_t q_dim = int64_t{config.heads} * config.head_dim;
+  const int64_t kv_dim = int64_t{config.kv_heads} * config.head_dim;
+  return {config.hidden, q_dim, kv_dim, kv_dim, q_dim, config.ffn, config.ffn};
 }
 
 }  // namespace
 
 Decoder::Decoder(const ModelConfig& config, const Weights& weights,
-                 Compute compute)
-    : config_(config), weights_(weights), compute_(compute) {}
+                 Compute compute, DeviceMemory& memory)
+    : config_(config), weights_(weights), compute_(compute), memory_(memory) {}
+
+absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
+  const auto fit = [this](DeviceArray<float>& array, int64_t size) {
+    if (static_cast<int64_t>(array.size()) >= size) return absl::OkStatus();
+    array = DeviceArray<float>();  // contents are of the last step
+    absl::StatusOr<DeviceArray<float>> larger =
+        DeviceArray<float>::Create(memory_, size, "activations");
+    if (larger.ok()) array = *std::move(larger);
+    return larger.status();
+  };
+  const std::array<int64_t, 7> widths = ActivationWidths(config_);
+  DeviceArray<float>* const arrays[] = {&a_.norm, &a_.q,    &a_.k, &a_.v,
+                                        &a_.head, &a_.gate, &a_.up};
+  for (size_t i = 0; i < widths.size(); ++i) {
+    if (absl::Status s = fit(*arrays[i], rows * widths[i]); !s.ok()) return s;
+  }
+  const int64_t half = config_.rope_dims / 2;
+  for (DeviceArray<float>* angles : {&cos_, &sin_}) {
+    if (absl::Status s = fit(*angles, step_rows * half); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+int64_t Decoder::ReservedBytes(const ModelConfig& config, int64_t rows,
+                               int64_t step_rows) {
+  constexpr int64_t kFloat = sizeof(float);
+  int64_t bytes = 2 * AlignedBytes(step_rows * (config.rope_dims / 2) * kFloat);
+  for (int64_t width : ActivationWidths(config)) {
+    bytes += AlignedBytes(rows * width * kFloat);
+  }
+  return bytes;
+}
 
 absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
-                                const KvStore& kv) {
-  const size_t size = static_cast<size_t>(rows) * weights_.rope.inv_freq.size();
-  cos_.resize(size);
-  sin_.resize(size);
+                                int64_t position) {
+  if (absl::Status s = Reserve(0, rows); !s.ok()) return s;
   return RopeAngles(stream, {.inv_freq = weights_.rope.inv_freq.data(),
                              .half = config_.rope_dims / 2,
                              .scale = weights_.rope.attention_factor,
-                             .position = kv.end(),
+                             .position = position,
                              .rows = rows,
                              .cos_out = cos_.data(),
                              .sin_out = sin_.data()});
@@ -44,12 +81,11 @@ absl::Status Decoder::Embed(Stream& stream, const int32_t* ids, int64_t rows,
 }
 
 absl::Status Decoder::Layer(Stream& stream, int layer, int64_t rows,
-                            int64_t first_row, const KvStore& kv,
+                            int64_t first_row, const KvPages& kv,
                             float* hidden) {
   const LayerWeights& w = weights_.layers[static_cast<size_t>(layer)];
-  Resize(rows);
-  if (absl::Status s =
-          AttentionBlock(stream, w, layer, rows, first_row, kv, hidden);
+  if (absl::Status s = Reserve(rows, 0); !s.ok()) return s;
+  if (absl::Status s = AttentionBlock(stream, w, rows, first_row, kv, hidden);
       !s.ok()) {
     return s;
   }
@@ -58,9 +94,9 @@ absl::Status Decoder::Layer(Stream& stream, int layer, int64_t rows,
 
 // hidden += o(attention(rope(q), KV)) of the normed hidden.
 absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
-                                     int layer, int64_t rows, int64_t first_row,
-                                     const KvStore& kv, float* hidden) {
-  const int64_t position = kv.end() + first_row;
+                                     int64_t rows, int64_t first_row,
+                                     const KvPages& kv, float* hidden) {
+  const int64_t position = kv.end + first_row;
   const int64_t first_angle = first_row * (config_.rope_dims / 2);
   const int head_dim = config_.head_dim;
   const int64_t q_dim = int64_t{config_.heads} * head_dim;
@@ -89,7 +125,7 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
     float* x;
     int64_t stride;
     int heads;
-    const std::vector<float>& norm;
+    const DeviceArray<float>& norm;
   } rotated[] = {
       {a_.q.data(), q_dim, config_.heads, w.q_norm},
       {a_.k.data(), kv_dim, config_.kv_heads, w.k_norm},
@@ -123,16 +159,15 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
   }
 
   // 3. k and v into their pages, then every row over what exists up to it
-  const KvPages pages = kv.Pages(layer);
   if (absl::Status s = KvWrite(stream, {.k = a_.k.data(),
                                         .v = a_.v.data(),
                                         .k_stride = kv_dim,
                                         .v_stride = kv_dim,
                                         .rows = rows,
-                                        .layout = kv.layout(),
-                                        .pages = pages.pages,
-                                        .first_page = pages.first_page,
-                                        .num_pages = pages.num_pages,
+                                        .layout = kv.layout,
+                                        .pages = kv.pages,
+                                        .first_page = kv.first_page,
+                                        .num_pages = kv.num_pages,
                                         .position = position});
       !s.ok()) {
     return s;
@@ -143,11 +178,11 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                    .rows = rows,
                    .heads = config_.heads,
                    .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-                   .layout = kv.layout(),
-                   .pages = pages.pages,
-                   .first_page = pages.first_page,
-                   .num_pages = pages.num_pages,
-                   .begin = pages.begin,
+                   .layout = kv.layout,
+                   .pages = kv.pages,
+                   .first_page = kv.first_page,
+                   .num_pages = kv.num_pages,
+                   .begin = kv.begin,
                    .position = position,
                    .out = a_.head.data()});
       !s.ok()) {
@@ -203,7 +238,7 @@ absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
 
 absl::Status Decoder::Logits(Stream& stream, const float* hidden, int64_t rows,
                              float* logits) {
-  Resize(rows);
+  if (absl::Status s = Reserve(rows, 0); !s.ok()) return s;
   if (absl::Status s =
           Norm(stream, weights_.output_norm, rows, hidden, a_.norm.data());
       !s.ok()) {
@@ -218,7 +253,7 @@ absl::Status Decoder::Logits(Stream& stream, const float* hidden, int64_t rows,
                                       config_.vocab, StoreMode::kAssign}}});
 }
 
-absl::Status Decoder::Norm(Stream& stream, const std::vector<float>& weight,
+absl::Status Decoder::Norm(Stream& stream, const DeviceArray<float>& weight,
                            int64_t rows, const float* x, float* out) {
   return RmsNorm(stream, {.x = x,
                           .x_stride = config_.hidden,
@@ -229,22 +264,6 @@ absl::Status Decoder::Norm(Stream& stream, const std::vector<float>& weight,
                           .dim = config_.hidden,
                           .out = out,
                           .out_stride = config_.hidden});
-}
-
-void Decoder::Resize(int64_t rows) {
-  const auto fit = [rows](std::vector<float>& v, int64_t width) {
-    const auto size = static_cast<size_t>(rows * width);
-    if (v.size() < size) v.resize(size);
-  };
-  const int64_t q_dim = int64_t{config_.heads} * config_.head_dim;
-  const int64_t kv_dim = int64_t{config_.kv_heads} * config_.head_dim;
-  fit(a_.norm, config_.hidden);
-  fit(a_.q, q_dim);
-  fit(a_.k, kv_dim);
-  fit(a_.v, kv_dim);
-  fit(a_.head, q_dim);
-  fit(a_.gate, config_.ffn);
-  fit(a_.up, config_.ffn);
 }
 
 }  // namespace tiercel

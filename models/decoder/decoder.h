@@ -2,9 +2,9 @@
 #define TIERCEL_MODELS_DECODER_DECODER_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "absl/status/status.h"
+#include "kernels/base/device_memory.h"
 #include "kernels/base/stream.h"
 #include "kernels/layer/matmul.h"
 #include "models/decoder/config.h"
@@ -22,21 +22,30 @@ namespace tiercel {
 // the weights must outlive it.
 class Decoder {
  public:
-  Decoder(const ModelConfig& config, const Weights& weights, Compute compute);
+  Decoder(const ModelConfig& config, const Weights& weights, Compute compute,
+          DeviceMemory& memory);
+
+  // Takes the memory of Layer and Logits for `rows` rows at once, and of
+  // BeginStep for `step_rows`; they ask for more where it is needed. Errors:
+  // out_of_memory.
+  absl::Status Reserve(int64_t rows, int64_t step_rows);
+  // What Reserve takes.
+  static int64_t ReservedBytes(const ModelConfig& config, int64_t rows,
+                               int64_t step_rows);
 
   // Computes what all layers of a step share, the rotary angles of `rows` rows
-  // from kv.end() on; Layer may be called for any part of them.
-  absl::Status BeginStep(Stream& stream, int64_t rows, const KvStore& kv);
+  // from `position` on; Layer may be called for any part of them.
+  absl::Status BeginStep(Stream& stream, int64_t rows, int64_t position);
 
   // hidden[r] = embedding of ids[r]; hidden is [rows, config.hidden].
   absl::Status Embed(Stream& stream, const int32_t* ids, int64_t rows,
                      float* hidden);
 
-  // Passes rows at positions kv.end() + first_row ... through layer `layer`, in
-  // place, writing their K and V. The positions must be reserved in `kv`, and
-  // those before them written in this layer. Commits nothing.
+  // Passes rows at positions kv.end + first_row ... through layer `layer`, in
+  // place, writing their K and V into the layer's pages. The positions before
+  // them must have been written there.
   absl::Status Layer(Stream& stream, int layer, int64_t rows, int64_t first_row,
-                     const KvStore& kv, float* hidden);
+                     const KvPages& kv, float* hidden);
 
   // logits[r] of the token after hidden[r]; logits is [rows, config.vocab].
   absl::Status Logits(Stream& stream, const float* hidden, int64_t rows,
@@ -47,34 +56,30 @@ class Decoder {
  private:
   // The activations of `rows` rows of one layer.
   struct Activations {
-    std::vector<float> norm;      // [rows, hidden]
-    std::vector<float> q;         // [rows, heads * head_dim]
-    std::vector<float> k;         // [rows, kv_heads * head_dim]
-    std::vector<float> v;         // [rows, kv_heads * head_dim]
-    std::vector<float> head;      // [rows, heads * head_dim]
-    std::vector<float> gate;      // [rows, ffn]
-    std::vector<float> up;        // [rows, ffn]
-    std::vector<float> cos;       // [rows, rope_dims / 2]
-    std::vector<float> sin;       // [rows, rope_dims / 2]
-    int64_t first_position = -1;  // of the angles; -1: none
-    int64_t angle_rows = 0;
+    DeviceArray<float> norm;  // [rows, hidden]
+    DeviceArray<float> q;     // [rows, heads * head_dim]
+    DeviceArray<float> k;     // [rows, kv_heads * head_dim]
+    DeviceArray<float> v;     // [rows, kv_heads * head_dim]
+    DeviceArray<float> head;  // [rows, heads * head_dim]
+    DeviceArray<float> gate;  // [rows, ffn]
+    DeviceArray<float> up;    // [rows, ffn]
   };
 
-  absl::Status AttentionBlock(Stream& stream, const LayerWeights& w, int layer,
+  absl::Status AttentionBlock(Stream& stream, const LayerWeights& w,
                               int64_t rows, int64_t first_row,
-                              const KvStore& kv, float* hidden);
+                              const KvPages& kv, float* hidden);
   absl::Status FeedForwardBlock(Stream& stream, const LayerWeights& w,
                                 int64_t rows, float* hidden);
-  absl::Status Norm(Stream& stream, const std::vector<float>& weight,
+  absl::Status Norm(Stream& stream, const DeviceArray<float>& weight,
                     int64_t rows, const float* x, float* out);
-  void Resize(int64_t rows);
 
   const ModelConfig& config_;
   const Weights& weights_;
   const Compute compute_;
+  DeviceMemory& memory_;
   Activations a_;
-  std::vector<float> cos_;  // [rows of the step, rope_dims / 2]
-  std::vector<float> sin_;  // [rows of the step, rope_dims / 2]
+  DeviceArray<float> cos_;  // [rows of the step, rope_dims / 2]
+  DeviceArray<float> sin_;  // [rows of the step, rope_dims / 2]
 };
 
 }  // namespace tiercel

@@ -38,11 +38,15 @@ std::string NameIn(const Checkpoint& checkpoint, TensorName name, int layer,
 class Loader {
  public:
   Loader(const Checkpoint& checkpoint, const ModelConfig& config,
-         ThreadPool& pool, absl::FunctionRef<bool(uint64_t, uint64_t)> progress)
+         ThreadPool& pool, DeviceMemory& memory,
+         absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
+         WeightSizes* sizes = nullptr)
       : checkpoint_(checkpoint),
         config_(config),
         pool_(pool),
-        progress_(progress) {
+        memory_(memory),
+        progress_(progress),
+        sizes_(sizes) {
     for (const TensorInfo& tensor : checkpoint.tensors()) {
       total_ += tensor.bytes;
     }
@@ -59,7 +63,7 @@ class Loader {
                       Rows order, PackedMatrix* out);
   absl::Status Vector(TensorName name, int layer, std::string_view suffix,
                       int64_t size, Rows order, bool required,
-                      std::vector<float>* out);
+                      DeviceArray<float>* out);
   // Null where the tensor is absent and not required.
   absl::StatusOr<const TensorInfo*> Find(const std::string& name,
                                          const std::vector<int64_t>& shape,
@@ -70,7 +74,9 @@ class Loader {
   const Checkpoint& checkpoint_;
   const ModelConfig& config_;
   ThreadPool& pool_;
+  DeviceMemory& memory_;
   absl::FunctionRef<bool(uint64_t, uint64_t)> progress_;
+  WeightSizes* const sizes_;  // null: load; else add up, and read nothing
   uint64_t done_ = 0;
   uint64_t total_ = 0;
   std::set<std::string, std::less<>> used_;
@@ -87,6 +93,8 @@ absl::StatusOr<LoadedWeights> Loader::Load() {
       !s.ok()) {
     return s;
   }
+  // Looked up by row; read as a whole only where it is the output matrix too.
+  const int64_t embedding = sizes_ != nullptr ? sizes_->bytes_per_token : 0;
   weights.layers.resize(static_cast<size_t>(config_.layers));
   for (int layer = 0; layer < config_.layers; ++layer) {
     if (absl::Status s =
@@ -107,20 +115,23 @@ absl::StatusOr<LoadedWeights> Loader::Load() {
   const bool tied =
       gguf ? checkpoint_.Find(output) == nullptr : config_.tied_embeddings;
   if (!tied) {
+    if (sizes_ != nullptr) sizes_->bytes_per_token -= embedding;
     if (absl::Status s = Matrix(kOutput, -1, config_.vocab, hidden,
                                 Rows::kAsTheyAre, &weights.separate_output);
         !s.ok()) {
       return s;
     }
   }
-  std::vector<float> factors;
+  DeviceArray<float> factors;
   if (absl::Status s = Vector({"rope_freqs", "rope_freqs"}, -1, ".weight",
                               config_.rope_dims / 2, Rows::kAsTheyAre,
                               /*required=*/false, &factors);
       !s.ok()) {
     return s;
   }
-  weights.rope = MakeRopeFrequencies(config_, factors);
+  if (sizes_ != nullptr) return loaded;
+  weights.rope = MakeRopeFrequencies(
+      config_, {factors.data(), factors.data() + factors.size()});
 
   std::vector<std::string> unused;
   for (const TensorInfo& tensor : checkpoint_.tensors()) {
@@ -164,7 +175,7 @@ absl::Status Loader::LoadLayer(int layer, LayerWeights* w) {
     int64_t cols;
     Rows order;
     PackedMatrix* out;
-    std::vector<float>* bias;
+    DeviceArray<float>* bias;
   } matrices[] = {
       {kQ, q, hidden, rotary, &w->q, &w->q_bias},
       {kK, kv, hidden, rotary, &w->k, &w->k_bias},
@@ -191,7 +202,7 @@ absl::Status Loader::LoadLayer(int layer, LayerWeights* w) {
     TensorName name;
     int64_t size;
     bool required;
-    std::vector<float>* out;
+    DeviceArray<float>* out;
   } norms[] = {
       {{"attn_norm", "input_layernorm"}, hidden, true, &w->attn_norm},
       {{"ffn_norm", "post_attention_layernorm"}, hidden, true, &w->ffn_norm},
@@ -220,8 +231,16 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
   const absl::StatusOr<const TensorInfo*> tensor =
       Find(full, {rows, cols}, /*required=*/true);
   if (!tensor.ok()) return tensor.status();
+  if (sizes_ != nullptr) {
+    const absl::StatusOr<int64_t> bytes =
+        PackedMatrix::BytesOf((*tensor)->type, rows, cols);
+    if (!bytes.ok()) return Annotate(bytes.status(), full);
+    sizes_->bytes += AlignedBytes(*bytes);
+    sizes_->bytes_per_token += *bytes;
+    return absl::OkStatus();
+  }
   absl::StatusOr<PackedMatrix> packed =
-      PackedMatrix::Create((*tensor)->type, rows, cols);
+      PackedMatrix::Create((*tensor)->type, rows, cols, memory_);
   if (!packed.ok()) return Annotate(packed.status(), full);
 
   const int64_t row_bytes = RowBytes((*tensor)->type, cols);
@@ -258,7 +277,7 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
 
 absl::Status Loader::Vector(TensorName name, int layer, std::string_view suffix,
                             int64_t size, Rows order, bool required,
-                            std::vector<float>* out) {
+                            DeviceArray<float>* out) {
   const std::string full = NameIn(checkpoint_, name, layer, suffix);
   const absl::StatusOr<const TensorInfo*> tensor = Find(full, {size}, required);
   if (!tensor.ok()) return tensor.status();
@@ -270,13 +289,20 @@ absl::Status Loader::Vector(TensorName name, int layer, std::string_view suffix,
         absl::StrCat(full, ": got type ", std::string(InfoOf(type).name),
                      ", need f32, f16 or bf16"));
   }
+  if (sizes_ != nullptr) {
+    sizes_->bytes += AlignedBytes(size * static_cast<int64_t>(sizeof(float)));
+    return absl::OkStatus();
+  }
   buffer_.resize(static_cast<size_t>(RowBytes(type, size)));
   if (absl::Status s =
           checkpoint_.Read(**tensor, 0, {buffer_.data(), buffer_.size()});
       !s.ok()) {
     return s;
   }
-  out->resize(static_cast<size_t>(size));
+  absl::StatusOr<DeviceArray<float>> array =
+      DeviceArray<float>::Create(memory_, size, full);
+  if (!array.ok()) return array.status();
+  *out = *std::move(array);
   for (int64_t i = 0; i < size; ++i) {
     float value;
     if (type == DType::kF32) {
@@ -341,10 +367,24 @@ int64_t Weights::bytes_per_token() const {
   return bytes;
 }
 
+absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
+                                           const ModelConfig& config) {
+  ThreadPool none(1);
+  WeightSizes sizes;
+  const absl::StatusOr<LoadedWeights> walked =
+      Loader(
+          checkpoint, config, none, SystemMemory(),
+          [](uint64_t, uint64_t) { return true; }, &sizes)
+          .Load();
+  if (!walked.ok()) return walked.status();
+  return sizes;
+}
+
 absl::StatusOr<LoadedWeights> LoadWeights(
     const Checkpoint& checkpoint, const ModelConfig& config, ThreadPool& pool,
+    DeviceMemory& memory,
     absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
-  return Loader(checkpoint, config, pool, progress).Load();
+  return Loader(checkpoint, config, pool, memory, progress).Load();
 }
 
 }  // namespace tiercel

@@ -7,6 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "kernels/base/device_memory.h"
 #include "kernels/base/thread_pool.h"
 #include "kernels/layer/packed_matrix.h"
 #include "models/decoder/config.h"
@@ -17,31 +18,31 @@ namespace tiercel {
 // Weights of one decoder layer; an empty vector is a term the model lacks.
 // Q and K rows are in the order of split-half RoPE, whatever the file had.
 struct LayerWeights {
-  std::vector<float> attn_norm;  // [hidden]
+  DeviceArray<float> attn_norm;  // [hidden]
   PackedMatrix q;                // [heads * head_dim, hidden]
   PackedMatrix k;                // [kv_heads * head_dim, hidden]
   PackedMatrix v;                // [kv_heads * head_dim, hidden]
-  std::vector<float> q_bias;     // [heads * head_dim]
-  std::vector<float> k_bias;     // [kv_heads * head_dim]
-  std::vector<float> v_bias;     // [kv_heads * head_dim]
-  std::vector<float> q_norm;     // [head_dim]
-  std::vector<float> k_norm;     // [head_dim]
+  DeviceArray<float> q_bias;     // [heads * head_dim]
+  DeviceArray<float> k_bias;     // [kv_heads * head_dim]
+  DeviceArray<float> v_bias;     // [kv_heads * head_dim]
+  DeviceArray<float> q_norm;     // [head_dim]
+  DeviceArray<float> k_norm;     // [head_dim]
   PackedMatrix o;                // [hidden, heads * head_dim]
-  std::vector<float> o_bias;     // [hidden]
+  DeviceArray<float> o_bias;     // [hidden]
 
-  std::vector<float> ffn_norm;   // [hidden]
+  DeviceArray<float> ffn_norm;   // [hidden]
   PackedMatrix gate;             // [ffn, hidden]
   PackedMatrix up;               // [ffn, hidden]
   PackedMatrix down;             // [hidden, ffn]
-  std::vector<float> gate_bias;  // [ffn]
-  std::vector<float> up_bias;    // [ffn]
-  std::vector<float> down_bias;  // [hidden]
+  DeviceArray<float> gate_bias;  // [ffn]
+  DeviceArray<float> up_bias;    // [ffn]
+  DeviceArray<float> down_bias;  // [hidden]
 };
 
 struct Weights {
   PackedMatrix embedding;  // [vocab, hidden]
   std::vector<LayerWeights> layers;
-  std::vector<float> output_norm;  // [hidden]
+  DeviceArray<float> output_norm;  // [hidden]
   PackedMatrix separate_output;    // [vocab, hidden]; empty where tied
   RopeFrequencies rope;
 
@@ -52,18 +53,27 @@ struct Weights {
   int64_t bytes_per_token() const;  // read to decode one token
 };
 
+// What a checkpoint's weights will take, from its header alone.
+struct WeightSizes {
+  int64_t bytes = 0;            // of device memory
+  int64_t bytes_per_token = 0;  // read to decode one token
+};
+// Errors: as LoadWeights, but for reading.
+absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
+                                           const ModelConfig& config);
+
 struct LoadedWeights {
   Weights weights;
   std::vector<std::string> warnings;  // tensors in the file that go unused
 };
 
-// Reads and repacks every tensor. `progress(done, total)` in bytes of tensors;
-// false stops with a cancelled error.
-// Errors: missing_tensor, invalid_shape, unsupported_type naming the tensor;
-// those of Checkpoint::Read; out_of_memory.
+// Reads and repacks every tensor into `memory`. `progress(done, total)` in
+// bytes of tensors; false stops with a cancelled error. Errors: missing_tensor,
+// invalid_shape, unsupported_type naming the tensor; those of Checkpoint::Read;
+// out_of_memory.
 absl::StatusOr<LoadedWeights> LoadWeights(
     const Checkpoint& checkpoint, const ModelConfig& config, ThreadPool& pool,
-    absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
+    DeviceMemory& memory, absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
 }  // namespace tiercel
 

@@ -58,7 +58,7 @@ absl::StatusOr<LoadedWeights> LoadFrom(
   const absl::StatusOr<ModelConfig> config = ReadModelConfig(**checkpoint);
   if (!config.ok()) return config.status();
   ThreadPool pool(1);
-  return LoadWeights(**checkpoint, *config, pool, progress);
+  return LoadWeights(**checkpoint, *config, pool, SystemMemory(), progress);
 }
 
 absl::StatusOr<LoadedWeights> Load(const Tensors& tensors,

@@ -4,64 +4,102 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "offload/page/page_pool.h"
+#include "kernels/kv/kv_layout.h"
+#include "offload/move/ledger.h"
 
 namespace tiercel {
 
-// One layer's pages of a sequence, as ops take them. Valid until the next
-// Reserve, Truncate or move of the store.
+// One layer's KV as ops take it: a table of pages that the device can read and
+// write. Valid until EndLayer.
 struct KvPages {
+  KvLayout layout;
   std::byte* const* pages;
   int64_t first_page;  // the page index of pages[0]
   int64_t num_pages;
   int64_t begin;  // the first position that exists
+  int64_t end;    // one past the last that exists; a step writes from here on
 };
 
-// The full, append-only KV of one sequence: positions [begin, end).
-//
-// A step reserves room, ops write K and V of the new positions layer by layer,
-// and Commit makes them exist; what was written and not committed is nothing.
-// Absolute positions decide pages: page i holds positions from
+// Steps of more rows are prompts: their rows are never taken back, and they
+// fill pages that need not stay on the device.
+inline constexpr int64_t kMaxStepRows = 64;
+
+// The full, append-only KV of one sequence: positions [begin, end), wherever
+// its bytes live. Absolute positions decide pages: page i holds positions from
 // i * kPageTokens on, wherever the sequence begins.
+//
+//   BeginStep(rows)                      room for positions [end, end + rows)
+//   for every layer in order
+//     BeginLayer -> KvPages, EndLayer    ops read all pages and write the rows
+//   Commit(rows kept)                    they exist; or Abandon: they never did
+//
+// What is not committed is nothing. A store is used from one thread, and so are
+// the stores forked from it.
 class KvStore {
  public:
-  KvStore(std::shared_ptr<PagePool> pool, int64_t begin);
-  ~KvStore();
-  KvStore(KvStore&& other) noexcept;
-  KvStore& operator=(KvStore&& other) noexcept;
+  using Cancelled = absl::FunctionRef<bool()>;
+
+  virtual ~KvStore() = default;
 
   int64_t begin() const { return begin_; }
   int64_t end() const { return end_; }
   int64_t length() const { return end_ - begin_; }
-  const KvLayout& layout() const { return pool_->layout(); }
+  const KvLayout& layout() const { return layout_; }
+  int layers() const { return layers_; }
 
-  // Makes positions [end, end + rows) writable: takes pages and copies the
-  // open page where a fork shares it. Errors: out_of_memory; nothing changed.
-  absl::Status Reserve(int64_t rows);
-  // Positions written in every layer exist from now on; rows <= reserved.
-  void Commit(int64_t rows) { end_ += rows; }
-  // Forgets all but the first `length` positions, reserved ones included.
-  void Truncate(int64_t length);
-  // The same sequence, sharing every page until one of the two writes it.
-  KvStore Fork() const;
+  // Errors: out_of_memory, copy_failed, cancelled; nothing changed.
+  virtual absl::Status BeginStep(int64_t rows, Station station,
+                                 Cancelled cancelled) = 0;
+  // Errors: copy_failed, cancelled; Abandon then.
+  virtual absl::StatusOr<KvPages> BeginLayer(int layer,
+                                             Cancelled cancelled) = 0;
+  virtual void EndLayer(int layer) = 0;
+  // The first `rows` of the step exist from now on; rows <= those begun, and a
+  // prompt's all. Errors: copy_failed, cancelled; Abandon then.
+  virtual absl::Status Commit(int64_t rows, Cancelled cancelled) = 0;
+  virtual void Abandon() = 0;
 
-  KvPages Pages(int layer) const;
+  // Leaves an uncommitted step as it is, in layer `layer` with `rows` rows of
+  // it done, to go on at any later time through Resume and BeginLayer(layer).
+  // `state`, device memory that the caller will need then, is kept with it and
+  // put back by Resume. Any other call but Fork abandons it.
+  // Errors: copy_failed, out_of_memory, cancelled; Abandon then.
+  virtual absl::Status Suspend(int layer, int64_t rows, std::byte* state,
+                               int64_t bytes) = 0;
+  virtual absl::Status Resume(std::byte* state, Cancelled cancelled) = 0;
+
+  // Forgets all but the first `length` positions.
+  virtual void Truncate(int64_t length) = 0;
+  // The same sequence; pages are shared until one of the two writes.
+  // Errors: out_of_memory, copy_failed.
+  virtual absl::StatusOr<std::unique_ptr<KvStore>> Fork() = 0;
+
+  virtual KvMoves moves() const { return {}; }
 
   // What a sweep over one layer reads: K and V rows of every position.
-  int64_t SweepBytesPerLayer() const;
+  int64_t SweepBytesPerLayer() const {
+    return length() * layout_.kv_heads *
+           (layout_.KRowBytes() + layout_.VRowBytes());
+  }
 
- private:
+ protected:
+  KvStore(const KvLayout& layout, int layers, int64_t begin)
+      : layout_(layout), layers_(layers), begin_(begin), end_(begin) {}
+
   int64_t FirstPage() const { return begin_ / kPageTokens; }
-  void DropPages(size_t keep);
+  // Pages of the sequence if it ended at `end`.
+  int64_t PagesUpTo(int64_t end) const {
+    return end == begin_ ? 0
+                         : (end + kPageTokens - 1) / kPageTokens - FirstPage();
+  }
 
-  std::shared_ptr<PagePool> pool_;
-  int64_t begin_;
+  const KvLayout layout_;
+  const int layers_;
+  const int64_t begin_;
   int64_t end_;
-  std::vector<int64_t> slots_;                  // [page]
-  std::vector<std::vector<std::byte*>> pages_;  // [layer][page]
 };
 
 }  // namespace tiercel

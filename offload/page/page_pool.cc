@@ -7,17 +7,21 @@
 namespace tiercel {
 
 PagePool::PagePool(const KvLayout& layout, int layers,
-                   int64_t slots_per_segment)
+                   int64_t slots_per_segment, Access access)
     : layout_(layout),
       layers_(layers),
-      slots_per_segment_(std::max<int64_t>(1, slots_per_segment)) {}
+      slots_per_segment_(std::max<int64_t>(1, slots_per_segment)),
+      access_(access) {}
 
 absl::StatusOr<int64_t> PagePool::Take() {
   if (free_.empty()) {
     std::vector<HostRegion> segment;
     for (int layer = 0; layer < layers_; ++layer) {
-      absl::StatusOr<HostRegion> region = HostRegion::Reserve(
-          static_cast<size_t>(slots_per_segment_ * layout_.PageBytes()));
+      const auto bytes =
+          static_cast<size_t>(slots_per_segment_ * layout_.PageBytes());
+      absl::StatusOr<HostRegion> region =
+          access_ == Access::kMapped ? HostRegion::Reserve(bytes)
+                                     : HostRegion::ReserveUnmapped(bytes);
       if (!region.ok()) return region.status();
       segment.push_back(*std::move(region));
     }
@@ -43,9 +47,13 @@ void PagePool::Release(int64_t slot) {
 }
 
 std::byte* PagePool::Page(int layer, int64_t slot) const {
-  const HostRegion& region =
-      segments_[Index(slot / slots_per_segment_)][Index(layer)];
-  return region.data() + slot % slots_per_segment_ * layout_.PageBytes();
+  const Place place = PlaceOf(layer, slot);
+  return place.region->data() + place.offset;
+}
+
+PagePool::Place PagePool::PlaceOf(int layer, int64_t slot) const {
+  return {&segments_[Index(slot / slots_per_segment_)][Index(layer)],
+          slot % slots_per_segment_ * layout_.PageBytes()};
 }
 
 }  // namespace tiercel

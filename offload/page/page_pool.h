@@ -16,11 +16,15 @@ namespace tiercel {
 //
 //   segment s, layer l:  [slots_per_segment][layout.PageBytes()]
 //
+// An unmapped pool has no addresses: its pages are reached by copying.
+//
 // Slots are counted references: a fork shares them until it writes.
 // Not thread-safe: used by sessions that take turns.
 class PagePool {
  public:
-  PagePool(const KvLayout& layout, int layers, int64_t slots_per_segment);
+  enum class Access { kMapped, kUnmapped };
+  PagePool(const KvLayout& layout, int layers, int64_t slots_per_segment,
+           Access access = Access::kMapped);
 
   // A slot with one reference and undefined contents.
   // Errors: out_of_memory; the pool is as before.
@@ -29,7 +33,12 @@ class PagePool {
   void Release(int64_t slot);  // frees the slot with its last reference
   bool IsShared(int64_t slot) const { return references_[Index(slot)] > 1; }
 
-  std::byte* Page(int layer, int64_t slot) const;
+  std::byte* Page(int layer, int64_t slot) const;  // of a mapped pool
+  struct Place {
+    const HostRegion* region;  // as long as the pool lives
+    int64_t offset;
+  };
+  Place PlaceOf(int layer, int64_t slot) const;
 
   const KvLayout& layout() const { return layout_; }
   int layers() const { return layers_; }
@@ -43,6 +52,7 @@ class PagePool {
   const KvLayout layout_;
   const int layers_;
   const int64_t slots_per_segment_;
+  const Access access_;
   std::vector<std::vector<HostRegion>> segments_;  // [segment][layer]
   std::vector<int> references_;                    // [slot]
   std::vector<int64_t> free_;                      // lowest slot last

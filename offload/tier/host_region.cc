@@ -1,6 +1,7 @@
 #include "offload/tier/host_region.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -29,16 +30,32 @@ absl::StatusOr<HostRegion> HostRegion::Reserve(size_t bytes) {
   return region;
 }
 
+absl::StatusOr<HostRegion> HostRegion::ReserveUnmapped(size_t bytes) {
+  HostRegion region;
+  region.fd_ = memfd_create("tiercel host tier", MFD_CLOEXEC);
+  // A file of holes: memory is taken as it is written.
+  if (region.fd_ < 0 || ftruncate(region.fd_, static_cast<off_t>(bytes)) != 0) {
+    return MemoryError("out_of_memory",
+                       absl::StrCat("host memory: need ", bytes,
+                                    " bytes: ", std::strerror(errno)));
+  }
+  region.bytes_ = bytes;
+  return region;
+}
+
 HostRegion::~HostRegion() {
   if (data_ != nullptr) munmap(data_, bytes_);
+  if (fd_ >= 0) close(fd_);
 }
 
 HostRegion::HostRegion(HostRegion&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
+      fd_(std::exchange(other.fd_, -1)),
       bytes_(std::exchange(other.bytes_, 0)) {}
 
 HostRegion& HostRegion::operator=(HostRegion&& other) noexcept {
   std::swap(data_, other.data_);
+  std::swap(fd_, other.fd_);
   std::swap(bytes_, other.bytes_);
   return *this;
 }

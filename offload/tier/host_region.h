@@ -14,6 +14,9 @@ class HostRegion {
  public:
   // Errors: out_of_memory with the bytes asked for.
   static absl::StatusOr<HostRegion> Reserve(size_t bytes);
+  // The same without an address: data() is null, and who may see the bytes maps
+  // fd(). Errors: out_of_memory.
+  static absl::StatusOr<HostRegion> ReserveUnmapped(size_t bytes);
 
   HostRegion() = default;
   ~HostRegion();
@@ -21,10 +24,12 @@ class HostRegion {
   HostRegion& operator=(HostRegion&& other) noexcept;
 
   std::byte* data() const { return data_; }
+  int fd() const { return fd_; }  // -1 where the region is mapped
   size_t bytes() const { return bytes_; }
 
  private:
   std::byte* data_ = nullptr;
+  int fd_ = -1;
   size_t bytes_ = 0;
 };
 

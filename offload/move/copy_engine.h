@@ -1,0 +1,82 @@
+#ifndef TIERCEL_OFFLOAD_MOVE_COPY_ENGINE_H_
+#define TIERCEL_OFFLOAD_MOVE_COPY_ENGINE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "offload/move/ledger.h"
+#include "offload/move/link.h"
+
+namespace tiercel {
+
+// Moves bytes between the tiers beside the arithmetic: a queue, and a thread
+// that works it off in order. Order is the promise everything else rests on: a
+// page that was sent down before it is fetched comes back as it was sent, and
+// a buffer that is filled again is filled after its last use left.
+//
+// Every byte is counted where it moves. Thread-safe.
+class CopyEngine {
+ public:
+  // Errors: no_thread.
+  static absl::StatusOr<std::unique_ptr<CopyEngine>> Create(
+      std::unique_ptr<Link> link);
+  ~CopyEngine();  // drops what has not begun
+  CopyEngine(const CopyEngine&) = delete;
+  CopyEngine& operator=(const CopyEngine&) = delete;
+
+  // What Submit was given, as one thing to wait for; tickets rise. 0 is done.
+  using Ticket = uint64_t;
+  Ticket Submit(Station station, std::vector<Transfer> transfers);
+
+  // Waits until the ticket is done; its first error, if it met one (told once).
+  // `cancelled` is asked now and then: true ends the waiting, not the copy.
+  using Cancelled = absl::FunctionRef<bool()>;
+  absl::Status Wait(Ticket ticket, Cancelled cancelled);
+  absl::Status Wait(Ticket ticket);
+  bool Done(Ticket ticket) const;
+
+  // Leaves out what of the ticket has not been moved yet. It is done soon, and
+  // what it was to fill is undefined.
+  void Drop(Ticket ticket);
+
+  // What has moved so far, or is on its way and will not be dropped.
+  LinkLedger ledger() const;
+
+ private:
+  struct Submission {
+    Ticket ticket;
+    Station station;
+    Link::Clock::time_point since;
+    std::vector<Transfer> transfers;
+    std::shared_ptr<std::atomic<bool>> drop;
+  };
+
+  explicit CopyEngine(std::unique_ptr<Link> link);
+  void Run();
+  absl::Status Move(const Submission& submission);
+
+  const std::unique_ptr<Link> link_;
+  mutable std::mutex mutex_;
+  std::condition_variable submitted_;
+  std::condition_variable finished_;
+  std::deque<Submission> queue_;  // the front is being worked on
+  Ticket last_ = 0;               // given out
+  Ticket done_ = 0;               // all up to this one
+  std::map<Ticket, absl::Status> failed_;
+  LinkLedger ledger_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_MOVE_COPY_ENGINE_H_

@@ -1,0 +1,180 @@
+#include "offload/move/copy_engine.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+constexpr Direction kUp = Direction::kHostToDevice;
+constexpr Direction kDown = Direction::kDeviceToHost;
+
+size_t Index(Station station) { return static_cast<size_t>(station); }
+
+// Every copy waits until the test lets it go, or drops it.
+class GatedLink final : public Link {
+ public:
+  absl::StatusOr<Moved> Copy(const Transfer& t, Clock::time_point,
+                             const std::atomic<bool>& drop) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (open_ == 0 && !drop.load()) {
+      changed_.wait_for(lock, std::chrono::milliseconds(1));
+    }
+    if (drop.load()) return Moved{0, 0};
+    --open_;
+    order.push_back(t.offset);
+    if (t.offset == fail_offset) return DeviceError("copy_failed", "as asked");
+    return Moved{t.bytes, 0.5};
+  }
+  void Open(int copies) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    open_ += copies;
+    changed_.notify_all();
+  }
+
+  std::vector<int64_t> order;
+  int64_t fail_offset = -1;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int open_ = 0;
+};
+
+std::unique_ptr<CopyEngine> Over(std::unique_ptr<Link> link) {
+  return *CopyEngine::Create(std::move(link));
+}
+
+TEST(CopyEngineTest, CopiesInOrderAndCountsByStation) {
+  auto link = std::make_unique<GatedLink>();
+  GatedLink* const gate = link.get();
+  const auto engine = Over(std::move(link));
+  const auto a = engine->Submit(
+      Station::kVerify,
+      {{kUp, nullptr, 1, nullptr, 10}, {kDown, nullptr, 2, nullptr, 20}});
+  const auto b =
+      engine->Submit(Station::kPrefill, {{kUp, nullptr, 3, nullptr, 300}});
+  EXPECT_LT(a, b);
+  EXPECT_FALSE(engine->Done(a));
+  gate->Open(2);
+  EXPECT_TRUE(engine->Wait(a).ok());
+  EXPECT_TRUE(engine->Done(a));
+  EXPECT_FALSE(engine->Done(b));
+  gate->Open(1);
+  EXPECT_TRUE(engine->Wait(b).ok());
+  EXPECT_EQ(gate->order, (std::vector<int64_t>{1, 2, 3}));
+  const LinkLedger ledger = engine->ledger();
+  EXPECT_EQ(ledger[Index(Station::kVerify)].h2d_bytes, 10u);
+  EXPECT_EQ(ledger[Index(Station::kVerify)].d2h_bytes, 20u);
+  EXPECT_EQ(ledger[Index(Station::kVerify)].busy_seconds, 1.0);
+  EXPECT_EQ(ledger[Index(Station::kPrefill)].h2d_bytes, 300u);
+  EXPECT_EQ(ledger[Index(Station::kDraft)].h2d_bytes, 0u);
+}
+
+TEST(CopyEngineTest, NothingIsDoneAtOnce) {
+  const auto engine = Over(std::make_unique<GatedLink>());
+  EXPECT_EQ(engine->Submit(Station::kVerify, {}), 0u);
+  EXPECT_TRUE(engine->Done(0));
+  EXPECT_TRUE(engine->Wait(0).ok());
+}
+
+TEST(CopyEngineTest, AnErrorIsOfItsTicketAlone) {
+  auto link = std::make_unique<GatedLink>();
+  GatedLink* const gate = link.get();
+  gate->fail_offset = 2;
+  const auto engine = Over(std::move(link));
+  const auto good =
+      engine->Submit(Station::kVerify, {{kUp, nullptr, 1, nullptr, 1}});
+  const auto bad = engine->Submit(
+      Station::kVerify,
+      {{kUp, nullptr, 2, nullptr, 10}, {kUp, nullptr, 3, nullptr, 100}});
+  const auto after =
+      engine->Submit(Station::kVerify, {{kUp, nullptr, 4, nullptr, 1000}});
+  gate->Open(3);
+  EXPECT_TRUE(engine->Wait(after).ok());
+  EXPECT_TRUE(engine->Wait(good).ok());
+  EXPECT_EQ(CodeOf(engine->Wait(bad)), "copy_failed");
+  EXPECT_TRUE(engine->Wait(bad).ok());  // told once
+  EXPECT_EQ(gate->order, (std::vector<int64_t>{1, 2, 4}));
+  // What did not move is not counted.
+  EXPECT_EQ(engine->ledger()[Index(Station::kVerify)].h2d_bytes, 1001u);
+}
+
+TEST(CopyEngineTest, DroppedIsDoneSoonAndNotCounted) {
+  const auto engine = Over(std::make_unique<GatedLink>());
+  const auto first =
+      engine->Submit(Station::kDraft, {{kUp, nullptr, 1, nullptr, 10}});
+  const auto second =
+      engine->Submit(Station::kDraft, {{kUp, nullptr, 2, nullptr, 20}});
+  engine->Drop(second);
+  engine->Drop(first);
+  EXPECT_TRUE(engine->Wait(second).ok());
+  EXPECT_EQ(engine->ledger()[Index(Station::kDraft)].h2d_bytes, 0u);
+}
+
+TEST(CopyEngineTest, WaitingCanBeCancelled) {
+  const auto engine = Over(std::make_unique<GatedLink>());
+  const auto ticket =
+      engine->Submit(Station::kDraft, {{kUp, nullptr, 1, nullptr, 10}});
+  int asked = 0;
+  const absl::Status status =
+      engine->Wait(ticket, [&asked] { return ++asked == 3; });
+  EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
+  EXPECT_FALSE(engine->Done(ticket));
+}  // and the engine ends though the gate stays shut
+
+TEST(JoinedTest, NeighboursOnBothSidesBecomeOne) {
+  std::byte device[100];
+  HostRegion a, b;
+  const std::vector<Transfer> joined = Joined({
+      {kUp, &a, 0, device, 10},
+      {kUp, &a, 10, device + 10, 10},    // joins
+      {kUp, &a, 20, device + 30, 10},    // a gap on the device
+      {kUp, &a, 40, device + 40, 10},    // a gap on the host
+      {kDown, &a, 50, device + 50, 10},  // the other way
+      {kDown, &b, 60, device + 60, 10},  // another region
+      {kDown, &b, 70, device + 70, 5},   // joins
+  });
+  std::vector<int64_t> bytes;
+  for (const Transfer& t : joined) bytes.push_back(t.bytes);
+  EXPECT_EQ(bytes, (std::vector<int64_t>{20, 10, 10, 10, 15}));
+}
+
+// The lower bound of the time is exact by construction; nothing is asserted of
+// how much longer a busy machine takes.
+TEST(SimulatedLinkTest, CopiesBothWaysNeverFasterThanItsRate) {
+  constexpr int64_t kBytes = 3 << 20;
+  constexpr double kRate = 100e6;
+  HostRegion region = *HostRegion::ReserveUnmapped(kBytes);
+  EXPECT_EQ(region.data(), nullptr);
+  std::vector<std::byte> out(kBytes), in(kBytes);
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<std::byte>(i * 31 % 253);
+  }
+  const auto engine =
+      Over(std::make_unique<SimulatedLink>(kRate, 0.001, nullptr));
+  const auto start = Link::Clock::now();
+  engine->Submit(Station::kPrefill, {{kDown, &region, 0, out.data(), kBytes}});
+  const auto ticket =
+      engine->Submit(Station::kPrefill,
+                     {{kUp, &region, 0, in.data(), 1000},
+                      {kUp, &region, 1000, in.data() + 1000, kBytes - 1000}});
+  ASSERT_TRUE(engine->Wait(ticket).ok());
+  const std::chrono::duration<double> took = Link::Clock::now() - start;
+  EXPECT_EQ(in, out);
+  constexpr double kLeast = 2 * kBytes / kRate + 3 * 0.001;
+  EXPECT_GE(took.count(), kLeast);
+  EXPECT_GE(engine->ledger()[Index(Station::kPrefill)].busy_seconds,
+            kLeast * (1 - 1e-6));
+}
+
+}  // namespace
+}  // namespace tiercel

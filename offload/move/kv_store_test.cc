@@ -1,0 +1,422 @@
+// Both stores against the same oracle: what a sequence should hold, by
+// position.
+
+#include "offload/page/kv_store.h"
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "offload/move/tiered_kv.h"
+#include "offload/page/host_kv.h"
+#include "offload/tier/device_arena.h"
+
+namespace tiercel {
+namespace {
+
+constexpr KvLayout kLayout = {DType::kF32, DType::kF16, /*kv_heads=*/2,
+                              /*head_dim=*/8};
+constexpr int kLayers = 3;
+constexpr int64_t kContextPages = 12;
+constexpr auto kGoOn = [] { return false; };
+
+// Fails the transfer number `fail_at` (from 0), counted over its life.
+class FaultyLink final : public Link {
+ public:
+  FaultyLink(double rate, int64_t fail_at)
+      : link_(rate, 0, nullptr), left_(fail_at) {}
+  absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::time_point since,
+                             const std::atomic<bool>& drop) override {
+    if (left_-- == 0) return DeviceError("copy_failed", "a fault of the test");
+    return link_.Copy(transfer, since, drop);
+  }
+  bool fault_is_past() const { return left_ < 0; }
+
+ private:
+  SimulatedLink link_;
+  std::atomic<int64_t> left_;
+};
+
+struct Made {
+  std::unique_ptr<DeviceArena> arena;
+  std::shared_ptr<KvTier> tier;  // null: everything in place
+  const FaultyLink* link = nullptr;
+  std::shared_ptr<PagePool> pool;
+  std::unique_ptr<KvStore> kv;
+
+  int64_t HostSlots() const {
+    return tier != nullptr ? tier->pool.slots_in_use() : pool->slots_in_use();
+  }
+};
+
+// resident < 0: a store in place.
+Made Make(int64_t resident, int64_t begin,
+          int64_t fail_at = std::numeric_limits<int64_t>::max(),
+          double rate = 1e12) {
+  Made made;
+  if (resident < 0) {
+    made.pool = std::make_shared<PagePool>(kLayout, kLayers, 4);
+    made.kv = std::make_unique<HostKv>(made.pool, begin);
+    return made;
+  }
+  TierShape shape;
+  shape.layout = kLayout;
+  shape.layers = kLayers;
+  shape.context_pages = kContextPages;
+  shape.resident_pages = resident;
+  shape.staged_pages = kContextPages - resident;
+  made.arena = *DeviceArena::Create(
+      AlignedBytes(shape.StagingBytes() + shape.SlotBytes()));
+  auto link = std::make_unique<FaultyLink>(rate, fail_at);
+  made.link = link.get();
+  made.tier = *KvTier::Create(shape, *made.arena, std::move(link));
+  made.kv = std::make_unique<TieredKv>(made.tier, begin);
+  return made;
+}
+
+float* KeyOf(const KvPages& pages, int head, int64_t position) {
+  std::byte* page = pages.pages[position / kPageTokens - pages.first_page];
+  return reinterpret_cast<float*>(
+      page + kLayout.KOffset(head, static_cast<int>(position % kPageTokens)));
+}
+
+uint16_t* ValueOf(const KvPages& pages, int head, int64_t position) {
+  std::byte* page = pages.pages[position / kPageTokens - pages.first_page];
+  return reinterpret_cast<uint16_t*>(
+      page + kLayout.VOffset(head, static_cast<int>(position % kPageTokens)));
+}
+
+// What a sequence holds: a number per position, written once.
+struct Oracle {
+  std::vector<int> numbers;  // [position - begin]
+  int* next;                 // shared by forks
+
+  float Key(int layer, int head, int number) const {
+    return static_cast<float>((number * kLayers + layer) * 2 + head);
+  }
+};
+
+void Check(const KvPages& pages, int layer, const Oracle& oracle) {
+  ASSERT_EQ(pages.end - pages.begin,
+            static_cast<int64_t>(oracle.numbers.size()));
+  for (int64_t at = pages.begin; at < pages.end; ++at) {
+    const int number = oracle.numbers[static_cast<size_t>(at - pages.begin)];
+    for (int head = 0; head < 2; ++head) {
+      ASSERT_EQ(KeyOf(pages, head, at)[7], oracle.Key(layer, head, number))
+          << "layer " << layer << " position " << at;
+      ASSERT_EQ(ValueOf(pages, head, at)[0],
+                static_cast<uint16_t>(number * 7 + layer * 2 + head));
+    }
+  }
+}
+
+void Write(const KvPages& pages, int layer, const Oracle& oracle, int64_t row,
+           int number) {
+  const int64_t at = pages.end + row;
+  for (int head = 0; head < 2; ++head) {
+    for (int i = 0; i < 8; ++i) {
+      KeyOf(pages, head, at)[i] = oracle.Key(layer, head, number);
+      ValueOf(pages, head, at)[i] =
+          static_cast<uint16_t>(number * 7 + layer * 2 + head);
+    }
+  }
+}
+
+// Layers [first, kLayers) of a step that reads everything and writes `rows`,
+// from row `row` on in the first.
+absl::Status Layers(KvStore& kv, const Oracle& oracle, int64_t rows,
+                    int first = 0, int64_t row = 0) {
+  for (int layer = first; layer < kLayers; ++layer) {
+    const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, kGoOn);
+    if (!pages.ok()) return pages.status();
+    Check(*pages, layer, oracle);
+    for (int64_t i = layer == first ? row : 0; i < rows; ++i) {
+      Write(*pages, layer, oracle, i, *oracle.next + static_cast<int>(i));
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      const float* const key = KeyOf(*pages, 1, pages->end + i);
+      EXPECT_EQ(*key, oracle.Key(layer, 1, *oracle.next + static_cast<int>(i)));
+    }
+    kv.EndLayer(layer);
+  }
+  return absl::OkStatus();
+}
+
+// A whole step of which `kept` rows are committed. Fails as the store fails,
+// and leaves it as it was.
+absl::Status TryStep(KvStore& kv, Oracle& oracle, int64_t rows, int64_t kept) {
+  absl::Status status = kv.BeginStep(rows, Station::kVerify, kGoOn);
+  if (!status.ok()) return status;
+  status = Layers(kv, oracle, rows);
+  if (status.ok()) status = kv.Commit(kept, kGoOn);
+  if (!status.ok()) {
+    kv.Abandon();
+    return status;
+  }
+  for (int64_t i = 0; i < kept; ++i) {
+    oracle.numbers.push_back(*oracle.next + static_cast<int>(i));
+  }
+  *oracle.next += static_cast<int>(rows);
+  return status;
+}
+
+void Step(KvStore& kv, Oracle& oracle, int64_t rows) {
+  const absl::Status status = TryStep(kv, oracle, rows, rows);
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+void CutTo(KvStore& kv, Oracle& oracle, int64_t length) {
+  kv.Truncate(length);
+  oracle.numbers.resize(static_cast<size_t>(length));
+}
+
+class KvStoreTest : public testing::TestWithParam<int64_t> {
+ protected:
+  int next_ = 1;
+};
+INSTANTIATE_TEST_SUITE_P(Stores, KvStoreTest,
+                         testing::Values(-1, 0, 1, 4, kContextPages),
+                         [](const auto& store) {
+                           return store.param < 0
+                                      ? std::string("InPlace")
+                                      : absl::StrCat("Resident", store.param);
+                         });
+
+TEST_P(KvStoreTest, AppendsAcrossPages) {
+  for (int64_t begin : {0, 5, 120007}) {
+    const Made made = Make(GetParam(), begin);
+    Oracle oracle{{}, &next_};
+    for (int64_t rows : {1, 62, 64, 1, 1, 128, 700, 1, 63, 64, 64, 64, 2}) {
+      Step(*made.kv, oracle, rows);
+    }
+    EXPECT_EQ(made.kv->length(), 1215);
+    EXPECT_EQ(made.kv->SweepBytesPerLayer(), 1215 * 2 * 8 * (4 + 2));
+  }
+}
+
+TEST_P(KvStoreTest, DecodesThroughManyPages) {
+  const Made made = Make(GetParam(), 0);
+  Oracle oracle{{}, &next_};
+  Step(*made.kv, oracle, 300);
+  for (int i = 0; i < 400; ++i) Step(*made.kv, oracle, 1);
+}
+
+TEST_P(KvStoreTest, WhatIsNotCommittedIsNothing) {
+  const Made made = Make(GetParam(), 0);
+  Oracle oracle{{}, &next_};
+  Step(*made.kv, oracle, 250);
+  for (int64_t rows : {1, 10, 64, 200, 900}) {
+    ASSERT_TRUE(made.kv->BeginStep(rows, Station::kDraft, kGoOn).ok());
+    ASSERT_TRUE(Layers(*made.kv, oracle, rows).ok());
+    next_ += static_cast<int>(rows);
+    made.kv->Abandon();
+    EXPECT_EQ(made.kv->length(), 250);
+    EXPECT_EQ(made.HostSlots(), 2);
+  }
+  Step(*made.kv, oracle, 1);
+  Step(*made.kv, oracle, 1);
+}
+
+TEST_P(KvStoreTest, SomeRowsOfAStepAreKept) {
+  const Made made = Make(GetParam(), 100);
+  Oracle oracle{{}, &next_};
+  Step(*made.kv, oracle, 120);
+  for (int64_t kept : {0, 1, 7, 8, 9, 20, 64, 0, 40, 64, 64}) {
+    ASSERT_TRUE(TryStep(*made.kv, oracle, 64, kept).ok());
+  }
+}
+
+TEST_P(KvStoreTest, TruncateReturnsPages) {
+  const Made made = Make(GetParam(), 0);
+  Oracle oracle{{}, &next_};
+  Step(*made.kv, oracle, 1000);
+  EXPECT_EQ(made.HostSlots(), 8);
+  CutTo(*made.kv, oracle, 129);
+  EXPECT_EQ(made.HostSlots(), 2);
+  Step(*made.kv, oracle, 1);
+  CutTo(*made.kv, oracle, 128);
+  EXPECT_EQ(made.HostSlots(), 1);
+  Step(*made.kv, oracle, 50);
+  CutTo(*made.kv, oracle, 0);
+  EXPECT_EQ(made.HostSlots(), 0);
+  Step(*made.kv, oracle, 500);
+}
+
+TEST_P(KvStoreTest, TruncateToNothingFromMidPageBegin) {
+  const Made made = Make(GetParam(), 70);
+  Oracle oracle{{}, &next_};
+  Step(*made.kv, oracle, 10);
+  CutTo(*made.kv, oracle, 0);
+  EXPECT_EQ(made.HostSlots(), 0);
+  Step(*made.kv, oracle, 200);
+}
+
+TEST_P(KvStoreTest, ForksGoTheirOwnWay) {
+  // A fork's open page needs a place on the device as well.
+  if (GetParam() == 0) GTEST_SKIP() << "no device page is left for a fork";
+  Made made = Make(GetParam(), 3);
+  Oracle oracle{{}, &next_};
+  Step(*made.kv, oracle, 300);
+  absl::StatusOr<std::unique_ptr<KvStore>> fork = made.kv->Fork();
+  ASSERT_TRUE(fork.ok()) << fork.status();
+  Oracle forked = oracle;
+  for (int turn = 0; turn < 5; ++turn) {
+    Step(**fork, forked, 1);
+    Step(*made.kv, oracle, 2);
+    Step(**fork, forked, 60);
+  }
+  made.kv.reset();  // and outlive their origin
+  Step(**fork, forked, 100);
+  Step(**fork, forked, 1);
+}
+
+TEST_P(KvStoreTest, AnInterruptedPromptGoesOn) {
+  for (const bool more : {false, true}) {
+    const Made made = Make(GetParam(), 0);
+    Oracle oracle{{}, &next_};
+    Step(*made.kv, oracle, 200);
+    const int64_t rows = 700;
+    std::vector<std::byte> state(96, std::byte{7});
+    ASSERT_TRUE(made.kv->BeginStep(rows, Station::kPrefill, kGoOn).ok());
+    const KvPages zero = *made.kv->BeginLayer(0, kGoOn);
+    for (int64_t i = 0; i < rows; ++i) {
+      Write(zero, 0, oracle, i, next_ + static_cast<int>(i));
+    }
+    made.kv->EndLayer(0);
+    const KvPages one = *made.kv->BeginLayer(1, kGoOn);
+    for (int64_t i = 0; i < 333; ++i) {
+      Write(one, 1, oracle, i, next_ + static_cast<int>(i));
+    }
+    ASSERT_TRUE(made.kv->Suspend(1, 333, state.data(), 96).ok());
+    EXPECT_EQ(made.kv->length(), 200);
+    if (more) {  // and is dropped by whatever else is done
+      next_ += 1000;
+      Step(*made.kv, oracle, 1);
+      Step(*made.kv, oracle, 100);
+      continue;
+    }
+    if (GetParam() >= 0) state.assign(96, std::byte{0});
+    ASSERT_TRUE(made.kv->Resume(state.data(), kGoOn).ok());
+    EXPECT_EQ(state, std::vector<std::byte>(96, std::byte{7}));
+    ASSERT_TRUE(Layers(*made.kv, oracle, rows, 1, 333).ok());
+    ASSERT_TRUE(made.kv->Commit(rows, kGoOn).ok());
+    for (int64_t i = 0; i < rows; ++i) oracle.numbers.push_back(next_++);
+    Step(*made.kv, oracle, 1);
+    Step(*made.kv, oracle, 64);
+  }
+}
+
+// Any order of everything a session does.
+TEST_P(KvStoreTest, RandomHistories) {
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&random](int64_t n) {
+      return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+    };
+    const Made made = Make(GetParam(), below(2) * below(300));
+    Oracle oracle{{}, &next_};
+    KvStore& kv = *made.kv;
+    for (int turn = 0; turn < 60; ++turn) {
+      const int64_t room = (kContextPages - 1) * kPageTokens - kv.length();
+      switch (below(6)) {
+        case 0:
+          CutTo(kv, oracle, below(kv.length() + 1));
+          break;
+        case 1:
+          if (room > 65) Step(kv, oracle, std::min(room, 65 + below(400)));
+          break;
+        default: {
+          if (room < 64) break;
+          const int64_t rows = 1 + below(64);
+          ASSERT_TRUE(TryStep(kv, oracle, rows, below(rows + 1)).ok());
+        }
+      }
+    }
+  }
+}
+
+// A copy that fails at any moment is an error, and no more than that.
+TEST(TieredKvTest, EveryCopyMayFail) {
+  for (int64_t resident : {0, 2}) {
+    for (int64_t fail_at = 0;; ++fail_at) {
+      const Made made = Make(resident, 0, fail_at);
+      int next = 1;
+      Oracle oracle{{}, &next};
+      int failures = 0;
+      const auto step = [&](int64_t rows) {
+        while (true) {
+          const absl::Status status = TryStep(*made.kv, oracle, rows, rows);
+          if (status.ok()) return;
+          ASSERT_EQ(CodeOf(status), "copy_failed");
+          ASSERT_LT(++failures, 3);
+        }
+      };
+      step(500);
+      for (int i = 0; i < 6; ++i) step(40);
+      CutTo(*made.kv, oracle, 460);
+      step(3);
+      step(90);
+      step(1);
+      if (testing::Test::HasFatalFailure()) return;
+      EXPECT_LE(failures, 1);
+      if (!made.link->fault_is_past()) break;
+    }
+  }
+}
+
+// What a fork has fetched ahead is its own, whatever becomes of its origin.
+TEST(TieredKvTest, AnInterruptedPromptEndsApartFromForks) {
+  Made made = Make(1, 0, std::numeric_limits<int64_t>::max(), /*rate=*/4e6);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 700);
+  std::unique_ptr<KvStore> fork = *made.kv->Fork();
+  Oracle forked = oracle;
+  std::vector<std::byte> state(96);
+  ASSERT_TRUE(made.kv->BeginStep(100, Station::kPrefill, kGoOn).ok());
+  ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
+  Step(*fork, forked, 1);  // its next step's pages are on their way
+  made.kv.reset();
+  Step(*fork, forked, 1);
+}
+
+TEST(TieredKvTest, NothingMovesTwice) {
+  const Made made = Make(2, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 1000);  // 7 full pages, 2 of them stay
+  EXPECT_EQ(made.kv->moves().closed_pages, 7 * kLayers);
+  EXPECT_EQ(made.kv->moves().swept_pages, 0);
+  Step(*made.kv, oracle, 1);
+  EXPECT_EQ(made.kv->moves().swept_pages, 5 * (kLayers + 2));
+  EXPECT_EQ(made.kv->moves().ahead_pages, 5 * 2);
+  Step(*made.kv, oracle, 23);  // the eighth page is full
+  EXPECT_EQ(made.kv->moves().closed_pages, 8 * kLayers);
+  const LinkUse used =
+      made.tier->engine->ledger()[static_cast<size_t>(Station::kVerify)];
+  const KvMoves moves = made.kv->moves();
+  EXPECT_EQ(used.h2d_bytes,
+            static_cast<uint64_t>(moves.swept_pages * kLayout.PageBytes()));
+  EXPECT_EQ(used.d2h_bytes,
+            static_cast<uint64_t>(moves.closed_pages * kLayout.PageBytes()));
+}
+
+TEST(HostKvTest, RefusedMemoryLeavesTheSequenceAsItWas) {
+  constexpr KvLayout kHuge = {DType::kF32, DType::kF32, /*kv_heads=*/1 << 10,
+                              /*head_dim=*/1 << 16};
+  // A segment of 2^47 bytes is more address space than a process has.
+  auto pool = std::make_shared<PagePool>(kHuge, 1, int64_t{1} << 11);
+  HostKv kv(pool, 0);
+  const absl::Status status = kv.BeginStep(1, Station::kVerify, kGoOn);
+  EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
+  EXPECT_EQ(kv.length(), 0);
+  EXPECT_EQ(pool->slots_in_use(), 0);
+}
+
+}  // namespace
+}  // namespace tiercel

@@ -1,0 +1,69 @@
+#ifndef TIERCEL_OFFLOAD_MOVE_LEDGER_H_
+#define TIERCEL_OFFLOAD_MOVE_LEDGER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace tiercel {
+
+// What a step is for; every byte moved and second spent belongs to one.
+enum class Station { kPrefill, kRefresh, kDraft, kVerify };
+inline constexpr int kNumStations = 4;
+inline constexpr std::array<const char*, kNumStations> kStationNames = {
+    "prefill", "refresh", "draft", "verify"};
+
+// What crossed the link between host and device; always growing, so that a run
+// is the difference of two readings.
+struct LinkUse {
+  uint64_t h2d_bytes = 0;
+  uint64_t d2h_bytes = 0;
+  double busy_seconds = 0;  // the link was occupied
+};
+using LinkLedger = std::array<LinkUse, kNumStations>;
+
+// Why it crossed, in pages of single layers where not in bytes;
+// offload/KV_FORMAT.md has the sums.
+struct KvMoves {
+  int64_t swept_pages = 0;     // up: for a step to read
+  int64_t ahead_pages = 0;     // of those, for a step that has not begun
+  int64_t reopened_pages = 0;  // up: to be written on after a truncation
+  int64_t resumed_pages = 0;   // up: of the layer an interrupted prompt was in
+  int64_t resumed_bytes = 0;   // up: its hidden states
+  int64_t closed_pages = 0;    // down: full
+  int64_t parked_pages = 0;  // down: of the layer an interrupted prompt was in
+  int64_t parked_bytes = 0;  // down: its hidden states
+};
+
+// Both, of one stretch of time.
+struct Traffic {
+  LinkLedger link = {};
+  KvMoves moves = {};
+
+  Traffic& operator+=(const Traffic& other) { return Add(other, 1); }
+  Traffic& operator-=(const Traffic& other) { return Add(other, -1); }
+
+ private:
+  Traffic& Add(const Traffic& other, int sign) {
+    for (size_t i = 0; i < link.size(); ++i) {
+      // Modulo 2^64, where a difference of two readings is right.
+      const auto factor = static_cast<uint64_t>(sign);
+      link[i].h2d_bytes += factor * other.link[i].h2d_bytes;
+      link[i].d2h_bytes += factor * other.link[i].d2h_bytes;
+      link[i].busy_seconds += sign * other.link[i].busy_seconds;
+    }
+    constexpr int64_t KvMoves::*kCounts[] = {
+        &KvMoves::swept_pages,    &KvMoves::ahead_pages,
+        &KvMoves::reopened_pages, &KvMoves::resumed_pages,
+        &KvMoves::resumed_bytes,  &KvMoves::closed_pages,
+        &KvMoves::parked_pages,   &KvMoves::parked_bytes};
+    for (const auto count : kCounts) {
+      moves.*count += sign * (other.moves.*count);
+    }
+    return *this;
+  }
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_MOVE_LEDGER_H_

@@ -1,0 +1,82 @@
+#ifndef TIERCEL_OFFLOAD_MOVE_LINK_H_
+#define TIERCEL_OFFLOAD_MOVE_LINK_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "offload/tier/host_region.h"
+#include "offload/tier/placement.h"
+
+namespace tiercel {
+
+enum class Direction { kHostToDevice, kDeviceToHost };
+
+// One run of bytes to move between the tiers. The host side is a region and an
+// offset, not an address: only a link may know where that is.
+struct Transfer {
+  Direction direction = Direction::kHostToDevice;
+  const HostRegion* host = nullptr;
+  int64_t offset = 0;  // in `host`
+  std::byte* device = nullptr;
+  int64_t bytes = 0;
+};
+
+// The same bytes in fewer transfers: neighbours on both sides become one.
+std::vector<Transfer> Joined(std::vector<Transfer> transfers);
+
+// What copies between host and device. Called by one thread.
+class Link {
+ public:
+  using Clock = std::chrono::steady_clock;
+  virtual ~Link() = default;
+
+  struct Moved {
+    int64_t bytes;
+    double seconds;  // that the link was occupied
+  };
+  // Moves all of `transfer`, asked for at `since`, or less once `drop` is set.
+  // Errors: copy_failed.
+  virtual absl::StatusOr<Moved> Copy(const Transfer& transfer,
+                                     Clock::time_point since,
+                                     const std::atomic<bool>& drop) = 0;
+};
+
+// A link of a stated rate and latency. It really copies, and each copy takes
+// the time that the stated link would: transfers follow each other without a
+// gap when they are asked for early enough, and never finish sooner than
+// bytes / rate.
+class SimulatedLink final : public Link {
+ public:
+  // rate in bytes per second (> 0), latency in seconds per transfer. What it
+  // maps of the host tier is put where `placement` (null: anywhere) says.
+  SimulatedLink(double rate, double latency,
+                std::shared_ptr<Placement> placement);
+  ~SimulatedLink() override;
+
+  absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::time_point since,
+                             const std::atomic<bool>& drop) override;
+
+ private:
+  // The only mappings of the host tier.
+  absl::StatusOr<std::byte*> AddressOf(const HostRegion& region);
+
+  const double rate_;
+  const double latency_;
+  const std::shared_ptr<Placement> placement_;
+  Clock::time_point free_at_;
+  struct Mapping {
+    std::byte* address;
+    size_t bytes;
+  };
+  std::map<const HostRegion*, Mapping> mapped_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_MOVE_LINK_H_

@@ -1,0 +1,439 @@
+#include "offload/move/tiered_kv.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+
+TieredKv::TieredKv(std::shared_ptr<KvTier> tier, int64_t begin)
+    : KvStore(tier->shape.layout, tier->shape.layers, begin),
+      tier_(std::move(tier)) {}
+
+TieredKv::~TieredKv() {
+  Abandon();
+  DropPages(0);
+}
+
+// ---- A step ----
+
+absl::Status TieredKv::BeginStep(int64_t rows, Station station,
+                                 Cancelled cancelled) {
+  Abandon();
+  const bool ahead = tier_->owner == this && ahead_ > 0;
+  if (!ahead) {
+    next_.clear();
+    ahead_ = 0;
+    if (absl::Status s = AwaitStaging(cancelled); !s.ok()) return s;
+    tier_->owner = this;
+  }
+  if (absl::Status s = RetireClosedPages(ahead, cancelled); !s.ok()) return s;
+  step_ = std::make_unique<Step>();
+  step_->station = station;
+  step_->rows = rows;
+  step_->prompt = rows > kMaxStepRows;
+  step_->first_written = end_ / kPageTokens - FirstPage();
+  absl::Status status = OpenPages(cancelled);
+  if (status.ok()) status = LayOutStaging();
+  if (!status.ok()) Abandon();
+  return status;
+}
+
+// What others, or an abandoned step, asked for may still be arriving. Whether
+// it arrived well concerns nobody any more.
+absl::Status TieredKv::AwaitStaging(Cancelled cancelled) {
+  for (KvTier::Staging& buffer : tier_->staging) {
+    const absl::Status status = engine().Wait(buffer.filled, cancelled);
+    if (ClassOf(status) == ErrorClass::kCancelled) return status;
+  }
+  return absl::OkStatus();
+}
+
+// Pages that are full and not resident leave the device: after a step those
+// that were fetched ahead, so that what is on the way is what is needed.
+absl::Status TieredKv::RetireClosedPages(bool ahead, Cancelled cancelled) {
+  PageList closed;
+  if (ahead) {
+    closed = next_;
+  } else {
+    for (int64_t page = 0; page < NumPages(); ++page) {
+      if (!IsResident(page) && IsFull(page, end_)) closed.push_back(page);
+    }
+  }
+  for (int64_t index : closed) {
+    Page& page = At(index);
+    if (page.device < 0) continue;
+    if (absl::Status s = Settle(page, cancelled); !s.ok()) return s;
+    LeaveDevice(page);
+  }
+  return absl::OkStatus();
+}
+
+// Host slots for all pages of the step, device slots for those that are written
+// there.
+absl::Status TieredKv::OpenPages(Cancelled cancelled) {
+  const int64_t first = step_->first_written;
+  const int64_t count = PagesUpTo(end_ + step_->rows);
+  while (NumPages() < count) {
+    const absl::StatusOr<int64_t> host = tier_->pool.Take();
+    if (!host.ok()) return host.status();
+    pages_.push_back({.host = *host});
+  }
+  for (int64_t index = first; index < count; ++index) {
+    Page& page = At(index);
+    const bool exists =
+        index == first && end_ % kPageTokens != 0 && end_ > begin_;
+    const bool stays =
+        !step_->prompt || IsResident(index) || index == count - 1 || exists;
+    if (!stays) continue;
+    const bool away = page.device < 0;
+    if (away) {
+      const absl::StatusOr<int64_t> slot = TakeDeviceSlot(cancelled);
+      if (!slot.ok()) return slot.status();
+      page.device = *slot;
+    }
+    if (!exists) continue;
+    if (away) {
+      if (absl::Status s = Reopen(index, cancelled); !s.ok()) {
+        LeaveDevice(page);
+        return s;
+      }
+    }
+    // Cut by a truncation, it may still be on its way down.
+    const absl::Status sent = engine().Wait(page.down, cancelled);
+    if (ClassOf(sent) == ErrorClass::kCancelled) return sent;
+    page.down = 0;
+    page.below = page.below && sent.ok();
+    if (absl::Status s = OwnOpenPage(page, cancelled); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+// Before it is written: what a fork shares of the open page becomes two.
+absl::Status TieredKv::OwnOpenPage(Page& page, Cancelled cancelled) {
+  if (tier_->slots.IsShared(page.device)) {
+    const absl::StatusOr<int64_t> own = TakeDeviceSlot(cancelled);
+    if (!own.ok()) return own.status();
+    for (int layer = 0; layer < layers_; ++layer) {
+      std::memcpy(tier_->slots.Page(layer, *own),
+                  tier_->slots.Page(layer, page.device),
+                  static_cast<size_t>(layout_.PageBytes()));
+    }
+    tier_->slots.Release(std::exchange(page.device, *own));
+  }
+  if (tier_->pool.IsShared(page.host)) {
+    const absl::StatusOr<int64_t> own = tier_->pool.Take();
+    if (!own.ok()) return own.status();
+    tier_->pool.Release(std::exchange(page.host, *own));
+    page.below = false;
+  }
+  return absl::OkStatus();
+}
+
+// Staging holds the pages that are not on the device: those that exist first,
+// in order, then those that a prompt fills.
+absl::Status TieredKv::LayOutStaging() {
+  Step& step = *step_;
+  step.place.assign(pages_.size(), -1);
+  int64_t place = 0;
+  PageList later;
+  for (int64_t index = 0; index < NumPages(); ++index) {
+    const bool on_device = At(index).device >= 0;
+    if (!on_device) step.place[static_cast<size_t>(index)] = place++;
+    if (index >= step.first_written) continue;
+    if (!on_device) step.fetched.push_back(index);
+    if (!on_device || !IsResident(index)) later.push_back(index);
+  }
+  if (place > tier_->shape.staged_pages) {
+    return MemoryError(
+        "out_of_memory",
+        absl::StrCat("a layer buffer holds ", tier_->shape.staged_pages,
+                     " pages, the step needs ", place));
+  }
+  if (ahead_ > 0 && step.fetched == next_) {
+    step.asked = ahead_;
+    moves_.ahead_pages -= ahead_ * std::ssize(next_);
+  }
+  ahead_ = 0;
+  next_ = std::move(later);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<KvPages> TieredKv::BeginLayer(int layer, Cancelled cancelled) {
+  while (step_->asked < std::min(layers_, layer + 2)) Ask(step_->asked);
+  KvTier::Staging& buffer = tier_->StagingOf(layer);
+  // What is read has arrived; what is written over has left.
+  for (Ticket ticket : {buffer.filled, buffer.sent}) {
+    if (absl::Status s = engine().Wait(ticket, cancelled); !s.ok()) return s;
+  }
+  table_.clear();
+  for (int64_t index = 0; index < NumPages(); ++index) {
+    const int64_t device = At(index).device;
+    table_.push_back(
+        device >= 0
+            ? tier_->slots.Page(layer, device)
+            : StagedPage(layer, step_->place[static_cast<size_t>(index)]));
+  }
+  return KvPages{layout_, table_.data(), FirstPage(), NumPages(), begin_, end_};
+}
+
+void TieredKv::EndLayer(int layer) {
+  if (step_->prompt) {
+    PageList full;
+    for (int64_t i = step_->first_written; i < NumPages(); ++i) {
+      if (IsFull(i, end_ + step_->rows)) full.push_back(i);
+    }
+    const Ticket ticket = SendDown(full, layer);
+    moves_.closed_pages += std::ssize(full);
+    tier_->StagingOf(layer).sent = ticket;
+    step_->sent.push_back(ticket);
+  }
+  const int next = layer + 2;
+  if (next < layers_) {
+    Ask(next);
+  } else if (!step_->prompt && next - layers_ < layers_) {
+    AskAhead(next - layers_);
+  }
+}
+
+absl::Status TieredKv::Commit(int64_t rows, Cancelled cancelled) {
+  const Step& step = *step_;
+  for (Ticket ticket : step.sent) {  // a prompt is safe before it exists
+    if (absl::Status s = engine().Wait(ticket, cancelled); !s.ok()) return s;
+  }
+  end_ += rows;
+  DropPages(PagesUpTo(end_));
+  for (int64_t i = step.first_written; i < NumPages(); ++i) {
+    Page& page = At(i);
+    page.below = IsFull(i, end_);
+    page.down = 0;
+    if (page.below && !step.prompt) page.down = SendDownAllLayers(i);
+  }
+  tier_->turn += layers_;
+  step_.reset();
+  return absl::OkStatus();
+}
+
+void TieredKv::Abandon() {
+  if (step_ == nullptr) return;
+  if (tier_->owner == this) {  // since it was suspended a fork may have worked
+    for (KvTier::Staging& buffer : tier_->staging) engine().Drop(buffer.filled);
+  }
+  for (Ticket ticket : step_->sent) engine().Drop(ticket);
+  // Slots go back only when nothing is copied from them any more.
+  for (Ticket ticket : step_->sent) (void)engine().Wait(ticket);
+  step_.reset();
+  next_.clear();
+  ahead_ = 0;
+  DropPages(PagesUpTo(end_));
+}
+
+// ---- An interrupted step ----
+
+absl::Status TieredKv::Suspend(int layer, int64_t rows, std::byte* state,
+                               int64_t bytes) {
+  Step& step = *step_;
+  for (KvTier::Staging& buffer : tier_->staging) engine().Drop(buffer.filled);
+  absl::StatusOr<HostRegion> region =
+      HostRegion::ReserveUnmapped(static_cast<size_t>(bytes));
+  if (!region.ok()) return region.status();
+  step.state = *std::move(region);
+  step.layer = layer;
+  step.parked.clear();
+  for (int64_t i = step.first_written; i < NumPages(); ++i) {
+    const int64_t page_begin = (FirstPage() + i) * kPageTokens;
+    if (At(i).device < 0 && page_begin < end_ + rows) step.parked.push_back(i);
+  }
+  const Ticket pages = SendDown(step.parked, layer);
+  const Ticket saved =
+      engine().Submit(step.station, {{.direction = Direction::kDeviceToHost,
+                                      .host = &step.state,
+                                      .device = state,
+                                      .bytes = bytes}});
+  moves_.parked_pages += std::ssize(step.parked);
+  moves_.parked_bytes += bytes;
+  for (Ticket ticket : {pages, saved}) {
+    if (absl::Status s = engine().Wait(ticket); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TieredKv::Resume(std::byte* state, Cancelled cancelled) {
+  Step& step = *step_;
+  const auto bytes = static_cast<int64_t>(step.state.bytes());
+  if (absl::Status s = AwaitStaging(cancelled); !s.ok()) return s;
+  tier_->owner = this;
+  const Ticket back =
+      engine().Submit(step.station, {{.direction = Direction::kHostToDevice,
+                                      .host = &step.state,
+                                      .device = state,
+                                      .bytes = bytes}});
+  moves_.resumed_bytes += bytes;
+  step.asked = step.layer;
+  return engine().Wait(back, cancelled);
+}
+
+// ---- The sequence ----
+
+void TieredKv::Truncate(int64_t length) {
+  Abandon();
+  end_ = begin_ + length;
+  DropPages(PagesUpTo(end_));
+  // What was fetched ahead would miss what is written from here on.
+  const bool stale = !next_.empty() && (next_.back() >= NumPages() ||
+                                        !IsFull(next_.back(), end_));
+  if (stale) ahead_ = 0;
+}
+
+absl::StatusOr<std::unique_ptr<KvStore>> TieredKv::Fork() {
+  auto fork = std::make_unique<TieredKv>(tier_, begin_);
+  for (int64_t i = 0; i < PagesUpTo(end_); ++i) {
+    tier_->pool.AddReference(At(i).host);
+    if (At(i).device >= 0) tier_->slots.AddReference(At(i).device);
+    fork->pages_.push_back(At(i));
+  }
+  fork->end_ = end_;
+  return fork;
+}
+
+absl::StatusOr<int64_t> TieredKv::TakeDeviceSlot(Cancelled cancelled) {
+  int64_t slot = tier_->slots.Take();
+  // A fork found the slots taken: resident pages of this sequence make room,
+  // the last of them first.
+  for (int64_t i = tier_->shape.resident_pages - 1; slot < 0 && i >= 0; --i) {
+    if (i >= NumPages() || At(i).device < 0 || !IsFull(i, end_)) continue;
+    if (absl::Status s = Settle(At(i), cancelled); !s.ok()) return s;
+    LeaveDevice(At(i));
+    slot = tier_->slots.Take();
+  }
+  if (slot >= 0) return slot;
+  return MemoryError("out_of_memory",
+                     absl::StrCat("device pages: all ", tier_->slots.count(),
+                                  " are in use by other sequences"));
+}
+
+// Makes sure that the host tier has what the page holds.
+absl::Status TieredKv::Settle(Page& page, Cancelled cancelled) {
+  absl::Status status;
+  if (page.below) {
+    status = engine().Wait(page.down, cancelled);
+    if (status.ok() || ClassOf(status) == ErrorClass::kCancelled) return status;
+  }
+  // What was sent got lost, and what was fetched ahead of it: once more.
+  page.below = false;
+  ahead_ = 0;
+  page.down = SendDownAllLayers(&page - pages_.data());
+  if (absl::Status s = engine().Wait(page.down, cancelled); !s.ok()) return s;
+  page.below = true;
+  return absl::OkStatus();
+}
+
+void TieredKv::LeaveDevice(Page& page) {
+  tier_->slots.Release(std::exchange(page.device, -1));
+}
+
+void TieredKv::DropPages(int64_t keep) {
+  while (NumPages() > keep) {
+    Page& page = pages_.back();
+    (void)engine().Wait(page.down);
+    if (page.device >= 0) LeaveDevice(page);
+    tier_->pool.Release(page.host);
+    pages_.pop_back();
+  }
+}
+
+// ---- What moves ----
+
+void TieredKv::Ask(int layer) {
+  Step& step = *step_;
+  if (layer < step.asked) return;
+  std::vector<Transfer> transfers;
+  const auto fetch = [&](const PageList& pages) -> int64_t {
+    for (int64_t page : pages) {
+      transfers.push_back(
+          Between(Direction::kHostToDevice, page, layer,
+                  StagedPage(layer, step.place[static_cast<size_t>(page)])));
+    }
+    return std::ssize(pages);
+  };
+  moves_.swept_pages += fetch(step.fetched);
+  if (layer == step.layer) moves_.resumed_pages += fetch(step.parked);
+  tier_->StagingOf(layer).filled =
+      engine().Submit(step.station, Joined(std::move(transfers)));
+  step.asked = layer + 1;
+}
+
+void TieredKv::AskAhead(int layer) {
+  std::vector<Transfer> transfers;
+  for (size_t place = 0; place < next_.size(); ++place) {
+    transfers.push_back(
+        Between(Direction::kHostToDevice, next_[place], layer,
+                StagedPage(layers_ + layer, static_cast<int64_t>(place))));
+  }
+  moves_.swept_pages += std::ssize(next_);
+  moves_.ahead_pages += std::ssize(next_);
+  tier_->StagingOf(layers_ + layer).filled =
+      engine().Submit(step_->station, Joined(std::move(transfers)));
+  ahead_ = layer + 1;
+}
+
+CopyEngine::Ticket TieredKv::SendDown(const PageList& pages, int layer) {
+  std::vector<Transfer> transfers;
+  for (int64_t page : pages) {
+    const int64_t device = At(page).device;
+    transfers.push_back(Between(
+        Direction::kDeviceToHost, page, layer,
+        device >= 0
+            ? tier_->slots.Page(layer, device)
+            : StagedPage(layer, step_->place[static_cast<size_t>(page)])));
+  }
+  return engine().Submit(step_->station, Joined(std::move(transfers)));
+}
+
+CopyEngine::Ticket TieredKv::SendDownAllLayers(int64_t page) {
+  std::vector<Transfer> transfers;
+  for (int layer = 0; layer < layers_; ++layer) {
+    transfers.push_back(Between(Direction::kDeviceToHost, page, layer,
+                                tier_->slots.Page(layer, At(page).device)));
+  }
+  moves_.closed_pages += layers_;
+  return engine().Submit(step_ != nullptr ? step_->station : Station::kVerify,
+                         std::move(transfers));
+}
+
+absl::Status TieredKv::Reopen(int64_t page, Cancelled cancelled) {
+  std::vector<Transfer> transfers;
+  for (int layer = 0; layer < layers_; ++layer) {
+    transfers.push_back(Between(Direction::kHostToDevice, page, layer,
+                                tier_->slots.Page(layer, At(page).device)));
+  }
+  moves_.reopened_pages += layers_;
+  const Ticket ticket = engine().Submit(step_->station, std::move(transfers));
+  const absl::Status status = engine().Wait(ticket, cancelled);
+  if (!status.ok()) {  // its slot is given back: nothing may still arrive there
+    engine().Drop(ticket);
+    (void)engine().Wait(ticket);
+  }
+  return status;
+}
+
+Transfer TieredKv::Between(Direction direction, int64_t page, int layer,
+                           std::byte* device) const {
+  const PagePool::Place place =
+      tier_->pool.PlaceOf(layer, pages_[static_cast<size_t>(page)].host);
+  return {.direction = direction,
+          .host = place.region,
+          .offset = place.offset,
+          .device = device,
+          .bytes = layout_.PageBytes()};
+}
+
+std::byte* TieredKv::StagedPage(int layer, int64_t place) {
+  return tier_->StagingOf(layer).pages.data() + place * layout_.PageBytes();
+}
+
+}  // namespace tiercel

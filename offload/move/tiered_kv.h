@@ -1,0 +1,113 @@
+#ifndef TIERCEL_OFFLOAD_MOVE_TIERED_KV_H_
+#define TIERCEL_OFFLOAD_MOVE_TIERED_KV_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "offload/move/kv_tier.h"
+#include "offload/page/kv_store.h"
+
+namespace tiercel {
+
+// The KV of a device that is too small for it: every full page is in the host
+// tier, and a step brings each layer's pages to one of two staging buffers
+// while the layer before it computes.
+//
+//   on the device   pages being written; the first `resident_pages`, for good;
+//                   the layer that computes and the one after it
+//   down            a step's pages once they are full and committed; a prompt's
+//                   layer by layer, as soon as the layer is done
+//   up              per layer, the pages that are not on the device otherwise;
+//                   after the last two layers of a step those of the first two,
+//                   for the next step
+//
+// Which pages move is decided by positions alone, never by time (invariant 7).
+class TieredKv final : public KvStore {
+ public:
+  TieredKv(std::shared_ptr<KvTier> tier, int64_t begin);
+  ~TieredKv() override;
+
+  absl::Status BeginStep(int64_t rows, Station station,
+                         Cancelled cancelled) override;
+  absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
+  void EndLayer(int layer) override;
+  absl::Status Commit(int64_t rows, Cancelled cancelled) override;
+  void Abandon() override;
+  absl::Status Suspend(int layer, int64_t rows, std::byte* state,
+                       int64_t bytes) override;
+  absl::Status Resume(std::byte* state, Cancelled cancelled) override;
+  void Truncate(int64_t length) override;
+  absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
+  KvMoves moves() const override { return moves_; }
+
+ private:
+  using Ticket = CopyEngine::Ticket;
+  using PageList = std::vector<int64_t>;
+
+  struct Page {
+    int64_t host = -1;
+    int64_t device = -1;  // -1: not on the device but for a step's staging
+    bool below = false;   // the host tier has (or will, by `down`) what exists
+    Ticket down = 0;
+  };
+
+  // The uncommitted step.
+  struct Step {
+    Station station = Station::kVerify;
+    int64_t rows = 0;
+    bool prompt = false;
+    int64_t first_written = 0;   // page
+    PageList fetched;            // pages staged for reading, in order
+    std::vector<int64_t> place;  // [page] in the staging buffer; -1: none
+    int asked = 0;               // layers whose fetch has been submitted
+    std::vector<Ticket> sent;    // what a prompt's layers sent down
+    // Suspend's
+    int layer = -1;  // -1: not suspended
+    PageList parked;
+    HostRegion state;
+  };
+
+  Page& At(int64_t page) { return pages_[static_cast<size_t>(page)]; }
+  int64_t NumPages() const { return static_cast<int64_t>(pages_.size()); }
+  bool IsResident(int64_t page) const {
+    return page < tier_->shape.resident_pages;
+  }
+  bool IsFull(int64_t page, int64_t end) const {
+    return (FirstPage() + page + 1) * kPageTokens <= end;
+  }
+  CopyEngine& engine() { return *tier_->engine; }
+
+  absl::Status AwaitStaging(Cancelled cancelled);
+  absl::Status RetireClosedPages(bool ahead, Cancelled cancelled);
+  absl::Status OpenPages(Cancelled cancelled);
+  absl::Status OwnOpenPage(Page& page, Cancelled cancelled);
+  absl::Status LayOutStaging();
+  absl::StatusOr<int64_t> TakeDeviceSlot(Cancelled cancelled);
+  absl::Status Settle(Page& page, Cancelled cancelled);
+  void LeaveDevice(Page& page);
+  void DropPages(int64_t keep);
+  void Ask(int layer);
+  void AskAhead(int layer);
+
+  Ticket SendDown(const PageList& pages, int layer);
+  Ticket SendDownAllLayers(int64_t page);
+  absl::Status Reopen(int64_t page, Cancelled cancelled);
+  Transfer Between(Direction direction, int64_t page, int layer,
+                   std::byte* device) const;
+  std::byte* StagedPage(int layer, int64_t place);
+
+  const std::shared_ptr<KvTier> tier_;
+  std::vector<Page> pages_;
+  std::unique_ptr<Step> step_;  // null: none
+  // Pages that the next step will stage, and how many of its layers have been
+  // asked for.
+  PageList next_;
+  int ahead_ = 0;
+  KvMoves moves_;
+  std::vector<std::byte*> table_;  // of the current layer
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_MOVE_TIERED_KV_H_

@@ -1,0 +1,40 @@
+#include "offload/page/device_slots.h"
+
+#include <utility>
+
+namespace tiercel {
+
+absl::StatusOr<DeviceSlots> DeviceSlots::Create(DeviceMemory& memory,
+                                                const KvLayout& layout,
+                                                int layers, int64_t count) {
+  absl::StatusOr<DeviceArray<std::byte>> pages = DeviceArray<std::byte>::Create(
+      memory, layers * count * layout.PageBytes(), "resident pages");
+  if (!pages.ok()) return pages.status();
+  return DeviceSlots(layout, count, *std::move(pages));
+}
+
+DeviceSlots::DeviceSlots(const KvLayout& layout, int64_t count,
+                         DeviceArray<std::byte> memory)
+    : page_bytes_(layout.PageBytes()),
+      memory_(std::move(memory)),
+      references_(Index(count), 0) {
+  for (int64_t slot = count - 1; slot >= 0; --slot) free_.push_back(slot);
+}
+
+int64_t DeviceSlots::Take() {
+  if (free_.empty()) return -1;
+  const int64_t slot = free_.back();
+  free_.pop_back();
+  references_[Index(slot)] = 1;
+  return slot;
+}
+
+void DeviceSlots::Release(int64_t slot) {
+  if (--references_[Index(slot)] == 0) free_.push_back(slot);
+}
+
+std::byte* DeviceSlots::Page(int layer, int64_t slot) {
+  return memory_.data() + (layer * count() + slot) * page_bytes_;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,94 @@
+#include "offload/page/host_kv.h"
+
+#include <cstring>
+#include <utility>
+
+namespace tiercel {
+
+HostKv::HostKv(std::shared_ptr<PagePool> pool, int64_t begin)
+    : KvStore(pool->layout(), pool->layers(), begin),
+      pool_(std::move(pool)),
+      pages_(static_cast<size_t>(layers_)) {}
+
+HostKv::~HostKv() { DropPages(0); }
+
+absl::Status HostKv::BeginStep(int64_t rows, Station /*station*/,
+                               Cancelled /*cancelled*/) {
+  Abandon();
+  // The open page is the only one that both exists and will be written.
+  const auto open = static_cast<size_t>(end_ / kPageTokens - FirstPage());
+  if (rows > 0 && open < slots_.size() && pool_->IsShared(slots_[open])) {
+    const absl::StatusOr<int64_t> copy = pool_->Take();
+    if (!copy.ok()) return copy.status();
+    for (int layer = 0; layer < layers_; ++layer) {
+      std::byte*& page = pages_[static_cast<size_t>(layer)][open];
+      std::byte* const own = pool_->Page(layer, *copy);
+      std::memcpy(own, page, static_cast<size_t>(layout_.PageBytes()));
+      page = own;
+    }
+    pool_->Release(std::exchange(slots_[open], *copy));
+  }
+  while (static_cast<int64_t>(slots_.size()) < PagesUpTo(end_ + rows)) {
+    const absl::StatusOr<int64_t> slot = pool_->Take();
+    if (!slot.ok()) {
+      Abandon();
+      return slot.status();
+    }
+    slots_.push_back(*slot);
+    for (int layer = 0; layer < layers_; ++layer) {
+      pages_[static_cast<size_t>(layer)].push_back(pool_->Page(layer, *slot));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<KvPages> HostKv::BeginLayer(int layer, Cancelled /*cancelled*/) {
+  const std::vector<std::byte*>& pages = pages_[static_cast<size_t>(layer)];
+  return KvPages{layout_,     pages.data(),
+                 FirstPage(), static_cast<int64_t>(pages.size()),
+                 begin_,      end_};
+}
+
+absl::Status HostKv::Commit(int64_t rows, Cancelled /*cancelled*/) {
+  end_ += rows;
+  DropPages(PagesUpTo(end_));
+  return absl::OkStatus();
+}
+
+absl::Status HostKv::Suspend(int /*layer*/, int64_t /*rows*/,
+                             std::byte* /*state*/, int64_t /*bytes*/) {
+  return absl::OkStatus();
+}
+
+absl::Status HostKv::Resume(std::byte* /*state*/, Cancelled /*cancelled*/) {
+  return absl::OkStatus();
+}
+
+void HostKv::Truncate(int64_t length) {
+  end_ = begin_ + length;
+  DropPages(PagesUpTo(end_));
+}
+
+absl::StatusOr<std::unique_ptr<KvStore>> HostKv::Fork() {
+  auto fork = std::make_unique<HostKv>(pool_, begin_);
+  fork->end_ = end_;
+  const auto pages = static_cast<size_t>(PagesUpTo(end_));
+  fork->slots_.assign(slots_.begin(),
+                      slots_.begin() + static_cast<std::ptrdiff_t>(pages));
+  for (size_t layer = 0; layer < pages_.size(); ++layer) {
+    fork->pages_[layer] = pages_[layer];
+    fork->pages_[layer].resize(pages);
+  }
+  for (int64_t slot : fork->slots_) pool_->AddReference(slot);
+  return fork;
+}
+
+void HostKv::DropPages(int64_t keep) {
+  while (static_cast<int64_t>(slots_.size()) > keep) {
+    pool_->Release(slots_.back());
+    slots_.pop_back();
+    for (std::vector<std::byte*>& pages : pages_) pages.pop_back();
+  }
+}
+
+}  // namespace tiercel

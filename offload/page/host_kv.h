@@ -1,0 +1,43 @@
+#ifndef TIERCEL_OFFLOAD_PAGE_HOST_KV_H_
+#define TIERCEL_OFFLOAD_PAGE_HOST_KV_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "offload/page/kv_store.h"
+#include "offload/page/page_pool.h"
+
+namespace tiercel {
+
+// The KV of a device that computes where the host tier is: pages are read and
+// written in place, and nothing moves.
+class HostKv final : public KvStore {
+ public:
+  HostKv(std::shared_ptr<PagePool> pool, int64_t begin);
+  ~HostKv() override;
+
+  absl::Status BeginStep(int64_t rows, Station station,
+                         Cancelled cancelled) override;
+  absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
+  void EndLayer(int /*layer*/) override {}
+  absl::Status Commit(int64_t rows, Cancelled cancelled) override;
+  void Abandon() override { DropPages(PagesUpTo(end_)); }
+  absl::Status Suspend(int layer, int64_t rows, std::byte* state,
+                       int64_t bytes) override;
+  absl::Status Resume(std::byte* state, Cancelled cancelled) override;
+  void Truncate(int64_t length) override;
+  absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
+
+ private:
+  void DropPages(int64_t keep);
+
+  std::shared_ptr<PagePool> pool_;
+  std::vector<int64_t> slots_;                  // [page]
+  std::vector<std::vector<std::byte*>> pages_;  // [layer][page]
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_PAGE_HOST_KV_H_

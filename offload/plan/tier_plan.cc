@@ -1,0 +1,56 @@
+#include "offload/plan/tier_plan.h"
+
+#include <algorithm>
+
+namespace tiercel {
+namespace {
+
+TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
+                           int64_t resident_pages) {
+  const int64_t first = needs.first_position / kPageTokens;
+  const int64_t end = needs.first_position + needs.context;
+  TierPlan plan;
+  plan.shape.layout = needs.layout;
+  plan.shape.layers = needs.layers;
+  plan.shape.context_pages = (end + kPageTokens - 1) / kPageTokens - first;
+  plan.shape.resident_pages =
+      std::min(resident_pages, plan.shape.context_pages);
+  plan.shape.staged_pages =
+      plan.shape.context_pages - plan.shape.resident_pages;
+  plan.budget = budget;
+  plan.weights = needs.weights;
+  plan.workspace = needs.workspace;
+  plan.staging = plan.shape.StagingBytes();
+  plan.resident = plan.shape.SlotBytes();
+  plan.host_kv =
+      plan.shape.context_pages * needs.layers * needs.layout.PageBytes();
+  return plan;
+}
+
+}  // namespace
+
+// One more resident page takes a page in every layer and gives back its place
+// in both buffers, so bytes rise with pages wherever there are three layers,
+// and fall with fewer: then all pages are resident or none is.
+TierPlan PlanTiers(const TierNeeds& needs, int64_t budget) {
+  const TierPlan least = WithResidentPages(needs, budget, 0);
+  const TierPlan all =
+      WithResidentPages(needs, budget, least.shape.context_pages);
+  if (all.fits()) return all;
+  const int64_t page_bytes = needs.layout.PageBytes();
+  if (!least.fits() || needs.layers <= 2) {
+    return least.DeviceBytes() <= all.DeviceBytes() ? least : all;
+  }
+  int64_t pages =
+      (budget - least.DeviceBytes()) / ((needs.layers - 2) * page_bytes);
+  TierPlan plan = WithResidentPages(needs, budget, pages);
+  // Alignment may take the last page's place.
+  while (!plan.fits()) plan = WithResidentPages(needs, budget, --pages);
+  return plan;
+}
+
+int64_t LeastBudget(const TierNeeds& needs) {
+  return PlanTiers(needs, 0).DeviceBytes();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,52 @@
+#ifndef TIERCEL_OFFLOAD_PLAN_TIER_PLAN_H_
+#define TIERCEL_OFFLOAD_PLAN_TIER_PLAN_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "offload/move/kv_tier.h"
+
+namespace tiercel {
+
+// What a session needs, in bytes of each tier, before anything is taken.
+struct TierPlan {
+  TierShape shape;
+
+  // Device
+  int64_t budget = 0;
+  int64_t weights = 0;
+  int64_t workspace = 0;  // hidden states of a prompt, activations, scratch
+  int64_t staging = 0;    // two layer buffers
+  int64_t resident = 0;   // pages that stay, the open ones among them
+
+  // Host
+  int64_t host_kv = 0;
+
+  int64_t DeviceBytes() const {
+    return weights + workspace + staging + resident;
+  }
+  bool fits() const { return DeviceBytes() <= budget; }
+};
+
+// What does not depend on the budget.
+struct TierNeeds {
+  KvLayout layout;
+  int layers = 0;
+  int64_t context = 0;  // positions
+  int64_t first_position = 0;
+  int64_t weights = 0;
+  int64_t workspace = 0;
+};
+
+// Divides `budget` bytes of device memory: what must be there, then as many
+// resident pages as are left. A page stays in every layer or in none, so that
+// each layer has computing to hide its copies behind. Where it does not fit the
+// plan says what the least would take.
+TierPlan PlanTiers(const TierNeeds& needs, int64_t budget);
+
+// The least budget that PlanTiers can divide.
+int64_t LeastBudget(const TierNeeds& needs);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_PLAN_TIER_PLAN_H_

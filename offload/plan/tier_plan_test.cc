@@ -1,0 +1,64 @@
+#include "offload/plan/tier_plan.h"
+
+#include "gtest/gtest.h"
+
+namespace tiercel {
+namespace {
+
+TierNeeds Needs(int layers, int64_t context) {
+  return {.layout = {DType::kF16, DType::kF16, /*kv_heads=*/3,
+                     /*head_dim=*/64},
+          .layers = layers,
+          .context = context,
+          .first_position = 0,
+          .weights = 1'000'000,
+          .workspace = 64'000};
+}
+
+TEST(TierPlanTest, EveryBudgetIsUsedAsFarAsPagesGo) {
+  for (int layers : {1, 2, 3, 30}) {
+    for (int64_t context : {1, 128, 129, 8192}) {
+      const TierNeeds needs = Needs(layers, context);
+      const int64_t least = LeastBudget(needs);
+      EXPECT_FALSE(PlanTiers(needs, least - 1).fits());
+      int64_t resident = 0;
+      for (int64_t budget = least; budget < least + 300'000'000;
+           budget += 999'983) {
+        const TierPlan plan = PlanTiers(needs, budget);
+        ASSERT_TRUE(plan.fits()) << budget;
+        ASSERT_EQ(plan.shape.resident_pages + plan.shape.staged_pages,
+                  plan.shape.context_pages);
+        // More memory never keeps less, and what is left holds no other page.
+        ASSERT_GE(plan.shape.resident_pages, resident);
+        resident = plan.shape.resident_pages;
+        if (plan.shape.staged_pages > 0 && layers > 2) {
+          ASSERT_LT(budget - plan.DeviceBytes(),
+                    (layers - 2) * needs.layout.PageBytes() + 256);
+        }
+      }
+      EXPECT_EQ(resident, (context + kPageTokens - 1) / kPageTokens);
+    }
+  }
+}
+
+TEST(TierPlanTest, PartsAreThoseThatAreTaken) {
+  const TierNeeds needs = Needs(30, 8000);
+  const TierPlan plan = PlanTiers(needs, 60'000'000);
+  ASSERT_TRUE(plan.fits());
+  const int64_t page = needs.layout.PageBytes();
+  EXPECT_EQ(page, 98304);
+  EXPECT_EQ(plan.shape.context_pages, 63);
+  EXPECT_EQ(plan.staging, 2 * plan.shape.staged_pages * page);
+  EXPECT_EQ(plan.resident, (plan.shape.resident_pages + 3) * 30 * page);
+  EXPECT_EQ(plan.host_kv, 63 * 30 * page);
+  EXPECT_EQ(plan.DeviceBytes(), 1'064'000 + plan.staging + plan.resident);
+}
+
+TEST(TierPlanTest, PagesFollowAbsolutePositions) {
+  TierNeeds needs = Needs(3, 130);
+  needs.first_position = 127;
+  EXPECT_EQ(PlanTiers(needs, 0).shape.context_pages, 3);
+}
+
+}  // namespace
+}  // namespace tiercel

@@ -1,0 +1,59 @@
+#include "runtime/session_plan.h"
+
+#include <algorithm>
+
+#include "models/decoder/decoder.h"
+
+namespace tiercel {
+
+int64_t PromptRowsAtOnce(int64_t weight_bytes_per_token, int layers) {
+  // At 20 G multiply-adds a second, the least we expect of two cores.
+  constexpr int64_t kWeightBytesTimesRows = int64_t{2} << 30;
+  return std::clamp<int64_t>(
+      kWeightBytesTimesRows / (weight_bytes_per_token / layers), 32, 512);
+}
+
+int64_t ScratchBytes(const ModelConfig& config, int threads) {
+  // Attention: 8 MiB of partial results and, per thread, a page of K and V as
+  // floats. Matrix products: a chunk of activations, and per thread two panels
+  // of weights as floats.
+  const int64_t q_dim = int64_t{config.heads} * config.head_dim;
+  const int64_t widest =
+      std::max({int64_t{config.hidden}, q_dim, int64_t{config.ffn}});
+  constexpr int64_t kFloat = sizeof(float);
+  const int64_t per_thread =
+      kFloat *
+      std::max(int64_t{2} * kPageTokens * (config.head_dim + 16) + 16384,
+               int64_t{2 * 16} * widest);
+  return (int64_t{12} << 20) + 64 * kFloat * q_dim + threads * per_thread;
+}
+
+TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
+                       const KvLayout& layout, int64_t context,
+                       int64_t first_position, int threads) {
+  const int64_t rows = PromptRowsAtOnce(weights.bytes_per_token, config.layers);
+  const int64_t hidden = AlignedBytes(context * config.hidden *
+                                      static_cast<int64_t>(sizeof(float)));
+  return {.layout = layout,
+          .layers = config.layers,
+          .context = context,
+          .first_position = first_position,
+          .weights = weights.bytes,
+          .workspace = hidden + Decoder::ReservedBytes(config, rows, context) +
+                       AlignedBytes(ScratchBytes(config, threads))};
+}
+
+int64_t LargestContext(const ModelConfig& config, const WeightSizes& weights,
+                       const KvLayout& layout, int threads, int64_t budget) {
+  int64_t fits = 0;
+  int64_t too_large = config.context + 1;
+  while (too_large - fits > 1) {
+    const int64_t middle = fits + (too_large - fits) / 2;
+    const TierNeeds needs = SessionNeeds(config, weights, layout, middle,
+                                         /*first_position=*/0, threads);
+    (PlanTiers(needs, budget).fits() ? fits : too_large) = middle;
+  }
+  return fits;
+}
+
+}  // namespace tiercel

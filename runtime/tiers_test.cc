@@ -1,0 +1,372 @@
+// A session whose KV does not fit the device gives the bytes of one whose KV
+// does, and moves what offload/KV_FORMAT.md says.
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/base/testing.h"
+#include "runtime/generate.h"
+#include "runtime/session_plan.h"
+#include "tests/golden.h"
+
+namespace tiercel {
+namespace {
+
+constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
+constexpr double kFast = 1e12;  // bytes/s: no test waits for a link
+const GenerateParams kGreedy40 = {
+    .max_tokens = 40, .seed = 0, .law = {}, .ignore_eos = true, .stops = {}};
+
+std::vector<int32_t> RandomIds(size_t count, int64_t vocab) {
+  std::mt19937 random(5);
+  std::vector<int32_t> ids(count);
+  for (int32_t& id : ids) {
+    id = static_cast<int32_t>(random() % static_cast<uint64_t>(vocab));
+  }
+  return ids;
+}
+
+// Six layers: the golden checkpoints have two, of which both would be in layer
+// buffers anyway. Layer i is a copy of layer i % 2.
+std::string Deepened(const std::string& name) {
+  const std::string from = CheckpointPath(name);
+  const std::string to = testing::TempDir() + "tiers_test_" + name;
+  std::filesystem::create_directories(to);
+  nlohmann::json config =
+      nlohmann::json::parse(std::ifstream(from + "/config.json"));
+  config["num_hidden_layers"] = 6;
+  std::ofstream(to + "/config.json") << config;
+
+  std::ifstream file(from + "/model.safetensors", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)),
+                          std::istreambuf_iterator<char>());
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, bytes.data(), sizeof(header_bytes));
+  const std::string data = bytes.substr(8 + header_bytes);
+  nlohmann::json header;
+  std::string all;
+  const auto old = nlohmann::json::parse(bytes.substr(8, header_bytes));
+  for (const auto& [tensor, entry] : old.items()) {
+    if (tensor == "__metadata__") continue;
+    const size_t begin = entry["data_offsets"][0];
+    const size_t end = entry["data_offsets"][1];
+    const std::string prefix = "model.layers.";
+    const bool of_layer = tensor.rfind(prefix, 0) == 0;
+    for (int copy = 0; copy < (of_layer ? 3 : 1); ++copy) {
+      std::string target = tensor;
+      if (of_layer) {
+        target[prefix.size()] =
+            static_cast<char>(target[prefix.size()] + 2 * copy);
+      }
+      header[target] = entry;
+      header[target]["data_offsets"] = {all.size(), all.size() + end - begin};
+      all += data.substr(begin, end - begin);
+    }
+  }
+  const std::string text = header.dump();
+  header_bytes = text.size();
+  std::ofstream out(to + "/model.safetensors", std::ios::binary);
+  out.write(reinterpret_cast<const char*>(&header_bytes), 8) << text << all;
+  return to;
+}
+
+enum class Budget { kLeast, kMiddle, kAll };
+
+// The bytes of a device for one session.
+int64_t BytesFor(const Model& model, const Session::Options& options,
+                 Budget budget) {
+  const absl::StatusOr<WeightSizes> weights =
+      MeasureWeights(*model.checkpoint, model.config);
+  EXPECT_TRUE(weights.ok());
+  const KvLayout layout = {options.type_k, options.type_v,
+                           model.config.kv_heads, model.config.head_dim};
+  const TierNeeds needs =
+      SessionNeeds(model.config, *weights, layout, options.context,
+                   options.first_position, model.options.stream.threads);
+  const int64_t least = LeastBudget(needs);
+  const TierPlan all = PlanTiers(needs, int64_t{1} << 40);
+  switch (budget) {
+    case Budget::kLeast:
+      return least;
+    case Budget::kMiddle:
+      return (least + all.DeviceBytes()) / 2 / 64 * 64;
+    case Budget::kAll:
+      return std::max(least, all.DeviceBytes());
+  }
+  return 0;
+}
+
+struct Tiered {
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Session> session;
+};
+
+Tiered MakeTiered(const Model& like, const Session::Options& options,
+                  Budget budget, double link = kFast, int threads = 2) {
+  Model::Options with = like.options;
+  with.stream.threads = threads;
+  with.simulation = {{.device_bytes = BytesFor(like, options, budget),
+                      .link_bytes_per_s = link,
+                      .latency_s = 0}};
+  Tiered made;
+  made.model = OpenModel(with);
+  made.session = MakeSession(*made.model, options);
+  return made;
+}
+
+class TiersTest : public testing::Test {
+ protected:
+  static std::unique_ptr<Model> Open(const std::string& name) {
+    return OpenModel({.path = Deepened(name), .stream = {.threads = 2}});
+  }
+};
+
+TEST_F(TiersTest, LogitsAreTheSameBytes) {
+  const auto model = Open("llama_rope_linear");
+  const std::vector<int32_t> ids = RandomIds(900, model->config.vocab);
+  for (const DType type : {DType::kF16, DType::kQ8_0}) {
+    Session::Options options;
+    options.context = 1000;
+    options.type_k = options.type_v = type;
+    const auto session = MakeSession(*model, options);
+    const std::vector<float> expected = AllLogits(*session, ids, 512);
+    for (const Budget budget :
+         {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
+      for (const int threads : {1, 2}) {
+        for (const size_t rows : {1, 64, 300}) {
+          const Tiered tiered =
+              MakeTiered(*model, options, budget, kFast, threads);
+          EXPECT_TRUE(SameBits(AllLogits(*tiered.session, ids, rows), expected))
+              << "rows " << rows << " threads " << threads;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(TiersTest, TextIsTheSameThroughFollowUpQuestions) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
+  Session::Options options;
+  options.context = 1500;
+  const auto plain = MakeSession(*model, options);
+  const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
+  GenerateParams params = kGreedy40;
+  params.max_tokens = 150;
+  params.law.temperature = 1.0f;
+  for (Session* session : {plain.get(), tiered.session.get()}) {
+    ASSERT_TRUE(Prefill(*session, ids.data(), 700, kNoProgress).ok());
+  }
+  for (const size_t question : {1, 30, 100, 300}) {
+    for (Session* session : {plain.get(), tiered.session.get()}) {
+      session->Truncate(700);
+      ASSERT_TRUE(
+          Prefill(*session, ids.data() + 700, question, kNoProgress).ok());
+      ASSERT_TRUE(Generate(*session, params, nullptr).ok());
+      ASSERT_TRUE(session->CatchUp(Station::kVerify).ok());
+    }
+    EXPECT_EQ(tiered.session->report().tokens, plain->report().tokens)
+        << question;
+    EXPECT_EQ(tiered.session->NextLogits(), plain->NextLogits());
+  }
+}
+
+// The sums of offload/KV_FORMAT.md, from positions alone.
+TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
+  const auto model = Open("llama_chat");
+  Session::Options options;
+  options.context = 1500;
+  const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
+  const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
+  Session& session = *tiered.session;
+  ASSERT_EQ(session.plan()->shape.resident_pages, 0);
+  const int64_t layers = model->config.layers;
+  ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
+  GenerateParams params = kGreedy40;
+  params.max_tokens = 100;
+  ASSERT_TRUE(Generate(session, params, nullptr).ok());
+  // 100 tokens are 99 steps: the first comes with the prompt. A step reads the
+  // pages that were full before the step before it, and asks for the first two
+  // layers of the next.
+  int64_t swept = 0;
+  int64_t length = 1000;
+  int64_t staged = length / kPageTokens;
+  for (int step = 0; step < 99; ++step) {
+    swept += layers * staged;
+    staged = length / kPageTokens;
+    ++length;
+  }
+  swept += 2 * staged;
+  const nlohmann::json ledger = session.report().ToJson()["ledger"];
+  const nlohmann::json& formula = ledger["formula"];
+  EXPECT_EQ(formula["swept_pages"], swept);
+  EXPECT_EQ(formula["ahead_pages"], 2 * staged);
+  EXPECT_EQ(formula["closed_pages"], layers * (1099 / kPageTokens));
+  const int64_t page = formula["page_bytes"];
+  EXPECT_EQ(page, kPageTokens * 2 * 16 * 2);
+  EXPECT_EQ(ledger["h2d_bytes"], swept * page);
+  EXPECT_EQ(ledger["d2h_bytes"], layers * (1099 / kPageTokens) * page);
+  EXPECT_EQ(ledger["stations"]["prefill"]["h2d_bytes"], 0);
+  EXPECT_EQ(ledger["stations"]["prefill"]["d2h_bytes"],
+            layers * (1000 / kPageTokens) * page);
+  EXPECT_EQ(session.report().ToJson()["simulated"], true);
+}
+
+TEST_F(TiersTest, NothingMovesWhereAllMemoryIsOne) {
+  const auto model = Open("llama_chat");
+  const auto session = MakeSession(*model);
+  const std::vector<int32_t> ids = RandomIds(300, model->config.vocab);
+  ASSERT_TRUE(Prefill(*session, ids.data(), 300, kNoProgress).ok());
+  ASSERT_TRUE(Generate(*session, kGreedy40, nullptr).ok());
+  const nlohmann::json report = session->report().ToJson();
+  EXPECT_EQ(report["ledger"]["h2d_bytes"], 0);
+  EXPECT_EQ(report["ledger"]["d2h_bytes"], 0);
+  EXPECT_EQ(report["simulated"], false);
+}
+
+// Stopped at any call of progress, a prompt leaves the session as it was, and
+// goes on where it was: in all, every row passes every layer once.
+TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(1500, model->config.vocab);
+  Session::Options options;
+  options.context = 1600;
+  const auto uninterrupted = MakeSession(*model, options);
+  ASSERT_TRUE(Prefill(*uninterrupted, ids.data(), 1500, kNoProgress).ok());
+  for (const bool in_tiers : {false, true}) {
+    Tiered tiered;
+    std::unique_ptr<Session> plain;
+    if (in_tiers) {
+      tiered = MakeTiered(*model, options, Budget::kLeast);
+    } else {
+      plain = MakeSession(*model, options);
+    }
+    Session& session = in_tiers ? *tiered.session : *plain;
+    ASSERT_TRUE(Prefill(session, ids.data(), 200, kNoProgress).ok());
+    const std::vector<float> before = session.NextLogits();
+    std::optional<uint64_t> stopped_at;
+    int stops = 0;
+    while (true) {
+      int calls = 0;
+      const absl::Status status = Prefill(
+          session, ids.data() + 200, 1300, [&](uint64_t done, uint64_t) {
+            if (++calls == 1 && stopped_at.has_value()) {
+              EXPECT_EQ(done, *stopped_at);
+            }
+            stopped_at = done;
+            return calls < 2;
+          });
+      if (status.ok()) break;
+      ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
+      ASSERT_EQ(session.tokens().size(), 200u);
+      ASSERT_LT(++stops, 100);
+    }
+    EXPECT_GT(stops, 3);
+    EXPECT_EQ(session.NextLogits(), uninterrupted->NextLogits());
+    // Another prompt of the same length drops what was kept of this one.
+    session.Truncate(200);
+    ASSERT_FALSE(
+        Prefill(session, ids.data() + 200, 1300, [](uint64_t done, uint64_t) {
+          return done == 0;
+        }).ok());
+    ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
+    EXPECT_EQ(session.NextLogits(), before);
+    ASSERT_FALSE(
+        Prefill(session, ids.data() + 200, 1300, [](uint64_t done, uint64_t) {
+          return done == 0;
+        }).ok());
+    const auto other = MakeSession(*model, options);
+    for (Session* one : {&session, other.get()}) {
+      if (one == other.get()) {
+        ASSERT_TRUE(Prefill(*one, ids.data(), 200, kNoProgress).ok());
+      }
+      ASSERT_TRUE(Prefill(*one, ids.data(), 1300, kNoProgress).ok());
+    }
+    EXPECT_EQ(session.NextLogits(), other->NextLogits());
+  }
+}
+
+TEST_F(TiersTest, WhatDoesNotFitIsRefusedWithNumbers) {
+  const auto model = Open("llama_chat");
+  Session::Options options;
+  options.context = 1500;
+  const int64_t least = BytesFor(*model, options, Budget::kLeast);
+  Model::Options with = model->options;
+  with.simulation = {
+      {.device_bytes = least - 64, .link_bytes_per_s = kFast, .latency_s = 0}};
+  const auto small = OpenModel(with);
+  const absl::Status status = Session::Create(*small, options).status();
+  EXPECT_EQ(CodeOf(status), "does_not_fit");
+  EXPECT_EQ(ClassOf(status), ErrorClass::kMemory);
+  const std::string message(status.message());
+  EXPECT_THAT(message, testing::HasSubstr(std::to_string(least)));
+  // The context that it names does fit.
+  const size_t at = message.rfind(' ');
+  options.context = std::stoll(message.substr(at));
+  EXPECT_LT(options.context, 1500);
+  EXPECT_GT(options.context, 1000);
+  EXPECT_TRUE(Session::Create(*small, options).ok());
+  ++options.context;
+  EXPECT_FALSE(Session::Create(*small, options).ok());
+  // A device that cannot hold the weights.
+  with.simulation->device_bytes = 4096;
+  EXPECT_EQ(CodeOf(Model::Open(with, kNoProgress).status()), "out_of_memory");
+}
+
+// All a session needs is taken when it is made.
+TEST_F(TiersTest, NoRunTakesMoreThanThePlan) {
+  const auto model = Open("llama_rope_linear");
+  Session::Options options;
+  options.context = 1000;
+  options.type_k = options.type_v = DType::kQ8_0;
+  const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
+  const int64_t taken = tiered.model->arena->used();
+  EXPECT_EQ(taken, tiered.session->plan()->DeviceBytes());
+  AllLogits(*tiered.session, RandomIds(900, model->config.vocab), 450);
+  ASSERT_TRUE(Generate(*tiered.session, kGreedy40, nullptr).ok());
+  EXPECT_EQ(tiered.model->arena->most_used(), taken);
+}
+
+// The real model: thirty layers, some pages resident.
+TEST_F(TiersTest, SmolLm2) {
+  const char* const path = getenv("TIERCEL_MODEL");
+  if (path == nullptr && getenv("CI") == nullptr) GTEST_SKIP();
+  ASSERT_NE(path, nullptr);
+  const auto model = OpenModel({.path = path, .stream = {.threads = 2}});
+  Session::Options options;
+  options.context = 1100;
+  const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
+  const auto plain = MakeSession(*model, options);
+  ASSERT_TRUE(Prefill(*plain, ids.data(), 1000, kNoProgress).ok());
+  ASSERT_TRUE(Generate(*plain, kGreedy40, nullptr).ok());
+  ASSERT_TRUE(plain->CatchUp(Station::kVerify).ok());
+  for (const Budget budget : {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
+    const Tiered tiered = MakeTiered(*model, options, budget);
+    Session& session = *tiered.session;
+    ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
+    ASSERT_TRUE(Generate(session, kGreedy40, nullptr).ok());
+    ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
+    EXPECT_EQ(session.report().tokens, plain->report().tokens);
+    EXPECT_EQ(session.NextLogits(), plain->NextLogits());
+    EXPECT_EQ(tiered.model->arena->most_used(), session.plan()->DeviceBytes());
+    const int64_t resident = session.plan()->shape.resident_pages;
+    if (budget == Budget::kMiddle) {
+      EXPECT_GT(resident, 0);
+      EXPECT_LT(resident, 9);
+    }
+    EXPECT_EQ(session.traffic().moves.swept_pages == 0, budget == Budget::kAll);
+  }
+}
+
+}  // namespace
+}  // namespace tiercel
