@@ -55,6 +55,16 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
                [] {});
   flags.Switch("--check-tensors", "refuse weights with NaN or infinity",
                [=] { model->check_tensors = true; });
+  flags.Text("--simulate", "device=SIZE,link=RATE[,latency=US]",
+             "a device of this size behind a link of this rate "
+             "(24GiB, 25GB/s), played by the CPU",
+             [=](const std::string& text) {
+               model->simulation = ParseSimulation(text);
+               if (!model->simulation.has_value()) {
+                 FlagSet::Reject("--simulate",
+                                 "device=SIZE,link=SIZE/s[,latency=US]", text);
+               }
+             });
   flags.Choice("--rope-scaling", {"none", "linear", "yarn"},
                "instead of the checkpoint's", &model->rope_scaling);
   flags.Real("--rope-scale", "the context is longer by this factor", 1,
@@ -223,6 +233,15 @@ void AddSummarize(FlagSet& flags, Options* options) {
   AddGenerationFlags(flags, options);
 }
 
+void AddAsk(FlagSet& flags, Options* options) {
+  flags.Positional("FILE", "text, HTML, EPUB or PDF", FlagSet::Need::kRequired,
+                   &options->document);
+  flags.Positionals("QUESTION", "one or more, each in quotes",
+                    &options->questions);
+  options->sampling.max_tokens = 256;
+  AddGenerationFlags(flags, options);
+}
+
 void AddGenerate(FlagSet& flags, Options* options) {
   AddPromptFlag(flags, &options->input);
   AddFileFlag(flags, &options->input);
@@ -309,7 +328,7 @@ void AddBench(FlagSet& flags, Options* options) {
 
 constexpr std::array<Command, 11> kCommands = {{
     {"summarize", "read a whole document and print a summary", AddSummarize},
-    {"ask", "questions about a document", nullptr},
+    {"ask", "answer questions about a document, read once", AddAsk},
     {"chat", "a conversation", nullptr},
     {"generate", "continue a text, no template", AddGenerate},
     {"eval", "log-likelihood and perplexity of a text", AddEval},
@@ -391,6 +410,14 @@ absl::Status CheckTogether(Options* options) {
   if (sources == 0 && options->command == "eval") {
     return Error(Exit::kUsage, "usage",
                  "eval: give a text with -f FILE or --tokens FILE");
+  }
+  if (options->command == "ask") {
+    const std::vector<std::string>& questions = options->questions;
+    if (questions.empty() ||
+        std::find(questions.begin(), questions.end(), "") != questions.end()) {
+      return Error(Exit::kUsage, "usage",
+                   "ask: needs a FILE and one or more questions, none empty");
+    }
   }
   if (options->command == "inspect" && !options->document.empty()) {
     if (!options->model.path.empty()) {

@@ -56,6 +56,22 @@ TEST_F(ArgsTest, Defaults) {
   EXPECT_TRUE(options.progress);
 }
 
+TEST_F(ArgsTest, AskTakesAFileAndQuestions) {
+  const Options options =
+      Parse({"ask", "book.txt", "why?", "-n", "9", "who is it?"});
+  EXPECT_EQ(options.document, "book.txt");
+  EXPECT_THAT(options.questions, testing::ElementsAre("why?", "who is it?"));
+  EXPECT_EQ(options.sampling.max_tokens, 9);
+}
+
+TEST_F(ArgsTest, SimulateIsADeviceAndALink) {
+  const Options options =
+      Parse({"generate", "-p", "x", "--simulate", "device=1GiB,link=2GB/s"});
+  ASSERT_TRUE(options.model.simulation.has_value());
+  EXPECT_EQ(options.model.simulation->device_bytes, uint64_t{1} << 30);
+  EXPECT_EQ(options.model.simulation->link_bytes_per_s, 2e9);
+}
+
 TEST_F(ArgsTest, EveryFlagOfGenerate) {
   const Options options = Parse({"generate",
                                  "-f",
@@ -269,7 +285,6 @@ TEST_F(ArgsTest, AtMost64Stops) {
 
 TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
   for (const Args& args : std::vector<Args>{
-           {"ask", "book.txt", "why?"},
            {"chat"},
            {"chat", "--help"},
            {"plan", "-m", "x", "-c", "4096"},
@@ -284,7 +299,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"generate", "-p", "x", "--model-draft=y"},
            {"generate", "-p", "x", "--verify", "coupled"},
            {"generate", "-p", "x", "--verify-against", "full"},
-           {"generate", "-p", "x", "--simulate", "device=1GiB,link=1GB/s"},
            {"generate", "-p", "x", "--tensor-parallel", "2"},
            {"generate", "-p", "x", "--device-memory", "1GiB"},
            {"generate", "-p", "x", "--plain"},

@@ -109,6 +109,8 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.threads = model.info().threads;
   context.backend =
       options.model.device == "auto" ? "cpu" : options.model.device;
+  context.simulated = options.model.simulation.has_value();
+  if (context.simulated) context.backend += " simulated";
   context.kv_type_k = options.session.kv_type_k;
   context.kv_type_v = options.session.kv_type_v;
   context.kv_bytes_per_position =

@@ -75,6 +75,7 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"model_n_params", context.parameters},
           {"n_threads", context.threads},
           {"backend", context.backend},
+          {"simulated", context.simulated},
           {"type_k", context.kv_type_k},
           {"type_v", context.kv_type_v},
           {"build", context.build},

@@ -31,7 +31,8 @@ struct BenchContext {
   int64_t model_bytes = 0;
   int64_t parameters = 0;
   int64_t threads = 0;
-  std::string backend;  // "cpu", "ref"
+  std::string backend;  // "cpu", "ref"; "cpu simulated"
+  bool simulated = false;
   std::string kv_type_k;
   std::string kv_type_v;
   double kv_bytes_per_position = 0;  // K and V, all layers

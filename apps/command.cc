@@ -41,6 +41,11 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
   params.rope_scale = from.rope_scale;
   params.rope_freq_base = from.rope_freq_base;
   params.yarn_orig_ctx = from.yarn_orig_ctx;
+  if (from.simulation.has_value()) {
+    params.simulate_device_bytes = from.simulation->device_bytes;
+    params.simulate_link_bytes_per_s = from.simulation->link_bytes_per_s;
+    params.simulate_link_latency_us = from.simulation->latency_us;
+  }
 
   Progress progress(options.progress, "loading", "MB", "MB/s");
   absl::StatusOr<Model> model =

@@ -89,6 +89,7 @@ absl::Status Eval(const Options& options) {
                  {"scored", tokens - 1},
                  {"nll", nullptr},
                  {"perplexity", nullptr}};
+  if (options.model.simulation.has_value()) result["simulated"] = true;
   if (tokens > 1) {
     const double mean = total / static_cast<double>(tokens - 1);
     result["nll"] = mean;

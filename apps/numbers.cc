@@ -57,6 +57,64 @@ std::optional<SeedRange> ParseSeedRange(std::string_view text) {
   return SeedRange{*first, *last};
 }
 
+std::optional<double> ParseSize(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    double bytes;
+  };
+  constexpr Unit kUnits[] = {
+      {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824},
+      {"kB", 1e3},   {"MB", 1e6},      {"GB", 1e9},
+      {"B", 1}};
+  double scale = 1;
+  for (const Unit& unit : kUnits) {
+    if (text.size() > unit.name.size() &&
+        text.substr(text.size() - unit.name.size()) == unit.name) {
+      text.remove_suffix(unit.name.size());
+      scale = unit.bytes;
+      break;
+    }
+  }
+  const std::optional<double> number = ParseReal(text);
+  if (!number.has_value()) return std::nullopt;
+  const double bytes = *number * scale;
+  return bytes >= 1 && bytes < 0x1p62 ? std::optional<double>(bytes)
+                                      : std::nullopt;
+}
+
+std::optional<Simulation> ParseSimulation(std::string_view text) {
+  std::optional<double> device, link, latency;
+  for (;;) {
+    const size_t comma = text.find(',');
+    const std::string_view item = text.substr(0, comma);
+    const size_t equals = item.find('=');
+    if (equals == std::string_view::npos) return std::nullopt;
+    const std::string_view key = item.substr(0, equals);
+    std::string_view value = item.substr(equals + 1);
+    std::optional<double>* target = nullptr;
+    if (key == "device") {
+      target = &device;
+    } else if (key == "link") {
+      target = &link;
+      if (value.size() < 2 || value.substr(value.size() - 2) != "/s") {
+        return std::nullopt;
+      }
+      value.remove_suffix(2);
+    } else if (key == "latency") {
+      target = &latency;
+    }
+    if (target == nullptr || target->has_value()) return std::nullopt;
+    *target = key == "latency" ? ParseReal(value) : ParseSize(value);
+    if (!target->has_value()) return std::nullopt;
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  if (!device.has_value() || !link.has_value() || latency.value_or(0) < 0) {
+    return std::nullopt;
+  }
+  return Simulation{static_cast<uint64_t>(*device), *link, latency.value_or(0)};
+}
+
 std::string Grouped(int64_t number) {
   std::string digits = std::to_string(number);
   const size_t sign = number < 0 ? 1 : 0;

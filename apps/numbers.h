@@ -26,6 +26,19 @@ struct SeedRange {
 };
 std::optional<SeedRange> ParseSeedRange(std::string_view text);
 
+// "24GiB", "500MB", "1.5GB", "4096": KiB, MiB, GiB are powers of 1024, kB, MB,
+// GB of 1000. Over 0 and below 2^62.
+std::optional<double> ParseSize(std::string_view text);
+
+// "device=24GiB,link=25GB/s,latency=10": the first two in any order, the last,
+// in microseconds, where wanted.
+struct Simulation {
+  uint64_t device_bytes = 0;
+  double link_bytes_per_s = 0;
+  double latency_us = 0;
+};
+std::optional<Simulation> ParseSimulation(std::string_view text);
+
 // 7012 -> "7,012".
 std::string Grouped(int64_t number);
 

@@ -66,6 +66,40 @@ TEST(ParseSeedRangeTest, FirstToLast) {
   }
 }
 
+TEST(ParseSizeTest, UnitsOf1024AndOf1000) {
+  EXPECT_EQ(ParseSize("4096"), 4096);
+  EXPECT_EQ(ParseSize("7B"), 7);
+  EXPECT_EQ(ParseSize("1KiB"), 1024);
+  EXPECT_EQ(ParseSize("1.5MiB"), 1.5 * 1048576);
+  EXPECT_EQ(ParseSize("24GiB"), 24.0 * 1073741824);
+  EXPECT_EQ(ParseSize("3kB"), 3e3);
+  EXPECT_EQ(ParseSize("500MB"), 5e8);
+  EXPECT_EQ(ParseSize("0.5GB"), 5e8);
+  for (const char* text : {"", "0", "-1", "GiB", "1gib", "1 GiB", "1KB", "1e30",
+                           "nan", "1GiBB", "0.1"}) {
+    EXPECT_FALSE(ParseSize(text).has_value()) << text;
+  }
+}
+
+TEST(ParseSimulationTest, DeviceLinkAndLatency) {
+  const auto all = ParseSimulation("device=24GiB,link=25GB/s,latency=10");
+  ASSERT_TRUE(all.has_value());
+  EXPECT_EQ(all->device_bytes, uint64_t{24} << 30);
+  EXPECT_EQ(all->link_bytes_per_s, 25e9);
+  EXPECT_EQ(all->latency_us, 10);
+  const auto two = ParseSimulation("link=2GB/s,device=100MB");
+  ASSERT_TRUE(two.has_value());
+  EXPECT_EQ(two->device_bytes, 100'000'000u);
+  EXPECT_EQ(two->latency_us, 0);
+  for (const char* text :
+       {"", "device=1GB", "link=1GB/s", "device=1GB,link=1GB",
+        "device=1GB,link=1GB/s,latency=-1", "device=1GB,link=1GB/s,speed=1",
+        "device=1GB,device=1GB,link=1GB/s", "device=1GB,,link=1GB/s",
+        "device=,link=1GB/s", "1GB,1GB/s", "device=1GB,link=/s"}) {
+    EXPECT_FALSE(ParseSimulation(text).has_value()) << text;
+  }
+}
+
 TEST(GroupedTest, ThreeDigitsEach) {
   EXPECT_EQ(Grouped(0), "0");
   EXPECT_EQ(Grouped(999), "999");

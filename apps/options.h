@@ -24,6 +24,7 @@ struct ModelOptions {
   double rope_scale = 0;
   double rope_freq_base = 0;
   int64_t yarn_orig_ctx = 0;
+  std::optional<Simulation> simulation;
 };
 
 struct SessionOptions {
@@ -81,7 +82,8 @@ struct Options {
   TokenOptions tokens;
   EvalOptions eval;
   BenchOptions bench;
-  std::string document;  // FILE of `summarize`
+  std::string document;                // FILE of `summarize` and `ask`
+  std::vector<std::string> questions;  // of `ask`, one or more
   bool json = false;
   bool stream = false;
   bool progress = true;

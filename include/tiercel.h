@@ -91,6 +91,14 @@ typedef struct tiercel_model_params {
 
   tiercel_progress progress; /* in bytes read; may be NULL */
   void* user_data;
+
+  /* Play a small device behind a slow link on this machine: weights and what
+   * is computed on fit simulate_device_bytes (0: no simulation), everything
+   * else crosses the link, at its rate. Results are the same bytes; reports
+   * say "simulated". */
+  uint64_t simulate_device_bytes;
+  double simulate_link_bytes_per_s; /* over 0 */
+  double simulate_link_latency_us;  /* per transfer */
 } tiercel_model_params;
 
 TIERCEL_API tiercel_status

@@ -49,6 +49,37 @@ std::optional<T> UnlessZero(T value) {
   return value == T{} ? std::nullopt : std::optional<T>(value);
 }
 
+absl::StatusOr<std::optional<Model::Simulation>> ReadSimulation(
+    const tiercel_model_params& p) {
+  const double rate = p.simulate_link_bytes_per_s;
+  const double latency = p.simulate_link_latency_us;
+  if (p.simulate_device_bytes == 0) {
+    if (rate == 0 && latency == 0) return std::nullopt;
+    return UsageError("invalid_simulation",
+                      "simulation: got a link but no device size");
+  }
+  constexpr uint64_t kMostBytes = uint64_t{1} << 46;
+  if (p.simulate_device_bytes > kMostBytes) {
+    return UsageError(
+        "invalid_simulation",
+        absl::StrCat("simulated device: got ", p.simulate_device_bytes,
+                     " bytes, need at most ", kMostBytes));
+  }
+  if (!(rate >= 1e3 && rate <= 1e15) || !(latency >= 0 && latency <= 1e6)) {
+    return UsageError(
+        "invalid_simulation",
+        absl::StrCat("simulated link: got ", rate, " bytes/s and ", latency,
+                     " us, need 1e3 to 1e15 and 0 to 1e6"));
+  }
+  // Whole blocks.
+  const auto bytes = static_cast<int64_t>(p.simulate_device_bytes) /
+                     static_cast<int64_t>(kDeviceAlignment) *
+                     static_cast<int64_t>(kDeviceAlignment);
+  return Model::Simulation{.device_bytes = bytes,
+                           .link_bytes_per_s = rate,
+                           .latency_s = latency * 1e-6};
+}
+
 absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   Model::Options options;
   if (p.path == nullptr || *p.path == '\0') {
@@ -76,6 +107,10 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   options.rope_scale = UnlessZero(p.rope_scale);
   options.rope_freq_base = UnlessZero(p.rope_freq_base);
   options.yarn_orig_ctx = UnlessZero(p.yarn_orig_ctx);
+  const absl::StatusOr<std::optional<Model::Simulation>> simulation =
+      ReadSimulation(p);
+  if (!simulation.ok()) return simulation.status();
+  options.simulation = *simulation;
   return options;
 }
 
