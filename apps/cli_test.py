@@ -133,7 +133,7 @@ class UsageTest(Case):
             self.assertEqual(result.stderr.count(b"\n"), 1, result.stderr)
 
     def test_not_in_this_version(self):
-        for args in (["ask", "book", "why?"], ["chat"], ["plan"],
+        for args in (["chat"], ["plan"],
                      ["cache", "list"],
                      ["generate", "-p", "x", "--policy", "triforce"],
                      ["generate", "-p", "x", "--device", "cuda"],
@@ -237,6 +237,53 @@ class GenerateTest(Case):
         self.refuse(3, "empty_prompt", "generate", "-m", CHAT, "-f",
                     self.path("text", b""))
         self.refuse(2, "usage", "generate", "-m", CHAT, "-p", "")
+
+    def test_questions_share_one_reading(self):
+        book = self.path("book.txt", b"The cat sat on the mat. " * 20)
+        both = self.document("ask", "-m", CHAT, "-n", "12", book, "who?",
+                             "where?")
+        alone = self.document("ask", "-m", CHAT, "-n", "12", book, "where?")
+        first, second = both["output"]
+        self.assertEqual(first["question"], "who?")
+        self.assertEqual(first["cached_tokens"], 0)
+        self.assertEqual(second["question"], "where?")
+        self.assertGreater(second["cached_tokens"],
+                           second["prompt_tokens"] * 3 // 4)
+        self.assertEqual(second["tokens"], alone["output"][0]["tokens"])
+        text = self.succeed("ask", "-m", CHAT, "-n", "3", book, "who?",
+                            "where?")
+        self.assertTrue(text.startswith(b"# who?\n"), text)
+        self.assertIn(b"\n# where?\n", text)
+        self.refuse(2, "usage", "ask", "-m", CHAT, book)
+        self.refuse(2, "usage", "ask", "-m", CHAT, book, "")
+        self.refuse(6, "file_not_found", "ask", "-m", CHAT, "/no/book", "why?")
+
+    def test_a_simulated_device_gives_the_same_tokens_and_says_so(self):
+        tokens = self.path("tokens", b"1 2 3 4 5 6 7 8 9 10 " * 60)
+        common = ["generate", "-m", IDS_ONLY, "--tokens", tokens, "-n", "20",
+                  "-c", "700", "--ignore-eos"]
+        plain = self.document(*common)
+        self.assertFalse(plain["simulated"])
+        self.assertEqual(plain["ledger"]["h2d_bytes"], 0)
+        for device in ("16MiB", "64MB"):
+            small = self.document(*common, "--simulate",
+                                  "device=%s,link=10GB/s" % device)
+            self.assertTrue(small["simulated"])
+            self.assertEqual(small["output"], plain["output"])
+            ledger, f = small["ledger"], small["ledger"]["formula"]
+            self.assertEqual(
+                ledger["h2d_bytes"],
+                f["page_bytes"] * (f["swept_pages"] + f["reopened_pages"] +
+                                   f["resumed_pages"]) + f["resumed_bytes"])
+            self.assertEqual(
+                ledger["d2h_bytes"],
+                f["page_bytes"] * (f["closed_pages"] + f["parked_pages"]) +
+                f["parked_bytes"])
+            self.assertEqual(f["closed_pages"], f["layers"] * (619 // 128))
+        message = self.refuse(4, "does_not_fit", *common, "--simulate",
+                              "device=1MiB,link=10GB/s")
+        self.assertIn("1048576", message)
+        self.refuse(2, "usage", *common, "--simulate", "device=1MiB")
 
     def test_a_text_longer_than_the_context(self):
         tokens = self.path("tokens", b"1 " * 33)

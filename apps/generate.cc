@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "apps/command.h"
 #include "apps/generation.h"
 #include "apps/input.h"
@@ -10,7 +12,7 @@ absl::Status Generate(const Options& options) {
   absl::StatusOr<std::vector<int32_t>> prompt =
       ReadPrompt(*model, options.input);
   if (!prompt.ok()) return prompt.status();
-  return RunGeneration(options, *model, *prompt);
+  return RunGeneration(options, *model, {{*std::move(prompt), ""}});
 }
 
 }  // namespace tiercel::cli

@@ -42,12 +42,14 @@ class TokenWriter {
   TokenWriter(const Options& options, const Model& model)
       : options_(options), as_ids_(model.info().has_tokenizer == 0) {}
 
-  absl::Status BeginOutput(uint64_t seed) {
+  absl::Status BeginOutput(const Prompt& prompt, uint64_t seed) {
     seed_ = seed;
     open_line_ = false;
-    if (options_.json || !options_.sampling.seeds.has_value()) {
-      return absl::OkStatus();
+    if (options_.json) return absl::OkStatus();
+    if (!prompt.question.empty()) {
+      return WriteOut(absl::StrCat("# ", prompt.question, "\n"));
     }
+    if (!options_.sampling.seeds.has_value()) return absl::OkStatus();
     return WriteOut(absl::StrCat("# seed ", seed, "\n"));
   }
 
@@ -94,6 +96,7 @@ std::string Summary(const Json& report, const SamplingOptions& sampling) {
   add("TTFT", "ttft_s", "s", 2);
   add("prefill", "prefill_tok_s", "tok/s", 1);
   add("decode", "decode_tok_s", "tok/s", 1);
+  if (report.value("simulated", false)) line += ", simulated";
   if (sampling.seeds.has_value()) {
     return absl::StrCat(line, ", seeds ", sampling.seeds->first, " to ",
                         sampling.seeds->last, "\n");
@@ -111,10 +114,25 @@ Json Document(const Options& options, uint64_t seed, const Json& report) {
   return document;
 }
 
+// Makes the session hold `prompt`, of whose tokens it holds `held` so far.
+absl::Status ReadPrompt(const Options& options, Session* session,
+                        const std::vector<int32_t>& held,
+                        const std::vector<int32_t>& prompt) {
+  const auto differs =
+      std::mismatch(held.begin(), held.end(), prompt.begin(), prompt.end());
+  const auto keep = static_cast<size_t>(differs.second - prompt.begin());
+  if (absl::Status s = session->Truncate(keep); !s.ok()) return s;
+  const std::vector<int32_t> rest(differs.second, prompt.end());
+  Progress progress(options.progress, "reading", "tokens", "tok/s");
+  return session->Prefill(rest,
+                          progress.Callback(static_cast<int64_t>(rest.size())));
+}
+
 // One output of the session as it is; returns its report.
-absl::StatusOr<Json> GenerateOne(const Options& options, uint64_t seed,
-                                 Session* session, TokenWriter* writer) {
-  if (absl::Status s = writer->BeginOutput(seed); !s.ok()) return s;
+absl::StatusOr<Json> GenerateOne(const Options& options, const Prompt& prompt,
+                                 uint64_t seed, Session* session,
+                                 TokenWriter* writer) {
+  if (absl::Status s = writer->BeginOutput(prompt, seed); !s.ok()) return s;
   std::vector<const char*> stops;
   const absl::Status generated =
       session->Generate(ToApi(options.sampling, seed, &stops),
@@ -130,36 +148,48 @@ absl::StatusOr<Json> GenerateOne(const Options& options, uint64_t seed,
 }  // namespace
 
 absl::Status RunGeneration(const Options& options, const Model& model,
-                           const std::vector<int32_t>& prompt) {
-  absl::StatusOr<Session> session = OpenSession(options, model, prompt.size());
-  if (!session.ok()) return session.status();
-  {
-    Progress progress(options.progress, "reading", "tokens", "tok/s");
-    const absl::Status read = session->Prefill(
-        prompt, progress.Callback(static_cast<int64_t>(prompt.size())));
-    if (!read.ok()) return read;
+                           const std::vector<Prompt>& prompts) {
+  size_t longest = 0;
+  for (const Prompt& prompt : prompts) {
+    longest = std::max(longest, prompt.tokens.size());
   }
+  absl::StatusOr<Session> session = OpenSession(options, model, longest);
+  if (!session.ok()) return session.status();
 
   const bool several = options.sampling.seeds.has_value();
   const uint64_t seed = options.sampling.seed.value_or(0);
   const SeedRange seeds =
       options.sampling.seeds.value_or(SeedRange{seed, seed});
   TokenWriter writer(options, model);
+  std::vector<int32_t> held;
   Json document;
   Json outputs = Json::array();
-  for (uint64_t i = 0; i <= seeds.last - seeds.first; ++i) {
-    if (absl::Status s = session->Truncate(prompt.size()); !s.ok()) return s;
-    absl::StatusOr<Json> report =
-        GenerateOne(options, seeds.first + i, &*session, &writer);
-    if (!report.ok()) return report.status();
-    Json output = report->at("output").at(0);
-    if (several) {
-      output["seed"] = seeds.first + i;
-      output["decode_tok_s"] = report->at("decode_tok_s");
-      output["tbt_ms"] = report->at("tbt_ms");
+  for (const Prompt& prompt : prompts) {
+    if (absl::Status s = ReadPrompt(options, &*session, held, prompt.tokens);
+        !s.ok()) {
+      return s;
     }
-    outputs.push_back(std::move(output));
-    if (i == 0) document = Document(options, seeds.first, *report);
+    held = prompt.tokens;
+    for (uint64_t i = 0; i <= seeds.last - seeds.first; ++i) {
+      if (absl::Status s = session->Truncate(held.size()); !s.ok()) return s;
+      absl::StatusOr<Json> report =
+          GenerateOne(options, prompt, seeds.first + i, &*session, &writer);
+      if (!report.ok()) return report.status();
+      Json output = report->at("output").at(0);
+      if (several) output["seed"] = seeds.first + i;
+      if (!prompt.question.empty()) {
+        output["question"] = prompt.question;
+        for (const char* key : {"prompt_tokens", "cached_tokens", "ttft_s"}) {
+          output[key] = report->at(key);
+        }
+      }
+      if (several || prompts.size() > 1) {
+        output["decode_tok_s"] = report->at("decode_tok_s");
+        output["tbt_ms"] = report->at("tbt_ms");
+      }
+      if (outputs.empty()) document = Document(options, seeds.first, *report);
+      outputs.push_back(std::move(output));
+    }
   }
 
   if (!options.json) {

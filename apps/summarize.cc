@@ -20,12 +20,20 @@ std::string Request(const std::string& text) {
                       "how it ends.");
 }
 
-absl::StatusOr<std::vector<int32_t>> SummaryPrompt(const Model& model,
-                                                   const std::string& text) {
+// The text comes first, so that one reading of it serves every question.
+std::string Question(const std::string& text, const std::string& question) {
+  return absl::StrCat("Read the following text.\n\n", text,
+                      "\n\nAnswer from the text above: ", question);
+}
+
+// One message of a user, or, without a template, text up to what is wanted.
+absl::StatusOr<std::vector<int32_t>> TokensOf(const Model& model,
+                                              const std::string& message,
+                                              const std::string& plain) {
   if (model.info().has_template != 0) {
-    return model.ChatTokens({{"user", Request(text)}});
+    return model.ChatTokens({{"user", message}});
   }
-  return model.Tokenize(absl::StrCat(text, "\n\nSummary:"), TIERCEL_ADD_BOS);
+  return model.Tokenize(plain, TIERCEL_ADD_BOS);
 }
 
 absl::StatusOr<document::Document> Read(const std::string& path) {
@@ -37,24 +45,47 @@ absl::StatusOr<document::Document> Read(const std::string& path) {
   return std::get<document::Document>(std::move(result));
 }
 
-}  // namespace
-
-absl::Status Summarize(const Options& options) {
-  absl::StatusOr<document::Document> book = Read(options.document);
+// The text of the document that was named; its warnings are said.
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  absl::StatusOr<document::Document> book = Read(path);
   if (!book.ok()) return book.status();
   for (const std::string& warning : book->warnings) {
     WriteNote(absl::StrCat("warning: ", warning, "\n"));
   }
   if (book->text.find_first_not_of(" \t\r\n\f\v") == std::string::npos) {
     return Error(Exit::kInput, "empty_document",
-                 absl::StrCat("'", options.document, "' has no text"));
+                 absl::StrCat("'", path, "' has no text"));
   }
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_ALL);
+  return std::move(book->text);
+}
+
+}  // namespace
+
+absl::Status Summarize(const Options& options) {
+  const absl::StatusOr<std::string> text = ReadText(options.document);
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_ALL);
   if (!model.ok()) return model.status();
   absl::StatusOr<std::vector<int32_t>> prompt =
-      SummaryPrompt(*model, book->text);
+      TokensOf(*model, Request(*text), absl::StrCat(*text, "\n\nSummary:"));
   if (!prompt.ok()) return prompt.status();
-  return RunGeneration(options, *model, *prompt);
+  return RunGeneration(options, *model, {{*std::move(prompt), ""}});
+}
+
+absl::Status Ask(const Options& options) {
+  const absl::StatusOr<std::string> text = ReadText(options.document);
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_ALL);
+  if (!model.ok()) return model.status();
+  std::vector<Prompt> prompts;
+  for (const std::string& question : options.questions) {
+    absl::StatusOr<std::vector<int32_t>> tokens =
+        TokensOf(*model, Question(*text, question),
+                 absl::StrCat(*text, "\n\nQuestion: ", question, "\nAnswer:"));
+    if (!tokens.ok()) return tokens.status();
+    prompts.push_back({*std::move(tokens), question});
+  }
+  return RunGeneration(options, *model, prompts);
 }
 
 }  // namespace tiercel::cli
