@@ -37,7 +37,9 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 git ls-files -z --cached --others --exclude-standard |
   xargs -0 cp --parents -t "$copy"
-cmake -S "$copy" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+# As deep as the presets' folders: what they compiled, ccache knows.
+readonly BUILD=$copy/build/cpu
+cmake -S "$copy" -B "$BUILD" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   >/dev/null
 
 killed=0
@@ -52,10 +54,10 @@ while IFS='|' read -r name file from to test; do
   fi
   target=${test//[\/.]/_}
   outcome=killed
-  if ! cmake --build "$copy/build" --target "${target%_cc}" \
+  if ! cmake --build "$BUILD" --target "${target%_cc}" \
     >"$copy/build.log" 2>&1; then
     outcome="did not build"
-  elif ctest --test-dir "$copy/build" -R "^$test\$" --timeout 300 \
+  elif ctest --test-dir "$BUILD" -R "^$test\$" --timeout 300 \
     >"$copy/test.log" 2>&1; then
     outcome=survived
   fi
