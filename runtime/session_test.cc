@@ -85,6 +85,26 @@ TEST_F(SessionTest, SameSeedSameText) {
   EXPECT_NE(Continue(*c, other), tokens);
 }
 
+// A draw is keyed by (seed, position, token): another position, other noise.
+TEST_F(SessionTest, EveryTokenIsDrawnAtItsPosition) {
+  const auto session = Prefilled();
+  const std::vector<int32_t> tokens = Continue(*session, kSampled);
+  const auto again = Prefilled();
+  for (const int32_t token : tokens) {
+    ASSERT_TRUE(again->CatchUp(Station::kVerify).ok());
+    const absl::StatusOr<Law> law =
+        MakeLaw(again->stream(), {.logits = again->NextLogits().data(),
+                                  .vocab = model_->config.vocab,
+                                  .recent = nullptr,
+                                  .num_recent = 0,
+                                  .law = kSampled.law});
+    ASSERT_TRUE(law.ok());
+    const auto position = static_cast<int64_t>(again->tokens().size());
+    ASSERT_EQ(Draw(*law, kSampled.seed, position), token) << position;
+    ASSERT_TRUE(again->Append(&token, 1).ok());
+  }
+}
+
 TEST_F(SessionTest, FewerTokensAreAPrefix) {
   const auto all = Prefilled();
   const std::vector<int32_t> tokens = Continue(*all, kSampled);
