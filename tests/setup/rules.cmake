@@ -59,6 +59,19 @@ endif()
 set(TIERCEL_FLAGS_avx512vnni ${TIERCEL_FLAGS_avx512} -mavx512vnni
                              -mavx512bf16)
 
+# What bodies are not checked for, after tiercel_flags: the last option counts.
+add_library(tiercel_isa_flags INTERFACE)
+if(TIERCEL_SANITIZE)
+  # UBSan's checks of every pointer make a body take minutes to compile;
+  # AddressSanitizer still sees each access.
+  target_compile_options(
+    tiercel_isa_flags
+    INTERFACE -fno-sanitize=alignment,null,pointer-overflow,object-size,vptr)
+elseif(TIERCEL_FUZZ)
+  # No parser comes here.
+  target_compile_options(tiercel_isa_flags INTERFACE -fno-sanitize=all)
+endif()
+
 # Adds the op `folder/name` to tiercel_kernels: name.h (contract), name.cc (the
 # one entry), name_ref.cc (plain loops) and, with CPU, name_cpu.cc per level.
 function(tiercel_op path)
@@ -85,20 +98,9 @@ function(tiercel_isa_bodies path)
   foreach(isa ${TIERCEL_ISAS})
     set(object tiercel_${flat}_${isa})
     add_library(${object} OBJECT ${path}_cpu.cc)
-    target_link_libraries(${object} PRIVATE tiercel_flags)
+    target_link_libraries(${object} PRIVATE tiercel_flags tiercel_isa_flags)
     target_compile_options(${object} PRIVATE ${TIERCEL_FLAGS_${isa}})
     target_compile_definitions(${object} PRIVATE TIERCEL_ISA_NS=${isa})
-    if(TIERCEL_SANITIZE)
-      # UBSan's checks of every pointer make a body take minutes to compile;
-      # AddressSanitizer still sees each access.
-      target_compile_options(
-        ${object} PRIVATE -fno-sanitize=alignment,null,pointer-overflow
-                          -fno-sanitize=object-size,vptr)
-    endif()
-    if(TIERCEL_FUZZ)
-      # No parser comes here, and instrumented they take minutes each.
-      target_compile_options(${object} PRIVATE -fno-sanitize=all)
-    endif()
     target_sources(${ARG_TARGET} PRIVATE $<TARGET_OBJECTS:${object}>)
     set_property(GLOBAL APPEND PROPERTY TIERCEL_ISA_OBJECTS
                                         $<TARGET_OBJECTS:${object}>)
