@@ -26,7 +26,6 @@ noise_position|runtime/generate.cc|session.first_position() + static_cast<int64_
 stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/stop_matcher_test.cc
 resumed_tokens|runtime/prefill.cc|last->rows == rows && last->tokens == tokens_|last->rows == rows|runtime/tiers_test.cc
 staging_turn|offload/move/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/move/kv_store_test.cc
-stale_ahead|offload/move/tiered_kv.cc|if (stale) ahead_ = 0;|(void)stale;|offload/move/kv_store_test.cc
 copies_counted|offload/move/copy_engine.cc|t.bytes - moved.bytes|0 * moved.bytes|offload/move/copy_engine_test.cc
 arena_budget|offload/tier/device_arena.cc|if (hole_bytes < size) continue;|if (hole_bytes < 64) continue;|offload/tier/device_arena_test.cc
 llama3_rope|models/decoder/rope_frequencies.cc|low_freq_factor|high_freq_factor|models/decoder/rope_frequencies_test.cc
