@@ -21,6 +21,13 @@ constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 constexpr size_t kMostStops = 64;
 constexpr size_t kMostStopBytes = 4096;
 
+Report NewReport(const Session& session) {
+  Report report;
+  report.plan = session.plan();
+  report.simulated = session.model().options.simulation.has_value();
+  return report;
+}
+
 absl::Status Validate(const GenerateParams& params) {
   if (absl::Status s = ValidateLawParams(params.law); !s.ok()) return s;
   if (params.max_tokens < 0) {
@@ -116,14 +123,12 @@ absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
   }
   std::move(forget).Cancel();
   Report& report = session.report();
-  report = {};
+  report = NewReport(session);
   report.cached_tokens = static_cast<int64_t>(session.tokens().size()) - rows;
   report.prefilled_tokens = rows;
   report.prefill_seconds = SecondsSince(start);
   report.prefill_traffic = session.traffic();
   report.prefill_traffic -= traffic;
-  report.plan = session.plan();
-  report.simulated = session.model().options.simulation.has_value();
   return absl::OkStatus();
 }
 
@@ -133,14 +138,12 @@ absl::Status Generate(Session& session, const GenerateParams& params,
   const size_t prompt = session.tokens().size();
   // A second generation from one prefill keeps what that prefill reported.
   Report& report = session.report();
-  Report fresh;
+  Report fresh = NewReport(session);
   fresh.prompt_tokens = static_cast<int64_t>(prompt);
   fresh.cached_tokens = report.cached_tokens;
   fresh.prefilled_tokens = report.prefilled_tokens;
   fresh.prefill_seconds = report.prefill_seconds;
   fresh.prefill_traffic = report.prefill_traffic;
-  fresh.plan = session.plan();
-  fresh.simulated = session.model().options.simulation.has_value();
   report = std::move(fresh);
   const Traffic traffic = session.traffic();
 

@@ -18,6 +18,12 @@ constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 // context, far below where either would overflow.
 constexpr int64_t kMostPosition = int64_t{1} << 40;
 
+absl::StatusOr<std::unique_ptr<Stream>> StreamOn(const Model& model) {
+  Stream::Options options = model.options.stream;
+  options.memory = &model.memory();
+  return Stream::Create(options);
+}
+
 absl::Status CheckKvType(const char* which, DType type, int head_dim) {
   if (InfoOf(type).block_elements == 1) return absl::OkStatus();
   const std::string name(InfoOf(type).name);
@@ -63,9 +69,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
       return s;
     }
   }
-  Stream::Options on_device = model.options.stream;
-  on_device.memory = &model.memory();
-  absl::StatusOr<std::unique_ptr<Stream>> stream = Stream::Create(on_device);
+  absl::StatusOr<std::unique_ptr<Stream>> stream = StreamOn(model);
   if (!stream.ok()) return stream.status();
   const int64_t context =
       options.context > 0 ? options.context : config.context;
@@ -198,9 +202,7 @@ void Session::Truncate(size_t length) {
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
-  Stream::Options on_device = model_.options.stream;
-  on_device.memory = &model_.memory();
-  absl::StatusOr<std::unique_ptr<Stream>> stream = Stream::Create(on_device);
+  absl::StatusOr<std::unique_ptr<Stream>> stream = StreamOn(model_);
   if (!stream.ok()) return stream.status();
   absl::StatusOr<std::unique_ptr<KvStore>> kv = kv_->Fork();
   if (!kv.ok()) return kv.status();

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "absl/status/status.h"
 #include "models/decoder/config.h"
 #include "models/decoder/weights.h"
 #include "offload/plan/tier_plan.h"

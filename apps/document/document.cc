@@ -126,22 +126,13 @@ bool LooksBinary(std::string_view bytes) {
   return static_cast<size_t>(num_controls) > bytes.size() / 100;
 }
 
-// What a page can say that text cannot: characters by number that are none,
-// carriage returns, controls.
-std::string CleanText(std::string text, size_t* replaced) {
-  if (!IsUtf8(text)) {
-    std::vector<std::string> known;  // a number that is no character
-    text = ToUtf8(text, Charset::kUtf8, &known);
-  }
-  text = WithUnixLineEnds(std::move(text));
-  *replaced += ReplaceControls(&text);
-  return text;
-}
-
+// What bytes and pages can say that text does not: carriage returns, controls.
 Document Clean(Document document) {
   size_t replaced = 0;
-  document.text = CleanText(std::move(document.text), &replaced);
-  document.title = CleanText(std::move(document.title), &replaced);
+  for (std::string* text : {&document.text, &document.title}) {
+    *text = WithUnixLineEnds(std::move(*text));
+    replaced += ReplaceControls(text);
+  }
   if (replaced > 0) {
     document.warnings.push_back(std::to_string(replaced) +
                                 " control characters became spaces");

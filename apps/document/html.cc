@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/document/encoding.h"
 #include "apps/document/html_tree.h"
 
 namespace tiercel::document {
@@ -406,11 +407,23 @@ std::string DeclaredCharset(std::string_view bytes) {
   return {};
 }
 
+namespace {
+
+// A character by number beyond Unicode leaves the parser as bytes that are no
+// UTF-8.
+std::string WithKnownCharacters(std::string text) {
+  if (IsUtf8(text)) return text;
+  std::vector<std::string> invalid;
+  return ToUtf8(text, Charset::kUtf8, &invalid);
+}
+
+}  // namespace
+
 bool ReadHtml(std::string_view html, Document* document) {
   const HtmlTree tree(html);
   if (tree.root() == nullptr) return false;
-  document->title = TitleOf(*tree.root());
-  document->text = Reader().Read(*tree.root());
+  document->title = WithKnownCharacters(TitleOf(*tree.root()));
+  document->text = WithKnownCharacters(Reader().Read(*tree.root()));
   return true;
 }
 

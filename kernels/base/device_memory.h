@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/checked.h"
 
 namespace tiercel {
 
@@ -38,12 +39,14 @@ inline constexpr int64_t AlignedBytes(int64_t bytes) {
 template <typename T>
 class DeviceArray {
  public:
-  // Errors: those of Allocate, and a size that no memory has.
+  // Errors: those of Allocate.
   static absl::StatusOr<DeviceArray> Create(DeviceMemory& memory, int64_t size,
                                             std::string_view what) {
     DeviceArray array;
     if (size == 0) return array;
-    const size_t bytes = static_cast<size_t>(size) * sizeof(T);
+    // More than 64 bits count is more than any memory gives.
+    const size_t bytes =
+        CheckedMul(static_cast<uint64_t>(size), sizeof(T)).value_or(SIZE_MAX);
     absl::StatusOr<std::byte*> data = memory.Allocate(bytes, what);
     if (!data.ok()) return data.status();
     array.memory_ = &memory;

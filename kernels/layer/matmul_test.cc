@@ -126,8 +126,6 @@ std::vector<int64_t> EveryK(DType type) {
   }
 }
 
-using Few = std::vector<int64_t>;
-
 class MatmulLevelTest : public testing::TestWithParam<Isa> {
  protected:
   Stream& Cpu(int threads) {
@@ -153,12 +151,10 @@ TEST_P(MatmulLevelTest, HasTheReferencesBits) {
   unsigned turn = 0;
   for (const DType type : kTypes) {
     for (const int64_t k : Some(EveryK(type))) {
-      for (const int64_t n :
-           TriesLess() ? Few{17} : Few{1, 15, 16, 17, 48, 100}) {
+      for (const int64_t n : Some({1, 15, 16, 17, 48, 100}, {17})) {
         for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
           Problem problem(RandomMatrix(type, n, k, turn), 64, {compute});
-          for (const int64_t rows :
-               TriesLess() ? Few{1, 13} : Few{1, 2, 7, 8, 13, 64}) {
+          for (const int64_t rows : Some({1, 2, 7, 8, 13, 64}, {1, 13})) {
             ++turn;
             problem.options.bias = turn % 2 == 0;
             problem.options.store =

@@ -11,6 +11,10 @@ namespace {
 
 constexpr auto kCancelPoll = std::chrono::milliseconds(10);
 
+uint64_t& BytesOf(Direction direction, LinkUse& use) {
+  return direction == Direction::kHostToDevice ? use.h2d_bytes : use.d2h_bytes;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CopyEngine>> CopyEngine::Create(
@@ -45,9 +49,7 @@ CopyEngine::Ticket CopyEngine::Submit(Station station,
     const std::lock_guard<std::mutex> lock(mutex_);
     LinkUse& use = ledger_[static_cast<size_t>(station)];
     for (const Transfer& t : transfers) {
-      const auto bytes = static_cast<uint64_t>(t.bytes);
-      (t.direction == Direction::kHostToDevice ? use.h2d_bytes
-                                               : use.d2h_bytes) += bytes;
+      BytesOf(t.direction, use) += static_cast<uint64_t>(t.bytes);
     }
     ticket = ++last_;
     queue_.push_back({ticket, station, Link::Clock::now(), std::move(transfers),
@@ -124,8 +126,7 @@ absl::Status CopyEngine::Move(const Submission& submission) {
     const std::lock_guard<std::mutex> lock(mutex_);
     LinkUse& use = ledger_[static_cast<size_t>(submission.station)];
     // Counted when it was asked for; what did not move is taken off.
-    (t.direction == Direction::kHostToDevice ? use.h2d_bytes : use.d2h_bytes) -=
-        static_cast<uint64_t>(t.bytes - moved.bytes);
+    BytesOf(t.direction, use) -= static_cast<uint64_t>(t.bytes - moved.bytes);
     use.busy_seconds += moved.seconds;
   }
   return status;

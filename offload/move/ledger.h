@@ -10,8 +10,6 @@ namespace tiercel {
 // What a step is for; every byte moved and second spent belongs to one.
 enum class Station { kPrefill, kRefresh, kDraft, kVerify };
 inline constexpr int kNumStations = 4;
-inline constexpr std::array<const char*, kNumStations> kStationNames = {
-    "prefill", "refresh", "draft", "verify"};
 
 // What crossed the link between host and device; always growing, so that a run
 // is the difference of two readings.

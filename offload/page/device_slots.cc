@@ -15,22 +15,8 @@ absl::StatusOr<DeviceSlots> DeviceSlots::Create(DeviceMemory& memory,
 
 DeviceSlots::DeviceSlots(const KvLayout& layout, int64_t count,
                          DeviceArray<std::byte> memory)
-    : page_bytes_(layout.PageBytes()),
-      memory_(std::move(memory)),
-      references_(Index(count), 0) {
-  for (int64_t slot = count - 1; slot >= 0; --slot) free_.push_back(slot);
-}
-
-int64_t DeviceSlots::Take() {
-  if (free_.empty()) return -1;
-  const int64_t slot = free_.back();
-  free_.pop_back();
-  references_[Index(slot)] = 1;
-  return slot;
-}
-
-void DeviceSlots::Release(int64_t slot) {
-  if (--references_[Index(slot)] == 0) free_.push_back(slot);
+    : page_bytes_(layout.PageBytes()), memory_(std::move(memory)) {
+  slots_.Grow(count);
 }
 
 std::byte* DeviceSlots::Page(int layer, int64_t slot) {

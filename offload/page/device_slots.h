@@ -2,12 +2,11 @@
 #define TIERCEL_OFFLOAD_PAGE_DEVICE_SLOTS_H_
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/base/device_memory.h"
 #include "kernels/kv/kv_layout.h"
+#include "offload/page/slot_counter.h"
 
 namespace tiercel {
 
@@ -24,26 +23,21 @@ class DeviceSlots {
                                             int64_t count);
 
   // A slot with one reference and undefined contents; -1: all are in use.
-  int64_t Take();
-  void AddReference(int64_t slot) { ++references_[Index(slot)]; }
-  void Release(int64_t slot);
-  bool IsShared(int64_t slot) const { return references_[Index(slot)] > 1; }
+  int64_t Take() { return slots_.Take(); }
+  void AddReference(int64_t slot) { slots_.AddReference(slot); }
+  void Release(int64_t slot) { slots_.Release(slot); }
+  bool IsShared(int64_t slot) const { return slots_.IsShared(slot); }
 
   std::byte* Page(int layer, int64_t slot);
-  int64_t count() const { return static_cast<int64_t>(references_.size()); }
-  int64_t in_use() const {
-    return count() - static_cast<int64_t>(free_.size());
-  }
+  int64_t count() const { return slots_.count(); }
 
  private:
   DeviceSlots(const KvLayout& layout, int64_t count,
               DeviceArray<std::byte> memory);
-  static size_t Index(int64_t slot) { return static_cast<size_t>(slot); }
 
   int64_t page_bytes_;
   DeviceArray<std::byte> memory_;
-  std::vector<int> references_;  // [slot]
-  std::vector<int64_t> free_;
+  SlotCounter slots_;
 };
 
 }  // namespace tiercel

@@ -1,7 +1,6 @@
 #include "offload/page/page_pool.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 namespace tiercel {
@@ -14,36 +13,21 @@ PagePool::PagePool(const KvLayout& layout, int layers,
       access_(access) {}
 
 absl::StatusOr<int64_t> PagePool::Take() {
-  if (free_.empty()) {
-    std::vector<HostRegion> segment;
-    for (int layer = 0; layer < layers_; ++layer) {
-      const auto bytes =
-          static_cast<size_t>(slots_per_segment_ * layout_.PageBytes());
-      absl::StatusOr<HostRegion> region =
-          access_ == Access::kMapped ? HostRegion::Reserve(bytes)
-                                     : HostRegion::ReserveUnmapped(bytes);
-      if (!region.ok()) return region.status();
-      segment.push_back(*std::move(region));
-    }
-    const auto first = static_cast<int64_t>(references_.size());
-    segments_.push_back(std::move(segment));
-    references_.resize(references_.size() + Index(slots_per_segment_), 0);
-    for (int64_t i = slots_per_segment_ - 1; i >= 0; --i) {
-      free_.push_back(first + i);
-    }
+  const int64_t slot = slots_.Take();
+  if (slot >= 0) return slot;
+  std::vector<HostRegion> segment;
+  for (int layer = 0; layer < layers_; ++layer) {
+    const auto bytes =
+        static_cast<size_t>(slots_per_segment_ * layout_.PageBytes());
+    absl::StatusOr<HostRegion> region =
+        access_ == Access::kMapped ? HostRegion::Reserve(bytes)
+                                   : HostRegion::ReserveUnmapped(bytes);
+    if (!region.ok()) return region.status();
+    segment.push_back(*std::move(region));
   }
-  const int64_t slot = free_.back();
-  free_.pop_back();
-  references_[Index(slot)] = 1;
-  return slot;
-}
-
-void PagePool::Release(int64_t slot) {
-  if (--references_[Index(slot)] > 0) return;
-  // Kept sorted so that a sequence takes neighbouring slots: runs stay long.
-  free_.insert(std::upper_bound(free_.begin(), free_.end(), slot,
-                                std::greater<int64_t>()),
-               slot);
+  segments_.push_back(std::move(segment));
+  slots_.Grow(slots_per_segment_);
+  return slots_.Take();
 }
 
 std::byte* PagePool::Page(int layer, int64_t slot) const {
@@ -52,7 +36,8 @@ std::byte* PagePool::Page(int layer, int64_t slot) const {
 }
 
 PagePool::Place PagePool::PlaceOf(int layer, int64_t slot) const {
-  return {&segments_[Index(slot / slots_per_segment_)][Index(layer)],
+  const auto segment = static_cast<size_t>(slot / slots_per_segment_);
+  return {&segments_[segment][static_cast<size_t>(layer)],
           slot % slots_per_segment_ * layout_.PageBytes()};
 }
 

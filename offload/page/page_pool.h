@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
+#include "offload/page/slot_counter.h"
 #include "offload/tier/host_region.h"
 
 namespace tiercel {
@@ -29,9 +30,9 @@ class PagePool {
   // A slot with one reference and undefined contents.
   // Errors: out_of_memory; the pool is as before.
   absl::StatusOr<int64_t> Take();
-  void AddReference(int64_t slot) { ++references_[Index(slot)]; }
-  void Release(int64_t slot);  // frees the slot with its last reference
-  bool IsShared(int64_t slot) const { return references_[Index(slot)] > 1; }
+  void AddReference(int64_t slot) { slots_.AddReference(slot); }
+  void Release(int64_t slot) { slots_.Release(slot); }
+  bool IsShared(int64_t slot) const { return slots_.IsShared(slot); }
 
   std::byte* Page(int layer, int64_t slot) const;  // of a mapped pool
   struct Place {
@@ -42,20 +43,15 @@ class PagePool {
 
   const KvLayout& layout() const { return layout_; }
   int layers() const { return layers_; }
-  int64_t slots_in_use() const {
-    return static_cast<int64_t>(references_.size() - free_.size());
-  }
+  int64_t slots_in_use() const { return slots_.in_use(); }
 
  private:
-  static size_t Index(int64_t slot) { return static_cast<size_t>(slot); }
-
   const KvLayout layout_;
   const int layers_;
   const int64_t slots_per_segment_;
   const Access access_;
   std::vector<std::vector<HostRegion>> segments_;  // [segment][layer]
-  std::vector<int> references_;                    // [slot]
-  std::vector<int64_t> free_;                      // lowest slot last
+  SlotCounter slots_;
 };
 
 }  // namespace tiercel

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "absl/status/statusor.h"
 #include "offload/move/kv_tier.h"
 
 namespace tiercel {

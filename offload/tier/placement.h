@@ -12,8 +12,7 @@ namespace tiercel {
 
 // Where the host tier's memory goes: on the NUMA node nearest the device, and
 // held there (pinned), so that copies run at the link's rate. The system may
-// refuse either, in containers and under small limits; that costs speed only,
-// and is told once.
+// refuse either, in containers and under small limits; that costs speed only.
 class Placement {
  public:
   Placement();

@@ -1,0 +1,57 @@
+#ifndef TIERCEL_OFFLOAD_PAGE_SLOT_COUNTER_H_
+#define TIERCEL_OFFLOAD_PAGE_SLOT_COUNTER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace tiercel {
+
+// Numbers 0 to count - 1 that are taken, shared and given back by reference
+// counts. The lowest free one is taken first, so that a sequence gets
+// neighbours and its runs stay long.
+class SlotCounter {
+ public:
+  // `more` slots, all free, behind those there are.
+  void Grow(int64_t more) {
+    const int64_t first = count();
+    references_.resize(Index(first + more), 0);
+    std::vector<int64_t> added(Index(more));
+    for (int64_t i = 0; i < more; ++i) added[Index(i)] = first + more - 1 - i;
+    free_.insert(free_.begin(), added.begin(), added.end());
+  }
+
+  // A slot with one reference; -1: none is free.
+  int64_t Take() {
+    if (free_.empty()) return -1;
+    const int64_t slot = free_.back();
+    free_.pop_back();
+    references_[Index(slot)] = 1;
+    return slot;
+  }
+  void AddReference(int64_t slot) { ++references_[Index(slot)]; }
+  void Release(int64_t slot) {  // frees the slot with its last reference
+    if (--references_[Index(slot)] > 0) return;
+    free_.insert(std::upper_bound(free_.begin(), free_.end(), slot,
+                                  std::greater<int64_t>()),
+                 slot);
+  }
+  bool IsShared(int64_t slot) const { return references_[Index(slot)] > 1; }
+
+  int64_t count() const { return static_cast<int64_t>(references_.size()); }
+  int64_t in_use() const {
+    return count() - static_cast<int64_t>(free_.size());
+  }
+
+ private:
+  static size_t Index(int64_t slot) { return static_cast<size_t>(slot); }
+
+  std::vector<int> references_;  // [slot]
+  std::vector<int64_t> free_;    // lowest slot last
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_PAGE_SLOT_COUNTER_H_
