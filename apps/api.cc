@@ -113,6 +113,12 @@ absl::StatusOr<Json> Model::Describe() const {
   });
 }
 
+absl::StatusOr<Json> Model::Plan(const tiercel_session_params& params) const {
+  return FillJson([&](char* text, size_t* size, tiercel_error* error) {
+    return tiercel_plan(get(), &params, text, size, error);
+  });
+}
+
 absl::StatusOr<std::vector<int32_t>> Model::Tokenize(std::string_view text,
                                                      uint32_t flags) const {
   return FillBuffer<std::vector<int32_t>>(

@@ -65,6 +65,15 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
                                  "device=SIZE,link=SIZE/s[,latency=US]", text);
                }
              });
+  flags.Text("--device-memory", "SIZE",
+             "most memory to take (8GiB); default: what is free",
+             [=](const std::string& text) {
+               const std::optional<double> bytes = ParseSize(text);
+               if (!bytes.has_value() || *bytes < 1) {
+                 FlagSet::Reject("--device-memory", "a size as 8GiB", text);
+               }
+               model->memory_bytes = static_cast<uint64_t>(*bytes);
+             });
   flags.Choice("--rope-scaling", {"none", "linear", "yarn"},
                "instead of the checkpoint's", &model->rope_scaling);
   flags.Real("--rope-scale", "the context is longer by this factor", 1,
@@ -212,8 +221,23 @@ void AddTokensFlag(FlagSet& flags, InputOptions* input) {
              [=](const std::string& path) { input->tokens_file = path; });
 }
 
+// Where this program keeps what it can make again; empty where the environment
+// names no home. The XDG rule: what is not absolute is ignored.
+std::string CacheFolder() {
+  const auto absolute = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value == '/' ? value : "";
+  };
+  if (const std::string cache = absolute("XDG_CACHE_HOME"); !cache.empty()) {
+    return cache + "/tiercel";
+  }
+  const std::string home = absolute("HOME");
+  return home.empty() ? "" : home + "/.cache/tiercel";
+}
+
 // What `summarize` and `generate` share.
 void AddGenerationFlags(FlagSet& flags, Options* options) {
+  options->session.cache_dir = CacheFolder();
   AddModelFlags(flags, &options->model);
   AddThreadsFlag(flags, &options->model);
   AddContextFlag(flags, &options->session);
@@ -303,6 +327,18 @@ void AddInspect(FlagSet& flags, Options* options) {
   AddProgressFlag(flags, options);
 }
 
+void AddPlan(FlagSet& flags, Options* options) {
+  options->session.cache_dir = CacheFolder();
+  AddModelFlags(flags, &options->model);
+  AddThreadsFlag(flags, &options->model);
+  AddContextFlag(flags, &options->session);
+  AddCacheTypeFlags(flags, &options->session);
+  AddRunFlags(flags, &options->model);
+  AddPolicyFlags(flags);
+  AddJsonFlag(flags, options);
+  AddProgressFlag(flags, options);
+}
+
 void AddBench(FlagSet& flags, Options* options) {
   BenchOptions* bench = &options->bench;
   flags.IntList("-p,--n-prompt", "tokens to prefill (default 512; 0: no test)",
@@ -335,7 +371,7 @@ constexpr std::array<Command, 11> kCommands = {{
     {"tokenize", "text to token ids", AddTokenize},
     {"detokenize", "token ids to text", AddDetokenize},
     {"inspect", "what a checkpoint is", AddInspect},
-    {"plan", "memory and time before loading", nullptr},
+    {"plan", "memory and time, before anything is loaded", AddPlan},
     {"bench", "prefill and decode speed, as llama-bench", AddBench},
     {"cache", "saved state on disk", nullptr},
 }};
@@ -366,16 +402,9 @@ absl::Status ChooseModel(ModelOptions* model) {
     model->from_environment = true;
     return absl::OkStatus();
   }
-  // The XDG rule: what is not absolute is ignored.
-  const auto absolute = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value != nullptr && *value == '/' ? value : "";
-  };
-  std::string cache = absolute("XDG_CACHE_HOME");
-  const std::string home = absolute("HOME");
-  if (cache.empty() && !home.empty()) cache = home + "/.cache";
+  const std::string cache = CacheFolder();
   const std::string installed =
-      cache + "/tiercel/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+      cache + "/models/SmolLM2-135M-Instruct.Q4_1.gguf";
   struct stat info;
   if (cache.empty() || stat(installed.c_str(), &info) != 0) {
     return Error(Exit::kUsage, "no_model",

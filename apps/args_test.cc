@@ -283,11 +283,21 @@ TEST_F(ArgsTest, AtMost64Stops) {
   EXPECT_THAT(Refusal(args), HasSubstr("--stop"));
 }
 
+TEST_F(ArgsTest, ABudgetIsASize) {
+  EXPECT_EQ(Parse({"plan", "-m", "x"}).model.memory_bytes, 0u);
+  EXPECT_EQ(Parse({"plan", "-m", "x", "--device-memory", "1.5KiB"})
+                .model.memory_bytes,
+            1536u);
+  for (const char* wrong : {"", "0", "much", "-1GB", "1GBs"}) {
+    EXPECT_THAT(Refusal({"plan", "-m", "x", "--device-memory", wrong}),
+                HasSubstr("--device-memory"));
+  }
+}
+
 TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
   for (const Args& args : std::vector<Args>{
            {"chat"},
            {"chat", "--help"},
-           {"plan", "-m", "x", "-c", "4096"},
            {"cache", "list"},
            {"generate", "-p", "x", "--policy", "triforce"},
            {"generate", "-p", "x", "--policy", "sfi"},
@@ -300,7 +310,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"generate", "-p", "x", "--verify", "coupled"},
            {"generate", "-p", "x", "--verify-against", "full"},
            {"generate", "-p", "x", "--tensor-parallel", "2"},
-           {"generate", "-p", "x", "--device-memory", "1GiB"},
            {"generate", "-p", "x", "--plain"},
            {"generate", "-p", "x", "--gamma1", "auto"},
            {"bench", "--budget", "64"},

@@ -26,8 +26,13 @@ CHAT = os.path.join(CHECKPOINTS, "llama_chat")
 FOREVER = ["--seeds", "0:999999", "--temp", "1", "--ignore-eos"]
 
 
+# Measured rates go here and not to the user's.
+CACHE = tempfile.TemporaryDirectory()
+
+
 def environment(**changes):
     env = {k: v for k, v in os.environ.items() if not k.startswith("TIERCEL_")}
+    env["XDG_CACHE_HOME"] = CACHE.name
     for name, value in changes.items():
         env.pop(name, None)
         if value is not None:
@@ -133,8 +138,7 @@ class UsageTest(Case):
             self.assertEqual(result.stderr.count(b"\n"), 1, result.stderr)
 
     def test_not_in_this_version(self):
-        for args in (["chat"], ["plan"],
-                     ["cache", "list"],
+        for args in (["chat"], ["cache", "list"],
                      ["generate", "-p", "x", "--policy", "triforce"],
                      ["generate", "-p", "x", "--device", "cuda"],
                      ["generate", "-p", "x", "-md", "y"]):
@@ -162,6 +166,71 @@ class UsageTest(Case):
         self.assertEqual(result.returncode, 3, result.stderr.decode())
 
 
+class PlanTest(Case):
+    def test_the_document(self):
+        plan = self.document("plan", "-m", CHAT, "-c", "1000")
+        self.assertEqual(plan["context"], 1000)
+        self.assertTrue(plan["fits"])
+        self.assertFalse(plan["simulated"])
+        self.assertGreater(plan["ttft_s"], 0)
+        self.assertGreater(plan["tbt_ms"], 0)
+        self.assertIsNone(plan["link_gb_s"])
+        self.assertEqual(sorted(plan["tiers"]["device"]),
+                         ["resident", "staging", "views", "weights",
+                          "workspace"])
+        self.assertGreater(plan["tiers"]["device"]["weights"], 0)
+        # 8 pages of 128 positions, 2 layers, K and V of 2 bytes
+        config = self.document("inspect", CHAT)["config"]
+        self.assertEqual(plan["tiers"]["host"],
+                         {"kv": 8 * 128 * 2 * 2 * 2 * config["kv_heads"] *
+                          config["head_dim"], "weights": 0})
+        text = self.succeed("plan", "-m", CHAT, "-c", "1000").decode()
+        self.assertRegex(text, r"context +1,000 tokens\n")
+        self.assertRegex(text, r"fits +yes\n")
+
+    def test_what_does_not_fit_and_what_would(self):
+        args = ["plan", "-m", CHAT, "-c", "4096", "--simulate"]
+        small = run(*args, "device=1MB,link=2GB/s", "--json")
+        self.assertEqual(small.returncode, 4, small.stderr)
+        plan = json.loads(small.stdout)
+        self.assertFalse(plan["fits"])
+        self.assertTrue(plan["simulated"])
+        self.assertEqual(plan["link_gb_s"], 2)
+        least = plan["min_device_bytes"]
+        self.assertTrue(self.document(
+            *args, "device=%d,link=2GB/s" % least)["fits"])
+        self.assertEqual(run(*args, "device=%d,link=2GB/s" % (least - 64))
+                         .returncode, 4)
+        # A device for less, and the largest context that it serves.
+        less = json.loads(run(
+            "plan", "-m", CHAT, "-c", "1000", "--simulate",
+            "device=1MB,link=2GB/s", "--json").stdout)["min_device_bytes"]
+        args = ["plan", "-m", CHAT, "--simulate", "device=%d,link=2GB/s" % less]
+        most = json.loads(run(*args, "--json").stdout)["max_context"]
+        self.assertIn(most, range(1000, 4096))
+        for context, code in ((most, 0), (most + 1, 4)):
+            result = run(*args, "-c", str(context))
+            self.assertEqual(result.returncode, code, result.stdout)
+        self.assertIn(b"the largest context that fits is %d" % most,
+                      result.stderr)
+
+    def test_a_budget_of_memory(self):
+        tiers = self.document("plan", "-m", CHAT, "-c", "1000")["tiers"]
+        budget = sum(sum(tier.values()) for tier in tiers.values())
+        args = ["-m", CHAT, "--device-memory", str(budget)]
+        plan = json.loads(run("plan", *args, "--json").stdout)
+        self.assertFalse(plan["fits"])
+        most = plan["max_context"]
+        self.assertIn(most, range(1000, 1128))  # the rest of a page, at most
+        text = ["-p", "Once upon a time", "-n", "2"]
+        self.document("generate", *args, *text)  # of the context what fits
+        self.document("generate", *args, *text, "-c", str(most))
+        message = self.refuse(4, "does_not_fit", "generate", *args, *text,
+                              "-c", str(most + 1))
+        self.assertIn("the budget is %d" % budget, message)
+        self.refuse(2, "usage", "plan", "-m", CHAT, "--device-memory", "much")
+
+
 class GenerateTest(Case):
     def test_the_document(self):
         document = self.document("generate", "-m", CHAT, "-p", "Once upon",
@@ -177,6 +246,10 @@ class GenerateTest(Case):
         for key in ("tiercel", "ttft_s", "prefill_tok_s", "decode_tok_s",
                     "tbt_ms", "speculation", "ledger", "simulated"):
             self.assertIn(key, document)
+        for key in ("ttft_s", "tbt_ms", "host_bytes", "device_bytes"):
+            self.assertGreater(document["predicted"][key], 0)
+        for key in ("host_bytes", "device_bytes"):
+            self.assertGreater(document["memory"][key], 0)
 
     def test_two_runs_print_the_same(self):
         args = ["generate", "-m", CHAT, "-p", "Once", "-n", "20", "--temp", "1"]
@@ -636,13 +709,17 @@ class SurroundingsTest(Case):
         expected = self.succeed(*self.ARGS)
         home = self.path("home")
         os.mkdir(home, mode=0o500)
-        for env in ({"HOME": None}, {"HOME": home}, {"LANG": "C",
+        for env in ({"HOME": None, "XDG_CACHE_HOME": None},
+                    {"HOME": home, "XDG_CACHE_HOME": None}, {"LANG": "C",
                     "LC_ALL": "C"}, {"LC_ALL": "de_DE.UTF-8"},
-                    {"XDG_CACHE_HOME": "relative"}, {"TERM": None},
+                    {"XDG_CACHE_HOME": "relative", "HOME": None},
+                    {"XDG_CACHE_HOME": "/dev/null"}, {"TERM": None},
                     {"COLUMNS": "many"}, {"PATH": None}):
             self.assertEqual(self.succeed(*self.ARGS, env=environment(**env)),
                              expected, env)
-        self.assertEqual(os.listdir(home), [])
+        kept = [name for _, _, names in os.walk(home) for name in names]
+        self.assertEqual(len(kept), 1, kept)  # measured rates, nothing else
+        self.assertRegex(kept[0], r"^rates-[0-9a-f]{16}\.json$")
 
     def test_limits_of_the_system(self):
         expected = self.succeed(*self.ARGS)

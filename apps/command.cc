@@ -41,6 +41,7 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
   params.rope_scale = from.rope_scale;
   params.rope_freq_base = from.rope_freq_base;
   params.yarn_orig_ctx = from.yarn_orig_ctx;
+  params.memory_bytes = from.memory_bytes;
   if (from.simulation.has_value()) {
     params.simulate_device_bytes = from.simulation->device_bytes;
     params.simulate_link_bytes_per_s = from.simulation->link_bytes_per_s;
@@ -56,6 +57,16 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
   return model;
 }
 
+tiercel_session_params SessionParams(const Options& options) {
+  const SessionOptions& from = options.session;
+  auto params = Defaults<tiercel_session_params>();
+  params.context = from.context;
+  params.kv_type_k = from.kv_type_k.c_str();
+  params.kv_type_v = from.kv_type_v.c_str();
+  params.cache_dir = from.cache_dir.empty() ? nullptr : from.cache_dir.c_str();
+  return params;
+}
+
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
                                     size_t prompt_tokens) {
   const int64_t context = options.session.context > 0 ? options.session.context
@@ -65,11 +76,7 @@ absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
                  absl::StrCat("the text has ", prompt_tokens,
                               " tokens, the context holds ", context));
   }
-  auto params = Defaults<tiercel_session_params>();
-  params.context = options.session.context;
-  params.kv_type_k = options.session.kv_type_k.c_str();
-  params.kv_type_v = options.session.kv_type_v.c_str();
-  return Session::Create(model, params);
+  return Session::Create(model, SessionParams(options));
 }
 
 std::string VersionNumber() {

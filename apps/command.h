@@ -17,12 +17,16 @@ absl::Status Eval(const Options& options);
 absl::Status Tokenize(const Options& options);
 absl::Status Detokenize(const Options& options);
 absl::Status Inspect(const Options& options);
+absl::Status Plan(const Options& options);
 absl::Status Bench(const Options& options);
 
 // ---- What commands share ----
 
 // The model of `options`, with progress while it is read.
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
+
+// The session parameters of `options`, which must outlive them.
+tiercel_session_params SessionParams(const Options& options);
 
 // A session for `prompt_tokens`. Errors: context_length_exceeded, with both
 // counts, before memory is taken; the library's.

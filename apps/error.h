@@ -20,7 +20,8 @@ enum class Exit {
 };
 
 // A failure that ends the program with `exit`. `code` is stable, snake_case,
-// for scripts; `message` is a sentence for people: who, got, needed.
+// for scripts; `message` is a sentence for people: who, got, needed. It is
+// empty where the output has said it.
 absl::Status Error(Exit exit, std::string_view code, std::string_view message);
 
 // "open 'PATH': REASON" from errno as it is at the call; kIo, "io_error".

@@ -86,16 +86,26 @@ class TokenWriter {
 std::string Summary(const Json& report, const SamplingOptions& sampling) {
   std::string line =
       absl::StrCat("prompt ", report.value("prompt_tokens", 0), " tokens");
-  const auto add = [&](const char* label, const char* key, const char* unit,
-                       int digits) {
-    if (report.contains(key) && report[key].is_number()) {
-      absl::StrAppend(&line, ", ", label, " ",
-                      Fixed(report[key].get<double>(), digits), " ", unit);
+  const auto number = [](const Json& from, const char* key) {
+    return from.is_object() && from.contains(key) && from[key].is_number()
+               ? from[key].get<double>()
+               : 0.0;
+  };
+  const Json predicted = report.value("predicted", Json::object());
+  const auto add = [&](const char* label, double measured, double planned,
+                       const char* unit, int digits) {
+    if (!(measured > 0)) return;
+    absl::StrAppend(&line, ", ", label, " ", Fixed(measured, digits), " ",
+                    unit);
+    if (planned > 0) {
+      absl::StrAppend(&line, " (predicted ", Fixed(planned, digits), ")");
     }
   };
-  add("TTFT", "ttft_s", "s", 2);
-  add("prefill", "prefill_tok_s", "tok/s", 1);
-  add("decode", "decode_tok_s", "tok/s", 1);
+  add("TTFT", number(report, "ttft_s"), number(predicted, "ttft_s"), "s", 2);
+  add("prefill", number(report, "prefill_tok_s"), 0, "tok/s", 1);
+  add("TBT", number(report.value("tbt_ms", Json()), "p50"),
+      number(predicted, "tbt_ms"), "ms", 1);
+  add("decode", number(report, "decode_tok_s"), 0, "tok/s", 1);
   if (report.value("simulated", false)) line += ", simulated";
   if (sampling.seeds.has_value()) {
     return absl::StrCat(line, ", seeds ", sampling.seeds->first, " to ",

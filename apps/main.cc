@@ -22,6 +22,7 @@ absl::Status Run(const Options& options) {
   if (options.command == "tokenize") return Tokenize(options);
   if (options.command == "detokenize") return Detokenize(options);
   if (options.command == "inspect") return Inspect(options);
+  if (options.command == "plan") return Plan(options);
   if (options.command == "bench") return Bench(options);
   return Error(Exit::kFailed, "internal", "no code for " + options.command);
 }
@@ -51,6 +52,7 @@ std::string Printable(std::string text) {
 int Finish(const absl::Status& status, bool json) {
   if (status.ok() || IsReaderGone(status)) return static_cast<int>(Exit::kOk);
   const std::string message(status.message());
+  if (message.empty()) return static_cast<int>(ExitOf(status));
   if (json) {
     WriteJson({{"error", {{"code", CodeOf(status)}, {"message", message}}}})
         .IgnoreError();  // the exit code says what there is to say

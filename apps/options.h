@@ -25,12 +25,14 @@ struct ModelOptions {
   double rope_freq_base = 0;
   int64_t yarn_orig_ctx = 0;
   std::optional<Simulation> simulation;
+  uint64_t memory_bytes = 0;  // 0: what is free
 };
 
 struct SessionOptions {
   int64_t context = 0;  // tokens; 0: the checkpoint's
   std::string kv_type_k = "f16";
   std::string kv_type_v = "f16";
+  std::string cache_dir;  // of measured rates; empty: no predictions
 };
 
 struct SamplingOptions {

@@ -4,7 +4,7 @@
  * its KV cache. Text becomes tokens, tokens are prefilled, tokens are
  * generated:
  *
- *   tiercel_model_open -> tiercel_session_create
+ *   tiercel_model_open -> (tiercel_plan) -> tiercel_session_create
  *     -> tiercel_tokenize or tiercel_chat_tokens
  *     -> tiercel_prefill -> tiercel_generate -> tiercel_report
  *
@@ -99,6 +99,9 @@ typedef struct tiercel_model_params {
   uint64_t simulate_device_bytes;
   double simulate_link_bytes_per_s; /* over 0 */
   double simulate_link_latency_us;  /* per transfer */
+
+  /* Most memory to take for weights, KV and work; 0: what is free. */
+  uint64_t memory_bytes;
 } tiercel_model_params;
 
 TIERCEL_API tiercel_status
@@ -164,11 +167,22 @@ typedef struct tiercel_session tiercel_session;
 
 typedef struct tiercel_session_params {
   size_t struct_size;
-  int64_t context;       /* most tokens; 0: the checkpoint's */
+  int64_t context;       /* most tokens; 0: the checkpoint's, or what fits */
   const char* kv_type_k; /* "f16" (default), "bf16", "f32", "q8_0" */
   const char* kv_type_v;
   int64_t first_position; /* of the first token; 0 unless testing RoPE */
+  /* A folder. With it times are predicted, from how fast this machine runs the
+   * model: measured in a second or two, then kept there. NULL: no times. */
+  const char* cache_dir;
 } tiercel_session_params;
+
+/* What a session would take of each tier and how fast it would be with its
+ * context full, as the JSON of `tiercel plan`. The model may have been opened
+ * with TIERCEL_LOAD_HEADER. "fits": false is an answer, not an error. */
+TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
+                                        const tiercel_session_params* params,
+                                        char* json, size_t* size,
+                                        tiercel_error* error);
 
 TIERCEL_API tiercel_status tiercel_session_create(
     tiercel_model* model, const tiercel_session_params* params,

@@ -159,6 +159,11 @@ absl::Status Generate(Session& session, const GenerateParams& params,
   if (reason.ok() && transcript.refused()) reason = CancelledError();
   report.text = transcript.text();
   report.tokens = transcript.tokens();
+  report.memory = session.memory();
+  report.predicted = session.Predicted(
+      {.cached = report.cached_tokens,
+       .prompt = report.prompt_tokens,
+       .generated = static_cast<int64_t>(report.tokens.size())});
   if (!reason.ok()) return reason.status();
   report.finish_reason = *std::move(reason);
   return absl::OkStatus();

@@ -33,12 +33,13 @@ struct Model {
   };
 
   struct Options {
-    std::string path;
+    std::string path = {};
     bool weights = true;  // false: header, tokenizer and template only
     bool check_tensors = false;
     Stream::Options stream = {};
     Compute compute = Compute::kQ8;
     std::optional<Simulation> simulation = {};
+    int64_t memory_bytes = 0;  // most of the machine's to take; 0: all it has
     // Replace what the checkpoint says.
     std::optional<RopeScaling::Type> rope_scaling = {};
     std::optional<double> rope_scale = {};
@@ -56,10 +57,11 @@ struct Model {
 
   // Where this model's device keeps what it computes on.
   DeviceMemory& memory() const {
-    return arena != nullptr ? *arena : SystemMemory();
+    return arena != nullptr ? static_cast<DeviceMemory&>(*arena) : *heap;
   }
 
   Options options;
+  std::unique_ptr<HeapMemory> heap = std::make_unique<HeapMemory>();
   std::unique_ptr<DeviceArena> arena;  // null: all the memory there is
   std::unique_ptr<Checkpoint> checkpoint;
   ModelConfig config;                           // vocab 0: no tensors to run

@@ -62,7 +62,7 @@ nlohmann::json Report::ToJson() const {
     for (const LinkUse& use : traffic.link) total += use.*bytes;
     return total;
   };
-  return {
+  nlohmann::json document = {
       {"prompt_tokens", prompt_tokens},
       {"cached_tokens", cached_tokens},
       {"output", nlohmann::json::array({{{"text", text},
@@ -84,15 +84,24 @@ nlohmann::json Report::ToJson() const {
        {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},
         {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
         {"disk_read_bytes", 0},
-        {"formula", plan.has_value() ? Formula(*plan, traffic.moves)
-                                     : nlohmann::json::object()},
+        {"formula", plan.in_place ? nlohmann::json::object()
+                                  : Formula(plan, traffic.moves)},
         {"stations",
          {{"prefill", station(Station::kPrefill, prefill_seconds)},
           {"refresh", station(Station::kRefresh, 0)},
           {"draft", station(Station::kDraft, 0)},
           {"verify", station(Station::kVerify, verify_seconds)}}}}},
+      {"memory",
+       {{"host_bytes", memory.host}, {"device_bytes", memory.device}}},
       {"simulated", simulated},
   };
+  if (predicted.has_value()) {
+    document["predicted"] = {{"ttft_s", predicted->ttft_s},
+                             {"tbt_ms", 1e3 * predicted->tbt_s},
+                             {"host_bytes", predicted->memory.host},
+                             {"device_bytes", predicted->memory.device}};
+  }
+  return document;
 }
 
 }  // namespace tiercel

@@ -10,6 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "offload/move/ledger.h"
 #include "offload/plan/tier_plan.h"
+#include "runtime/prediction.h"
 
 namespace tiercel {
 
@@ -32,7 +33,9 @@ struct Report {
 
   Traffic prefill_traffic;
   Traffic decode_traffic;
-  std::optional<TierPlan> plan;  // absent: one memory, nothing moves
+  TierPlan plan;
+  std::optional<Prediction> predicted;  // absent: rates are not known
+  MemoryUse memory;
   bool simulated = false;
 
   nlohmann::json ToJson() const;

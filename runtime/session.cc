@@ -7,16 +7,12 @@
 #include "kernels/base/error.h"
 #include "offload/move/tiered_kv.h"
 #include "offload/page/host_kv.h"
-#include "runtime/session_plan.h"
+#include "runtime/plan.h"
 
 namespace tiercel {
 namespace {
 
 constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
-
-// Positions are absolute and enter angles and page numbers: far beyond any
-// context, far below where either would overflow.
-constexpr int64_t kMostPosition = int64_t{1} << 40;
 
 absl::StatusOr<std::unique_ptr<Stream>> StreamOn(const Model& model) {
   Stream::Options options = model.options.stream;
@@ -24,112 +20,70 @@ absl::StatusOr<std::unique_ptr<Stream>> StreamOn(const Model& model) {
   return Stream::Create(options);
 }
 
-absl::Status CheckKvType(const char* which, DType type, int head_dim) {
-  if (InfoOf(type).block_elements == 1) return absl::OkStatus();
-  const std::string name(InfoOf(type).name);
-  if (type != DType::kQ8_0) {
-    return UsageError("invalid_kv_type",
-                      absl::StrCat("KV type of ", which, ": got ", name,
-                                   ", need f32, f16, bf16 or q8_0"));
-  }
-  if (head_dim % InfoOf(type).block_elements != 0) {
-    return UsageError(
-        "invalid_kv_type",
-        absl::StrCat("KV type of ", which, ": ", name, " needs a head_dim ",
-                     "that is a multiple of 32, the model has ", head_dim));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     const Model& model, const Options& options) {
-  const ModelConfig& config = model.config;
   if (model.weights == nullptr) {
     return UsageError("no_weights",
                       "session: the model was opened without its weights");
   }
-  if (options.context < 0 || options.context > config.context) {
-    return UsageError(
-        "invalid_context",
-        absl::StrCat("context: got ", options.context, ", the checkpoint is ",
-                     "made for ", config.context,
-                     " (rope scaling extends it)"));
-  }
-  if (options.first_position < 0 || options.first_position > kMostPosition) {
-    return UsageError(
-        "invalid_argument",
-        absl::StrCat("first_position: got ", options.first_position,
-                     ", need 0 to ", kMostPosition));
-  }
-  for (const auto& [which, type] :
-       {std::pair("K", options.type_k), std::pair("V", options.type_v)}) {
-    if (absl::Status s = CheckKvType(which, type, config.head_dim); !s.ok()) {
-      return s;
-    }
+  if (absl::Status s = CheckSessionOptions(model.config, options); !s.ok()) {
+    return s;
   }
   absl::StatusOr<std::unique_ptr<Stream>> stream = StreamOn(model);
   if (!stream.ok()) return stream.status();
-  const int64_t context =
-      options.context > 0 ? options.context : config.context;
-  const KvLayout layout = {.type_k = options.type_k,
-                           .type_v = options.type_v,
-                           .kv_heads = config.kv_heads,
-                           .head_dim = config.head_dim};
+  const SessionSite site =
+      SiteOf(model,
+             {.bytes = model.memory().used(),
+              .bytes_per_token = model.weights->bytes_per_token()},
+             options, (*stream)->pool().num_threads());
+  const absl::StatusOr<TierPlan> plan = site.Plan(options.context);
+  if (!plan.ok()) return plan.status();
   std::unique_ptr<Session> session(
-      new Session(model, context, *std::move(stream)));
-  if (model.arena == nullptr) {
-    session->kv_ = std::make_unique<HostKv>(
-        std::make_shared<PagePool>(layout, config.layers,
-                                   context / kPageTokens + 2),
-        options.first_position);
-    return session;
-  }
+      new Session(model, site, *plan, *std::move(stream)));
   absl::StatusOr<std::unique_ptr<KvStore>> kv =
-      session->MakeTieredKv(layout, options.first_position);
+      session->MakeKv(options.first_position);
   if (!kv.ok()) return kv.status();
   session->kv_ = *std::move(kv);
+  if (options.rates_folder.has_value()) {
+    const absl::StatusOr<Rates> rates =
+        RatesFor(model, site.layout, *options.rates_folder);
+    if (!rates.ok()) return rates.status();
+    session->rates_ = *rates;
+  }
   return session;
 }
 
-Session::Session(const Model& model, int64_t context,
-                 std::unique_ptr<Stream> stream)
+Session::Session(const Model& model, const SessionSite& site,
+                 const TierPlan& plan, std::unique_ptr<Stream> stream)
     : model_(model),
-      context_(context),
+      site_(site),
+      plan_(plan),
       stream_(std::move(stream)),
       decoder_(model.config, *model.weights, model.options.compute,
                model.memory()) {}
 
-// Takes all the session will ever need, so that nothing can run out later.
-absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeTieredKv(
-    const KvLayout& layout, int64_t first_position) {
-  const ModelConfig& config = model_.config;
-  const int threads = stream_->pool().num_threads();
-  const WeightSizes weights = {
-      .bytes = model_.arena->used(),
-      .bytes_per_token = model_.weights->bytes_per_token()};
-  const TierNeeds needs =
-      SessionNeeds(config, weights, layout, context_, first_position, threads);
-  const int64_t budget = model_.arena->budget();
-  plan_ = PlanTiers(needs, budget);
-  if (!plan_->fits()) {
-    return MemoryError(
-        "does_not_fit",
-        absl::StrCat("context ", context_, " needs ", LeastBudget(needs),
-                     " bytes of device memory at least, the budget is ", budget,
-                     "; it can serve a context of ",
-                     LargestContext(config, weights, layout, threads, budget)));
+absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
+    int64_t first_position) {
+  if (plan_.in_place) {
+    return std::make_unique<HostKv>(
+        std::make_shared<PagePool>(plan_.shape.layout, plan_.shape.layers,
+                                   plan_.context / kPageTokens + 2),
+        first_position);
   }
-  const int64_t rows = PromptRowsAtOnce(weights.bytes_per_token, config.layers);
-  if (absl::Status s = decoder_.Reserve(rows, context_); !s.ok()) return s;
-  if (absl::Status s = ReserveHidden(context_); !s.ok()) return s;
-  const absl::StatusOr<std::byte*> scratch =
-      stream_->Scratch(static_cast<size_t>(ScratchBytes(config, threads)));
+  // Takes all the session will ever need, so that nothing can run out later.
+  const ModelConfig& config = model_.config;
+  const int64_t rows =
+      PromptRowsAtOnce(model_.weights->bytes_per_token(), config.layers);
+  if (absl::Status s = decoder_.Reserve(rows, plan_.context); !s.ok()) return s;
+  if (absl::Status s = ReserveHidden(plan_.context); !s.ok()) return s;
+  const absl::StatusOr<std::byte*> scratch = stream_->Scratch(
+      static_cast<size_t>(ScratchBytes(config, stream_->pool().num_threads())));
   if (!scratch.ok()) return scratch.status();
   const Model::Simulation& simulation = *model_.options.simulation;
   absl::StatusOr<std::shared_ptr<KvTier>> tier =
-      KvTier::Create(plan_->shape, model_.memory(),
+      KvTier::Create(plan_.shape, model_.memory(),
                      std::make_unique<SimulatedLink>(
                          simulation.link_bytes_per_s, simulation.latency_s,
                          std::make_shared<Placement>()));
@@ -143,6 +97,15 @@ Traffic Session::traffic() const {
   return {tier_->engine->ledger(), kv_->moves()};
 }
 
+MemoryUse Session::memory() const {
+  return {.host = kv_->HostBytes(), .device = model_.memory().most_used()};
+}
+
+std::optional<Prediction> Session::Predicted(const Work& work) const {
+  if (!rates_.has_value()) return std::nullopt;
+  return Predict(site_, plan_, LinkOf(model_), *rates_, work);
+}
+
 absl::Status Session::Append(const int32_t* ids, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (ids[i] < 0 || ids[i] >= model_.config.vocab) {
@@ -153,9 +116,15 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
     }
   }
   if (static_cast<uint64_t>(room()) < count) {
-    return InputError("context_length_exceeded",
-                      absl::StrCat("the text has ", tokens_.size() + count,
-                                   " tokens, the context holds ", context_));
+    const auto length = static_cast<int64_t>(tokens_.size() + count);
+    const int64_t checkpoint = model_.config.context;
+    if (length <= checkpoint && !site_.Fits(length)) {
+      return site_.DoesNotFit(length);  // the context is what memory holds
+    }
+    return InputError(
+        "context_length_exceeded",
+        absl::StrCat("the text has ", length, " tokens, the context holds ",
+                     plan_.context));
   }
   tokens_.insert(tokens_.end(), ids, ids + count);
   next_logits_.clear();
@@ -207,10 +176,10 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   absl::StatusOr<std::unique_ptr<KvStore>> kv = kv_->Fork();
   if (!kv.ok()) return kv.status();
   std::unique_ptr<Session> copy(
-      new Session(model_, context_, *std::move(stream)));
+      new Session(model_, site_, plan_, *std::move(stream)));
   copy->kv_ = *std::move(kv);
-  copy->plan_ = plan_;
   copy->tier_ = tier_;
+  copy->rates_ = rates_;
   copy->tokens_ = tokens_;
   copy->next_logits_ = next_logits_;
   return copy;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -14,7 +15,9 @@
 #include "offload/page/kv_store.h"
 #include "offload/plan/tier_plan.h"
 #include "runtime/model.h"
+#include "runtime/prediction.h"
 #include "runtime/report.h"
+#include "runtime/session_plan.h"
 
 namespace tiercel {
 
@@ -28,14 +31,16 @@ namespace tiercel {
 class Session {
  public:
   struct Options {
-    int64_t context = 0;  // most tokens; 0: the checkpoint's
+    int64_t context = 0;  // most tokens; 0: as many of the checkpoint's as fit
     DType type_k = DType::kF16;
     DType type_v = DType::kF16;
     int64_t first_position = 0;
+    // Where measured rates are kept; with it the session predicts its times.
+    std::optional<std::string> rates_folder = {};
   };
 
   // `model` must hold weights and outlive the session.
-  // Errors: invalid_argument, out_of_memory.
+  // Errors: invalid_argument, does_not_fit, out_of_memory.
   static absl::StatusOr<std::unique_ptr<Session>> Create(
       const Model& model, const Options& options);
 
@@ -62,9 +67,11 @@ class Session {
   // lacks. At least one token must be there.
   absl::Status CatchUp(Station station, Progress progress);
   absl::Status CatchUp(Station station);
-  // How the tiers are divided; absent where all memory is one.
-  const std::optional<TierPlan>& plan() const { return plan_; }
+  const TierPlan& plan() const { return plan_; }
   Traffic traffic() const;  // since the session was made
+  MemoryUse memory() const;
+  // Absent where rates are not known.
+  std::optional<Prediction> Predicted(const Work& work) const;
 
   const std::vector<float>& NextLogits() const { return next_logits_; }
 
@@ -76,7 +83,7 @@ class Session {
     return static_cast<int64_t>(tokens_.size()) - kv_->length();
   }
   int64_t room() const {  // tokens that still fit
-    return context_ - static_cast<int64_t>(tokens_.size());
+    return plan_.context - static_cast<int64_t>(tokens_.size());
   }
   int64_t first_position() const { return kv_->begin(); }
   const Model& model() const { return model_; }
@@ -101,25 +108,26 @@ class Session {
     Place place;
   };
 
-  Session(const Model& model, int64_t context, std::unique_ptr<Stream> stream);
+  Session(const Model& model, const SessionSite& site, const TierPlan& plan,
+          std::unique_ptr<Stream> stream);
 
-  absl::StatusOr<std::unique_ptr<KvStore>> MakeTieredKv(const KvLayout& layout,
-                                                        int64_t first_position);
+  absl::StatusOr<std::unique_ptr<KvStore>> MakeKv(int64_t first_position);
 
   absl::Status BeginForward(int64_t rows, Station station, Place* place);
   absl::Status RunLayers(int64_t rows, Progress progress, Place* place);
   absl::Status ReserveHidden(int64_t rows);
 
   const Model& model_;
-  const int64_t context_;
+  const SessionSite site_;
+  const TierPlan plan_;
   std::unique_ptr<Stream> stream_;
   Decoder decoder_;
   std::unique_ptr<KvStore> kv_;
   std::vector<int32_t> tokens_;
   DeviceArray<float> hidden_;  // [rows of the last Forward, hidden]
   std::optional<Unfinished> unfinished_;
-  std::optional<TierPlan> plan_;
-  std::shared_ptr<KvTier> tier_;    // null: one memory
+  std::shared_ptr<KvTier> tier_;  // null: one memory
+  std::optional<Rates> rates_;
   std::vector<float> next_logits_;  // [vocab]; empty: not those of the end
   Report report_;
   std::atomic<bool> cancelled_{false};

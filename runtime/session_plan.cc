@@ -1,7 +1,10 @@
 #include "runtime/session_plan.h"
 
 #include <algorithm>
+#include <string>
 
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
 #include "models/decoder/decoder.h"
 
 namespace tiercel {
@@ -43,17 +46,63 @@ TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
                        AlignedBytes(ScratchBytes(config, threads))};
 }
 
-int64_t LargestContext(const ModelConfig& config, const WeightSizes& weights,
-                       const KvLayout& layout, int threads, int64_t budget) {
+TierPlan SessionSite::PlanFor(int64_t context) const {
+  const TierNeeds needs =
+      SessionNeeds(config, weights, layout, context, first_position, threads);
+  return in_place ? PlanInPlace(needs, device_bytes)
+                  : PlanTiers(needs, device_bytes);
+}
+
+bool SessionSite::Fits(int64_t context) const {
+  const TierPlan plan = PlanFor(context);
+  return plan.fits() && plan.DeviceBytes() + plan.host_kv <= machine_bytes;
+}
+
+int64_t SessionSite::LargestContext(int64_t most) const {
   int64_t fits = 0;
-  int64_t too_large = config.context + 1;
+  int64_t too_large = most + 1;
   while (too_large - fits > 1) {
     const int64_t middle = fits + (too_large - fits) / 2;
-    const TierNeeds needs = SessionNeeds(config, weights, layout, middle,
-                                         /*first_position=*/0, threads);
-    (PlanTiers(needs, budget).fits() ? fits : too_large) = middle;
+    (Fits(middle) ? fits : too_large) = middle;
   }
   return fits;
+}
+
+int64_t SessionSite::LeastDeviceBytes(int64_t context) const {
+  SessionSite least = *this;
+  least.device_bytes = 0;
+  const TierPlan plan = least.PlanFor(context);
+  return plan.DeviceBytes() + (in_place ? plan.host_kv : 0);
+}
+
+absl::StatusOr<TierPlan> SessionSite::Plan(int64_t context) const {
+  if (context == 0) {
+    const int64_t largest = LargestContext(config.context);
+    return largest > 0 ? PlanFor(largest)
+                       : absl::StatusOr<TierPlan>(DoesNotFit(1));
+  }
+  if (!Fits(context)) return DoesNotFit(context);
+  return PlanFor(context);
+}
+
+absl::Status SessionSite::DoesNotFit(int64_t context) const {
+  const TierPlan plan = PlanFor(context);
+  const std::string best =
+      absl::StrCat("; it can serve a context of ",
+                   LargestContext(std::min(context, config.context)));
+  const char* const memory = in_place ? "memory" : "device memory";
+  if (!plan.fits()) {
+    return MemoryError(
+        "does_not_fit",
+        absl::StrCat("context ", context, " needs ", LeastDeviceBytes(context),
+                     " bytes of ", memory, " at least, the budget is ",
+                     device_bytes, best));
+  }
+  return MemoryError("does_not_fit",
+                     absl::StrCat("context ", context, " needs ",
+                                  plan.DeviceBytes() + plan.host_kv,
+                                  " bytes of this machine's memory, ",
+                                  machine_bytes, " are free", best));
 }
 
 }  // namespace tiercel

@@ -2,7 +2,9 @@
 #define TIERCEL_RUNTIME_SESSION_PLAN_H_
 
 #include <cstdint>
+#include <limits>
 
+#include "absl/status/statusor.h"
 #include "models/decoder/config.h"
 #include "models/decoder/weights.h"
 #include "offload/plan/tier_plan.h"
@@ -16,15 +18,36 @@ int64_t PromptRowsAtOnce(int64_t weight_bytes_per_token, int layers);
 // Scratch memory that no op of this model exceeds.
 int64_t ScratchBytes(const ModelConfig& config, int threads);
 
-// What a session takes of a device that is too small for the whole KV.
-// `weights.bytes` is what is there before it.
+// What a session takes, whatever the device. `weights.bytes` is what is there
+// before it.
 TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
                        const KvLayout& layout, int64_t context,
                        int64_t first_position, int threads);
 
-// The largest context that `budget` bytes can serve; 0: none.
-int64_t LargestContext(const ModelConfig& config, const WeightSizes& weights,
-                       const KvLayout& layout, int threads, int64_t budget);
+// Where sessions of one model go: a device and the machine around it.
+struct SessionSite {
+  const ModelConfig& config;
+  WeightSizes weights;
+  KvLayout layout;
+  int64_t first_position = 0;
+  int threads = 1;
+  bool in_place = false;     // the device computes in the host tier
+  int64_t device_bytes = 0;  // weights included; in place: of both tiers
+  // For both tiers, weights included.
+  int64_t machine_bytes = std::numeric_limits<int64_t>::max();
+
+  TierPlan PlanFor(int64_t context) const;
+  bool Fits(int64_t context) const;
+  // The largest context that fits, at most `most`; 0: none.
+  int64_t LargestContext(int64_t most) const;
+  // The least device that serves `context`.
+  int64_t LeastDeviceBytes(int64_t context) const;
+
+  // The plan for `context`, or for 0 for as much of the checkpoint's context as
+  // fits. Errors: does_not_fit, with what would.
+  absl::StatusOr<TierPlan> Plan(int64_t context) const;
+  absl::Status DoesNotFit(int64_t context) const;
+};
 
 }  // namespace tiercel
 

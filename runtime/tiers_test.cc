@@ -189,7 +189,7 @@ TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
   const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
   const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
   Session& session = *tiered.session;
-  ASSERT_EQ(session.plan()->shape.resident_pages, 0);
+  ASSERT_EQ(session.plan().shape.resident_pages, 0);
   const int64_t layers = model->config.layers;
   ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
   GenerateParams params = kGreedy40;
@@ -331,7 +331,7 @@ TEST_F(TiersTest, NoRunTakesMoreThanThePlan) {
   options.type_k = options.type_v = DType::kQ8_0;
   const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
   const int64_t taken = tiered.model->arena->used();
-  EXPECT_EQ(taken, tiered.session->plan()->DeviceBytes());
+  EXPECT_EQ(taken, tiered.session->plan().DeviceBytes());
   AllLogits(*tiered.session, RandomIds(900, model->config.vocab), 450);
   ASSERT_TRUE(Generate(*tiered.session, kGreedy40, nullptr).ok());
   EXPECT_EQ(tiered.model->arena->most_used(), taken);
@@ -358,8 +358,8 @@ TEST_F(TiersTest, SmolLm2) {
     ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
     EXPECT_EQ(session.report().tokens, plain->report().tokens);
     EXPECT_EQ(session.NextLogits(), plain->NextLogits());
-    EXPECT_EQ(tiered.model->arena->most_used(), session.plan()->DeviceBytes());
-    const int64_t resident = session.plan()->shape.resident_pages;
+    EXPECT_EQ(tiered.model->arena->most_used(), session.plan().DeviceBytes());
+    const int64_t resident = session.plan().shape.resident_pages;
     if (budget == Budget::kMiddle) {
       EXPECT_GT(resident, 0);
       EXPECT_LT(resident, 9);

@@ -7,32 +7,34 @@
 #include "kernels/base/error.h"
 
 namespace tiercel {
-namespace {
 
-class Heap final : public DeviceMemory {
- public:
-  absl::StatusOr<std::byte*> Allocate(size_t bytes,
-                                      std::string_view what) override {
-    void* data = nullptr;
-    if (bytes <= PTRDIFF_MAX - kDeviceAlignment) {
-      const auto size =
-          static_cast<size_t>(AlignedBytes(static_cast<int64_t>(bytes)));
-      data = std::aligned_alloc(kDeviceAlignment, size);
-    }
-    if (data == nullptr) {
-      return MemoryError("out_of_memory",
-                         absl::StrCat(std::string(what), ": need ", bytes,
-                                      " bytes, the system gave none"));
-    }
-    return static_cast<std::byte*>(data);
+absl::StatusOr<std::byte*> HeapMemory::Allocate(size_t bytes,
+                                                std::string_view what) {
+  void* data = nullptr;
+  int64_t size = 0;
+  if (bytes <= PTRDIFF_MAX - kDeviceAlignment) {
+    size = AlignedBytes(static_cast<int64_t>(bytes));
+    data = std::aligned_alloc(kDeviceAlignment, static_cast<size_t>(size));
   }
-  void Free(std::byte* data, size_t /*bytes*/) override { std::free(data); }
-};
+  if (data == nullptr) {
+    return MemoryError("out_of_memory",
+                       absl::StrCat(std::string(what), ": need ", bytes,
+                                    " bytes, the system gave none"));
+  }
+  const int64_t used = used_.fetch_add(size) + size;
+  int64_t most = most_used_;
+  while (most < used && !most_used_.compare_exchange_weak(most, used)) {
+  }
+  return static_cast<std::byte*>(data);
+}
 
-}  // namespace
+void HeapMemory::Free(std::byte* data, size_t bytes) {
+  used_ -= AlignedBytes(static_cast<int64_t>(bytes));
+  std::free(data);
+}
 
 DeviceMemory& SystemMemory() {
-  static Heap heap;
+  static HeapMemory heap;
   return heap;
 }
 

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_KERNELS_BASE_DEVICE_MEMORY_H_
 #define TIERCEL_KERNELS_BASE_DEVICE_MEMORY_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -23,9 +24,27 @@ class DeviceMemory {
   virtual absl::StatusOr<std::byte*> Allocate(size_t bytes,
                                               std::string_view what) = 0;
   virtual void Free(std::byte* data, size_t bytes) = 0;
+
+  // Bytes of the blocks that are taken, and the most that ever were.
+  virtual int64_t used() const = 0;
+  virtual int64_t most_used() const = 0;
 };
 
 // The machine's own memory, as far as the system gives any.
+class HeapMemory final : public DeviceMemory {
+ public:
+  absl::StatusOr<std::byte*> Allocate(size_t bytes,
+                                      std::string_view what) override;
+  void Free(std::byte* data, size_t bytes) override;
+  int64_t used() const override { return used_; }
+  int64_t most_used() const override { return most_used_; }
+
+ private:
+  std::atomic<int64_t> used_{0};
+  std::atomic<int64_t> most_used_{0};
+};
+
+// One for those who need not know what they use.
 DeviceMemory& SystemMemory();
 
 // What one block of `bytes` takes of a budget.

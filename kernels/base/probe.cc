@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <new>
 
@@ -73,6 +74,16 @@ absl::StatusOr<Peaks> MeasurePeaks(Stream& stream) {
       .f32_ops_per_s = steps * 16 * 2 / compute(kFma[stream.isa()]),
       .int8_ops_per_s = steps * 64 * 2 / compute(kInt8[stream.isa()]),
   };
+}
+
+std::string CpuName() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown CPU";
 }
 
 }  // namespace tiercel

@@ -1,6 +1,8 @@
 #ifndef TIERCEL_KERNELS_BASE_PROBE_H_
 #define TIERCEL_KERNELS_BASE_PROBE_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "kernels/base/stream.h"
 
@@ -17,6 +19,9 @@ struct Peaks {
 // Takes the best of several short runs, about half a second in all: on a busy
 // machine the best is the least wrong. Errors: out_of_memory.
 absl::StatusOr<Peaks> MeasurePeaks(Stream& stream);
+
+// As the system names the processor; "unknown CPU" where it does not.
+std::string CpuName();
 
 }  // namespace tiercel
 

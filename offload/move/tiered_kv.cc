@@ -300,6 +300,12 @@ absl::StatusOr<std::unique_ptr<KvStore>> TieredKv::Fork() {
   return fork;
 }
 
+int64_t TieredKv::HostBytes() const {
+  const auto below = std::count_if(pages_.begin(), pages_.end(),
+                                   [](const Page& page) { return page.below; });
+  return below * layers_ * layout_.PageBytes();
+}
+
 absl::StatusOr<int64_t> TieredKv::TakeDeviceSlot(Cancelled cancelled) {
   int64_t slot = tier_->slots.Take();
   // A fork found the slots taken: resident pages of this sequence make room,

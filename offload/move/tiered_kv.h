@@ -40,6 +40,7 @@ class TieredKv final : public KvStore {
   void Truncate(int64_t length) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
   KvMoves moves() const override { return moves_; }
+  int64_t HostBytes() const override;
 
  private:
   using Ticket = CopyEngine::Ticket;

@@ -29,6 +29,9 @@ class HostKv final : public KvStore {
   absl::Status Resume(std::byte* state, Cancelled cancelled) override;
   void Truncate(int64_t length) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
+  int64_t HostBytes() const override {
+    return static_cast<int64_t>(slots_.size()) * layers_ * layout_.PageBytes();
+  }
 
  private:
   void DropPages(int64_t keep);

@@ -78,6 +78,8 @@ class KvStore {
   virtual absl::StatusOr<std::unique_ptr<KvStore>> Fork() = 0;
 
   virtual KvMoves moves() const { return {}; }
+  // What the sequence holds of the host tier.
+  virtual int64_t HostBytes() const = 0;
 
   // What a sweep over one layer reads: K and V rows of every position.
   int64_t SweepBytesPerLayer() const {

@@ -10,6 +10,7 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
   const int64_t first = needs.first_position / kPageTokens;
   const int64_t end = needs.first_position + needs.context;
   TierPlan plan;
+  plan.context = needs.context;
   plan.shape.layout = needs.layout;
   plan.shape.layers = needs.layers;
   plan.shape.context_pages = (end + kPageTokens - 1) / kPageTokens - first;
@@ -46,6 +47,15 @@ TierPlan PlanTiers(const TierNeeds& needs, int64_t budget) {
   TierPlan plan = WithResidentPages(needs, budget, pages);
   // Alignment may take the last page's place.
   while (!plan.fits()) plan = WithResidentPages(needs, budget, --pages);
+  return plan;
+}
+
+TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget) {
+  TierPlan plan = WithResidentPages(needs, budget, 0);
+  plan.in_place = true;
+  plan.shape.staged_pages = 0;
+  plan.staging = 0;
+  plan.resident = 0;
   return plan;
 }
 

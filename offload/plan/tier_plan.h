@@ -9,10 +9,12 @@ namespace tiercel {
 
 // What a session needs, in bytes of each tier, before anything is taken.
 struct TierPlan {
+  int64_t context = 0;  // positions
   TierShape shape;
+  bool in_place = false;  // the device computes in the host tier
 
   // Device
-  int64_t budget = 0;
+  int64_t budget = 0;  // in place: of both tiers
   int64_t weights = 0;
   int64_t workspace = 0;  // hidden states of a prompt, activations, scratch
   int64_t staging = 0;    // two layer buffers
@@ -24,7 +26,9 @@ struct TierPlan {
   int64_t DeviceBytes() const {
     return weights + workspace + staging + resident;
   }
-  bool fits() const { return DeviceBytes() <= budget; }
+  bool fits() const {
+    return DeviceBytes() + (in_place ? host_kv : 0) <= budget;
+  }
 };
 
 // What does not depend on the budget.
@@ -42,6 +46,10 @@ struct TierNeeds {
 // each layer has computing to hide its copies behind. Where it does not fit the
 // plan says what the least would take.
 TierPlan PlanTiers(const TierNeeds& needs, int64_t budget);
+
+// The same where the device computes in the host tier: nothing is staged, and
+// all pages are where they are written.
+TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget);
 
 // The least budget that PlanTiers can divide.
 int64_t LeastBudget(const TierNeeds& needs);

@@ -26,9 +26,9 @@ class DeviceArena final : public DeviceMemory {
   void Free(std::byte* data, size_t bytes) override;
 
   int64_t budget() const { return budget_; }
-  int64_t used() const;
+  int64_t used() const override;
   int64_t free() const { return budget_ - used(); }
-  int64_t most_used() const;
+  int64_t most_used() const override;
 
  private:
   DeviceArena(int64_t budget, HostRegion region);

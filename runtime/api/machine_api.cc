@@ -1,28 +1,11 @@
 // The machine and the build: what stands beside every measured number.
 
-#include <fstream>
-
 #include "kernels/base/probe.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/build_info.h"
 #include "runtime/api/version.h"
 
 namespace tiercel {
-namespace {
-
-// As the system names it; for people, so its absence is no error.
-std::string CpuName() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);) {
-    if (line.rfind("model name", 0) != 0) continue;
-    const size_t colon = line.find(": ");
-    if (colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown CPU";
-}
-
-}  // namespace
-
 const char* VersionText() {
   static const std::string text = [] {
     const absl::StatusOr<Isa> isa = ChooseIsa();

@@ -111,6 +111,12 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
       ReadSimulation(p);
   if (!simulation.ok()) return simulation.status();
   options.simulation = *simulation;
+  if (p.memory_bytes > static_cast<uint64_t>(PTRDIFF_MAX)) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("memory_bytes: got ", p.memory_bytes,
+                                   ", need at most ", PTRDIFF_MAX));
+  }
+  options.memory_bytes = static_cast<int64_t>(p.memory_bytes);
   return options;
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/api/boundary.h"
 #include "runtime/generate.h"
+#include "runtime/plan.h"
 
 namespace tiercel {
 namespace {
@@ -16,6 +17,21 @@ absl::StatusOr<DType> ParseKvType(const char* name) {
   return UsageError(
       "invalid_kv_type",
       absl::StrCat("KV type: got \"", name, "\", need f32, f16, bf16 or q8_0"));
+}
+
+absl::StatusOr<Session::Options> ReadSessionOptions(
+    const tiercel_session_params& p) {
+  Session::Options options;
+  options.context = p.context;
+  options.first_position = p.first_position;
+  const absl::StatusOr<DType> type_k = ParseKvType(p.kv_type_k);
+  if (!type_k.ok()) return type_k.status();
+  const absl::StatusOr<DType> type_v = ParseKvType(p.kv_type_v);
+  if (!type_v.ok()) return type_v.status();
+  options.type_k = *type_k;
+  options.type_v = *type_v;
+  if (p.cache_dir != nullptr) options.rates_folder = p.cache_dir;
+  return options;
 }
 
 absl::Status NeedSession(const tiercel_session* session) {
@@ -48,6 +64,30 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling& s) {
 
 extern "C" {
 
+tiercel_status tiercel_plan(const tiercel_model* model,
+                            const tiercel_session_params* params, char* json,
+                            size_t* size, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+      return s;
+    }
+    tiercel_session_params p;
+    if (absl::Status s = tiercel::ReadStruct("params", params, &p); !s.ok()) {
+      return s;
+    }
+    const absl::StatusOr<tiercel::Session::Options> options =
+        tiercel::ReadSessionOptions(p);
+    if (!options.ok()) return options.status();
+    const absl::StatusOr<nlohmann::json> plan =
+        tiercel::DescribePlan(*model->model, *options);
+    if (!plan.ok()) return plan.status();
+    return tiercel::FillJson(*plan, json, size);
+  });
+}
+
 tiercel_status tiercel_session_create(tiercel_model* model,
                                       const tiercel_session_params* params,
                                       tiercel_session** session,
@@ -64,19 +104,11 @@ tiercel_status tiercel_session_create(tiercel_model* model,
     if (absl::Status s = tiercel::ReadStruct("params", params, &p); !s.ok()) {
       return s;
     }
-    tiercel::Session::Options options;
-    options.context = p.context;
-    options.first_position = p.first_position;
-    const absl::StatusOr<tiercel::DType> type_k =
-        tiercel::ParseKvType(p.kv_type_k);
-    if (!type_k.ok()) return type_k.status();
-    const absl::StatusOr<tiercel::DType> type_v =
-        tiercel::ParseKvType(p.kv_type_v);
-    if (!type_v.ok()) return type_v.status();
-    options.type_k = *type_k;
-    options.type_v = *type_v;
+    const absl::StatusOr<tiercel::Session::Options> options =
+        tiercel::ReadSessionOptions(p);
+    if (!options.ok()) return options.status();
     absl::StatusOr<std::unique_ptr<tiercel::Session>> created =
-        tiercel::Session::Create(*model->model, options);
+        tiercel::Session::Create(*model->model, *options);
     if (!created.ok()) return created.status();
     *session = new tiercel_session{model, *std::move(created)};
     return absl::OkStatus();

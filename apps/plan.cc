@@ -1,0 +1,84 @@
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "apps/command.h"
+#include "apps/error.h"
+#include "apps/numbers.h"
+#include "apps/output.h"
+
+namespace tiercel::cli {
+namespace {
+
+std::string Row(const std::string& name, const std::string& value) {
+  constexpr size_t kNameColumns = 24;
+  const size_t pad =
+      name.size() < kNameColumns ? kNameColumns - name.size() : 1;
+  return absl::StrCat(name, std::string(pad, ' '), value, "\n");
+}
+
+// "device memory   187.20 MiB" and its parts, those that are not zero.
+std::string Tier(const std::string& name, const Json& tier) {
+  double total = 0;
+  std::string parts;
+  for (const auto& [part, bytes] : tier.items()) {
+    const auto size = bytes.get<double>();
+    total += size;
+    if (size > 0) absl::StrAppend(&parts, Row("  " + part, Bytes(size)));
+  }
+  return Row(name, Bytes(total)) + parts;
+}
+
+std::string Table(const Json& plan) {
+  const bool simulated = plan.value("simulated", false);
+  std::string out =
+      Row("context",
+          absl::StrCat(Grouped(plan.at("context").get<int64_t>()), " tokens"));
+  absl::StrAppend(&out, Tier("device memory", plan.at("tiers").at("device")),
+                  Tier("host memory", plan.at("tiers").at("host")));
+  if (plan.at("ttft_s").is_number()) {
+    absl::StrAppend(&out,
+                    Row("time to first token",
+                        absl::StrCat(Fixed(plan["ttft_s"].get<double>(), 2),
+                                     " s, of a prompt that fills the context")),
+                    Row("time between tokens",
+                        absl::StrCat(Fixed(plan["tbt_ms"].get<double>(), 2),
+                                     " ms, at the end of it")));
+  }
+  if (plan.at("link_gb_s").is_number()) {
+    absl::StrAppend(
+        &out,
+        Row("link",
+            absl::StrCat(Fixed(plan["link_gb_s"].get<double>(), 2), " GB/s")));
+  }
+  absl::StrAppend(&out,
+                  Row("fits", plan.at("fits").get<bool>() ? "yes" : "no"));
+  return simulated ? out + Row("simulated", "yes") : out;
+}
+
+std::string WhyNot(const Json& plan) {
+  return absl::StrCat("a context of ", plan.at("context").get<int64_t>(),
+                      " needs ", plan.at("min_device_bytes").get<int64_t>(),
+                      " bytes of device memory, ",
+                      plan.at("device_bytes").get<int64_t>(),
+                      " are there; the largest context that fits is ",
+                      plan.at("max_context").get<int64_t>());
+}
+
+}  // namespace
+
+absl::Status Plan(const Options& options) {
+  const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
+  if (!model.ok()) return model.status();
+  const absl::StatusOr<Json> plan = model->Plan(SessionParams(options));
+  if (!plan.ok()) return plan.status();
+  if (absl::Status s = options.json ? WriteJson(*plan) : WriteOut(Table(*plan));
+      !s.ok()) {
+    return s;
+  }
+  if (plan->at("fits").get<bool>()) return absl::OkStatus();
+  // The document has said it where there may be only one.
+  return Error(Exit::kMemory, "does_not_fit",
+               options.json ? "" : WhyNot(*plan));
+}
+
+}  // namespace tiercel::cli

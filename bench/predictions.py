@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""What the plan predicts beside what a run then takes.
+
+  bench/predictions.py             all configurations, some minutes, quiet
+  bench/predictions.py --save      also writes bench/results/<date>-<cpu>-predictions.md
+  bench/predictions.py --extra FILE...   more checkpoints (a random one, say)
+
+A configuration is a file, a prompt, a device and a link. Rates are measured
+once for each file and type of KV, as a user's first run does; then every
+configuration is run and its document's "predicted" compared with what was
+measured. Memory is compared with what the system counted as well: the process'
+largest resident set, less that of a process that only tokenizes.
+
+Standard library only.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CACHE = pathlib.Path(
+    os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+)
+MODELS = CACHE / "tiercel/models"
+SMOL = "SmolLM2-135M-Instruct.%s.gguf"
+TOKENS = 24
+
+# file, prompt tokens, flags
+CONFIGURATIONS = [
+    ("Q4_1", 1000, ""),
+    ("Q4_1", 3000, ""),
+    ("Q4_1", 3000, "-t 1"),
+    ("Q4_1", 7500, ""),
+    ("Q4_1", 3000, "--simulate device=150MB,link=0.5GB/s"),
+    ("Q4_1", 3000, "--simulate device=150MB,link=1GB/s"),
+    ("Q4_1", 3000, "--simulate device=150MB,link=2GB/s"),
+    ("Q4_1", 3000, "--simulate device=180MB,link=2GB/s"),
+    ("Q4_1", 3000, "--simulate device=150MB,link=4GB/s"),
+    ("Q4_1", 3000, "-ctk q8_0 -ctv q8_0 --simulate device=140MB,link=1GB/s"),
+    ("Q4_1", 7500, "--simulate device=180MB,link=2GB/s"),
+    ("Q4_1", 7500, "--simulate device=240MB,link=1GB/s"),
+    ("Q8_0", 3000, ""),
+    ("Q8_0", 3000, "--simulate device=200MB,link=2GB/s"),
+    ("F16", 3000, "--simulate device=330MB,link=2GB/s"),
+]
+
+
+def largest_resident(command, env):
+    """The document that a run prints, and its peak resident set in bytes."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = subprocess.Popen(
+            [str(word) for word in command],
+            stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=env,
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        out.seek(0)
+        err.seek(0)
+        if status != 0:
+            sys.exit(f"{command}: {err.read().decode()}{out.read().decode()}")
+        return json.loads(out.read()), usage.ru_maxrss * 1024
+
+
+def off(predicted, measured):
+    return (predicted - measured) / measured
+
+
+def percent(share):
+    return f"{100 * share:+.1f} %"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tiercel", default=ROOT / "build/cpu/apps/tiercel")
+    parser.add_argument("--save", action="store_true")
+    parser.add_argument("--extra", nargs="*", default=[], metavar="FILE:PROMPT:FLAGS")
+    arguments = parser.parse_args()
+
+    configurations = [
+        (MODELS / (SMOL % name), prompt, flags)
+        for name, prompt, flags in CONFIGURATIONS
+        if (MODELS / (SMOL % name)).exists()
+    ]
+    for extra in arguments.extra:
+        path, prompt, flags = extra.split(":")
+        configurations.append((pathlib.Path(path), int(prompt), flags))
+
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        env = dict(os.environ, XDG_CACHE_HOME=scratch)
+        ids = pathlib.Path(scratch) / "ids.txt"
+        for path, prompt, flags in configurations:
+            # Ids that every vocabulary has.
+            chosen = random.Random(0).choices(range(1, 200), k=prompt)
+            ids.write_text(" ".join(map(str, chosen)))
+            _, program = largest_resident(
+                [arguments.tiercel, "inspect", path, "--json"], env
+            )
+            run = [arguments.tiercel, "generate", "-m", path, "--tokens", ids,
+                   "-n", TOKENS, "-c", prompt + TOKENS, "--ignore-eos", "--json"]
+            document, resident = largest_resident(run + flags.split(), env)
+            predicted, memory = document["predicted"], document["memory"]
+            tiers = predicted["host_bytes"] + predicted["device_bytes"]
+            rows.append({
+                "file": path.name.replace("SmolLM2-135M-Instruct.", ""),
+                "prompt": prompt,
+                "flags": flags,
+                "ttft": (predicted["ttft_s"], document["ttft_s"]),
+                "tbt": (predicted["tbt_ms"], document["tbt_ms"]["p50"]),
+                "memory": (tiers, memory["host_bytes"] + memory["device_bytes"]),
+                "resident": (tiers, resident - program),
+            })
+            print(rows[-1], file=sys.stderr, flush=True)
+
+    lines = [
+        "| file | prompt | flags | TTFT s | | TBT ms (p50) | | tiers MB | | resident MB | |",
+        "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        cells = [row["file"], f"{row['prompt']:,}", row["flags"] or "-"]
+        for key, scale in (("ttft", 1), ("tbt", 1), ("memory", 1e-6), ("resident", 1e-6)):
+            predicted, measured = row[key]
+            cells += [
+                f"{predicted * scale:.2f} / {measured * scale:.2f}",
+                percent(off(predicted, measured)),
+            ]
+        lines.append("| " + " | ".join(cells) + " |")
+    lines.append("")
+    for key, name in (("ttft", "TTFT"), ("tbt", "TBT"), ("memory", "tiers"),
+                      ("resident", "resident set")):
+        errors = [abs(off(*row[key])) for row in rows]
+        lines.append(
+            f"{name}: off by {100 * statistics.median(errors):.1f} % in the median,"
+            f" {100 * max(errors):.1f} % at worst, of {len(errors)}."
+        )
+    table = "\n".join(lines)
+    print(table)
+    if not arguments.save:
+        return
+    cpu = next(
+        line.split(": ")[1].strip()
+        for line in open("/proc/cpuinfo", encoding="ascii")
+        if line.startswith("model name")
+    )
+    version = subprocess.run(
+        [arguments.tiercel, "--version"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    slug = "-".join("".join(c if c.isalnum() else " " for c in cpu.lower()).split()[:4])
+    date = datetime.datetime.now(datetime.timezone.utc)
+    result = ROOT / f"bench/results/{date:%Y-%m-%d}-{slug}-predictions.md"
+    result.write_text(
+        "# Predicted and measured\n\n"
+        f"{cpu}, {os.cpu_count()} cores; {date:%Y-%m-%dT%H:%M+00:00}; {version}. Pairs are predicted / measured, from"
+        f" one run each after\nrates were measured once for each file; {TOKENS} tokens are generated. `--simulate` plays"
+        " a small device behind a slow link on\nthis CPU. The resident set is what the system counted at most, less that"
+        " of a process that only reads the header.\n\n" + table + "\n",
+        encoding="utf-8",
+    )
+
+
+if __name__ == "__main__":
+    main()

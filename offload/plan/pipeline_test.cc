@@ -1,0 +1,47 @@
+#include "offload/plan/pipeline.h"
+
+#include "gtest/gtest.h"
+
+namespace tiercel {
+namespace {
+
+constexpr double kTiny = 1e-9;
+
+TEST(PipelineTest, ALinkBoundStepTakesWhatItsBytesTake) {
+  // The link never waits: computing is done before the next pages are.
+  EXPECT_NEAR(
+      StepSeconds(30, {.compute_s = 0.1, .up_s = 1.0}, /*between_s=*/0.5), 30.0,
+      kTiny);
+}
+
+TEST(PipelineTest, AComputeBoundStepHidesItsCopies) {
+  EXPECT_NEAR(StepSeconds(30, {.compute_s = 1.0, .up_s = 0.4}, 0.5), 30.5,
+              kTiny);
+  EXPECT_NEAR(StepSeconds(30, {.compute_s = 1.0, .up_s = 1.0}, 0.0), 30.0,
+              kTiny);
+}
+
+TEST(PipelineTest, BetweenStepsTheLinkBringsTwoLayersAndNoMore) {
+  // A gap longer than two layers' copies leaves the link idle. By hand, with
+  // compute c, copy x > c, gap g > 2 x: layer 2 is asked for at c, so it
+  // arrives at c + x, and so on; the last layer begins at (L - 2) x + c.
+  const double c = 0.1, x = 1.0, g = 10.0;
+  EXPECT_NEAR(StepSeconds(6, {.compute_s = c, .up_s = x}, g), 4 * x + c + c + g,
+              kTiny);
+}
+
+TEST(PipelineTest, APromptComputesWhileItsPagesLeave) {
+  EXPECT_NEAR(PromptSeconds(10, {.compute_s = 1.0, .down_s = 0.25}), 10.25,
+              kTiny);
+  // A slow link: a buffer is free again when what was in it has left.
+  EXPECT_NEAR(PromptSeconds(10, {.compute_s = 1.0, .down_s = 3.0}), 31.0,
+              kTiny);
+}
+
+TEST(PipelineTest, RowsAddedToATextReadItFirst) {
+  EXPECT_NEAR(PromptSeconds(2, {.compute_s = 1.0, .up_s = 3.0}), 7.0, kTiny);
+  EXPECT_NEAR(PromptSeconds(1, {.compute_s = 1.0, .up_s = 3.0}), 4.0, kTiny);
+}
+
+}  // namespace
+}  // namespace tiercel

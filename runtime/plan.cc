@@ -1,0 +1,206 @@
+#include "runtime/plan.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/base/probe.h"
+#include "offload/tier/host_memory.h"
+#include "runtime/rates_cache.h"
+
+namespace tiercel {
+namespace {
+
+// Positions are absolute and enter angles and page numbers: far beyond any
+// context, far below where either would overflow.
+constexpr int64_t kMostPosition = int64_t{1} << 40;
+
+absl::Status CheckKvType(const char* which, DType type, int head_dim) {
+  if (InfoOf(type).block_elements == 1) return absl::OkStatus();
+  const std::string name(InfoOf(type).name);
+  if (type != DType::kQ8_0) {
+    return UsageError("invalid_kv_type",
+                      absl::StrCat("KV type of ", which, ": got ", name,
+                                   ", need f32, f16, bf16 or q8_0"));
+  }
+  if (head_dim % InfoOf(type).block_elements != 0) {
+    return UsageError(
+        "invalid_kv_type",
+        absl::StrCat("KV type of ", which, ": ", name, " needs a head_dim ",
+                     "that is a multiple of 32, the model has ", head_dim));
+  }
+  return absl::OkStatus();
+}
+
+// All that rates depend on, as far as it can be told.
+std::string RatesKey(const Model& model, const WeightSizes& weights,
+                     const KvLayout& layout, const Stream& stream) {
+  const ModelConfig& config = model.config;
+  constexpr int kFormat = 1;  // of what is measured, and how
+  return absl::StrCat("format ", kFormat, "; ", CpuName(), ", ",
+                      std::string(NameOf(stream.isa())), ", ",
+                      stream.device() == Device::kRef ? "ref" : "cpu",
+                      ", threads ", model.options.stream.threads, ", compute ",
+                      model.options.compute == Compute::kQ8 ? "q8" : "f32",
+                      "; ", config.architecture, ", layers ", config.layers,
+                      ", hidden ", config.hidden, ", heads ", config.heads, "/",
+                      config.kv_heads, "x", config.head_dim, ", ffn ",
+                      config.ffn, ", vocab ", config.vocab, ", weights ",
+                      weights.bytes, "/", weights.bytes_per_token, "; kv ",
+                      std::string(InfoOf(layout.type_k).name), "/",
+                      std::string(InfoOf(layout.type_v).name));
+}
+
+absl::StatusOr<Rates> MeasureWith(const Model& model, const ModelConfig& config,
+                                  const Weights& weights, int layers,
+                                  int64_t rows_at_once, const KvLayout& layout,
+                                  std::unique_ptr<Stream> stream) {
+  return MeasureRates({.config = config,
+                       .weights = weights,
+                       .layers = layers,
+                       .rows_at_once = rows_at_once,
+                       .compute = model.options.compute,
+                       .layout = layout},
+                      std::move(stream));
+}
+
+}  // namespace
+
+absl::Status CheckSessionOptions(const ModelConfig& config,
+                                 const Session::Options& options) {
+  if (options.context < 0 || options.context > config.context) {
+    return UsageError(
+        "invalid_context",
+        absl::StrCat("context: got ", options.context, ", the checkpoint is ",
+                     "made for ", config.context,
+                     " (rope scaling extends it)"));
+  }
+  if (options.first_position < 0 || options.first_position > kMostPosition) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("first_position: got ", options.first_position,
+                     ", need 0 to ", kMostPosition));
+  }
+  for (const auto& [which, type] :
+       {std::pair("K", options.type_k), std::pair("V", options.type_v)}) {
+    if (absl::Status s = CheckKvType(which, type, config.head_dim); !s.ok()) {
+      return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+SessionSite SiteOf(const Model& model, const WeightSizes& weights,
+                   const Session::Options& options, int threads) {
+  SessionSite site = {.config = model.config,
+                      .weights = weights,
+                      .layout = {.type_k = options.type_k,
+                                 .type_v = options.type_v,
+                                 .kv_heads = model.config.kv_heads,
+                                 .head_dim = model.config.head_dim},
+                      .first_position = options.first_position,
+                      .threads = threads};
+  const int64_t free = FreeHostMemory();
+  const int64_t taken = model.memory().used();
+  site.machine_bytes =
+      free > std::numeric_limits<int64_t>::max() - taken ? free : free + taken;
+  site.in_place = !model.options.simulation.has_value();
+  const int64_t most = model.options.memory_bytes;
+  site.device_bytes = !site.in_place ? model.options.simulation->device_bytes
+                      : most > 0     ? std::min(most, site.machine_bytes)
+                                     : site.machine_bytes;
+  return site;
+}
+
+std::optional<LinkRate> LinkOf(const Model& model) {
+  const std::optional<Model::Simulation>& simulation = model.options.simulation;
+  if (!simulation.has_value()) return std::nullopt;
+  return LinkRate{simulation->link_bytes_per_s, simulation->latency_s};
+}
+
+absl::StatusOr<Rates> RatesFor(const Model& model, const KvLayout& layout,
+                               const std::string& folder) {
+  const absl::StatusOr<WeightSizes> sizes =
+      MeasureWeights(*model.checkpoint, model.config);
+  if (!sizes.ok()) return sizes.status();
+  absl::StatusOr<std::unique_ptr<Stream>> stream =
+      Stream::Create(model.options.stream);
+  if (!stream.ok()) return stream.status();
+  const std::string key = RatesKey(model, *sizes, layout, **stream);
+  if (const std::optional<Rates> kept = ReadRates(folder, key)) return *kept;
+
+  const int layers = LayersToMeasure(model.config, *sizes);
+  const int64_t rows =
+      PromptRowsAtOnce(sizes->bytes_per_token, model.config.layers);
+  absl::StatusOr<Rates> rates;
+  if (model.weights != nullptr) {
+    rates = MeasureWith(model, model.config, *model.weights, layers, rows,
+                        layout, *std::move(stream));
+  } else {
+    ModelConfig few = model.config;
+    few.layers = layers;
+    absl::StatusOr<LoadedWeights> loaded =
+        LoadWeights(*model.checkpoint, few, (*stream)->pool(), SystemMemory(),
+                    [](uint64_t, uint64_t) { return true; });
+    if (!loaded.ok()) return loaded.status();
+    rates = MeasureWith(model, few, loaded->weights, layers, rows, layout,
+                        *std::move(stream));
+  }
+  if (rates.ok()) KeepRates(folder, key, *rates);
+  return rates;
+}
+
+absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
+                                            const Session::Options& options) {
+  const ModelConfig& config = model.config;
+  if (absl::Status s = CheckSessionOptions(config, options); !s.ok()) return s;
+  const absl::StatusOr<WeightSizes> weights =
+      MeasureWeights(*model.checkpoint, config);
+  if (!weights.ok()) return weights.status();
+  const int threads = model.options.stream.threads > 0
+                          ? model.options.stream.threads
+                          : AllowedCpus();
+  const SessionSite site = SiteOf(model, *weights, options, threads);
+  const int64_t context =
+      options.context > 0 ? options.context : config.context;
+  const TierPlan plan = site.PlanFor(context);
+  const std::optional<LinkRate> link = LinkOf(model);
+  nlohmann::json document = {
+      {"context", context},
+      {"tiers",
+       {{"device",
+         {{"weights", plan.weights},
+          {"staging", plan.staging},
+          {"workspace", plan.workspace},
+          {"views", 0},
+          {"resident", plan.resident}}},
+        {"host", {{"kv", plan.host_kv}, {"weights", 0}}}}},
+      {"ttft_s", nullptr},
+      {"tbt_ms", nullptr},
+      {"link_gb_s", nullptr},
+      {"fits", site.Fits(context)},
+      {"device_bytes", site.device_bytes},
+      {"machine_bytes", site.machine_bytes},
+      {"simulated", model.options.simulation.has_value()}};
+  if (link.has_value()) document["link_gb_s"] = link->bytes_per_s / 1e9;
+  if (!site.Fits(context)) {
+    document["max_context"] = site.LargestContext(context);
+    document["min_device_bytes"] = site.LeastDeviceBytes(context);
+  }
+  if (options.rates_folder.has_value()) {
+    const absl::StatusOr<Rates> rates =
+        RatesFor(model, site.layout, *options.rates_folder);
+    if (!rates.ok()) return rates.status();
+    // The first token after a prompt that leaves room for it, the last token.
+    const Prediction times =
+        Predict(site, plan, link, *rates,
+                {.cached = 0, .prompt = std::max<int64_t>(1, context - 1)});
+    document["ttft_s"] = times.ttft_s;
+    document["tbt_ms"] = 1e3 * times.tbt_s;
+  }
+  return document;
+}
+
+}  // namespace tiercel

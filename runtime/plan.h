@@ -1,0 +1,44 @@
+#ifndef TIERCEL_RUNTIME_PLAN_H_
+#define TIERCEL_RUNTIME_PLAN_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "runtime/model.h"
+#include "runtime/prediction.h"
+#include "runtime/rates.h"
+#include "runtime/session.h"
+#include "runtime/session_plan.h"
+
+namespace tiercel {
+
+// Errors: invalid_context, invalid_argument, invalid_kv_type.
+absl::Status CheckSessionOptions(const ModelConfig& config,
+                                 const Session::Options& options);
+
+// Where sessions with `options` go; `weights.bytes` of the model's memory are
+// taken, or will be.
+SessionSite SiteOf(const Model& model, const WeightSizes& weights,
+                   const Session::Options& options, int threads);
+
+// Absent where the device computes in the host tier.
+std::optional<LinkRate> LinkOf(const Model& model);
+
+// The rates of this machine for `model` with such KV: those in `folder`, or
+// measured now, with weights that are read for it where the model has none,
+// and kept there.
+absl::StatusOr<Rates> RatesFor(const Model& model, const KvLayout& layout,
+                               const std::string& folder);
+
+// What a session with `options` would take and how fast it would be with its
+// context full, before any weights are read: the document of `tiercel plan`.
+// What does not fit is no error. Errors: those of CheckSessionOptions, of
+// MeasureWeights and of RatesFor.
+absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
+                                            const Session::Options& options);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_PLAN_H_

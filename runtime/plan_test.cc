@@ -1,0 +1,203 @@
+#include "runtime/plan.h"
+
+#include <stdlib.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "runtime/rates_cache.h"
+#include "tests/golden.h"
+
+namespace tiercel {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kContext = 3000;
+
+std::unique_ptr<Model> Open(Model::Options options) {
+  options.path = CheckpointPath("llama_chat.gguf");
+  options.stream.threads = 2;
+  auto model = Model::Open(options, [](uint64_t, uint64_t) { return true; });
+  EXPECT_TRUE(model.ok()) << model.status();
+  return model.ok() ? *std::move(model) : nullptr;
+}
+
+Model::Options Device(int64_t bytes) {
+  return {
+      .simulation = {
+          {.device_bytes = bytes, .link_bytes_per_s = 2e9, .latency_s = 0}}};
+}
+
+nlohmann::json Describe(const Model& model, const Session::Options& options) {
+  const absl::StatusOr<nlohmann::json> plan = DescribePlan(model, options);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *plan : nlohmann::json();
+}
+
+absl::Status Created(const Model& model, const Session::Options& options) {
+  return Session::Create(model, options).status();
+}
+
+class PlanTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/plan_XXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_;
+};
+
+TEST_F(PlanTest, TheHeaderTellsWhatASessionTakes) {
+  Model::Options options = Device(100'000'000);
+  options.weights = false;
+  const auto header = Open(options);
+  const nlohmann::json plan = Describe(*header, {.context = kContext});
+  EXPECT_EQ(plan["fits"], true);
+
+  const auto model = Open(Device(100'000'000));
+  const auto session = Session::Create(*model, {.context = kContext});
+  ASSERT_TRUE(session.ok()) << session.status();
+  int64_t device = 0;
+  for (const auto& [part, bytes] : plan["tiers"]["device"].items()) {
+    device += bytes.get<int64_t>();
+  }
+  EXPECT_EQ(device, model->arena->used());
+  EXPECT_EQ(plan["tiers"]["host"]["kv"], (*session)->plan().host_kv);
+}
+
+TEST_F(PlanTest, WhatDoesNotFitSaysWhatWould) {
+  Model::Options options = Device(1'000'000);
+  options.weights = false;
+  const nlohmann::json plan = Describe(*Open(options), {.context = kContext});
+  ASSERT_EQ(plan["fits"], false);
+  const auto least = plan["min_device_bytes"].get<int64_t>();
+  EXPECT_TRUE(Created(*Open(Device(least)), {.context = kContext}).ok());
+  const auto small = Open(Device(least - 64));
+  const absl::Status status = Created(*small, {.context = kContext});
+  EXPECT_EQ(CodeOf(status), "does_not_fit");
+  EXPECT_EQ(ClassOf(status), ErrorClass::kMemory);
+  EXPECT_THAT(status.message(), HasSubstr(std::to_string(least)));
+
+  const nlohmann::json less = Describe(*small, {.context = kContext});
+  const auto most = less["max_context"].get<int64_t>();
+  ASSERT_GT(most, 0);
+  ASSERT_LT(most, kContext);
+  EXPECT_TRUE(Created(*small, {.context = most}).ok());
+  EXPECT_FALSE(Created(*small, {.context = most + 1}).ok());
+}
+
+TEST_F(PlanTest, WithoutAWishTheContextIsWhatFits) {
+  Model::Options options;
+  options.weights = false;
+  const nlohmann::json all = Describe(*Open(options), {});
+  const int64_t checkpoint = all["context"];
+  EXPECT_EQ(all["fits"], true);
+
+  // What a context of 1,000 takes, by the header: all tiers are one memory.
+  const nlohmann::json thousand = Describe(*Open(options), {.context = 1000});
+  for (const auto& tier : thousand["tiers"]) {
+    for (const auto& bytes : tier) {
+      options.memory_bytes += bytes.get<int64_t>();
+    }
+  }
+  const nlohmann::json some = Describe(*Open(options), {});
+  ASSERT_EQ(some["fits"], false);
+  const auto most = some["max_context"].get<int64_t>();
+  ASSERT_GE(most, 1000);
+  ASSERT_LT(most, checkpoint);
+
+  const auto model = Open({.memory_bytes = options.memory_bytes});
+  auto session = Session::Create(*model, {});
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_EQ((*session)->plan().context, most);
+  EXPECT_EQ((*session)->room(), most);
+  // A text that is too long for the memory, not for the checkpoint.
+  const std::vector<int32_t> ids(static_cast<size_t>(most) + 1, 1);
+  const absl::Status status = (*session)->Append(ids.data(), ids.size());
+  EXPECT_EQ(CodeOf(status), "does_not_fit") << status;
+  const std::vector<int32_t> more(static_cast<size_t>(checkpoint) + 1, 1);
+  EXPECT_EQ(CodeOf((*session)->Append(more.data(), more.size())),
+            "context_length_exceeded");
+
+  EXPECT_EQ(CodeOf(Created(*Open({.memory_bytes = 1'000'000}), {})),
+            "does_not_fit");
+}
+
+TEST_F(PlanTest, TheMachinesMemoryCounts) {
+  const auto model = Open({});
+  SessionSite site = SiteOf(
+      *model, {.bytes = model->memory().used(), .bytes_per_token = 1000}, {},
+      /*threads=*/2);
+  EXPECT_TRUE(site.in_place);
+  EXPECT_EQ(site.device_bytes, site.machine_bytes);
+  EXPECT_GT(site.machine_bytes, model->memory().used());
+  // A device as large as wished, on a machine that is not.
+  site.in_place = false;
+  site.device_bytes = int64_t{1} << 40;
+  const TierPlan plan = site.PlanFor(kContext);
+  ASSERT_TRUE(plan.fits());
+  site.machine_bytes = plan.DeviceBytes() + plan.host_kv;
+  EXPECT_TRUE(site.Plan(kContext).ok());
+  --site.machine_bytes;
+  const absl::Status status = site.Plan(kContext).status();
+  EXPECT_EQ(CodeOf(status), "does_not_fit");
+  EXPECT_THAT(status.message(), HasSubstr("this machine's memory"));
+}
+
+TEST_F(PlanTest, RatesAreMeasuredOnceAndKept) {
+  const auto model = Open({});
+  const KvLayout layout = {DType::kF16, DType::kF16, model->config.kv_heads,
+                           model->config.head_dim};
+  const absl::StatusOr<Rates> rates = RatesFor(*model, layout, folder_);
+  ASSERT_TRUE(rates.ok()) << rates.status();
+  for (const double seconds : {rates->step_s, rates->logits_s,
+                               rates->prompt_row_s, rates->copy_bytes_per_s}) {
+    EXPECT_GT(seconds, 0);
+    EXPECT_TRUE(std::isfinite(seconds));
+  }
+  EXPECT_GE(rates->copy_slowdown, 1);
+
+  // What is kept is what counts, for the model with and without its weights.
+  const std::filesystem::path file =
+      *std::filesystem::directory_iterator(folder_);
+  nlohmann::json kept = nlohmann::json::parse(std::ifstream(file));
+  kept["step_s"] = 1234.5;
+  std::ofstream(file) << kept;
+  for (const bool weights : {true, false}) {
+    const absl::StatusOr<Rates> again =
+        RatesFor(*Open({.weights = weights}), layout, folder_);
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(again->step_s, 1234.5);
+  }
+  // Another type of KV is another measurement.
+  KvLayout f32 = layout;
+  f32.type_k = DType::kF32;
+  const absl::StatusOr<Rates> other =
+      RatesFor(*Open({.weights = false}), f32, folder_);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_LT(other->step_s, 1234.5);
+  EXPECT_GT(other->step_s, 0);
+}
+
+TEST_F(PlanTest, OptionsAreCheckedAsASessionsAre) {
+  const auto model = Open({});
+  EXPECT_EQ(CodeOf(DescribePlan(*model, {.context = -1}).status()),
+            "invalid_context");
+  EXPECT_EQ(CodeOf(DescribePlan(*model, {.first_position = -1}).status()),
+            "invalid_argument");
+  EXPECT_EQ(CodeOf(DescribePlan(*model, {.type_v = DType::kQ4_0}).status()),
+            "invalid_kv_type");
+}
+
+}  // namespace
+}  // namespace tiercel

@@ -1,0 +1,256 @@
+#include "runtime/rates.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "kernels/token/law.h"
+#include "models/decoder/decoder.h"
+#include "offload/page/host_kv.h"
+#include "runtime/session_plan.h"
+
+namespace tiercel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kNever = [] { return false; };
+
+double Seconds(Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// Copies between buffers larger than caches until it is destroyed.
+class Copying {
+ public:
+  Copying()
+      : from_(kBytes, std::byte{1}), to_(kBytes), thread_([this] { Run(); }) {}
+  ~Copying() {
+    stop_ = true;
+    thread_.join();
+  }
+  double bytes() const { return static_cast<double>(done_.load()); }
+
+ private:
+  static constexpr size_t kBytes = size_t{64} << 20;
+  static constexpr size_t kPiece = size_t{1} << 20;
+
+  void Run() {
+    while (!stop_.load(std::memory_order_relaxed)) {
+      const size_t offset = done_ % kBytes;
+      std::memcpy(to_.data() + offset, from_.data() + offset, kPiece);
+      done_ += kPiece;
+    }
+  }
+
+  std::vector<std::byte> from_;
+  std::vector<std::byte> to_;
+  std::atomic<size_t> done_{0};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+class Probe {
+ public:
+  Probe(const RatesProbe& p, std::unique_ptr<Stream> stream)
+      : config_(p.config),
+        layers_(p.layers),
+        rows_at_once_(p.rows_at_once),
+        stream_(std::move(stream)),
+        decoder_(p.config, p.weights, p.compute, SystemMemory()),
+        kv_(std::make_shared<PagePool>(p.layout, p.layers,
+                                       kMostDepth / kPageTokens),
+            /*begin=*/0),
+        logits_(static_cast<size_t>(p.config.vocab)) {}
+
+  absl::StatusOr<Rates> Run();
+
+ private:
+  // The deepest KV, less where a layer's is large: it only has to be more than
+  // caches hold.
+  static constexpr int64_t kMostDepth = 8192;
+  static constexpr int64_t kMostKvBytes = int64_t{256} << 20;
+  static constexpr double kSecondsEach = 0.2;
+
+  absl::Status PretendDepth(int64_t depth);
+  // Seconds of one pass of `rows` rows through the first `layers` layers.
+  absl::StatusOr<double> Pass(int64_t rows, int layers);
+  // The median of passes of one row.
+  absl::StatusOr<double> Step();
+  absl::StatusOr<double> Logits();
+  template <typename Measure>
+  absl::StatusOr<double> Median(Measure measure);
+
+  const ModelConfig& config_;
+  const int layers_;
+  const int64_t rows_at_once_;
+  const std::unique_ptr<Stream> stream_;
+  Decoder decoder_;
+  HostKv kv_;
+  std::vector<float> hidden_;
+  std::vector<float> logits_;
+};
+
+template <typename Measure>
+absl::StatusOr<double> Probe::Median(Measure measure) {
+  constexpr size_t kLeast = 3;
+  const Clock::time_point begin = Clock::now();
+  if (absl::Status s = measure().status(); !s.ok()) return s;  // warms up
+  std::vector<double> samples;
+  while (samples.size() < kLeast ||
+         Seconds(Clock::now() - begin) < kSecondsEach) {
+    const absl::StatusOr<double> seconds = measure();
+    if (!seconds.ok()) return seconds.status();
+    samples.push_back(*seconds);
+  }
+  const auto middle =
+      samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+// Positions that exist without having been computed: attention takes the same
+// time over any finite numbers.
+absl::Status Probe::PretendDepth(int64_t depth) {
+  constexpr int kSomeByte = 0x2c;  // small in every type
+  if (absl::Status s = kv_.BeginStep(depth, Station::kPrefill, kNever);
+      !s.ok()) {
+    return s;
+  }
+  for (int layer = 0; layer < layers_; ++layer) {
+    const absl::StatusOr<KvPages> pages = kv_.BeginLayer(layer, kNever);
+    if (!pages.ok()) return pages.status();
+    for (int64_t i = 0; i < pages->num_pages; ++i) {
+      std::memset(pages->pages[i], kSomeByte,
+                  static_cast<size_t>(pages->layout.PageBytes()));
+    }
+    kv_.EndLayer(layer);
+  }
+  return kv_.Commit(depth, kNever);
+}
+
+absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
+  if (absl::Status s = kv_.BeginStep(rows, Station::kPrefill, kNever);
+      !s.ok()) {
+    return s;
+  }
+  const absl::Cleanup forget = [this] { kv_.Abandon(); };
+  hidden_.assign(static_cast<size_t>(rows * config_.hidden), 0.5f);
+  if (absl::Status s = decoder_.BeginStep(*stream_, rows, kv_.end()); !s.ok()) {
+    return s;
+  }
+  const Clock::time_point begin = Clock::now();
+  for (int layer = 0; layer < layers; ++layer) {
+    const absl::StatusOr<KvPages> pages = kv_.BeginLayer(layer, kNever);
+    if (!pages.ok()) return pages.status();
+    for (int64_t row = 0; row < rows; row += rows_at_once_) {
+      if (absl::Status s = decoder_.Layer(
+              *stream_, layer, std::min(rows_at_once_, rows - row), row, *pages,
+              hidden_.data() + row * config_.hidden);
+          !s.ok()) {
+        return s;
+      }
+    }
+    kv_.EndLayer(layer);
+  }
+  return Seconds(Clock::now() - begin);
+}
+
+absl::StatusOr<double> Probe::Step() {
+  return Median([this] { return Pass(1, layers_); });
+}
+
+absl::StatusOr<double> Probe::Logits() {
+  return Median([this]() -> absl::StatusOr<double> {
+    const Clock::time_point begin = Clock::now();
+    if (absl::Status s =
+            decoder_.Logits(*stream_, hidden_.data(), 1, logits_.data());
+        !s.ok()) {
+      return s;
+    }
+    const absl::StatusOr<Law> law = MakeLaw(*stream_, {.logits = logits_.data(),
+                                                       .vocab = config_.vocab,
+                                                       .recent = nullptr,
+                                                       .num_recent = 0,
+                                                       .law = {}});
+    if (!law.ok()) return law.status();
+    (void)Draw(*law, /*seed=*/0, /*position=*/0);
+    return Seconds(Clock::now() - begin);
+  });
+}
+
+absl::StatusOr<Rates> Probe::Run() {
+  Rates rates;
+  const absl::StatusOr<double> step = Step();
+  if (!step.ok()) return step.status();
+  rates.step_s = *step / layers_;
+  const absl::StatusOr<double> logits = Logits();
+  if (!logits.ok()) return logits.status();
+  rates.logits_s = *logits;
+
+  // A prompt: many rows over themselves, then fewer far down. A row of many
+  // takes no longer than a row alone, which bounds what slow machines try.
+  const int layers = std::min(layers_, 2);
+  const int64_t rows = std::clamp(static_cast<int64_t>(1.0 / rates.step_s),
+                                  int64_t{16}, 4 * rows_at_once_);
+  const int64_t few = std::min(rows, rows_at_once_);
+  const absl::StatusOr<double> many_rows =
+      Median([&] { return Pass(rows, layers); });
+  if (!many_rows.ok()) return many_rows.status();
+
+  const int64_t position_bytes =
+      kv_.layout().PageBytes() / kPageTokens * layers_;
+  const int64_t depth = std::clamp(kMostKvBytes / position_bytes, int64_t{512},
+                                   kMostDepth - rows);
+  if (absl::Status s = PretendDepth(depth); !s.ok()) return s;
+  const absl::StatusOr<double> deep_rows =
+      Median([&] { return Pass(few, layers); });
+  if (!deep_rows.ok()) return deep_rows.status();
+  // row * rows + position * (positions attended to) = seconds, twice.
+  const double m = static_cast<double>(rows);
+  const double f = static_cast<double>(few);
+  const double m_positions = m * (m + 1) / 2;
+  const double f_positions = f * static_cast<double>(depth) + f * (f + 1) / 2;
+  const double t_many = *many_rows / layers;
+  const double t_deep = *deep_rows / layers;
+  rates.prompt_position_s = std::max(
+      0.0, (t_deep - t_many * f / m) / (f_positions - m_positions * f / m));
+  rates.prompt_row_s =
+      std::max(0.0, t_many - rates.prompt_position_s * m_positions) / m;
+
+  const absl::StatusOr<double> deep_step = Step();
+  if (!deep_step.ok()) return deep_step.status();
+  rates.step_position_s = std::max(0.0, *deep_step - *step) /
+                          (static_cast<double>(depth) * layers_);
+
+  const Copying copying;
+  const Clock::time_point begin = Clock::now();
+  const absl::StatusOr<double> beside = Step();
+  if (!beside.ok()) return beside.status();
+  rates.copy_bytes_per_s = copying.bytes() / Seconds(Clock::now() - begin);
+  rates.copy_slowdown = std::max(1.0, *beside / *deep_step);
+  return rates;
+}
+
+}  // namespace
+
+int LayersToMeasure(const ModelConfig& config, const WeightSizes& sizes) {
+  constexpr int64_t kBytes = int64_t{256} << 20;
+  const int64_t layer_bytes =
+      std::max<int64_t>(1, sizes.bytes_per_token / config.layers);
+  return static_cast<int>(
+      std::clamp<int64_t>(kBytes / layer_bytes, 1, config.layers));
+}
+
+absl::StatusOr<Rates> MeasureRates(const RatesProbe& probe,
+                                   std::unique_ptr<Stream> stream) {
+  return Probe(probe, std::move(stream)).Run();
+}
+
+}  // namespace tiercel
