@@ -5,11 +5,11 @@
   bench/predictions.py --save      also writes bench/results/<date>-<cpu>-predictions.md
   bench/predictions.py --extra FILE...   more checkpoints (a random one, say)
 
-A configuration is a file, a prompt, a device and a link. Rates are measured
-once for each file and type of KV, as a user's first run does; then every
+A configuration is a file, a prompt, a device and a link. `plan` comes first and
+measures rates, once for each file, type of KV and number of threads; then the
 configuration is run and its document's "predicted" compared with what was
 measured. Memory is compared with what the system counted as well: the process'
-largest resident set, less that of a process that only tokenizes.
+largest resident set, less that of a process that only reads the header.
 
 Standard library only.
 """
@@ -103,9 +103,12 @@ def main():
             _, program = largest_resident(
                 [arguments.tiercel, "inspect", path, "--json"], env
             )
-            run = [arguments.tiercel, "generate", "-m", path, "--tokens", ids,
-                   "-n", TOKENS, "-c", prompt + TOKENS, "--ignore-eos", "--json"]
-            document, resident = largest_resident(run + flags.split(), env)
+            common = ["-m", path, "-c", prompt + TOKENS, "--json", *flags.split()]
+            largest_resident([arguments.tiercel, "plan", *common], env)
+            document, resident = largest_resident(
+                [arguments.tiercel, "generate", "--tokens", ids, "-n", TOKENS,
+                 "--ignore-eos", *common], env
+            )
             predicted, memory = document["predicted"], document["memory"]
             tiers = predicted["host_bytes"] + predicted["device_bytes"]
             rows.append({

@@ -26,11 +26,11 @@ double Seconds(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Copies between buffers larger than caches until it is destroyed.
+// Copies, from more than caches hold, until it is destroyed.
 class Copying {
  public:
   Copying()
-      : from_(kBytes, std::byte{1}), to_(kBytes), thread_([this] { Run(); }) {}
+      : from_(kBytes, std::byte{1}), to_(kPiece), thread_([this] { Run(); }) {}
   ~Copying() {
     stop_ = true;
     thread_.join();
@@ -43,8 +43,7 @@ class Copying {
 
   void Run() {
     while (!stop_.load(std::memory_order_relaxed)) {
-      const size_t offset = done_ % kBytes;
-      std::memcpy(to_.data() + offset, from_.data() + offset, kPiece);
+      std::memcpy(to_.data(), from_.data() + done_ % kBytes, kPiece);
       done_ += kPiece;
     }
   }
@@ -75,7 +74,7 @@ class Probe {
   // The deepest KV, less where a layer's is large: it only has to be more than
   // caches hold.
   static constexpr int64_t kMostDepth = 8192;
-  static constexpr int64_t kMostKvBytes = int64_t{256} << 20;
+  static constexpr int64_t kMostKvBytes = int64_t{128} << 20;
   static constexpr double kSecondsEach = 0.2;
 
   absl::Status PretendDepth(int64_t depth);
