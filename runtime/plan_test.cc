@@ -102,6 +102,10 @@ TEST_F(PlanTest, WithoutAWishTheContextIsWhatFits) {
   const nlohmann::json all = Describe(*Open(options), {});
   const int64_t checkpoint = all["context"];
   EXPECT_EQ(all["fits"], true);
+  const auto whole = Open({});
+  const auto unlimited = Session::Create(*whole, {});
+  ASSERT_TRUE(unlimited.ok()) << unlimited.status();
+  EXPECT_EQ((*unlimited)->plan().context, checkpoint);
 
   // What a context of 1,000 takes, by the header: all tiers are one memory.
   const nlohmann::json thousand = Describe(*Open(options), {.context = 1000});

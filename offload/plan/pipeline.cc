@@ -23,18 +23,19 @@ class LinkClock {
 double PromptSeconds(int layers, const LayerTimes& layer) {
   LinkClock link;
   double now = 0;
-  std::array<double, 2> filled = {};  // by turns
-  std::array<double, 2> sent = {};
+  // By turns. The link works in order: a buffer that is filled was sent before.
+  std::array<double, 2> filled = {};
+  double sent = 0;
   for (int l = 0; l < std::min(layers, 2); ++l) {
     filled[static_cast<size_t>(l)] = link.Copy(now, layer.up_s);
   }
   for (int l = 0; l < layers; ++l) {
     const auto buffer = static_cast<size_t>(l % 2);
-    now = std::max({now, filled[buffer], sent[buffer]}) + layer.compute_s;
-    sent[buffer] = link.Copy(now, layer.down_s);
+    now = std::max(now, filled[buffer]) + layer.compute_s;
+    sent = link.Copy(now, layer.down_s);
     if (l + 2 < layers) filled[buffer] = link.Copy(now, layer.up_s);
   }
-  return std::max({now, sent[0], sent[1]});
+  return std::max(now, sent);
 }
 
 double StepSeconds(int layers, const LayerTimes& layer, double between_s) {
