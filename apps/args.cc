@@ -19,6 +19,7 @@ namespace {
 constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxThreads = 1024;
 constexpr uint64_t kMaxSeeds = 1'000'000;
+constexpr int64_t kMaxDraftTokens = 63;
 constexpr size_t kMaxStops = 64;
 constexpr size_t kMaxStopBytes = 4096;
 
@@ -116,14 +117,34 @@ void AddPolicyFlags(FlagSet& flags) {
                }
                FlagSet::Reject("--policy", "full", policy);
              });
-  flags.Text("--draft", "none", "who proposes tokens: nobody",
-             [](const std::string& draft) {
-               if (draft == "none") return;
-               for (const char* known : {"small", "ngram", "self"}) {
-                 if (draft == known)
-                   FlagSet::RejectNotBuilt("--draft " + draft);
+}
+
+// Who proposes tokens, and how they are checked.
+void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
+  flags.Text("--draft", "none|ngram",
+             "who proposes tokens that the model then checks: nobody "
+             "(default), or the text itself, where it repeats",
+             [=](const std::string& draft) {
+               if (draft == "small" || draft == "self") {
+                 FlagSet::RejectNotBuilt("--draft " + draft);
                }
-               FlagSet::Reject("--draft", "none", draft);
+               if (draft != "none" && draft != "ngram") {
+                 FlagSet::Reject("--draft", "none, ngram", draft);
+               }
+               sampling->draft = draft;
+             });
+  flags.Choice("--verify", {"residual", "coupled"},
+               "residual (default): most proposals hold; coupled: the text is "
+               "that of --draft none for the same seed",
+               &sampling->verify);
+  flags.Text("--gamma1", "N", "propose at most N tokens at a time (default 8)",
+             [=](const std::string& text) {
+               if (text == "auto") FlagSet::RejectNotBuilt("--gamma1 auto");
+               const std::optional<int64_t> n = ParseInt(text);
+               if (!n.has_value() || *n < 1 || *n > kMaxDraftTokens) {
+                 FlagSet::Reject("--gamma1", "1 to 63", text);
+               }
+               sampling->draft_tokens = static_cast<int32_t>(*n);
              });
 }
 
@@ -244,6 +265,7 @@ void AddGenerationFlags(FlagSet& flags, Options* options) {
   AddCacheTypeFlags(flags, &options->session);
   AddRunFlags(flags, &options->model);
   AddPolicyFlags(flags);
+  AddSpeculationFlags(flags, &options->sampling);
   AddSamplingFlags(flags, &options->sampling);
   AddJsonFlag(flags, options);
   AddStreamFlag(flags, options);

@@ -231,6 +231,36 @@ class PlanTest(Case):
         self.refuse(2, "usage", "plan", "-m", CHAT, "--device-memory", "much")
 
 
+class SpeculationTest(Case):
+    def test_coupled_text_is_the_same(self):
+        args = ["generate", "-m", CHAT, "-p", "one two one two one two one",
+                "-n", "40", "--temp", "0.7", "--ignore-eos"]
+        plain = self.document(*args)
+        self.assertEqual(plain["speculation"]["levels"], [])
+        for length in ("1", "8", "63"):
+            drafted = self.document(*args, "--draft", "ngram", "--verify",
+                                    "coupled", "--gamma1", length)
+            self.assertEqual(drafted["output"], plain["output"])
+            (level,) = drafted["speculation"]["levels"]
+            self.assertEqual(level["drafter"], "ngram")
+            self.assertGreater(level["drafted"], 0)
+
+    def test_greedy_text_is_the_same(self):
+        args = ["generate", "-m", CHAT, "-p", "one two one two one two one",
+                "-n", "60", "--ignore-eos"]
+        drafted = self.document(*args, "--draft", "ngram")
+        self.assertEqual(drafted["output"], self.document(*args)["output"])
+        self.assertGreater(drafted["speculation"]["levels"][0]["accepted"], 0)
+        self.assertGreater(drafted["speculation"]["tokens_per_sweep"], 1)
+
+    def test_flags(self):
+        for flag, value in (("--draft", "x"), ("--verify", "x"),
+                            ("--gamma1", "0"), ("--gamma1", "64")):
+            message = self.refuse(2, "usage", "generate", "-m", CHAT, "-p",
+                                  "x", flag, value)
+            self.assertIn(flag, message)
+
+
 class GenerateTest(Case):
     def test_the_document(self):
         document = self.document("generate", "-m", CHAT, "-p", "Once upon",

@@ -28,10 +28,12 @@ const std::map<std::string, std::string>& OneDashNames() {
 // Flags of the contract that no command has yet.
 const std::set<std::string>& NotBuiltFlags() {
   static const std::set<std::string> kNames = {
-      "--model-draft",    "--device-memory", "--tensor-parallel", "--verify",
-      "--verify-against", "--plain",         "--budget",          "--chunk",
-      "--gamma1",         "--gamma2",        "--cost-ratio",      "--window",
-      "--sink",           "--book",
+      "--model-draft",    "--tensor-parallel",
+      "--verify-against", "--plain",
+      "--budget",         "--chunk",
+      "--gamma2",         "--cost-ratio",
+      "--window",         "--sink",
+      "--book",
   };
   return kNames;
 }

@@ -33,6 +33,9 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
   sampling.ignore_eos = from.ignore_eos;
   sampling.stops = stops->data();
   sampling.num_stops = stops->size();
+  sampling.draft = from.draft.c_str();
+  sampling.verify = from.verify.c_str();
+  sampling.draft_tokens = from.draft_tokens;
   return sampling;
 }
 

@@ -46,6 +46,9 @@ struct SamplingOptions {
   double repeat_penalty = 1;
   std::vector<std::string> stops;
   bool ignore_eos = false;
+  std::string draft = "none";
+  std::string verify = "residual";
+  int32_t draft_tokens = 0;  // 0: the library's choice
 };
 
 // Where a text or its tokens come from: exactly one is set.

@@ -233,6 +233,15 @@ typedef struct tiercel_sampling {
   int32_t ignore_eos;
   const char* const* stops; /* NUL-terminated texts that end the output */
   size_t num_stops;
+
+  /* Speculation: who proposes tokens that the model then checks, several in
+   * one pass. "none" (default); "ngram": the text itself, where it repeats.
+   * The distribution of the output is the model's whatever is proposed. */
+  const char* draft;
+  /* "residual" (default): most proposals hold. "coupled": the output is that
+   * of draft "none" for the same seed, token for token. */
+  const char* verify;
+  int32_t draft_tokens; /* at most so many at a time, to 63; 0: 8 */
 } tiercel_sampling;
 
 /* Generates from where the session is; at least one token must be there.

@@ -7,14 +7,12 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "runtime/sweep_target.h"
 
 namespace tiercel {
 namespace {
 
 using Clock = Report::Clock;
-
-// The repeat penalty looks this far back, as is usual in the field.
-constexpr size_t kRepeatWindow = 64;
 
 constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 
@@ -56,52 +54,71 @@ bool IsEndOfText(const Model& model, int32_t id) {
          (model.tokenizer != nullptr && model.tokenizer->eos() == id);
 }
 
-// The next token of the session by its true distribution.
-absl::StatusOr<int32_t> NextToken(Session& session,
-                                  const GenerateParams& params) {
-  if (absl::Status s = session.CatchUp(Station::kVerify); !s.ok()) return s;
-  const std::vector<int32_t>& tokens = session.tokens();
-  const size_t recent = std::min(tokens.size(), kRepeatWindow);
-  const absl::StatusOr<Law> law = MakeLaw(
-      session.stream(), {.logits = session.NextLogits().data(),
-                         .vocab = session.model().config.vocab,
-                         .recent = tokens.data() + tokens.size() - recent,
-                         .num_recent = static_cast<int64_t>(recent),
-                         .law = params.law});
-  if (!law.ok()) return law.status();
-  return Draw(*law, params.seed,
-              session.first_position() + static_cast<int64_t>(tokens.size()));
+// What the target has made of what the drafter proposed, and the session then
+// holds: some tokens that were drafted, and one that was not.
+absl::StatusOr<VerifiedBlock> NextBlock(Session& session,
+                                        const GenerateParams& params,
+                                        SweepTarget& target) {
+  // The first token of a text is known without a sweep. A block is not cut
+  // where the output is about to end: what follows must not depend on that.
+  const bool drafts = params.drafter != nullptr && session.pending() == 1;
+  const int64_t most = drafts ? std::min({params.draft_tokens,
+                                          session.room() - 1, kMaxStepRows - 1})
+                              : 0;
+  const auto length = static_cast<int64_t>(session.tokens().size());
+  const VerifyMode mode =
+      params.drafter != nullptr ? params.verify : VerifyMode::kCoupled;
+  const absl::StatusOr<VerifiedBlock> block = VerifyRound(
+      session.tokens(), most, mode,
+      {.seed = params.seed, .start = session.first_position() + length},
+      params.drafter, target);
+  if (!block.ok()) return block.status();
+  const int32_t next = block->tokens.back();
+  if (absl::Status s = session.Append(&next, 1); !s.ok()) return s;
+  return block;
+}
+
+// `seconds`: since the block before.
+void CountBlock(const VerifiedBlock& block, double seconds, Report* report) {
+  const auto tokens = static_cast<double>(block.tokens.size());
+  if (report->ttft_seconds == 0) {
+    report->ttft_seconds = report->prefill_seconds + seconds;
+    return;
+  }
+  // Tokens of one sweep come at once; each counts as its share.
+  report->gap_seconds.insert(report->gap_seconds.end(), block.tokens.size(),
+                             seconds / tokens);
+  report->verify_seconds += seconds;
+  ++report->sweeps;
+  report->drafted += static_cast<int64_t>(block.drafted);
+  report->accepted += static_cast<int64_t>(block.accepted);
 }
 
 // Pulls tokens until something ends the text; returns why.
 absl::StatusOr<std::string> Decode(Session& session,
                                    const GenerateParams& params,
                                    Transcript& transcript) {
-  const int64_t most = params.max_tokens > 0
-                           ? std::min(params.max_tokens, session.room())
-                           : session.room();
-  Report& report = session.report();
+  SweepTarget target(session, params.law);
+  int64_t left = params.max_tokens > 0
+                     ? std::min(params.max_tokens, session.room())
+                     : session.room();
   Clock::time_point last = Clock::now();
-  for (int64_t count = 0; count < most; ++count) {
-    const Clock::time_point start = Clock::now();
-    const absl::StatusOr<int32_t> token = NextToken(session, params);
-    if (!token.ok()) return token.status();
-    if (count == 0) {
-      report.ttft_seconds = report.prefill_seconds + SecondsSince(last);
-    } else {
-      report.gap_seconds.push_back(SecondsSince(last));
-      report.verify_seconds += SecondsSince(start);
-      ++report.sweeps;
-    }
+  while (left > 0) {
+    const absl::StatusOr<VerifiedBlock> block =
+        NextBlock(session, params, target);
+    if (!block.ok()) return block.status();
+    CountBlock(*block, SecondsSince(last), &session.report());
     last = Clock::now();
-    if (!params.ignore_eos && IsEndOfText(session.model(), *token)) {
-      return "stop";
+    for (const int32_t token : block->tokens) {
+      if (!params.ignore_eos && IsEndOfText(session.model(), token)) {
+        return "stop";
+      }
+      const absl::StatusOr<bool> more = transcript.Push(token);
+      if (!more.ok()) return more.status();
+      if (transcript.refused() || session.cancelled()) return CancelledError();
+      if (!*more) return "stop";
+      if (--left == 0) break;
     }
-    if (absl::Status s = session.Append(&*token, 1); !s.ok()) return s;
-    const absl::StatusOr<bool> more = transcript.Push(*token);
-    if (!more.ok()) return more.status();
-    if (transcript.refused() || session.cancelled()) return CancelledError();
-    if (!*more) return "stop";
   }
   return "length";
 }
@@ -139,6 +156,7 @@ absl::Status Generate(Session& session, const GenerateParams& params,
   // A second generation from one prefill keeps what that prefill reported.
   Report& report = session.report();
   Report fresh = NewReport(session);
+  if (params.drafter != nullptr) fresh.drafter = params.drafter->name();
   fresh.prompt_tokens = static_cast<int64_t>(prompt);
   fresh.cached_tokens = report.cached_tokens;
   fresh.prefilled_tokens = report.prefilled_tokens;

@@ -8,6 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "drafts/verify.h"
 #include "kernels/token/law.h"
 #include "runtime/session.h"
 #include "runtime/transcript.h"
@@ -20,6 +21,9 @@ struct GenerateParams {
   LawParams law;
   bool ignore_eos = false;
   std::vector<std::string> stops;
+  Drafter* drafter = nullptr;  // null: the target draws every token itself
+  int64_t draft_tokens = 8;    // at most so many at a time
+  VerifyMode verify = VerifyMode::kResidual;
 };
 
 // Appends `ids` and computes their KV. Errors leave the session as it was.

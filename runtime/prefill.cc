@@ -36,6 +36,29 @@ absl::Status Session::Forward(int64_t rows, Station station,
   return status;
 }
 
+absl::Status Session::Sweep(Station station) {
+  const int64_t rows = pending();
+  Place place;
+  if (absl::Status s = BeginForward(rows, station, &place); !s.ok()) return s;
+  const absl::Status status = RunLayers(
+      rows, [](uint64_t, uint64_t) { return true; }, &place);
+  if (!status.ok()) kv_->Abandon();
+  return status;
+}
+
+absl::Status Session::Keep(size_t length) {
+  next_logits_.clear();
+  const absl::Status status =
+      kv_->Commit(static_cast<int64_t>(length) - kv_->length(),
+                  [this] { return cancelled(); });
+  if (!status.ok()) {
+    kv_->Abandon();
+    return status;
+  }
+  tokens_.resize(length);
+  return absl::OkStatus();
+}
+
 // Makes room for a step, or takes up the one that was stopped.
 absl::Status Session::BeginForward(int64_t rows, Station station,
                                    Place* place) {

@@ -57,6 +57,11 @@ nlohmann::json Report::ToJson() const {
         {"link_busy_s", use.busy_seconds},
         {"link_busy_share", seconds > 0 ? use.busy_seconds / seconds : 0.0}};
   };
+  nlohmann::json levels = nlohmann::json::array();
+  if (!drafter.empty()) {
+    levels.push_back(
+        {{"drafter", drafter}, {"drafted", drafted}, {"accepted", accepted}});
+  }
   const auto sum = [&](uint64_t LinkUse::*bytes) {
     uint64_t total = 0;
     for (const LinkUse& use : traffic.link) total += use.*bytes;
@@ -79,7 +84,7 @@ nlohmann::json Report::ToJson() const {
       {"speculation",
        {{"sweeps", sweeps},
         {"tokens_per_sweep", sweeps > 0 ? Rate(gaps, double(sweeps)) : 0.0},
-        {"levels", nlohmann::json::array()}}},
+        {"levels", std::move(levels)}}},
       {"ledger",
        {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},
         {"d2h_bytes", sum(&LinkUse::d2h_bytes)},

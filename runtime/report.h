@@ -29,7 +29,10 @@ struct Report {
   double ttft_seconds = 0;          // prefill included
   std::vector<double> gap_seconds;  // between tokens, first to last
   int64_t sweeps = 0;               // passes of the target that decoded
-  double verify_seconds = 0;        // time in them
+  std::string drafter;              // empty: none
+  int64_t drafted = 0;
+  int64_t accepted = 0;
+  double verify_seconds = 0;  // time in them
 
   Traffic prefill_traffic;
   Traffic decode_traffic;

@@ -59,7 +59,14 @@ class Session {
   using Progress = absl::FunctionRef<bool(uint64_t, uint64_t)>;
   absl::Status Forward(int64_t rows, Station station, Progress progress);
 
-  // Logits of `count` rows of the last Forward, from row `first` on:
+  // Forward of all the tokens that the KV lacks, at most kMaxStepRows, with the
+  // outcome open until Keep.
+  absl::Status Sweep(Station station);
+  // The session ends after `length` tokens: those of the last Sweep up to there
+  // hold, the others were never there. Errors: copy_failed, cancelled.
+  absl::Status Keep(size_t length);
+
+  // Logits of `count` rows of the last Forward or Sweep, from row `first` on:
   // [count, vocab] into `logits`.
   absl::Status RowLogits(int64_t first, int64_t count, float* logits);
 

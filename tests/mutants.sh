@@ -30,6 +30,10 @@ copies_counted|offload/move/copy_engine.cc|t.bytes - moved.bytes|0 * moved.bytes
 arena_budget|offload/tier/device_arena.cc|if (hole_bytes < size) continue;|if (hole_bytes < 64) continue;|offload/tier/device_arena_test.cc
 predicted_pages|runtime/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/prediction_test.cc
 largest_context|runtime/session_plan.cc|too_large = most + 1|too_large = most|runtime/plan_test.cc
+replaced_from_draft|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|drafts[i]|drafts/verdict_test.cc
+residual_sign|drafts/verdict.h|rest = rest - drafted->second|rest = rest + drafted->second|drafts/verdict_test.cc
+shared_noise|drafts/verify.cc|SeedFor(Purpose::kReplace)|SeedFor(Purpose::kAccept)|drafts/verify_test.cc
+kept_too_much|runtime/sweep_target.cc|Keep(before_ + count)|Keep(before_ + count + 1)|runtime/speculation_test.cc
 llama3_rope|models/decoder/rope_frequencies.cc|low_freq_factor|high_freq_factor|models/decoder/rope_frequencies_test.cc
 chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|runtime/api/api_test.cc
 '

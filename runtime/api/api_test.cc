@@ -313,7 +313,7 @@ TEST_F(ApiTest, SamplingIsChecked) {
                             &error_),
             TIERCEL_OK);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  std::vector<tiercel_sampling> bad(8, Sized<tiercel_sampling>());
+  std::vector<tiercel_sampling> bad(12, Sized<tiercel_sampling>());
   bad[0].temperature = nan;
   bad[1].temperature = -1;
   bad[2].top_p = 2;
@@ -322,6 +322,10 @@ TEST_F(ApiTest, SamplingIsChecked) {
   bad[5].repeat_penalty = -1;
   bad[6].max_tokens = -1;
   bad[7].num_stops = 1;  // and no stops
+  bad[8].draft = "nobody";
+  bad[9].verify = "";
+  bad[10].draft_tokens = -1;
+  bad[11].draft_tokens = 64;
   for (size_t i = 0; i < bad.size(); ++i) {
     EXPECT_EQ(tiercel_generate(session_, &bad[i], nullptr, nullptr, &error_),
               TIERCEL_USAGE)

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "drafts/ngram.h"
 #include "runtime/api/boundary.h"
 #include "runtime/generate.h"
 #include "runtime/plan.h"
@@ -38,6 +39,25 @@ absl::Status NeedSession(const tiercel_session* session) {
   return NeedArgument("session", session);
 }
 
+absl::StatusOr<VerifyMode> ParseVerifyMode(const char* name) {
+  const std::string_view mode = name == nullptr ? "residual" : name;
+  if (mode == "residual") return VerifyMode::kResidual;
+  if (mode == "coupled") return VerifyMode::kCoupled;
+  return UsageError("invalid_argument",
+                    absl::StrCat("verify: got \"", std::string(mode),
+                                 "\", need residual or coupled"));
+}
+
+// Null for none.
+absl::StatusOr<std::unique_ptr<Drafter>> MakeDrafter(const char* name) {
+  const std::string_view draft = name == nullptr ? "none" : name;
+  if (draft == "none") return nullptr;
+  if (draft == "ngram") return std::make_unique<NgramDrafter>();
+  return UsageError("invalid_argument",
+                    absl::StrCat("draft: got \"", std::string(draft),
+                                 "\", need none or ngram"));
+}
+
 absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling& s) {
   GenerateParams params;
   params.max_tokens = s.max_tokens;
@@ -49,6 +69,15 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling& s) {
       .min_p = s.min_p,
       .repeat_penalty = s.repeat_penalty == 0.0f ? 1.0f : s.repeat_penalty};
   params.ignore_eos = s.ignore_eos != 0;
+  const absl::StatusOr<VerifyMode> verify = ParseVerifyMode(s.verify);
+  if (!verify.ok()) return verify.status();
+  params.verify = *verify;
+  if (s.draft_tokens < 0 || s.draft_tokens >= kMaxStepRows) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("draft_tokens: got ", s.draft_tokens,
+                                   ", need 0 to ", kMaxStepRows - 1));
+  }
+  if (s.draft_tokens > 0) params.draft_tokens = s.draft_tokens;
   for (size_t i = 0; i < s.num_stops; ++i) {
     if (s.stops == nullptr || s.stops[i] == nullptr) {
       return UsageError("null_argument",
@@ -182,9 +211,12 @@ tiercel_status tiercel_generate(tiercel_session* session,
         !s.ok()) {
       return s;
     }
-    const absl::StatusOr<tiercel::GenerateParams> params =
-        tiercel::ReadSampling(in);
+    absl::StatusOr<tiercel::GenerateParams> params = tiercel::ReadSampling(in);
     if (!params.ok()) return params.status();
+    const absl::StatusOr<std::unique_ptr<tiercel::Drafter>> drafter =
+        tiercel::MakeDrafter(in.draft);
+    if (!drafter.ok()) return drafter.status();
+    params->drafter = drafter->get();
     session->session->ClearCancel();
     return tiercel::Generate(
         *session->session, *params, [&](int32_t id, std::string_view text) {

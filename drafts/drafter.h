@@ -1,0 +1,37 @@
+#ifndef TIERCEL_DRAFTS_DRAFTER_H_
+#define TIERCEL_DRAFTS_DRAFTER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "drafts/draw_key.h"
+#include "kernels/token/law.h"
+
+namespace tiercel {
+
+// Tokens that may follow, each with the law that it was drawn from.
+struct DraftBlock {
+  std::vector<int32_t> tokens;
+  std::vector<Law> laws;  // [tokens]
+};
+
+// Proposes what may come next. What it keeps of a sequence follows from the
+// tokens that it is shown: those that were proposed and did not hold are simply
+// not there the next time.
+class Drafter {
+ public:
+  virtual ~Drafter() = default;
+
+  virtual const char* name() const = 0;  // as --draft and the report say it
+
+  // At most `most` (>= 1) tokens after `tokens`, the first of them at `key`'s
+  // start; none where nothing suggests itself.
+  virtual absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
+                                           int64_t most,
+                                           const DrawKey& key) = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_DRAFTS_DRAFTER_H_

@@ -1,0 +1,38 @@
+#ifndef TIERCEL_DRAFTS_DRAW_KEY_H_
+#define TIERCEL_DRAFTS_DRAW_KEY_H_
+
+#include <cstdint>
+
+#include "kernels/base/philox.h"
+
+namespace tiercel {
+
+// What a draw is for.
+enum class Purpose : uint32_t { kDraft = 1, kAccept = 2, kReplace = 3 };
+
+// Where randomness comes from when drafted tokens are judged by their
+// probabilities: a draw that influenced a decision is never used again, so a
+// tail that is drafted once more gets fresh draws, however long its block is.
+// Derived from committed state alone: replays are exact.
+struct DrawKey {
+  uint64_t seed = 0;
+  uint32_t output = 0;      // index of the output within its request
+  uint32_t level = 0;       // 0: the outermost
+  int64_t outer_start = 0;  // position at which the enclosing block begins
+  int64_t start = 0;        // and this level's own
+
+  // The seed of the draws for `purpose`: with a position and a token it makes
+  // the noise.
+  uint64_t SeedFor(Purpose purpose) const {
+    // The plain sampler's last word is 0.
+    const auto words = Philox(
+        {static_cast<uint32_t>(outer_start), static_cast<uint32_t>(start),
+         output, (level << 8 | static_cast<uint32_t>(purpose)) + 1},
+        seed);
+    return words[0] | uint64_t{words[1]} << 32;
+  }
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_DRAFTS_DRAW_KEY_H_

@@ -1,0 +1,101 @@
+#ifndef TIERCEL_DRAFTS_VERDICT_H_
+#define TIERCEL_DRAFTS_VERDICT_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace tiercel {
+
+// Speculative sampling (Leviathan, Kalman and Matias 2023; Chen et al. 2023):
+// tokens that a draft law q proposed are kept or replaced so that what comes
+// out has the target's law P exactly. Written over any law, a list of `ids` and
+// their `probabilities`, of any kind of number: tests enumerate every branch in
+// rationals.
+
+template <typename L>
+using NumberOf = typename std::decay_t<
+    decltype(std::declval<L>().probabilities)>::value_type;
+
+template <typename L>
+NumberOf<L> ProbabilityOf(const L& law, int32_t id) {
+  const auto found = std::find(law.ids.begin(), law.ids.end(), id);
+  if (found == law.ids.end()) return NumberOf<L>(0);
+  return law.probabilities[static_cast<size_t>(found - law.ids.begin())];
+}
+
+// Of `id`, which `draft` proposed: min(1, P / q).
+template <typename L>
+NumberOf<L> AcceptanceOf(const L& target, const L& draft, int32_t id) {
+  const NumberOf<L> p = ProbabilityOf(target, id);
+  const NumberOf<L> q = ProbabilityOf(draft, id);
+  return p < q ? p / q : NumberOf<L>(1);
+}
+
+// What replaces a token that was not accepted: norm(max(P - q, 0)). Where that
+// is nothing but rounding, P itself.
+template <typename L>
+L ResidualOf(const L& target, const L& draft) {
+  absl::flat_hash_map<int32_t, NumberOf<L>> q;
+  for (size_t i = 0; i < draft.ids.size(); ++i) {
+    q[draft.ids[i]] = draft.probabilities[i];
+  }
+  L residual;
+  NumberOf<L> total(0);
+  for (size_t i = 0; i < target.ids.size(); ++i) {
+    const auto drafted = q.find(target.ids[i]);
+    NumberOf<L> rest = target.probabilities[i];
+    if (drafted != q.end()) rest = rest - drafted->second;
+    if (!(NumberOf<L>(0) < rest)) continue;
+    residual.ids.push_back(target.ids[i]);
+    residual.probabilities.push_back(rest);
+    total = total + rest;
+  }
+  if (residual.ids.empty()) return target;
+  for (NumberOf<L>& p : residual.probabilities) p = p / total;
+  return residual;
+}
+
+// What holds of a drafted block, and the token that follows.
+struct Verdict {
+  size_t accepted = 0;
+  int32_t next = 0;
+};
+
+// `targets[i]` is the target's law after i of the drafted `tokens`, of which
+// token i was drawn from `drafts[i]`; there is one target more than tokens.
+// `chance` decides: Accept(probability, i) whether token i holds,
+// Draw(law, i) the token in place i.
+template <typename L, typename Chance>
+Verdict JudgeResidual(const std::vector<int32_t>& tokens,
+                      const std::vector<L>& drafts,
+                      const std::vector<L>& targets, Chance& chance) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (chance.Accept(AcceptanceOf(targets[i], drafts[i], tokens[i]), i)) {
+      continue;
+    }
+    return {i, chance.Draw(ResidualOf(targets[i], drafts[i]), i)};
+  }
+  return {tokens.size(), chance.Draw(targets[tokens.size()], tokens.size())};
+}
+
+// The target draws for itself, with noise that every level shares: drafted
+// tokens hold as long as it would have drawn the same. The text for a seed is
+// then the same whatever drafted it.
+template <typename L, typename Chance>
+Verdict JudgeCoupled(const std::vector<int32_t>& tokens,
+                     const std::vector<L>& targets, Chance& chance) {
+  for (size_t i = 0;; ++i) {
+    const int32_t drawn = chance.Draw(targets[i], i);
+    if (i == tokens.size() || drawn != tokens[i]) return {i, drawn};
+  }
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_DRAFTS_VERDICT_H_

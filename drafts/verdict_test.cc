@@ -1,0 +1,336 @@
+// The law of what comes out of speculation, exactly: every branch of drafting,
+// accepting and replacing is walked in rationals, with the code that runs.
+
+#include "drafts/verdict.h"
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "drafts/rational_for_test.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tiercel {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+struct ExactLaw {
+  Ids ids;
+  std::vector<Rational> probabilities;
+};
+
+// A model whose law depends on the last two tokens, by a table of weights.
+class Table {
+ public:
+  Table(int vocab, std::vector<std::vector<int>> weights)
+      : vocab_(vocab), weights_(std::move(weights)) {}
+
+  ExactLaw After(const Ids& tokens) const {
+    size_t row = 0;
+    for (size_t i = tokens.size() < 2 ? 0 : tokens.size() - 2;
+         i < tokens.size(); ++i) {
+      row = row * static_cast<size_t>(vocab_) + static_cast<size_t>(tokens[i]);
+    }
+    const std::vector<int>& weights = weights_[row % weights_.size()];
+    int64_t total = 0;
+    for (int w : weights) total += w;
+    ExactLaw law;
+    for (int32_t id = 0; id < vocab_; ++id) {
+      if (weights[static_cast<size_t>(id)] == 0) continue;  // cut off
+      law.ids.push_back(id);
+      law.probabilities.emplace_back(weights[static_cast<size_t>(id)], total);
+    }
+    return law;
+  }
+
+ private:
+  int vocab_;
+  std::vector<std::vector<int>> weights_;
+};
+
+// Decides as it is told, notes what that would have been worth, and knows the
+// next way to decide: depth first through all of them.
+class Walker {
+ public:
+  // Runs `walk` once for every sequence of decisions.
+  static void ForAll(const std::function<void(Walker&)>& walk) {
+    Walker walker;
+    do {
+      walker.depth_ = 0;
+      walker.probability = 1;
+      walk(walker);
+    } while (walker.Next());
+  }
+
+  bool Accept(Rational chance, size_t /*i*/) {
+    const Rational refuse = Rational(1) - chance;
+    std::vector<Rational> ways;
+    std::vector<int32_t> means;
+    if (Rational(0) < chance) {
+      ways.push_back(chance);
+      means.push_back(1);
+    }
+    if (Rational(0) < refuse) {
+      ways.push_back(refuse);
+      means.push_back(0);
+    }
+    return means[Decide(ways)] == 1;
+  }
+  int32_t Draw(const ExactLaw& law, size_t /*i*/) {
+    return law.ids[Decide(law.probabilities)];
+  }
+
+  Rational probability = 1;
+
+ private:
+  size_t Decide(const std::vector<Rational>& ways) {
+    if (depth_ == path_.size()) path_.push_back({0, ways.size()});
+    const size_t way = path_[depth_++].first;
+    probability = probability * ways[way];
+    return way;
+  }
+  bool Next() {
+    while (!path_.empty()) {
+      if (++path_.back().first < path_.back().second) return true;
+      path_.pop_back();
+    }
+    return false;
+  }
+
+  std::vector<std::pair<size_t, size_t>> path_;  // way taken, ways there are
+  size_t depth_ = 0;
+};
+
+using Distribution = std::map<Ids, Rational>;
+
+// A round: from the tokens so far to those that it adds.
+using Round = std::function<Ids(Walker&, const Ids&)>;
+
+// Of the first `length` tokens that rounds give.
+Distribution Outputs(const Round& round, size_t length) {
+  Distribution outputs;
+  Walker::ForAll([&](Walker& walker) {
+    Ids tokens;
+    while (tokens.size() < length) {
+      for (int32_t id : round(walker, tokens)) tokens.push_back(id);
+    }
+    tokens.resize(length);
+    Rational& sum = outputs[tokens];
+    sum = sum + walker.probability;
+  });
+  return outputs;
+}
+
+Ids Joined(Ids tokens, const Ids& more) {
+  tokens.insert(tokens.end(), more.begin(), more.end());
+  return tokens;
+}
+
+// What drafters give, and the rounds that check them.
+struct Block {
+  Ids tokens;
+  std::vector<ExactLaw> laws;
+};
+using Drafter = std::function<Block(Walker&, const Ids&, size_t)>;
+
+Drafter Alone(const Table& model) {
+  return [&model](Walker& walker, const Ids& before, size_t most) {
+    Block block;
+    while (block.tokens.size() < most) {
+      block.laws.push_back(model.After(Joined(before, block.tokens)));
+      block.tokens.push_back(walker.Draw(block.laws.back(), 0));
+    }
+    return block;
+  };
+}
+
+std::vector<ExactLaw> Targets(const Table& target, const Ids& before,
+                              const Ids& block) {
+  std::vector<ExactLaw> laws;
+  for (size_t i = 0; i <= block.size(); ++i) {
+    laws.push_back(
+        target.After(Joined(before, {block.begin(), block.begin() + i})));
+  }
+  return laws;
+}
+
+Ids Kept(const Ids& block, const Verdict& verdict) {
+  Ids kept(block.begin(),
+           block.begin() + static_cast<std::ptrdiff_t>(verdict.accepted));
+  kept.push_back(verdict.next);
+  return kept;
+}
+
+Round Verified(const Table& target, Drafter draft, size_t gamma) {
+  return [&target, draft = std::move(draft), gamma](Walker& walker,
+                                                    const Ids& before) {
+    const Block block = draft(walker, before, gamma);
+    return Kept(block.tokens,
+                JudgeResidual(block.tokens, block.laws,
+                              Targets(target, before, block.tokens), walker));
+  };
+}
+
+// A drafter that checks another one: its tokens have its own model's law.
+Drafter Verifying(const Table& model, Drafter inner, size_t gamma) {
+  return [&model, inner = std::move(inner), gamma](
+             Walker& walker, const Ids& before, size_t most) {
+    Block block;
+    while (block.tokens.size() < most) {
+      const Ids so_far = Joined(before, block.tokens);
+      const Block guess = inner(walker, so_far, gamma);
+      const std::vector<ExactLaw> laws = Targets(model, so_far, guess.tokens);
+      const Ids kept = Kept(
+          guess.tokens, JudgeResidual(guess.tokens, guess.laws, laws, walker));
+      for (size_t i = 0; i < kept.size(); ++i) {
+        block.tokens.push_back(kept[i]);
+        block.laws.push_back(laws[i]);
+      }
+    }
+    return block;
+  };
+}
+
+// The model by itself.
+Round Plain(const Table& model) {
+  return [&model](Walker& walker, const Ids& before) {
+    return Ids{walker.Draw(model.After(before), 0)};
+  };
+}
+
+void ExpectEqual(const Distribution& got, const Distribution& want) {
+  Rational total(0);
+  for (const auto& [tokens, p] : got) {
+    total = total + p;
+    const auto found = want.find(tokens);
+    ASSERT_NE(found, want.end()) << testing::PrintToString(tokens);
+    EXPECT_TRUE(found->second == p)
+        << testing::PrintToString(tokens) << ": got " << p.AsDouble()
+        << ", want " << found->second.AsDouble();
+  }
+  EXPECT_TRUE(total == Rational(1));
+  EXPECT_EQ(got.size(), want.size());
+}
+
+// Weights that reduce well, with zeros where a cut would have made them.
+const Table kTarget(
+    4, {{1, 2, 1, 0}, {0, 1, 1, 2}, {2, 1, 0, 1}, {4, 0, 0, 0}, {1, 1, 1, 1}});
+const Table kDraft(
+    4, {{2, 1, 0, 1}, {1, 1, 2, 0}, {1, 1, 1, 1}, {0, 2, 1, 1}, {2, 0, 2, 0}});
+const Table kMiddle(
+    4, {{1, 1, 1, 1}, {1, 0, 1, 2}, {2, 2, 0, 0}, {2, 1, 1, 0}, {0, 2, 1, 1}});
+
+const Table kSmallTarget(3, {{1, 2, 1}, {0, 1, 1}, {2, 1, 0}, {1, 1, 1}});
+const Table kSmallDraft(3, {{2, 1, 1}, {1, 1, 0}, {1, 1, 1}, {0, 2, 1}});
+
+TEST(VerdictTest, OneLevelHasTheTargetsLaw) {
+  ExpectEqual(Outputs(Verified(kTarget, Alone(kDraft), 1), 3),
+              Outputs(Plain(kTarget), 3));
+  ExpectEqual(Outputs(Verified(kTarget, Alone(kDraft), 2), 4),
+              Outputs(Plain(kTarget), 4));
+  // An output is longer than a block, or the token after it would not show.
+  ExpectEqual(Outputs(Verified(kSmallTarget, Alone(kSmallDraft), 3), 4),
+              Outputs(Plain(kSmallTarget), 4));
+}
+
+TEST(VerdictTest, TwoLevelsHaveTheTargetsLaw) {
+  const Drafter middle = Verifying(kMiddle, Alone(kDraft), 1);
+  ExpectEqual(Outputs(Verified(kTarget, middle, 2), 3),
+              Outputs(Plain(kTarget), 3));
+  // With a middle that is the target nothing is rejected above, and the bias of
+  // a wrong replacement below would come out whole.
+  const Drafter same = Verifying(kTarget, Alone(kDraft), 1);
+  ExpectEqual(Outputs(Verified(kTarget, same, 2), 3),
+              Outputs(Plain(kTarget), 3));
+}
+
+TEST(VerdictTest, DisjointLawsAreAlwaysReplaced) {
+  const Table a(4, {{1, 1, 0, 0}});
+  const Table b(4, {{0, 0, 1, 3}});
+  ExpectEqual(Outputs(Verified(b, Alone(a), 3), 3), Outputs(Plain(b), 3));
+  ExpectEqual(Outputs(Verified(a, Alone(b), 3), 3), Outputs(Plain(a), 3));
+}
+
+TEST(VerdictTest, ADraftThatIsCertain) {
+  const Table lookup(4, {{0, 0, 1, 0}, {0, 1, 0, 0}, {1, 0, 0, 0}});
+  ExpectEqual(Outputs(Verified(kTarget, Alone(lookup), 3), 4),
+              Outputs(Plain(kTarget), 4));
+}
+
+// A length that depends on what was drafted, as an adaptive one may: the token
+// that decided it stays in the block.
+TEST(VerdictTest, LengthsMayFollowFromTokensThatStay) {
+  const Drafter draft = [](Walker& walker, const Ids& before, size_t most) {
+    Block block = Alone(kSmallDraft)(walker, before, 1);
+    const size_t more = block.tokens[0] % 2 == 0 ? most - 1 : 0;
+    const Block rest =
+        Alone(kSmallDraft)(walker, Joined(before, block.tokens), more);
+    block.tokens = Joined(block.tokens, rest.tokens);
+    block.laws.insert(block.laws.end(), rest.laws.begin(), rest.laws.end());
+    return block;
+  };
+  ExpectEqual(Outputs(Verified(kSmallTarget, draft, 3), 4),
+              Outputs(Plain(kSmallTarget), 4));
+}
+
+TEST(VerdictTest, AcceptanceIsTheCommonPart) {
+  const ExactLaw p = kTarget.After({0, 1});
+  const ExactLaw q = kDraft.After({0, 1});
+  Rational accepted(0);
+  Rational common(0);
+  for (size_t i = 0; i < q.ids.size(); ++i) {
+    accepted = accepted + q.probabilities[i] * AcceptanceOf(p, q, q.ids[i]);
+    const Rational other = ProbabilityOf(p, q.ids[i]);
+    common = common + (other < q.probabilities[i] ? other : q.probabilities[i]);
+  }
+  EXPECT_TRUE(accepted == common);
+  EXPECT_TRUE(Rational(0) < common);
+  EXPECT_TRUE(common < Rational(1));
+}
+
+TEST(VerdictTest, ResidualsOfRoundingAreTheTarget) {
+  struct {
+    Ids ids;
+    std::vector<float> probabilities;
+  } p = {{3, 5}, {0.5f, 0.5f}};
+  auto q = p;
+  EXPECT_EQ(ResidualOf(p, q).probabilities, p.probabilities);
+  q.probabilities = {0.5000001f, 0.5000001f};
+  EXPECT_EQ(ResidualOf(p, q).ids, p.ids);
+  q.probabilities = {0.75f, 0.25f};
+  EXPECT_EQ(ResidualOf(p, q).ids, Ids{5});
+  EXPECT_EQ(ResidualOf(p, q).probabilities, std::vector<float>{1.0f});
+}
+
+// Draws that depend on the place alone, as shared noise does.
+struct Fixed {
+  Ids draws;
+  int32_t Draw(const ExactLaw& law, size_t i) {
+    EXPECT_LT(i, draws.size());
+    EXPECT_THAT(law.ids, testing::Contains(draws[i]));
+    return draws[i];
+  }
+};
+
+TEST(VerdictTest, CoupledIsWhatTheTargetDraws) {
+  const Table any(4, {{1, 1, 1, 1}});
+  const Ids draws = {2, 0, 3, 1};
+  for (const auto& [drafted, accepted] :
+       std::vector<std::pair<Ids, size_t>>{{{}, 0},
+                                           {{2}, 1},
+                                           {{1, 0, 3}, 0},
+                                           {{2, 0, 1}, 2},
+                                           {{2, 1, 3}, 1},
+                                           {{2, 0, 3}, 3}}) {
+    Fixed chance{draws};
+    const Verdict verdict =
+        JudgeCoupled(drafted, Targets(any, {}, drafted), chance);
+    EXPECT_EQ(verdict.accepted, accepted) << testing::PrintToString(drafted);
+    EXPECT_EQ(verdict.next, draws[accepted]);
+  }
+}
+
+}  // namespace
+}  // namespace tiercel

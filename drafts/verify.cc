@@ -1,0 +1,71 @@
+#include "drafts/verify.h"
+
+#include <utility>
+
+#include "drafts/verdict.h"
+
+namespace tiercel {
+namespace {
+
+// Decides by noise that follows from the key and the place alone.
+class Noise {
+ public:
+  Noise(VerifyMode mode, const DrawKey& key)
+      : start_(key.start),
+        accept_(key.SeedFor(Purpose::kAccept)),
+        draw_(mode == VerifyMode::kCoupled ? key.seed
+                                           : key.SeedFor(Purpose::kReplace)) {}
+
+  bool Accept(float probability, size_t i) const {
+    const auto at = static_cast<uint64_t>(Position(i));
+    const auto words = Philox(
+        {static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32), 0, 0},
+        accept_);
+    // A probability of 0 is never met, one of 1 always.
+    return OpenUniform(words[0]) < static_cast<double>(probability);
+  }
+  int32_t Draw(const Law& law, size_t i) const {
+    return tiercel::Draw(law, draw_, Position(i));
+  }
+
+ private:
+  int64_t Position(size_t i) const { return start_ + static_cast<int64_t>(i); }
+
+  const int64_t start_;
+  const uint64_t accept_;
+  const uint64_t draw_;
+};
+
+}  // namespace
+
+absl::StatusOr<VerifiedBlock> VerifyRound(const std::vector<int32_t>& tokens,
+                                          int64_t most, VerifyMode mode,
+                                          const DrawKey& key, Drafter* drafter,
+                                          Target& target) {
+  DraftBlock draft;
+  if (most > 0) {
+    absl::StatusOr<DraftBlock> drafted = drafter->Draft(tokens, most, key);
+    if (!drafted.ok()) return drafted.status();
+    draft = *std::move(drafted);
+  }
+  absl::StatusOr<std::vector<Law>> laws = target.Laws(draft.tokens);
+  if (!laws.ok()) return laws.status();
+  Noise noise(mode, key);
+  const Verdict verdict =
+      mode == VerifyMode::kCoupled
+          ? JudgeCoupled(draft.tokens, *laws, noise)
+          : JudgeResidual(draft.tokens, draft.laws, *laws, noise);
+  if (absl::Status s = target.Keep(verdict.accepted); !s.ok()) return s;
+
+  VerifiedBlock block;
+  block.drafted = draft.tokens.size();
+  block.accepted = verdict.accepted;
+  block.tokens = std::move(draft.tokens);
+  block.tokens.resize(verdict.accepted);
+  block.tokens.push_back(verdict.next);
+  block.laws = *std::move(laws);
+  block.laws.resize(block.tokens.size());
+  return block;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,333 @@
+// Speculation end to end: the text is the target's, and nothing of what was
+// drafted and did not hold is left.
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "drafts/ngram.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "runtime/generate.h"
+#include "runtime/session_plan.h"
+#include "tests/golden.h"
+
+namespace tiercel {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
+
+// Proposes what a function says.
+class ScriptedDrafter final : public Drafter {
+ public:
+  using Script = std::function<Ids(const Ids& tokens, int64_t most)>;
+  explicit ScriptedDrafter(Script script) : script_(std::move(script)) {}
+
+  const char* name() const override { return "scripted"; }
+  absl::StatusOr<DraftBlock> Draft(const Ids& tokens, int64_t most,
+                                   const DrawKey& /*key*/) override {
+    DraftBlock block;
+    block.tokens = script_(tokens, most);
+    for (int32_t id : block.tokens) block.laws.push_back({{id}, {1.0f}});
+    return block;
+  }
+
+ private:
+  const Script script_;
+};
+
+class SpeculationTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    model_ = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
+                        .stream = {.threads = 2}})
+                 .release();
+    // Text that repeats, so that looking back finds something.
+    const Ids tokens = ReadTokens(CheckpointPath("llama_chat/tokens.txt"));
+    prompt_ = new Ids;
+    for (int round = 0; round < 3; ++round) {
+      prompt_->insert(prompt_->end(), tokens.begin(), tokens.begin() + 60);
+    }
+  }
+  static void TearDownTestSuite() {
+    delete prompt_;
+    delete model_;
+  }
+
+  static GenerateParams Params(float temperature, int64_t max_tokens = 60) {
+    return {.max_tokens = max_tokens,
+            .seed = 7,
+            .law = {.temperature = temperature},
+            .ignore_eos = true,
+            .stops = {},
+            .verify = VerifyMode::kCoupled};
+  }
+
+  static std::unique_ptr<Session> Prefilled(
+      const Model& model = *model_, const Session::Options& options = {}) {
+    std::unique_ptr<Session> session = MakeSession(model, options);
+    EXPECT_TRUE(
+        Prefill(*session, prompt_->data(), prompt_->size(), kNoProgress).ok());
+    return session;
+  }
+
+  static Ids Continued(Session& session, const GenerateParams& params) {
+    const absl::Status status = Generate(session, params, nullptr);
+    EXPECT_TRUE(status.ok()) << status;
+    return session.report().tokens;
+  }
+
+  // As if nothing had been drafted: the same tokens, and the same bytes of
+  // logits for whatever follows.
+  static void ExpectNoTrace(Session& session) {
+    const Ids tokens = session.tokens();
+    const auto fresh = MakeSession(*model_);
+    ASSERT_TRUE(
+        Prefill(*fresh, tokens.data(), tokens.size(), kNoProgress).ok());
+    const Ids more(prompt_->begin(), prompt_->begin() + 20);
+    EXPECT_EQ(AllLogits(session, more, 1), AllLogits(*fresh, more, 20));
+    session.Truncate(tokens.size());
+  }
+
+  static Model* model_;
+  static Ids* prompt_;
+};
+
+Model* SpeculationTest::model_ = nullptr;
+Ids* SpeculationTest::prompt_ = nullptr;
+
+TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
+  NgramDrafter ngram(/*longest=*/3, /*shortest=*/1);
+  int64_t drafted = 0;
+  int64_t accepted = 0;
+  for (float temperature : {0.0f, 0.6f, 1.0f}) {
+    for (float penalty : {1.0f, 1.3f}) {
+      GenerateParams params = Params(temperature);
+      params.law.repeat_penalty = penalty;
+      const auto plain = Prefilled();
+      const Ids expected = Continued(*plain, params);
+      EXPECT_EQ(plain->report().sweeps, 59);
+      for (int64_t length : {1, 4, 63}) {
+        params.drafter = &ngram;
+        params.draft_tokens = length;
+        const auto session = Prefilled();
+        ASSERT_EQ(Continued(*session, params), expected)
+            << temperature << " " << penalty << " " << length;
+        ASSERT_EQ(session->tokens(), plain->tokens());
+        const Report& report = session->report();
+        EXPECT_EQ(report.drafter, "ngram");
+        EXPECT_LE(report.sweeps, 59);
+        drafted += report.drafted;
+        accepted += report.accepted;
+        ExpectNoTrace(*session);
+      }
+    }
+  }
+  EXPECT_GT(accepted, 100);
+  EXPECT_GT(drafted - accepted, 100);
+}
+
+TEST_F(SpeculationTest, GreedyTextIsTheSameHoweverItIsVerified) {
+  NgramDrafter ngram;
+  GenerateParams params = Params(0.0f);
+  const Ids expected = Continued(*Prefilled(), params);
+  params.drafter = &ngram;
+  params.verify = VerifyMode::kResidual;
+  EXPECT_EQ(Continued(*Prefilled(), params), expected);
+}
+
+TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
+  const GenerateParams plain = Params(1.0f);
+  const Ids expected = Continued(*Prefilled(), plain);
+  const size_t prompt = prompt_->size();
+  const auto told = [&](int32_t off) {
+    return ScriptedDrafter([&, off](const Ids& tokens, int64_t most) {
+      Ids block;
+      for (size_t i = tokens.size() - prompt;
+           i < expected.size() && std::ssize(block) < most; ++i) {
+        block.push_back((expected[i] + off) %
+                        static_cast<int32_t>(model_->config.vocab));
+      }
+      return block;
+    });
+  };
+  ScriptedDrafter right = told(0);
+  ScriptedDrafter wrong = told(1);
+  GenerateParams params = plain;
+  params.draft_tokens = 5;
+  params.drafter = &right;
+  const auto session = Prefilled();
+  EXPECT_EQ(Continued(*session, params), expected);
+  EXPECT_EQ(session->report().accepted, session->report().drafted);
+  // The first token is known; then six a sweep.
+  EXPECT_EQ(session->report().sweeps, 10);
+  ExpectNoTrace(*session);
+
+  params.drafter = &wrong;
+  const auto other = Prefilled();
+  EXPECT_EQ(Continued(*other, params), expected);
+  EXPECT_EQ(other->report().accepted, 0);
+  EXPECT_EQ(other->report().sweeps, 59);
+  ExpectNoTrace(*other);
+}
+
+TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
+  NgramDrafter ngram(3, 1);
+  for (VerifyMode mode : {VerifyMode::kResidual, VerifyMode::kCoupled}) {
+    GenerateParams params = Params(1.0f, 40);
+    params.drafter = &ngram;
+    params.verify = mode;
+    const auto session = Prefilled();
+    const Ids all = Continued(*session, params);
+    for (int64_t length = 1; length < 40; ++length) {
+      session->Truncate(prompt_->size());
+      params.max_tokens = length;
+      ASSERT_EQ(Continued(*session, params),
+                Ids(all.begin(), all.begin() + length));
+      ASSERT_EQ(session->tokens().size(),
+                prompt_->size() + static_cast<size_t>(length));
+    }
+    ExpectNoTrace(*session);
+  }
+}
+
+TEST_F(SpeculationTest, EndsInsideABlock) {
+  // Every token is an end of text: the first ends the output, whatever was
+  // drafted behind it.
+  GenerateParams params = Params(0.0f);
+  const Ids expected = Continued(*Prefilled(), params);
+  ScriptedDrafter right([&](const Ids& tokens, int64_t most) {
+    const size_t done = tokens.size() - prompt_->size();
+    const size_t end =
+        std::min(expected.size(), done + static_cast<size_t>(most));
+    return Ids(expected.begin() + static_cast<std::ptrdiff_t>(done),
+               expected.begin() + static_cast<std::ptrdiff_t>(end));
+  });
+  params.drafter = &right;
+  params.draft_tokens = 20;
+
+  // A callback that stops at any token of the block.
+  for (size_t stop : {1, 2, 5, 21}) {
+    const auto session = Prefilled();
+    size_t count = 0;
+    const absl::Status status =
+        Generate(*session, params,
+                 [&](int32_t, std::string_view) { return ++count < stop; });
+    EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
+    EXPECT_EQ(session->report().tokens,
+              Ids(expected.begin(),
+                  expected.begin() + static_cast<std::ptrdiff_t>(stop)));
+    EXPECT_EQ(session->tokens().size(), prompt_->size() + stop);
+    ExpectNoTrace(*session);
+  }
+
+  // A stop text that a drafted token completes.
+  const auto plain = Prefilled();
+  GenerateParams with_stop = params;
+  with_stop.drafter = nullptr;
+  const std::string text = [&] {
+    (void)Continued(*plain, with_stop);
+    return plain->report().text;
+  }();
+  ASSERT_GT(text.size(), 12u);
+  with_stop.stops = {text.substr(8, 3)};
+  const auto stopped = Prefilled();
+  const Ids cut = Continued(*stopped, with_stop);
+  EXPECT_LT(cut.size(), expected.size());
+  with_stop.drafter = &right;
+  const auto session = Prefilled();
+  EXPECT_EQ(Continued(*session, with_stop), cut);
+  EXPECT_EQ(session->report().text, stopped->report().text);
+  EXPECT_EQ(session->report().finish_reason, "stop");
+  EXPECT_EQ(session->tokens(), stopped->tokens());
+  ExpectNoTrace(*session);
+}
+
+TEST_F(SpeculationTest, AContextIsFilledToItsLastToken) {
+  NgramDrafter ngram(3, 1);
+  GenerateParams params = Params(0.6f, /*max_tokens=*/0);
+  const Session::Options options = {
+      .context = static_cast<int64_t>(prompt_->size()) + 33};
+  const auto plain = Prefilled(*model_, options);
+  const Ids expected = Continued(*plain, params);
+  EXPECT_EQ(expected.size(), 33u);
+  params.drafter = &ngram;
+  params.draft_tokens = 63;
+  const auto session = Prefilled(*model_, options);
+  EXPECT_EQ(Continued(*session, params), expected);
+  EXPECT_EQ(session->report().finish_reason, "length");
+  EXPECT_EQ(session->room(), 0);
+}
+
+TEST_F(SpeculationTest, TwoPromptsInOneSession) {
+  NgramDrafter ngram(3, 1);
+  GenerateParams params = Params(1.0f);
+  params.drafter = &ngram;
+  const auto session = Prefilled();
+  const Ids first = Continued(*session, params);
+  session->Truncate(30);
+  const Ids other(prompt_->begin() + 17, prompt_->begin() + 90);
+  ASSERT_TRUE(Prefill(*session, other.data(), other.size(), kNoProgress).ok());
+  const Ids second = Continued(*session, params);
+
+  const auto fresh = MakeSession(*model_);
+  ASSERT_TRUE(Prefill(*fresh, prompt_->data(), 30, kNoProgress).ok());
+  ASSERT_TRUE(Prefill(*fresh, other.data(), other.size(), kNoProgress).ok());
+  EXPECT_EQ(Continued(*fresh, params), second);
+  session->Truncate(0);
+  ASSERT_TRUE(
+      Prefill(*session, prompt_->data(), prompt_->size(), kNoProgress).ok());
+  EXPECT_EQ(Continued(*session, params), first);
+}
+
+TEST_F(SpeculationTest, ADrafterThatFailsLosesNothing) {
+  class Failing final : public Drafter {
+   public:
+    const char* name() const override { return "failing"; }
+    absl::StatusOr<DraftBlock> Draft(const Ids&, int64_t,
+                                     const DrawKey&) override {
+      if (++count_ == 4) return InternalError("internal", "lost");
+      return DraftBlock{{1, 2}, {{{1}, {1.0f}}, {{2}, {1.0f}}}};
+    }
+
+   private:
+    int count_ = 0;
+  } failing;
+  GenerateParams params = Params(1.0f);
+  const Ids expected = Continued(*Prefilled(), params);
+  params.drafter = &failing;
+  const auto session = Prefilled();
+  EXPECT_EQ(CodeOf(Generate(*session, params, nullptr)), "internal");
+  const Ids& some = session->report().tokens;
+  EXPECT_GE(some.size(), 4u);
+  EXPECT_TRUE(std::equal(some.begin(), some.end(), expected.begin()));
+  EXPECT_EQ(session->tokens().size(), prompt_->size() + some.size());
+  ExpectNoTrace(*session);
+}
+
+TEST_F(SpeculationTest, BehindALinkTheTextIsTheSame) {
+  NgramDrafter ngram(3, 1);
+  for (DType type : {DType::kF16, DType::kF32}) {
+    const Session::Options options = {
+        .context = 400, .type_k = type, .type_v = type};
+    const auto plain = Prefilled(*model_, options);
+    const Ids expected = Continued(*plain, Params(0.8f));
+    Model::Options with = model_->options;
+    with.simulation = {{.device_bytes = 100'000'000,
+                        .link_bytes_per_s = 1e12,
+                        .latency_s = 0}};
+    const auto tiered = OpenModel(with);
+    const auto session = Prefilled(*tiered, options);
+    GenerateParams params = Params(0.8f);
+    params.drafter = &ngram;
+    EXPECT_EQ(Continued(*session, params), expected);
+    EXPECT_GT(session->report().accepted, 0);
+  }
+}
+
+}  // namespace
+}  // namespace tiercel
