@@ -242,6 +242,16 @@ void AddTokensFlag(FlagSet& flags, InputOptions* input) {
              [=](const std::string& path) { input->tokens_file = path; });
 }
 
+// A model, a session on it, and what its steps read.
+void AddSessionFlags(FlagSet& flags, Options* options) {
+  AddModelFlags(flags, &options->model);
+  AddThreadsFlag(flags, &options->model);
+  AddContextFlag(flags, &options->session);
+  AddCacheTypeFlags(flags, &options->session);
+  AddRunFlags(flags, &options->model);
+  AddPolicyFlags(flags);
+}
+
 // Where this program keeps what it can make again; empty where the environment
 // names no home. The XDG rule: what is not absolute is ignored.
 std::string CacheFolder() {
@@ -259,12 +269,7 @@ std::string CacheFolder() {
 // What `summarize` and `generate` share.
 void AddGenerationFlags(FlagSet& flags, Options* options) {
   options->session.cache_dir = CacheFolder();
-  AddModelFlags(flags, &options->model);
-  AddThreadsFlag(flags, &options->model);
-  AddContextFlag(flags, &options->session);
-  AddCacheTypeFlags(flags, &options->session);
-  AddRunFlags(flags, &options->model);
-  AddPolicyFlags(flags);
+  AddSessionFlags(flags, options);
   AddSpeculationFlags(flags, &options->sampling);
   AddSamplingFlags(flags, &options->sampling);
   AddJsonFlag(flags, options);
@@ -299,12 +304,7 @@ void AddGenerate(FlagSet& flags, Options* options) {
 void AddEval(FlagSet& flags, Options* options) {
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);
-  AddModelFlags(flags, &options->model);
-  AddThreadsFlag(flags, &options->model);
-  AddContextFlag(flags, &options->session);
-  AddCacheTypeFlags(flags, &options->session);
-  AddRunFlags(flags, &options->model);
-  AddPolicyFlags(flags);
+  AddSessionFlags(flags, options);
   flags.Int("--ubatch-size", "-ub: rows at a time; 1 is the decode path", 1,
             kMaxTokens, [=](int64_t n) { options->eval.rows_per_step = n; });
   flags.Text(
@@ -351,12 +351,7 @@ void AddInspect(FlagSet& flags, Options* options) {
 
 void AddPlan(FlagSet& flags, Options* options) {
   options->session.cache_dir = CacheFolder();
-  AddModelFlags(flags, &options->model);
-  AddThreadsFlag(flags, &options->model);
-  AddContextFlag(flags, &options->session);
-  AddCacheTypeFlags(flags, &options->session);
-  AddRunFlags(flags, &options->model);
-  AddPolicyFlags(flags);
+  AddSessionFlags(flags, options);
   AddJsonFlag(flags, options);
   AddProgressFlag(flags, options);
 }

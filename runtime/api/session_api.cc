@@ -21,7 +21,9 @@ absl::StatusOr<DType> ParseKvType(const char* name) {
 }
 
 absl::StatusOr<Session::Options> ReadSessionOptions(
-    const tiercel_session_params& p) {
+    const tiercel_session_params* params) {
+  tiercel_session_params p;
+  if (absl::Status s = ReadStruct("params", params, &p); !s.ok()) return s;
   Session::Options options;
   options.context = p.context;
   options.first_position = p.first_position;
@@ -103,12 +105,8 @@ tiercel_status tiercel_plan(const tiercel_model* model,
     if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
       return s;
     }
-    tiercel_session_params p;
-    if (absl::Status s = tiercel::ReadStruct("params", params, &p); !s.ok()) {
-      return s;
-    }
     const absl::StatusOr<tiercel::Session::Options> options =
-        tiercel::ReadSessionOptions(p);
+        tiercel::ReadSessionOptions(params);
     if (!options.ok()) return options.status();
     const absl::StatusOr<nlohmann::json> plan =
         tiercel::DescribePlan(*model->model, *options);
@@ -129,12 +127,8 @@ tiercel_status tiercel_session_create(tiercel_model* model,
       return s;
     }
     *session = nullptr;
-    tiercel_session_params p;
-    if (absl::Status s = tiercel::ReadStruct("params", params, &p); !s.ok()) {
-      return s;
-    }
     const absl::StatusOr<tiercel::Session::Options> options =
-        tiercel::ReadSessionOptions(p);
+        tiercel::ReadSessionOptions(params);
     if (!options.ok()) return options.status();
     absl::StatusOr<std::unique_ptr<tiercel::Session>> created =
         tiercel::Session::Create(*model->model, *options);
