@@ -284,6 +284,7 @@ class Run {
 }  // namespace
 
 absl::Status Attention(Stream& stream, const AttentionParams& p) {
+  if (absl::Status s = stream.RequireHost("Attention"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.rows == 0) return absl::OkStatus();
   if (stream.device() == Device::kRef) {

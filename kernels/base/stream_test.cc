@@ -2,8 +2,9 @@
 
 #include <stdlib.h>
 
-#include <cstring>
-#include <string>
+#include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
@@ -41,22 +42,37 @@ TEST(StreamTest, RefusesAnUnknownLevel) {
   EXPECT_EQ(ClassOf(stream.status()), ErrorClass::kUsage);
 }
 
-TEST(StreamTest, ScratchIsAlignedAndGrows) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+class StreamMemoryTest : public BackendTest {};
+INSTANTIATE_TEST_SUITE_P(Backends, StreamMemoryTest,
+                         testing::ValuesIn(Backends()), NameOfBackend);
+
+TEST_P(StreamMemoryTest, ScratchIsAlignedAndGrows) {
+  const std::unique_ptr<Stream> stream = NewStream();
   for (size_t bytes : {1u, 63u, 64u, 65u, 100000u, 100u, 1000000u}) {
     const absl::StatusOr<std::byte*> scratch = stream->Scratch(bytes);
     ASSERT_TRUE(scratch.ok()) << scratch.status();
     EXPECT_EQ(reinterpret_cast<uintptr_t>(*scratch) % 64, 0u);
-    std::memset(*scratch, 1, bytes);
+    const std::vector<uint8_t> written(bytes, 7);
+    ASSERT_TRUE(stream->Copy(*scratch, written.data(), bytes).ok());
+    std::vector<uint8_t> read(bytes, 0);
+    ASSERT_TRUE(stream->Copy(read.data(), *scratch, bytes).ok());
+    ASSERT_TRUE(stream->Synchronize().ok());
+    EXPECT_EQ(read, written);
   }
 }
 
-TEST(StreamTest, ScratchThatDoesNotFitIsAnErrorAndNotTheEnd) {
-  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+TEST_P(StreamMemoryTest, CopiesNothingFromNowhere) {
+  EXPECT_TRUE(NewStream()->Copy(nullptr, nullptr, 0).ok());
+}
+
+TEST_P(StreamMemoryTest, ScratchThatDoesNotFitIsAnErrorAndNotTheEnd) {
+  const std::unique_ptr<Stream> stream = NewStream();
   const absl::StatusOr<std::byte*> huge = stream->Scratch(size_t{1} << 60);
   ASSERT_FALSE(huge.ok());
   EXPECT_EQ(CodeOf(huge.status()), "out_of_memory");
   EXPECT_EQ(ClassOf(huge.status()), ErrorClass::kMemory);
+  // Later calls do not answer for it.
+  EXPECT_TRUE(stream->Synchronize().ok());
   EXPECT_TRUE(stream->Scratch(100).ok());
 }
 

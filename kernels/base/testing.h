@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/base/cuda_stream.h"
+#include "kernels/base/error.h"
 #include "kernels/base/isa.h"
 #include "kernels/base/stream.h"
 
@@ -64,6 +66,81 @@ inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
 inline std::string NameOfLevel(const testing::TestParamInfo<Isa>& level) {
   return std::string(NameOf(level.param));
 }
+
+// Where the cases of an op run.
+struct Backend {
+  Device device;
+  Isa isa;
+};
+
+// The reference, every level of the CPU, and CUDA if this build has it.
+inline std::vector<Backend> Backends() {
+  std::vector<Backend> backends = {{Device::kRef, Isa::kPortable}};
+  for (Isa isa : SupportedIsas()) backends.push_back({Device::kCpu, isa});
+  if (kHasCuda) backends.push_back({Device::kCuda, SupportedIsas().back()});
+  return backends;
+}
+
+// For INSTANTIATE_TEST_SUITE_P over Backends().
+inline std::string NameOfBackend(const testing::TestParamInfo<Backend>& info) {
+  switch (info.param.device) {
+    case Device::kRef:
+      return "ref";
+    case Device::kCuda:
+      return "cuda";
+    case Device::kCpu:
+      break;
+  }
+  return std::string(NameOf(info.param.isa));
+}
+
+// Skips CUDA where there is no GPU; tests/gpu_check.sh takes that for failed.
+class BackendTest : public testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override {
+    if (GetParam().device != Device::kCuda) return;
+    const absl::Status status = Stream::Create({Device::kCuda}).status();
+    if (CodeOf(status) == "no_device") GTEST_SKIP() << status.message();
+  }
+
+  static std::unique_ptr<Stream> NewStream(int threads = 1) {
+    return MakeStream(GetParam().device, threads, GetParam().isa);
+  }
+};
+
+// A copy of an array where the ops of a stream can reach it.
+template <typename T>
+class OnDevice {
+ public:
+  OnDevice(Stream& stream, std::vector<T> values)
+      : stream_(stream), host_(std::move(values)) {
+    if (stream.device() != Device::kCuda) return;
+    absl::StatusOr<DeviceArray<T>> array = DeviceArray<T>::Create(
+        stream.memory(), static_cast<int64_t>(host_.size()), "test array");
+    EXPECT_TRUE(array.ok()) << array.status();
+    device_ = std::move(array).value();
+    const absl::Status status =
+        stream.Copy(device_.data(), host_.data(), host_.size() * sizeof(T));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+
+  T* data() { return device_.empty() ? host_.data() : device_.data(); }
+
+  // What is there after all that was queued.
+  std::vector<T> Read() {
+    absl::Status status =
+        stream_.Copy(host_.data(), data(), device_.size() * sizeof(T));
+    EXPECT_TRUE(status.ok()) << status;
+    status = stream_.Synchronize();
+    EXPECT_TRUE(status.ok()) << status;
+    return host_;
+  }
+
+ private:
+  Stream& stream_;
+  std::vector<T> host_;
+  DeviceArray<T> device_;  // empty where the host's will do
+};
 
 }  // namespace tiercel
 

@@ -73,6 +73,7 @@ void WriteRow(const KvWriteParams& p, int64_t r, KvRowWriteFn* write) {
 }  // namespace
 
 absl::Status KvWrite(Stream& stream, const KvWriteParams& p) {
+  if (absl::Status s = stream.RequireHost("KvWrite"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (stream.device() == Device::kRef) {
     KvWriteReference(p);

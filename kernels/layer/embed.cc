@@ -39,6 +39,7 @@ absl::Status Validate(const EmbedParams& p) {
 }  // namespace
 
 absl::Status Embed(Stream& stream, const EmbedParams& p) {
+  if (absl::Status s = stream.RequireHost("Embed"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   stream.pool().ParallelFor(
       p.rows, kGrain,

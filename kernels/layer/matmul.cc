@@ -249,6 +249,7 @@ class CpuMatmul {
 }  // namespace
 
 absl::Status Matmul(Stream& stream, const MatmulParams& p) {
+  if (absl::Status s = stream.RequireHost("Matmul"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.rows == 0) return absl::OkStatus();
   if (stream.device() == Device::kRef) {

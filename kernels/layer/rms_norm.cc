@@ -1,6 +1,7 @@
 #include "kernels/layer/rms_norm.h"
 
 #include "absl/strings/str_cat.h"
+#include "kernels/base/cuda_stream.h"
 #include "kernels/base/error.h"
 #include "kernels/layer/rms_norm_body.h"
 
@@ -34,6 +35,11 @@ absl::Status Validate(const RmsNormParams& p) {
 
 absl::Status RmsNorm(Stream& stream, const RmsNormParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) {
+      return CudaStatus("RmsNorm", RmsNormCuda(stream.cuda().handle(), p));
+    }
+  }
   RmsNormGroupFn* const group = stream.device() == Device::kRef
                                     ? RmsNormGroupReference
                                     : kGroup[stream.isa()];

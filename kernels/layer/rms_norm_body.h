@@ -1,7 +1,11 @@
 #ifndef TIERCEL_KERNELS_LAYER_RMS_NORM_BODY_H_
 #define TIERCEL_KERNELS_LAYER_RMS_NORM_BODY_H_
 
+struct CUstream_st;
+
 namespace tiercel {
+
+struct RmsNormParams;
 
 // One group: out[i] = (x[i] * (1 / sqrt(sum / dim + eps))) * weight[i], sum by
 // 16 chains of fma over i % 16, then lanes i and i + 8, i + 4, i + 2, i + 1.
@@ -21,6 +25,10 @@ RmsNormGroupFn RmsNormGroup;
 namespace avx512vnni {
 RmsNormGroupFn RmsNormGroup;
 }
+
+// All groups, queued on a GPU's stream, with the same bits. Returns a
+// cudaError_t.
+int RmsNormCuda(CUstream_st* stream, const RmsNormParams& p);
 
 }  // namespace tiercel
 

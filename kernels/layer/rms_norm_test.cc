@@ -27,12 +27,29 @@ struct Problem {
          groups,   dim,    nullptr,       stride};
   }
 
-  std::vector<float> Run(Stream& stream) {
-    std::vector<float> out(x.size(), kPoison);
-    p.out = out.data();
-    const absl::Status status = RmsNorm(stream, p);
+  std::vector<float> Run(Stream& stream) const {
+    OnDevice<float> in(stream, x);
+    OnDevice<float> scale(stream, weight);
+    OnDevice<float> out(stream, std::vector<float>(x.size(), kPoison));
+    RmsNormParams q = p;
+    q.x = in.data();
+    q.weight = scale.data();
+    q.out = out.data();
+    const absl::Status status = RmsNorm(stream, q);
     EXPECT_TRUE(status.ok()) << status;
-    return out;
+    EXPECT_TRUE(SameBits(in.Read(), x));
+    return out.Read();
+  }
+
+  std::vector<float> RunInPlace(Stream& stream) const {
+    OnDevice<float> in(stream, x);
+    OnDevice<float> scale(stream, weight);
+    RmsNormParams q = p;
+    q.x = q.out = in.data();
+    q.weight = scale.data();
+    const absl::Status status = RmsNorm(stream, q);
+    EXPECT_TRUE(status.ok()) << status;
+    return in.Read();
   }
 
   int64_t stride;
@@ -65,68 +82,84 @@ void ExpectNear(const Problem& problem, const std::vector<float>& out) {
   }
 }
 
-TEST(RmsNormTest, HandWorked) {
-  const float x[2] = {3.0f, 4.0f};  // mean square 12.5
-  const float weight[2] = {1.0f, -2.0f};
-  for (Device device : {Device::kRef, Device::kCpu}) {
-    float out[2] = {kPoison, kPoison};
-    const std::unique_ptr<Stream> stream = MakeStream(device);
-    ASSERT_TRUE(RmsNorm(*stream, {x, 2, weight, 3.5f, 1, 1, 2, out, 2}).ok());
-    EXPECT_FLOAT_EQ(out[0], 0.75f);  // 3 / sqrt(12.5 + 3.5): eps is inside
-    EXPECT_FLOAT_EQ(out[1], -2.0f);
+class RmsNormTest : public BackendTest {
+ protected:
+  // Compares with the formula, and with the reference's bits where the level
+  // has fma.
+  static void Check(Stream& stream, const Problem& problem) {
+    const std::vector<float> out = problem.Run(stream);
+    ExpectNear(problem, out);
+    const Backend& backend = GetParam();
+    if (backend.device == Device::kCpu && backend.isa == Isa::kPortable) return;
+    const std::vector<float> expected = problem.Run(*MakeStream(Device::kRef));
+    EXPECT_TRUE(SameBits(out, expected))
+        << "dim " << problem.p.dim << ", groups " << problem.p.groups
+        << ", rows " << problem.p.rows;
   }
+};
+INSTANTIATE_TEST_SUITE_P(Backends, RmsNormTest, testing::ValuesIn(Backends()),
+                         NameOfBackend);
+
+TEST_P(RmsNormTest, HandWorked) {
+  const std::unique_ptr<Stream> stream = NewStream();
+  Problem problem(1, 1, 2);
+  problem.x = {3.0f, 4.0f};  // mean square 12.5
+  problem.weight = {1.0f, -2.0f};
+  problem.p.x_stride = problem.p.out_stride = 2;
+  problem.p.eps = 3.5f;
+  const std::vector<float> out = problem.Run(*stream);
+  EXPECT_FLOAT_EQ(out[0], 0.75f);  // 3 / sqrt(12.5 + 3.5): eps is inside
+  EXPECT_FLOAT_EQ(out[1], -2.0f);
 }
 
-class RmsNormIsaTest : public testing::TestWithParam<Isa> {};
-INSTANTIATE_TEST_SUITE_P(Isas, RmsNormIsaTest,
-                         testing::ValuesIn(SupportedIsas()), NameOfLevel);
-
-TEST_P(RmsNormIsaTest, EqualsReferenceAndFormula) {
-  const std::unique_ptr<Stream> ref = MakeStream(Device::kRef, 1, GetParam());
+TEST_P(RmsNormTest, EqualsReferenceAndFormula) {
   for (int threads : {1, 3}) {
-    const std::unique_ptr<Stream> cpu =
-        MakeStream(Device::kCpu, threads, GetParam());
+    const std::unique_ptr<Stream> stream = NewStream(threads);
     for (int dim : {1, 2, 15, 16, 17, 31, 33, 64, 128, 576, 577, 4096}) {
       for (int groups : {1, 3}) {
         for (int64_t rows : {0, 1, 2, 67}) {
-          Problem problem(rows, groups, dim);
-          const std::vector<float> out = problem.Run(*cpu);
-          const std::vector<float> expected = problem.Run(*ref);
-          ExpectNear(problem, out);
-          ExpectNear(problem, expected);
-          if (GetParam() != Isa::kPortable) {
-            EXPECT_TRUE(SameBits(out, expected)) << dim << " " << rows;
-          }
+          Check(*stream, Problem(rows, groups, dim));
         }
       }
     }
   }
 }
 
-TEST_P(RmsNormIsaTest, InPlace) {
-  const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 2, GetParam());
-  Problem problem(5, 2, 33);
-  const std::vector<float> expected = problem.Run(*cpu);
-  problem.p.out = problem.x.data();
-  ASSERT_TRUE(RmsNorm(*cpu, problem.p).ok());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    if (std::isnan(expected[i])) continue;
-    EXPECT_EQ(problem.x[i], expected[i]) << i;
+TEST_P(RmsNormTest, LongGroups) {
+  const std::unique_ptr<Stream> stream = NewStream();
+  for (int dim : {4097, 8192, 12301}) Check(*stream, Problem(2, 2, dim));
+}
+
+TEST_P(RmsNormTest, MoreGroupsThanAGridHas) {
+  Check(*NewStream(), Problem(70000, 1, 3));
+}
+
+TEST_P(RmsNormTest, InPlace) {
+  const std::unique_ptr<Stream> stream = NewStream(2);
+  for (int dim : {33, 5000}) {
+    const Problem problem(5, 2, dim);
+    const std::vector<float> expected = problem.Run(*stream);
+    const std::vector<float> out = problem.RunInPlace(*stream);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const bool between = std::isnan(expected[i]);
+      ASSERT_EQ(out[i], between ? problem.x[i] : expected[i]) << i;
+    }
   }
 }
 
-TEST_P(RmsNormIsaTest, AFaultStaysInItsGroup) {
-  const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 1, GetParam());
+TEST_P(RmsNormTest, AFaultStaysInItsGroup) {
+  const std::unique_ptr<Stream> stream = NewStream();
   for (float fault : {kPoison, std::numeric_limits<float>::infinity()}) {
     Problem problem(2, 2, 33);
     problem.x[33 + 32] = fault;  // row 0, group 1
-    const std::vector<float> out = problem.Run(*cpu);
+    const std::vector<float> out = problem.Run(*stream);
     EXPECT_TRUE(std::isnan(out[33 + 32]));
     for (size_t i = 0; i < 33; ++i) EXPECT_TRUE(std::isfinite(out[i]));
+    for (size_t i = 71; i < 71 + 66; ++i) EXPECT_TRUE(std::isfinite(out[i]));
   }
 }
 
-TEST(RmsNormTest, RefusesWrongShapes) {
+TEST(RmsNormEntryTest, RefusesWrongShapes) {
   const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
   Problem problem(2, 2, 8);
   std::vector<float> out(problem.x.size(), kPoison);

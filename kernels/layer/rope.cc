@@ -43,6 +43,7 @@ absl::Status Validate(const RopeParams& p) {
 }  // namespace
 
 absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
+  if (absl::Status s = stream.RequireHost("RopeAngles"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   // A sine and a cosine cost as much as some forty other elements.
   stream.pool().ParallelFor(p.rows, Grain(int64_t{p.half} * 40),
@@ -53,6 +54,7 @@ absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
 }
 
 absl::Status Rope(Stream& stream, const RopeParams& p) {
+  if (absl::Status s = stream.RequireHost("Rope"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   stream.pool().ParallelFor(
       p.rows, Grain(int64_t{p.heads} * p.head_dim),

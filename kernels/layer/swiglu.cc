@@ -26,6 +26,7 @@ absl::Status Validate(const SwigluParams& p) {
 }  // namespace
 
 absl::Status Swiglu(Stream& stream, const SwigluParams& p) {
+  if (absl::Status s = stream.RequireHost("Swiglu"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   SwigluRangeFn* const range = stream.device() == Device::kRef
                                    ? SwigluRangeReference

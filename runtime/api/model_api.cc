@@ -16,7 +16,7 @@ absl::StatusOr<Device> ParseDevice(const char* name) {
   if (device == "auto" || device == "cpu") return Device::kCpu;
   if (device == "ref") return Device::kRef;
   if (device == "cuda") {
-    return DeviceError("no_device", "device cuda: built without CUDA");
+    return DeviceError("no_device", "device cuda: models do not run there yet");
   }
   return UsageError("invalid_device",
                     absl::StrCat("device: got \"", std::string(device),

@@ -1,8 +1,9 @@
 # Build rules shared by every folder.
 #
 #   tiercel_library(name SOURCES... [DEPS ...])   one layer's static library
-#   tiercel_op(name [CPU])                        one kernel op, see below
-#   tiercel_test(path/to/foo_test.cc [DEPS ...])  one GoogleTest program
+#   tiercel_op(name [CPU] [CUDA])                 one kernel op, see below
+#   tiercel_test(path/to/foo_test.cc [GPU] [DEPS ...])
+#                                                 one GoogleTest program
 #   tiercel_check_tests_registered()              stops on a forgotten test
 
 enable_testing()
@@ -14,16 +15,22 @@ if(TIERCEL_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
       CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${TIERCEL_CCACHE})
-  add_compile_options(-fpch-preprocess)
+  add_compile_options($<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-fpch-preprocess>)
 endif()
 
 # Warnings are errors. -ffp-contract=off: a multiply-add is written as one where
 # it is meant (invariant 6 counts on every rounding).
 add_library(tiercel_flags INTERFACE)
+set(TIERCEL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                     -Wno-sign-conversion)
+if(TIERCEL_WERROR)
+  list(APPEND TIERCEL_WARNINGS -Werror)
+endif()
 target_compile_options(
   tiercel_flags
-  INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-            -Werror -ffp-contract=off)
+  INTERFACE
+    "$<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:${TIERCEL_WARNINGS};-ffp-contract=off>"
+)
 target_include_directories(tiercel_flags INTERFACE ${PROJECT_SOURCE_DIR})
 if(TIERCEL_SANITIZE)
   target_compile_options(
@@ -73,19 +80,27 @@ elseif(TIERCEL_FUZZ)
 endif()
 
 # Adds the op `folder/name` to tiercel_kernels: name.h (contract), name.cc (the
-# one entry), name_ref.cc (plain loops) and, with CPU, name_cpu.cc per level.
+# one entry), name_ref.cc (plain loops); with CPU, name_cpu.cc per level; with
+# CUDA, name.cu where the build has CUDA.
 function(tiercel_op path)
-  cmake_parse_arguments(ARG "CPU" "" "" ${ARGN})
+  cmake_parse_arguments(ARG "CPU;CUDA" "" "" ${ARGN})
   foreach(suffix .h .cc _ref.cc _test.cc)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${path}${suffix})
       message(FATAL_ERROR "op ${path} has no ${path}${suffix}")
     endif()
   endforeach()
   target_sources(tiercel_kernels PRIVATE ${path}.cc ${path}_ref.cc)
-  tiercel_test(${path}_test.cc DEPS tiercel_kernels)
   if(ARG_CPU)
     tiercel_isa_bodies(${path})
   endif()
+  set(gpu "")
+  if(ARG_CUDA)
+    set(gpu GPU)
+    if(TIERCEL_CUDA)
+      target_sources(tiercel_kernels PRIVATE ${path}.cu)
+    endif()
+  endif()
+  tiercel_test(${path}_test.cc ${gpu} DEPS tiercel_kernels)
 endfunction()
 
 # Compiles path_cpu.cc once per level into TARGET (tiercel_kernels).
@@ -125,7 +140,7 @@ target_precompile_headers(tiercel_test_headers PRIVATE <gmock/gmock.h>
                           <gtest/gtest.h> <absl/status/statusor.h>)
 
 function(tiercel_test source)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "GPU" "" "DEPS" ${ARGN})
   cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE full)
   file(RELATIVE_PATH relative ${PROJECT_SOURCE_DIR} ${full})
   string(REGEX REPLACE "[/.]" "_" name ${relative})
@@ -146,6 +161,10 @@ function(tiercel_test source)
   if(relative MATCHES "^(kernels|models|apps/document)/")
     set_tests_properties(${relative} PROPERTIES LABELS sanitized)
     add_dependencies(tiercel_sanitized_tests ${name})
+  endif()
+  if(ARG_GPU AND TIERCEL_CUDA)
+    set_property(TEST ${relative} APPEND PROPERTY LABELS gpu)
+    add_dependencies(tiercel_gpu_tests ${name})
   endif()
 endfunction()
 
