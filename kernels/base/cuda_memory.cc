@@ -17,7 +17,10 @@ class GpuMemory final : public DeviceMemory {
                                       std::string_view what) override {
     void* data = nullptr;
     const cudaError_t error = cudaMalloc(&data, bytes);
-    if (error == cudaSuccess) return static_cast<std::byte*>(data);
+    if (error == cudaSuccess) {
+      Count(AlignedBytes(static_cast<int64_t>(bytes)));
+      return static_cast<std::byte*>(data);
+    }
     absl::Status status = CudaStatus(what, error);
     if (error != cudaErrorMemoryAllocation) return status;
     size_t free = 0;
@@ -30,7 +33,10 @@ class GpuMemory final : public DeviceMemory {
   }
 
   // A failure here is that of earlier work, which Synchronize reports.
-  void Free(std::byte* data, size_t /*bytes*/) override { cudaFree(data); }
+  void Free(std::byte* data, size_t bytes) override {
+    Count(-AlignedBytes(static_cast<int64_t>(bytes)));
+    cudaFree(data);
+  }
 };
 
 }  // namespace

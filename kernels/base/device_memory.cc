@@ -8,6 +8,13 @@
 
 namespace tiercel {
 
+void DeviceMemory::Count(int64_t bytes) {
+  const int64_t used = used_.fetch_add(bytes) + bytes;
+  int64_t most = most_used_;
+  while (most < used && !most_used_.compare_exchange_weak(most, used)) {
+  }
+}
+
 absl::StatusOr<std::byte*> HeapMemory::Allocate(size_t bytes,
                                                 std::string_view what) {
   void* data = nullptr;
@@ -21,15 +28,12 @@ absl::StatusOr<std::byte*> HeapMemory::Allocate(size_t bytes,
                        absl::StrCat(std::string(what), ": need ", bytes,
                                     " bytes, the system gave none"));
   }
-  const int64_t used = used_.fetch_add(size) + size;
-  int64_t most = most_used_;
-  while (most < used && !most_used_.compare_exchange_weak(most, used)) {
-  }
+  Count(size);
   return static_cast<std::byte*>(data);
 }
 
 void HeapMemory::Free(std::byte* data, size_t bytes) {
-  used_ -= AlignedBytes(static_cast<int64_t>(bytes));
+  Count(-AlignedBytes(static_cast<int64_t>(bytes)));
   std::free(data);
 }
 

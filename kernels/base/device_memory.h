@@ -25,9 +25,17 @@ class DeviceMemory {
                                               std::string_view what) = 0;
   virtual void Free(std::byte* data, size_t bytes) = 0;
 
-  // Bytes of the blocks that are taken, and the most that ever were.
-  virtual int64_t used() const = 0;
-  virtual int64_t most_used() const = 0;
+  // Bytes of the blocks that are taken, aligned, and the most that ever were.
+  int64_t used() const { return used_; }
+  int64_t most_used() const { return most_used_; }
+
+ protected:
+  // `bytes` of a block that is given (> 0) or came back (< 0).
+  void Count(int64_t bytes);
+
+ private:
+  std::atomic<int64_t> used_{0};
+  std::atomic<int64_t> most_used_{0};
 };
 
 // The machine's own memory, as far as the system gives any.
@@ -36,12 +44,6 @@ class HeapMemory final : public DeviceMemory {
   absl::StatusOr<std::byte*> Allocate(size_t bytes,
                                       std::string_view what) override;
   void Free(std::byte* data, size_t bytes) override;
-  int64_t used() const override { return used_; }
-  int64_t most_used() const override { return most_used_; }
-
- private:
-  std::atomic<int64_t> used_{0};
-  std::atomic<int64_t> most_used_{0};
 };
 
 // One for those who need not know what they use.

@@ -34,22 +34,21 @@ absl::StatusOr<std::byte*> DeviceArena::Allocate(size_t bytes,
       if (hole_bytes < size) continue;
       holes_.erase(hole);
       if (hole_bytes > size) holes_[offset + size] = hole_bytes - size;
-      used_ += size;
-      most_used_ = std::max(most_used_, used_);
+      Count(size);
       return region_.data() + offset;
     }
   }
   return MemoryError(
       "out_of_memory",
       absl::StrCat("device memory for ", std::string(what), ": need ", bytes,
-                   " bytes, ", budget_ - used_, " of ", budget_, " are free"));
+                   " bytes, ", free(), " of ", budget_, " are free"));
 }
 
 void DeviceArena::Free(std::byte* data, size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   int64_t offset = data - region_.data();
   int64_t size = AlignedBytes(static_cast<int64_t>(bytes));
-  used_ -= size;
+  Count(-size);
   auto next = holes_.lower_bound(offset);
   if (next != holes_.end() && next->first == offset + size) {
     size += next->second;
@@ -63,16 +62,6 @@ void DeviceArena::Free(std::byte* data, size_t bytes) {
     }
   }
   holes_[offset] = size;
-}
-
-int64_t DeviceArena::used() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return used_;
-}
-
-int64_t DeviceArena::most_used() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return most_used_;
 }
 
 }  // namespace tiercel

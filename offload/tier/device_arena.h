@@ -26,9 +26,7 @@ class DeviceArena final : public DeviceMemory {
   void Free(std::byte* data, size_t bytes) override;
 
   int64_t budget() const { return budget_; }
-  int64_t used() const override;
   int64_t free() const { return budget_ - used(); }
-  int64_t most_used() const override;
 
  private:
   DeviceArena(int64_t budget, HostRegion region);
@@ -37,8 +35,6 @@ class DeviceArena final : public DeviceMemory {
   const HostRegion region_;
   mutable std::mutex mutex_;
   std::map<int64_t, int64_t> holes_;  // offset -> bytes, never adjacent
-  int64_t used_ = 0;
-  int64_t most_used_ = 0;
 };
 
 }  // namespace tiercel
