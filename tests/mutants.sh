@@ -27,7 +27,7 @@ stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.
 resumed_tokens|runtime/prefill.cc|last->rows == rows && last->tokens == tokens_|last->rows == rows|runtime/tiers_test.cc
 staging_turn|offload/move/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/move/kv_store_test.cc
 copies_counted|offload/move/copy_engine.cc|t.bytes - moved.bytes|0 * moved.bytes|offload/move/copy_engine_test.cc
-arena_budget|offload/tier/device_arena.cc|if (hole_bytes < size) continue;|if (hole_bytes < 64) continue;|offload/tier/device_arena_test.cc
+arena_budget|offload/tier/device_arena.cc|block.bytes < size) continue;|block.bytes < 64) continue;|offload/tier/device_arena_test.cc
 predicted_pages|runtime/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/prediction_test.cc
 largest_context|runtime/session_plan.cc|too_large = most + 1|too_large = most|runtime/plan_test.cc
 replaced_from_draft|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|drafts[i]|drafts/verdict_test.cc

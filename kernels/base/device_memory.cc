@@ -38,8 +38,9 @@ void HeapMemory::Free(std::byte* data, size_t bytes) {
 }
 
 DeviceMemory& SystemMemory() {
-  static HeapMemory heap;
-  return heap;
+  // Never destroyed: what the caller keeps until its own end is freed here.
+  static HeapMemory* const heap = new HeapMemory;
+  return *heap;
 }
 
 }  // namespace tiercel

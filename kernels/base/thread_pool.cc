@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 
 namespace tiercel {
@@ -38,6 +39,8 @@ ThreadPool::ThreadPool(int threads) : state_(kClosed) {
       workers_.emplace_back([this, i] { WorkerLoop(i); });
     } catch (const std::system_error&) {
       break;  // the system's limit; fewer threads do the same work
+    } catch (const std::bad_alloc&) {
+      break;
     }
   }
 }

@@ -1,6 +1,8 @@
 #include "offload/move/copy_engine.h"
 
+#include <algorithm>
 #include <chrono>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -35,7 +37,7 @@ CopyEngine::~CopyEngine() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
-    for (Submission& submission : queue_) submission.drop->store(true);
+    for (Submission& submission : queue_) submission.drop.store(true);
   }
   submitted_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -44,16 +46,18 @@ CopyEngine::~CopyEngine() {
 CopyEngine::Ticket CopyEngine::Submit(Station station,
                                       std::vector<Transfer> transfers) {
   if (transfers.empty()) return 0;
+  std::list<Submission> submission;
+  submission.emplace_back(station, std::move(transfers));
   Ticket ticket;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     LinkUse& use = ledger_[static_cast<size_t>(station)];
-    for (const Transfer& t : transfers) {
+    for (const Transfer& t : submission.front().transfers) {
       BytesOf(t.direction, use) += static_cast<uint64_t>(t.bytes);
     }
     ticket = ++last_;
-    queue_.push_back({ticket, station, Link::Clock::now(), std::move(transfers),
-                      std::make_shared<std::atomic<bool>>(false)});
+    submission.front().ticket = ticket;
+    queue_.splice(queue_.end(), submission);
   }
   submitted_.notify_one();
   return ticket;
@@ -65,11 +69,15 @@ absl::Status CopyEngine::Wait(Ticket ticket, Cancelled cancelled) {
     if (cancelled()) return CancelledError();
     finished_.wait_for(lock, kCancelPoll);
   }
-  const auto failed = failed_.find(ticket);
+  const auto failed = std::find_if(
+      failed_.begin(), failed_.end(),
+      [ticket](const Submission& s) { return s.ticket == ticket; });
   if (failed == failed_.end()) return absl::OkStatus();
-  const absl::Status status = failed->second;
+  const absl::Status status = std::move(failed->status);
   failed_.erase(failed);
-  return status;
+  if (!status.message().empty()) return status;
+  return MemoryError("out_of_memory",
+                     "copy engine: the system gave no more memory");
 }
 
 absl::Status CopyEngine::Wait(Ticket ticket) {
@@ -84,7 +92,7 @@ bool CopyEngine::Done(Ticket ticket) const {
 void CopyEngine::Drop(Ticket ticket) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (Submission& submission : queue_) {
-    if (submission.ticket == ticket) submission.drop->store(true);
+    if (submission.ticket == ticket) submission.drop.store(true);
   }
 }
 
@@ -98,14 +106,16 @@ void CopyEngine::Run() {
   while (true) {
     submitted_.wait(lock, [this] { return stop_ || !queue_.empty(); });
     if (queue_.empty()) return;
-    // References into a deque outlive what is pushed behind them.
-    const Submission& submission = queue_.front();
+    Submission& submission = queue_.front();
     lock.unlock();
-    absl::Status status = Move(submission);
+    submission.status = Move(submission);
     lock.lock();
     done_ = submission.ticket;
-    if (!status.ok()) failed_[done_] = std::move(status);
-    queue_.pop_front();
+    if (submission.status.ok()) {
+      queue_.pop_front();
+    } else {
+      failed_.splice(failed_.end(), queue_, queue_.begin());
+    }
     finished_.notify_all();
   }
 }
@@ -114,9 +124,8 @@ absl::Status CopyEngine::Move(const Submission& submission) {
   absl::Status status;
   for (const Transfer& t : submission.transfers) {
     Link::Moved moved = {0, 0};
-    if (status.ok() && !submission.drop->load()) {
-      const absl::StatusOr<Link::Moved> copied =
-          link_->Copy(t, submission.since, *submission.drop);
+    if (status.ok() && !submission.drop.load()) {
+      const absl::StatusOr<Link::Moved> copied = Copy(submission, t);
       if (copied.ok()) {
         moved = *copied;
       } else {
@@ -130,6 +139,17 @@ absl::Status CopyEngine::Move(const Submission& submission) {
     use.busy_seconds += moved.seconds;
   }
   return status;
+}
+
+// The thread outlives a lack of memory. An error without a text takes none;
+// whoever waits for the ticket puts it in words.
+absl::StatusOr<Link::Moved> CopyEngine::Copy(const Submission& submission,
+                                             const Transfer& transfer) {
+  try {
+    return link_->Copy(transfer, submission.since, submission.drop);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("");
+  }
 }
 
 }  // namespace tiercel

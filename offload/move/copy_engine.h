@@ -4,11 +4,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <map>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -37,7 +37,8 @@ class CopyEngine {
   using Ticket = uint64_t;
   Ticket Submit(Station station, std::vector<Transfer> transfers);
 
-  // Waits until the ticket is done; its first error, if it met one (told once).
+  // Waits until the ticket is done; its first error, if it met one (told once):
+  // the link's, or out_of_memory.
   // `cancelled` is asked now and then: true ends the waiting, not the copy.
   using Cancelled = absl::FunctionRef<bool()>;
   absl::Status Wait(Ticket ticket, Cancelled cancelled);
@@ -48,30 +49,40 @@ class CopyEngine {
   // what it was to fill is undefined.
   void Drop(Ticket ticket);
 
+  // Before `region` ends, when all its tickets are done.
+  void Forget(const HostRegion& region) { link_->Forget(region); }
+
   // What has moved so far, or is on its way and will not be dropped.
   LinkLedger ledger() const;
 
  private:
   struct Submission {
-    Ticket ticket;
+    Ticket ticket = 0;
     Station station;
     Link::Clock::time_point since;
     std::vector<Transfer> transfers;
-    std::shared_ptr<std::atomic<bool>> drop;
+    std::atomic<bool> drop{false};
+    absl::Status status;
+
+    Submission(Station s, std::vector<Transfer> t)
+        : station(s), since(Link::Clock::now()), transfers(std::move(t)) {}
   };
 
   explicit CopyEngine(std::unique_ptr<Link> link);
   void Run();
   absl::Status Move(const Submission& submission);
+  absl::StatusOr<Link::Moved> Copy(const Submission& submission,
+                                   const Transfer& transfer);
 
   const std::unique_ptr<Link> link_;
   mutable std::mutex mutex_;
   std::condition_variable submitted_;
   std::condition_variable finished_;
-  std::deque<Submission> queue_;  // the front is being worked on
-  Ticket last_ = 0;               // given out
-  Ticket done_ = 0;               // all up to this one
-  std::map<Ticket, absl::Status> failed_;
+  std::list<Submission> queue_;  // the front is being worked on
+  Ticket last_ = 0;              // given out
+  Ticket done_ = 0;              // all up to this one
+  // Out of the queue: the engine's own thread takes no memory.
+  std::list<Submission> failed_;
   LinkLedger ledger_;
   bool stop_ = false;
   std::thread thread_;

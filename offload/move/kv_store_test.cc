@@ -3,6 +3,7 @@
 
 #include "offload/page/kv_store.h"
 
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -35,6 +36,7 @@ class FaultyLink final : public Link {
     if (left_-- == 0) return DeviceError("copy_failed", "a fault of the test");
     return link_.Copy(transfer, since, drop);
   }
+  void Forget(const HostRegion& region) override { link_.Forget(region); }
   bool fault_is_past() const { return left_ < 0; }
 
  private:
@@ -130,9 +132,10 @@ void Write(const KvPages& pages, int layer, const Oracle& oracle, int64_t row,
 // Layers [first, kLayers) of a step that reads everything and writes `rows`,
 // from row `row` on in the first.
 absl::Status Layers(KvStore& kv, const Oracle& oracle, int64_t rows,
-                    int first = 0, int64_t row = 0) {
+                    int first = 0, int64_t row = 0,
+                    KvStore::Cancelled cancelled = kGoOn) {
   for (int layer = first; layer < kLayers; ++layer) {
-    const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, kGoOn);
+    const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, cancelled);
     if (!pages.ok()) return pages.status();
     Check(*pages, layer, oracle);
     for (int64_t i = layer == first ? row : 0; i < rows; ++i) {
@@ -149,11 +152,12 @@ absl::Status Layers(KvStore& kv, const Oracle& oracle, int64_t rows,
 
 // A whole step of which `kept` rows are committed. Fails as the store fails,
 // and leaves it as it was.
-absl::Status TryStep(KvStore& kv, Oracle& oracle, int64_t rows, int64_t kept) {
-  absl::Status status = kv.BeginStep(rows, Station::kVerify, kGoOn);
+absl::Status TryStep(KvStore& kv, Oracle& oracle, int64_t rows, int64_t kept,
+                     KvStore::Cancelled cancelled = kGoOn) {
+  absl::Status status = kv.BeginStep(rows, Station::kVerify, cancelled);
   if (!status.ok()) return status;
-  status = Layers(kv, oracle, rows);
-  if (status.ok()) status = kv.Commit(kept, kGoOn);
+  status = Layers(kv, oracle, rows, 0, 0, cancelled);
+  if (status.ok()) status = kv.Commit(kept, cancelled);
   if (!status.ok()) {
     kv.Abandon();
     return status;
@@ -366,6 +370,151 @@ TEST(TieredKvTest, EveryCopyMayFail) {
       EXPECT_LE(failures, 1);
       if (!made.link->fault_is_past()) break;
     }
+  }
+}
+
+// A prompt that stops in layer 1 and goes on there. Fails as the store fails,
+// and leaves it as it was.
+absl::Status TryInTwoParts(KvStore& kv, Oracle& oracle, int64_t rows,
+                           int64_t state_bytes,
+                           KvStore::Cancelled cancelled = kGoOn) {
+  const auto run = [&]() -> absl::Status {
+    if (absl::Status s = kv.BeginStep(rows, Station::kPrefill, kGoOn);
+        !s.ok()) {
+      return s;
+    }
+    for (int layer : {0, 1}) {
+      const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, kGoOn);
+      if (!pages.ok()) return pages.status();
+      for (int64_t i = 0; i < (layer == 0 ? rows : rows / 2); ++i) {
+        Write(*pages, layer, oracle, i, *oracle.next + static_cast<int>(i));
+      }
+      if (layer == 0) kv.EndLayer(layer);
+    }
+    const auto mark = static_cast<std::byte>(*oracle.next % 251);
+    std::vector<std::byte> state(static_cast<size_t>(state_bytes), mark);
+    const std::vector<std::byte> saved = state;
+    if (absl::Status s = kv.Suspend(1, rows / 2, state.data(), state_bytes);
+        !s.ok()) {
+      return s;
+    }
+    std::memset(state.data(), 255, state.size());
+    if (absl::Status s = kv.Resume(state.data(), cancelled); !s.ok()) return s;
+    EXPECT_EQ(std::memcmp(state.data(), saved.data(), state.size()), 0);
+    if (absl::Status s = Layers(kv, oracle, rows, 1, rows / 2); !s.ok()) {
+      return s;
+    }
+    return kv.Commit(rows, kGoOn);
+  };
+  const absl::Status status = run();
+  if (!status.ok()) {
+    kv.Abandon();
+    return status;
+  }
+  for (int64_t i = 0; i < rows; ++i) oracle.numbers.push_back((*oracle.next)++);
+  return status;
+}
+
+TEST(TieredKvTest, EveryCopyOfAnInterruptedPromptMayFail) {
+  for (int64_t resident : {0, 2}) {
+    for (int64_t fail_at = 0;; ++fail_at) {
+      // Slow, so that what is dropped is on the way still.
+      const Made made = Make(resident, 0, fail_at, /*rate=*/1e9);
+      int next = 1;
+      Oracle oracle{{}, &next};
+      int failures = 0;
+      const auto again = [&](auto attempt) {
+        while (true) {
+          const int64_t before = made.kv->length();
+          const absl::Status status = attempt();
+          if (status.ok()) return;
+          ASSERT_EQ(CodeOf(status), "copy_failed");
+          ASSERT_EQ(made.kv->length(), before);
+          ASSERT_EQ(made.HostSlots(), (before + kPageTokens - 1) / kPageTokens);
+          ASSERT_LT(++failures, 3);
+        }
+      };
+      again([&] { return TryStep(*made.kv, oracle, 200, 200); });
+      again([&] { return TryInTwoParts(*made.kv, oracle, 700, 3 << 20); });
+      again([&] { return TryStep(*made.kv, oracle, 1, 1); });
+      if (testing::Test::HasFatalFailure()) return;
+      EXPECT_LE(failures, 1);
+      if (!made.link->fault_is_past()) break;
+    }
+  }
+}
+
+// What was kept of one prompt says nothing of the next one's, which may be kept
+// in the same place.
+TEST(TieredKvTest, PromptsOfManySizesAreInterrupted) {
+  const Made made = Make(0, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  for (int64_t bytes : {96, 10000, 1 << 21, 500, 1 << 23}) {
+    ASSERT_TRUE(TryInTwoParts(*made.kv, oracle, 300, bytes).ok());
+    CutTo(*made.kv, oracle, 0);
+  }
+}
+
+// Asked to stop at any of the moments where it would wait, a step never was.
+TEST(TieredKvTest, EveryWaitMayBeCancelled) {
+  for (int64_t resident : {0, 2}) {
+    for (int64_t cancel_at = 1;; ++cancel_at) {
+      const Made made = Make(resident, 0, std::numeric_limits<int64_t>::max(),
+                             /*rate=*/2e8);
+      int next = 1;
+      Oracle oracle{{}, &next};
+      int64_t asked = 0;
+      const auto stop = [&] { return ++asked == cancel_at; };
+      const auto step = [&](int64_t rows, bool in_two_parts = false) {
+        for (int tries = 0; tries < 2; ++tries) {
+          const int64_t before = made.kv->length();
+          const absl::Status status =
+              in_two_parts
+                  ? TryInTwoParts(*made.kv, oracle, rows, 3 << 19, stop)
+                  : TryStep(*made.kv, oracle, rows, rows, stop);
+          if (status.ok()) return;
+          ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
+          ASSERT_EQ(made.kv->length(), before);
+          ASSERT_EQ(made.HostSlots(), (before + kPageTokens - 1) / kPageTokens);
+        }
+        FAIL() << "cancelled twice";
+      };
+      step(500);
+      for (int i = 0; i < 3; ++i) step(40);
+      CutTo(*made.kv, oracle, 460);
+      step(60);
+      CutTo(*made.kv, oracle, 300);
+      step(3);
+      step(90, true);
+      step(1);
+      if (testing::Test::HasFatalFailure()) return;
+      if (asked < cancel_at) break;
+    }
+  }
+}
+
+// A page that got lost on its way down is known to be lost by all who share it.
+TEST(TieredKvTest, AForkKnowsOfALostPage) {
+  for (int64_t fail_at = 0;; ++fail_at) {
+    Made made = Make(1, 0, fail_at);
+    int next = 1;
+    Oracle oracle{{}, &next};
+    for (int tries = 0; !TryStep(*made.kv, oracle, 250, 250).ok(); ++tries) {
+      ASSERT_LT(tries, 2);
+    }
+    for (int tries = 0; !TryStep(*made.kv, oracle, 16, 16).ok(); ++tries) {
+      ASSERT_LT(tries, 2);
+    }
+    std::unique_ptr<KvStore> fork = *made.kv->Fork();
+    Oracle forked = oracle;
+    made.kv.reset();
+    for (int64_t rows : {1, 1, 100}) {
+      for (int tries = 0; !TryStep(*fork, forked, rows, rows).ok(); ++tries) {
+        ASSERT_LT(tries, 2);
+      }
+    }
+    if (!made.link->fault_is_past()) break;
   }
 }
 

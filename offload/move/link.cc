@@ -35,18 +35,27 @@ std::vector<Transfer> Joined(std::vector<Transfer> transfers) {
 }
 
 SimulatedLink::SimulatedLink(double rate, double latency,
-                             std::shared_ptr<Placement> placement)
-    : rate_(rate), latency_(latency), placement_(std::move(placement)) {}
+                             std::shared_ptr<Placement> placement,
+                             std::shared_ptr<const Faults> faults)
+    : rate_(rate),
+      latency_(latency),
+      placement_(std::move(placement)),
+      faults_(std::move(faults)) {}
 
 SimulatedLink::~SimulatedLink() {
   for (const auto& [region, mapping] : mapped_) {
-    munmap(mapping.address, mapping.bytes);
+    if (mapping.address != nullptr) munmap(mapping.address, mapping.bytes);
   }
 }
 
 absl::StatusOr<Link::Moved> SimulatedLink::Copy(const Transfer& transfer,
                                                 Clock::time_point since,
                                                 const std::atomic<bool>& drop) {
+  if (faults_ != nullptr && Fails(faults_->copy, transfer.bytes)) {
+    return DeviceError("copy_failed",
+                       absl::StrCat("simulated link: a copy of ",
+                                    transfer.bytes, " bytes failed"));
+  }
   const absl::StatusOr<std::byte*> base = AddressOf(*transfer.host);
   if (!base.ok()) return base.status();
   const auto duration = [](double seconds) {
@@ -76,18 +85,29 @@ absl::StatusOr<Link::Moved> SimulatedLink::Copy(const Transfer& transfer,
 
 absl::StatusOr<std::byte*> SimulatedLink::AddressOf(const HostRegion& region) {
   if (region.data() != nullptr) return region.data();
-  const auto known = mapped_.find(&region);
-  if (known != mapped_.end()) return known->second.address;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Mapping& mapping = mapped_[&region];
+  if (mapping.address != nullptr) return mapping.address;
   void* const address = mmap(nullptr, region.bytes(), PROT_READ | PROT_WRITE,
                              MAP_SHARED, region.fd(), 0);
   if (address == MAP_FAILED) {
-    return DeviceError("copy_failed",
+    return MemoryError("out_of_memory",
                        absl::StrCat("host tier: cannot map ", region.bytes(),
                                     " bytes: ", std::strerror(errno)));
   }
+  mapping = {static_cast<std::byte*>(address), region.bytes()};
   if (placement_ != nullptr) placement_->Apply(address, region.bytes());
-  mapped_[&region] = {static_cast<std::byte*>(address), region.bytes()};
-  return mapped_[&region].address;
+  return mapping.address;
+}
+
+void SimulatedLink::Forget(const HostRegion& region) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = mapped_.find(&region);
+  if (known == mapped_.end()) return;
+  if (known->second.address != nullptr) {
+    munmap(known->second.address, known->second.bytes);
+  }
+  mapped_.erase(known);
 }
 
 }  // namespace tiercel

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "offload/tier/faults.h"
 #include "offload/tier/host_region.h"
 #include "offload/tier/placement.h"
 
@@ -30,7 +32,7 @@ struct Transfer {
 // The same bytes in fewer transfers: neighbours on both sides become one.
 std::vector<Transfer> Joined(std::vector<Transfer> transfers);
 
-// What copies between host and device. Called by one thread.
+// What copies between host and device. Copy is called by one thread.
 class Link {
  public:
   using Clock = std::chrono::steady_clock;
@@ -41,10 +43,13 @@ class Link {
     double seconds;  // that the link was occupied
   };
   // Moves all of `transfer`, asked for at `since`, or less once `drop` is set.
-  // Errors: copy_failed.
+  // Errors: copy_failed; out_of_memory.
   virtual absl::StatusOr<Moved> Copy(const Transfer& transfer,
                                      Clock::time_point since,
                                      const std::atomic<bool>& drop) = 0;
+  // Called from any thread before `region` ends, when none of its copies is on
+  // the way: what is known of it is of no other region.
+  virtual void Forget(const HostRegion& region) = 0;
 };
 
 // A link of a stated rate and latency. It really copies, and each copy takes
@@ -56,11 +61,13 @@ class SimulatedLink final : public Link {
   // rate in bytes per second (> 0), latency in seconds per transfer. What it
   // maps of the host tier is put where `placement` (null: anywhere) says.
   SimulatedLink(double rate, double latency,
-                std::shared_ptr<Placement> placement);
+                std::shared_ptr<Placement> placement,
+                std::shared_ptr<const Faults> faults = nullptr);
   ~SimulatedLink() override;
 
   absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::time_point since,
                              const std::atomic<bool>& drop) override;
+  void Forget(const HostRegion& region) override;
 
  private:
   // The only mappings of the host tier.
@@ -69,11 +76,13 @@ class SimulatedLink final : public Link {
   const double rate_;
   const double latency_;
   const std::shared_ptr<Placement> placement_;
+  const std::shared_ptr<const Faults> faults_;
   Clock::time_point free_at_;
   struct Mapping {
-    std::byte* address;
-    size_t bytes;
+    std::byte* address = nullptr;  // null: not mapped
+    size_t bytes = 0;
   };
+  std::mutex mutex_;  // of mapped_
   std::map<const HostRegion*, Mapping> mapped_;
 };
 

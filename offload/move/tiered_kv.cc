@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 
@@ -33,13 +34,15 @@ absl::Status TieredKv::BeginStep(int64_t rows, Station station,
   }
   if (absl::Status s = RetireClosedPages(ahead, cancelled); !s.ok()) return s;
   step_ = std::make_unique<Step>();
+  absl::Cleanup undo = [this] { Abandon(); };
+  step_->sent.reserve(static_cast<size_t>(layers_));
   step_->station = station;
   step_->rows = rows;
   step_->prompt = rows > kMaxStepRows;
   step_->first_written = end_ / kPageTokens - FirstPage();
   absl::Status status = OpenPages(cancelled);
   if (status.ok()) status = LayOutStaging();
-  if (!status.ok()) Abandon();
+  if (status.ok()) std::move(undo).Cancel();
   return status;
 }
 
@@ -78,6 +81,7 @@ absl::Status TieredKv::RetireClosedPages(bool ahead, Cancelled cancelled) {
 absl::Status TieredKv::OpenPages(Cancelled cancelled) {
   const int64_t first = step_->first_written;
   const int64_t count = PagesUpTo(end_ + step_->rows);
+  pages_.reserve(static_cast<size_t>(count));
   while (NumPages() < count) {
     const absl::StatusOr<int64_t> host = tier_->pool.Take();
     if (!host.ok()) return host.status();
@@ -98,10 +102,9 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
     }
     if (!exists) continue;
     if (away) {
-      if (absl::Status s = Reopen(index, cancelled); !s.ok()) {
-        LeaveDevice(page);
-        return s;
-      }
+      absl::Cleanup undo = [&] { LeaveDevice(page); };
+      if (absl::Status s = Reopen(index, cancelled); !s.ok()) return s;
+      std::move(undo).Cancel();
     }
     // Cut by a truncation, it may still be on its way down.
     const absl::Status sent = engine().Wait(page.down, cancelled);
@@ -205,16 +208,20 @@ absl::Status TieredKv::Commit(int64_t rows, Cancelled cancelled) {
   for (Ticket ticket : step.sent) {  // a prompt is safe before it exists
     if (absl::Status s = engine().Wait(ticket, cancelled); !s.ok()) return s;
   }
+  // The rows of a step end in two pages at most: one is full now. Sending it is
+  // the last that may be refused.
+  const int64_t first = step.first_written;
+  const Ticket down = !step.prompt && rows > 0 && IsFull(first, end_ + rows)
+                          ? SendDownAllLayers(first)
+                          : 0;
   end_ += rows;
   DropPages(PagesUpTo(end_));
-  for (int64_t i = step.first_written; i < NumPages(); ++i) {
-    Page& page = At(i);
-    page.below = IsFull(i, end_);
-    page.down = 0;
-    if (page.below && !step.prompt) page.down = SendDownAllLayers(i);
+  for (int64_t i = first; i < NumPages(); ++i) {
+    At(i).below = IsFull(i, end_);
+    At(i).down = i == first ? down : 0;
   }
   tier_->turn += layers_;
-  step_.reset();
+  EndStep();
   return absl::OkStatus();
 }
 
@@ -226,10 +233,15 @@ void TieredKv::Abandon() {
   for (Ticket ticket : step_->sent) engine().Drop(ticket);
   // Slots go back only when nothing is copied from them any more.
   for (Ticket ticket : step_->sent) (void)engine().Wait(ticket);
-  step_.reset();
+  EndStep();
   next_.clear();
   ahead_ = 0;
   DropPages(PagesUpTo(end_));
+}
+
+void TieredKv::EndStep() {
+  engine().Forget(step_->state);
+  step_.reset();
 }
 
 // ---- An interrupted step ----
@@ -256,10 +268,10 @@ absl::Status TieredKv::Suspend(int layer, int64_t rows, std::byte* state,
                                       .bytes = bytes}});
   moves_.parked_pages += std::ssize(step.parked);
   moves_.parked_bytes += bytes;
-  for (Ticket ticket : {pages, saved}) {
-    if (absl::Status s = engine().Wait(ticket); !s.ok()) return s;
-  }
-  return absl::OkStatus();
+  absl::Status status = engine().Wait(pages);
+  if (!status.ok()) engine().Drop(saved);
+  status.Update(engine().Wait(saved));
+  return status;
 }
 
 absl::Status TieredKv::Resume(std::byte* state, Cancelled cancelled) {
@@ -274,7 +286,7 @@ absl::Status TieredKv::Resume(std::byte* state, Cancelled cancelled) {
                                       .bytes = bytes}});
   moves_.resumed_bytes += bytes;
   step.asked = step.layer;
-  return engine().Wait(back, cancelled);
+  return WaitOrDrop(back, cancelled);
 }
 
 // ---- The sequence ----
@@ -291,10 +303,15 @@ void TieredKv::Truncate(int64_t length) {
 
 absl::StatusOr<std::unique_ptr<KvStore>> TieredKv::Fork() {
   auto fork = std::make_unique<TieredKv>(tier_, begin_);
+  fork->pages_.reserve(static_cast<size_t>(PagesUpTo(end_)));
   for (int64_t i = 0; i < PagesUpTo(end_); ++i) {
-    tier_->pool.AddReference(At(i).host);
-    if (At(i).device >= 0) tier_->slots.AddReference(At(i).device);
-    fork->pages_.push_back(At(i));
+    Page& page = At(i);
+    // An error is told once, and would concern both.
+    page.below = engine().Wait(page.down).ok() && page.below;
+    page.down = 0;
+    tier_->pool.AddReference(page.host);
+    if (page.device >= 0) tier_->slots.AddReference(page.device);
+    fork->pages_.push_back(page);
   }
   fork->end_ = end_;
   return fork;
@@ -419,12 +436,17 @@ absl::Status TieredKv::Reopen(int64_t page, Cancelled cancelled) {
   }
   moves_.reopened_pages += layers_;
   const Ticket ticket = engine().Submit(step_->station, std::move(transfers));
-  const absl::Status status = engine().Wait(ticket, cancelled);
-  if (!status.ok()) {  // its slot is given back: nothing may still arrive there
+  return WaitOrDrop(ticket, cancelled);
+}
+
+// Whatever comes of it, nothing is on the way after it: where it was to arrive
+// may be given back.
+absl::Status TieredKv::WaitOrDrop(Ticket ticket, Cancelled cancelled) {
+  absl::Cleanup drop = [&] {
     engine().Drop(ticket);
     (void)engine().Wait(ticket);
-  }
-  return status;
+  };
+  return engine().Wait(ticket, cancelled);
 }
 
 Transfer TieredKv::Between(Direction direction, int64_t page, int layer,

@@ -88,12 +88,14 @@ class TieredKv final : public KvStore {
   absl::Status Settle(Page& page, Cancelled cancelled);
   void LeaveDevice(Page& page);
   void DropPages(int64_t keep);
+  void EndStep();
   void Ask(int layer);
   void AskAhead(int layer);
 
   Ticket SendDown(const PageList& pages, int layer);
   Ticket SendDownAllLayers(int64_t page);
   absl::Status Reopen(int64_t page, Cancelled cancelled);
+  absl::Status WaitOrDrop(Ticket ticket, Cancelled cancelled);
   Transfer Between(Direction direction, int64_t page, int layer,
                    std::byte* device) const;
   std::byte* StagedPage(int layer, int64_t place);

@@ -29,15 +29,26 @@ absl::Status HostKv::BeginStep(int64_t rows, Station /*station*/,
     pool_->Release(std::exchange(slots_[open], *copy));
   }
   while (static_cast<int64_t>(slots_.size()) < PagesUpTo(end_ + rows)) {
-    const absl::StatusOr<int64_t> slot = pool_->Take();
-    if (!slot.ok()) {
+    if (absl::Status s = AddPage(); !s.ok()) {
       Abandon();
-      return slot.status();
+      return s;
     }
-    slots_.push_back(*slot);
-    for (int layer = 0; layer < layers_; ++layer) {
-      pages_[static_cast<size_t>(layer)].push_back(pool_->Page(layer, *slot));
-    }
+  }
+  return absl::OkStatus();
+}
+
+// Room for it everywhere comes first: then nothing can stop half-way.
+absl::Status HostKv::AddPage() {
+  const size_t room = 2 * slots_.size() + 1;
+  if (slots_.size() == slots_.capacity()) slots_.reserve(room);
+  for (std::vector<std::byte*>& pages : pages_) {
+    if (pages.size() == pages.capacity()) pages.reserve(room);
+  }
+  const absl::StatusOr<int64_t> slot = pool_->Take();
+  if (!slot.ok()) return slot.status();
+  slots_.push_back(*slot);
+  for (int layer = 0; layer < layers_; ++layer) {
+    pages_[static_cast<size_t>(layer)].push_back(pool_->Page(layer, *slot));
   }
   return absl::OkStatus();
 }
@@ -73,13 +84,16 @@ absl::StatusOr<std::unique_ptr<KvStore>> HostKv::Fork() {
   auto fork = std::make_unique<HostKv>(pool_, begin_);
   fork->end_ = end_;
   const auto pages = static_cast<size_t>(PagesUpTo(end_));
-  fork->slots_.assign(slots_.begin(),
-                      slots_.begin() + static_cast<std::ptrdiff_t>(pages));
   for (size_t layer = 0; layer < pages_.size(); ++layer) {
     fork->pages_[layer] = pages_[layer];
     fork->pages_[layer].resize(pages);
   }
-  for (int64_t slot : fork->slots_) pool_->AddReference(slot);
+  fork->slots_.reserve(pages);
+  for (size_t page = 0; page < pages; ++page) {
+    const int64_t slot = slots_[page];
+    pool_->AddReference(slot);
+    fork->slots_.push_back(slot);
+  }
   return fork;
 }
 

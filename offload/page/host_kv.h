@@ -34,6 +34,7 @@ class HostKv final : public KvStore {
   }
 
  private:
+  absl::Status AddPage();
   void DropPages(int64_t keep);
 
   std::shared_ptr<PagePool> pool_;

@@ -25,8 +25,9 @@ absl::StatusOr<int64_t> PagePool::Take() {
     if (!region.ok()) return region.status();
     segment.push_back(*std::move(region));
   }
-  segments_.push_back(std::move(segment));
+  segments_.reserve(segments_.size() + 1);
   slots_.Grow(slots_per_segment_);
+  segments_.push_back(std::move(segment));
   return slots_.Take();
 }
 

@@ -14,12 +14,14 @@ namespace tiercel {
 // neighbours and its runs stay long.
 class SlotCounter {
  public:
-  // `more` slots, all free, behind those there are.
+  // `more` slots, all free, behind those there are. Takes the memory of every
+  // later call, so that those cannot fail; without it nothing changed.
   void Grow(int64_t more) {
     const int64_t first = count();
-    references_.resize(Index(first + more), 0);
     std::vector<int64_t> added(Index(more));
     for (int64_t i = 0; i < more; ++i) added[Index(i)] = first + more - 1 - i;
+    free_.reserve(Index(first + more));
+    references_.resize(Index(first + more), 0);
     free_.insert(free_.begin(), added.begin(), added.end());
   }
 

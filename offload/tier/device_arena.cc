@@ -11,29 +11,38 @@
 namespace tiercel {
 
 absl::StatusOr<std::unique_ptr<DeviceArena>> DeviceArena::Create(
-    int64_t budget) {
+    int64_t budget, std::shared_ptr<const Faults> faults) {
   absl::StatusOr<HostRegion> region =
       HostRegion::Reserve(static_cast<size_t>(budget));
   if (!region.ok()) return Annotate(region.status(), "device arena");
   return std::unique_ptr<DeviceArena>(
-      new DeviceArena(budget, *std::move(region)));
+      new DeviceArena(budget, *std::move(region), std::move(faults)));
 }
 
-DeviceArena::DeviceArena(int64_t budget, HostRegion region)
-    : budget_(budget), region_(std::move(region)), holes_({{0, budget}}) {}
+DeviceArena::DeviceArena(int64_t budget, HostRegion region,
+                         std::shared_ptr<const Faults> faults)
+    : budget_(budget),
+      faults_(std::move(faults)),
+      region_(std::move(region)),
+      blocks_({{0, {budget, /*free=*/true}}}) {}
 
-// The lowest hole that is large enough: blocks live about as long as their
-// neighbours (weights, then a session's buffers), so holes stay few and large.
+// The lowest block that is free and large enough: they live about as long as
+// their neighbours (weights, then a session's buffers), so those that are free
+// stay few and large.
 absl::StatusOr<std::byte*> DeviceArena::Allocate(size_t bytes,
                                                  std::string_view what) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (bytes <= static_cast<size_t>(budget_)) {
-    const int64_t size = AlignedBytes(static_cast<int64_t>(bytes));
-    for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
-      const auto [offset, hole_bytes] = *hole;
-      if (hole_bytes < size) continue;
-      holes_.erase(hole);
-      if (hole_bytes > size) holes_[offset + size] = hole_bytes - size;
+  const bool refused = faults_ != nullptr &&
+                       Fails(faults_->allocation, static_cast<int64_t>(bytes));
+  if (bytes <= static_cast<size_t>(budget_) && !refused) {
+    const int64_t size =
+        AlignedBytes(std::max<int64_t>(1, static_cast<int64_t>(bytes)));
+    for (auto& [offset, block] : blocks_) {
+      if (!block.free || block.bytes < size) continue;
+      if (block.bytes > size) {  // first, as only this may throw
+        blocks_[offset + size] = {block.bytes - size, /*free=*/true};
+      }
+      block = {size, /*free=*/false};
       Count(size);
       return region_.data() + offset;
     }
@@ -44,24 +53,22 @@ absl::StatusOr<std::byte*> DeviceArena::Allocate(size_t bytes,
                    " bytes, ", free(), " of ", budget_, " are free"));
 }
 
-void DeviceArena::Free(std::byte* data, size_t bytes) {
+// Takes no memory: what is given back because nothing is left must not fail.
+void DeviceArena::Free(std::byte* data, size_t /*bytes*/) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  int64_t offset = data - region_.data();
-  int64_t size = AlignedBytes(static_cast<int64_t>(bytes));
-  Count(-size);
-  auto next = holes_.lower_bound(offset);
-  if (next != holes_.end() && next->first == offset + size) {
-    size += next->second;
-    next = holes_.erase(next);
+  const auto block = blocks_.find(data - region_.data());
+  Count(-block->second.bytes);
+  block->second.free = true;
+  const auto next = std::next(block);
+  if (next != blocks_.end() && next->second.free) {
+    block->second.bytes += next->second.bytes;
+    blocks_.erase(next);
   }
-  if (next != holes_.begin()) {
-    const auto before = std::prev(next);
-    if (before->first + before->second == offset) {
-      before->second += size;
-      return;
-    }
-  }
-  holes_[offset] = size;
+  if (block == blocks_.begin()) return;
+  const auto before = std::prev(block);
+  if (!before->second.free) return;
+  before->second.bytes += block->second.bytes;
+  blocks_.erase(block);
 }
 
 }  // namespace tiercel

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/base/device_memory.h"
+#include "offload/tier/faults.h"
 #include "offload/tier/host_region.h"
 
 namespace tiercel {
@@ -19,7 +20,8 @@ namespace tiercel {
 class DeviceArena final : public DeviceMemory {
  public:
   // Errors: out_of_memory where the system cannot give `budget` bytes.
-  static absl::StatusOr<std::unique_ptr<DeviceArena>> Create(int64_t budget);
+  static absl::StatusOr<std::unique_ptr<DeviceArena>> Create(
+      int64_t budget, std::shared_ptr<const Faults> faults = nullptr);
 
   absl::StatusOr<std::byte*> Allocate(size_t bytes,
                                       std::string_view what) override;
@@ -29,12 +31,20 @@ class DeviceArena final : public DeviceMemory {
   int64_t free() const { return budget_ - used(); }
 
  private:
-  DeviceArena(int64_t budget, HostRegion region);
+  struct Block {
+    int64_t bytes;
+    bool free;
+  };
+
+  DeviceArena(int64_t budget, HostRegion region,
+              std::shared_ptr<const Faults> faults);
 
   const int64_t budget_;
+  const std::shared_ptr<const Faults> faults_;
   const HostRegion region_;
   mutable std::mutex mutex_;
-  std::map<int64_t, int64_t> holes_;  // offset -> bytes, never adjacent
+  // By offset, all of the budget; two free ones are never neighbours.
+  std::map<int64_t, Block> blocks_;
 };
 
 }  // namespace tiercel

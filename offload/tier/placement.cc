@@ -23,7 +23,8 @@ struct Placement::Topology {
 
 // The device of a CPU is its own cores: the nodes near those this process may
 // run on.
-Placement::Placement() {
+Placement::Placement(std::shared_ptr<const Faults> faults)
+    : faults_(std::move(faults)) {
   auto topology = std::make_unique<Topology>();
   if (hwloc_topology_init(&topology->handle) != 0) {
     topology->handle = nullptr;
@@ -60,7 +61,10 @@ void Placement::Apply(void* address, size_t bytes) {
     Warn(absl::StrCat("host memory: not placed near the device: ",
                       std::strerror(errno)));
   }
-  if (mlock2(address, bytes, MLOCK_ONFAULT) != 0) {
+  if (faults_ != nullptr &&
+      Fails(faults_->pinning, static_cast<int64_t>(bytes))) {
+    Warn("host memory: not pinned (refused by a test)");
+  } else if (mlock2(address, bytes, MLOCK_ONFAULT) != 0) {
     Warn(absl::StrCat("host memory: not pinned (", std::strerror(errno),
                       "; `ulimit -l` sets the limit)"));
   }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "offload/tier/faults.h"
+
 namespace tiercel {
 
 // Where the host tier's memory goes: on the NUMA node nearest the device, and
@@ -15,7 +17,7 @@ namespace tiercel {
 // refuse either, in containers and under small limits; that costs speed only.
 class Placement {
  public:
-  Placement();
+  explicit Placement(std::shared_ptr<const Faults> faults = nullptr);
   ~Placement();
   Placement(const Placement&) = delete;
   Placement& operator=(const Placement&) = delete;
@@ -32,6 +34,7 @@ class Placement {
 
   void Warn(std::string text);
 
+  const std::shared_ptr<const Faults> faults_;
   std::unique_ptr<Topology> topology_;  // null: the system does not tell
   mutable std::mutex mutex_;
   std::set<std::string> warnings_;
