@@ -30,6 +30,18 @@ struct RopeScaling {
   std::optional<double> attention_factor;  // yarn; absent: 0.1 ln(factor) + 1
 };
 
+// Far above every known model, and low enough that no product of a few of them
+// leaves 64 bits.
+struct ConfigLimits {
+  static constexpr int64_t kVocab = int64_t{1} << 22;
+  static constexpr int64_t kHidden = int64_t{1} << 17;
+  static constexpr int64_t kLayers = 512;
+  static constexpr int64_t kHeads = 1024;
+  static constexpr int64_t kHeadDim = 1024;
+  static constexpr int64_t kFfn = int64_t{1} << 20;
+  static constexpr int64_t kContext = int64_t{1} << 30;
+};
+
 // One decoder, described: every supported architecture is this struct with
 // other numbers (pre-norm, RoPE, grouped-query attention, SwiGLU).
 struct ModelConfig {

@@ -13,18 +13,6 @@ namespace tiercel {
 absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint);
 absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint);
 
-// Far above every known model, and low enough that no product of a few of them
-// leaves 64 bits.
-struct ConfigLimits {
-  static constexpr int64_t kVocab = int64_t{1} << 22;
-  static constexpr int64_t kHidden = int64_t{1} << 17;
-  static constexpr int64_t kLayers = 512;
-  static constexpr int64_t kHeads = 1024;
-  static constexpr int64_t kHeadDim = 1024;
-  static constexpr int64_t kFfn = int64_t{1} << 20;
-  static constexpr int64_t kContext = int64_t{1} << 30;
-};
-
 }  // namespace tiercel
 
 #endif  // TIERCEL_MODELS_DECODER_CONFIG_READERS_H_

@@ -7,13 +7,13 @@
 #include <optional>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "kernels/base/error.h"
 #include "models/format/quote.h"
 #include "models/tokenizer/byte_alphabet.h"
+#include "models/tokenizer/flat_map.h"
 #include "models/tokenizer/merge.h"
 #include "models/tokenizer/merge_table.h"
 #include "models/tokenizer/nfc.h"
@@ -51,7 +51,7 @@ class ByteBpe : public TextModel {
         int32_t& byte_id = model->byte_ids_[static_cast<uint8_t>((*bytes)[0])];
         if (byte_id == kNoToken) byte_id = id;
       }
-      if (spec.ignore_merges) model->whole_ids_.emplace(*bytes, id);
+      if (spec.ignore_merges) model->whole_ids_.Insert(*bytes, id);
     }
     return model;
   }
@@ -84,8 +84,8 @@ class ByteBpe : public TextModel {
  private:
   absl::Status EncodePiece(absl::string_view piece, Merger* merger,
                            std::vector<int32_t>* ids) const {
-    if (const auto whole = whole_ids_.find(piece); whole != whole_ids_.end()) {
-      ids->push_back(whole->second);
+    if (const int32_t* const whole = whole_ids_.Find(piece)) {
+      ids->push_back(*whole);
       return absl::OkStatus();
     }
     merger->Clear();
@@ -112,7 +112,7 @@ class ByteBpe : public TextModel {
   bool nfc_ = false;
   std::array<int32_t, 256> byte_ids_;  // kNoToken where there is none
   // Tokens by their bytes; empty unless merges are ignored for them.
-  absl::flat_hash_map<std::string, int32_t> whole_ids_;
+  FlatMap<std::string, int32_t> whole_ids_;
 };
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "models/tokenizer/flat_map.h"
 #include "models/tokenizer/merge.h"
 #include "models/tokenizer/tokenizer_spec.h"
 
@@ -20,9 +20,9 @@ class MergeTable {
   static absl::StatusOr<MergeTable> Make(const TokenizerSpec& spec);
 
   std::optional<Merge> Find(int32_t left, int32_t right) const {
-    const auto found = merges_.find(Key(left, right));
-    if (found == merges_.end()) return std::nullopt;
-    return found->second;
+    const Merge* const found = merges_.Find(Key(left, right));
+    if (found == nullptr) return std::nullopt;
+    return *found;
   }
   bool empty() const { return merges_.empty(); }
 
@@ -32,7 +32,7 @@ class MergeTable {
            static_cast<uint32_t>(right);
   }
 
-  absl::flat_hash_map<uint64_t, Merge> merges_;
+  FlatMap<uint64_t, Merge> merges_;
 };
 
 }  // namespace tiercel

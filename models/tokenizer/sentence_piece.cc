@@ -10,7 +10,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -18,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "kernels/base/error.h"
 #include "models/format/quote.h"
+#include "models/tokenizer/flat_map.h"
 #include "models/tokenizer/merge.h"
 #include "models/tokenizer/merge_table.h"
 #include "models/tokenizer/spelled_words.h"
@@ -106,11 +106,11 @@ class SentencePiece : public TextModel {
         normal.begin(), normal.end(),
         [score](int32_t a, int32_t b) { return score(a) > score(b); });
     uint32_t rank = 0;
-    tokens_.reserve(normal.size());
+    tokens_.Reserve(normal.size());
     for (size_t i = 0; i < normal.size(); ++i) {
       if (i > 0 && score(normal[i]) != score(normal[i - 1])) ++rank;
       const std::string& text = spec.tokens[normal[i]].text;
-      tokens_.emplace(text, Merge{rank, normal[i]});
+      tokens_.Insert(text, Merge{rank, normal[i]});
       // Cutting at words is exact as long as no token goes on past one.
       if (split_ == Split::kAtWords && PieceEnd(text, 0) != text.size()) {
         split_ = Split::kNowhere;
@@ -212,14 +212,14 @@ class SentencePiece : public TextModel {
   }
 
   std::optional<Merge> Find(std::string_view text) const {
-    const auto found =
-        tokens_.find(absl::string_view(text.data(), text.size()));
-    if (found == tokens_.end()) return std::nullopt;
-    return found->second;
+    const Merge* const found =
+        tokens_.Find(absl::string_view(text.data(), text.size()));
+    if (found == nullptr) return std::nullopt;
+    return *found;
   }
 
-  absl::flat_hash_map<std::string, Merge> tokens_;  // by text
-  MergeTable merges_;                               // unless by_score_
+  FlatMap<std::string, Merge> tokens_;  // by text
+  MergeTable merges_;                   // unless by_score_
   bool by_score_ = false;
   std::array<int32_t, 256> byte_ids_;  // kNoToken where there are none
   TokenizerSpec::SpacePrefix space_prefix_ = TokenizerSpec::SpacePrefix::kNone;

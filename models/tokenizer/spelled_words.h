@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "models/tokenizer/flat_map.h"
 
 namespace tiercel {
 
@@ -17,9 +17,9 @@ class SpelledWords {
  public:
   // Appends the ids of `piece` if it came before.
   bool Repeat(absl::string_view piece, std::vector<int32_t>* ids) const {
-    const auto found = places_.find(piece);
-    if (found == places_.end()) return false;
-    const auto [begin, count] = found->second;
+    const auto* const found = places_.Find(piece);
+    if (found == nullptr) return false;
+    const auto [begin, count] = *found;
     for (size_t i = begin; i < begin + count; ++i) ids->push_back((*ids)[i]);
     return true;
   }
@@ -28,7 +28,7 @@ class SpelledWords {
   // `begin` on.
   void Add(absl::string_view piece, size_t begin, size_t count) {
     if (piece.size() <= kMostBytes && places_.size() < kMostWords) {
-      places_.emplace(piece, std::make_pair(begin, count));
+      places_.Insert(piece, std::make_pair(begin, count));
     }
   }
 
@@ -36,7 +36,7 @@ class SpelledWords {
   static constexpr size_t kMostBytes = 32;
   static constexpr size_t kMostWords = 1 << 16;
 
-  absl::flat_hash_map<absl::string_view, std::pair<size_t, size_t>> places_;
+  FlatMap<absl::string_view, std::pair<size_t, size_t>> places_;
 };
 
 }  // namespace tiercel
