@@ -16,7 +16,6 @@ using Clock = Report::Clock;
 
 constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 
-constexpr size_t kMostStops = 64;
 constexpr size_t kMostStopBytes = 4096;
 
 Report NewReport(const Session& session) {
@@ -146,6 +145,7 @@ absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
   report.prefill_seconds = SecondsSince(start);
   report.prefill_traffic = session.traffic();
   report.prefill_traffic -= traffic;
+  report.warnings = session.warnings();
   return absl::OkStatus();
 }
 
@@ -174,6 +174,7 @@ absl::Status Generate(Session& session, const GenerateParams& params,
   transcript.Finish();
   report.decode_traffic = session.traffic();
   report.decode_traffic -= traffic;
+  report.warnings = session.warnings();
   if (reason.ok() && transcript.refused()) reason = CancelledError();
   report.text = transcript.text();
   report.tokens = transcript.tokens();

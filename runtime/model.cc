@@ -1,6 +1,7 @@
 #include "runtime/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +18,8 @@ constexpr size_t kMostShown = 16;
 absl::Status OverrideRope(const Model::Options& options, ModelConfig* config) {
   RopeScaling& scaling = config->rope_scaling;
   if (options.rope_freq_base.has_value()) {
-    if (!(*options.rope_freq_base > 0)) {
+    if (!(*options.rope_freq_base > 0) ||
+        !std::isfinite(*options.rope_freq_base)) {
       return UsageError("invalid_rope",
                         absl::StrCat("rope frequency base: got ",
                                      *options.rope_freq_base, ", need over 0"));
@@ -26,6 +28,13 @@ absl::Status OverrideRope(const Model::Options& options, ModelConfig* config) {
   }
   if (options.rope_scaling.has_value()) scaling.type = *options.rope_scaling;
   if (options.yarn_orig_ctx.has_value()) {
+    if (*options.yarn_orig_ctx < 1 ||
+        *options.yarn_orig_ctx > ConfigLimits::kContext) {
+      return UsageError(
+          "invalid_rope",
+          absl::StrCat("original context: got ", *options.yarn_orig_ctx,
+                       ", need 1 to ", ConfigLimits::kContext));
+    }
     scaling.original_context = *options.yarn_orig_ctx;
   }
   if (options.rope_scale.has_value()) {
@@ -42,9 +51,11 @@ absl::Status OverrideRope(const Model::Options& options, ModelConfig* config) {
     }
     scaling.factor = *options.rope_scale;
     scaling.original_context = original;
-    config->context = std::max(
-        config->context,
-        static_cast<int64_t>(static_cast<double>(original) * scaling.factor));
+    config->context =
+        std::max(config->context,
+                 std::min(ConfigLimits::kContext,
+                          static_cast<int64_t>(static_cast<double>(original) *
+                                               scaling.factor)));
   }
   if (scaling.type == RopeScaling::Type::kYarn &&
       scaling.original_context < 1) {
@@ -132,8 +143,8 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
     }
   }
   if (options.simulation.has_value()) {
-    absl::StatusOr<std::unique_ptr<DeviceArena>> arena =
-        DeviceArena::Create(options.simulation->device_bytes);
+    absl::StatusOr<std::unique_ptr<DeviceArena>> arena = DeviceArena::Create(
+        options.simulation->device_bytes, options.simulation->faults);
     if (!arena.ok()) return arena.status();
     model->arena = *std::move(arena);
   }

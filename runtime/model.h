@@ -30,6 +30,7 @@ struct Model {
     int64_t device_bytes = 0;
     double link_bytes_per_s = 0;
     double latency_s = 0;  // per transfer
+    std::shared_ptr<const Faults> faults = nullptr;
   };
 
   struct Options {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
 #include "runtime/session.h"
 #include "runtime/session_plan.h"
@@ -15,12 +16,13 @@ absl::Status Session::Forward(int64_t rows, Station station,
   rows = std::min(rows, pending());
   if (rows <= 0) return absl::OkStatus();
   Place place;
+  // However this ends, by an exception too.
+  absl::Cleanup abandon = [this] { kv_->Abandon(); };
   if (absl::Status s = BeginForward(rows, station, &place); !s.ok()) return s;
   absl::Status status = RunLayers(rows, progress, &place);
   if (status.ok()) {
     status = kv_->Commit(rows, [this] { return cancelled(); });
   }
-  if (status.ok()) return status;
   const bool keep =
       ClassOf(status) == ErrorClass::kCancelled && rows > kMaxStepRows &&
       kv_->Suspend(
@@ -28,33 +30,30 @@ absl::Status Session::Forward(int64_t rows, Station station,
              reinterpret_cast<std::byte*>(hidden_.data()),
              rows * model_.config.hidden * static_cast<int64_t>(sizeof(float)))
           .ok();
-  if (keep) {
-    unfinished_ = Unfinished{tokens_, rows, place};
-  } else {
-    kv_->Abandon();
-  }
+  if (keep) unfinished_ = Unfinished{tokens_, rows, place};
+  if (status.ok() || keep) std::move(abandon).Cancel();
   return status;
 }
 
 absl::Status Session::Sweep(Station station) {
   const int64_t rows = pending();
   Place place;
+  absl::Cleanup abandon = [this] { kv_->Abandon(); };
   if (absl::Status s = BeginForward(rows, station, &place); !s.ok()) return s;
   const absl::Status status = RunLayers(
       rows, [](uint64_t, uint64_t) { return true; }, &place);
-  if (!status.ok()) kv_->Abandon();
+  if (status.ok()) std::move(abandon).Cancel();
   return status;
 }
 
 absl::Status Session::Keep(size_t length) {
   next_logits_.clear();
+  absl::Cleanup abandon = [this] { kv_->Abandon(); };
   const absl::Status status =
       kv_->Commit(static_cast<int64_t>(length) - kv_->length(),
                   [this] { return cancelled(); });
-  if (!status.ok()) {
-    kv_->Abandon();
-    return status;
-  }
+  if (!status.ok()) return status;
+  std::move(abandon).Cancel();
   tokens_.resize(length);
   return absl::OkStatus();
 }
@@ -81,7 +80,6 @@ absl::Status Session::BeginForward(int64_t rows, Station station,
   if (status.ok()) {
     status = decoder_.BeginStep(*stream_, rows, kv_->end());
   }
-  if (!status.ok()) kv_->Abandon();
   return status;
 }
 

@@ -106,6 +106,7 @@ nlohmann::json Report::ToJson() const {
                              {"host_bytes", predicted->memory.host},
                              {"device_bytes", predicted->memory.device}};
   }
+  if (simulated || !warnings.empty()) document["warnings"] = warnings;
   return document;
 }
 

@@ -40,6 +40,7 @@ struct Report {
   std::optional<Prediction> predicted;  // absent: rates are not known
   MemoryUse memory;
   bool simulated = false;
+  std::vector<std::string> warnings;  // what costs speed only
 
   nlohmann::json ToJson() const;
 };

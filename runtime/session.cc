@@ -82,11 +82,12 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
       static_cast<size_t>(ScratchBytes(config, stream_->pool().num_threads())));
   if (!scratch.ok()) return scratch.status();
   const Model::Simulation& simulation = *model_.options.simulation;
+  placement_ = std::make_shared<Placement>(simulation.faults);
   absl::StatusOr<std::shared_ptr<KvTier>> tier =
       KvTier::Create(plan_.shape, model_.memory(),
                      std::make_unique<SimulatedLink>(
                          simulation.link_bytes_per_s, simulation.latency_s,
-                         std::make_shared<Placement>()));
+                         placement_, simulation.faults));
   if (!tier.ok()) return tier.status();
   tier_ = *std::move(tier);
   return std::make_unique<TieredKv>(tier_, first_position);
@@ -106,17 +107,16 @@ std::optional<Prediction> Session::Predicted(const Work& work) const {
   return Predict(site_, plan_, LinkOf(model_), *rates_, work);
 }
 
+std::vector<std::string> Session::warnings() const {
+  if (placement_ == nullptr) return {};
+  return placement_->warnings();
+}
+
 absl::Status Session::Append(const int32_t* ids, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (ids[i] < 0 || ids[i] >= model_.config.vocab) {
-      return UsageError(
-          "invalid_token",
-          absl::StrCat("token ", i, ": got id ", ids[i],
-                       ", the vocabulary has 0 to ", model_.config.vocab - 1));
-    }
-  }
   if (static_cast<uint64_t>(room()) < count) {
-    const auto length = static_cast<int64_t>(tokens_.size() + count);
+    constexpr size_t kMost = size_t{1} << 62;  // beyond any sum
+    const auto length =
+        static_cast<int64_t>(tokens_.size() + std::min(count, kMost));
     const int64_t checkpoint = model_.config.context;
     if (length <= checkpoint && !site_.Fits(length)) {
       return site_.DoesNotFit(length);  // the context is what memory holds
@@ -125,6 +125,14 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
         "context_length_exceeded",
         absl::StrCat("the text has ", length, " tokens, the context holds ",
                      plan_.context));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (ids[i] < 0 || ids[i] >= model_.config.vocab) {
+      return UsageError(
+          "invalid_token",
+          absl::StrCat("token ", i, ": got id ", ids[i],
+                       ", the vocabulary has 0 to ", model_.config.vocab - 1));
+    }
   }
   tokens_.insert(tokens_.end(), ids, ids + count);
   next_logits_.clear();
@@ -178,6 +186,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   std::unique_ptr<Session> copy(
       new Session(model_, site_, plan_, *std::move(stream)));
   copy->kv_ = *std::move(kv);
+  copy->placement_ = placement_;
   copy->tier_ = tier_;
   copy->rates_ = rates_;
   copy->tokens_ = tokens_;

@@ -76,6 +76,7 @@ class Session {
   absl::Status CatchUp(Station station);
   const TierPlan& plan() const { return plan_; }
   Traffic traffic() const;  // since the session was made
+  std::vector<std::string> warnings() const;  // what costs speed only
   MemoryUse memory() const;
   // Absent where rates are not known.
   std::optional<Prediction> Predicted(const Work& work) const;
@@ -133,7 +134,8 @@ class Session {
   std::vector<int32_t> tokens_;
   DeviceArray<float> hidden_;  // [rows of the last Forward, hidden]
   std::optional<Unfinished> unfinished_;
-  std::shared_ptr<KvTier> tier_;  // null: one memory
+  std::shared_ptr<Placement> placement_;  // null: one memory
+  std::shared_ptr<KvTier> tier_;          // null: one memory
   std::optional<Rates> rates_;
   std::vector<float> next_logits_;  // [vocab]; empty: not those of the end
   Report report_;

@@ -1,0 +1,143 @@
+#ifndef TIERCEL_TESTS_TIERS_H_
+#define TIERCEL_TESTS_TIERS_H_
+
+// Sessions on devices too small for their KV.
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "runtime/session_plan.h"
+#include "tests/golden.h"
+
+namespace tiercel {
+
+inline constexpr double kFast = 1e12;  // bytes/s: no test waits for a link
+
+inline std::vector<int32_t> RandomIds(size_t count, int64_t vocab) {
+  std::mt19937 random(5);
+  std::vector<int32_t> ids(count);
+  for (int32_t& id : ids) {
+    id = static_cast<int32_t>(random() % static_cast<uint64_t>(vocab));
+  }
+  return ids;
+}
+
+// Of this process alone, and gone with it.
+inline const std::string& ScratchFolder() {
+  static const struct Folder {
+    Folder() { EXPECT_NE(mkdtemp(path.data()), nullptr); }
+    ~Folder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+    std::string path = testing::TempDir() + "tiers_XXXXXX";
+  } folder;
+  return folder.path;
+}
+
+// Six layers: the golden checkpoints have two, of which both would be in layer
+// buffers anyway. Layer i is a copy of layer i % 2.
+inline std::string Deepened(const std::string& name) {
+  const std::string from = CheckpointPath(name);
+  const std::string to = ScratchFolder() + "/" + name;
+  std::filesystem::create_directories(to);
+  nlohmann::json config =
+      nlohmann::json::parse(std::ifstream(from + "/config.json"));
+  config["num_hidden_layers"] = 6;
+  std::ofstream(to + "/config.json") << config;
+
+  std::ifstream file(from + "/model.safetensors", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)),
+                          std::istreambuf_iterator<char>());
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, bytes.data(), sizeof(header_bytes));
+  const std::string data = bytes.substr(8 + header_bytes);
+  nlohmann::json header;
+  std::string all;
+  const auto old = nlohmann::json::parse(bytes.substr(8, header_bytes));
+  for (const auto& [tensor, entry] : old.items()) {
+    if (tensor == "__metadata__") continue;
+    const size_t begin = entry["data_offsets"][0];
+    const size_t end = entry["data_offsets"][1];
+    const std::string prefix = "model.layers.";
+    const bool of_layer = tensor.rfind(prefix, 0) == 0;
+    for (int copy = 0; copy < (of_layer ? 3 : 1); ++copy) {
+      std::string target = tensor;
+      if (of_layer) {
+        target[prefix.size()] =
+            static_cast<char>(target[prefix.size()] + 2 * copy);
+      }
+      header[target] = entry;
+      header[target]["data_offsets"] = {all.size(), all.size() + end - begin};
+      all += data.substr(begin, end - begin);
+    }
+  }
+  const std::string text = header.dump();
+  header_bytes = text.size();
+  std::ofstream out(to + "/model.safetensors", std::ios::binary);
+  out.write(reinterpret_cast<const char*>(&header_bytes), 8) << text << all;
+  return to;
+}
+
+enum class Budget { kLeast, kMiddle, kAll };
+
+// The bytes of a device for one session.
+inline int64_t BytesFor(const Model& model, const Session::Options& options,
+                        Budget budget) {
+  const absl::StatusOr<WeightSizes> weights =
+      MeasureWeights(*model.checkpoint, model.config);
+  EXPECT_TRUE(weights.ok());
+  const KvLayout layout = {options.type_k, options.type_v,
+                           model.config.kv_heads, model.config.head_dim};
+  const TierNeeds needs =
+      SessionNeeds(model.config, *weights, layout, options.context,
+                   options.first_position, model.options.stream.threads);
+  const int64_t least = LeastBudget(needs);
+  const TierPlan all = PlanTiers(needs, int64_t{1} << 40);
+  switch (budget) {
+    case Budget::kLeast:
+      return least;
+    case Budget::kMiddle:
+      return (least + all.DeviceBytes()) / 2 / 64 * 64;
+    case Budget::kAll:
+      return std::max(least, all.DeviceBytes());
+  }
+  return 0;
+}
+
+struct Tiered {
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Session> session;
+};
+
+inline Tiered MakeTiered(const Model& like, const Session::Options& options,
+                         Budget budget, double link = kFast, int threads = 2,
+                         std::shared_ptr<const Faults> faults = nullptr) {
+  Model::Options with = like.options;
+  with.stream.threads = threads;
+  with.simulation = {{.device_bytes = BytesFor(like, options, budget),
+                      .link_bytes_per_s = link,
+                      .latency_s = 0,
+                      .faults = std::move(faults)}};
+  Tiered made;
+  made.model = OpenModel(with);
+  made.session = MakeSession(*made.model, options);
+  return made;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_TESTS_TIERS_H_
