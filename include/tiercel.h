@@ -21,6 +21,12 @@
  *   - A model may be used from any thread. A session is used from one thread
  *     at a time; only tiercel_cancel may be called beside another call.
  *   - Sessions must be freed before their model.
+ *   - Results do not depend on the caller's locale, nor on its rounding mode,
+ *     traps and flushing to zero: those are the default ones in every call, its
+ *     callbacks too, and the caller's again after it.
+ *   - After fork() a process has its parent's models, if no other thread was in
+ *     a call, but not its sessions: their calls are TIERCEL_USAGE, "forked",
+ *     and freeing them does nothing. It may make sessions of its own.
  */
 #ifndef TIERCEL_H_
 #define TIERCEL_H_

@@ -45,18 +45,20 @@ absl::Status BufferTooSmall(size_t got, size_t needed) {
                                             ", needed are ", needed));
 }
 
-tiercel_status ReportStatus(const absl::Status& status, tiercel_error* error) {
+tiercel_status ReportError(tiercel_status status, std::string_view code,
+                           std::string_view message, tiercel_error* error) {
   if (error != nullptr && error->struct_size >= sizeof(tiercel_error)) {
-    error->code[0] = '\0';
-    error->message[0] = '\0';
-    if (!status.ok()) {
-      const absl::string_view message = status.message();
-      Copy(CodeOf(status), error->code, sizeof(error->code));
-      Copy({message.data(), message.size()}, error->message,
-           sizeof(error->message));
-    }
+    Copy(code, error->code, sizeof(error->code));
+    Copy(message, error->message, sizeof(error->message));
   }
-  return StatusOf(status);
+  return status;
+}
+
+tiercel_status ReportStatus(const absl::Status& status, tiercel_error* error) {
+  if (status.ok()) return ReportError(TIERCEL_OK, "", "", error);
+  const absl::string_view message = status.message();
+  return ReportError(StatusOf(status), CodeOf(status),
+                     {message.data(), message.size()}, error);
 }
 
 }  // namespace tiercel

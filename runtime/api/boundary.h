@@ -2,9 +2,14 @@
 #define TIERCEL_RUNTIME_API_BOUNDARY_H_
 
 // What every function of tiercel.h does at the border: structs of any known
-// size in, a status and an error text out, and no exception past it.
+// size in, a status and an error text out, no exception past it, and arithmetic
+// as the library knows it whatever the caller has set.
+
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -26,25 +31,49 @@ struct tiercel_model {
 struct tiercel_session {
   const tiercel_model* owner;
   std::unique_ptr<tiercel::Session> session;
+  // Its threads, and the host tier as only it knows it, are of this process.
+  pid_t process = getpid();
 };
 
 namespace tiercel {
 
 // The status the C API knows for an internal one; fills `error` if given.
 tiercel_status ReportStatus(const absl::Status& status, tiercel_error* error);
+// The same where there is no absl::Status; takes no memory.
+tiercel_status ReportError(tiercel_status status, std::string_view code,
+                           std::string_view message, tiercel_error* error);
+
+// While it lives: round to nearest, no traps, no flushing to zero, on this
+// thread and on those it starts. Then again what the caller had.
+class DefaultArithmetic {
+ public:
+  DefaultArithmetic() {
+    std::fegetenv(&callers_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultArithmetic() { std::fesetenv(&callers_); }
+  DefaultArithmetic(const DefaultArithmetic&) = delete;
+  DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
+
+ private:
+  std::fenv_t callers_;
+};
 
 // Runs `body`, which returns an absl::Status, and reports what came of it.
 template <typename Body>
 tiercel_status AtBoundary(tiercel_error* error, Body body) {
-  absl::Status status;
+  const DefaultArithmetic arithmetic;
   try {
-    status = body();
+    return ReportStatus(body(), error);
   } catch (const std::bad_alloc&) {
-    status = MemoryError("out_of_memory", "the system gave no more memory");
+    return ReportError(TIERCEL_OUT_OF_MEMORY, "out_of_memory",
+                       "the system gave no more memory", error);
   } catch (const std::exception& e) {
-    status = InternalError("internal", e.what());
+    return ReportError(TIERCEL_FAILED, "internal", e.what(), error);
+  } catch (...) {
+    return ReportError(TIERCEL_FAILED, "internal",
+                       "a callback threw what is no std::exception", error);
   }
-  return ReportStatus(status, error);
 }
 
 // A caller's struct as ours, whichever version of the header made it: fields it

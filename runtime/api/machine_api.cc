@@ -7,12 +7,18 @@
 
 namespace tiercel {
 const char* VersionText() {
-  static const std::string text = [] {
-    const absl::StatusOr<Isa> isa = ChooseIsa();
-    return absl::StrCat(kVersion, " (commit ", kCommit, ", ", kBuildType, ", ",
-                        isa.ok() ? std::string(NameOf(*isa)) : "no ISA", ")");
-  }();
-  return text.c_str();
+  try {
+    // Never destroyed: the caller may keep it to its own end.
+    static const std::string* const text = [] {
+      const absl::StatusOr<Isa> isa = ChooseIsa();
+      return new std::string(
+          absl::StrCat(kVersion, " (commit ", kCommit, ", ", kBuildType, ", ",
+                       isa.ok() ? std::string(NameOf(*isa)) : "no ISA", ")"));
+    }();
+    return text->c_str();
+  } catch (const std::bad_alloc&) {
+    return kVersion;  // the whole text next time
+  }
 }
 
 }  // namespace tiercel

@@ -86,7 +86,16 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
     return UsageError("null_argument", "path: got none");
   }
   options.path = p.path;
-  options.weights = p.load != TIERCEL_LOAD_HEADER;
+  int load = 0;  // an enum of C may hold any number
+  static_assert(sizeof(load) == sizeof(p.load));
+  std::memcpy(&load, &p.load, sizeof(load));
+  if (load != TIERCEL_LOAD_ALL && load != TIERCEL_LOAD_HEADER) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("load: got ", load,
+                                   ", need TIERCEL_LOAD_ALL or "
+                                   "TIERCEL_LOAD_HEADER"));
+  }
+  options.weights = load == TIERCEL_LOAD_ALL;
   options.check_tensors = p.check_tensors != 0;
   if (p.threads < 0 || p.threads > 1024) {
     return UsageError(
@@ -262,6 +271,10 @@ tiercel_status tiercel_detokenize(const tiercel_model* model,
       }
     }
     if (absl::Status s = tiercel::CheckFlags(flags); !s.ok()) return s;
+    if (count > std::vector<int32_t>().max_size()) {
+      return tiercel::UsageError("invalid_argument",
+                                 absl::StrCat("count: got ", count));
+    }
     const absl::StatusOr<std::string> out = model->model->tokenizer->Decode(
         std::vector<int32_t>(ids, ids + count), tiercel::SpecialOf(flags));
     if (!out.ok()) return out.status();

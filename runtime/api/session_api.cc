@@ -37,8 +37,17 @@ absl::StatusOr<Session::Options> ReadSessionOptions(
   return options;
 }
 
+bool IsForked(const tiercel_session* session) {
+  return session->process != getpid();
+}
+
 absl::Status NeedSession(const tiercel_session* session) {
-  return NeedArgument("session", session);
+  if (absl::Status s = NeedArgument("session", session); !s.ok()) return s;
+  if (!IsForked(session)) return absl::OkStatus();
+  return UsageError(
+      "forked",
+      absl::StrCat("session: made in process ", session->process, ", used in ",
+                   getpid(), "; after fork() make one of this process"));
 }
 
 absl::StatusOr<VerifyMode> ParseVerifyMode(const char* name) {
@@ -80,6 +89,11 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling& s) {
                                    ", need 0 to ", kMaxStepRows - 1));
   }
   if (s.draft_tokens > 0) params.draft_tokens = s.draft_tokens;
+  if (s.num_stops > kMostStops) {
+    return UsageError("invalid_stop",
+                      absl::StrCat("stop texts: got ", s.num_stops,
+                                   ", at most ", kMostStops));
+  }
   for (size_t i = 0; i < s.num_stops; ++i) {
     if (s.stops == nullptr || s.stops[i] == nullptr) {
       return UsageError("null_argument",
@@ -138,7 +152,10 @@ tiercel_status tiercel_session_create(tiercel_model* model,
   });
 }
 
-void tiercel_session_free(tiercel_session* session) { delete session; }
+void tiercel_session_free(tiercel_session* session) {
+  // In a forked process there is no thread to end.
+  if (session != nullptr && !tiercel::IsForked(session)) delete session;
+}
 
 tiercel_status tiercel_prefill(tiercel_session* session, const int32_t* ids,
                                size_t count, tiercel_progress progress,

@@ -1,0 +1,368 @@
+// A system that gives no more memory, at any allocation of a call: the call
+// says so, leaks nothing, and comes out right the next time. Calls that make or
+// read JSON are left out: nlohmann's documents take memory when they are
+// destroyed, and end the process where there is none.
+
+#include <stdlib.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "include/tiercel.h"
+
+namespace {
+
+// Of all threads. Every allocation of the library comes here: operator new, and
+// aligned_alloc for what ops compute on.
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+std::atomic<int64_t> left{kNever};  // until one is refused
+std::atomic<bool> stays{false};     // and all after it
+std::atomic<bool> refused{false};   // one was
+std::atomic<int64_t> live{0};       // blocks of operator new
+
+bool Refuse() {
+  const int64_t now = --left;
+  if (now > 0 || (now < 0 && !stays)) return false;
+  refused = true;
+  return true;
+}
+
+void* New(size_t bytes, size_t alignment) {
+  void* data = nullptr;
+  if (Refuse() || posix_memalign(&data, alignment, bytes) != 0) {
+    throw std::bad_alloc();
+  }
+  ++live;
+  return data;
+}
+
+void Delete(void* data) {
+  if (data == nullptr) return;
+  --live;
+  free(data);
+}
+
+}  // namespace
+
+// NOLINTBEGIN: the standard names them
+void* operator new(size_t n) { return New(n, alignof(std::max_align_t)); }
+void* operator new[](size_t n) { return New(n, alignof(std::max_align_t)); }
+void* operator new(size_t n, std::align_val_t a) { return New(n, size_t(a)); }
+void* operator new[](size_t n, std::align_val_t a) { return New(n, size_t(a)); }
+void operator delete(void* p) noexcept { Delete(p); }
+void operator delete[](void* p) noexcept { Delete(p); }
+void operator delete(void* p, size_t) noexcept { Delete(p); }
+void operator delete[](void* p, size_t) noexcept { Delete(p); }
+void operator delete(void* p, std::align_val_t) noexcept { Delete(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { Delete(p); }
+void operator delete(void* p, size_t, std::align_val_t) noexcept { Delete(p); }
+void operator delete[](void* p, size_t, std::align_val_t) noexcept {
+  Delete(p);
+}
+extern "C" void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
+  void* data = nullptr;
+  if (Refuse() || posix_memalign(&data, alignment, bytes) != 0) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return data;
+}
+// NOLINTEND
+
+namespace {
+
+constexpr char kModel[] =
+    TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_chat.gguf";
+
+template <typename T>
+T Sized() {
+  T t = {};
+  t.struct_size = sizeof(T);
+  return t;
+}
+
+// The allocations to refuse: all, or in the short run the first, then fewer and
+// fewer.
+int64_t After(int64_t n) {
+  static const bool all = getenv("TIERCEL_ALL_FAULTS") != nullptr;
+  return all || n < 60 ? n + 1 : n + n / 16;
+}
+
+using Call = std::function<tiercel_status(tiercel_error*)>;
+
+// What of its memory a call that failed may keep: a session's buffers grow.
+enum class Keeps { kNothing, kBuffers };
+
+// Refuses each allocation of `call` in turn, and checks what it says of it;
+// `failed` and `succeeded` check the rest, the latter undoes the call. A lack
+// of memory may cost a thread only, and is then no error.
+void RefuseEach(const char* what, Keeps keeps, const Call& call,
+                const std::function<void()>& failed,
+                const std::function<void()>& succeeded) {
+  for (const bool from_then_on : {false, true}) {
+    int64_t failures = 0;
+    for (int64_t n = 1;; n = After(n)) {
+      auto error = Sized<tiercel_error>();
+      refused = false;
+      stays = from_then_on;
+      const int64_t before = live;
+      left = n;
+      tiercel_status status = call(&error);
+      left = kNever;
+      if (status != TIERCEL_OK) {
+        ++failures;
+        ASSERT_TRUE(refused) << what << ": " << error.message;
+        ASSERT_EQ(status, TIERCEL_OUT_OF_MEMORY) << what << error.message;
+        ASSERT_STREQ(error.code, "out_of_memory") << what << error.message;
+        ASSERT_NE(error.message[0], '\0');
+        if (keeps == Keeps::kNothing) {
+          ASSERT_EQ(live, before) << what;
+        }
+        failed();
+        status = call(&error);
+      }
+      ASSERT_EQ(status, TIERCEL_OK) << what << " " << n << error.message;
+      succeeded();
+      if (keeps == Keeps::kNothing) {
+        ASSERT_EQ(live, before) << what;
+      }
+      if (testing::Test::HasFailure()) {
+        FAIL() << what << ": allocation " << n;
+      }
+      if (!refused) break;
+    }
+    EXPECT_GT(failures, 0) << what;
+  }
+}
+
+class OutOfMemoryTest : public testing::TestWithParam<bool> {
+ protected:
+  OutOfMemoryTest() {
+    params_.path = kModel;
+    params_.threads = 3;
+    if (GetParam()) {
+      params_.simulate_device_bytes = 64 << 20;
+      params_.simulate_link_bytes_per_s = 1e12;
+    }
+    session_params_.context = 400;
+    sampling_.max_tokens = 6;
+    sampling_.ignore_eos = 1;
+    sampling_.temperature = 1;
+    sampling_.repeat_penalty = 1.1f;
+    for (int32_t i = 0; i < 200; ++i) prompt_.push_back(5 + i * 7 % 200);
+  }
+
+  void Open() {
+    ASSERT_EQ(tiercel_model_open(&params_, &model_, &error_), TIERCEL_OK)
+        << error_.message;
+  }
+  void Create() {
+    ASSERT_EQ(
+        tiercel_session_create(model_, &session_params_, &session_, &error_),
+        TIERCEL_OK)
+        << error_.message;
+  }
+  tiercel_status PrefillAll(tiercel_session* session, tiercel_error* error) {
+    return tiercel_prefill(session, prompt_.data(), prompt_.size(), nullptr,
+                           nullptr, error);
+  }
+  // Into room that is there before.
+  tiercel_status Generate(tiercel_session* session, tiercel_error* error) {
+    count_ = 0;
+    return tiercel_generate(
+        session, &sampling_,
+        [](void* self, const tiercel_token* token) {
+          auto* const test = static_cast<OutOfMemoryTest*>(self);
+          test->output_[test->count_++] = token->id;
+          return 0;
+        },
+        this, error);
+  }
+  void Cut(tiercel_session* session, size_t length) {
+    EXPECT_EQ(tiercel_session_truncate(session, length, &error_), TIERCEL_OK);
+  }
+  // What the session continues its prompt with.
+  std::vector<int32_t> Output() {
+    EXPECT_EQ(Generate(session_, &error_), TIERCEL_OK) << error_.message;
+    std::vector<int32_t> ids(output_, output_ + count_);
+    EXPECT_EQ(ids.size(), 6u);
+    Cut(session_, prompt_.size());
+    return ids;
+  }
+  void Free() {
+    tiercel_session_free(session_);
+    tiercel_model_free(model_);
+  }
+
+  tiercel_model_params params_ = Sized<tiercel_model_params>();
+  tiercel_session_params session_params_ = Sized<tiercel_session_params>();
+  tiercel_sampling sampling_ = Sized<tiercel_sampling>();
+  tiercel_error error_ = Sized<tiercel_error>();
+  std::vector<int32_t> prompt_;
+  tiercel_model* model_ = nullptr;
+  tiercel_session* session_ = nullptr;
+  int32_t output_[16];
+  size_t count_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Devices, OutOfMemoryTest, testing::Values(false, true),
+                         [](const auto& simulated) {
+                           return simulated.param ? "Simulated" : "Plain";
+                         });
+
+TEST_P(OutOfMemoryTest, Loading) {
+  Open();  // what is made once is there
+  tiercel_model_free(model_);
+  RefuseEach(
+      "open", Keeps::kNothing,
+      [&](tiercel_error* e) {
+        return tiercel_model_open(&params_, &model_, e);
+      },
+      [&] { EXPECT_EQ(model_, nullptr); }, [&] { tiercel_model_free(model_); });
+}
+
+TEST_P(OutOfMemoryTest, Sessions) {
+  Open();
+  Create();
+  ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
+  const std::vector<int32_t> expected = Output();
+  tiercel_session_free(session_);
+  RefuseEach(
+      "create", Keeps::kNothing,
+      [&](tiercel_error* e) {
+        return tiercel_session_create(model_, &session_params_, &session_, e);
+      },
+      [&] { EXPECT_EQ(session_, nullptr); },
+      [&] { tiercel_session_free(session_); });
+
+  Create();
+  RefuseEach(
+      "prefill", Keeps::kBuffers,
+      [&](tiercel_error* e) { return PrefillAll(session_, e); },
+      [&] { EXPECT_EQ(tiercel_session_length(session_), 0u); },
+      [&] {
+        EXPECT_EQ(Output(), expected);
+        Cut(session_, 0);
+      });
+
+  ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
+  RefuseEach(
+      "generate", Keeps::kBuffers,
+      [&](tiercel_error* e) { return Generate(session_, e); },
+      [&] {  // what was given out is kept, and is right
+        EXPECT_EQ(tiercel_session_length(session_), prompt_.size() + count_);
+        for (size_t i = 0; i < count_; ++i) EXPECT_EQ(output_[i], expected[i]);
+        Cut(session_, prompt_.size());
+      },
+      [&] {
+        EXPECT_EQ(std::vector<int32_t>(output_, output_ + count_), expected);
+        Cut(session_, prompt_.size());
+      });
+
+  RefuseEach(
+      "score", Keeps::kBuffers,
+      [&](tiercel_error* e) {
+        return tiercel_score(session_, prompt_.data(), 100, 0, nullptr, nullptr,
+                             e);
+      },
+      [&] { EXPECT_EQ(tiercel_session_length(session_), prompt_.size()); },
+      [&] {
+        Cut(session_, prompt_.size());
+        EXPECT_EQ(Output(), expected);
+      });
+
+  tiercel_session* copy = nullptr;
+  RefuseEach(
+      "fork", Keeps::kNothing,
+      [&](tiercel_error* e) {
+        return tiercel_session_fork(session_, &copy, e);
+      },
+      [&] { EXPECT_EQ(copy, nullptr); },
+      [&] {
+        // Until it writes, the two are one.
+        EXPECT_EQ(tiercel_session_length(copy), prompt_.size());
+        tiercel_session_free(copy);
+      });
+  EXPECT_EQ(Output(), expected);
+  Free();
+}
+
+// A copy's first step makes pages its own.
+TEST_P(OutOfMemoryTest, Copies) {
+  Open();
+  Create();
+  ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
+  const std::vector<int32_t> expected = Output();
+  RefuseEach(
+      "a copy's first steps", Keeps::kBuffers,
+      [&](tiercel_error* e) {
+        tiercel_session* copy = nullptr;
+        tiercel_status status = tiercel_session_fork(session_, &copy, e);
+        if (status == TIERCEL_OK) status = Generate(copy, e);
+        tiercel_session_free(copy);
+        return status;
+      },
+      [&] { EXPECT_EQ(Output(), expected); },
+      [&] {
+        EXPECT_EQ(std::vector<int32_t>(output_, output_ + count_), expected);
+        EXPECT_EQ(Output(), expected);
+      });
+  Free();
+}
+
+TEST_P(OutOfMemoryTest, Text) {
+  Open();
+  Create();
+  ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
+  const auto nothing = [] {};
+  const std::string text = "Once upon a time there were 3 cats.";
+  int32_t ids[64];
+  char out[1 << 16];
+  size_t size = 0;
+  RefuseEach(
+      "tokenize", Keeps::kNothing,
+      [&](tiercel_error* e) {
+        size = std::size(ids);
+        return tiercel_tokenize(model_, text.data(), text.size(), 0, ids, &size,
+                                e);
+      },
+      nothing, nothing);
+  const size_t count = size;
+  RefuseEach(
+      "detokenize", Keeps::kNothing,
+      [&](tiercel_error* e) {
+        size = sizeof(out);
+        return tiercel_detokenize(model_, ids, count, 0, out, &size, e);
+      },
+      nothing, [&] { EXPECT_EQ(std::string(out, size), text); });
+  const tiercel_message message = {"user", text.data(), text.size()};
+  RefuseEach(
+      "chat", Keeps::kNothing,
+      [&](tiercel_error* e) {
+        size = std::size(ids);
+        return tiercel_chat_tokens(model_, &message, 1, ids, &size, e);
+      },
+      nothing, nothing);
+  // What only fails says what is wrong or that there is no memory for that.
+  for (int64_t n = 1; n < 10; ++n) {
+    stays = true;
+    left = n;
+    const tiercel_status status =
+        tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, &error_);
+    left = kNever;
+    EXPECT_TRUE(status == TIERCEL_USAGE || status == TIERCEL_OUT_OF_MEMORY);
+  }
+  left = 1;
+  EXPECT_NE(tiercel_version(), nullptr);
+  left = kNever;
+  Free();
+}
+
+}  // namespace
