@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-
 namespace tiercel {
 
 // Speculative sampling (Leviathan, Kalman and Matias 2023; Chen et al. 2023):
@@ -41,18 +39,26 @@ NumberOf<L> AcceptanceOf(const L& target, const L& draft, int32_t id) {
 // is nothing but rounding, P itself.
 template <typename L>
 L ResidualOf(const L& target, const L& draft) {
-  absl::flat_hash_map<int32_t, NumberOf<L>> q;
+  std::vector<std::pair<int32_t, NumberOf<L>>> q;  // by id
   for (size_t i = 0; i < draft.ids.size(); ++i) {
-    q[draft.ids[i]] = draft.probabilities[i];
+    q.emplace_back(draft.ids[i], draft.probabilities[i]);
   }
+  const auto lower = [](const auto& a, const auto& b) {
+    return a.first < b.first;
+  };
+  std::sort(q.begin(), q.end(), lower);
   L residual;
   NumberOf<L> total(0);
   for (size_t i = 0; i < target.ids.size(); ++i) {
-    const auto drafted = q.find(target.ids[i]);
+    const int32_t id = target.ids[i];
     NumberOf<L> rest = target.probabilities[i];
-    if (drafted != q.end()) rest = rest - drafted->second;
+    const auto drafted = std::lower_bound(q.begin(), q.end(),
+                                          std::pair(id, NumberOf<L>(0)), lower);
+    if (drafted != q.end() && drafted->first == id) {
+      rest = rest - drafted->second;
+    }
     if (!(NumberOf<L>(0) < rest)) continue;
-    residual.ids.push_back(target.ids[i]);
+    residual.ids.push_back(id);
     residual.probabilities.push_back(rest);
     total = total + rest;
   }
