@@ -46,6 +46,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
       session->MakeKv(options.first_position);
   if (!kv.ok()) return kv.status();
   session->kv_ = *std::move(kv);
+  session->context_is_what_fits_ =
+      options.context == 0 && plan->context < model.config.context;
   if (options.rates_folder.has_value()) {
     // A machine with no memory to measure in is not told what to expect.
     const absl::StatusOr<Rates> rates =
@@ -118,8 +120,8 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
     const auto length =
         static_cast<int64_t>(tokens_.size() + std::min(count, kMost));
     const int64_t checkpoint = model_.config.context;
-    if (length <= checkpoint && !site_.Fits(length)) {
-      return site_.DoesNotFit(length);  // the context is what memory holds
+    if (context_is_what_fits_ && length <= checkpoint) {
+      return site_.DoesNotFit(length);
     }
     return InputError(
         "context_length_exceeded",
@@ -189,6 +191,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   copy->placement_ = placement_;
   copy->tier_ = tier_;
   copy->rates_ = rates_;
+  copy->context_is_what_fits_ = context_is_what_fits_;
   copy->tokens_ = tokens_;
   copy->next_logits_ = next_logits_;
   return copy;

@@ -128,6 +128,7 @@ class Session {
   const Model& model_;
   const SessionSite site_;
   const TierPlan plan_;
+  bool context_is_what_fits_ = false;  // less than the checkpoint's
   std::unique_ptr<Stream> stream_;
   Decoder decoder_;
   std::unique_ptr<KvStore> kv_;
