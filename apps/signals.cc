@@ -17,15 +17,23 @@ std::atomic<tiercel_session*> running{nullptr};
 static_assert(std::atomic<int>::is_always_lock_free);
 static_assert(std::atomic<tiercel_session*>::is_always_lock_free);
 
+// A signal may meet any thread; the one that waits to read looks at this too.
+int wake_pipe[2] = {-1, -1};
+
 void OnSignal(int signal_number) {
   if (received.exchange(signal_number) != 0) _exit(128 + signal_number);
   tiercel_session* session = running.load();
   if (session != nullptr) tiercel_cancel(session);
+  WakeReader();
 }
 
 }  // namespace
 
 void InstallSignalHandlers() {
+  // Without it a signal that meets another thread is noticed at the next key.
+  if (pipe2(wake_pipe, O_NONBLOCK | O_CLOEXEC) == -1) {
+    wake_pipe[0] = wake_pipe[1] = -1;
+  }
   struct sigaction action = {};
   action.sa_handler = OnSignal;
   sigemptyset(&action.sa_mask);
@@ -48,21 +56,32 @@ void HoldStandardStreams() {
 
 int SignalReceived() { return received.load(); }
 
-bool WaitToRead(int fd) {
-  // ppoll lets signals in only while it waits: none is lost between looking at
-  // `received` and going to sleep.
-  sigset_t stops, before;
-  sigemptyset(&stops);
-  sigaddset(&stops, SIGINT);
-  sigaddset(&stops, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &stops, &before);
-  pollfd readable = {fd, POLLIN, 0};
-  while (received.load() == 0 &&
-         ppoll(&readable, 1, /*timeout=*/nullptr, &before) == -1 &&
-         errno == EINTR) {
+void WakeReader() {
+  const int before = errno;  // of what was interrupted
+  const char byte = 0;
+  // A pipe that is full wakes as well.
+  [[maybe_unused]] const ssize_t written = write(wake_pipe[1], &byte, 1);
+  errno = before;
+}
+
+bool ForgetInterrupt() {
+  int interrupt = SIGINT;
+  return received.compare_exchange_strong(interrupt, 0);
+}
+
+bool WaitToRead(int fd, const std::function<void()>& on_wake) {
+  pollfd files[] = {{fd, POLLIN, 0}, {wake_pipe[0], POLLIN, 0}};
+  for (;;) {
+    // Emptied before looking at what came: none is lost between.
+    char bytes[64];
+    while (read(wake_pipe[0], bytes, sizeof(bytes)) > 0) {
+    }
+    if (received.load() != 0) return false;
+    if (on_wake) on_wake();
+    const int ready = poll(files, 2, /*timeout=*/-1);
+    const bool woken = ready == -1 ? errno == EINTR : files[0].revents == 0;
+    if (!woken) return received.load() == 0;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return received.load() == 0;
 }
 
 CancelOnSignal::CancelOnSignal(tiercel_session* session) {

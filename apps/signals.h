@@ -1,6 +1,8 @@
 #ifndef TIERCEL_APPS_SIGNALS_H_
 #define TIERCEL_APPS_SIGNALS_H_
 
+#include <functional>
+
 #include "include/tiercel.h"
 
 namespace tiercel::cli {
@@ -18,9 +20,15 @@ void HoldStandardStreams();
 // SIGINT or SIGTERM once one came, else 0.
 int SignalReceived();
 
+// True, and from now on as if it had not come, where the signal was Ctrl-C.
+bool ForgetInterrupt();
+
 // Waits until `fd` can be read without blocking; false where a signal came, be
-// it just before.
-bool WaitToRead(int fd);
+// it just before. `on_wake` is called before it waits and after WakeReader.
+bool WaitToRead(int fd, const std::function<void()>& on_wake = nullptr);
+
+// For handlers of other signals.
+void WakeReader();
 
 // While it lives a signal also cancels what runs in `session`. One at a time.
 class CancelOnSignal {
