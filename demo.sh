@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Shows what Tiercel does: a language model reads a chapter of a real book on
-# this machine and says what is in it. Installs and fetches what is missing (a
-# 93 MB model, a book from a Debian package); the second run starts at once.
+# this machine, says what is in it and, on a terminal, answers questions about
+# it until Ctrl-D. Installs and fetches what is missing (a 93 MB model, a book
+# from a Debian package); the second run starts at once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 

@@ -67,10 +67,14 @@ tiercel_session_params SessionParams(const Options& options) {
   return params;
 }
 
+int64_t ContextOf(const Options& options, const Model& model) {
+  return options.session.context > 0 ? options.session.context
+                                     : model.info().context;
+}
+
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
                                     size_t prompt_tokens) {
-  const int64_t context = options.session.context > 0 ? options.session.context
-                                                      : model.info().context;
+  const int64_t context = ContextOf(options, model);
   if (static_cast<int64_t>(prompt_tokens) > context) {
     return Error(Exit::kInput, "context_length_exceeded",
                  absl::StrCat("the text has ", prompt_tokens,

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_APPS_COMMAND_H_
 #define TIERCEL_APPS_COMMAND_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -27,6 +28,9 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
 
 // The session parameters of `options`, which must outlive them.
 tiercel_session_params SessionParams(const Options& options);
+
+// Most tokens a session of `options` holds.
+int64_t ContextOf(const Options& options, const Model& model);
 
 // A session for `prompt_tokens`. Errors: context_length_exceeded, with both
 // counts, before memory is taken; the library's.

@@ -42,18 +42,16 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
 // Writes tokens as they come: text, JSON Lines, or nothing until the end.
 class TokenWriter {
  public:
-  TokenWriter(const Options& options, const Model& model)
-      : options_(options), as_ids_(model.info().has_tokenizer == 0) {}
+  TokenWriter(const Options& options, bool as_ids, uint64_t seed)
+      : options_(options), as_ids_(as_ids), seed_(seed) {}
 
-  absl::Status BeginOutput(const Prompt& prompt, uint64_t seed) {
-    seed_ = seed;
-    open_line_ = false;
+  absl::Status BeginOutput(const std::string& question) {
     if (options_.json) return absl::OkStatus();
-    if (!prompt.question.empty()) {
-      return WriteOut(absl::StrCat("# ", prompt.question, "\n"));
+    if (!question.empty()) {
+      return WriteOut(absl::StrCat("# ", question, "\n"));
     }
     if (!options_.sampling.seeds.has_value()) return absl::OkStatus();
-    return WriteOut(absl::StrCat("# seed ", seed, "\n"));
+    return WriteOut(absl::StrCat("# seed ", seed_, "\n"));
   }
 
   absl::Status Write(int32_t id, std::string_view text) {
@@ -80,15 +78,82 @@ class TokenWriter {
  private:
   const Options& options_;
   const bool as_ids_;
-  uint64_t seed_ = 0;
+  const uint64_t seed_;
   bool open_line_ = false;
 };
 
-// "prompt 7012 tokens, TTFT 3.70 s, prefill 1893.0 tok/s, ..."; what the report
-// does not know is left out.
-std::string Summary(const Json& report, const SamplingOptions& sampling) {
+// The report with the fields only we know in front.
+Json Document(const Options& options, uint64_t seed, const Json& report) {
+  Json document = {{"tiercel", VersionNumber()},
+                   {"model", options.model.path},
+                   {"policy", "full"},
+                   {"seed", seed}};
+  document.update(report);
+  return document;
+}
+
+}  // namespace
+
+absl::StatusOr<Generator> Generator::Open(const Options& options,
+                                          const Model& model,
+                                          size_t prompt_tokens) {
+  absl::StatusOr<Session> session = OpenSession(options, model, prompt_tokens);
+  if (!session.ok()) return session.status();
+  return Generator(options, model, *std::move(session));
+}
+
+Generator::Generator(const Options& options, const Model& model,
+                     Session session)
+    : options_(&options),
+      session_(std::move(session)),
+      as_ids_(model.info().has_tokenizer == 0) {}
+
+absl::Status Generator::Read(const std::vector<int32_t>& prompt) {
+  const auto differs =
+      std::mismatch(held_.begin(), held_.end(), prompt.begin(), prompt.end());
+  const auto keep = static_cast<size_t>(differs.second - prompt.begin());
+  if (absl::Status s = session_.Truncate(keep); !s.ok()) return s;
+  held_.resize(keep);
+  prompt_ = keep;
+  const std::vector<int32_t> rest(differs.second, prompt.end());
+  Progress progress(options_->progress, "reading", "tokens", "tok/s");
+  if (absl::Status s = session_.Prefill(
+          rest, progress.Callback(static_cast<int64_t>(rest.size())));
+      !s.ok()) {
+    return s;
+  }
+  held_ = prompt;
+  prompt_ = prompt.size();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Json> Generator::Continue(const std::string& question,
+                                         uint64_t seed) {
+  text_.clear();
+  if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
+  held_.resize(prompt_);
+  TokenWriter writer(*options_, as_ids_, seed);
+  if (absl::Status s = writer.BeginOutput(question); !s.ok()) return s;
+  std::vector<const char*> stops;
+  const absl::Status generated =
+      session_.Generate(ToApi(options_->sampling, seed, &stops),
+                        [&](int32_t id, std::string_view text) {
+                          held_.push_back(id);
+                          text_.append(text);
+                          return writer.Write(id, text);
+                        });
+  const absl::Status ended = writer.EndOutput();
+  if (!generated.ok()) return generated;
+  if (!ended.ok()) return ended;
+  return session_.Report();
+}
+
+std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
   std::string line =
       absl::StrCat("prompt ", report.value("prompt_tokens", 0), " tokens");
+  if (const int cached = report.value("cached_tokens", 0); cached > 0) {
+    absl::StrAppend(&line, ", ", cached, " cached");
+  }
   const auto number = [](const Json& from, const char* key) {
     return from.is_object() && from.contains(key) && from[key].is_number()
                ? from[key].get<double>()
@@ -117,76 +182,27 @@ std::string Summary(const Json& report, const SamplingOptions& sampling) {
   return absl::StrCat(line, ", seed ", sampling.seed.value_or(0), "\n");
 }
 
-// The report with the fields only we know in front.
-Json Document(const Options& options, uint64_t seed, const Json& report) {
-  Json document = {{"tiercel", VersionNumber()},
-                   {"model", options.model.path},
-                   {"policy", "full"},
-                   {"seed", seed}};
-  document.update(report);
-  return document;
-}
-
-// Makes the session hold `prompt`, of whose tokens it holds `held` so far.
-absl::Status ReadPrompt(const Options& options, Session* session,
-                        const std::vector<int32_t>& held,
-                        const std::vector<int32_t>& prompt) {
-  const auto differs =
-      std::mismatch(held.begin(), held.end(), prompt.begin(), prompt.end());
-  const auto keep = static_cast<size_t>(differs.second - prompt.begin());
-  if (absl::Status s = session->Truncate(keep); !s.ok()) return s;
-  const std::vector<int32_t> rest(differs.second, prompt.end());
-  Progress progress(options.progress, "reading", "tokens", "tok/s");
-  return session->Prefill(rest,
-                          progress.Callback(static_cast<int64_t>(rest.size())));
-}
-
-// One output of the session as it is; returns its report.
-absl::StatusOr<Json> GenerateOne(const Options& options, const Prompt& prompt,
-                                 uint64_t seed, Session* session,
-                                 TokenWriter* writer) {
-  if (absl::Status s = writer->BeginOutput(prompt, seed); !s.ok()) return s;
-  std::vector<const char*> stops;
-  const absl::Status generated =
-      session->Generate(ToApi(options.sampling, seed, &stops),
-                        [writer](int32_t id, std::string_view text) {
-                          return writer->Write(id, text);
-                        });
-  const absl::Status ended = writer->EndOutput();
-  if (!generated.ok()) return generated;
-  if (!ended.ok()) return ended;
-  return session->Report();
-}
-
-}  // namespace
-
 absl::Status RunGeneration(const Options& options, const Model& model,
                            const std::vector<Prompt>& prompts) {
   size_t longest = 0;
   for (const Prompt& prompt : prompts) {
     longest = std::max(longest, prompt.tokens.size());
   }
-  absl::StatusOr<Session> session = OpenSession(options, model, longest);
-  if (!session.ok()) return session.status();
+  absl::StatusOr<Generator> generator =
+      Generator::Open(options, model, longest);
+  if (!generator.ok()) return generator.status();
 
   const bool several = options.sampling.seeds.has_value();
   const uint64_t seed = options.sampling.seed.value_or(0);
   const SeedRange seeds =
       options.sampling.seeds.value_or(SeedRange{seed, seed});
-  TokenWriter writer(options, model);
-  std::vector<int32_t> held;
   Json document;
   Json outputs = Json::array();
   for (const Prompt& prompt : prompts) {
-    if (absl::Status s = ReadPrompt(options, &*session, held, prompt.tokens);
-        !s.ok()) {
-      return s;
-    }
-    held = prompt.tokens;
+    if (absl::Status s = generator->Read(prompt.tokens); !s.ok()) return s;
     for (uint64_t i = 0; i <= seeds.last - seeds.first; ++i) {
-      if (absl::Status s = session->Truncate(held.size()); !s.ok()) return s;
       absl::StatusOr<Json> report =
-          GenerateOne(options, prompt, seeds.first + i, &*session, &writer);
+          generator->Continue(prompt.question, seeds.first + i);
       if (!report.ok()) return report.status();
       Json output = report->at("output").at(0);
       if (several) output["seed"] = seeds.first + i;
@@ -206,7 +222,7 @@ absl::Status RunGeneration(const Options& options, const Model& model,
   }
 
   if (!options.json) {
-    WriteNote(Summary(document, options.sampling));
+    WriteNote(SummaryOf(document, options.sampling));
     return absl::OkStatus();
   }
   document["output"] = std::move(outputs);

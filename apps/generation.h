@@ -16,10 +16,44 @@ struct Prompt {
   std::string question;  // what `ask` was asked; empty: no question
 };
 
+// One session that reads prompts and continues them. What a prompt begins with
+// as the tokens held do is not read again.
+class Generator {
+ public:
+  // For prompts of up to `prompt_tokens`. Both references must outlive it.
+  // Errors: OpenSession's.
+  static absl::StatusOr<Generator> Open(const Options& options,
+                                        const Model& model,
+                                        size_t prompt_tokens);
+
+  // Makes the session hold `prompt`, with progress. After an error it holds
+  // what the prompt has in common with what was held.
+  absl::Status Read(const std::vector<int32_t>& prompt);
+
+  // Continues what was read last, writes the text as it comes (under
+  // `question`, where there is one), and returns the session's report. After an
+  // error the text so far counts.
+  absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
+  const std::string& text() const { return text_; }  // of the last Continue
+
+ private:
+  Generator(const Options& options, const Model& model, Session session);
+
+  const Options* options_;
+  Session session_;
+  bool as_ids_;                // no tokenizer: ids are written
+  std::vector<int32_t> held_;  // the session's tokens
+  size_t prompt_ = 0;          // of them, those that were read
+  std::string text_;
+};
+
+// "prompt 7012 tokens, TTFT 3.70 s, prefill 1893.0 tok/s, ..." of a report;
+// what it does not know is left out.
+std::string SummaryOf(const Json& report, const SamplingOptions& sampling);
+
 // Continues each prompt for every seed of `options` in one session, and writes
-// the texts, or the JSON document. What a prompt begins with as the one before
-// it did is not read again. In JSON `output` has one entry for each run, with
-// its times where there are several; the rest is the first run's.
+// the texts, or the JSON document. In JSON `output` has one entry for each run,
+// with its times where there are several; the rest is the first run's.
 absl::Status RunGeneration(const Options& options, const Model& model,
                            const std::vector<Prompt>& prompts);
 

@@ -3,8 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/command.h"
+#include "apps/conversation.h"
 #include "apps/document/document.h"
 #include "apps/error.h"
+#include "apps/follow_up.h"
 #include "apps/generation.h"
 #include "apps/output.h"
 
@@ -24,16 +26,6 @@ std::string Request(const std::string& text) {
 std::string Question(const std::string& text, const std::string& question) {
   return absl::StrCat("Read the following text.\n\n", text,
                       "\n\nAnswer from the text above: ", question);
-}
-
-// One message of a user, or, without a template, text up to what is wanted.
-absl::StatusOr<std::vector<int32_t>> TokensOf(const Model& model,
-                                              const std::string& message,
-                                              const std::string& plain) {
-  if (model.info().has_template != 0) {
-    return model.ChatTokens({{"user", message}});
-  }
-  return model.Tokenize(plain, TIERCEL_ADD_BOS);
 }
 
 absl::StatusOr<document::Document> Read(const std::string& path) {
@@ -66,8 +58,12 @@ absl::Status Summarize(const Options& options) {
   if (!text.ok()) return text.status();
   const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_ALL);
   if (!model.ok()) return model.status();
-  absl::StatusOr<std::vector<int32_t>> prompt =
-      TokensOf(*model, Request(*text), absl::StrCat(*text, "\n\nSummary:"));
+  Conversation conversation;
+  conversation.Say(Request(*text), absl::StrCat(*text, "\n\nSummary:"));
+  if (TakesQuestions(options)) {
+    return Converse(options, *model, std::move(conversation));
+  }
+  absl::StatusOr<std::vector<int32_t>> prompt = conversation.Tokens(*model);
   if (!prompt.ok()) return prompt.status();
   return RunGeneration(options, *model, {{*std::move(prompt), ""}});
 }
@@ -79,9 +75,11 @@ absl::Status Ask(const Options& options) {
   if (!model.ok()) return model.status();
   std::vector<Prompt> prompts;
   for (const std::string& question : options.questions) {
-    absl::StatusOr<std::vector<int32_t>> tokens =
-        TokensOf(*model, Question(*text, question),
-                 absl::StrCat(*text, "\n\nQuestion: ", question, "\nAnswer:"));
+    Conversation conversation;
+    conversation.Say(
+        Question(*text, question),
+        absl::StrCat(*text, "\n\nQuestion: ", question, "\nAnswer:"));
+    absl::StatusOr<std::vector<int32_t>> tokens = conversation.Tokens(*model);
     if (!tokens.ok()) return tokens.status();
     prompts.push_back({*std::move(tokens), question});
   }

@@ -17,6 +17,7 @@ readonly DEMO=(
   g++
   libabsl-dev
   libcli11-dev
+  libedit-dev  # follow-up questions
   libgmock-dev  # one CMake configuration builds and tests
   libgtest-dev
   libgumbo-dev  # documents: HTML
