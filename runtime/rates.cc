@@ -5,11 +5,14 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "kernels/base/error.h"
 #include "kernels/token/law.h"
 #include "models/decoder/decoder.h"
 #include "offload/page/host_kv.h"
@@ -249,7 +252,14 @@ int LayersToMeasure(const ModelConfig& config, const WeightSizes& sizes) {
 
 absl::StatusOr<Rates> MeasureRates(const RatesProbe& probe,
                                    std::unique_ptr<Stream> stream) {
-  return Probe(probe, std::move(stream)).Run();
+  // Beside the model there may be little left; threads take some too.
+  try {
+    return Probe(probe, std::move(stream)).Run();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::system_error&) {
+  }
+  return MemoryError("out_of_memory",
+                     "rates: the system gives no memory to measure in");
 }
 
 }  // namespace tiercel
