@@ -1034,6 +1034,58 @@ class SurroundingsTest(Case):
                              os.sched_setaffinity(0, one_cpu))
         self.assertEqual(rows[0]["n_threads"], 1)
 
+    SIMULATED = ["generate", "-m", IDS_ONLY, "-c", "700", "-n", "8",
+                 "--ignore-eos", "--simulate", "device=16MiB,link=10GB/s"]
+
+    def test_any_topology_gives_the_same_tokens(self):
+        args = [*self.SIMULATED, "--tokens", self.path("ids", b"1 2 3 " * 100)]
+        expected = self.document(*args)["output"]
+        two = {"HWLOC_SYNTHETIC": "numa:2 pu:1"}
+        for env in (two, {"HWLOC_SYNTHETIC": "numa:1 pu:2"},
+                    {"HWLOC_SYNTHETIC": "numa:8 pu:2"},
+                    {"HWLOC_SYNTHETIC": "pack:1 [numa] [numa] pu:2"},
+                    {**two, "HWLOC_THISSYSTEM": "1"},
+                    {"HWLOC_COMPONENTS": "stop"}):
+            document = self.document(*args, env=environment(**env))
+            self.assertEqual(document["output"], expected, env)
+            warnings = " ".join(document["warnings"])
+            self.assertEqual("topology" in warnings, "HWLOC_COMPONENTS" in env,
+                             warnings)
+        document = self.document(*args, preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_MEMLOCK, (0, 0)))
+        self.assertEqual(document["output"], expected)
+        if os.geteuid() != 0:  # who may lock anything, may
+            self.assertIn("not pinned", " ".join(document["warnings"]))
+
+    def test_an_address_space_too_small_is_out_of_memory(self):
+        ids = self.path("ids", b"1 2 3 " * 100)
+        for args in (self.SIMULATED, self.SIMULATED[:-2]):
+            args = [*args, "--tokens", ids, "-t", "2", "--json"]
+            expected = json.loads(self.succeed(*args))["output"]
+            codes = set()
+            for mebibytes in range(16, 256, 8):
+                limit = mebibytes << 20
+                result = run(*args, preexec_fn=lambda: resource.setrlimit(
+                    resource.RLIMIT_AS, (limit, limit)))
+                codes.add(result.returncode)
+                if result.returncode == 127:
+                    continue  # the libraries do not fit
+                document = json.loads(result.stdout)
+                if result.returncode == 0:
+                    self.assertEqual(document["output"], expected)
+                    continue
+                self.assertEqual(result.returncode, 4, document)
+                self.assertIn(document["error"]["code"], (
+                    "out_of_memory", "does_not_fit", "no_thread"))
+            self.assertLessEqual({0, 4}, codes)
+        # Enough to run, not to measure in: times are not predicted.
+        for mebibytes in (64, 88, 104, 120):
+            limit = mebibytes << 20
+            self.succeed(*args, env=environment(
+                XDG_CACHE_HOME=self.path("rates%d" % mebibytes)),
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
+                                                      (limit, limit)))
+
     def test_no_model_anywhere(self):
         message = self.refuse(2, "no_model", "generate", "-p", "x",
                               env=environment(HOME=None, XDG_CACHE_HOME=None))

@@ -34,6 +34,10 @@ replaced_from_draft|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|draft
 residual_sign|drafts/verdict.h|rest = rest - drafted->second|rest = rest + drafted->second|drafts/verdict_test.cc
 shared_noise|drafts/verify.cc|SeedFor(Purpose::kReplace)|SeedFor(Purpose::kAccept)|drafts/verify_test.cc
 kept_too_much|runtime/sweep_target.cc|Keep(before_ + count)|Keep(before_ + count + 1)|runtime/speculation_test.cc
+lost_page|offload/move/tiered_kv.cc|page.below = engine().Wait(page.down).ok() && page.below|(void)engine().Wait(page.down)|offload/move/kv_store_test.cc
+reopened_slot|offload/move/tiered_kv.cc|undo = \[&\] { LeaveDevice(page); }|undo = [] {}|offload/move/kv_store_test.cc
+callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
+forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc
 llama3_rope|models/decoder/rope_frequencies.cc|low_freq_factor|high_freq_factor|models/decoder/rope_frequencies_test.cc
 chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|runtime/api/api_test.cc
 '
