@@ -94,7 +94,7 @@ TEST(UnloadTest, NothingRunsOnOnceAllIsFreed) {
     EXPECT_EQ(ids, first);
     EXPECT_EQ(Threads(), 1);
     EXPECT_EQ(dlclose(module), 0);
-    printf("mapped after dlclose: %d\n", IsMapped());
+    EXPECT_FALSE(IsMapped());
   }
 }
 

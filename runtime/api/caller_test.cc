@@ -352,6 +352,9 @@ TEST_F(NumbersTest, OfModels) {
                "invalid_argument");
   RefusesModel([](P* p) { std::memcpy(&p->load, &kMin32, 4); },
                "invalid_argument");
+  RefusesModel(
+      [](P* p) { p->memory_bytes = std::numeric_limits<uint64_t>::max(); },
+      "invalid_argument");
   RefusesModel([](P* p) { p->threads = -1; }, "invalid_threads");
   RefusesModel([](P* p) { p->threads = kMin32; }, "invalid_threads");
   RefusesModel([](P* p) { p->threads = kMax32; }, "invalid_threads");
@@ -449,6 +452,9 @@ TEST_F(NumbersTest, OfSampling) {
       {[](S* s) { s->max_tokens = -1; }, "invalid_sampling"},
       {[](S* s) { s->max_tokens = kMin64; }, "invalid_sampling"},
       {[](S* s) { s->top_k = -1; }, "invalid_sampling"},
+      {[](S* s) { s->draft_tokens = -1; }, "invalid_argument"},
+      {[](S* s) { s->draft_tokens = kMin32; }, "invalid_argument"},
+      {[](S* s) { s->draft_tokens = kMax32; }, "invalid_argument"},
       {[](S* s) { s->top_k = kMin32; }, "invalid_sampling"},
       {[](S* s) {
          s->stops = &kStop;
