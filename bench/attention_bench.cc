@@ -102,7 +102,7 @@ void Run(benchmark::State& state, Stream& stream, const Peaks& peaks,
                            1.0f / std::sqrt(static_cast<float>(c.head_dim)),
                            layout, layer.pages.data(), 0,
                            static_cast<int64_t>(layer.pages.size()), 0, c.depth,
-                           out.data()});
+                           /*view=*/nullptr, out.data()});
     if (!status.ok()) state.SkipWithError(status.ToString().c_str());
     const std::chrono::duration<double> taken =
         std::chrono::steady_clock::now() - start;

@@ -11,8 +11,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly MUTANTS='
 rope_sign|kernels/layer/rope_ref.cc|a \* cos\[i\] - b \* sin\[i\]|a * cos[i] + b * sin[i]|kernels/layer/rope_test.cc
 rope_half|kernels/layer/rope_ref.cc|p.x + r \* p.stride + int64_t{h} \* p.head_dim|p.x + r * p.stride + int64_t{h} * p.half|kernels/layer/rope_test.cc
-attention_mask|kernels/attention/attention.cc|b.end = position + 1 - start|b.end = position - start|kernels/attention/attention_test.cc
+attention_mask|kernels/attention/attention.cc|item.end = position + 1 - start|item.end = position - start|kernels/attention/attention_test.cc
 attention_begin|kernels/attention/attention.cc|std::max(p_.begin - start, int64_t{0})|std::max(p_.begin - start + 1, int64_t{0})|kernels/attention/attention_test.cc
+view_window|kernels/attention/attention.cc|position + 1 - page \* kPageTokens|position - page * kPageTokens|kernels/attention/attention_view_test.cc
+view_head|kernels/attention/attention.cc|p_.view\[item->kv_head\]|p_.view[0]|kernels/attention/attention_view_test.cc
 attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
 norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kernels/layer/rms_norm_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (config_.head_dim / 2)|in_head % 2|tests/golden_logits_test.cc

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/attention_body.h"
+#include "kernels/attention/attention_pages.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
 
@@ -82,13 +83,20 @@ absl::Status Validate(const AttentionParams& p) {
         absl::StrCat("Attention: got ", p.num_pages, " pages from page ",
                      p.first_page, "; need pages ", first, " to ", last));
   }
-  for (int64_t page = first; page <= last; ++page) {
-    if (p.pages[page - p.first_page] == nullptr) {
-      return UsageError(
-          "invalid_position",
-          absl::StrCat("Attention: page ", page, " is null; need pages ", first,
-                       " to ", last));
-    }
+  for (int head = 0; p.view != nullptr && head < kv.kv_heads; ++head) {
+    if (absl::Status s = CheckHeadView(p.view[head], head); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPages(const AttentionParams& p, const PageList& pages) {
+  for (int64_t i = 0; i < pages.count; ++i) {
+    if (p.pages[pages.At(i) - p.first_page] != nullptr) continue;
+    return UsageError(
+        "invalid_position",
+        absl::StrCat("Attention: page ", pages.At(i),
+                     " is null, and rows at positions ", p.position, " to ",
+                     p.position + p.rows - 1, " see it"));
   }
   return absl::OkStatus();
 }
@@ -126,18 +134,20 @@ struct Buffers {
   float* running_sum;
   float* threads;  // [threads, thread_floats]
   int64_t thread_floats;
+  std::byte* list;  // [PageListBytes]
 };
 
-absl::Status Allocate(Stream& stream, const Plan& plan, int64_t pages,
-                      Buffers* buffers) {
+absl::Status Allocate(Stream& stream, const AttentionParams& p,
+                      const Plan& plan, Buffers* buffers) {
+  const int64_t pages = PagesUpTo(p, p.rows - 1);
   const int64_t queries = std::min(plan.wave_pages, pages) * plan.page_queries;
   const int64_t scalars = AlignUp(queries, kAlignFloats);
   const int64_t running = AlignUp(plan.page_queries, kAlignFloats);
   const int64_t thread_floats = BlockScratchFloats(plan.padded_dim);
   const int64_t total = queries * plan.padded_dim + 2 * scalars + 2 * running +
                         stream.pool().num_threads() * thread_floats;
-  absl::StatusOr<std::byte*> scratch =
-      stream.Scratch(static_cast<size_t>(total) * sizeof(float));
+  absl::StatusOr<std::byte*> scratch = stream.Scratch(
+      static_cast<size_t>(total) * sizeof(float) + PageListBytes(p));
   if (!scratch.ok()) return scratch.status();
   buffers->out = reinterpret_cast<float*>(*scratch);
   buffers->max = buffers->out + queries * plan.padded_dim;
@@ -146,6 +156,7 @@ absl::Status Allocate(Stream& stream, const Plan& plan, int64_t pages,
   buffers->running_sum = buffers->running_max + running;
   buffers->threads = buffers->running_sum + running;
   buffers->thread_floats = thread_floats;
+  buffers->list = *scratch + static_cast<size_t>(total) * sizeof(float);
   return absl::OkStatus();
 }
 
@@ -155,13 +166,13 @@ class Run {
       const Buffers& buffers)
       : stream_(stream), p_(p), plan_(plan), buffers_(buffers) {}
 
-  void Rows(int64_t row, int64_t rows) {
-    const int64_t first = p_.begin / kPageTokens;
-    const int64_t end = (p_.position + row + rows - 1) / kPageTokens + 1;
-    for (int64_t page = first; page < end; page += plan_.wave_pages) {
-      const int64_t pages = std::min(plan_.wave_pages, end - page);
-      ComputeWave(row, rows, page, pages);
-      FoldWave(row, rows, page, pages, page == first);
+  // Rows row..row + rows - 1, over the pages that they see.
+  void Rows(int64_t row, int64_t rows, const PageList& pages) {
+    for (int64_t at = 0; at < pages.count; at += plan_.wave_pages) {
+      const PageList wave =
+          pages.Part(at, std::min(plan_.wave_pages, pages.count - at));
+      ComputeWave(row, rows, wave);
+      FoldWave(row, rows, wave, at == 0);
     }
   }
 
@@ -171,24 +182,70 @@ class Run {
     int64_t wave_page;
     int kv_head;
     int64_t tile;  // its first row in the block of rows
+    const std::byte* k;
+    // What the rows see of the page, as AttentionBlock has it.
+    int64_t rows;
+    int begin;
+    int64_t end;
+    int64_t recent;
+    SlotSet fixed;
+    bool whole;   // each row sees every slot up to its own
+    bool hidden;  // no row sees any
   };
 
   // Items in the order of memory; tiles of the same page last, so that they
   // find it in the cache.
-  Item ItemOf(int64_t index, int64_t tiles) const {
+  Item ItemOf(int64_t index, int64_t tiles, int64_t row, int64_t rows,
+              const PageList& wave) const {
     const int64_t kv_heads = p_.layout.kv_heads;
-    return {index / tiles / kv_heads,
-            static_cast<int>(index / tiles % kv_heads),
-            index % tiles * plan_.tile_rows};
-  }
-  const std::byte* KeysOf(const Item& item, int64_t page) const {
-    return p_.pages[page + item.wave_page - p_.first_page] +
-           p_.layout.KOffset(item.kv_head, 0);
+    Item item;
+    item.wave_page = index / tiles / kv_heads;
+    item.kv_head = static_cast<int>(index / tiles % kv_heads);
+    item.tile = index % tiles * plan_.tile_rows;
+    const int64_t page = wave.At(item.wave_page);
+    item.k =
+        p_.pages[page - p_.first_page] + p_.layout.KOffset(item.kv_head, 0);
+
+    const int64_t start = page * kPageTokens;
+    const int64_t position = p_.position + row + item.tile;
+    item.rows = std::min(plan_.tile_rows, rows - item.tile);
+    item.begin = static_cast<int>(std::max(p_.begin - start, int64_t{0}));
+    item.end = position + 1 - start;
+    Look(position, page, &item);
+    return item;
   }
 
-  void ComputeWave(int64_t row, int64_t rows, int64_t page, int64_t pages) {
+  // What the view shows of the item's page.
+  void Look(int64_t position, int64_t page, Item* item) const {
+    constexpr int64_t kEver = int64_t{1} << 60;
+    item->recent = -kEver;
+    item->fixed = {};
+    item->whole = true;
+    item->hidden = item->end + item->rows <= 1;  // in the future of all rows
+    if (p_.view == nullptr) return;
+    const HeadView& view = p_.view[item->kv_head];
+    const int64_t recent =
+        position + 1 - page * kPageTokens - std::min(view.recent, kEver);
+    if (recent + item->rows - 1 <= item->begin) return;
+    const SlotSet fixed = SlotsOf(view.fixed, page);
+    if (std::all_of(std::begin(fixed.word), std::end(fixed.word),
+                    [](uint64_t word) { return word == ~uint64_t{0}; })) {
+      return;
+    }
+    item->recent = recent;
+    item->fixed = fixed;
+    item->whole = false;
+    // The window of the first row that does not lie before the page.
+    const int64_t window = recent + std::max(1 - item->end, int64_t{0});
+    item->hidden = item->hidden ||
+                   (window >= kPageTokens &&
+                    std::all_of(std::begin(fixed.word), std::end(fixed.word),
+                                [](uint64_t word) { return word == 0; }));
+  }
+
+  void ComputeWave(int64_t row, int64_t rows, const PageList& wave) {
     const int64_t tiles = (rows + plan_.tile_rows - 1) / plan_.tile_rows;
-    const int64_t items = pages * p_.layout.kv_heads * tiles;
+    const int64_t items = wave.count * p_.layout.kv_heads * tiles;
     // A step's items are a microsecond each and bound by memory: a range of
     // them fetches ahead across items. A prompt's are a hundred times longer.
     const int64_t ranges = int64_t{12} * stream_.pool().num_threads();
@@ -196,43 +253,48 @@ class Run {
         tiles > 1 ? 1 : std::clamp<int64_t>(items / ranges, 1, 16);
     stream_.pool().ParallelFor(
         items, grain, [&](int64_t begin, int64_t end, int thread) {
+          Item item = ItemOf(begin, tiles, row, rows, wave);
           for (int64_t i = begin; i < end; ++i) {
-            const Item item = ItemOf(i, tiles);
-            const std::byte* next_k =
-                i + 1 < end ? KeysOf(ItemOf(i + 1, tiles), page) : nullptr;
-            ComputeItem(row, rows, page, item, next_k, thread);
+            Item next;
+            if (i + 1 < end) next = ItemOf(i + 1, tiles, row, rows, wave);
+            const bool ahead = i + 1 < end && next.whole && !next.hidden;
+            ComputeItem(row, item, ahead ? next.k : nullptr, thread);
+            item = next;
           }
         });
   }
 
-  void ComputeItem(int64_t row, int64_t rows, int64_t page, const Item& item,
-                   const std::byte* next_k, int thread) {
+  void ComputeItem(int64_t row, const Item& item, const std::byte* next_k,
+                   int thread) {
     const KvLayout& kv = p_.layout;
-    const int64_t tile_rows = std::min(plan_.tile_rows, rows - item.tile);
-    const int64_t start = (page + item.wave_page) * kPageTokens;
-    const int64_t position = p_.position + row + item.tile;
-    if (position + tile_rows - 1 < start) return;  // in the future of all rows
-
     const int group = p_.heads / kv.kv_heads;
     const int64_t query = item.wave_page * plan_.page_queries +
                           item.tile * p_.heads + int64_t{item.kv_head} * group;
+    if (item.hidden) {
+      for (int64_t r = 0; r < item.rows; ++r) {
+        std::fill_n(buffers_.sum + query + r * p_.heads, group, 0.0f);
+      }
+      return;
+    }
     AttentionBlock b;
     b.q = p_.q + (row + item.tile) * p_.q_stride +
           int64_t{item.kv_head} * group * kv.head_dim;
     b.q_stride = p_.q_stride;
-    b.rows = static_cast<int>(tile_rows);
+    b.rows = static_cast<int>(item.rows);
     b.group = group;
     b.head_dim = kv.head_dim;
     b.scale = p_.scale;
-    b.k = KeysOf(item, page);
+    b.k = item.k;
     b.v = b.k + kv.VOffset(item.kv_head, 0) - kv.KOffset(item.kv_head, 0);
     b.next_k = next_k;
     b.type_k = kv.type_k;
     b.type_v = kv.type_v;
     b.k_row_bytes = kv.KRowBytes();
     b.v_row_bytes = kv.VRowBytes();
-    b.begin = static_cast<int>(std::max(p_.begin - start, int64_t{0}));
-    b.end = position + 1 - start;
+    b.begin = item.begin;
+    b.end = item.end;
+    b.recent = item.recent;
+    b.fixed = item.fixed;
     b.stride = p_.heads;
     b.max = buffers_.max + query;
     b.sum = buffers_.sum + query;
@@ -241,34 +303,34 @@ class Run {
     kComputeBlock[stream_.isa()](b);
   }
 
-  void FoldWave(int64_t row, int64_t rows, int64_t page, int64_t pages,
-                bool first) {
+  void FoldWave(int64_t row, int64_t rows, const PageList& wave, bool first) {
     const int64_t heads = p_.heads;
     // A query of one page folds in a fraction of a microsecond.
-    const int64_t grain = std::max<int64_t>(1, 64 / pages);
+    const int64_t grain = std::max<int64_t>(1, 64 / wave.count);
     stream_.pool().ParallelFor(rows * heads, grain,
                                [&](int64_t begin, int64_t end, int) {
                                  for (int64_t i = begin; i < end; ++i) {
-                                   FoldQuery(row, i, page, pages, first);
+                                   FoldQuery(row, i, wave, first);
                                  }
                                });
   }
 
-  void FoldQuery(int64_t row, int64_t query, int64_t page, int64_t pages,
-                 bool first) {
+  void FoldQuery(int64_t row, int64_t query, const PageList& wave, bool first) {
     const int64_t r = row + query / p_.heads;
-    const int64_t seen = (p_.position + r) / kPageTokens + 1 - page;
-    if (seen <= 0) return;
+    // A row sees itself: its own page is its last.
+    const int64_t own = (p_.position + r) / kPageTokens;
+    const int64_t seen = wave.CountUpTo(own);
+    if (seen == 0) return;
     AttentionFold f;
     f.max = buffers_.max + query;
     f.sum = buffers_.sum + query;
     f.out = buffers_.out + query * plan_.padded_dim;
     f.stride = plan_.page_queries;
     f.out_stride = plan_.page_queries * plan_.padded_dim;
-    f.pages = std::min(pages, seen);
+    f.pages = seen;
     f.head_dim = p_.layout.head_dim;
     f.first = first;
-    f.last = seen <= pages;
+    f.last = wave.At(seen - 1) == own;
     f.running_max = buffers_.running_max + query;
     f.running_sum = buffers_.running_sum + query;
     f.result = p_.out + (row * p_.heads + query) * p_.layout.head_dim;
@@ -288,19 +350,25 @@ absl::Status Attention(Stream& stream, const AttentionParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.rows == 0) return absl::OkStatus();
   if (stream.device() == Device::kRef) {
+    const absl::StatusOr<std::byte*> list = stream.Scratch(PageListBytes(p));
+    if (!list.ok()) return list.status();
+    if (absl::Status s = CheckPages(p, SeenPages(p, 0, p.rows, *list));
+        !s.ok()) {
+      return s;
+    }
     AttentionReference(p);
     return absl::OkStatus();
   }
   const Plan plan = MakePlan(p);
-  const int64_t pages =
-      (p.position + p.rows - 1) / kPageTokens - p.begin / kPageTokens + 1;
   Buffers buffers;
-  if (absl::Status s = Allocate(stream, plan, pages, &buffers); !s.ok()) {
-    return s;
-  }
+  if (absl::Status s = Allocate(stream, p, plan, &buffers); !s.ok()) return s;
+  PageList pages = SeenPages(p, 0, p.rows, buffers.list);
+  if (absl::Status s = CheckPages(p, pages); !s.ok()) return s;
   Run run(stream, p, plan, buffers);
   for (int64_t row = 0; row < p.rows; row += plan.block_rows) {
-    run.Rows(row, std::min(plan.block_rows, p.rows - row));
+    const int64_t rows = std::min(plan.block_rows, p.rows - row);
+    if (rows < p.rows) pages = SeenPages(p, row, rows, buffers.list);
+    run.Rows(row, rows, pages);
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "kernels/attention/head_view.h"
 #include "kernels/base/stream.h"
 #include "kernels/kv/kv_layout.h"
 
@@ -12,7 +13,7 @@ namespace tiercel {
 
 // Causal attention of consecutive rows over paged KV. For row r at position
 // t = position + r, query head h and its KV head h / (heads / kv_heads), over
-// the positions begin <= j <= t:
+// the positions begin <= j <= t, of them those that its view shows:
 //
 //   score_j = scale * dot(q[r, h], k_j)      one chain of fma over head_dim
 //   out[r, h] = sum_j e^(score_j - m) v_j / sum_j e^(score_j - m)
@@ -22,13 +23,16 @@ namespace tiercel {
 //
 //   m' = max(m, m_b); s = s e^(m - m') + s_b e^(m_b - m'); o likewise
 //
-// so that a row's bits do not depend on other rows, threads or where pages
-// live (invariant 6). Slots outside begin..t are never read into a result. A
-// score that is not finite makes its row's head NaN.
+// A page of which a row's head sees nothing is left out of its fold. So a row's
+// bits do not depend on other rows, threads, where pages live (invariant 6) or
+// what it does not see: such slots are never read into a result, and a page
+// that no row sees in any head may be null. A score that is not finite makes
+// its row's head NaN.
 //
 // Scratch: at most 8 MiB of partial results (more only where one row of one
-// page needs more), and 1 KiB * head_dim per thread; the length of the KV does
-// not show. Errors: invalid_shape, invalid_kv_type, invalid_position,
+// page needs more), 1 KiB * head_dim per thread, and 9 bytes a page where there
+// is a view; otherwise the length of the KV does not show. Errors:
+// invalid_shape, invalid_kv_type, invalid_position, invalid_view,
 // out_of_memory.
 struct AttentionParams {
   const float* q;    // [rows, q_stride], a row is [heads, head_dim]
@@ -43,6 +47,7 @@ struct AttentionParams {
   int64_t num_pages;
   int64_t begin;     // the first position that exists
   int64_t position;  // absolute position of row 0, its own K and V included
+  const HeadView* view = nullptr;  // [kv_heads]; null: rows see all there is
 
   float* out;  // [rows, heads * head_dim]; must not overlap q
 };

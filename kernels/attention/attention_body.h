@@ -18,6 +18,11 @@ void AttentionReference(const AttentionParams& p);
 // Queries whose scores a body holds at a time, at most.
 inline constexpr int kMaxTileQueries = 8;
 
+// Some of a page's slots, one bit each, the first in the lowest.
+struct SlotSet {
+  uint64_t word[kPageTokens / 64];
+};
+
 // One page of one KV head, for the query heads that share it and `rows`
 // consecutive rows. A query is one (row, head of the group).
 struct AttentionBlock {
@@ -35,11 +40,16 @@ struct AttentionBlock {
   int64_t k_row_bytes;
   int64_t v_row_bytes;
   const std::byte* next_k;  // of the block that follows, or null: a hint
-  int begin;                // the first slot that exists
-  int64_t end;  // row r sees slots begin..min(end + r, kPageTokens) - 1
 
-  // Partial results: of query (r, g) at index r * stride + g. Those of rows
-  // that see no slot are left alone.
+  // Row r sees slots begin..end + r - 1 that are in `fixed` or not before
+  // recent + r.
+  int begin;
+  int64_t end;
+  int64_t recent;
+  SlotSet fixed;
+
+  // Partial results: of query (r, g) at index r * stride + g. Rows that see no
+  // slot get a sum of zero; those before the page (end + r < 1) are left alone.
   int64_t stride;
   float* max;
   float* sum;
@@ -51,7 +61,8 @@ struct AttentionBlock {
 };
 using ComputeBlockFn = void(const AttentionBlock& b);
 
-// The fold of one query's partial results in page order.
+// The fold of one query's partial results in page order, those with a sum of
+// zero left out.
 struct AttentionFold {
   const float* max;  // of the first page; the next is `stride` further
   const float* sum;
@@ -60,7 +71,7 @@ struct AttentionFold {
   int64_t out_stride;
   int64_t pages;
   int head_dim;
-  bool first;  // nothing was folded before
+  bool first;  // none was looked at before
   bool last;   // divide by the sum at the end
 
   float* running_max;

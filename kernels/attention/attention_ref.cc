@@ -25,16 +25,29 @@ float Score(const float* q, const std::vector<float>& k, float scale) {
   return dot * scale;
 }
 
-// Slots first..last of one page.
+// Whether the row at position t sees position j <= t.
+bool Sees(const AttentionParams& p, int kv_head, int64_t t, int64_t j) {
+  if (p.view == nullptr) return true;
+  const HeadView& view = p.view[kv_head];
+  if (t - j < view.recent) return true;
+  const auto range =
+      std::upper_bound(view.fixed.begin(), view.fixed.end(), j,
+                       [](int64_t position, const PositionRange& r) {
+                         return position < r.end;
+                       });
+  return range != view.fixed.end() && range->begin <= j;
+}
+
+// The slots in `slots` of one page.
 State OfPage(const AttentionParams& p, const float* q, int kv_head,
-             const std::byte* page, int first, int last) {
+             const std::byte* page, const std::vector<int>& slots) {
   const int dim = p.layout.head_dim;
   std::vector<float> row(static_cast<size_t>(dim));
   float score[kPageTokens];
   State block{-std::numeric_limits<float>::infinity(), 0.0f,
               std::vector<float>(static_cast<size_t>(dim), 0.0f)};
   bool finite = true;
-  for (int j = first; j <= last; ++j) {
+  for (int j : slots) {
     KvRowToF32(p.layout.type_k, page + p.layout.KOffset(kv_head, j), dim,
                row.data());
     score[j] = Score(q, row, p.scale);
@@ -45,7 +58,7 @@ State OfPage(const AttentionParams& p, const float* q, int kv_head,
   if (!finite) block.max = std::numeric_limits<float>::quiet_NaN();
 
   float lane[16] = {};
-  for (int j = first; j <= last; ++j) {
+  for (int j : slots) {
     const float weight = ExpLane(score[j] - block.max);
     lane[j % 16] += weight;
     KvRowToF32(p.layout.type_v, page + p.layout.VOffset(kv_head, j), dim,
@@ -80,13 +93,16 @@ void AttentionReference(const AttentionParams& p) {
       State all;
       for (int64_t page = p.begin / kPageTokens; page <= t / kPageTokens;
            ++page) {
-        const int64_t start = page * kPageTokens;
-        const int first =
-            static_cast<int>(std::max(p.begin - start, int64_t{0}));
-        const int last =
-            static_cast<int>(std::min(t - start, int64_t{kPageTokens - 1}));
+        std::vector<int> slots;
+        for (int slot = 0; slot < kPageTokens; ++slot) {
+          const int64_t j = page * kPageTokens + slot;
+          if (j >= p.begin && j <= t && Sees(p, h / group, t, j)) {
+            slots.push_back(slot);
+          }
+        }
+        if (slots.empty()) continue;
         State block =
-            OfPage(p, q, h / group, p.pages[page - p.first_page], first, last);
+            OfPage(p, q, h / group, p.pages[page - p.first_page], slots);
         if (all.out.empty()) {
           all = std::move(block);
         } else {

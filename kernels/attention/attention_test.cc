@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/attention/testing.h"
 #include "kernels/base/error.h"
-#include "kernels/base/testing.h"
 #include "kernels/kv/kv_row.h"
 
 namespace tiercel {
@@ -18,180 +18,11 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-struct Case {
-  int heads = 1;
-  int kv_heads = 1;
-  int head_dim = 8;
-  DType type_k = DType::kF32;
-  DType type_v = DType::kF32;
-  int64_t begin = 0;
-  int64_t position = 0;
-  int64_t rows = 1;
-};
-
-std::string NameOfCase(const Case& c) {
-  std::string name;
-  for (int64_t n : {int64_t{c.heads}, int64_t{c.kv_heads}, int64_t{c.head_dim},
-                    c.begin, c.position, c.rows}) {
-    name += std::to_string(n) + " ";
-  }
-  return name + std::string(InfoOf(c.type_k).name) + " " +
-         std::string(InfoOf(c.type_v).name);
-}
-
-// Queries and pages of a case. Every byte of the pages outside of positions
-// begin..position + rows - 1 is 0xff: NaN in all types (q8_0: a NaN scale).
-class Problem {
- public:
-  explicit Problem(const Case& c)
-      : case_(c),
-        layout_{c.type_k, c.type_v, c.kv_heads, c.head_dim},
-        first_page_(c.begin / kPageTokens),
-        q_stride_(int64_t{c.heads} * c.head_dim + 3) {
-    std::mt19937 random(1234);
-    std::normal_distribution<float> normal;
-    q_.resize(static_cast<size_t>(c.rows * q_stride_));
-    for (float& x : q_) x = normal(random);
-    const int64_t end = c.position + c.rows;
-    for (int64_t page = first_page_; page * kPageTokens < end; ++page) {
-      bytes_.emplace_back(static_cast<size_t>(layout_.PageBytes()),
-                          std::byte{0xff});
-    }
-    for (auto& page : bytes_) pages_.push_back(page.data());
-    std::vector<float> row(static_cast<size_t>(c.head_dim));
-    for (int64_t t = c.begin; t < end; ++t) {
-      for (int head = 0; head < c.kv_heads; ++head) {
-        for (float& x : row) x = normal(random);
-        KvRowFromF32(c.type_k, row.data(), c.head_dim, K(t, head));
-        for (float& x : row) x = normal(random);
-        KvRowFromF32(c.type_v, row.data(), c.head_dim, V(t, head));
-      }
-    }
-  }
-
-  const Case& c() const { return case_; }
-  float* Query(int64_t row) { return q_.data() + row * q_stride_; }
-  std::byte* K(int64_t t, int head) {
-    return bytes_[static_cast<size_t>(t / kPageTokens - first_page_)].data() +
-           layout_.KOffset(head, static_cast<int>(t % kPageTokens));
-  }
-  std::byte* V(int64_t t, int head) {
-    return bytes_[static_cast<size_t>(t / kPageTokens - first_page_)].data() +
-           layout_.VOffset(head, static_cast<int>(t % kPageTokens));
-  }
-
-  AttentionParams Params() const {
-    AttentionParams p;
-    p.q = q_.data();
-    p.q_stride = q_stride_;
-    p.rows = case_.rows;
-    p.heads = case_.heads;
-    p.scale = 1.0f / std::sqrt(static_cast<float>(case_.head_dim));
-    p.layout = layout_;
-    p.pages = pages_.data();
-    p.first_page = first_page_;
-    p.num_pages = static_cast<int64_t>(pages_.size());
-    p.begin = case_.begin;
-    p.position = case_.position;
-    p.out = nullptr;
-    return p;
-  }
-
-  // Rows row..row + rows - 1, [rows, heads * head_dim].
-  std::vector<float> Run(Stream& stream, int64_t row, int64_t rows) const {
-    AttentionParams p = Params();
-    p.q += row * q_stride_;
-    p.position += row;
-    p.rows = rows;
-    std::vector<float> out(
-        static_cast<size_t>(rows * p.heads * p.layout.head_dim), kPoison);
-    p.out = out.data();
-    const absl::Status status = Attention(stream, p);
-    EXPECT_TRUE(status.ok()) << status;
-    return out;
-  }
-  std::vector<float> Run(Stream& stream) const {
-    return Run(stream, 0, case_.rows);
-  }
-
- private:
-  Case case_;
-  KvLayout layout_;
-  int64_t first_page_;
-  int64_t q_stride_;
-  std::vector<float> q_;
-  std::vector<std::vector<std::byte>> bytes_;
-  std::vector<const std::byte*> pages_;
-};
-
 bool AllFinite(const std::vector<float>& values) {
   for (float x : values) {
     if (!std::isfinite(x)) return false;
   }
   return true;
-}
-
-// Softmax attention of one query in double, and a bound on the error of float
-// arithmetic: a score is off by at most (head_dim + 1) roundings of the sum of
-// magnitudes, which is a relative error of its weight; sums over n positions
-// and the folds of their pages add n + 4 pages roundings and Exp 1e-7 each.
-void ExpectNearSoftmax(Problem& problem, const std::vector<float>& out) {
-  constexpr double kRounding = 0x1p-24;
-  const Case& c = problem.c();
-  const AttentionParams p = problem.Params();
-  const auto dim = static_cast<size_t>(c.head_dim);
-  std::vector<float> row(dim);
-  for (int64_t r = 0; r < c.rows; ++r) {
-    const int64_t t = c.position + r;
-    const auto n = static_cast<size_t>(t - c.begin + 1);
-    for (int h = 0; h < c.heads; ++h) {
-      const int kv_head = h / (c.heads / c.kv_heads);
-      const float* q = problem.Query(r) + h * c.head_dim;
-      std::vector<double> score(n);
-      double max = -1e300;
-      double score_error = 0;
-      for (size_t j = 0; j < n; ++j) {
-        KvRowToF32(c.type_k,
-                   problem.K(c.begin + static_cast<int64_t>(j), kv_head),
-                   c.head_dim, row.data());
-        double dot = 0;
-        double magnitude = 0;
-        for (size_t d = 0; d < dim; ++d) {
-          dot += static_cast<double>(q[d]) * row[d];
-          magnitude += std::fabs(static_cast<double>(q[d]) * row[d]);
-        }
-        score[j] = dot * p.scale;
-        max = std::max(max, score[j]);
-        score_error = std::max(
-            score_error, (c.head_dim + 1) * kRounding * magnitude * p.scale);
-      }
-      double sum = 0;
-      std::vector<double> expected(dim, 0.0);
-      std::vector<double> magnitude(dim, 0.0);
-      for (size_t j = 0; j < n; ++j) {
-        const double weight = std::exp(score[j] - max);
-        sum += weight;
-        KvRowToF32(c.type_v,
-                   problem.V(c.begin + static_cast<int64_t>(j), kv_head),
-                   c.head_dim, row.data());
-        for (size_t d = 0; d < dim; ++d) {
-          expected[d] += weight * row[d];
-          magnitude[d] += weight * std::fabs(row[d]);
-        }
-      }
-      const double pages = static_cast<double>(n) / kPageTokens + 2;
-      const double relative =
-          2 *
-          (2 * score_error + 1e-7 * (1 + pages) +
-           (std::min(static_cast<double>(n), 1.0 * kPageTokens) + 4 * pages) *
-               kRounding);
-      for (size_t d = 0; d < dim; ++d) {
-        const size_t i = static_cast<size_t>(r * c.heads + h) * dim + d;
-        ASSERT_NEAR(out[i], expected[d] / sum, relative * magnitude[d] / sum)
-            << NameOfCase(c) << ": row " << r << " head " << h << " " << d;
-      }
-    }
-  }
 }
 
 // Both ends of pages, one page and several, a start inside of a page.

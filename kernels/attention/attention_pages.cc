@@ -1,0 +1,75 @@
+#include "kernels/attention/attention_pages.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tiercel {
+
+PageList PageList::Part(int64_t begin, int64_t size) const {
+  return {.first = first + begin,
+          .listed = listed == nullptr ? nullptr : listed + begin,
+          .count = size};
+}
+
+int64_t PageList::CountUpTo(int64_t page) const {
+  if (listed == nullptr) return std::clamp(page + 1 - first, int64_t{0}, count);
+  return std::upper_bound(listed, listed + count, page) - listed;
+}
+
+int64_t PagesUpTo(const AttentionParams& p, int64_t row) {
+  return (p.position + row) / kPageTokens - p.begin / kPageTokens + 1;
+}
+
+size_t PageListBytes(const AttentionParams& p) {
+  return p.view == nullptr ? 0
+                           : static_cast<size_t>(PagesUpTo(p, p.rows - 1)) *
+                                 (sizeof(int64_t) + sizeof(uint8_t));
+}
+
+PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
+                   std::byte* room) {
+  const int64_t first = p.begin / kPageTokens;
+  const int64_t pages = PagesUpTo(p, row + rows - 1);
+  if (p.view == nullptr) {
+    return {.first = first, .listed = nullptr, .count = pages};
+  }
+  auto* const listed = reinterpret_cast<int64_t*>(room);
+  const std::span<uint8_t> seen(reinterpret_cast<uint8_t*>(listed + pages),
+                                static_cast<size_t>(pages));
+  std::memset(seen.data(), 0, seen.size());
+  for (int head = 0; head < p.layout.kv_heads; ++head) {
+    MarkSeenPages(p.view[head], p.begin, p.position + row, rows, first, seen);
+  }
+  int64_t count = 0;
+  for (int64_t i = 0; i < pages; ++i) {
+    if (seen[static_cast<size_t>(i)] != 0) listed[count++] = first + i;
+  }
+  return {.first = first, .listed = listed, .count = count};
+}
+
+SlotSet SlotsOf(std::span<const PositionRange> ranges, int64_t page) {
+  constexpr int64_t kWordSlots = 64;
+  const int64_t start = page * kPageTokens;
+  auto range = std::upper_bound(ranges.begin(), ranges.end(), start,
+                                [](int64_t position, const PositionRange& r) {
+                                  return position < r.end;
+                                });
+  SlotSet slots = {};
+  for (; range != ranges.end() && range->begin < start + kPageTokens; ++range) {
+    int64_t word_start = start;
+    for (uint64_t& word : slots.word) {
+      // The slots of the word before a position.
+      const auto before = [word_start](int64_t position) {
+        const int64_t n = position - word_start;
+        return n <= 0            ? 0
+               : n >= kWordSlots ? ~uint64_t{0}
+                                 : (uint64_t{1} << n) - 1;
+      };
+      word |= before(range->end) & ~before(range->begin);
+      word_start += kWordSlots;
+    }
+  }
+  return slots;
+}
+
+}  // namespace tiercel

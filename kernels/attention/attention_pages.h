@@ -1,0 +1,46 @@
+#ifndef TIERCEL_KERNELS_ATTENTION_ATTENTION_PAGES_H_
+#define TIERCEL_KERNELS_ATTENTION_ATTENTION_PAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/attention/attention.h"
+#include "kernels/attention/attention_body.h"
+
+namespace tiercel {
+
+// Which pages, and which of their slots, a call of Attention is about.
+
+// Pages in order: `count` from `first` on, or those of a list.
+struct PageList {
+  int64_t first = 0;
+  const int64_t* listed = nullptr;
+  int64_t count = 0;
+
+  int64_t At(int64_t i) const {
+    return listed == nullptr ? first + i : listed[i];
+  }
+  // `size` of them from number `begin` on.
+  PageList Part(int64_t begin, int64_t size) const;
+  // How many are not after `page`.
+  int64_t CountUpTo(int64_t page) const;
+};
+
+// Pages from the first position that exists to that of row `row`.
+int64_t PagesUpTo(const AttentionParams& p, int64_t row);
+
+// The pages that rows row..row + rows - 1 see in some KV head: what a view
+// hides from all of them is not there. The list is made in `room`, of
+// PageListBytes, and there is none without a view.
+PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
+                   std::byte* room);
+size_t PageListBytes(const AttentionParams& p);
+
+// The slots of page `page` that are in the ranges, which are sorted and
+// disjoint.
+SlotSet SlotsOf(std::span<const PositionRange> ranges, int64_t page);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_ATTENTION_ATTENTION_PAGES_H_
