@@ -11,14 +11,16 @@ namespace tiercel {
 // Layer-major: every row passes through layer l before any enters layer l + 1,
 // so a layer's weights and KV are wanted once per prompt, not once per chunk of
 // it. What must fit is one hidden state per row.
-absl::Status Session::Forward(int64_t rows, Station station,
-                              Progress progress) {
+absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
+                              const View& view) {
   rows = std::min(rows, pending());
   if (rows <= 0) return absl::OkStatus();
   Place place;
   // However this ends, by an exception too.
   absl::Cleanup abandon = [this] { kv_->Abandon(); };
-  if (absl::Status s = BeginForward(rows, station, &place); !s.ok()) return s;
+  if (absl::Status s = BeginForward(rows, station, view, &place); !s.ok()) {
+    return s;
+  }
   absl::Status status = RunLayers(rows, progress, &place);
   if (status.ok()) {
     status = kv_->Commit(rows, [this] { return cancelled(); });
@@ -30,7 +32,7 @@ absl::Status Session::Forward(int64_t rows, Station station,
              reinterpret_cast<std::byte*>(hidden_.data()),
              rows * model_.config.hidden * static_cast<int64_t>(sizeof(float)))
           .ok();
-  if (keep) unfinished_ = Unfinished{tokens_, rows, place};
+  if (keep) unfinished_ = Unfinished{tokens_, rows, view, place};
   if (status.ok() || keep) std::move(abandon).Cancel();
   return status;
 }
@@ -39,7 +41,10 @@ absl::Status Session::Sweep(Station station) {
   const int64_t rows = pending();
   Place place;
   absl::Cleanup abandon = [this] { kv_->Abandon(); };
-  if (absl::Status s = BeginForward(rows, station, &place); !s.ok()) return s;
+  if (absl::Status s = BeginForward(rows, station, View::Full(), &place);
+      !s.ok()) {
+    return s;
+  }
   const absl::Status status = RunLayers(
       rows, [](uint64_t, uint64_t) { return true; }, &place);
   if (status.ok()) std::move(abandon).Cancel();
@@ -60,19 +65,20 @@ absl::Status Session::Keep(size_t length) {
 
 // Makes room for a step, or takes up the one that was stopped.
 absl::Status Session::BeginForward(int64_t rows, Station station,
-                                   Place* place) {
+                                   const View& view, Place* place) {
   // Whatever happens now, a callback that throws too, is not resumed twice.
   const std::optional<Unfinished> last =
       std::exchange(unfinished_, std::nullopt);
   const auto stop = [this] { return cancelled(); };
   absl::Status status;
-  if (last.has_value() && last->rows == rows && last->tokens == tokens_) {
+  if (last.has_value() && last->rows == rows && last->tokens == tokens_ &&
+      last->view == view) {
     *place = last->place;
     status = kv_->Resume(reinterpret_cast<std::byte*>(hidden_.data()), stop);
   } else {
     status = ReserveHidden(rows);
     if (!status.ok()) return status;
-    status = kv_->BeginStep(rows, station, stop);
+    status = kv_->BeginStep(rows, station, view, stop);
     if (!status.ok()) return status;
     status = decoder_.Embed(*stream_, tokens_.data() + kv_->length(), rows,
                             hidden_.data());

@@ -121,7 +121,8 @@ absl::StatusOr<double> Probe::Median(Measure measure) {
 // time over any finite numbers.
 absl::Status Probe::PretendDepth(int64_t depth) {
   constexpr int kSomeByte = 0x2c;  // small in every type
-  if (absl::Status s = kv_.BeginStep(depth, Station::kPrefill, kNever);
+  if (absl::Status s =
+          kv_.BeginStep(depth, Station::kPrefill, View::Full(), kNever);
       !s.ok()) {
     return s;
   }
@@ -138,7 +139,8 @@ absl::Status Probe::PretendDepth(int64_t depth) {
 }
 
 absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
-  if (absl::Status s = kv_.BeginStep(rows, Station::kPrefill, kNever);
+  if (absl::Status s =
+          kv_.BeginStep(rows, Station::kPrefill, View::Full(), kNever);
       !s.ok()) {
     return s;
   }

@@ -56,8 +56,14 @@ class Session {
   // Of a prompt (more than kMaxStepRows rows) that is stopped, what was done
   // stays beside the sequence, which is as before: asked for the same rows of
   // the same tokens again, Forward goes on there. Anything else drops it.
+  //
+  // The rows read what `view` shows of the KV. Under another view than the
+  // target's their KV is provisional, and so is all that follows it: a draft
+  // goes on over it, and Truncate takes it away before the target does.
+  // Errors: invalid_view.
   using Progress = absl::FunctionRef<bool(uint64_t, uint64_t)>;
-  absl::Status Forward(int64_t rows, Station station, Progress progress);
+  absl::Status Forward(int64_t rows, Station station, Progress progress,
+                       const View& view = View::Full());
 
   // Forward of all the tokens that the KV lacks, at most kMaxStepRows, with the
   // outcome open until Keep.
@@ -113,6 +119,7 @@ class Session {
   struct Unfinished {
     std::vector<int32_t> tokens;  // all, as they were
     int64_t rows;
+    View view;
     Place place;
   };
 
@@ -121,7 +128,8 @@ class Session {
 
   absl::StatusOr<std::unique_ptr<KvStore>> MakeKv(int64_t first_position);
 
-  absl::Status BeginForward(int64_t rows, Station station, Place* place);
+  absl::Status BeginForward(int64_t rows, Station station, const View& view,
+                            Place* place);
   absl::Status RunLayers(int64_t rows, Progress progress, Place* place);
   absl::Status ReserveHidden(int64_t rows);
 

@@ -120,6 +120,141 @@ TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
   EXPECT_EQ(session.report().ToJson()["simulated"], true);
 }
 
+// Logits [ids, vocab] of the tokens, which are read `rows` at a time under a
+// view.
+std::vector<float> LogitsUnder(const View& view, Session& session,
+                               const std::vector<int32_t>& ids, int64_t rows) {
+  const auto vocab = static_cast<size_t>(session.model().config.vocab);
+  std::vector<float> logits(ids.size() * vocab, kPoison);
+  EXPECT_TRUE(session.Append(ids.data(), ids.size()).ok());
+  const auto count = static_cast<int64_t>(ids.size());
+  for (int64_t row = 0; row < count; row += rows) {
+    const int64_t n = std::min(rows, count - row);
+    EXPECT_TRUE(session.Forward(n, Station::kDraft, kNoProgress, view).ok());
+    float* const out = logits.data() + static_cast<size_t>(row) * vocab;
+    EXPECT_TRUE(session.RowLogits(0, n, out).ok());
+  }
+  return logits;
+}
+
+// Sinks, a window and, in every layer and head, other chunks.
+View ChunkView(const ModelConfig& config, int64_t length, int64_t recent) {
+  std::mt19937 random(11);
+  View view = View::Window(4, recent);
+  for (int i = 0; i < config.layers * config.kv_heads; ++i) {
+    view.selected.emplace_back();
+    for (int chunk = 0; chunk < 3; ++chunk) {
+      const int64_t at =
+          static_cast<int64_t>(random() % static_cast<uint64_t>(length)) / 8 *
+          8;
+      view.selected.back().push_back({at, at + 8});
+    }
+  }
+  return view;
+}
+
+TEST_F(TiersTest, ViewsGiveTheSameBytesInEveryTier) {
+  const auto model = Open("llama_rope_linear");
+  const std::vector<int32_t> ids = RandomIds(700, model->config.vocab);
+  Session::Options options;
+  options.context = 800;
+  const auto logits_of = [&](const View& view, int64_t rows) {
+    return LogitsUnder(view, *MakeSession(*model, options), ids, rows);
+  };
+  const std::vector<float> full = logits_of(View::Full(), 700);
+  EXPECT_TRUE(SameBits(logits_of(View::Window(0, 700), 64), full));
+  for (const View& view : {View::Window(4, 40), View::Window(16, 300),
+                           ChunkView(model->config, 700, 20)}) {
+    const std::vector<float> expected = logits_of(view, 700);
+    EXPECT_FALSE(SameBits(expected, full));
+    for (const Budget budget :
+         {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
+      for (const int64_t rows : {1, 64, 300}) {
+        const Tiered tiered = MakeTiered(*model, options, budget);
+        EXPECT_TRUE(
+            SameBits(LogitsUnder(view, *tiered.session, ids, rows), expected))
+            << "recent " << view.recent << " rows " << rows;
+        const Traffic traffic = tiered.session->traffic();
+        EXPECT_EQ(traffic.link[static_cast<size_t>(Station::kDraft)].h2d_bytes,
+                  static_cast<uint64_t>(
+                      traffic.moves.swept_pages *
+                      tiered.session->plan()->shape.layout.PageBytes()));
+        if (budget == Budget::kAll) {
+          EXPECT_EQ(traffic.moves.swept_pages, 0);
+        }
+      }
+    }
+  }
+}
+
+// What a draft wrote under its view is gone when it is truncated away
+// (invariant 5).
+TEST_F(TiersTest, ADraftLeavesNoTrace) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(800, model->config.vocab);
+  const std::vector<int32_t> draft(ids.begin() + 760, ids.end());
+  Session::Options options;
+  options.context = 1000;
+  const auto untouched = MakeSession(*model, options);
+  ASSERT_TRUE(Prefill(*untouched, ids.data(), 760, kNoProgress).ok());
+  const std::vector<float> expected =
+      LogitsUnder(View::Full(), *untouched, draft, 40);
+  for (const bool in_tiers : {false, true}) {
+    for (const View& view :
+         {View::Window(4, 50), ChunkView(model->config, 760, 300)}) {
+      const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
+      const auto plain = MakeSession(*model, options);
+      Session& session = in_tiers ? *tiered.session : *plain;
+      ASSERT_TRUE(Prefill(session, ids.data(), 760, kNoProgress).ok());
+      for (int round = 0; round < 3; ++round) {  // the draft crosses a page
+        const std::vector<float> drafted = LogitsUnder(view, session, draft, 1);
+        EXPECT_FALSE(SameBits(drafted, expected));
+        session.Truncate(760);
+        EXPECT_TRUE(
+            SameBits(LogitsUnder(View::Full(), session, draft, 40), expected));
+        session.Truncate(760);
+      }
+      ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
+    }
+  }
+}
+
+TEST_F(TiersTest, AnInterruptedPromptGoesOnUnderItsOwnView) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(300, model->config.vocab);
+  const View window = View::Window(4, 50);
+  for (const View& view : {window, View::Full()}) {
+    const auto whole = MakeSession(*model);
+    const std::vector<float> expected = LogitsUnder(view, *whole, ids, 300);
+    const auto session = MakeSession(*model);
+    ASSERT_TRUE(session->Append(ids.data(), 300).ok());
+    int calls = 0;
+    ASSERT_FALSE(session
+                     ->Forward(
+                         300, Station::kDraft,
+                         [&](uint64_t, uint64_t) { return ++calls < 4; },
+                         window)
+                     .ok());
+    std::vector<float> logits(expected.size(), kPoison);
+    ASSERT_TRUE(session->Forward(300, Station::kDraft, kNoProgress, view).ok());
+    ASSERT_TRUE(session->RowLogits(0, 300, logits.data()).ok());
+    EXPECT_TRUE(SameBits(logits, expected));
+  }
+}
+
+TEST_F(TiersTest, AViewOfAnotherModelIsRefused) {
+  const auto model = Open("llama_chat");
+  const auto session = MakeSession(*model);
+  const std::vector<int32_t> ids = RandomIds(3, model->config.vocab);
+  ASSERT_TRUE(session->Append(ids.data(), 3).ok());
+  View view = View::Window(4, 50);
+  view.selected.resize(3);
+  EXPECT_EQ(CodeOf(session->Forward(3, Station::kDraft, kNoProgress, view)),
+            "invalid_view");
+  EXPECT_EQ(session->pending(), 3);
+  EXPECT_TRUE(session->CatchUp(Station::kVerify).ok());
+}
+
 TEST_F(TiersTest, NothingMovesWhereAllMemoryIsOne) {
   const auto model = Open("llama_chat");
   const auto session = MakeSession(*model);

@@ -158,7 +158,8 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
     }
   }
 
-  // 3. k and v into their pages, then every row over what exists up to it
+  // 3. k and v into their pages, then every row over what the view shows of
+  // the positions up to it
   if (absl::Status s = KvWrite(stream, {.k = a_.k.data(),
                                         .v = a_.v.data(),
                                         .k_stride = kv_dim,
@@ -184,6 +185,7 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                    .num_pages = kv.num_pages,
                    .begin = kv.begin,
                    .position = position,
+                   .view = kv.view,
                    .out = a_.head.data()});
       !s.ok()) {
     return s;

@@ -3,6 +3,7 @@
 
 #include "offload/page/kv_store.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -103,12 +104,29 @@ struct Oracle {
   }
 };
 
-void Check(const KvPages& pages, int layer, const Oracle& oracle) {
+// Whether one of the rows from `first_row` on reads position `at` before them.
+bool Reads(const View& view, int layer, int head, int64_t at, int64_t begin,
+           int64_t first_row) {
+  const auto in = [at](const std::vector<PositionRange>& ranges) {
+    for (const PositionRange& range : ranges) {
+      if (range.begin <= at && at < range.end) return true;
+    }
+    return false;
+  };
+  return at > first_row - view.recent || at < begin + view.sinks ||
+         in(view.pinned) ||
+         (!view.selected.empty() &&
+          in(view.selected[static_cast<size_t>(layer * 2 + head)]));
+}
+
+void Check(const KvPages& pages, int layer, const Oracle& oracle,
+           const View& view) {
   ASSERT_EQ(pages.end - pages.begin,
             static_cast<int64_t>(oracle.numbers.size()));
   for (int64_t at = pages.begin; at < pages.end; ++at) {
     const int number = oracle.numbers[static_cast<size_t>(at - pages.begin)];
     for (int head = 0; head < 2; ++head) {
+      if (!Reads(view, layer, head, at, pages.begin, pages.end)) continue;
       ASSERT_EQ(KeyOf(pages, head, at)[7], oracle.Key(layer, head, number))
           << "layer " << layer << " position " << at;
       ASSERT_EQ(ValueOf(pages, head, at)[0],
@@ -129,15 +147,16 @@ void Write(const KvPages& pages, int layer, const Oracle& oracle, int64_t row,
   }
 }
 
-// Layers [first, kLayers) of a step that reads everything and writes `rows`,
-// from row `row` on in the first.
+// Layers [first, kLayers) of a step that reads the view and writes `rows`, from
+// row `row` on in the first.
 absl::Status Layers(KvStore& kv, const Oracle& oracle, int64_t rows,
                     int first = 0, int64_t row = 0,
+                    const View& view = View::Full(),
                     KvStore::Cancelled cancelled = kGoOn) {
   for (int layer = first; layer < kLayers; ++layer) {
     const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, cancelled);
     if (!pages.ok()) return pages.status();
-    Check(*pages, layer, oracle);
+    Check(*pages, layer, oracle, view);
     for (int64_t i = layer == first ? row : 0; i < rows; ++i) {
       Write(*pages, layer, oracle, i, *oracle.next + static_cast<int>(i));
     }
@@ -153,10 +172,11 @@ absl::Status Layers(KvStore& kv, const Oracle& oracle, int64_t rows,
 // A whole step of which `kept` rows are committed. Fails as the store fails,
 // and leaves it as it was.
 absl::Status TryStep(KvStore& kv, Oracle& oracle, int64_t rows, int64_t kept,
+                     const View& view = View::Full(),
                      KvStore::Cancelled cancelled = kGoOn) {
-  absl::Status status = kv.BeginStep(rows, Station::kVerify, cancelled);
+  absl::Status status = kv.BeginStep(rows, Station::kVerify, view, cancelled);
   if (!status.ok()) return status;
-  status = Layers(kv, oracle, rows, 0, 0, cancelled);
+  status = Layers(kv, oracle, rows, 0, 0, view, cancelled);
   if (status.ok()) status = kv.Commit(kept, cancelled);
   if (!status.ok()) {
     kv.Abandon();
@@ -169,8 +189,9 @@ absl::Status TryStep(KvStore& kv, Oracle& oracle, int64_t rows, int64_t kept,
   return status;
 }
 
-void Step(KvStore& kv, Oracle& oracle, int64_t rows) {
-  const absl::Status status = TryStep(kv, oracle, rows, rows);
+void Step(KvStore& kv, Oracle& oracle, int64_t rows,
+          const View& view = View::Full()) {
+  const absl::Status status = TryStep(kv, oracle, rows, rows, view);
   ASSERT_TRUE(status.ok()) << status;
 }
 
@@ -215,7 +236,8 @@ TEST_P(KvStoreTest, WhatIsNotCommittedIsNothing) {
   Oracle oracle{{}, &next_};
   Step(*made.kv, oracle, 250);
   for (int64_t rows : {1, 10, 64, 200, 900}) {
-    ASSERT_TRUE(made.kv->BeginStep(rows, Station::kDraft, kGoOn).ok());
+    ASSERT_TRUE(
+        made.kv->BeginStep(rows, Station::kDraft, View::Full(), kGoOn).ok());
     ASSERT_TRUE(Layers(*made.kv, oracle, rows).ok());
     next_ += static_cast<int>(rows);
     made.kv->Abandon();
@@ -286,7 +308,8 @@ TEST_P(KvStoreTest, AnInterruptedPromptGoesOn) {
     Step(*made.kv, oracle, 200);
     const int64_t rows = 700;
     std::vector<std::byte> state(96, std::byte{7});
-    ASSERT_TRUE(made.kv->BeginStep(rows, Station::kPrefill, kGoOn).ok());
+    ASSERT_TRUE(
+        made.kv->BeginStep(rows, Station::kPrefill, View::Full(), kGoOn).ok());
     const KvPages zero = *made.kv->BeginLayer(0, kGoOn);
     for (int64_t i = 0; i < rows; ++i) {
       Write(zero, 0, oracle, i, next_ + static_cast<int>(i));
@@ -315,6 +338,21 @@ TEST_P(KvStoreTest, AnInterruptedPromptGoesOn) {
   }
 }
 
+// Views of all kinds over the first `length` positions from `begin` on.
+View RandomView(std::mt19937& random, int64_t begin, int64_t length) {
+  const auto below = [&random](int64_t n) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+  };
+  View view = View::Window(below(2) * 20, 1 + below(below(2) == 0 ? 60 : 500));
+  if (below(3) == 0) view.pinned = {{begin + 100, begin + 110}};
+  if (below(2) == 0) return view;
+  for (int i = 0; i < kLayers * 2; ++i) {
+    const int64_t at = begin + below(length + 1);
+    view.selected.push_back({{at, at + below(40)}});
+  }
+  return view;
+}
+
 // Any order of everything a session does.
 TEST_P(KvStoreTest, RandomHistories) {
   for (unsigned seed = 0; seed < 30; ++seed) {
@@ -327,17 +365,33 @@ TEST_P(KvStoreTest, RandomHistories) {
     KvStore& kv = *made.kv;
     for (int turn = 0; turn < 60; ++turn) {
       const int64_t room = (kContextPages - 1) * kPageTokens - kv.length();
-      switch (below(6)) {
+      switch (below(7)) {
         case 0:
           CutTo(kv, oracle, below(kv.length() + 1));
           break;
         case 1:
           if (room > 65) Step(kv, oracle, std::min(room, 65 + below(400)));
           break;
+        case 2:  // several steps under one view, as a draft takes them
+          if (const View view = RandomView(random, kv.begin(), kv.length());
+              room > 64 + 65) {
+            const int64_t before = kv.length();
+            for (int64_t i = below(30); i > 0; --i) {
+              const int64_t rows = 1 + below(2);
+              ASSERT_TRUE(
+                  TryStep(kv, oracle, rows, below(rows + 1), view).ok());
+            }
+            if (below(2) == 0) CutTo(kv, oracle, before);
+            if (below(4) == 0) Step(kv, oracle, 65, view);
+          }
+          break;
         default: {
           if (room < 64) break;
           const int64_t rows = 1 + below(64);
-          ASSERT_TRUE(TryStep(kv, oracle, rows, below(rows + 1)).ok());
+          const View view = below(3) > 0
+                                ? View::Full()
+                                : RandomView(random, kv.begin(), kv.length());
+          ASSERT_TRUE(TryStep(kv, oracle, rows, below(rows + 1), view).ok());
         }
       }
     }
@@ -352,9 +406,10 @@ TEST(TieredKvTest, EveryCopyMayFail) {
       int next = 1;
       Oracle oracle{{}, &next};
       int failures = 0;
-      const auto step = [&](int64_t rows) {
+      const auto step = [&](int64_t rows, const View& view = View::Full()) {
         while (true) {
-          const absl::Status status = TryStep(*made.kv, oracle, rows, rows);
+          const absl::Status status =
+              TryStep(*made.kv, oracle, rows, rows, view);
           if (status.ok()) return;
           ASSERT_EQ(CodeOf(status), "copy_failed");
           ASSERT_LT(++failures, 3);
@@ -362,6 +417,10 @@ TEST(TieredKvTest, EveryCopyMayFail) {
       };
       step(500);
       for (int i = 0; i < 6; ++i) step(40);
+      step(5, View::Window(4, 300));
+      step(1);
+      for (int i = 0; i < 8; ++i) step(20, View::Window(0, 30));
+      step(2);
       CutTo(*made.kv, oracle, 460);
       step(3);
       step(90);
@@ -379,7 +438,8 @@ absl::Status TryInTwoParts(KvStore& kv, Oracle& oracle, int64_t rows,
                            int64_t state_bytes,
                            KvStore::Cancelled cancelled = kGoOn) {
   const auto run = [&]() -> absl::Status {
-    if (absl::Status s = kv.BeginStep(rows, Station::kPrefill, kGoOn);
+    if (absl::Status s =
+            kv.BeginStep(rows, Station::kPrefill, View::Full(), kGoOn);
         !s.ok()) {
       return s;
     }
@@ -472,7 +532,7 @@ TEST(TieredKvTest, EveryWaitMayBeCancelled) {
           const absl::Status status =
               in_two_parts
                   ? TryInTwoParts(*made.kv, oracle, rows, 3 << 19, stop)
-                  : TryStep(*made.kv, oracle, rows, rows, stop);
+                  : TryStep(*made.kv, oracle, rows, rows, View::Full(), stop);
           if (status.ok()) return;
           ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
           ASSERT_EQ(made.kv->length(), before);
@@ -527,7 +587,8 @@ TEST(TieredKvTest, AnInterruptedPromptEndsApartFromForks) {
   std::unique_ptr<KvStore> fork = *made.kv->Fork();
   Oracle forked = oracle;
   std::vector<std::byte> state(96);
-  ASSERT_TRUE(made.kv->BeginStep(100, Station::kPrefill, kGoOn).ok());
+  ASSERT_TRUE(
+      made.kv->BeginStep(100, Station::kPrefill, View::Full(), kGoOn).ok());
   ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
   Step(*fork, forked, 1);  // its next step's pages are on their way
   made.kv.reset();
@@ -555,13 +616,144 @@ TEST(TieredKvTest, NothingMovesTwice) {
             static_cast<uint64_t>(moves.closed_pages * kLayout.PageBytes()));
 }
 
+int64_t MovedUp(const Made& made) {
+  uint64_t bytes = 0;
+  for (const LinkUse& use : made.tier->engine->ledger()) bytes += use.h2d_bytes;
+  return static_cast<int64_t>(bytes);
+}
+
+// Sinks in a resident page, recent positions in open ones: a draft over such a
+// window moves nothing, and what was fetched for the next sweep waits for it.
+TEST(TieredKvTest, AWindowOnTheDeviceMovesNothing) {
+  const Made made = Make(/*resident=*/1, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  const View window = View::Window(4, 100);
+  Step(*made.kv, oracle, 1000);
+  Step(*made.kv, oracle, 3);  // six pages are not on the device
+  const int64_t after_sweep = 6 * (kLayers + 2);
+  EXPECT_EQ(made.kv->moves().swept_pages, after_sweep);
+  for (int i = 0; i < 20; ++i) Step(*made.kv, oracle, 1, window);
+  CutTo(*made.kv, oracle, 1003);
+  ASSERT_TRUE(TryStep(*made.kv, oracle, 5, 0, window).ok());
+  ASSERT_TRUE(made.kv->BeginStep(5, Station::kDraft, window, kGoOn).ok());
+  made.kv->Abandon();
+  EXPECT_EQ(made.kv->moves().swept_pages, after_sweep);
+  EXPECT_EQ(made.kv->moves().ahead_pages, 6 * 2);
+  Step(*made.kv, oracle, 5);
+  EXPECT_EQ(made.kv->moves().swept_pages, after_sweep + 6 * kLayers);
+  EXPECT_EQ(made.kv->moves().ahead_pages, 6 * 2);
+  EXPECT_EQ(MovedUp(made), made.kv->moves().swept_pages * kLayout.PageBytes());
+}
+
+// Through many pages: those that are full go down, none comes up.
+TEST(TieredKvTest, AWindowSlidesWithoutFetching) {
+  const Made made = Make(/*resident=*/1, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 370);
+  for (int i = 0; i < 300; ++i) Step(*made.kv, oracle, 3, View::Window(4, 100));
+  EXPECT_EQ(made.kv->moves().swept_pages, 0);
+  EXPECT_EQ(made.kv->moves().closed_pages, 9 * kLayers);
+  EXPECT_EQ(MovedUp(made), 0);
+  Step(*made.kv, oracle, 1);
+}
+
+// Closed pages that steps in place have left make room for a sweep's rows.
+TEST(TieredKvTest, ASweepFollowsAWindowAnywhere) {
+  for (int64_t between = 180; between < 330; between += 10) {
+    const Made made = Make(/*resident=*/0, 0);
+    int next = 1;
+    Oracle oracle{{}, &next};
+    Step(*made.kv, oracle, 300);
+    Step(*made.kv, oracle, 1);
+    for (int64_t i = 0; i < between; i += 5) {
+      Step(*made.kv, oracle, 5, View::Window(0, 20));
+    }
+    for (int i = 0; i < 3; ++i) Step(*made.kv, oracle, 64);
+  }
+}
+
+// The formula of KV_FORMAT.md for decode steps under a window that reaches
+// into pages below.
+TEST(TieredKvTest, AWindowFetchesThePagesThatItReads) {
+  const Made made = Make(/*resident=*/0, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  constexpr int64_t kRecent = 300;
+  Step(*made.kv, oracle, 1000);
+  int64_t end = 1000;
+  int64_t full = end / kPageTokens;  // pages that left the device
+  int64_t expected = 0;
+  int64_t ahead = 0;
+  for (int i = 0; i < 300; ++i, ++end) {
+    // Page 0 and those from the one with the window's first position on.
+    const int64_t from = (end - kRecent + 1) / kPageTokens;
+    const int64_t full_next = end / kPageTokens;
+    expected += (i == 0 ? kLayers : kLayers - 2) * (1 + full - from);
+    ahead = 2 * (1 + full_next - from);
+    expected += ahead;
+    full = full_next;
+    Step(*made.kv, oracle, 1, View::Window(4, kRecent));
+    ASSERT_EQ(made.kv->moves().swept_pages, expected) << i;
+    ASSERT_EQ(made.kv->moves().ahead_pages, ahead);
+  }
+  EXPECT_EQ(MovedUp(made), expected * kLayout.PageBytes());
+}
+
+// Each layer gets its own pages, each page if one of the heads reads it.
+TEST(TieredKvTest, LayersFetchTheirOwnPages) {
+  const Made made = Make(/*resident=*/0, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 1000);
+  View view = View::Window(0, 1);
+  view.selected = {{},           {{130, 140}},           // layer 0: page 1
+                   {{0, 8}},     {{0, 16}, {380, 390}},  // 0, 2, 3
+                   {{640, 641}}, {}};                    // 5
+  ASSERT_TRUE(made.kv->BeginStep(2, Station::kDraft, view, kGoOn).ok());
+  const std::vector<std::vector<int64_t>> reads = {{1}, {0, 2, 3}, {5}};
+  for (int layer = 0; layer < kLayers; ++layer) {
+    const KvPages pages = *made.kv->BeginLayer(layer, kGoOn);
+    ASSERT_EQ(pages.num_pages, 8);
+    const auto& read = reads[static_cast<size_t>(layer)];
+    for (int64_t page = 0; page < 7; ++page) {
+      const bool there =
+          std::find(read.begin(), read.end(), page) != read.end();
+      EXPECT_EQ(pages.pages[page] != nullptr, there) << layer << " " << page;
+    }
+    EXPECT_NE(pages.pages[7], nullptr);
+    Check(pages, layer, oracle, view);
+    EXPECT_EQ(pages.view[1].fixed.size(),
+              view.selected[static_cast<size_t>(layer * 2 + 1)].size());
+    made.kv->EndLayer(layer);
+  }
+  made.kv->Abandon();
+  EXPECT_EQ(made.kv->moves().swept_pages, 1 + 3 + 1 + (1 + 3));
+}
+
+TEST_P(KvStoreTest, RefusesAViewOfAnotherModel) {
+  const Made made = Make(GetParam(), 0);
+  Oracle oracle{{}, &next_};
+  Step(*made.kv, oracle, 300);
+  View view = View::Window(4, 10);
+  view.selected.resize(5);
+  EXPECT_EQ(CodeOf(made.kv->BeginStep(1, Station::kDraft, view, kGoOn)),
+            "invalid_view");
+  EXPECT_EQ(
+      CodeOf(made.kv->BeginStep(1, Station::kDraft, View::Window(4, 0), kGoOn)),
+      "invalid_view");
+  Step(*made.kv, oracle, 1);
+}
+
 TEST(HostKvTest, RefusedMemoryLeavesTheSequenceAsItWas) {
   constexpr KvLayout kHuge = {DType::kF32, DType::kF32, /*kv_heads=*/1 << 10,
                               /*head_dim=*/1 << 16};
   // A segment of 2^47 bytes is more address space than a process has.
   auto pool = std::make_shared<PagePool>(kHuge, 1, int64_t{1} << 11);
   HostKv kv(pool, 0);
-  const absl::Status status = kv.BeginStep(1, Station::kVerify, kGoOn);
+  const absl::Status status =
+      kv.BeginStep(1, Station::kVerify, View::Full(), kGoOn);
   EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
   EXPECT_EQ(kv.length(), 0);
   EXPECT_EQ(pool->slots_in_use(), 0);

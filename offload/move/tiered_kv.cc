@@ -23,8 +23,32 @@ TieredKv::~TieredKv() {
 // ---- A step ----
 
 absl::Status TieredKv::BeginStep(int64_t rows, Station station,
-                                 Cancelled cancelled) {
+                                 const View& view, Cancelled cancelled) {
+  if (absl::Status s = BindView(view); !s.ok()) return s;
   Abandon();
+  auto step = std::make_unique<Step>();
+  step->sent.reserve(static_cast<size_t>(layers_));
+  step->station = station;
+  step->rows = rows;
+  step->prompt = rows > kMaxStepRows;
+  step->first_written = end_ / kPageTokens - FirstPage();
+  const absl::StatusOr<bool> in_place = FitsInPlace(*step, cancelled);
+  if (!in_place.ok()) return in_place.status();
+  step->in_place = *in_place;
+  if (!step->in_place) {
+    if (absl::Status s = PrepareStaging(cancelled); !s.ok()) return s;
+  }
+  step_ = std::move(step);
+  absl::Cleanup undo = [this] { Abandon(); };
+  absl::Status status = OpenPages(cancelled);
+  if (status.ok() && !step_->in_place) status = LayOutStaging();
+  if (status.ok()) std::move(undo).Cancel();
+  return status;
+}
+
+// Makes the layer buffers this sequence's own, and the device hold no more than
+// the next step expects.
+absl::Status TieredKv::PrepareStaging(Cancelled cancelled) {
   const bool ahead = tier_->owner == this && ahead_ > 0;
   if (!ahead) {
     next_.clear();
@@ -32,18 +56,46 @@ absl::Status TieredKv::BeginStep(int64_t rows, Station station,
     if (absl::Status s = AwaitStaging(cancelled); !s.ok()) return s;
     tier_->owner = this;
   }
-  if (absl::Status s = RetireClosedPages(ahead, cancelled); !s.ok()) return s;
-  step_ = std::make_unique<Step>();
-  absl::Cleanup undo = [this] { Abandon(); };
-  step_->sent.reserve(static_cast<size_t>(layers_));
-  step_->station = station;
-  step_->rows = rows;
-  step_->prompt = rows > kMaxStepRows;
-  step_->first_written = end_ / kPageTokens - FirstPage();
-  absl::Status status = OpenPages(cancelled);
-  if (status.ok()) status = LayOutStaging();
-  if (status.ok()) std::move(undo).Cancel();
-  return status;
+  return RetireClosedPages(ahead, cancelled);
+}
+
+// Finds out what the step reads, and whether all of it is on the device, with
+// room for what it writes. Closed pages that it does not read leave the device
+// for that.
+absl::StatusOr<bool> TieredKv::FitsInPlace(Step& step, Cancelled cancelled) {
+  if (reads_.IsFull() || step.rows == 0) return false;
+  const int lists = reads_.LayersAreAlike() ? 1 : layers_;
+  for (int layer = 0; layer < lists; ++layer) {
+    step.read.push_back(reads_.PagesRead(layer, end_, step.rows));
+  }
+  if (step.prompt) return false;
+  for (int64_t page = 0; page < PagesUpTo(end_); ++page) {
+    if (At(page).device < 0 && Reads(step, page)) return false;
+  }
+  int64_t needed = PagesUpTo(end_ + step.rows) - NumPages();
+  if (step.first_written < NumPages()) {  // the open page
+    if (tier_->slots.IsShared(At(step.first_written).device)) ++needed;
+  }
+  for (int64_t page = 0; page < NumPages(); ++page) {
+    if (tier_->slots.free() >= needed) break;
+    if (!IsClosed(page) || Reads(step, page)) continue;
+    if (absl::Status s = Settle(At(page), cancelled); !s.ok()) return s;
+    LeaveDevice(At(page));
+  }
+  return tier_->slots.free() >= needed;
+}
+
+bool TieredKv::Reads(const Step& step, int layer, int64_t page) {
+  if (step.read.empty()) return true;
+  const auto& pages = step.read[step.read.size() == 1 ? 0 : layer];
+  return pages[static_cast<size_t>(page)] != 0;
+}
+
+bool TieredKv::Reads(const Step& step, int64_t page) {
+  for (size_t layer = 0; layer < step.read.size(); ++layer) {
+    if (Reads(step, static_cast<int>(layer), page)) return true;
+  }
+  return step.read.empty();
 }
 
 // What others, or an abandoned step, asked for may still be arriving. Whether
@@ -64,7 +116,7 @@ absl::Status TieredKv::RetireClosedPages(bool ahead, Cancelled cancelled) {
     closed = next_;
   } else {
     for (int64_t page = 0; page < NumPages(); ++page) {
-      if (!IsResident(page) && IsFull(page, end_)) closed.push_back(page);
+      if (IsClosed(page)) closed.push_back(page);
     }
   }
   for (int64_t index : closed) {
@@ -137,8 +189,9 @@ absl::Status TieredKv::OwnOpenPage(Page& page, Cancelled cancelled) {
   return absl::OkStatus();
 }
 
-// Staging holds the pages that are not on the device: those that exist first,
-// in order, then those that a prompt fills.
+// Staging has a place for every page that is not on the device, whether the
+// view reads it or not: those that exist first, in order, then those that a
+// prompt fills.
 absl::Status TieredKv::LayOutStaging() {
   Step& step = *step_;
   step.place.assign(pages_.size(), -1);
@@ -148,7 +201,7 @@ absl::Status TieredKv::LayOutStaging() {
     const bool on_device = At(index).device >= 0;
     if (!on_device) step.place[static_cast<size_t>(index)] = place++;
     if (index >= step.first_written) continue;
-    if (!on_device) step.fetched.push_back(index);
+    if (!on_device) step.away.push_back(index);
     if (!on_device || !IsResident(index)) later.push_back(index);
   }
   if (place > tier_->shape.staged_pages) {
@@ -157,9 +210,20 @@ absl::Status TieredKv::LayOutStaging() {
         absl::StrCat("a layer buffer holds ", tier_->shape.staged_pages,
                      " pages, the step needs ", place));
   }
-  if (ahead_ > 0 && step.fetched == next_) {
-    step.asked = ahead_;
-    moves_.ahead_pages -= ahead_ * std::ssize(next_);
+  // A page that was closed since, and left, has the next place.
+  const bool same_places =
+      step.away.size() >= next_.size() &&
+      std::equal(next_.begin(), next_.end(), step.away.begin());
+  for (int layer = 0; same_places && layer < ahead_; ++layer) {
+    const PageList& there = asked_ahead_[static_cast<size_t>(layer)];
+    const bool all =
+        std::all_of(step.away.begin(), step.away.end(), [&](int64_t page) {
+          return !Reads(step, layer, page) ||
+                 std::binary_search(there.begin(), there.end(), page);
+        });
+    if (!all) continue;
+    step.there[static_cast<size_t>(layer)] = true;
+    moves_.ahead_pages -= std::ssize(there);
   }
   ahead_ = 0;
   next_ = std::move(later);
@@ -167,24 +231,37 @@ absl::Status TieredKv::LayOutStaging() {
 }
 
 absl::StatusOr<KvPages> TieredKv::BeginLayer(int layer, Cancelled cancelled) {
-  while (step_->asked < std::min(layers_, layer + 2)) Ask(step_->asked);
-  KvTier::Staging& buffer = tier_->StagingOf(layer);
-  // What is read has arrived; what is written over has left.
-  for (Ticket ticket : {buffer.filled, buffer.sent}) {
-    if (absl::Status s = engine().Wait(ticket, cancelled); !s.ok()) return s;
+  const Step& step = *step_;
+  if (!step.in_place) {
+    while (step.asked < std::min(layers_, layer + 2)) Ask(step.asked);
+    KvTier::Staging& buffer = tier_->StagingOf(layer);
+    // What is read has arrived; what is written over has left.
+    for (Ticket ticket : {buffer.filled, buffer.sent}) {
+      if (absl::Status s = engine().Wait(ticket, cancelled); !s.ok()) return s;
+    }
   }
   table_.clear();
   for (int64_t index = 0; index < NumPages(); ++index) {
     const int64_t device = At(index).device;
-    table_.push_back(
-        device >= 0
-            ? tier_->slots.Page(layer, device)
-            : StagedPage(layer, step_->place[static_cast<size_t>(index)]));
+    std::byte* page = nullptr;
+    if (device >= 0) {
+      page = tier_->slots.Page(layer, device);
+    } else if (index >= step.first_written || Reads(step, layer, index)) {
+      page = StagedPage(layer, step.place[static_cast<size_t>(index)]);
+    }
+    table_.push_back(page);
   }
-  return KvPages{layout_, table_.data(), FirstPage(), NumPages(), begin_, end_};
+  return KvPages{.layout = layout_,
+                 .pages = table_.data(),
+                 .first_page = FirstPage(),
+                 .num_pages = NumPages(),
+                 .begin = begin_,
+                 .end = end_,
+                 .view = reads_.Heads(layer)};
 }
 
 void TieredKv::EndLayer(int layer) {
+  if (step_->in_place) return;
   if (step_->prompt) {
     PageList full;
     for (int64_t i = step_->first_written; i < NumPages(); ++i) {
@@ -220,22 +297,27 @@ absl::Status TieredKv::Commit(int64_t rows, Cancelled cancelled) {
     At(i).below = IsFull(i, end_);
     At(i).down = i == first ? down : 0;
   }
-  tier_->turn += layers_;
+  if (!step.in_place) tier_->turn += layers_;
   EndStep();
   return absl::OkStatus();
 }
 
 void TieredKv::Abandon() {
   if (step_ == nullptr) return;
-  if (tier_->owner == this) {  // since it was suspended a fork may have worked
-    for (KvTier::Staging& buffer : tier_->staging) engine().Drop(buffer.filled);
+  if (!step_->in_place) {
+    if (tier_->owner ==
+        this) {  // since it was suspended a fork may have worked
+      for (KvTier::Staging& buffer : tier_->staging) {
+        engine().Drop(buffer.filled);
+      }
+    }
+    for (Ticket ticket : step_->sent) engine().Drop(ticket);
+    // Slots go back only when nothing is copied from them any more.
+    for (Ticket ticket : step_->sent) (void)engine().Wait(ticket);
+    next_.clear();
+    ahead_ = 0;
   }
-  for (Ticket ticket : step_->sent) engine().Drop(ticket);
-  // Slots go back only when nothing is copied from them any more.
-  for (Ticket ticket : step_->sent) (void)engine().Wait(ticket);
   EndStep();
-  next_.clear();
-  ahead_ = 0;
   DropPages(PagesUpTo(end_));
 }
 
@@ -250,6 +332,7 @@ absl::Status TieredKv::Suspend(int layer, int64_t rows, std::byte* state,
                                int64_t bytes) {
   Step& step = *step_;
   for (KvTier::Staging& buffer : tier_->staging) engine().Drop(buffer.filled);
+  step.there = {};
   absl::StatusOr<HostRegion> region =
       HostRegion::ReserveUnmapped(static_cast<size_t>(bytes));
   if (!region.ok()) return region.status();
@@ -325,6 +408,13 @@ int64_t TieredKv::HostBytes() const {
 
 absl::StatusOr<int64_t> TieredKv::TakeDeviceSlot(Cancelled cancelled) {
   int64_t slot = tier_->slots.Take();
+  // Steps in place may have left closed pages, the first of them the stalest.
+  for (int64_t i = 0; slot < 0 && i < NumPages(); ++i) {
+    if (!IsClosed(i)) continue;
+    if (absl::Status s = Settle(At(i), cancelled); !s.ok()) return s;
+    LeaveDevice(At(i));
+    slot = tier_->slots.Take();
+  }
   // A fork found the slots taken: resident pages of this sequence make room,
   // the last of them first.
   for (int64_t i = tier_->shape.resident_pages - 1; slot < 0 && i >= 0; --i) {
@@ -374,31 +464,41 @@ void TieredKv::DropPages(int64_t keep) {
 void TieredKv::Ask(int layer) {
   Step& step = *step_;
   if (layer < step.asked) return;
+  step.asked = layer + 1;
+  if (layer < std::ssize(step.there) && step.there[layer]) return;
   std::vector<Transfer> transfers;
-  const auto fetch = [&](const PageList& pages) -> int64_t {
-    for (int64_t page : pages) {
-      transfers.push_back(
-          Between(Direction::kHostToDevice, page, layer,
-                  StagedPage(layer, step.place[static_cast<size_t>(page)])));
-    }
-    return std::ssize(pages);
+  const auto fetch = [&](int64_t page) {
+    transfers.push_back(
+        Between(Direction::kHostToDevice, page, layer,
+                StagedPage(layer, step.place[static_cast<size_t>(page)])));
   };
-  moves_.swept_pages += fetch(step.fetched);
-  if (layer == step.layer) moves_.resumed_pages += fetch(step.parked);
+  for (int64_t page : step.away) {
+    if (Reads(step, layer, page)) fetch(page);
+  }
+  moves_.swept_pages += std::ssize(transfers);
+  if (layer == step.layer) {
+    for (int64_t page : step.parked) fetch(page);
+    moves_.resumed_pages += std::ssize(step.parked);
+  }
   tier_->StagingOf(layer).filled =
       engine().Submit(step.station, Joined(std::move(transfers)));
-  step.asked = layer + 1;
 }
 
 void TieredKv::AskAhead(int layer) {
   std::vector<Transfer> transfers;
+  PageList& asked = asked_ahead_[static_cast<size_t>(layer)];
+  asked.clear();
   for (size_t place = 0; place < next_.size(); ++place) {
+    // The rows that come see of these pages what this step's first row sees,
+    // or less.
+    if (!Reads(*step_, layer, next_[place])) continue;
+    asked.push_back(next_[place]);
     transfers.push_back(
         Between(Direction::kHostToDevice, next_[place], layer,
                 StagedPage(layers_ + layer, static_cast<int64_t>(place))));
   }
-  moves_.swept_pages += std::ssize(next_);
-  moves_.ahead_pages += std::ssize(next_);
+  moves_.swept_pages += std::ssize(asked);
+  moves_.ahead_pages += std::ssize(asked);
   tier_->StagingOf(layers_ + layer).filled =
       engine().Submit(step_->station, Joined(std::move(transfers)));
   ahead_ = layer + 1;

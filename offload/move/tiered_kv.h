@@ -1,6 +1,7 @@
 #ifndef TIERCEL_OFFLOAD_MOVE_TIERED_KV_H_
 #define TIERCEL_OFFLOAD_MOVE_TIERED_KV_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,17 +19,23 @@ namespace tiercel {
 //                   the layer that computes and the one after it
 //   down            a step's pages once they are full and committed; a prompt's
 //                   layer by layer, as soon as the layer is done
-//   up              per layer, the pages that are not on the device otherwise;
-//                   after the last two layers of a step those of the first two,
-//                   for the next step
+//   up              per layer, the pages that the view reads there and that are
+//                   not on the device otherwise; after the last two layers of a
+//                   step those of the first two, for a next step with the same
+//                   view
 //
-// Which pages move is decided by positions alone, never by time (invariant 7).
+// A step whose view reads nothing but what is on the device is done in place:
+// nothing moves, and what was fetched ahead waits for the step it is for. So
+// drafts over such views run while the next sweep is on its way.
+//
+// Which pages move is decided by positions and views alone, never by time
+// (invariant 7).
 class TieredKv final : public KvStore {
  public:
   TieredKv(std::shared_ptr<KvTier> tier, int64_t begin);
   ~TieredKv() override;
 
-  absl::Status BeginStep(int64_t rows, Station station,
+  absl::Status BeginStep(int64_t rows, Station station, const View& view,
                          Cancelled cancelled) override;
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
   void EndLayer(int layer) override;
@@ -58,11 +65,15 @@ class TieredKv final : public KvStore {
     Station station = Station::kVerify;
     int64_t rows = 0;
     bool prompt = false;
-    int64_t first_written = 0;   // page
-    PageList fetched;            // pages staged for reading, in order
-    std::vector<int64_t> place;  // [page] in the staging buffer; -1: none
-    int asked = 0;               // layers whose fetch has been submitted
-    std::vector<Ticket> sent;    // what a prompt's layers sent down
+    bool in_place = false;      // stages nothing
+    int64_t first_written = 0;  // page
+    // [layer, or one if all are alike][page]: what the view reads; empty: all.
+    std::vector<std::vector<uint8_t>> read;
+    PageList away;                   // pages that exist below alone, in order
+    std::vector<int64_t> place;      // [page] in the staging buffer; -1: none
+    int asked = 0;                   // layers whose fetch has been submitted
+    std::array<bool, 2> there = {};  // layers that were fetched ahead
+    std::vector<Ticket> sent;        // what a prompt's layers sent down
     // Suspend's
     int layer = -1;  // -1: not suspended
     PageList parked;
@@ -77,8 +88,15 @@ class TieredKv final : public KvStore {
   bool IsFull(int64_t page, int64_t end) const {
     return (FirstPage() + page + 1) * kPageTokens <= end;
   }
+  // On the device only until its place is wanted.
+  bool IsClosed(int64_t page) const {
+    return pages_[static_cast<size_t>(page)].device >= 0 && !IsResident(page) &&
+           IsFull(page, end_);
+  }
   CopyEngine& engine() { return *tier_->engine; }
 
+  absl::StatusOr<bool> FitsInPlace(Step& step, Cancelled cancelled);
+  absl::Status PrepareStaging(Cancelled cancelled);
   absl::Status AwaitStaging(Cancelled cancelled);
   absl::Status RetireClosedPages(bool ahead, Cancelled cancelled);
   absl::Status OpenPages(Cancelled cancelled);
@@ -88,6 +106,8 @@ class TieredKv final : public KvStore {
   absl::Status Settle(Page& page, Cancelled cancelled);
   void LeaveDevice(Page& page);
   void DropPages(int64_t keep);
+  static bool Reads(const Step& step, int layer, int64_t page);
+  static bool Reads(const Step& step, int64_t page);  // in some layer
   void EndStep();
   void Ask(int layer);
   void AskAhead(int layer);
@@ -103,10 +123,11 @@ class TieredKv final : public KvStore {
   const std::shared_ptr<KvTier> tier_;
   std::vector<Page> pages_;
   std::unique_ptr<Step> step_;  // null: none
-  // Pages that the next step will stage, and how many of its layers have been
-  // asked for.
+  // Pages that the next step will stage, how many of its layers have been asked
+  // for, and which of the pages were.
   PageList next_;
   int ahead_ = 0;
+  std::array<PageList, 2> asked_ahead_;  // [layer]
   KvMoves moves_;
   std::vector<std::byte*> table_;  // of the current layer
 };

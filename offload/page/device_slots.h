@@ -30,6 +30,7 @@ class DeviceSlots {
 
   std::byte* Page(int layer, int64_t slot);
   int64_t count() const { return slots_.count(); }
+  int64_t free() const { return slots_.count() - slots_.in_use(); }
 
  private:
   DeviceSlots(const KvLayout& layout, int64_t count,

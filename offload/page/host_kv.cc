@@ -13,7 +13,8 @@ HostKv::HostKv(std::shared_ptr<PagePool> pool, int64_t begin)
 HostKv::~HostKv() { DropPages(0); }
 
 absl::Status HostKv::BeginStep(int64_t rows, Station /*station*/,
-                               Cancelled /*cancelled*/) {
+                               const View& view, Cancelled /*cancelled*/) {
+  if (absl::Status s = BindView(view); !s.ok()) return s;
   Abandon();
   // The open page is the only one that both exists and will be written.
   const auto open = static_cast<size_t>(end_ / kPageTokens - FirstPage());
@@ -55,9 +56,13 @@ absl::Status HostKv::AddPage() {
 
 absl::StatusOr<KvPages> HostKv::BeginLayer(int layer, Cancelled /*cancelled*/) {
   const std::vector<std::byte*>& pages = pages_[static_cast<size_t>(layer)];
-  return KvPages{layout_,     pages.data(),
-                 FirstPage(), static_cast<int64_t>(pages.size()),
-                 begin_,      end_};
+  return KvPages{.layout = layout_,
+                 .pages = pages.data(),
+                 .first_page = FirstPage(),
+                 .num_pages = static_cast<int64_t>(pages.size()),
+                 .begin = begin_,
+                 .end = end_,
+                 .view = reads_.Heads(layer)};
 }
 
 absl::Status HostKv::Commit(int64_t rows, Cancelled /*cancelled*/) {

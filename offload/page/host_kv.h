@@ -18,7 +18,7 @@ class HostKv final : public KvStore {
   HostKv(std::shared_ptr<PagePool> pool, int64_t begin);
   ~HostKv() override;
 
-  absl::Status BeginStep(int64_t rows, Station station,
+  absl::Status BeginStep(int64_t rows, Station station, const View& view,
                          Cancelled cancelled) override;
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
   void EndLayer(int /*layer*/) override {}

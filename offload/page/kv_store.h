@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
 #include "offload/move/ledger.h"
+#include "offload/view/view.h"
 
 namespace tiercel {
 
@@ -16,11 +18,12 @@ namespace tiercel {
 // write. Valid until EndLayer.
 struct KvPages {
   KvLayout layout;
-  std::byte* const* pages;
-  int64_t first_page;  // the page index of pages[0]
+  std::byte* const* pages;  // null where the view reads none of a page
+  int64_t first_page;       // the page index of pages[0]
   int64_t num_pages;
   int64_t begin;  // the first position that exists
   int64_t end;    // one past the last that exists; a step writes from here on
+  const HeadView* view;  // [layout.kv_heads] of the layer; null: everything
 };
 
 // Steps of more rows are prompts: their rows are never taken back, and they
@@ -31,13 +34,15 @@ inline constexpr int64_t kMaxStepRows = 64;
 // its bytes live. Absolute positions decide pages: page i holds positions from
 // i * kPageTokens on, wherever the sequence begins.
 //
-//   BeginStep(rows)                      room for positions [end, end + rows)
+//   BeginStep(rows, view)                room for positions [end, end + rows)
 //   for every layer in order
-//     BeginLayer -> KvPages, EndLayer    ops read all pages and write the rows
+//     BeginLayer -> KvPages, EndLayer    ops read the view and write the rows
 //   Commit(rows kept)                    they exist; or Abandon: they never did
 //
-// What is not committed is nothing. A store is used from one thread, and so are
-// the stores forked from it.
+// What is not committed is nothing. What was written under a view that is not
+// the target's is provisional: before the target goes on it must be truncated
+// away, though it may be committed for the steps of a draft. A store is used
+// from one thread, and so are the stores forked from it.
 class KvStore {
  public:
   using Cancelled = absl::FunctionRef<bool()>;
@@ -50,9 +55,10 @@ class KvStore {
   const KvLayout& layout() const { return layout_; }
   int layers() const { return layers_; }
 
-  // Errors: out_of_memory, copy_failed, cancelled; nothing changed.
+  // Errors: invalid_view, out_of_memory, copy_failed, cancelled; nothing
+  // changed.
   virtual absl::Status BeginStep(int64_t rows, Station station,
-                                 Cancelled cancelled) = 0;
+                                 const View& view, Cancelled cancelled) = 0;
   // Errors: copy_failed, cancelled; Abandon then.
   virtual absl::StatusOr<KvPages> BeginLayer(int layer,
                                              Cancelled cancelled) = 0;
@@ -91,6 +97,13 @@ class KvStore {
   KvStore(const KvLayout& layout, int layers, int64_t begin)
       : layout_(layout), layers_(layers), begin_(begin), end_(begin) {}
 
+  // A step begins. Errors: invalid_view; nothing changed.
+  absl::Status BindView(const View& view) {
+    absl::StatusOr<BoundView> bound =
+        BoundView::Bind(view, layers_, layout_.kv_heads, begin_);
+    if (bound.ok()) reads_ = *std::move(bound);
+    return bound.status();
+  }
   int64_t FirstPage() const { return begin_ / kPageTokens; }
   // Pages of the sequence if it ended at `end`.
   int64_t PagesUpTo(int64_t end) const {
@@ -102,6 +115,7 @@ class KvStore {
   const int layers_;
   const int64_t begin_;
   int64_t end_;
+  BoundView reads_;  // of the last step
 };
 
 }  // namespace tiercel

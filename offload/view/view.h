@@ -1,0 +1,69 @@
+#ifndef TIERCEL_OFFLOAD_VIEW_VIEW_H_
+#define TIERCEL_OFFLOAD_VIEW_VIEW_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/attention/head_view.h"
+
+namespace tiercel {
+
+// What a pass of the model reads, whatever the policy that asks: in layer l and
+// KV head h, the row at position t reads
+//
+//   (sinks U pinned U selected[l, h] U the last `recent` up to t)
+//   and of it only what exists, up to t
+//
+// Positions are absolute, and keys keep the rotation they were stored with.
+// Ranges may overlap, touch, be empty and come in any order.
+struct View {
+  int64_t sinks = 0;  // the first positions of the sequence, wherever it begins
+  std::vector<PositionRange> pinned;
+  // [layer * kv_heads + kv_head], or empty: none in any.
+  std::vector<std::vector<PositionRange>> selected;
+  int64_t recent = kAllPositions;  // at least 1: a row reads itself
+
+  static View Full() { return {}; }
+  static View Window(int64_t sinks, int64_t recent) {
+    return {.sinks = sinks, .pinned = {}, .selected = {}, .recent = recent};
+  }
+
+  bool IsFull() const { return recent == kAllPositions; }
+  friend bool operator==(const View&, const View&) = default;
+};
+
+// A view in the form in which steps of one sequence use it: per layer and KV
+// head, the sorted disjoint ranges that are the same for all rows, and the
+// recent length. They may reach beyond what exists; readers stop there.
+class BoundView {
+ public:
+  // The sequence begins at `begin`. Errors: invalid_view.
+  static absl::StatusOr<BoundView> Bind(const View& view, int layers,
+                                        int kv_heads, int64_t begin);
+
+  BoundView() = default;  // full
+  BoundView(BoundView&&) = default;
+  BoundView& operator=(BoundView&&) = default;
+
+  bool IsFull() const { return heads_.empty(); }
+  // [kv_heads]; null: everything. Valid until this is destroyed or assigned to.
+  const HeadView* Heads(int layer) const;
+
+  // Which pages rows position..position + rows - 1 read in some KV head of
+  // `layer`: [page of the sequence], 1 or 0. Not for a full view.
+  std::vector<uint8_t> PagesRead(int layer, int64_t position,
+                                 int64_t rows) const;
+  bool LayersAreAlike() const { return layers_alike_; }
+
+ private:
+  int kv_heads_ = 0;
+  int64_t begin_ = 0;
+  bool layers_alike_ = true;
+  std::vector<PositionRange> ranges_;  // of all heads, one after the other
+  std::vector<HeadView> heads_;        // [layers, or 1 if alike, kv_heads]
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_VIEW_VIEW_H_
