@@ -4,14 +4,15 @@
 # real model, and faults that the suite must notice. Takes one to two hours on
 # two cores; the result is one page under bench/results/.
 #
-#   full.sh [STEP...]    steps: asan tsan isa fuzz vocabs rows exact faults mutants
+#   full.sh [STEP...]    steps: asan tsan isa fuzz vocabs rows exact tiers
+#                               faults mutants
 #
 # A step that is run again on the same day replaces its line of the page.
 # shellcheck disable=SC2317  # steps are called by name
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(asan tsan isa fuzz vocabs rows exact faults mutants)
+readonly ALL=(asan tsan isa fuzz vocabs rows exact tiers faults mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -106,6 +107,10 @@ step_exact() {  # logits of the real model against transformers; numpy is Debian
   "$TIERCEL" eval --tokens tests/golden/smollm2/tokens.txt \
     --logits "$scratch/q8.npy" --no-progress
   /usr/bin/python3 tests/compare_logits.py "$scratch/q8.npy" --max-kl 3.4e-3
+}
+
+step_tiers() {  # small devices: same bytes, and those that crossed the link
+  /usr/bin/python3 tests/tiers_matrix.py "$TIERCEL"
 }
 
 step_faults() {  # every allocation refused, hundreds of random lives
