@@ -178,7 +178,7 @@ TEST_F(TiersTest, ViewsGiveTheSameBytesInEveryTier) {
         EXPECT_EQ(traffic.link[static_cast<size_t>(Station::kDraft)].h2d_bytes,
                   static_cast<uint64_t>(
                       traffic.moves.swept_pages *
-                      tiered.session->plan()->shape.layout.PageBytes()));
+                      tiered.session->plan().shape.layout.PageBytes()));
         if (budget == Budget::kAll) {
           EXPECT_EQ(traffic.moves.swept_pages, 0);
         }
