@@ -81,7 +81,7 @@ class Session {
   absl::Status CatchUp(Station station, Progress progress);
   absl::Status CatchUp(Station station);
   const TierPlan& plan() const { return plan_; }
-  Traffic traffic() const;  // since the session was made
+  Traffic traffic() const;                    // since the session was made
   std::vector<std::string> warnings() const;  // what costs speed only
   MemoryUse memory() const;
   // Absent where rates are not known.
