@@ -22,18 +22,15 @@ std::string OneLine(const Json& value) {
   return text;
 }
 
-std::string Row(const std::string& name, const std::string& value) {
-  constexpr size_t kNameColumns = 36;
-  const size_t pad =
-      name.size() < kNameColumns ? kNameColumns - name.size() : 1;
-  return absl::StrCat(name, std::string(pad, ' '), value, "\n");
+std::string InspectRow(const std::string& name, const std::string& value) {
+  return TableRow(name, value, /*column=*/36);
 }
 
 void AppendSection(const Json& document, const char* key, std::string* out) {
   if (!document.contains(key) || document[key].empty()) return;
   absl::StrAppend(out, "\n", key, "\n");
   for (const auto& [name, value] : document[key].items()) {
-    absl::StrAppend(out, Row("  " + name, OneLine(value)));
+    absl::StrAppend(out, InspectRow("  " + name, OneLine(value)));
   }
 }
 
@@ -55,19 +52,19 @@ void AppendTensors(const Json& tensors, std::string* out) {
   const auto show = [](const Sum& sum) {
     return absl::StrCat(Grouped(sum.count), " tensors, ", Bytes(sum.bytes));
   };
-  absl::StrAppend(out, Row("tensors", show(all)));
+  absl::StrAppend(out, InspectRow("tensors", show(all)));
   for (const auto& [type, sum] : sums) {
-    absl::StrAppend(out, Row("  " + type, show(sum)));
+    absl::StrAppend(out, InspectRow("  " + type, show(sum)));
   }
 }
 
-std::string Table(const Json& document) {
+std::string InspectTable(const Json& document) {
   std::string out;
   for (const auto& [name, value] : document.items()) {
     if (value.is_number_integer()) {
-      absl::StrAppend(&out, Row(name, Grouped(value.get<int64_t>())));
+      absl::StrAppend(&out, InspectRow(name, Grouped(value.get<int64_t>())));
     } else if (value.is_primitive()) {
-      absl::StrAppend(&out, Row(name, OneLine(value)));
+      absl::StrAppend(&out, InspectRow(name, OneLine(value)));
     }
   }
   if (document.contains("tensors")) AppendTensors(document["tensors"], &out);
@@ -92,7 +89,8 @@ absl::Status Inspect(const Options& options) {
   if (!model.ok()) return model.status();
   absl::StatusOr<Json> document = model->Describe();
   if (!document.ok()) return document.status();
-  return options.json ? WriteJson(*document) : WriteOut(Table(*document));
+  return options.json ? WriteJson(*document)
+                      : WriteOut(InspectTable(*document));
 }
 
 }  // namespace tiercel::cli

@@ -22,28 +22,6 @@ namespace {
 constexpr int kRemembered = 1000;  // lines
 constexpr wchar_t kReplacement = 0xfffd;
 
-// libedit takes the encoding from the locale of its caller: ours is UTF-8, for
-// as long as this lives and for this thread alone.
-class Utf8Locale {
- public:
-  Utf8Locale() : locale_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
-    // A system without it: the user's own.
-    if (locale_ == nullptr) locale_ = newlocale(LC_CTYPE_MASK, "", nullptr);
-    if (locale_ != nullptr) before_ = uselocale(locale_);
-  }
-  ~Utf8Locale() {
-    if (locale_ == nullptr) return;
-    uselocale(before_);
-    freelocale(locale_);
-  }
-  Utf8Locale(const Utf8Locale&) = delete;
-  Utf8Locale& operator=(const Utf8Locale&) = delete;
-
- private:
-  locale_t locale_;
-  locale_t before_ = nullptr;
-};
-
 // The window has another size, or we are back from a stop (Ctrl-Z), in which
 // the shell put the terminal into its own mode.
 std::atomic<bool> terminal_changed{false};
@@ -147,6 +125,28 @@ class LineEditor::Libedit {
   }
 
  private:
+  // libedit takes the encoding from the locale of its caller: ours is UTF-8,
+  // for as long as this lives and for this thread alone.
+  class Utf8Locale {
+   public:
+    Utf8Locale() : locale_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
+      // A system without it: the user's own.
+      if (locale_ == nullptr) locale_ = newlocale(LC_CTYPE_MASK, "", nullptr);
+      if (locale_ != nullptr) before_ = uselocale(locale_);
+    }
+    ~Utf8Locale() {
+      if (locale_ == nullptr) return;
+      uselocale(before_);
+      freelocale(locale_);
+    }
+    Utf8Locale(const Utf8Locale&) = delete;
+    Utf8Locale& operator=(const Utf8Locale&) = delete;
+
+   private:
+    locale_t locale_;
+    locale_t before_ = nullptr;
+  };
+
   static Libedit& Of(EditLine* edit) {
     void* self = nullptr;
     el_wget(edit, EL_CLIENTDATA, &self);

@@ -40,6 +40,12 @@ absl::Status WriteJson(const Json& document) {
   return WriteOut(Dump(document) + "\n");
 }
 
+std::string TableRow(const std::string& name, const std::string& value,
+                     size_t column) {
+  const size_t pad = name.size() < column ? column - name.size() : 1;
+  return name + std::string(pad, ' ') + value + "\n";
+}
+
 void WriteNote(std::string_view text) {
   WriteAll(STDERR_FILENO, text, "to stderr").IgnoreError();
 }

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_APPS_OUTPUT_H_
 #define TIERCEL_APPS_OUTPUT_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,10 @@ absl::Status WriteOut(std::string_view text);
 // becomes U+FFFD.
 absl::Status WriteJson(const Json& document);
 std::string Dump(const Json& document);
+
+// "name      value\n", the value from `column` on.
+std::string TableRow(const std::string& name, const std::string& value,
+                     size_t column);
 
 // Text for people goes to stderr; there is nobody to tell if that fails.
 void WriteNote(std::string_view text);

@@ -9,11 +9,8 @@
 namespace tiercel::cli {
 namespace {
 
-std::string Row(const std::string& name, const std::string& value) {
-  constexpr size_t kNameColumns = 24;
-  const size_t pad =
-      name.size() < kNameColumns ? kNameColumns - name.size() : 1;
-  return absl::StrCat(name, std::string(pad, ' '), value, "\n");
+std::string PlanRow(const std::string& name, const std::string& value) {
+  return TableRow(name, value, /*column=*/24);
 }
 
 // "device memory   187.20 MiB" and its parts, those that are not zero.
@@ -23,36 +20,37 @@ std::string Tier(const std::string& name, const Json& tier) {
   for (const auto& [part, bytes] : tier.items()) {
     const auto size = bytes.get<double>();
     total += size;
-    if (size > 0) absl::StrAppend(&parts, Row("  " + part, Bytes(size)));
+    if (size > 0) absl::StrAppend(&parts, PlanRow("  " + part, Bytes(size)));
   }
-  return Row(name, Bytes(total)) + parts;
+  return PlanRow(name, Bytes(total)) + parts;
 }
 
-std::string Table(const Json& plan) {
+std::string PlanTable(const Json& plan) {
   const bool simulated = plan.value("simulated", false);
-  std::string out =
-      Row("context",
-          absl::StrCat(Grouped(plan.at("context").get<int64_t>()), " tokens"));
+  std::string out = PlanRow(
+      "context",
+      absl::StrCat(Grouped(plan.at("context").get<int64_t>()), " tokens"));
   absl::StrAppend(&out, Tier("device memory", plan.at("tiers").at("device")),
                   Tier("host memory", plan.at("tiers").at("host")));
   if (plan.at("ttft_s").is_number()) {
-    absl::StrAppend(&out,
-                    Row("time to first token",
-                        absl::StrCat(Fixed(plan["ttft_s"].get<double>(), 2),
-                                     " s, of a prompt that fills the context")),
-                    Row("time between tokens",
-                        absl::StrCat(Fixed(plan["tbt_ms"].get<double>(), 2),
-                                     " ms, at the end of it")));
+    absl::StrAppend(
+        &out,
+        PlanRow("time to first token",
+                absl::StrCat(Fixed(plan["ttft_s"].get<double>(), 2),
+                             " s, of a prompt that fills the context")),
+        PlanRow("time between tokens",
+                absl::StrCat(Fixed(plan["tbt_ms"].get<double>(), 2),
+                             " ms, at the end of it")));
   }
   if (plan.at("link_gb_s").is_number()) {
     absl::StrAppend(
         &out,
-        Row("link",
-            absl::StrCat(Fixed(plan["link_gb_s"].get<double>(), 2), " GB/s")));
+        PlanRow("link", absl::StrCat(Fixed(plan["link_gb_s"].get<double>(), 2),
+                                     " GB/s")));
   }
   absl::StrAppend(&out,
-                  Row("fits", plan.at("fits").get<bool>() ? "yes" : "no"));
-  return simulated ? out + Row("simulated", "yes") : out;
+                  PlanRow("fits", plan.at("fits").get<bool>() ? "yes" : "no"));
+  return simulated ? out + PlanRow("simulated", "yes") : out;
 }
 
 std::string WhyNot(const Json& plan) {
@@ -71,7 +69,8 @@ absl::Status Plan(const Options& options) {
   if (!model.ok()) return model.status();
   const absl::StatusOr<Json> plan = model->Plan(SessionParams(options));
   if (!plan.ok()) return plan.status();
-  if (absl::Status s = options.json ? WriteJson(*plan) : WriteOut(Table(*plan));
+  if (absl::Status s =
+          options.json ? WriteJson(*plan) : WriteOut(PlanTable(*plan));
       !s.ok()) {
     return s;
   }

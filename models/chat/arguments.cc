@@ -2,14 +2,6 @@
 #include "models/chat/builtins.h"
 
 namespace tiercel::jinja {
-namespace {
-
-absl::string_view Abseil(std::string_view text) {
-  return absl::string_view(text.data(), text.size());
-}
-
-}  // namespace
-
 void FailKind(Run& run, std::string_view who, const Value& got,
               std::string_view needed) {
   run.Fail(absl::StrCat(Abseil(who), ": got ", Abseil(KindOf(got)), ", needs ",

@@ -8,10 +8,6 @@
 namespace tiercel::jinja {
 namespace {
 
-absl::string_view Abseil(std::string_view text) {
-  return absl::string_view(text.data(), text.size());
-}
-
 enum class DictPart { kItems, kKeys, kValues };
 
 Value DictParts(Run& run, const Dict& dict, DictPart part) {

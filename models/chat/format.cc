@@ -10,10 +10,6 @@
 namespace tiercel::jinja {
 namespace {
 
-absl::string_view Abseil(std::string_view text) {
-  return absl::string_view(text.data(), text.size());
-}
-
 std::string Hex(const char* prefix, int digits, uint32_t value) {
   char text[16];
   const int size =

@@ -11,10 +11,6 @@
 namespace tiercel::jinja {
 namespace {
 
-absl::string_view Abseil(std::string_view text) {
-  return absl::string_view(text.data(), text.size());
-}
-
 constexpr int64_t kMaxRange = 1'000'000;
 
 Value Range(Run& run, const Args& args) {

@@ -16,10 +16,6 @@ namespace {
 
 constexpr size_t kMaxMessageBytes = 500;
 
-absl::string_view Abseil(std::string_view text) {
-  return absl::string_view(text.data(), text.size());
-}
-
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsNameStart(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||

@@ -10,10 +10,6 @@
 namespace tiercel::jinja {
 namespace {
 
-absl::string_view Abseil(std::string_view text) {
-  return absl::string_view(text.data(), text.size());
-}
-
 // The items a filter works on; none after a failure.
 class Items {
  public:

@@ -10,10 +10,6 @@
 namespace tiercel::jinja {
 namespace {
 
-absl::string_view Abseil(std::string_view text) {
-  return absl::string_view(text.data(), text.size());
-}
-
 std::string_view Spelling(Operator op) {
   switch (op) {
     case Operator::kAdd:

@@ -7,7 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+
 namespace tiercel::jinja {
+
+// As Abseil's functions take it: its string_view may be a type of its own.
+inline absl::string_view Abseil(std::string_view text) {
+  return absl::string_view(text.data(), text.size());
+}
 
 enum class Origin : uint8_t { kTemplate, kMessage };
 

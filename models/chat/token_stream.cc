@@ -1,13 +1,10 @@
 #include "models/chat/token_stream.h"
 
 #include "absl/strings/str_cat.h"
+#include "models/chat/text.h"
 
 namespace tiercel::jinja {
 namespace {
-
-absl::string_view Abseil(std::string_view text) {
-  return absl::string_view(text.data(), text.size());
-}
 
 std::string Describe(const Token& token) {
   switch (token.kind) {

@@ -10,10 +10,6 @@ namespace {
 // What an object costs beside its contents: reference counts, capacity.
 constexpr size_t kObjectBytes = 64;
 
-absl::string_view Abseil(std::string_view text) {
-  return absl::string_view(text.data(), text.size());
-}
-
 int Deepest(const std::vector<Value>& items) {
   int deepest = 0;
   for (const Value& item : items) deepest = std::max(deepest, DepthOf(item));

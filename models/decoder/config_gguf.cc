@@ -49,9 +49,9 @@ absl::StatusOr<std::optional<int64_t>> FindPerLayer(const Metadata& metadata,
 
 // Reads the keys of one architecture, "llama.block_count" and so on. The first
 // failure stays; what is read after it is of no use.
-class Reader {
+class MetadataReader {
  public:
-  Reader(const Metadata& metadata, std::string architecture)
+  MetadataReader(const Metadata& metadata, std::string architecture)
       : metadata_(metadata), architecture_(std::move(architecture)) {}
 
   const absl::Status& status() const { return status_; }
@@ -96,7 +96,7 @@ class Reader {
   absl::Status status_;
 };
 
-RopeScaling ReadYarn(Reader& in, RopeScaling scaling) {
+RopeScaling ReadYarn(MetadataReader& in, RopeScaling scaling) {
   scaling.beta_fast =
       in.Float("rope.scaling.yarn_beta_fast").value_or(scaling.beta_fast);
   scaling.beta_slow =
@@ -118,7 +118,7 @@ RopeScaling ReadYarn(Reader& in, RopeScaling scaling) {
   return scaling;
 }
 
-RopeScaling ReadRopeScaling(Reader& in, int64_t context) {
+RopeScaling ReadRopeScaling(MetadataReader& in, int64_t context) {
   RopeScaling scaling;
   const std::optional<double> factor = in.Float("rope.scaling.factor");
   const std::string type = in.String("rope.scaling.type", "");
@@ -215,7 +215,7 @@ absl::StatusOr<ModelConfig> ReadGgufConfig(const Checkpoint& checkpoint) {
   const absl::StatusOr<int64_t> vocab = ReadVocab(checkpoint);
   if (!vocab.ok()) return vocab.status();
 
-  Reader in(metadata, **architecture);
+  MetadataReader in(metadata, **architecture);
   ModelConfig config;
   config.architecture = **architecture;
   if (const auto name = metadata.FindString("general.name"); name.ok()) {

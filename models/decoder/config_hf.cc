@@ -18,9 +18,9 @@ constexpr const char* kGenerationFile = "generation_config.json";
 // Reads the fields of one object; `where` names it in errors. A field that is
 // null counts as absent, as it does for the library that writes these files.
 // The first failure stays; what is read after it is of no use.
-class Reader {
+class JsonReader {
  public:
-  Reader(const json& object, std::string where)
+  JsonReader(const json& object, std::string where)
       : object_(object), where_(std::move(where)) {}
 
   const absl::Status& status() const { return status_; }
@@ -97,7 +97,7 @@ double YarnMagnitude(double factor, double multiplier) {
   return factor <= 1 ? 1 : 0.1 * multiplier * std::log(factor) + 1;
 }
 
-void ReadYarn(Reader& rope, int64_t context, RopeScaling* scaling) {
+void ReadYarn(JsonReader& rope, int64_t context, RopeScaling* scaling) {
   scaling->factor = rope.Float("factor").value_or(
       static_cast<double>(context) /
       static_cast<double>(scaling->original_context));
@@ -121,7 +121,7 @@ void ReadYarn(Reader& rope, int64_t context, RopeScaling* scaling) {
 // Rotary settings: transformers up to 4 writes rope_theta beside an object
 // rope_scaling (or null), from 5 on everything into rope_parameters. The kind
 // is "rope_type", before that "type".
-absl::Status ReadRope(Reader& top, ModelConfig* config) {
+absl::Status ReadRope(JsonReader& top, ModelConfig* config) {
   static const json kNone = json::object();
   const json* object = top.Find("rope_scaling");
   const char* where = "rope_scaling";
@@ -130,7 +130,7 @@ absl::Status ReadRope(Reader& top, ModelConfig* config) {
     where = "rope_parameters";
   }
   if (object == nullptr) object = &kNone;
-  Reader rope(*object, absl::StrCat(kConfigFile, ": ", where));
+  JsonReader rope(*object, absl::StrCat(kConfigFile, ": ", where));
   if (!object->is_object()) {
     top.Wrong(where, *object, "an object or null");
     return top.status();
@@ -185,7 +185,7 @@ absl::Status ReadRope(Reader& top, ModelConfig* config) {
 }
 
 // The window in which attention would see only recent positions; 0 for none.
-int64_t SlidingWindow(Reader& top, std::string_view model_type) {
+int64_t SlidingWindow(JsonReader& top, std::string_view model_type) {
   const int64_t window =
       top.Int("sliding_window", 0, std::numeric_limits<int64_t>::max())
           .value_or(0);
@@ -210,7 +210,7 @@ int64_t SlidingWindow(Reader& top, std::string_view model_type) {
 }
 
 // eos_token_id of one file: an integer or a list of them.
-absl::Status ReadEosIds(Reader& in, std::vector<int32_t>* ids) {
+absl::Status ReadEosIds(JsonReader& in, std::vector<int32_t>* ids) {
   const json* value = in.Find("eos_token_id");
   if (value == nullptr) return absl::OkStatus();
   const json list = value->is_array() ? *value : json::array({*value});
@@ -225,7 +225,7 @@ absl::Status ReadEosIds(Reader& in, std::vector<int32_t>* ids) {
 }
 
 // What would change the arithmetic in a way we do not do.
-void RefuseUnsupported(Reader& top, const ModelConfig& config,
+void RefuseUnsupported(JsonReader& top, const ModelConfig& config,
                        std::string_view model_type) {
   if (top.Find("quantization_config") != nullptr) {
     top.Fail("unsupported_quantization",
@@ -244,7 +244,7 @@ void RefuseUnsupported(Reader& top, const ModelConfig& config,
   }
 }
 
-absl::Status ReadConfig(Reader& top, ModelConfig* config) {
+absl::Status ReadConfig(JsonReader& top, ModelConfig* config) {
   const std::string model_type = top.String("model_type").value_or("");
   if (model_type != "llama" && model_type != "mistral" &&
       model_type != "qwen2" && model_type != "qwen3") {
@@ -300,13 +300,13 @@ absl::StatusOr<ModelConfig> ReadHfConfig(const Checkpoint& checkpoint) {
   if (file == files.end() || !file->is_object()) {
     return InputError("invalid_metadata", "config.json is no JSON object");
   }
-  Reader top(*file, kConfigFile);
+  JsonReader top(*file, kConfigFile);
   ModelConfig config;
   if (absl::Status s = ReadConfig(top, &config); !s.ok()) return s;
 
   const auto generation = files.find(kGenerationFile);
   if (generation != files.end() && generation->is_object()) {
-    Reader in(*generation, kGenerationFile);
+    JsonReader in(*generation, kGenerationFile);
     if (absl::Status s = ReadEosIds(in, &config.eos_ids); !s.ok()) return s;
   }
   if (config.eos_ids.empty()) {
