@@ -11,12 +11,12 @@
 namespace tiercel {
 namespace {
 
+// VNNI has nothing for floats.
 constexpr PerIsa<ComputeBlockFn*> kComputeBlock = {
     portable::ComputeBlock, avx2::ComputeBlock, avx512::ComputeBlock,
-    avx512vnni::ComputeBlock};
-constexpr PerIsa<FoldPagesFn*> kFoldPages = {portable::FoldPages,
-                                             avx2::FoldPages, avx512::FoldPages,
-                                             avx512vnni::FoldPages};
+    avx512::ComputeBlock};
+constexpr PerIsa<FoldPagesFn*> kFoldPages = {
+    portable::FoldPages, avx2::FoldPages, avx512::FoldPages, avx512::FoldPages};
 
 // Queries that share one expansion of a page's K and V to floats. More make
 // the expansion cheaper (it costs about as much as three queries), fewer make

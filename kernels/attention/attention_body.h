@@ -92,10 +92,6 @@ namespace avx512 {
 ComputeBlockFn ComputeBlock;
 FoldPagesFn FoldPages;
 }  // namespace avx512
-namespace avx512vnni {
-ComputeBlockFn ComputeBlock;
-FoldPagesFn FoldPages;
-}  // namespace avx512vnni
 
 }  // namespace tiercel
 

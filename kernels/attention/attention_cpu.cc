@@ -20,11 +20,14 @@ constexpr int kTileQueries = 8;
 constexpr int ColumnsOf(int queries) {
   return queries == 1 ? 8 : queries <= 4 ? 4 : 2;
 }
-#else
+#elif defined(__AVX2__)
 constexpr int kTileQueries = 4;
 constexpr int ColumnsOf(int queries) {
   return queries == 1 ? 4 : queries == 2 ? 2 : 1;
 }
+#else
+constexpr int kTileQueries = 2;
+constexpr int ColumnsOf(int) { return 1; }
 #endif
 
 // Slots (or groups of 16 of them) begin..end - 1.

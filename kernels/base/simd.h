@@ -280,6 +280,9 @@ TIERCEL_INLINE void Transpose(F32x16 (&r)[16]) {
 
 #else
 
+// For what is long: inlined, it makes a body take minutes to compile.
+#define TIERCEL_CALLED __attribute__((noinline, unused)) static
+
 struct F32x16 {
   float v[16];
 };
@@ -348,7 +351,7 @@ TIERCEL_INLINE uint16_t F16FromF32Lane(float value) {
 TIERCEL_INLINE F32x16 Set1F16(uint16_t half) {
   return Set1(F32FromF16Lane(half));
 }
-TIERCEL_INLINE F32x16 LoadF16(const uint16_t* p) {
+TIERCEL_CALLED F32x16 LoadF16(const uint16_t* p) {
   return Lanes([&](int i) { return F32FromF16Lane(p[i]); });
 }
 TIERCEL_INLINE F32x16 LoadBf16(const uint16_t* p) {
@@ -361,7 +364,7 @@ TIERCEL_INLINE F32x16 LoadI8(const int8_t* p) {
 TIERCEL_INLINE F32x16 LoadU8(const uint8_t* p) {
   return Lanes([&](int i) { return static_cast<float>(p[i]); });
 }
-TIERCEL_INLINE void StoreF16(F32x16 a, uint16_t* p) {
+TIERCEL_CALLED void StoreF16(F32x16 a, uint16_t* p) {
   for (int i = 0; i < 16; ++i) p[i] = F16FromF32Lane(a.v[i]);
 }
 TIERCEL_INLINE F32x16 operator+(F32x16 a, F32x16 b) {
@@ -377,30 +380,49 @@ TIERCEL_INLINE F32x16 operator/(F32x16 a, F32x16 b) {
   return Lanes([&](int i) { return a.v[i] / b.v[i]; });
 }
 // a * b + c, rounded once.
-TIERCEL_INLINE float FmaLane(float a, float b, float c) {
 #if defined(__FP_FAST_FMAF)
-  return __builtin_fmaf(a, b, c);
-#else
-  // The product is exact in double, its sum with c is not: rounding the sum to
-  // odd (a last bit that stands for "and some more") lets the second rounding,
-  // to float, decide as if it were the only one.
-  const double product = static_cast<double>(a) * b;
-  const double sum = product + c;
-  const double c_part = sum - product;
-  const double error = (product - (sum - c_part)) + (c - c_part);
-  uint64_t bits;
-  memcpy(&bits, &sum, sizeof(bits));
-  if ((error < 0.0 || error > 0.0) && (bits & 1) == 0) {
-    bits += (error > 0.0) == (sum > 0.0) ? 1 : ~uint64_t{0};
-  }
-  double odd;
-  memcpy(&odd, &bits, sizeof(odd));
-  return static_cast<float>(odd);
-#endif
-}
 TIERCEL_INLINE F32x16 Fma(F32x16 a, F32x16 b, F32x16 c) {
-  return Lanes([&](int i) { return FmaLane(a.v[i], b.v[i], c.v[i]); });
+  return Lanes([&](int i) { return __builtin_fmaf(a.v[i], b.v[i], c.v[i]); });
 }
+#else
+using F32x2 = float __attribute__((vector_size(8)));
+using F64x2 = double __attribute__((vector_size(16)));
+using U64x2 = uint64_t __attribute__((vector_size(16)));
+
+TIERCEL_INLINE F64x2 WideLanes(const float* p) {
+  F32x2 lanes;
+  memcpy(&lanes, p, sizeof(lanes));
+  return __builtin_convertvector(lanes, F64x2);
+}
+
+// The product is exact in double, its sum with c is not: rounding the sum to
+// odd (toward zero, and a last bit that stands for "and some more") lets the
+// second rounding, to float, decide as if it were the only one. Two lanes at a
+// time, as no compiler does by itself, and called: inlined, it makes a body
+// take minutes to compile.
+TIERCEL_CALLED F32x16 Fma(const F32x16& a, const F32x16& b, const F32x16& c) {
+  F32x16 r;
+  for (int i = 0; i < 16; i += 2) {
+    const F64x2 addend = WideLanes(c.v + i);
+    const F64x2 product = WideLanes(a.v + i) * WideLanes(b.v + i);
+    const F64x2 sum = product + addend;
+    const F64x2 c_part = sum - product;
+    const F64x2 error = (product - (sum - c_part)) + (addend - c_part);
+    // All bits of a lane, or none. A sum that is not finite has a NaN here, and
+    // is left alone.
+    const U64x2 inexact =
+        reinterpret_cast<U64x2>((error < 0.0) | (error > 0.0));
+    const U64x2 bits = reinterpret_cast<U64x2>(sum);
+    const U64x2 too_large =
+        ((bits ^ reinterpret_cast<U64x2>(error)) >> 63) & inexact;
+    const U64x2 odd = (bits - too_large) | (inexact & 1);
+    const F32x2 lanes =
+        __builtin_convertvector(reinterpret_cast<F64x2>(odd), F32x2);
+    memcpy(r.v + i, &lanes, sizeof(lanes));
+  }
+  return r;
+}
+#endif
 // The second operand where one is NaN.
 TIERCEL_INLINE F32x16 Max(F32x16 a, F32x16 b) {
   return Lanes([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
@@ -431,7 +453,7 @@ TIERCEL_INLINE F32x16 ScaleByPowerOf2(F32x16 a, F32x16 n) {
   });
 }
 // Lane j of r[i] and lane i of r[j] change places.
-TIERCEL_INLINE void Transpose(F32x16 (&r)[16]) {
+TIERCEL_CALLED void Transpose(F32x16 (&r)[16]) {
   for (int i = 0; i < 16; ++i) {
     for (int j = 0; j < i; ++j) {
       const float lane = r[i].v[j];

@@ -336,6 +336,12 @@ template <int kIndex>
 TIERCEL_INLINE I32x16 ByteOf(U8x64 a) {
   return IntLanes([&](int i) { return a.v[4 * i + kIndex]; });
 }
+// Adds every quad's dot product with the quad at x.
+TIERCEL_CALLED void AddDots(const U8x64& codes, const int8_t* x, I32x16* sum) {
+  for (int i = 0; i < 16; ++i) {
+    for (int b = 0; b < 4; ++b) sum->v[i] += codes.v[4 * i + b] * x[b];
+  }
+}
 
 #endif
 
@@ -373,9 +379,7 @@ TIERCEL_INLINE void AddQuad(DotSum<kMaxCode>& sum, [[maybe_unused]] int j,
     if (j % kRun == kRun - 1) sum.wide = sum.wide + AddNeighbours(sum.narrow);
   }
 #else
-  for (int i = 0; i < 16; ++i) {
-    for (int b = 0; b < 4; ++b) sum.wide.v[i] += codes.v[4 * i + b] * x[b];
-  }
+  AddDots(codes, x, &sum.wide);
 #endif
 }
 
