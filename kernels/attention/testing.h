@@ -18,6 +18,13 @@
 
 namespace tiercel {
 
+// Where its body runs; avx512vnni has that of avx512.
+inline std::vector<Isa> AttentionLevels() {
+  std::vector<Isa> levels = SupportedIsas();
+  if (levels.back() == Isa::kAvx512Vnni) levels.pop_back();
+  return levels;
+}
+
 // A view of one KV head.
 struct ViewCase {
   std::vector<PositionRange> fixed;

@@ -82,12 +82,15 @@ INSTANTIATE_TEST_SUITE_P(Isas, KvWriteTest, testing::ValuesIn(SupportedIsas()),
 
 TEST_P(KvWriteTest, EqualsReferenceAndTouchesNothingElse) {
   const std::unique_ptr<Stream> ref = MakeStream(Device::kRef, 1, GetParam());
-  for (int threads : {1, 3}) {
+  for (const int64_t n : Some({1, 3}, {3})) {
+    const int threads = static_cast<int>(n);
     const std::unique_ptr<Stream> cpu =
         MakeStream(Device::kCpu, threads, GetParam());
     for (int head_dim : {8, 40, 64, 96}) {
       for (DType type_k : KvTypes(head_dim)) {
         for (DType type_v : KvTypes(head_dim)) {
+          // K and V are written apart from each other.
+          if (TriesLess() && type_k != type_v) continue;
           for (int64_t position : {0, kPageTokens - 1, kPageTokens, 120007}) {
             for (int64_t rows : {0, 1, 2, 131}) {
               Problem problem({{type_k, type_v, 3, head_dim}, position, rows});

@@ -87,7 +87,7 @@ TEST(PackedMatrixTest, EveryScaleSurvives) {
     if (cols == 1) continue;
     Source source(type, 1, cols);
     PackedMatrix matrix = *PackedMatrix::Create(type, 1, cols);
-    for (uint32_t bits = 0; bits < 65536; ++bits) {
+    for (uint32_t bits = 0; bits < 65536; bits += TriesLess() ? 11 : 1) {
       const auto half = static_cast<uint16_t>(bits);
       std::memcpy(source.bytes.data() + 1 + d_at, &half, sizeof(half));
       if (type == DType::kQ4_1 || type == DType::kQ5_1 ||

@@ -113,8 +113,8 @@ TEST_P(RmsNormTest, HandWorked) {
 }
 
 TEST_P(RmsNormTest, EqualsReferenceAndFormula) {
-  for (int threads : {1, 3}) {
-    const std::unique_ptr<Stream> stream = NewStream(threads);
+  for (const int64_t threads : Some({1, 3}, {3})) {
+    const std::unique_ptr<Stream> stream = NewStream(static_cast<int>(threads));
     for (int dim : {1, 2, 15, 16, 17, 31, 33, 64, 128, 576, 577, 4096}) {
       for (int groups : {1, 3}) {
         for (int64_t rows : {0, 1, 2, 67}) {

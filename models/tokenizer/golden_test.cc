@@ -291,6 +291,7 @@ TEST_P(FamilyTest, DecodingUndoesEncoding) {
   texts.push_back(std::string(1000, '\xff'));
   for (char32_t c = 0; c <= 0x10ffff; ++c) {
     if (c % 509 == 0) texts.emplace_back();
+    if (TriesLess() && c > 0x7ff && c % 11 != 0) continue;
     if (c < 0xd800 || c >= 0xe000) AppendUtf8(c, &texts.back());
   }
   for (const std::string& text : texts) {
@@ -328,7 +329,7 @@ TEST_P(FamilyTest, LongRunsOfOneCharacter) {
   for (const std::string one :
        {"a", " ", "'", "\n", "0", "\u3000", "\u0301", "\U0001f469\u200d"}) {
     std::string text = "x";
-    while (text.size() < 400'000) text += one;
+    while (text.size() < (TriesLess() ? 40'000 : 400'000)) text += one;
     const Ids ids = Encoded(*tokenizer, text);
     const auto back = tokenizer->Decode(ids, kPlain);
     EXPECT_TRUE(back.ok() && *back == text) << one;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/testing.h"
 #include "models/tokenizer/regex_oracle.h"
 #include "models/tokenizer/unicode_classes.h"
 #include "models/tokenizer/utf8.h"
@@ -139,6 +140,7 @@ TEST(PretokenizeTest, AgreesOnEveryCodePointOfUnicode14) {
     const Oracle oracle(kind);
     for (char32_t c = 0; c <= 0x10ffff; ++c) {
       if (c >= 0xd800 && c < 0xe000) continue;
+      if (TriesLess() && c > 0x7ff && c % 11 != 0) continue;
       // The installed engine may know fewer letters than our tables.
       std::string one;
       AppendUtf8(c, &one);
