@@ -19,7 +19,8 @@ if(TIERCEL_CCACHE)
 endif()
 
 # Warnings are errors. -ffp-contract=off: a multiply-add is written as one where
-# it is meant (invariant 6 counts on every rounding).
+# it is meant (invariant 6 counts on every rounding). Of two options that differ
+# the last counts, so what changes one of these is linked after tiercel_flags.
 add_library(tiercel_flags INTERFACE)
 set(TIERCEL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                      -Wno-sign-conversion)
@@ -32,6 +33,11 @@ target_compile_options(
     "$<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:${TIERCEL_WARNINGS};-ffp-contract=off>"
 )
 target_include_directories(tiercel_flags INTERFACE ${PROJECT_SOURCE_DIR})
+# CMake's Release has -O3, which takes longer to compile and helps kernels alone.
+set(TIERCEL_RELEASE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:)
+target_compile_options(tiercel_flags INTERFACE ${TIERCEL_RELEASE}-O2>)
+add_library(tiercel_kernel_flags INTERFACE)
+target_compile_options(tiercel_kernel_flags INTERFACE ${TIERCEL_RELEASE}-O3>)
 if(TIERCEL_SANITIZE)
   target_compile_options(
     tiercel_flags INTERFACE -fsanitize=${TIERCEL_SANITIZE}
@@ -45,10 +51,29 @@ if(TIERCEL_FUZZ)
   target_link_options(tiercel_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
+# What most files of a library include, read once for all libraries: with and
+# without JSON, which alone takes half as long as everything else.
+file(CONFIGURE OUTPUT headers.cc CONTENT "")
+foreach(headers tiercel_headers tiercel_json_headers)
+  add_library(${headers} OBJECT EXCLUDE_FROM_ALL
+              ${PROJECT_BINARY_DIR}/headers.cc)
+  target_link_libraries(${headers} PRIVATE tiercel_flags)
+  target_precompile_headers(${headers} PRIVATE <absl/status/statusor.h>
+                            <absl/strings/str_cat.h>)
+endforeach()
+target_precompile_headers(tiercel_json_headers PRIVATE <nlohmann/json.hpp>)
+
+# JSON: most of its files include nlohmann/json.hpp.
 function(tiercel_library name)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "JSON" "" "DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC tiercel_flags ${ARG_DEPS})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TIERCEL_UNITY})
+  if(ARG_JSON)
+    target_precompile_headers(${name} REUSE_FROM tiercel_json_headers)
+  else()
+    target_precompile_headers(${name} REUSE_FROM tiercel_headers)
+  endif()
 endfunction()
 
 # One instruction-set level is one namespace and one set of flags; op_cpu.cc is
@@ -66,7 +91,7 @@ endif()
 set(TIERCEL_FLAGS_avx512vnni ${TIERCEL_FLAGS_avx512} -mavx512vnni
                              -mavx512bf16)
 
-# What bodies are not checked for, after tiercel_flags: the last option counts.
+# What bodies are not checked for.
 add_library(tiercel_isa_flags INTERFACE)
 if(TIERCEL_SANITIZE)
   # UBSan's checks of every pointer make a body take minutes to compile;
@@ -80,10 +105,10 @@ elseif(TIERCEL_FUZZ)
 endif()
 
 # Adds the op `folder/name` to tiercel_kernels: name.h (contract), name.cc (the
-# one entry), name_ref.cc (plain loops); with CPU, name_cpu.cc per level; with
-# CUDA, name.cu where the build has CUDA.
+# one entry), name_ref.cc (plain loops); with CPU, name_cpu.cc per level (all of
+# them, or LEVELS); with CUDA, name.cu where the build has CUDA.
 function(tiercel_op path)
-  cmake_parse_arguments(ARG "CPU;CUDA" "" "" ${ARGN})
+  cmake_parse_arguments(ARG "CPU;CUDA" "" "LEVELS" ${ARGN})
   foreach(suffix .h .cc _ref.cc _test.cc)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${path}${suffix})
       message(FATAL_ERROR "op ${path} has no ${path}${suffix}")
@@ -91,7 +116,7 @@ function(tiercel_op path)
   endforeach()
   target_sources(tiercel_kernels PRIVATE ${path}.cc ${path}_ref.cc)
   if(ARG_CPU)
-    tiercel_isa_bodies(${path})
+    tiercel_isa_bodies(${path} LEVELS ${ARG_LEVELS})
   endif()
   set(gpu "")
   if(ARG_CUDA)
@@ -103,17 +128,22 @@ function(tiercel_op path)
   tiercel_test(${path}_test.cc ${gpu} DEPS tiercel_kernels)
 endfunction()
 
-# Compiles path_cpu.cc once per level into TARGET (tiercel_kernels).
+# Compiles path_cpu.cc once per level of LEVELS (all) into TARGET
+# (tiercel_kernels).
 function(tiercel_isa_bodies path)
-  cmake_parse_arguments(ARG "" "TARGET" "" ${ARGN})
+  cmake_parse_arguments(ARG "" "TARGET" "LEVELS" ${ARGN})
   if(NOT ARG_TARGET)
     set(ARG_TARGET tiercel_kernels)
   endif()
+  if(NOT ARG_LEVELS)
+    set(ARG_LEVELS ${TIERCEL_ISAS})
+  endif()
   string(REPLACE "/" "_" flat ${path})
-  foreach(isa ${TIERCEL_ISAS})
+  foreach(isa ${ARG_LEVELS})
     set(object tiercel_${flat}_${isa})
     add_library(${object} OBJECT ${path}_cpu.cc)
-    target_link_libraries(${object} PRIVATE tiercel_flags tiercel_isa_flags)
+    target_link_libraries(${object} PRIVATE tiercel_flags tiercel_kernel_flags
+                                            tiercel_isa_flags)
     target_compile_options(${object} PRIVATE ${TIERCEL_FLAGS_${isa}})
     target_compile_definitions(${object} PRIVATE TIERCEL_ISA_NS=${isa})
     target_sources(${ARG_TARGET} PRIVATE $<TARGET_OBJECTS:${object}>)
@@ -125,19 +155,40 @@ endfunction()
 # Tests are half of what is compiled and little of what runs: they are not
 # optimised, UBSan looks at what they test alone, and GoogleTest's headers are
 # read once.
-set(TIERCEL_TEST_FLAGS -O0)
+add_library(tiercel_test_flags INTERFACE)
+target_link_libraries(tiercel_test_flags INTERFACE tiercel_flags)
+target_compile_options(tiercel_test_flags INTERFACE -O0 -g0)
 if(TIERCEL_SANITIZE MATCHES undefined)
-  list(APPEND TIERCEL_TEST_FLAGS -fno-sanitize=undefined)
+  target_compile_options(tiercel_test_flags INTERFACE -fno-sanitize=undefined)
 endif()
+target_compile_definitions(
+  tiercel_test_flags INTERFACE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+# A program, since tests are: libraries are compiled with other options.
 file(CONFIGURE OUTPUT test_headers.cc CONTENT "int main() {}\n")
 add_executable(tiercel_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
-target_link_libraries(tiercel_test_headers PRIVATE tiercel_flags GTest::gtest
-                                                   GTest::gmock)
-target_compile_options(tiercel_test_headers PRIVATE ${TIERCEL_TEST_FLAGS})
-target_compile_definitions(
-  tiercel_test_headers PRIVATE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_link_libraries(tiercel_test_headers
+                      PRIVATE tiercel_flags tiercel_test_flags GTest::gtest
+                              GTest::gmock)
 target_precompile_headers(tiercel_test_headers PRIVATE <gmock/gmock.h>
                           <gtest/gtest.h> <absl/status/statusor.h>)
+if(NOT TIERCEL_KERNELS_ONLY)
+  target_precompile_headers(tiercel_test_headers PRIVATE <nlohmann/json.hpp>)
+endif()
+
+# The longest first, so that no core waits for one at the end. ctest learns that
+# by itself, but not before its second run.
+set(TIERCEL_LONG_TESTS
+    models/tokenizer/golden_test.cc
+    kernels/attention/attention_test.cc
+    kernels/attention/attention_view_test.cc
+    kernels/layer/matmul_test.cc
+    runtime/tiers_test.cc
+    models/format/gguf_test.cc
+    models/chat/chat_template_test.cc
+    offload/move/kv_store_test.cc
+    models/tokenizer/pretokenize_test.cc
+    kernels/kv/kv_write_test.cc
+    runtime/faults_test.cc)
 
 function(tiercel_test source)
   cmake_parse_arguments(ARG "GPU" "" "DEPS" ${ARGN})
@@ -146,17 +197,20 @@ function(tiercel_test source)
   string(REGEX REPLACE "[/.]" "_" name ${relative})
   string(REGEX REPLACE "_cc$" "" name ${name})
   add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest
-                                        GTest::gmock GTest::gtest_main)
-  target_compile_options(${name} PRIVATE ${TIERCEL_TEST_FLAGS})
-  target_compile_definitions(
-    ${name} PRIVATE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(
+    ${name} PRIVATE tiercel_flags tiercel_test_flags ${ARG_DEPS} GTest::gtest
+                    GTest::gmock GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM tiercel_test_headers)
   add_test(NAME ${relative} COMMAND ${name})
   # A refused allocation is a case to test, not a finding.
   set_tests_properties(${relative} PROPERTIES ENVIRONMENT
                        ASAN_OPTIONS=allocator_may_return_null=1)
   set_property(GLOBAL APPEND PROPERTY TIERCEL_TESTS ${relative})
+  list(FIND TIERCEL_LONG_TESTS ${relative} place)
+  if(NOT place EQUAL -1)
+    math(EXPR cost "100 - ${place}")
+    set_tests_properties(${relative} PROPERTIES COST ${cost})
+  endif()
   # Parsers and ops: what test.sh also runs under the sanitizers.
   if(relative MATCHES "^(kernels|models|apps/document)/")
     set_tests_properties(${relative} PROPERTIES LABELS sanitized)
