@@ -1,0 +1,308 @@
+#include "kernels/attention/chunk_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/base/testing.h"
+
+namespace tiercel {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// Digests have a stride that is longer than theirs; what lies between is NaN.
+struct Problem {
+  Problem(int heads, int kv_heads, int head_dim, int64_t num_chunks)
+      : stride(num_chunks * head_dim + 5),
+        q(static_cast<size_t>(heads * head_dim)),
+        means(static_cast<size_t>(kv_heads * stride), kPoison) {
+    std::mt19937 random(17);
+    std::normal_distribution<float> normal;
+    for (float& x : q) x = normal(random);
+    for (int64_t i = 0; i < kv_heads * stride; ++i) {
+      if (i % stride < num_chunks * head_dim) {
+        means[static_cast<size_t>(i)] = normal(random);
+      }
+    }
+    p = {nullptr,
+         heads,
+         kv_heads,
+         head_dim,
+         1.0f / std::sqrt(static_cast<float>(head_dim)),
+         nullptr,
+         stride,
+         num_chunks,
+         nullptr};
+  }
+
+  std::string Name() const {
+    std::string name;
+    for (int64_t n : {int64_t{p.heads}, int64_t{p.kv_heads},
+                      int64_t{p.head_dim}, p.num_chunks}) {
+      name += std::to_string(n) + " ";
+    }
+    return name;
+  }
+
+  float* Query(int head) { return q.data() + int64_t{head} * p.head_dim; }
+  float* Mean(int kv_head, int64_t chunk) {
+    return means.data() + kv_head * stride + chunk * p.head_dim;
+  }
+
+  // [kv_heads, num_chunks]. One element more is given than is used, so that a
+  // write past the end shows.
+  std::vector<float> Run(Stream& stream) const {
+    std::vector<float> out(static_cast<size_t>(p.kv_heads * p.num_chunks) + 1,
+                           kPoison);
+    ChunkScoresParams run = p;
+    run.q = q.data();
+    run.means = means.data();
+    run.out = out.data();
+    const absl::Status status = ChunkScores(stream, run);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(std::isnan(out.back()));
+    out.pop_back();
+    return out;
+  }
+
+  int64_t stride;
+  std::vector<float> q;
+  std::vector<float> means;
+  ChunkScoresParams p;
+};
+
+// The formula in double, and a bound on the error of float arithmetic: a score
+// is off by at most head_dim + 1 roundings of the sum of magnitudes, its
+// distance to the maximum by one more, which are relative errors of its weight;
+// the sum of n weights adds n / 16 + 5 roundings, Exp 1e-7 twice, the quotient
+// and the sum over heads one each. Weights below e^-87 count as that.
+void ExpectNear(Problem& problem, const std::vector<float>& out) {
+  constexpr double kRounding = 0x1p-24;
+  const ChunkScoresParams& p = problem.p;
+  const int group = p.heads / p.kv_heads;
+  const auto n = static_cast<size_t>(p.num_chunks);
+  ASSERT_EQ(out.size(), static_cast<size_t>(p.kv_heads) * n);
+  if (n == 0) return;
+  for (int g = 0; g < p.kv_heads; ++g) {
+    std::vector<double> expected(n, 0.0);
+    std::vector<double> tolerance(n, 0.0);
+    for (int h = g * group; h < (g + 1) * group; ++h) {
+      std::vector<double> score(n);
+      double error = 0;
+      for (size_t c = 0; c < n; ++c) {
+        double dot = 0;
+        double magnitude = 0;
+        for (int d = 0; d < p.head_dim; ++d) {
+          const double product = static_cast<double>(problem.Query(h)[d]) *
+                                 problem.Mean(g, static_cast<int64_t>(c))[d];
+          dot += product;
+          magnitude += std::fabs(product);
+        }
+        score[c] = dot * p.scale;
+        error =
+            std::max(error, (p.head_dim + 1) * kRounding * magnitude * p.scale);
+      }
+      const double max = *std::max_element(score.begin(), score.end());
+      const double min = *std::min_element(score.begin(), score.end());
+      error += (max - min) * kRounding;
+      double sum = 0;
+      for (double& x : score) sum += x = std::exp(x - max);
+      const double relative =
+          2 * (2 * error + 2e-7 +
+               (static_cast<double>(n) / 16 + 6 + group) * kRounding);
+      for (size_t c = 0; c < n; ++c) {
+        expected[c] += score[c] / sum;
+        tolerance[c] += relative * score[c] / sum + 2e-38;
+      }
+    }
+    for (size_t c = 0; c < n; ++c) {
+      ASSERT_NEAR(out[static_cast<size_t>(g) * n + c], expected[c],
+                  tolerance[c])
+          << problem.Name() << ": KV head " << g << " chunk " << c;
+    }
+  }
+}
+
+TEST(ChunkScoresTest, HandWorked) {
+  for (Device device : {Device::kRef, Device::kCpu}) {
+    Problem problem(4, 2, 8, 2);
+    std::fill(problem.q.begin(), problem.q.end(), 0.0f);
+    std::fill(problem.means.begin(), problem.means.end(), 0.0f);
+    problem.p.scale = 0.5f;
+    problem.Mean(0, 0)[0] = 1.0f;
+    problem.Mean(0, 1)[0] = 2.0f;
+    problem.Mean(1, 1)[7] = 2.0f;
+    problem.Query(0)[0] = 2.0f;  // scores 1 and 2; head 1: 0 and 0
+    problem.Query(2)[7] = 1.0f;  // scores 0 and 1
+    problem.Query(3)[7] = 2.0f;  // scores 0 and 2
+    const std::vector<float> out = problem.Run(*MakeStream(device));
+    EXPECT_NEAR(out[0], 0.76894142, 2e-7);  // 1 / (1 + e) + 1 / 2
+    EXPECT_NEAR(out[1], 1.23105858, 3e-7);
+    EXPECT_NEAR(out[2], 0.38814434, 2e-7);  // 1 / (1 + e) + 1 / (1 + e^2)
+    EXPECT_NEAR(out[3], 1.61185566, 3e-7);
+  }
+}
+
+class ChunkScoresIsaTest : public testing::TestWithParam<Isa> {
+ protected:
+  // The formula on both; levels whose Fma rounds once equal the reference bit
+  // for bit.
+  void Check(Problem& problem, Stream& cpu) {
+    const std::vector<float> out = problem.Run(cpu);
+    const std::vector<float> expected = problem.Run(*ref_);
+    ExpectNear(problem, expected);
+    ExpectNear(problem, out);
+    if (GetParam() == Isa::kPortable) return;
+    EXPECT_TRUE(SameBits(out, expected)) << problem.Name();
+  }
+
+  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1, GetParam());
+  std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 2, GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(Isas, ChunkScoresIsaTest,
+                         testing::ValuesIn(SupportedIsas()), NameOfLevel);
+
+TEST_P(ChunkScoresIsaTest, EqualsReferenceAndFormula) {
+  for (auto [heads, kv_heads] : {std::pair(1, 1), {4, 4}, {9, 3}, {28, 4}}) {
+    for (int64_t head_dim : Some({8, 16, 40, 64, 128})) {
+      for (int64_t num_chunks : Some({0, 1, 2, 15, 16, 17, 33, 100}, {1, 33})) {
+        Problem problem(heads, kv_heads, static_cast<int>(head_dim),
+                        num_chunks);
+        Check(problem, *cpu_);
+      }
+    }
+  }
+}
+
+TEST_P(ChunkScoresIsaTest, EveryNumberOfHeadsInATile) {
+  for (int heads = 1; heads <= 17; heads += TriesLess() ? 4 : 1) {
+    for (int head_dim : {24, 32}) {
+      Problem problem(heads, 1, head_dim, 35);
+      Check(problem, *cpu_);
+    }
+  }
+}
+
+// More chunks than one item of the threads has.
+TEST_P(ChunkScoresIsaTest, ThreadsDoNotShow) {
+  for (auto [head_dim, num_chunks] :
+       {std::pair(64, 1100), {128, 513}, {4096, 40}}) {
+    Problem problem(6, 2, head_dim, num_chunks);
+    const std::vector<float> one =
+        problem.Run(*MakeStream(Device::kCpu, 1, GetParam()));
+    ExpectNear(problem, one);
+    for (int threads : {2, 3}) {
+      const std::unique_ptr<Stream> stream =
+          MakeStream(Device::kCpu, threads, GetParam());
+      EXPECT_TRUE(SameBits(problem.Run(*stream), one)) << problem.Name();
+    }
+    Check(problem, *cpu_);
+  }
+}
+
+// Weights that are nothing, a maximum far below zero, a difference that is not
+// a float.
+TEST_P(ChunkScoresIsaTest, FarScores) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    Problem problem(1, 1, 8, 17);
+    problem.p.scale = 1.0f;
+    std::fill(problem.q.begin(), problem.q.end(), 0.0f);
+    problem.Query(0)[0] = 1.0f;
+    for (int64_t c = 0; c < 17; ++c) problem.Mean(0, c)[0] = -1000.0f;
+    for (float x : problem.Run(*stream)) EXPECT_NEAR(x, 1.0 / 17, 2e-8);
+
+    problem.Mean(0, 16)[0] = -1.0f;
+    std::vector<float> out = problem.Run(*stream);
+    EXPECT_EQ(out[16], 1.0f);
+    for (size_t c = 0; c < 16; ++c) EXPECT_LE(std::fabs(out[c]), 2e-38f);
+
+    problem.Mean(0, 3)[0] = 3e38f;
+    problem.Mean(0, 5)[0] = -3e38f;
+    out = problem.Run(*stream);
+    for (size_t c = 0; c < 17; ++c) {
+      EXPECT_NEAR(out[c], c == 3 ? 1.0f : 0.0f, 2e-38) << c;
+    }
+  }
+}
+
+TEST_P(ChunkScoresIsaTest, AHeadThatIsNotFiniteContributesNothing) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    for (float fault : {kPoison, kInf, -kInf, 3e38f}) {
+      Problem problem(4, 2, 24, 19);
+      problem.Query(1)[3] = fault;
+      problem.Mean(0, 18)[3] = 10.0f;
+      const std::vector<float> out = problem.Run(*stream);
+      // The same without head 1: half of KV head 0.
+      Problem rest(2, 2, 24, 19);
+      rest.p.scale = problem.p.scale;
+      rest.means = problem.means;
+      std::copy_n(problem.Query(0), 24, rest.Query(0));
+      std::copy_n(problem.Query(2), 24, rest.Query(1));
+      const std::vector<float> expected = rest.Run(*stream);
+      const Problem whole(4, 2, 24, 19);
+      const std::vector<float> healthy = whole.Run(*stream);
+      for (size_t c = 0; c < 19; ++c) {
+        EXPECT_EQ(out[c], expected[c]) << fault << " " << c;
+        EXPECT_EQ(out[19 + c], healthy[19 + c]) << fault << " " << c;
+      }
+    }
+  }
+}
+
+TEST_P(ChunkScoresIsaTest, ADigestThatIsNotFiniteSilencesItsHeads) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    for (float fault : {kPoison, kInf, -kInf}) {
+      for (int64_t chunk : {0, 15, 18}) {
+        Problem problem(4, 2, 24, 19);
+        const std::vector<float> healthy = problem.Run(*stream);
+        problem.Mean(1, chunk)[23] = fault;
+        const std::vector<float> out = problem.Run(*stream);
+        for (size_t c = 0; c < 19; ++c) {
+          EXPECT_EQ(out[c], healthy[c]) << fault << " " << c;
+          EXPECT_EQ(out[19 + c], 0.0f) << fault << " " << c;
+        }
+      }
+    }
+  }
+}
+
+TEST(ChunkScoresTest, RefusesWrongShapes) {
+  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const Problem problem(4, 2, 16, 3);
+  std::vector<float> out(6, kPoison);
+  const auto code_of = [&](auto change) {
+    ChunkScoresParams p = problem.p;
+    p.q = problem.q.data();
+    p.means = problem.means.data();
+    p.out = out.data();
+    change(p);
+    return CodeOf(ChunkScores(*stream, p));
+  };
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.head_dim = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.head_dim = 12; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.num_chunks = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.num_chunks = int64_t{1} << 60; }),
+            "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.means_stride = 47; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) {
+              p.heads = 1 << 30;
+              p.num_chunks = int64_t{1} << 28;
+              p.means_stride = int64_t{1} << 40;
+            }),
+            "out_of_memory");
+  for (float x : out) EXPECT_TRUE(std::isnan(x));
+}
+
+}  // namespace
+}  // namespace tiercel

@@ -1,0 +1,90 @@
+#include "kernels/kv/chunk_means.h"
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/kv/chunk_means_body.h"
+#include "kernels/kv/kv_row.h"
+
+namespace tiercel {
+namespace {
+
+absl::Status Validate(const ChunkMeansParams& p) {
+  const KvLayout& kv = p.layout;
+  if (kv.kv_heads <= 0 || kv.head_dim <= 0 || p.chunk <= 0 ||
+      kPageTokens % p.chunk != 0) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("ChunkMeans: kv_heads=", kv.kv_heads,
+                     ", head_dim=", kv.head_dim, ", chunk=", p.chunk,
+                     "; need heads and head_dim positive and chunk a divisor "
+                     "of ",
+                     kPageTokens));
+  }
+  // Divided, because the product may not fit.
+  if (p.num_chunks < 0 || p.out_stride < 0 ||
+      p.out_stride / kv.head_dim < p.num_chunks) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("ChunkMeans: num_chunks=", p.num_chunks,
+                     ", out_stride=", p.out_stride, ", head_dim=", kv.head_dim,
+                     "; need num_chunks >= 0 and out_stride >= num_chunks * "
+                     "head_dim"));
+  }
+  if (absl::Status s = CheckKvType("ChunkMeans", kv.type_k, kv.head_dim);
+      !s.ok()) {
+    return s;
+  }
+  constexpr int64_t kMaxChunk = (int64_t{1} << 48) / kPageTokens;
+  if (p.begin < 0 || p.first_chunk < 0 || p.first_chunk > kMaxChunk ||
+      p.num_chunks > kMaxChunk) {
+    return UsageError(
+        "invalid_position",
+        absl::StrCat("ChunkMeans: begin=", p.begin, ", first_chunk=",
+                     p.first_chunk, ", num_chunks=", p.num_chunks,
+                     "; need begin and first_chunk >= 0, both counts of chunks "
+                     "at most ",
+                     kMaxChunk));
+  }
+  if (p.num_chunks == 0) return absl::OkStatus();
+  if (p.begin / p.chunk > p.first_chunk) {
+    return UsageError(
+        "invalid_position",
+        absl::StrCat("ChunkMeans: chunk ", p.first_chunk, " of ", p.chunk,
+                     " positions lies before begin=", p.begin,
+                     "; need chunks from ", p.begin / p.chunk, " on"));
+  }
+  const int64_t in_page = kPageTokens / p.chunk;
+  const int64_t first = p.first_chunk / in_page;
+  const int64_t last = (p.first_chunk + p.num_chunks - 1) / in_page;
+  if (first < p.first_page || last - p.first_page >= p.num_pages) {
+    return UsageError(
+        "invalid_position",
+        absl::StrCat("ChunkMeans: got ", p.num_pages, " pages from page ",
+                     p.first_page, "; need pages ", first, " to ", last));
+  }
+  for (int64_t page = first; page <= last; ++page) {
+    if (p.pages[page - p.first_page] != nullptr) continue;
+    return UsageError(
+        "invalid_position",
+        absl::StrCat("ChunkMeans: page ", page, " is null; need pages ", first,
+                     " to ", last));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p) {
+  if (absl::Status s = stream.RequireHost("ChunkMeans"); !s.ok()) return s;
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  // About 16K elements, some microseconds, make an item.
+  const int64_t grain =
+      1 + (int64_t{1} << 14) / (int64_t{p.chunk} * p.layout.head_dim);
+  stream.pool().ParallelFor(p.layout.kv_heads * p.num_chunks, grain,
+                            [&](int64_t begin, int64_t end, int) {
+                              ChunkMeansReference(p, begin, end);
+                            });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel
