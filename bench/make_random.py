@@ -17,16 +17,15 @@ Needs numpy, nothing else.
 
 import argparse
 import math
-import os
 import pathlib
-import struct
 import sys
 
 import numpy as np
 
-F32, F16, Q8_0 = 0, 1, 8  # GGUF's numbers for tensor types
-ALIGNMENT = 32
-BLOCK = 32  # elements of a Q8_0 block: f16 scale, int8 quants
+import gguf_file
+from gguf_file import F16, F32, Q8_0
+
+BLOCK, _ = gguf_file.BLOCKS[Q8_0]  # f16 scale, int8 quants
 
 
 def arguments():
@@ -47,25 +46,35 @@ def arguments():
     parser.add_argument("--type", choices=("f16", "q8_0"), default="q8_0")
     parser.add_argument("--seed", default=0, **number)
     args = parser.parse_args()
-    args.kv_heads = args.kv_heads or args.heads
-    args.head_dim = args.head_dim or args.hidden // max(args.heads, 1)
+    complete(args, parser.error)
+    return args
+
+
+def complete(args, error):
+    """Fills in what was not given; `error` is told what makes no model."""
+    if args.kv_heads is None:
+        args.kv_heads = args.heads
+    if args.head_dim is None:
+        if args.heads > 0 and args.hidden % args.heads != 0:
+            error(f"hidden: got {args.hidden}, need a multiple of "
+                  f"{args.heads} heads")
+        args.head_dim = args.hidden // max(args.heads, 1)
     for name in ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn",
                  "vocab", "context"):
-        if getattr(args, name) < 1:
-            parser.error(f"{name}: got {getattr(args, name)}, need 1 or more")
+        if not 1 <= getattr(args, name) < 2**31:
+            error(f"{name.replace('_', '-')}: got {getattr(args, name)}, need "
+                  "1 to 2147483647")
     if args.seed < 0:
-        parser.error(f"seed: got {args.seed}, need 0 or more")
+        error(f"seed: got {args.seed}, need 0 or more")
     if args.heads % args.kv_heads != 0:
-        parser.error(f"kv-heads: got {args.kv_heads}, need a divisor of "
-                     f"{args.heads} heads")
+        error(f"kv-heads: got {args.kv_heads}, need a divisor of "
+              f"{args.heads} heads")
     if args.head_dim % 2 != 0:
-        parser.error(f"head-dim: got {args.head_dim}, need an even number")
+        error(f"head-dim: got {args.head_dim}, need an even number")
     for name, inputs in (("hidden", args.hidden), ("ffn", args.ffn),
                          ("heads x head-dim", args.heads * args.head_dim)):
         if args.type == "q8_0" and inputs % BLOCK != 0:
-            parser.error(f"{name}: got {inputs}, q8_0 needs a multiple of "
-                         f"{BLOCK}")
-    return args
+            error(f"{name}: got {inputs}, q8_0 needs a multiple of {BLOCK}")
 
 
 def shapes(args):
@@ -99,24 +108,13 @@ def quantised(x):
     return blocks.tobytes()
 
 
-def tensor_bytes(random, rows, inputs, scale, kind):
-    if kind == F32:
+def tensor_bytes(random, tensor, scale):
+    inputs = tensor.dims[0]
+    if tensor.kind == F32:
         return np.ones(inputs, "<f4").tobytes()
-    x = random.standard_normal((rows, inputs), np.float32)
+    x = random.standard_normal(tensor.dims[::-1], np.float32)
     x *= np.float32(scale / math.sqrt(inputs))
-    return quantised(x) if kind == Q8_0 else x.astype("<f2").tobytes()
-
-
-def size_of(rows, inputs, kind):
-    if kind == F32:
-        return 4 * inputs
-    row = inputs // BLOCK * (2 + BLOCK) if kind == Q8_0 else 2 * inputs
-    return rows * row
-
-
-def text(value):
-    value = value.encode()
-    return struct.pack("<Q", len(value)) + value
+    return quantised(x) if tensor.kind == Q8_0 else x.astype("<f2").tobytes()
 
 
 def key_values(args):
@@ -133,50 +131,37 @@ def key_values(args):
         "vocab_size": args.vocab,
     }
     reals = {"attention.layer_norm_rms_epsilon": 1e-5, "rope.freq_base": 1e4}
-    yield text("general.architecture") + struct.pack("<I", 8) + text("llama")
-    yield text("general.name") + struct.pack("<I", 8) + text("random")
-    yield text("general.alignment") + struct.pack("<II", 4, ALIGNMENT)
+    keys = {"general.architecture": gguf_file.string("llama"),
+            "general.name": gguf_file.string("random"),
+            "general.alignment": gguf_file.u32(gguf_file.ALIGNMENT)}
     for key, value in numbers.items():
-        yield text("llama." + key) + struct.pack("<II", 4, value)
+        keys["llama." + key] = gguf_file.u32(value)
     for key, value in reals.items():
-        yield text("llama." + key) + struct.pack("<If", 6, value)
+        keys["llama." + key] = gguf_file.f32(value)
+    return keys
 
 
-def padded(size):
-    return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def write(args, file):
+def write(args, file, more_keys=()):
+    """Writes the checkpoint of `args`; more_keys: {key: encoded value}."""
     matrix = Q8_0 if args.type == "q8_0" else F16
-    tensors = [(name, rows, inputs, scale, F32 if rows is None else matrix)
-               for name, rows, inputs, scale in shapes(args)]
-    keys = list(key_values(args))
-    header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
-    header += b"".join(keys)
-    offset = 0
-    for name, rows, inputs, _, kind in tensors:
-        dims = (inputs,) if rows is None else (inputs, rows)
-        header += text(name + ".weight") + struct.pack("<I", len(dims))
-        header += struct.pack(f"<{len(dims)}Q", *dims)
-        header += struct.pack("<IQ", kind, offset)
-        offset += padded(size_of(rows, inputs, kind))
-    file.write(header.ljust(padded(len(header)), b"\0"))
+    tensors, scales = [], []
+    for name, rows, inputs, scale in shapes(args):
+        dims, kind = ((inputs,), F32) if rows is None else (
+            (inputs, rows), matrix)
+        tensors.append(gguf_file.Tensor(name + ".weight", dims, kind))
+        scales.append(scale)
     random = np.random.default_rng(args.seed)
-    for name, rows, inputs, scale, kind in tensors:
-        data = tensor_bytes(random, rows, inputs, scale, kind)
-        assert len(data) == size_of(rows, inputs, kind), name
-        file.write(data.ljust(padded(len(data)), b"\0"))
+    data = (tensor_bytes(random, tensor, scale)
+            for tensor, scale in zip(tensors, scales))
+    gguf_file.write(file, key_values(args) | dict(more_keys), tensors, data)
 
 
 def main():
     args = arguments()
-    part = args.out.with_name(args.out.name + ".part")
     try:
-        with open(part, "wb") as file:
+        with gguf_file.replacing(args.out) as file:
             write(args, file)
-        os.replace(part, args.out)
-    except OSError as error:
-        part.unlink(missing_ok=True)
+    except (OSError, MemoryError, gguf_file.Error) as error:
         sys.exit(f"make_random.py: {error}")
 
 

@@ -35,12 +35,12 @@ readonly TEST=(
   ccache
   clang-format-14
   libbenchmark-dev
+  python3-numpy  # random checkpoints
   shellcheck
 )
 readonly FULL=(
   clang  # fuzzing
   libclang-rt-14-dev
-  python3-numpy
 )
 
 case "${1:-test}" in
