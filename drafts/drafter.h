@@ -16,6 +16,13 @@ struct DraftBlock {
   std::vector<Law> laws;  // [tokens]
 };
 
+// How far one drafter's proposals held where they were checked.
+struct DraftLevel {
+  const char* drafter = "";
+  int64_t drafted = 0;
+  int64_t accepted = 0;
+};
+
 // Proposes what may come next. What it keeps of a sequence follows from the
 // tokens that it is shown: those that were proposed and did not hold are simply
 // not there the next time.
@@ -30,6 +37,9 @@ class Drafter {
   virtual absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
                                            int64_t most,
                                            const DrawKey& key) = 0;
+
+  // Of the drafters within this one, the innermost first, since it was made.
+  virtual std::vector<DraftLevel> inner_levels() const { return {}; }
 };
 
 }  // namespace tiercel

@@ -8,7 +8,12 @@
 namespace tiercel {
 
 // What a draw is for.
-enum class Purpose : uint32_t { kDraft = 1, kAccept = 2, kReplace = 3 };
+enum class Purpose : uint32_t {
+  kDraft = 1,
+  kAccept = 2,
+  kReplace = 3,
+  kNested = 4,  // all draws of the blocks within
+};
 
 // Where randomness comes from when drafted tokens are judged by their
 // probabilities: a draw that influenced a decision is never used again, so a
@@ -16,20 +21,28 @@ enum class Purpose : uint32_t { kDraft = 1, kAccept = 2, kReplace = 3 };
 // Derived from committed state alone: replays are exact.
 struct DrawKey {
   uint64_t seed = 0;
-  uint32_t output = 0;      // index of the output within its request
-  uint32_t level = 0;       // 0: the outermost
-  int64_t outer_start = 0;  // position at which the enclosing block begins
-  int64_t start = 0;        // and this level's own
+  uint32_t output = 0;     // index of the output within its request
+  uint64_t enclosing = 0;  // stands for the keys of all blocks around this one
+  int64_t start = 0;       // position at which the block begins
 
   // The seed of the draws for `purpose`: with a position and a token it makes
   // the noise.
   uint64_t SeedFor(Purpose purpose) const {
     // The plain sampler's last word is 0.
-    const auto words = Philox(
-        {static_cast<uint32_t>(outer_start), static_cast<uint32_t>(start),
-         output, (level << 8 | static_cast<uint32_t>(purpose)) + 1},
-        seed);
+    const auto words =
+        Philox({static_cast<uint32_t>(start), static_cast<uint32_t>(enclosing),
+                static_cast<uint32_t>(enclosing >> 32),
+                (output << 8 | static_cast<uint32_t>(purpose)) + 1},
+               seed);
     return words[0] | uint64_t{words[1]} << 32;
+  }
+
+  // Of a block that is drafted, from `position` on, for this one.
+  DrawKey Within(int64_t position) const {
+    return {.seed = seed,
+            .output = output,
+            .enclosing = SeedFor(Purpose::kNested),
+            .start = position};
   }
 };
 

@@ -55,7 +55,9 @@ absl::StatusOr<VerifiedBlock> VerifyRound(const std::vector<int32_t>& tokens,
       mode == VerifyMode::kCoupled
           ? JudgeCoupled(draft.tokens, *laws, noise)
           : JudgeResidual(draft.tokens, draft.laws, *laws, noise);
-  if (absl::Status s = target.Keep(verdict.accepted); !s.ok()) return s;
+  if (absl::Status s = target.Keep(verdict.accepted, verdict.next); !s.ok()) {
+    return s;
+  }
 
   VerifiedBlock block;
   block.drafted = draft.tokens.size();

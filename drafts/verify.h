@@ -26,13 +26,13 @@ class Target {
   // token after i tokens of `block`, [block.size() + 1].
   virtual absl::StatusOr<std::vector<Law>> Laws(
       const std::vector<int32_t>& block) = 0;
-  // The first `count` tokens of that block hold, and are the sequence's from
-  // now on; of the others no trace is left.
-  virtual absl::Status Keep(size_t count) = 0;
+  // The first `count` tokens of that block hold, `next` follows, and both are
+  // the sequence's from now on; of the others no trace is left.
+  virtual absl::Status Keep(size_t count, int32_t next) = 0;
 };
 
 // What a round adds: the drafted tokens that held and the one that follows,
-// which the target has not seen; each with the target's law.
+// each with the target's law.
 struct VerifiedBlock {
   std::vector<int32_t> tokens;
   std::vector<Law> laws;

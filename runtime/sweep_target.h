@@ -20,17 +20,17 @@ class SweepTarget final : public Target {
 
   absl::StatusOr<std::vector<Law>> Laws(
       const std::vector<int32_t>& block) override;
-  absl::Status Keep(size_t count) override;
+  absl::Status Keep(size_t count, int32_t next) override;
+
+  double seconds() const { return seconds_; }  // in all of these
 
  private:
-  // Of the token after the first `length` tokens of the session.
-  absl::StatusOr<Law> LawAfter(size_t length, const float* logits);
-
   Session& session_;
   const LawParams law_;
   size_t before_ = 0;   // tokens of the session, the block not counted
   bool swept_ = false;  // the block's outcome is open
   std::vector<float> logits_;
+  double seconds_ = 0;
 };
 
 }  // namespace tiercel

@@ -1,0 +1,39 @@
+#include "drafts/draft_length.h"
+
+#include <algorithm>
+
+namespace tiercel {
+namespace {
+
+// What a block still counts after the next: the text changes.
+constexpr double kMemory = 0.9;
+
+}  // namespace
+
+int64_t DraftLength::Next() const {
+  if (fixed_ > 0) return fixed_;
+  const double acceptance = held_ / checked_;
+  double power = acceptance;  // of all `length` tokens to hold
+  double tokens = 1 + power;
+  int64_t best = 1;
+  double best_rate = tokens / (1 + cost_ratio_);
+  for (int64_t length = 2; length <= kMost; ++length) {
+    power *= acceptance;
+    tokens += power;
+    const double rate = tokens / (static_cast<double>(length) + cost_ratio_);
+    if (rate > best_rate) {
+      best = length;
+      best_rate = rate;
+    }
+  }
+  return best;
+}
+
+void DraftLength::Count(int64_t drafted, int64_t accepted) {
+  if (drafted == 0) return;
+  checked_ =
+      kMemory * checked_ + static_cast<double>(std::min(drafted, accepted + 1));
+  held_ = kMemory * held_ + static_cast<double>(accepted);
+}
+
+}  // namespace tiercel

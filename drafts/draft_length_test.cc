@@ -1,0 +1,62 @@
+#include "drafts/draft_length.h"
+
+#include <cmath>
+
+#include "gtest/gtest.h"
+
+namespace tiercel {
+namespace {
+
+TEST(DraftLengthTest, FixedStays) {
+  for (int64_t tokens : {1, 7, 63}) {
+    DraftLength length = DraftLength::Fixed(tokens);
+    EXPECT_FALSE(length.adaptive());
+    for (int round = 0; round < 5; ++round) {
+      EXPECT_EQ(length.Next(), tokens);
+      length.Count(tokens, round % 2);
+    }
+  }
+}
+
+TEST(DraftLengthTest, AdaptiveIsTheBestForTheAcceptance) {
+  const auto best = [](double ratio, double a) {
+    int64_t best_length = 0;
+    double best_rate = 0;
+    for (int64_t n = 1; n <= 63; ++n) {
+      const double rate = (1 - std::pow(a, static_cast<double>(n + 1))) /
+                          (1 - a) / (static_cast<double>(n) + ratio);
+      if (rate > best_rate) {
+        best_rate = rate;
+        best_length = n;
+      }
+    }
+    return best_length;
+  };
+  for (double ratio : {0.5, 4.0, 20.0, 100.0}) {
+    // Nine of ten checked tokens hold: every block of nine and a rejection.
+    DraftLength length = DraftLength::Adaptive(ratio);
+    for (int round = 0; round < 400; ++round) length.Count(16, 9);
+    EXPECT_NEAR(static_cast<double>(length.Next()),
+                static_cast<double>(best(ratio, 0.9)), 1)
+        << ratio;
+    // Half of them.
+    for (int round = 0; round < 400; ++round) length.Count(16, 1);
+    EXPECT_EQ(length.Next(), best(ratio, 0.5)) << ratio;
+    // None: one token is always tried, or nothing would ever be learnt.
+    for (int round = 0; round < 400; ++round) length.Count(16, 0);
+    EXPECT_EQ(length.Next(), 1) << ratio;
+    // All: as long as it may be, unless drafting costs more than a check.
+    for (int round = 0; round < 400; ++round) length.Count(16, 16);
+    EXPECT_EQ(length.Next(), ratio > 1 ? DraftLength::kMost : 1) << ratio;
+  }
+}
+
+TEST(DraftLengthTest, NothingDraftedTellsNothing) {
+  DraftLength length = DraftLength::Adaptive(10);
+  const int64_t before = length.Next();
+  for (int round = 0; round < 50; ++round) length.Count(0, 0);
+  EXPECT_EQ(length.Next(), before);
+}
+
+}  // namespace
+}  // namespace tiercel

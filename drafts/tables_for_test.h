@@ -1,0 +1,149 @@
+#ifndef TIERCEL_DRAFTS_TABLES_FOR_TEST_H_
+#define TIERCEL_DRAFTS_TABLES_FOR_TEST_H_
+
+// Models for tests that know the last token alone, and what drafts and decides
+// with them.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "drafts/drafter.h"
+#include "drafts/verifying_drafter.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/token/law.h"
+
+namespace tiercel {
+
+using Ids = std::vector<int32_t>;
+
+// Laws by the last token, of a few tokens each.
+class Tables {
+ public:
+  Tables(int vocab, uint32_t seed) {
+    std::mt19937 random(seed);
+    for (int row = 0; row <= vocab; ++row) {
+      Law law;
+      float total = 0;
+      for (int32_t id = 0; id < vocab; ++id) {
+        const auto weight = static_cast<float>(random() % 4);
+        if (weight == 0.0f) continue;  // as a cut would
+        law.ids.push_back(id);
+        law.probabilities.push_back(weight);
+        total += weight;
+      }
+      if (law.ids.empty()) {
+        law = {{row % vocab}, {1.0f}};
+        total = 1;
+      }
+      for (float& p : law.probabilities) p /= total;
+      rows_.push_back(law);
+    }
+  }
+  const Law& After(const Ids& tokens) const {
+    return tokens.empty() ? rows_.back()
+                          : rows_[static_cast<size_t>(tokens.back())];
+  }
+
+ private:
+  std::vector<Law> rows_;
+};
+
+class TableDrafter final : public Drafter {
+ public:
+  explicit TableDrafter(const Tables& laws) : laws_(laws) {}
+  const char* name() const override { return "table"; }
+  absl::StatusOr<DraftBlock> Draft(const Ids& tokens, int64_t most,
+                                   const DrawKey& key) override {
+    if (fails) return InternalError("internal", "no draft");
+    DraftBlock block;
+    Ids all = tokens;
+    for (int64_t i = 0; i < most; ++i) {
+      block.laws.push_back(laws_.After(all));
+      block.tokens.push_back(Draw(
+          block.laws.back(), coupled ? key.seed : key.SeedFor(Purpose::kDraft),
+          key.start + i));
+      all.push_back(block.tokens.back());
+    }
+    return block;
+  }
+  bool fails = false;
+  bool coupled = false;
+
+ private:
+  const Tables& laws_;
+};
+
+class TableTarget final : public DraftTarget {
+ public:
+  explicit TableTarget(const Tables& laws) : laws_(laws) {}
+  absl::Status Begin(const Ids& sequence) override {
+    tokens = sequence;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<Law>> Laws(const Ids& block) override {
+    if (fails) return InternalError("internal", "no laws");
+    pending_ = block;
+    std::vector<Law> laws;
+    Ids all = tokens;
+    laws.push_back(laws_.After(all));
+    for (int32_t id : block) {
+      all.push_back(id);
+      laws.push_back(laws_.After(all));
+    }
+    return laws;
+  }
+  absl::Status Keep(size_t count, int32_t next) override {
+    tokens.insert(tokens.end(), pending_.begin(),
+                  pending_.begin() + static_cast<std::ptrdiff_t>(count));
+    tokens.push_back(next);
+    return absl::OkStatus();
+  }
+  Ids tokens;
+  bool fails = false;
+
+ private:
+  const Tables& laws_;
+  Ids pending_;
+};
+
+// Counts of whole outputs against their exact probabilities: fails where the
+// total variation is beyond what chance allows but once in a million.
+inline void ExpectLaw(const Tables& laws, const std::map<Ids, int64_t>& counts,
+                      size_t length, int64_t samples) {
+  std::map<Ids, double> exact = {{{}, 1.0}};
+  for (size_t i = 0; i < length; ++i) {
+    std::map<Ids, double> longer;
+    for (const auto& [tokens, p] : exact) {
+      const Law& law = laws.After(tokens);
+      for (size_t k = 0; k < law.ids.size(); ++k) {
+        Ids with = tokens;
+        with.push_back(law.ids[k]);
+        longer[with] = p * static_cast<double>(law.probabilities[k]);
+      }
+    }
+    exact = longer;
+  }
+  const auto n = static_cast<double>(samples);
+  double variation = 0;
+  for (const auto& [tokens, p] : exact) {
+    const auto found = counts.find(tokens);
+    const double share =
+        found == counts.end() ? 0 : static_cast<double>(found->second) / n;
+    variation += std::abs(share - p) / 2;
+  }
+  for (const auto& [tokens, count] : counts) {
+    EXPECT_TRUE(exact.count(tokens)) << testing::PrintToString(tokens);
+  }
+  const double bound = 0.5 * std::sqrt(static_cast<double>(exact.size()) / n) +
+                       std::sqrt(std::log(1e6) / (2 * n));
+  EXPECT_LT(variation, bound) << exact.size() << " outputs";
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_DRAFTS_TABLES_FOR_TEST_H_

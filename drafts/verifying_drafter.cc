@@ -1,0 +1,46 @@
+#include "drafts/verifying_drafter.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tiercel {
+
+absl::StatusOr<DraftBlock> VerifyingDrafter::Draft(
+    const std::vector<int32_t>& tokens, int64_t most, const DrawKey& key) {
+  if (absl::Status s = target_.Begin(tokens); !s.ok()) return s;
+  std::vector<int32_t> sequence = tokens;
+  DraftBlock block;
+  while (std::ssize(block.tokens) < most) {
+    const int64_t size = std::ssize(block.tokens);
+    // A round adds what holds and one token more: never too many. How long it
+    // is has been decided before any of it is drawn.
+    const int64_t inner_most =
+        options_.inner == nullptr
+            ? 0
+            : std::min(options_.inner_length.Next(), most - size - 1);
+    absl::StatusOr<VerifiedBlock> round =
+        VerifyRound(sequence, inner_most, options_.mode,
+                    key.Within(key.start + size), options_.inner, target_);
+    if (!round.ok()) return round.status();
+    drafted_ += static_cast<int64_t>(round->drafted);
+    accepted_ += static_cast<int64_t>(round->accepted);
+    options_.inner_length.Count(static_cast<int64_t>(round->drafted),
+                                static_cast<int64_t>(round->accepted));
+    sequence.insert(sequence.end(), round->tokens.begin(), round->tokens.end());
+    block.tokens.insert(block.tokens.end(), round->tokens.begin(),
+                        round->tokens.end());
+    std::move(round->laws.begin(), round->laws.end(),
+              std::back_inserter(block.laws));
+  }
+  return block;
+}
+
+std::vector<DraftLevel> VerifyingDrafter::inner_levels() const {
+  if (options_.inner == nullptr) return {};
+  std::vector<DraftLevel> levels = options_.inner->inner_levels();
+  levels.push_back({options_.inner->name(), drafted_, accepted_});
+  return levels;
+}
+
+}  // namespace tiercel

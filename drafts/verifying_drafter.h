@@ -1,0 +1,56 @@
+#ifndef TIERCEL_DRAFTS_VERIFYING_DRAFTER_H_
+#define TIERCEL_DRAFTS_VERIFYING_DRAFTER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "drafts/draft_length.h"
+#include "drafts/drafter.h"
+#include "drafts/verify.h"
+
+namespace tiercel {
+
+// A target whose tokens will be checked again.
+class DraftTarget : public Target {
+ public:
+  // The sequence is `tokens` from now on; of what was kept beyond it no trace
+  // is left.
+  virtual absl::Status Begin(const std::vector<int32_t>& tokens) = 0;
+};
+
+// Drafts with a model of its own, `target`, by the same round that will check
+// what it drafts: an inner drafter proposes, `target` decides. So the law of
+// each token is exactly `target`'s, and levels nest. Without an inner drafter
+// `target` draws token by token.
+class VerifyingDrafter final : public Drafter {
+ public:
+  struct Options {
+    const char* name = "";  // of `target`, as the report says it
+    VerifyMode mode = VerifyMode::kResidual;
+    Drafter* inner = nullptr;  // null: none
+    DraftLength inner_length = DraftLength::Fixed(1);
+  };
+
+  // `target` and what `options` names must outlive it.
+  VerifyingDrafter(DraftTarget& target, const Options& options)
+      : target_(target), options_(options) {}
+
+  const char* name() const override { return options_.name; }
+
+  // As many tokens as asked for. Errors: those of the target and of the inner
+  // drafter.
+  absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
+                                   int64_t most, const DrawKey& key) override;
+
+  std::vector<DraftLevel> inner_levels() const override;
+
+ private:
+  DraftTarget& target_;
+  Options options_;
+  int64_t drafted_ = 0;  // by the inner drafter
+  int64_t accepted_ = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_DRAFTS_VERIFYING_DRAFTER_H_

@@ -1,0 +1,203 @@
+// Levels within levels, with their real noise. That the rule itself is right is
+// verdict_test's.
+
+#include "drafts/verifying_drafter.h"
+
+#include <cmath>
+#include <map>
+
+#include "drafts/tables_for_test.h"
+#include "gtest/gtest.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int64_t kStart = 1000;
+
+// Three models, each deeper level a worse guess of the one above.
+struct Chain {
+  Tables target;
+  Tables middle;
+  Tables small;
+};
+
+struct Lengths {
+  int64_t outer = 3;
+  int64_t inner = 2;
+  bool adaptive = false;  // grow while all holds, as a runtime would
+};
+
+// `length` tokens by two levels of rounds; adds up what each level did.
+Ids Speculated(const Chain& chain, uint64_t seed, VerifyMode mode,
+               const Lengths& lengths, size_t length,
+               std::vector<DraftLevel>* levels = nullptr) {
+  TableTarget target(chain.target);
+  TableTarget middle(chain.middle);
+  TableTarget small(chain.small);
+  VerifyingDrafter inner(small, {.name = "small", .mode = mode});
+  VerifyingDrafter outer(middle,
+                         {.name = "middle",
+                          .mode = mode,
+                          .inner = &inner,
+                          .inner_length = DraftLength::Fixed(lengths.inner)});
+  Ids tokens;
+  DraftLevel outermost = {outer.name()};
+  int64_t most = lengths.outer;
+  while (tokens.size() < length) {
+    const DrawKey key = {.seed = seed,
+                         .start = kStart + static_cast<int64_t>(tokens.size())};
+    const absl::StatusOr<VerifiedBlock> block =
+        VerifyRound(tokens, most, mode, key, &outer, target);
+    EXPECT_TRUE(block.ok());
+    if (!block.ok()) return tokens;
+    EXPECT_EQ(block->drafted, static_cast<size_t>(most));
+    outermost.drafted += static_cast<int64_t>(block->drafted);
+    outermost.accepted += static_cast<int64_t>(block->accepted);
+    tokens.insert(tokens.end(), block->tokens.begin(), block->tokens.end());
+    EXPECT_EQ(target.tokens, tokens);
+    if (lengths.adaptive) {
+      most = block->accepted == block->drafted ? most + 1 : 1;
+    }
+  }
+  if (levels != nullptr) {
+    std::vector<DraftLevel> all = outer.inner_levels();
+    all.push_back(outermost);
+    levels->resize(all.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      (*levels)[i].drafter = all[i].drafter;
+      (*levels)[i].drafted += all[i].drafted;
+      (*levels)[i].accepted += all[i].accepted;
+    }
+  }
+  tokens.resize(length);
+  return tokens;
+}
+
+TEST(VerifyingDrafterTest, CoupledTextIsThePlainSamplers) {
+  const Chain chain = {Tables(6, 1), Tables(6, 2), Tables(6, 3)};
+  std::vector<DraftLevel> levels;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    Ids plain;
+    while (plain.size() < 20) {
+      plain.push_back(Draw(chain.target.After(plain), seed,
+                           kStart + static_cast<int64_t>(plain.size())));
+    }
+    for (int64_t outer : {1, 2, 5}) {
+      for (int64_t inner : {1, 3}) {
+        for (bool adaptive : {false, true}) {
+          ASSERT_EQ(Speculated(chain, seed, VerifyMode::kCoupled,
+                               {outer, inner, adaptive}, 20, &levels),
+                    plain)
+              << seed << " " << outer << " " << inner << " " << adaptive;
+        }
+      }
+    }
+  }
+  ASSERT_EQ(levels.size(), 2u);
+  EXPECT_STREQ(levels[0].drafter, "small");
+  EXPECT_STREQ(levels[1].drafter, "middle");
+  for (const DraftLevel& level : levels) {
+    EXPECT_GT(level.accepted, 0);
+    EXPECT_LT(level.accepted, level.drafted);
+  }
+}
+
+TEST(VerifyingDrafterTest, ResidualTextHasTheTargetsLaw) {
+  constexpr int64_t kSamples = 30'000;
+  constexpr size_t kLength = 3;
+  const Tables target(3, 31);
+  const struct {
+    const char* name;
+    Chain chain;
+  } cases[] = {
+      {"three models", {target, Tables(3, 32), Tables(3, 33)}},
+      // Nothing is rejected above: a bias from below comes out whole.
+      {"the middle is the target", {target, target, Tables(3, 34)}},
+      {"all are the target", {target, target, target}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    for (const Lengths lengths :
+         {Lengths{1, 1}, Lengths{3, 2}, Lengths{2, 2, true}}) {
+      std::map<Ids, int64_t> counts;
+      for (int64_t seed = 0; seed < kSamples; ++seed) {
+        ++counts[Speculated(c.chain, static_cast<uint64_t>(seed),
+                            VerifyMode::kResidual, lengths, kLength)];
+      }
+      ExpectLaw(target, counts, kLength, kSamples);
+    }
+  }
+}
+
+// What a level records is what its tokens were drawn from, whoever drafted
+// them.
+TEST(VerifyingDrafterTest, EveryTokenHasTheMiddlesLaw) {
+  constexpr int64_t kSamples = 30'000;
+  const Tables middle_laws(3, 41);
+  const Tables small_laws(3, 42);
+  std::map<Ids, int64_t> counts;
+  for (int64_t seed = 0; seed < kSamples; ++seed) {
+    TableTarget middle(middle_laws);
+    TableTarget small(small_laws);
+    VerifyingDrafter inner(small, {.name = "small"});
+    VerifyingDrafter outer(middle, {.name = "middle",
+                                    .inner = &inner,
+                                    .inner_length = DraftLength::Fixed(2)});
+    const absl::StatusOr<DraftBlock> block =
+        outer.Draft({}, 3, {.seed = static_cast<uint64_t>(seed)});
+    ASSERT_TRUE(block.ok());
+    ASSERT_EQ(block->tokens.size(), 3u);
+    ASSERT_EQ(block->laws.size(), 3u);
+    Ids before;
+    for (size_t i = 0; i < 3; ++i) {
+      const Law& law = middle_laws.After(before);
+      EXPECT_EQ(block->laws[i].ids, law.ids);
+      EXPECT_EQ(block->laws[i].probabilities, law.probabilities);
+      before.push_back(block->tokens[i]);
+    }
+    ++counts[block->tokens];
+  }
+  ExpectLaw(middle_laws, counts, 3, kSamples);
+}
+
+// A tail that is drafted once more gets other noise, though it lies at the same
+// positions: the block around it begins elsewhere.
+TEST(VerifyingDrafterTest, ARedraftIsAnotherDraw) {
+  constexpr int64_t kSeeds = 2000;
+  const Tables laws(6, 51);
+  int64_t equal = 0;
+  for (int64_t seed = 0; seed < kSeeds; ++seed) {
+    Ids drawn[2];
+    for (int64_t start : {0, 1}) {
+      TableTarget target(laws);
+      VerifyingDrafter drafter(target, {.name = "self"});
+      const DrawKey outer = {.seed = static_cast<uint64_t>(seed),
+                             .start = start};
+      const absl::StatusOr<DraftBlock> block =
+          drafter.Draft({0}, 1, outer.Within(1));
+      ASSERT_TRUE(block.ok());
+      drawn[start] = block->tokens;
+    }
+    equal += drawn[0] == drawn[1];
+  }
+  EXPECT_LT(equal, kSeeds * 9 / 10);
+}
+
+TEST(VerifyingDrafterTest, ErrorsComeOut) {
+  const Tables laws(6, 61);
+  TableTarget middle(laws);
+  TableDrafter inner(laws);
+  VerifyingDrafter drafter(middle, {.name = "middle",
+                                    .inner = &inner,
+                                    .inner_length = DraftLength::Fixed(2)});
+  inner.fails = true;
+  EXPECT_FALSE(drafter.Draft({}, 4, {}).ok());
+  inner.fails = false;
+  middle.fails = true;
+  EXPECT_FALSE(drafter.Draft({}, 4, {}).ok());
+  middle.fails = false;
+  EXPECT_TRUE(drafter.Draft({}, 4, {}).ok());
+}
+
+}  // namespace
+}  // namespace tiercel
