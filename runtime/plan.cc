@@ -89,7 +89,8 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
       return s;
     }
   }
-  return absl::OkStatus();
+  return options.retrieval.has_value() ? CheckRetrievalSize(*options.retrieval)
+                                       : absl::OkStatus();
 }
 
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
@@ -101,6 +102,7 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                                  .kv_heads = model.config.kv_heads,
                                  .head_dim = model.config.head_dim},
                       .first_position = options.first_position,
+                      .retrieval = options.retrieval,
                       .threads = threads};
   const int64_t free = FreeHostMemory();
   const int64_t taken = model.memory().used();
@@ -174,7 +176,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
          {{"weights", plan.weights},
           {"staging", plan.staging},
           {"workspace", plan.workspace},
-          {"views", 0},
+          {"views", plan.views},
           {"resident", plan.resident}}},
         {"host", {{"kv", plan.host_kv}, {"weights", 0}}}}},
       {"ttft_s", nullptr},

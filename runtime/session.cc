@@ -46,6 +46,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
       session->MakeKv(options.first_position);
   if (!kv.ok()) return kv.status();
   session->kv_ = *std::move(kv);
+  if (options.retrieval.has_value()) {
+    absl::StatusOr<std::unique_ptr<Retrieval>> retrieval = Retrieval::Create(
+        model.memory(), site.RetrievalShape(plan->context), *session->kv_);
+    if (!retrieval.ok()) return retrieval.status();
+    session->retrieval_ = *std::move(retrieval);
+  }
   session->context_is_what_fits_ =
       options.context == 0 && plan->context < model.config.context;
   if (options.rates_folder.has_value()) {
@@ -159,7 +165,7 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
     if (!next_logits_.empty()) return absl::OkStatus();
     // Known KV, unknown logits: the last row is computed once more. It is the
     // same row, whatever runs with it.
-    kv_->Truncate(kv_->length() - 1);
+    TruncateKv(kv_->length() - 1);
   }
   const int64_t rows = pending();
   if (absl::Status s = Forward(rows, station, progress); !s.ok()) return s;
@@ -171,11 +177,28 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
   return absl::OkStatus();
 }
 
+absl::Status Session::CatchUpForDrafts(Station station) {
+  if (!retrieval_->fresh()) next_logits_.clear();
+  absl::Status status = CatchUp(station);
+  if (status.ok() && !retrieval_->fresh()) {
+    // It went on with a prompt that had been stopped, half of it unseen.
+    next_logits_.clear();
+    status = CatchUp(station);
+  }
+  return status;
+}
+
+void Session::TruncateKv(int64_t length) {
+  unfinished_.reset();
+  kv_->Truncate(length);
+  if (retrieval_ != nullptr) retrieval_->Truncate(kv_->end());
+}
+
 void Session::Truncate(size_t length) {
   if (length >= tokens_.size()) return;
   tokens_.resize(length);
   if (kv_->length() > static_cast<int64_t>(length)) {
-    kv_->Truncate(static_cast<int64_t>(length));
+    TruncateKv(static_cast<int64_t>(length));
   }
   next_logits_.clear();
 }
@@ -188,6 +211,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   std::unique_ptr<Session> copy(
       new Session(model_, site_, plan_, *std::move(stream)));
   copy->kv_ = *std::move(kv);
+  if (retrieval_ != nullptr) {
+    absl::StatusOr<std::unique_ptr<Retrieval>> retrieval =
+        retrieval_->Fork(*copy->kv_);
+    if (!retrieval.ok()) return retrieval.status();
+    copy->retrieval_ = *std::move(retrieval);
+  }
   copy->placement_ = placement_;
   copy->tier_ = tier_;
   copy->rates_ = rates_;

@@ -14,6 +14,7 @@
 #include "offload/move/kv_tier.h"
 #include "offload/page/kv_store.h"
 #include "offload/plan/tier_plan.h"
+#include "offload/view/retrieval.h"
 #include "runtime/model.h"
 #include "runtime/prediction.h"
 #include "runtime/report.h"
@@ -35,6 +36,8 @@ class Session {
     DType type_k = DType::kF16;
     DType type_v = DType::kF16;
     int64_t first_position = 0;
+    // Keeps a retrieval view for drafts.
+    std::optional<RetrievalSize> retrieval = {};
     // Where measured rates are kept; with it the session predicts its times.
     std::optional<std::string> rates_folder = {};
   };
@@ -80,12 +83,26 @@ class Session {
   // lacks. At least one token must be there.
   absl::Status CatchUp(Station station, Progress progress);
   absl::Status CatchUp(Station station);
+
+  // Drafts, in a session that keeps a retrieval view: passes of the model, or
+  // of its first `layers`, that read and write that view alone, beside the
+  // sequence.
+  Retrieval* retrieval() { return retrieval_.get(); }
+  // CatchUp, after which the view follows from the tokens alone.
+  absl::Status CatchUpForDrafts(Station station);
+  // Passes `ids`, which follow what the view holds, at most kMaxStepRows;
+  // RowLogits gives theirs. Errors: copy_failed, cancelled.
+  absl::Status DraftForward(const int32_t* ids, int64_t rows, int layers);
+  // Chooses anew what the view shows, by the last Sweep's last row that holds.
+  absl::Status RefreshView();
+
   const TierPlan& plan() const { return plan_; }
   Traffic traffic() const;                    // since the session was made
   std::vector<std::string> warnings() const;  // what costs speed only
   MemoryUse memory() const;
   // Absent where rates are not known.
   std::optional<Prediction> Predicted(const Work& work) const;
+  const std::optional<Rates>& rates() const { return rates_; }
 
   const std::vector<float>& NextLogits() const { return next_logits_; }
 
@@ -108,7 +125,12 @@ class Session {
   // Async-signal-safe.
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   void ClearCancel() { cancelled_.store(false, std::memory_order_relaxed); }
-  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  bool cancelled() const {
+    return cancelled_.load(std::memory_order_relaxed) ||
+           (whole_ != nullptr && whole_->cancelled());
+  }
+  // Cancel of `whole`, which outlives this session's calls, stops this one too.
+  void CancelWith(const Session& whole) { whole_ = &whole; }
 
  private:
   // Where a Forward is: rows before `row` have passed through `layer`.
@@ -128,8 +150,12 @@ class Session {
 
   absl::StatusOr<std::unique_ptr<KvStore>> MakeKv(int64_t first_position);
 
+  // `certain`: all rows will hold.
   absl::Status BeginForward(int64_t rows, Station station, const View& view,
-                            Place* place);
+                            bool certain, Place* place);
+  absl::Status ObserveStep(int64_t rows, const View& view, bool certain);
+  void AbandonStep();
+  void TruncateKv(int64_t length);
   absl::Status RunLayers(int64_t rows, Progress progress, Place* place);
   absl::Status ReserveHidden(int64_t rows);
 
@@ -145,10 +171,13 @@ class Session {
   std::optional<Unfinished> unfinished_;
   std::shared_ptr<Placement> placement_;  // null: one memory
   std::shared_ptr<KvTier> tier_;          // null: one memory
+  std::unique_ptr<Retrieval> retrieval_;  // null: none; ends before the above
+  bool observed_ = false;                 // it sees the step
   std::optional<Rates> rates_;
   std::vector<float> next_logits_;  // [vocab]; empty: not those of the end
   Report report_;
   std::atomic<bool> cancelled_{false};
+  const Session* whole_ = nullptr;  // null: none; not the fork's
 };
 
 }  // namespace tiercel

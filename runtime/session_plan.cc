@@ -46,11 +46,28 @@ TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
                        AlignedBytes(ScratchBytes(config, threads))};
 }
 
-TierPlan SessionSite::PlanFor(int64_t context) const {
-  const TierNeeds needs =
+TierNeeds SessionSite::Needs(int64_t context) const {
+  TierNeeds needs =
       SessionNeeds(config, weights, layout, context, first_position, threads);
+  if (retrieval.has_value()) {
+    needs.views = Retrieval::Bytes(RetrievalShape(context));
+  }
+  return needs;
+}
+
+TierPlan SessionSite::PlanFor(int64_t context) const {
+  const TierNeeds needs = Needs(context);
   return in_place ? PlanInPlace(needs, device_bytes)
                   : PlanTiers(needs, device_bytes);
+}
+
+Retrieval::Shape SessionSite::RetrievalShape(int64_t context) const {
+  return {.layout = layout,
+          .layers = config.layers,
+          .heads = config.heads,
+          .begin = first_position,
+          .context = context,
+          .size = *retrieval};
 }
 
 bool SessionSite::Fits(int64_t context) const {

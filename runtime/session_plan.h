@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "models/decoder/config.h"
 #include "models/decoder/weights.h"
 #include "offload/plan/tier_plan.h"
+#include "offload/view/retrieval.h"
 
 namespace tiercel {
 
@@ -30,18 +32,23 @@ struct SessionSite {
   WeightSizes weights;
   KvLayout layout;
   int64_t first_position = 0;
+  std::optional<RetrievalSize> retrieval = {};  // a view for drafts
   int threads = 1;
   bool in_place = false;     // the device computes in the host tier
   int64_t device_bytes = 0;  // weights included; in place: of both tiers
   // For both tiers, weights included.
   int64_t machine_bytes = std::numeric_limits<int64_t>::max();
 
+  TierNeeds Needs(int64_t context) const;
   TierPlan PlanFor(int64_t context) const;
   bool Fits(int64_t context) const;
   // The largest context that fits, at most `most`; 0: none.
   int64_t LargestContext(int64_t most) const;
   // The least device that serves `context`.
   int64_t LeastDeviceBytes(int64_t context) const;
+
+  // Of a session with a retrieval view.
+  Retrieval::Shape RetrievalShape(int64_t context) const;
 
   // The plan for `context`, or for 0 for as much of the checkpoint's context as
   // fits. Errors: does_not_fit, with what would.

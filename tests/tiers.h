@@ -102,9 +102,13 @@ inline int64_t BytesFor(const Model& model, const Session::Options& options,
   EXPECT_TRUE(weights.ok());
   const KvLayout layout = {options.type_k, options.type_v,
                            model.config.kv_heads, model.config.head_dim};
-  const TierNeeds needs =
-      SessionNeeds(model.config, *weights, layout, options.context,
-                   options.first_position, model.options.stream.threads);
+  const SessionSite site = {.config = model.config,
+                            .weights = *weights,
+                            .layout = layout,
+                            .first_position = options.first_position,
+                            .retrieval = options.retrieval,
+                            .threads = model.options.stream.threads};
+  const TierNeeds needs = site.Needs(options.context);
   const int64_t least = LeastBudget(needs);
   const TierPlan all = PlanTiers(needs, int64_t{1} << 40);
   switch (budget) {

@@ -118,12 +118,12 @@ def check_bytes(document):
         "ahead_pages": ahead,
         "closed_pages": f["layers"] * ((prompt + steps) // PAGE_TOKENS),
         "reopened_pages": 0, "resumed_pages": 0, "resumed_bytes": 0,
-        "parked_pages": 0, "parked_bytes": 0,
+        "parked_pages": 0, "parked_bytes": 0, "gathered_bytes": 0,
     }
     for name, count in expected.items():
         assert f[name] == count, (name, f[name], count)
     up = f["page_bytes"] * (f["swept_pages"] + f["reopened_pages"] +
-                            f["resumed_pages"]) + f["resumed_bytes"]
+                            f["resumed_pages"]) + f["resumed_bytes"] + f["gathered_bytes"]
     down = (f["page_bytes"] * (f["closed_pages"] + f["parked_pages"]) +
             f["parked_bytes"])
     assert ledger["h2d_bytes"] == up, (ledger, up)

@@ -51,6 +51,9 @@ class Decoder {
   absl::Status Logits(Stream& stream, const float* hidden, int64_t rows,
                       float* logits);
 
+  // The queries of the last Layer's rows, rotated: [rows, heads * head_dim].
+  const float* queries() const { return a_.q.data(); }
+
   const ModelConfig& config() const { return config_; }
 
  private:

@@ -26,6 +26,7 @@ struct KvMoves {
   int64_t swept_pages = 0;     // up: for a step to read
   int64_t ahead_pages = 0;     // of those, for a step that has not begun
   int64_t reopened_pages = 0;  // up: to be written on after a truncation
+  int64_t gathered_bytes = 0;  // up: parts of pages, for a view of their own
   int64_t resumed_pages = 0;   // up: of the layer an interrupted prompt was in
   int64_t resumed_bytes = 0;   // up: its hidden states
   int64_t closed_pages = 0;    // down: full
@@ -52,9 +53,10 @@ struct Traffic {
     }
     constexpr int64_t KvMoves::*kCounts[] = {
         &KvMoves::swept_pages,    &KvMoves::ahead_pages,
-        &KvMoves::reopened_pages, &KvMoves::resumed_pages,
-        &KvMoves::resumed_bytes,  &KvMoves::closed_pages,
-        &KvMoves::parked_pages,   &KvMoves::parked_bytes};
+        &KvMoves::reopened_pages, &KvMoves::gathered_bytes,
+        &KvMoves::resumed_pages,  &KvMoves::resumed_bytes,
+        &KvMoves::closed_pages,   &KvMoves::parked_pages,
+        &KvMoves::parked_bytes};
     for (const auto count : kCounts) {
       moves.*count += sign * (other.moves.*count);
     }

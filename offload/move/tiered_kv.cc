@@ -372,6 +372,37 @@ absl::Status TieredKv::Resume(std::byte* state, Cancelled cancelled) {
   return WaitOrDrop(back, cancelled);
 }
 
+// ---- Parts of it, for others to keep ----
+
+uint64_t TieredKv::CopyRuns(Station station, const std::vector<KvRun>& runs) {
+  std::vector<Transfer> transfers;
+  for (const KvRun& run : runs) {
+    const int64_t index = run.position / kPageTokens - FirstPage();
+    const Page& page = At(index);
+    if (page.device >= 0) {
+      CopyRun(layout_, tier_->slots.Page(run.layer, page.device), run);
+      continue;
+    }
+    const auto slot = static_cast<int>(run.position % kPageTokens);
+    Transfer k = Between(Direction::kHostToDevice, index, run.layer, run.k);
+    k.offset += layout_.KOffset(run.head, slot);
+    k.bytes = run.rows * layout_.KRowBytes();
+    Transfer v = Between(Direction::kHostToDevice, index, run.layer, run.v);
+    v.offset += layout_.VOffset(run.head, slot);
+    v.bytes = run.rows * layout_.VRowBytes();
+    moves_.gathered_bytes += k.bytes + v.bytes;
+    transfers.push_back(k);
+    transfers.push_back(v);
+  }
+  return transfers.empty()
+             ? 0
+             : engine().Submit(station, Joined(std::move(transfers)));
+}
+
+absl::Status TieredKv::AwaitCopies(uint64_t copies, Cancelled cancelled) {
+  return engine().Wait(copies, cancelled);
+}
+
 // ---- The sequence ----
 
 void TieredKv::Truncate(int64_t length) {

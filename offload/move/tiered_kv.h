@@ -44,6 +44,8 @@ class TieredKv final : public KvStore {
   absl::Status Suspend(int layer, int64_t rows, std::byte* state,
                        int64_t bytes) override;
   absl::Status Resume(std::byte* state, Cancelled cancelled) override;
+  uint64_t CopyRuns(Station station, const std::vector<KvRun>& runs) override;
+  absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
   void Truncate(int64_t length) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
   KvMoves moves() const override { return moves_; }

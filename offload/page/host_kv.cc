@@ -80,6 +80,19 @@ absl::Status HostKv::Resume(std::byte* /*state*/, Cancelled /*cancelled*/) {
   return absl::OkStatus();
 }
 
+uint64_t HostKv::CopyRuns(Station /*station*/, const std::vector<KvRun>& runs) {
+  for (const KvRun& run : runs) {
+    const auto page =
+        static_cast<size_t>(run.position / kPageTokens - FirstPage());
+    CopyRun(layout_, pages_[static_cast<size_t>(run.layer)][page], run);
+  }
+  return 0;
+}
+
+absl::Status HostKv::AwaitCopies(uint64_t /*copies*/, Cancelled /*cancelled*/) {
+  return absl::OkStatus();
+}
+
 void HostKv::Truncate(int64_t length) {
   end_ = begin_ + length;
   DropPages(PagesUpTo(end_));

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
 #include "offload/move/ledger.h"
+#include "offload/page/kv_run.h"
 #include "offload/view/view.h"
 
 namespace tiercel {
@@ -30,6 +32,19 @@ struct KvPages {
 // fill pages that need not stay on the device.
 inline constexpr int64_t kMaxStepRows = 64;
 
+// What the layers of a step read and write.
+class LayeredKv {
+ public:
+  using Cancelled = absl::FunctionRef<bool()>;
+  virtual ~LayeredKv() = default;
+
+  // In order, each ended before the next begins. Errors: copy_failed,
+  // cancelled.
+  virtual absl::StatusOr<KvPages> BeginLayer(int layer,
+                                             Cancelled cancelled) = 0;
+  virtual void EndLayer(int layer) = 0;
+};
+
 // The full, append-only KV of one sequence: positions [begin, end), wherever
 // its bytes live. Absolute positions decide pages: page i holds positions from
 // i * kPageTokens on, wherever the sequence begins.
@@ -43,12 +58,8 @@ inline constexpr int64_t kMaxStepRows = 64;
 // the target's is provisional: before the target goes on it must be truncated
 // away, though it may be committed for the steps of a draft. A store is used
 // from one thread, and so are the stores forked from it.
-class KvStore {
+class KvStore : public LayeredKv {
  public:
-  using Cancelled = absl::FunctionRef<bool()>;
-
-  virtual ~KvStore() = default;
-
   int64_t begin() const { return begin_; }
   int64_t end() const { return end_; }
   int64_t length() const { return end_ - begin_; }
@@ -59,10 +70,7 @@ class KvStore {
   // changed.
   virtual absl::Status BeginStep(int64_t rows, Station station,
                                  const View& view, Cancelled cancelled) = 0;
-  // Errors: copy_failed, cancelled; Abandon then.
-  virtual absl::StatusOr<KvPages> BeginLayer(int layer,
-                                             Cancelled cancelled) = 0;
-  virtual void EndLayer(int layer) = 0;
+  // An error of BeginLayer: Abandon then.
   // The first `rows` of the step exist from now on; rows <= those begun, and a
   // prompt's all. Errors: copy_failed, cancelled; Abandon then.
   virtual absl::Status Commit(int64_t rows, Cancelled cancelled) = 0;
@@ -76,6 +84,13 @@ class KvStore {
   virtual absl::Status Suspend(int layer, int64_t rows, std::byte* state,
                                int64_t bytes) = 0;
   virtual absl::Status Resume(std::byte* state, Cancelled cancelled) = 0;
+
+  // Copies runs of what exists to device memory, from wherever they live, and
+  // returns what AwaitCopies takes. Their places stay the caller's until then.
+  virtual uint64_t CopyRuns(Station station,
+                            const std::vector<KvRun>& runs) = 0;
+  // Errors: copy_failed, cancelled (the copies go on then).
+  virtual absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) = 0;
 
   // Forgets all but the first `length` positions.
   virtual void Truncate(int64_t length) = 0;

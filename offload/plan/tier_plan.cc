@@ -21,6 +21,7 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
   plan.budget = budget;
   plan.weights = needs.weights;
   plan.workspace = needs.workspace;
+  plan.views = needs.views;
   plan.staging = plan.shape.StagingBytes();
   plan.resident = plan.shape.SlotBytes();
   plan.host_kv =

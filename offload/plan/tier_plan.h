@@ -18,13 +18,14 @@ struct TierPlan {
   int64_t weights = 0;
   int64_t workspace = 0;  // hidden states of a prompt, activations, scratch
   int64_t staging = 0;    // two layer buffers
+  int64_t views = 0;      // of drafts: chunks, digests, queries
   int64_t resident = 0;   // pages that stay, the open ones among them
 
   // Host
   int64_t host_kv = 0;
 
   int64_t DeviceBytes() const {
-    return weights + workspace + staging + resident;
+    return weights + workspace + staging + views + resident;
   }
   bool fits() const {
     return DeviceBytes() + (in_place ? host_kv : 0) <= budget;
@@ -39,6 +40,7 @@ struct TierNeeds {
   int64_t first_position = 0;
   int64_t weights = 0;
   int64_t workspace = 0;
+  int64_t views = 0;
 };
 
 // Divides `budget` bytes of device memory: what must be there, then as many

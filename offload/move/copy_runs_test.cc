@@ -1,0 +1,294 @@
+// Parts of a sequence that others keep: the bytes that were asked for, in their
+// place and nowhere else, wherever they lived.
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "offload/move/tiered_kv.h"
+#include "offload/page/host_kv.h"
+#include "offload/page/kv_store.h"
+#include "offload/tier/device_arena.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int kLayers = 3;
+constexpr int kHeads = 2;
+constexpr int64_t kContextPages = 10;
+constexpr auto kGoOn = [] { return false; };
+
+struct Made {
+  std::unique_ptr<DeviceArena> arena;
+  std::shared_ptr<KvTier> tier;  // null: everything in place
+  std::unique_ptr<KvStore> kv;
+};
+
+// resident < 0: a store in place.
+Made Make(const KvLayout& layout, int64_t resident, int64_t begin,
+          std::shared_ptr<const Faults> faults = nullptr, double rate = 1e12) {
+  Made made;
+  if (resident < 0) {
+    made.kv = std::make_unique<HostKv>(
+        std::make_shared<PagePool>(layout, kLayers, 4), begin);
+    return made;
+  }
+  TierShape shape;
+  shape.layout = layout;
+  shape.layers = kLayers;
+  shape.context_pages = kContextPages;
+  shape.resident_pages = resident;
+  shape.staged_pages = kContextPages - resident;
+  made.arena = *DeviceArena::Create(
+      AlignedBytes(shape.StagingBytes() + shape.SlotBytes()));
+  made.tier = *KvTier::Create(
+      shape, *made.arena,
+      std::make_unique<SimulatedLink>(rate, 0, nullptr, std::move(faults)));
+  made.kv = std::make_unique<TieredKv>(made.tier, begin);
+  return made;
+}
+
+// The bytes of one row, of no other in a sequence or in another `text`.
+std::vector<std::byte> RowOf(int64_t bytes, int layer, int head, bool is_v,
+                             int64_t position, uint32_t text) {
+  std::seed_seq seed{static_cast<uint32_t>(layer * kHeads + head),
+                     static_cast<uint32_t>(is_v),
+                     static_cast<uint32_t>(position), text};
+  std::minstd_rand random(seed);
+  std::vector<std::byte> row(static_cast<size_t>(bytes));
+  for (std::byte& b : row) b = static_cast<std::byte>(random() >> 8);
+  return row;
+}
+
+absl::Status TryStep(KvStore& kv, int64_t rows, uint32_t text) {
+  const KvLayout& layout = kv.layout();
+  absl::Status status =
+      kv.BeginStep(rows, Station::kPrefill, View::Full(), kGoOn);
+  for (int layer = 0; status.ok() && layer < kLayers; ++layer) {
+    const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, kGoOn);
+    status = pages.status();
+    if (!status.ok()) break;
+    for (int64_t t = pages->end; t < pages->end + rows; ++t) {
+      std::byte* const page = pages->pages[t / kPageTokens - pages->first_page];
+      const auto slot = static_cast<int>(t % kPageTokens);
+      for (int head = 0; head < kHeads; ++head) {
+        const auto k = RowOf(layout.KRowBytes(), layer, head, false, t, text);
+        const auto v = RowOf(layout.VRowBytes(), layer, head, true, t, text);
+        std::memcpy(page + layout.KOffset(head, slot), k.data(), k.size());
+        std::memcpy(page + layout.VOffset(head, slot), v.data(), v.size());
+      }
+    }
+    kv.EndLayer(layer);
+  }
+  if (status.ok()) status = kv.Commit(rows, kGoOn);
+  if (!status.ok()) kv.Abandon();
+  return status;
+}
+
+void Step(KvStore& kv, int64_t rows, uint32_t text = 0) {
+  const absl::Status status = TryStep(kv, rows, text);
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+// Runs, the memory they go to, and what is to be there when all has arrived:
+// what is between them stays as it is.
+class Wanted {
+ public:
+  Wanted(const KvStore& kv, uint32_t text, unsigned seed) : random_(seed) {
+    const KvLayout& layout = kv.layout();
+    std::vector<size_t> k_at;
+    std::vector<size_t> v_at;
+    for (int i = 0; i < 60; ++i) {
+      KvRun run;
+      run.layer = static_cast<int>(Below(kLayers));
+      run.head = static_cast<int>(Below(kHeads));
+      run.position = kv.begin() + Below(kv.length());
+      const int64_t there =
+          std::min(kv.end(), (run.position / kPageTokens + 1) * kPageTokens);
+      run.rows = 1 + Below(std::min<int64_t>(40, there - run.position));
+      k_at.push_back(Place(run, false, layout.KRowBytes(), text));
+      v_at.push_back(Place(run, true, layout.VRowBytes(), text));
+      runs.push_back(run);
+    }
+    Gap();
+    memory.assign(expected.size(), std::byte{0xff});
+    for (size_t i = 0; i < runs.size(); ++i) {
+      runs[i].k = memory.data() + k_at[i];
+      runs[i].v = memory.data() + v_at[i];
+    }
+  }
+
+  bool HasArrived() const { return memory == expected; }
+
+  std::vector<KvRun> runs;
+  std::vector<std::byte> memory;
+  std::vector<std::byte> expected;
+
+ private:
+  int64_t Below(int64_t n) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(n));
+  }
+  void Gap() {  // or none: neighbours may be copied as one
+    expected.insert(expected.end(), static_cast<size_t>(Below(2) * Below(20)),
+                    std::byte{0xff});
+  }
+  size_t Place(const KvRun& run, bool is_v, int64_t row_bytes, uint32_t text) {
+    Gap();
+    const size_t at = expected.size();
+    for (int64_t t = run.position; t < run.position + run.rows; ++t) {
+      const auto row = RowOf(row_bytes, run.layer, run.head, is_v, t, text);
+      expected.insert(expected.end(), row.begin(), row.end());
+    }
+    return at;
+  }
+
+  std::mt19937 random_;
+};
+
+std::vector<KvLayout> Layouts() {
+  std::vector<KvLayout> layouts;
+  for (const DType k : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+    for (const DType v :
+         {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+      layouts.push_back({k, v, kHeads, 32});
+    }
+  }
+  return layouts;
+}
+
+constexpr KvLayout kLayout = {DType::kF16, DType::kQ8_0, kHeads, 32};
+
+class CopyRunsTest : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Stores, CopyRunsTest,
+                         testing::Values(-1, 0, 1, 4, kContextPages),
+                         [](const auto& store) {
+                           return store.param < 0
+                                      ? std::string("InPlace")
+                                      : absl::StrCat("Resident", store.param);
+                         });
+
+// After a prompt its last page is on the device beside those that stay there,
+// after a step one that has just become full as well; the others are below.
+TEST_P(CopyRunsTest, FromWhereverTheyLive) {
+  unsigned seed = 0;
+  for (const KvLayout& layout : Layouts()) {
+    for (const int64_t begin : {0, 70, 120007}) {
+      const Made made = Make(layout, GetParam(), begin);
+      KvStore& kv = *made.kv;
+      Step(kv, 700);
+      const auto check = [&](int64_t open) {
+        Wanted wanted(kv, 0, seed++);
+        int64_t below = 0;
+        for (const KvRun& run : wanted.runs) {
+          const int64_t page = run.position / kPageTokens - begin / kPageTokens;
+          if (page >= GetParam() && page < open) {
+            below += run.rows * (layout.KRowBytes() + layout.VRowBytes());
+          }
+        }
+        if (made.tier == nullptr) below = 0;
+        const int64_t before = kv.moves().gathered_bytes;
+        const uint64_t copies = kv.CopyRuns(Station::kRefresh, wanted.runs);
+        ASSERT_TRUE(kv.AwaitCopies(copies, kGoOn).ok());
+        ASSERT_TRUE(wanted.HasArrived());
+        ASSERT_EQ(kv.moves().gathered_bytes - before, below);
+      };
+      const int64_t open = (kv.end() - 1) / kPageTokens - begin / kPageTokens;
+      check(open);
+      while (kv.end() % kPageTokens != 1) Step(kv, 1);
+      check(open);  // the full page is on the device still
+      Step(kv, kPageTokens - 2);
+      check(open + 1);
+      kv.Truncate(500);  // into a page that is below
+      check(std::numeric_limits<int64_t>::max());
+      if (HasFatalFailure()) return;
+      if (made.tier == nullptr) continue;
+      EXPECT_EQ(
+          made.tier->engine->ledger()[static_cast<size_t>(Station::kRefresh)]
+              .h2d_bytes,
+          static_cast<uint64_t>(kv.moves().gathered_bytes));
+    }
+  }
+}
+
+// What was asked for before the sequence changed is what arrives.
+TEST_P(CopyRunsTest, WhatFollowsDoesNotTouchThem) {
+  const Made made = Make(kLayout, GetParam(), 3, nullptr, /*rate=*/2e7);
+  KvStore& kv = *made.kv;
+  Step(kv, 700);
+  std::unique_ptr<KvStore> fork = *kv.Fork();
+  Wanted first(kv, 0, 1);
+  Wanted second(kv, 0, 2);
+  const uint64_t one = kv.CopyRuns(Station::kRefresh, first.runs);
+  const uint64_t two = fork->CopyRuns(Station::kRefresh, second.runs);
+  fork.reset();
+  kv.Truncate(0);
+  Step(kv, 600, /*text=*/1);
+  Wanted third(kv, 1, 3);
+  const uint64_t three = kv.CopyRuns(Station::kRefresh, third.runs);
+  EXPECT_TRUE(kv.AwaitCopies(three, kGoOn).ok());
+  EXPECT_TRUE(kv.AwaitCopies(one, kGoOn).ok());
+  EXPECT_TRUE(kv.AwaitCopies(two, kGoOn).ok());
+  EXPECT_TRUE(first.HasArrived());
+  EXPECT_TRUE(second.HasArrived());
+  EXPECT_TRUE(third.HasArrived());
+  EXPECT_TRUE(kv.AwaitCopies(kv.CopyRuns(Station::kRefresh, {}), kGoOn).ok());
+}
+
+TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
+  std::atomic<int64_t> left{std::numeric_limits<int64_t>::max()};
+  auto faults = std::make_shared<Faults>();
+  faults->copy = [&](int64_t) { return left-- == 0; };
+  const Made made = Make(kLayout, 1, 0, faults);
+  KvStore& kv = *made.kv;
+  Step(kv, 700);
+  int64_t n = 0;
+  for (;; ++n) {
+    const int64_t length = kv.length();
+    Wanted wanted(kv, 0, static_cast<unsigned>(n));
+    left = n;
+    const uint64_t copies = kv.CopyRuns(Station::kRefresh, wanted.runs);
+    const absl::Status status = kv.AwaitCopies(copies, kGoOn);
+    const bool failed = left < 0;
+    left = std::numeric_limits<int64_t>::max();
+    EXPECT_EQ(kv.length(), length);
+    if (!failed) {
+      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_TRUE(wanted.HasArrived());
+      break;
+    }
+    EXPECT_EQ(CodeOf(status), "copy_failed") << status;
+    EXPECT_EQ(ClassOf(status), ErrorClass::kDevice);
+    // It is told once, and the sequence is what it was.
+    EXPECT_TRUE(kv.AwaitCopies(copies, kGoOn).ok());
+    const uint64_t again = kv.CopyRuns(Station::kRefresh, wanted.runs);
+    ASSERT_TRUE(kv.AwaitCopies(again, kGoOn).ok());
+    ASSERT_TRUE(wanted.HasArrived());
+    if (n % 8 == 0) Step(kv, 1);
+  }
+  EXPECT_GT(n, 40);
+}
+
+TEST(CopyRunsOfATierTest, CancelledTheyGoOn) {
+  const Made made = Make(kLayout, 0, 0, nullptr, /*rate=*/1e7);
+  KvStore& kv = *made.kv;
+  Step(kv, 700);
+  Wanted wanted(kv, 0, 1);
+  const uint64_t copies = kv.CopyRuns(Station::kRefresh, wanted.runs);
+  int asked = 0;
+  const absl::Status status =
+      kv.AwaitCopies(copies, [&] { return ++asked == 1; });
+  EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
+  EXPECT_TRUE(kv.AwaitCopies(copies, kGoOn).ok());
+  EXPECT_TRUE(wanted.HasArrived());
+}
+
+}  // namespace
+}  // namespace tiercel

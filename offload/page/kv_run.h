@@ -1,0 +1,34 @@
+#ifndef TIERCEL_OFFLOAD_PAGE_KV_RUN_H_
+#define TIERCEL_OFFLOAD_PAGE_KV_RUN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/kv/kv_layout.h"
+
+namespace tiercel {
+
+// Rows of one KV head, all in one page, and where their K and V are to go.
+struct KvRun {
+  int layer = 0;
+  int head = 0;
+  int64_t position = 0;  // of the first row
+  int64_t rows = 0;
+  std::byte* k = nullptr;
+  std::byte* v = nullptr;
+};
+
+// From its page.
+inline void CopyRun(const KvLayout& layout, const std::byte* page,
+                    const KvRun& run) {
+  const auto slot = static_cast<int>(run.position % kPageTokens);
+  std::memcpy(run.k, page + layout.KOffset(run.head, slot),
+              static_cast<size_t>(run.rows * layout.KRowBytes()));
+  std::memcpy(run.v, page + layout.VOffset(run.head, slot),
+              static_cast<size_t>(run.rows * layout.VRowBytes()));
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_PAGE_KV_RUN_H_

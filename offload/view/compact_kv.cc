@@ -1,0 +1,140 @@
+#include "offload/view/compact_kv.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tiercel {
+namespace {
+
+constexpr int32_t kNone = -1;
+
+}  // namespace
+
+absl::StatusOr<CompactKv> CompactKv::Create(DeviceMemory& memory,
+                                            const Shape& shape, int64_t begin) {
+  absl::StatusOr<DeviceArray<std::byte>> bytes =
+      DeviceArray<std::byte>::Create(memory, shape.Bytes(), "retrieval view");
+  if (!bytes.ok()) return bytes.status();
+  return CompactKv(shape, begin, *std::move(bytes));
+}
+
+CompactKv::CompactKv(const Shape& shape, int64_t begin,
+                     DeviceArray<std::byte> memory)
+    : shape_(shape),
+      begin_(begin),
+      memory_(std::move(memory)),
+      chunks_(static_cast<size_t>(shape.layers * shape.layout.kv_heads),
+              std::vector<int32_t>(static_cast<size_t>(shape.chunks), kNone)),
+      ranges_(static_cast<size_t>(2 * shape.layout.kv_heads)),
+      views_(static_cast<size_t>(shape.layout.kv_heads)) {
+  table_.reserve(static_cast<size_t>(shape.ChunkPages() + shape.recent_pages));
+}
+
+int64_t CompactKv::RecentRoom() const {
+  return shape_.recent_pages * kPageTokens - recent_begin_ % kPageTokens;
+}
+
+void CompactKv::Reset(int64_t recent_begin, int64_t end) {
+  for (std::vector<int32_t>& chunks : chunks_) {
+    std::fill(chunks.begin(), chunks.end(), kNone);
+  }
+  recent_begin_ = recent_begin;
+  end_ = end;
+}
+
+void CompactKv::Choose(int layer, int head, std::span<const int32_t> chunks,
+                       std::vector<KvRun>* missing) {
+  std::vector<int32_t>& places = ChunksOf(layer, head);
+  const auto wanted = [&](int32_t chunk) {
+    return std::binary_search(chunks.begin(), chunks.end(), chunk);
+  };
+  // The places in use come first, as many as there are chunks: what lies
+  // behind them or is not wanted any more makes room.
+  const auto in_use = places.begin() + std::ssize(chunks);
+  for (auto place = places.begin(); place != in_use; ++place) {
+    if (*place != kNone && !wanted(*place)) *place = kNone;
+  }
+  std::fill(in_use, places.end(), kNone);
+  kept_.assign(places.begin(), in_use);
+  std::sort(kept_.begin(), kept_.end());
+  auto place = places.begin();
+  for (int32_t chunk : chunks) {
+    if (std::binary_search(kept_.begin(), kept_.end(), chunk)) continue;
+    place = std::find(place, in_use, kNone);
+    *place = chunk;
+    const int64_t slot = (place - places.begin()) * shape_.chunk;
+    const int64_t first = (begin_ / shape_.chunk + chunk) * shape_.chunk;
+    const int64_t from = std::max(first, begin_);
+    std::byte* const page = Page(layer, slot / kPageTokens);
+    const auto at = static_cast<int>(slot % kPageTokens + from - first);
+    missing->push_back({.layer = layer,
+                        .head = head,
+                        .position = from,
+                        .rows = first + shape_.chunk - from,
+                        .k = page + shape_.layout.KOffset(head, at),
+                        .v = page + shape_.layout.VOffset(head, at)});
+  }
+}
+
+void CompactKv::Recent(int layer, int64_t begin, int64_t end,
+                       std::vector<KvRun>* runs) {
+  while (begin < end) {
+    const int64_t page = begin / kPageTokens;
+    const int64_t stop = std::min(end, (page + 1) * kPageTokens);
+    const auto slot = static_cast<int>(begin % kPageTokens);
+    for (int head = 0; head < shape_.layout.kv_heads; ++head) {
+      std::byte* const bytes = RingPage(layer, page);
+      runs->push_back({.layer = layer,
+                       .head = head,
+                       .position = begin,
+                       .rows = stop - begin,
+                       .k = bytes + shape_.layout.KOffset(head, slot),
+                       .v = bytes + shape_.layout.VOffset(head, slot)});
+    }
+    begin = stop;
+  }
+}
+
+absl::StatusOr<KvPages> CompactKv::BeginLayer(int layer,
+                                              Cancelled /*cancelled*/) {
+  table_.clear();
+  for (int64_t i = 0; i < shape_.ChunkPages(); ++i) {
+    table_.push_back(Page(layer, i));
+  }
+  const int64_t first = recent_begin_ / kPageTokens;
+  for (int64_t i = 0; i < shape_.recent_pages; ++i) {
+    table_.push_back(RingPage(layer, first + i));
+  }
+  for (int head = 0; head < shape_.layout.kv_heads; ++head) {
+    const std::vector<int32_t>& places = ChunksOf(layer, head);
+    const int64_t have =
+        std::find(places.begin(), places.end(), kNone) - places.begin();
+    const auto at = static_cast<size_t>(2 * head);
+    // The sequence may begin within the first chunk.
+    ranges_[at] = {begin_ % shape_.chunk, have * shape_.chunk};
+    size_t num = have > 0 ? 1 : 0;
+    if (window_ > 0) {
+      ranges_[at].end = std::min(ranges_[at].end, shape_.sinks * shape_.chunk);
+    } else {
+      ranges_[at + num++] = {SlotOf(recent_begin_), kAllPositions};
+    }
+    // The newest positions are no more than they are.
+    const int64_t newest = std::min(window_, end_ - recent_begin_ + 1);
+    views_[static_cast<size_t>(head)] = {
+        .fixed = {&ranges_[at], num}, .recent = std::max<int64_t>(newest, 1)};
+  }
+  return KvPages{.layout = shape_.layout,
+                 .pages = table_.data(),
+                 .first_page = 0,
+                 .num_pages = std::ssize(table_),
+                 .begin = 0,
+                 .end = SlotOf(end_),
+                 .view = views_.data()};
+}
+
+std::byte* CompactKv::Page(int layer, int64_t index) {
+  const int64_t pages = shape_.ChunkPages() + shape_.recent_pages;
+  return memory_.data() + (layer * pages + index) * shape_.layout.PageBytes();
+}
+
+}  // namespace tiercel

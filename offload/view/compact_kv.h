@@ -1,0 +1,114 @@
+#ifndef TIERCEL_OFFLOAD_VIEW_COMPACT_KV_H_
+#define TIERCEL_OFFLOAD_VIEW_COMPACT_KV_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/device_memory.h"
+#include "offload/page/kv_store.h"
+
+namespace tiercel {
+
+// What a draft reads and writes of a sequence, gathered on the device: per
+// layer and KV head some chunks of it, and all of its newest positions.
+//
+//   slots    0 ................ S | S ....................... | ...
+//   hold     chunks of each head    positions recent_begin .. end   a draft's
+//
+// To attention slots are positions, and what of them a head has is its view:
+// keys carry their own rotation, so that where they lie does not show. Each
+// head has chunks of its own; the newest positions lie in pages as they do in
+// the store, in a ring that drops its oldest page.
+//
+// Positions up to `end` are the target's own K and V; what a draft writes
+// beyond is provisional, and is written over by the sweep that checks it.
+class CompactKv final : public LayeredKv {
+ public:
+  struct Shape {
+    KvLayout layout = {};
+    int layers = 0;
+    int chunk = 32;            // positions; divides kPageTokens
+    int64_t chunks = 0;        // of a head, at most
+    int64_t sinks = 1;         // of those, the first of the sequence
+    int64_t recent_pages = 0;  // of the ring
+
+    int64_t ChunkPages() const {
+      return (chunks * chunk + kPageTokens - 1) / kPageTokens;
+    }
+    int64_t Bytes() const {
+      return AlignedBytes((ChunkPages() + recent_pages) * layers *
+                          layout.PageBytes());
+    }
+  };
+
+  // The sequence begins at `begin`. Errors: out_of_memory.
+  static absl::StatusOr<CompactKv> Create(DeviceMemory& memory,
+                                          const Shape& shape, int64_t begin);
+
+  const Shape& shape() const { return shape_; }
+  int64_t end() const { return end_; }
+  int64_t recent_begin() const { return recent_begin_; }
+  // Positions that the ring holds from recent_begin on, if that lies in a page
+  // as it does now.
+  int64_t RecentRoom() const;
+
+  // Nothing is there but room for `recent_begin` <= positions < `end`, which
+  // Recent and Choose fill.
+  void Reset(int64_t recent_begin, int64_t end);
+  // Forgets the positions before, or all from `end` on.
+  void DropBefore(int64_t recent_begin) { recent_begin_ = recent_begin; }
+  void Truncate(int64_t end) { end_ = end; }
+  void Extend(int64_t rows) { end_ += rows; }
+
+  // From now on `head` of `layer` has `chunks`, counted from the one in which
+  // the sequence begins: sorted, at most shape.chunks, the sinks always among
+  // them (so that they stay in the first places), all before recent_begin.
+  // While they get no fewer, those it had stay where they are; the runs are
+  // those it lacks, to be filled by the caller.
+  void Choose(int layer, int head, std::span<const int32_t> chunks,
+              std::vector<KvRun>* missing);
+  // The runs of positions begin <= j < end of a layer in the ring, which may
+  // lie beyond end().
+  void Recent(int layer, int64_t begin, int64_t end, std::vector<KvRun>* runs);
+
+  // A draft's step: rows at `end` and after. `window`: of it only the sinks
+  // and the last so many positions, if not 0.
+  void SetWindow(int64_t window) { window_ = window; }
+  absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
+  void EndLayer(int /*layer*/) override {}
+
+ private:
+  CompactKv(const Shape& shape, int64_t begin, DeviceArray<std::byte> memory);
+
+  std::vector<int32_t>& ChunksOf(int layer, int head) {
+    return chunks_[static_cast<size_t>(layer * shape_.layout.kv_heads + head)];
+  }
+  std::byte* Page(int layer, int64_t index);
+  std::byte* RingPage(int layer, int64_t page) {
+    return Page(layer, shape_.ChunkPages() + page % shape_.recent_pages);
+  }
+  int64_t SlotOf(int64_t position) const {
+    return (shape_.ChunkPages() - recent_begin_ / kPageTokens) * kPageTokens +
+           position;
+  }
+
+  Shape shape_;
+  int64_t begin_;
+  DeviceArray<std::byte> memory_;  // [layer][chunk pages, then the ring][page]
+  // [layer, head]: the chunk in each place; -1: none.
+  std::vector<std::vector<int32_t>> chunks_;
+  int64_t recent_begin_ = 0;
+  int64_t end_ = 0;
+  int64_t window_ = 0;
+  std::vector<int32_t> kept_;  // of the current head
+  // Of the current layer
+  std::vector<std::byte*> table_;
+  std::vector<PositionRange> ranges_;
+  std::vector<HeadView> views_;  // [head]
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_VIEW_COMPACT_KV_H_

@@ -1,0 +1,249 @@
+// Digests kept up step by step against those of the sequence as it is.
+
+#include "offload/view/digests.h"
+
+#include <cmath>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/attention/chunk_scores.h"
+#include "kernels/base/testing.h"
+#include "kernels/kv/kv_row.h"
+#include "offload/view/testing.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int kLayers = 2;
+constexpr int kKvHeads = 2;
+constexpr int kHeads = 4;
+constexpr int64_t kContext = 300;
+
+struct Case {
+  DType type = DType::kF32;
+  int chunk = 8;
+  int64_t begin = 0;
+};
+
+// The keys of a sequence, of which one may write and take back. What does not
+// exist is NaN.
+class Keys {
+ public:
+  explicit Keys(const Case& c)
+      : layout_{c.type, DType::kF32, kKvHeads, c.type == DType::kQ8_0 ? 32 : 8},
+        case_(c),
+        first_page_(c.begin / kPageTokens) {
+    const int64_t pages =
+        (c.begin + kContext + kPageTokens - 1) / kPageTokens - first_page_;
+    for (int layer = 0; layer < kLayers; ++layer) {
+      for (int64_t i = 0; i < pages; ++i) {
+        bytes_[layer].emplace_back(static_cast<size_t>(layout_.PageBytes()),
+                                   std::byte{0xff});
+        pages_[layer].push_back(bytes_[layer].back().data());
+      }
+    }
+  }
+
+  const KvLayout& layout() const { return layout_; }
+
+  KvPages Pages(int layer, int64_t end) {
+    return {.layout = layout_,
+            .pages = pages_[layer].data(),
+            .first_page = first_page_,
+            .num_pages = std::ssize(pages_[layer]),
+            .begin = case_.begin,
+            .end = end,
+            .view = nullptr};
+  }
+
+  void Write(int64_t position, std::mt19937& random) {
+    std::normal_distribution<float> normal(0.2f, 1.5f);
+    std::vector<float> row(static_cast<size_t>(layout_.head_dim));
+    ForAll(position, [&](std::byte* k) {
+      for (float& x : row) x = normal(random);
+      KvRowFromF32(layout_.type_k, row.data(), layout_.head_dim, k);
+    });
+  }
+  void TakeBack(int64_t position) {
+    ForAll(position, [&](std::byte* k) {
+      std::memset(k, 0xff, static_cast<size_t>(layout_.KRowBytes()));
+    });
+  }
+
+  // [kv_heads, chunks, head_dim]
+  std::vector<float> Means(int layer, int64_t chunks) {
+    std::vector<float> means;
+    const int64_t first = case_.begin / case_.chunk;
+    std::vector<float> row(static_cast<size_t>(layout_.head_dim));
+    for (int head = 0; head < kKvHeads; ++head) {
+      for (int64_t chunk = first; chunk < first + chunks; ++chunk) {
+        std::vector<float> sum(row.size(), 0.0f);
+        const int64_t from = std::max(case_.begin, chunk * case_.chunk);
+        const int64_t to = (chunk + 1) * case_.chunk;
+        for (int64_t t = from; t < to; ++t) {
+          const StoredRow stored = RowAt(Pages(layer, 0), head, t);
+          KvRowToF32(layout_.type_k, stored.k.data(), layout_.head_dim,
+                     row.data());
+          for (size_t i = 0; i < row.size(); ++i) sum[i] += row[i];
+        }
+        for (float x : sum) means.push_back(x / static_cast<float>(to - from));
+      }
+    }
+    return means;
+  }
+
+ private:
+  template <typename F>
+  void ForAll(int64_t position, const F& f) {
+    for (auto& pages : pages_) {
+      for (int head = 0; head < kKvHeads; ++head) {
+        f(pages[static_cast<size_t>(position / kPageTokens - first_page_)] +
+          layout_.KOffset(head, static_cast<int>(position % kPageTokens)));
+      }
+    }
+  }
+
+  const KvLayout layout_;
+  const Case case_;
+  const int64_t first_page_;
+  std::vector<std::vector<std::byte>> bytes_[kLayers];
+  std::vector<std::byte*> pages_[kLayers];
+};
+
+void Check(Stream& stream, Digests& digests, Keys& keys, const Case& c,
+           int64_t end, std::mt19937& random) {
+  const int head_dim = keys.layout().head_dim;
+  const int64_t chunks = end / c.chunk - c.begin / c.chunk;
+  std::vector<float> q(static_cast<size_t>(kHeads * head_dim));
+  std::normal_distribution<float> normal(0.0f, 1.0f);
+  for (float& x : q) x = normal(random);
+  for (int layer = 0; layer < kLayers; ++layer) {
+    const std::vector<float> means = keys.Means(layer, chunks);
+    std::vector<float> expected(static_cast<size_t>(kKvHeads * chunks), 0);
+    ASSERT_TRUE(
+        ChunkScores(stream,
+                    {.q = q.data(),
+                     .heads = kHeads,
+                     .kv_heads = kKvHeads,
+                     .head_dim = head_dim,
+                     .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+                     .means = means.data(),
+                     .means_stride = chunks * head_dim,
+                     .num_chunks = chunks,
+                     .out = expected.data()})
+            .ok());
+    std::vector<float> scores(expected.size(), kPoison);
+    ASSERT_TRUE(
+        digests.Score(stream, layer, q.data(), chunks, scores.data()).ok());
+    ASSERT_TRUE(SameBits(scores, expected))
+        << "layer " << layer << " of " << chunks << " chunks";
+  }
+}
+
+// Steps of which some rows are kept, truncation, prompts, copies.
+TEST(DigestsTest, AreThoseOfTheSequenceAsItIs) {
+  PoisonedMemory memory;
+  const auto stream = MakeStream(Device::kCpu);
+  unsigned seed = 0;
+  for (const DType type :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+    for (const int chunk : {8, 32, 128}) {
+      for (const int64_t begin : {0, 5, 127, 128, 1000}) {
+        const Case c = {type, chunk, begin};
+        SCOPED_TRACE(testing::Message() << "chunk " << chunk << ", begin "
+                                        << begin << ", seed " << seed);
+        std::mt19937 random(seed++);
+        const auto below = [&random](int64_t n) {
+          return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+        };
+        Keys keys(c);
+        Digests digests = *Digests::Create(memory, {.layout = keys.layout(),
+                                                    .layers = kLayers,
+                                                    .heads = kHeads,
+                                                    .chunk = chunk,
+                                                    .begin = begin,
+                                                    .context = kContext});
+        int64_t end = begin;
+        const auto cut_to = [&](int64_t to) {
+          while (end > to) keys.TakeBack(--end);
+        };
+        for (int turn = 0; turn < 30; ++turn) {
+          const int64_t room = begin + kContext - end;
+          const int64_t rows =
+              std::min(room, 1 + below(below(4) == 0 ? 200 : 20));
+          if (rows == 0 || below(8) == 0) {
+            cut_to(begin + below(end - begin + 1));
+            continue;
+          }
+          for (int64_t i = 0; i < rows; ++i) keys.Write(end + i, random);
+          for (int layer = 0; layer < kLayers; ++layer) {
+            ASSERT_TRUE(
+                digests.Update(*stream, layer, keys.Pages(layer, end), rows)
+                    .ok());
+          }
+          end += rows;
+          if (below(2) == 0) cut_to(end - below(rows + 1));
+          if (below(6) == 0) {
+            Digests copy = *digests.Copy(memory);
+            std::swap(copy, digests);
+          }
+          Check(*stream, digests, keys, c, end, random);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// One goes on where the other has been taken back.
+TEST(DigestsTest, ACopyGoesItsOwnWay) {
+  PoisonedMemory memory;
+  const auto stream = MakeStream(Device::kCpu);
+  std::mt19937 random(1);
+  const Case c = {.chunk = 16};
+  Keys keys(c);
+  Keys others(c);
+  Digests digests = *Digests::Create(memory, {.layout = keys.layout(),
+                                              .layers = kLayers,
+                                              .heads = kHeads,
+                                              .chunk = 16,
+                                              .begin = 0,
+                                              .context = kContext});
+  const auto write = [&](Keys& to, Digests& of) {
+    for (int64_t t = 0; t < 100; ++t) to.Write(t, random);
+    for (int layer = 0; layer < kLayers; ++layer) {
+      ASSERT_TRUE(of.Update(*stream, layer, to.Pages(layer, 0), 100).ok());
+    }
+  };
+  write(keys, digests);
+  Digests copy = *digests.Copy(memory);
+  Check(*stream, copy, keys, c, 100, random);
+  write(others, copy);
+  Check(*stream, copy, others, c, 100, random);
+  Check(*stream, digests, keys, c, 100, random);
+}
+
+// A context that ends within a chunk, or before one is complete.
+TEST(DigestsTest, TakeWhatTheyNeedAndNoMore) {
+  Digests::Shape shape = {
+      .layout = {DType::kF16, DType::kF16, 2, 8}, .layers = 3, .heads = 4};
+  const auto chunks = [&](int64_t begin, int64_t context) {
+    shape.begin = begin;
+    shape.context = context;
+    EXPECT_EQ(shape.Bytes(),
+              AlignedBytes(3 * 2 * shape.Chunks() * 8 * int64_t{4}));
+    return shape.Chunks();
+  };
+  EXPECT_EQ(chunks(0, 31), 0);
+  EXPECT_EQ(chunks(0, 32), 1);
+  EXPECT_EQ(chunks(31, 1), 1);
+  EXPECT_EQ(chunks(31, 32), 1);
+  EXPECT_EQ(chunks(31, 33), 2);
+  EXPECT_EQ(chunks(int64_t{1} << 40, 100), 3);
+}
+
+}  // namespace
+}  // namespace tiercel

@@ -1,0 +1,279 @@
+#include "offload/view/retrieval.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "offload/view/chunk_choice.h"
+
+namespace tiercel {
+namespace {
+
+// Positions that come between a refresh and the next, drafts included: a sweep
+// of kMaxStepRows, a draft as long, and one sweep more that could not refresh.
+constexpr int64_t kGrowth = 3 * kMaxStepRows;
+
+int64_t CeilDiv(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+int64_t QueryFloats(const Retrieval::Shape& shape) {
+  return int64_t{shape.heads} * shape.layout.head_dim;
+}
+
+Digests::Shape DigestsShape(const Retrieval::Shape& shape) {
+  return {.layout = shape.layout,
+          .layers = shape.layers,
+          .heads = shape.heads,
+          .chunk = shape.size.chunk,
+          .begin = shape.begin,
+          .context = shape.context};
+}
+
+CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
+  const RetrievalSize& size = shape.size;
+  // No more than there will ever be.
+  const int64_t chunks = DigestsShape(shape).Chunks();
+  const int64_t window = std::min(size.window, shape.context);
+  return {
+      .layout = shape.layout,
+      .layers = shape.layers,
+      .chunk = size.chunk,
+      .chunks = std::min(CeilDiv(size.budget, size.chunk), chunks),
+      .sinks = std::min(CeilDiv(size.sink, size.chunk), chunks),
+      // The window begins at a chunk, and within a page.
+      .recent_pages = CeilDiv(window + size.chunk + kGrowth, kPageTokens) + 1};
+}
+
+// Its page is at hand.
+void CopyFrom(const KvPages& kv, const KvRun& run) {
+  CopyRun(kv.layout, kv.pages[run.position / kPageTokens - kv.first_page], run);
+}
+
+}  // namespace
+
+absl::Status CheckRetrievalSize(const RetrievalSize& size) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  const auto refuse = [](std::string_view what, int64_t got,
+                         std::string_view needed) {
+    return UsageError("invalid_argument",
+                      absl::StrCat(std::string(what), ": got ", got, ", need ",
+                                   std::string(needed)));
+  };
+  if (size.chunk < 8 || size.chunk > kPageTokens ||
+      kPageTokens % size.chunk != 0) {
+    return refuse("chunk", size.chunk, "8, 16, 32, 64 or 128");
+  }
+  if (size.sink < 1 || size.sink > kMost) {
+    return refuse("sink", size.sink, "1 or more");
+  }
+  if (size.window < 1 || size.window > kMost) {
+    return refuse("window", size.window, "1 or more");
+  }
+  if (CeilDiv(size.budget, size.chunk) < CeilDiv(size.sink, size.chunk) ||
+      size.budget > kMost) {
+    return refuse("budget", size.budget,
+                  absl::StrCat("at least the sink's ", size.sink));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
+    DeviceMemory& memory, const Shape& shape, KvStore& store) {
+  absl::StatusOr<CompactKv> compact =
+      CompactKv::Create(memory, CompactShape(shape), shape.begin);
+  if (!compact.ok()) return compact.status();
+  absl::StatusOr<Digests> digests =
+      Digests::Create(memory, DigestsShape(shape));
+  if (!digests.ok()) return digests.status();
+  absl::StatusOr<DeviceArray<float>> queries = DeviceArray<float>::Create(
+      memory, shape.layers * kMaxStepRows * QueryFloats(shape), "queries");
+  if (!queries.ok()) return queries.status();
+  return std::unique_ptr<Retrieval>(
+      new Retrieval(shape, memory, store, *std::move(compact),
+                    *std::move(digests), *std::move(queries)));
+}
+
+int64_t Retrieval::Bytes(const Shape& shape) {
+  return CompactShape(shape).Bytes() + DigestsShape(shape).Bytes() +
+         AlignedBytes(shape.layers * kMaxStepRows * QueryFloats(shape) *
+                      static_cast<int64_t>(sizeof(float)));
+}
+
+Retrieval::Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
+                     CompactKv compact, Digests digests,
+                     DeviceArray<float> queries)
+    : shape_(shape),
+      memory_(memory),
+      store_(store),
+      compact_(std::move(compact)),
+      digests_(std::move(digests)),
+      queries_(std::move(queries)),
+      copies_(static_cast<size_t>(shape.layers), 0) {}
+
+Retrieval::~Retrieval() {
+  for (uint64_t copies : copies_) {
+    store_.AwaitCopies(copies, [] { return false; }).IgnoreError();
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Fork(
+    KvStore& store) const {
+  absl::StatusOr<std::unique_ptr<Retrieval>> fork =
+      Create(memory_, shape_, store);
+  if (!fork.ok()) return fork;
+  absl::StatusOr<Digests> digests = digests_.Copy(memory_);
+  if (!digests.ok()) return digests.status();
+  (*fork)->digests_ = *std::move(digests);
+  return fork;
+}
+
+// ---- The target's steps ----
+
+absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
+                                  KvStore::Cancelled cancelled) {
+  // What is still on its way would arrive over what is written now.
+  for (int layer = 0; certain && layer < shape_.layers; ++layer) {
+    if (absl::Status s = Await(layer, cancelled);
+        ClassOf(s) == ErrorClass::kCancelled) {
+      return s;
+    }
+  }
+  compact_.Truncate(std::min(end, compact_.end()));  // a draft ends here
+  step_end_ = end;
+  step_rows_ = rows;
+  certain_ = certain;
+  last_row_ = -1;
+  if (certain) {
+    ready_ = false;
+    compact_.Reset(RecentBegin(end + rows), end + rows);
+  }
+  return absl::OkStatus();
+}
+
+void Retrieval::KeepQueries(int layer, int64_t first_row, int64_t rows,
+                            const float* q) {
+  // Of a prompt the last one is wanted.
+  const int64_t skipped = std::max<int64_t>(0, step_rows_ - kMaxStepRows);
+  const int64_t first = std::max(first_row, skipped);
+  if (first >= first_row + rows) return;
+  const int64_t floats = QueryFloats(shape_);
+  std::memcpy(
+      Query(layer, first - skipped), q + (first - first_row) * floats,
+      static_cast<size_t>((first_row + rows - first) * floats) * sizeof(float));
+}
+
+absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
+                                   const KvPages& kv) {
+  if (absl::Status s = digests_.Update(stream, layer, kv, step_rows_);
+      !s.ok()) {
+    return s;
+  }
+  runs_.clear();
+  if (certain_) {
+    const int64_t last = std::min(step_rows_, kMaxStepRows) - 1;
+    if (absl::Status s = Choose(stream, layer, Query(layer, last), &runs_);
+        !s.ok()) {
+      return s;
+    }
+    compact_.Recent(layer, compact_.recent_begin(), compact_.end(), &runs_);
+  } else if (HasRoom(step_rows_)) {
+    compact_.Recent(layer, step_end_, step_end_ + step_rows_, &runs_);
+  }
+  for (const KvRun& run : runs_) CopyFrom(kv, run);
+  return absl::OkStatus();
+}
+
+void Retrieval::Commit(int64_t end) {
+  last_row_ = certain_ || step_rows_ > kMaxStepRows ? -1 : end - step_end_ - 1;
+  if (certain_) {
+    ready_ = true;
+    fresh_ = true;
+  } else {
+    ready_ = HasRoom(step_rows_);
+    fresh_ = false;
+    if (ready_) compact_.Extend(end - step_end_);
+  }
+}
+
+void Retrieval::Abandon() {
+  last_row_ = -1;
+  if (certain_) fresh_ = false;  // and ready_ since it began
+}
+
+void Retrieval::Truncate(int64_t end) {
+  if (end >= compact_.end()) return;
+  last_row_ = -1;
+  fresh_ = false;
+  // As many of the newest positions as there are to be.
+  ready_ = ready_ && RecentBegin(end) >= compact_.recent_begin();
+  if (ready_) compact_.Truncate(end);
+}
+
+// ---- What is in view ----
+
+int64_t Retrieval::RecentBegin(int64_t end) const {
+  const int64_t chunk = shape_.size.chunk;
+  return std::max(shape_.begin, (end - shape_.size.window) / chunk * chunk);
+}
+
+float* Retrieval::Query(int layer, int64_t row) {
+  return queries_.data() + (layer * kMaxStepRows + row) * QueryFloats(shape_);
+}
+
+absl::Status Retrieval::Choose(Stream& stream, int layer, const float* q,
+                               std::vector<KvRun>* missing) {
+  const CompactKv::Shape& compact = compact_.shape();
+  const int64_t first = shape_.begin / shape_.size.chunk;
+  const int64_t chunks =
+      std::max<int64_t>(0, compact_.recent_begin() / shape_.size.chunk - first);
+  const int heads = shape_.layout.kv_heads;
+  scores_.assign(static_cast<size_t>(heads * chunks), 0.0f);
+  if (compact.chunks > compact.sinks && chunks > compact.chunks) {
+    if (absl::Status s =
+            digests_.Score(stream, layer, q, chunks, scores_.data());
+        !s.ok()) {
+      return s;
+    }
+  }
+  for (int head = 0; head < heads; ++head) {
+    const std::vector<int32_t> chosen = ChooseChunks(
+        {scores_.data() + head * chunks, static_cast<size_t>(chunks)},
+        static_cast<size_t>(compact.sinks),
+        static_cast<size_t>(compact.chunks));
+    compact_.Choose(layer, head, chosen, missing);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Retrieval::Refresh(Stream& stream, KvStore::Cancelled cancelled) {
+  if (!ready_ || fresh_ || last_row_ < 0) return absl::OkStatus();
+  for (int layer = 0; layer < shape_.layers; ++layer) {
+    if (absl::Status s = Await(layer, cancelled); !s.ok()) return s;
+  }
+  ready_ = false;  // until every layer has chosen
+  compact_.DropBefore(RecentBegin(compact_.end()));
+  for (int layer = 0; layer < shape_.layers; ++layer) {
+    runs_.clear();
+    if (absl::Status s = Choose(stream, layer, Query(layer, last_row_), &runs_);
+        !s.ok()) {
+      return s;
+    }
+    copies_[static_cast<size_t>(layer)] =
+        store_.CopyRuns(Station::kRefresh, runs_);
+  }
+  ready_ = true;
+  ++refreshes_;
+  return absl::OkStatus();
+}
+
+absl::Status Retrieval::Await(int layer, KvStore::Cancelled cancelled) {
+  uint64_t& copies = copies_[static_cast<size_t>(layer)];
+  const absl::Status status = store_.AwaitCopies(copies, cancelled);
+  if (ClassOf(status) == ErrorClass::kCancelled) return status;
+  copies = 0;
+  if (!status.ok()) ready_ = false;
+  return status;
+}
+
+}  // namespace tiercel

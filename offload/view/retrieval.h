@@ -1,0 +1,130 @@
+#ifndef TIERCEL_OFFLOAD_VIEW_RETRIEVAL_H_
+#define TIERCEL_OFFLOAD_VIEW_RETRIEVAL_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/device_memory.h"
+#include "kernels/base/stream.h"
+#include "offload/page/kv_store.h"
+#include "offload/view/compact_kv.h"
+#include "offload/view/digests.h"
+
+namespace tiercel {
+
+// How large the retrieval view of a sequence is.
+struct RetrievalSize {
+  int chunk = 32;         // positions: 8, 16, 32, 64 or 128
+  int64_t budget = 1024;  // positions of chosen chunks, per layer and KV head
+  int64_t sink = 32;      // of those, the first of the sequence
+  int64_t window = 64;    // and at least so many of its newest, besides
+};
+// Errors: invalid_argument.
+absl::Status CheckRetrievalSize(const RetrievalSize& size);
+
+// The retrieval view of a sequence (TriForce, arXiv 2404.11912, sections 4.1
+// and 4.2): kept beside the store as the target's steps go by, chosen by the
+// target's own queries, and read by drafts.
+//
+//   a certain step   (all of its rows hold, a prompt's say) chooses anew by its
+//                    last row, layer by layer, while the layer's pages are on
+//                    the device: nothing moves
+//   a sweep          whose verdict is open keeps its rows' queries, K and V;
+//                    then the last row that holds may choose again (Refresh):
+//                    chunks that are missing are copied, no others
+//
+// Between refreshes all the newest positions are in view. What drafts read is
+// bit for bit the same after the same certain step and what followed it,
+// whatever came before.
+class Retrieval {
+ public:
+  struct Shape {
+    KvLayout layout = {};
+    int layers = 0;
+    int heads = 0;        // query heads
+    int64_t begin = 0;    // of the sequence
+    int64_t context = 0;  // positions
+    RetrievalSize size = {};
+  };
+
+  // Of the sequence in `store`, which must outlive it. Errors: out_of_memory.
+  static absl::StatusOr<std::unique_ptr<Retrieval>> Create(DeviceMemory& memory,
+                                                           const Shape& shape,
+                                                           KvStore& store);
+  // Device memory that Create takes.
+  static int64_t Bytes(const Shape& shape);
+  // What has been asked for arrives before its place is given back.
+  ~Retrieval();
+
+  // For a fork of the sequence: it knows the digests and has chosen nothing.
+  absl::StatusOr<std::unique_ptr<Retrieval>> Fork(KvStore& store) const;
+
+  // The target's steps under the full view, `rows` from `end` on: BeginStep,
+  // for every layer KeepQueries and AfterLayer, then Commit or Abandon.
+  // Errors: cancelled; nothing has begun.
+  absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
+                         KvStore::Cancelled cancelled);
+  // Queries of rows first_row ... of the step: [rows, heads * head_dim],
+  // rotated.
+  void KeepQueries(int layer, int64_t first_row, int64_t rows, const float* q);
+  absl::Status AfterLayer(Stream& stream, int layer, const KvPages& kv);
+  void Commit(int64_t end);
+  void Abandon();
+  void Truncate(int64_t end);
+
+  const RetrievalSize& size() const { return shape_.size; }
+
+  // A draft may go on from the end of the sequence with `rows` rows.
+  bool HasRoom(int64_t rows) const {
+    return ready_ && compact_.RecentRoom() >= Recent() + rows;
+  }
+  // Nothing has been added since a certain step.
+  bool fresh() const { return fresh_; }
+
+  // Chooses by the last row of the last sweep, if it is known, and has what is
+  // missing copied. Errors: those of ChunkScores; copy_failed, cancelled.
+  absl::Status Refresh(Stream& stream, KvStore::Cancelled cancelled);
+  // Before a draft reads `layer`. Errors: copy_failed, cancelled.
+  absl::Status Await(int layer, KvStore::Cancelled cancelled);
+
+  // What drafts read; they leave it as long as they found it.
+  CompactKv& kv() { return compact_; }
+  int64_t refreshes() const { return refreshes_; }
+
+ private:
+  Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
+            CompactKv compact, Digests digests, DeviceArray<float> queries);
+
+  int64_t Recent() const { return compact_.end() - compact_.recent_begin(); }
+  // Where the newest positions begin if the sequence ends at `end`.
+  int64_t RecentBegin(int64_t end) const;
+  // The chunks of `layer` for a row with queries `q`: those that are not there.
+  absl::Status Choose(Stream& stream, int layer, const float* q,
+                      std::vector<KvRun>* missing);
+  float* Query(int layer, int64_t row);
+
+  const Shape shape_;
+  DeviceMemory& memory_;
+  KvStore& store_;
+  CompactKv compact_;
+  Digests digests_;
+  DeviceArray<float> queries_;  // [layer][kMaxStepRows][heads * head_dim]
+  std::vector<float> scores_;   // [kv_heads, chunks]
+  std::vector<KvRun> runs_;
+  std::vector<uint64_t> copies_;  // [layer]: on their way
+  bool ready_ = false;
+  bool fresh_ = false;
+  int64_t refreshes_ = 0;
+
+  // The last step
+  int64_t step_end_ = 0;
+  int64_t step_rows_ = 0;
+  bool certain_ = false;
+  int64_t last_row_ = -1;  // that holds; -1: not known
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_VIEW_RETRIEVAL_H_

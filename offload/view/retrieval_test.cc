@@ -1,0 +1,607 @@
+// A retrieval view through any life against what it is said to show: chunks
+// chosen anew from the whole sequence, and the newest positions.
+
+#include "offload/view/retrieval.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/attention/chunk_scores.h"
+#include "kernels/base/error.h"
+#include "kernels/base/testing.h"
+#include "kernels/kv/chunk_means.h"
+#include "kernels/kv/kv_row.h"
+#include "offload/page/host_kv.h"
+#include "offload/view/testing.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int kLayers = 2;
+constexpr int kKvHeads = 2;
+constexpr int kHeads = 4;
+constexpr int kHeadDim = 32;
+constexpr int64_t kContext = 900;
+constexpr auto kGoOn = [] { return false; };
+
+// A store whose copies arrive no sooner than they are awaited, or fail then.
+class LateKv final : public KvStore {
+ public:
+  LateKv(std::unique_ptr<KvStore> kv, const KvLayout& layout, int64_t begin)
+      : KvStore(layout, kLayers, begin), kv_(std::move(kv)) {
+    end_ = kv_->end();
+  }
+
+  absl::Status BeginStep(int64_t rows, Station station, const View& view,
+                         Cancelled cancelled) override {
+    return kv_->BeginStep(rows, station, view, cancelled);
+  }
+  absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override {
+    return kv_->BeginLayer(layer, cancelled);
+  }
+  void EndLayer(int layer) override { kv_->EndLayer(layer); }
+  absl::Status Commit(int64_t rows, Cancelled cancelled) override {
+    const absl::Status status = kv_->Commit(rows, cancelled);
+    end_ = kv_->end();
+    return status;
+  }
+  void Abandon() override { kv_->Abandon(); }
+  absl::Status Suspend(int layer, int64_t rows, std::byte* state,
+                       int64_t bytes) override {
+    return kv_->Suspend(layer, rows, state, bytes);
+  }
+  absl::Status Resume(std::byte* state, Cancelled cancelled) override {
+    return kv_->Resume(state, cancelled);
+  }
+  void Truncate(int64_t length) override {
+    kv_->Truncate(length);
+    end_ = kv_->end();
+  }
+  absl::StatusOr<std::unique_ptr<KvStore>> Fork() override {
+    return std::make_unique<LateKv>(*kv_->Fork(), layout_, begin_);
+  }
+  int64_t HostBytes() const override { return kv_->HostBytes(); }
+
+  uint64_t CopyRuns(Station station, const std::vector<KvRun>& runs) override {
+    EXPECT_EQ(station, Station::kRefresh);
+    asked.insert(asked.end(), runs.begin(), runs.end());
+    if (runs.empty()) return 0;
+    // What is there now is what will arrive.
+    std::vector<Late>& late = late_[++last_];
+    for (const KvRun& run : runs) {
+      Late copy;
+      copy.run = run;
+      copy.k.resize(static_cast<size_t>(run.rows * layout_.KRowBytes()));
+      copy.v.resize(static_cast<size_t>(run.rows * layout_.VRowBytes()));
+      KvRun here = run;
+      here.k = copy.k.data();
+      here.v = copy.v.data();
+      kv_->CopyRuns(station, {here});
+      late.push_back(std::move(copy));
+    }
+    return last_;
+  }
+  absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override {
+    const auto late = late_.find(copies);
+    if (late == late_.end()) return absl::OkStatus();
+    if (cancelled()) return CancelledError();
+    const bool fail = std::exchange(fails, false);
+    for (const Late& copy : late->second) {
+      if (fail) break;
+      std::copy(copy.k.begin(), copy.k.end(), copy.run.k);
+      std::copy(copy.v.begin(), copy.v.end(), copy.run.v);
+    }
+    late_.erase(late);
+    return fail ? DeviceError("copy_failed", "a fault of the test")
+                : absl::OkStatus();
+  }
+  bool has_late_copies() const { return !late_.empty(); }
+
+  std::vector<KvRun> asked;
+  bool fails = false;  // the next that is awaited
+
+ private:
+  struct Late {
+    KvRun run;
+    std::vector<std::byte> k;
+    std::vector<std::byte> v;
+  };
+  const std::unique_ptr<KvStore> kv_;
+  std::map<uint64_t, std::vector<Late>> late_;
+  uint64_t last_ = 0;
+};
+
+// Memory that is always full.
+class NoMemory final : public DeviceMemory {
+ public:
+  absl::StatusOr<std::byte*> Allocate(size_t /*bytes*/,
+                                      std::string_view /*what*/) override {
+    return MemoryError("out_of_memory", "a fault of the test");
+  }
+  void Free(std::byte* /*data*/, size_t /*bytes*/) override {}
+};
+
+// A sequence with its view, and what the view should be.
+class Life {
+ public:
+  using Chunks = std::vector<int32_t>;
+
+  Life(DeviceMemory& memory, Stream& stream, const Retrieval::Shape& shape,
+       unsigned seed)
+      : stream_(stream), shape_(shape), random_(seed) {
+    kv_ = std::make_unique<LateKv>(
+        std::make_unique<HostKv>(
+            std::make_shared<PagePool>(shape.layout, kLayers, 16), shape.begin),
+        shape.layout, shape.begin);
+    view_ = *Retrieval::Create(memory, shape, *kv_);
+  }
+
+  LateKv& kv() { return *kv_; }
+  Retrieval& view() { return *view_; }
+  bool ready() const { return ready_; }
+  int64_t room() const { return shape_.context - kv_->length(); }
+
+  // Rows of the target, of which `kept` hold. `stop`: abandoned after so many
+  // layers.
+  void Step(int64_t rows, int64_t kept, bool certain, int stop = kLayers) {
+    ASSERT_TRUE(
+        kv_->BeginStep(rows, Station::kVerify, View::Full(), kGoOn).ok());
+    ASSERT_TRUE(view_->BeginStep(kv_->end(), rows, certain, kGoOn).ok());
+    last_known_ = false;
+    if (certain) ready_ = false;
+    const bool had_room = ready_ && Room() >= rows;
+    ASSERT_EQ(view_->HasRoom(rows), had_room);
+    for (int layer = 0; layer < stop; ++layer) {
+      const KvPages pages = *kv_->BeginLayer(layer, kGoOn);
+      for (int64_t i = 0; i < rows; ++i) WriteRow(pages, pages.end + i);
+      const int64_t width = int64_t{kHeads} * kHeadDim;
+      const std::vector<float> q = Random(rows * width);
+      const int64_t part = Below(rows + 1);
+      view_->KeepQueries(layer, 0, part, q.data());
+      view_->KeepQueries(layer, part, rows - part, q.data() + part * width);
+      ASSERT_TRUE(view_->AfterLayer(stream_, layer, pages).ok());
+      kv_->EndLayer(layer);
+      if (kept > 0) {
+        query_[layer].assign(q.begin() + (kept - 1) * width,
+                             q.begin() + kept * width);
+      }
+    }
+    if (stop < kLayers) {
+      kv_->Abandon();
+      view_->Abandon();
+      if (certain) fresh_ = false;
+      return;
+    }
+    ASSERT_TRUE(kv_->Commit(kept, kGoOn).ok());
+    view_->Commit(kv_->end());
+    last_known_ = kept > 0;
+    fresh_ = certain;
+    ready_ = certain || had_room;
+    if (!certain) return;
+    recent_begin_ = RecentBegin();
+    ChooseAll();
+    in_order_ = true;
+    EXPECT_TRUE(view_->HasRoom(3 * kMaxStepRows));
+  }
+
+  void Truncate(int64_t length) {
+    const int64_t before = kv_->end();
+    kv_->Truncate(length);
+    view_->Truncate(kv_->end());
+    if (kv_->end() == before) return;
+    fresh_ = false;
+    last_known_ = false;
+    ready_ = ready_ && RecentBegin() >= recent_begin_;
+  }
+
+  // What is copied is what was not there, and nothing else.
+  void Refresh() {
+    const bool due = ready_ && !fresh_ && last_known_;
+    const bool fails = due && kv_->has_late_copies() && kv_->fails;
+    kv_->asked.clear();
+    const absl::Status status = view_->Refresh(stream_, kGoOn);
+    ASSERT_EQ(status.ok(), !fails) << status;
+    if (fails) {
+      ASSERT_EQ(CodeOf(status), "copy_failed");
+    }
+    if (fails) ready_ = false;
+    std::set<std::vector<int64_t>> expected;
+    if (due && !fails) {
+      const std::vector<Chunks> before = chosen_;
+      recent_begin_ = RecentBegin();
+      ChooseAll();
+      in_order_ = false;
+      for (size_t i = 0; i < chosen_.size(); ++i) {
+        for (int32_t chunk : chosen_[i]) {
+          if (std::binary_search(before[i].begin(), before[i].end(), chunk)) {
+            continue;
+          }
+          const auto [from, to] = Positions(chunk);
+          expected.insert({static_cast<int64_t>(i) / kKvHeads,
+                           static_cast<int64_t>(i) % kKvHeads, from,
+                           to - from});
+        }
+      }
+      EXPECT_TRUE(view_->HasRoom(3 * kMaxStepRows));
+    }
+    for (const KvRun& run : kv_->asked) {
+      ASSERT_EQ(expected.erase({run.layer, run.head, run.position, run.rows}),
+                1u)
+          << run.position;
+    }
+    ASSERT_TRUE(expected.empty());
+    refreshes_ += due && !fails;
+    ASSERT_EQ(view_->refreshes(), refreshes_);
+  }
+
+  // Stopped while it waits, it has not begun.
+  void RefreshCancelled() {
+    const bool waits =
+        ready_ && !fresh_ && last_known_ && kv_->has_late_copies();
+    if (!waits) return;
+    const absl::Status status = view_->Refresh(stream_, [] { return true; });
+    ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
+  }
+  void CertainStepCancelled() {
+    if (!kv_->has_late_copies()) return;
+    const absl::Status status =
+        view_->BeginStep(kv_->end(), 1, true, [] { return true; });
+    ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
+    view_->Abandon();
+    last_known_ = false;
+  }
+
+  // The view has no scratch to choose in.
+  void RefreshWithoutMemory() {
+    if (!ready_ || fresh_ || !last_known_ || kv_->fails) return;
+    NoMemory none;
+    const auto stream = Stream::Create({Device::kCpu, 1, &none});
+    ASSERT_TRUE(stream.ok());
+    const absl::Status status = view_->Refresh(**stream, kGoOn);
+    if (status.ok()) {  // it had nothing to choose from
+      fresh_ = false;
+      recent_begin_ = RecentBegin();
+      ChooseAll();
+      in_order_ = false;
+      ++refreshes_;
+      return;
+    }
+    EXPECT_EQ(CodeOf(status), "out_of_memory");
+    ready_ = false;
+  }
+
+  // Provisional rows, which are left behind.
+  void Draft(int64_t rows) {
+    if (!ready_ || !view_->HasRoom(rows)) return;
+    CompactKv& kv = view_->kv();
+    for (int layer = 0; layer < kLayers; ++layer) {
+      if (!Arrives(layer)) return;
+      const KvPages pages = *kv.BeginLayer(layer, kGoOn);
+      for (int64_t i = 0; i < rows; ++i) WriteRow(pages, pages.end + i);
+      kv.EndLayer(layer);
+    }
+    kv.Extend(rows);
+  }
+
+  void Fork(bool go_on_with_it) {
+    std::unique_ptr<KvStore> store = *kv_->Fork();
+    std::unique_ptr<Retrieval> fork = *view_->Fork(*store);
+    EXPECT_FALSE(fork->HasRoom(0));
+    EXPECT_FALSE(fork->fresh());
+    if (!go_on_with_it) {
+      fork.reset();
+      return;
+    }
+    view_ = std::move(fork);
+    kv_.reset(static_cast<LateKv*>(store.release()));
+    ready_ = fresh_ = last_known_ = false;
+    refreshes_ = 0;
+  }
+
+  void DropView() { view_.reset(); }
+
+  void Check() {
+    ASSERT_EQ(view_->HasRoom(0), ready_);
+    ASSERT_EQ(view_->fresh(), fresh_);
+    if (!ready_) return;
+    CompactKv& compact = view_->kv();
+    ASSERT_EQ(compact.end(), kv_->end());
+    ASSERT_EQ(compact.recent_begin(), recent_begin_);
+    ASSERT_GE(kv_->end() - recent_begin_,
+              std::min(shape_.size.window, kv_->length()));
+    for (int layer = 0; layer < kLayers; ++layer) {
+      if (!Arrives(layer)) return;
+      const KvPages all = *kv_->BeginLayer(layer, kGoOn);
+      const KvPages pages = *compact.BeginLayer(layer, kGoOn);
+      for (int head = 0; head < kKvHeads; ++head) {
+        std::vector<StoredRow> expected;
+        for (int32_t chunk : Chosen(layer, head)) {
+          const auto [from, to] = Positions(chunk);
+          for (int64_t t = from; t < to; ++t) {
+            expected.push_back(RowAt(all, head, t));
+          }
+        }
+        for (int64_t t = recent_begin_; t < kv_->end(); ++t) {
+          expected.push_back(RowAt(all, head, t));
+        }
+        std::vector<StoredRow> seen;
+        for (auto& [slot, row] : SeenSlots(pages, head)) seen.push_back(row);
+        // After a certain step the order too is no matter of what was before.
+        if (!in_order_) {
+          const auto less = [](const StoredRow& a, const StoredRow& b) {
+            return a.k != b.k ? a.k < b.k : a.v < b.v;
+          };
+          std::sort(expected.begin(), expected.end(), less);
+          std::sort(seen.begin(), seen.end(), less);
+        }
+        ASSERT_EQ(seen.size(), expected.size());
+        ASSERT_TRUE(seen == expected) << "layer " << layer << " head " << head;
+      }
+    }
+  }
+
+  int64_t Below(int64_t n) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(n));
+  }
+
+ private:
+  Chunks& Chosen(int layer, int head) {
+    return chosen_[static_cast<size_t>(layer * kKvHeads + head)];
+  }
+  std::pair<int64_t, int64_t> Positions(int32_t chunk) const {
+    const int64_t size = shape_.size.chunk;
+    const int64_t at = (shape_.begin / size + chunk) * size;
+    return {std::max(at, shape_.begin), at + size};
+  }
+  // At least the window, from a chunk on.
+  int64_t RecentBegin() const {
+    int64_t at = kv_->end() - shape_.size.window;
+    while (at > 0 && at % shape_.size.chunk != 0) --at;
+    return std::max(at, shape_.begin);
+  }
+  int64_t Room() {
+    return view_->kv().RecentRoom() - (kv_->end() - recent_begin_);
+  }
+
+  // A copy that fails shows before anything reads.
+  bool Arrives(int layer) {
+    const bool may_fail = kv_->fails;
+    const absl::Status status = view_->Await(layer, kGoOn);
+    if (status.ok()) return true;
+    EXPECT_TRUE(may_fail);
+    EXPECT_EQ(CodeOf(status), "copy_failed");
+    EXPECT_FALSE(view_->HasRoom(0));
+    ready_ = false;
+    return false;
+  }
+
+  std::vector<float> Random(int64_t count) {
+    std::normal_distribution<float> normal(0.0f, 1.5f);
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& x : values) x = normal(random_);
+    return values;
+  }
+  void WriteRow(const KvPages& pages, int64_t position) {
+    for (int head = 0; head < kKvHeads; ++head) {
+      StoredRow row = RowAt(pages, head, position);
+      KvRowFromF32(shape_.layout.type_k, Random(kHeadDim).data(), kHeadDim,
+                   row.k.data());
+      KvRowFromF32(shape_.layout.type_v, Random(kHeadDim).data(), kHeadDim,
+                   row.v.data());
+      SetRowAt(pages, head, position, row);
+    }
+  }
+
+  // By the last query, from the keys of the whole sequence.
+  void ChooseAll() {
+    const RetrievalSize& size = shape_.size;
+    const int64_t first = shape_.begin / size.chunk;
+    const int64_t there =
+        std::max<int64_t>(0, recent_begin_ / size.chunk - first);
+    const auto chunks = static_cast<size_t>(there);
+    const auto count =
+        static_cast<size_t>((size.budget + size.chunk - 1) / size.chunk);
+    const auto sinks =
+        static_cast<size_t>((size.sink + size.chunk - 1) / size.chunk);
+    for (int layer = 0; layer < kLayers; ++layer) {
+      const KvPages kv = *kv_->BeginLayer(layer, kGoOn);
+      std::vector<float> means(kKvHeads * chunks * kHeadDim);
+      std::vector<float> scores(kKvHeads * chunks);
+      ASSERT_TRUE(ChunkMeans(stream_, {.layout = kv.layout,
+                                       .pages = kv.pages,
+                                       .first_page = kv.first_page,
+                                       .num_pages = kv.num_pages,
+                                       .begin = kv.begin,
+                                       .chunk = size.chunk,
+                                       .first_chunk = first,
+                                       .num_chunks = there,
+                                       .out = means.data(),
+                                       .out_stride = there * kHeadDim})
+                      .ok());
+      ASSERT_TRUE(
+          ChunkScores(stream_, {.q = query_[layer].data(),
+                                .heads = kHeads,
+                                .kv_heads = kKvHeads,
+                                .head_dim = kHeadDim,
+                                .scale = 1.0f / std::sqrt(float{kHeadDim}),
+                                .means = means.data(),
+                                .means_stride = there * kHeadDim,
+                                .num_chunks = there,
+                                .out = scores.data()})
+              .ok());
+      for (int head = 0; head < kKvHeads; ++head) {
+        const float* const score =
+            scores.data() + static_cast<size_t>(head) * chunks;
+        Chunks chosen(chunks);
+        std::iota(chosen.begin(), chosen.end(), 0);
+        std::stable_sort(
+            chosen.begin() +
+                static_cast<std::ptrdiff_t>(std::min(sinks, chunks)),
+            chosen.end(),
+            [&](int32_t a, int32_t b) { return score[a] > score[b]; });
+        chosen.resize(std::min(count, chunks));
+        std::sort(chosen.begin(), chosen.end());
+        Chosen(layer, head) = chosen;
+      }
+    }
+  }
+
+  Stream& stream_;
+  const Retrieval::Shape shape_;
+  std::mt19937 random_;
+  std::unique_ptr<LateKv> kv_;
+  std::unique_ptr<Retrieval> view_;
+
+  bool ready_ = false;
+  bool fresh_ = false;
+  bool last_known_ = false;
+  bool in_order_ = false;
+  int64_t recent_begin_ = 0;
+  int64_t refreshes_ = 0;
+  std::vector<Chunks> chosen_{kLayers * kKvHeads};
+  std::vector<float> query_[kLayers];  // of the last row that holds
+};
+
+class RetrievalTest : public testing::Test {
+ protected:
+  Retrieval::Shape Shape(const RetrievalSize& size, int64_t begin = 0,
+                         DType k = DType::kF16, DType v = DType::kF32) {
+    return {.layout = {k, v, kKvHeads, kHeadDim},
+            .layers = kLayers,
+            .heads = kHeads,
+            .begin = begin,
+            .context = kContext,
+            .size = size};
+  }
+
+  PoisonedMemory memory_;
+  std::unique_ptr<Stream> stream_ = MakeStream(Device::kCpu);
+};
+
+TEST_F(RetrievalTest, AnyLifeShowsWhatItShould) {
+  constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16,
+                              DType::kQ8_0};
+  constexpr int64_t kBegins[] = {0, 5, 1000, (int64_t{1} << 40) + 77};
+  constexpr RetrievalSize kSizes[] = {{8, 32, 8, 16},   {8, 8, 8, 1},
+                                      {32, 64, 1, 40},  {128, 256, 1, 7},
+                                      {16, 4096, 1, 1}, {16, 160, 40, 3000}};
+  int64_t refreshes = 0;
+  for (unsigned seed = 0; seed < (TriesLess() ? 12 : 24); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    const Retrieval::Shape shape =
+        Shape(kSizes[seed % 6], kBegins[seed / 3 % 4], kTypes[seed % 4],
+              kTypes[seed / 4 % 4]);
+    Life life(memory_, *stream_, shape, seed);
+    const auto below = [&](int64_t n) { return life.Below(n); };
+    for (int turn = 0; turn < 80; ++turn) {
+      const int64_t rows = std::min(life.room(), 1 + below(kMaxStepRows));
+      switch (below(16)) {
+        case 0:
+          life.Truncate(below(life.kv().length() + 1));
+          break;
+        case 1:  // a little, as when a text ends
+          life.Truncate(std::max<int64_t>(0, life.kv().length() - below(20)));
+          break;
+        case 2:
+          if (life.room() > 64) {
+            const int64_t prompt = 65 + below(life.room() - 64);
+            life.Step(prompt, prompt, true);
+          }
+          break;
+        case 3:
+        case 4:
+          if (rows > 0) life.Step(rows, rows, true);
+          break;
+        case 5:
+          if (rows > 0) {
+            life.Step(rows, rows, below(2) == 0,
+                      static_cast<int>(below(kLayers)));
+          }
+          break;
+        case 6:
+          life.Fork(below(2) == 0);
+          break;
+        case 7:
+          if (below(3) == 0) life.kv().fails = true;
+          break;
+        case 8:
+          life.RefreshCancelled();
+          life.CertainStepCancelled();
+          break;
+        case 9:
+          if (below(3) == 0) life.RefreshWithoutMemory();
+          break;
+        default:  // a draft, its sweep, and mostly a refresh
+          if (rows == 0) break;
+          if (below(2) == 0) life.Draft(rows);
+          if (HasFatalFailure()) return;
+          life.Step(rows, below(rows + 1), false);
+          if (below(4) > 0 && !HasFatalFailure()) life.Refresh();
+      }
+      if (HasFatalFailure()) return;
+      if (below(2) == 0) life.Check();
+      if (HasFailure()) return;
+    }
+    refreshes += life.view().refreshes();
+  }
+  EXPECT_GT(refreshes, 10);
+}
+
+// One round after the other as a generation takes them, for long.
+TEST_F(RetrievalTest, GoesOnWithoutARest) {
+  for (const RetrievalSize& size :
+       {RetrievalSize{8, 32, 8, 16}, RetrievalSize{32, 128, 32, 64},
+        RetrievalSize{128, 128, 1, 1}}) {
+    Life life(memory_, *stream_, Shape(size, 3), 1);
+    life.Step(200, 200, true);
+    while (life.room() > kMaxStepRows && !HasFatalFailure()) {
+      life.Draft(kMaxStepRows);
+      life.Step(kMaxStepRows, 1 + life.Below(12), false);
+      ASSERT_TRUE(life.ready());
+      life.Check();
+      life.Refresh();
+      life.Check();
+    }
+  }
+}
+
+TEST_F(RetrievalTest, ADroppedViewWaitsForWhatIsOnItsWay) {
+  Life life(memory_, *stream_, Shape({8, 32, 8, 16}), 2);
+  life.Step(300, 300, true);
+  life.Step(20, 20, false);
+  life.Refresh();
+  ASSERT_TRUE(life.kv().has_late_copies());
+  life.DropView();
+  EXPECT_FALSE(life.kv().has_late_copies());
+}
+
+// A budget beyond the context takes no more than the context.
+TEST_F(RetrievalTest, TakesNoMoreThanThereWillBe) {
+  const auto bytes = [&](const RetrievalSize& size, int64_t begin) {
+    PoisonedMemory memory;
+    const Retrieval::Shape shape = Shape(size, begin);
+    HostKv kv(std::make_shared<PagePool>(shape.layout, kLayers, 16), begin);
+    const auto view = Retrieval::Create(memory, shape, kv);
+    EXPECT_TRUE(view.ok()) << view.status();
+    EXPECT_EQ(memory.used(), Retrieval::Bytes(shape));
+    return Retrieval::Bytes(shape);
+  };
+  EXPECT_LT(bytes({8, 64, 8, 16}, 0), bytes({8, 256, 8, 16}, 0));
+  for (const int64_t begin : {0, 5, 1000}) {
+    constexpr int64_t kMost = int64_t{1} << 30;
+    EXPECT_EQ(bytes({8, kMost, kMost, kMost}, begin),
+              bytes({8, kContext, kContext, kContext}, begin));
+  }
+}
+
+}  // namespace
+}  // namespace tiercel
