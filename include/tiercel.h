@@ -180,6 +180,14 @@ typedef struct tiercel_session_params {
   /* A folder. With it times are predicted, from how fast this machine runs the
    * model: measured in a second or two, then kept there. NULL: no times. */
   const char* cache_dir;
+
+  /* A view of the text that drafts read instead of all of it, kept on the
+   * device beside it: the chunks that matter to the newest tokens, and the
+   * newest tokens. In tokens; 0 of the last three: our choice. */
+  int64_t view_budget; /* of chunks, per layer and head; 0: no view is kept */
+  int64_t view_sink;   /* of those, the first of the text; to view_budget */
+  int64_t view_window; /* at least so many of the newest, besides */
+  int32_t view_chunk;  /* 8, 16, 32, 64 or 128 */
 } tiercel_session_params;
 
 /* What a session would take of each tier and how fast it would be with its
@@ -225,6 +233,8 @@ typedef struct tiercel_token {
 /* Non-zero stops after this token: TIERCEL_CANCELLED, the token is kept. */
 typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
 
+enum { TIERCEL_ADAPTIVE = -1 };
+
 /* Order: repeat penalty, temperature, top-k, top-p, min-p. A draw depends on
  * (seed, position, token) alone. */
 typedef struct tiercel_sampling {
@@ -241,14 +251,41 @@ typedef struct tiercel_sampling {
   size_t num_stops;
 
   /* Speculation: who proposes tokens that the model then checks, several in
-   * one pass. "none" (default); "ngram": the text itself, where it repeats.
-   * The distribution of the output is the model's whatever is proposed. */
+   * one pass. "none" (default); "ngram": the text itself, where it repeats;
+   * "self": the model over the first and the newest tokens of a view; "small":
+   * draft_model. The distribution of the output is the model's whatever is
+   * proposed. */
   const char* draft;
   /* "residual" (default): most proposals hold. "coupled": the output is that
    * of draft "none" for the same seed, token for token. */
   const char* verify;
-  int32_t draft_tokens; /* at most so many at a time, to 63; 0: 8 */
+  int32_t draft_tokens; /* at most so many at a time, to 63; 0: our choice;
+                           TIERCEL_ADAPTIVE: by how many held so far */
+
+  /* "full" (default): what is drafted is checked by the model as it is.
+   * "triforce": first by the model over the session's view, which makes longer
+   * blocks of it, and those by the model as it is. */
+  const char* policy;
+  int32_t block_tokens; /* of such a block, like draft_tokens */
+  /* Of adaptive lengths: what a check costs, in drafted tokens. 0: predicted
+   * from measured rates (cache_dir), and reported. */
+  double cost_ratio;
+
+  /* Of draft "small": a model with the same vocabulary, faster than the
+   * session's. It reads the first 16 tokens and the newest, 512 or more, as far
+   * as its context goes, at positions from 0 on, and again for every call. Must
+   * live until the call returns. What it takes is no part of the session's
+   * plan, of its report, nor of a device that the session's model plays. */
+  const tiercel_model* draft_model;
 } tiercel_sampling;
+
+/* Whether `draft` may be the draft_model of a session on `model`, so that it is
+ * known before a prompt is read. Otherwise TIERCEL_INVALID_INPUT with
+ * "draft_vocabulary", which names the first token that differs, or
+ * "draft_context"; TIERCEL_USAGE with "no_weights". */
+TIERCEL_API tiercel_status tiercel_check_draft(const tiercel_model* model,
+                                               const tiercel_model* draft,
+                                               tiercel_error* error);
 
 /* Generates from where the session is; at least one token must be there.
  * Texts in `stops` and the end-of-text token are not part of the output. */

@@ -53,44 +53,62 @@ bool IsEndOfText(const Model& model, int32_t id) {
          (model.tokenizer != nullptr && model.tokenizer->eos() == id);
 }
 
+// How many tokens to draft. A block is not cut where the output is about to
+// end: what follows must not depend on that.
+int64_t MostToDraft(Session& session, const GenerateParams& params,
+                    const DraftLength& length) {
+  // The first token of a text is known without a sweep.
+  if (params.drafter == nullptr || session.pending() != 1) return 0;
+  const int64_t most =
+      std::min({length.Next(), session.room() - 1, kMaxStepRows - 1});
+  if (params.over_view && !session.retrieval()->HasRoom(most + 1)) return 0;
+  return most;
+}
+
 // What the target has made of what the drafter proposed, and the session then
 // holds: some tokens that were drafted, and one that was not.
 absl::StatusOr<VerifiedBlock> NextBlock(Session& session,
                                         const GenerateParams& params,
-                                        SweepTarget& target) {
-  // The first token of a text is known without a sweep. A block is not cut
-  // where the output is about to end: what follows must not depend on that.
-  const bool drafts = params.drafter != nullptr && session.pending() == 1;
-  const int64_t most = drafts ? std::min({params.draft_tokens,
-                                          session.room() - 1, kMaxStepRows - 1})
-                              : 0;
+                                        SweepTarget& target,
+                                        DraftLength& draft_length) {
+  Report& report = session.report();
+  const Clock::time_point start = Clock::now();
+  const double swept = target.seconds();
   const auto length = static_cast<int64_t>(session.tokens().size());
   const VerifyMode mode =
       params.drafter != nullptr ? params.verify : VerifyMode::kCoupled;
-  const absl::StatusOr<VerifiedBlock> block = VerifyRound(
-      session.tokens(), most, mode,
+  absl::StatusOr<VerifiedBlock> block = VerifyRound(
+      session.tokens(), MostToDraft(session, params, draft_length), mode,
       {.seed = params.seed, .start = session.first_position() + length},
       params.drafter, target);
-  if (!block.ok()) return block.status();
-  const int32_t next = block->tokens.back();
-  if (absl::Status s = session.Append(&next, 1); !s.ok()) return s;
+  if (!block.ok()) return block;
+  draft_length.Count(static_cast<int64_t>(block->drafted),
+                     static_cast<int64_t>(block->accepted));
+  const double verify = target.seconds() - swept;
+  report.verify_seconds += verify;
+  report.draft_seconds += SecondsSince(start) - verify;
+  if (params.over_view) {
+    const Clock::time_point refresh = Clock::now();
+    if (absl::Status s = session.RefreshView(); !s.ok()) return s;
+    report.refresh_seconds += SecondsSince(refresh);
+  }
   return block;
 }
 
 // `seconds`: since the block before.
 void CountBlock(const VerifiedBlock& block, double seconds, Report* report) {
-  const auto tokens = static_cast<double>(block.tokens.size());
   if (report->ttft_seconds == 0) {
     report->ttft_seconds = report->prefill_seconds + seconds;
     return;
   }
   // Tokens of one sweep come at once; each counts as its share.
-  report->gap_seconds.insert(report->gap_seconds.end(), block.tokens.size(),
-                             seconds / tokens);
-  report->verify_seconds += seconds;
+  const size_t tokens = block.tokens.size();
+  report->gap_seconds.insert(report->gap_seconds.end(), tokens,
+                             seconds / static_cast<double>(tokens));
   ++report->sweeps;
-  report->drafted += static_cast<int64_t>(block.drafted);
-  report->accepted += static_cast<int64_t>(block.accepted);
+  if (report->levels.empty()) return;
+  report->levels.back().drafted += static_cast<int64_t>(block.drafted);
+  report->levels.back().accepted += static_cast<int64_t>(block.accepted);
 }
 
 // Pulls tokens until something ends the text; returns why.
@@ -98,13 +116,19 @@ absl::StatusOr<std::string> Decode(Session& session,
                                    const GenerateParams& params,
                                    Transcript& transcript) {
   SweepTarget target(session, params.law);
+  DraftLength draft_length = params.draft_length;
+  Clock::time_point last = Clock::now();
+  if (params.over_view) {
+    if (absl::Status s = session.CatchUpForDrafts(Station::kVerify); !s.ok()) {
+      return s;
+    }
+  }
   int64_t left = params.max_tokens > 0
                      ? std::min(params.max_tokens, session.room())
                      : session.room();
-  Clock::time_point last = Clock::now();
   while (left > 0) {
     const absl::StatusOr<VerifiedBlock> block =
-        NextBlock(session, params, target);
+        NextBlock(session, params, target, draft_length);
     if (!block.ok()) return block.status();
     CountBlock(*block, SecondsSince(last), &session.report());
     last = Clock::now();
@@ -156,7 +180,10 @@ absl::Status Generate(Session& session, const GenerateParams& params,
   // A second generation from one prefill keeps what that prefill reported.
   Report& report = session.report();
   Report fresh = NewReport(session);
-  if (params.drafter != nullptr) fresh.drafter = params.drafter->name();
+  if (params.drafter != nullptr) {
+    fresh.cost_ratio = params.cost_ratio;
+    fresh.levels.push_back({.drafter = params.drafter->name()});
+  }
   fresh.prompt_tokens = static_cast<int64_t>(prompt);
   fresh.cached_tokens = report.cached_tokens;
   fresh.prefilled_tokens = report.prefilled_tokens;
@@ -172,6 +199,10 @@ absl::Status Generate(Session& session, const GenerateParams& params,
   };
   absl::StatusOr<std::string> reason = Decode(session, params, transcript);
   transcript.Finish();
+  if (params.drafter != nullptr) {
+    const std::vector<DraftLevel> inner = params.drafter->inner_levels();
+    report.levels.insert(report.levels.begin(), inner.begin(), inner.end());
+  }
   report.decode_traffic = session.traffic();
   report.decode_traffic -= traffic;
   report.warnings = session.warnings();

@@ -8,6 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "drafts/draft_length.h"
 #include "drafts/verify.h"
 #include "kernels/token/law.h"
 #include "runtime/session.h"
@@ -24,7 +25,9 @@ struct GenerateParams {
   bool ignore_eos = false;
   std::vector<std::string> stops;
   Drafter* drafter = nullptr;  // null: the target draws every token itself
-  int64_t draft_tokens = 8;    // at most so many at a time
+  DraftLength draft_length = DraftLength::Fixed(8);  // most at a time
+  double cost_ratio = 0;   // for the report; 0: no length is adaptive
+  bool over_view = false;  // it drafts over the session's retrieval view
   VerifyMode verify = VerifyMode::kResidual;
 };
 

@@ -30,6 +30,7 @@ nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves) {
           {"swept_pages", moves.swept_pages},
           {"ahead_pages", moves.ahead_pages},
           {"reopened_pages", moves.reopened_pages},
+          {"gathered_bytes", moves.gathered_bytes},
           {"resumed_pages", moves.resumed_pages},
           {"resumed_bytes", moves.resumed_bytes},
           {"closed_pages", moves.closed_pages},
@@ -57,10 +58,11 @@ nlohmann::json Report::ToJson() const {
         {"link_busy_s", use.busy_seconds},
         {"link_busy_share", seconds > 0 ? use.busy_seconds / seconds : 0.0}};
   };
-  nlohmann::json levels = nlohmann::json::array();
-  if (!drafter.empty()) {
-    levels.push_back(
-        {{"drafter", drafter}, {"drafted", drafted}, {"accepted", accepted}});
+  nlohmann::json level_list = nlohmann::json::array();
+  for (const DraftLevel& level : levels) {
+    level_list.push_back({{"drafter", level.drafter},
+                          {"drafted", level.drafted},
+                          {"accepted", level.accepted}});
   }
   const auto sum = [&](uint64_t LinkUse::*bytes) {
     uint64_t total = 0;
@@ -84,7 +86,7 @@ nlohmann::json Report::ToJson() const {
       {"speculation",
        {{"sweeps", sweeps},
         {"tokens_per_sweep", sweeps > 0 ? Rate(gaps, double(sweeps)) : 0.0},
-        {"levels", std::move(levels)}}},
+        {"levels", std::move(level_list)}}},
       {"ledger",
        {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},
         {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
@@ -93,18 +95,21 @@ nlohmann::json Report::ToJson() const {
                                   : Formula(plan, traffic.moves)},
         {"stations",
          {{"prefill", station(Station::kPrefill, prefill_seconds)},
-          {"refresh", station(Station::kRefresh, 0)},
-          {"draft", station(Station::kDraft, 0)},
+          {"refresh", station(Station::kRefresh, refresh_seconds)},
+          {"draft", station(Station::kDraft, draft_seconds)},
           {"verify", station(Station::kVerify, verify_seconds)}}}}},
       {"memory",
        {{"host_bytes", memory.host}, {"device_bytes", memory.device}}},
       {"simulated", simulated},
   };
+  if (cost_ratio > 0) document["speculation"]["cost_ratio"] = cost_ratio;
   if (predicted.has_value()) {
-    document["predicted"] = {{"ttft_s", predicted->ttft_s},
-                             {"tbt_ms", 1e3 * predicted->tbt_s},
-                             {"host_bytes", predicted->memory.host},
-                             {"device_bytes", predicted->memory.device}};
+    document["predicted"] = {
+        {"ttft_s", predicted->ttft_s},
+        {"tbt_ms", levels.empty() ? nlohmann::json(1e3 * predicted->tbt_s)
+                                  : nlohmann::json(nullptr)},
+        {"host_bytes", predicted->memory.host},
+        {"device_bytes", predicted->memory.device}};
   }
   if (simulated || !warnings.empty()) document["warnings"] = warnings;
   return document;

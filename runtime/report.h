@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "drafts/drafter.h"
 #include "nlohmann/json.hpp"
 #include "offload/move/ledger.h"
 #include "offload/plan/tier_plan.h"
@@ -29,15 +30,18 @@ struct Report {
   double ttft_seconds = 0;          // prefill included
   std::vector<double> gap_seconds;  // between tokens, first to last
   int64_t sweeps = 0;               // passes of the target that decoded
-  std::string drafter;              // empty: none
-  int64_t drafted = 0;
-  int64_t accepted = 0;
-  double verify_seconds = 0;  // time in them
+  std::vector<DraftLevel> levels;   // the innermost first
+  double cost_ratio = 0;            // of adaptive lengths; 0: none
+  double verify_seconds = 0;        // in sweeps
+  double draft_seconds = 0;
+  double refresh_seconds = 0;
 
   Traffic prefill_traffic;
   Traffic decode_traffic;
   TierPlan plan;
-  std::optional<Prediction> predicted;  // absent: rates are not known
+  // Absent: rates are not known. Its time between tokens is that of sweeps:
+  // what drafts will hold nobody knows.
+  std::optional<Prediction> predicted;
   MemoryUse memory;
   bool simulated = false;
   std::vector<std::string> warnings;  // what costs speed only

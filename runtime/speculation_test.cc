@@ -113,16 +113,17 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
       EXPECT_EQ(plain->report().sweeps, 59);
       for (int64_t length : {1, 4, 63}) {
         params.drafter = &ngram;
-        params.draft_tokens = length;
+        params.draft_length = DraftLength::Fixed(length);
         const auto session = Prefilled();
         ASSERT_EQ(Continued(*session, params), expected)
             << temperature << " " << penalty << " " << length;
         ASSERT_EQ(session->tokens(), plain->tokens());
         const Report& report = session->report();
-        EXPECT_EQ(report.drafter, "ngram");
+        ASSERT_EQ(report.levels.size(), 1u);
+        EXPECT_STREQ(report.levels[0].drafter, "ngram");
         EXPECT_LE(report.sweeps, 59);
-        drafted += report.drafted;
-        accepted += report.accepted;
+        drafted += report.levels[0].drafted;
+        accepted += report.levels[0].accepted;
         ExpectNoTrace(*session);
       }
     }
@@ -158,11 +159,12 @@ TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
   ScriptedDrafter right = told(0);
   ScriptedDrafter wrong = told(1);
   GenerateParams params = plain;
-  params.draft_tokens = 5;
+  params.draft_length = DraftLength::Fixed(5);
   params.drafter = &right;
   const auto session = Prefilled();
   EXPECT_EQ(Continued(*session, params), expected);
-  EXPECT_EQ(session->report().accepted, session->report().drafted);
+  EXPECT_EQ(session->report().levels[0].accepted,
+            session->report().levels[0].drafted);
   // The first token is known; then six a sweep.
   EXPECT_EQ(session->report().sweeps, 10);
   ExpectNoTrace(*session);
@@ -170,7 +172,7 @@ TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
   params.drafter = &wrong;
   const auto other = Prefilled();
   EXPECT_EQ(Continued(*other, params), expected);
-  EXPECT_EQ(other->report().accepted, 0);
+  EXPECT_EQ(other->report().levels[0].accepted, 0);
   EXPECT_EQ(other->report().sweeps, 59);
   ExpectNoTrace(*other);
 }
@@ -208,7 +210,7 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
                expected.begin() + static_cast<std::ptrdiff_t>(end));
   });
   params.drafter = &right;
-  params.draft_tokens = 20;
+  params.draft_length = DraftLength::Fixed(20);
 
   // A callback that stops at any token of the block.
   for (size_t stop : {1, 2, 5, 21}) {
@@ -256,7 +258,7 @@ TEST_F(SpeculationTest, AContextIsFilledToItsLastToken) {
   const Ids expected = Continued(*plain, params);
   EXPECT_EQ(expected.size(), 33u);
   params.drafter = &ngram;
-  params.draft_tokens = 63;
+  params.draft_length = DraftLength::Fixed(63);
   const auto session = Prefilled(*model_, options);
   EXPECT_EQ(Continued(*session, params), expected);
   EXPECT_EQ(session->report().finish_reason, "length");
@@ -325,7 +327,7 @@ TEST_F(SpeculationTest, BehindALinkTheTextIsTheSame) {
     GenerateParams params = Params(0.8f);
     params.drafter = &ngram;
     EXPECT_EQ(Continued(*session, params), expected);
-    EXPECT_GT(session->report().accepted, 0);
+    EXPECT_GT(session->report().levels[0].accepted, 0);
   }
 }
 

@@ -124,6 +124,8 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
       tiercel_session_fork(session_, nullptr, &error_),
       tiercel_generate(nullptr, &sampling, nullptr, nullptr, &error_),
       tiercel_generate(session_, nullptr, nullptr, nullptr, &error_),
+      tiercel_check_draft(nullptr, model_, &error_),
+      tiercel_check_draft(model_, nullptr, &error_),
       tiercel_score(nullptr, &id, 1, 0, nullptr, nullptr, &error_),
       tiercel_score(session_, nullptr, 1, 0, nullptr, nullptr, &error_),
       tiercel_report(nullptr, nullptr, &size, &error_),
@@ -313,7 +315,7 @@ TEST_F(ApiTest, SamplingIsChecked) {
                             &error_),
             TIERCEL_OK);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  std::vector<tiercel_sampling> bad(12, Sized<tiercel_sampling>());
+  std::vector<tiercel_sampling> bad(13, Sized<tiercel_sampling>());
   bad[0].temperature = nan;
   bad[1].temperature = -1;
   bad[2].top_p = 2;
@@ -324,8 +326,9 @@ TEST_F(ApiTest, SamplingIsChecked) {
   bad[7].num_stops = 1;  // and no stops
   bad[8].draft = "nobody";
   bad[9].verify = "";
-  bad[10].draft_tokens = -1;
+  bad[10].draft_tokens = -2;
   bad[11].draft_tokens = 64;
+  bad[12].draft = "small";  // and no draft_model
   for (size_t i = 0; i < bad.size(); ++i) {
     EXPECT_EQ(tiercel_generate(session_, &bad[i], nullptr, nullptr, &error_),
               TIERCEL_USAGE)
@@ -524,6 +527,63 @@ TEST_F(ApiTest, MessagesCannotEndTheirTurn) {
                            "<|endoftext|>", "[INST]"}) {
     EXPECT_EQ(count(text), honest) << text;
   }
+}
+
+TEST_F(ApiTest, DraftModelsAreChecked) {
+  tiercel_model* header = Open(kModel, TIERCEL_LOAD_HEADER);
+  tiercel_model* other = Open(kIdsOnly, TIERCEL_LOAD_ALL);
+  EXPECT_EQ(tiercel_check_draft(model_, model_, &error_), TIERCEL_OK);
+  EXPECT_EQ(tiercel_check_draft(header, model_, &error_), TIERCEL_OK);
+  EXPECT_EQ(tiercel_check_draft(model_, header, &error_), TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "no_weights");
+  EXPECT_EQ(tiercel_check_draft(model_, other, &error_), TIERCEL_INVALID_INPUT);
+  EXPECT_STREQ(error_.code, "draft_vocabulary");
+  EXPECT_THAT(error_.message, HasSubstr("384"));
+  EXPECT_THAT(error_.message, HasSubstr("131"));
+
+  const std::vector<int32_t> ids = Tokenize("one two one two one");
+  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
+                            &error_),
+            TIERCEL_OK);
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 20;
+  sampling.temperature = 0.7f;
+  sampling.ignore_eos = 1;
+  sampling.verify = "coupled";
+  const auto generate = [&] {
+    std::string text;
+    EXPECT_EQ(tiercel_session_truncate(session_, ids.size(), &error_),
+              TIERCEL_OK);
+    EXPECT_EQ(tiercel_generate(
+                  session_, &sampling,
+                  [](void* user_data, const tiercel_token* token) {
+                    static_cast<std::string*>(user_data)->append(
+                        std::to_string(token->id) + " ");
+                    return 0;
+                  },
+                  &text, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    return text;
+  };
+  const std::string plain = generate();
+  EXPECT_NE(plain, "");
+  sampling.draft = "small";
+  sampling.draft_model = model_;
+  EXPECT_EQ(generate(), plain);
+  std::vector<char> report(1 << 16);
+  size_t size = report.size();
+  ASSERT_EQ(tiercel_report(session_, report.data(), &size, &error_),
+            TIERCEL_OK);
+  EXPECT_THAT(report.data(), HasSubstr("\"drafter\":\"small\""));
+
+  sampling.draft_model = other;
+  EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+            TIERCEL_INVALID_INPUT);
+  EXPECT_STREQ(error_.code, "draft_vocabulary");
+  EXPECT_EQ(tiercel_session_length(session_), ids.size() + 20);
+  tiercel_model_free(other);
+  tiercel_model_free(header);
 }
 
 TEST_F(ApiTest, HeaderModelsTokenizeAndDescribeOnly) {

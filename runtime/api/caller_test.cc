@@ -452,7 +452,7 @@ TEST_F(NumbersTest, OfSampling) {
       {[](S* s) { s->max_tokens = -1; }, "invalid_sampling"},
       {[](S* s) { s->max_tokens = kMin64; }, "invalid_sampling"},
       {[](S* s) { s->top_k = -1; }, "invalid_sampling"},
-      {[](S* s) { s->draft_tokens = -1; }, "invalid_argument"},
+      {[](S* s) { s->draft_tokens = -2; }, "invalid_argument"},
       {[](S* s) { s->draft_tokens = kMin32; }, "invalid_argument"},
       {[](S* s) { s->draft_tokens = kMax32; }, "invalid_argument"},
       {[](S* s) { s->top_k = kMin32; }, "invalid_sampling"},

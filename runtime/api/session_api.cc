@@ -3,10 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "drafts/ngram.h"
 #include "runtime/api/boundary.h"
+#include "runtime/draft_model.h"
 #include "runtime/generate.h"
 #include "runtime/plan.h"
+#include "runtime/policy/draft_chain.h"
 
 namespace tiercel {
 namespace {
@@ -34,6 +35,14 @@ absl::StatusOr<Session::Options> ReadSessionOptions(
   options.type_k = *type_k;
   options.type_v = *type_v;
   if (p.cache_dir != nullptr) options.rates_folder = p.cache_dir;
+  if (p.view_budget != 0) {
+    RetrievalSize size;
+    if (p.view_chunk != 0) size.chunk = p.view_chunk;
+    if (p.view_sink != 0) size.sink = p.view_sink;
+    if (p.view_window != 0) size.window = p.view_window;
+    size.budget = p.view_budget;
+    options.retrieval = size;
+  }
   return options;
 }
 
@@ -50,23 +59,71 @@ absl::Status NeedSession(const tiercel_session* session) {
                    getpid(), "; after fork() make one of this process"));
 }
 
-absl::StatusOr<VerifyMode> ParseVerifyMode(const char* name) {
-  const std::string_view mode = name == nullptr ? "residual" : name;
-  if (mode == "residual") return VerifyMode::kResidual;
-  if (mode == "coupled") return VerifyMode::kCoupled;
+// One of `names`; NULL is the first.
+template <typename T>
+absl::StatusOr<T> ParseName(
+    const char* what, const char* name,
+    std::initializer_list<std::pair<const char*, T>> names) {
+  if (name == nullptr) return names.begin()->second;
+  std::string known;
+  for (const auto& [one, value] : names) {
+    if (std::string_view(name) == one) return value;
+    absl::StrAppend(&known, known.empty() ? "" : ", ", one);
+  }
   return UsageError("invalid_argument",
-                    absl::StrCat("verify: got \"", std::string(mode),
-                                 "\", need residual or coupled"));
+                    absl::StrCat(what, ": got \"", name, "\", need ", known));
 }
 
-// Null for none.
-absl::StatusOr<std::unique_ptr<Drafter>> MakeDrafter(const char* name) {
-  const std::string_view draft = name == nullptr ? "none" : name;
-  if (draft == "none") return nullptr;
-  if (draft == "ngram") return std::make_unique<NgramDrafter>();
+absl::StatusOr<int64_t> ParseDraftTokens(const char* what, int32_t tokens) {
+  if (tokens == TIERCEL_ADAPTIVE) return DraftChoice::kAdaptive;
+  if (tokens >= 0 && tokens <= DraftLength::kMost) return tokens;
   return UsageError("invalid_argument",
-                    absl::StrCat("draft: got \"", std::string(draft),
-                                 "\", need none or ngram"));
+                    absl::StrCat(what, ": got ", tokens, ", need 0 to ",
+                                 DraftLength::kMost, ", or TIERCEL_ADAPTIVE"));
+}
+
+absl::StatusOr<DraftChoice> ReadDraftChoice(const tiercel_sampling& s) {
+  const absl::StatusOr<Policy> policy = ParseName<Policy>(
+      "policy", s.policy,
+      {{"full", Policy::kFull}, {"triforce", Policy::kTriForce}});
+  if (!policy.ok()) return policy.status();
+  const absl::StatusOr<Proposer> proposer =
+      ParseName<Proposer>("draft", s.draft,
+                          {{"none", Proposer::kNone},
+                           {"ngram", Proposer::kNgram},
+                           {"self", Proposer::kSelf},
+                           {"small", Proposer::kSmall}});
+  if (!proposer.ok()) return proposer.status();
+  if (*proposer == Proposer::kSmall) {
+    if (absl::Status status = NeedArgument("draft_model", s.draft_model);
+        !status.ok()) {
+      return status;
+    }
+  }
+  const absl::StatusOr<VerifyMode> verify = ParseName<VerifyMode>(
+      "verify", s.verify,
+      {{"residual", VerifyMode::kResidual}, {"coupled", VerifyMode::kCoupled}});
+  if (!verify.ok()) return verify.status();
+  const absl::StatusOr<int64_t> inner =
+      ParseDraftTokens("draft_tokens", s.draft_tokens);
+  if (!inner.ok()) return inner.status();
+  const absl::StatusOr<int64_t> outer =
+      ParseDraftTokens("block_tokens", s.block_tokens);
+  if (!outer.ok()) return outer.status();
+  if (!(s.cost_ratio >= 0) || s.cost_ratio > 1e6) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("cost_ratio: got ", s.cost_ratio, ", need 0 to 1000000"));
+  }
+  return DraftChoice{.policy = *policy,
+                     .proposer = *proposer,
+                     .verify = *verify,
+                     .inner_tokens = *inner,
+                     .outer_tokens = *outer,
+                     .cost_ratio = s.cost_ratio,
+                     .draft_model = *proposer == Proposer::kSmall
+                                        ? s.draft_model->model.get()
+                                        : nullptr};
 }
 
 absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling& s) {
@@ -80,15 +137,6 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling& s) {
       .min_p = s.min_p,
       .repeat_penalty = s.repeat_penalty == 0.0f ? 1.0f : s.repeat_penalty};
   params.ignore_eos = s.ignore_eos != 0;
-  const absl::StatusOr<VerifyMode> verify = ParseVerifyMode(s.verify);
-  if (!verify.ok()) return verify.status();
-  params.verify = *verify;
-  if (s.draft_tokens < 0 || s.draft_tokens >= kMaxStepRows) {
-    return UsageError("invalid_argument",
-                      absl::StrCat("draft_tokens: got ", s.draft_tokens,
-                                   ", need 0 to ", kMaxStepRows - 1));
-  }
-  if (s.draft_tokens > 0) params.draft_tokens = s.draft_tokens;
   if (s.num_stops > kMostStops) {
     return UsageError("invalid_stop",
                       absl::StrCat("stop texts: got ", s.num_stops,
@@ -211,6 +259,24 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
   });
 }
 
+tiercel_status tiercel_check_draft(const tiercel_model* model,
+                                   const tiercel_model* draft,
+                                   tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = tiercel::NeedArgument("draft", draft); !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = tiercel::CheckDraftModel(*model->model, *draft->model);
+        !s.ok()) {
+      return s;
+    }
+    return tiercel::DraftWindow().Within(draft->model->config.context).status();
+  });
+}
+
 tiercel_status tiercel_generate(tiercel_session* session,
                                 const tiercel_sampling* sampling,
                                 tiercel_on_token on_token, void* user_data,
@@ -224,10 +290,17 @@ tiercel_status tiercel_generate(tiercel_session* session,
     }
     absl::StatusOr<tiercel::GenerateParams> params = tiercel::ReadSampling(in);
     if (!params.ok()) return params.status();
-    const absl::StatusOr<std::unique_ptr<tiercel::Drafter>> drafter =
-        tiercel::MakeDrafter(in.draft);
-    if (!drafter.ok()) return drafter.status();
-    params->drafter = drafter->get();
+    const absl::StatusOr<tiercel::DraftChoice> choice =
+        tiercel::ReadDraftChoice(in);
+    if (!choice.ok()) return choice.status();
+    const absl::StatusOr<std::unique_ptr<tiercel::DraftChain>> drafts =
+        tiercel::DraftChain::Create(*session->session, params->law, *choice);
+    if (!drafts.ok()) return drafts.status();
+    params->drafter = (*drafts)->outermost();
+    params->draft_length = (*drafts)->draft_length();
+    params->cost_ratio = (*drafts)->cost_ratio();
+    params->over_view = (*drafts)->uses_view();
+    params->verify = choice->verify;
     session->session->ClearCancel();
     return tiercel::Generate(
         *session->session, *params, [&](int32_t id, std::string_view text) {

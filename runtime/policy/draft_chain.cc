@@ -1,0 +1,180 @@
+#include "runtime/policy/draft_chain.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "drafts/ngram.h"
+#include "drafts/verifying_drafter.h"
+#include "kernels/base/error.h"
+#include "runtime/draft_model.h"
+#include "runtime/retrieval_target.h"
+
+namespace tiercel {
+namespace {
+
+// A proposal costs the level above one more row of a pass, whether it holds or
+// not: few where that is a draft's pass, more where it is a sweep.
+constexpr int64_t kInnerTokens = 4;
+constexpr int64_t kInnerTokensOfASweep = 8;
+constexpr int64_t kOuterTokens = 16;
+
+// Where nothing has been measured.
+constexpr double kSweepInDraftSteps = 10;
+constexpr double kStepInRows = 4;
+
+// A sweep at the end of the sequence, in steps over the view.
+double SweepInDraftSteps(const Session& session, const RetrievalSize& view) {
+  const std::optional<Rates>& rates = session.rates();
+  const auto length = static_cast<int64_t>(session.tokens().size());
+  const std::optional<Prediction> sweep =
+      session.Predicted({.cached = length, .prompt = length});
+  if (!rates.has_value() || !sweep.has_value()) return kSweepInDraftSteps;
+  const auto seen = static_cast<double>(
+      std::min(length, view.budget + view.window + view.chunk));
+  const double step = session.model().config.layers *
+                          (rates->step_s + seen * rates->step_position_s) +
+                      rates->logits_s;
+  return sweep->tbt_s / step;
+}
+
+// A pass of one row, in what a row more costs: that is what a proposal costs
+// that takes no pass of its own.
+double StepInRows(const Session& session) {
+  const std::optional<Rates>& rates = session.rates();
+  return rates.has_value() ? rates->step_s / rates->prompt_row_s : kStepInRows;
+}
+
+// A pass of the session's model over little context in passes of a smaller one:
+// each reads its weights.
+double StepInSmallSteps(const Session& session, const Model& small) {
+  return static_cast<double>(session.model().weights->bytes_per_token()) /
+         static_cast<double>(small.weights->bytes_per_token());
+}
+
+// A sweep at the end of the sequence likewise.
+double SweepInSmallSteps(const Session& session, const Model& small) {
+  const double steps = StepInSmallSteps(session, small);
+  const auto length = static_cast<int64_t>(session.tokens().size());
+  const std::optional<Prediction> at_end =
+      session.Predicted({.cached = length, .prompt = length});
+  const std::optional<Prediction> at_start =
+      session.Predicted({.cached = 1, .prompt = 1});
+  if (!at_end.has_value() || !at_start.has_value()) return steps;
+  return steps * at_end->tbt_s / at_start->tbt_s;
+}
+
+absl::StatusOr<std::unique_ptr<SmallTarget>> MakeSmallTarget(
+    const Session& session, const LawParams& law, const DraftChoice& choice) {
+  if (choice.draft_model == nullptr) {
+    return UsageError("no_draft_model",
+                      "a small model is to draft, but none was given");
+  }
+  const Model& model = *choice.draft_model;
+  if (absl::Status s = CheckDraftModel(session.model(), model); !s.ok()) {
+    return s;
+  }
+  const absl::StatusOr<DraftWindow> window =
+      choice.draft_window.Within(model.config.context);
+  if (!window.ok()) return window.status();
+  absl::StatusOr<std::unique_ptr<Session>> drafts =
+      Session::Create(model, {.context = window->Context()});
+  if (!drafts.ok()) return Annotate(drafts.status(), "draft model");
+  (*drafts)->CancelWith(session);
+  return std::make_unique<SmallTarget>(*std::move(drafts), law, *window);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DraftChain>> DraftChain::Create(
+    Session& session, const LawParams& law, const DraftChoice& choice) {
+  const bool triforce = choice.policy == Policy::kTriForce;
+  if ((triforce || choice.proposer == Proposer::kSelf) &&
+      session.retrieval() == nullptr) {
+    return UsageError("no_retrieval_view",
+                      "drafts over a view need a session that keeps one");
+  }
+  std::unique_ptr<DraftChain> chain(new DraftChain());
+  const auto add_target = [&](RetrievalTarget::Options options) {
+    options.law = law;
+    chain->uses_view_ = true;
+    chain->targets_.push_back(
+        std::make_unique<RetrievalTarget>(session, options));
+    return chain->targets_.back().get();
+  };
+  const auto add = [&](std::unique_ptr<Drafter> drafter) {
+    chain->outermost_ = drafter.get();
+    chain->drafters_.push_back(std::move(drafter));
+  };
+
+  switch (choice.proposer) {
+    case Proposer::kNone:
+      break;
+    case Proposer::kNgram:
+      add(std::make_unique<NgramDrafter>());
+      break;
+    case Proposer::kSelf:
+      add(std::make_unique<VerifyingDrafter>(
+          *add_target({.law = {},
+                       .layers = 0,
+                       .window = session.retrieval()->size().window}),
+          VerifyingDrafter::Options{.name = "self", .mode = choice.verify}));
+      break;
+    case Proposer::kSmall: {
+      absl::StatusOr<std::unique_ptr<SmallTarget>> small =
+          MakeSmallTarget(session, law, choice);
+      if (!small.ok()) return small.status();
+      chain->targets_.push_back(*std::move(small));
+      add(std::make_unique<VerifyingDrafter>(
+          *chain->targets_.back(),
+          VerifyingDrafter::Options{.name = "small", .mode = choice.verify}));
+      break;
+    }
+  }
+  const auto length = [&](int64_t asked, int64_t ours, auto ratio) {
+    if (asked != DraftChoice::kAdaptive) {
+      return DraftLength::Fixed(asked > 0 ? asked : ours);
+    }
+    const double cost = choice.cost_ratio > 0 ? choice.cost_ratio : ratio();
+    chain->cost_ratio_ = cost;
+    return DraftLength::Adaptive(cost);
+  };
+  const auto of_a_proposal = [&] {
+    switch (choice.proposer) {
+      case Proposer::kSelf:
+        return SweepInDraftSteps(session, session.retrieval()->size());
+      case Proposer::kSmall:
+        return SweepInSmallSteps(session, *choice.draft_model);
+      case Proposer::kNone:
+      case Proposer::kNgram:
+        break;
+    }
+    return StepInRows(session);
+  };
+  const auto of_an_inner_proposal = [&] {
+    return choice.proposer == Proposer::kSmall
+               ? StepInSmallSteps(session, *choice.draft_model)
+               : StepInRows(session);
+  };
+  const auto of_a_block = [&] {
+    return SweepInDraftSteps(session, session.retrieval()->size());
+  };
+  if (triforce) {
+    add(std::make_unique<VerifyingDrafter>(
+        *add_target({}),
+        VerifyingDrafter::Options{
+            .name = "retrieval",
+            .mode = choice.verify,
+            .inner = chain->outermost_,
+            .inner_length = length(choice.inner_tokens, kInnerTokens,
+                                   of_an_inner_proposal)}));
+    chain->draft_length_ =
+        length(choice.outer_tokens, kOuterTokens, of_a_block);
+  } else {
+    chain->draft_length_ =
+        length(choice.inner_tokens, kInnerTokensOfASweep, of_a_proposal);
+  }
+  return chain;
+}
+
+}  // namespace tiercel
