@@ -119,6 +119,11 @@ absl::StatusOr<Json> Model::Plan(const tiercel_session_params& params) const {
   });
 }
 
+absl::Status Model::CheckDraft(const Model& draft) const {
+  tiercel_error error = Defaults<tiercel_error>();
+  return FromApi(tiercel_check_draft(get(), draft.get(), &error), error);
+}
+
 absl::StatusOr<std::vector<int32_t>> Model::Tokenize(std::string_view text,
                                                      uint32_t flags) const {
   return FillBuffer<std::vector<int32_t>>(

@@ -46,6 +46,7 @@ class Model {
 
   absl::StatusOr<Json> Describe() const;
   absl::StatusOr<Json> Plan(const tiercel_session_params& params) const;
+  absl::Status CheckDraft(const Model& draft) const;
   absl::StatusOr<std::vector<int32_t>> Tokenize(std::string_view text,
                                                 uint32_t flags) const;
   absl::StatusOr<std::string> Detokenize(const std::vector<int32_t>& ids,

@@ -105,46 +105,96 @@ void AddCacheTypeFlags(FlagSet& flags, SessionOptions* session) {
                &session->kv_type_v);
 }
 
-// The one policy there is; the names of the others are known.
-void AddPolicyFlags(FlagSet& flags) {
+void RejectPolicy(const std::string& policy, const char* allowed) {
+  for (const char* known : {"triforce", "sfi", "sadas", "speed"}) {
+    if (policy == known) FlagSet::RejectNotBuilt("--policy " + policy);
+  }
+  FlagSet::Reject("--policy", allowed, policy);
+}
+
+// Of commands that know no other policy.
+void AddFullPolicyFlag(FlagSet& flags) {
   flags.Text("--policy", "full", "what each step reads: everything",
              [](const std::string& policy) {
-               if (policy == "full") return;
-               for (const char* known : {"triforce", "sfi", "sadas", "speed"}) {
-                 if (policy == known) {
-                   FlagSet::RejectNotBuilt("--policy " + policy);
-                 }
-               }
-               FlagSet::Reject("--policy", "full", policy);
+               if (policy != "full") RejectPolicy(policy, "full");
              });
 }
 
-// Who proposes tokens, and how they are checked.
-void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
-  flags.Text("--draft", "none|ngram",
-             "who proposes tokens that the model then checks: nobody "
-             "(default), or the text itself, where it repeats",
-             [=](const std::string& draft) {
-               if (draft == "small" || draft == "self") {
-                 FlagSet::RejectNotBuilt("--draft " + draft);
+// What each step reads.
+void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
+                    SamplingOptions* sampling) {
+  flags.Text("--policy", "full|triforce",
+             "what each step reads: everything (default); or a view of what "
+             "matters, whose tokens everything then checks",
+             [=](const std::string& policy) {
+               if (policy != "full" && policy != "triforce") {
+                 RejectPolicy(policy, "full, triforce");
                }
-               if (draft != "none" && draft != "ngram") {
-                 FlagSet::Reject("--draft", "none, ngram", draft);
-               }
-               sampling->draft = draft;
+               sampling->policy = policy;
              });
+  flags.Int("--budget", "tokens that the view chooses (default 1024)", 1,
+            kMaxTokens, [=](int64_t n) { session->budget = n; });
+  flags.Int("--chunk", "... in runs of 8, 16, 32 (default), 64 or 128", 8, 128,
+            [=](int64_t n) {
+              if ((n & (n - 1)) != 0) {
+                FlagSet::Reject("--chunk", "8, 16, 32, 64 or 128",
+                                std::to_string(n));
+              }
+              session->chunk = static_cast<int32_t>(n);
+            });
+  flags.Int("--sink", "of them, the first of the text (default 32)", 1,
+            kMaxTokens, [=](int64_t n) { session->sink = n; });
+  flags.Int("--window", "newest tokens, besides (default 64)", 1, kMaxTokens,
+            [=](int64_t n) { session->window = n; });
+}
+
+// Who proposes tokens and how they are checked.
+void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
+  flags.Choice("--draft", {"none", "ngram", "self", "small"},
+               "who proposes tokens that the model then checks: nobody "
+               "(default with full), the text itself where it repeats (default "
+               "with triforce), the model over the newest tokens, another "
+               "model (default with -md)",
+               &sampling->draft);
+  flags.Text(
+      "--model-draft", "PATH",
+      "-md: a faster model with the same tokens, for --draft small; what "
+      "it takes is in no plan, and on no simulated device",
+      [=](const std::string& path) { sampling->draft_path = path; });
   flags.Choice("--verify", {"residual", "coupled"},
                "residual (default): most proposals hold; coupled: the text is "
-               "that of --draft none for the same seed",
+               "that of --policy full --draft none for the same seed",
                &sampling->verify);
-  flags.Text("--gamma1", "N", "propose at most N tokens at a time (default 8)",
-             [=](const std::string& text) {
-               if (text == "auto") FlagSet::RejectNotBuilt("--gamma1 auto");
-               const std::optional<int64_t> n = ParseInt(text);
-               if (!n.has_value() || *n < 1 || *n > kMaxDraftTokens) {
-                 FlagSet::Reject("--gamma1", "1 to 63", text);
+  const auto length = [&](const char* name, const char* help, int32_t* to) {
+    flags.Text(name, "N|auto", help, [=](const std::string& text) {
+      if (text == "auto") {
+        *to = TIERCEL_ADAPTIVE;
+        return;
+      }
+      const std::optional<int64_t> n = ParseInt(text);
+      if (!n.has_value() || *n < 1 || *n > kMaxDraftTokens) {
+        FlagSet::Reject(name, "1 to 63, or auto", text);
+      }
+      *to = static_cast<int32_t>(*n);
+    });
+  };
+  length("--gamma1",
+         "propose at most N tokens at a time (default 8; 4 with triforce)",
+         &sampling->draft_tokens);
+  length("--gamma2", "triforce: check N tokens at a time (default 16)",
+         &sampling->block_tokens);
+  flags.Real("--cost-ratio",
+             "of auto: a check costs as much as so many drafted tokens "
+             "(default: as predicted)",
+             0, FlagSet::Low::kExcluded, 1e6, &sampling->cost_ratio);
+  flags.Text("--verify-against", "full",
+             "also run without drafts, and say whether the texts agree and how "
+             "much slower that was",
+             [=](const std::string& policy) {
+               if (policy != "full") {
+                 FlagSet::Reject("--verify-against", "full", policy);
                }
-               sampling->draft_tokens = static_cast<int32_t>(*n);
+               sampling->verify_against_full = true;
              });
 }
 
@@ -242,14 +292,13 @@ void AddTokensFlag(FlagSet& flags, InputOptions* input) {
              [=](const std::string& path) { input->tokens_file = path; });
 }
 
-// A model, a session on it, and what its steps read.
+// A model and a session on it.
 void AddSessionFlags(FlagSet& flags, Options* options) {
   AddModelFlags(flags, &options->model);
   AddThreadsFlag(flags, &options->model);
   AddContextFlag(flags, &options->session);
   AddCacheTypeFlags(flags, &options->session);
   AddRunFlags(flags, &options->model);
-  AddPolicyFlags(flags);
 }
 
 // Where this program keeps what it can make again; empty where the environment
@@ -270,6 +319,7 @@ std::string CacheFolder() {
 void AddGenerationFlags(FlagSet& flags, Options* options) {
   options->session.cache_dir = CacheFolder();
   AddSessionFlags(flags, options);
+  AddPolicyFlags(flags, &options->session, &options->sampling);
   AddSpeculationFlags(flags, &options->sampling);
   AddSamplingFlags(flags, &options->sampling);
   AddJsonFlag(flags, options);
@@ -305,6 +355,7 @@ void AddEval(FlagSet& flags, Options* options) {
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);
   AddSessionFlags(flags, options);
+  AddFullPolicyFlag(flags);
   flags.Int("--ubatch-size", "-ub: rows at a time; 1 is the decode path", 1,
             kMaxTokens, [=](int64_t n) { options->eval.rows_per_step = n; });
   flags.Text(
@@ -352,6 +403,7 @@ void AddInspect(FlagSet& flags, Options* options) {
 void AddPlan(FlagSet& flags, Options* options) {
   options->session.cache_dir = CacheFolder();
   AddSessionFlags(flags, options);
+  AddPolicyFlags(flags, &options->session, &options->sampling);
   AddJsonFlag(flags, options);
   AddProgressFlag(flags, options);
 }
@@ -374,7 +426,7 @@ void AddBench(FlagSet& flags, Options* options) {
   AddModelFlags(flags, &options->model);
   AddCacheTypeFlags(flags, &options->session);
   AddRunFlags(flags, &options->model);
-  AddPolicyFlags(flags);
+  AddFullPolicyFlag(flags);
   flags.Switch("--json", "the same as -o json", [=] { options->json = true; });
   AddProgressFlag(flags, options);
 }
@@ -438,6 +490,19 @@ absl::Status CheckTogether(Options* options) {
   if (sampling.seeds.has_value() && sampling.seed.has_value()) {
     return Error(Exit::kUsage, "usage",
                  "--seeds and --seed exclude each other");
+  }
+  const std::string& draft = sampling.draft;
+  if (draft == "small" && sampling.draft_path.empty()) {
+    return Error(
+        Exit::kUsage, "usage",
+        "--draft small: needs the model that drafts, -md,--model-draft "
+        "PATH");
+  }
+  if (!sampling.draft_path.empty() && !draft.empty() && draft != "small") {
+    return Error(Exit::kUsage, "usage",
+                 absl::StrCat("--draft ", draft,
+                              " excludes -md,--model-draft, which is for "
+                              "--draft small"));
   }
   const InputOptions& input = options->input;
   const int sources = input.text.has_value() + input.file.has_value() +

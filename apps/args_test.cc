@@ -239,6 +239,16 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
       {{"generate", "-p", "x", "--compute", "f16"}, "--compute"},
       {{"generate", "-p", "x", "--policy", "best"}, "--policy"},
       {{"generate", "-p", "x", "--draft", "me"}, "--draft"},
+      {{"generate", "-p", "x", "--gamma2", "some"}, "--gamma2"},
+      {{"generate", "-p", "x", "--cost-ratio", "0"}, "--cost-ratio"},
+      {{"generate", "-p", "x", "--verify-against", "sfi"}, "--verify-against"},
+      {{"generate", "-p", "x", "--draft", "small"}, "-md"},
+      {{"generate", "-p", "x", "-md", "y", "--draft", "ngram"}, "-md"},
+      {{"generate", "-p", "x", "-md", "y", "--draft", "none"}, "none"},
+      {{"generate", "-p", "x", "-md", ""}, "-md"},
+      {{"generate", "-p", "x", "-md"}, "-md"},
+      {{"plan", "-md", "y"}, "-md"},
+      {{"eval", "-f", "x", "-md", "y"}, "-md"},
       {{"generate", "-p", "x", "--rope-scaling", "ntk"}, "--rope-scaling"},
       {{"generate", "-p", "x", "--rope-scale", "0.5"}, "--rope-scale"},
       {{"generate", "-p", "x", "-f", "y"}, "-f"},
@@ -283,6 +293,20 @@ TEST_F(ArgsTest, AtMost64Stops) {
   EXPECT_THAT(Refusal(args), HasSubstr("--stop"));
 }
 
+TEST_F(ArgsTest, ADraftModelDrafts) {
+  for (const Args& draft : std::vector<Args>{{}, {"--draft", "small"}}) {
+    for (const char* flag : {"-md", "--model-draft"}) {
+      Args args = {"generate", "-p", "x", flag, "y.gguf"};
+      args.insert(args.end(), draft.begin(), draft.end());
+      EXPECT_EQ(Parse(args).sampling.draft_path, "y.gguf");
+      args[0] = "ask";
+      args[1] = "book.txt";
+      EXPECT_EQ(Parse(args).sampling.draft_path, "y.gguf");
+    }
+  }
+  EXPECT_EQ(Parse({"generate", "-p", "x"}).sampling.draft_path, "");
+}
+
 TEST_F(ArgsTest, ABudgetIsASize) {
   EXPECT_EQ(Parse({"plan", "-m", "x"}).model.memory_bytes, 0u);
   EXPECT_EQ(Parse({"plan", "-m", "x", "--device-memory", "1.5KiB"})
@@ -299,18 +323,14 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"chat"},
            {"chat", "--help"},
            {"cache", "list"},
-           {"generate", "-p", "x", "--policy", "triforce"},
+           {"eval", "-f", "x", "--policy", "triforce"},
            {"generate", "-p", "x", "--policy", "sfi"},
            {"generate", "-p", "x", "--policy", "sadas"},
            {"generate", "-p", "x", "--policy", "speed"},
            {"generate", "-p", "x", "--device", "cuda"},
-           {"generate", "-p", "x", "-md", "y"},
-           {"generate", "-p", "x", "--model-draft=y"},
-           {"generate", "-p", "x", "--verify-against", "full"},
            {"generate", "-p", "x", "--tensor-parallel", "2"},
            {"generate", "-p", "x", "--plain"},
-           {"generate", "-p", "x", "--gamma1", "auto"},
-           {"bench", "--budget", "64"},
+           {"bench", "--policy", "triforce"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);

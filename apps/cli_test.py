@@ -141,9 +141,8 @@ class UsageTest(Case):
 
     def test_not_in_this_version(self):
         for args in (["chat"], ["cache", "list"],
-                     ["generate", "-p", "x", "--policy", "triforce"],
-                     ["generate", "-p", "x", "--device", "cuda"],
-                     ["generate", "-p", "x", "-md", "y"]):
+                     ["generate", "-p", "x", "--policy", "sfi"],
+                     ["generate", "-p", "x", "--device", "cuda"]):
             message = self.refuse(2, "not_in_this_version", *args)
             self.assertIn("not in this version", message)
 
@@ -247,6 +246,85 @@ class SpeculationTest(Case):
             self.assertEqual(level["drafter"], "ngram")
             self.assertGreater(level["drafted"], 0)
 
+    def test_triforce_is_the_same_text(self):
+        args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",
+                "40", "--temp", "0.7", "--ignore-eos"]
+        small = ["--budget", "32", "--chunk", "8", "--sink", "8", "--window",
+                 "8"]
+        plain = self.document(*args)
+        for draft, levels in ((["--draft", "none"], ["retrieval"]),
+                              ([], ["ngram", "retrieval"]),
+                              (["--draft", "self"], ["self", "retrieval"])):
+            drafted = self.document(*args, *small, *draft, "--policy",
+                                    "triforce", "--verify", "coupled",
+                                    "--gamma2", "6")
+            self.assertEqual(drafted["policy"], "triforce")
+            self.assertEqual(drafted["output"], plain["output"])
+            self.assertEqual([level["drafter"] for level in
+                              drafted["speculation"]["levels"]], levels)
+            self.assertEqual(
+                drafted["ledger"]["stations"]["draft"]["h2d_bytes"], 0)
+        plan = ["plan", "-m", CHAT, "--json"]
+        views = json.loads(self.succeed(*plan, "--policy", "triforce"))
+        views = views["tiers"]["device"]["views"]
+        self.assertGreater(views, 0)
+        fewer = json.loads(self.succeed(*plan, "--policy", "triforce",
+                                        "--budget", "64"))
+        self.assertLess(fewer["tiers"]["device"]["views"], views)
+        self.refuse(2, "invalid_argument", *args, "--policy", "triforce",
+                    "--budget", "16", "--sink", "40")
+
+    def test_against_full(self):
+        args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",
+                "40", "--temp", "0.9", "--ignore-eos", "--policy", "triforce",
+                "--gamma1", "auto", "--gamma2", "auto", "--verify-against",
+                "full"]
+        same = self.document(*args, "--verify", "coupled")
+        self.assertTrue(same["baseline"]["agree"])
+        self.assertIsNone(same["baseline"]["first_difference"])
+        self.assertGreater(same["baseline"]["speedup"], 0)
+        self.assertGreater(same["speculation"]["cost_ratio"], 0)
+        other = self.document(*args, "--cost-ratio", "7.5")
+        self.assertEqual(other["speculation"]["cost_ratio"], 7.5)
+        self.assertFalse(other["baseline"]["agree"])
+        first = other["baseline"]["first_difference"]
+        ours = other["output"][0]["tokens"]
+        theirs = same["output"][0]["tokens"]
+        self.assertEqual(ours[:first], theirs[:first])
+        self.assertNotEqual(ours[first:first + 1], theirs[first:first + 1])
+
+    def test_a_draft_model_gives_the_same_text(self):
+        args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",
+                "40", "--temp", "0.7", "--ignore-eos"]
+        view = ["--policy", "triforce", "--budget", "32", "--chunk", "8",
+                "--sink", "8", "--window", "8", "--gamma2", "6"]
+        plain = self.document(*args)
+        for more, levels in (([], ["small"]),
+                             (["--draft", "small"], ["small"]),
+                             (view, ["small", "retrieval"]),
+                             (["--simulate", "device=64MiB,link=1GB/s", "-c",
+                               "4096"], ["small"])):
+            result = run(*args, "-md", CHAT, "--verify", "coupled", *more,
+                         "--json")
+            self.assertEqual(result.returncode, 0, result.stderr.decode())
+            self.assertEqual(b"draft model" in result.stderr,
+                             "--simulate" in more)
+            drafted = json.loads(result.stdout)
+            self.assertEqual(drafted["output"], plain["output"])
+            self.assertEqual([level["drafter"] for level in
+                              drafted["speculation"]["levels"]], levels)
+            self.assertGreater(
+                drafted["speculation"]["levels"][0]["accepted"], 0)
+        message = self.refuse(3, "draft_vocabulary", *args, "-md",
+                              os.path.join(CHECKPOINTS, "llama_mha.gguf"))
+        self.assertIn("-md: ", message)
+        self.assertIn("131", message)
+        self.assertIn("384", message)
+        message = self.refuse(6, "file_not_found", *args, "-md", "/nowhere.gguf")
+        self.assertIn("-md: ", message)
+        message = self.refuse(2, "usage", *args, "--draft", "small")
+        self.assertIn("-md", message)
+
     def test_greedy_text_is_the_same(self):
         args = ["generate", "-m", CHAT, "-p", "one two one two one two one",
                 "-n", "60", "--ignore-eos"]
@@ -257,7 +335,10 @@ class SpeculationTest(Case):
 
     def test_flags(self):
         for flag, value in (("--draft", "x"), ("--verify", "x"),
-                            ("--gamma1", "0"), ("--gamma1", "64")):
+                            ("--gamma1", "0"), ("--gamma1", "64"),
+                            ("--gamma2", "64"), ("--chunk", "24"),
+                            ("--budget", "0"), ("--sink", "0"),
+                            ("--window", "-1")):
             message = self.refuse(2, "usage", "generate", "-m", CHAT, "-p",
                                   "x", flag, value)
             self.assertIn(flag, message)
@@ -379,7 +460,8 @@ class GenerateTest(Case):
             self.assertEqual(
                 ledger["h2d_bytes"],
                 f["page_bytes"] * (f["swept_pages"] + f["reopened_pages"] +
-                                   f["resumed_pages"]) + f["resumed_bytes"])
+                                   f["resumed_pages"]) + f["resumed_bytes"] +
+                f["gathered_bytes"])
             self.assertEqual(
                 ledger["d2h_bytes"],
                 f["page_bytes"] * (f["closed_pages"] + f["parked_pages"]) +

@@ -10,11 +10,11 @@
 namespace tiercel::cli {
 namespace {
 
-// Who is to blame where the path was not typed.
-absl::Status BlameVariable(const absl::Status& status) {
+// Says which variable or flag named the model.
+absl::Status Blame(const absl::Status& status, const char* who) {
   if (IsInterrupted(status)) return status;
   return Error(ExitOf(status), CodeOf(status),
-               absl::StrCat("TIERCEL_MODEL: ", status.message()));
+               absl::StrCat(who, ": ", status.message()));
 }
 
 // Bytes drawn as megabytes; an empty callback stays one.
@@ -25,10 +25,8 @@ ProgressFn InMegabytes(ProgressFn draw) {
   };
 }
 
-}  // namespace
-
-absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
-  const ModelOptions& from = options.model;
+absl::StatusOr<Model> Open(const ModelOptions& from, tiercel_load load,
+                           bool show_progress) {
   auto params = Defaults<tiercel_model_params>();
   params.path = from.path.c_str();
   params.load = load;
@@ -48,13 +46,49 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
     params.simulate_link_latency_us = from.simulation->latency_us;
   }
 
-  Progress progress(options.progress, "loading", "MB", "MB/s");
-  absl::StatusOr<Model> model =
-      Model::Open(params, InMegabytes(progress.Callback()));
-  if (!model.ok() && from.from_environment) {
-    return BlameVariable(model.status());
+  Progress progress(show_progress, "loading", "MB", "MB/s");
+  return Model::Open(params, InMegabytes(progress.Callback()));
+}
+
+}  // namespace
+
+absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
+  absl::StatusOr<Model> model = Open(options.model, load, options.progress);
+  if (!model.ok() && options.model.from_environment) {
+    return Blame(model.status(), "TIERCEL_MODEL");
   }
   return model;
+}
+
+absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
+                                                    const Model& model) {
+  if (options.sampling.draft_path.empty()) return std::nullopt;
+  ModelOptions from;
+  from.path = options.sampling.draft_path;
+  from.device = options.model.device;
+  from.compute = options.model.compute;
+  from.threads = options.model.threads;
+  from.check_tensors = options.model.check_tensors;
+  from.memory_bytes = options.model.memory_bytes;
+  absl::StatusOr<Model> draft = Open(from, TIERCEL_LOAD_ALL, options.progress);
+  if (!draft.ok()) return Blame(draft.status(), "-md");
+  if (absl::Status s = model.CheckDraft(*draft); !s.ok()) {
+    return Blame(s, "-md");
+  }
+  return std::optional<Model>(*std::move(draft));
+}
+
+// Of the view that the policy and the drafter need; 0: they need none.
+int64_t ViewBudget(const Options& options) {
+  constexpr int64_t kBudget = 1024;
+  const SessionOptions& session = options.session;
+  if (options.sampling.policy == "triforce") {
+    return session.budget > 0 ? session.budget : kBudget;
+  }
+  // Of a drafter over a window the sinks alone.
+  if (options.sampling.draft == "self")
+    return std::max<int64_t>(session.sink, 32);
+  return 0;
 }
 
 tiercel_session_params SessionParams(const Options& options) {
@@ -64,6 +98,10 @@ tiercel_session_params SessionParams(const Options& options) {
   params.kv_type_k = from.kv_type_k.c_str();
   params.kv_type_v = from.kv_type_v.c_str();
   params.cache_dir = from.cache_dir.empty() ? nullptr : from.cache_dir.c_str();
+  params.view_budget = ViewBudget(options);
+  params.view_sink = from.sink;
+  params.view_window = from.window;
+  params.view_chunk = from.chunk;
   return params;
 }
 

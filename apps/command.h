@@ -2,6 +2,7 @@
 #define TIERCEL_APPS_COMMAND_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,6 +26,13 @@ absl::Status Bench(const Options& options);
 
 // The model of `options`, with progress while it is read.
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
+
+// The model that drafts, for `model`; none where nobody asked for one. It
+// computes as `model` does, but with the RoPE of its own checkpoint and on no
+// simulated device. Errors: the library's, of opening it and of
+// tiercel_check_draft.
+absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
+                                                    const Model& model);
 
 // The session parameters of `options`, which must outlive them.
 tiercel_session_params SessionParams(const Options& options);

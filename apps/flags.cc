@@ -28,11 +28,8 @@ const std::map<std::string, std::string>& OneDashNames() {
 // Flags of the contract that no command has yet.
 const std::set<std::string>& NotBuiltFlags() {
   static const std::set<std::string> kNames = {
-      "--model-draft",    "--tensor-parallel",
-      "--verify-against", "--plain",
-      "--budget",         "--chunk",
-      "--gamma2",         "--cost-ratio",
-      "--window",         "--sink",
+      "--tensor-parallel",
+      "--plain",
       "--book",
   };
   return kNames;

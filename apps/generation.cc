@@ -15,8 +15,16 @@
 namespace tiercel::cli {
 namespace {
 
+// Who drafts where nobody was named.
+const char* DraftOf(const SamplingOptions& from) {
+  if (!from.draft.empty()) return from.draft.c_str();
+  if (!from.draft_path.empty()) return "small";
+  return from.policy == "full" ? "none" : "ngram";
+}
+
 // The sampling parameters of the C API; `stops` backs its pointers.
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
+                       const tiercel_model* draft_model,
                        std::vector<const char*>* stops) {
   stops->clear();
   for (const std::string& stop : from.stops) stops->push_back(stop.c_str());
@@ -33,9 +41,13 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
   sampling.ignore_eos = from.ignore_eos;
   sampling.stops = stops->data();
   sampling.num_stops = stops->size();
-  sampling.draft = from.draft.c_str();
+  sampling.policy = from.policy.c_str();
+  sampling.draft = DraftOf(from);
+  sampling.draft_model = draft_model;
   sampling.verify = from.verify.c_str();
   sampling.draft_tokens = from.draft_tokens;
+  sampling.block_tokens = from.block_tokens;
+  sampling.cost_ratio = from.cost_ratio;
   return sampling;
 }
 
@@ -86,7 +98,7 @@ class TokenWriter {
 Json Document(const Options& options, uint64_t seed, const Json& report) {
   Json document = {{"tiercel", VersionNumber()},
                    {"model", options.model.path},
-                   {"policy", "full"},
+                   {"policy", options.sampling.policy},
                    {"seed", seed}};
   document.update(report);
   return document;
@@ -97,14 +109,22 @@ Json Document(const Options& options, uint64_t seed, const Json& report) {
 absl::StatusOr<Generator> Generator::Open(const Options& options,
                                           const Model& model,
                                           size_t prompt_tokens) {
+  // Before the session, which is told how much memory is left.
+  absl::StatusOr<std::optional<Model>> draft = OpenDraftModel(options, model);
+  if (!draft.ok()) return draft.status();
+  if (draft->has_value() && options.model.simulation.has_value()) {
+    WriteNote(
+        "warning: -md: the simulated device is without the draft model\n");
+  }
   absl::StatusOr<Session> session = OpenSession(options, model, prompt_tokens);
   if (!session.ok()) return session.status();
-  return Generator(options, model, *std::move(session));
+  return Generator(options, model, *std::move(draft), *std::move(session));
 }
 
 Generator::Generator(const Options& options, const Model& model,
-                     Session session)
+                     std::optional<Model> draft, Session session)
     : options_(&options),
+      draft_(std::move(draft)),
       session_(std::move(session)),
       as_ids_(model.info().has_tokenizer == 0) {}
 
@@ -135,17 +155,52 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
   TokenWriter writer(*options_, as_ids_, seed);
   if (absl::Status s = writer.BeginOutput(question); !s.ok()) return s;
   std::vector<const char*> stops;
-  const absl::Status generated =
-      session_.Generate(ToApi(options_->sampling, seed, &stops),
-                        [&](int32_t id, std::string_view text) {
-                          held_.push_back(id);
-                          text_.append(text);
-                          return writer.Write(id, text);
-                        });
+  const absl::Status generated = session_.Generate(
+      ToApi(options_->sampling, seed,
+            draft_.has_value() ? draft_->get() : nullptr, &stops),
+      [&](int32_t id, std::string_view text) {
+        held_.push_back(id);
+        text_.append(text);
+        return writer.Write(id, text);
+      });
   const absl::Status ended = writer.EndOutput();
   if (!generated.ok()) return generated;
   if (!ended.ok()) return ended;
   return session_.Report();
+}
+
+absl::StatusOr<Json> Generator::CompareWithFull(const Json& report,
+                                                uint64_t seed) {
+  if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
+  SamplingOptions full = options_->sampling;
+  full.policy = "full";
+  full.draft = "none";
+  std::vector<const char*> stops;
+  const absl::Status generated = session_.Generate(
+      ToApi(full, seed, /*draft_model=*/nullptr, &stops),
+      [](int32_t, std::string_view) { return absl::OkStatus(); });
+  if (!generated.ok()) return generated;
+  const absl::StatusOr<Json> baseline = session_.Report();
+  if (!baseline.ok()) return baseline.status();
+  // Back to where the caller believes it is.
+  if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
+  held_.resize(prompt_);
+
+  const auto tokens = [](const Json& of) {
+    return of.at("output").at(0).at("tokens").get<std::vector<int32_t>>();
+  };
+  const std::vector<int32_t> ours = tokens(report);
+  const std::vector<int32_t> theirs = tokens(*baseline);
+  const auto differs =
+      std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end());
+  const bool agree = ours == theirs;
+  const double rate = report.at("decode_tok_s").get<double>();
+  const double base = baseline->at("decode_tok_s").get<double>();
+  return Json{{"agree", agree},
+              {"first_difference",
+               agree ? Json(nullptr) : Json(differs.first - ours.begin())},
+              {"speedup", base > 0 ? Json(rate / base) : Json(nullptr)},
+              {"decode_tok_s", base}};
 }
 
 std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
@@ -163,8 +218,8 @@ std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
   const auto add = [&](const char* label, double measured, double planned,
                        const char* unit, int digits) {
     if (!(measured > 0)) return;
-    absl::StrAppend(&line, ", ", label, " ", Fixed(measured, digits), " ",
-                    unit);
+    absl::StrAppend(&line, ", ", label, " ", Fixed(measured, digits),
+                    *unit == '\0' ? "" : " ", unit);
     if (planned > 0) {
       absl::StrAppend(&line, " (predicted ", Fixed(planned, digits), ")");
     }
@@ -174,6 +229,18 @@ std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
   add("TBT", number(report.value("tbt_ms", Json()), "p50"),
       number(predicted, "tbt_ms"), "ms", 1);
   add("decode", number(report, "decode_tok_s"), 0, "tok/s", 1);
+  const Json speculation = report.value("speculation", Json::object());
+  if (!speculation.value("levels", Json::array()).empty()) {
+    add("tokens a sweep", number(speculation, "tokens_per_sweep"), 0, "", 1);
+    add("cost ratio", number(speculation, "cost_ratio"), 0, "", 1);
+  }
+  if (report.contains("baseline")) {
+    const Json& baseline = report["baseline"];
+    absl::StrAppend(&line, baseline.value("agree", false)
+                               ? ", agrees with full"
+                               : ", differs from full");
+    add("speed-up", number(baseline, "speedup"), 0, "", 2);
+  }
   if (report.value("simulated", false)) line += ", simulated";
   if (sampling.seeds.has_value()) {
     return absl::StrCat(line, ", seeds ", sampling.seeds->first, " to ",
@@ -193,6 +260,7 @@ absl::Status RunGeneration(const Options& options, const Model& model,
   if (!generator.ok()) return generator.status();
 
   const bool several = options.sampling.seeds.has_value();
+  const bool many = several || prompts.size() > 1;
   const uint64_t seed = options.sampling.seed.value_or(0);
   const SeedRange seeds =
       options.sampling.seeds.value_or(SeedRange{seed, seed});
@@ -212,9 +280,15 @@ absl::Status RunGeneration(const Options& options, const Model& model,
           output[key] = report->at(key);
         }
       }
-      if (several || prompts.size() > 1) {
+      if (many) {
         output["decode_tok_s"] = report->at("decode_tok_s");
         output["tbt_ms"] = report->at("tbt_ms");
+      }
+      if (options.sampling.verify_against_full) {
+        const absl::StatusOr<Json> baseline =
+            generator->CompareWithFull(*report, seeds.first + i);
+        if (!baseline.ok()) return baseline.status();
+        (many ? output : *report)["baseline"] = *baseline;
       }
       if (outputs.empty()) document = Document(options, seeds.first, *report);
       outputs.push_back(std::move(output));

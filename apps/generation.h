@@ -2,6 +2,7 @@
 #define TIERCEL_APPS_GENERATION_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct Prompt {
 class Generator {
  public:
   // For prompts of up to `prompt_tokens`. Both references must outlive it.
-  // Errors: OpenSession's.
+  // Errors: OpenSession's and OpenDraftModel's.
   static absl::StatusOr<Generator> Open(const Options& options,
                                         const Model& model,
                                         size_t prompt_tokens);
@@ -34,12 +35,18 @@ class Generator {
   // `question`, where there is one), and returns the session's report. After an
   // error the text so far counts.
   absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
+  // The same without drafts and without writing, compared with the last
+  // Continue's `report`: {"agree", "first_difference": index of the first token
+  // that differs or null, "speedup": of the time between tokens}.
+  absl::StatusOr<Json> CompareWithFull(const Json& report, uint64_t seed);
   const std::string& text() const { return text_; }  // of the last Continue
 
  private:
-  Generator(const Options& options, const Model& model, Session session);
+  Generator(const Options& options, const Model& model,
+            std::optional<Model> draft, Session session);
 
   const Options* options_;
+  std::optional<Model> draft_;  // absent: no model drafts
   Session session_;
   bool as_ids_;                // no tokenizer: ids are written
   std::vector<int32_t> held_;  // the session's tokens

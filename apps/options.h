@@ -33,6 +33,11 @@ struct SessionOptions {
   std::string kv_type_k = "f16";
   std::string kv_type_v = "f16";
   std::string cache_dir;  // of measured rates; empty: no predictions
+  // The view that drafts read; 0: none, or the library's choice.
+  int64_t budget = 0;
+  int64_t sink = 0;
+  int64_t window = 0;
+  int32_t chunk = 0;
 };
 
 struct SamplingOptions {
@@ -46,9 +51,14 @@ struct SamplingOptions {
   double repeat_penalty = 1;
   std::vector<std::string> stops;
   bool ignore_eos = false;
-  std::string draft = "none";
+  std::string policy = "full";
+  std::string draft;       // empty: the draft model, or the policy's own
+  std::string draft_path;  // of the draft model; empty: none
   std::string verify = "residual";
   int32_t draft_tokens = 0;  // 0: the library's choice
+  int32_t block_tokens = 0;
+  double cost_ratio = 0;  // 0: predicted
+  bool verify_against_full = false;
 };
 
 // Where a text or its tokens come from: exactly one is set.
