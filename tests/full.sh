@@ -5,14 +5,15 @@
 # two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: asan tsan isa fuzz vocabs rows exact tiers
-#                               faults mutants
+#                               triforce faults mutants
 #
 # A step that is run again on the same day replaces its line of the page.
 # shellcheck disable=SC2317  # steps are called by name
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(asan tsan isa fuzz vocabs rows exact tiers faults mutants)
+readonly ALL=(asan tsan isa fuzz vocabs rows exact tiers triforce faults
+  mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -111,6 +112,12 @@ step_exact() {  # logits of the real model against transformers; numpy is Debian
 
 step_tiers() {  # small devices: same bytes, and those that crossed the link
   /usr/bin/python3 tests/tiers_matrix.py "$TIERCEL"
+}
+
+step_triforce() {  # the same text, whatever drafts, on the real model
+  TIERCEL_ALL_SEEDS=1 ctest --test-dir build/cpu --output-on-failure \
+    -R '^runtime/triforce_law_test'
+  python3 tests/triforce_matrix.py "$TIERCEL" all
 }
 
 step_faults() {  # every allocation refused, hundreds of random lives

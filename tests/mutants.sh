@@ -15,16 +15,25 @@ attention_mask|kernels/attention/attention.cc|item.end = position + 1 - start|it
 attention_begin|kernels/attention/attention.cc|std::max(p_.begin - start, int64_t{0})|std::max(p_.begin - start + 1, int64_t{0})|kernels/attention/attention_test.cc
 view_window|kernels/attention/attention.cc|position + 1 - page \* kPageTokens|position - page * kPageTokens|kernels/attention/attention_view_test.cc
 view_head|kernels/attention/attention.cc|p_.view\[item->kv_head\]|p_.view[0]|kernels/attention/attention_view_test.cc
+chunk_head|kernels/attention/chunk_scores.cc|p.q + kv_head \* group \* p.head_dim|p.q + kv_head * p.head_dim|kernels/attention/chunk_scores_test.cc
 attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
 norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kernels/layer/rms_norm_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (config_.head_dim / 2)|in_head % 2|tests/golden_logits_test.cc
 wrong_weights|models/decoder/decoder.cc|{&w.up, OrNull(w.up_bias)|{\&w.gate, OrNull(w.up_bias)|tests/golden_logits_test.cc
 residual|models/decoder/decoder.cc|config_.hidden, StoreMode::kAdd|config_.hidden, StoreMode::kAssign|tests/golden_logits_test.cc
 kv_slot|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + slot) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (slot \& 63)) * KRowBytes|tests/golden_logits_test.cc
+digest_count|kernels/kv/chunk_means_ref.cc|static_cast<float>(last - first + 1)|static_cast<float>(p.chunk)|kernels/kv/chunk_means_test.cc
 fork_reference|offload/page/host_kv.cc|pool_->AddReference(slot)|(void)slot|offload/move/kv_store_test.cc
+chunk_tie|offload/view/chunk_choice.cc|\&\& a < b|\&\& a > b|offload/view/chunk_choice_test.cc
+digest_range|offload/view/digests.cc|(kv.end + rows) / shape_.chunk|(kv.end + rows - 1) / shape_.chunk|offload/view/digests_test.cc
+view_ring|offload/view/compact_kv.h|page % shape_.recent_pages)|(page - recent_begin_ / kPageTokens) % shape_.recent_pages)|offload/view/compact_kv_test.cc
+evicted_bytes|offload/view/compact_kv.cc|!wanted(\*place)) \*place = kNone|!wanted(*place)) (void)kNone|offload/view/compact_kv_test.cc
+view_shrunk|offload/view/retrieval.cc|RecentBegin(end) >= compact_.recent_begin()|end > compact_.recent_begin()|offload/view/retrieval_test.cc
+late_copies|offload/view/retrieval.cc|certain \&\& layer < shape_.layers|certain \&\& layer < 0|offload/view/retrieval_test.cc
+run_offset|offload/move/tiered_kv.cc|v.offset += layout_.VOffset(run.head, slot)|v.offset += layout_.VOffset(0, slot)|offload/move/copy_runs_test.cc
 top_p_crossing|kernels/token/law.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
 greedy_tie|kernels/token/law.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
-noise_position|runtime/generate.cc|session.first_position() + static_cast<int64_t>(tokens.size())|session.first_position()|runtime/session_test.cc
+noise_position|runtime/generate.cc|session.first_position() + length|session.first_position()|runtime/session_test.cc
 stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/stop_matcher_test.cc
 resumed_tokens|runtime/prefill.cc|last->rows == rows && last->tokens == tokens_|last->rows == rows|runtime/tiers_test.cc
 staging_turn|offload/move/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/move/kv_store_test.cc
@@ -36,6 +45,10 @@ replaced_from_draft|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|draft
 residual_sign|drafts/verdict.h|rest = rest - drafted->second|rest = rest + drafted->second|drafts/verdict_test.cc
 shared_noise|drafts/verify.cc|SeedFor(Purpose::kReplace)|SeedFor(Purpose::kAccept)|drafts/verify_test.cc
 kept_too_much|runtime/sweep_target.cc|Keep(before_ + count)|Keep(before_ + count + 1)|runtime/speculation_test.cc
+nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/triforce_law_test.cc
+certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/triforce_law_test.cc
+draft_left|runtime/retrieval_target.cc|kv.Truncate(end_);|;|runtime/triforce_test.cc
+stale_view|runtime/session.cc|if (!retrieval_->fresh()) next_logits_.clear();|;|runtime/triforce_test.cc
 lost_page|offload/move/tiered_kv.cc|page.below = engine().Wait(page.down).ok() && page.below|(void)engine().Wait(page.down)|offload/move/kv_store_test.cc
 reopened_slot|offload/move/tiered_kv.cc|undo = \[&\] { LeaveDevice(page); }|undo = [] {}|offload/move/kv_store_test.cc
 callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""TriForce beside plain decoding: acceptance and speed-up over a slow link.
+
+  bench/triforce.py              all tables, half an hour, quiet
+  bench/triforce.py --quick      one row of each
+  bench/triforce.py --save       also writes bench/results/<date>-<cpu>-triforce.md
+
+Real text: a chapter-sized piece of a book of $TIERCEL_BOOKS, and the request to
+summarise it, 7,000 tokens in all; SmolLM2. The device is simulated: as small as
+works, so that all full pages are behind the link, whose rate is such that a
+sweep over the prompt takes 20 and 100 times a draft step over a view of 1,024
+(measured here first, on plain cpu). The baseline is `--policy full` on the same
+device and link, with the same double buffering, in the same call.
+
+  speed-up     decoded tokens a second over those of the baseline
+  bound        that of a round of which the link is busy in the sweep alone and
+               all else is a draft step: (ratio + 1) / (ratio + draft) x tokens
+               a sweep
+  acceptance   tokens that held, of those that were checked: what follows the
+               first that did not hold is not
+  link share   bytes of the verify station over its seconds times the rate
+
+Standard library only.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KV_BYTES = 30 * 3 * 64 * 2 * 2  # of one token: layers, heads, width, K and V
+PROMPT = 7000
+BASELINE_TOKENS = 16
+
+
+class Program:
+    def __init__(self, path, text, scratch):
+        self.path = path
+        self.text = text
+        self.cut = scratch / "text.txt"
+        self.prompt = 0
+
+    def document(self, command, *args):
+        done = subprocess.run(
+            [self.path, command, *map(str, args), "--json", "--no-progress"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        document = json.loads(done.stdout)
+        if done.returncode not in (0, 4):
+            sys.exit(f"{command} {args}: {done.stderr.decode()}")
+        return document
+
+    def fit(self):
+        """Cuts the text so that the prompt is of about PROMPT tokens."""
+        letters = 4 * PROMPT
+        for _ in range(3):
+            self.cut.write_text(self.text[:letters])
+            run = self.document("summarize", self.cut, "-n", 1)
+            self.prompt = run["prompt_tokens"]
+            letters = int(letters * PROMPT / self.prompt)
+
+    def run(self, tokens, *args):
+        return self.document("summarize", self.cut, "-n", tokens,
+                             "--ignore-eos", "-c", PROMPT + 600, *args)
+
+
+def checked(level, sweeps):
+    """Of a level's tokens those that were checked: the accepted ones, and one
+    more of each block that did not hold to its end."""
+    drafted, accepted = level["drafted"], level["accepted"]
+    return min(drafted, accepted + sweeps)
+
+
+def acceptance(run):
+    level = run["speculation"]["levels"][-1]
+    return level["accepted"] / checked(level, run["speculation"]["sweeps"])
+
+
+def link_share(run, rate):
+    verify = run["ledger"]["stations"]["verify"]
+    return verify["h2d_bytes"] / rate / verify["seconds"]
+
+
+def book(name):
+    path = pathlib.Path(os.environ.get("TIERCEL_BOOKS", "")) / name
+    if not path.exists():
+        sys.exit(f"{path}: needs a folder of books in $TIERCEL_BOOKS")
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def configurations(quick):
+    """Name, flags."""
+    def one(budget, chunk, gamma2, temp, draft):
+        return (f"{budget} | {chunk} | {gamma2} | {draft} | {temp}",
+                ["--policy", "triforce", "--budget", budget, "--chunk", chunk,
+                 "--gamma2", gamma2, "--temp", temp, "--draft", draft])
+    if quick:
+        return [one(1024, 32, 16, 0.6, "none")]
+    rows = [one(budget, 32, 16, 0.6, "none")
+            for budget in (256, 512, 1024, 2048)]
+    rows += [one(1024, chunk, 16, 0.6, "none") for chunk in (8, 16, 64, 128)]
+    rows += [one(1024, 32, gamma, 0.6, "none") for gamma in (8, 24, 32, "auto")]
+    rows += [one(1024, 32, 16, 0, "none"), one(1024, 32, 16, 1, "none")]
+    rows += [one(1024, 32, 16, 0.6, draft) for draft in ("ngram", "self")]
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tiercel",
+                        default=ROOT / "build/cpu/apps/tiercel")
+    parser.add_argument("--book", default="moby_dick.txt")
+    parser.add_argument("--skip", type=int, default=30000,
+                        help="letters of the book before the text")
+    parser.add_argument("--tokens", type=int, default=160)
+    parser.add_argument("--verify", default="residual")
+    parser.add_argument("--ratios", default="20,100")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--save", action="store_true")
+    args = parser.parse_args()
+    out = []
+
+    def say(line=""):
+        print(line, flush=True)
+        out.append(line)
+
+    with tempfile.TemporaryDirectory() as scratch:
+        program = Program(str(args.tiercel), book(args.book)[args.skip:],
+                          pathlib.Path(scratch))
+        program.fit()
+        common = ["--verify", args.verify, "--seed", 1]
+        # A draft step, and both policies on plain cpu.
+        plain = program.run(64, *common, "--temp", 0.6)
+        drafted = program.run(64, *common, "--temp", 0.6, "--policy",
+                              "triforce", "--draft", "none")
+        step = (drafted["ledger"]["stations"]["draft"]["seconds"] /
+                drafted["speculation"]["levels"][-1]["drafted"])
+        ngram = program.run(64, *common, "--temp", 0.6, "--draft", "ngram")
+        cpu = re.search(r"model name\s*: (.*)",
+                        pathlib.Path("/proc/cpuinfo").read_text()).group(1)
+        commit = subprocess.run(
+            ["git", "-C", ROOT, "describe", "--always", "--dirty"],
+            stdout=subprocess.PIPE, text=True).stdout.strip()
+        say("# TriForce over a slow link (simulated)")
+        say()
+        say(f"{cpu}, {os.cpu_count()} threads, "
+            f"{datetime.datetime.utcnow():%Y-%m-%d}, commit {commit}, load "
+            f"{os.getloadavg()[0]:.1f}. SmolLM2-135M Q4_1, {args.book}, prompt "
+            f"{program.prompt} tokens, {args.tokens} decoded, "
+            f"--verify {args.verify}.")
+        say()
+        say(f"A step over a view of 1,024: {1e3 * step:.1f} ms. Plain cpu, no "
+            f"link, tokens a second: full {plain['decode_tok_s']:.1f}, "
+            f"triforce (no inner drafter) {drafted['decode_tok_s']:.1f}, "
+            f"ngram {ngram['decode_tok_s']:.1f}.")
+        for ratio in map(float, args.ratios.split(",")):
+            sweep_bytes = program.prompt * KV_BYTES
+            rate = sweep_bytes / (ratio * step)
+            link = f"{rate / 1e6:.2f}MB/s"
+
+            def device(extra):
+                # The least that works, as plan says.
+                probe = program.document(
+                    "plan", "-c", PROMPT + 600, "--simulate",
+                    f"device=1MB,link={link}", *extra)
+                kilobytes = -(-probe["min_device_bytes"] // 1000)
+                return f"device={kilobytes}kB,link={link}"
+
+            base = program.run(BASELINE_TOKENS, *common, "--temp", 0.6,
+                               "--simulate", device([]))
+            say()
+            say(f"## A sweep of {ratio:.0f} draft steps: {rate / 1e6:.0f} MB/s")
+            say()
+            say(f"Baseline: {base['decode_tok_s']:.2f} tokens a second, link "
+                f"share {link_share(base, rate):.3f}.")
+            say()
+            say("| budget | chunk | gamma2 | inner | temperature | acceptance "
+                "| tokens a sweep | speed-up | bound | draft, verify, refresh "
+                "| link share | idle while drafting |")
+            say("|---:|---:|---:|---|---:|---:|---:|---:|---:|---|---:|---:|")
+            for name, flags in configurations(args.quick):
+                size = flags[flags.index("--budget"):]
+                size = size[:4]
+                run = program.run(args.tokens, *common, *flags, "--simulate",
+                                  device(["--policy", "triforce", *size]))
+                spec = run["speculation"]
+                stations = run["ledger"]["stations"]
+                seconds = [stations[name]["seconds"] for name in
+                           ("draft", "verify", "refresh")]
+                drafted_steps = (spec["levels"][-1]["drafted"] /
+                                 spec["sweeps"])
+                bound = (spec["tokens_per_sweep"] * (ratio + 1) /
+                         (ratio + drafted_steps))
+                busy = sum(stations[name]["link_busy_s"]
+                           for name in stations if name != "prefill")
+                idle = 1 - (busy - seconds[1] * link_share(run, rate)) / max(
+                    seconds[0], 1e-9)
+                say(f"| {name} | {acceptance(run):.3f} | "
+                    f"{spec['tokens_per_sweep']:.1f} | "
+                    f"{run['decode_tok_s'] / base['decode_tok_s']:.2f} | "
+                    f"{bound:.1f} | "
+                    + ", ".join(f"{100 * s / sum(seconds):.0f} %"
+                                for s in seconds)
+                    + f" | {link_share(run, rate):.3f} | {idle:.2f} |")
+    if args.save:
+        slug = re.sub(r"[^a-z0-9]+", "-", cpu.lower()).strip("-")
+        path = (ROOT / "bench/results" /
+                f"{datetime.datetime.utcnow():%Y-%m-%d}-{slug}-triforce.md")
+        path.write_text("\n".join(out) + "\n")
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""TriForce on the real model and real text: the text is that of no drafter.
+
+    triforce_matrix.py TIERCEL small|all
+
+With --verify coupled every drafter, fixed and adaptive lengths, views of several
+sizes, on plain cpu and behind a simulated link, gives the tokens of
+--policy full for the same seed. Every run shows more than 1.3 tokens a sweep,
+and over all runs each level has drafts that hold and drafts that do not: what
+drafts nothing, or is never refused, proves nothing.
+
+  small   one prompt of 400 tokens, 32 generated
+  all     twenty prompts of 300 to 4,000 tokens, 256 generated
+
+Reads TIERCEL_MODEL and TIERCEL_BOOKS. Standard library only.
+"""
+
+import collections
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+LEAST_TOKENS_PER_SWEEP = 1.3
+LINK = "2GB/s"
+DRAFTS = ("none", "ngram", "self")
+# gamma1, gamma2
+LENGTHS = ((4, 16), ("auto", "auto"), (1, 5), (8, 31))
+# budget, chunk, sink, window
+VIEWS = ((256, 32, 32, 64), (128, 8, 8, 32), (512, 64, 64, 64),
+         (384, 128, 128, 16), (192, 16, 16, 100))
+
+
+class Runs:
+    def __init__(self, program, scratch):
+        self.program = program
+        self.scratch = scratch
+        self.levels = collections.defaultdict(lambda: [0, 0])
+        self.count = 0
+        self.sweeps = 0
+        self.tokens = 0
+        self.devices = {}
+
+    def document(self, *args):
+        done = subprocess.run(
+            [self.program, *map(str, args), "--json", "--no-progress"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        document = json.loads(done.stdout)
+        assert done.returncode in (0, 4), (args, document)
+        return document
+
+    def least_device(self, context, flags):
+        """For --simulate: as little as works, so that pages come and go."""
+        key = (context, *flags)
+        if key not in self.devices:
+            plan = self.document("plan", "-c", context, "--simulate",
+                                 f"device=1MB,link={LINK}", *flags)
+            self.devices[key] = -(-plan["min_device_bytes"] // 1000)
+        return f"device={self.devices[key]}kB,link={LINK}"
+
+    def prompt(self, text, tokens, generated):
+        """The arguments of all runs over one prompt of about so many tokens."""
+        path = self.scratch / "prompt.txt"
+        path.write_text(text[:4 * tokens])
+        return ["generate", "-f", path, "-n", generated, "--ignore-eos",
+                "--verify", "coupled", "-c", 2 * tokens + generated + 200]
+
+    def check(self, common, plain, draft, lengths, view, simulated):
+        flags = ["--policy", "triforce", "--budget", view[0], "--chunk",
+                 view[1], "--sink", view[2], "--window", view[3]]
+        args = [*common, *flags, "--draft", draft, "--gamma1", lengths[0],
+                "--gamma2", lengths[1]]
+        if simulated:
+            context = common[common.index("-c") + 1]
+            args += ["--simulate", self.least_device(context, flags)]
+        run = self.document(*args)
+        theirs = plain["output"][0]["tokens"]
+        ours = run["output"][0]["tokens"]
+        assert ours == theirs, (
+            args, next(i for i, pair in enumerate(zip(ours, theirs))
+                       if pair[0] != pair[1]))
+        speculation = run["speculation"]
+        assert speculation["tokens_per_sweep"] > LEAST_TOKENS_PER_SWEEP, (
+            args, speculation)
+        for level in speculation["levels"]:
+            held = self.levels[draft, level["drafter"]]
+            held[0] += level["accepted"]
+            held[1] += level["drafted"] - level["accepted"]
+        self.count += 1
+        self.sweeps += speculation["sweeps"]
+        self.tokens += len(ours)
+
+    def report(self):
+        for (draft, level), (held, refused) in sorted(self.levels.items()):
+            print(f"--draft {draft}, level {level}: {held} held, "
+                  f"{refused} refused")
+            assert held > 0 and refused > 0, (draft, level)
+        print(f"{self.count} runs, all the tokens of --policy full, "
+              f"{self.tokens / self.sweeps:.1f} a sweep")
+
+
+def small(runs, text):
+    common = runs.prompt(text[20000:], 400, 32)
+    for turn, temp in enumerate((0, 0.6, 1.0)):
+        args = [*common, "--temp", temp, "--seed", 5]
+        plain = runs.document(*args)
+        for i, draft in enumerate(DRAFTS):
+            n = turn * len(DRAFTS) + i
+            runs.check(args, plain, draft, LENGTHS[n % 2], VIEWS[turn],
+                       simulated=n % 2 == 1)
+
+
+def everything(runs, text):
+    sizes = itertools.cycle((300, 700, 1500, 4000))
+    n = 0
+    for prompt in range(20):
+        start = prompt * len(text) // 20
+        common = runs.prompt(text[start:], next(sizes), 256)
+        for temp in (0, 0.6, 1.0):
+            args = [*common, "--temp", temp, "--seed", prompt]
+            plain = runs.document(*args)
+            for draft in DRAFTS:
+                # Numbers without a common divisor: all pairs come together.
+                runs.check(args, plain, draft, LENGTHS[n % 4], VIEWS[n % 5],
+                           simulated=n % 7 < 3)
+                n += 1
+        print(f"prompt {prompt}: {runs.count} runs", flush=True)
+
+
+def main():
+    program, part = sys.argv[1:]
+    books = pathlib.Path(os.environ["TIERCEL_BOOKS"])
+    text = next(iter(sorted(books.glob("*.txt")))).read_text(
+        encoding="utf-8", errors="replace")
+    with tempfile.TemporaryDirectory() as scratch:
+        runs = Runs(program, pathlib.Path(scratch))
+        {"small": small, "all": everything}[part](runs, text)
+        runs.report()
+
+
+if __name__ == "__main__":
+    main()
