@@ -25,10 +25,10 @@ TIERCEL = os.path.abspath(sys.argv[1])
 CHECKPOINTS = pathlib.Path(sys.argv[2]).resolve()
 CHAT = CHECKPOINTS / "llama_chat.gguf"
 SCRIPTS = pathlib.Path(__file__).resolve().parent
-CACHE = tempfile.TemporaryDirectory()  # measured rates
 ENVIRONMENT = {k: v for k, v in os.environ.items()
                if not k.startswith("TIERCEL_")}
-ENVIRONMENT.update(XDG_CACHE_HOME=CACHE.name, PYTHONDONTWRITEBYTECODE="1")
+# With no home nothing is measured for a prediction.
+ENVIRONMENT.update(HOME="", XDG_CACHE_HOME="", PYTHONDONTWRITEBYTECODE="1")
 
 
 def run(*command):

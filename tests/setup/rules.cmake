@@ -188,6 +188,10 @@ set(TIERCEL_LONG_TESTS
     offload/move/kv_store_test.cc
     models/tokenizer/pretokenize_test.cc
     kernels/kv/kv_write_test.cc
+    offload/move/copy_runs_test.cc
+    offload/view/retrieval_test.cc
+    runtime/triforce_law_test.cc
+    runtime/small_target_test.cc
     runtime/faults_test.cc)
 
 function(tiercel_test source)
