@@ -2,6 +2,7 @@
 """TriForce beside plain decoding: acceptance and speed-up over a slow link.
 
   bench/triforce.py              all tables, half an hour, quiet
+  bench/triforce.py --brief      six rows of each, ten minutes
   bench/triforce.py --quick      one row of each
   bench/triforce.py --save       also writes bench/results/<date>-<cpu>-triforce.md
 
@@ -94,7 +95,7 @@ def book(name):
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def configurations(quick):
+def configurations(quick, brief):
     """Name, flags."""
     def one(budget, chunk, gamma2, temp, draft):
         return (f"{budget} | {chunk} | {gamma2} | {draft} | {temp}",
@@ -102,6 +103,10 @@ def configurations(quick):
                  "--gamma2", gamma2, "--temp", temp, "--draft", draft])
     if quick:
         return [one(1024, 32, 16, 0.6, "none")]
+    if brief:
+        return [one(512, 32, 16, 0.6, "none"), one(1024, 32, 16, 0.6, "none"),
+                one(2048, 32, 16, 0.6, "none"), one(2048, 32, 31, 0.6, "none"),
+                one(2048, 32, 16, 0, "none"), one(1024, 32, 16, 0.6, "ngram")]
     rows = [one(budget, 32, 16, 0.6, "none")
             for budget in (256, 512, 1024, 2048)]
     rows += [one(1024, chunk, 16, 0.6, "none") for chunk in (8, 16, 64, 128)]
@@ -122,6 +127,7 @@ def main():
     parser.add_argument("--verify", default="residual")
     parser.add_argument("--ratios", default="20,100")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--brief", action="store_true")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
     out = []
@@ -184,7 +190,7 @@ def main():
                 "| tokens a sweep | speed-up | bound | draft, verify, refresh "
                 "| link share | idle while drafting |")
             say("|---:|---:|---:|---|---:|---:|---:|---:|---:|---|---:|---:|")
-            for name, flags in configurations(args.quick):
+            for name, flags in configurations(args.quick, args.brief):
                 size = flags[flags.index("--budget"):]
                 size = size[:4]
                 run = program.run(args.tokens, *common, *flags, "--simulate",
