@@ -1,20 +1,12 @@
 #include "kernels/base/dequantize.h"
 
-#include <cstring>
-
+#include "kernels/base/block_bytes.h"
 #include "kernels/base/half.h"
 
 namespace tiercel {
 namespace {
 
-template <typename T>
-T Read(const std::byte* p) {
-  T value;
-  std::memcpy(&value, p, sizeof(value));
-  return value;
-}
-
-float Half(const std::byte* p) { return F32FromF16(Read<uint16_t>(p)); }
+float Half(const std::byte* p) { return F32FromF16(ReadAs<uint16_t>(p)); }
 
 float F32(int value) { return static_cast<float>(value); }
 
@@ -26,7 +18,8 @@ int Nibble(const std::byte* bytes, int i) {
 }
 
 void BlockQ8_0(const std::byte* p, float* out) {
-  for (int i = 0; i < 32; ++i) out[i] = Half(p) * F32(Read<int8_t>(p + 2 + i));
+  for (int i = 0; i < 32; ++i)
+    out[i] = Half(p) * F32(ReadAs<int8_t>(p + 2 + i));
 }
 
 void BlockQ4_0(const std::byte* p, float* out) {
@@ -41,7 +34,7 @@ void BlockQ4_1(const std::byte* p, float* out) {
 
 // The fifth bit of weight i is bit i of a word before the nibbles.
 int FiveBits(const std::byte* word, int i) {
-  const int high = static_cast<int>(Read<uint32_t>(word) >> i & 1u);
+  const int high = static_cast<int>(ReadAs<uint32_t>(word) >> i & 1u);
   return Nibble(word + 4, i) | high << 4;
 }
 
@@ -55,20 +48,9 @@ void BlockQ5_1(const std::byte* p, float* out) {
   }
 }
 
-// The 6-bit scale and minimum of sub-block j of eight, from 12 bytes.
-struct SixBits {
-  int scale;
-  int min;
-};
-SixBits ScaleOfK(const std::byte* s, int j) {
-  if (j < 4) return {Byte(s + j) & 63, Byte(s + j + 4) & 63};
-  return {(Byte(s + j + 4) & 15) | (Byte(s + j - 4) >> 6) << 4,
-          (Byte(s + j + 4) >> 4) | (Byte(s + j) >> 6) << 4};
-}
-
 void BlockQ4_K(const std::byte* p, float* out) {
   for (int i = 0; i < 256; ++i) {
-    const SixBits s = ScaleOfK(p + 4, i / 32);
+    const SixBits s = SixBitsOf(p + 4, i / 32);
     const int byte = Byte(p + 16 + i / 64 * 32 + i % 32);
     const int code = i % 64 < 32 ? byte & 15 : byte >> 4;
     out[i] = Half(p) * F32(s.scale) * F32(code) - Half(p + 2) * F32(s.min);
@@ -77,7 +59,7 @@ void BlockQ4_K(const std::byte* p, float* out) {
 
 void BlockQ5_K(const std::byte* p, float* out) {
   for (int i = 0; i < 256; ++i) {
-    const SixBits s = ScaleOfK(p + 4, i / 32);
+    const SixBits s = SixBitsOf(p + 4, i / 32);
     const int byte = Byte(p + 48 + i / 64 * 32 + i % 32);
     const int high = Byte(p + 16 + i % 32) >> (i / 32) & 1;
     const int code = (i % 64 < 32 ? byte & 15 : byte >> 4) | high << 4;
@@ -93,7 +75,7 @@ void BlockQ6_K(const std::byte* p, float* out) {
     const int low_byte = Byte(p + 64 * half + quarter % 2 * 32 + i % 32);
     const int low = quarter < 2 ? low_byte & 15 : low_byte >> 4;
     const int high = Byte(p + 128 + 32 * half + i % 32) >> (2 * quarter) & 3;
-    const int scale = Read<int8_t>(p + 192 + i / 16);
+    const int scale = ReadAs<int8_t>(p + 192 + i / 16);
     out[i] = d * F32(scale) * F32((low | high << 4) - 32);
   }
 }
@@ -101,13 +83,13 @@ void BlockQ6_K(const std::byte* p, float* out) {
 void One(DType type, const std::byte* p, float* out) {
   switch (type) {
     case DType::kF32:
-      *out = Read<float>(p);
+      *out = ReadAs<float>(p);
       return;
     case DType::kF16:
       *out = Half(p);
       return;
     case DType::kBF16:
-      *out = F32FromBf16(Read<uint16_t>(p));
+      *out = F32FromBf16(ReadAs<uint16_t>(p));
       return;
     case DType::kQ8_0:
       return BlockQ8_0(p, out);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/base/block_bytes.h"
 #include "kernels/base/checked.h"
 #include "kernels/base/error.h"
 #include "kernels/base/half.h"
@@ -16,20 +17,8 @@ namespace tiercel {
 namespace {
 
 constexpr int kLanes = PackedMatrix::kPanelRows;
-constexpr size_t kAlignment = 64;
+constexpr size_t kPanelAlignment = 64;
 constexpr uint16_t kHalfSign = 0x8000;
-
-template <typename T>
-T Read(const std::byte* p) {
-  T value;
-  std::memcpy(&value, p, sizeof(value));
-  return value;
-}
-
-template <typename T>
-void Write(T value, std::byte* p) {
-  std::memcpy(p, &value, sizeof(value));
-}
 
 unsigned Bits(const std::byte* p) { return std::to_integer<unsigned>(*p); }
 
@@ -90,11 +79,11 @@ CodeBlock ReadCodes(DType type, const std::byte* source, int j) {
       return Nibbles(source + 4);
     case DType::kQ5_0:
       codes = Nibbles(source + 6);
-      AddFifthBits(Read<uint32_t>(source + 2), codes);
+      AddFifthBits(ReadAs<uint32_t>(source + 2), codes);
       return codes;
     case DType::kQ5_1:
       codes = Nibbles(source + 8);
-      AddFifthBits(Read<uint32_t>(source + 4), codes);
+      AddFifthBits(ReadAs<uint32_t>(source + 4), codes);
       return codes;
     case DType::kQ4_K:
       return NibblesOfK(source + 16, j);
@@ -123,13 +112,13 @@ void PutCodes(CodeLayout layout, const CodeBlock& codes, int lane,
   const Quads quads = std::bit_cast<Quads>(codes);
   std::byte* out = block + 4 * lane;
   if (layout == CodeLayout::k8) {
-    for (size_t j = 0; j < 8; ++j) Write(quads[j], out + 64 * j);
+    for (size_t j = 0; j < 8; ++j) WriteAs(quads[j], out + 64 * j);
     return;
   }
   for (size_t i = 0; i < 4; ++i) {
     const uint32_t even = quads[2 * i] & kLowFour;
     const uint32_t odd = quads[2 * i + 1] & kLowFour;
-    Write(even | odd << 4, out + 64 * i);
+    WriteAs(even | odd << 4, out + 64 * i);
   }
   if (layout == CodeLayout::k4) return;
   for (size_t i = 0; i < 2; ++i) {
@@ -137,7 +126,7 @@ void PutCodes(CodeLayout layout, const CodeBlock& codes, int lane,
     for (size_t f = 0; f < 4; ++f) {
       high |= (quads[4 * i + f] >> 4 & kLowTwo) << (2 * f);
     }
-    Write(high, out + 256 + 64 * i);
+    WriteAs(high, out + 256 + 64 * i);
   }
 }
 
@@ -146,12 +135,12 @@ CodeBlock GetCodes(CodeLayout layout, int lane, const std::byte* block) {
   Quads quads;
   for (size_t j = 0; j < 8; ++j) {
     if (layout == CodeLayout::k8) {
-      quads[j] = Read<uint32_t>(in + 64 * j);
+      quads[j] = ReadAs<uint32_t>(in + 64 * j);
       continue;
     }
-    quads[j] = Read<uint32_t>(in + 64 * (j / 2)) >> (4 * (j % 2)) & kLowFour;
+    quads[j] = ReadAs<uint32_t>(in + 64 * (j / 2)) >> (4 * (j % 2)) & kLowFour;
     if (layout == CodeLayout::k6) {
-      const uint32_t high = Read<uint32_t>(in + 256 + 64 * (j / 4));
+      const uint32_t high = ReadAs<uint32_t>(in + 256 + 64 * (j / 4));
       quads[j] |= (high >> (2 * (j % 4)) & kLowTwo) << 4;
     }
   }
@@ -174,23 +163,9 @@ void PackFloats(const std::byte* source, int64_t cols, int lane,
                 std::byte* panel) {
   constexpr int64_t kSize = sizeof(Word);
   for (int64_t k = 0; k < cols; ++k) {
-    Write(Read<Word>(source + k * kSize), panel + (k * kLanes + lane) * kSize);
+    WriteAs(ReadAs<Word>(source + k * kSize),
+            panel + (k * kLanes + lane) * kSize);
   }
-}
-
-// Scale and minimum j of eight, six bits each, from 12 bytes.
-struct ScaleAndMin {
-  uint8_t scale;
-  uint8_t min;
-};
-ScaleAndMin SixBits(const std::byte* s, int j) {
-  if (j < 4) {
-    return {static_cast<uint8_t>(Bits(s + j) & 63u),
-            static_cast<uint8_t>(Bits(s + j + 4) & 63u)};
-  }
-  const unsigned mixed = Bits(s + j + 4);
-  return {static_cast<uint8_t>((mixed & 15u) | Bits(s + j - 4) >> 6 << 4),
-          static_cast<uint8_t>(mixed >> 4 | Bits(s + j) >> 6 << 4)};
 }
 
 // Moves the scales of one file block into their group.
@@ -200,26 +175,26 @@ void PackScales(DType type, const std::byte* source, int lane,
     case ScaleLayout::kNone:
       return;
     case ScaleLayout::kD:
-      Write(Read<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
+      WriteAs(ReadAs<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
       return;
     case ScaleLayout::kDM:
-      Write(Read<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
-      Write(Read<uint16_t>(source + 2), Slot<uint16_t>(group, 1, lane));
+      WriteAs(ReadAs<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
+      WriteAs(ReadAs<uint16_t>(source + 2), Slot<uint16_t>(group, 1, lane));
       return;
     case ScaleLayout::kK: {
-      const uint16_t dmin = Read<uint16_t>(source + 2);
-      Write(Read<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
-      Write(static_cast<uint16_t>(dmin ^ kHalfSign),
-            Slot<uint16_t>(group, 1, lane));
+      const uint16_t dmin = ReadAs<uint16_t>(source + 2);
+      WriteAs(ReadAs<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
+      WriteAs(static_cast<uint16_t>(dmin ^ kHalfSign),
+              Slot<uint16_t>(group, 1, lane));
       for (int j = 0; j < 8; ++j) {
-        const ScaleAndMin six = SixBits(source + 4, j);
-        Write(six.scale, Slot<uint8_t>(group + 64, 2 * j, lane));
-        Write(six.min, Slot<uint8_t>(group + 64, 2 * j + 1, lane));
+        const SixBits six = SixBitsOf(source + 4, j);
+        WriteAs(six.scale, Slot<uint8_t>(group + 64, 2 * j, lane));
+        WriteAs(six.min, Slot<uint8_t>(group + 64, 2 * j + 1, lane));
       }
       return;
     }
     case ScaleLayout::kK6:
-      Write(Read<uint16_t>(source + 208), Slot<uint16_t>(group, 0, lane));
+      WriteAs(ReadAs<uint16_t>(source + 208), Slot<uint16_t>(group, 0, lane));
       for (int j = 0; j < 16; ++j) {
         *Slot<int8_t>(group + 32, j, lane) = source[192 + j];
       }
@@ -231,7 +206,7 @@ void PackScales(DType type, const std::byte* source, int lane,
 void UnpackScales(ScaleLayout layout, const std::byte* group, int j, int lane,
                   WeightBlock& out) {
   const auto half = [&](int index) {
-    return F32FromF16(Read<uint16_t>(Slot<uint16_t>(group, index, lane)));
+    return F32FromF16(ReadAs<uint16_t>(Slot<uint16_t>(group, index, lane)));
   };
   out.half_scales[0] = out.half_scales[1] = 1;
   out.has_min = HasMin(layout);
@@ -248,15 +223,15 @@ void UnpackScales(ScaleLayout layout, const std::byte* group, int j, int lane,
       return;
     case ScaleLayout::kK:
       out.scale =
-          half(0) * Read<uint8_t>(Slot<uint8_t>(group + 64, 2 * j, lane));
+          half(0) * ReadAs<uint8_t>(Slot<uint8_t>(group + 64, 2 * j, lane));
       out.min =
-          half(1) * Read<uint8_t>(Slot<uint8_t>(group + 64, 2 * j + 1, lane));
+          half(1) * ReadAs<uint8_t>(Slot<uint8_t>(group + 64, 2 * j + 1, lane));
       return;
     case ScaleLayout::kK6:
       out.scale = half(0);
       for (int h = 0; h < 2; ++h) {
         out.half_scales[h] =
-            Read<int8_t>(Slot<int8_t>(group + 32, 2 * j + h, lane));
+            ReadAs<int8_t>(Slot<int8_t>(group + 32, 2 * j + h, lane));
       }
       return;
   }
@@ -276,7 +251,7 @@ std::optional<uint64_t> PanelBytes(DType type, uint64_t cols) {
         GroupBytes(layout.scales);
     bytes = CheckedMul(cols / group_cols, group_bytes);
   }
-  return bytes.has_value() ? CheckedAlignUp(*bytes, kAlignment) : bytes;
+  return bytes.has_value() ? CheckedAlignUp(*bytes, kPanelAlignment) : bytes;
 }
 
 }  // namespace
@@ -382,10 +357,10 @@ void PackedMatrix::UnpackRow(int64_t row, float* out) const {
   }
   for (int64_t k = 0; k < cols_; ++k) {
     const int64_t i = k * kLanes + lane;
-    out[k] = type_ == DType::kF32 ? Read<float>(lanes + 4 * i)
+    out[k] = type_ == DType::kF32 ? ReadAs<float>(lanes + 4 * i)
              : type_ == DType::kF16
-                 ? F32FromF16(Read<uint16_t>(lanes + 2 * i))
-                 : F32FromBf16(Read<uint16_t>(lanes + 2 * i));
+                 ? F32FromF16(ReadAs<uint16_t>(lanes + 2 * i))
+                 : F32FromBf16(ReadAs<uint16_t>(lanes + 2 * i));
   }
 }
 
