@@ -33,7 +33,7 @@ late_copies|offload/view/retrieval.cc|certain \&\& layer < shape_.layers|certain
 run_offset|offload/move/tiered_kv.cc|v.offset += layout_.VOffset(run.head, slot)|v.offset += layout_.VOffset(0, slot)|offload/move/copy_runs_test.cc
 top_p_crossing|kernels/token/law.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
 greedy_tie|kernels/token/law.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
-noise_position|runtime/generate.cc|session.first_position() + length|session.first_position()|runtime/session_test.cc
+noise_position|runtime/generate.cc|session.first_position() + length|session.first_position() + 0 * length|runtime/session_test.cc
 stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/stop_matcher_test.cc
 resumed_tokens|runtime/prefill.cc|last->rows == rows && last->tokens == tokens_|last->rows == rows|runtime/tiers_test.cc
 staging_turn|offload/move/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/move/kv_store_test.cc
