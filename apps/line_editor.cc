@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cwchar>
-#include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "apps/error.h"
 #include "apps/output.h"
 #include "apps/signals.h"
@@ -63,13 +63,6 @@ std::string ToUtf8(const wchar_t* text) {
   return utf8;
 }
 
-std::string WithoutBlanks(const std::string& text) {
-  constexpr std::string_view kBlanks = " \t\r\n\v\f";
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
 }  // namespace
 
 // libedit's handles, and what it calls back.
@@ -116,7 +109,7 @@ class LineEditor::Libedit {
       if (!status_.ok()) return status_;
       return std::nullopt;
     }
-    std::string line = WithoutBlanks(ToUtf8(text));
+    std::string line = std::string(absl::StripAsciiWhitespace(ToUtf8(text)));
     if (!line.empty()) {
       HistEventW event;
       history_w(history_, &event, H_ENTER, text);

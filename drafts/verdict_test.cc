@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tiercel {
+namespace tiercel::verdict_test {
 namespace {
 
 using Ids = std::vector<int32_t>;
@@ -333,4 +333,4 @@ TEST(VerdictTest, CoupledIsWhatTheTargetDraws) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::verdict_test

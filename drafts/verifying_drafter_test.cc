@@ -9,7 +9,7 @@
 #include "drafts/tables_for_test.h"
 #include "gtest/gtest.h"
 
-namespace tiercel {
+namespace tiercel::verifying_drafter_test {
 namespace {
 
 constexpr int64_t kStart = 1000;
@@ -200,4 +200,4 @@ TEST(VerifyingDrafterTest, ErrorsComeOut) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::verifying_drafter_test

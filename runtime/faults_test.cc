@@ -21,7 +21,7 @@
 #include "tests/golden.h"
 #include "tests/tiers.h"
 
-namespace tiercel {
+namespace tiercel::faults_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -500,4 +500,4 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::faults_test

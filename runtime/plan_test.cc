@@ -30,7 +30,7 @@ std::unique_ptr<Model> Open(Model::Options options) {
   return model.ok() ? *std::move(model) : nullptr;
 }
 
-Model::Options Device(int64_t bytes) {
+Model::Options DeviceOf(int64_t bytes) {
   return {
       .simulation = {
           {.device_bytes = bytes, .link_bytes_per_s = 2e9, .latency_s = 0}}};
@@ -58,13 +58,13 @@ class PlanTest : public testing::Test {
 };
 
 TEST_F(PlanTest, TheHeaderTellsWhatASessionTakes) {
-  Model::Options options = Device(100'000'000);
+  Model::Options options = DeviceOf(100'000'000);
   options.weights = false;
   const auto header = Open(options);
   const nlohmann::json plan = Describe(*header, {.context = kContext});
   EXPECT_EQ(plan["fits"], true);
 
-  const auto model = Open(Device(100'000'000));
+  const auto model = Open(DeviceOf(100'000'000));
   const auto session = Session::Create(*model, {.context = kContext});
   ASSERT_TRUE(session.ok()) << session.status();
   int64_t device = 0;
@@ -76,13 +76,13 @@ TEST_F(PlanTest, TheHeaderTellsWhatASessionTakes) {
 }
 
 TEST_F(PlanTest, WhatDoesNotFitSaysWhatWould) {
-  Model::Options options = Device(1'000'000);
+  Model::Options options = DeviceOf(1'000'000);
   options.weights = false;
   const nlohmann::json plan = Describe(*Open(options), {.context = kContext});
   ASSERT_EQ(plan["fits"], false);
   const auto least = plan["min_device_bytes"].get<int64_t>();
-  EXPECT_TRUE(Created(*Open(Device(least)), {.context = kContext}).ok());
-  const auto small = Open(Device(least - 64));
+  EXPECT_TRUE(Created(*Open(DeviceOf(least)), {.context = kContext}).ok());
+  const auto small = Open(DeviceOf(least - 64));
   const absl::Status status = Created(*small, {.context = kContext});
   EXPECT_EQ(CodeOf(status), "does_not_fit");
   EXPECT_EQ(ClassOf(status), ErrorClass::kMemory);

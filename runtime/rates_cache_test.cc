@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-namespace tiercel {
+namespace tiercel::rates_cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,4 +98,4 @@ TEST_F(RatesCacheTest, WhereNothingCanBeWrittenNothingIsKept) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::rates_cache_test

@@ -17,7 +17,7 @@
 #include "tests/golden.h"
 #include "tests/tiers.h"
 
-namespace tiercel {
+namespace tiercel::small_target_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -561,4 +561,4 @@ TEST_F(DraftModelTest, NeedsAModelWithWeightsAndContext) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::small_target_test

@@ -14,7 +14,7 @@
 #include "runtime/session_plan.h"
 #include "tests/golden.h"
 
-namespace tiercel {
+namespace tiercel::speculation_test {
 namespace {
 
 using Ids = std::vector<int32_t>;
@@ -332,4 +332,4 @@ TEST_F(SpeculationTest, BehindALinkTheTextIsTheSame) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::speculation_test

@@ -15,7 +15,7 @@
 #include "runtime/generate.h"
 #include "tests/golden.h"
 
-namespace tiercel {
+namespace tiercel::tiers_test {
 namespace {
 
 constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
@@ -402,4 +402,4 @@ TEST_F(TiersTest, SmolLm2) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::tiers_test

@@ -13,7 +13,7 @@
 #include "runtime/policy/draft_chain.h"
 #include "tests/golden.h"
 
-namespace tiercel {
+namespace tiercel::triforce_law_test {
 namespace {
 
 using Ids = std::vector<int32_t>;
@@ -141,4 +141,4 @@ TEST_F(TriForceLawTest, OutputsHaveTheLawOfPlainSampling) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::triforce_law_test

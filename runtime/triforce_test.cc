@@ -14,7 +14,7 @@
 #include "tests/golden.h"
 #include "tests/tiers.h"
 
-namespace tiercel {
+namespace tiercel::triforce_test {
 namespace {
 
 using Ids = std::vector<int32_t>;
@@ -370,4 +370,4 @@ TEST_F(TriForceTest, NeedsAViewThatFits) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::triforce_test

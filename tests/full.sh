@@ -40,8 +40,7 @@ build() {  # preset [target...]
 
 step_asan() {  # ASan and UBSan, the whole suite
   build asan
-  TIERCEL_ALL_SHAPES=1 ctest --test-dir build/asan --output-on-failure \
-    -j "$(nproc)"
+  ctest --test-dir build/asan --output-on-failure -j "$(nproc)"
 }
 
 step_tsan() {  # TSan, what has threads
@@ -79,9 +78,10 @@ step_fuzz() {  # libFuzzer from the seed corpora
   done
 }
 
-step_vocabs() {  # llama.cpp's vocabulary files with their vectors
-  TIERCEL_PEER_VOCABS=$(tests/setup/peer.sh)/models \
-    ctest --test-dir build/cpu --output-on-failure -R peer_vocabs
+step_vocabs() {  # every code point; llama.cpp's vocabularies, their vectors
+  TIERCEL_ALL_SHAPES=1 TIERCEL_PEER_VOCABS=$(tests/setup/peer.sh)/models \
+    ctest --test-dir build/cpu --output-on-failure \
+    -R '^models/tokenizer/(golden|peer_vocabs)_test'
 }
 
 step_rows() {  # bytes of logits: rows a step, threads

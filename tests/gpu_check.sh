@@ -47,9 +47,10 @@ if compgen -G "$PACKAGES/*.deb" >/dev/null; then
 fi
 cmake --preset cuda -B "$BUILD" "${options[@]}"
 cmake --build "$BUILD" --target tiercel_gpu_tests -j "$(nproc)"
-mapfile -t tests < <(ctest --test-dir "$BUILD" -N -L gpu |
-  sed -n 's/^ *Test *#[0-9]*: //p')
-((${#tests[@]} > 0)) || { echo "gpu_check: no tests" >&2; exit 1; }
+# The tests of a folder are one program.
+mapfile -t programs < <(ctest --test-dir "$BUILD" -N -V -L gpu |
+  sed -nE 's/^.*Test command: "?([^" ]+).*/\1/p' | sort -u)
+((${#programs[@]} > 0)) || { echo "gpu_check: no tests" >&2; exit 1; }
 
 gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader \
   2>/dev/null | head -1) || gpu="no nvidia-smi"
@@ -69,7 +70,7 @@ trap 'rm -rf "$log"' EXIT
 } >"$result"
 
 run_tests() {  # check
-  local tool=() test binary
+  local tool=() program
   if [[ $1 == plain ]]; then
     # Cases that need no GPU too: they are run beside one only here.
     unset GTEST_FILTER
@@ -79,9 +80,8 @@ run_tests() {  # check
     [[ $1 != memcheck ]] || tool+=(--report-api-errors no --leak-check full)
     export GTEST_FILTER='*/cuda'
   fi
-  for test in "${tests[@]}"; do
-    binary=$BUILD/${test%%/*}/${test//[\/.]/_}
-    "${tool[@]}" "${binary%_cc}"
+  for program in "${programs[@]}"; do
+    "${tool[@]}" "$program"
   done
 }
 

@@ -12,6 +12,7 @@
 #include "kernels/attention/testing.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/kv/testing.h"
 
 namespace tiercel {
 namespace {
@@ -63,14 +64,6 @@ std::vector<Case> Shapes() {
     for (int head_dim : {8, 40, 48, 64, 128}) add(heads, kv_heads, head_dim);
   }
   return shapes;
-}
-
-std::vector<DType> KvTypes(int head_dim) {
-  std::vector<DType> types;
-  for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
-    if (IsKvType(type, head_dim)) types.push_back(type);
-  }
-  return types;
 }
 
 // K and V are read apart from each other: each type in each place is all that

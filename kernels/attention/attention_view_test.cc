@@ -15,7 +15,7 @@
 #include "kernels/attention/testing.h"
 #include "kernels/base/error.h"
 
-namespace tiercel {
+namespace tiercel::attention_view_test {
 namespace {
 
 // The same chunks for every head would hide a wrong head.
@@ -313,4 +313,4 @@ TEST(HeadViewTest, PagesSeenAreThoseOfThePositionsSeen) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::attention_view_test

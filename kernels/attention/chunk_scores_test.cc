@@ -13,7 +13,7 @@
 #include "kernels/base/error.h"
 #include "kernels/base/testing.h"
 
-namespace tiercel {
+namespace tiercel::chunk_scores_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -305,4 +305,4 @@ TEST(ChunkScoresTest, RefusesWrongShapes) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::chunk_scores_test

@@ -11,7 +11,7 @@
 #include "kernels/base/simd_test_body.h"
 #include "kernels/base/testing.h"
 
-namespace tiercel {
+namespace tiercel::simd_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -241,4 +241,4 @@ TEST_P(SimdTest, EveryByteLoads) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::simd_test

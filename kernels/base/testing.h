@@ -35,11 +35,13 @@ inline std::unique_ptr<Stream> MakeStream(Device device, int threads = 1,
   return std::move(stream).value();
 }
 
-// A sanitizer makes a test ten times slower: there it tries less, unless
-// TIERCEL_ALL_SHAPES is set.
+// Whether a test may take minutes: tests/full.sh asks for that.
+inline bool TriesAll() { return getenv("TIERCEL_ALL_SHAPES") != nullptr; }
+
+// A sanitizer makes a test ten times slower: there it tries less.
 inline bool TriesLess() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return getenv("TIERCEL_ALL_SHAPES") == nullptr;
+  return !TriesAll();
 #else
   return false;
 #endif

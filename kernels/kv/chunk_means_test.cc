@@ -12,6 +12,7 @@
 #include "kernels/base/error.h"
 #include "kernels/base/testing.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/kv/testing.h"
 
 namespace tiercel {
 namespace {
@@ -33,14 +34,6 @@ std::string NameOfCase(const Case& c) {
     name += " " + std::to_string(n);
   }
   return name;
-}
-
-std::vector<DType> KvTypes(int head_dim) {
-  std::vector<DType> types;
-  for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
-    if (IsKvType(type, head_dim)) types.push_back(type);
-  }
-  return types;
 }
 
 // Pages of a case. Every byte but those of keys that a chunk covers is 0xff:

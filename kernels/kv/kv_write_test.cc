@@ -12,20 +12,13 @@
 #include "kernels/base/half.h"
 #include "kernels/base/testing.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/kv/testing.h"
 
-namespace tiercel {
+namespace tiercel::kv_write_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr std::byte kUntouched{0xa5};
-
-std::vector<DType> KvTypes(int head_dim) {
-  std::vector<DType> types;
-  for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
-    if (IsKvType(type, head_dim)) types.push_back(type);
-  }
-  return types;
-}
 
 struct Case {
   KvLayout layout;
@@ -212,4 +205,4 @@ TEST(KvWriteReferenceTest, RefusesWhatItCannotWrite) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::kv_write_test

@@ -15,7 +15,7 @@
 #include "kernels/base/testing.h"
 #include "kernels/layer/packed_layout.h"
 
-namespace tiercel {
+namespace tiercel::matmul_test {
 namespace {
 
 constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
@@ -458,4 +458,4 @@ TEST(MatmulTest, RefusalsNameTheFieldTheValueAndTheNeed) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::matmul_test

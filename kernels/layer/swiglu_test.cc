@@ -11,7 +11,7 @@
 #include "kernels/base/error.h"
 #include "kernels/base/testing.h"
 
-namespace tiercel {
+namespace tiercel::swiglu_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -107,4 +107,4 @@ TEST_P(SwigluTest, RefusesWrongShapes) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::swiglu_test

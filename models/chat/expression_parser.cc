@@ -7,12 +7,12 @@
 namespace tiercel::jinja {
 namespace {
 
-struct Spelling {
+struct SpelledOperator {
   std::string_view text;
   Operator op;
 };
 
-constexpr std::array<Spelling, 6> kComparisons = {
+constexpr std::array<SpelledOperator, 6> kComparisons = {
     {{"==", Operator::kEqual},
      {"!=", Operator::kNotEqual},
      {"<", Operator::kLess},

@@ -7,7 +7,7 @@
 
 #include "kernels/base/error.h"
 
-namespace tiercel {
+namespace tiercel::json_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -86,4 +86,4 @@ TEST(WriteJson, ReplacesInvalidUtf8) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::json_test

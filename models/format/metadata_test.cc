@@ -5,7 +5,7 @@
 
 #include "kernels/base/error.h"
 
-namespace tiercel {
+namespace tiercel::metadata_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST(Metadata, ArraysAreConverted) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::metadata_test

@@ -102,7 +102,7 @@ absl::StatusOr<const ElementType*> CheckEntry(const SafetensorsEntry& entry,
   return &*type;
 }
 
-absl::StatusOr<SafetensorsHeader> ReadHeader(const File& file) {
+absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
   uint64_t length;
   if (file.size() < sizeof(length)) {
     return InputError(
@@ -176,7 +176,7 @@ absl::StatusOr<SafetensorsHeader> ReadHeader(const File& file) {
 }  // namespace
 
 absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const File& file) {
-  absl::StatusOr<SafetensorsHeader> header = ReadHeader(file);
+  absl::StatusOr<SafetensorsHeader> header = HeaderOf(file);
   // File's own errors name the path already.
   if (!header.ok() && ClassOf(header.status()) == ErrorClass::kInput) {
     return Annotate(header.status(), file.path());

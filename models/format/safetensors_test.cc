@@ -10,7 +10,7 @@
 
 // The names B01 ... B11 are the lines of the project's table of bad inputs.
 
-namespace tiercel {
+namespace tiercel::safetensors_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -466,4 +466,4 @@ TEST(SafetensorsDirectory, ListedTensorOfIntegersIsAWarning) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::safetensors_test

@@ -20,12 +20,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-absl::Status InvalidVocab(std::string_view message) {
+absl::Status InvalidJsonVocab(std::string_view message) {
   return InputError("invalid_vocab",
                     absl::StrCat("tokenizer.json: ", std::string(message)));
 }
 
-absl::Status Unsupported(std::string_view message) {
+absl::Status UnsupportedJson(std::string_view message) {
   return InputError("unsupported_tokenizer",
                     absl::StrCat("tokenizer.json: ", std::string(message)));
 }
@@ -84,14 +84,14 @@ absl::Status PutToken(const Json& id, const std::string& text, TokenType type,
                       TokenizerSpec* spec) {
   const std::optional<int32_t> index = AsId(id);
   if (!index) {
-    return InvalidVocab(absl::StrCat("token ", Quoted(text),
-                                     " has no id from 0 to ", kMostVocab - 1));
+    return InvalidJsonVocab(absl::StrCat(
+        "token ", Quoted(text), " has no id from 0 to ", kMostVocab - 1));
   }
   const size_t i = static_cast<size_t>(*index);
   if (i >= spec->tokens.size()) spec->tokens.resize(i + 1);
   TokenEntry& token = spec->tokens[i];
   if (token.type != TokenType::kUnused && token.text != text) {
-    return InvalidVocab(absl::StrCat(
+    return InvalidJsonVocab(absl::StrCat(
         "token ", i, " is both ", Quoted(token.text), " and ", Quoted(text)));
   }
   token.text = text;
@@ -102,7 +102,8 @@ absl::Status PutToken(const Json& id, const std::string& text, TokenType type,
 absl::Status ReadVocab(const Json& model, TokenizerSpec* spec) {
   const Json& vocab = Member(model, "vocab");
   if (!vocab.is_object() || vocab.empty()) {
-    return InvalidVocab("model.vocab must be an object with a token or more");
+    return InvalidJsonVocab(
+        "model.vocab must be an object with a token or more");
   }
   for (const auto& [text, id] : vocab.items()) {
     absl::Status s = PutToken(id, text, TokenType::kNormal, spec);
@@ -114,7 +115,8 @@ absl::Status ReadVocab(const Json& model, TokenizerSpec* spec) {
 // "left right" or ["left", "right"].
 absl::Status ReadMerges(const Json& model, TokenizerSpec* spec) {
   const Json& merges = Member(model, "merges");
-  if (!merges.is_array()) return InvalidVocab("model.merges must be an array");
+  if (!merges.is_array())
+    return InvalidJsonVocab("model.merges must be an array");
   spec->merges.reserve(merges.size());
   for (const Json& merge : merges) {
     std::string left, right;
@@ -131,8 +133,8 @@ absl::Status ReadMerges(const Json& model, TokenizerSpec* spec) {
       right = merge[1].get<std::string>();
     }
     if (left.empty() || right.empty()) {
-      return InvalidVocab(absl::StrCat("merge ", spec->merges.size(),
-                                       " is not a pair of tokens"));
+      return InvalidJsonVocab(absl::StrCat("merge ", spec->merges.size(),
+                                           " is not a pair of tokens"));
     }
     spec->merges.emplace_back(std::move(left), std::move(right));
   }
@@ -142,13 +144,14 @@ absl::Status ReadMerges(const Json& model, TokenizerSpec* spec) {
 absl::Status ReadModel(const Json& model, TokenizerSpec* spec) {
   // Old files have no type; BPE is the only model with merges.
   if (!IsType(model, "BPE") && !Member(model, "type").is_null()) {
-    return Unsupported(absl::StrCat("model ", TypeOf(model), "; need \"BPE\""));
+    return UnsupportedJson(
+        absl::StrCat("model ", TypeOf(model), "; need \"BPE\""));
   }
   for (const char* key :
        {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
     const Json& value = Member(model, key);
     if (!value.is_null() && !IsString(value, "")) {
-      return Unsupported(absl::StrCat("model.", key));
+      return UnsupportedJson(absl::StrCat("model.", key));
     }
   }
   spec->kind = IsTrue(Member(model, "byte_fallback"))
@@ -176,16 +179,17 @@ void MarkBytes(TokenizerSpec* spec) {
 
 absl::Status ReadAddedTokens(const Json& added, TokenizerSpec* spec) {
   if (added.is_null()) return absl::OkStatus();
-  if (!added.is_array()) return InvalidVocab("added_tokens must be an array");
+  if (!added.is_array())
+    return InvalidJsonVocab("added_tokens must be an array");
   for (const Json& token : added) {
     const Json& content = Member(token, "content");
     if (!content.is_string() || content == "") {
-      return InvalidVocab("an added token has no content");
+      return InvalidJsonVocab("an added token has no content");
     }
     const std::string& text = content.get_ref<const std::string&>();
     for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
       if (IsTrue(Member(token, flag))) {
-        return Unsupported(
+        return UnsupportedJson(
             absl::StrCat("added token ", Quoted(text), " has ", flag));
       }
     }
@@ -194,7 +198,7 @@ absl::Status ReadAddedTokens(const Json& added, TokenizerSpec* spec) {
     const bool changes =
         spec->nfc || spec->kind == TokenizerSpec::Kind::kSentencePiece;
     if (!special && changes && IsTrue(Member(token, "normalized"))) {
-      return Unsupported(
+      return UnsupportedJson(
           absl::StrCat("added token ", Quoted(text), " is normalized"));
     }
     absl::Status s =
@@ -227,26 +231,26 @@ bool IsKnownSplit(const Json& stage, Pretokenizer* kind) {
 absl::Status ReadByteLevelStages(const Json& file, TokenizerSpec* spec) {
   for (const Json* stage : Stages(Member(file, "normalizer"), "normalizers")) {
     if (!IsType(*stage, "NFC")) {
-      return Unsupported(absl::StrCat("normalizer ", TypeOf(*stage),
-                                      "; need none or \"NFC\""));
+      return UnsupportedJson(absl::StrCat("normalizer ", TypeOf(*stage),
+                                          "; need none or \"NFC\""));
     }
     spec->nfc = true;
   }
   if (!IsType(Member(file, "decoder"), "ByteLevel")) {
-    return Unsupported(absl::StrCat("decoder ", TypeOf(Member(file, "decoder")),
-                                    "; need \"ByteLevel\""));
+    return UnsupportedJson(absl::StrCat(
+        "decoder ", TypeOf(Member(file, "decoder")), "; need \"ByteLevel\""));
   }
   const std::vector<const Json*> stages =
       Stages(Member(file, "pre_tokenizer"), "pretokenizers");
   if (stages.empty() || stages.size() > 2 ||
       !IsType(*stages.back(), "ByteLevel")) {
-    return Unsupported(
+    return UnsupportedJson(
         "pre_tokenizer must end in one ByteLevel, with at most "
         "one Split or Digits before it");
   }
   const Json& byte_level = *stages.back();
   if (IsTrue(Member(byte_level, "add_prefix_space"))) {
-    return Unsupported("ByteLevel with add_prefix_space");
+    return UnsupportedJson("ByteLevel with add_prefix_space");
   }
   const Json& use_regex = Member(byte_level, "use_regex");
   const bool splits = use_regex.is_null() || IsTrue(use_regex);
@@ -264,7 +268,7 @@ absl::Status ReadByteLevelStages(const Json& file, TokenizerSpec* spec) {
   if (!alone && !splits && IsKnownSplit(first, &spec->pretokenizer)) {
     return absl::OkStatus();
   }
-  return Unsupported(
+  return UnsupportedJson(
       "pre_tokenizer is none of gpt-2 (ByteLevel), llama-bpe, qwen2 (Split by "
       "their patterns, then ByteLevel) and smollm (individual Digits, then "
       "ByteLevel)");
@@ -280,7 +284,7 @@ absl::Status ReadPrefixScheme(const Json& stage, TokenizerSpec* spec) {
               (old_scheme.is_null() || IsTrue(old_scheme)))) {
     spec->space_prefix = TokenizerSpec::SpacePrefix::kEachRun;
   } else if (!IsString(scheme, "never") && !scheme.is_null()) {
-    return Unsupported("Metaspace with an unknown prepend_scheme");
+    return UnsupportedJson("Metaspace with an unknown prepend_scheme");
   }
   spec->prefixes_spaces = false;
   const Json& split = Member(stage, "split");
@@ -302,7 +306,7 @@ absl::Status ReadSentencePieceStages(const Json& file, TokenizerSpec* spec) {
                IsString(Member(*stage, "content"), kSpace)) {
       replaced = true;
     } else {
-      return Unsupported(absl::StrCat(
+      return UnsupportedJson(absl::StrCat(
           "normalizer ", TypeOf(*stage),
           "; need Prepend and Replace of spaces by U+2581, or none"));
     }
@@ -312,7 +316,7 @@ absl::Status ReadSentencePieceStages(const Json& file, TokenizerSpec* spec) {
   if (replaced ? !stages.empty()
                : stages.size() != 1 || !IsType(*stages[0], "Metaspace") ||
                      !IsString(Member(*stages[0], "replacement"), kSpace)) {
-    return Unsupported(
+    return UnsupportedJson(
         "spaces must become U+2581 once, in the normalizer (Replace) or in the "
         "pre_tokenizer (Metaspace)");
   }
@@ -333,7 +337,7 @@ absl::Status ReadSentencePieceStages(const Json& file, TokenizerSpec* spec) {
           decoder.space_prefix != TokenizerSpec::SpacePrefix::kNone;
     } else if (!IsType(*stage, "Replace") && !IsType(*stage, "ByteFallback") &&
                !IsType(*stage, "Fuse")) {
-      return Unsupported(absl::StrCat("decoder ", TypeOf(*stage)));
+      return UnsupportedJson(absl::StrCat("decoder ", TypeOf(*stage)));
     }
   }
   return absl::OkStatus();

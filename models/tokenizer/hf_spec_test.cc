@@ -7,7 +7,7 @@
 #include "kernels/base/error.h"
 #include "models/tokenizer/tokenizer.h"
 
-namespace tiercel {
+namespace tiercel::hf_spec_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -300,4 +300,4 @@ TEST(HfSpecTest, ByteTokensAreAllThereOrNone) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::hf_spec_test

@@ -13,7 +13,7 @@
 
 #include "models/tokenizer/tokenizer.h"
 
-namespace tiercel {
+namespace tiercel::peer_vocabs_test {
 namespace {
 
 std::string ReadFile(const std::string& path) {
@@ -74,4 +74,4 @@ INSTANTIATE_TEST_SUITE_P(All, PeerVocabsTest,
                          });
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::peer_vocabs_test

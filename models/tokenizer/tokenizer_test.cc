@@ -9,7 +9,7 @@
 
 #include "kernels/base/error.h"
 
-namespace tiercel {
+namespace tiercel::tokenizer_test {
 namespace {
 
 using Ids = std::vector<int32_t>;
@@ -265,4 +265,4 @@ TEST(SentencePieceTest, DecodingDropsTheFirstSpaceOnly) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::tokenizer_test

@@ -18,7 +18,7 @@
 #include "offload/page/kv_store.h"
 #include "offload/tier/device_arena.h"
 
-namespace tiercel {
+namespace tiercel::copy_runs_test {
 namespace {
 
 constexpr int kLayers = 3;
@@ -291,4 +291,4 @@ TEST(CopyRunsOfATierTest, CancelledTheyGoOn) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::copy_runs_test

@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "offload/view/testing.h"
 
-namespace tiercel {
+namespace tiercel::compact_kv_test {
 namespace {
 
 constexpr int kLayers = 2;
@@ -332,4 +332,4 @@ TEST_F(CompactKvTest, TellsItsRoom) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::compact_kv_test

@@ -14,7 +14,7 @@
 #include "kernels/kv/kv_row.h"
 #include "offload/view/testing.h"
 
-namespace tiercel {
+namespace tiercel::digests_test {
 namespace {
 
 constexpr int kLayers = 2;
@@ -246,4 +246,4 @@ TEST(DigestsTest, TakeWhatTheyNeedAndNoMore) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::digests_test

@@ -23,7 +23,7 @@
 #include "offload/page/host_kv.h"
 #include "offload/view/testing.h"
 
-namespace tiercel {
+namespace tiercel::retrieval_test {
 namespace {
 
 constexpr int kLayers = 2;
@@ -604,4 +604,4 @@ TEST_F(RetrievalTest, TakesNoMoreThanThereWillBe) {
 }
 
 }  // namespace
-}  // namespace tiercel
+}  // namespace tiercel::retrieval_test

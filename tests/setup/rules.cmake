@@ -2,12 +2,14 @@
 #
 #   tiercel_library(name SOURCES... [DEPS ...])   one layer's static library
 #   tiercel_op(name [CPU] [CUDA])                 one kernel op, see below
-#   tiercel_test(path/to/foo_test.cc [GPU] [DEPS ...])
-#                                                 one GoogleTest program
+#   tiercel_test(path/to/foo_test.cc [ALONE] [GPU] [DEPS ...])
+#                                                 one file of GoogleTest cases
 #   tiercel_check_tests_registered()              stops on a forgotten test
 
 enable_testing()
 add_custom_target(tiercel_sanitized_tests)
+# With TIERCEL_UNITY: of one library or test program, compiled together.
+set(TIERCEL_UNITY_FILES 14)
 find_program(TIERCEL_CCACHE ccache)
 if(TIERCEL_CCACHE)
   # The sloppiness lets it cache what uses a precompiled header, the base
@@ -43,6 +45,22 @@ if(TIERCEL_SANITIZE)
     tiercel_flags INTERFACE -fsanitize=${TIERCEL_SANITIZE}
                             -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(tiercel_flags INTERFACE -fsanitize=${TIERCEL_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Instrumented code looks so to g++ where no other does.
+    target_compile_options(tiercel_flags INTERFACE -Wno-maybe-uninitialized)
+  endif()
+  # UBSan's checks of every pointer double what there is to compile, and
+  # AddressSanitizer sees each access; its own checks are calls for that reason.
+  if(TIERCEL_SANITIZE MATCHES undefined)
+    target_compile_options(
+      tiercel_flags
+      INTERFACE -fno-sanitize=alignment,null,pointer-overflow,object-size,vptr)
+  endif()
+  if(TIERCEL_SANITIZE MATCHES address)
+    target_compile_options(
+      tiercel_flags
+      INTERFACE --param=asan-instrumentation-with-call-threshold=0)
+  endif()
 endif()
 if(TIERCEL_FUZZ)
   target_compile_options(
@@ -68,7 +86,9 @@ function(tiercel_library name)
   cmake_parse_arguments(ARG "JSON" "" "DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC tiercel_flags ${ARG_DEPS})
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TIERCEL_UNITY})
+  set_target_properties(
+    ${name} PROPERTIES UNITY_BUILD ${TIERCEL_UNITY} UNITY_BUILD_BATCH_SIZE
+                       ${TIERCEL_UNITY_FILES})
   if(ARG_JSON)
     target_precompile_headers(${name} REUSE_FROM tiercel_json_headers)
   else()
@@ -91,15 +111,8 @@ endif()
 set(TIERCEL_FLAGS_avx512vnni ${TIERCEL_FLAGS_avx512} -mavx512vnni
                              -mavx512bf16)
 
-# What bodies are not checked for.
 add_library(tiercel_isa_flags INTERFACE)
-if(TIERCEL_SANITIZE)
-  # UBSan's checks of every pointer make a body take minutes to compile;
-  # AddressSanitizer still sees each access.
-  target_compile_options(
-    tiercel_isa_flags
-    INTERFACE -fno-sanitize=alignment,null,pointer-overflow,object-size,vptr)
-elseif(TIERCEL_FUZZ)
+if(TIERCEL_FUZZ)
   # No parser comes here.
   target_compile_options(tiercel_isa_flags INTERFACE -fno-sanitize=all)
 endif()
@@ -194,18 +207,39 @@ set(TIERCEL_LONG_TESTS
     runtime/small_target_test.cc
     runtime/faults_test.cc)
 
+# The files of one folder are one program; ALONE: what replaces malloc, say, is
+# one of its own. Each file is a test of ctest by its path, and a target by its
+# path too: kernels_layer_rope_test builds the program that has it.
+add_library(tiercel_test_main OBJECT tests/setup/test_main.cc)
+target_link_libraries(tiercel_test_main PRIVATE tiercel_flags tiercel_test_flags
+                                                GTest::gtest GTest::gmock)
+
 function(tiercel_test source)
-  cmake_parse_arguments(ARG "GPU" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE;GPU" "" "DEPS" ${ARGN})
   cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE full)
   file(RELATIVE_PATH relative ${PROJECT_SOURCE_DIR} ${full})
   string(REGEX REPLACE "[/.]" "_" name ${relative})
   string(REGEX REPLACE "_cc$" "" name ${name})
-  add_executable(${name} ${source})
-  target_link_libraries(
-    ${name} PRIVATE tiercel_flags tiercel_test_flags ${ARG_DEPS} GTest::gtest
-                    GTest::gmock GTest::gtest_main)
-  target_precompile_headers(${name} REUSE_FROM tiercel_test_headers)
-  add_test(NAME ${relative} COMMAND ${name})
+  if(ARG_ALONE)
+    set(program ${name}s)
+  else()
+    cmake_path(GET relative PARENT_PATH folder)
+    string(REPLACE "/" "_" program ${folder}_tests)
+  endif()
+  if(NOT TARGET ${program})
+    add_executable(${program})
+    target_link_libraries(
+      ${program} PRIVATE tiercel_flags tiercel_test_flags tiercel_test_main
+                         GTest::gtest GTest::gmock)
+    target_precompile_headers(${program} REUSE_FROM tiercel_test_headers)
+    set_target_properties(
+      ${program} PROPERTIES UNITY_BUILD ${TIERCEL_UNITY} UNITY_BUILD_BATCH_SIZE
+                            ${TIERCEL_UNITY_FILES})
+  endif()
+  target_sources(${program} PRIVATE ${source})
+  target_link_libraries(${program} PRIVATE ${ARG_DEPS})
+  add_custom_target(${name} DEPENDS ${program})
+  add_test(NAME ${relative} COMMAND ${program} ${relative})
   # A refused allocation is a case to test, not a finding.
   set_tests_properties(${relative} PROPERTIES ENVIRONMENT
                        ASAN_OPTIONS=allocator_may_return_null=1)
@@ -218,11 +252,11 @@ function(tiercel_test source)
   # Parsers and ops: what test.sh also runs under the sanitizers.
   if(relative MATCHES "^(kernels|models|apps/document)/")
     set_tests_properties(${relative} PROPERTIES LABELS sanitized)
-    add_dependencies(tiercel_sanitized_tests ${name})
+    add_dependencies(tiercel_sanitized_tests ${program})
   endif()
   if(ARG_GPU AND TIERCEL_CUDA)
     set_property(TEST ${relative} APPEND PROPERTY LABELS gpu)
-    add_dependencies(tiercel_gpu_tests ${name})
+    add_dependencies(tiercel_gpu_tests ${program})
   endif()
 endfunction()
 

@@ -1,0 +1,47 @@
+// main of every test program. The files of one folder are one program, and its
+// first argument may name one of them: `kernels_layer_tests
+// kernels/layer/rope_test.cc` runs the cases of that file. GoogleTest's own
+// flags work without it.
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace {
+
+// GoogleTest's filter for the cases of the file whose path ends with `path`.
+std::string CasesOf(std::string_view path) {
+  std::string filter;
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  for (int i = 0; i < all.total_test_suite_count(); ++i) {
+    const testing::TestSuite& suite = *all.GetTestSuite(i);
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      const testing::TestInfo& test = *suite.GetTestInfo(j);
+      const std::string_view file = test.file();
+      if (file.size() < path.size() ||
+          file.substr(file.size() - path.size()) != path) {
+        continue;
+      }
+      if (!filter.empty()) filter += ':';
+      filter += std::string(suite.name()) + '.' + test.name();
+    }
+  }
+  return filter;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleMock(&argc, argv);
+  if (argc > 1) {
+    const std::string filter = CasesOf(argv[1]);
+    if (filter.empty()) {
+      std::fprintf(stderr, "%s: no case is of the file %s\n", argv[0], argv[1]);
+      return 2;
+    }
+    testing::GTEST_FLAG(filter) = filter;
+  }
+  return RUN_ALL_TESTS();
+}
