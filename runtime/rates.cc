@@ -38,7 +38,11 @@ class Copying {
     stop_ = true;
     thread_.join();
   }
-  double bytes() const { return static_cast<double>(done_.load()); }
+  size_t bytes() const { return done_; }
+  // Waits until more than so many are copied.
+  void WaitBeyond(size_t bytes) const {
+    for (size_t done = done_; done <= bytes; done = done_) done_.wait(done);
+  }
 
  private:
   static constexpr size_t kBytes = size_t{64} << 20;
@@ -48,6 +52,7 @@ class Copying {
     while (!stop_.load(std::memory_order_relaxed)) {
       std::memcpy(to_.data(), from_.data() + done_ % kBytes, kPiece);
       done_ += kPiece;
+      done_.notify_one();
     }
   }
 
@@ -223,10 +228,11 @@ absl::StatusOr<Rates> Probe::Run() {
   const double f_positions = f * static_cast<double>(depth) + f * (f + 1) / 2;
   const double t_many = *many_rows / layers;
   const double t_deep = *deep_rows / layers;
-  rates.prompt_position_s = std::max(
-      0.0, (t_deep - t_many * f / m) / (f_positions - m_positions * f / m));
-  rates.prompt_row_s =
-      std::max(0.0, t_many - rates.prompt_position_s * m_positions) / m;
+  // Noise may say that positions take all of the time: rows take some too.
+  rates.prompt_position_s = std::clamp(
+      (t_deep - t_many * f / m) / (f_positions - m_positions * f / m), 0.0,
+      0.9 * t_many / m_positions);
+  rates.prompt_row_s = (t_many - rates.prompt_position_s * m_positions) / m;
 
   const absl::StatusOr<double> deep_step = Step();
   if (!deep_step.ok()) return deep_step.status();
@@ -234,10 +240,14 @@ absl::StatusOr<Rates> Probe::Run() {
                           (static_cast<double>(depth) * layers_);
 
   const Copying copying;
+  copying.WaitBeyond(0);
+  const size_t before = copying.bytes();
   const Clock::time_point begin = Clock::now();
   const absl::StatusOr<double> beside = Step();
   if (!beside.ok()) return beside.status();
-  rates.copy_bytes_per_s = copying.bytes() / Seconds(Clock::now() - begin);
+  copying.WaitBeyond(before);
+  rates.copy_bytes_per_s = static_cast<double>(copying.bytes() - before) /
+                           Seconds(Clock::now() - begin);
   rates.copy_slowdown = std::max(1.0, *beside / *deep_step);
   return rates;
 }
