@@ -161,6 +161,10 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
       "-md: a faster model with the same tokens, for --draft small; what "
       "it takes is in no plan, and on no simulated device",
       [=](const std::string& path) { sampling->draft_path = path; });
+  flags.Int(
+      "--draft-layers",
+      "of --draft self: its first N layers draft (default: all)", 1, kMaxTokens,
+      [=](int64_t n) { sampling->draft_layers = static_cast<int32_t>(n); });
   flags.Choice("--verify", {"residual", "coupled"},
                "residual (default): most proposals hold; coupled: the text is "
                "that of --policy full --draft none for the same seed",
@@ -503,6 +507,10 @@ absl::Status CheckTogether(Options* options) {
                  absl::StrCat("--draft ", draft,
                               " excludes -md,--model-draft, which is for "
                               "--draft small"));
+  }
+  if (sampling.draft_layers > 0 && draft != "self") {
+    return Error(Exit::kUsage, "usage",
+                 "--draft-layers: it is for --draft self alone");
   }
   const InputOptions& input = options->input;
   const int sources = input.text.has_value() + input.file.has_value() +

@@ -240,6 +240,11 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
       {{"generate", "-p", "x", "--policy", "best"}, "--policy"},
       {{"generate", "-p", "x", "--draft", "me"}, "--draft"},
       {{"generate", "-p", "x", "--gamma2", "some"}, "--gamma2"},
+      {{"generate", "-p", "x", "--draft-layers", "2"}, "--draft self"},
+      {{"generate", "-p", "x", "--draft", "ngram", "--draft-layers", "2"},
+       "--draft-layers"},
+      {{"generate", "-p", "x", "--draft", "self", "--draft-layers", "0"},
+       "--draft-layers"},
       {{"generate", "-p", "x", "--cost-ratio", "0"}, "--cost-ratio"},
       {{"generate", "-p", "x", "--verify-against", "sfi"}, "--verify-against"},
       {{"generate", "-p", "x", "--draft", "small"}, "-md"},
@@ -305,6 +310,14 @@ TEST_F(ArgsTest, ADraftModelDrafts) {
     }
   }
   EXPECT_EQ(Parse({"generate", "-p", "x"}).sampling.draft_path, "");
+}
+
+TEST_F(ArgsTest, LayersDraft) {
+  const Args self = {"generate", "-p", "x", "--draft", "self"};
+  EXPECT_EQ(Parse(self).sampling.draft_layers, 0);
+  Args eight = self;
+  eight.insert(eight.end(), {"--draft-layers", "8"});
+  EXPECT_EQ(Parse(eight).sampling.draft_layers, 8);
 }
 
 TEST_F(ArgsTest, ABudgetIsASize) {

@@ -325,6 +325,26 @@ class SpeculationTest(Case):
         message = self.refuse(2, "usage", *args, "--draft", "small")
         self.assertIn("-md", message)
 
+    def test_few_layers_draft(self):
+        args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",
+                "40", "--temp", "0.7", "--ignore-eos"]
+        drafts = [*args, "--draft", "self", "--sink", "8", "--window", "8",
+                  "--verify", "coupled"]
+        plain = self.document(*args)
+        levels = []
+        for layers in ([], ["--draft-layers", "2"], ["--draft-layers", "1"]):
+            drafted = self.document(*drafts, *layers)
+            self.assertEqual(drafted["output"], plain["output"])
+            levels.append(drafted["speculation"]["levels"])
+        self.assertEqual(levels[1], levels[0])
+        self.assertNotEqual(levels[2], levels[0])
+        message = self.refuse(2, "invalid_argument", *drafts, "--draft-layers",
+                              "3")
+        self.assertIn("--draft-layers: got 3, the model has 2", message)
+        message = self.refuse(2, "usage", *args, "--draft", "ngram",
+                              "--draft-layers", "1")
+        self.assertIn("--draft self", message)
+
     def test_greedy_text_is_the_same(self):
         args = ["generate", "-m", CHAT, "-p", "one two one two one two one",
                 "-n", "60", "--ignore-eos"]

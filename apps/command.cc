@@ -118,6 +118,12 @@ absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
                  absl::StrCat("the text has ", prompt_tokens,
                               " tokens, the context holds ", context));
   }
+  const int32_t draft_layers = options.sampling.draft_layers;
+  if (draft_layers > model.info().layers) {
+    return Error(Exit::kUsage, "invalid_argument",
+                 absl::StrCat("--draft-layers: got ", draft_layers,
+                              ", the model has ", model.info().layers));
+  }
   return Session::Create(model, SessionParams(options));
 }
 

@@ -40,8 +40,9 @@ tiercel_session_params SessionParams(const Options& options);
 // Most tokens a session of `options` holds.
 int64_t ContextOf(const Options& options, const Model& model);
 
-// A session for `prompt_tokens`. Errors: context_length_exceeded, with both
-// counts, before memory is taken; the library's.
+// A session for `prompt_tokens`. Errors, before memory is taken:
+// context_length_exceeded, invalid_argument for more draft layers than the
+// model has, each with both counts; the library's.
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
                                     size_t prompt_tokens);
 

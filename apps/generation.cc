@@ -48,6 +48,7 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
   sampling.draft_tokens = from.draft_tokens;
   sampling.block_tokens = from.block_tokens;
   sampling.cost_ratio = from.cost_ratio;
+  sampling.draft_layers = from.draft_layers;
   return sampling;
 }
 

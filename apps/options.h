@@ -57,7 +57,8 @@ struct SamplingOptions {
   std::string verify = "residual";
   int32_t draft_tokens = 0;  // 0: the library's choice
   int32_t block_tokens = 0;
-  double cost_ratio = 0;  // 0: predicted
+  double cost_ratio = 0;     // 0: predicted
+  int32_t draft_layers = 0;  // 0: all
   bool verify_against_full = false;
 };
 

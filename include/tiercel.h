@@ -130,6 +130,7 @@ typedef struct tiercel_model_info {
   int64_t bytes_per_token; /* weights read for one decoded token */
   int64_t weight_bytes;    /* held in memory; 0 with TIERCEL_LOAD_HEADER */
   int32_t threads;
+  int32_t layers;
 } tiercel_model_info;
 TIERCEL_API tiercel_status tiercel_model_get_info(const tiercel_model* model,
                                                   tiercel_model_info* info,
@@ -277,6 +278,10 @@ typedef struct tiercel_sampling {
    * live until the call returns. What it takes is no part of the session's
    * plan, of its report, nor of a device that the session's model plays. */
   const tiercel_model* draft_model;
+
+  /* Of draft "self": the model's first so many layers draft, to its number of
+   * layers. Fewer are faster, and hold less often; 0: all. */
+  int32_t draft_layers;
 } tiercel_sampling;
 
 /* Whether `draft` may be the draft_model of a session on `model`, so that it is

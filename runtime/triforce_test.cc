@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -116,6 +117,10 @@ class TriForceTest : public testing::Test {
          .inner_tokens = 2,
          .outer_tokens = 63},
         {.proposer = Proposer::kSelf, .verify = verify, .inner_tokens = 4},
+        {.proposer = Proposer::kSelf,
+         .verify = verify,
+         .inner_tokens = 6,
+         .self_layers = 1},
     };
   }
 
@@ -151,7 +156,7 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
   }
   // No level always holds, none never: all of them do something.
   for (const DraftLevel& level :
-       {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]}) {
+       {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]}) {
     EXPECT_GT(level.accepted, 0) << level.drafter;
     EXPECT_LT(level.accepted, level.drafted) << level.drafter;
   }
@@ -350,6 +355,50 @@ TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
     EXPECT_EQ(session->report().levels.back().drafted,
               whole->report().levels.back().drafted);
     ExpectNoTrace(*session);
+  }
+}
+
+// A draft of half the model is another one, and half as long.
+TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
+  const GenerateParams params = Params(0.8f);
+  const auto held = [&](DraftChoice choice, int layers) {
+    choice.self_layers = layers;
+    const auto session = Prefilled(kSmall);
+    const Ids tokens = Continued(*session, params, choice);
+    EXPECT_EQ(tokens, Plain(params)) << layers;
+    const DraftLevel& level = session->report().levels.front();
+    EXPECT_STREQ(level.drafter, "self");
+    return std::pair(level.drafted, level.accepted);
+  };
+  for (const size_t i : {size_t{2}, size_t{3}}) {
+    const DraftChoice choice = Choices(VerifyMode::kCoupled)[i];
+    EXPECT_NE(held(choice, 1), held(choice, 0)) << i;
+    EXPECT_EQ(held(choice, model_->config.layers), held(choice, 0)) << i;
+  }
+
+  for (const std::string& rates : {std::string(), testing::TempDir()}) {
+    const auto session = Prefilled(kSmall, *model_, {.rates_folder = rates});
+    const auto ratio = [&](DraftChoice choice, int layers) {
+      choice.inner_tokens = DraftChoice::kAdaptive;
+      choice.self_layers = layers;
+      return (*DraftChain::Create(*session, params.law, choice))->cost_ratio();
+    };
+    for (const size_t i : {size_t{2}, size_t{3}}) {
+      const DraftChoice choice = Choices(VerifyMode::kCoupled)[i];
+      const double all = ratio(choice, 0);
+      EXPECT_GT(all, 0);
+      EXPECT_EQ(ratio(choice, model_->config.layers), all);
+      EXPECT_GT(ratio(choice, 1), all);
+      EXPECT_LE(ratio(choice, 1), model_->config.layers * all);
+    }
+  }
+  const auto session = Prefilled(kSmall);
+  for (const int wrong : {-1, model_->config.layers + 1}) {
+    EXPECT_EQ(CodeOf(DraftChain::Create(
+                         *session, params.law,
+                         {.proposer = Proposer::kSelf, .self_layers = wrong})
+                         .status()),
+              "invalid_argument");
   }
 }
 

@@ -50,6 +50,7 @@ window_sinks|runtime/small_target.cc|(window_.sink, begin)|(0, begin)|runtime/sm
 draft_law|runtime/policy/draft_chain.cc|std::move(drafts), law,|std::move(drafts), LawParams{.top_k = law.top_k},|runtime/small_target_test.cc
 nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/triforce_law_test.cc
 certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/triforce_law_test.cc
+self_layers|runtime/policy/draft_chain.cc|.layers = choice.self_layers|.layers = 0|runtime/triforce_test.cc
 draft_left|runtime/retrieval_target.cc|kv.Truncate(end_);|;|runtime/triforce_test.cc
 stale_view|runtime/session.cc|if (!retrieval_->fresh()) next_logits_.clear();|;|runtime/triforce_test.cc
 lost_page|offload/move/tiered_kv.cc|page.below = engine().Wait(page.down).ok() && page.below|(void)engine().Wait(page.down)|offload/move/kv_store_test.cc

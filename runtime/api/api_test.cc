@@ -315,7 +315,7 @@ TEST_F(ApiTest, SamplingIsChecked) {
                             &error_),
             TIERCEL_OK);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  std::vector<tiercel_sampling> bad(13, Sized<tiercel_sampling>());
+  std::vector<tiercel_sampling> bad(15, Sized<tiercel_sampling>());
   bad[0].temperature = nan;
   bad[1].temperature = -1;
   bad[2].top_p = 2;
@@ -329,6 +329,8 @@ TEST_F(ApiTest, SamplingIsChecked) {
   bad[10].draft_tokens = -2;
   bad[11].draft_tokens = 64;
   bad[12].draft = "small";  // and no draft_model
+  bad[13].draft_layers = -1;
+  bad[14].draft_layers = 3;  // of 2
   for (size_t i = 0; i < bad.size(); ++i) {
     EXPECT_EQ(tiercel_generate(session_, &bad[i], nullptr, nullptr, &error_),
               TIERCEL_USAGE)
@@ -584,6 +586,61 @@ TEST_F(ApiTest, DraftModelsAreChecked) {
   EXPECT_EQ(tiercel_session_length(session_), ids.size() + 20);
   tiercel_model_free(other);
   tiercel_model_free(header);
+}
+
+TEST_F(ApiTest, TheFirstLayersMayDraft) {
+  auto info = Sized<tiercel_model_info>();
+  ASSERT_EQ(tiercel_model_get_info(model_, &info, &error_), TIERCEL_OK);
+  ASSERT_EQ(info.layers, 2);
+  auto params = Sized<tiercel_session_params>();
+  params.context = 500;
+  params.view_budget = 32;
+  params.view_sink = 8;
+  params.view_chunk = 8;
+  params.view_window = 16;
+  tiercel_session* session = nullptr;
+  ASSERT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+            TIERCEL_OK)
+      << error_.message;
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "one two three ";
+  const std::vector<int32_t> ids = Tokenize(text);
+  ASSERT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
+                            &error_),
+            TIERCEL_OK)
+      << error_.message;
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 40;
+  sampling.temperature = 0.7f;
+  sampling.ignore_eos = 1;
+  sampling.draft = "self";
+  sampling.verify = "coupled";
+  // Its tokens, and what was drafted.
+  const auto generate = [&](int32_t layers) {
+    sampling.draft_layers = layers;
+    EXPECT_EQ(tiercel_session_truncate(session, ids.size(), &error_),
+              TIERCEL_OK);
+    EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    std::vector<char> json(1 << 16);
+    size_t size = json.size();
+    EXPECT_EQ(tiercel_report(session, json.data(), &size, &error_), TIERCEL_OK);
+    const auto report = nlohmann::json::parse(json.data());
+    return std::pair(report["output"][0]["tokens"],
+                     report["speculation"]["levels"]);
+  };
+  const auto all = generate(0);
+  const auto one = generate(1);
+  EXPECT_EQ(one.first, all.first);
+  EXPECT_NE(one.second, all.second);
+  EXPECT_EQ(generate(2), all);
+  sampling.draft_layers = 3;
+  EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
+            TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "invalid_argument");
+  EXPECT_THAT(error_.message, HasSubstr("draft_layers: got 3"));
+  tiercel_session_free(session);
 }
 
 TEST_F(ApiTest, HeaderModelsTokenizeAndDescribeOnly) {

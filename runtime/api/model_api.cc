@@ -222,6 +222,7 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
     out.bytes_per_token = m.weights ? m.weights->bytes_per_token() : 0;
     out.weight_bytes = m.weights ? m.weights->bytes() : 0;
     out.threads = stream.threads > 0 ? stream.threads : tiercel::AllowedCpus();
+    out.layers = m.config.layers;
     std::memcpy(info, &out, std::min(out.struct_size, sizeof(out)));
     return absl::OkStatus();
   });

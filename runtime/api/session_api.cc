@@ -123,7 +123,8 @@ absl::StatusOr<DraftChoice> ReadDraftChoice(const tiercel_sampling& s) {
                      .cost_ratio = s.cost_ratio,
                      .draft_model = *proposer == Proposer::kSmall
                                         ? s.draft_model->model.get()
-                                        : nullptr};
+                                        : nullptr,
+                     .self_layers = s.draft_layers};
 }
 
 absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling& s) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "drafts/ngram.h"
 #include "drafts/verifying_drafter.h"
 #include "kernels/base/error.h"
@@ -23,19 +24,57 @@ constexpr int64_t kOuterTokens = 16;
 constexpr double kSweepInDraftSteps = 10;
 constexpr double kStepInRows = 4;
 
-// A sweep at the end of the sequence, in steps over the view.
-double SweepInDraftSteps(const Session& session, const RetrievalSize& view) {
+// A pass of one row of the session's own model that drafts.
+struct DraftStep {
+  int layers = 0;
+  int64_t positions = 0;  // that it attends to, at most
+};
+
+// Over all of a view, through all layers.
+DraftStep StepOverView(const Session& session, const RetrievalSize& view) {
+  return {session.model().config.layers,
+          view.budget + view.window + view.chunk};
+}
+
+// Over its first and newest positions, through the first `layers`; 0: all.
+DraftStep StepOfSelf(const Session& session, const RetrievalSize& view,
+                     int layers) {
+  return {layers > 0 ? layers : session.model().config.layers,
+          view.sink + view.window + view.chunk};
+}
+
+double Seconds(const DraftStep& step, const Session& session,
+               const Rates& rates) {
+  const auto length = static_cast<int64_t>(session.tokens().size());
+  const auto seen = static_cast<double>(std::min(length, step.positions));
+  return step.layers * (rates.step_s + seen * rates.step_position_s) +
+         rates.logits_s;
+}
+
+// For where nothing has been measured.
+double LayersInSteps(const DraftStep& step, const Session& session) {
+  return static_cast<double>(session.model().config.layers) / step.layers;
+}
+
+// A sweep at the end of the sequence.
+double SweepInSteps(const DraftStep& step, const Session& session) {
   const std::optional<Rates>& rates = session.rates();
   const auto length = static_cast<int64_t>(session.tokens().size());
   const std::optional<Prediction> sweep =
       session.Predicted({.cached = length, .prompt = length});
-  if (!rates.has_value() || !sweep.has_value()) return kSweepInDraftSteps;
-  const auto seen = static_cast<double>(
-      std::min(length, view.budget + view.window + view.chunk));
-  const double step = session.model().config.layers *
-                          (rates->step_s + seen * rates->step_position_s) +
-                      rates->logits_s;
-  return sweep->tbt_s / step;
+  if (!rates.has_value() || !sweep.has_value()) {
+    return kSweepInDraftSteps * LayersInSteps(step, session);
+  }
+  return sweep->tbt_s / Seconds(step, session, *rates);
+}
+
+// A step over the whole view likewise.
+double StepOverViewInSteps(const DraftStep& step, const Session& session,
+                           const RetrievalSize& view) {
+  const std::optional<Rates>& rates = session.rates();
+  if (!rates.has_value()) return LayersInSteps(step, session);
+  return Seconds(StepOverView(session, view), session, *rates) /
+         Seconds(step, session, *rates);
 }
 
 // A pass of one row, in what a row more costs: that is what a proposal costs
@@ -52,7 +91,7 @@ double StepInSmallSteps(const Session& session, const Model& small) {
          static_cast<double>(small.weights->bytes_per_token());
 }
 
-// A sweep at the end of the sequence likewise.
+// A sweep at the end of the sequence in those.
 double SweepInSmallSteps(const Session& session, const Model& small) {
   const double steps = StepInSmallSteps(session, small);
   const auto length = static_cast<int64_t>(session.tokens().size());
@@ -94,6 +133,12 @@ absl::StatusOr<std::unique_ptr<DraftChain>> DraftChain::Create(
     return UsageError("no_retrieval_view",
                       "drafts over a view need a session that keeps one");
   }
+  const int all_layers = session.model().config.layers;
+  if (choice.self_layers < 0 || choice.self_layers > all_layers) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("draft_layers: got ", choice.self_layers,
+                                   ", need 0 to the model's ", all_layers));
+  }
   std::unique_ptr<DraftChain> chain(new DraftChain());
   const auto add_target = [&](RetrievalTarget::Options options) {
     options.law = law;
@@ -116,7 +161,7 @@ absl::StatusOr<std::unique_ptr<DraftChain>> DraftChain::Create(
     case Proposer::kSelf:
       add(std::make_unique<VerifyingDrafter>(
           *add_target({.law = {},
-                       .layers = 0,
+                       .layers = choice.self_layers,
                        .window = session.retrieval()->size().window}),
           VerifyingDrafter::Options{.name = "self", .mode = choice.verify}));
       break;
@@ -139,10 +184,13 @@ absl::StatusOr<std::unique_ptr<DraftChain>> DraftChain::Create(
     chain->cost_ratio_ = cost;
     return DraftLength::Adaptive(cost);
   };
+  const auto of_self = [&] {
+    return StepOfSelf(session, session.retrieval()->size(), choice.self_layers);
+  };
   const auto of_a_proposal = [&] {
     switch (choice.proposer) {
       case Proposer::kSelf:
-        return SweepInDraftSteps(session, session.retrieval()->size());
+        return SweepInSteps(of_self(), session);
       case Proposer::kSmall:
         return SweepInSmallSteps(session, *choice.draft_model);
       case Proposer::kNone:
@@ -152,12 +200,21 @@ absl::StatusOr<std::unique_ptr<DraftChain>> DraftChain::Create(
     return StepInRows(session);
   };
   const auto of_an_inner_proposal = [&] {
-    return choice.proposer == Proposer::kSmall
-               ? StepInSmallSteps(session, *choice.draft_model)
-               : StepInRows(session);
+    switch (choice.proposer) {
+      case Proposer::kSelf:
+        return StepOverViewInSteps(of_self(), session,
+                                   session.retrieval()->size());
+      case Proposer::kSmall:
+        return StepInSmallSteps(session, *choice.draft_model);
+      case Proposer::kNone:
+      case Proposer::kNgram:
+        break;
+    }
+    return StepInRows(session);
   };
   const auto of_a_block = [&] {
-    return SweepInDraftSteps(session, session.retrieval()->size());
+    return SweepInSteps(StepOverView(session, session.retrieval()->size()),
+                        session);
   };
   if (triforce) {
     add(std::make_unique<VerifyingDrafter>(

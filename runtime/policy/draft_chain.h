@@ -23,7 +23,8 @@ enum class Policy { kFull, kTriForce };
 enum class Proposer {
   kNone,   // full: no speculation; triforce: the retrieval level alone
   kNgram,  // the text itself, where it repeats
-  kSelf,   // the target, over the first and the newest positions of a view
+  kSelf,   // the target or its first layers, over the first and the newest
+           // positions of a view
   kSmall,  // another model, over the first and the newest tokens
 };
 
@@ -40,6 +41,7 @@ struct DraftChoice {
   double cost_ratio = 0;
   const Model* draft_model = nullptr;  // of kSmall
   DraftWindow draft_window = {};  // ... what it sees, if it has the context
+  int self_layers = 0;  // of kSelf: the first so many layers draft; 0: all
 };
 
 // The drafters of one generation, each within the next.
@@ -48,7 +50,8 @@ class DraftChain {
   // For tokens with the law that `law` makes. The session and the draft model
   // outlive the chain; of the draft model it has a session of its own.
   // Errors: no_retrieval_view, where the choice needs a session that keeps one;
-  // no_draft_model; those of CheckDraftModel; draft_context; of that session.
+  // invalid_argument, for more layers than the model has; no_draft_model; those
+  // of CheckDraftModel; draft_context; of that session.
   static absl::StatusOr<std::unique_ptr<DraftChain>> Create(
       Session& session, const LawParams& law, const DraftChoice& choice);
 
