@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/error.h"
+#include "apps/output.h"
 #include "apps/progress.h"
 
 namespace tiercel::cli {
@@ -74,6 +75,10 @@ absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
   if (!draft.ok()) return Blame(draft.status(), "-md");
   if (absl::Status s = model.CheckDraft(*draft); !s.ok()) {
     return Blame(s, "-md");
+  }
+  if (options.model.simulation.has_value()) {
+    WriteNote(
+        "warning: -md: the simulated device is without the draft model\n");
   }
   return std::optional<Model>(*std::move(draft));
 }

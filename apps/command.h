@@ -29,8 +29,8 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
 
 // The model that drafts, for `model`; none where nobody asked for one. It
 // computes as `model` does, but with the RoPE of its own checkpoint and on no
-// simulated device. Errors: the library's, of opening it and of
-// tiercel_check_draft.
+// simulated device, which a warning says. Errors: the library's, of opening it
+// and of tiercel_check_draft.
 absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
                                                     const Model& model);
 

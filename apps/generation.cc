@@ -1,7 +1,6 @@
 #include "apps/generation.h"
 
 #include <algorithm>
-#include <cfloat>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,46 +10,10 @@
 #include "apps/error.h"
 #include "apps/output.h"
 #include "apps/progress.h"
+#include "apps/sampling.h"
 
 namespace tiercel::cli {
 namespace {
-
-// Who drafts where nobody was named.
-const char* DraftOf(const SamplingOptions& from) {
-  if (!from.draft.empty()) return from.draft.c_str();
-  if (!from.draft_path.empty()) return "small";
-  return from.policy == "full" ? "none" : "ngram";
-}
-
-// The sampling parameters of the C API; `stops` backs its pointers.
-tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
-                       const tiercel_model* draft_model,
-                       std::vector<const char*>* stops) {
-  stops->clear();
-  for (const std::string& stop : from.stops) stops->push_back(stop.c_str());
-  auto sampling = Defaults<tiercel_sampling>();
-  sampling.max_tokens = std::max<int64_t>(from.max_tokens, 0);  // 0: no limit
-  sampling.seed = seed;
-  sampling.temperature = static_cast<float>(from.temperature);
-  sampling.top_k = from.top_k;
-  // Too small for a float it must not become 0, which is off.
-  sampling.top_p = std::max(static_cast<float>(from.top_p), FLT_MIN);
-  sampling.min_p = static_cast<float>(from.min_p);
-  sampling.repeat_penalty =
-      std::max(static_cast<float>(from.repeat_penalty), FLT_MIN);
-  sampling.ignore_eos = from.ignore_eos;
-  sampling.stops = stops->data();
-  sampling.num_stops = stops->size();
-  sampling.policy = from.policy.c_str();
-  sampling.draft = DraftOf(from);
-  sampling.draft_model = draft_model;
-  sampling.verify = from.verify.c_str();
-  sampling.draft_tokens = from.draft_tokens;
-  sampling.block_tokens = from.block_tokens;
-  sampling.cost_ratio = from.cost_ratio;
-  sampling.draft_layers = from.draft_layers;
-  return sampling;
-}
 
 // Writes tokens as they come: text, JSON Lines, or nothing until the end.
 class TokenWriter {
@@ -113,10 +76,6 @@ absl::StatusOr<Generator> Generator::Open(const Options& options,
   // Before the session, which is told how much memory is left.
   absl::StatusOr<std::optional<Model>> draft = OpenDraftModel(options, model);
   if (!draft.ok()) return draft.status();
-  if (draft->has_value() && options.model.simulation.has_value()) {
-    WriteNote(
-        "warning: -md: the simulated device is without the draft model\n");
-  }
   absl::StatusOr<Session> session = OpenSession(options, model, prompt_tokens);
   if (!session.ok()) return session.status();
   return Generator(options, model, *std::move(draft), *std::move(session));
@@ -156,14 +115,13 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
   TokenWriter writer(*options_, as_ids_, seed);
   if (absl::Status s = writer.BeginOutput(question); !s.ok()) return s;
   std::vector<const char*> stops;
-  const absl::Status generated = session_.Generate(
-      ToApi(options_->sampling, seed,
-            draft_.has_value() ? draft_->get() : nullptr, &stops),
-      [&](int32_t id, std::string_view text) {
-        held_.push_back(id);
-        text_.append(text);
-        return writer.Write(id, text);
-      });
+  const absl::Status generated =
+      session_.Generate(ToApi(options_->sampling, seed, draft_, &stops),
+                        [&](int32_t id, std::string_view text) {
+                          held_.push_back(id);
+                          text_.append(text);
+                          return writer.Write(id, text);
+                        });
   const absl::Status ended = writer.EndOutput();
   if (!generated.ok()) return generated;
   if (!ended.ok()) return ended;
@@ -178,7 +136,7 @@ absl::StatusOr<Json> Generator::CompareWithFull(const Json& report,
   full.draft = "none";
   std::vector<const char*> stops;
   const absl::Status generated = session_.Generate(
-      ToApi(full, seed, /*draft_model=*/nullptr, &stops),
+      ToApi(full, seed, /*draft=*/std::nullopt, &stops),
       [](int32_t, std::string_view) { return absl::OkStatus(); });
   if (!generated.ok()) return generated;
   const absl::StatusOr<Json> baseline = session_.Report();

@@ -1,0 +1,44 @@
+#include "apps/sampling.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <string>
+
+namespace tiercel::cli {
+
+const char* DraftOf(const SamplingOptions& from) {
+  if (!from.draft.empty()) return from.draft.c_str();
+  if (!from.draft_path.empty()) return "small";
+  return from.policy == "full" ? "none" : "ngram";
+}
+
+tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
+                       const std::optional<Model>& draft,
+                       std::vector<const char*>* stops) {
+  stops->clear();
+  for (const std::string& stop : from.stops) stops->push_back(stop.c_str());
+  auto sampling = Defaults<tiercel_sampling>();
+  sampling.max_tokens = std::max<int64_t>(from.max_tokens, 0);  // 0: no limit
+  sampling.seed = seed;
+  sampling.temperature = static_cast<float>(from.temperature);
+  sampling.top_k = from.top_k;
+  // Too small for a float it must not become 0, which is off.
+  sampling.top_p = std::max(static_cast<float>(from.top_p), FLT_MIN);
+  sampling.min_p = static_cast<float>(from.min_p);
+  sampling.repeat_penalty =
+      std::max(static_cast<float>(from.repeat_penalty), FLT_MIN);
+  sampling.ignore_eos = from.ignore_eos;
+  sampling.stops = stops->data();
+  sampling.num_stops = stops->size();
+  sampling.policy = from.policy.c_str();
+  sampling.draft = DraftOf(from);
+  sampling.draft_model = draft.has_value() ? draft->get() : nullptr;
+  sampling.verify = from.verify.c_str();
+  sampling.draft_tokens = from.draft_tokens;
+  sampling.block_tokens = from.block_tokens;
+  sampling.cost_ratio = from.cost_ratio;
+  sampling.draft_layers = from.draft_layers;
+  return sampling;
+}
+
+}  // namespace tiercel::cli

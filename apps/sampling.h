@@ -1,0 +1,26 @@
+#ifndef TIERCEL_APPS_SAMPLING_H_
+#define TIERCEL_APPS_SAMPLING_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "apps/api.h"
+#include "apps/options.h"
+
+namespace tiercel::cli {
+
+// How tokens are drawn and who drafts them.
+
+// --draft, or who drafts where it is absent.
+const char* DraftOf(const SamplingOptions& from);
+
+// The sampling parameters of the C API. They point into `from`, into `draft`,
+// the model of OpenDraftModel, and into `stops`, which is filled.
+tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
+                       const std::optional<Model>& draft,
+                       std::vector<const char*>* stops);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_SAMPLING_H_
