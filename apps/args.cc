@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/error.h"
 #include "apps/flags.h"
+#include "apps/sampling.h"
 #include "include/tiercel.h"
 
 namespace tiercel::cli {
@@ -112,7 +113,7 @@ void RejectPolicy(const std::string& policy, const char* allowed) {
   FlagSet::Reject("--policy", allowed, policy);
 }
 
-// Of commands that know no other policy.
+// Of a command that knows no other policy.
 void AddFullPolicyFlag(FlagSet& flags) {
   flags.Text("--policy", "full", "what each step reads: everything",
              [](const std::string& policy) {
@@ -191,6 +192,9 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
              "of auto: a check costs as much as so many drafted tokens "
              "(default: as predicted)",
              0, FlagSet::Low::kExcluded, 1e6, &sampling->cost_ratio);
+}
+
+void AddVerifyAgainstFlag(FlagSet& flags, SamplingOptions* sampling) {
   flags.Text("--verify-against", "full",
              "also run without drafts, and say whether the texts agree and how "
              "much slower that was",
@@ -202,17 +206,8 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
              });
 }
 
-void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
-  flags.Int("-n,--n-predict,--predict",
-            absl::StrCat("most tokens to generate; -1: no limit (default ",
-                         sampling->max_tokens, ")"),
-            -1, kMaxTokens, [=](int64_t n) {
-              if (n == 0) {
-                FlagSet::Reject("-n,--n-predict", "-1, or a number above 0",
-                                "0");
-              }
-              sampling->max_tokens = n;
-            });
+// The law of a token, and the seed of its draw.
+void AddLawFlags(FlagSet& flags, SamplingOptions* sampling) {
   flags.Text("-s,--seed", "N", "default 0", [=](const std::string& value) {
     const std::optional<uint64_t> seed = ParseUnsigned(value);
     if (!seed.has_value()) {
@@ -234,6 +229,20 @@ void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
              0, FlagSet::Low::kIncluded, 1, &sampling->min_p);
   flags.Real("--repeat-penalty", "over the last 64 tokens; 1 (default): none",
              0, FlagSet::Low::kExcluded, 100, &sampling->repeat_penalty);
+}
+
+void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
+  flags.Int("-n,--n-predict,--predict",
+            absl::StrCat("most tokens to generate; -1: no limit (default ",
+                         sampling->max_tokens, ")"),
+            -1, kMaxTokens, [=](int64_t n) {
+              if (n == 0) {
+                FlagSet::Reject("-n,--n-predict", "-1, or a number above 0",
+                                "0");
+              }
+              sampling->max_tokens = n;
+            });
+  AddLawFlags(flags, sampling);
   flags.RepeatableText(
       "--stop", "TEXT", "end the output before this text; repeatable",
       [=](const std::string& stop) {
@@ -325,6 +334,7 @@ void AddGenerationFlags(FlagSet& flags, Options* options) {
   AddSessionFlags(flags, options);
   AddPolicyFlags(flags, &options->session, &options->sampling);
   AddSpeculationFlags(flags, &options->sampling);
+  AddVerifyAgainstFlag(flags, &options->sampling);
   AddSamplingFlags(flags, &options->sampling);
   AddJsonFlag(flags, options);
   AddStreamFlag(flags, options);
@@ -427,10 +437,17 @@ void AddBench(FlagSet& flags, Options* options) {
   flags.Choice("-o,--output", {"md", "csv", "json", "jsonl"}, "default md",
                &bench->output);
   AddFileFlag(flags, &options->input);
+  AddTokensFlag(flags, &options->input);
   AddModelFlags(flags, &options->model);
   AddCacheTypeFlags(flags, &options->session);
   AddRunFlags(flags, &options->model);
-  AddFullPolicyFlag(flags);
+  AddPolicyFlags(flags, &options->session, &options->sampling);
+  AddSpeculationFlags(flags, &options->sampling);
+  AddLawFlags(flags, &options->sampling);
+  flags.Text("--verify-against", "full", "not in this version",
+             [](const std::string&) {
+               FlagSet::RejectNotBuilt("bench --verify-against");
+             });
   flags.Switch("--json", "the same as -o json", [=] { options->json = true; });
   AddProgressFlag(flags, options);
 }
@@ -560,6 +577,19 @@ absl::Status CheckTogether(Options* options) {
                     is_zero)) {
       return Error(Exit::kUsage, "usage",
                    "bench: -p and -n are 0, no test is left");
+    }
+    if (HasDrafts(sampling)) {
+      if (sources == 0) {
+        return Error(Exit::kUsage, "usage",
+                     "bench: drafts go on from a text; give one with -f FILE "
+                     "or --tokens FILE");
+      }
+      if (std::any_of(bench.depths.begin(), bench.depths.end(), is_zero)) {
+        return Error(Exit::kUsage, "usage",
+                     "bench: drafts go on from a text; every depth "
+                     "-d,--n-depth must be 1 or more");
+      }
+      options->session.cache_dir = CacheFolder();
     }
   }
   return absl::OkStatus();

@@ -275,6 +275,15 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
       {{"bench", "-o", "xml"}, "-o"},
       {{"bench", "-o", "md", "--json"}, "--json"},
       {{"bench", "-p", "0", "-n", "0"}, "-p"},
+      {{"bench", "--policy", "triforce", "-d", "9"}, "-f FILE"},
+      {{"bench", "--draft", "ngram", "-d", "9"}, "-f FILE"},
+      {{"bench", "-md", "y", "-d", "9"}, "-f FILE"},
+      {{"bench", "--draft", "ngram", "-f", "x"}, "-d,--n-depth"},
+      {{"bench", "--draft", "ngram", "-f", "x", "-d", "9,0"}, "-d,--n-depth"},
+      {{"bench", "--draft", "small", "-f", "x", "-d", "9"}, "-md"},
+      {{"bench", "--draft", "ngram", "--draft-layers", "2"}, "--draft-layers"},
+      {{"bench", "-f", "x", "--tokens", "y"}, "--tokens"},
+      {{"bench", "-f", "x", "--seeds", "1:2"}, "--seeds"},
       {{"frobnicate"}, "frobnicate"},
       {{"--json"}, "--json"},
       {{""}, "''"},
@@ -343,7 +352,8 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"generate", "-p", "x", "--device", "cuda"},
            {"generate", "-p", "x", "--tensor-parallel", "2"},
            {"generate", "-p", "x", "--plain"},
-           {"bench", "--policy", "triforce"},
+           {"bench", "--policy", "sfi"},
+           {"bench", "--draft", "ngram", "--verify-against", "full"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);
@@ -373,6 +383,52 @@ TEST_F(ArgsTest, BenchLists) {
   EXPECT_EQ(options.bench.output, "json");
   EXPECT_EQ(Parse({"bench"}).bench.output, "md");
   EXPECT_TRUE(Parse({"bench", "-o", "jsonl"}).json);
+}
+
+TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
+  const Args flags = {
+      "-f",           "x",   "--policy", "triforce", "--draft",          "self",
+      "--budget",     "256", "--chunk",  "16",       "--sink",           "24",
+      "--window",     "40",  "--gamma1", "auto",     "--gamma2",         "9",
+      "--cost-ratio", "2.5", "--verify", "coupled",  "--draft-layers",   "3",
+      "-s",           "5",   "--temp",   "0.6",      "--top-k",          "7",
+      "--top-p",      "0.9", "--min-p",  "0.1",      "--repeat-penalty", "1.1"};
+  Args bench = {"bench", "-d", "100,200"};
+  Args generate = {"generate"};
+  bench.insert(bench.end(), flags.begin(), flags.end());
+  generate.insert(generate.end(), flags.begin(), flags.end());
+  const Options of_bench = Parse(bench);
+  const Options of_generate = Parse(generate);
+  for (const Options& options : {of_bench, of_generate}) {
+    EXPECT_EQ(options.input.file, "x");
+    EXPECT_EQ(options.sampling.policy, "triforce");
+    EXPECT_EQ(options.sampling.draft, "self");
+    EXPECT_EQ(options.session.budget, 256);
+    EXPECT_EQ(options.session.chunk, 16);
+    EXPECT_EQ(options.session.sink, 24);
+    EXPECT_EQ(options.session.window, 40);
+    EXPECT_EQ(options.sampling.draft_tokens, -1);
+    EXPECT_EQ(options.sampling.block_tokens, 9);
+    EXPECT_EQ(options.sampling.cost_ratio, 2.5);
+    EXPECT_EQ(options.sampling.verify, "coupled");
+    EXPECT_EQ(options.sampling.draft_layers, 3);
+    EXPECT_EQ(options.sampling.seed, 5u);
+    EXPECT_EQ(options.sampling.temperature, 0.6);
+    EXPECT_EQ(options.sampling.top_k, 7);
+    EXPECT_EQ(options.sampling.top_p, 0.9);
+    EXPECT_EQ(options.sampling.min_p, 0.1);
+    EXPECT_EQ(options.sampling.repeat_penalty, 1.1);
+  }
+  // Rates predict what adaptive lengths count with, and nothing else.
+  EXPECT_EQ(of_bench.session.cache_dir, of_generate.session.cache_dir);
+  EXPECT_EQ(Parse({"bench"}).session.cache_dir, "");
+  // Nobody drafts: no text is needed.
+  EXPECT_EQ(
+      Parse({"bench", "--policy", "full", "--draft", "none"}).bench.depths,
+      std::vector<int64_t>({0}));
+  EXPECT_EQ(Parse({"bench", "-md", "y", "--tokens", "x", "-d", "1"})
+                .sampling.draft_path,
+            "y");
 }
 
 TEST_F(ArgsTest, InspectTakesTheModelEitherWay) {

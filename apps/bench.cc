@@ -1,7 +1,9 @@
 // tiercel bench: tests shaped and named as llama-bench's.
 //
 // ppN times tiercel_prefill of N tokens. tgN times tiercel_score of N tokens
-// one row at a time: N decode steps, each with its logits, and no sampler. Both
+// one row at a time: N decode steps, each with its logits, and no sampler. With
+// drafts it times tiercel_generate of N tokens instead: what is drafted, and
+// what of it holds, is that of `tiercel generate` after the same tokens. All
 // start after `depth` tokens that are read once, untimed, and are dropped back
 // to them between repetitions. Tokenizing is never timed. Every test runs once
 // before it is timed.
@@ -9,7 +11,9 @@
 #include <chrono>
 #include <ctime>
 #include <map>
+#include <optional>
 #include <random>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "apps/bench_table.h"
@@ -18,6 +22,7 @@
 #include "apps/input.h"
 #include "apps/output.h"
 #include "apps/progress.h"
+#include "apps/sampling.h"
 
 namespace tiercel::cli {
 namespace {
@@ -34,17 +39,26 @@ double BytesPerValue(const std::string& kv_type) {
   return 2;
 }
 
-// Positions the last token of the longest test ends at.
-int64_t LongestTest(const BenchOptions& bench) {
+// Positions that the tests take. What is drafted is cut where the context ends:
+// with drafts the longest block has room after the last token.
+int64_t Context(const Options& options) {
+  constexpr int64_t kLongestBlock = 64;
+  const BenchOptions& bench = options.bench;
   return Greatest(bench.depths) +
-         std::max(Greatest(bench.prompts), Greatest(bench.generations));
+         std::max(Greatest(bench.prompts), Greatest(bench.generations)) +
+         (HasDrafts(options.sampling) ? kLongestBlock : 0);
 }
 
 // The ids of the tests, in reading order: of the text, else random ones, the
-// same in every run.
+// same in every run. Tokens that are generated are not among them.
 absl::StatusOr<Ids> ContextIds(const Options& options, const Model& model) {
-  const auto needed = static_cast<size_t>(LongestTest(options.bench));
-  if (!options.input.file.has_value()) {
+  const BenchOptions& bench = options.bench;
+  const auto needed = static_cast<size_t>(
+      Greatest(bench.depths) +
+      std::max(Greatest(bench.prompts),
+               HasDrafts(options.sampling) ? 0 : Greatest(bench.generations)));
+  const InputOptions& input = options.input;
+  if (!input.file.has_value() && !input.tokens_file.has_value()) {
     std::mt19937_64 random(/*seed=*/0);
     Ids ids(needed);
     for (int32_t& id : ids) {
@@ -53,10 +67,10 @@ absl::StatusOr<Ids> ContextIds(const Options& options, const Model& model) {
     }
     return ids;
   }
-  absl::StatusOr<Ids> ids = ReadPrompt(model, options.input);
+  absl::StatusOr<Ids> ids = ReadPrompt(model, input);
   if (ids.ok() && ids->size() < needed) {
     return Error(Exit::kInput, "text_too_short",
-                 absl::StrCat("the text of -f has ", ids->size(),
+                 absl::StrCat("the text has ", ids->size(),
                               " tokens, the tests need ", needed));
   }
   return ids;
@@ -113,6 +127,8 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   if (context.simulated) context.backend += " simulated";
   context.kv_type_k = options.session.kv_type_k;
   context.kv_type_v = options.session.kv_type_v;
+  context.policy = options.sampling.policy;
+  context.draft = DraftOf(options.sampling);
   context.kv_bytes_per_position =
       KvBytesPerPosition(*described, options.session);
   context.build = tiercel_version();
@@ -143,7 +159,7 @@ class RowWriter {
   absl::Status Write(const BenchRow& row, const BenchContext& context) {
     const bool first = count_++ == 0;
     if (format_ == "md") {
-      return WriteOut((first ? MarkdownHeader() : "") +
+      return WriteOut((first ? MarkdownHeader(context) : "") +
                       MarkdownLine(row, context));
     }
     if (format_ == "csv") {
@@ -175,8 +191,12 @@ class RowWriter {
 class Bencher {
  public:
   Bencher(const Options& options, const Model& model, const Ids& ids,
-          Session* session)
-      : options_(options), model_(model), ids_(ids), session_(*session) {}
+          const std::optional<Model>& draft, Session* session)
+      : options_(options),
+        model_(model),
+        ids_(ids),
+        draft_(draft),
+        session_(*session) {}
 
   absl::Status Run(const BenchContext& context, RowWriter* writer) {
     for (int64_t depth : options_.bench.depths) {
@@ -196,7 +216,11 @@ class Bencher {
         row.n_gen = n;
         row.n_depth = depth;
         if (absl::Status s = Measure(&row); !s.ok()) return s;
-        AddBytes(model_, context, &row);
+        if (HasDrafts(options_.sampling)) {
+          if (absl::Status s = AddSpeculation(&row); !s.ok()) return s;
+        } else {
+          AddBytes(model_, context, &row);
+        }
         if (absl::Status s = writer->Write(row, context); !s.ok()) return s;
       }
     }
@@ -218,8 +242,31 @@ class Bencher {
     return session_.Prefill(Slice(0, depth), progress.Callback(depth));
   }
 
+  absl::Status Generate(int64_t count) {
+    SamplingOptions sampling = options_.sampling;
+    sampling.max_tokens = count;
+    sampling.ignore_eos = true;
+    std::vector<const char*> stops;
+    return session_.Generate(
+        ToApi(sampling, sampling.seed.value_or(0), draft_, &stops),
+        [](int32_t, std::string_view) { return absl::OkStatus(); });
+  }
+
+  // Of the last generation: they are all the same.
+  absl::Status AddSpeculation(BenchRow* row) const {
+    const absl::StatusOr<Json> report = session_.Report();
+    if (!report.ok()) return report.status();
+    const Json& speculation = report->at("speculation");
+    row->levels = speculation.at("levels");
+    if (speculation.at("sweeps").get<int64_t>() > 0) {
+      row->tokens_per_sweep = speculation.at("tokens_per_sweep").get<double>();
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Once(const BenchRow& row, const Ids& ids) {
     if (row.n_prompt > 0) return session_.Prefill(ids, nullptr);
+    if (HasDrafts(options_.sampling)) return Generate(row.n_gen);
     return session_.Score(ids, /*rows_per_step=*/1, [](size_t, const float*) {
       return absl::OkStatus();
     });
@@ -228,7 +275,8 @@ class Bencher {
   absl::Status Measure(BenchRow* row) {
     using Clock = std::chrono::steady_clock;
     const int64_t count = row->n_prompt + row->n_gen;
-    const Ids ids = Slice(row->n_depth, count);
+    const bool generates = row->n_gen > 0 && HasDrafts(options_.sampling);
+    const Ids ids = generates ? Ids() : Slice(row->n_depth, count);
     for (int64_t i = -1; i < options_.bench.repetitions; ++i) {
       const Clock::time_point begin = Clock::now();
       if (absl::Status s = Once(*row, ids); !s.ok()) return s;
@@ -244,6 +292,7 @@ class Bencher {
   const Options& options_;
   const Model& model_;
   const Ids& ids_;
+  const std::optional<Model>& draft_;
   Session& session_;
 };
 
@@ -255,18 +304,21 @@ absl::Status Bench(const Options& options) {
   for (int64_t threads : options.bench.threads) {
     Options run = options;
     run.model.threads = static_cast<int32_t>(threads);
-    run.session.context = LongestTest(options.bench);
+    run.session.context = Context(options);
     absl::StatusOr<Model> model = OpenModel(run, TIERCEL_LOAD_ALL);
     if (!model.ok()) return model.status();
     absl::StatusOr<Ids> ids = ContextIds(run, *model);
     if (!ids.ok()) return ids.status();
+    const absl::StatusOr<std::optional<Model>> draft =
+        OpenDraftModel(run, *model);
+    if (!draft.ok()) return draft.status();
     absl::StatusOr<Session> session =
         OpenSession(run, *model, static_cast<size_t>(run.session.context));
     if (!session.ok()) return session.status();
     absl::StatusOr<BenchContext> described = Describe(run, *model);
     if (!described.ok()) return described.status();
     context = *std::move(described);
-    Bencher bencher(run, *model, *ids, &*session);
+    Bencher bencher(run, *model, *ids, *draft, &*session);
     if (absl::Status s = bencher.Run(context, &writer); !s.ok()) return s;
   }
   return writer.Finish(context);

@@ -13,6 +13,10 @@ Json OrNull(const std::optional<double>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
 }
 
+bool ShowsDrafts(const BenchContext& context) {
+  return context.policy != "full" || context.draft != "none";
+}
+
 // A CSV field: quoted, quotes doubled, where it holds text.
 std::string CsvField(const Json& value) {
   if (value.is_null()) return "";
@@ -29,6 +33,7 @@ std::string CsvField(const Json& value) {
 Json FlatJson(const BenchRow& row, const BenchContext& context) {
   Json flat = ToJson(row, context);
   flat.erase("samples_ts");
+  flat.erase("levels");
   flat.erase("machine");
   for (const auto& [name, value] : context.machine.items()) {
     if (value.is_primitive()) flat["machine_" + name] = value;
@@ -69,6 +74,10 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"samples_ts", row.samples_ts},
           {"bytes_per_token", OrNull(row.bytes_per_token)},
           {"peak_share", OrNull(row.peak_share)},
+          {"policy", context.policy},
+          {"draft", context.draft},
+          {"tokens_per_sweep", OrNull(row.tokens_per_sweep)},
+          {"levels", row.levels},
           {"model_filename", context.model_file},
           {"model_type", context.model},
           {"model_size", context.model_bytes},
@@ -83,10 +92,14 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"machine", context.machine}};
 }
 
-std::string MarkdownHeader() {
-  return "| model | size | params | backend | threads | test | t/s "
-         "| MB/token | % of read peak |\n"
-         "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n";
+std::string MarkdownHeader(const BenchContext& context) {
+  const bool drafts = ShowsDrafts(context);
+  return absl::StrCat(
+      "| model | size | params | backend | threads | ",
+      drafts ? "policy | draft | " : "", "test | t/s | MB/token ",
+      "| % of read peak |", drafts ? " tokens/sweep |" : "",
+      "\n| --- | ---: | ---: | --- | ---: | ", drafts ? "--- | --- | " : "",
+      "---: | ---: | ---: | ---: |", drafts ? " ---: |" : "", "\n");
 }
 
 std::string MarkdownLine(const BenchRow& row, const BenchContext& context) {
@@ -97,14 +110,20 @@ std::string MarkdownLine(const BenchRow& row, const BenchContext& context) {
   const auto shown = [](const std::optional<double>& value, double scale) {
     return value.has_value() ? Fixed(*value * scale, 1) : std::string("-");
   };
-  return absl::StrCat("| ", context.model, " | ",
-                      Bytes(static_cast<double>(context.model_bytes)), " | ",
-                      Fixed(static_cast<double>(context.parameters) / 1e6, 2),
-                      " M | ", context.backend, " | ", context.threads, " | ",
-                      test, " | ", Fixed(Mean(row.samples_ts), 2), " ± ",
-                      Fixed(SampleDeviation(row.samples_ts), 2), " | ",
-                      shown(row.bytes_per_token, 1e-6), " | ",
-                      shown(row.peak_share, 100), " |\n");
+  std::vector<std::string> cells = {
+      context.model, Bytes(static_cast<double>(context.model_bytes)),
+      Fixed(static_cast<double>(context.parameters) / 1e6, 2) + " M",
+      context.backend, absl::StrCat(context.threads)};
+  if (ShowsDrafts(context)) {
+    cells.insert(cells.end(), {context.policy, context.draft});
+  }
+  cells.insert(cells.end(),
+               {test,
+                absl::StrCat(Fixed(Mean(row.samples_ts), 2), " ± ",
+                             Fixed(SampleDeviation(row.samples_ts), 2)),
+                shown(row.bytes_per_token, 1e-6), shown(row.peak_share, 100)});
+  if (ShowsDrafts(context)) cells.push_back(shown(row.tokens_per_sweep, 1));
+  return absl::StrCat("| ", absl::StrJoin(cells, " | "), " |\n");
 }
 
 std::string CsvHeader(const BenchRow& row, const BenchContext& context) {

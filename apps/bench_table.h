@@ -22,6 +22,10 @@ struct BenchRow {
   std::optional<double> bytes_per_token;
   // avg_ts * bytes_per_token over the measured read bandwidth.
   std::optional<double> peak_share;
+  // Of a generation with drafts: tokens that a sweep gave (absent: none was
+  // needed), and [{"drafter", "drafted", "accepted"}], the innermost first.
+  std::optional<double> tokens_per_sweep;
+  Json levels = Json::array();
 };
 
 // The same for every row.
@@ -35,6 +39,8 @@ struct BenchContext {
   bool simulated = false;
   std::string kv_type_k;
   std::string kv_type_v;
+  std::string policy = "full";
+  std::string draft = "none";
   double kv_bytes_per_position = 0;  // K and V, all layers
   std::string build;                 // tiercel_version()
   std::string date;                  // UTC, ISO 8601
@@ -47,8 +53,9 @@ double SampleDeviation(const std::vector<double>& samples);  // 0 for one
 std::string TestName(const BenchRow& row);  // "tg32@d2048"
 Json ToJson(const BenchRow& row, const BenchContext& context);
 
-// Markdown and CSV: a header, then a line for each row.
-std::string MarkdownHeader();
+// Markdown and CSV: a header, then a line for each row. Markdown has columns of
+// drafts where somebody drafts.
+std::string MarkdownHeader(const BenchContext& context);
 std::string MarkdownLine(const BenchRow& row, const BenchContext& context);
 std::string CsvHeader(const BenchRow& row, const BenchContext& context);
 std::string CsvLine(const BenchRow& row, const BenchContext& context);

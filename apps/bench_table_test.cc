@@ -1,6 +1,8 @@
 #include "apps/bench_table.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "gtest/gtest.h"
 
@@ -27,6 +29,23 @@ BenchContext Context() {
   context.backend = "cpu";
   context.build = "0.1.0 (commit 1a2b3c4)";
   context.machine = {{"cpu", "some, CPU"}, {"read_bytes_per_s", 4e10}};
+  return context;
+}
+
+BenchRow Drafted() {
+  BenchRow row = Decode();
+  row.bytes_per_token.reset();
+  row.peak_share.reset();
+  row.tokens_per_sweep = 4.25;
+  row.levels = {{{"drafter", "self"}, {"drafted", 90}, {"accepted", 60}},
+                {{"drafter", "retrieval"}, {"drafted", 80}, {"accepted", 70}}};
+  return row;
+}
+
+BenchContext DraftedContext() {
+  BenchContext context = Context();
+  context.policy = "triforce";
+  context.draft = "self";
   return context;
 }
 
@@ -58,6 +77,21 @@ TEST(BenchTableTest, JsonHasTheContractsFields) {
   EXPECT_EQ(json["bytes_per_token"], 200e6);
   EXPECT_EQ(json["peak_share"], 0.5);
   EXPECT_EQ(json["machine"]["read_bytes_per_s"], 4e10);
+  EXPECT_EQ(json["policy"], "full");
+  EXPECT_EQ(json["draft"], "none");
+  EXPECT_TRUE(json["tokens_per_sweep"].is_null());
+  EXPECT_EQ(json["levels"], Json::array());
+}
+
+TEST(BenchTableTest, JsonSaysWhatWasDrafted) {
+  const Json json = ToJson(Drafted(), DraftedContext());
+  EXPECT_EQ(json["policy"], "triforce");
+  EXPECT_EQ(json["draft"], "self");
+  EXPECT_EQ(json["tokens_per_sweep"], 4.25);
+  EXPECT_EQ(json["levels"].size(), 2u);
+  EXPECT_EQ(json["levels"][0]["drafter"], "self");
+  EXPECT_EQ(json["levels"][1]["accepted"], 70);
+  EXPECT_TRUE(json["bytes_per_token"].is_null());
 }
 
 TEST(BenchTableTest, WhatAPrefillHasNoNumberForIsNull) {
@@ -74,10 +108,27 @@ TEST(BenchTableTest, MarkdownLineFitsItsHeader) {
   EXPECT_EQ(line,
             "| llama Q4_1 | 97.00 MiB | 134.52 M | cpu | 2 | tg32 @ d2048 | "
             "100.00 ± 10.00 | 200.0 | 50.0 |\n");
-  const std::string header = MarkdownHeader();
-  const std::string first = header.substr(0, header.find('\n'));
-  EXPECT_EQ(std::count(line.begin(), line.end(), '|'),
-            std::count(first.begin(), first.end(), '|'));
+  EXPECT_EQ(MarkdownHeader(Context()),
+            "| model | size | params | backend | threads | test | t/s "
+            "| MB/token | % of read peak |\n"
+            "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n");
+}
+
+TEST(BenchTableTest, MarkdownShowsDrafts) {
+  const std::string line = MarkdownLine(Drafted(), DraftedContext());
+  EXPECT_EQ(line,
+            "| llama Q4_1 | 97.00 MiB | 134.52 M | cpu | 2 | triforce | self | "
+            "tg32 @ d2048 | 100.00 ± 10.00 | - | - | 4.2 |\n");
+  // A prompt drafts nothing, and is a line of the same table.
+  const std::string prompt = MarkdownLine(Decode(), DraftedContext());
+  const std::string header = MarkdownHeader(DraftedContext());
+  const size_t end = header.find('\n');
+  for (const std::string& one :
+       {prompt, header.substr(0, end), header.substr(end + 1)}) {
+    EXPECT_EQ(std::count(one.begin(), one.end(), '|'),
+              std::count(line.begin(), line.end(), '|'))
+        << one;
+  }
 }
 
 TEST(BenchTableTest, CsvQuotesTextAndFitsItsHeader) {
@@ -90,6 +141,9 @@ TEST(BenchTableTest, CsvQuotesTextAndFitsItsHeader) {
   // One comma is inside a quoted field.
   EXPECT_EQ(std::count(line.begin(), line.end(), ','),
             std::count(header.begin(), header.end(), ',') + 1);
+  const std::string drafted = CsvLine(Drafted(), DraftedContext());
+  EXPECT_NE(drafted.find(",\"triforce\",\"self\",4.25,"), std::string::npos);
+  EXPECT_EQ(CsvHeader(Drafted(), DraftedContext()), header);
 }
 
 }  // namespace

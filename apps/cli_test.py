@@ -998,6 +998,98 @@ class BenchTest(Case):
                                            "-p", "4", "-n", "0", "-r", "1")), 1)
         self.refuse(3, "text_too_short", "bench", "-m", CHAT, "-f",
                     self.path("short", b"A"), "-p", "64", "-n", "0")
+        ids = self.path("ids", b"1 2 3 4 5")
+        args = ["bench", "-m", IDS_ONLY, "--tokens", ids, "-p", "0", "-r", "1"]
+        self.assertEqual(len(self.document(*args, "-n", "5")), 1)
+        self.refuse(3, "text_too_short", *args, "-n", "6")
+
+    def drafted(self, model, *flags):
+        """The row tg24@d90 that such drafts give; its speculation must be that
+        of `generate` after the same 90 tokens."""
+        text = b"one two three " * 40
+        ids = self.document("tokenize", "-m", CHAT, "--add-bos",
+                            input=text)["tokens"][:90]
+        flags = ["-m", model, "--temp", "0.7", "-s", "3", *flags]
+        prompt, row = self.document(
+            "bench", *flags, "-f", self.path("text", text), "-d", "90", "-p",
+            "8", "-n", "24", "-r", "2")
+        self.assertEqual(prompt["test"], "pp8@d90")
+        self.assertIsNone(prompt["tokens_per_sweep"])
+        self.assertEqual(row["test"], "tg24@d90")
+        self.assertEqual(len(row["samples_ts"]), 2)
+        self.assertGreater(row["avg_ts"], 0)
+        self.assertIsNone(row["bytes_per_token"])
+        generated = self.document(
+            "generate", *flags, "--tokens",
+            self.path("tokens", " ".join(map(str, ids)).encode()), "-n", "24",
+            "--ignore-eos")["speculation"]
+        self.assertEqual(row["levels"], generated["levels"])
+        self.assertEqual(row["tokens_per_sweep"],
+                         generated["tokens_per_sweep"])
+        self.assertGreater(row["tokens_per_sweep"], 1)
+        for one in (prompt, row):
+            self.assertEqual(one["policy"], "triforce" if "triforce" in flags
+                             else "full")
+        return row
+
+    def test_drafts_are_those_of_a_generation(self):
+        view = ["--policy", "triforce", "--budget", "32", "--chunk", "8",
+                "--sink", "8", "--window", "8", "--gamma2", "6"]
+        for flags, draft in ((["--draft", "ngram"], "ngram"), (view, "ngram"),
+                             ([*view, "--draft", "none"], "none"),
+                             (["-md", CHAT], "small"),
+                             (["--draft", "self", "--draft-layers", "1",
+                               "--window", "8"], "self")):
+            row = self.drafted(CHAT, *flags)
+            self.assertEqual(row["draft"], draft)
+            drafters = [level["drafter"] for level in row["levels"]]
+            self.assertEqual(drafters, ([] if draft == "none" else [draft]) +
+                             ["retrieval"] * ("triforce" in flags))
+
+    def test_an_end_of_text_ends_no_row(self):
+        model = self.path("model")
+        shutil.copytree(CHAT, model)
+        path = os.path.join(model, "config.json")
+        with open(path) as file:
+            config = json.load(file)
+        config["eos_token_id"] = list(range(config["vocab_size"]))
+        with open(path, "w") as file:
+            json.dump(config, file)
+        row = self.drafted(model, "--draft", "ngram")
+        self.assertGreater(row["levels"][0]["drafted"], 0)
+
+    def test_drafts_in_the_other_forms(self):
+        args = ["bench", "-m", CHAT, "-f", self.path("text", b"a b " * 40),
+                "-p", "4", "-n", "8", "-d", "20", "-r", "1", "--policy",
+                "triforce", "--draft", "none", "--window", "8"]
+        header, _, prompt, row, *_ = self.succeed(*args).decode().splitlines()
+        self.assertIn("| policy | draft |", header)
+        self.assertIn("| triforce | none | pp4 @ d20 |", prompt)
+        self.assertRegex(row, r"\| tg8 @ d20 \| .* \| - \| - \| \d+\.\d \|$")
+        names, prompt, row = self.succeed(*args, "-o", "csv").splitlines()
+        self.assertIn(b'"policy","draft","tokens_per_sweep"', names)
+        self.assertIn(b'"triforce","none",,', prompt)
+        self.assertRegex(row, rb'"triforce","none",\d')
+
+    def test_drafts_need_a_text(self):
+        text = self.path("text", b"a b " * 40)
+        for flags in (["--draft", "ngram"], ["--policy", "triforce"],
+                      ["-md", CHAT]):
+            args = ["bench", "-m", CHAT, "-p", "0", "-n", "4", *flags]
+            self.assertIn("-f FILE", self.refuse(2, "usage", *args, "-d", "9"))
+            self.assertIn("-d,--n-depth",
+                          self.refuse(2, "usage", *args, "-f", text))
+            # Of the text only what is before the row is needed.
+            self.assertEqual(len(self.document(*args, "-f", text, "-d", "80",
+                                               "-r", "1")), 1)
+            self.refuse(3, "text_too_short", *args, "-f", text, "-d", "900")
+        self.refuse(2, "not_in_this_version", "bench", "-m", CHAT, "--policy",
+                    "speed")
+        self.refuse(3, "draft_vocabulary", "bench", "-m", CHAT, "-f", text,
+                    "-p", "0", "-d", "9", "-md", IDS_ONLY)
+        self.refuse(2, "invalid_argument", "bench", "-m", CHAT, "-f", text,
+                    "-p", "0", "-d", "9", "--draft", "self", "--draft-layers",
+                    "3")
 
 
 class SignalTest(Case):

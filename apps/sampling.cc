@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cfloat>
 #include <string>
+#include <string_view>
 
 namespace tiercel::cli {
 
@@ -10,6 +11,10 @@ const char* DraftOf(const SamplingOptions& from) {
   if (!from.draft.empty()) return from.draft.c_str();
   if (!from.draft_path.empty()) return "small";
   return from.policy == "full" ? "none" : "ngram";
+}
+
+bool HasDrafts(const SamplingOptions& from) {
+  return from.policy != "full" || std::string_view(DraftOf(from)) != "none";
 }
 
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,

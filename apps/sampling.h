@@ -10,10 +10,14 @@
 
 namespace tiercel::cli {
 
-// How tokens are drawn and who drafts them.
+// How tokens are drawn and who drafts them: what `generate`, `ask`, `summarize`
+// and `bench` share.
 
 // --draft, or who drafts where it is absent.
 const char* DraftOf(const SamplingOptions& from);
+
+// Somebody drafts: a proposer, or the policy's view.
+bool HasDrafts(const SamplingOptions& from);
 
 // The sampling parameters of the C API. They point into `from`, into `draft`,
 // the model of OpenDraftModel, and into `stops`, which is filled.
