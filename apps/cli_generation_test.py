@@ -1,0 +1,309 @@
+"""Generates with the program as a user does: summaries, answers, drafts.
+
+    cli_generation_test.py TIERCEL CHECKPOINTS
+"""
+
+import json
+import os
+import sys
+import unittest
+
+from cli_testing import CHECKPOINTS, IDS_ONLY, CHAT, run, Case
+
+
+class SpeculationTest(Case):
+    def test_coupled_text_is_the_same(self):
+        args = ["generate", "-m", CHAT, "-p", "one two one two one two one",
+                "-n", "40", "--temp", "0.7", "--ignore-eos"]
+        plain = self.document(*args)
+        self.assertEqual(plain["speculation"]["levels"], [])
+        for length in ("1", "8", "63"):
+            drafted = self.document(*args, "--draft", "ngram", "--verify",
+                                    "coupled", "--gamma1", length)
+            self.assertEqual(drafted["output"], plain["output"])
+            (level,) = drafted["speculation"]["levels"]
+            self.assertEqual(level["drafter"], "ngram")
+            self.assertGreater(level["drafted"], 0)
+
+    def test_triforce_is_the_same_text(self):
+        args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",
+                "40", "--temp", "0.7", "--ignore-eos"]
+        small = ["--budget", "32", "--chunk", "8", "--sink", "8", "--window",
+                 "8"]
+        plain = self.document(*args)
+        for draft, levels in ((["--draft", "none"], ["retrieval"]),
+                              ([], ["ngram", "retrieval"]),
+                              (["--draft", "self"], ["self", "retrieval"])):
+            drafted = self.document(*args, *small, *draft, "--policy",
+                                    "triforce", "--verify", "coupled",
+                                    "--gamma2", "6")
+            self.assertEqual(drafted["policy"], "triforce")
+            self.assertEqual(drafted["output"], plain["output"])
+            self.assertEqual([level["drafter"] for level in
+                              drafted["speculation"]["levels"]], levels)
+            self.assertEqual(
+                drafted["ledger"]["stations"]["draft"]["h2d_bytes"], 0)
+        plan = ["plan", "-m", CHAT, "--json"]
+        views = json.loads(self.succeed(*plan, "--policy", "triforce"))
+        views = views["tiers"]["device"]["views"]
+        self.assertGreater(views, 0)
+        fewer = json.loads(self.succeed(*plan, "--policy", "triforce",
+                                        "--budget", "64"))
+        self.assertLess(fewer["tiers"]["device"]["views"], views)
+        self.refuse(2, "invalid_argument", *args, "--policy", "triforce",
+                    "--budget", "16", "--sink", "40")
+
+    def test_against_full(self):
+        args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",
+                "40", "--temp", "0.9", "--ignore-eos", "--policy", "triforce",
+                "--gamma1", "auto", "--gamma2", "auto", "--verify-against",
+                "full"]
+        same = self.document(*args, "--verify", "coupled")
+        self.assertTrue(same["baseline"]["agree"])
+        self.assertIsNone(same["baseline"]["first_difference"])
+        self.assertGreater(same["baseline"]["speedup"], 0)
+        self.assertGreater(same["speculation"]["cost_ratio"], 0)
+        other = self.document(*args, "--cost-ratio", "7.5")
+        self.assertEqual(other["speculation"]["cost_ratio"], 7.5)
+        self.assertFalse(other["baseline"]["agree"])
+        first = other["baseline"]["first_difference"]
+        ours = other["output"][0]["tokens"]
+        theirs = same["output"][0]["tokens"]
+        self.assertEqual(ours[:first], theirs[:first])
+        self.assertNotEqual(ours[first:first + 1], theirs[first:first + 1])
+
+    def test_a_draft_model_gives_the_same_text(self):
+        args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",
+                "40", "--temp", "0.7", "--ignore-eos"]
+        view = ["--policy", "triforce", "--budget", "32", "--chunk", "8",
+                "--sink", "8", "--window", "8", "--gamma2", "6"]
+        plain = self.document(*args)
+        for more, levels in (([], ["small"]),
+                             (["--draft", "small"], ["small"]),
+                             (view, ["small", "retrieval"]),
+                             (["--simulate", "device=64MiB,link=1GB/s", "-c",
+                               "4096"], ["small"])):
+            result = run(*args, "-md", CHAT, "--verify", "coupled", *more,
+                         "--json")
+            self.assertEqual(result.returncode, 0, result.stderr.decode())
+            self.assertEqual(b"draft model" in result.stderr,
+                             "--simulate" in more)
+            drafted = json.loads(result.stdout)
+            self.assertEqual(drafted["output"], plain["output"])
+            self.assertEqual([level["drafter"] for level in
+                              drafted["speculation"]["levels"]], levels)
+            self.assertGreater(
+                drafted["speculation"]["levels"][0]["accepted"], 0)
+        message = self.refuse(3, "draft_vocabulary", *args, "-md",
+                              os.path.join(CHECKPOINTS, "llama_mha.gguf"))
+        self.assertIn("-md: ", message)
+        self.assertIn("131", message)
+        self.assertIn("384", message)
+        message = self.refuse(6, "file_not_found", *args, "-md", "/nowhere.gguf")
+        self.assertIn("-md: ", message)
+        message = self.refuse(2, "usage", *args, "--draft", "small")
+        self.assertIn("-md", message)
+
+    def test_few_layers_draft(self):
+        args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",
+                "40", "--temp", "0.7", "--ignore-eos"]
+        drafts = [*args, "--draft", "self", "--sink", "8", "--window", "8",
+                  "--verify", "coupled"]
+        plain = self.document(*args)
+        levels = []
+        for layers in ([], ["--draft-layers", "2"], ["--draft-layers", "1"]):
+            drafted = self.document(*drafts, *layers)
+            self.assertEqual(drafted["output"], plain["output"])
+            levels.append(drafted["speculation"]["levels"])
+        self.assertEqual(levels[1], levels[0])
+        self.assertNotEqual(levels[2], levels[0])
+        message = self.refuse(2, "invalid_argument", *drafts, "--draft-layers",
+                              "3")
+        self.assertIn("--draft-layers: got 3, the model has 2", message)
+        message = self.refuse(2, "usage", *args, "--draft", "ngram",
+                              "--draft-layers", "1")
+        self.assertIn("--draft self", message)
+
+    def test_greedy_text_is_the_same(self):
+        args = ["generate", "-m", CHAT, "-p", "one two one two one two one",
+                "-n", "60", "--ignore-eos"]
+        drafted = self.document(*args, "--draft", "ngram")
+        self.assertEqual(drafted["output"], self.document(*args)["output"])
+        self.assertGreater(drafted["speculation"]["levels"][0]["accepted"], 0)
+        self.assertGreater(drafted["speculation"]["tokens_per_sweep"], 1)
+
+    def test_flags(self):
+        for flag, value in (("--draft", "x"), ("--verify", "x"),
+                            ("--gamma1", "0"), ("--gamma1", "64"),
+                            ("--gamma2", "64"), ("--chunk", "24"),
+                            ("--budget", "0"), ("--sink", "0"),
+                            ("--window", "-1")):
+            message = self.refuse(2, "usage", "generate", "-m", CHAT, "-p",
+                                  "x", flag, value)
+            self.assertIn(flag, message)
+
+
+class GenerateTest(Case):
+    def test_the_document(self):
+        document = self.document("generate", "-m", CHAT, "-p", "Once upon",
+                                 "-n", "5", "--ignore-eos")
+        self.assertEqual(document["model"], CHAT)
+        self.assertEqual(document["policy"], "full")
+        self.assertEqual(document["seed"], 0)
+        self.assertGreater(document["prompt_tokens"], 0)
+        self.assertEqual(document["cached_tokens"], 0)
+        self.assertEqual(len(document["output"]), 1)
+        self.assertEqual(len(document["output"][0]["tokens"]), 5)
+        self.assertEqual(document["output"][0]["finish_reason"], "length")
+        for key in ("tiercel", "ttft_s", "prefill_tok_s", "decode_tok_s",
+                    "tbt_ms", "speculation", "ledger", "simulated"):
+            self.assertIn(key, document)
+        for key in ("ttft_s", "tbt_ms", "host_bytes", "device_bytes"):
+            self.assertGreater(document["predicted"][key], 0)
+        for key in ("host_bytes", "device_bytes"):
+            self.assertGreater(document["memory"][key], 0)
+
+    def test_two_runs_print_the_same(self):
+        args = ["generate", "-m", CHAT, "-p", "Once", "-n", "20", "--temp", "1"]
+        self.assertEqual(self.succeed(*args), self.succeed(*args))
+
+    def test_text_is_what_the_document_says(self):
+        args = ["generate", "-m", CHAT, "-p", "Once", "-n", "20"]
+        text = self.document(*args)["output"][0]["text"]
+        self.assertEqual(self.succeed(*args).decode().rstrip("\n"),
+                         text.rstrip("\n"))
+
+    def test_the_seed_is_printed(self):
+        result = run("generate", "-m", CHAT, "-p", "Once", "-n", "2")
+        self.assertIn(b"seed 0", result.stderr)
+        self.assertNotIn(b"\x1b", result.stderr)  # no progress in a pipe
+
+    def test_seeds_are_the_single_runs(self):
+        args = ["generate", "-m", CHAT, "-p", "Once", "-n", "12", "--temp", "1"]
+        outputs = self.document(*args, "--seeds", "3:5")["output"]
+        self.assertEqual([o["seed"] for o in outputs], [3, 4, 5])
+        for output in outputs:
+            single = self.document(*args, "-s", str(output["seed"]))
+            self.assertEqual(single["seed"], output["seed"])
+            self.assertEqual(single["output"][0]["tokens"], output["tokens"])
+        self.assertGreater(len({tuple(o["tokens"]) for o in outputs}), 1)
+
+    def test_stream_is_a_line_per_token_then_the_document(self):
+        out = self.succeed("generate", "-m", CHAT, "-p", "Once", "-n", "9",
+                           "--ignore-eos", "--stream")
+        *lines, document = [json.loads(line) for line in out.splitlines()]
+        output = document["output"][0]
+        self.assertEqual([line["token"] for line in lines], output["tokens"])
+        self.assertEqual("".join(line["text"] for line in lines),
+                         output["text"])
+
+    def test_ids_alone(self):
+        tokens = self.path("tokens", b"1 2 3\n4\t5")
+        args = ["generate", "-m", IDS_ONLY, "--tokens", tokens, "-n", "4",
+                "--ignore-eos"]
+        document = self.document(*args)
+        self.assertEqual(document["prompt_tokens"], 5)
+        ids = document["output"][0]["tokens"]
+        self.assertEqual(len(ids), 4)
+        self.assertEqual(self.succeed(*args).split(),
+                         [str(i).encode() for i in ids])
+        self.refuse(3, "no_tokenizer", "generate", "-m", IDS_ONLY, "-p", "x")
+
+    def test_prompts_of_next_to_nothing(self):
+        for text in (b" ", b"     ", b"\n", b"\n\n\n\n"):
+            document = self.document("generate", "-m", CHAT, "-n", "2", "-f",
+                                     self.path("text", text), "--ignore-eos")
+            self.assertGreater(document["prompt_tokens"], 0)
+            self.assertEqual(len(document["output"][0]["tokens"]), 2)
+        only_bos = self.path("tokens", b"1")
+        document = self.document("generate", "-m", CHAT, "-n", "2", "--tokens",
+                                 only_bos, "--ignore-eos")
+        self.assertEqual(len(document["output"][0]["tokens"]), 2)
+        self.refuse(3, "empty_prompt", "generate", "-m", CHAT, "-f",
+                    self.path("text", b""))
+        self.refuse(2, "usage", "generate", "-m", CHAT, "-p", "")
+
+    def test_questions_share_one_reading(self):
+        book = self.path("book.txt", b"The cat sat on the mat. " * 20)
+        both = self.document("ask", "-m", CHAT, "-n", "12", book, "who?",
+                             "where?")
+        alone = self.document("ask", "-m", CHAT, "-n", "12", book, "where?")
+        first, second = both["output"]
+        self.assertEqual(first["question"], "who?")
+        self.assertEqual(first["cached_tokens"], 0)
+        self.assertEqual(second["question"], "where?")
+        self.assertGreater(second["cached_tokens"],
+                           second["prompt_tokens"] * 3 // 4)
+        self.assertEqual(second["tokens"], alone["output"][0]["tokens"])
+        text = self.succeed("ask", "-m", CHAT, "-n", "3", book, "who?",
+                            "where?")
+        self.assertTrue(text.startswith(b"# who?\n"), text)
+        self.assertIn(b"\n# where?\n", text)
+        self.refuse(2, "usage", "ask", "-m", CHAT, book)
+        self.refuse(2, "usage", "ask", "-m", CHAT, book, "")
+        self.refuse(6, "file_not_found", "ask", "-m", CHAT, "/no/book", "why?")
+
+    def test_a_simulated_device_gives_the_same_tokens_and_says_so(self):
+        tokens = self.path("tokens", b"1 2 3 4 5 6 7 8 9 10 " * 60)
+        common = ["generate", "-m", IDS_ONLY, "--tokens", tokens, "-n", "20",
+                  "-c", "700", "--ignore-eos"]
+        plain = self.document(*common)
+        self.assertFalse(plain["simulated"])
+        self.assertEqual(plain["ledger"]["h2d_bytes"], 0)
+        for device in ("16MiB", "64MB"):
+            small = self.document(*common, "--simulate",
+                                  "device=%s,link=10GB/s" % device)
+            self.assertTrue(small["simulated"])
+            self.assertEqual(small["output"], plain["output"])
+            ledger, f = small["ledger"], small["ledger"]["formula"]
+            self.assertEqual(
+                ledger["h2d_bytes"],
+                f["page_bytes"] * (f["swept_pages"] + f["reopened_pages"] +
+                                   f["resumed_pages"]) + f["resumed_bytes"] +
+                f["gathered_bytes"])
+            self.assertEqual(
+                ledger["d2h_bytes"],
+                f["page_bytes"] * (f["closed_pages"] + f["parked_pages"]) +
+                f["parked_bytes"])
+            self.assertEqual(f["closed_pages"], f["layers"] * (619 // 128))
+        message = self.refuse(4, "does_not_fit", *common, "--simulate",
+                              "device=1MiB,link=10GB/s")
+        self.assertIn("1048576", message)
+        self.refuse(2, "usage", *common, "--simulate", "device=1MiB")
+
+    def test_a_text_longer_than_the_context(self):
+        tokens = self.path("tokens", b"1 " * 33)
+        for command in ("generate", "eval"):
+            message = self.refuse(3, "context_length_exceeded", command, "-m",
+                                  IDS_ONLY, "--tokens", tokens, "-c", "32")
+            self.assertIn("33", message)
+            self.assertIn("32", message)
+
+    def test_the_end_of_the_context_is_a_length(self):
+        tokens = self.path("tokens", b"1 " * 30)
+        output = self.document("generate", "-m", IDS_ONLY, "--tokens", tokens,
+                               "-c", "32", "-n", "10", "--ignore-eos")
+        output = output["output"][0]
+        self.assertEqual(len(output["tokens"]), 2)
+        self.assertEqual(output["finish_reason"], "length")
+
+    def test_wrong_tokens(self):
+        for content in (b"-1", b"131", b"2147483647", b"2147483648", b"1 x"):
+            self.refuse(3, "invalid_token", "generate", "-m", IDS_ONLY,
+                        "--tokens", self.path("tokens", content))
+        self.refuse(3, "empty_prompt", "generate", "-m", IDS_ONLY, "--tokens",
+                    self.path("tokens", b" \n"))
+
+    def test_summarize(self):
+        book = self.path("book.txt", b"A cat sat on a mat. Then it left.\n")
+        out = self.document("summarize", book, "-m", CHAT, "-n", "4",
+                            "--ignore-eos")
+        self.assertEqual(len(out["output"][0]["tokens"]), 4)
+        self.refuse(3, "empty_document", "summarize", "-m", CHAT,
+                    self.path("empty.txt", b" \n"))
+        self.refuse(6, "file_not_found", "summarize", "-m", CHAT,
+                    "/no/book.txt")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,375 @@
+"""Runs the program on a terminal: follow-up questions, signals, screens.
+
+    cli_terminal_test.py TIERCEL CHECKPOINTS
+"""
+
+import fcntl
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unittest
+
+from cli_testing import TIERCEL, IDS_ONLY, CHAT, FOREVER, environment, run, Case
+
+
+class Terminal:
+    """The program on a terminal of its own, as a person has it."""
+
+    def __init__(self, case, *args, **changes):
+        self.master, slave = os.openpty()
+        case.addCleanup(os.close, self.master)
+        self.case = case
+        self.seen = b""  # what no call below has taken yet
+
+        def own_terminal():  # so that Ctrl-C reaches it
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        self.process = subprocess.Popen(
+            [TIERCEL, *args], stdin=slave, stdout=slave, stderr=slave,
+            start_new_session=True, preexec_fn=own_terminal,
+            env=environment(**{"TERM": "xterm", **changes}))
+        os.close(slave)
+        case.addCleanup(self.process.wait)
+        case.addCleanup(self.process.kill)
+
+    def read(self):
+        """False at the end."""
+        if not select.select([self.master], [], [], 60)[0]:
+            self.case.fail(b"nothing more after %r" % self.seen[-400:])
+        try:
+            data = os.read(self.master, 1 << 16)
+        except OSError:  # Linux says EIO where nobody has it open any more
+            data = b""
+        self.seen += data
+        return data != b""
+
+    def until(self, pattern):
+        """Takes what comes up to `pattern`; the match."""
+        while True:
+            found = re.search(pattern, self.seen, re.DOTALL)
+            if found:
+                self.seen = self.seen[found.end():]
+                return found
+            if not self.read():
+                self.case.fail(b"%r ended with %r" % (pattern,
+                                                      self.seen[-400:]))
+
+    def type(self, text):
+        os.write(self.master, text)
+
+    def prompt(self):
+        self.until(rb"> (\x1b\[\w+)?$")
+
+    def note(self):
+        """After an answer: the tokens of its prompt, and of them the cached."""
+        found = self.until(rb"prompt (\d+) tokens(?:, (\d+) cached)?, TTFT"
+                           rb"[^\n]*, seed 0\r\n")
+        return int(found[1]), int(found[2] or 0)
+
+    def end(self):
+        """The exit code; the rest of the output is in `seen`."""
+        while self.read():
+            pass
+        return self.process.wait(60)
+
+
+class FollowUpTest(Case):
+    """Questions that are typed after a summary."""
+
+    TEXT = b" ".join([b"The cat sat on the mat."] * 20)
+
+    def setUp(self):
+        super().setUp()
+        self.args = ["summarize", self.path("book.txt", self.TEXT), "-m", CHAT,
+                     "-n", "8", "--ignore-eos", "--no-progress"]
+        alone = self.document(*self.args)
+        self.prompt_tokens = alone["prompt_tokens"]
+        self.summary = alone["output"][0]["text"]
+        self.assertEqual(self.prompt_tokens, len(self.conversation()))
+
+    def start(self, *args, **changes):
+        """After the summary, at the first prompt."""
+        terminal = Terminal(self, *self.args, *args, **changes)
+        self.assertEqual(terminal.note(), (self.prompt_tokens, 0))
+        terminal.until(rb"/help lists")
+        terminal.prompt()
+        return terminal
+
+    def conversation(self, *said):
+        """The ids of a talk, written out as the checkpoint's template does."""
+        opening = ("Summarize the following text.\n\n%s\n\nSummarize the text "
+                   "above in a few paragraphs: what it is about, what happens "
+                   "in it or what it argues, and how it ends."
+                   % self.TEXT.decode())
+        text = ""
+        for i, message in enumerate((opening, *said)):
+            text += "<|im_start|>%s\n%s<|im_end|>\n" % (
+                ("user", "assistant")[i % 2], message)
+        return self.document("tokenize", "-m", CHAT, "--parse-special",
+                             input=(text + "<|im_start|>assistant\n").encode()
+                             )["tokens"]
+
+    def answer(self, ids):
+        tokens = self.path("tokens", " ".join(map(str, ids)).encode())
+        return self.document("generate", "-m", CHAT, "--tokens", tokens, "-n",
+                             "8", "--ignore-eos")["output"][0]
+
+    def test_answers_are_those_to_the_whole_conversation(self):
+        # Typed with a correction, and in any locale with all of UTF-8.
+        first = "où est le 猫 \U0001f408?"
+        typed = first.replace("est", "eX\x7fst")
+        for changes in ({}, {"LC_ALL": "C"}, {"TERM": "dumb"}):
+            terminal = self.start(**changes)
+            terminal.type(typed.encode() + b"\r")
+            ids = self.conversation(self.summary, first)
+            prompt, cached = terminal.note()
+            self.assertEqual(prompt, len(ids))
+            # The text and the request, to where the summary began.
+            self.assertGreaterEqual(cached, self.prompt_tokens)
+            terminal.prompt()
+
+            answer = self.answer(ids)
+            held = ids + answer["tokens"]
+            ids = self.conversation(self.summary, first, answer["text"], "why?")
+            expected = self.answer(ids)["text"].encode().replace(b"\n", b"\r\n")
+            terminal.type(b"why?\r")
+            shown = terminal.until(rb"\r\n(.*?)\r\n(prompt \d+ tokens)")
+            terminal.seen = shown[2] + terminal.seen
+            self.assertEqual(shown[1], expected)
+            again, cached = terminal.note()
+            self.assertEqual(again, len(ids))
+            # The answer too, but for its last token: no step has read that.
+            common = len(os.path.commonprefix([held, ids]))
+            self.assertEqual(cached, min(common, len(held) - 1))
+            self.assertGreater(cached, prompt)
+            terminal.prompt()
+            terminal.type(b"\x04")  # Ctrl-D
+            self.assertEqual(terminal.end(), 0)
+
+    def test_commands_and_history(self):
+        terminal = self.start()
+        terminal.type(b"/help\r")
+        terminal.until(rb"/quit")
+        terminal.prompt()
+        terminal.type(b" \r")
+        terminal.prompt()
+        terminal.type(b"/nosuch\r")
+        terminal.until(rb"no such command: /nosuch")
+        terminal.prompt()
+        terminal.type(b"who?\r")
+        ids = self.conversation(self.summary, "who?")
+        self.assertEqual(terminal.note()[0], len(ids))
+        terminal.prompt()
+        terminal.type(b"\x1b[A\r")  # the line before
+        ids = self.conversation(self.summary, "who?",
+                                self.answer(ids)["text"], "who?")
+        self.assertEqual(terminal.note()[0], len(ids))
+        terminal.prompt()
+        terminal.type(b"/quit\r")
+        self.assertEqual(terminal.end(), 0)
+
+    def test_a_small_device_takes_questions_too(self):
+        terminal = self.start("--simulate", "device=64MiB,link=1GB/s")
+        terminal.type(b"who?\r")
+        ids = self.conversation(self.summary, "who?")
+        shown = terminal.until(rb"who\?\r\n(.*?)\r\n(prompt [^\n]*simulated)")
+        self.assertEqual(shown[1].replace(b"\r\n", b"\n").decode(),
+                         self.answer(ids)["text"])
+        cached = int(re.search(rb"(\d+) cached", shown[2])[1])
+        self.assertGreaterEqual(cached, self.prompt_tokens)
+
+    def test_without_a_template(self):
+        model = self.path("model")
+        shutil.copytree(CHAT, model)
+        path = os.path.join(model, "tokenizer_config.json")
+        with open(path) as file:
+            config = json.load(file)
+        del config["chat_template"]
+        with open(path, "w") as file:
+            json.dump(config, file)
+        self.args[self.args.index(CHAT)] = model
+        self.prompt_tokens = self.document(*self.args)["prompt_tokens"]
+        terminal = self.start()
+        terminal.type(b"who?\r")
+        prompt, cached = terminal.note()
+        self.assertGreater(prompt, self.prompt_tokens + len("Question: who?"))
+        self.assertGreaterEqual(cached, self.prompt_tokens - 1)
+
+    def test_a_context_that_is_full(self):
+        context = self.prompt_tokens + 90
+        terminal = self.start("-c", str(context))
+        long = "x y " * 100
+        terminal.type(long.encode() + b"\r")
+        found = terminal.until(rb"context_length_exceeded[^\n]*?(\d+) tokens"
+                               rb"[^\n]*?(\d+)[^\n]*\n")
+        needed = len(self.conversation(self.summary, long.strip())) + 1
+        self.assertEqual(int(found[1]), needed)
+        self.assertEqual(int(found[2]), context)
+        terminal.prompt()
+        terminal.type(b"who?\r")
+        prompt, cached = terminal.note()
+        self.assertEqual(prompt,
+                         len(self.conversation(self.summary, "who?")))
+        self.assertGreaterEqual(cached, self.prompt_tokens)
+
+    def test_ctrl_c(self):
+        self.args[self.args.index("-n") + 1] = "-1"
+        terminal = Terminal(self, *self.args)
+        while len(terminal.seen) < 20:  # the summary
+            terminal.read()
+        terminal.type(b"\x03")
+        terminal.until(rb"/help lists")
+        terminal.prompt()
+        for question in (b"who?", b"why?"):  # an answer, each
+            terminal.type(question + b"\r")
+            terminal.until(re.escape(question) + b"\r\n.{20}")
+            terminal.type(b"\x03")
+            terminal.prompt()
+        terminal.type(b"half a li\x03")
+        self.assertEqual(terminal.end(), 130)
+        self.assertIn(b"tiercel: interrupted", terminal.seen)
+
+    def test_sigterm_at_the_prompt(self):
+        terminal = self.start()
+        terminal.process.send_signal(signal.SIGTERM)
+        self.assertEqual(terminal.end(), 143)
+
+    def test_the_terminal_is_given_back(self):
+        def mode(terminal):
+            return termios.tcgetattr(terminal.master)[3] & (
+                termios.ICANON | termios.ECHO | termios.ISIG)
+
+        for ending in (b"/quit\r", b"\x04", b"\x03"):
+            terminal = self.start()
+            self.assertFalse(mode(terminal) & termios.ICANON)
+            terminal.type(ending)
+            # The terminal outlives its program while we hold this end.
+            terminal.process.wait(60)
+            self.assertEqual(mode(terminal), termios.ICANON | termios.ECHO |
+                             termios.ISIG, ending)
+
+    def test_a_terminal_that_others_change(self):
+        terminal = self.start()
+        attributes = termios.tcgetattr(terminal.master)
+        attributes[3] |= termios.ICANON  # as a shell does after Ctrl-Z
+        termios.tcsetattr(terminal.master, termios.TCSANOW, attributes)
+        terminal.process.send_signal(signal.SIGCONT)
+        deadline = time.monotonic() + 60
+        while termios.tcgetattr(terminal.master)[3] & termios.ICANON:
+            self.assertLess(time.monotonic(), deadline)
+        terminal.type(b"who?")
+        fcntl.ioctl(terminal.master, termios.TIOCSWINSZ,
+                    struct.pack("4H", 24, 30, 0, 0))
+        terminal.type(b"\r")
+        self.assertEqual(terminal.note()[0],
+                         len(self.conversation(self.summary, "who?")))
+
+    def test_without_a_terminal_there_are_no_questions(self):
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+        self.addCleanup(os.close, slave)
+        plain = self.succeed(*self.args)
+        self.assertEqual(self.succeed(*self.args, stdin=slave), plain)
+        self.assertEqual(self.succeed(*self.args, input=b"who?\n"), plain)
+        for stdin, args in ((subprocess.DEVNULL, []), (slave, ["--json"])):
+            result = subprocess.run([TIERCEL, *self.args, *args], stdin=stdin,
+                                    stdout=slave, stderr=subprocess.PIPE,
+                                    timeout=60, env=environment())
+            self.assertEqual(result.returncode, 0)
+            self.assertNotIn(b"/help", result.stderr)
+
+
+class SignalTest(Case):
+    def start(self, *args, **kwargs):
+        process = subprocess.Popen([TIERCEL, *args], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=environment(),
+                                   **kwargs)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        return process
+
+    def test_a_signal_ends_a_generation_and_its_text_stays(self):
+        tokens = self.path("tokens", b"1 2 3")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = self.start("generate", "-m", IDS_ONLY, "--tokens",
+                                 tokens, *FOREVER)
+            self.assertEqual(process.stdout.readline(), b"# seed 0\n")
+            process.send_signal(number)
+            rest = process.stdout.read()
+            self.assertEqual(process.wait(60), 128 + number)
+            self.assertTrue(rest.endswith(b"\n"), rest[-80:])
+
+    def test_a_second_signal_ends_it_at_once(self):
+        process = self.start("generate", "--json", "-m", IDS_ONLY, "--tokens",
+                             self.path("tokens", b"1 2 3"), *FOREVER)
+        caught = 0
+        while not caught >> (signal.SIGINT - 1) & 1:  # until it has a handler
+            self.assertIsNone(process.poll())
+            with open("/proc/%d/status" % process.pid) as status:
+                caught = int(re.search("SigCgt:\\s*(\\w+)", status.read())[1], 16)
+        for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM,
+                       signal.SIGCONT):  # stopped, it gets the two together
+            process.send_signal(number)
+        self.assertEqual(process.stdout.read(), b"")  # one makes it tell why
+        self.assertIn(process.wait(60), (130, 143))
+
+    def test_a_signal_ends_waiting_for_input(self):
+        process = self.start("tokenize", "-m", CHAT, "--json",
+                             stdin=subprocess.PIPE)
+        self.addCleanup(process.stdin.close)
+        # Until it reads, the first signal would meet Python's own start.
+        process.stdin.write(b"x" * 300000)
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        error = json.loads(process.stdout.read())["error"]
+        self.assertEqual(process.wait(60), 130)
+        self.assertEqual(error["code"], "interrupted")
+
+    def test_a_terminal_may_be_resized(self):
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+
+        def resize(columns):
+            fcntl.ioctl(master, termios.TIOCSWINSZ,
+                        struct.pack("4H", 24, columns, 0, 0))
+
+        resize(80)
+        process = subprocess.Popen(
+            [TIERCEL, "eval", "-m", CHAT, "-ub", "1", "--device", "ref",
+             "--tokens", self.path("tokens", b"5 " * 16000)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave,
+            env=environment(TERM="xterm", NO_COLOR=None, COLUMNS=None))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        os.close(slave)
+        while b"reading" not in os.read(master, 100000):
+            pass
+        for columns in (12, 0, 20):  # 0: it does not say
+            resize(columns)
+            process.send_signal(signal.SIGWINCH)
+            self.assertTrue(columns == 0 or any(
+                len(os.read(master, 100000).split(b"\x1b[K")[-1]) + 1 == columns
+                for _ in range(30)))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(60), 130)
+
+    def test_a_reader_that_leaves_is_no_error(self):
+        tokens = self.path("tokens", b"1 2 3")
+        process = self.start("generate", "-m", IDS_ONLY, "--tokens", tokens,
+                             "--stream", *FOREVER)
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.stderr.read(), b"")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

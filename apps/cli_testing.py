@@ -1,0 +1,96 @@
+"""What the tests of the program share: how it is run, and what it must say.
+
+For scripts that are called with TIERCEL CHECKPOINTS, the program and the small
+models of tests/golden. Only the standard library.
+"""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TIERCEL, CHECKPOINTS = map(os.path.abspath, sys.argv[1:3])
+IDS_ONLY = os.path.join(CHECKPOINTS, "llama_mha")  # has no tokenizer
+CHAT = os.path.join(CHECKPOINTS, "llama_chat")
+FOREVER = ["--seeds", "0:999999", "--temp", "1", "--ignore-eos"]
+
+# Measured rates go here and not to the user's.
+CACHE = tempfile.TemporaryDirectory()
+
+
+def environment(**changes):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TIERCEL_")}
+    env["XDG_CACHE_HOME"] = CACHE.name
+    for name, value in changes.items():
+        env.pop(name, None)
+        if value is not None:
+            env[name] = value
+    return env
+
+
+def run(*args, env=None, **kwargs):
+    kwargs.setdefault("stdin", subprocess.DEVNULL)
+    if "input" in kwargs:
+        del kwargs["stdin"]
+    return subprocess.run([TIERCEL, *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=120,
+                          env=env or environment(), **kwargs)
+
+
+def read_npy(path):
+    """The shape and the float32 values of a NumPy file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
+    (length,) = struct.unpack_from("<H", data, 8)
+    header = eval(data[10:10 + length], {"False": False, "True": True})
+    assert header["descr"] == "<f4" and not header["fortran_order"], header
+    count = 1
+    for n in header["shape"]:
+        count *= n
+    values = struct.unpack_from("<%df" % count, data, 10 + length)
+    assert len(data) == 10 + length + 4 * count
+    return header["shape"], values
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def path(self, name, content=None):
+        path = os.path.join(self.directory, name)
+        if content is not None:
+            with open(path, "wb") as file:
+                file.write(content)
+        return path
+
+    def succeed(self, *args, **kwargs):
+        result = run(*args, **kwargs)
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        return result.stdout
+
+    def document(self, *args, **kwargs):
+        out = self.succeed(*args, "--json", **kwargs)
+        self.assertEqual(out.count(b"\n"), 1, out)
+        return json.loads(out)
+
+    def refuse(self, exit_code, code, *args, **kwargs):
+        """The message, which must be the same for people and as JSON."""
+        plain = run(*args, **kwargs)
+        self.assertEqual(plain.returncode, exit_code, plain.stderr.decode())
+        self.assertEqual(plain.stdout, b"")
+        if "--" in args:
+            return plain.stderr.decode()
+        machine = run(*args, "--json", **kwargs)
+        self.assertEqual(machine.returncode, exit_code)
+        self.assertEqual(machine.stderr, b"")
+        error = json.loads(machine.stdout)["error"]
+        self.assertEqual(error["code"], code)
+        self.assertEqual("tiercel: " + error["message"] + "\n",
+                         plain.stderr.decode())
+        return error["message"]
