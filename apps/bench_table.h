@@ -23,7 +23,8 @@ struct BenchRow {
   // avg_ts * bytes_per_token over the measured read bandwidth.
   std::optional<double> peak_share;
   // Of a generation with drafts: tokens that a sweep gave (absent: none was
-  // needed), and [{"drafter", "drafted", "accepted"}], the innermost first.
+  // needed), and [{"drafter", "drafted", "checked", "accepted"}], the innermost
+  // first.
   std::optional<double> tokens_per_sweep;
   Json levels = Json::array();
 };

@@ -71,16 +71,9 @@ class Program:
                              "--ignore-eos", "-c", PROMPT + 600, *args)
 
 
-def checked(level, sweeps):
-    """Of a level's tokens those that were checked: the accepted ones, and one
-    more of each block that did not hold to its end."""
-    drafted, accepted = level["drafted"], level["accepted"]
-    return min(drafted, accepted + sweeps)
-
-
 def acceptance(run):
     level = run["speculation"]["levels"][-1]
-    return level["accepted"] / checked(level, run["speculation"]["sweeps"])
+    return level["accepted"] / level["checked"]
 
 
 def link_share(run, rate):

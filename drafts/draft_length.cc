@@ -1,6 +1,6 @@
 #include "drafts/draft_length.h"
 
-#include <algorithm>
+#include "drafts/drafter.h"
 
 namespace tiercel {
 namespace {
@@ -32,7 +32,7 @@ int64_t DraftLength::Next() const {
 void DraftLength::Count(int64_t drafted, int64_t accepted) {
   if (drafted == 0) return;
   checked_ =
-      kMemory * checked_ + static_cast<double>(std::min(drafted, accepted + 1));
+      kMemory * checked_ + static_cast<double>(CheckedOf(drafted, accepted));
   held_ = kMemory * held_ + static_cast<double>(accepted);
 }
 

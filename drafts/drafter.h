@@ -1,6 +1,8 @@
 #ifndef TIERCEL_DRAFTS_DRAFTER_H_
 #define TIERCEL_DRAFTS_DRAFTER_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -16,11 +18,28 @@ struct DraftBlock {
   std::vector<Law> laws;  // [tokens]
 };
 
-// How far one drafter's proposals held where they were checked.
+// Of a block's tokens those that a check looks at: the ones that held, and the
+// first that did not.
+inline int64_t CheckedOf(int64_t drafted, int64_t accepted) {
+  return std::min(drafted, accepted + 1);
+}
+
+// How far one drafter's proposals held. Its acceptance, the chance of a token
+// to hold where all before it did, is accepted / checked.
 struct DraftLevel {
   const char* drafter = "";
   int64_t drafted = 0;
+  int64_t checked = 0;
   int64_t accepted = 0;
+
+  // Adds a block.
+  void Count(size_t block_drafted, size_t block_accepted) {
+    const auto held = static_cast<int64_t>(block_accepted);
+    const auto all = static_cast<int64_t>(block_drafted);
+    drafted += all;
+    checked += CheckedOf(all, held);
+    accepted += held;
+  }
 };
 
 // Proposes what may come next. What it keeps of a sequence follows from the

@@ -23,8 +23,7 @@ absl::StatusOr<DraftBlock> VerifyingDrafter::Draft(
         VerifyRound(sequence, inner_most, options_.mode,
                     key.Within(key.start + size), options_.inner, target_);
     if (!round.ok()) return round.status();
-    drafted_ += static_cast<int64_t>(round->drafted);
-    accepted_ += static_cast<int64_t>(round->accepted);
+    inner_level_.Count(round->drafted, round->accepted);
     options_.inner_length.Count(static_cast<int64_t>(round->drafted),
                                 static_cast<int64_t>(round->accepted));
     sequence.insert(sequence.end(), round->tokens.begin(), round->tokens.end());
@@ -39,7 +38,8 @@ absl::StatusOr<DraftBlock> VerifyingDrafter::Draft(
 std::vector<DraftLevel> VerifyingDrafter::inner_levels() const {
   if (options_.inner == nullptr) return {};
   std::vector<DraftLevel> levels = options_.inner->inner_levels();
-  levels.push_back({options_.inner->name(), drafted_, accepted_});
+  levels.push_back(inner_level_);
+  levels.back().drafter = options_.inner->name();
   return levels;
 }
 

@@ -47,8 +47,7 @@ class VerifyingDrafter final : public Drafter {
  private:
   DraftTarget& target_;
   Options options_;
-  int64_t drafted_ = 0;  // by the inner drafter
-  int64_t accepted_ = 0;
+  DraftLevel inner_level_;
 };
 
 }  // namespace tiercel

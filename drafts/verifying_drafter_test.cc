@@ -51,8 +51,7 @@ Ids Speculated(const Chain& chain, uint64_t seed, VerifyMode mode,
     EXPECT_TRUE(block.ok());
     if (!block.ok()) return tokens;
     EXPECT_EQ(block->drafted, static_cast<size_t>(most));
-    outermost.drafted += static_cast<int64_t>(block->drafted);
-    outermost.accepted += static_cast<int64_t>(block->accepted);
+    outermost.Count(block->drafted, block->accepted);
     tokens.insert(tokens.end(), block->tokens.begin(), block->tokens.end());
     EXPECT_EQ(target.tokens, tokens);
     if (lengths.adaptive) {
@@ -66,6 +65,7 @@ Ids Speculated(const Chain& chain, uint64_t seed, VerifyMode mode,
     for (size_t i = 0; i < all.size(); ++i) {
       (*levels)[i].drafter = all[i].drafter;
       (*levels)[i].drafted += all[i].drafted;
+      (*levels)[i].checked += all[i].checked;
       (*levels)[i].accepted += all[i].accepted;
     }
   }
@@ -98,8 +98,20 @@ TEST(VerifyingDrafterTest, CoupledTextIsThePlainSamplers) {
   EXPECT_STREQ(levels[1].drafter, "middle");
   for (const DraftLevel& level : levels) {
     EXPECT_GT(level.accepted, 0);
-    EXPECT_LT(level.accepted, level.drafted);
+    EXPECT_LT(level.accepted, level.checked);
+    EXPECT_LT(level.checked, level.drafted);
   }
+}
+
+TEST(DraftLevelTest, WhatFollowsTheFirstThatDidNotHoldIsNotChecked) {
+  DraftLevel level;
+  level.Count(4, 4);
+  level.Count(4, 1);
+  level.Count(1, 0);
+  level.Count(0, 0);
+  EXPECT_EQ(level.drafted, 9);
+  EXPECT_EQ(level.checked, 7);
+  EXPECT_EQ(level.accepted, 5);
 }
 
 TEST(VerifyingDrafterTest, ResidualTextHasTheTargetsLaw) {

@@ -107,8 +107,7 @@ void CountBlock(const VerifiedBlock& block, double seconds, Report* report) {
                              seconds / static_cast<double>(tokens));
   ++report->sweeps;
   if (report->levels.empty()) return;
-  report->levels.back().drafted += static_cast<int64_t>(block.drafted);
-  report->levels.back().accepted += static_cast<int64_t>(block.accepted);
+  report->levels.back().Count(block.drafted, block.accepted);
 }
 
 // Pulls tokens until something ends the text; returns why.

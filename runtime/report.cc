@@ -62,6 +62,7 @@ nlohmann::json Report::ToJson() const {
   for (const DraftLevel& level : levels) {
     level_list.push_back({{"drafter", level.drafter},
                           {"drafted", level.drafted},
+                          {"checked", level.checked},
                           {"accepted", level.accepted}});
   }
   const auto sum = [&](uint64_t LinkUse::*bytes) {

@@ -88,7 +88,7 @@ class Runs:
         for level in speculation["levels"]:
             held = self.levels[draft, level["drafter"]]
             held[0] += level["accepted"]
-            held[1] += level["drafted"] - level["accepted"]
+            held[1] += level["checked"] - level["accepted"]
         self.count += 1
         self.sweeps += speculation["sweeps"]
         self.tokens += len(ours)
