@@ -4,7 +4,10 @@
   bench/triforce.py              all tables, half an hour, quiet
   bench/triforce.py --brief      six rows of each, ten minutes
   bench/triforce.py --quick      one row of each
+  bench/triforce.py --acceptance how much holds, by the size of the view, in
+                                 texts of several books; nothing is timed
   bench/triforce.py --save       also writes bench/results/<date>-<cpu>-triforce.md
+                                 (-acceptance.md)
 
 Real text: a chapter-sized piece of a book of $TIERCEL_BOOKS, and the request to
 summarise it, 7,000 tokens in all; SmolLM2. The device is simulated: as small as
@@ -41,10 +44,10 @@ BASELINE_TOKENS = 16
 
 
 class Program:
-    def __init__(self, path, text, scratch):
+    def __init__(self, path, text, cut):
         self.path = path
         self.text = text
-        self.cut = scratch / "text.txt"
+        self.cut = cut
         self.prompt = 0
 
     def document(self, command, *args):
@@ -59,7 +62,7 @@ class Program:
 
     def fit(self):
         """Cuts the text so that the prompt is of about PROMPT tokens."""
-        letters = 4 * PROMPT
+        letters = 3 * PROMPT  # too many would not fit
         for _ in range(3):
             self.cut.write_text(self.text[:letters])
             run = self.document("summarize", self.cut, "-n", 1)
@@ -109,17 +112,113 @@ def configurations(quick, brief):
     return rows
 
 
+def acceptance_table(books, tokens, common, say):
+    """Budgets by draft lengths; each cell a range over the books."""
+    columns = [(0.6, 8), (0.6, 16), (0, 16)]
+    budgets = (256, 512, 1024, 2048)
+    seen = {}
+    for program in books:
+        for budget in budgets:
+            for temp, length in columns:
+                run = program.run(
+                    tokens, *common, "--policy", "triforce", "--draft", "none",
+                    "--budget", budget, "--gamma2", length, "--temp", temp)
+                seen.setdefault((budget, temp, length), []).append(
+                    (acceptance(run), run["speculation"]["tokens_per_sweep"]))
+
+    def between(values, digits):
+        low, high = (f"{v:.{digits}f}" for v in (min(values), max(values)))
+        return low if low == high else f"{low} to {high}"
+
+    say("Acceptance; tokens a sweep. No inner drafter, chunks of 32.")
+    say()
+    say("| budget | " + " | ".join(f"T {temp}, blocks of {length}"
+                                   for temp, length in columns) + " |")
+    say("|---:|" + "---|" * len(columns))
+    for budget in budgets:
+        say(f"| {budget} | " + " | ".join(
+            "{}; {}".format(between([a for a, _ in seen[budget, *column]], 3),
+                            between([t for _, t in seen[budget, *column]], 1))
+            for column in columns) + " |")
+
+
+def speed_tables(program, args, common, say):
+    # A draft step, and both policies on plain cpu.
+    plain = program.run(64, *common, "--temp", 0.6)
+    drafted = program.run(64, *common, "--temp", 0.6, "--policy", "triforce",
+                          "--draft", "none")
+    step = (drafted["ledger"]["stations"]["draft"]["seconds"] /
+            drafted["speculation"]["levels"][-1]["drafted"])
+    ngram = program.run(64, *common, "--temp", 0.6, "--draft", "ngram")
+    say(f"A step over a view of 1,024: {1e3 * step:.1f} ms. Plain cpu, no "
+        f"link, tokens a second: full {plain['decode_tok_s']:.1f}, "
+        f"triforce (no inner drafter) {drafted['decode_tok_s']:.1f}, "
+        f"ngram {ngram['decode_tok_s']:.1f}.")
+    for ratio in map(float, args.ratios.split(",")):
+        sweep_bytes = program.prompt * KV_BYTES
+        rate = sweep_bytes / (ratio * step)
+        link = f"{rate / 1e6:.2f}MB/s"
+
+        def device(extra):
+            # The least that works, as plan says.
+            probe = program.document(
+                "plan", "-c", PROMPT + 600, "--simulate",
+                f"device=1MB,link={link}", *extra)
+            kilobytes = -(-probe["min_device_bytes"] // 1000)
+            return f"device={kilobytes}kB,link={link}"
+
+        base = program.run(BASELINE_TOKENS, *common, "--temp", 0.6,
+                           "--simulate", device([]))
+        say()
+        say(f"## A sweep of {ratio:.0f} draft steps: {rate / 1e6:.0f} MB/s")
+        say()
+        say(f"Baseline: {base['decode_tok_s']:.2f} tokens a second, link "
+            f"share {link_share(base, rate):.3f}.")
+        say()
+        say("| budget | chunk | gamma2 | inner | temperature | acceptance "
+            "| tokens a sweep | speed-up | bound | draft, verify, refresh "
+            "| link share | idle while drafting |")
+        say("|---:|---:|---:|---|---:|---:|---:|---:|---:|---|---:|---:|")
+        for name, flags in configurations(args.quick, args.brief):
+            size = flags[flags.index("--budget"):]
+            size = size[:4]
+            run = program.run(args.tokens, *common, *flags, "--simulate",
+                              device(["--policy", "triforce", *size]))
+            spec = run["speculation"]
+            stations = run["ledger"]["stations"]
+            seconds = [stations[name]["seconds"] for name in
+                       ("draft", "verify", "refresh")]
+            drafted_steps = (spec["levels"][-1]["drafted"] /
+                             spec["sweeps"])
+            bound = (spec["tokens_per_sweep"] * (ratio + 1) /
+                     (ratio + drafted_steps))
+            busy = sum(stations[name]["link_busy_s"]
+                       for name in stations if name != "prefill")
+            idle = 1 - (busy - seconds[1] * link_share(run, rate)) / max(
+                seconds[0], 1e-9)
+            say(f"| {name} | {acceptance(run):.3f} | "
+                f"{spec['tokens_per_sweep']:.1f} | "
+                f"{run['decode_tok_s'] / base['decode_tok_s']:.2f} | "
+                f"{bound:.1f} | "
+                + ", ".join(f"{100 * s / sum(seconds):.0f} %"
+                            for s in seconds)
+                + f" | {link_share(run, rate):.3f} | {idle:.2f} |")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiercel",
                         default=ROOT / "build/cpu/apps/tiercel")
     parser.add_argument("--book", default="moby_dick.txt")
+    parser.add_argument("--books", default="moby_dick.txt,news_from_nowhere.txt",
+                        help="of --acceptance")
     parser.add_argument("--skip", type=int, default=30000,
                         help="letters of the book before the text")
     parser.add_argument("--tokens", type=int, default=160)
     parser.add_argument("--verify", default="residual")
     parser.add_argument("--ratios", default="20,100")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--acceptance", action="store_true")
     parser.add_argument("--brief", action="store_true")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
@@ -129,88 +228,38 @@ def main():
         print(line, flush=True)
         out.append(line)
 
+    cpu = re.search(r"model name\s*: (.*)",
+                    pathlib.Path("/proc/cpuinfo").read_text()).group(1)
+    commit = subprocess.run(
+        ["git", "-C", ROOT, "describe", "--always", "--dirty"],
+        stdout=subprocess.PIPE, text=True).stdout.strip()
+    common = ["--verify", args.verify, "--seed", 1]
+    what = "acceptance" if args.acceptance else "triforce"
+    books = args.books.split(",") if args.acceptance else [args.book]
     with tempfile.TemporaryDirectory() as scratch:
-        program = Program(str(args.tiercel), book(args.book)[args.skip:],
-                          pathlib.Path(scratch))
-        program.fit()
-        common = ["--verify", args.verify, "--seed", 1]
-        # A draft step, and both policies on plain cpu.
-        plain = program.run(64, *common, "--temp", 0.6)
-        drafted = program.run(64, *common, "--temp", 0.6, "--policy",
-                              "triforce", "--draft", "none")
-        step = (drafted["ledger"]["stations"]["draft"]["seconds"] /
-                drafted["speculation"]["levels"][-1]["drafted"])
-        ngram = program.run(64, *common, "--temp", 0.6, "--draft", "ngram")
-        cpu = re.search(r"model name\s*: (.*)",
-                        pathlib.Path("/proc/cpuinfo").read_text()).group(1)
-        commit = subprocess.run(
-            ["git", "-C", ROOT, "describe", "--always", "--dirty"],
-            stdout=subprocess.PIPE, text=True).stdout.strip()
-        say("# TriForce over a slow link (simulated)")
+        programs = []
+        for name in books:
+            programs.append(Program(str(args.tiercel), book(name)[args.skip:],
+                                    pathlib.Path(scratch) / name))
+            programs[-1].fit()
+        say("# What holds of TriForce's drafts" if args.acceptance else
+            "# TriForce over a slow link (simulated)")
         say()
+        prompts = " and ".join(str(program.prompt) for program in programs)
         say(f"{cpu}, {os.cpu_count()} threads, "
             f"{datetime.datetime.utcnow():%Y-%m-%d}, commit {commit}, load "
-            f"{os.getloadavg()[0]:.1f}. SmolLM2-135M Q4_1, {args.book}, prompt "
-            f"{program.prompt} tokens, {args.tokens} decoded, "
+            f"{os.getloadavg()[0]:.1f}. SmolLM2-135M Q4_1, {', '.join(books)}, "
+            f"prompts of {prompts} tokens, {args.tokens} decoded, "
             f"--verify {args.verify}.")
         say()
-        say(f"A step over a view of 1,024: {1e3 * step:.1f} ms. Plain cpu, no "
-            f"link, tokens a second: full {plain['decode_tok_s']:.1f}, "
-            f"triforce (no inner drafter) {drafted['decode_tok_s']:.1f}, "
-            f"ngram {ngram['decode_tok_s']:.1f}.")
-        for ratio in map(float, args.ratios.split(",")):
-            sweep_bytes = program.prompt * KV_BYTES
-            rate = sweep_bytes / (ratio * step)
-            link = f"{rate / 1e6:.2f}MB/s"
-
-            def device(extra):
-                # The least that works, as plan says.
-                probe = program.document(
-                    "plan", "-c", PROMPT + 600, "--simulate",
-                    f"device=1MB,link={link}", *extra)
-                kilobytes = -(-probe["min_device_bytes"] // 1000)
-                return f"device={kilobytes}kB,link={link}"
-
-            base = program.run(BASELINE_TOKENS, *common, "--temp", 0.6,
-                               "--simulate", device([]))
-            say()
-            say(f"## A sweep of {ratio:.0f} draft steps: {rate / 1e6:.0f} MB/s")
-            say()
-            say(f"Baseline: {base['decode_tok_s']:.2f} tokens a second, link "
-                f"share {link_share(base, rate):.3f}.")
-            say()
-            say("| budget | chunk | gamma2 | inner | temperature | acceptance "
-                "| tokens a sweep | speed-up | bound | draft, verify, refresh "
-                "| link share | idle while drafting |")
-            say("|---:|---:|---:|---|---:|---:|---:|---:|---:|---|---:|---:|")
-            for name, flags in configurations(args.quick, args.brief):
-                size = flags[flags.index("--budget"):]
-                size = size[:4]
-                run = program.run(args.tokens, *common, *flags, "--simulate",
-                                  device(["--policy", "triforce", *size]))
-                spec = run["speculation"]
-                stations = run["ledger"]["stations"]
-                seconds = [stations[name]["seconds"] for name in
-                           ("draft", "verify", "refresh")]
-                drafted_steps = (spec["levels"][-1]["drafted"] /
-                                 spec["sweeps"])
-                bound = (spec["tokens_per_sweep"] * (ratio + 1) /
-                         (ratio + drafted_steps))
-                busy = sum(stations[name]["link_busy_s"]
-                           for name in stations if name != "prefill")
-                idle = 1 - (busy - seconds[1] * link_share(run, rate)) / max(
-                    seconds[0], 1e-9)
-                say(f"| {name} | {acceptance(run):.3f} | "
-                    f"{spec['tokens_per_sweep']:.1f} | "
-                    f"{run['decode_tok_s'] / base['decode_tok_s']:.2f} | "
-                    f"{bound:.1f} | "
-                    + ", ".join(f"{100 * s / sum(seconds):.0f} %"
-                                for s in seconds)
-                    + f" | {link_share(run, rate):.3f} | {idle:.2f} |")
+        if args.acceptance:
+            acceptance_table(programs, args.tokens, common, say)
+        else:
+            speed_tables(programs[0], args, common, say)
     if args.save:
         slug = re.sub(r"[^a-z0-9]+", "-", cpu.lower()).strip("-")
         path = (ROOT / "bench/results" /
-                f"{datetime.datetime.utcnow():%Y-%m-%d}-{slug}-triforce.md")
+                f"{datetime.datetime.utcnow():%Y-%m-%d}-{slug}-{what}.md")
         path.write_text("\n".join(out) + "\n")
         print(path)
 
