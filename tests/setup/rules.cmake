@@ -8,8 +8,6 @@
 
 enable_testing()
 add_custom_target(tiercel_sanitized_tests)
-# With TIERCEL_UNITY: of one library or test program, compiled together.
-set(TIERCEL_UNITY_FILES 14)
 find_program(TIERCEL_CCACHE ccache)
 if(TIERCEL_CCACHE)
   # The sloppiness lets it cache what uses a precompiled header, the base
@@ -69,6 +67,12 @@ if(TIERCEL_FUZZ)
   target_link_options(tiercel_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
+# The files of `target` as few large ones, with TIERCEL_UNITY.
+function(tiercel_compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TIERCEL_UNITY}
+                                             UNITY_BUILD_BATCH_SIZE 14)
+endfunction()
+
 # What most files of a library include, read once for all libraries: with and
 # without JSON, which alone takes half as long as everything else.
 file(CONFIGURE OUTPUT headers.cc CONTENT "")
@@ -86,9 +90,7 @@ function(tiercel_library name)
   cmake_parse_arguments(ARG "JSON" "" "DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC tiercel_flags ${ARG_DEPS})
-  set_target_properties(
-    ${name} PROPERTIES UNITY_BUILD ${TIERCEL_UNITY} UNITY_BUILD_BATCH_SIZE
-                       ${TIERCEL_UNITY_FILES})
+  tiercel_compile_together(${name})
   if(ARG_JSON)
     target_precompile_headers(${name} REUSE_FROM tiercel_json_headers)
   else()
@@ -232,9 +234,7 @@ function(tiercel_test source)
       ${program} PRIVATE tiercel_flags tiercel_test_flags tiercel_test_main
                          GTest::gtest GTest::gmock)
     target_precompile_headers(${program} REUSE_FROM tiercel_test_headers)
-    set_target_properties(
-      ${program} PROPERTIES UNITY_BUILD ${TIERCEL_UNITY} UNITY_BUILD_BATCH_SIZE
-                            ${TIERCEL_UNITY_FILES})
+    tiercel_compile_together(${program})
   endif()
   target_sources(${program} PRIVATE ${source})
   target_link_libraries(${program} PRIVATE ${ARG_DEPS})
