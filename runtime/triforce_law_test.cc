@@ -2,13 +2,13 @@
 // of plain sampling, whatever drafts and however long.
 
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/token/counts_for_test.h"
 #include "runtime/generate.h"
 #include "runtime/policy/draft_chain.h"
 #include "tests/golden.h"
@@ -35,8 +35,7 @@ size_t BinOf(const Ids& tokens) {
   return (hash >> 20) % kBins;
 }
 
-// How many standard deviations the chi-square statistic of two samples of one
-// size is beyond its mean (Wilson and Hilferty): 4.75 is one in a million.
+// How far apart two samples of one size are, as ChiSquareDeviations.
 double Deviations(const Counts& a, const Counts& b) {
   double statistic = 0;
   double freedom = -1;
@@ -57,8 +56,7 @@ double Deviations(const Counts& a, const Counts& b) {
     }
   }
   if (rest_a + rest_b > 0) add(rest_a, rest_b);
-  const double ninth = 2 / (9 * freedom);
-  return (std::cbrt(statistic / freedom) - (1 - ninth)) / std::sqrt(ninth);
+  return ChiSquareDeviations(statistic, freedom);
 }
 
 class TriForceLawTest : public testing::Test {
@@ -115,7 +113,7 @@ class TriForceLawTest : public testing::Test {
 TEST_F(TriForceLawTest, OutputsHaveTheLawOfPlainSampling) {
   const Counts plain = Sampled(0, nullptr);
   // The statistic of two plain samples: what chance looks like.
-  EXPECT_LT(Deviations(plain, Sampled(1'000'000, nullptr)), 4.75);
+  EXPECT_LT(Deviations(plain, Sampled(1'000'000, nullptr)), kOneInAMillion);
   uint64_t first = 2'000'000;
   for (const Proposer proposer :
        {Proposer::kNone, Proposer::kNgram, Proposer::kSelf}) {
@@ -129,7 +127,7 @@ TEST_F(TriForceLawTest, OutputsHaveTheLawOfPlainSampling) {
                                     .outer_tokens = length,
                                     .cost_ratio = 3};
         held_ = refused_ = 0;
-        EXPECT_LT(Deviations(plain, Sampled(first, &choice)), 4.75)
+        EXPECT_LT(Deviations(plain, Sampled(first, &choice)), kOneInAMillion)
             << "proposer " << static_cast<int>(proposer) << ", length "
             << length << ", policy " << static_cast<int>(policy);
         EXPECT_GT(held_, 0);

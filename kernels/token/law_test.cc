@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
+#include "kernels/token/counts_for_test.h"
 
 namespace tiercel {
 namespace {
@@ -151,32 +152,64 @@ TEST(LawTest, ParametersAreChecked) {
   EXPECT_TRUE(ValidateLawParams({}).ok());
 }
 
+// The seeds are fixed, so this passes or fails once and for all.
 TEST(LawTest, DrawsFollowTheLaw) {
-  // Chi-square with 3 degrees of freedom; 30.7 is its 1e-6 quantile. The
-  // seeds are fixed, so this passes or fails once and for all.
-  const Law law = Make(kHalves, {.temperature = 1});
-  constexpr int kDraws = 100000;
-  std::map<int32_t, int> counts;
-  for (int i = 0; i < kDraws; ++i) ++counts[Draw(law, /*seed=*/7, i)];
-  double chi_square = 0;
-  for (const auto& [id, p] : AsMap(law)) {
-    const double expected = p * kDraws;
-    chi_square += std::pow(counts[id] - expected, 2) / expected;
+  // One of four is rare, which noise of few bits never draws.
+  const std::vector<float> rare = {0, -8, 1, 0.5f};
+  // Steps of a half and of a hundredth, not in the order of their ids.
+  std::vector<float> few(12);
+  for (size_t i = 0; i < few.size(); ++i) {
+    few[i] = static_cast<float>((i ^ 1) * 11 % few.size()) * 0.5f;
   }
-  EXPECT_LT(chi_square, 30.7);
+  std::vector<float> many(300);
+  for (size_t i = 0; i < many.size(); ++i) {
+    many[i] = static_cast<float>(i * 7919 % many.size()) * 0.01f;
+  }
+  constexpr double kVariation = 0.003;
+  const struct {
+    Law law;
+    size_t outcomes;
+    int64_t draws;
+  } cases[] = {
+      {Make(rare, {.temperature = 1}), 4, SamplesFor(4, kVariation)},
+      {Make(few, {.temperature = 1, .top_k = 8, .top_p = 0.9f}), 5,
+       SamplesFor(5, kVariation)},
+      {Make(many, {.temperature = 0.05f, .top_p = 0.8f}), 9, 50'000},
+      {Make(many, {.temperature = 3, .min_p = 0.71f}), 103, 5000},
+  };
+  for (const auto& [law, outcomes, draws] : cases) {
+    ASSERT_EQ(law.ids.size(), outcomes);
+    std::map<int32_t, double> exact;
+    for (const auto& [id, p] : AsMap(law)) exact[id] = p;
+    std::map<int32_t, int64_t> counts;
+    // Half of them at other positions, half with other seeds.
+    for (int64_t i = 0; i <= draws / 2; ++i) {
+      ++counts[Draw(law, /*seed=*/7, i)];
+      ++counts[Draw(law, static_cast<uint64_t>(i), /*position=*/-1)];
+    }
+    const double variation = ExpectCounts(exact, counts);
+    if (draws > 1'000'000) {
+      EXPECT_LT(variation, kVariation);
+    }
+  }
 }
 
 TEST(LawTest, NoiseBelongsToSeedPositionAndToken) {
   const Law law = Make(kHalves, {.temperature = 1});
-  int by_seed = 0;
-  int by_position = 0;
-  for (int i = 0; i < 64; ++i) {
-    EXPECT_EQ(Draw(law, 1, i), Draw(law, 1, i));
-    by_seed += Draw(law, 1, i) != Draw(law, 2, i);
-    by_position += Draw(law, 1, i) != Draw(law, 1, i + (int64_t{1} << 32));
+  // To every bit of them.
+  for (int bit = 0; bit < 64; ++bit) {
+    const uint64_t other = uint64_t{1} << bit;
+    int by_seed = 0;
+    int by_position = 0;
+    for (uint64_t i = 0; i < 64; ++i) {
+      const int32_t drawn = Draw(law, i, 1000);
+      EXPECT_EQ(Draw(law, i, 1000), drawn);
+      by_seed += Draw(law, i ^ other, 1000) != drawn;
+      by_position += Draw(law, i, static_cast<int64_t>(1000 ^ other)) != drawn;
+    }
+    EXPECT_GT(by_seed, 10) << bit;
+    EXPECT_GT(by_position, 10) << bit;
   }
-  EXPECT_GT(by_seed, 10);
-  EXPECT_GT(by_position, 10);
   // Coupling: a token that wins keeps winning when rivals leave the law.
   for (int i = 0; i < 64; ++i) {
     const int32_t winner = Draw(law, 1, i);
