@@ -14,6 +14,7 @@
 #include "runtime/draft_model.h"
 #include "runtime/generate.h"
 #include "runtime/policy/draft_chain.h"
+#include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
 
@@ -21,7 +22,6 @@ namespace tiercel::small_target_test {
 namespace {
 
 using ::testing::HasSubstr;
-using Ids = std::vector<int32_t>;
 
 constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 
@@ -73,11 +73,7 @@ class SmallTargetTest : public testing::Test {
 
   static void SetUpTestSuite() {
     model_ = OpenGolden("llama_chat.gguf").release();
-    const Ids tokens = ReadTokens(CheckpointPath("llama_chat/tokens.txt"));
-    prompt_ = new Ids;
-    for (int round = 0; round < 3; ++round) {
-      prompt_->insert(prompt_->end(), tokens.begin(), tokens.begin() + 100);
-    }
+    prompt_ = new Ids(RepeatedText(100, 3));
   }
   static void TearDownTestSuite() {
     delete prompt_;
@@ -111,70 +107,17 @@ class SmallTargetTest : public testing::Test {
   }
 
   static GenerateParams Params(float temperature, int64_t max_tokens = 200) {
-    return {.max_tokens = max_tokens,
-            .seed = 7,
-            .law = {.temperature = temperature},
-            .ignore_eos = true,
-            .stops = {}};
-  }
-
-  static std::unique_ptr<Session> Prefilled(
-      const Model& model = *model_, const Session::Options& options = {},
-      const Ids& prompt = *prompt_) {
-    std::unique_ptr<Session> session = MakeSession(model, options);
-    EXPECT_TRUE(
-        Prefill(*session, prompt.data(), prompt.size(), kNoProgress).ok());
-    return session;
+    return DraftedParams(temperature, max_tokens);
   }
 
   static std::unique_ptr<Session> WithView(const Model& model = *model_,
                                            const Ids& prompt = *prompt_) {
-    return Prefilled(
-        model,
-        {.retrieval =
-             RetrievalSize{.chunk = 8, .budget = 32, .sink = 8, .window = 16}},
-        prompt);
+    return Prefilled(model, prompt, {.retrieval = kSmallView});
   }
 
   static Ids Plain(const Model& model, const GenerateParams& params,
                    const Ids& prompt = *prompt_) {
-    const auto session = Prefilled(model, {}, prompt);
-    EXPECT_TRUE(Generate(*session, params, nullptr).ok());
-    return session->report().tokens;
-  }
-
-  static absl::Status Run(Session& session, GenerateParams params,
-                          const DraftChoice& choice,
-                          const Transcript::OnToken& on_token = nullptr) {
-    const absl::StatusOr<std::unique_ptr<DraftChain>> drafts =
-        DraftChain::Create(session, params.law, choice);
-    EXPECT_TRUE(drafts.ok()) << drafts.status();
-    EXPECT_EQ((*drafts)->uses_view(), choice.policy == Policy::kTriForce);
-    params.drafter = (*drafts)->outermost();
-    params.draft_length = (*drafts)->draft_length();
-    params.over_view = (*drafts)->uses_view();
-    params.verify = choice.verify;
-    return Generate(session, params, on_token);
-  }
-
-  static Ids Continued(Session& session, const GenerateParams& params,
-                       const DraftChoice& choice) {
-    const absl::Status status = Run(session, params, choice);
-    EXPECT_TRUE(status.ok()) << status;
-    return session.report().tokens;
-  }
-
-  // As if nothing had been drafted: the same bytes of logits for what follows.
-  static void ExpectNoTrace(Session& session, const Model& model = *model_) {
-    const Ids tokens = session.tokens();
-    const auto fresh = Prefilled(model, {}, tokens);
-    const Ids more(prompt_->begin(), prompt_->begin() + 20);
-    Ids valid;
-    for (int32_t id : more) {
-      valid.push_back(id % static_cast<int32_t>(model.config.vocab));
-    }
-    EXPECT_EQ(AllLogits(session, valid, 1), AllLogits(*fresh, valid, 20));
-    session.Truncate(tokens.size());
+    return PlainText(model, prompt, params);
   }
 
   static DraftChoice Choice(const Model& draft, VerifyMode verify,
@@ -281,8 +224,8 @@ TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
         DraftChoice choice = Choice(*model_, VerifyMode::kCoupled, {4, recent});
         for (int64_t length : {0, 1, 63}) {
           choice.inner_tokens = length;
-          const auto session = Prefilled(*target);
-          ASSERT_EQ(Continued(*session, params, choice), expected)
+          const auto session = Prefilled(*target, *prompt_);
+          ASSERT_EQ(DraftedText(*session, params, choice), expected)
               << temperature << " " << recent << " " << length;
           ASSERT_EQ(session->report().levels.size(), 1u);
           EXPECT_STREQ(session->report().levels[0].drafter, "small");
@@ -291,7 +234,7 @@ TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
           choice.inner_tokens = length;
           choice.outer_tokens = length == 1 ? 2 : 11;
           const auto session = WithView(*target);
-          ASSERT_EQ(Continued(*session, params, TriForce(choice)), expected)
+          ASSERT_EQ(DraftedText(*session, params, TriForce(choice)), expected)
               << temperature << " " << recent << " " << length;
           ASSERT_EQ(session->report().levels.size(), 2u);
           EXPECT_STREQ(session->report().levels[0].drafter, "small");
@@ -307,8 +250,8 @@ TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
 TEST_F(SmallTargetTest, TheSameModelIsNearlyAlwaysRight) {
   for (VerifyMode verify : {VerifyMode::kCoupled, VerifyMode::kResidual}) {
     const DraftChoice choice = Choice(*model_, verify, {16, 512});
-    const auto session = Prefilled();
-    Continued(*session, Params(0.8f), choice);
+    const auto session = Prefilled(*model_, *prompt_);
+    DraftedText(*session, Params(0.8f), choice);
     const DraftLevel& level = session->report().levels.at(0);
     EXPECT_GT(level.drafted, 150);
     // Sums in another order differ in their last bits, which a draw may show.
@@ -328,9 +271,9 @@ TEST_F(SmallTargetTest, WhatIsRejectedLeavesNothing) {
     const DraftChoice choice = Choice(*draft, verify, {4, 8});
     for (bool triforce : {false, true}) {
       const auto session =
-          triforce ? WithView(*target, prompt) : Prefilled(*target, {}, prompt);
+          triforce ? WithView(*target, prompt) : Prefilled(*target, prompt);
       const Ids text =
-          Continued(*session, params, triforce ? TriForce(choice) : choice);
+          DraftedText(*session, params, triforce ? TriForce(choice) : choice);
       const DraftLevel& level = session->report().levels.at(0);
       EXPECT_GT(level.accepted, 0);
       EXPECT_LT(level.accepted, level.drafted / 2);
@@ -352,19 +295,19 @@ TEST_F(SmallTargetTest, ResidualTextsReplay) {
         Choice(*model_, VerifyMode::kResidual, {4, recent});
     for (const DraftChoice& choice : {full, TriForce(full)}) {
       const auto session = WithView(*deep);
-      const Ids all = Continued(*session, Params(1.0f), choice);
+      const Ids all = DraftedText(*session, Params(1.0f), choice);
       ExpectNoTrace(*session, *deep);
       for (int64_t length : {1, 77, 199}) {
         session->Truncate(prompt_->size());
-        ASSERT_EQ(Continued(*session, Params(1.0f, length), choice),
+        ASSERT_EQ(DraftedText(*session, Params(1.0f, length), choice),
                   Ids(all.begin(), all.begin() + length))
             << length;
       }
-      EXPECT_EQ(Continued(*WithView(*deep), Params(1.0f), choice), all);
+      EXPECT_EQ(DraftedText(*WithView(*deep), Params(1.0f), choice), all);
       GenerateParams other = Params(1.0f);
       other.seed = 8;
-      EXPECT_NE(Continued(*WithView(*deep), other, choice), all);
-      EXPECT_EQ(Continued(*WithView(*deep), Params(0.0f), choice),
+      EXPECT_NE(DraftedText(*WithView(*deep), other, choice), all);
+      EXPECT_EQ(DraftedText(*WithView(*deep), Params(0.0f), choice),
                 Plain(*deep, Params(0.0f)));
     }
   }
@@ -375,25 +318,26 @@ TEST_F(SmallTargetTest, PromptAfterPrompt) {
   const GenerateParams params = Params(0.8f, 60);
   const DraftChoice choice = Choice(*model_, VerifyMode::kResidual);
   const Ids other = Text(170);
-  const auto session = Prefilled();
-  const Ids first = Continued(*session, params, choice);
+  const auto session = Prefilled(*model_, *prompt_);
+  const Ids first = DraftedText(*session, params, choice);
   ASSERT_TRUE(Prefill(*session, other.data(), other.size(), kNoProgress).ok());
-  const Ids second = Continued(*session, params, choice);
-  const auto beside = Prefilled(*model_, {}, other);
-  const Ids third = Continued(*beside, params, choice);
+  const Ids second = DraftedText(*session, params, choice);
+  const auto beside = Prefilled(*model_, other);
+  const Ids third = DraftedText(*beside, params, choice);
 
   Ids all = *prompt_;
   all.insert(all.end(), first.begin(), first.end());
   all.insert(all.end(), other.begin(), other.end());
-  EXPECT_EQ(Continued(*Prefilled(*model_, {}, all), params, choice), second);
+  EXPECT_EQ(DraftedText(*Prefilled(*model_, all), params, choice), second);
   session->Truncate(prompt_->size());
-  EXPECT_EQ(Continued(*session, params, choice), first);
-  EXPECT_EQ(Continued(*Prefilled(*model_, {}, other), params, choice), third);
+  EXPECT_EQ(DraftedText(*session, params, choice), first);
+  EXPECT_EQ(DraftedText(*Prefilled(*model_, other), params, choice), third);
 
   // One chain over two texts, as if each had one of its own.
   const LawParams law = params.law;
   const auto drafts = DraftChain::Create(*session, law, choice);
   ASSERT_TRUE(drafts.ok()) << drafts.status();
+  EXPECT_FALSE((*drafts)->uses_view());
   const auto block = [&](const DraftChain& chain, const Ids& text) {
     const absl::StatusOr<DraftBlock> drafted = chain.outermost()->Draft(
         text, 6, {.seed = 3, .start = std::ssize(text)});
@@ -412,19 +356,19 @@ TEST_F(SmallTargetTest, CancelledAnywhereItIsAsItWas) {
   const DraftChoice full = Choice(*model_, VerifyMode::kResidual, {4, 8});
   for (const DraftChoice& choice : {full, TriForce(full)}) {
     const auto session = WithView();
-    const Ids expected = Continued(*session, params, choice);
+    const Ids expected = DraftedText(*session, params, choice);
     for (size_t stop = 1; stop < expected.size(); ++stop) {
       session->Truncate(prompt_->size());
       size_t count = 0;
-      const absl::Status status =
-          Run(*session, params, choice,
-              [&](int32_t, std::string_view) { return ++count < stop; });
+      const absl::Status status = GenerateDrafted(
+          *session, params, choice,
+          [&](int32_t, std::string_view) { return ++count < stop; });
       ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
       ASSERT_EQ(session->report().tokens,
                 Ids(expected.begin(),
                     expected.begin() + static_cast<std::ptrdiff_t>(stop)));
     }
-    ExpectNoTrace(*session);
+    ExpectNoTrace(*session, *model_);
 
     // While it drafts: the draft model stops with the session.
     session->Truncate(prompt_->size());
@@ -440,7 +384,7 @@ TEST_F(SmallTargetTest, CancelledAnywhereItIsAsItWas) {
     const auto fresh = DraftChain::Create(*session, params.law, full);
     const auto expected_block = (*fresh)->outermost()->Draft(*prompt_, 4, key);
     EXPECT_EQ(after->tokens, expected_block->tokens);
-    EXPECT_EQ(Continued(*session, params, choice), expected);
+    EXPECT_EQ(DraftedText(*session, params, choice), expected);
   }
 }
 
@@ -454,9 +398,9 @@ TEST_F(SmallTargetTest, BehindALinkTheTextIsTheSame) {
   ASSERT_TRUE(
       Prefill(*tiered.session, prompt_->data(), prompt_->size(), kNoProgress)
           .ok());
-  EXPECT_EQ(
-      Continued(*tiered.session, params, Choice(*model_, VerifyMode::kCoupled)),
-      expected);
+  EXPECT_EQ(DraftedText(*tiered.session, params,
+                        Choice(*model_, VerifyMode::kCoupled)),
+            expected);
 }
 
 // The draft of a text that fills the context.
@@ -466,11 +410,11 @@ TEST_F(SmallTargetTest, ShortPromptsAndFullContexts) {
     const Session::Options options = {.context =
                                           static_cast<int64_t>(length) + 90};
     const GenerateParams params = Params(0.7f, 0);
-    const auto plain = Prefilled(*model_, options, prompt);
+    const auto plain = Prefilled(*model_, prompt, options);
     ASSERT_TRUE(Generate(*plain, params, nullptr).ok());
-    const auto session = Prefilled(*model_, options, prompt);
+    const auto session = Prefilled(*model_, prompt, options);
     EXPECT_EQ(
-        Continued(*session, params, Choice(*model_, VerifyMode::kCoupled)),
+        DraftedText(*session, params, Choice(*model_, VerifyMode::kCoupled)),
         plain->report().tokens)
         << length;
     EXPECT_EQ(session->room(), 0);
@@ -555,8 +499,8 @@ TEST_F(DraftModelTest, NeedsAModelWithWeightsAndContext) {
             "draft_context");
   narrow->config.context = 82;
   choice.verify = VerifyMode::kCoupled;
-  const auto full = Prefilled();
-  EXPECT_EQ(Continued(*full, Params(0.5f), choice),
+  const auto full = Prefilled(*model_, *prompt_);
+  EXPECT_EQ(DraftedText(*full, Params(0.5f), choice),
             Plain(*model_, Params(0.5f)));
 }
 

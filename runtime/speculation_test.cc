@@ -12,12 +12,11 @@
 #include "kernels/base/error.h"
 #include "runtime/generate.h"
 #include "runtime/session_plan.h"
+#include "tests/drafting.h"
 #include "tests/golden.h"
 
 namespace tiercel::speculation_test {
 namespace {
-
-using Ids = std::vector<int32_t>;
 
 constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 
@@ -46,12 +45,7 @@ class SpeculationTest : public testing::Test {
     model_ = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
                         .stream = {.threads = 2}})
                  .release();
-    // Text that repeats, so that looking back finds something.
-    const Ids tokens = ReadTokens(CheckpointPath("llama_chat/tokens.txt"));
-    prompt_ = new Ids;
-    for (int round = 0; round < 3; ++round) {
-      prompt_->insert(prompt_->end(), tokens.begin(), tokens.begin() + 60);
-    }
+    prompt_ = new Ids(RepeatedText(60, 3));
   }
   static void TearDownTestSuite() {
     delete prompt_;
@@ -59,38 +53,15 @@ class SpeculationTest : public testing::Test {
   }
 
   static GenerateParams Params(float temperature, int64_t max_tokens = 60) {
-    return {.max_tokens = max_tokens,
-            .seed = 7,
-            .law = {.temperature = temperature},
-            .ignore_eos = true,
-            .stops = {},
-            .verify = VerifyMode::kCoupled};
-  }
-
-  static std::unique_ptr<Session> Prefilled(
-      const Model& model = *model_, const Session::Options& options = {}) {
-    std::unique_ptr<Session> session = MakeSession(model, options);
-    EXPECT_TRUE(
-        Prefill(*session, prompt_->data(), prompt_->size(), kNoProgress).ok());
-    return session;
+    GenerateParams params = DraftedParams(temperature, max_tokens);
+    params.verify = VerifyMode::kCoupled;
+    return params;
   }
 
   static Ids Continued(Session& session, const GenerateParams& params) {
     const absl::Status status = Generate(session, params, nullptr);
     EXPECT_TRUE(status.ok()) << status;
     return session.report().tokens;
-  }
-
-  // As if nothing had been drafted: the same tokens, and the same bytes of
-  // logits for whatever follows.
-  static void ExpectNoTrace(Session& session) {
-    const Ids tokens = session.tokens();
-    const auto fresh = MakeSession(*model_);
-    ASSERT_TRUE(
-        Prefill(*fresh, tokens.data(), tokens.size(), kNoProgress).ok());
-    const Ids more(prompt_->begin(), prompt_->begin() + 20);
-    EXPECT_EQ(AllLogits(session, more, 1), AllLogits(*fresh, more, 20));
-    session.Truncate(tokens.size());
   }
 
   static Model* model_;
@@ -108,13 +79,13 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
     for (float penalty : {1.0f, 1.3f}) {
       GenerateParams params = Params(temperature);
       params.law.repeat_penalty = penalty;
-      const auto plain = Prefilled();
+      const auto plain = Prefilled(*model_, *prompt_);
       const Ids expected = Continued(*plain, params);
       EXPECT_EQ(plain->report().sweeps, 59);
       for (int64_t length : {1, 4, 63}) {
         params.drafter = &ngram;
         params.draft_length = DraftLength::Fixed(length);
-        const auto session = Prefilled();
+        const auto session = Prefilled(*model_, *prompt_);
         ASSERT_EQ(Continued(*session, params), expected)
             << temperature << " " << penalty << " " << length;
         ASSERT_EQ(session->tokens(), plain->tokens());
@@ -124,7 +95,7 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
         EXPECT_LE(report.sweeps, 59);
         drafted += report.levels[0].drafted;
         accepted += report.levels[0].accepted;
-        ExpectNoTrace(*session);
+        ExpectNoTrace(*session, *model_);
       }
     }
   }
@@ -135,15 +106,15 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
 TEST_F(SpeculationTest, GreedyTextIsTheSameHoweverItIsVerified) {
   NgramDrafter ngram;
   GenerateParams params = Params(0.0f);
-  const Ids expected = Continued(*Prefilled(), params);
+  const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
   params.drafter = &ngram;
   params.verify = VerifyMode::kResidual;
-  EXPECT_EQ(Continued(*Prefilled(), params), expected);
+  EXPECT_EQ(Continued(*Prefilled(*model_, *prompt_), params), expected);
 }
 
 TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
   const GenerateParams plain = Params(1.0f);
-  const Ids expected = Continued(*Prefilled(), plain);
+  const Ids expected = Continued(*Prefilled(*model_, *prompt_), plain);
   const size_t prompt = prompt_->size();
   const auto told = [&](int32_t off) {
     return ScriptedDrafter([&, off](const Ids& tokens, int64_t most) {
@@ -161,20 +132,20 @@ TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
   GenerateParams params = plain;
   params.draft_length = DraftLength::Fixed(5);
   params.drafter = &right;
-  const auto session = Prefilled();
+  const auto session = Prefilled(*model_, *prompt_);
   EXPECT_EQ(Continued(*session, params), expected);
   EXPECT_EQ(session->report().levels[0].accepted,
             session->report().levels[0].drafted);
   // The first token is known; then six a sweep.
   EXPECT_EQ(session->report().sweeps, 10);
-  ExpectNoTrace(*session);
+  ExpectNoTrace(*session, *model_);
 
   params.drafter = &wrong;
-  const auto other = Prefilled();
+  const auto other = Prefilled(*model_, *prompt_);
   EXPECT_EQ(Continued(*other, params), expected);
   EXPECT_EQ(other->report().levels[0].accepted, 0);
   EXPECT_EQ(other->report().sweeps, 59);
-  ExpectNoTrace(*other);
+  ExpectNoTrace(*other, *model_);
 }
 
 TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
@@ -183,7 +154,7 @@ TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
     GenerateParams params = Params(1.0f, 40);
     params.drafter = &ngram;
     params.verify = mode;
-    const auto session = Prefilled();
+    const auto session = Prefilled(*model_, *prompt_);
     const Ids all = Continued(*session, params);
     for (int64_t length = 1; length < 40; ++length) {
       session->Truncate(prompt_->size());
@@ -193,7 +164,7 @@ TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
       ASSERT_EQ(session->tokens().size(),
                 prompt_->size() + static_cast<size_t>(length));
     }
-    ExpectNoTrace(*session);
+    ExpectNoTrace(*session, *model_);
   }
 }
 
@@ -201,7 +172,7 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
   // Every token is an end of text: the first ends the output, whatever was
   // drafted behind it.
   GenerateParams params = Params(0.0f);
-  const Ids expected = Continued(*Prefilled(), params);
+  const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
   ScriptedDrafter right([&](const Ids& tokens, int64_t most) {
     const size_t done = tokens.size() - prompt_->size();
     const size_t end =
@@ -214,7 +185,7 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
 
   // A callback that stops at any token of the block.
   for (size_t stop : {1, 2, 5, 21}) {
-    const auto session = Prefilled();
+    const auto session = Prefilled(*model_, *prompt_);
     size_t count = 0;
     const absl::Status status =
         Generate(*session, params,
@@ -224,11 +195,11 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
               Ids(expected.begin(),
                   expected.begin() + static_cast<std::ptrdiff_t>(stop)));
     EXPECT_EQ(session->tokens().size(), prompt_->size() + stop);
-    ExpectNoTrace(*session);
+    ExpectNoTrace(*session, *model_);
   }
 
   // A stop text that a drafted token completes.
-  const auto plain = Prefilled();
+  const auto plain = Prefilled(*model_, *prompt_);
   GenerateParams with_stop = params;
   with_stop.drafter = nullptr;
   const std::string text = [&] {
@@ -237,16 +208,16 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
   }();
   ASSERT_GT(text.size(), 12u);
   with_stop.stops = {text.substr(8, 3)};
-  const auto stopped = Prefilled();
+  const auto stopped = Prefilled(*model_, *prompt_);
   const Ids cut = Continued(*stopped, with_stop);
   EXPECT_LT(cut.size(), expected.size());
   with_stop.drafter = &right;
-  const auto session = Prefilled();
+  const auto session = Prefilled(*model_, *prompt_);
   EXPECT_EQ(Continued(*session, with_stop), cut);
   EXPECT_EQ(session->report().text, stopped->report().text);
   EXPECT_EQ(session->report().finish_reason, "stop");
   EXPECT_EQ(session->tokens(), stopped->tokens());
-  ExpectNoTrace(*session);
+  ExpectNoTrace(*session, *model_);
 }
 
 TEST_F(SpeculationTest, AContextIsFilledToItsLastToken) {
@@ -254,12 +225,12 @@ TEST_F(SpeculationTest, AContextIsFilledToItsLastToken) {
   GenerateParams params = Params(0.6f, /*max_tokens=*/0);
   const Session::Options options = {
       .context = static_cast<int64_t>(prompt_->size()) + 33};
-  const auto plain = Prefilled(*model_, options);
+  const auto plain = Prefilled(*model_, *prompt_, options);
   const Ids expected = Continued(*plain, params);
   EXPECT_EQ(expected.size(), 33u);
   params.drafter = &ngram;
   params.draft_length = DraftLength::Fixed(63);
-  const auto session = Prefilled(*model_, options);
+  const auto session = Prefilled(*model_, *prompt_, options);
   EXPECT_EQ(Continued(*session, params), expected);
   EXPECT_EQ(session->report().finish_reason, "length");
   EXPECT_EQ(session->room(), 0);
@@ -269,7 +240,7 @@ TEST_F(SpeculationTest, TwoPromptsInOneSession) {
   NgramDrafter ngram(3, 1);
   GenerateParams params = Params(1.0f);
   params.drafter = &ngram;
-  const auto session = Prefilled();
+  const auto session = Prefilled(*model_, *prompt_);
   const Ids first = Continued(*session, params);
   session->Truncate(30);
   const Ids other(prompt_->begin() + 17, prompt_->begin() + 90);
@@ -300,15 +271,15 @@ TEST_F(SpeculationTest, ADrafterThatFailsLosesNothing) {
     int count_ = 0;
   } failing;
   GenerateParams params = Params(1.0f);
-  const Ids expected = Continued(*Prefilled(), params);
+  const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
   params.drafter = &failing;
-  const auto session = Prefilled();
+  const auto session = Prefilled(*model_, *prompt_);
   EXPECT_EQ(CodeOf(Generate(*session, params, nullptr)), "internal");
   const Ids& some = session->report().tokens;
   EXPECT_GE(some.size(), 4u);
   EXPECT_TRUE(std::equal(some.begin(), some.end(), expected.begin()));
   EXPECT_EQ(session->tokens().size(), prompt_->size() + some.size());
-  ExpectNoTrace(*session);
+  ExpectNoTrace(*session, *model_);
 }
 
 TEST_F(SpeculationTest, BehindALinkTheTextIsTheSame) {
@@ -316,14 +287,14 @@ TEST_F(SpeculationTest, BehindALinkTheTextIsTheSame) {
   for (DType type : {DType::kF16, DType::kF32}) {
     const Session::Options options = {
         .context = 400, .type_k = type, .type_v = type};
-    const auto plain = Prefilled(*model_, options);
+    const auto plain = Prefilled(*model_, *prompt_, options);
     const Ids expected = Continued(*plain, Params(0.8f));
     Model::Options with = model_->options;
     with.simulation = {{.device_bytes = 100'000'000,
                         .link_bytes_per_s = 1e12,
                         .latency_s = 0}};
     const auto tiered = OpenModel(with);
-    const auto session = Prefilled(*tiered, options);
+    const auto session = Prefilled(*tiered, *prompt_, options);
     GenerateParams params = Params(0.8f);
     params.drafter = &ngram;
     EXPECT_EQ(Continued(*session, params), expected);

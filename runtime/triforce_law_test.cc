@@ -10,15 +10,12 @@
 #include "gtest/gtest.h"
 #include "kernels/token/counts_for_test.h"
 #include "runtime/generate.h"
-#include "runtime/policy/draft_chain.h"
+#include "tests/drafting.h"
 #include "tests/golden.h"
 
 namespace tiercel::triforce_law_test {
 namespace {
 
-using Ids = std::vector<int32_t>;
-
-constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 constexpr size_t kBins = 512;
 constexpr int64_t kTokens = 4;
 using Counts = std::array<int64_t, kBins>;
@@ -73,27 +70,20 @@ class TriForceLawTest : public testing::Test {
   // Outputs of seeds first ... first + Samples() - 1.
   Counts Sampled(uint64_t first, const DraftChoice* choice) {
     const auto session =
-        MakeSession(*model_, {.retrieval = RetrievalSize{8, 16, 8, 8}});
-    EXPECT_TRUE(
-        Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress).ok());
+        Prefilled(*model_, prompt_, {.retrieval = RetrievalSize{8, 16, 8, 8}});
     Counts counts = {};
     for (int64_t i = 0; i < Samples(); ++i) {
       session->Truncate(prompt_.size());
-      GenerateParams params = {.max_tokens = kTokens,
-                               .seed = first + static_cast<uint64_t>(i),
-                               .law = {.temperature = 0.5f, .top_p = 0.95f},
-                               .ignore_eos = true,
-                               .stops = {}};
-      absl::StatusOr<std::unique_ptr<DraftChain>> drafts = nullptr;
-      if (choice != nullptr) {
-        drafts = DraftChain::Create(*session, params.law, *choice);
-        EXPECT_TRUE(drafts.ok());
-        params.drafter = (*drafts)->outermost();
-        params.draft_length = (*drafts)->draft_length();
-        params.over_view = (*drafts)->uses_view();
-        params.verify = choice->verify;
-      }
-      EXPECT_TRUE(Generate(*session, params, nullptr).ok());
+      const GenerateParams params = {
+          .max_tokens = kTokens,
+          .seed = first + static_cast<uint64_t>(i),
+          .law = {.temperature = 0.5f, .top_p = 0.95f},
+          .ignore_eos = true,
+          .stops = {}};
+      EXPECT_TRUE((choice == nullptr
+                       ? Generate(*session, params, nullptr)
+                       : GenerateDrafted(*session, params, *choice))
+                      .ok());
       for (const DraftLevel& level : session->report().levels) {
         held_ += level.accepted;
         refused_ += level.drafted - level.accepted;

@@ -12,20 +12,14 @@
 #include "kernels/base/error.h"
 #include "runtime/generate.h"
 #include "runtime/policy/draft_chain.h"
+#include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
 
 namespace tiercel::triforce_test {
 namespace {
 
-using Ids = std::vector<int32_t>;
-
 constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
-
-// Small enough for the prompt, 300 tokens of a text that repeats, to be much
-// longer than it.
-constexpr RetrievalSize kSmall = {
-    .chunk = 8, .budget = 32, .sink = 8, .window = 16};
 
 class TriForceTest : public testing::Test {
  protected:
@@ -33,74 +27,26 @@ class TriForceTest : public testing::Test {
     model_ = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
                         .stream = {.threads = 2}})
                  .release();
-    const Ids tokens = ReadTokens(CheckpointPath("llama_chat/tokens.txt"));
-    prompt_ = new Ids;
-    for (int round = 0; round < 5; ++round) {
-      prompt_->insert(prompt_->end(), tokens.begin(), tokens.begin() + 60);
-    }
+    prompt_ = new Ids(RepeatedText(60, 5));
   }
   static void TearDownTestSuite() {
     delete prompt_;
     delete model_;
   }
 
-  static std::unique_ptr<Session> Prefilled(const RetrievalSize& size,
-                                            const Model& model = *model_,
-                                            Session::Options options = {}) {
+  static std::unique_ptr<Session> WithView(const RetrievalSize& size,
+                                           const Model& model = *model_,
+                                           Session::Options options = {}) {
     options.retrieval = size;
-    std::unique_ptr<Session> session = MakeSession(model, options);
-    EXPECT_TRUE(
-        Prefill(*session, prompt_->data(), prompt_->size(), kNoProgress).ok());
-    return session;
+    return Prefilled(model, *prompt_, options);
   }
 
   static GenerateParams Params(float temperature, int64_t max_tokens = 60) {
-    return {.max_tokens = max_tokens,
-            .seed = 7,
-            .law = {.temperature = temperature},
-            .ignore_eos = true,
-            .stops = {}};
+    return DraftedParams(temperature, max_tokens);
   }
 
   static Ids Plain(const GenerateParams& params) {
-    const auto session = MakeSession(*model_);
-    EXPECT_TRUE(
-        Prefill(*session, prompt_->data(), prompt_->size(), kNoProgress).ok());
-    EXPECT_TRUE(Generate(*session, params, nullptr).ok());
-    return session->report().tokens;
-  }
-
-  static absl::Status Run(Session& session, GenerateParams params,
-                          const DraftChoice& choice,
-                          const Transcript::OnToken& on_token = nullptr) {
-    const absl::StatusOr<std::unique_ptr<DraftChain>> drafts =
-        DraftChain::Create(session, params.law, choice);
-    EXPECT_TRUE(drafts.ok()) << drafts.status();
-    params.drafter = (*drafts)->outermost();
-    params.draft_length = (*drafts)->draft_length();
-    params.over_view = (*drafts)->uses_view();
-    params.verify = choice.verify;
-    return Generate(session, params, on_token);
-  }
-
-  static Ids Continued(Session& session, const GenerateParams& params,
-                       const DraftChoice& choice) {
-    const absl::Status status = Run(session, params, choice);
-    EXPECT_TRUE(status.ok()) << status;
-    return session.report().tokens;
-  }
-
-  // As if nothing had been drafted: the same bytes of logits for what follows.
-  static void ExpectNoTrace(Session& session,
-                            const Session::Options& options = {},
-                            const Model& model = *model_) {
-    const Ids tokens = session.tokens();
-    const auto fresh = MakeSession(model, options);
-    ASSERT_TRUE(
-        Prefill(*fresh, tokens.data(), tokens.size(), kNoProgress).ok());
-    const Ids more(prompt_->begin(), prompt_->begin() + 20);
-    EXPECT_EQ(AllLogits(session, more, 1), AllLogits(*fresh, more, 20));
-    session.Truncate(tokens.size());
+    return PlainText(*model_, *prompt_, params);
   }
 
   static std::vector<DraftChoice> Choices(VerifyMode verify) {
@@ -137,12 +83,12 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
     const GenerateParams params = Params(temperature);
     const Ids expected = Plain(params);
     for (const RetrievalSize& size :
-         {kSmall, RetrievalSize{8, 8, 8, 1}, RetrievalSize{32, 64, 1, 40},
+         {kSmallView, RetrievalSize{8, 8, 8, 1}, RetrievalSize{32, 64, 1, 40},
           RetrievalSize{128, 128, 1, 7}, RetrievalSize{16, 4096, 1, 64}}) {
       size_t sum = 0;
       for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
-        const auto session = Prefilled(size);
-        ASSERT_EQ(Continued(*session, params, choice), expected)
+        const auto session = WithView(size);
+        ASSERT_EQ(DraftedText(*session, params, choice), expected)
             << temperature << ", chunk " << size.chunk << ", budget "
             << size.budget << ", drafter " << sum;
         for (const DraftLevel& level : session->report().levels) {
@@ -150,7 +96,7 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
           sums[sum].drafted += level.drafted;
           sums[sum++].accepted += level.accepted;
         }
-        ExpectNoTrace(*session);
+        ExpectNoTrace(*session, *model_);
       }
     }
   }
@@ -168,8 +114,8 @@ TEST_F(TriForceTest, AViewOfEverythingIsNeverRejected) {
   const GenerateParams params = Params(0.8f, 100);
   for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
     if (choice.policy != Policy::kTriForce) continue;
-    const auto session = Prefilled({16, 4096, 1, 16});
-    EXPECT_EQ(Continued(*session, params, choice), Plain(params));
+    const auto session = WithView({16, 4096, 1, 16});
+    EXPECT_EQ(DraftedText(*session, params, choice), Plain(params));
     const DraftLevel& level = session->report().levels.back();
     EXPECT_GT(level.drafted, 80);
     EXPECT_GE(level.accepted, level.drafted - 2)
@@ -182,22 +128,23 @@ TEST_F(TriForceTest, AViewOfEverythingIsNeverRejected) {
 TEST_F(TriForceTest, ResidualTextsReplay) {
   for (const DraftChoice& choice : Choices(VerifyMode::kResidual)) {
     const GenerateParams params = Params(1.0f, 40);
-    const auto session = Prefilled(kSmall);
-    const Ids all = Continued(*session, params, choice);
-    ExpectNoTrace(*session);
+    const auto session = WithView(kSmallView);
+    const Ids all = DraftedText(*session, params, choice);
+    ExpectNoTrace(*session, *model_);
     for (int64_t length : {40, 1, 2, 7, 39}) {
       session->Truncate(prompt_->size());
-      ASSERT_EQ(Continued(*session, Params(1.0f, length), choice),
+      ASSERT_EQ(DraftedText(*session, Params(1.0f, length), choice),
                 Ids(all.begin(), all.begin() + length))
           << length;
     }
-    const auto fresh = Prefilled(kSmall);
-    EXPECT_EQ(Continued(*fresh, params, choice), all);
+    const auto fresh = WithView(kSmallView);
+    EXPECT_EQ(DraftedText(*fresh, params, choice), all);
     GenerateParams other = params;
     other.seed = 8;
-    EXPECT_NE(Continued(*Prefilled(kSmall), other, choice), all);
+    EXPECT_NE(DraftedText(*WithView(kSmallView), other, choice), all);
     const GenerateParams greedy = Params(0.0f, 40);
-    EXPECT_EQ(Continued(*Prefilled(kSmall), greedy, choice), Plain(greedy));
+    EXPECT_EQ(DraftedText(*WithView(kSmallView), greedy, choice),
+              Plain(greedy));
   }
 }
 
@@ -206,9 +153,9 @@ TEST_F(TriForceTest, AnOutputLongerThanTheView) {
   const GenerateParams params = Params(0.9f, 400);
   const Ids expected = Plain(params);
   for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
-    const auto session = Prefilled(kSmall);
-    ASSERT_EQ(Continued(*session, params, choice), expected);
-    ExpectNoTrace(*session);
+    const auto session = WithView(kSmallView);
+    ASSERT_EQ(DraftedText(*session, params, choice), expected);
+    ExpectNoTrace(*session, *model_);
   }
 }
 
@@ -217,7 +164,7 @@ TEST_F(TriForceTest, ShortPromptsAndFullContexts) {
     const Ids prompt(prompt_->begin(),
                      prompt_->begin() + static_cast<std::ptrdiff_t>(length));
     const Session::Options options = {
-        .context = static_cast<int64_t>(length) + 70, .retrieval = kSmall};
+        .context = static_cast<int64_t>(length) + 70, .retrieval = kSmallView};
     GenerateParams params = Params(0.7f, 0);
     params.max_tokens = 0;
     const auto plain = MakeSession(*model_, {.context = options.context});
@@ -226,7 +173,7 @@ TEST_F(TriForceTest, ShortPromptsAndFullContexts) {
     for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
       const auto session = MakeSession(*model_, options);
       ASSERT_TRUE(Prefill(*session, prompt.data(), length, kNoProgress).ok());
-      EXPECT_EQ(Continued(*session, params, choice), plain->report().tokens)
+      EXPECT_EQ(DraftedText(*session, params, choice), plain->report().tokens)
           << length;
       EXPECT_EQ(session->room(), 0);
     }
@@ -237,42 +184,43 @@ TEST_F(TriForceTest, ShortPromptsAndFullContexts) {
 TEST_F(TriForceTest, WhateverCameBefore) {
   const GenerateParams params = Params(0.8f, 30);
   const DraftChoice choice = Choices(VerifyMode::kResidual)[1];
-  const Ids first = Continued(*Prefilled(kSmall), params, choice);
+  const Ids first = DraftedText(*WithView(kSmallView), params, choice);
 
-  const auto session = Prefilled(kSmall);
+  const auto session = WithView(kSmallView);
   const absl::StatusOr<std::unique_ptr<Session>> early = session->Fork();
   ASSERT_TRUE(early.ok());
-  EXPECT_EQ(Continued(**early, params, choice), first);
-  EXPECT_EQ(Continued(*session, params, choice), first);
+  EXPECT_EQ(DraftedText(**early, params, choice), first);
+  EXPECT_EQ(DraftedText(*session, params, choice), first);
   const Ids more(prompt_->begin() + 7, prompt_->begin() + 90);
   ASSERT_TRUE(Prefill(*session, more.data(), more.size(), kNoProgress).ok());
-  const Ids second = Continued(*session, params, choice);
+  const Ids second = DraftedText(*session, params, choice);
 
   Ids all = *prompt_;
   all.insert(all.end(), first.begin(), first.end());
   all.insert(all.end(), more.begin(), more.end());
-  const auto fresh = MakeSession(*model_, {.retrieval = kSmall});
+  const auto fresh = MakeSession(*model_, {.retrieval = kSmallView});
   ASSERT_TRUE(Prefill(*fresh, all.data(), all.size(), kNoProgress).ok());
-  EXPECT_EQ(Continued(*fresh, params, choice), second);
+  EXPECT_EQ(DraftedText(*fresh, params, choice), second);
 
   session->Truncate(prompt_->size());
-  EXPECT_EQ(Continued(*session, params, choice), first);
+  EXPECT_EQ(DraftedText(*session, params, choice), first);
   session->Truncate(prompt_->size());
   const absl::StatusOr<std::unique_ptr<Session>> fork = session->Fork();
   ASSERT_TRUE(fork.ok());
-  EXPECT_EQ(Continued(**fork, params, choice), first);
-  EXPECT_EQ(Continued(*session, params, choice), first);
-  ExpectNoTrace(**fork);
-  ExpectNoTrace(*session);
+  EXPECT_EQ(DraftedText(**fork, params, choice), first);
+  EXPECT_EQ(DraftedText(*session, params, choice), first);
+  ExpectNoTrace(**fork, *model_);
+  ExpectNoTrace(*session, *model_);
 
   GenerateParams coupled = params;
   for (int64_t position : {3, 1000}) {
-    const auto moved = Prefilled(kSmall, *model_, {.first_position = position});
+    const auto moved =
+        WithView(kSmallView, *model_, {.first_position = position});
     const auto plain = MakeSession(*model_, {.first_position = position});
     ASSERT_TRUE(
         Prefill(*plain, prompt_->data(), prompt_->size(), kNoProgress).ok());
     ASSERT_TRUE(Generate(*plain, coupled, nullptr).ok());
-    EXPECT_EQ(Continued(*moved, coupled, Choices(VerifyMode::kCoupled)[1]),
+    EXPECT_EQ(DraftedText(*moved, coupled, Choices(VerifyMode::kCoupled)[1]),
               plain->report().tokens);
   }
 }
@@ -282,17 +230,17 @@ TEST_F(TriForceTest, BehindALinkTheTextIsTheSame) {
       OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
   for (DType type : {DType::kF16, DType::kF32}) {
     Session::Options options = {.context = 500, .type_k = type, .type_v = type};
-    options.retrieval = kSmall;
-    const auto in_place = Prefilled(kSmall, *deep, options);
+    options.retrieval = kSmallView;
+    const auto in_place = WithView(kSmallView, *deep, options);
     const DraftChoice residual = Choices(VerifyMode::kResidual)[1];
     const GenerateParams params = Params(0.8f, 120);
-    const Ids expected = Continued(*in_place, params, residual);
+    const Ids expected = DraftedText(*in_place, params, residual);
     for (Budget budget : {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
       const Tiered tiered = MakeTiered(*deep, options, budget);
       Session& session = *tiered.session;
       ASSERT_TRUE(
           Prefill(session, prompt_->data(), prompt_->size(), kNoProgress).ok());
-      ASSERT_EQ(Continued(session, params, residual), expected);
+      ASSERT_EQ(DraftedText(session, params, residual), expected);
       const Traffic traffic = session.traffic();
       const auto station = [&](Station name) {
         return traffic.link[static_cast<size_t>(name)];
@@ -303,7 +251,7 @@ TEST_F(TriForceTest, BehindALinkTheTextIsTheSame) {
       if (budget == Budget::kLeast) {
         EXPECT_GT(traffic.moves.gathered_bytes, 0);
       }
-      ExpectNoTrace(session, {.type_k = type, .type_v = type}, *deep);
+      ExpectNoTrace(session, *deep, {.type_k = type, .type_v = type});
     }
   }
 }
@@ -313,22 +261,22 @@ TEST_F(TriForceTest, BehindALinkTheTextIsTheSame) {
 TEST_F(TriForceTest, CancelledAnywhereItIsAsItWas) {
   const GenerateParams params = Params(0.9f, 20);
   for (const DraftChoice& choice : Choices(VerifyMode::kResidual)) {
-    const auto session = Prefilled(kSmall);
-    const Ids expected = Continued(*session, params, choice);
+    const auto session = WithView(kSmallView);
+    const Ids expected = DraftedText(*session, params, choice);
     for (size_t stop = 1; stop < expected.size(); ++stop) {
       session->Truncate(prompt_->size());
       size_t count = 0;
-      const absl::Status status =
-          Run(*session, params, choice,
-              [&](int32_t, std::string_view) { return ++count < stop; });
+      const absl::Status status = GenerateDrafted(
+          *session, params, choice,
+          [&](int32_t, std::string_view) { return ++count < stop; });
       ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
       ASSERT_EQ(session->report().tokens,
                 Ids(expected.begin(),
                     expected.begin() + static_cast<std::ptrdiff_t>(stop)));
     }
-    ExpectNoTrace(*session);
+    ExpectNoTrace(*session, *model_);
     session->Truncate(prompt_->size());
-    EXPECT_EQ(Continued(*session, params, choice), expected);
+    EXPECT_EQ(DraftedText(*session, params, choice), expected);
   }
 }
 
@@ -336,10 +284,10 @@ TEST_F(TriForceTest, CancelledAnywhereItIsAsItWas) {
 TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
   const GenerateParams params = Params(0.8f, 30);
   const DraftChoice choice = Choices(VerifyMode::kResidual)[1];
-  const auto whole = Prefilled(kSmall);
-  const Ids expected = Continued(*whole, params, choice);
+  const auto whole = WithView(kSmallView);
+  const Ids expected = DraftedText(*whole, params, choice);
   for (const bool prefilled : {true, false}) {
-    const auto session = MakeSession(*model_, {.retrieval = kSmall});
+    const auto session = MakeSession(*model_, {.retrieval = kSmallView});
     const absl::Status stopped =
         Prefill(*session, prompt_->data(), prompt_->size(),
                 [](uint64_t done, uint64_t total) { return 2 * done < total; });
@@ -351,10 +299,10 @@ TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
     } else {
       ASSERT_TRUE(session->Append(prompt_->data(), prompt_->size()).ok());
     }
-    EXPECT_EQ(Continued(*session, params, choice), expected);
+    EXPECT_EQ(DraftedText(*session, params, choice), expected);
     EXPECT_EQ(session->report().levels.back().drafted,
               whole->report().levels.back().drafted);
-    ExpectNoTrace(*session);
+    ExpectNoTrace(*session, *model_);
   }
 }
 

@@ -1,0 +1,98 @@
+#ifndef TIERCEL_TESTS_DRAFTING_H_
+#define TIERCEL_TESTS_DRAFTING_H_
+
+// Generations with drafts, and what they must leave.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/generate.h"
+#include "runtime/policy/draft_chain.h"
+#include "tests/golden.h"
+
+namespace tiercel {
+
+using Ids = std::vector<int32_t>;
+
+// So small that most of a text of 300 tokens is not in it.
+inline constexpr RetrievalSize kSmallView = {
+    .chunk = 8, .budget = 32, .sink = 8, .window = 16};
+
+// The beginning of a text of llama_chat, again and again, so that looking back
+// finds something.
+inline Ids RepeatedText(size_t length, int rounds) {
+  const Ids tokens = ReadTokens(CheckpointPath("llama_chat/tokens.txt"));
+  Ids text;
+  for (int round = 0; round < rounds; ++round) {
+    text.insert(text.end(), tokens.begin(),
+                tokens.begin() + static_cast<std::ptrdiff_t>(length));
+  }
+  return text;
+}
+
+inline std::unique_ptr<Session> Prefilled(
+    const Model& model, const Ids& prompt,
+    const Session::Options& options = {}) {
+  std::unique_ptr<Session> session = MakeSession(model, options);
+  EXPECT_TRUE(
+      Prefill(*session, prompt.data(), prompt.size(), [](uint64_t, uint64_t) {
+        return true;
+      }).ok());
+  return session;
+}
+
+inline GenerateParams DraftedParams(float temperature, int64_t max_tokens) {
+  return {.max_tokens = max_tokens,
+          .seed = 7,
+          .law = {.temperature = temperature},
+          .ignore_eos = true,
+          .stops = {}};
+}
+
+inline absl::Status GenerateDrafted(
+    Session& session, GenerateParams params, const DraftChoice& choice,
+    const Transcript::OnToken& on_token = nullptr) {
+  const absl::StatusOr<std::unique_ptr<DraftChain>> drafts =
+      DraftChain::Create(session, params.law, choice);
+  if (!drafts.ok()) return drafts.status();
+  params.drafter = (*drafts)->outermost();
+  params.draft_length = (*drafts)->draft_length();
+  params.over_view = (*drafts)->uses_view();
+  params.verify = choice.verify;
+  return Generate(session, params, on_token);
+}
+
+// What a prompt is continued with where nobody drafts.
+inline Ids PlainText(const Model& model, const Ids& prompt,
+                     const GenerateParams& params) {
+  const auto session = Prefilled(model, prompt);
+  EXPECT_TRUE(Generate(*session, params, nullptr).ok());
+  return session->report().tokens;
+}
+inline Ids DraftedText(Session& session, const GenerateParams& params,
+                       const DraftChoice& choice) {
+  const absl::Status status = GenerateDrafted(session, params, choice);
+  EXPECT_TRUE(status.ok()) << status;
+  return session.report().tokens;
+}
+
+// As if nothing had been drafted: the same bytes of logits for what follows as
+// in a session of `model` with `options` that was given the same tokens, of
+// which there are 20 or more.
+inline void ExpectNoTrace(Session& session, const Model& model,
+                          const Session::Options& options = {}) {
+  const Ids tokens = session.tokens();
+  ASSERT_GE(tokens.size(), 20u);
+  const auto fresh = Prefilled(model, tokens, options);
+  const Ids more(tokens.begin(), tokens.begin() + 20);
+  EXPECT_EQ(AllLogits(session, more, 1), AllLogits(*fresh, more, 20));
+  session.Truncate(tokens.size());
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_TESTS_DRAFTING_H_
