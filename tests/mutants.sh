@@ -54,6 +54,7 @@ self_layers|runtime/policy/draft_chain.cc|.layers = choice.self_layers|.layers =
 draft_left|runtime/retrieval_target.cc|kv.Truncate(end_);|;|runtime/triforce_test.cc
 stale_view|runtime/session.cc|if (!retrieval_->fresh()) next_logits_.clear();|;|runtime/triforce_test.cc
 lost_page|offload/move/tiered_kv.cc|page.below = engine().Wait(page.down).ok() && page.below|(void)engine().Wait(page.down)|offload/move/kv_store_test.cc
+lost_ahead|offload/move/tiered_kv.cc|!IsThere(\*step_, layer)|layer >= 0|offload/move/kv_store_test.cc
 reopened_slot|offload/move/tiered_kv.cc|undo = \[&\] { LeaveDevice(page); }|undo = [] {}|offload/move/kv_store_test.cc
 callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc

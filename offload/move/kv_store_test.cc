@@ -10,6 +10,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -430,6 +431,32 @@ TEST(TieredKvTest, EveryCopyMayFail) {
       if (!made.link->fault_is_past()) break;
     }
   }
+}
+
+// What was fetched for a step that may never come is no failure of the one that
+// comes: it is fetched again.
+TEST(TieredKvTest, WhatIsFetchedAheadMayGetLost) {
+  int lost = 0;
+  for (int64_t fail_at = 0;; ++fail_at) {
+    const Made made = Make(/*resident=*/1, 0, fail_at);
+    int next = 1;
+    Oracle oracle{{}, &next};
+    int failures = 0;
+    for (int64_t rows : {700, 1}) {
+      while (!TryStep(*made.kv, oracle, rows, rows).ok()) {
+        ASSERT_LT(++failures, 2);
+      }
+    }
+    for (const KvTier::Staging& buffer : made.tier->staging) {
+      while (!made.tier->engine->Done(buffer.filled)) std::this_thread::yield();
+    }
+    if (!made.link->fault_is_past()) break;
+    if (failures > 0) continue;
+    ++lost;
+    Step(*made.kv, oracle, 1);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_EQ(lost, 2);
 }
 
 // A prompt that stops in layer 1 and goes on there. Fails as the store fails,

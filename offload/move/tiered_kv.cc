@@ -98,6 +98,12 @@ bool TieredKv::Reads(const Step& step, int64_t page) {
   return step.read.empty();
 }
 
+// Whether an earlier step has asked for what this one reads of the layer.
+bool TieredKv::IsThere(const Step& step, int layer) {
+  return layer < std::ssize(step.there) &&
+         step.there[static_cast<size_t>(layer)];
+}
+
 // What others, or an abandoned step, asked for may still be arriving. Whether
 // it arrived well concerns nobody any more.
 absl::Status TieredKv::AwaitStaging(Cancelled cancelled) {
@@ -234,11 +240,12 @@ absl::StatusOr<KvPages> TieredKv::BeginLayer(int layer, Cancelled cancelled) {
   const Step& step = *step_;
   if (!step.in_place) {
     while (step.asked < std::min(layers_, layer + 2)) Ask(step.asked);
-    KvTier::Staging& buffer = tier_->StagingOf(layer);
     // What is read has arrived; what is written over has left.
-    for (Ticket ticket : {buffer.filled, buffer.sent}) {
-      if (absl::Status s = engine().Wait(ticket, cancelled); !s.ok()) return s;
+    absl::Status status = AwaitFetched(layer, cancelled);
+    if (status.ok()) {
+      status = engine().Wait(tier_->StagingOf(layer).sent, cancelled);
     }
+    if (!status.ok()) return status;
   }
   table_.clear();
   for (int64_t index = 0; index < NumPages(); ++index) {
@@ -496,7 +503,11 @@ void TieredKv::Ask(int layer) {
   Step& step = *step_;
   if (layer < step.asked) return;
   step.asked = layer + 1;
-  if (layer < std::ssize(step.there) && step.there[layer]) return;
+  if (!IsThere(step, layer)) Fetch(layer);
+}
+
+void TieredKv::Fetch(int layer) {
+  Step& step = *step_;
   std::vector<Transfer> transfers;
   const auto fetch = [&](int64_t page) {
     transfers.push_back(
@@ -513,6 +524,19 @@ void TieredKv::Ask(int layer) {
   }
   tier_->StagingOf(layer).filled =
       engine().Submit(step.station, Joined(std::move(transfers)));
+}
+
+// What an earlier step asked for and then did not wait for may have got lost:
+// that is no failure of this one, which asks once more.
+absl::Status TieredKv::AwaitFetched(int layer, Cancelled cancelled) {
+  const absl::Status status =
+      engine().Wait(tier_->StagingOf(layer).filled, cancelled);
+  if (status.ok() || ClassOf(status) == ErrorClass::kCancelled ||
+      !IsThere(*step_, layer)) {
+    return status;
+  }
+  Fetch(layer);
+  return engine().Wait(tier_->StagingOf(layer).filled, cancelled);
 }
 
 void TieredKv::AskAhead(int layer) {

@@ -110,9 +110,12 @@ class TieredKv final : public KvStore {
   void DropPages(int64_t keep);
   static bool Reads(const Step& step, int layer, int64_t page);
   static bool Reads(const Step& step, int64_t page);  // in some layer
+  static bool IsThere(const Step& step, int layer);
   void EndStep();
   void Ask(int layer);
+  void Fetch(int layer);
   void AskAhead(int layer);
+  absl::Status AwaitFetched(int layer, Cancelled cancelled);
 
   Ticket SendDown(const PageList& pages, int layer);
   Ticket SendDownAllLayers(int64_t page);
