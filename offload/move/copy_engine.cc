@@ -31,7 +31,10 @@ absl::StatusOr<std::unique_ptr<CopyEngine>> CopyEngine::Create(
   return engine;
 }
 
-CopyEngine::CopyEngine(std::unique_ptr<Link> link) : link_(std::move(link)) {}
+CopyEngine::CopyEngine(std::unique_ptr<Link> link)
+    : link_(std::move(link)),
+      no_memory_(MemoryError("out_of_memory",
+                             "copy engine: the system gave no more memory")) {}
 
 CopyEngine::~CopyEngine() {
   {
@@ -73,11 +76,9 @@ absl::Status CopyEngine::Wait(Ticket ticket, Cancelled cancelled) {
       failed_.begin(), failed_.end(),
       [ticket](const Submission& s) { return s.ticket == ticket; });
   if (failed == failed_.end()) return absl::OkStatus();
-  const absl::Status status = std::move(failed->status);
+  absl::Status status = std::move(failed->status);
   failed_.erase(failed);
-  if (!status.message().empty()) return status;
-  return MemoryError("out_of_memory",
-                     "copy engine: the system gave no more memory");
+  return status;
 }
 
 absl::Status CopyEngine::Wait(Ticket ticket) {
@@ -141,14 +142,14 @@ absl::Status CopyEngine::Move(const Submission& submission) {
   return status;
 }
 
-// The thread outlives a lack of memory. An error without a text takes none;
-// whoever waits for the ticket puts it in words.
+// The thread outlives a lack of memory. What says so is there before: neither
+// it nor those who wait, on their way out perhaps, could make it now.
 absl::StatusOr<Link::Moved> CopyEngine::Copy(const Submission& submission,
                                              const Transfer& transfer) {
   try {
     return link_->Copy(transfer, submission.since, submission.drop);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("");
+    return no_memory_;
   }
 }
 

@@ -40,6 +40,7 @@ class CopyEngine {
   // Waits until the ticket is done; its first error, if it met one (told once):
   // the link's, or out_of_memory.
   // `cancelled` is asked now and then: true ends the waiting, not the copy.
+  // Takes no memory unless cancelled.
   using Cancelled = absl::FunctionRef<bool()>;
   absl::Status Wait(Ticket ticket, Cancelled cancelled);
   absl::Status Wait(Ticket ticket);
@@ -75,6 +76,7 @@ class CopyEngine {
                                    const Transfer& transfer);
 
   const std::unique_ptr<Link> link_;
+  const absl::Status no_memory_;
   mutable std::mutex mutex_;
   std::condition_variable submitted_;
   std::condition_variable finished_;

@@ -197,6 +197,24 @@ class OutOfMemoryTest : public testing::TestWithParam<bool> {
     Cut(session_, prompt_.size());
     return ids;
   }
+  // What was given out is kept, and is right.
+  void RefuseGenerations(const char* what,
+                         const std::vector<int32_t>& expected) {
+    RefuseEach(
+        what, Keeps::kBuffers,
+        [&](tiercel_error* e) { return Generate(session_, e); },
+        [&] {
+          EXPECT_EQ(tiercel_session_length(session_), prompt_.size() + count_);
+          for (size_t i = 0; i < count_; ++i) {
+            EXPECT_EQ(output_[i], expected[i]);
+          }
+          Cut(session_, prompt_.size());
+        },
+        [&] {
+          EXPECT_EQ(std::vector<int32_t>(output_, output_ + count_), expected);
+          Cut(session_, prompt_.size());
+        });
+  }
   void Free() {
     tiercel_session_free(session_);
     tiercel_model_free(model_);
@@ -253,18 +271,7 @@ TEST_P(OutOfMemoryTest, Sessions) {
       });
 
   ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
-  RefuseEach(
-      "generate", Keeps::kBuffers,
-      [&](tiercel_error* e) { return Generate(session_, e); },
-      [&] {  // what was given out is kept, and is right
-        EXPECT_EQ(tiercel_session_length(session_), prompt_.size() + count_);
-        for (size_t i = 0; i < count_; ++i) EXPECT_EQ(output_[i], expected[i]);
-        Cut(session_, prompt_.size());
-      },
-      [&] {
-        EXPECT_EQ(std::vector<int32_t>(output_, output_ + count_), expected);
-        Cut(session_, prompt_.size());
-      });
+  RefuseGenerations("generate", expected);
 
   RefuseEach(
       "score", Keeps::kBuffers,
@@ -290,6 +297,46 @@ TEST_P(OutOfMemoryTest, Sessions) {
         EXPECT_EQ(tiercel_session_length(copy), prompt_.size());
         tiercel_session_free(copy);
       });
+  EXPECT_EQ(Output(), expected);
+  Free();
+}
+
+// A view beside the sequence, and those who draft.
+TEST_P(OutOfMemoryTest, Drafts) {
+  Open();
+  session_params_.view_budget = 32;
+  session_params_.view_sink = 8;
+  session_params_.view_window = 16;
+  session_params_.view_chunk = 8;
+  Create();
+  ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
+  const std::vector<int32_t> expected = Output();
+  tiercel_session_free(session_);
+  RefuseEach(
+      "create", Keeps::kNothing,
+      [&](tiercel_error* e) {
+        return tiercel_session_create(model_, &session_params_, &session_, e);
+      },
+      [&] { EXPECT_EQ(session_, nullptr); },
+      [&] { tiercel_session_free(session_); });
+
+  Create();
+  ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
+  sampling_.verify = "coupled";
+  sampling_.policy = "triforce";
+  sampling_.block_tokens = 4;
+  sampling_.draft_model = model_;
+  for (const char* const draft : {"ngram", "self", "small"}) {
+    sampling_.draft = draft;
+    RefuseGenerations(draft, expected);
+  }
+  tiercel_session* copy = nullptr;
+  RefuseEach(
+      "fork", Keeps::kNothing,
+      [&](tiercel_error* e) {
+        return tiercel_session_fork(session_, &copy, e);
+      },
+      [&] { EXPECT_EQ(copy, nullptr); }, [&] { tiercel_session_free(copy); });
   EXPECT_EQ(Output(), expected);
   Free();
 }
