@@ -9,6 +9,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "kernels/base/error.h"
 #include "kernels/base/testing.h"
 #include "runtime/generate.h"
+#include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
 
@@ -52,6 +54,13 @@ class Nth {
   std::atomic<bool> stays_{false};
   std::atomic<bool> happened_{false};
 };
+
+// The next of many that may go wrong: all, or in the short run the first, then
+// fewer and fewer.
+int64_t After(int64_t n) {
+  static const bool all = getenv("TIERCEL_ALL_FAULTS") != nullptr;
+  return all || n < 40 ? n + 1 : n + n / 8;
+}
 
 GenerateParams Greedy(int64_t max_tokens) {
   return {.max_tokens = max_tokens,
@@ -113,7 +122,7 @@ class FaultsTest : public testing::Test {
           const auto left =
               static_cast<int64_t>(expected_.size() - session.tokens().size());
           if (left == 0) return absl::OkStatus();  // the last was kept
-          return Generate(session, Greedy(left), nullptr);
+          return generate_(session, left);
         },
         [&](const absl::Status& status) {
           failed(status);
@@ -127,12 +136,23 @@ class FaultsTest : public testing::Test {
     EXPECT_TRUE(SameBits(session.NextLogits(), logits_));
   }
 
+  // Generations of `params` with `choice`, over a view that a link fills; each
+  // time another copy goes wrong, for which the status is `code`.
+  void DraftThroughFaults(Nth& copy, const DraftChoice& choice,
+                          std::string_view code);
+
   std::unique_ptr<Model> model_;
   Session::Options options_;
+  // An answer's next tokens.
+  std::function<absl::Status(Session&, int64_t)> generate_ =
+      [](Session& session, int64_t max_tokens) {
+        return Generate(session, Greedy(max_tokens), nullptr);
+      };
   std::vector<int32_t> ids_;
   std::vector<int32_t> expected_;  // prompt and answer
   std::vector<float> prompt_logits_;
-  std::vector<float> logits_;  // after both
+  std::vector<float> logits_;   // after both
+  Session* session_ = nullptr;  // that drafts
   std::shared_ptr<Faults> faults_ = std::make_shared<Faults>();
 };
 
@@ -200,6 +220,69 @@ TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
   }
 }
 
+// A session that keeps a view takes it with itself, and so does its fork.
+TEST_F(FaultsTest, AViewMayFindNoRoom) {
+  Nth allocation;
+  faults_->allocation = [&](int64_t) { return allocation(); };
+  options_.retrieval = kSmallView;
+  generate_ = [](Session& session, int64_t max_tokens) {
+    return GenerateDrafted(
+        session, Greedy(max_tokens),
+        {.policy = Policy::kTriForce, .verify = VerifyMode::kCoupled});
+  };
+  Model::Options with = model_->options;
+  with.simulation = {
+      {.device_bytes = BytesFor(*model_, options_, Budget::kAll) + (8 << 20),
+       .link_bytes_per_s = kFast,
+       .latency_s = 0,
+       .faults = faults_}};
+  const auto model = OpenModel(with);
+  const int64_t weights = model->arena->used();
+  for (const bool from_then_on : {false, true}) {
+    int64_t n = 1;
+    for (;; ++n) {
+      allocation.Arm(n, from_then_on);
+      int64_t taken = weights;
+      const auto failed = [&](const absl::Status& status) {
+        EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
+        EXPECT_TRUE(allocation.happened());
+        allocation.Disarm();
+      };
+      const auto make = [&](auto create) {
+        std::unique_ptr<Session> session;
+        Until(
+            [&] {
+              absl::StatusOr<std::unique_ptr<Session>> made = create();
+              if (made.ok()) session = *std::move(made);
+              return made.status();
+            },
+            [&](const absl::Status& status) {
+              failed(status);
+              EXPECT_EQ(model->arena->used(), taken);
+            });
+        return session;
+      };
+      auto session = make([&] { return Session::Create(*model, options_); });
+      taken = model->arena->used();
+      Answer(*session, failed);
+      EXPECT_EQ(model->arena->used(), taken);
+      auto fork = make([&] { return session->Fork(); });
+      EXPECT_GT(model->arena->used(), taken);
+      fork->Truncate(0);
+      Answer(*fork, failed);
+      session.reset();
+      fork.reset();
+      EXPECT_EQ(model->arena->used(), weights);
+      if (HasFailure()) {
+        ADD_FAILURE() << "allocation " << n;
+        return;
+      }
+      if (!allocation.happened()) break;
+    }
+    EXPECT_GT(n, 10);
+  }
+}
+
 // ---- Copies ----
 
 TEST_F(FaultsTest, EveryCopyMayFail) {
@@ -223,6 +306,91 @@ TEST_F(FaultsTest, EveryCopyMayFail) {
     }
     EXPECT_GT(n, 40);
   }
+}
+
+void FaultsTest::DraftThroughFaults(Nth& copy, const DraftChoice& choice,
+                                    std::string_view code) {
+  options_.retrieval = kSmallView;
+  const GenerateParams params = DraftedParams(0.8f, 16);
+  const Ids prompt(ids_.begin(), ids_.begin() + kPrompt);
+  const auto in_place = Prefilled(*model_, prompt, options_);
+  const Ids text = DraftedText(*in_place, params, choice);
+  ASSERT_TRUE(in_place->CatchUp(Station::kVerify).ok());
+
+  const Tiered tiered = Make();
+  Session& session = *tiered.session;
+  session_ = &session;
+  ASSERT_TRUE(Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
+  for (const bool from_then_on : {false, true}) {
+    int failures = 0;
+    for (int64_t n = 1;; n = After(n)) {
+      session.Truncate(kPrompt);
+      copy.Arm(n, from_then_on);
+      Ids given;
+      const auto failed = [&](const absl::Status& status) {
+        ++failures;
+        EXPECT_EQ(CodeOf(status), code) << status;
+        // A cancellation may come when all that it was for is done.
+        EXPECT_TRUE(copy.happened() || code == "cancelled");
+        copy.Disarm();
+        session.ClearCancel();
+        // What was given out is kept, and nothing else.
+        Ids tokens = prompt;
+        tokens.insert(tokens.end(), given.begin(), given.end());
+        EXPECT_EQ(session.tokens(), tokens);
+      };
+      Until(
+          [&]() -> absl::Status {
+            GenerateParams rest = params;
+            if (choice.verify == VerifyMode::kResidual) {
+              // Where blocks begin is part of the text.
+              given.clear();
+              session.Truncate(kPrompt);
+            }
+            rest.max_tokens -= std::ssize(given);
+            if (rest.max_tokens == 0) return absl::OkStatus();
+            return GenerateDrafted(session, rest, choice,
+                                   [&](int32_t id, std::string_view) {
+                                     given.push_back(id);
+                                     return true;
+                                   });
+          },
+          failed);
+      EXPECT_EQ(given, text);
+      Until([&] { return session.CatchUp(Station::kVerify); }, failed);
+      EXPECT_TRUE(SameBits(session.NextLogits(), in_place->NextLogits()));
+      // It may have come when all was done, or come yet.
+      copy.Disarm();
+      session.ClearCancel();
+      if (HasFailure()) {
+        ADD_FAILURE() << "copy " << n << (from_then_on ? " and all after" : "");
+        return;
+      }
+      if (!copy.happened()) break;
+    }
+    EXPECT_GT(failures, 40);
+  }
+  const DraftLevel& level = session.report().levels.back();
+  EXPECT_GT(level.accepted, 0);
+  EXPECT_LT(level.accepted, level.drafted);
+  const Traffic traffic = session.traffic();
+  EXPECT_GT(traffic.link[static_cast<size_t>(Station::kRefresh)].h2d_bytes, 0u);
+}
+
+TEST_F(FaultsTest, EveryCopyOfADraftMayFail) {
+  Nth copy;
+  faults_->copy = [&](int64_t) { return copy(); };
+  DraftThroughFaults(copy,
+                     {.policy = Policy::kTriForce,
+                      .verify = VerifyMode::kResidual,
+                      .outer_tokens = 5},
+                     "copy_failed");
+  DraftThroughFaults(copy,
+                     {.policy = Policy::kTriForce,
+                      .proposer = Proposer::kNgram,
+                      .verify = VerifyMode::kCoupled,
+                      .outer_tokens = 5},
+                     "copy_failed");
 }
 
 // And so does every copy of a prompt that goes on where it was stopped.
@@ -289,6 +457,23 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyIsOnTheWay) {
     session->Truncate(0);
   }
   EXPECT_GT(cancelled, 40);
+}
+
+TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
+  Nth copy;
+  faults_->copy = [&](int64_t) {
+    if (copy()) {
+      session_->Cancel();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  };
+  DraftThroughFaults(copy,
+                     {.policy = Policy::kTriForce,
+                      .proposer = Proposer::kNgram,
+                      .verify = VerifyMode::kResidual,
+                      .outer_tokens = 5},
+                     "cancelled");
 }
 
 // Between any two parts of the arithmetic too, and whichever way it is asked.
