@@ -235,6 +235,10 @@ TEST(DigestsTest, TakeWhatTheyNeedAndNoMore) {
     shape.context = context;
     EXPECT_EQ(shape.Bytes(),
               AlignedBytes(3 * 2 * shape.Chunks() * 8 * int64_t{4}));
+    PoisonedMemory memory;
+    const auto digests = Digests::Create(memory, shape);
+    EXPECT_TRUE(digests.ok()) << digests.status();
+    EXPECT_EQ(memory.used(), shape.Bytes());
     return shape.Chunks();
   };
   EXPECT_EQ(chunks(0, 31), 0);
