@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -220,9 +221,20 @@ TEST_P(CopyRunsTest, FromWhereverTheyLive) {
 
 // What was asked for before the sequence changed is what arrives.
 TEST_P(CopyRunsTest, WhatFollowsDoesNotTouchThem) {
-  const Made made = Make(kLayout, GetParam(), 3, nullptr, /*rate=*/2e7);
+  auto faults = std::make_shared<Faults>();
+  const Made made = Make(kLayout, GetParam(), 3, faults);
   KvStore& kv = *made.kv;
   Step(kv, 700);
+  if (made.tier != nullptr) {
+    // No copy begins before the next prompt's first pages stand behind it.
+    const auto asked = [&engine = *made.tier->engine] {
+      return engine.ledger()[static_cast<size_t>(Station::kPrefill)].d2h_bytes;
+    };
+    faults->copy = [asked, before = asked()](int64_t) {
+      while (asked() == before) std::this_thread::yield();
+      return false;
+    };
+  }
   std::unique_ptr<KvStore> fork = *kv.Fork();
   Wanted first(kv, 0, 1);
   Wanted second(kv, 0, 2);
