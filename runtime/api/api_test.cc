@@ -531,6 +531,27 @@ TEST_F(ApiTest, MessagesCannotEndTheirTurn) {
   }
 }
 
+// The least context holds a window of one token and a block.
+TEST_F(ApiTest, ADraftModelNeedsContext) {
+  const std::string path = TempFolder() + "/m";
+  std::filesystem::copy(
+      TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_chat", path);
+  nlohmann::json config =
+      nlohmann::json::parse(std::ifstream(path + "/config.json"));
+  for (const int context : {81, 82}) {
+    config["max_position_embeddings"] = context;
+    std::ofstream(path + "/config.json") << config;
+    tiercel_model* draft = Open(path.c_str(), TIERCEL_LOAD_ALL);
+    const bool enough = context == 82;
+    EXPECT_EQ(tiercel_check_draft(model_, draft, &error_),
+              enough ? TIERCEL_OK : TIERCEL_INVALID_INPUT);
+    if (!enough) {
+      EXPECT_STREQ(error_.code, "draft_context");
+    }
+    tiercel_model_free(draft);
+  }
+}
+
 TEST_F(ApiTest, DraftModelsAreChecked) {
   tiercel_model* header = Open(kModel, TIERCEL_LOAD_HEADER);
   tiercel_model* other = Open(kIdsOnly, TIERCEL_LOAD_ALL);
