@@ -3,7 +3,6 @@
 
 // Generations with drafts, and what they must leave.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
