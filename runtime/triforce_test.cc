@@ -311,8 +311,8 @@ TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
   const GenerateParams params = Params(0.8f);
   const auto held = [&](DraftChoice choice, int layers) {
     choice.self_layers = layers;
-    const auto session = Prefilled(kSmall);
-    const Ids tokens = Continued(*session, params, choice);
+    const auto session = WithView(kSmallView);
+    const Ids tokens = DraftedText(*session, params, choice);
     EXPECT_EQ(tokens, Plain(params)) << layers;
     const DraftLevel& level = session->report().levels.front();
     EXPECT_STREQ(level.drafter, "self");
@@ -325,7 +325,7 @@ TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
   }
 
   for (const std::string& rates : {std::string(), testing::TempDir()}) {
-    const auto session = Prefilled(kSmall, *model_, {.rates_folder = rates});
+    const auto session = WithView(kSmallView, *model_, {.rates_folder = rates});
     const auto ratio = [&](DraftChoice choice, int layers) {
       choice.inner_tokens = DraftChoice::kAdaptive;
       choice.self_layers = layers;
@@ -340,7 +340,7 @@ TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
       EXPECT_LE(ratio(choice, 1), model_->config.layers * all);
     }
   }
-  const auto session = Prefilled(kSmall);
+  const auto session = WithView(kSmallView);
   for (const int wrong : {-1, model_->config.layers + 1}) {
     EXPECT_EQ(CodeOf(DraftChain::Create(
                          *session, params.law,
