@@ -178,10 +178,10 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
 }
 
 absl::Status Session::CatchUpForDrafts(Station station) {
-  if (!retrieval_->fresh()) next_logits_.clear();
   absl::Status status = CatchUp(station);
   if (status.ok() && !retrieval_->fresh()) {
-    // It went on with a prompt that had been stopped, half of it unseen.
+    // There was nothing to catch up with, or it went on with a prompt that had
+    // been stopped, half of it unseen.
     next_logits_.clear();
     status = CatchUp(station);
   }
