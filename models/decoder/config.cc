@@ -25,6 +25,11 @@ absl::Status CheckHeads(const ModelConfig& c) {
   if (c.head_dim % 2 != 0) {
     return Invalid("the head dimension", c.head_dim, "an even number");
   }
+  if (c.head_dim % 8 != 0) {  // attention's vectors
+    return InputError("unsupported_head_dim",
+                      absl::StrCat("the head dimension is ", c.head_dim,
+                                   ", need a multiple of 8"));
+  }
   if (c.rope_dims % 2 != 0 || c.rope_dims > c.head_dim) {
     return InputError("invalid_metadata",
                       absl::StrCat(c.rope_dims, " rotated dimensions of ",

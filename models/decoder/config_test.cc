@@ -462,6 +462,7 @@ TEST(HfConfig, B12MissingAndWrongFields) {
   EXPECT_EQ(HfCode("num_key_value_heads", 3), "invalid_metadata");
   EXPECT_EQ(HfCode("num_attention_heads", 5), "invalid_metadata");
   EXPECT_EQ(HfCode("head_dim", 15), "invalid_metadata");
+  EXPECT_EQ(HfCode("head_dim", 20), "unsupported_head_dim");
   EXPECT_EQ(HfCode("head_dim", nullptr), "");
   EXPECT_EQ(HfCode("partial_rotary_factor", 0), "invalid_metadata");
   EXPECT_EQ(HfCode("partial_rotary_factor", 1.5), "invalid_metadata");

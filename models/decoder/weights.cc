@@ -340,8 +340,9 @@ int64_t Loader::RowOf(int64_t file_row, Rows order) const {
   if (order == Rows::kAsTheyAre) return file_row;
   const int64_t head = file_row / config_.head_dim;
   const int64_t in_head = file_row % config_.head_dim;
-  return head * config_.head_dim + in_head % 2 * (config_.head_dim / 2) +
-         in_head / 2;
+  const int64_t rotated = config_.rope_dims;
+  if (in_head >= rotated) return file_row;
+  return head * config_.head_dim + in_head % 2 * (rotated / 2) + in_head / 2;
 }
 
 absl::Status Loader::Advance(uint64_t bytes) {

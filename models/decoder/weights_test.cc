@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,7 @@ constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 struct Tensor {
   std::vector<uint64_t> dims;  // the contiguous one first
   DType type = DType::kF32;
+  std::string data = "";  // none: zeros
 };
 using Tensors = std::map<std::string, Tensor>;
 
@@ -63,7 +65,8 @@ absl::StatusOr<LoadedWeights> LoadFrom(
 
 absl::StatusOr<LoadedWeights> Load(const Tensors& tensors,
                                    const std::string& architecture = "llama",
-                                   Progress progress = kNoProgress) {
+                                   Progress progress = kNoProgress,
+                                   uint32_t rope_dims = 16) {
   GgufWriter w;
   const auto key = [&](const char* name) { return architecture + name; };
   w.Key<std::string>("general.architecture", architecture);
@@ -74,9 +77,10 @@ absl::StatusOr<LoadedWeights> Load(const Tensors& tensors,
   w.Key<uint32_t>(key(".attention.head_count"), 2);
   w.Key<uint32_t>(key(".attention.head_count_kv"), 1);
   w.Key<float>(key(".attention.layer_norm_rms_epsilon"), 1e-5f);
+  w.Key<uint32_t>(key(".rope.dimension_count"), rope_dims);
   w.Array<std::string>("tokenizer.ggml.tokens", {"a", "b", "c", "d"});
   for (const auto& [name, tensor] : tensors) {
-    w.Tensor(name, tensor.dims, tensor.type);
+    w.Tensor(name, tensor.dims, tensor.type, tensor.data);
   }
   return LoadFrom(OpenGguf("m", MemoryOpener({{"m", w.Bytes()}})), progress);
 }
@@ -94,6 +98,34 @@ TEST(LoadWeights, NeedsNoMoreThanTheArchitecture) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_THAT(loaded->warnings, IsEmpty());
   EXPECT_EQ(loaded->weights.layers.size(), 1u);
+}
+
+// A GGUF llama rotates neighbours among the rotated rows of a head, we rotate
+// its halves; rows that are not rotated stay.
+TEST(LoadWeights, RotaryRowsAreHalvesOfWhatIsRotated) {
+  std::vector<float> rows(32);
+  std::iota(rows.begin(), rows.end(), 0.0f);
+  Tensors tensors = Needed();
+  tensors["blk.0.attn_q.bias"] = {
+      {32},
+      DType::kF32,
+      std::string(reinterpret_cast<const char*>(rows.data()),
+                  rows.size() * sizeof(float))};
+  const auto order = [&](uint32_t rope_dims) {
+    const auto loaded = Load(tensors, "llama", kNoProgress, rope_dims);
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    std::vector<float> loaded_rows;
+    if (!loaded.ok()) return loaded_rows;
+    const DeviceArray<float>& bias = loaded->weights.layers[0].q_bias;
+    for (size_t i = 0; i < 32; ++i) loaded_rows.push_back(bias[i]);
+    return loaded_rows;
+  };
+  EXPECT_THAT(order(16), ElementsAre(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9,
+                                     11, 13, 15, 16, 18, 20, 22, 24, 26, 28, 30,
+                                     17, 19, 21, 23, 25, 27, 29, 31));
+  EXPECT_THAT(order(8), ElementsAre(0, 2, 4, 6, 1, 3, 5, 7, 8, 9, 10, 11, 12,
+                                    13, 14, 15, 16, 18, 20, 22, 17, 19, 21, 23,
+                                    24, 25, 26, 27, 28, 29, 30, 31));
 }
 
 TEST(LoadWeights, A23MissingTensors) {
