@@ -10,7 +10,7 @@ tests/setup/packages.sh demo
 model=$(tests/setup/model.sh)
 books=$(tests/setup/book.sh)
 
-if [[ ! -f build/cpu/CMakeCache.txt ]]; then
+if [[ ! -f build/cpu/build.ninja ]]; then
   cmake --preset cpu >/dev/null
 fi
 cmake --build --preset cpu --target tiercel_cli >&2

@@ -38,9 +38,13 @@ build() {  # preset [target...]
   fi
 }
 
+run_tests() {  # preset [ctest's arguments...]
+  ctest --test-dir "build/$1" --output-on-failure --no-tests=error "${@:2}"
+}
+
 step_asan() {  # ASan and UBSan, the whole suite
   build asan
-  ctest --test-dir build/asan --output-on-failure -j "$(nproc)"
+  run_tests asan -j "$(nproc)"
 }
 
 step_tsan() {  # TSan, what has threads
@@ -51,18 +55,19 @@ step_tsan() {  # TSan, what has threads
   mapfile -t targets < <(ctest --test-dir build/tsan -N -R "$tests" |
     sed -n 's/.*: \(.*\)\.cc$/\1/p' | tr /. __)
   build tsan "${targets[@]}"
-  ctest --test-dir build/tsan --output-on-failure -j "$(nproc)" -R "$tests"
+  run_tests tsan -j "$(nproc)" -R "$tests"
 }
 
-step_isa() {  # the suite on every level that this machine has
-  local level
+step_isa() {  # what computes, on every level that this machine has
+  local level said
   for level in portable avx2 avx512 avx512vnni; do
-    if ! TIERCEL_ISA=$level "$TIERCEL" generate -p a -n 1 >/dev/null 2>&1; then
+    said=$(TIERCEL_ISA=$level "$TIERCEL" generate -p a -n 1 --json) || :
+    if [[ $said == *'"invalid_environment"'* && $level != portable ]]; then
       echo "$level: not on this machine"
       continue
     fi
-    TIERCEL_ISA=$level ctest --test-dir build/cpu --output-on-failure \
-      -j "$(nproc)" -R '^(kernels|runtime|tests/golden)'
+    TIERCEL_ISA=$level run_tests cpu -j "$(nproc)" \
+      -R '^(kernels|runtime|tests/golden)'
   done
 }
 
@@ -80,8 +85,7 @@ step_fuzz() {  # libFuzzer from the seed corpora
 
 step_vocabs() {  # every code point; llama.cpp's vocabularies, their vectors
   TIERCEL_ALL_SHAPES=1 TIERCEL_PEER_VOCABS=$(tests/setup/peer.sh)/models \
-    ctest --test-dir build/cpu --output-on-failure \
-    -R '^models/tokenizer/(golden|peer_vocabs)_test'
+    run_tests cpu -R '^models/tokenizer/(golden|peer_vocabs)_test'
 }
 
 step_rows() {  # bytes of logits: rows a step, threads
@@ -115,13 +119,13 @@ step_tiers() {  # small devices: same bytes, and those that crossed the link
 }
 
 step_triforce() {  # laws by counting; on the real model the same text
-  TIERCEL_ALL_SEEDS=1 ctest --test-dir build/cpu --output-on-failure \
+  TIERCEL_ALL_SEEDS=1 run_tests cpu \
     -R '^(drafts/verify|runtime/triforce_law)_test'
   python3 tests/triforce_matrix.py "$TIERCEL" all
 }
 
 step_faults() {  # every allocation refused, hundreds of random lives
-  TIERCEL_ALL_FAULTS=1 ctest --test-dir build/cpu --output-on-failure \
+  TIERCEL_ALL_FAULTS=1 run_tests cpu \
     -R '^runtime/(faults|api/out_of_memory)_test'
 }
 

@@ -13,8 +13,9 @@ for object in "$@"; do
   level=$(grep -oE '_(portable|avx2|avx512vnni|avx512)\.dir' <<<"$object" |
     head -1 | sed 's/^_//; s/\.dir$//')
   # Defined symbols that other objects can see; local ones ("t") are harmless.
-  outside=$(nm --defined-only --demangle "$object" |
-    grep -E '^[0-9a-f]* +[A-Zuvw] ' | grep -v "tiercel::$level::" || :)
+  symbols=$(nm --defined-only --demangle "$object")
+  outside=$(grep -E '^[0-9a-f]* +[A-Zuvw] ' <<<"$symbols" |
+    grep -v "tiercel::$level::" || :)
   if [[ -n $outside ]]; then
     echo "isa_symbols: $object defines outside tiercel::$level:"
     echo "$outside"

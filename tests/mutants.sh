@@ -18,7 +18,7 @@ view_head|kernels/attention/attention.cc|p_.view\[item->kv_head\]|p_.view[0]|ker
 chunk_head|kernels/attention/chunk_scores.cc|p.q + kv_head \* group \* p.head_dim|p.q + kv_head * p.head_dim|kernels/attention/chunk_scores_test.cc
 attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
 norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kernels/layer/rms_norm_test.cc
-row_permutation|models/decoder/weights.cc|in_head % 2 \* (config_.head_dim / 2)|in_head % 2|tests/golden_logits_test.cc
+row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
 wrong_weights|models/decoder/decoder.cc|{&w.up, OrNull(w.up_bias)|{\&w.gate, OrNull(w.up_bias)|tests/golden_logits_test.cc
 residual|models/decoder/decoder.cc|config_.hidden, StoreMode::kAdd|config_.hidden, StoreMode::kAssign|tests/golden_logits_test.cc
 kv_slot|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + slot) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (slot \& 63)) * KRowBytes|tests/golden_logits_test.cc
@@ -60,7 +60,7 @@ lost_ahead|offload/move/tiered_kv.cc|!IsThere(\*step_, layer)|layer >= 0|offload
 reopened_slot|offload/move/tiered_kv.cc|undo = \[&\] { LeaveDevice(page); }|undo = [] {}|offload/move/kv_store_test.cc
 callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc
-llama3_rope|models/decoder/rope_frequencies.cc|low_freq_factor|high_freq_factor|models/decoder/rope_frequencies_test.cc
+llama3_rope|models/decoder/rope_frequencies.cc|wavelength > context / scaling.low|wavelength > context / scaling.high|models/decoder/rope_frequencies_test.cc
 chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|runtime/api/api_test.cc
 '
 
@@ -73,26 +73,49 @@ readonly BUILD=$copy/build/cpu
 cmake -S "$copy" -B "$BUILD" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   >/dev/null
 
+for name in "$@"; do
+  if [[ $MUTANTS != *$'\n'"$name|"* ]]; then
+    echo "mutants: there is no $name" >&2
+    exit 2
+  fi
+done
+
+outcome_of() {  # test: passed, failed or "did not build"
+  local target=${1//[\/.]/_}
+  if ! cmake --build "$BUILD" --target "${target%_cc}" \
+    >"$copy/build.log" 2>&1; then
+    echo "did not build"
+  elif ctest --test-dir "$BUILD" -R "^$1\$" --no-tests=error --timeout 120 \
+    >"$copy/test.log" 2>&1; then
+    echo passed
+  else
+    echo failed
+  fi
+}
+
+declare -A green
 killed=0
 survivors=()
 while IFS='|' read -r name file from to test; do
   [[ -z $name ]] && continue
   if (($# > 0)) && [[ " $* " != *" $name "* ]]; then continue; fi
+  # A red test says something where it was green.
+  if [[ ! -v green[$test] && $(outcome_of "$test") != passed ]]; then
+    echo "mutants: $test does not pass without a fault" >&2
+    exit 1
+  fi
+  green[$test]=1
   sed "s|$from|$to|" "$file" >"$copy/$file"
   if cmp -s "$file" "$copy/$file"; then
     echo "mutants: $name no longer applies to $file" >&2
     exit 1
   fi
-  target=${test//[\/.]/_}
-  outcome=killed
-  if ! cmake --build "$BUILD" --target "${target%_cc}" \
-    >"$copy/build.log" 2>&1; then
-    outcome="did not build"
-  elif ctest --test-dir "$BUILD" -R "^$test\$" --timeout 120 \
-    >"$copy/test.log" 2>&1; then
-    outcome=survived
-  fi
-  printf '%-18s %-14s %s\n' "$name" "$outcome" "$test"
+  outcome=$(outcome_of "$test")
+  case $outcome in
+    failed) outcome=killed ;;
+    passed) outcome=survived ;;
+  esac
+  printf '%-20s %-14s %s\n' "$name" "$outcome" "$test"
   if [[ $outcome == killed ]]; then
     killed=$((killed + 1))
   else
