@@ -61,7 +61,8 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-// The number of CPUs this process may run on (cgroup and affinity respected).
+// The number of CPUs this process may run on (affinity and cpusets respected; a
+// control group's quota of CPU time is not asked for).
 int AllowedCpus();
 
 }  // namespace tiercel

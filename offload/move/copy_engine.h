@@ -53,7 +53,8 @@ class CopyEngine {
   // Before `region` ends, when all its tickets are done.
   void Forget(const HostRegion& region) { link_->Forget(region); }
 
-  // What has moved so far, or is on its way and will not be dropped.
+  // What has moved so far, or is on its way. What is dropped there is taken off
+  // when its turn comes.
   LinkLedger ledger() const;
 
  private:

@@ -343,6 +343,7 @@ absl::Status TieredKv::Suspend(int layer, int64_t rows, std::byte* state,
   absl::StatusOr<HostRegion> region =
       HostRegion::ReserveUnmapped(static_cast<size_t>(bytes));
   if (!region.ok()) return region.status();
+  if (step.state.bytes() > 0) engine().Forget(step.state);
   step.state = *std::move(region);
   step.layer = layer;
   step.parked.clear();

@@ -74,7 +74,7 @@ class CompactKv final : public LayeredKv {
   void Recent(int layer, int64_t begin, int64_t end, std::vector<KvRun>* runs);
 
   // A draft's step: rows at `end` and after. `window`: of it only the sinks
-  // and the last so many positions, if not 0.
+  // and the last so many positions, if not 0; then of one row.
   void SetWindow(int64_t window) { window_ = window; }
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
   void EndLayer(int /*layer*/) override {}

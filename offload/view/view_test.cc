@@ -11,7 +11,6 @@
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_layout.h"
-#include "offload/view/in_cache_position.h"
 
 namespace tiercel {
 namespace {
@@ -147,28 +146,5 @@ TEST(ViewTest, RefusesWhatMeansNothing) {
 }
 
 // Against a cache that is filled slot by slot.
-TEST(InCachePositionTest, IsTheSlotInTheCache) {
-  for (const int64_t sinks : {0, 1, 4}) {
-    for (const int64_t recent : {1, 2, 7}) {
-      std::vector<int64_t> cache;  // the position in each slot
-      for (int64_t end = 1; end < 30; ++end) {
-        cache.push_back(end - 1);
-        if (static_cast<int64_t>(cache.size()) > sinks + recent) {
-          cache.erase(cache.begin() + sinks);
-        }
-        for (int64_t position = -1; position <= end; ++position) {
-          std::optional<int64_t> slot;
-          for (size_t i = 0; i < cache.size(); ++i) {
-            if (cache[i] == position) slot = static_cast<int64_t>(i);
-          }
-          EXPECT_EQ(InCachePosition(position, sinks, recent, end), slot)
-              << position << " of " << end << ", sinks " << sinks << ", recent "
-              << recent;
-        }
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace tiercel
