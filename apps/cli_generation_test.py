@@ -62,15 +62,21 @@ class SpeculationTest(Case):
         self.assertTrue(same["baseline"]["agree"])
         self.assertIsNone(same["baseline"]["first_difference"])
         self.assertGreater(same["baseline"]["speedup"], 0)
-        self.assertGreater(same["speculation"]["cost_ratio"], 0)
+        for level in same["speculation"]["levels"]:
+            self.assertGreater(level["cost_ratio"], 0)
         other = self.document(*args, "--cost-ratio", "7.5")
-        self.assertEqual(other["speculation"]["cost_ratio"], 7.5)
+        for level in other["speculation"]["levels"]:
+            self.assertEqual(level["cost_ratio"], 7.5)
         self.assertFalse(other["baseline"]["agree"])
         first = other["baseline"]["first_difference"]
         ours = other["output"][0]["tokens"]
         theirs = same["output"][0]["tokens"]
         self.assertEqual(ours[:first], theirs[:first])
         self.assertNotEqual(ours[first:first + 1], theirs[first:first + 1])
+        # For people of every output too, where there are several.
+        done = run(*args, "--verify", "coupled", "--seeds", "1:3")
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertEqual(done.stderr.count(b"agrees with full, speed-up "), 3)
 
     def test_a_draft_model_gives_the_same_text(self):
         args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",

@@ -126,8 +126,8 @@ class Talk {
 }  // namespace
 
 bool TakesQuestions(const Options& options) {
-  return !options.json && isatty(STDIN_FILENO) == 1 &&
-         isatty(STDOUT_FILENO) == 1;
+  return !options.json && !options.sampling.verify_against_full &&
+         isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
 }
 
 absl::Status Converse(const Options& options, const Model& model,

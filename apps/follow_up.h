@@ -9,7 +9,7 @@
 namespace tiercel::cli {
 
 // Whether somebody can be asked what they want to know: stdin and stdout are
-// terminals, and no JSON is wanted.
+// terminals, and neither JSON nor a comparison is wanted.
 bool TakesQuestions(const Options& options);
 
 // Answers what `conversation` begins with, then every line that is typed, until

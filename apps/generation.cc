@@ -162,6 +162,17 @@ absl::StatusOr<Json> Generator::CompareWithFull(const Json& report,
               {"decode_tok_s", base}};
 }
 
+// Of --verify-against.
+std::string Agreement(const Json& baseline) {
+  std::string line =
+      baseline.value("agree", false) ? "agrees with full" : "differs from full";
+  if (baseline.at("speedup").is_number()) {
+    absl::StrAppend(&line, ", speed-up ",
+                    Fixed(baseline["speedup"].get<double>(), 2));
+  }
+  return line;
+}
+
 std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
   std::string line =
       absl::StrCat("prompt ", report.value("prompt_tokens", 0), " tokens");
@@ -174,11 +185,11 @@ std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
                : 0.0;
   };
   const Json predicted = report.value("predicted", Json::object());
-  const auto add = [&](const char* label, double measured, double planned,
+  const auto add = [&](std::string_view label, double measured, double planned,
                        const char* unit, int digits) {
     if (!(measured > 0)) return;
-    absl::StrAppend(&line, ", ", label, " ", Fixed(measured, digits),
-                    *unit == '\0' ? "" : " ", unit);
+    absl::StrAppend(&line, ", ", std::string(label), " ",
+                    Fixed(measured, digits), *unit == '\0' ? "" : " ", unit);
     if (planned > 0) {
       absl::StrAppend(&line, " (predicted ", Fixed(planned, digits), ")");
     }
@@ -191,14 +202,13 @@ std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
   const Json speculation = report.value("speculation", Json::object());
   if (!speculation.value("levels", Json::array()).empty()) {
     add("tokens a sweep", number(speculation, "tokens_per_sweep"), 0, "", 1);
-    add("cost ratio", number(speculation, "cost_ratio"), 0, "", 1);
+    for (const Json& level : speculation["levels"]) {
+      add(absl::StrCat("cost ratio of ", level.value("drafter", "")),
+          number(level, "cost_ratio"), 0, "", 1);
+    }
   }
   if (report.contains("baseline")) {
-    const Json& baseline = report["baseline"];
-    absl::StrAppend(&line, baseline.value("agree", false)
-                               ? ", agrees with full"
-                               : ", differs from full");
-    add("speed-up", number(baseline, "speedup"), 0, "", 2);
+    absl::StrAppend(&line, ", ", Agreement(report["baseline"]));
   }
   if (report.value("simulated", false)) line += ", simulated";
   if (sampling.seeds.has_value()) {
@@ -248,6 +258,7 @@ absl::Status RunGeneration(const Options& options, const Model& model,
             generator->CompareWithFull(*report, seeds.first + i);
         if (!baseline.ok()) return baseline.status();
         (many ? output : *report)["baseline"] = *baseline;
+        if (many && !options.json) WriteNote(Agreement(*baseline) + "\n");
       }
       if (outputs.empty()) document = Document(options, seeds.first, *report);
       outputs.push_back(std::move(output));

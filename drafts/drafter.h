@@ -31,6 +31,7 @@ struct DraftLevel {
   int64_t drafted = 0;
   int64_t checked = 0;
   int64_t accepted = 0;
+  double cost_ratio = 0;  // of adaptive lengths; 0: they are fixed
 
   // Adds a block.
   void Count(size_t block_drafted, size_t block_accepted) {

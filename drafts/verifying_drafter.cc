@@ -40,6 +40,7 @@ std::vector<DraftLevel> VerifyingDrafter::inner_levels() const {
   std::vector<DraftLevel> levels = options_.inner->inner_levels();
   levels.push_back(inner_level_);
   levels.back().drafter = options_.inner->name();
+  levels.back().cost_ratio = options_.inner_length.cost_ratio();
   return levels;
 }
 

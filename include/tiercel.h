@@ -18,8 +18,9 @@
  *     nothing is written. The buffer may be NULL when *size is 0.
  *   - Text is UTF-8 with a byte count; it may hold NULs. JSON texts are
  *     NUL-terminated and their size counts the NUL.
- *   - A model may be used from any thread. A session is used from one thread
- *     at a time; only tiercel_cancel may be called beside another call.
+ *   - A model may be used from any thread. A session and its forks are used
+ *     from one thread at a time (they share pages); only tiercel_cancel may be
+ *     called beside another call.
  *   - Sessions must be freed before their model.
  *   - Results do not depend on the caller's locale, nor on its rounding mode,
  *     traps and flushing to zero: those are the default ones in every call, its
@@ -219,7 +220,8 @@ TIERCEL_API tiercel_status tiercel_session_truncate(tiercel_session* session,
                                                     size_t length,
                                                     tiercel_error* error);
 
-/* A second session with the same tokens; pages are shared until written. */
+/* A second session with the same tokens; pages are shared until written. Its
+ * calls and those of `session` take turns. */
 TIERCEL_API tiercel_status tiercel_session_fork(const tiercel_session* session,
                                                 tiercel_session** copy,
                                                 tiercel_error* error);
@@ -237,7 +239,9 @@ typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
 enum { TIERCEL_ADAPTIVE = -1 };
 
 /* Order: repeat penalty, temperature, top-k, top-p, min-p. A draw depends on
- * (seed, position, token) alone. */
+ * (seed, position, token) alone: with nobody to draft, and with
+ * TIERCEL_VERIFY_COUPLED. With TIERCEL_VERIFY_RESIDUAL it depends on where
+ * blocks begin as well. */
 typedef struct tiercel_sampling {
   size_t struct_size;
   int64_t max_tokens; /* most to generate; 0: to the end of the context */

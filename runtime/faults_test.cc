@@ -29,7 +29,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 
 // Something that happens again and again; at the n-th time, from 1, it is to go
 // wrong, or from then on.

@@ -14,8 +14,6 @@ namespace {
 
 using Clock = Report::Clock;
 
-constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
-
 constexpr size_t kMostStopBytes = 4096;
 
 Report NewReport(const Session& session) {
@@ -86,7 +84,9 @@ absl::StatusOr<VerifiedBlock> NextBlock(Session& session,
                      static_cast<int64_t>(block->accepted));
   const double verify = target.seconds() - swept;
   report.verify_seconds += verify;
-  report.draft_seconds += SecondsSince(start) - verify;
+  if (params.drafter != nullptr) {
+    report.draft_seconds += SecondsSince(start) - verify;
+  }
   if (params.over_view) {
     const Clock::time_point refresh = Clock::now();
     if (absl::Status s = session.RefreshView(); !s.ok()) return s;
@@ -95,19 +95,44 @@ absl::StatusOr<VerifiedBlock> NextBlock(Session& session,
   return block;
 }
 
-// `seconds`: since the block before.
-void CountBlock(const VerifiedBlock& block, double seconds, Report* report) {
+// `given`: of its tokens, those that belong to the text. `seconds`: since the
+// block before.
+void CountBlock(const VerifiedBlock& block, int64_t given, double seconds,
+                Report* report) {
+  if (!report->levels.empty()) {
+    report->levels.back().Count(block.drafted, block.accepted);
+  }
   if (report->ttft_seconds == 0) {
+    // One token as a rule, of a law that was known; the others come with it.
     report->ttft_seconds = report->prefill_seconds + seconds;
+    for (; given > 1; --given) report->gap_seconds.push_back(0);
+    if (block.drafted > 0) ++report->sweeps;
     return;
   }
-  // Tokens of one sweep come at once; each counts as its share.
-  const size_t tokens = block.tokens.size();
-  report->gap_seconds.insert(report->gap_seconds.end(), tokens,
-                             seconds / static_cast<double>(tokens));
   ++report->sweeps;
-  if (report->levels.empty()) return;
-  report->levels.back().Count(block.drafted, block.accepted);
+  // Tokens of one sweep come at once; each counts as its share.
+  const double share =
+      seconds / static_cast<double>(std::max<int64_t>(1, given));
+  for (; given > 0; --given) report->gap_seconds.push_back(share);
+}
+
+// Gives out the tokens of a block until something ends the text: why, or "".
+// `left`: tokens that the text may still have.
+absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
+                                    const Session& session,
+                                    const GenerateParams& params,
+                                    Transcript& transcript, int64_t& left) {
+  for (const int32_t token : block.tokens) {
+    if (!params.ignore_eos && IsEndOfText(session.model(), token)) {
+      return "stop";
+    }
+    const absl::StatusOr<bool> more = transcript.Push(token);
+    if (!more.ok()) return more.status();
+    if (transcript.refused() || session.cancelled()) return CancelledError();
+    if (!*more) return "stop";
+    if (--left == 0) return "length";
+  }
+  return "";
 }
 
 // Pulls tokens until something ends the text; returns why.
@@ -129,18 +154,13 @@ absl::StatusOr<std::string> Decode(Session& session,
     const absl::StatusOr<VerifiedBlock> block =
         NextBlock(session, params, target, draft_length);
     if (!block.ok()) return block.status();
-    CountBlock(*block, SecondsSince(last), &session.report());
+    const double seconds = SecondsSince(last);
     last = Clock::now();
-    for (const int32_t token : block->tokens) {
-      if (!params.ignore_eos && IsEndOfText(session.model(), token)) {
-        return "stop";
-      }
-      const absl::StatusOr<bool> more = transcript.Push(token);
-      if (!more.ok()) return more.status();
-      if (transcript.refused() || session.cancelled()) return CancelledError();
-      if (!*more) return "stop";
-      if (--left == 0) break;
-    }
+    const int64_t before = left;
+    absl::StatusOr<std::string> ended =
+        GiveOut(*block, session, params, transcript, left);
+    CountBlock(*block, before - left, seconds, &session.report());
+    if (!ended.ok() || !ended->empty()) return ended;
   }
   return "length";
 }
@@ -163,6 +183,7 @@ absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
   std::move(forget).Cancel();
   Report& report = session.report();
   report = NewReport(session);
+  report.prompt_tokens = static_cast<int64_t>(session.tokens().size());
   report.cached_tokens = static_cast<int64_t>(session.tokens().size()) - rows;
   report.prefilled_tokens = rows;
   report.prefill_seconds = SecondsSince(start);
@@ -176,18 +197,22 @@ absl::Status Generate(Session& session, const GenerateParams& params,
                       const Transcript::OnToken& on_token) {
   if (absl::Status s = Validate(params); !s.ok()) return s;
   const size_t prompt = session.tokens().size();
-  // A second generation from one prefill keeps what that prefill reported.
   Report& report = session.report();
   Report fresh = NewReport(session);
   if (params.drafter != nullptr) {
-    fresh.cost_ratio = params.cost_ratio;
-    fresh.levels.push_back({.drafter = params.drafter->name()});
+    fresh.levels.push_back({.drafter = params.drafter->name(),
+                            .cost_ratio = params.draft_length.cost_ratio()});
   }
   fresh.prompt_tokens = static_cast<int64_t>(prompt);
-  fresh.cached_tokens = report.cached_tokens;
-  fresh.prefilled_tokens = report.prefilled_tokens;
-  fresh.prefill_seconds = report.prefill_seconds;
-  fresh.prefill_traffic = report.prefill_traffic;
+  if (report.prompt_tokens == fresh.prompt_tokens) {
+    // Again from one prefill: each reports what that took.
+    fresh.cached_tokens = report.cached_tokens;
+    fresh.prefilled_tokens = report.prefilled_tokens;
+    fresh.prefill_seconds = report.prefill_seconds;
+    fresh.prefill_traffic = report.prefill_traffic;
+  } else {
+    fresh.cached_tokens = fresh.prompt_tokens;
+  }
   report = std::move(fresh);
   const Traffic traffic = session.traffic();
 

@@ -26,7 +26,6 @@ struct GenerateParams {
   std::vector<std::string> stops;
   Drafter* drafter = nullptr;  // null: the target draws every token itself
   DraftLength draft_length = DraftLength::Fixed(8);  // most at a time
-  double cost_ratio = 0;   // for the report; 0: no length is adaptive
   bool over_view = false;  // it drafts over the session's retrieval view
   VerifyMode verify = VerifyMode::kResidual;
 };
@@ -37,7 +36,8 @@ absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
 
 // Continues the session's text. Fills the session's report, also when it ends
 // early; the session then holds the tokens that were given out.
-// Errors: invalid_sampling, invalid_stop, empty_prompt, non_finite, cancelled.
+// Errors: invalid_sampling, invalid_stop, empty_prompt, non_finite, cancelled,
+// copy_failed, out_of_memory, and those of the drafter.
 absl::Status Generate(Session& session, const GenerateParams& params,
                       const Transcript::OnToken& on_token);
 

@@ -52,8 +52,7 @@ absl::Status Session::Sweep(Station station) {
       !s.ok()) {
     return s;
   }
-  const absl::Status status = RunLayers(
-      rows, [](uint64_t, uint64_t) { return true; }, &place);
+  const absl::Status status = RunLayers(rows, kNoProgress, &place);
   if (status.ok()) std::move(abandon).Cancel();
   return status;
 }

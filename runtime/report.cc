@@ -64,6 +64,9 @@ nlohmann::json Report::ToJson() const {
                           {"drafted", level.drafted},
                           {"checked", level.checked},
                           {"accepted", level.accepted}});
+    if (level.cost_ratio > 0) {
+      level_list.back()["cost_ratio"] = level.cost_ratio;
+    }
   }
   const auto sum = [&](uint64_t LinkUse::*bytes) {
     uint64_t total = 0;
@@ -103,7 +106,6 @@ nlohmann::json Report::ToJson() const {
        {{"host_bytes", memory.host}, {"device_bytes", memory.device}}},
       {"simulated", simulated},
   };
-  if (cost_ratio > 0) document["speculation"]["cost_ratio"] = cost_ratio;
   if (predicted.has_value()) {
     document["predicted"] = {
         {"ttft_s", predicted->ttft_s},

@@ -31,7 +31,6 @@ struct Report {
   std::vector<double> gap_seconds;  // between tokens, first to last
   int64_t sweeps = 0;               // passes of the target that decoded
   std::vector<DraftLevel> levels;   // the innermost first
-  double cost_ratio = 0;            // of adaptive lengths; 0: none
   double verify_seconds = 0;        // in sweeps
   double draft_seconds = 0;
   double refresh_seconds = 0;

@@ -12,8 +12,6 @@
 namespace tiercel {
 namespace {
 
-constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
-
 absl::StatusOr<std::unique_ptr<Stream>> StreamOn(const Model& model) {
   Stream::Options options = model.options.stream;
   options.memory = &model.memory();

@@ -22,13 +22,18 @@
 
 namespace tiercel {
 
+// For Session::Progress, where nobody looks.
+inline constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
+
 // One sequence: its tokens, their KV, and the means to compute more of it.
-// Used from one thread at a time; Cancel may be called from any.
+// Used from one thread at a time, with its forks, which share pages with it;
+// Cancel may be called from any.
 //
 // Invariants
 //   1. kv length <= tokens: the KV lags behind tokens appended since the last
 //      Forward, and holds nothing that belongs to other tokens.
-//   2. Whatever fails or is cancelled leaves tokens and KV as they were.
+//   2. Whatever fails or is cancelled leaves tokens and KV as they were, but
+//      for the last row, which may have to be computed again.
 class Session {
  public:
   struct Options {
@@ -43,7 +48,8 @@ class Session {
   };
 
   // `model` must hold weights and outlive the session.
-  // Errors: invalid_argument, does_not_fit, out_of_memory.
+  // Errors: no_weights, invalid_argument, invalid_context, invalid_kv_type,
+  // does_not_fit, out_of_memory.
   static absl::StatusOr<std::unique_ptr<Session>> Create(
       const Model& model, const Options& options);
 

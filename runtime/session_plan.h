@@ -14,7 +14,8 @@
 namespace tiercel {
 
 // Rows of a prompt that pass through a layer at once: as many as fill the
-// machine, as few as answer a cancellation within 100 ms.
+// machine, as few as answer a cancellation within 100 ms, attention to a long
+// text not counted.
 int64_t PromptRowsAtOnce(int64_t weight_bytes_per_token, int layers);
 
 // Scratch memory that no op of this model exceeds.

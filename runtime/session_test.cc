@@ -17,8 +17,6 @@ namespace {
 
 using ::testing::ElementsAreArray;
 
-constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
-
 class SessionTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -23,8 +23,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
-
 std::unique_ptr<Model> OpenGolden(const std::string& name) {
   return OpenModel({.path = CheckpointPath(name), .stream = {.threads = 2}});
 }
@@ -337,7 +335,6 @@ TEST_F(SmallTargetTest, PromptAfterPrompt) {
   const LawParams law = params.law;
   const auto drafts = DraftChain::Create(*session, law, choice);
   ASSERT_TRUE(drafts.ok()) << drafts.status();
-  EXPECT_FALSE((*drafts)->uses_view());
   const auto block = [&](const DraftChain& chain, const Ids& text) {
     const absl::StatusOr<DraftBlock> drafted = chain.outermost()->Draft(
         text, 6, {.seed = 3, .start = std::ssize(text)});

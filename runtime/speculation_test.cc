@@ -18,8 +18,6 @@
 namespace tiercel::speculation_test {
 namespace {
 
-constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
-
 // Proposes what a function says.
 class ScriptedDrafter final : public Drafter {
  public:
@@ -138,7 +136,15 @@ TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
             session->report().levels[0].drafted);
   // The first token is known; then six a sweep.
   EXPECT_EQ(session->report().sweeps, 10);
+  // What of the last six is not of the text takes no time between tokens.
+  EXPECT_EQ(session->report().gap_seconds.size(), expected.size() - 1);
   ExpectNoTrace(*session, *model_);
+
+  // Where nothing was prefilled nothing is said to have been.
+  ASSERT_TRUE(Generate(*session, Params(1.0f, 3), nullptr).ok());
+  EXPECT_EQ(session->report().cached_tokens,
+            static_cast<int64_t>(session->tokens().size()) - 3);
+  EXPECT_EQ(session->report().prefill_seconds, 0);
 
   params.drafter = &wrong;
   const auto other = Prefilled(*model_, *prompt_);
@@ -163,6 +169,8 @@ TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
                 Ids(all.begin(), all.begin() + length));
       ASSERT_EQ(session->tokens().size(),
                 prompt_->size() + static_cast<size_t>(length));
+      ASSERT_EQ(session->report().gap_seconds.size(),
+                static_cast<size_t>(length - 1));
     }
     ExpectNoTrace(*session, *model_);
   }

@@ -18,7 +18,6 @@
 namespace tiercel::tiers_test {
 namespace {
 
-constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 const GenerateParams kGreedy40 = {
     .max_tokens = 40, .seed = 0, .law = {}, .ignore_eos = true, .stops = {}};
 

@@ -38,9 +38,7 @@ inline std::unique_ptr<Session> Prefilled(
     const Session::Options& options = {}) {
   std::unique_ptr<Session> session = MakeSession(model, options);
   EXPECT_TRUE(
-      Prefill(*session, prompt.data(), prompt.size(), [](uint64_t, uint64_t) {
-        return true;
-      }).ok());
+      Prefill(*session, prompt.data(), prompt.size(), kNoProgress).ok());
   return session;
 }
 
@@ -58,10 +56,7 @@ inline absl::Status GenerateDrafted(
   const absl::StatusOr<std::unique_ptr<DraftChain>> drafts =
       DraftChain::Create(session, params.law, choice);
   if (!drafts.ok()) return drafts.status();
-  params.drafter = (*drafts)->outermost();
-  params.draft_length = (*drafts)->draft_length();
-  params.over_view = (*drafts)->uses_view();
-  params.verify = choice.verify;
+  (*drafts)->ApplyTo(&params);
   return Generate(session, params, on_token);
 }
 

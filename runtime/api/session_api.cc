@@ -294,15 +294,11 @@ tiercel_status tiercel_generate(tiercel_session* session,
     const absl::StatusOr<tiercel::DraftChoice> choice =
         tiercel::ReadDraftChoice(in);
     if (!choice.ok()) return choice.status();
+    session->session->ClearCancel();
     const absl::StatusOr<std::unique_ptr<tiercel::DraftChain>> drafts =
         tiercel::DraftChain::Create(*session->session, params->law, *choice);
     if (!drafts.ok()) return drafts.status();
-    params->drafter = (*drafts)->outermost();
-    params->draft_length = (*drafts)->draft_length();
-    params->cost_ratio = (*drafts)->cost_ratio();
-    params->over_view = (*drafts)->uses_view();
-    params->verify = choice->verify;
-    session->session->ClearCancel();
+    (*drafts)->ApplyTo(&*params);
     return tiercel::Generate(
         *session->session, *params, [&](int32_t id, std::string_view text) {
           const tiercel_token token = {id, text.data(), text.size()};

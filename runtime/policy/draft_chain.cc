@@ -1,6 +1,7 @@
 #include "runtime/policy/draft_chain.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -103,6 +104,10 @@ double SweepInSmallSteps(const Session& session, const Model& small) {
   return steps * at_end->tbt_s / at_start->tbt_s;
 }
 
+// To a power of two: what rates differ by from one measurement to the next
+// hardly ever changes a length, and so a text.
+double Rounded(double ratio) { return std::exp2(std::round(std::log2(ratio))); }
+
 absl::StatusOr<std::unique_ptr<SmallTarget>> MakeSmallTarget(
     const Session& session, const LawParams& law, const DraftChoice& choice) {
   if (choice.draft_model == nullptr) {
@@ -140,6 +145,7 @@ absl::StatusOr<std::unique_ptr<DraftChain>> DraftChain::Create(
                                    ", need 0 to the model's ", all_layers));
   }
   std::unique_ptr<DraftChain> chain(new DraftChain());
+  chain->verify_ = choice.verify;
   const auto add_target = [&](RetrievalTarget::Options options) {
     options.law = law;
     chain->uses_view_ = true;
@@ -180,9 +186,8 @@ absl::StatusOr<std::unique_ptr<DraftChain>> DraftChain::Create(
     if (asked != DraftChoice::kAdaptive) {
       return DraftLength::Fixed(asked > 0 ? asked : ours);
     }
-    const double cost = choice.cost_ratio > 0 ? choice.cost_ratio : ratio();
-    chain->cost_ratio_ = cost;
-    return DraftLength::Adaptive(cost);
+    return DraftLength::Adaptive(choice.cost_ratio > 0 ? choice.cost_ratio
+                                                       : Rounded(ratio()));
   };
   const auto of_self = [&] {
     return StepOfSelf(session, session.retrieval()->size(), choice.self_layers);
@@ -232,6 +237,13 @@ absl::StatusOr<std::unique_ptr<DraftChain>> DraftChain::Create(
         length(choice.inner_tokens, kInnerTokensOfASweep, of_a_proposal);
   }
   return chain;
+}
+
+void DraftChain::ApplyTo(GenerateParams* params) const {
+  params->drafter = outermost_;
+  params->draft_length = draft_length_;
+  params->over_view = uses_view_;
+  params->verify = verify_;
 }
 
 }  // namespace tiercel

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "drafts/verifying_drafter.h"
 #include "kernels/token/law.h"
+#include "runtime/generate.h"
 #include "runtime/session.h"
 #include "runtime/small_target.h"
 
@@ -57,10 +58,8 @@ class DraftChain {
 
   // What the target checks; null: nobody drafts.
   Drafter* outermost() const { return outermost_; }
-  const DraftLength& draft_length() const { return draft_length_; }
-  // What adaptive lengths count a check for; 0: none is adaptive.
-  double cost_ratio() const { return cost_ratio_; }
-  bool uses_view() const { return uses_view_; }
+  // Has a generation in that session draft so. The chain must outlive it.
+  void ApplyTo(GenerateParams* params) const;
 
  private:
   DraftChain() = default;
@@ -69,7 +68,7 @@ class DraftChain {
   std::vector<std::unique_ptr<Drafter>> drafters_;
   Drafter* outermost_ = nullptr;
   DraftLength draft_length_ = DraftLength::Fixed(1);
-  double cost_ratio_ = 0;
+  VerifyMode verify_ = VerifyMode::kResidual;
   bool uses_view_ = false;
 };
 
