@@ -36,13 +36,13 @@ absl::Status CheckKvType(const char* which, DType type, int head_dim) {
 
 // All that rates depend on, as far as it can be told.
 std::string RatesKey(const Model& model, const WeightSizes& weights,
-                     const KvLayout& layout, const Stream& stream) {
+                     const KvLayout& layout, Stream& stream) {
   const ModelConfig& config = model.config;
   constexpr int kFormat = 1;  // of what is measured, and how
   return absl::StrCat("format ", kFormat, "; ", CpuName(), ", ",
                       std::string(NameOf(stream.isa())), ", ",
                       stream.device() == Device::kRef ? "ref" : "cpu",
-                      ", threads ", model.options.stream.threads, ", compute ",
+                      ", threads ", stream.pool().num_threads(), ", compute ",
                       model.options.compute == Compute::kQ8 ? "q8" : "f32",
                       "; ", config.architecture, ", layers ", config.layers,
                       ", hidden ", config.hidden, ", heads ", config.heads, "/",
@@ -143,9 +143,8 @@ absl::StatusOr<Rates> RatesFor(const Model& model, const KvLayout& layout,
   } else {
     ModelConfig few = model.config;
     few.layers = layers;
-    absl::StatusOr<LoadedWeights> loaded =
-        LoadWeights(*model.checkpoint, few, (*stream)->pool(), SystemMemory(),
-                    [](uint64_t, uint64_t) { return true; });
+    absl::StatusOr<LoadedWeights> loaded = LoadWeights(
+        *model.checkpoint, few, (*stream)->pool(), SystemMemory(), kNoProgress);
     if (!loaded.ok()) return loaded.status();
     rates = MeasureWith(model, few, loaded->weights, layers, rows, layout,
                         *std::move(stream));

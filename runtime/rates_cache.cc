@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -22,12 +23,13 @@ constexpr int64_t kWeek = int64_t{7} * 24 * 3600;
 struct Field {
   const char* name;
   double Rates::*value;
+  bool may_be_zero = false;
 };
 constexpr Field kFields[] = {
     {"prompt_row_s", &Rates::prompt_row_s},
-    {"prompt_position_s", &Rates::prompt_position_s},
+    {"prompt_position_s", &Rates::prompt_position_s, /*may_be_zero=*/true},
     {"step_s", &Rates::step_s},
-    {"step_position_s", &Rates::step_position_s},
+    {"step_position_s", &Rates::step_position_s, /*may_be_zero=*/true},
     {"logits_s", &Rates::logits_s},
     {"copy_bytes_per_s", &Rates::copy_bytes_per_s},
     {"copy_slowdown", &Rates::copy_slowdown},
@@ -65,13 +67,15 @@ std::optional<Rates> ReadRates(const std::string& folder,
       !is("measured", &nlohmann::json::is_number_integer)) {
     return std::nullopt;
   }
-  const int64_t age = UnixTime() - (*json)["measured"].get<int64_t>();
-  if (age < 0 || age > kWeek) return std::nullopt;
+  const auto measured = (*json)["measured"].get<int64_t>();
+  const int64_t now = UnixTime();
+  if (measured > now || measured < now - kWeek) return std::nullopt;
   Rates rates;
   for (const Field& field : kFields) {
     if (!is(field.name, &nlohmann::json::is_number)) return std::nullopt;
-    rates.*field.value = (*json)[field.name].get<double>();
-    if (!(rates.*field.value >= 0)) return std::nullopt;
+    const auto value = (*json)[field.name].get<double>();
+    if (!(value > 0) && !(value == 0 && field.may_be_zero)) return std::nullopt;
+    rates.*field.value = value;
   }
   return rates;
 }
@@ -83,8 +87,10 @@ void KeepRates(const std::string& folder, const std::string& key,
   std::error_code error;
   fs::create_directories(folder, error);
   // Whole or not at all, whoever writes beside us.
+  static std::atomic<int> turn{0};
   const fs::path path = PathOf(folder, key);
-  const fs::path unfinished = absl::StrCat(path.string(), ".", getpid());
+  const fs::path unfinished =
+      absl::StrCat(path.string(), ".", getpid(), ".", turn++);
   std::ofstream file(unfinished);
   file << WriteJson(json) << "\n";
   file.close();
