@@ -8,6 +8,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/base/block_bytes.h"
+#include "kernels/base/dequantize.h"
 #include "kernels/base/error.h"
 #include "kernels/base/half.h"
 
@@ -16,16 +18,6 @@ namespace {
 
 constexpr int kBlock = 32;
 constexpr int kBlockBytes = 34;
-
-uint16_t LoadBits(const std::byte* p) {
-  uint16_t bits;
-  std::memcpy(&bits, p, sizeof(bits));
-  return bits;
-}
-
-void StoreBits(uint16_t bits, std::byte* p) {
-  std::memcpy(p, &bits, sizeof(bits));
-}
 
 void BlockFromF32(const float* x, std::byte* block) {
   float max = 0.0f;
@@ -36,7 +28,7 @@ void BlockFromF32(const float* x, std::byte* block) {
   }
   const float d =
       finite ? max / 127.0f : std::numeric_limits<float>::quiet_NaN();
-  StoreBits(F16FromF32(d), block);
+  WriteAs(F16FromF32(d), block);
   for (int i = 0; i < kBlock; ++i) {
     // Where d is subnormal it has few bits, and the quotient can pass 127.
     const float q =
@@ -71,36 +63,19 @@ absl::Status CheckKvType(std::string_view op, DType type, int head_dim) {
 }
 
 void KvRowToF32(DType type, const std::byte* row, int head_dim, float* out) {
-  for (int i = 0; i < head_dim; ++i) {
-    switch (type) {
-      case DType::kF16:
-        out[i] = F32FromF16(LoadBits(row + 2 * i));
-        break;
-      case DType::kBF16:
-        out[i] = F32FromBf16(LoadBits(row + 2 * i));
-        break;
-      case DType::kQ8_0: {
-        const std::byte* block = row + i / kBlock * kBlockBytes;
-        const auto q = static_cast<int8_t>(block[2 + i % kBlock]);
-        out[i] = F32FromF16(LoadBits(block)) * static_cast<float>(q);
-        break;
-      }
-      default:
-        std::memcpy(out + i, row + 4 * i, sizeof(float));
-    }
-  }
+  Dequantize(type, row, head_dim, out);
 }
 
 void KvRowFromF32(DType type, const float* x, int head_dim, std::byte* row) {
   switch (type) {
     case DType::kF16:
       for (int i = 0; i < head_dim; ++i) {
-        StoreBits(F16FromF32(x[i]), row + 2 * i);
+        WriteAs(F16FromF32(x[i]), row + 2 * i);
       }
       break;
     case DType::kBF16:
       for (int i = 0; i < head_dim; ++i) {
-        StoreBits(Bf16FromF32(x[i]), row + 2 * i);
+        WriteAs(Bf16FromF32(x[i]), row + 2 * i);
       }
       break;
     case DType::kQ8_0:
