@@ -94,12 +94,14 @@ Prediction Predict(const SessionSite& site, const TierPlan& plan,
       FullPages(plan.in_place ? tokens + kPageTokens - 1 : tokens);
   prediction.memory.host =
       pages * plan.shape.layers * plan.shape.layout.PageBytes();
-  // In place a session takes what its rows need, else all it could ever need.
-  prediction.memory.device =
-      plan.in_place
-          ? site.PlanFor(std::max<int64_t>(1, work.prompt - work.cached))
-                .DeviceBytes()
-          : plan.DeviceBytes();
+  // In place a session takes what its rows need, and a view for its context;
+  // else all it could ever need.
+  TierPlan taken = plan;
+  if (plan.in_place) {
+    taken = site.PlanFor(std::max<int64_t>(1, work.prompt - work.cached));
+    taken.views = plan.views;
+  }
+  prediction.memory.device = taken.DeviceBytes();
   return prediction;
 }
 

@@ -57,6 +57,19 @@ TEST_F(PredictionTest, InPlaceIsWhatItsPartsTake) {
   EXPECT_EQ(p.memory.device, site.PlanFor(1000).DeviceBytes());
 }
 
+TEST_F(PredictionTest, AViewIsThatOfTheWholeContext) {
+  SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
+  const auto device = [&](int64_t context) {
+    return Predict(site, site.PlanFor(context), std::nullopt, kRates,
+                   {.cached = 980, .prompt = 1000, .generated = 100})
+        .memory.device;
+  };
+  const int64_t rows = device(4096);
+  site.retrieval = RetrievalSize();
+  EXPECT_EQ(device(4096), rows + site.PlanFor(4096).views);
+  EXPECT_GT(device(8192), device(4096));
+}
+
 TEST_F(PredictionTest, CachedTokensAreAttendedToAndNotComputed) {
   const SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
   const TierPlan plan = site.PlanFor(4096);
