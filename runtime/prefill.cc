@@ -35,11 +35,8 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
              reinterpret_cast<std::byte*>(hidden_.data()),
              rows * model_.config.hidden * static_cast<int64_t>(sizeof(float)))
           .ok();
-  if (keep) {
-    unfinished_ = Unfinished{tokens_, rows, view, place};
-    if (observed_) retrieval_->Abandon();
-  }
-  if (status.ok() || keep) std::move(abandon).Cancel();
+  if (keep) unfinished_ = Unfinished{tokens_, rows, view, place};
+  if (status.ok()) std::move(abandon).Cancel();
   return status;
 }
 
@@ -70,8 +67,9 @@ absl::Status Session::Keep(size_t length) {
   return absl::OkStatus();
 }
 
+// What is unfinished is kept; what was seen of it is not.
 void Session::AbandonStep() {
-  kv_->Abandon();
+  if (!unfinished_.has_value()) kv_->Abandon();
   if (observed_) retrieval_->Abandon();
 }
 
@@ -91,6 +89,7 @@ absl::Status Session::BeginForward(int64_t rows, Station station,
     status = ObserveStep(rows, view, /*certain=*/false);
     if (!status.ok()) return status;
     status = kv_->Resume(reinterpret_cast<std::byte*>(hidden_.data()), stop);
+    if (ClassOf(status) == ErrorClass::kCancelled) unfinished_ = last;
   } else {
     status = ReserveHidden(rows);
     if (!status.ok()) return status;

@@ -302,6 +302,12 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
       ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
       ASSERT_EQ(session.tokens().size(), 200u);
       ASSERT_LT(++stops, 100);
+      // Stopped while what was kept comes back, it is kept on.
+      if (stops % 2 == 0) continue;
+      session.Cancel();
+      ASSERT_EQ(ClassOf(Prefill(session, ids.data() + 200, 1300, kNoProgress)),
+                ErrorClass::kCancelled);
+      session.ClearCancel();
     }
     EXPECT_GT(stops, 3);
     EXPECT_EQ(session.NextLogits(), uninterrupted->NextLogits());

@@ -80,7 +80,8 @@ class KvStore : public LayeredKv {
   // it done, to go on at any later time through Resume and BeginLayer(layer).
   // `state`, device memory that the caller will need then, is kept with it and
   // put back by Resume. Any other call but Fork abandons it.
-  // Errors: copy_failed, out_of_memory, cancelled; Abandon then.
+  // Errors: copy_failed, out_of_memory; Abandon then. Resume's cancelled: it
+  // stays as it was left.
   virtual absl::Status Suspend(int layer, int64_t rows, std::byte* state,
                                int64_t bytes) = 0;
   virtual absl::Status Resume(std::byte* state, Cancelled cancelled) = 0;
