@@ -147,6 +147,18 @@ class FaultsTest : public testing::Test {
       [](Session& session, int64_t max_tokens) {
         return Generate(session, Greedy(max_tokens), nullptr);
       };
+
+  // Everything fits, but for what faults_ refuses.
+  Model::Options OnALargeDevice() const {
+    Model::Options with = model_->options;
+    with.simulation = {
+        {.device_bytes = BytesFor(*model_, options_, Budget::kAll) + (8 << 20),
+         .link_bytes_per_s = kFast,
+         .latency_s = 0,
+         .faults = faults_}};
+    return with;
+  }
+
   std::vector<int32_t> ids_;
   std::vector<int32_t> expected_;  // prompt and answer
   std::vector<float> prompt_logits_;
@@ -160,12 +172,7 @@ class FaultsTest : public testing::Test {
 TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
   Nth allocation;
   faults_->allocation = [&](int64_t) { return allocation(); };
-  Model::Options with = model_->options;
-  with.simulation = {
-      {.device_bytes = BytesFor(*model_, options_, Budget::kAll) + (8 << 20),
-       .link_bytes_per_s = kFast,
-       .latency_s = 0,
-       .faults = faults_}};
+  const Model::Options with = OnALargeDevice();
   for (const bool from_then_on : {false, true}) {
     for (int64_t n = 1;; ++n) {
       allocation.Arm(n, from_then_on);
@@ -229,12 +236,7 @@ TEST_F(FaultsTest, AViewMayFindNoRoom) {
         session, Greedy(max_tokens),
         {.policy = Policy::kTriForce, .verify = VerifyMode::kCoupled});
   };
-  Model::Options with = model_->options;
-  with.simulation = {
-      {.device_bytes = BytesFor(*model_, options_, Budget::kAll) + (8 << 20),
-       .link_bytes_per_s = kFast,
-       .latency_s = 0,
-       .faults = faults_}};
+  const Model::Options with = OnALargeDevice();
   const auto model = OpenModel(with);
   const int64_t weights = model->arena->used();
   for (const bool from_then_on : {false, true}) {

@@ -197,6 +197,21 @@ class OutOfMemoryTest : public testing::TestWithParam<bool> {
     Cut(session_, prompt_.size());
     return ids;
   }
+  // Tries to make sessions; returns what one of them says.
+  std::vector<int32_t> RefuseSessions() {
+    Create();
+    EXPECT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
+    const std::vector<int32_t> expected = Output();
+    tiercel_session_free(session_);
+    RefuseEach(
+        "create", Keeps::kNothing,
+        [&](tiercel_error* e) {
+          return tiercel_session_create(model_, &session_params_, &session_, e);
+        },
+        [&] { EXPECT_EQ(session_, nullptr); },
+        [&] { tiercel_session_free(session_); });
+    return expected;
+  }
   // What was given out is kept, and is right.
   void RefuseGenerations(const char* what,
                          const std::vector<int32_t>& expected) {
@@ -248,18 +263,7 @@ TEST_P(OutOfMemoryTest, Loading) {
 
 TEST_P(OutOfMemoryTest, Sessions) {
   Open();
-  Create();
-  ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
-  const std::vector<int32_t> expected = Output();
-  tiercel_session_free(session_);
-  RefuseEach(
-      "create", Keeps::kNothing,
-      [&](tiercel_error* e) {
-        return tiercel_session_create(model_, &session_params_, &session_, e);
-      },
-      [&] { EXPECT_EQ(session_, nullptr); },
-      [&] { tiercel_session_free(session_); });
-
+  const std::vector<int32_t> expected = RefuseSessions();
   Create();
   RefuseEach(
       "prefill", Keeps::kBuffers,
@@ -308,18 +312,7 @@ TEST_P(OutOfMemoryTest, Drafts) {
   session_params_.view_sink = 8;
   session_params_.view_window = 16;
   session_params_.view_chunk = 8;
-  Create();
-  ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
-  const std::vector<int32_t> expected = Output();
-  tiercel_session_free(session_);
-  RefuseEach(
-      "create", Keeps::kNothing,
-      [&](tiercel_error* e) {
-        return tiercel_session_create(model_, &session_params_, &session_, e);
-      },
-      [&] { EXPECT_EQ(session_, nullptr); },
-      [&] { tiercel_session_free(session_); });
-
+  const std::vector<int32_t> expected = RefuseSessions();
   Create();
   ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
   sampling_.verify = "coupled";
