@@ -1,6 +1,8 @@
 #include "kernels/base/device_memory.h"
 
+#include <cstddef>
 #include <cstdlib>
+#include <new>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -38,8 +40,10 @@ void HeapMemory::Free(std::byte* data, size_t bytes) {
 }
 
 DeviceMemory& SystemMemory() {
-  // Never destroyed: what the caller keeps until its own end is freed here.
-  static HeapMemory* const heap = new HeapMemory;
+  // Never destroyed: what the caller keeps until its own end is freed here. Nor
+  // on the heap, which a module that is closed would leave it to.
+  alignas(HeapMemory) static std::byte place[sizeof(HeapMemory)];
+  static HeapMemory* const heap = new (place) HeapMemory;
   return *heap;
 }
 
