@@ -241,8 +241,10 @@ function(tiercel_test source)
   add_custom_target(${name} DEPENDS ${program})
   add_test(NAME ${relative} COMMAND ${program} ${relative})
   # A refused allocation is a case to test, not a finding.
-  set_tests_properties(${relative} PROPERTIES ENVIRONMENT
-                       ASAN_OPTIONS=allocator_may_return_null=1)
+  set(refusing allocator_may_return_null=1)
+  set_tests_properties(
+    ${relative} PROPERTIES ENVIRONMENT
+                           "ASAN_OPTIONS=${refusing};TSAN_OPTIONS=${refusing}")
   set_property(GLOBAL APPEND PROPERTY TIERCEL_TESTS ${relative})
   list(FIND TIERCEL_LONG_TESTS ${relative} place)
   if(NOT place EQUAL -1)
