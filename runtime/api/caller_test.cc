@@ -232,6 +232,9 @@ TEST(CallerTest, TheLocaleMayHaveAComma) {
 // ---- Processes, threads, the end ----
 
 TEST(CallerTest, AForkedProcessMakesItsOwnSessions) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer starts no threads after a fork";
+#endif
   for (const bool simulated : {false, true}) {
     tiercel_model* const model = Open(simulated);
     tiercel_session* const session = Create(model);
