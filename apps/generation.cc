@@ -162,6 +162,8 @@ absl::StatusOr<Json> Generator::CompareWithFull(const Json& report,
               {"decode_tok_s", base}};
 }
 
+namespace {
+
 // Of --verify-against.
 std::string Agreement(const Json& baseline) {
   std::string line =
@@ -172,6 +174,8 @@ std::string Agreement(const Json& baseline) {
   }
   return line;
 }
+
+}  // namespace
 
 std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
   std::string line =

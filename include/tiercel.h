@@ -239,9 +239,8 @@ typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
 enum { TIERCEL_ADAPTIVE = -1 };
 
 /* Order: repeat penalty, temperature, top-k, top-p, min-p. A draw depends on
- * (seed, position, token) alone: with nobody to draft, and with
- * TIERCEL_VERIFY_COUPLED. With TIERCEL_VERIFY_RESIDUAL it depends on where
- * blocks begin as well. */
+ * (seed, position, token) alone where nobody drafts, and with verify "coupled";
+ * with "residual" it depends on where blocks begin as well. */
 typedef struct tiercel_sampling {
   size_t struct_size;
   int64_t max_tokens; /* most to generate; 0: to the end of the context */

@@ -18,8 +18,9 @@ int Nibble(const std::byte* bytes, int i) {
 }
 
 void BlockQ8_0(const std::byte* p, float* out) {
-  for (int i = 0; i < 32; ++i)
+  for (int i = 0; i < 32; ++i) {
     out[i] = Half(p) * F32(ReadAs<int8_t>(p + 2 + i));
+  }
 }
 
 void BlockQ4_0(const std::byte* p, float* out) {
