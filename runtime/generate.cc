@@ -139,7 +139,9 @@ absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
 absl::StatusOr<std::string> Decode(Session& session,
                                    const GenerateParams& params,
                                    Transcript& transcript) {
-  SweepTarget target(session, params.law);
+  SweepTarget target(
+      session, params.law,
+      params.over_view ? Session::Then::kRefreshView : Session::Then::kNothing);
   DraftLength draft_length = params.draft_length;
   Clock::time_point last = Clock::now();
   if (params.over_view) {

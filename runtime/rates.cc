@@ -83,8 +83,25 @@ class Probe {
   // caches hold.
   static constexpr int64_t kMostDepth = 8192;
   static constexpr int64_t kMostKvBytes = int64_t{128} << 20;
-  static constexpr double kSecondsEach = 0.2;
+  // Other work on the machine slows it for a second at times: everything is
+  // measured in several rounds, and the middle one counts.
+  static constexpr int kRounds = 3;
+  static constexpr double kSecondsEach = 0.2 / kRounds;
 
+  // Seconds of passes, one of each round.
+  struct Seen {
+    std::vector<double> step;
+    std::vector<double> logits;
+    std::vector<double> many_rows;
+    std::vector<double> deep_rows;
+    std::vector<double> deep_step;
+    std::vector<double> slowdown;  // of that, beside copies
+    std::vector<double> copied;    // bytes a second, meanwhile
+  };
+
+  absl::Status Size();
+  absl::Status Round(Seen* seen);
+  int PromptLayers() const { return std::min(layers_, 2); }
   absl::Status PretendDepth(int64_t depth);
   // Seconds of one pass of `rows` rows through the first `layers` layers.
   absl::StatusOr<double> Pass(int64_t rows, int layers);
@@ -100,26 +117,31 @@ class Probe {
   const std::unique_ptr<Stream> stream_;
   Decoder decoder_;
   HostKv kv_;
+  int64_t rows_ = 0;   // of a prompt
+  int64_t few_ = 0;    // of it, far down
+  int64_t depth_ = 0;  // positions there
   std::vector<float> hidden_;
   std::vector<float> logits_;
 };
 
-template <typename Measure>
-absl::StatusOr<double> Probe::Median(Measure measure) {
-  constexpr size_t kLeast = 3;
-  const Clock::time_point begin = Clock::now();
-  if (absl::Status s = measure().status(); !s.ok()) return s;  // warms up
-  std::vector<double> samples;
-  while (samples.size() < kLeast ||
-         Seconds(Clock::now() - begin) < kSecondsEach) {
-    const absl::StatusOr<double> seconds = measure();
-    if (!seconds.ok()) return seconds.status();
-    samples.push_back(*seconds);
-  }
+double MedianOf(std::vector<double> samples) {
   const auto middle =
       samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   std::nth_element(samples.begin(), middle, samples.end());
   return *middle;
+}
+
+template <typename Measure>
+absl::StatusOr<double> Probe::Median(Measure measure) {
+  const Clock::time_point begin = Clock::now();
+  if (absl::Status s = measure().status(); !s.ok()) return s;  // warms up
+  std::vector<double> samples;
+  do {
+    const absl::StatusOr<double> seconds = measure();
+    if (!seconds.ok()) return seconds.status();
+    samples.push_back(*seconds);
+  } while (Seconds(Clock::now() - begin) < kSecondsEach);
+  return MedianOf(std::move(samples));
 }
 
 // Positions that exist without having been computed: attention takes the same
@@ -183,61 +205,56 @@ absl::StatusOr<double> Probe::Logits() {
         !s.ok()) {
       return s;
     }
-    const absl::StatusOr<Law> law = MakeLaw(*stream_, {.logits = logits_.data(),
-                                                       .vocab = config_.vocab,
-                                                       .recent = nullptr,
-                                                       .num_recent = 0,
-                                                       .law = {}});
-    if (!law.ok()) return law.status();
-    (void)Draw(*law, /*seed=*/0, /*position=*/0);
+    const auto laws = MakeLaws(*stream_, {.logits = logits_.data(),
+                                          .rows = 1,
+                                          .vocab = config_.vocab,
+                                          .tokens = nullptr,
+                                          .before = 0,
+                                          .law = {}});
+    if (!laws.ok()) return laws.status();
+    (void)Draw(laws->front(), /*seed=*/0, /*position=*/0);
     return Seconds(Clock::now() - begin);
   });
 }
 
-absl::StatusOr<Rates> Probe::Run() {
-  Rates rates;
+// How many rows and how deep, for this machine and model.
+absl::Status Probe::Size() {
   const absl::StatusOr<double> step = Step();
   if (!step.ok()) return step.status();
-  rates.step_s = *step / layers_;
-  const absl::StatusOr<double> logits = Logits();
-  if (!logits.ok()) return logits.status();
-  rates.logits_s = *logits;
-
   // A prompt: many rows over themselves, then fewer far down. A row of many
   // takes no longer than a row alone, which bounds what slow machines try.
-  const int layers = std::min(layers_, 2);
-  const int64_t rows = std::clamp(static_cast<int64_t>(1.0 / rates.step_s),
-                                  int64_t{16}, 4 * rows_at_once_);
-  const int64_t few = std::min(rows, rows_at_once_);
-  const absl::StatusOr<double> many_rows =
-      Median([&] { return Pass(rows, layers); });
-  if (!many_rows.ok()) return many_rows.status();
-
+  rows_ = std::clamp(static_cast<int64_t>(layers_ / *step), int64_t{16},
+                     4 * rows_at_once_);
+  few_ = std::min(rows_, rows_at_once_);
   const int64_t position_bytes =
       kv_.layout().PageBytes() / kPageTokens * layers_;
-  const int64_t depth = std::clamp(kMostKvBytes / position_bytes, int64_t{512},
-                                   kMostDepth - rows);
-  if (absl::Status s = PretendDepth(depth); !s.ok()) return s;
-  const absl::StatusOr<double> deep_rows =
-      Median([&] { return Pass(few, layers); });
-  if (!deep_rows.ok()) return deep_rows.status();
-  // row * rows + position * (positions attended to) = seconds, twice.
-  const double m = static_cast<double>(rows);
-  const double f = static_cast<double>(few);
-  const double m_positions = m * (m + 1) / 2;
-  const double f_positions = f * static_cast<double>(depth) + f * (f + 1) / 2;
-  const double t_many = *many_rows / layers;
-  const double t_deep = *deep_rows / layers;
-  // Noise may say that positions take all of the time: rows take some too.
-  rates.prompt_position_s = std::clamp(
-      (t_deep - t_many * f / m) / (f_positions - m_positions * f / m), 0.0,
-      0.9 * t_many / m_positions);
-  rates.prompt_row_s = (t_many - rates.prompt_position_s * m_positions) / m;
+  depth_ = std::clamp(kMostKvBytes / position_bytes, int64_t{512},
+                      kMostDepth - rows_);
+  return absl::OkStatus();
+}
 
-  const absl::StatusOr<double> deep_step = Step();
-  if (!deep_step.ok()) return deep_step.status();
-  rates.step_position_s = std::max(0.0, *deep_step - *step) /
-                          (static_cast<double>(depth) * layers_);
+absl::Status Probe::Round(Seen* seen) {
+  kv_.Truncate(0);
+  const auto see = [](absl::StatusOr<double> seconds,
+                      std::vector<double>* samples) {
+    if (seconds.ok()) samples->push_back(*seconds);
+    return seconds.status();
+  };
+  const int layers = PromptLayers();
+  if (absl::Status s = see(Step(), &seen->step); !s.ok()) return s;
+  if (absl::Status s = see(Logits(), &seen->logits); !s.ok()) return s;
+  if (absl::Status s =
+          see(Median([&] { return Pass(rows_, layers); }), &seen->many_rows);
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = PretendDepth(depth_); !s.ok()) return s;
+  if (absl::Status s =
+          see(Median([&] { return Pass(few_, layers); }), &seen->deep_rows);
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = see(Step(), &seen->deep_step); !s.ok()) return s;
 
   const Copying copying;
   copying.WaitBeyond(0);
@@ -246,9 +263,40 @@ absl::StatusOr<Rates> Probe::Run() {
   const absl::StatusOr<double> beside = Step();
   if (!beside.ok()) return beside.status();
   copying.WaitBeyond(before);
-  rates.copy_bytes_per_s = static_cast<double>(copying.bytes() - before) /
-                           Seconds(Clock::now() - begin);
-  rates.copy_slowdown = std::max(1.0, *beside / *deep_step);
+  seen->copied.push_back(static_cast<double>(copying.bytes() - before) /
+                         Seconds(Clock::now() - begin));
+  seen->slowdown.push_back(*beside / seen->deep_step.back());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Rates> Probe::Run() {
+  if (absl::Status s = Size(); !s.ok()) return s;
+  Seen seen;
+  for (int round = 0; round < kRounds; ++round) {
+    if (absl::Status s = Round(&seen); !s.ok()) return s;
+  }
+  Rates rates;
+  const double step = MedianOf(seen.step);
+  rates.step_s = step / layers_;
+  rates.logits_s = MedianOf(seen.logits);
+  rates.step_position_s = std::max(0.0, MedianOf(seen.deep_step) - step) /
+                          (static_cast<double>(depth_) * layers_);
+
+  // row * rows + position * (positions attended to) = seconds, twice.
+  const auto m = static_cast<double>(rows_);
+  const auto f = static_cast<double>(few_);
+  const double m_positions = m * (m + 1) / 2;
+  const double f_positions = f * static_cast<double>(depth_) + f * (f + 1) / 2;
+  const double t_many = MedianOf(seen.many_rows) / PromptLayers();
+  const double t_deep = MedianOf(seen.deep_rows) / PromptLayers();
+  // Noise may say that positions take all of the time: rows take some too.
+  rates.prompt_position_s = std::clamp(
+      (t_deep - t_many * f / m) / (f_positions - m_positions * f / m), 0.0,
+      0.9 * t_many / m_positions);
+  rates.prompt_row_s = (t_many - rates.prompt_position_s * m_positions) / m;
+
+  rates.copy_bytes_per_s = MedianOf(seen.copied);
+  rates.copy_slowdown = std::max(1.0, MedianOf(seen.slowdown));
   return rates;
 }
 

@@ -1,6 +1,6 @@
 #include "runtime/retrieval_target.h"
 
-#include "runtime/next_law.h"
+#include "kernels/token/law.h"
 
 namespace tiercel {
 
@@ -37,8 +37,12 @@ absl::StatusOr<std::vector<Law>> RetrievalTarget::Laws(
       !s.ok()) {
     return s;
   }
-  return NextLaws(session_.stream(), options_.law, tokens_, before_,
-                  logits_.data(), wanted, vocab);
+  return MakeLaws(session_.stream(), {.logits = logits_.data(),
+                                      .rows = static_cast<int64_t>(wanted),
+                                      .vocab = vocab,
+                                      .tokens = tokens_.data(),
+                                      .before = static_cast<int64_t>(before_),
+                                      .law = options_.law});
 }
 
 absl::Status RetrievalTarget::Keep(size_t count, int32_t next) {

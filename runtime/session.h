@@ -75,8 +75,10 @@ class Session {
                        const View& view = View::Full());
 
   // Forward of all the tokens that the KV lacks, at most kMaxStepRows, with the
-  // outcome open until Keep.
-  absl::Status Sweep(Station station);
+  // outcome open until Keep. Where RefreshView follows that, pages that the
+  // next sweep reads first wait until what drafts read has been asked for.
+  enum class Then { kNothing, kRefreshView };
+  absl::Status Sweep(Station station, Then then = Then::kNothing);
   // The session ends after `length` tokens: those of the last Sweep up to there
   // hold, the others were never there. Errors: copy_failed, cancelled.
   absl::Status Keep(size_t length);
@@ -100,6 +102,7 @@ class Session {
   // RowLogits gives theirs. Errors: copy_failed, cancelled.
   absl::Status DraftForward(const int32_t* ids, int64_t rows, int layers);
   // Chooses anew what the view shows, by the last Sweep's last row that holds.
+  // Errors: copy_failed, cancelled.
   absl::Status RefreshView();
 
   const TierPlan& plan() const { return plan_; }

@@ -90,15 +90,16 @@ TEST_F(SessionTest, EveryTokenIsDrawnAtItsPosition) {
   const auto again = Prefilled();
   for (const int32_t token : tokens) {
     ASSERT_TRUE(again->CatchUp(Station::kVerify).ok());
-    const absl::StatusOr<Law> law =
-        MakeLaw(again->stream(), {.logits = again->NextLogits().data(),
-                                  .vocab = model_->config.vocab,
-                                  .recent = nullptr,
-                                  .num_recent = 0,
-                                  .law = kSampled.law});
-    ASSERT_TRUE(law.ok());
+    const auto laws =
+        MakeLaws(again->stream(), {.logits = again->NextLogits().data(),
+                                   .rows = 1,
+                                   .vocab = model_->config.vocab,
+                                   .tokens = nullptr,
+                                   .before = 0,
+                                   .law = kSampled.law});
+    ASSERT_TRUE(laws.ok());
     const auto position = static_cast<int64_t>(again->tokens().size());
-    ASSERT_EQ(Draw(*law, kSampled.seed, position), token) << position;
+    ASSERT_EQ(Draw(laws->front(), kSampled.seed, position), token) << position;
     ASSERT_TRUE(again->Append(&token, 1).ok());
   }
 }

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "runtime/next_law.h"
+#include "kernels/token/law.h"
 
 namespace tiercel {
 
@@ -27,7 +27,8 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
   const auto rows = static_cast<size_t>(session_.pending());
   const int64_t vocab = session_.model().config.vocab;
   if (rows > 0) {
-    if (absl::Status s = session_.Sweep(Station::kVerify); !s.ok()) return s;
+    if (absl::Status s = session_.Sweep(Station::kVerify, then_); !s.ok())
+      return s;
     swept_ = true;
     const size_t known = logits_.size();
     logits_.resize(known + rows * static_cast<size_t>(vocab));
@@ -37,8 +38,13 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
       return s;
     }
   }
-  return NextLaws(session_.stream(), law_, session_.tokens(), before_,
-                  logits_.data(), block.size() + 1, vocab);
+  return MakeLaws(session_.stream(),
+                  {.logits = logits_.data(),
+                   .rows = static_cast<int64_t>(block.size() + 1),
+                   .vocab = vocab,
+                   .tokens = session_.tokens().data(),
+                   .before = static_cast<int64_t>(before_),
+                   .law = law_});
 }
 
 absl::Status SweepTarget::Keep(size_t count, int32_t next) {

@@ -15,8 +15,9 @@ namespace tiercel {
 // its KV, one sweep for a block.
 class SweepTarget final : public Target {
  public:
-  SweepTarget(Session& session, const LawParams& law)
-      : session_(session), law_(law) {}
+  SweepTarget(Session& session, const LawParams& law,
+              Session::Then then = Session::Then::kNothing)
+      : session_(session), law_(law), then_(then) {}
 
   absl::StatusOr<std::vector<Law>> Laws(
       const std::vector<int32_t>& block) override;
@@ -27,8 +28,9 @@ class SweepTarget final : public Target {
  private:
   Session& session_;
   const LawParams law_;
-  size_t before_ = 0;   // tokens of the session, the block not counted
-  bool swept_ = false;  // the block's outcome is open
+  const Session::Then then_;  // after Keep
+  size_t before_ = 0;         // tokens of the session, the block not counted
+  bool swept_ = false;        // the block's outcome is open
   std::vector<float> logits_;
   double seconds_ = 0;
 };

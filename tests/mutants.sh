@@ -32,8 +32,10 @@ view_shrunk|offload/view/retrieval.cc|RecentBegin(end) >= compact_.recent_begin(
 late_copies|offload/view/retrieval.cc|certain \&\& layer < shape_.layers|certain \&\& layer < 0|offload/view/retrieval_test.cc
 lost_chunks|offload/view/retrieval.cc|if (!status.ok()) ready_ = false;|if (!status.ok()) return absl::OkStatus();|runtime/faults_test.cc
 run_offset|offload/move/tiered_kv.cc|v.offset += layout_.VOffset(run.head, slot)|v.offset += layout_.VOffset(0, slot)|offload/move/copy_runs_test.cc
-top_p_crossing|kernels/token/law.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
-greedy_tie|kernels/token/law.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
+ahead_owner|offload/move/tiered_kv.cc|owner != this) return;|owner == nullptr) return;|offload/move/kv_store_test.cc
+top_p_crossing|kernels/token/law_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
+draw_bound|kernels/token/law.cc|to_win <= 1 - u)|to_win <= 2 * (1 - u))|kernels/token/law_test.cc
+top_k_tie|kernels/token/law_cut.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
 noise_bits|kernels/base/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/law_test.cc
 noise_position|runtime/generate.cc|session.first_position() + length|session.first_position() + 0 * length|runtime/session_test.cc
 stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/stop_matcher_test.cc

@@ -30,6 +30,7 @@ inline std::array<uint32_t, 4> Philox(std::array<uint32_t, 4> counter,
 inline double OpenUniform(uint32_t bits) {
   return (static_cast<double>(bits) + 0.5) * 0x1p-32;
 }
+inline constexpr double kGreatestUniform = 1 - 0x1p-33;
 
 }  // namespace tiercel
 

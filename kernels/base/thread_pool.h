@@ -31,8 +31,8 @@ class ThreadPool {
   int num_threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls body(begin, end, thread) for disjoint ranges that cover [0, n), each
-  // at most `grain` long, `thread` in [0, num_threads()). Returns when all are
-  // done. What the bodies wrote is visible to the caller.
+  // of `grain` but for the last, `thread` in [0, num_threads()). Returns when
+  // all are done. What the bodies wrote is visible to the caller.
   void ParallelFor(int64_t n, int64_t grain,
                    absl::FunctionRef<void(int64_t, int64_t, int)> body);
 

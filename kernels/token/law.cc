@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/base/philox.h"
+#include "kernels/token/law_cut.h"
 
 namespace tiercel {
 namespace {
@@ -18,75 +22,156 @@ absl::Status Invalid(const char* field, double got, const char* needed) {
                     absl::StrCat(field, ": got ", got, ", need ", needed));
 }
 
-// One surviving token. Ordered likeliest first, lower id first of equals.
-struct Candidate {
-  float logit;
-  int32_t id;
-
-  bool operator<(const Candidate& other) const {
-    return logit != other.logit ? logit > other.logit : id < other.id;
-  }
-};
-
-void Penalise(const MakeLawParams& p, std::vector<Candidate>& candidates) {
-  if (p.law.repeat_penalty == 1.0f) return;
-  std::vector<int32_t> ids(p.recent, p.recent + p.num_recent);
+void Penalise(const MakeLawsParams& p, int64_t row, float* logits) {
+  const int32_t* const end = p.tokens + p.before + row;
+  std::vector<int32_t> ids(end - std::min(kRepeatWindow, p.before + row), end);
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   for (int32_t id : ids) {
     if (id < 0 || id >= p.vocab) continue;
-    float& logit = candidates[static_cast<size_t>(id)].logit;
+    float& logit = logits[id];
     logit =
         logit > 0 ? logit / p.law.repeat_penalty : logit * p.law.repeat_penalty;
   }
 }
 
-// Puts candidates[sorted, sorted + more) into place; those before are.
-void SortFurther(std::vector<Candidate>& candidates, size_t sorted,
-                 size_t more) {
-  const auto begin = candidates.begin() + static_cast<std::ptrdiff_t>(sorted);
-  if (sorted + more >= candidates.size()) {
-    std::sort(begin, candidates.end());
-    return;
-  }
-  const auto middle = begin + static_cast<std::ptrdiff_t>(more);
-  std::nth_element(begin, middle, candidates.end());
-  std::sort(begin, middle);
-}
-
-// Applies top-p and min-p: puts the survivors first and returns their weights.
-// Candidates are sorted in growing runs, only as far as the cuts look; with no
-// cut nothing is sorted.
-template <typename Weight>
-std::vector<double> CutByProbability(const LawParams& law, Weight weight,
-                                     std::vector<Candidate>& candidates) {
-  std::vector<double> weights;
-  weights.reserve(candidates.size());
-  if (law.top_p == 1.0f && law.min_p == 0.0f) {
-    for (const Candidate& c : candidates) weights.push_back(weight(c));
-    return weights;
-  }
-  double needed = std::numeric_limits<double>::infinity();
-  if (law.top_p < 1.0f) {
-    double total = 0;
-    for (const Candidate& c : candidates) total += weight(c);
-    needed = law.top_p * total;
-  }
-  const double least = law.min_p;  // the greatest weight is 1
-  double kept = 0;
-  for (size_t sorted = 0; sorted < candidates.size();) {
-    const size_t run = std::max<size_t>(256, sorted);
-    SortFurther(candidates, sorted, run);
-    const size_t end = std::min(candidates.size(), sorted + run);
-    for (; sorted < end; ++sorted) {
-      const double w = weight(candidates[sorted]);
-      if (kept >= needed || w < least) return weights;
-      weights.push_back(w);
-      kept += w;
+// The laws in the making. Threads take the rows in ranges of the vocabulary;
+// what is summed is summed within them first and then in their order, so how
+// many threads there are changes nothing.
+class Laws {
+ public:
+  Laws(Stream& stream, const MakeLawsParams& p)
+      : stream_(stream),
+        p_(p),
+        logits_(p.logits),
+        row_ranges_((p.vocab + kRange - 1) / kRange),
+        laws_(static_cast<size_t>(p.rows)) {
+    if (p.law.repeat_penalty == 1.0f) return;
+    penalised_.assign(p.logits, p.logits + p.rows * p.vocab);
+    logits_ = penalised_.data();
+    for (int64_t row = 0; row < p.rows; ++row) {
+      Penalise(p, row, penalised_.data() + row * p.vocab);
     }
   }
-  return weights;
-}
+
+  // Finds the greatest logit of each row.
+  absl::Status Look() {
+    greatest_.resize(static_cast<size_t>(p_.rows * row_ranges_));
+    std::atomic<bool> finite{true};
+    ForRanges([&](int64_t row, int64_t begin, int64_t end, size_t range) {
+      const float* const logits = logits_ + row * p_.vocab;
+      const bool all = std::all_of(logits + begin, logits + end,
+                                   [](float l) { return std::isfinite(l); });
+      if (!all) finite.store(false, std::memory_order_relaxed);
+      greatest_[range] = *std::max_element(logits + begin, logits + end);
+    });
+    return finite.load() ? absl::OkStatus() : NotFinite();
+  }
+
+  std::vector<Law> Greedy() {
+    for (int64_t row = 0; row < p_.rows; ++row) {
+      const auto first = greatest_.begin() + row * row_ranges_;
+      const int64_t range =
+          std::max_element(first, first + row_ranges_) - first;
+      const float* const logits = logits_ + row * p_.vocab;
+      const float* const begin = logits + range * kRange;
+      const float* const end = logits + p_.vocab;
+      const float* const found = std::find(begin, end, first[range]);
+      laws_[static_cast<size_t>(row)] = {{static_cast<int32_t>(found - logits)},
+                                         {1.0f}};
+    }
+    return std::move(laws_);
+  }
+
+  std::vector<Law> Sampled() {
+    Weigh();
+    const LawParams& law = p_.law;
+    if (law.top_k > 0 || law.top_p < 1.0f || law.min_p > 0.0f) {
+      for (int64_t row = 0; row < p_.rows; ++row) {
+        Law& made = laws_[static_cast<size_t>(row)];
+        made = CutLaw(law, logits_ + row * p_.vocab, made.probabilities,
+                      Total(row));
+      }
+      return std::move(laws_);
+    }
+    for (Law& made : laws_) made.ids.resize(static_cast<size_t>(p_.vocab));
+    ForRanges([&](int64_t row, int64_t begin, int64_t end, size_t) {
+      Law& made = laws_[static_cast<size_t>(row)];
+      const double total = Total(row);
+      for (int64_t id = begin; id < end; ++id) {
+        const auto i = static_cast<size_t>(id);
+        made.ids[i] = static_cast<int32_t>(id);
+        made.probabilities[i] = static_cast<float>(
+            static_cast<double>(made.probabilities[i]) / total);
+      }
+    });
+    return std::move(laws_);
+  }
+
+ private:
+  static constexpr int64_t kRange = 4096;
+
+  // Calls body(row, begin, end, number of the range).
+  template <typename Body>
+  void ForRanges(Body body) {
+    stream_.pool().ParallelFor(
+        p_.rows * row_ranges_, 1, [&](int64_t range, int64_t, int) {
+          const int64_t begin = range % row_ranges_ * kRange;
+          body(range / row_ranges_, begin, std::min(p_.vocab, begin + kRange),
+               static_cast<size_t>(range));
+        });
+  }
+
+  // Makes the probabilities exp((logit - greatest) / temperature), not yet
+  // divided by their sum. In double and relative to the greatest, so that no
+  // exponent overflows however small the temperature.
+  void Weigh() {
+    for (Law& law : laws_) {
+      law.probabilities.resize(static_cast<size_t>(p_.vocab));
+    }
+    sums_.resize(greatest_.size());
+    const auto temperature = static_cast<double>(p_.law.temperature);
+    ForRanges([&](int64_t row, int64_t begin, int64_t end, size_t range) {
+      const auto first = greatest_.begin() + row * row_ranges_;
+      const double greatest = *std::max_element(first, first + row_ranges_);
+      const float* const logits = logits_ + row * p_.vocab;
+      float* const weights =
+          laws_[static_cast<size_t>(row)].probabilities.data();
+      double sum = 0;
+      for (int64_t id = begin; id < end; ++id) {
+        weights[id] = static_cast<float>(std::exp(
+            (static_cast<double>(logits[id]) - greatest) / temperature));
+        sum += static_cast<double>(weights[id]);
+      }
+      sums_[range] = sum;
+    });
+  }
+
+  double Total(int64_t row) const {
+    const auto first = sums_.begin() + row * row_ranges_;
+    return std::accumulate(first, first + row_ranges_, 0.0);
+  }
+
+  // Of the model, or of a penalty so small that it made one.
+  absl::Status NotFinite() const {
+    const float* const bad =
+        std::find_if(logits_, logits_ + p_.rows * p_.vocab,
+                     [](float l) { return !std::isfinite(l); });
+    return InternalError(
+        "non_finite",
+        absl::StrCat("logit ", *bad, " of token ", (bad - logits_) % p_.vocab,
+                     ": the model's weights or its input are broken"));
+  }
+
+  Stream& stream_;
+  const MakeLawsParams& p_;
+  std::vector<float> penalised_;
+  const float* logits_;
+  const int64_t row_ranges_;     // of one row
+  std::vector<float> greatest_;  // [rows, row_ranges_]
+  std::vector<double> sums_;     // [rows, row_ranges_]
+  std::vector<Law> laws_;
+};
 
 }  // namespace
 
@@ -109,57 +194,22 @@ absl::Status ValidateLawParams(const LawParams& params) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Law> MakeLaw(Stream&, const MakeLawParams& p) {
+absl::StatusOr<std::vector<Law>> MakeLaws(Stream& stream,
+                                          const MakeLawsParams& p) {
   if (absl::Status s = ValidateLawParams(p.law); !s.ok()) return s;
-  if (p.logits == nullptr || p.vocab < 1) {
-    return InternalError("invalid_argument",
-                         absl::StrCat("MakeLaw: vocab=", p.vocab,
-                                      "; need logits of at least one token"));
+  const bool tokens = p.tokens != nullptr || p.law.repeat_penalty == 1.0f;
+  if (p.logits == nullptr || p.rows < 1 || p.vocab < 1 || p.before < 0 ||
+      !tokens) {
+    return InternalError(
+        "invalid_argument",
+        absl::StrCat("MakeLaws: rows=", p.rows, ", vocab=", p.vocab,
+                     ", before=", p.before,
+                     "; need logits of at least one row and one token, and for "
+                     "a repeat penalty the tokens before them"));
   }
-  std::vector<Candidate> candidates(static_cast<size_t>(p.vocab));
-  for (int64_t id = 0; id < p.vocab; ++id) {
-    if (!std::isfinite(p.logits[id])) {
-      return InternalError(
-          "non_finite",
-          absl::StrCat("the model gave logit ", p.logits[id], " for token ", id,
-                       "; its weights or its input are broken"));
-    }
-    candidates[static_cast<size_t>(id)] = {p.logits[id],
-                                           static_cast<int32_t>(id)};
-  }
-  Penalise(p, candidates);
-
-  if (p.law.temperature == 0.0f) {
-    return Law{{std::min_element(candidates.begin(), candidates.end())->id},
-               {1.0f}};
-  }
-
-  // Temperature. In double and relative to the greatest, so that no exponent
-  // overflows however small the temperature.
-  const float greatest =
-      std::min_element(candidates.begin(), candidates.end())->logit;
-  const auto weight = [&](const Candidate& c) {
-    return std::exp((static_cast<double>(c.logit) - greatest) /
-                    p.law.temperature);
-  };
-
-  if (p.law.top_k > 0 && static_cast<size_t>(p.law.top_k) < candidates.size()) {
-    SortFurther(candidates, 0, static_cast<size_t>(p.law.top_k));
-    candidates.resize(static_cast<size_t>(p.law.top_k));
-  }
-
-  std::vector<double> weights = CutByProbability(p.law, weight, candidates);
-  double total = 0;
-  for (double w : weights) total += w;
-
-  Law law;
-  law.ids.reserve(weights.size());
-  law.probabilities.reserve(weights.size());
-  for (size_t i = 0; i < weights.size(); ++i) {
-    law.ids.push_back(candidates[i].id);
-    law.probabilities.push_back(static_cast<float>(weights[i] / total));
-  }
-  return law;
+  Laws laws(stream, p);
+  if (absl::Status s = laws.Look(); !s.ok()) return s;
+  return p.law.temperature == 0.0f ? laws.Greedy() : laws.Sampled();
 }
 
 int32_t Draw(const Law& law, uint64_t seed, int64_t position) {
@@ -170,6 +220,12 @@ int32_t Draw(const Law& law, uint64_t seed, int64_t position) {
   uint32_t group = std::numeric_limits<uint32_t>::max();
   std::array<uint32_t, 4> words{};
   for (size_t i = 0; i < law.ids.size(); ++i) {
+    // -log(u) is more than 1 - u: what cannot win needs no logarithm, and what
+    // cannot whatever its u, no noise. (More by 2^-34 of it at the least, far
+    // beyond rounding.)
+    const auto p = static_cast<double>(law.probabilities[i]);
+    const double to_win = least * p;
+    if (to_win <= 1 - kGreatestUniform) continue;
     const auto id = static_cast<uint32_t>(law.ids[i]);
     if (id / 4 != group) {
       group = id / 4;
@@ -177,8 +233,9 @@ int32_t Draw(const Law& law, uint64_t seed, int64_t position) {
                       static_cast<uint32_t>(at >> 32), group, 0},
                      seed);
     }
-    const double wait = -std::log(OpenUniform(words[id % 4])) /
-                        static_cast<double>(law.probabilities[i]);
+    const double u = OpenUniform(words[id % 4]);
+    if (to_win <= 1 - u) continue;
+    const double wait = -std::log(u) / p;
     if (wait < least) {
       least = wait;
       drawn = law.ids[i];

@@ -16,7 +16,7 @@ struct LawParams {
   int top_k = 0;                // 0: off
   float top_p = 1.0f;           // 1: off; keeps the token that crosses
   float min_p = 0.0f;           // 0: off; of the greatest probability
-  float repeat_penalty = 1.0f;  // 1: off; of the ids in `recent`
+  float repeat_penalty = 1.0f;  // 1: off
 };
 
 // Errors: invalid_sampling naming the field.
@@ -30,17 +30,23 @@ struct Law {
   std::vector<float> probabilities;
 };
 
-// In this order: repeat penalty (Keskar et al. 2019: positive logits divided,
-// others multiplied), temperature, top-k, top-p (Holtzman et al. 2020), min-p.
+// The laws of several rows of logits, each the law of the token that follows
+// what is before it. In this order: repeat penalty (Keskar et al. 2019:
+// positive logits divided, others multiplied) of the last kRepeatWindow tokens
+// before the row, temperature, top-k, top-p (Holtzman et al. 2020), min-p.
 // Errors: non_finite where logits hold NaN or infinity.
-struct MakeLawParams {
-  const float* logits;  // [vocab]
+inline constexpr int64_t kRepeatWindow = 64;  // as is usual in the field
+struct MakeLawsParams {
+  const float* logits;  // [rows, vocab]
+  int64_t rows;
   int64_t vocab;
-  const int32_t* recent;  // [num_recent] ids under the repeat penalty
-  int64_t num_recent;
+  // [before + rows - 1], those of row i before + i; null: no repeat penalty
+  const int32_t* tokens;
+  int64_t before;
   LawParams law;
 };
-absl::StatusOr<Law> MakeLaw(Stream& stream, const MakeLawParams& p);
+absl::StatusOr<std::vector<Law>> MakeLaws(Stream& stream,
+                                          const MakeLawsParams& p);
 
 // The Gumbel-max draw: argmax over the law of log p + g, where g, the noise of
 // (seed, position, id), is the same whatever the law. Two laws that nearly

@@ -1,30 +1,35 @@
 #include "kernels/token/law.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
+#include "kernels/base/philox.h"
 #include "kernels/token/counts_for_test.h"
 
 namespace tiercel {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Law Make(const std::vector<float>& logits, const LawParams& params,
          const std::vector<int32_t>& recent = {}) {
   const auto stream = Stream::Create({.threads = 1});
-  const absl::StatusOr<Law> law =
-      MakeLaw(**stream, {.logits = logits.data(),
-                         .vocab = static_cast<int64_t>(logits.size()),
-                         .recent = recent.data(),
-                         .num_recent = static_cast<int64_t>(recent.size()),
-                         .law = params});
-  EXPECT_TRUE(law.ok()) << law.status();
-  return law.ok() ? *law : Law{};
+  const auto laws =
+      MakeLaws(**stream, {.logits = logits.data(),
+                          .rows = 1,
+                          .vocab = static_cast<int64_t>(logits.size()),
+                          .tokens = recent.data(),
+                          .before = static_cast<int64_t>(recent.size()),
+                          .law = params});
+  EXPECT_TRUE(laws.ok()) << laws.status();
+  return laws.ok() ? laws->front() : Law{};
 }
 
 std::map<int32_t, float> AsMap(const Law& law) {
@@ -42,6 +47,10 @@ TEST(LawTest, GreedyTakesTheLowestIdOfEquals) {
   const Law law = Make({1, 3, 3, 2}, {.temperature = 0});
   EXPECT_THAT(law.ids, ElementsAre(1));
   EXPECT_THAT(law.probabilities, ElementsAre(1.0f));
+  std::vector<float> many(10'000, -1);  // of several ranges
+  many[8000] = many[5000] = 3;
+  many[100] = 2;
+  EXPECT_THAT(Make(many, {.temperature = 0}).ids, ElementsAre(5000));
 }
 
 TEST(LawTest, TemperatureOneIsTheSoftmax) {
@@ -118,17 +127,103 @@ TEST(LawTest, CutsAgreeWithAFullSort) {
   }
 }
 
+TEST(LawTest, TopKAgreesWithAFullSort) {
+  // Many equals; in no order; k from one to all but one.
+  std::vector<float> logits(5000);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = static_cast<float>((i * 7919) % 5000 / 3);
+  }
+  std::vector<int32_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return logits[static_cast<size_t>(a)] > logits[static_cast<size_t>(b)];
+  });
+  for (int k : {1, 2, 40, 1249, 1251, 4999}) {
+    Law law = Make(logits, {.temperature = 100, .top_k = k});
+    std::vector<int32_t> kept(order.begin(), order.begin() + k);
+    std::sort(kept.begin(), kept.end());
+    std::sort(law.ids.begin(), law.ids.end());
+    EXPECT_EQ(law.ids, kept) << k;
+  }
+}
+
+// Every token's noise, by its definition, with all its logarithms.
+TEST(LawTest, DrawSkipsNoWinner) {
+  std::vector<float> logits(3000);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = static_cast<float>(i * 7919 % logits.size()) * 0.02f;
+  }
+  for (float temperature : {0.3f, 1.0f, 50.0f}) {
+    const Law law = Make(logits, {.temperature = temperature});
+    for (int64_t position = 0; position < 200; ++position) {
+      std::vector<double> waits;
+      for (size_t i = 0; i < law.ids.size(); ++i) {
+        const auto id = static_cast<uint32_t>(law.ids[i]);
+        const auto words =
+            Philox({static_cast<uint32_t>(position), 0, id / 4, 0}, /*key=*/9);
+        waits.push_back(-std::log(OpenUniform(words[id % 4])) /
+                        static_cast<double>(law.probabilities[i]));
+      }
+      const auto least = std::min_element(waits.begin(), waits.end());
+      EXPECT_EQ(Draw(law, /*seed=*/9, position),
+                law.ids[static_cast<size_t>(least - waits.begin())]);
+    }
+  }
+}
+
+// Rows of several ranges of the vocabulary, on several threads, each with the
+// tokens before it under the penalty.
+TEST(LawTest, EveryRowHasTheLawItHasAlone) {
+  constexpr int64_t kRows = 5;
+  constexpr int64_t kVocab = 9001;
+  std::vector<float> logits(kRows * kVocab);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = static_cast<float>(i * 7919 % logits.size()) * 3e-4f;
+  }
+  std::vector<int32_t> tokens(100);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = static_cast<int32_t>(i * 811 % kVocab);
+  }
+  const int64_t before = 96;
+  const auto stream = Stream::Create({.threads = 4});
+  for (const LawParams& params :
+       {LawParams{.temperature = 0, .repeat_penalty = 1.5f},
+        LawParams{.temperature = 0.7f, .repeat_penalty = 1.5f},
+        LawParams{.temperature = 0.7f, .top_p = 0.9f}}) {
+    const auto laws = MakeLaws(**stream, {.logits = logits.data(),
+                                          .rows = kRows,
+                                          .vocab = kVocab,
+                                          .tokens = tokens.data(),
+                                          .before = before,
+                                          .law = params});
+    ASSERT_TRUE(laws.ok()) << laws.status();
+    ASSERT_EQ(laws->size(), kRows);
+    for (size_t row = 0; row < kRows; ++row) {
+      const auto begin = logits.begin() + static_cast<int64_t>(row) * kVocab;
+      const auto end = tokens.begin() + before + static_cast<int64_t>(row);
+      const Law alone =
+          Make({begin, begin + kVocab}, params, {end - kRepeatWindow, end});
+      EXPECT_EQ((*laws)[row].ids, alone.ids) << row;
+      EXPECT_EQ((*laws)[row].probabilities, alone.probabilities) << row;
+    }
+  }
+}
+
 TEST(LawTest, NonFiniteLogitsAreAnError) {
   const auto stream = Stream::Create({.threads = 1});
+  const int32_t last = 1;
+  // The last of them by a penalty that is too small.
   for (float bad : {std::numeric_limits<float>::quiet_NaN(),
-                    std::numeric_limits<float>::infinity()}) {
+                    std::numeric_limits<float>::infinity(), 3e38f}) {
     const std::vector<float> logits = {0, bad};
-    const auto law = MakeLaw(**stream, {.logits = logits.data(),
-                                        .vocab = 2,
-                                        .recent = nullptr,
-                                        .num_recent = 0,
-                                        .law = {}});
-    EXPECT_EQ(CodeOf(law.status()), "non_finite");
+    const auto laws = MakeLaws(**stream, {.logits = logits.data(),
+                                          .rows = 1,
+                                          .vocab = 2,
+                                          .tokens = &last,
+                                          .before = 1,
+                                          .law = {.repeat_penalty = 0.5f}});
+    EXPECT_EQ(CodeOf(laws.status()), "non_finite");
+    EXPECT_THAT(std::string(laws.status().message()), HasSubstr("of token 1"));
   }
 }
 

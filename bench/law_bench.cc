@@ -1,0 +1,74 @@
+// From logits to a token, for a vocabulary of 49,152 and logits as wide apart
+// as a language model's:
+//
+//   law_bench --benchmark_filter='law|draw'
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "benchmark/benchmark.h"
+#include "kernels/token/law.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int64_t kVocab = 49152;
+
+std::vector<float> Logits(int64_t rows) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal(0, 3);
+  std::vector<float> logits(static_cast<size_t>(rows * kVocab));
+  for (float& logit : logits) logit = normal(random);
+  for (size_t row = 0; row < logits.size(); row += kVocab) logits[row] = 20;
+  return logits;
+}
+
+auto LawsOf(Stream& stream, const std::vector<float>& logits, int64_t rows,
+            const LawParams& params) {
+  return MakeLaws(stream, {.logits = logits.data(),
+                           .rows = rows,
+                           .vocab = kVocab,
+                           .tokens = nullptr,
+                           .before = 0,
+                           .law = params});
+}
+
+void RunLaws(benchmark::State& state, int64_t rows, const LawParams& params) {
+  const auto stream = Stream::Create({});
+  const std::vector<float> logits = Logits(rows);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(LawsOf(**stream, logits, rows, params));
+  }
+}
+
+void RunDraw(benchmark::State& state, const LawParams& params) {
+  const auto stream = Stream::Create({});
+  const auto laws = LawsOf(**stream, Logits(1), 1, params);
+  int64_t position = 0;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(Draw(laws->front(), 1, position++));
+}
+
+constexpr LawParams kUncut = {.temperature = 0.6f};
+BENCHMARK_CAPTURE(RunLaws, law_greedy, 1, LawParams{.temperature = 0});
+BENCHMARK_CAPTURE(RunLaws, law, 1, kUncut);
+BENCHMARK_CAPTURE(RunLaws, laws_17, 17, kUncut);
+BENCHMARK_CAPTURE(RunLaws, law_top_p, 1,
+                  LawParams{.temperature = 0.6f, .top_p = 0.95f});
+BENCHMARK_CAPTURE(RunLaws, law_top_k, 1,
+                  LawParams{.temperature = 0.6f, .top_k = 40});
+BENCHMARK_CAPTURE(RunLaws, law_min_p, 1,
+                  LawParams{.temperature = 0.6f, .min_p = 0.05f});
+BENCHMARK_CAPTURE(RunDraw, draw, kUncut);
+
+}  // namespace
+}  // namespace tiercel
+
+int main(int argc, char** argv) {
+  // As in a process that has read a model: after a large block was freed the
+  // heap keeps what laws give back, and their pages are not made anew.
+  benchmark::DoNotOptimize(std::vector<char>(16 << 20));
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

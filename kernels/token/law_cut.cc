@@ -1,0 +1,130 @@
+#include "kernels/token/law_cut.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+
+namespace tiercel {
+namespace {
+
+// One surviving token. Ordered likeliest first, lower id first of equals.
+struct Candidate {
+  float logit;
+  int32_t id;
+
+  bool operator<(const Candidate& other) const {
+    return logit != other.logit ? logit > other.logit : id < other.id;
+  }
+};
+
+double Weight(const std::vector<float>& weights, const Candidate& c) {
+  return static_cast<double>(weights[static_cast<size_t>(c.id)]);
+}
+
+// Puts candidates[sorted, sorted + more) into place; those before are.
+void SortFurther(std::vector<Candidate>& candidates, size_t sorted,
+                 size_t more) {
+  const auto begin = candidates.begin() + static_cast<std::ptrdiff_t>(sorted);
+  if (sorted + more >= candidates.size()) {
+    std::sort(begin, candidates.end());
+    return;
+  }
+  const auto middle = begin + static_cast<std::ptrdiff_t>(more);
+  std::nth_element(begin, middle, candidates.end());
+  std::sort(begin, middle);
+}
+
+// The `k` likeliest of more tokens than that.
+std::vector<Candidate> TopK(const float* logits, size_t vocab, size_t k) {
+  // Of ranges of the vocabulary, k have their greatest logit at or above
+  // `least`: so do k tokens.
+  const size_t range = std::max<size_t>(1, vocab / (4 * k));
+  std::vector<float> greatest;
+  for (size_t begin = 0; begin < vocab; begin += range) {
+    greatest.push_back(*std::max_element(
+        logits + begin, logits + std::min(vocab, begin + range)));
+  }
+  const auto kth = greatest.begin() + static_cast<std::ptrdiff_t>(k - 1);
+  std::nth_element(greatest.begin(), kth, greatest.end(), std::greater<>());
+  const float least = *kth;
+  std::vector<Candidate> candidates;
+  for (size_t id = 0; id < vocab; ++id) {
+    if (logits[id] < least) continue;
+    candidates.push_back({logits[id], static_cast<int32_t>(id)});
+  }
+  SortFurther(candidates, 0, k);
+  candidates.resize(k);
+  return candidates;
+}
+
+// The tokens that top-p and min-p might leave.
+std::vector<Candidate> Likely(const LawParams& law, const float* logits,
+                              const std::vector<float>& weights, double total) {
+  // All that weigh less than `least` are together less than half of what top-p
+  // cuts, and come last.
+  const double cut = (1 - static_cast<double>(law.top_p)) * total;
+  const double least =
+      std::max(static_cast<double>(law.min_p),
+               cut / (2 * static_cast<double>(weights.size())));
+  std::vector<Candidate> candidates;
+  for (size_t id = 0; id < weights.size(); ++id) {
+    if (static_cast<double>(weights[id]) < least) continue;
+    candidates.push_back({logits[id], static_cast<int32_t>(id)});
+  }
+  return candidates;
+}
+
+// Applies top-p and min-p: puts the survivors first and returns how many, with
+// the sum of their weights in `total`. Candidates are sorted in growing runs,
+// only as far as the cuts look.
+size_t CutByProbability(const LawParams& law, const std::vector<float>& weights,
+                        std::vector<Candidate>& candidates, double* total) {
+  if (law.top_p == 1.0f && law.min_p == 0.0f) return candidates.size();
+  const double needed = law.top_p < 1.0f
+                            ? law.top_p * *total
+                            : std::numeric_limits<double>::infinity();
+  const double least = law.min_p;  // the greatest weight is 1
+  double kept = 0;
+  size_t survivors = 0;
+  for (size_t sorted = 0; survivors < candidates.size();) {
+    if (survivors == sorted) {
+      const size_t run = std::max<size_t>(256, sorted);
+      SortFurther(candidates, sorted, run);
+      sorted = std::min(candidates.size(), sorted + run);
+    }
+    const double w = Weight(weights, candidates[survivors]);
+    if (kept >= needed || w < least) break;
+    kept += w;
+    ++survivors;
+  }
+  *total = kept;
+  return survivors;
+}
+
+}  // namespace
+
+Law CutLaw(const LawParams& params, const float* logits,
+           const std::vector<float>& weights, double total) {
+  std::vector<Candidate> candidates;
+  const auto k = static_cast<size_t>(params.top_k);
+  if (k > 0 && k < weights.size()) {
+    candidates = TopK(logits, weights.size(), k);
+    total = 0;
+    for (const Candidate& c : candidates) total += Weight(weights, c);
+  } else {
+    candidates = Likely(params, logits, weights, total);
+  }
+  candidates.resize(CutByProbability(params, weights, candidates, &total));
+  Law law;
+  law.ids.reserve(candidates.size());
+  law.probabilities.reserve(candidates.size());
+  for (const Candidate& c : candidates) {
+    law.ids.push_back(c.id);
+    law.probabilities.push_back(static_cast<float>(Weight(weights, c) / total));
+  }
+  return law;
+}
+
+}  // namespace tiercel
