@@ -1,5 +1,7 @@
 // The command line, `tiercel`: reads its arguments, runs one command, and says
 // how that ended.
+#include <malloc.h>
+
 #include <exception>
 #include <new>
 #include <string>
@@ -70,6 +72,9 @@ int Finish(const absl::Status& status, bool json) {
 
 int main(int argc, char** argv) {
   using namespace tiercel::cli;  // NOLINT: the whole file is about it
+  // Threads do not allocate while they compute. A heap of its own would take a
+  // thread 64 MiB of address space, which a limit (RLIMIT_AS) counts.
+  mallopt(M_ARENA_MAX, 1);
   HoldStandardStreams();
   InstallSignalHandlers();
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
