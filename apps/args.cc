@@ -444,10 +444,7 @@ void AddBench(FlagSet& flags, Options* options) {
   AddPolicyFlags(flags, &options->session, &options->sampling);
   AddSpeculationFlags(flags, &options->sampling);
   AddLawFlags(flags, &options->sampling);
-  flags.Text("--verify-against", "full", "not in this version",
-             [](const std::string&) {
-               FlagSet::RejectNotBuilt("bench --verify-against");
-             });
+  AddVerifyAgainstFlag(flags, &options->sampling);
   flags.Switch("--json", "the same as -o json", [=] { options->json = true; });
   AddProgressFlag(flags, options);
 }
@@ -590,6 +587,10 @@ absl::Status CheckTogether(Options* options) {
                      "-d,--n-depth must be 1 or more");
       }
       options->session.cache_dir = CacheFolder();
+    } else if (sampling.verify_against_full) {
+      return Error(Exit::kUsage, "usage",
+                   "bench: --verify-against: nobody drafts; give --policy or "
+                   "--draft");
     }
   }
   return absl::OkStatus();

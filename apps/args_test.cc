@@ -353,7 +353,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"generate", "-p", "x", "--tensor-parallel", "2"},
            {"generate", "-p", "x", "--plain"},
            {"bench", "--policy", "sfi"},
-           {"bench", "--draft", "ngram", "--verify-against", "full"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);

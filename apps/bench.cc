@@ -129,6 +129,7 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.kv_type_v = options.session.kv_type_v;
   context.policy = options.sampling.policy;
   context.draft = DraftOf(options.sampling);
+  context.compared = options.sampling.verify_against_full;
   context.kv_bytes_per_position =
       KvBytesPerPosition(*described, options.session);
   context.build = tiercel_version();
@@ -207,7 +208,8 @@ class Bencher {
         BenchRow row;
         row.n_prompt = n;
         row.n_depth = depth;
-        if (absl::Status s = Measure(&row); !s.ok()) return s;
+        if (absl::Status s = Measure(&row, options_.sampling); !s.ok())
+          return s;
         if (absl::Status s = writer->Write(row, context); !s.ok()) return s;
       }
       for (int64_t n : options_.bench.generations) {
@@ -215,7 +217,8 @@ class Bencher {
         BenchRow row;
         row.n_gen = n;
         row.n_depth = depth;
-        if (absl::Status s = Measure(&row); !s.ok()) return s;
+        if (absl::Status s = Measure(&row, options_.sampling); !s.ok())
+          return s;
         if (HasDrafts(options_.sampling)) {
           if (absl::Status s = AddSpeculation(&row); !s.ok()) return s;
         } else {
@@ -242,8 +245,7 @@ class Bencher {
     return session_.Prefill(Slice(0, depth), progress.Callback(depth));
   }
 
-  absl::Status Generate(int64_t count) {
-    SamplingOptions sampling = options_.sampling;
+  absl::Status Generate(int64_t count, SamplingOptions sampling) {
     sampling.max_tokens = count;
     sampling.ignore_eos = true;
     std::vector<const char*> stops;
@@ -253,7 +255,7 @@ class Bencher {
   }
 
   // Of the last generation: they are all the same.
-  absl::Status AddSpeculation(BenchRow* row) const {
+  absl::Status AddSpeculation(BenchRow* row) {
     const absl::StatusOr<Json> report = session_.Report();
     if (!report.ok()) return report.status();
     const Json& speculation = report->at("speculation");
@@ -261,25 +263,42 @@ class Bencher {
     if (speculation.at("sweeps").get<int64_t>() > 0) {
       row->tokens_per_sweep = speculation.at("tokens_per_sweep").get<double>();
     }
+    return options_.sampling.verify_against_full ? AddBaseline(*report, row)
+                                                 : absl::OkStatus();
+  }
+
+  // The same generation with nobody drafting, in the same session.
+  absl::Status AddBaseline(const Json& report, BenchRow* row) {
+    BenchRow full = *row;
+    full.samples_ts.clear();
+    if (absl::Status s = Measure(&full, WithoutDrafts(options_.sampling));
+        !s.ok()) {
+      return s;
+    }
+    const absl::StatusOr<Json> baseline = session_.Report();
+    if (!baseline.ok()) return baseline.status();
+    row->baseline = Compared(report, Mean(row->samples_ts), *baseline,
+                             Mean(full.samples_ts));
     return absl::OkStatus();
   }
 
-  absl::Status Once(const BenchRow& row, const Ids& ids) {
+  absl::Status Once(const BenchRow& row, const SamplingOptions& sampling,
+                    const Ids& ids) {
     if (row.n_prompt > 0) return session_.Prefill(ids, nullptr);
-    if (HasDrafts(options_.sampling)) return Generate(row.n_gen);
+    if (HasDrafts(options_.sampling)) return Generate(row.n_gen, sampling);
     return session_.Score(ids, /*rows_per_step=*/1, [](size_t, const float*) {
       return absl::OkStatus();
     });
   }
 
-  absl::Status Measure(BenchRow* row) {
+  absl::Status Measure(BenchRow* row, const SamplingOptions& sampling) {
     using Clock = std::chrono::steady_clock;
     const int64_t count = row->n_prompt + row->n_gen;
     const bool generates = row->n_gen > 0 && HasDrafts(options_.sampling);
     const Ids ids = generates ? Ids() : Slice(row->n_depth, count);
     for (int64_t i = -1; i < options_.bench.repetitions; ++i) {
       const Clock::time_point begin = Clock::now();
-      if (absl::Status s = Once(*row, ids); !s.ok()) return s;
+      if (absl::Status s = Once(*row, sampling, ids); !s.ok()) return s;
       const std::chrono::duration<double> elapsed = Clock::now() - begin;
       if (absl::Status s = Rewind(row->n_depth); !s.ok()) return s;
       if (i >= 0) {

@@ -34,6 +34,10 @@ Json FlatJson(const BenchRow& row, const BenchContext& context) {
   Json flat = ToJson(row, context);
   flat.erase("samples_ts");
   flat.erase("levels");
+  flat.erase("baseline");
+  for (const char* key : {"agree", "speedup"}) {
+    flat[key] = row.baseline.is_null() ? Json() : row.baseline.at(key);
+  }
   flat.erase("machine");
   for (const auto& [name, value] : context.machine.items()) {
     if (value.is_primitive()) flat["machine_" + name] = value;
@@ -78,6 +82,7 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"draft", context.draft},
           {"tokens_per_sweep", OrNull(row.tokens_per_sweep)},
           {"levels", row.levels},
+          {"baseline", row.baseline},
           {"model_filename", context.model_file},
           {"model_type", context.model},
           {"model_size", context.model_bytes},
@@ -98,8 +103,10 @@ std::string MarkdownHeader(const BenchContext& context) {
       "| model | size | params | backend | threads | ",
       drafts ? "policy | draft | " : "", "test | t/s | MB/token ",
       "| % of read peak |", drafts ? " tokens/sweep |" : "",
+      context.compared ? " speed-up | agrees with full |" : "",
       "\n| --- | ---: | ---: | --- | ---: | ", drafts ? "--- | --- | " : "",
-      "---: | ---: | ---: | ---: |", drafts ? " ---: |" : "", "\n");
+      "---: | ---: | ---: | ---: |", drafts ? " ---: |" : "",
+      context.compared ? " ---: | --- |" : "", "\n");
 }
 
 std::string MarkdownLine(const BenchRow& row, const BenchContext& context) {
@@ -123,6 +130,13 @@ std::string MarkdownLine(const BenchRow& row, const BenchContext& context) {
                              Fixed(SampleDeviation(row.samples_ts), 2)),
                 shown(row.bytes_per_token, 1e-6), shown(row.peak_share, 100)});
   if (ShowsDrafts(context)) cells.push_back(shown(row.tokens_per_sweep, 1));
+  if (context.compared && row.baseline.is_null()) {
+    cells.insert(cells.end(), {"-", "-"});
+  } else if (context.compared) {
+    const Json& speedup = row.baseline.at("speedup");
+    cells.push_back(speedup.is_null() ? "-" : Fixed(speedup.get<double>(), 2));
+    cells.push_back(row.baseline.at("agree").get<bool>() ? "yes" : "no");
+  }
   return absl::StrCat("| ", absl::StrJoin(cells, " | "), " |\n");
 }
 

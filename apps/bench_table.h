@@ -27,6 +27,9 @@ struct BenchRow {
   // first.
   std::optional<double> tokens_per_sweep;
   Json levels = Json::array();
+  // With --verify-against: {"agree", "first_difference", "speedup",
+  // "decode_tok_s"}.
+  Json baseline;
 };
 
 // The same for every row.
@@ -42,6 +45,7 @@ struct BenchContext {
   std::string kv_type_v;
   std::string policy = "full";
   std::string draft = "none";
+  bool compared = false;  // generations, with what they are without drafts
   double kv_bytes_per_position = 0;  // K and V, all layers
   std::string build;                 // tiercel_version()
   std::string date;                  // UTC, ISO 8601
@@ -55,7 +59,7 @@ std::string TestName(const BenchRow& row);  // "tg32@d2048"
 Json ToJson(const BenchRow& row, const BenchContext& context);
 
 // Markdown and CSV: a header, then a line for each row. Markdown has columns of
-// drafts where somebody drafts.
+// drafts where somebody drafts, and of the baseline where there is one.
 std::string MarkdownHeader(const BenchContext& context);
 std::string MarkdownLine(const BenchRow& row, const BenchContext& context);
 std::string CsvHeader(const BenchRow& row, const BenchContext& context);

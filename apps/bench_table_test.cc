@@ -131,6 +131,27 @@ TEST(BenchTableTest, MarkdownShowsDrafts) {
   }
 }
 
+TEST(BenchTableTest, MarkdownShowsTheBaseline) {
+  BenchContext context = DraftedContext();
+  context.compared = true;
+  BenchRow row = Drafted();
+  const std::string prompt = MarkdownLine(Decode(), context);
+  row.baseline = {{"agree", true},
+                  {"first_difference", nullptr},
+                  {"speedup", 1.5},
+                  {"decode_tok_s", 60.0}};
+  const std::string line = MarkdownLine(row, context);
+  EXPECT_EQ(line.substr(line.size() - 21), "| 4.2 | 1.50 | yes |\n");
+  const std::string header = MarkdownHeader(context);
+  EXPECT_EQ(std::count(prompt.begin(), prompt.end(), '|'),
+            std::count(line.begin(), line.end(), '|'));
+  EXPECT_EQ(std::count(header.begin(), header.end(), '|'),
+            2 * std::count(line.begin(), line.end(), '|'));
+  const std::string csv = CsvLine(row, context);
+  EXPECT_NE(csv.find(",true,1.5,"), std::string::npos) << csv;
+  EXPECT_EQ(CsvHeader(row, context), CsvHeader(Decode(), context));
+}
+
 TEST(BenchTableTest, CsvQuotesTextAndFitsItsHeader) {
   const std::string header = CsvHeader(Decode(), Context());
   const std::string line = CsvLine(Decode(), Context());

@@ -420,6 +420,31 @@ class BenchTest(Case):
         self.assertIn(b'"triforce","none",,', prompt)
         self.assertRegex(row, rb'"triforce","none",\d')
 
+    def test_drafts_against_none(self):
+        # A law that leaves something to chance: drafts judged by their
+        # probabilities give another text, coupled ones the same.
+        args = ["-m", CHAT, "-f", self.path("text", b"a b " * 40), "-n", "24",
+                "-d", "60", "--temp", "0.9", "-s", "4", "--draft", "self",
+                "--window", "8", "--verify-against", "full"]
+        bench = ["bench", "-p", "4", "-r", "2", *args]
+        for verify in ("coupled", "residual"):
+            prompt, row = self.document(*bench, "--verify", verify)
+            self.assertIsNone(prompt["baseline"])
+            baseline = row["baseline"]
+            self.assertEqual(baseline["agree"], verify == "coupled")
+            self.assertAlmostEqual(baseline["speedup"], row["avg_ts"] /
+                                   baseline["decode_tok_s"])
+            if verify == "coupled":
+                self.assertIsNone(baseline["first_difference"])
+            else:
+                self.assertLess(baseline["first_difference"], 24)
+        header, _, prompt, row, *_ = self.succeed(*bench).decode().splitlines()
+        self.assertTrue(header.endswith("| speed-up | agrees with full |"))
+        self.assertTrue(prompt.endswith("| - | - |"), prompt)
+        self.assertRegex(row, r"\| \d+\.\d\d \| no \|$")
+        self.assertIn("nobody drafts", self.refuse(
+            2, "usage", "bench", "-m", CHAT, "--verify-against", "full"))
+
     def test_drafts_need_a_text(self):
         text = self.path("text", b"a b " * 40)
         for flags in (["--draft", "ngram"], ["--policy", "triforce"],

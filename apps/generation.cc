@@ -131,9 +131,7 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
 absl::StatusOr<Json> Generator::CompareWithFull(const Json& report,
                                                 uint64_t seed) {
   if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
-  SamplingOptions full = options_->sampling;
-  full.policy = "full";
-  full.draft = "none";
+  const SamplingOptions full = WithoutDrafts(options_->sampling);
   std::vector<const char*> stops;
   const absl::Status generated = session_.Generate(
       ToApi(full, seed, /*draft=*/std::nullopt, &stops),
@@ -144,22 +142,8 @@ absl::StatusOr<Json> Generator::CompareWithFull(const Json& report,
   // Back to where the caller believes it is.
   if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
   held_.resize(prompt_);
-
-  const auto tokens = [](const Json& of) {
-    return of.at("output").at(0).at("tokens").get<std::vector<int32_t>>();
-  };
-  const std::vector<int32_t> ours = tokens(report);
-  const std::vector<int32_t> theirs = tokens(*baseline);
-  const auto differs =
-      std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end());
-  const bool agree = ours == theirs;
-  const double rate = report.at("decode_tok_s").get<double>();
-  const double base = baseline->at("decode_tok_s").get<double>();
-  return Json{{"agree", agree},
-              {"first_difference",
-               agree ? Json(nullptr) : Json(differs.first - ours.begin())},
-              {"speedup", base > 0 ? Json(rate / base) : Json(nullptr)},
-              {"decode_tok_s", base}};
+  return Compared(report, report.at("decode_tok_s").get<double>(), *baseline,
+                  baseline->at("decode_tok_s").get<double>());
 }
 
 namespace {

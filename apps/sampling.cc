@@ -17,6 +17,31 @@ bool HasDrafts(const SamplingOptions& from) {
   return from.policy != "full" || std::string_view(DraftOf(from)) != "none";
 }
 
+SamplingOptions WithoutDrafts(const SamplingOptions& from) {
+  SamplingOptions full = from;
+  full.policy = "full";
+  full.draft = "none";
+  return full;
+}
+
+Json Compared(const Json& report, double rate, const Json& baseline,
+              double baseline_rate) {
+  const auto tokens = [](const Json& of) {
+    return of.at("output").at(0).at("tokens").get<std::vector<int32_t>>();
+  };
+  const std::vector<int32_t> ours = tokens(report);
+  const std::vector<int32_t> theirs = tokens(baseline);
+  const auto differs =
+      std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end());
+  const bool agree = ours == theirs;
+  return {{"agree", agree},
+          {"first_difference",
+           agree ? Json(nullptr) : Json(differs.first - ours.begin())},
+          {"speedup",
+           baseline_rate > 0 ? Json(rate / baseline_rate) : Json(nullptr)},
+          {"decode_tok_s", baseline_rate}};
+}
+
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
                        const std::optional<Model>& draft,
                        std::vector<const char*>* stops) {

@@ -7,6 +7,7 @@
 
 #include "apps/api.h"
 #include "apps/options.h"
+#include "apps/output.h"
 
 namespace tiercel::cli {
 
@@ -18,6 +19,14 @@ const char* DraftOf(const SamplingOptions& from);
 
 // Somebody drafts: a proposer, or the policy's view.
 bool HasDrafts(const SamplingOptions& from);
+
+// The baseline of --verify-against: the same law, and nobody drafts.
+SamplingOptions WithoutDrafts(const SamplingOptions& from);
+
+// Of two reports of a generation, with the tokens a second of both:
+// {"agree", "first_difference", "speedup", "decode_tok_s"}.
+Json Compared(const Json& report, double rate, const Json& baseline,
+              double baseline_rate);
 
 // The sampling parameters of the C API. They point into `from`, into `draft`,
 // the model of OpenDraftModel, and into `stops`, which is filled.
