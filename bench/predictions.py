@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 """What the plan predicts beside what a run then takes.
 
-  bench/predictions.py             all configurations, some minutes, quiet
+  bench/predictions.py             all configurations, ten minutes, quiet
   bench/predictions.py --save      also writes bench/results/<date>-<cpu>-predictions.md
   bench/predictions.py --extra FILE...   more checkpoints (a random one, say)
 
 A configuration is a file, a prompt, a device and a link. `plan` comes first and
 measures rates, once for each file, type of KV and number of threads; then the
 configuration is run and its document's "predicted" compared with what was
-measured. Memory is compared with what the system counted as well: the process'
+measured: the median of rounds through all configurations, since virtual machines
+have slow minutes. Memory is compared with what the system counted as well: the process'
 largest resident set, less that of a process that only reads the header.
 
 Standard library only.
 """
 
 import argparse
+import collections
 import datetime
 import json
 import os
@@ -79,6 +81,7 @@ def percent(share):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiercel", default=ROOT / "build/cpu/apps/tiercel")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--save", action="store_true")
     parser.add_argument("--extra", nargs="*", default=[], metavar="FILE:PROMPT:FLAGS")
     arguments = parser.parse_args()
@@ -92,11 +95,11 @@ def main():
         path, prompt, flags = extra.split(":")
         configurations.append((pathlib.Path(path), int(prompt), flags))
 
-    rows = []
+    seen = collections.defaultdict(list)  # of each configuration
     with tempfile.TemporaryDirectory() as scratch:
         env = dict(os.environ, XDG_CACHE_HOME=scratch)
         ids = pathlib.Path(scratch) / "ids.txt"
-        for path, prompt, flags in configurations:
+        for path, prompt, flags in configurations * arguments.rounds:
             # Ids that every vocabulary has.
             chosen = random.Random(0).choices(range(1, 200), k=prompt)
             ids.write_text(" ".join(map(str, chosen)))
@@ -111,16 +114,25 @@ def main():
             )
             predicted, memory = document["predicted"], document["memory"]
             tiers = predicted["host_bytes"] + predicted["device_bytes"]
-            rows.append({
-                "file": path.name.replace("SmolLM2-135M-Instruct.", ""),
-                "prompt": prompt,
-                "flags": flags,
+            run = {
                 "ttft": (predicted["ttft_s"], document["ttft_s"]),
                 "tbt": (predicted["tbt_ms"], document["tbt_ms"]["p50"]),
                 "memory": (tiers, memory["host_bytes"] + memory["device_bytes"]),
                 "resident": (tiers, resident - program),
-            })
-            print(rows[-1], file=sys.stderr, flush=True)
+            }
+            seen[path, prompt, flags].append(run)
+            print(path.name, prompt, flags, run, file=sys.stderr, flush=True)
+
+    rows = []
+    for (path, prompt, flags), runs in seen.items():
+        rows.append({
+            "file": path.name.replace("SmolLM2-135M-Instruct.", ""),
+            "prompt": prompt,
+            "flags": flags,
+        })
+        for key in runs[0]:
+            pairs = zip(*(run[key] for run in runs))
+            rows[-1][key] = tuple(map(statistics.median, pairs))
 
     lines = [
         "| file | prompt | flags | TTFT s | | TBT ms (p50) | | tiers MB | | resident MB | |",
@@ -160,8 +172,8 @@ def main():
     result = ROOT / f"bench/results/{date:%Y-%m-%d}-{slug}-predictions.md"
     result.write_text(
         "# Predicted and measured\n\n"
-        f"{cpu}, {os.cpu_count()} cores; {date:%Y-%m-%dT%H:%M+00:00}; {version}. Pairs are predicted / measured, from"
-        f" one run each after\nrates were measured once for each file; {TOKENS} tokens are generated. `--simulate` plays"
+        f"{cpu}, {os.cpu_count()} cores; {date:%Y-%m-%dT%H:%M+00:00}; {version}. Pairs are predicted / measured, medians"
+        f" of {arguments.rounds}\nrounds; rates were measured once for each file; {TOKENS} tokens are generated. `--simulate` plays"
         " a small device behind a slow link on\nthis CPU. The resident set is what the system counted at most, less that"
         " of a process that only reads the header.\n\n" + table + "\n",
         encoding="utf-8",

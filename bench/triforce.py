@@ -17,12 +17,13 @@ sweep over the prompt takes 20 and 100 times a draft step over a view of 1,024
 device and link, with the same double buffering, in the same call.
 
   speed-up     decoded tokens a second over those of the baseline
-  bound        that of a round of which the link is busy in the sweep alone and
-               all else is a draft step: (ratio + 1) / (ratio + draft) x tokens
-               a sweep
+  model        that of a round of which the link is busy in the sweep alone and
+               all else is a draft step over a view of 1,024: (ratio + 1) /
+               (ratio + draft) x tokens a sweep. Smaller views are faster
   acceptance   tokens that held, of those that were checked: what follows the
                first that did not hold is not
-  link share   bytes of the verify station over its seconds times the rate
+  link share   bytes of the verify station over its seconds times the rate;
+               those of the first two layers travel before the sweep begins
 
 Standard library only.
 """
@@ -30,6 +31,7 @@ Standard library only.
 import argparse
 import datetime
 import json
+import operator
 import os
 import pathlib
 import re
@@ -38,7 +40,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-KV_BYTES = 30 * 3 * 64 * 2 * 2  # of one token: layers, heads, width, K and V
+LAYERS = 30
+KV_BYTES = LAYERS * 3 * 64 * 2 * 2  # of one token: heads, width, K and V, f16
+AHEAD = 2 / LAYERS  # of a sweep, fetched while the drafts for it are made
 PROMPT = 7000
 BASELINE_TOKENS = 16
 
@@ -69,19 +73,50 @@ class Program:
             self.prompt = run["prompt_tokens"]
             letters = int(letters * PROMPT / self.prompt)
 
-    def run(self, tokens, *args):
-        return self.document("summarize", self.cut, "-n", tokens,
-                             "--ignore-eos", "-c", PROMPT + 600, *args)
+    def run(self, tokens, seeds, *args):
+        return Runs([
+            self.document("summarize", self.cut, "-n", tokens, "--ignore-eos",
+                          "-c", PROMPT + 600, "--seed", seed, *args)
+            for seed in seeds])
 
 
-def acceptance(run):
-    level = run["speculation"]["levels"][-1]
-    return level["accepted"] / level["checked"]
+class Runs:
+    """Of one configuration, a seed each; shares are of their sums."""
 
+    def __init__(self, runs):
+        self.runs = runs
 
-def link_share(run, rate):
-    verify = run["ledger"]["stations"]["verify"]
-    return verify["h2d_bytes"] / rate / verify["seconds"]
+    def sum(self, *path):
+        total = 0
+        for value in self.runs:
+            for key in path:
+                value = value[key]
+            total += value
+        return total
+
+    def station(self, name, key):
+        return self.sum("ledger", "stations", name, key)
+
+    def level(self, key):
+        """Of the level that the sweeps check."""
+        return self.sum("speculation", "levels", -1, key)
+
+    def acceptance(self):
+        return self.level("accepted") / self.level("checked")
+
+    def tokens_per_sweep(self):
+        sweeps = [run["speculation"]["sweeps"] for run in self.runs]
+        tokens = [run["speculation"]["tokens_per_sweep"] for run in self.runs]
+        return sum(map(operator.mul, sweeps, tokens)) / sum(sweeps)
+
+    def rate(self):
+        """Tokens a second; each run has as many tokens."""
+        return len(self.runs) / sum(1 / run["decode_tok_s"]
+                                    for run in self.runs)
+
+    def link_share(self, rate):
+        return (self.station("verify", "h2d_bytes") / rate /
+                self.station("verify", "seconds"))
 
 
 def book(name):
@@ -91,7 +126,7 @@ def book(name):
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def configurations(quick, brief):
+def configurations(quick, brief, only):
     """Name, flags."""
     def one(budget, chunk, gamma2, temp, draft):
         return (f"{budget} | {chunk} | {gamma2} | {draft} | {temp}",
@@ -99,6 +134,9 @@ def configurations(quick, brief):
                  "--gamma2", gamma2, "--temp", temp, "--draft", draft])
     if quick:
         return [one(1024, 32, 16, 0.6, "none")]
+    if only:
+        budget, gamma2 = only.split(",")
+        return [one(budget, 32, gamma2, 0.6, "none")]
     if brief:
         return [one(512, 32, 16, 0.6, "none"), one(1024, 32, 16, 0.6, "none"),
                 one(2048, 32, 16, 0.6, "none"), one(2048, 32, 31, 0.6, "none"),
@@ -107,12 +145,13 @@ def configurations(quick, brief):
             for budget in (256, 512, 1024, 2048)]
     rows += [one(1024, chunk, 16, 0.6, "none") for chunk in (8, 16, 64, 128)]
     rows += [one(1024, 32, gamma, 0.6, "none") for gamma in (8, 24, 32, "auto")]
+    rows += [one(2048, 32, gamma, 0.6, "none") for gamma in (24, 32)]
     rows += [one(1024, 32, 16, 0, "none"), one(1024, 32, 16, 1, "none")]
     rows += [one(1024, 32, 16, 0.6, draft) for draft in ("ngram", "self")]
     return rows
 
 
-def acceptance_table(books, tokens, common, say):
+def acceptance_table(books, tokens, seeds, common, say):
     """Budgets by draft lengths; each cell a range over the books."""
     columns = [(0.6, 8), (0.6, 16), (0, 16)]
     budgets = (256, 512, 1024, 2048)
@@ -120,11 +159,12 @@ def acceptance_table(books, tokens, common, say):
     for program in books:
         for budget in budgets:
             for temp, length in columns:
-                run = program.run(
-                    tokens, *common, "--policy", "triforce", "--draft", "none",
-                    "--budget", budget, "--gamma2", length, "--temp", temp)
+                runs = program.run(
+                    tokens, seeds, *common, "--policy", "triforce", "--draft",
+                    "none", "--budget", budget, "--gamma2", length, "--temp",
+                    temp)
                 seen.setdefault((budget, temp, length), []).append(
-                    (acceptance(run), run["speculation"]["tokens_per_sweep"]))
+                    (runs.acceptance(), runs.tokens_per_sweep()))
 
     def between(values, digits):
         low, high = (f"{v:.{digits}f}" for v in (min(values), max(values)))
@@ -142,18 +182,17 @@ def acceptance_table(books, tokens, common, say):
             for column in columns) + " |")
 
 
-def speed_tables(program, args, common, say):
+def speed_tables(program, args, seeds, common, say):
     # A draft step, and both policies on plain cpu.
-    plain = program.run(64, *common, "--temp", 0.6)
-    drafted = program.run(64, *common, "--temp", 0.6, "--policy", "triforce",
-                          "--draft", "none")
-    step = (drafted["ledger"]["stations"]["draft"]["seconds"] /
-            drafted["speculation"]["levels"][-1]["drafted"])
-    ngram = program.run(64, *common, "--temp", 0.6, "--draft", "ngram")
+    plain = program.run(64, seeds, *common, "--temp", 0.6)
+    drafted = program.run(64, seeds, *common, "--temp", 0.6, "--policy",
+                          "triforce", "--draft", "none")
+    step = drafted.station("draft", "seconds") / drafted.level("drafted")
+    ngram = program.run(64, seeds, *common, "--temp", 0.6, "--draft", "ngram")
     say(f"A step over a view of 1,024: {1e3 * step:.1f} ms. Plain cpu, no "
-        f"link, tokens a second: full {plain['decode_tok_s']:.1f}, "
-        f"triforce (no inner drafter) {drafted['decode_tok_s']:.1f}, "
-        f"ngram {ngram['decode_tok_s']:.1f}.")
+        f"link, tokens a second: full {plain.rate():.1f}, "
+        f"triforce (no inner drafter) {drafted.rate():.1f}, "
+        f"ngram {ngram.rate():.1f}.")
     for ratio in map(float, args.ratios.split(",")):
         sweep_bytes = program.prompt * KV_BYTES
         rate = sweep_bytes / (ratio * step)
@@ -167,42 +206,39 @@ def speed_tables(program, args, common, say):
             kilobytes = -(-probe["min_device_bytes"] // 1000)
             return f"device={kilobytes}kB,link={link}"
 
-        base = program.run(BASELINE_TOKENS, *common, "--temp", 0.6,
+        base = program.run(BASELINE_TOKENS, seeds[:1], *common, "--temp", 0.6,
                            "--simulate", device([]))
         say()
         say(f"## A sweep of {ratio:.0f} draft steps: {rate / 1e6:.0f} MB/s")
         say()
-        say(f"Baseline: {base['decode_tok_s']:.2f} tokens a second, link "
-            f"share {link_share(base, rate):.3f}.")
+        say(f"Baseline: {base.rate():.2f} tokens a second, link share "
+            f"{base.link_share(rate):.3f}.")
         say()
         say("| budget | chunk | gamma2 | inner | temperature | acceptance "
-            "| tokens a sweep | speed-up | bound | draft, verify, refresh "
+            "| tokens a sweep | speed-up | model | draft, verify, refresh "
             "| link share | idle while drafting |")
         say("|---:|---:|---:|---|---:|---:|---:|---:|---:|---|---:|---:|")
-        for name, flags in configurations(args.quick, args.brief):
+        for name, flags in configurations(args.quick, args.brief, args.only):
             size = flags[flags.index("--budget"):]
             size = size[:4]
-            run = program.run(args.tokens, *common, *flags, "--simulate",
-                              device(["--policy", "triforce", *size]))
-            spec = run["speculation"]
-            stations = run["ledger"]["stations"]
-            seconds = [stations[name]["seconds"] for name in
+            runs = program.run(args.tokens, seeds, *common, *flags,
+                               "--simulate",
+                               device(["--policy", "triforce", *size]))
+            seconds = [runs.station(name, "seconds") for name in
                        ("draft", "verify", "refresh")]
-            drafted_steps = (spec["levels"][-1]["drafted"] /
-                             spec["sweeps"])
-            bound = (spec["tokens_per_sweep"] * (ratio + 1) /
-                     (ratio + drafted_steps))
-            busy = sum(stations[name]["link_busy_s"]
-                       for name in stations if name != "prefill")
-            idle = 1 - (busy - seconds[1] * link_share(run, rate)) / max(
-                seconds[0], 1e-9)
-            say(f"| {name} | {acceptance(run):.3f} | "
-                f"{spec['tokens_per_sweep']:.1f} | "
-                f"{run['decode_tok_s'] / base['decode_tok_s']:.2f} | "
-                f"{bound:.1f} | "
+            per_sweep = runs.tokens_per_sweep()
+            drafted_steps = (runs.level("drafted") /
+                             runs.sum("speculation", "sweeps"))
+            model = per_sweep * (ratio + 1) / (ratio + drafted_steps)
+            share = runs.link_share(rate)
+            busy = (runs.station("refresh", "link_busy_s") +
+                    runs.station("verify", "h2d_bytes") / rate * AHEAD)
+            idle = max(0, 1 - busy / max(seconds[0], 1e-9))
+            say(f"| {name} | {runs.acceptance():.3f} | {per_sweep:.1f} | "
+                f"{runs.rate() / base.rate():.2f} | {model:.1f} | "
                 + ", ".join(f"{100 * s / sum(seconds):.0f} %"
                             for s in seconds)
-                + f" | {link_share(run, rate):.3f} | {idle:.2f} |")
+                + f" | {share:.3f} | {idle:.2f} |")
 
 
 def main():
@@ -215,11 +251,14 @@ def main():
     parser.add_argument("--skip", type=int, default=30000,
                         help="letters of the book before the text")
     parser.add_argument("--tokens", type=int, default=160)
+    parser.add_argument("--seeds", type=int, default=2,
+                        help="runs of each configuration, summed")
     parser.add_argument("--verify", default="residual")
     parser.add_argument("--ratios", default="20,100")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--acceptance", action="store_true")
     parser.add_argument("--brief", action="store_true")
+    parser.add_argument("--only", metavar="BUDGET,GAMMA2", help="one row")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
     out = []
@@ -233,7 +272,8 @@ def main():
     commit = subprocess.run(
         ["git", "-C", ROOT, "describe", "--always", "--dirty"],
         stdout=subprocess.PIPE, text=True).stdout.strip()
-    common = ["--verify", args.verify, "--seed", 1]
+    common = ["--verify", args.verify]
+    seeds = range(1, args.seeds + 1)
     what = "acceptance" if args.acceptance else "triforce"
     books = args.books.split(",") if args.acceptance else [args.book]
     with tempfile.TemporaryDirectory() as scratch:
@@ -249,13 +289,14 @@ def main():
         say(f"{cpu}, {os.cpu_count()} threads, "
             f"{datetime.datetime.utcnow():%Y-%m-%d}, commit {commit}, load "
             f"{os.getloadavg()[0]:.1f}. SmolLM2-135M Q4_1, {', '.join(books)}, "
-            f"prompts of {prompts} tokens, {args.tokens} decoded, "
+            f"prompts of {prompts} tokens, {args.tokens} decoded for each of "
+            f"{args.seeds} seeds, "
             f"--verify {args.verify}.")
         say()
         if args.acceptance:
-            acceptance_table(programs, args.tokens, common, say)
+            acceptance_table(programs, args.tokens, seeds, common, say)
         else:
-            speed_tables(programs[0], args, common, say)
+            speed_tables(programs[0], args, seeds, common, say)
     if args.save:
         slug = re.sub(r"[^a-z0-9]+", "-", cpu.lower()).strip("-")
         path = (ROOT / "bench/results" /
