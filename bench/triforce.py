@@ -22,8 +22,9 @@ device and link, with the same double buffering, in the same call.
                (ratio + draft) x tokens a sweep. Smaller views are faster
   acceptance   tokens that held, of those that were checked: what follows the
                first that did not hold is not
-  link share   bytes of the verify station over its seconds times the rate;
-               those of the first two layers travel before the sweep begins
+  link share   of the link's rate while sweeps ran, from the first row to the
+               verdict: the share of that time in which the link was occupied,
+               times what it moved over what its rate allows while occupied
 
 Standard library only.
 """
@@ -42,7 +43,6 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYERS = 30
 KV_BYTES = LAYERS * 3 * 64 * 2 * 2  # of one token: heads, width, K and V, f16
-AHEAD = 2 / LAYERS  # of a sweep, fetched while the drafts for it are made
 PROMPT = 7000
 BASELINE_TOKENS = 16
 
@@ -114,9 +114,15 @@ class Runs:
         return len(self.runs) / sum(1 / run["decode_tok_s"]
                                     for run in self.runs)
 
-    def link_share(self, rate):
-        return (self.station("verify", "h2d_bytes") / rate /
-                self.station("verify", "seconds"))
+    def link_share(self, name, rate):
+        """Of its rate, while the station ran."""
+        total = {key: sum(self.station(station, key) for station in
+                          ("refresh", "draft", "verify"))
+                 for key in ("h2d_bytes", "d2h_bytes", "link_busy_s")}
+        moved = total["h2d_bytes"] + total["d2h_bytes"]
+        return (self.station(name, "link_busy_s") /
+                max(self.station(name, "seconds"), 1e-9) *
+                moved / rate / total["link_busy_s"])
 
 
 def book(name):
@@ -212,7 +218,7 @@ def speed_tables(program, args, seeds, common, say):
         say(f"## A sweep of {ratio:.0f} draft steps: {rate / 1e6:.0f} MB/s")
         say()
         say(f"Baseline: {base.rate():.2f} tokens a second, link share "
-            f"{base.link_share(rate):.3f}.")
+            f"{base.link_share('verify', rate):.3f}.")
         say()
         say("| budget | chunk | gamma2 | inner | temperature | acceptance "
             "| tokens a sweep | speed-up | model | draft, verify, refresh "
@@ -230,10 +236,8 @@ def speed_tables(program, args, seeds, common, say):
             drafted_steps = (runs.level("drafted") /
                              runs.sum("speculation", "sweeps"))
             model = per_sweep * (ratio + 1) / (ratio + drafted_steps)
-            share = runs.link_share(rate)
-            busy = (runs.station("refresh", "link_busy_s") +
-                    runs.station("verify", "h2d_bytes") / rate * AHEAD)
-            idle = max(0, 1 - busy / max(seconds[0], 1e-9))
+            share = runs.link_share("verify", rate)
+            idle = 1 - runs.link_share("draft", rate)
             say(f"| {name} | {runs.acceptance():.3f} | {per_sweep:.1f} | "
                 f"{runs.rate() / base.rate():.2f} | {model:.1f} | "
                 + ", ".join(f"{100 * s / sum(seconds):.0f} %"

@@ -12,8 +12,6 @@
 namespace tiercel {
 namespace {
 
-using Clock = Report::Clock;
-
 constexpr size_t kMostStopBytes = 4096;
 
 Report NewReport(const Session& session) {
@@ -70,8 +68,8 @@ absl::StatusOr<VerifiedBlock> NextBlock(Session& session,
                                         SweepTarget& target,
                                         DraftLength& draft_length) {
   Report& report = session.report();
-  const Clock::time_point start = Clock::now();
-  const double swept = target.seconds();
+  const TimeSpent start = session.Elapsed();
+  const TimeSpent swept = target.spent();
   const auto length = static_cast<int64_t>(session.tokens().size());
   const VerifyMode mode =
       params.drafter != nullptr ? params.verify : VerifyMode::kCoupled;
@@ -82,15 +80,13 @@ absl::StatusOr<VerifiedBlock> NextBlock(Session& session,
   if (!block.ok()) return block;
   draft_length.Count(static_cast<int64_t>(block->drafted),
                      static_cast<int64_t>(block->accepted));
-  const double verify = target.seconds() - swept;
-  report.verify_seconds += verify;
-  if (params.drafter != nullptr) {
-    report.draft_seconds += SecondsSince(start) - verify;
-  }
+  const TimeSpent end = session.Elapsed();
+  const TimeSpent verify = target.spent() - swept;
+  report.verify += verify;
+  if (params.drafter != nullptr) report.draft += end - start - verify;
   if (params.over_view) {
-    const Clock::time_point refresh = Clock::now();
     if (absl::Status s = session.RefreshView(); !s.ok()) return s;
-    report.refresh_seconds += SecondsSince(refresh);
+    report.refresh += session.Elapsed() - end;
   }
   return block;
 }
@@ -104,7 +100,7 @@ void CountBlock(const VerifiedBlock& block, int64_t given, double seconds,
   }
   if (report->ttft_seconds == 0) {
     // One token as a rule, of a law that was known; the others come with it.
-    report->ttft_seconds = report->prefill_seconds + seconds;
+    report->ttft_seconds = report->prefill.seconds + seconds;
     for (; given > 1; --given) report->gap_seconds.push_back(0);
     if (block.drafted > 0) ++report->sweeps;
     return;
@@ -139,11 +135,9 @@ absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
 absl::StatusOr<std::string> Decode(Session& session,
                                    const GenerateParams& params,
                                    Transcript& transcript) {
-  SweepTarget target(
-      session, params.law,
-      params.over_view ? Session::Then::kRefreshView : Session::Then::kNothing);
+  SweepTarget target(session, params.law);
   DraftLength draft_length = params.draft_length;
-  Clock::time_point last = Clock::now();
+  TimeSpent last = session.Elapsed();
   if (params.over_view) {
     if (absl::Status s = session.CatchUpForDrafts(Station::kVerify); !s.ok()) {
       return s;
@@ -156,8 +150,8 @@ absl::StatusOr<std::string> Decode(Session& session,
     const absl::StatusOr<VerifiedBlock> block =
         NextBlock(session, params, target, draft_length);
     if (!block.ok()) return block.status();
-    const double seconds = SecondsSince(last);
-    last = Clock::now();
+    const TimeSpent now = session.Elapsed();
+    const double seconds = (now - std::exchange(last, now)).seconds;
     const int64_t before = left;
     absl::StatusOr<std::string> ended =
         GiveOut(*block, session, params, transcript, left);
@@ -172,7 +166,7 @@ absl::StatusOr<std::string> Decode(Session& session,
 absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
                      Session::Progress progress) {
   const size_t before = session.tokens().size();
-  const Clock::time_point start = Clock::now();
+  const TimeSpent start = session.Elapsed();
   const Traffic traffic = session.traffic();
   // However this ends, by an exception of a callback too.
   absl::Cleanup forget = [&] { session.Truncate(before); };
@@ -188,7 +182,7 @@ absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
   report.prompt_tokens = static_cast<int64_t>(session.tokens().size());
   report.cached_tokens = static_cast<int64_t>(session.tokens().size()) - rows;
   report.prefilled_tokens = rows;
-  report.prefill_seconds = SecondsSince(start);
+  report.prefill = session.Elapsed() - start;
   report.prefill_traffic = session.traffic();
   report.prefill_traffic -= traffic;
   report.warnings = session.warnings();
@@ -210,7 +204,7 @@ absl::Status Generate(Session& session, const GenerateParams& params,
     // Again from one prefill: each reports what that took.
     fresh.cached_tokens = report.cached_tokens;
     fresh.prefilled_tokens = report.prefilled_tokens;
-    fresh.prefill_seconds = report.prefill_seconds;
+    fresh.prefill = report.prefill;
     fresh.prefill_traffic = report.prefill_traffic;
   } else {
     fresh.cached_tokens = fresh.prompt_tokens;

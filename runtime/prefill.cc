@@ -40,7 +40,7 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
   return status;
 }
 
-absl::Status Session::Sweep(Station station, Then then) {
+absl::Status Session::Sweep(Station station) {
   const int64_t rows = pending();
   Place place;
   absl::Cleanup abandon = [this] { AbandonStep(); };
@@ -49,7 +49,6 @@ absl::Status Session::Sweep(Station station, Then then) {
       !s.ok()) {
     return s;
   }
-  if (then == Then::kRefreshView) kv_->HoldAhead();
   const absl::Status status = RunLayers(rows, kNoProgress, &place);
   if (status.ok()) std::move(abandon).Cancel();
   return status;
@@ -186,10 +185,7 @@ absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
 }
 
 absl::Status Session::RefreshView() {
-  const absl::Status status =
-      retrieval_->Refresh(*stream_, [this] { return cancelled(); });
-  kv_->FetchAhead();
-  return status;
+  return retrieval_->Refresh(*stream_, [this] { return cancelled(); });
 }
 
 // The rows of the last step are nobody's once a new one begins.

@@ -49,14 +49,17 @@ nlohmann::json Report::ToJson() const {
   };
   Traffic traffic = prefill_traffic;
   traffic += decode_traffic;
-  const auto station = [&](Station name, double seconds) {
+  // Bytes are of the station that asked for them, the link's time of the one in
+  // whose time they moved.
+  const auto station = [&](Station name, const TimeSpent& spent) {
     const LinkUse& use = traffic.link[static_cast<size_t>(name)];
     return nlohmann::json{
-        {"seconds", seconds},
+        {"seconds", spent.seconds},
         {"h2d_bytes", use.h2d_bytes},
         {"d2h_bytes", use.d2h_bytes},
-        {"link_busy_s", use.busy_seconds},
-        {"link_busy_share", seconds > 0 ? use.busy_seconds / seconds : 0.0}};
+        {"link_busy_s", spent.link_seconds},
+        {"link_busy_share",
+         spent.seconds > 0 ? spent.link_seconds / spent.seconds : 0.0}};
   };
   nlohmann::json level_list = nlohmann::json::array();
   for (const DraftLevel& level : levels) {
@@ -80,7 +83,7 @@ nlohmann::json Report::ToJson() const {
                                          {"tokens", tokens},
                                          {"finish_reason", finish_reason}}})},
       {"ttft_s", ttft_seconds},
-      {"prefill_tok_s", Rate(prefilled_tokens, prefill_seconds)},
+      {"prefill_tok_s", Rate(prefilled_tokens, prefill.seconds)},
       {"decode_tok_s", Rate(gaps, decode_seconds)},
       {"tbt_ms",
        {{"p50", milliseconds(0.50)},
@@ -98,10 +101,10 @@ nlohmann::json Report::ToJson() const {
         {"formula", plan.in_place ? nlohmann::json::object()
                                   : Formula(plan, traffic.moves)},
         {"stations",
-         {{"prefill", station(Station::kPrefill, prefill_seconds)},
-          {"refresh", station(Station::kRefresh, refresh_seconds)},
-          {"draft", station(Station::kDraft, draft_seconds)},
-          {"verify", station(Station::kVerify, verify_seconds)}}}}},
+         {{"prefill", station(Station::kPrefill, prefill)},
+          {"refresh", station(Station::kRefresh, refresh)},
+          {"draft", station(Station::kDraft, draft)},
+          {"verify", station(Station::kVerify, verify)}}}}},
       {"memory",
        {{"host_bytes", memory.host}, {"device_bytes", memory.device}}},
       {"simulated", simulated},

@@ -1,7 +1,6 @@
 #ifndef TIERCEL_RUNTIME_REPORT_H_
 #define TIERCEL_RUNTIME_REPORT_H_
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,14 +14,28 @@
 
 namespace tiercel {
 
+// Time, and how much of it the link was occupied, by whatever was on it. A copy
+// counts when it ends.
+struct TimeSpent {
+  double seconds = 0;
+  double link_seconds = 0;
+
+  TimeSpent& operator+=(const TimeSpent& other) {
+    seconds += other.seconds;
+    link_seconds += other.link_seconds;
+    return *this;
+  }
+  TimeSpent operator-(const TimeSpent& other) const {
+    return {seconds - other.seconds, link_seconds - other.link_seconds};
+  }
+};
+
 // What the last prefill and generation of a session did.
 struct Report {
-  using Clock = std::chrono::steady_clock;
-
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;  // of the prompt, whose KV was there before
   int64_t prefilled_tokens = 0;
-  double prefill_seconds = 0;
+  TimeSpent prefill;
 
   std::string text;
   std::vector<int32_t> tokens;
@@ -31,9 +44,9 @@ struct Report {
   std::vector<double> gap_seconds;  // between tokens, first to last
   int64_t sweeps = 0;               // passes of the target that decoded
   std::vector<DraftLevel> levels;   // the innermost first
-  double verify_seconds = 0;        // in sweeps
-  double draft_seconds = 0;
-  double refresh_seconds = 0;
+  TimeSpent verify;                 // sweeps
+  TimeSpent draft;
+  TimeSpent refresh;
 
   Traffic prefill_traffic;
   Traffic decode_traffic;
@@ -47,10 +60,6 @@ struct Report {
 
   nlohmann::json ToJson() const;
 };
-
-inline double SecondsSince(Report::Clock::time_point start) {
-  return std::chrono::duration<double>(Report::Clock::now() - start).count();
-}
 
 }  // namespace tiercel
 

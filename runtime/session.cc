@@ -1,6 +1,7 @@
 #include "runtime/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -102,6 +103,17 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
 Traffic Session::traffic() const {
   if (tier_ == nullptr) return {};
   return {tier_->engine->ledger(), kv_->moves()};
+}
+
+TimeSpent Session::Elapsed() const {
+  using Seconds = std::chrono::duration<double>;
+  TimeSpent elapsed;
+  elapsed.seconds =
+      Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  for (const LinkUse& use : traffic().link) {
+    elapsed.link_seconds += use.busy_seconds;
+  }
+  return elapsed;
 }
 
 MemoryUse Session::memory() const {

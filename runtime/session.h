@@ -75,10 +75,8 @@ class Session {
                        const View& view = View::Full());
 
   // Forward of all the tokens that the KV lacks, at most kMaxStepRows, with the
-  // outcome open until Keep. Where RefreshView follows that, pages that the
-  // next sweep reads first wait until what drafts read has been asked for.
-  enum class Then { kNothing, kRefreshView };
-  absl::Status Sweep(Station station, Then then = Then::kNothing);
+  // outcome open until Keep.
+  absl::Status Sweep(Station station);
   // The session ends after `length` tokens: those of the last Sweep up to there
   // hold, the others were never there. Errors: copy_failed, cancelled.
   absl::Status Keep(size_t length);
@@ -107,6 +105,7 @@ class Session {
 
   const TierPlan& plan() const { return plan_; }
   Traffic traffic() const;                    // since the session was made
+  TimeSpent Elapsed() const;                  // since whenever, always growing
   std::vector<std::string> warnings() const;  // what costs speed only
   MemoryUse memory() const;
   // Absent where rates are not known.

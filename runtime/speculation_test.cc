@@ -144,7 +144,7 @@ TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
   ASSERT_TRUE(Generate(*session, Params(1.0f, 3), nullptr).ok());
   EXPECT_EQ(session->report().cached_tokens,
             static_cast<int64_t>(session->tokens().size()) - 3);
-  EXPECT_EQ(session->report().prefill_seconds, 0);
+  EXPECT_EQ(session->report().prefill.seconds, 0);
 
   params.drafter = &wrong;
   const auto other = Prefilled(*model_, *prompt_);

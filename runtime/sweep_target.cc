@@ -9,8 +9,8 @@ namespace tiercel {
 
 absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
     const std::vector<int32_t>& block) {
-  const absl::Cleanup count = [this, start = Report::Clock::now()] {
-    seconds_ += SecondsSince(start);
+  const absl::Cleanup count = [this, start = session_.Elapsed()] {
+    spent_ += session_.Elapsed() - start;
   };
   // After a prompt the first law is known; otherwise the last token's row is
   // the first of the sweep.
@@ -27,8 +27,7 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
   const auto rows = static_cast<size_t>(session_.pending());
   const int64_t vocab = session_.model().config.vocab;
   if (rows > 0) {
-    if (absl::Status s = session_.Sweep(Station::kVerify, then_); !s.ok())
-      return s;
+    if (absl::Status s = session_.Sweep(Station::kVerify); !s.ok()) return s;
     swept_ = true;
     const size_t known = logits_.size();
     logits_.resize(known + rows * static_cast<size_t>(vocab));
@@ -48,11 +47,11 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
 }
 
 absl::Status SweepTarget::Keep(size_t count, int32_t next) {
-  const auto start = Report::Clock::now();
+  const TimeSpent start = session_.Elapsed();
   if (swept_) {
     if (absl::Status s = session_.Keep(before_ + count); !s.ok()) return s;
   }
-  seconds_ += SecondsSince(start);
+  spent_ += session_.Elapsed() - start;
   return session_.Append(&next, 1);
 }
 

@@ -15,24 +15,22 @@ namespace tiercel {
 // its KV, one sweep for a block.
 class SweepTarget final : public Target {
  public:
-  SweepTarget(Session& session, const LawParams& law,
-              Session::Then then = Session::Then::kNothing)
-      : session_(session), law_(law), then_(then) {}
+  SweepTarget(Session& session, const LawParams& law)
+      : session_(session), law_(law) {}
 
   absl::StatusOr<std::vector<Law>> Laws(
       const std::vector<int32_t>& block) override;
   absl::Status Keep(size_t count, int32_t next) override;
 
-  double seconds() const { return seconds_; }  // in all of these
+  TimeSpent spent() const { return spent_; }  // in all of these
 
  private:
   Session& session_;
   const LawParams law_;
-  const Session::Then then_;  // after Keep
-  size_t before_ = 0;         // tokens of the session, the block not counted
-  bool swept_ = false;        // the block's outcome is open
+  size_t before_ = 0;   // tokens of the session, the block not counted
+  bool swept_ = false;  // the block's outcome is open
   std::vector<float> logits_;
-  double seconds_ = 0;
+  TimeSpent spent_;
 };
 
 }  // namespace tiercel

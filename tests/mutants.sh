@@ -32,7 +32,7 @@ view_shrunk|offload/view/retrieval.cc|RecentBegin(end) >= compact_.recent_begin(
 late_copies|offload/view/retrieval.cc|certain \&\& layer < shape_.layers|certain \&\& layer < 0|offload/view/retrieval_test.cc
 lost_chunks|offload/view/retrieval.cc|if (!status.ok()) ready_ = false;|if (!status.ok()) return absl::OkStatus();|runtime/faults_test.cc
 run_offset|offload/move/tiered_kv.cc|v.offset += layout_.VOffset(run.head, slot)|v.offset += layout_.VOffset(0, slot)|offload/move/copy_runs_test.cc
-ahead_owner|offload/move/tiered_kv.cc|owner != this) return;|owner == nullptr) return;|offload/move/kv_store_test.cc
+urgent_waits|offload/move/copy_engine.cc|{Turn::kUrgent, Turn::kInOrder}|{Turn::kInOrder, Turn::kUrgent}|offload/move/copy_engine_test.cc
 top_p_crossing|kernels/token/law_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
 draw_bound|kernels/token/law.cc|to_win <= 1 - u)|to_win <= 2 * (1 - u))|kernels/token/law_test.cc
 top_k_tie|kernels/token/law_cut.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
@@ -42,7 +42,7 @@ stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.
 resumed_tokens|runtime/prefill.cc|last->rows == rows && last->tokens == tokens_|last->rows == rows|runtime/tiers_test.cc
 stopped_twice|runtime/prefill.cc|unfinished_ = last;|(void)last;|runtime/tiers_test.cc
 staging_turn|offload/move/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/move/kv_store_test.cc
-copies_counted|offload/move/copy_engine.cc|t.bytes - moved.bytes|0 * moved.bytes|offload/move/copy_engine_test.cc
+copies_counted|offload/move/copy_engine.cc|transfer.bytes - moved->bytes|0 * moved->bytes|offload/move/copy_engine_test.cc
 arena_budget|offload/tier/device_arena.cc|block.bytes < size) continue;|block.bytes < 64) continue;|offload/tier/device_arena_test.cc
 predicted_pages|runtime/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/prediction_test.cc
 largest_context|runtime/session_plan.cc|too_large = most + 1|too_large = most|runtime/plan_test.cc

@@ -40,14 +40,17 @@ CopyEngine::~CopyEngine() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
-    for (Submission& submission : queue_) submission.drop.store(true);
+    for (std::list<Submission>& queue : queues_) {
+      for (Submission& submission : queue) submission.drop.store(true);
+    }
   }
   submitted_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
 CopyEngine::Ticket CopyEngine::Submit(Station station,
-                                      std::vector<Transfer> transfers) {
+                                      std::vector<Transfer> transfers,
+                                      Turn turn) {
   if (transfers.empty()) return 0;
   std::list<Submission> submission;
   submission.emplace_back(station, std::move(transfers));
@@ -60,7 +63,8 @@ CopyEngine::Ticket CopyEngine::Submit(Station station,
     }
     ticket = ++last_;
     submission.front().ticket = ticket;
-    queue_.splice(queue_.end(), submission);
+    std::list<Submission>& queue = queues_[static_cast<size_t>(turn)];
+    queue.splice(queue.end(), submission);
   }
   submitted_.notify_one();
   return ticket;
@@ -68,7 +72,7 @@ CopyEngine::Ticket CopyEngine::Submit(Station station,
 
 absl::Status CopyEngine::Wait(Ticket ticket, Cancelled cancelled) {
   std::unique_lock<std::mutex> lock(mutex_);
-  while (done_ < ticket) {
+  while (IsQueued(ticket)) {
     if (cancelled()) return CancelledError();
     finished_.wait_for(lock, kCancelPoll);
   }
@@ -87,13 +91,24 @@ absl::Status CopyEngine::Wait(Ticket ticket) {
 
 bool CopyEngine::Done(Ticket ticket) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return done_ >= ticket;
+  return !IsQueued(ticket);
+}
+
+bool CopyEngine::IsQueued(Ticket ticket) const {
+  // Tickets rise in each queue.
+  return std::any_of(queues_.begin(), queues_.end(), [&](const auto& queue) {
+    return !queue.empty() && queue.front().ticket <= ticket &&
+           std::any_of(queue.begin(), queue.end(),
+                       [&](const Submission& s) { return s.ticket == ticket; });
+  });
 }
 
 void CopyEngine::Drop(Ticket ticket) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (Submission& submission : queue_) {
-    if (submission.ticket == ticket) submission.drop.store(true);
+  for (std::list<Submission>& queue : queues_) {
+    for (Submission& submission : queue) {
+      if (submission.ticket == ticket) submission.drop.store(true);
+    }
   }
 }
 
@@ -102,49 +117,50 @@ LinkLedger CopyEngine::ledger() const {
   return ledger_;
 }
 
+std::list<CopyEngine::Submission>* CopyEngine::NextQueue() {
+  for (const Turn turn : {Turn::kUrgent, Turn::kInOrder}) {
+    std::list<Submission>& queue = queues_[static_cast<size_t>(turn)];
+    if (!queue.empty()) return &queue;
+  }
+  return nullptr;
+}
+
 void CopyEngine::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    submitted_.wait(lock, [this] { return stop_ || !queue_.empty(); });
-    if (queue_.empty()) return;
-    Submission& submission = queue_.front();
-    lock.unlock();
-    submission.status = Move(submission);
-    lock.lock();
-    done_ = submission.ticket;
+    submitted_.wait(lock, [this] { return stop_ || NextQueue() != nullptr; });
+    std::list<Submission>* const queue = NextQueue();
+    if (queue == nullptr) return;
+    Submission& submission = queue->front();
+    const Transfer& transfer = submission.transfers[submission.next++];
+    absl::StatusOr<Link::Moved> moved = Link::Moved{0, 0};
+    if (submission.status.ok() && !submission.drop.load()) {
+      lock.unlock();
+      moved = Move(submission, transfer);
+      lock.lock();
+    }
+    if (!moved.ok()) {
+      submission.status = moved.status();
+      moved = Link::Moved{0, 0};
+    }
+    LinkUse& use = ledger_[static_cast<size_t>(submission.station)];
+    // Counted when it was asked for; what did not move is taken off.
+    BytesOf(transfer.direction, use) -=
+        static_cast<uint64_t>(transfer.bytes - moved->bytes);
+    use.busy_seconds += moved->seconds;
+    if (submission.next < submission.transfers.size()) continue;
     if (submission.status.ok()) {
-      queue_.pop_front();
+      queue->pop_front();
     } else {
-      failed_.splice(failed_.end(), queue_, queue_.begin());
+      failed_.splice(failed_.end(), *queue, queue->begin());
     }
     finished_.notify_all();
   }
 }
 
-absl::Status CopyEngine::Move(const Submission& submission) {
-  absl::Status status;
-  for (const Transfer& t : submission.transfers) {
-    Link::Moved moved = {0, 0};
-    if (status.ok() && !submission.drop.load()) {
-      const absl::StatusOr<Link::Moved> copied = Copy(submission, t);
-      if (copied.ok()) {
-        moved = *copied;
-      } else {
-        status = copied.status();
-      }
-    }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    LinkUse& use = ledger_[static_cast<size_t>(submission.station)];
-    // Counted when it was asked for; what did not move is taken off.
-    BytesOf(t.direction, use) -= static_cast<uint64_t>(t.bytes - moved.bytes);
-    use.busy_seconds += moved.seconds;
-  }
-  return status;
-}
-
 // The thread outlives a lack of memory. What says so is there before: neither
 // it nor those who wait, on their way out perhaps, could make it now.
-absl::StatusOr<Link::Moved> CopyEngine::Copy(const Submission& submission,
+absl::StatusOr<Link::Moved> CopyEngine::Move(const Submission& submission,
                                              const Transfer& transfer) {
   try {
     return link_->Copy(transfer, submission.since, submission.drop);

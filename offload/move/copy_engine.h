@@ -1,6 +1,7 @@
 #ifndef TIERCEL_OFFLOAD_MOVE_COPY_ENGINE_H_
 #define TIERCEL_OFFLOAD_MOVE_COPY_ENGINE_H_
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -21,7 +22,8 @@ namespace tiercel {
 // Moves bytes between the tiers beside the arithmetic: a queue, and a thread
 // that works it off in order. Order is the promise everything else rests on: a
 // page that was sent down before it is fetched comes back as it was sent, and
-// a buffer that is filled again is filled after its last use left.
+// a buffer that is filled again is filled after its last use left. What is
+// urgent has a queue of its own, and no such promise towards the other.
 //
 // Every byte is counted where it moves. Thread-safe.
 class CopyEngine {
@@ -35,7 +37,11 @@ class CopyEngine {
 
   // What Submit was given, as one thing to wait for; tickets rise. 0 is done.
   using Ticket = uint64_t;
-  Ticket Submit(Station station, std::vector<Transfer> transfers);
+  // kUrgent goes before every transfer that has not begun and is not urgent.
+  // None of those may write what it reads, or touch what it writes.
+  enum class Turn { kInOrder, kUrgent };
+  Ticket Submit(Station station, std::vector<Transfer> transfers,
+                Turn turn = Turn::kInOrder);
 
   // Waits until the ticket is done; its first error, if it met one (told once):
   // the link's, or out_of_memory.
@@ -63,6 +69,7 @@ class CopyEngine {
     Station station;
     Link::Clock::time_point since;
     std::vector<Transfer> transfers;
+    size_t next = 0;  // of them, to be moved
     std::atomic<bool> drop{false};
     absl::Status status;
 
@@ -72,8 +79,10 @@ class CopyEngine {
 
   explicit CopyEngine(std::unique_ptr<Link> link);
   void Run();
-  absl::Status Move(const Submission& submission);
-  absl::StatusOr<Link::Moved> Copy(const Submission& submission,
+  // The queue whose front is next; null: both are empty.
+  std::list<Submission>* NextQueue();
+  bool IsQueued(Ticket ticket) const;
+  absl::StatusOr<Link::Moved> Move(const Submission& submission,
                                    const Transfer& transfer);
 
   const std::unique_ptr<Link> link_;
@@ -81,9 +90,8 @@ class CopyEngine {
   mutable std::mutex mutex_;
   std::condition_variable submitted_;
   std::condition_variable finished_;
-  std::list<Submission> queue_;  // the front is being worked on
-  Ticket last_ = 0;              // given out
-  Ticket done_ = 0;              // all up to this one
+  std::array<std::list<Submission>, 2> queues_;  // [turn]
+  Ticket last_ = 0;                              // given out
   // Out of the queue: the engine's own thread takes no memory.
   std::list<Submission> failed_;
   LinkLedger ledger_;

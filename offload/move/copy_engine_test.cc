@@ -25,6 +25,8 @@ class GatedLink final : public Link {
   absl::StatusOr<Moved> Copy(const Transfer& t, Clock::time_point,
                              const std::atomic<bool>& drop) override {
     std::unique_lock<std::mutex> lock(mutex_);
+    ++begun_;
+    changed_.notify_all();
     while (open_ == 0 && !drop.load()) {
       changed_.wait_for(lock, std::chrono::milliseconds(1));
     }
@@ -40,6 +42,10 @@ class GatedLink final : public Link {
     open_ += copies;
     changed_.notify_all();
   }
+  void AwaitBegun(int copies) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return begun_ >= copies; });
+  }
 
   std::vector<int64_t> order;
   int64_t fail_offset = -1;
@@ -48,6 +54,7 @@ class GatedLink final : public Link {
   std::mutex mutex_;
   std::condition_variable changed_;
   int open_ = 0;
+  int begun_ = 0;
 };
 
 std::unique_ptr<CopyEngine> Over(std::unique_ptr<Link> link) {
@@ -78,6 +85,42 @@ TEST(CopyEngineTest, CopiesInOrderAndCountsByStation) {
   EXPECT_EQ(ledger[Index(Station::kVerify)].busy_seconds, 1.0);
   EXPECT_EQ(ledger[Index(Station::kPrefill)].h2d_bytes, 300u);
   EXPECT_EQ(ledger[Index(Station::kDraft)].h2d_bytes, 0u);
+}
+
+TEST(CopyEngineTest, WhatIsUrgentGoesBeforeWhatHasNotBegun) {
+  auto link = std::make_unique<GatedLink>();
+  GatedLink* const gate = link.get();
+  gate->fail_offset = 7;
+  const auto engine = Over(std::move(link));
+  const auto a =
+      engine->Submit(Station::kVerify, {{kUp, nullptr, 1, nullptr, 1},
+                                        {kUp, nullptr, 2, nullptr, 1},
+                                        {kUp, nullptr, 3, nullptr, 1}});
+  const auto b =
+      engine->Submit(Station::kVerify, {{kUp, nullptr, 4, nullptr, 1}});
+  gate->Open(1);
+  gate->AwaitBegun(2);
+  const auto urgent = [&engine](std::vector<Transfer> transfers) {
+    return engine->Submit(Station::kRefresh, std::move(transfers),
+                          CopyEngine::Turn::kUrgent);
+  };
+  const auto c =
+      urgent({{kUp, nullptr, 5, nullptr, 10}, {kUp, nullptr, 6, nullptr, 10}});
+  const auto d = urgent({{kUp, nullptr, 7, nullptr, 10}});
+  const auto e = urgent({{kUp, nullptr, 8, nullptr, 10}});
+  engine->Drop(e);
+  gate->Open(4);
+  EXPECT_TRUE(engine->Wait(c).ok());
+  EXPECT_EQ(CodeOf(engine->Wait(d)), "copy_failed");
+  EXPECT_TRUE(engine->Wait(e).ok());
+  EXPECT_FALSE(engine->Done(a));
+  EXPECT_FALSE(engine->Done(b));
+  gate->Open(2);
+  EXPECT_TRUE(engine->Wait(b).ok());
+  EXPECT_TRUE(engine->Done(a));
+  EXPECT_EQ(gate->order, (std::vector<int64_t>{1, 2, 5, 6, 7, 3, 4}));
+  EXPECT_EQ(engine->ledger()[Index(Station::kVerify)].h2d_bytes, 4u);
+  EXPECT_EQ(engine->ledger()[Index(Station::kRefresh)].h2d_bytes, 20u);
 }
 
 TEST(CopyEngineTest, NothingIsDoneAtOnce) {
@@ -147,6 +190,15 @@ TEST(JoinedTest, NeighboursOnBothSidesBecomeOne) {
   std::vector<int64_t> bytes;
   for (const Transfer& t : joined) bytes.push_back(t.bytes);
   EXPECT_EQ(bytes, (std::vector<int64_t>{20, 10, 10, 10, 15}));
+  bytes.clear();
+  for (const Transfer& t : Joined({{kUp, &a, 0, device, 10},
+                                   {kUp, &a, 10, device + 10, 10},
+                                   {kUp, &a, 20, device + 20, 10},
+                                   {kUp, &a, 30, device + 30, 30}},
+                                  /*most=*/20)) {
+    bytes.push_back(t.bytes);
+  }
+  EXPECT_EQ(bytes, (std::vector<int64_t>{20, 10, 30}));
 }
 
 // The lower bound of the time is exact by construction; nothing is asserted of

@@ -288,6 +288,49 @@ TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
   EXPECT_GT(n, 40);
 }
 
+// What is fetched ahead is wanted later than they are.
+TEST(CopyRunsOfATierTest, TheyGoBeforeWhatIsFetchedAhead) {
+  std::atomic<bool> shut{false};
+  std::vector<int64_t> copied;  // bytes of each
+  auto faults = std::make_shared<Faults>();
+  faults->copy = [&](int64_t bytes) {
+    while (shut) std::this_thread::yield();
+    copied.push_back(bytes);
+    return false;
+  };
+  const Made made = Make(kLayout, 0, 0, faults);
+  KvStore& kv = *made.kv;
+  Step(kv, 700);
+  ASSERT_TRUE(kv.BeginStep(1, Station::kVerify, View::Full(), kGoOn).ok());
+  for (int layer = 0; layer < kLayers; ++layer) {
+    ASSERT_TRUE(kv.BeginLayer(layer, kGoOn).ok());
+    if (layer == kLayers - 2) {
+      // The sweep has all it reads; what is asked for from now on is ahead.
+      const auto last = made.tier->StagingOf(layer + 1).filled;
+      ASSERT_TRUE(made.tier->engine->Wait(last).ok());
+      copied.clear();
+      shut = true;
+    }
+    kv.EndLayer(layer);
+  }
+  ASSERT_TRUE(kv.Commit(1, kGoOn).ok());
+  const Wanted wanted(kv, 0, 1);
+  const uint64_t copies = kv.CopyRuns(Station::kRefresh, wanted.runs);
+  shut = false;
+  EXPECT_TRUE(kv.AwaitCopies(copies, kGoOn).ok());
+  EXPECT_TRUE(wanted.HasArrived());
+  for (int layer = 0; layer < 2; ++layer) {
+    EXPECT_TRUE(
+        made.tier->engine->Wait(made.tier->StagingOf(layer).filled).ok());
+  }
+  // One of the two layers may have begun before.
+  const int64_t ahead = 5 * kLayout.PageBytes();
+  EXPECT_EQ(std::count(copied.begin(), copied.end(), ahead), 2);
+  ASSERT_GT(copied.size(), 10);
+  EXPECT_NE(copied[1], ahead);
+  EXPECT_EQ(copied.back(), ahead);
+}
+
 TEST(CopyRunsOfATierTest, CancelledTheyGoOn) {
   const Made made = Make(kLayout, 0, 0, nullptr, /*rate=*/1e7);
   KvStore& kv = *made.kv;

@@ -99,7 +99,6 @@ uint16_t* ValueOf(const KvPages& pages, int head, int64_t position) {
 struct Oracle {
   std::vector<int> numbers;  // [position - begin]
   int* next;                 // shared by forks
-  bool hold_ahead = false;   // in steps
 
   float Key(int layer, int head, int number) const {
     return static_cast<float>((number * kLayers + layer) * 2 + head);
@@ -178,7 +177,6 @@ absl::Status TryStep(KvStore& kv, Oracle& oracle, int64_t rows, int64_t kept,
                      KvStore::Cancelled cancelled = kGoOn) {
   absl::Status status = kv.BeginStep(rows, Station::kVerify, view, cancelled);
   if (!status.ok()) return status;
-  if (oracle.hold_ahead) kv.HoldAhead();
   status = Layers(kv, oracle, rows, 0, 0, view, cancelled);
   if (status.ok()) status = kv.Commit(kept, cancelled);
   if (!status.ok()) {
@@ -368,8 +366,6 @@ TEST_P(KvStoreTest, RandomHistories) {
     KvStore& kv = *made.kv;
     for (int turn = 0; turn < 60; ++turn) {
       const int64_t room = (kContextPages - 1) * kPageTokens - kv.length();
-      oracle.hold_ahead = below(2) == 0;
-      if (below(2) == 0) kv.FetchAhead();
       switch (below(7)) {
         case 0:
           CutTo(kv, oracle, below(kv.length() + 1));
@@ -645,40 +641,6 @@ TEST(TieredKvTest, NothingMovesTwice) {
             static_cast<uint64_t>(moves.swept_pages * kLayout.PageBytes()));
   EXPECT_EQ(used.d2h_bytes,
             static_cast<uint64_t>(moves.closed_pages * kLayout.PageBytes()));
-}
-
-// What a next step reads first may be asked for later, and is then there as if
-// it had been asked for at once; what became of the sequence meanwhile decides.
-TEST(TieredKvTest, WhatIsFetchedAheadMayWait) {
-  const Made made = Make(2, 0);
-  int next = 1;
-  Oracle oracle{{}, &next};
-  Step(*made.kv, oracle, 1000);  // 7 full pages, 2 of them stay
-  oracle.hold_ahead = true;
-  Step(*made.kv, oracle, 1);
-  const int64_t sweep = 5 * kLayers;
-  EXPECT_EQ(made.kv->moves().swept_pages, sweep);
-  made.kv->FetchAhead();
-  made.kv->FetchAhead();
-  EXPECT_EQ(made.kv->moves().swept_pages, sweep + 5 * 2);
-  EXPECT_EQ(made.kv->moves().ahead_pages, 5 * 2);
-  Step(*made.kv, oracle, 1);  // finds the first two layers there
-  EXPECT_EQ(made.kv->moves().swept_pages, 2 * sweep);
-  EXPECT_EQ(made.kv->moves().ahead_pages, 0);
-  Step(*made.kv, oracle, 1);  // finds nothing: nobody asked
-  EXPECT_EQ(made.kv->moves().swept_pages, 3 * sweep);
-  // Pages that are no more are not asked for, nor after another sequence has
-  // taken the layer buffers.
-  CutTo(*made.kv, oracle, 600);
-  made.kv->FetchAhead();
-  EXPECT_EQ(made.kv->moves().swept_pages, 3 * sweep);
-  Step(*made.kv, oracle, 1);
-  std::unique_ptr<KvStore> fork = *made.kv->Fork();
-  Oracle forked = oracle;
-  Step(*fork, forked, 1);
-  const int64_t moved = made.kv->moves().swept_pages;
-  made.kv->FetchAhead();
-  EXPECT_EQ(made.kv->moves().swept_pages, moved);
 }
 
 int64_t MovedUp(const Made& made) {

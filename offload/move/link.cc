@@ -19,13 +19,14 @@ constexpr int64_t kPieceBytes = 1 << 20;
 
 }  // namespace
 
-std::vector<Transfer> Joined(std::vector<Transfer> transfers) {
+std::vector<Transfer> Joined(std::vector<Transfer> transfers, int64_t most) {
   std::vector<Transfer> joined;
   for (const Transfer& t : transfers) {
     Transfer* const last = joined.empty() ? nullptr : &joined.back();
     if (last != nullptr && last->direction == t.direction &&
         last->host == t.host && last->offset + last->bytes == t.offset &&
-        last->device + last->bytes == t.device) {
+        last->device + last->bytes == t.device &&
+        t.bytes <= most - last->bytes) {
       last->bytes += t.bytes;
     } else {
       joined.push_back(t);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,8 +30,11 @@ struct Transfer {
   int64_t bytes = 0;
 };
 
-// The same bytes in fewer transfers: neighbours on both sides become one.
-std::vector<Transfer> Joined(std::vector<Transfer> transfers);
+// The same bytes in fewer transfers: neighbours on both sides become one, as
+// far as it then has no more than `most` bytes.
+std::vector<Transfer> Joined(
+    std::vector<Transfer> transfers,
+    int64_t most = std::numeric_limits<int64_t>::max());
 
 // What copies between host and device. Copy is called by one thread.
 class Link {

@@ -10,6 +10,12 @@
 #include "kernels/base/error.h"
 
 namespace tiercel {
+namespace {
+
+// What is fetched ahead leaves room for what is urgent after this many.
+constexpr int64_t kAheadBytes = int64_t{1} << 20;
+
+}  // namespace
 
 TieredKv::TieredKv(std::shared_ptr<KvTier> tier, int64_t begin)
     : KvStore(tier->shape.layout, tier->shape.layers, begin),
@@ -50,7 +56,6 @@ absl::Status TieredKv::BeginStep(int64_t rows, Station station,
 // the next step expects.
 absl::Status TieredKv::PrepareStaging(Cancelled cancelled) {
   const bool ahead = tier_->owner == this && ahead_ > 0;
-  held_ = 0;
   if (!ahead) {
     next_.clear();
     ahead_ = 0;
@@ -222,7 +227,7 @@ absl::Status TieredKv::LayOutStaging() {
       step.away.size() >= next_.size() &&
       std::equal(next_.begin(), next_.end(), step.away.begin());
   for (int layer = 0; same_places && layer < ahead_; ++layer) {
-    const PageList& there = read_ahead_[static_cast<size_t>(layer)];
+    const PageList& there = asked_ahead_[static_cast<size_t>(layer)];
     const bool all =
         std::all_of(step.away.begin(), step.away.end(), [&](int64_t page) {
           return !Reads(step, layer, page) ||
@@ -284,12 +289,7 @@ void TieredKv::EndLayer(int layer) {
   if (next < layers_) {
     Ask(next);
   } else if (!step_->prompt && next - layers_ < layers_) {
-    PlanAhead(next - layers_);
-    if (step_->hold_ahead) {
-      held_ = next - layers_ + 1;
-    } else {
-      AskAhead(next - layers_, next);
-    }
+    AskAhead(next - layers_);
   }
 }
 
@@ -328,7 +328,7 @@ void TieredKv::Abandon() {
     // Slots go back only when nothing is copied from them any more.
     for (Ticket ticket : step_->sent) (void)engine().Wait(ticket);
     next_.clear();
-    ahead_ = held_ = 0;
+    ahead_ = 0;
   }
   EndStep();
   DropPages(PagesUpTo(end_));
@@ -346,7 +346,6 @@ absl::Status TieredKv::Suspend(int layer, int64_t rows, std::byte* state,
   Step& step = *step_;
   for (KvTier::Staging& buffer : tier_->staging) engine().Drop(buffer.filled);
   step.there = {};
-  ahead_ = held_ = 0;
   absl::StatusOr<HostRegion> region =
       HostRegion::ReserveUnmapped(static_cast<size_t>(bytes));
   if (!region.ok()) return region.status();
@@ -409,9 +408,9 @@ uint64_t TieredKv::CopyRuns(Station station, const std::vector<KvRun>& runs) {
     transfers.push_back(k);
     transfers.push_back(v);
   }
-  return transfers.empty()
-             ? 0
-             : engine().Submit(station, Joined(std::move(transfers)));
+  // What is not on the device is below for good: nothing queued writes it.
+  return engine().Submit(station, Joined(std::move(transfers)),
+                         CopyEngine::Turn::kUrgent);
 }
 
 absl::Status TieredKv::AwaitCopies(uint64_t copies, Cancelled cancelled) {
@@ -427,7 +426,7 @@ void TieredKv::Truncate(int64_t length) {
   // What was fetched ahead would miss what is written from here on.
   const bool stale = !next_.empty() && (next_.back() >= NumPages() ||
                                         !IsFull(next_.back(), end_));
-  if (stale) ahead_ = held_ = 0;
+  if (stale) ahead_ = 0;
 }
 
 absl::StatusOr<std::unique_ptr<KvStore>> TieredKv::Fork() {
@@ -547,36 +546,24 @@ absl::Status TieredKv::AwaitFetched(int layer, Cancelled cancelled) {
   return engine().Wait(tier_->StagingOf(layer).filled, cancelled);
 }
 
-// The rows that come see of the next step's pages what this step's first row
-// sees, or less.
-void TieredKv::PlanAhead(int layer) {
-  PageList& read = read_ahead_[static_cast<size_t>(layer)];
-  read.clear();
-  for (int64_t page : next_) {
-    if (Reads(*step_, layer, page)) read.push_back(page);
-  }
-}
-
-// `turn`: as far as the next step's layer is ahead of the layer buffers' turn.
-void TieredKv::AskAhead(int layer, int turn) {
+void TieredKv::AskAhead(int layer) {
   std::vector<Transfer> transfers;
-  const PageList& read = read_ahead_[static_cast<size_t>(layer)];
+  PageList& asked = asked_ahead_[static_cast<size_t>(layer)];
+  asked.clear();
   for (size_t place = 0; place < next_.size(); ++place) {
-    if (!std::binary_search(read.begin(), read.end(), next_[place])) continue;
-    transfers.push_back(Between(Direction::kHostToDevice, next_[place], layer,
-                                StagedPage(turn, static_cast<int64_t>(place))));
+    // The rows that come see of these pages what this step's first row sees,
+    // or less.
+    if (!Reads(*step_, layer, next_[place])) continue;
+    asked.push_back(next_[place]);
+    transfers.push_back(
+        Between(Direction::kHostToDevice, next_[place], layer,
+                StagedPage(layers_ + layer, static_cast<int64_t>(place))));
   }
-  moves_.swept_pages += std::ssize(read);
-  moves_.ahead_pages += std::ssize(read);
-  tier_->StagingOf(turn).filled =
-      engine().Submit(CurrentStation(), Joined(std::move(transfers)));
+  moves_.swept_pages += std::ssize(asked);
+  moves_.ahead_pages += std::ssize(asked);
+  tier_->StagingOf(layers_ + layer).filled = engine().Submit(
+      step_->station, Joined(std::move(transfers), kAheadBytes));
   ahead_ = layer + 1;
-}
-
-void TieredKv::FetchAhead() {
-  const int layers = std::exchange(held_, 0);
-  if (step_ != nullptr || tier_->owner != this) return;
-  for (int layer = 0; layer < layers; ++layer) AskAhead(layer, layer);
 }
 
 CopyEngine::Ticket TieredKv::SendDown(const PageList& pages, int layer) {
@@ -599,7 +586,8 @@ CopyEngine::Ticket TieredKv::SendDownAllLayers(int64_t page) {
                                 tier_->slots.Page(layer, At(page).device)));
   }
   moves_.closed_pages += layers_;
-  return engine().Submit(CurrentStation(), std::move(transfers));
+  return engine().Submit(step_ != nullptr ? step_->station : Station::kVerify,
+                         std::move(transfers));
 }
 
 absl::Status TieredKv::Reopen(int64_t page, Cancelled cancelled) {

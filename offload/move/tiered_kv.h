@@ -22,7 +22,7 @@ namespace tiercel {
 //   up              per layer, the pages that the view reads there and that are
 //                   not on the device otherwise; after the last two layers of a
 //                   step those of the first two, for a next step with the same
-//                   view (or later: HoldAhead)
+//                   view
 //
 // A step whose view reads nothing but what is on the device is done in place:
 // nothing moves, and what was fetched ahead waits for the step it is for. So
@@ -41,8 +41,6 @@ class TieredKv final : public KvStore {
   void EndLayer(int layer) override;
   absl::Status Commit(int64_t rows, Cancelled cancelled) override;
   void Abandon() override;
-  void HoldAhead() override { step_->hold_ahead = true; }
-  void FetchAhead() override;
   absl::Status Suspend(int layer, int64_t rows, std::byte* state,
                        int64_t bytes) override;
   absl::Status Resume(std::byte* state, Cancelled cancelled) override;
@@ -70,7 +68,6 @@ class TieredKv final : public KvStore {
     int64_t rows = 0;
     bool prompt = false;
     bool in_place = false;      // stages nothing
-    bool hold_ahead = false;    // leaves it to FetchAhead
     int64_t first_written = 0;  // page
     // [layer, or one if all are alike][page]: what the view reads; empty: all.
     std::vector<std::vector<uint8_t>> read;
@@ -99,9 +96,6 @@ class TieredKv final : public KvStore {
            IsFull(page, end_);
   }
   CopyEngine& engine() { return *tier_->engine; }
-  Station CurrentStation() const {
-    return step_ != nullptr ? step_->station : Station::kVerify;
-  }
 
   absl::StatusOr<bool> FitsInPlace(Step& step, Cancelled cancelled);
   absl::Status PrepareStaging(Cancelled cancelled);
@@ -120,8 +114,7 @@ class TieredKv final : public KvStore {
   void EndStep();
   void Ask(int layer);
   void Fetch(int layer);
-  void PlanAhead(int layer);
-  void AskAhead(int layer, int turn);
+  void AskAhead(int layer);
   absl::Status AwaitFetched(int layer, Cancelled cancelled);
 
   Ticket SendDown(const PageList& pages, int layer);
@@ -135,13 +128,11 @@ class TieredKv final : public KvStore {
   const std::shared_ptr<KvTier> tier_;
   std::vector<Page> pages_;
   std::unique_ptr<Step> step_;  // null: none
-  // Pages that the next step will stage; which of them its first layers read,
-  // as far as the last step tells; of how many layers those have been asked
-  // for, and of how many they are to be.
+  // Pages that the next step will stage, how many of its layers have been asked
+  // for, and which of the pages were.
   PageList next_;
-  std::array<PageList, 2> read_ahead_;  // [layer]
   int ahead_ = 0;
-  int held_ = 0;
+  std::array<PageList, 2> asked_ahead_;  // [layer]
   KvMoves moves_;
   std::vector<std::byte*> table_;  // of the current layer
 };

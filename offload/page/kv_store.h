@@ -76,12 +76,6 @@ class KvStore : public LayeredKv {
   virtual absl::Status Commit(int64_t rows, Cancelled cancelled) = 0;
   virtual void Abandon() = 0;
 
-  // Of the step that has begun: what a next one reads first is not fetched
-  // while its last layers compute, but by FetchAhead, once it is committed and
-  // what is wanted sooner has been asked for. Errors are the next step's.
-  virtual void HoldAhead() {}
-  virtual void FetchAhead() {}
-
   // Leaves an uncommitted step as it is, in layer `layer` with `rows` rows of
   // it done, to go on at any later time through Resume and BeginLayer(layer).
   // `state`, device memory that the caller will need then, is kept with it and
