@@ -119,6 +119,40 @@ TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
   EXPECT_EQ(session.report().ToJson()["simulated"], true);
 }
 
+// A sweep waits for its layers; but the first two may have come before.
+TEST_F(TiersTest, TheLinksTimeIsOfTheStationInWhoseTimeItMoves) {
+  constexpr double kRate = 1e8;
+  const auto model = Open("llama_chat");
+  Session::Options options;
+  options.context = 1500;
+  const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
+  const Tiered tiered = MakeTiered(*model, options, Budget::kLeast, kRate);
+  Session& session = *tiered.session;
+  const TimeSpent start = session.Elapsed();
+  ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
+  GenerateParams params = kGreedy40;
+  params.max_tokens = 20;
+  ASSERT_TRUE(Generate(session, params, nullptr).ok());
+  const Report& report = session.report();
+  const int64_t page = tiered.session->plan().shape.layout.PageBytes();
+  const auto seconds = [&](int64_t pages) {
+    return static_cast<double>(pages * page) / kRate * (1 - 1e-6);
+  };
+  const int64_t full = 1000 / kPageTokens;
+  const int64_t layers = model->config.layers;
+  ASSERT_GT(layers, 2);
+  EXPECT_GE(report.prefill.link_seconds, seconds(layers * full));
+  EXPECT_GE(report.verify.link_seconds, seconds(19 * (layers - 2) * full));
+  EXPECT_EQ(report.draft.link_seconds, 0);
+  EXPECT_LE(report.prefill.link_seconds + report.verify.link_seconds,
+            (session.Elapsed() - start).link_seconds * (1 + 1e-6));
+  const nlohmann::json verify = report.ToJson()["ledger"]["stations"]["verify"];
+  EXPECT_EQ(verify["seconds"], report.verify.seconds);
+  EXPECT_EQ(verify["link_busy_s"], report.verify.link_seconds);
+  EXPECT_EQ(verify["link_busy_share"],
+            report.verify.link_seconds / report.verify.seconds);
+}
+
 // Logits [ids, vocab] of the tokens, which are read `rows` at a time under a
 // view.
 std::vector<float> LogitsUnder(const View& view, Session& session,
