@@ -1,6 +1,7 @@
 #include "runtime/plan.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <utility>
 
@@ -34,11 +35,17 @@ absl::Status CheckKvType(const char* which, DType type, int head_dim) {
   return absl::OkStatus();
 }
 
+int64_t UnixTime() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 // All that rates depend on, as far as it can be told.
 std::string RatesKey(const Model& model, const WeightSizes& weights,
                      const KvLayout& layout, Stream& stream) {
   const ModelConfig& config = model.config;
-  constexpr int kFormat = 1;  // of what is measured, and how
+  constexpr int kFormat = 2;  // of what is measured, and how
   return absl::StrCat("format ", kFormat, "; ", CpuName(), ", ",
                       std::string(NameOf(stream.isa())), ", ",
                       stream.device() == Device::kRef ? "ref" : "cpu",
@@ -130,8 +137,9 @@ absl::StatusOr<Rates> RatesFor(const Model& model, const KvLayout& layout,
   absl::StatusOr<std::unique_ptr<Stream>> stream =
       Stream::Create(model.options.stream);
   if (!stream.ok()) return stream.status();
-  const std::string key = RatesKey(model, *sizes, layout, **stream);
-  if (const std::optional<Rates> kept = ReadRates(folder, key)) return *kept;
+  RatesCache cache(folder, RatesKey(model, *sizes, layout, **stream),
+                   UnixTime());
+  if (!cache.WantsMore()) return *cache.Get();
 
   const int layers = LayersToMeasure(model.config, *sizes);
   const int64_t rows =
@@ -149,8 +157,9 @@ absl::StatusOr<Rates> RatesFor(const Model& model, const KvLayout& layout,
     rates = MeasureWith(model, few, loaded->weights, layers, rows, layout,
                         *std::move(stream));
   }
-  if (rates.ok()) KeepRates(folder, key, *rates);
-  return rates;
+  if (rates.ok()) cache.Add(*rates);
+  const std::optional<Rates> known = cache.Get();
+  return known.has_value() ? *known : rates;
 }
 
 absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,

@@ -26,9 +26,9 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
 // Absent where the device computes in the host tier.
 std::optional<LinkRate> LinkOf(const Model& model);
 
-// The rates of this machine for `model` with such KV: those in `folder`, or
-// measured now, with weights that are read for it where the model has none,
-// and kept there.
+// The rates of this machine for `model` with such KV: those in `folder`, where
+// the first few uses add what they measure, with weights that are read for it
+// if the model has none.
 absl::StatusOr<Rates> RatesFor(const Model& model, const KvLayout& layout,
                                const std::string& folder);
 

@@ -158,7 +158,7 @@ TEST_F(PlanTest, TheMachinesMemoryCounts) {
   EXPECT_THAT(status.message(), HasSubstr("this machine's memory"));
 }
 
-TEST_F(PlanTest, RatesAreMeasuredOnceAndKept) {
+TEST_F(PlanTest, RatesAreMeasuredByTheFirstUsesAndKept) {
   const auto model = Open({});
   const KvLayout layout = {DType::kF16, DType::kF16, model->config.kv_heads,
                            model->config.head_dim};
@@ -175,13 +175,26 @@ TEST_F(PlanTest, RatesAreMeasuredOnceAndKept) {
   const std::filesystem::path file =
       *std::filesystem::directory_iterator(folder_);
   nlohmann::json kept = nlohmann::json::parse(std::ifstream(file));
-  kept["step_s"] = 1234.5;
+  nlohmann::json& first = kept["measurements"][0];
+  first["step_s"] = 1234.5;
   std::ofstream(file) << kept;
   for (const bool weights : {true, false}) {
     const absl::StatusOr<Rates> again =
         RatesFor(*Open({.weights = weights}), layout, folder_);
     ASSERT_TRUE(again.ok());
     EXPECT_EQ(again->step_s, 1234.5);
+  }
+  // A while later it is measured anew, until there are enough.
+  for (int uses = 1; uses < 5; ++uses) {
+    kept = nlohmann::json::parse(std::ifstream(file));
+    ASSERT_EQ(kept["measurements"].size(), std::min(uses, 3));
+    for (nlohmann::json& entry : kept["measurements"]) {
+      entry["time"] = entry["time"].get<int64_t>() - 60;
+    }
+    std::ofstream(file) << kept;
+    const absl::StatusOr<Rates> again = RatesFor(*model, layout, folder_);
+    ASSERT_TRUE(again.ok());
+    EXPECT_LT(again->step_s, 1234.5);
   }
   // Another type of KV is another measurement.
   KvLayout f32 = layout;

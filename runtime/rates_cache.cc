@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "models/format/json.h"
@@ -19,6 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kWeek = int64_t{7} * 24 * 3600;
+constexpr size_t kEnough = 3;
+constexpr int64_t kApart = 10;  // seconds between two measurements
 
 struct Field {
   const char* name;
@@ -35,64 +37,102 @@ constexpr Field kFields[] = {
     {"copy_slowdown", &Rates::copy_slowdown},
 };
 
-int64_t UnixTime() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
+bool Has(const nlohmann::json& json, const char* name,
+         bool (nlohmann::json::*type)() const) {
+  return json.is_object() && json.contains(name) && (json[name].*type)();
 }
 
-// FNV-1a; two keys of one hash only take each other's place.
-fs::path PathOf(const std::string& folder, const std::string& key) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const unsigned char c : key) hash = (hash ^ c) * 0x100000001b3u;
-  return fs::path(folder) /
-         absl::StrCat("rates-", absl::Hex(hash, absl::kZeroPad16), ".json");
-}
-
-}  // namespace
-
-std::optional<Rates> ReadRates(const std::string& folder,
-                               const std::string& key) {
-  const fs::path path = PathOf(folder, key);
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  const absl::StatusOr<nlohmann::json> json =
-      ParseJson(path.string(), text.str());
-  if (!json.ok() || !json->is_object()) return std::nullopt;
-  const auto is = [&](const char* name, bool (nlohmann::json::*type)() const) {
-    return json->contains(name) && ((*json)[name].*type)();
-  };
-  if (!is("key", &nlohmann::json::is_string) || (*json)["key"] != key ||
-      !is("measured", &nlohmann::json::is_number_integer)) {
-    return std::nullopt;
-  }
-  const auto measured = (*json)["measured"].get<int64_t>();
-  const int64_t now = UnixTime();
-  if (measured > now || measured < now - kWeek) return std::nullopt;
+std::optional<Rates> RatesIn(const nlohmann::json& json) {
   Rates rates;
   for (const Field& field : kFields) {
-    if (!is(field.name, &nlohmann::json::is_number)) return std::nullopt;
-    const auto value = (*json)[field.name].get<double>();
+    if (!Has(json, field.name, &nlohmann::json::is_number)) return std::nullopt;
+    const auto value = json[field.name].get<double>();
     if (!(value > 0) && !(value == 0 && field.may_be_zero)) return std::nullopt;
     rates.*field.value = value;
   }
   return rates;
 }
 
-void KeepRates(const std::string& folder, const std::string& key,
-               const Rates& rates) {
-  nlohmann::json json = {{"key", key}, {"measured", UnixTime()}};
-  for (const Field& field : kFields) json[field.name] = rates.*field.value;
+}  // namespace
+
+RatesCache::RatesCache(std::string folder, std::string key, int64_t now)
+    : folder_(std::move(folder)), key_(std::move(key)), now_(now) {
+  Read();
+}
+
+std::optional<Rates> RatesCache::Get() const {
+  if (measured_.empty()) return std::nullopt;
+  Rates rates;
+  for (const Field& field : kFields) {
+    std::vector<double> values;
+    for (const Measured& m : measured_) values.push_back(m.rates.*field.value);
+    // Of two the faster, as far as numbers are seconds.
+    const auto middle =
+        values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    rates.*field.value = *middle;
+  }
+  return rates;
+}
+
+bool RatesCache::WantsMore() const {
+  return measured_.empty() ||
+         (measured_.size() < kEnough && measured_.back().time <= now_ - kApart);
+}
+
+void RatesCache::Add(const Rates& rates) {
+  measured_.push_back({now_, rates});
+  Write();
+}
+
+// FNV-1a; two keys of one hash only take each other's place.
+std::string RatesCache::Path() const {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const unsigned char c : key_) hash = (hash ^ c) * 0x100000001b3u;
+  return fs::path(folder_) /
+         absl::StrCat("rates-", absl::Hex(hash, absl::kZeroPad16), ".json");
+}
+
+void RatesCache::Read() {
+  const std::string path = Path();
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  const absl::StatusOr<nlohmann::json> json = ParseJson(path, text.str());
+  if (!json.ok() || !Has(*json, "key", &nlohmann::json::is_string) ||
+      (*json)["key"] != key_ ||
+      !Has(*json, "measurements", &nlohmann::json::is_array)) {
+    return;
+  }
+  for (const nlohmann::json& entry : (*json)["measurements"]) {
+    const std::optional<Rates> rates = RatesIn(entry);
+    if (!rates.has_value() ||
+        !Has(entry, "time", &nlohmann::json::is_number_integer)) {
+      measured_.clear();
+      return;
+    }
+    const auto time = entry["time"].get<int64_t>();
+    if (time <= now_ && time >= now_ - kWeek)
+      measured_.push_back({time, *rates});
+  }
+}
+
+void RatesCache::Write() const {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Measured& m : measured_) {
+    list.push_back({{"time", m.time}});
+    for (const Field& field : kFields) {
+      list.back()[field.name] = m.rates.*field.value;
+    }
+  }
   std::error_code error;
-  fs::create_directories(folder, error);
+  fs::create_directories(folder_, error);
   // Whole or not at all, whoever writes beside us.
   static std::atomic<int> turn{0};
-  const fs::path path = PathOf(folder, key);
-  const fs::path unfinished =
-      absl::StrCat(path.string(), ".", getpid(), ".", turn++);
+  const std::string path = Path();
+  const fs::path unfinished = absl::StrCat(path, ".", getpid(), ".", turn++);
   std::ofstream file(unfinished);
-  file << WriteJson(json) << "\n";
+  file << WriteJson({{"key", key_}, {"measurements", std::move(list)}}) << "\n";
   file.close();
   if (file.good()) {
     fs::rename(unfinished, path, error);

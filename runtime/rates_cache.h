@@ -1,25 +1,50 @@
 #ifndef TIERCEL_RUNTIME_RATES_CACHE_H_
 #define TIERCEL_RUNTIME_RATES_CACHE_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/rates.h"
 
 namespace tiercel {
 
-// Rates that former runs measured: a small file for each `key`, which names the
-// machine, the model's shape and all else that they depend on. Nothing is lost
-// with the folder but the second that measuring takes.
+// Rates that were measured in the last week: a small file for each `key`, which
+// names the machine, the model's shape and all else that they depend on.
+// Nothing is lost with the folder but the seconds that measuring takes.
+//
+// Other work slows a machine for seconds at times, the whole of a measurement
+// perhaps: the first few uses measure, apart from each other, and of each
+// number the middle one counts.
+class RatesCache {
+ public:
+  // `now`: seconds of the Unix clock.
+  RatesCache(std::string folder, std::string key, int64_t now);
 
-// Absent where there is no such file, it is not whole, or it is older than a
-// week.
-std::optional<Rates> ReadRates(const std::string& folder,
-                               const std::string& key);
+  // Absent where there is no such file, or it is not whole.
+  std::optional<Rates> Get() const;
+  // Whether this use is to measure.
+  bool WantsMore() const;
+  // What was measured now. Makes the folder where it is missing; what cannot be
+  // written is not kept.
+  void Add(const Rates& rates);
 
-// Makes the folder where it is missing. What cannot be written is not kept.
-void KeepRates(const std::string& folder, const std::string& key,
-               const Rates& rates);
+ private:
+  struct Measured {
+    int64_t time;
+    Rates rates;
+  };
+
+  std::string Path() const;
+  void Read();
+  void Write() const;
+
+  const std::string folder_;
+  const std::string key_;
+  const int64_t now_;
+  std::vector<Measured> measured_;  // the newest last
+};
 
 }  // namespace tiercel
 

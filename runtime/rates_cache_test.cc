@@ -39,23 +39,37 @@ class RatesCacheTest : public testing::Test {
   }
   // Whether the file is believed with `from` replaced by `to`.
   bool Believed(const std::string& from, const std::string& to) {
-    KeepRates(folder_, "key", kRates);
+    fs::remove_all(folder_);
+    Add(kRates, kNow);
     std::string text = Text();
     const size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     text.replace(at, from.size(), to);
     std::ofstream(File()) << text;
-    return ReadRates(folder_, "key").has_value();
+    return At(kNow).Get().has_value();
   }
+  RatesCache At(int64_t now, const std::string& key = "key") const {
+    return RatesCache(folder_, key, now);
+  }
+  void Add(const Rates& rates, int64_t now) { At(now).Add(rates); }
 
+  static constexpr int64_t kNow = 1'800'000'000;
+  static constexpr int64_t kDay = 24 * 3600;
   std::string folder_;
 };
 
+// As far as one number tells.
+Rates Twice(Rates rates) {
+  rates.step_s *= 2;
+  return rates;
+}
+
 TEST_F(RatesCacheTest, WhatIsKeptComesBack) {
-  const std::string deeper = folder_ + "/a/b";
-  EXPECT_FALSE(ReadRates(deeper, "key").has_value());
-  KeepRates(deeper, "key", kRates);
-  const std::optional<Rates> back = ReadRates(deeper, "key");
+  folder_ += "/a/b";
+  EXPECT_FALSE(At(kNow).Get().has_value());
+  EXPECT_TRUE(At(kNow).WantsMore());
+  Add(kRates, kNow);
+  const std::optional<Rates> back = At(kNow).Get();
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(back->prompt_row_s, kRates.prompt_row_s);
   EXPECT_EQ(back->prompt_position_s, kRates.prompt_position_s);
@@ -64,9 +78,27 @@ TEST_F(RatesCacheTest, WhatIsKeptComesBack) {
   EXPECT_EQ(back->logits_s, kRates.logits_s);
   EXPECT_EQ(back->copy_bytes_per_s, kRates.copy_bytes_per_s);
   EXPECT_EQ(back->copy_slowdown, kRates.copy_slowdown);
-  EXPECT_FALSE(ReadRates(deeper, "another").has_value());
+  EXPECT_FALSE(At(kNow, "another").Get().has_value());
   // Nothing unfinished stays.
-  EXPECT_EQ(std::distance(fs::directory_iterator(deeper), {}), 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(RatesCacheTest, TheFirstThreeUsesMeasureApartFromEachOther) {
+  Add(Twice(kRates), kNow);
+  EXPECT_FALSE(At(kNow + 9).WantsMore());
+  EXPECT_TRUE(At(kNow + 10).WantsMore());
+  EXPECT_EQ(At(kNow + 10).Get()->step_s, 2 * kRates.step_s);
+  Add(kRates, kNow + 10);
+  EXPECT_FALSE(At(kNow + 19).WantsMore());
+  EXPECT_TRUE(At(kNow + 20).WantsMore());
+  EXPECT_EQ(At(kNow + 20).Get()->step_s, kRates.step_s);  // the faster
+  Add(Twice(Twice(kRates)), kNow + kDay);
+  EXPECT_FALSE(At(kNow + 2 * kDay).WantsMore());
+  EXPECT_EQ(At(kNow + 2 * kDay).Get()->step_s, 2 * kRates.step_s);
+  EXPECT_EQ(At(kNow + 2 * kDay).Get()->logits_s, kRates.logits_s);
+  // A machine changes in a week: what is older does not count.
+  EXPECT_TRUE(At(kNow + 7 * kDay + 11).WantsMore());
+  EXPECT_EQ(At(kNow + 7 * kDay + 11).Get()->step_s, 4 * kRates.step_s);
 }
 
 TEST_F(RatesCacheTest, TheKeyIsComparedNotItsHash) {
@@ -80,21 +112,31 @@ TEST_F(RatesCacheTest, WhatIsNotWholeIsMeasuredAnew) {
   EXPECT_FALSE(Believed("\"step_s\":", "\"step_s\":-"));
   EXPECT_FALSE(Believed("1.75", "\"1.75\""));
   EXPECT_FALSE(Believed("1.75", "1e999"));
-  std::ofstream(File()) << "";
-  EXPECT_FALSE(ReadRates(folder_, "key").has_value());
-  std::ofstream(File()) << "[]";
-  EXPECT_FALSE(ReadRates(folder_, "key").has_value());
+  EXPECT_FALSE(Believed("\"time\":", "\"times\":"));
+  EXPECT_FALSE(Believed("\"time\":1", "\"time\":0.1"));
+  EXPECT_FALSE(Believed("[{", "[1,{"));
+  EXPECT_FALSE(Believed("[{", "{\"a\":[{"));
+  for (const char* text : {"", "[]", "{}", "{\"key\":\"key\"}",
+                           "{\"key\":\"key\",\"measurements\":{}}",
+                           "{\"key\":\"key\",\"measurements\":[]}"}) {
+    std::ofstream(File()) << text;
+    EXPECT_FALSE(At(kNow).Get().has_value()) << text;
+    EXPECT_TRUE(At(kNow).WantsMore()) << text;
+  }
 }
 
-TEST_F(RatesCacheTest, AMachineChangesInAWeek) {
-  EXPECT_TRUE(Believed("\"measured\":", "\"measured\": "));
-  EXPECT_FALSE(Believed("\"measured\":1", "\"measured\":"));  // long ago
-  EXPECT_FALSE(Believed("\"measured\":", "\"measured\":9"));  // not yet
+TEST_F(RatesCacheTest, OnlyTheLastWeekCounts) {
+  Add(kRates, kNow);
+  EXPECT_TRUE(At(kNow + 7 * kDay).Get().has_value());
+  EXPECT_FALSE(At(kNow + 7 * kDay + 1).Get().has_value());
+  EXPECT_FALSE(At(kNow - 1).Get().has_value());  // not yet
 }
 
 TEST_F(RatesCacheTest, WhereNothingCanBeWrittenNothingIsKept) {
-  KeepRates("/dev/null/x", "key", kRates);
-  EXPECT_FALSE(ReadRates("/dev/null/x", "key").has_value());
+  RatesCache cache("/dev/null/x", "key", kNow);
+  cache.Add(kRates);
+  EXPECT_TRUE(cache.Get().has_value());
+  EXPECT_FALSE(RatesCache("/dev/null/x", "key", kNow).Get().has_value());
 }
 
 }  // namespace
