@@ -45,7 +45,7 @@ int64_t UnixTime() {
 std::string RatesKey(const Model& model, const WeightSizes& weights,
                      const KvLayout& layout, Stream& stream) {
   const ModelConfig& config = model.config;
-  constexpr int kFormat = 2;  // of what is measured, and how
+  constexpr int kFormat = 3;  // of what is measured, and how
   return absl::StrCat("format ", kFormat, "; ", CpuName(), ", ",
                       std::string(NameOf(stream.isa())), ", ",
                       stream.device() == Device::kRef ? "ref" : "cpu",

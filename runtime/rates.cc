@@ -88,9 +88,14 @@ class Probe {
   static constexpr int kRounds = 3;
   static constexpr double kSecondsEach = 0.2 / kRounds;
 
+  // Seconds of what a token takes.
+  struct Token {
+    double layers = 0;
+    double logits = 0;
+  };
   // Seconds of passes, one of each round.
   struct Seen {
-    std::vector<double> step;
+    std::vector<double> step;  // through all layers
     std::vector<double> logits;
     std::vector<double> many_rows;
     std::vector<double> deep_rows;
@@ -105,11 +110,11 @@ class Probe {
   absl::Status PretendDepth(int64_t depth);
   // Seconds of one pass of `rows` rows through the first `layers` layers.
   absl::StatusOr<double> Pass(int64_t rows, int layers);
-  // The median of passes of one row.
-  absl::StatusOr<double> Step();
   absl::StatusOr<double> Logits();
-  template <typename Measure>
-  absl::StatusOr<double> Median(Measure measure);
+  // Medians. Tokens follow each other as in a run: the layers' weights drive
+  // those of the logits out of the caches, and the other way round.
+  absl::StatusOr<Token> Tokens();
+  absl::StatusOr<double> Prompt(int64_t rows);
 
   const ModelConfig& config_;
   const int layers_;
@@ -129,19 +134,6 @@ double MedianOf(std::vector<double> samples) {
       samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   std::nth_element(samples.begin(), middle, samples.end());
   return *middle;
-}
-
-template <typename Measure>
-absl::StatusOr<double> Probe::Median(Measure measure) {
-  const Clock::time_point begin = Clock::now();
-  if (absl::Status s = measure().status(); !s.ok()) return s;  // warms up
-  std::vector<double> samples;
-  do {
-    const absl::StatusOr<double> seconds = measure();
-    if (!seconds.ok()) return seconds.status();
-    samples.push_back(*seconds);
-  } while (Seconds(Clock::now() - begin) < kSecondsEach);
-  return MedianOf(std::move(samples));
 }
 
 // Positions that exist without having been computed: attention takes the same
@@ -193,37 +185,59 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
   return Seconds(Clock::now() - begin);
 }
 
-absl::StatusOr<double> Probe::Step() {
-  return Median([this] { return Pass(1, layers_); });
+absl::StatusOr<double> Probe::Logits() {
+  const Clock::time_point begin = Clock::now();
+  if (absl::Status s =
+          decoder_.Logits(*stream_, hidden_.data(), 1, logits_.data());
+      !s.ok()) {
+    return s;
+  }
+  const auto laws = MakeLaws(*stream_, {.logits = logits_.data(),
+                                        .rows = 1,
+                                        .vocab = config_.vocab,
+                                        .tokens = nullptr,
+                                        .before = 0,
+                                        .law = {}});
+  if (!laws.ok()) return laws.status();
+  (void)Draw(laws->front(), /*seed=*/0, /*position=*/0);
+  return Seconds(Clock::now() - begin);
 }
 
-absl::StatusOr<double> Probe::Logits() {
-  return Median([this]() -> absl::StatusOr<double> {
-    const Clock::time_point begin = Clock::now();
-    if (absl::Status s =
-            decoder_.Logits(*stream_, hidden_.data(), 1, logits_.data());
-        !s.ok()) {
-      return s;
-    }
-    const auto laws = MakeLaws(*stream_, {.logits = logits_.data(),
-                                          .rows = 1,
-                                          .vocab = config_.vocab,
-                                          .tokens = nullptr,
-                                          .before = 0,
-                                          .law = {}});
-    if (!laws.ok()) return laws.status();
-    (void)Draw(laws->front(), /*seed=*/0, /*position=*/0);
-    return Seconds(Clock::now() - begin);
-  });
+absl::StatusOr<Probe::Token> Probe::Tokens() {
+  const Clock::time_point begin = Clock::now();
+  std::vector<double> layers;
+  std::vector<double> logits;
+  do {
+    const absl::StatusOr<double> pass = Pass(1, layers_);
+    if (!pass.ok()) return pass.status();
+    const absl::StatusOr<double> rest = Logits();
+    if (!rest.ok()) return rest.status();
+    layers.push_back(*pass);
+    logits.push_back(*rest);
+  } while (layers.size() < 2 || Seconds(Clock::now() - begin) < kSecondsEach);
+  // The first of them warmed up.
+  return Token{.layers = MedianOf({layers.begin() + 1, layers.end()}),
+               .logits = MedianOf({logits.begin() + 1, logits.end()})};
+}
+
+absl::StatusOr<double> Probe::Prompt(int64_t rows) {
+  const Clock::time_point begin = Clock::now();
+  std::vector<double> passes;
+  do {
+    const absl::StatusOr<double> pass = Pass(rows, PromptLayers());
+    if (!pass.ok()) return pass.status();
+    passes.push_back(*pass);
+  } while (passes.size() < 2 || Seconds(Clock::now() - begin) < kSecondsEach);
+  return MedianOf({passes.begin() + 1, passes.end()});
 }
 
 // How many rows and how deep, for this machine and model.
 absl::Status Probe::Size() {
-  const absl::StatusOr<double> step = Step();
-  if (!step.ok()) return step.status();
+  const absl::StatusOr<Token> token = Tokens();
+  if (!token.ok()) return token.status();
   // A prompt: many rows over themselves, then fewer far down. A row of many
   // takes no longer than a row alone, which bounds what slow machines try.
-  rows_ = std::clamp(static_cast<int64_t>(layers_ / *step), int64_t{16},
+  rows_ = std::clamp(static_cast<int64_t>(layers_ / token->layers), int64_t{16},
                      4 * rows_at_once_);
   few_ = std::min(rows_, rows_at_once_);
   const int64_t position_bytes =
@@ -235,37 +249,33 @@ absl::Status Probe::Size() {
 
 absl::Status Probe::Round(Seen* seen) {
   kv_.Truncate(0);
-  const auto see = [](absl::StatusOr<double> seconds,
-                      std::vector<double>* samples) {
-    if (seconds.ok()) samples->push_back(*seconds);
-    return seconds.status();
-  };
-  const int layers = PromptLayers();
-  if (absl::Status s = see(Step(), &seen->step); !s.ok()) return s;
-  if (absl::Status s = see(Logits(), &seen->logits); !s.ok()) return s;
-  if (absl::Status s =
-          see(Median([&] { return Pass(rows_, layers); }), &seen->many_rows);
-      !s.ok()) {
-    return s;
-  }
+  const absl::StatusOr<Token> token = Tokens();
+  if (!token.ok()) return token.status();
+  const absl::StatusOr<double> many = Prompt(rows_);
+  if (!many.ok()) return many.status();
   if (absl::Status s = PretendDepth(depth_); !s.ok()) return s;
-  if (absl::Status s =
-          see(Median([&] { return Pass(few_, layers); }), &seen->deep_rows);
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = see(Step(), &seen->deep_step); !s.ok()) return s;
+  const absl::StatusOr<double> few = Prompt(few_);
+  if (!few.ok()) return few.status();
+  const absl::StatusOr<Token> deep = Tokens();
+  if (!deep.ok()) return deep.status();
 
   const Copying copying;
   copying.WaitBeyond(0);
   const size_t before = copying.bytes();
   const Clock::time_point begin = Clock::now();
-  const absl::StatusOr<double> beside = Step();
+  const absl::StatusOr<Token> beside = Tokens();
   if (!beside.ok()) return beside.status();
   copying.WaitBeyond(before);
+  const double seconds = Seconds(Clock::now() - begin);
+
+  seen->step.push_back(token->layers);
+  seen->logits.push_back(token->logits);
+  seen->many_rows.push_back(*many);
+  seen->deep_rows.push_back(*few);
+  seen->deep_step.push_back(deep->layers);
+  seen->slowdown.push_back(beside->layers / deep->layers);
   seen->copied.push_back(static_cast<double>(copying.bytes() - before) /
-                         Seconds(Clock::now() - begin));
-  seen->slowdown.push_back(*beside / seen->deep_step.back());
+                         seconds);
   return absl::OkStatus();
 }
 
