@@ -175,7 +175,7 @@ def main():
     result.write_text(
         "# Predicted and measured\n\n"
         f"{cpu}, {os.cpu_count()} cores; {date:%Y-%m-%dT%H:%M+00:00}; {version}. Pairs are predicted / measured, medians"
-        f" of {arguments.rounds}\nrounds; rates were measured by the first three uses of each file; {TOKENS} tokens are generated. `--simulate` plays"
+        f" of {arguments.rounds}\nrounds; rates were measured by the first three uses of a file, type of KV and number of threads; {TOKENS} tokens are generated. `--simulate` plays"
         " a small device behind a slow link on\nthis CPU. The resident set is what the system counted at most, less that"
         " of a process that only reads the header.\n\n" + table + "\n",
         encoding="utf-8",

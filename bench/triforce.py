@@ -23,8 +23,9 @@ device and link, with the same double buffering, in the same call.
   acceptance   tokens that held, of those that were checked: what follows the
                first that did not hold is not
   link share   of the link's rate while sweeps ran, from the first row to the
-               verdict: the share of that time in which the link was occupied,
-               times what it moved over what its rate allows while occupied
+               verdict: the share of that time in which the link was occupied (a
+               copy counts when it ends), times what it moved over what its
+               rate allows while occupied
 
 Standard library only.
 """
@@ -119,7 +120,11 @@ class Runs:
         total = {key: sum(self.station(station, key) for station in
                           ("refresh", "draft", "verify"))
                  for key in ("h2d_bytes", "d2h_bytes", "link_busy_s")}
-        moved = total["h2d_bytes"] + total["d2h_bytes"]
+        # What was asked for ahead when a run ended has not moved.
+        ahead = sum(run["ledger"]["formula"]["ahead_pages"] *
+                    run["ledger"]["formula"]["page_bytes"]
+                    for run in self.runs)
+        moved = total["h2d_bytes"] + total["d2h_bytes"] - ahead
         return (self.station(name, "link_busy_s") /
                 max(self.station(name, "seconds"), 1e-9) *
                 moved / rate / total["link_busy_s"])

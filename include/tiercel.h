@@ -180,7 +180,8 @@ typedef struct tiercel_session_params {
   const char* kv_type_v;
   int64_t first_position; /* of the first token; 0 unless testing RoPE */
   /* A folder. With it times are predicted, from how fast this machine runs the
-   * model: measured in a second or two, then kept there. NULL: no times. */
+   * model: the first three sessions measure, for two or three seconds, and
+   * keep that there for a week. NULL: no times. */
   const char* cache_dir;
 
   /* A view of the text that drafts read instead of all of it, kept on the

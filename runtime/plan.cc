@@ -157,7 +157,7 @@ absl::StatusOr<Rates> RatesFor(const Model& model, const KvLayout& layout,
     rates = MeasureWith(model, few, loaded->weights, layers, rows, layout,
                         *std::move(stream));
   }
-  if (rates.ok()) cache.Add(*rates);
+  if (rates.ok()) cache.Add(*rates, UnixTime());
   const std::optional<Rates> known = cache.Get();
   return known.has_value() ? *known : rates;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <cmath>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -174,11 +175,18 @@ TEST_F(PlanTest, RatesAreMeasuredByTheFirstUsesAndKept) {
   // What is kept is what counts, for the model with and without its weights.
   const std::filesystem::path file =
       *std::filesystem::directory_iterator(folder_);
-  nlohmann::json kept = nlohmann::json::parse(std::ifstream(file));
-  nlohmann::json& first = kept["measurements"][0];
-  first["step_s"] = 1234.5;
-  std::ofstream(file) << kept;
+  nlohmann::json kept;
+  // Lets that many seconds pass, with a first measurement that shows.
+  const auto age = [&](int64_t seconds) {
+    kept = nlohmann::json::parse(std::ifstream(file));
+    kept["measurements"][0]["step_s"] = 1234.5;
+    for (nlohmann::json& entry : kept["measurements"]) {
+      entry["time"] = std::time(nullptr) - seconds;
+    }
+    std::ofstream(file) << kept;
+  };
   for (const bool weights : {true, false}) {
+    age(0);
     const absl::StatusOr<Rates> again =
         RatesFor(*Open({.weights = weights}), layout, folder_);
     ASSERT_TRUE(again.ok());
@@ -186,12 +194,8 @@ TEST_F(PlanTest, RatesAreMeasuredByTheFirstUsesAndKept) {
   }
   // A while later it is measured anew, until there are enough.
   for (int uses = 1; uses < 5; ++uses) {
-    kept = nlohmann::json::parse(std::ifstream(file));
+    age(60);
     ASSERT_EQ(kept["measurements"].size(), std::min(uses, 3));
-    for (nlohmann::json& entry : kept["measurements"]) {
-      entry["time"] = entry["time"].get<int64_t>() - 60;
-    }
-    std::ofstream(file) << kept;
     const absl::StatusOr<Rates> again = RatesFor(*model, layout, folder_);
     ASSERT_TRUE(again.ok());
     EXPECT_LT(again->step_s, 1234.5);

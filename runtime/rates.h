@@ -40,8 +40,8 @@ struct RatesProbe {
   KvLayout layout;
 };
 
-// Runs the model's own layers over KV that nobody computed, for a second or
-// two: kernels, shapes and types are those that will run.
+// Runs the model's own layers over KV that nobody computed, for two or three
+// seconds: kernels, shapes and types are those that will run.
 // Errors: out_of_memory; those of the ops.
 absl::StatusOr<Rates> MeasureRates(const RatesProbe& probe,
                                    std::unique_ptr<Stream> stream);

@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kWeek = int64_t{7} * 24 * 3600;
 constexpr size_t kEnough = 3;
-constexpr int64_t kApart = 10;  // seconds between two measurements
+constexpr int64_t kApart = 10;   // seconds between two measurements
+constexpr double kDepth = 4096;  // positions that a row attends to, about
 
 struct Field {
   const char* name;
@@ -62,17 +63,35 @@ RatesCache::RatesCache(std::string folder, std::string key, int64_t now)
 
 std::optional<Rates> RatesCache::Get() const {
   if (measured_.empty()) return std::nullopt;
-  Rates rates;
-  for (const Field& field : kFields) {
-    std::vector<double> values;
-    for (const Measured& m : measured_) values.push_back(m.rates.*field.value);
-    // Of two the faster, as far as numbers are seconds.
-    const auto middle =
-        values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    rates.*field.value = *middle;
-  }
-  return rates;
+  // What was told apart by one fit stays together: noise that makes one number
+  // less makes the other more.
+  const Rates& prompt = MiddleBy([](const Rates& r) {
+    return r.prompt_row_s + kDepth * r.prompt_position_s;
+  });
+  const Rates& step = MiddleBy(
+      [](const Rates& r) { return r.step_s + kDepth * r.step_position_s; });
+  const Rates& logits = MiddleBy([](const Rates& r) { return r.logits_s; });
+  const Rates& copies =
+      MiddleBy([](const Rates& r) { return r.copy_slowdown; });
+  return Rates{.prompt_row_s = prompt.prompt_row_s,
+               .prompt_position_s = prompt.prompt_position_s,
+               .step_s = step.step_s,
+               .step_position_s = step.step_position_s,
+               .logits_s = logits.logits_s,
+               .copy_bytes_per_s = copies.copy_bytes_per_s,
+               .copy_slowdown = copies.copy_slowdown};
+}
+
+template <typename Number>
+const Rates& RatesCache::MiddleBy(Number number) const {
+  std::vector<const Rates*> order;
+  for (const Measured& m : measured_) order.push_back(&m.rates);
+  const auto middle =
+      order.begin() + static_cast<std::ptrdiff_t>((order.size() - 1) / 2);
+  std::nth_element(
+      order.begin(), middle, order.end(),
+      [&](const Rates* a, const Rates* b) { return number(*a) < number(*b); });
+  return **middle;
 }
 
 bool RatesCache::WantsMore() const {
@@ -80,8 +99,8 @@ bool RatesCache::WantsMore() const {
          (measured_.size() < kEnough && measured_.back().time <= now_ - kApart);
 }
 
-void RatesCache::Add(const Rates& rates) {
-  measured_.push_back({now_, rates});
+void RatesCache::Add(const Rates& rates, int64_t now) {
+  measured_.push_back({now, rates});
   Write();
 }
 

@@ -15,20 +15,20 @@ namespace tiercel {
 // Nothing is lost with the folder but the seconds that measuring takes.
 //
 // Other work slows a machine for seconds at times, the whole of a measurement
-// perhaps: the first few uses measure, apart from each other, and of each
-// number the middle one counts.
+// perhaps: the first few uses measure, apart from each other, and the middle
+// one counts, for each of a prompt, a step, logits and copies.
 class RatesCache {
  public:
-  // `now`: seconds of the Unix clock.
+  // `now`: seconds of the Unix clock, here and below.
   RatesCache(std::string folder, std::string key, int64_t now);
 
   // Absent where there is no such file, or it is not whole.
   std::optional<Rates> Get() const;
   // Whether this use is to measure.
   bool WantsMore() const;
-  // What was measured now. Makes the folder where it is missing; what cannot be
-  // written is not kept.
-  void Add(const Rates& rates);
+  // What was measured, until `now`. Makes the folder where it is missing; what
+  // cannot be written is not kept.
+  void Add(const Rates& rates, int64_t now);
 
  private:
   struct Measured {
@@ -36,6 +36,9 @@ class RatesCache {
     Rates rates;
   };
 
+  // The middle of what was measured, by a number of it; of two the lesser.
+  template <typename Number>
+  const Rates& MiddleBy(Number number) const;
   std::string Path() const;
   void Read();
   void Write() const;

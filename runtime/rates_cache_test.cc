@@ -51,7 +51,7 @@ class RatesCacheTest : public testing::Test {
   RatesCache At(int64_t now, const std::string& key = "key") const {
     return RatesCache(folder_, key, now);
   }
-  void Add(const Rates& rates, int64_t now) { At(now).Add(rates); }
+  void Add(const Rates& rates, int64_t now) { At(now).Add(rates, now); }
 
   static constexpr int64_t kNow = 1'800'000'000;
   static constexpr int64_t kDay = 24 * 3600;
@@ -101,6 +101,23 @@ TEST_F(RatesCacheTest, TheFirstThreeUsesMeasureApartFromEachOther) {
   EXPECT_EQ(At(kNow + 7 * kDay + 11).Get()->step_s, 4 * kRates.step_s);
 }
 
+// Two ways to tell a prompt's time apart, and a step's.
+TEST_F(RatesCacheTest, WhatWasFittedTogetherStaysTogether) {
+  Rates steep = kRates;
+  steep.prompt_row_s = kRates.prompt_row_s / 2;
+  steep.prompt_position_s = kRates.prompt_position_s * 5;
+  steep.step_position_s = 0;
+  steep.step_s = kRates.step_s * 5;
+  Add(kRates, kNow);
+  Add(steep, kNow + 60);
+  const std::optional<Rates> rates = At(kNow + 60).Get();
+  ASSERT_TRUE(rates.has_value());
+  EXPECT_EQ(rates->prompt_position_s == kRates.prompt_position_s,
+            rates->prompt_row_s == kRates.prompt_row_s);
+  EXPECT_EQ(rates->step_position_s == kRates.step_position_s,
+            rates->step_s == kRates.step_s);
+}
+
 TEST_F(RatesCacheTest, TheKeyIsComparedNotItsHash) {
   EXPECT_TRUE(Believed("\"key\":\"key\"", "\"key\":\"key\""));
   EXPECT_FALSE(Believed("\"key\":\"key\"", "\"key\":\"yek\""));
@@ -134,7 +151,7 @@ TEST_F(RatesCacheTest, OnlyTheLastWeekCounts) {
 
 TEST_F(RatesCacheTest, WhereNothingCanBeWrittenNothingIsKept) {
   RatesCache cache("/dev/null/x", "key", kNow);
-  cache.Add(kRates);
+  cache.Add(kRates, kNow);
   EXPECT_TRUE(cache.Get().has_value());
   EXPECT_FALSE(RatesCache("/dev/null/x", "key", kNow).Get().has_value());
 }

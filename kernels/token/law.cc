@@ -152,7 +152,6 @@ class Laws {
     return std::accumulate(first, first + row_ranges_, 0.0);
   }
 
-  // Of the model, or of a penalty so small that it made one.
   absl::Status NotFinite() const {
     const float* const bad =
         std::find_if(logits_, logits_ + p_.rows * p_.vocab,
@@ -160,7 +159,9 @@ class Laws {
     return InternalError(
         "non_finite",
         absl::StrCat("logit ", *bad, " of token ", (bad - logits_) % p_.vocab,
-                     ": the model's weights or its input are broken"));
+                     ": the model's weights or its input are broken, or a "
+                     "repeat penalty of ",
+                     p_.law.repeat_penalty, " is too small"));
   }
 
   Stream& stream_;
@@ -196,6 +197,7 @@ absl::Status ValidateLawParams(const LawParams& params) {
 
 absl::StatusOr<std::vector<Law>> MakeLaws(Stream& stream,
                                           const MakeLawsParams& p) {
+  if (absl::Status s = stream.RequireHost("MakeLaws"); !s.ok()) return s;
   if (absl::Status s = ValidateLawParams(p.law); !s.ok()) return s;
   const bool tokens = p.tokens != nullptr || p.law.repeat_penalty == 1.0f;
   if (p.logits == nullptr || p.rows < 1 || p.vocab < 1 || p.before < 0 ||

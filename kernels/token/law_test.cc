@@ -171,6 +171,15 @@ TEST(LawTest, DrawSkipsNoWinner) {
   }
 }
 
+// A chance too small for a float comes first: it waits for ever.
+TEST(LawTest, WhatIsImpossibleIsNotDrawn) {
+  const Law law = Make({-1000, 0}, {.temperature = 1});
+  ASSERT_EQ(law.probabilities, (std::vector<float>{0, 1}));
+  for (int64_t position = 0; position < 100; ++position) {
+    EXPECT_EQ(Draw(law, /*seed=*/9, position), 1);
+  }
+}
+
 // Rows of several ranges of the vocabulary, on several threads, each with the
 // tokens before it under the penalty.
 TEST(LawTest, EveryRowHasTheLawItHasAlone) {

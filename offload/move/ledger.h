@@ -7,7 +7,7 @@
 
 namespace tiercel {
 
-// What a step is for; every byte moved and second spent belongs to one.
+// What a step is for; every byte that moves is asked for by one.
 enum class Station { kPrefill, kRefresh, kDraft, kVerify };
 inline constexpr int kNumStations = 4;
 

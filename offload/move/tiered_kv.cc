@@ -12,7 +12,8 @@
 namespace tiercel {
 namespace {
 
-// What is fetched ahead leaves room for what is urgent after this many.
+// What is fetched ahead leaves room for what is urgent after this many, or
+// after a page that has more.
 constexpr int64_t kAheadBytes = int64_t{1} << 20;
 
 }  // namespace
