@@ -6,7 +6,8 @@
 // what of it holds, is that of `tiercel generate` after the same tokens. All
 // start after `depth` tokens that are read once, untimed, and are dropped back
 // to them between repetitions. Tokenizing is never timed. Every test runs once
-// before it is timed.
+// before it is timed. --verify-against full then runs the generations again in
+// a session of their own, without drafts and without the view they read.
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -14,7 +15,9 @@
 #include <optional>
 #include <random>
 #include <string_view>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "apps/bench_table.h"
 #include "apps/command.h"
@@ -47,6 +50,11 @@ int64_t Context(const Options& options) {
   return Greatest(bench.depths) +
          std::max(Greatest(bench.prompts), Greatest(bench.generations)) +
          (HasDrafts(options.sampling) ? kLongestBlock : 0);
+}
+
+// Whether tgN is a generation. The baseline of drafts is one, too.
+bool Generates(const Options& options) {
+  return HasDrafts(options.sampling) || options.sampling.verify_against_full;
 }
 
 // The ids of the tests, in reading order: of the text, else random ones, the
@@ -188,43 +196,50 @@ class RowWriter {
   Json array_ = Json::array();
 };
 
+// A test that was run, and the report of its last generation; null: it has
+// none.
+struct Tested {
+  BenchRow row;
+  Json report;
+};
+
 // Runs the tests of one thread count.
 class Bencher {
  public:
   Bencher(const Options& options, const Model& model, const Ids& ids,
-          const std::optional<Model>& draft, Session* session)
+          const std::optional<Model>& draft, const BenchContext& context,
+          Session session)
       : options_(options),
         model_(model),
         ids_(ids),
         draft_(draft),
-        session_(*session) {}
+        context_(context),
+        session_(std::move(session)) {}
 
-  absl::Status Run(const BenchContext& context, RowWriter* writer) {
+  absl::Status Run(absl::FunctionRef<absl::Status(Tested)> on_tested) {
     for (int64_t depth : options_.bench.depths) {
       if (absl::Status s = Rewind(0); !s.ok()) return s;
       if (absl::Status s = ReadDepth(depth); !s.ok()) return s;
       for (int64_t n : options_.bench.prompts) {
         if (n == 0) continue;
-        BenchRow row;
-        row.n_prompt = n;
-        row.n_depth = depth;
-        if (absl::Status s = Measure(&row, options_.sampling); !s.ok())
-          return s;
-        if (absl::Status s = writer->Write(row, context); !s.ok()) return s;
+        Tested tested;
+        tested.row.n_prompt = n;
+        tested.row.n_depth = depth;
+        if (absl::Status s = Measure(&tested.row); !s.ok()) return s;
+        if (absl::Status s = on_tested(std::move(tested)); !s.ok()) return s;
       }
       for (int64_t n : options_.bench.generations) {
         if (n == 0) continue;
-        BenchRow row;
-        row.n_gen = n;
-        row.n_depth = depth;
-        if (absl::Status s = Measure(&row, options_.sampling); !s.ok())
-          return s;
-        if (HasDrafts(options_.sampling)) {
-          if (absl::Status s = AddSpeculation(&row); !s.ok()) return s;
+        Tested tested;
+        tested.row.n_gen = n;
+        tested.row.n_depth = depth;
+        if (absl::Status s = Measure(&tested.row); !s.ok()) return s;
+        if (Generates(options_)) {
+          if (absl::Status s = AddReport(&tested); !s.ok()) return s;
         } else {
-          AddBytes(model_, context, &row);
+          AddBytes(model_, context_, &tested.row);
         }
-        if (absl::Status s = writer->Write(row, context); !s.ok()) return s;
+        if (absl::Status s = on_tested(std::move(tested)); !s.ok()) return s;
       }
     }
     return absl::OkStatus();
@@ -245,7 +260,8 @@ class Bencher {
     return session_.Prefill(Slice(0, depth), progress.Callback(depth));
   }
 
-  absl::Status Generate(int64_t count, SamplingOptions sampling) {
+  absl::Status Generate(int64_t count) {
+    SamplingOptions sampling = options_.sampling;
     sampling.max_tokens = count;
     sampling.ignore_eos = true;
     std::vector<const char*> stops;
@@ -255,50 +271,35 @@ class Bencher {
   }
 
   // Of the last generation: they are all the same.
-  absl::Status AddSpeculation(BenchRow* row) {
-    const absl::StatusOr<Json> report = session_.Report();
+  absl::Status AddReport(Tested* tested) {
+    absl::StatusOr<Json> report = session_.Report();
     if (!report.ok()) return report.status();
     const Json& speculation = report->at("speculation");
-    row->levels = speculation.at("levels");
+    BenchRow& row = tested->row;
+    row.levels = speculation.at("levels");
     if (speculation.at("sweeps").get<int64_t>() > 0) {
-      row->tokens_per_sweep = speculation.at("tokens_per_sweep").get<double>();
+      row.tokens_per_sweep = speculation.at("tokens_per_sweep").get<double>();
     }
-    return options_.sampling.verify_against_full ? AddBaseline(*report, row)
-                                                 : absl::OkStatus();
-  }
-
-  // The same generation with nobody drafting, in the same session.
-  absl::Status AddBaseline(const Json& report, BenchRow* row) {
-    BenchRow full = *row;
-    full.samples_ts.clear();
-    if (absl::Status s = Measure(&full, WithoutDrafts(options_.sampling));
-        !s.ok()) {
-      return s;
-    }
-    const absl::StatusOr<Json> baseline = session_.Report();
-    if (!baseline.ok()) return baseline.status();
-    row->baseline = Compared(report, Mean(row->samples_ts), *baseline,
-                             Mean(full.samples_ts));
+    tested->report = *std::move(report);
     return absl::OkStatus();
   }
 
-  absl::Status Once(const BenchRow& row, const SamplingOptions& sampling,
-                    const Ids& ids) {
+  absl::Status Once(const BenchRow& row, const Ids& ids) {
     if (row.n_prompt > 0) return session_.Prefill(ids, nullptr);
-    if (HasDrafts(options_.sampling)) return Generate(row.n_gen, sampling);
+    if (Generates(options_)) return Generate(row.n_gen);
     return session_.Score(ids, /*rows_per_step=*/1, [](size_t, const float*) {
       return absl::OkStatus();
     });
   }
 
-  absl::Status Measure(BenchRow* row, const SamplingOptions& sampling) {
+  absl::Status Measure(BenchRow* row) {
     using Clock = std::chrono::steady_clock;
     const int64_t count = row->n_prompt + row->n_gen;
-    const bool generates = row->n_gen > 0 && HasDrafts(options_.sampling);
+    const bool generates = row->n_gen > 0 && Generates(options_);
     const Ids ids = generates ? Ids() : Slice(row->n_depth, count);
     for (int64_t i = -1; i < options_.bench.repetitions; ++i) {
       const Clock::time_point begin = Clock::now();
-      if (absl::Status s = Once(*row, sampling, ids); !s.ok()) return s;
+      if (absl::Status s = Once(*row, ids); !s.ok()) return s;
       const std::chrono::duration<double> elapsed = Clock::now() - begin;
       if (absl::Status s = Rewind(row->n_depth); !s.ok()) return s;
       if (i >= 0) {
@@ -312,8 +313,59 @@ class Bencher {
   const Model& model_;
   const Ids& ids_;
   const std::optional<Model>& draft_;
-  Session& session_;
+  const BenchContext& context_;
+  Session session_;
 };
+
+// Runs the tests, those of --verify-against twice, and writes their rows.
+absl::Status RunTests(const Options& options, const Model& model,
+                      const Ids& ids, const std::optional<Model>& draft,
+                      const BenchContext& context, RowWriter* writer) {
+  // A session at a time: each plans with all of the memory.
+  const auto run = [&](const Options& with,
+                       absl::FunctionRef<absl::Status(Tested)> on_tested) {
+    absl::StatusOr<Session> session =
+        OpenSession(with, model, static_cast<size_t>(with.session.context));
+    if (!session.ok()) return session.status();
+    return Bencher(with, model, ids, draft, context, *std::move(session))
+        .Run(on_tested);
+  };
+  if (!options.sampling.verify_against_full) {
+    return run(options, [&](const Tested& tested) {
+      return writer->Write(tested.row, context);
+    });
+  }
+  std::vector<Tested> all;
+  if (absl::Status s = run(options,
+                           [&](Tested tested) {
+                             all.push_back(std::move(tested));
+                             return absl::OkStatus();
+                           });
+      !s.ok()) {
+    return s;
+  }
+  Options full = options;
+  full.sampling = WithoutDrafts(options.sampling);
+  full.bench.prompts.clear();
+  auto next = all.begin();
+  if (absl::Status s =
+          run(full,
+              [&](const Tested& baseline) {
+                while (next->report.is_null()) ++next;
+                next->row.baseline =
+                    Compared(next->report, Mean(next->row.samples_ts),
+                             baseline.report, Mean(baseline.row.samples_ts));
+                ++next;
+                return absl::OkStatus();
+              });
+      !s.ok()) {
+    return s;
+  }
+  for (const Tested& tested : all) {
+    if (absl::Status s = writer->Write(tested.row, context); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -331,14 +383,13 @@ absl::Status Bench(const Options& options) {
     const absl::StatusOr<std::optional<Model>> draft =
         OpenDraftModel(run, *model);
     if (!draft.ok()) return draft.status();
-    absl::StatusOr<Session> session =
-        OpenSession(run, *model, static_cast<size_t>(run.session.context));
-    if (!session.ok()) return session.status();
     absl::StatusOr<BenchContext> described = Describe(run, *model);
     if (!described.ok()) return described.status();
     context = *std::move(described);
-    Bencher bencher(run, *model, *ids, *draft, &*session);
-    if (absl::Status s = bencher.Run(context, &writer); !s.ok()) return s;
+    if (absl::Status s = RunTests(run, *model, *ids, *draft, context, &writer);
+        !s.ok()) {
+      return s;
+    }
   }
   return writer.Finish(context);
 }
