@@ -9,7 +9,7 @@ A configuration is a file, a prompt, a device and a link. `plan` comes first;
 then the configuration is run and its document's "predicted" compared with what
 was measured: the median of rounds through all configurations, since virtual
 machines have slow minutes. Rates are the program's own: the first three uses of
-a file, type of KV and number of threads measure them, at least ten seconds apart,
+a file, type of KV and number of threads measure them, at least half a minute apart,
 and the middle counts. Memory is compared with what the system counted as well:
 the process' largest resident set, less that of a process that only reads the
 header.
@@ -83,7 +83,7 @@ def percent(share):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiercel", default=ROOT / "build/cpu/apps/tiercel")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--save", action="store_true")
     parser.add_argument("--extra", nargs="*", default=[], metavar="FILE:PROMPT:FLAGS")
     arguments = parser.parse_args()

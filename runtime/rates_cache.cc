@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kWeek = int64_t{7} * 24 * 3600;
 constexpr size_t kEnough = 3;
-constexpr int64_t kApart = 10;   // seconds between two measurements
+constexpr int64_t kApart = 30;   // seconds between two measurements
 constexpr double kDepth = 4096;  // positions that a row attends to, about
 
 struct Field {

@@ -85,20 +85,20 @@ TEST_F(RatesCacheTest, WhatIsKeptComesBack) {
 
 TEST_F(RatesCacheTest, TheFirstThreeUsesMeasureApartFromEachOther) {
   Add(Twice(kRates), kNow);
-  EXPECT_FALSE(At(kNow + 9).WantsMore());
-  EXPECT_TRUE(At(kNow + 10).WantsMore());
-  EXPECT_EQ(At(kNow + 10).Get()->step_s, 2 * kRates.step_s);
-  Add(kRates, kNow + 10);
-  EXPECT_FALSE(At(kNow + 19).WantsMore());
-  EXPECT_TRUE(At(kNow + 20).WantsMore());
-  EXPECT_EQ(At(kNow + 20).Get()->step_s, kRates.step_s);  // the faster
+  EXPECT_FALSE(At(kNow + 29).WantsMore());
+  EXPECT_TRUE(At(kNow + 30).WantsMore());
+  EXPECT_EQ(At(kNow + 30).Get()->step_s, 2 * kRates.step_s);
+  Add(kRates, kNow + 30);
+  EXPECT_FALSE(At(kNow + 59).WantsMore());
+  EXPECT_TRUE(At(kNow + 60).WantsMore());
+  EXPECT_EQ(At(kNow + 60).Get()->step_s, kRates.step_s);  // the faster
   Add(Twice(Twice(kRates)), kNow + kDay);
   EXPECT_FALSE(At(kNow + 2 * kDay).WantsMore());
   EXPECT_EQ(At(kNow + 2 * kDay).Get()->step_s, 2 * kRates.step_s);
   EXPECT_EQ(At(kNow + 2 * kDay).Get()->logits_s, kRates.logits_s);
   // A machine changes in a week: what is older does not count.
-  EXPECT_TRUE(At(kNow + 7 * kDay + 11).WantsMore());
-  EXPECT_EQ(At(kNow + 7 * kDay + 11).Get()->step_s, 4 * kRates.step_s);
+  EXPECT_TRUE(At(kNow + 7 * kDay + 31).WantsMore());
+  EXPECT_EQ(At(kNow + 7 * kDay + 31).Get()->step_s, 4 * kRates.step_s);
 }
 
 // Two ways to tell a prompt's time apart, and a step's.
