@@ -8,9 +8,9 @@
 A configuration is a file, a prompt, a device and a link. `plan` comes first;
 then the configuration is run and its document's "predicted" compared with what
 was measured: the median of rounds through all configurations, since virtual
-machines have slow minutes. Rates are the program's own: the first three uses of
-a file, type of KV and number of threads measure them, at least half a minute apart,
-and the middle counts. Memory is compared with what the system counted as well:
+machines have slow minutes. Rates are the program's own: five of the first uses
+of a file, type of KV and number of threads measure them, ever further apart, and
+the middle counts. Memory is compared with what the system counted as well:
 the process' largest resident set, less that of a process that only reads the
 header.
 
@@ -175,7 +175,7 @@ def main():
     result.write_text(
         "# Predicted and measured\n\n"
         f"{cpu}, {os.cpu_count()} cores; {date:%Y-%m-%dT%H:%M+00:00}; {version}. Pairs are predicted / measured, medians"
-        f" of {arguments.rounds}\nrounds; rates were measured by the first three uses of a file, type of KV and number of threads; {TOKENS} tokens are generated. `--simulate` plays"
+        f" of {arguments.rounds}\nrounds; rates were measured as they are for users, by some of the first uses of a file, type of KV and number of\nthreads; {TOKENS} tokens are generated. `--simulate` plays"
         " a small device behind a slow link on\nthis CPU. The resident set is what the system counted at most, less that"
         " of a process that only reads the header.\n\n" + table + "\n",
         encoding="utf-8",

@@ -180,7 +180,7 @@ typedef struct tiercel_session_params {
   const char* kv_type_v;
   int64_t first_position; /* of the first token; 0 unless testing RoPE */
   /* A folder. With it times are predicted, from how fast this machine runs the
-   * model: the first three sessions measure, for two or three seconds, and
+   * model: some of the first sessions measure, for two or three seconds, and
    * keep that there for a week. NULL: no times. */
   const char* cache_dir;
 

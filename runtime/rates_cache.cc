@@ -19,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kWeek = int64_t{7} * 24 * 3600;
-constexpr size_t kEnough = 3;
-constexpr int64_t kApart = 30;   // seconds between two measurements
+constexpr size_t kEnough = 5;
+constexpr int64_t kApart = 30;   // seconds between the first two
 constexpr double kDepth = 4096;  // positions that a row attends to, about
 
 struct Field {
@@ -95,8 +95,11 @@ const Rates& RatesCache::MiddleBy(Number number) const {
 }
 
 bool RatesCache::WantsMore() const {
-  return measured_.empty() ||
-         (measured_.size() < kEnough && measured_.back().time <= now_ - kApart);
+  if (measured_.empty()) return true;
+  // Slow times are of any length: each gap is longer than all before it.
+  const int64_t last = measured_.back().time;
+  return measured_.size() < kEnough &&
+         now_ - last >= kApart + last - measured_.front().time;
 }
 
 void RatesCache::Add(const Rates& rates, int64_t now) {

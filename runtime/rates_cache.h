@@ -14,8 +14,8 @@ namespace tiercel {
 // names the machine, the model's shape and all else that they depend on.
 // Nothing is lost with the folder but the seconds that measuring takes.
 //
-// Other work slows a machine for seconds at times, the whole of a measurement
-// perhaps: the first few uses measure, apart from each other, and the middle
+// Other work slows a machine for a while at times, the whole of a measurement
+// perhaps: some of the first uses measure, ever further apart, and the middle
 // one counts, for each of a prompt, a step, logits and copies.
 class RatesCache {
  public:

@@ -58,12 +58,6 @@ class RatesCacheTest : public testing::Test {
   std::string folder_;
 };
 
-// As far as one number tells.
-Rates Twice(Rates rates) {
-  rates.step_s *= 2;
-  return rates;
-}
-
 TEST_F(RatesCacheTest, WhatIsKeptComesBack) {
   folder_ += "/a/b";
   EXPECT_FALSE(At(kNow).Get().has_value());
@@ -83,22 +77,27 @@ TEST_F(RatesCacheTest, WhatIsKeptComesBack) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
 }
 
-TEST_F(RatesCacheTest, TheFirstThreeUsesMeasureApartFromEachOther) {
-  Add(Twice(kRates), kNow);
-  EXPECT_FALSE(At(kNow + 29).WantsMore());
-  EXPECT_TRUE(At(kNow + 30).WantsMore());
-  EXPECT_EQ(At(kNow + 30).Get()->step_s, 2 * kRates.step_s);
-  Add(kRates, kNow + 30);
-  EXPECT_FALSE(At(kNow + 59).WantsMore());
-  EXPECT_TRUE(At(kNow + 60).WantsMore());
-  EXPECT_EQ(At(kNow + 60).Get()->step_s, kRates.step_s);  // the faster
-  Add(Twice(Twice(kRates)), kNow + kDay);
-  EXPECT_FALSE(At(kNow + 2 * kDay).WantsMore());
-  EXPECT_EQ(At(kNow + 2 * kDay).Get()->step_s, 2 * kRates.step_s);
-  EXPECT_EQ(At(kNow + 2 * kDay).Get()->logits_s, kRates.logits_s);
+TEST_F(RatesCacheTest, SomeOfTheFirstUsesMeasureEverFurtherApart) {
+  const struct {
+    int64_t after;    // seconds, the first
+    double measured;  // so many times the usual
+    double middle;    // from then on
+  } kUses[] = {{0, 2, 2}, {30, 1, 1}, {90, 4, 2}, {210, 3, 2}, {450, 5, 3}};
+  for (const auto& use : kUses) {
+    if (use.after > 0) {
+      EXPECT_FALSE(At(kNow + use.after - 1).WantsMore()) << use.after;
+    }
+    EXPECT_TRUE(At(kNow + use.after).WantsMore()) << use.after;
+    Rates rates = kRates;
+    rates.step_s *= use.measured;
+    Add(rates, kNow + use.after);
+    EXPECT_EQ(At(kNow + use.after).Get()->step_s, use.middle * kRates.step_s);
+    EXPECT_EQ(At(kNow + use.after).Get()->logits_s, kRates.logits_s);
+  }
+  EXPECT_FALSE(At(kNow + 6 * kDay).WantsMore());
   // A machine changes in a week: what is older does not count.
-  EXPECT_TRUE(At(kNow + 7 * kDay + 31).WantsMore());
-  EXPECT_EQ(At(kNow + 7 * kDay + 31).Get()->step_s, 4 * kRates.step_s);
+  EXPECT_TRUE(At(kNow + 7 * kDay + 400).WantsMore());
+  EXPECT_EQ(At(kNow + 7 * kDay + 400).Get()->step_s, 5 * kRates.step_s);
 }
 
 // Two ways to tell a prompt's time apart, and a step's.
