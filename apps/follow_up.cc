@@ -15,6 +15,7 @@
 #include "apps/line_editor.h"
 #include "apps/output.h"
 #include "apps/signals.h"
+#include "apps/summary.h"
 
 namespace tiercel::cli {
 namespace {

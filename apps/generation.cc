@@ -11,6 +11,7 @@
 #include "apps/output.h"
 #include "apps/progress.h"
 #include "apps/sampling.h"
+#include "apps/summary.h"
 
 namespace tiercel::cli {
 namespace {
@@ -146,66 +147,6 @@ absl::StatusOr<Json> Generator::CompareWithFull(const Json& report,
                   baseline->at("decode_tok_s").get<double>());
 }
 
-namespace {
-
-// Of --verify-against.
-std::string Agreement(const Json& baseline) {
-  std::string line =
-      baseline.value("agree", false) ? "agrees with full" : "differs from full";
-  if (baseline.at("speedup").is_number()) {
-    absl::StrAppend(&line, ", speed-up ",
-                    Fixed(baseline["speedup"].get<double>(), 2));
-  }
-  return line;
-}
-
-}  // namespace
-
-std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
-  std::string line =
-      absl::StrCat("prompt ", report.value("prompt_tokens", 0), " tokens");
-  if (const int cached = report.value("cached_tokens", 0); cached > 0) {
-    absl::StrAppend(&line, ", ", cached, " cached");
-  }
-  const auto number = [](const Json& from, const char* key) {
-    return from.is_object() && from.contains(key) && from[key].is_number()
-               ? from[key].get<double>()
-               : 0.0;
-  };
-  const Json predicted = report.value("predicted", Json::object());
-  const auto add = [&](std::string_view label, double measured, double planned,
-                       const char* unit, int digits) {
-    if (!(measured > 0)) return;
-    absl::StrAppend(&line, ", ", std::string(label), " ",
-                    Fixed(measured, digits), *unit == '\0' ? "" : " ", unit);
-    if (planned > 0) {
-      absl::StrAppend(&line, " (predicted ", Fixed(planned, digits), ")");
-    }
-  };
-  add("TTFT", number(report, "ttft_s"), number(predicted, "ttft_s"), "s", 2);
-  add("prefill", number(report, "prefill_tok_s"), 0, "tok/s", 1);
-  add("TBT", number(report.value("tbt_ms", Json()), "p50"),
-      number(predicted, "tbt_ms"), "ms", 1);
-  add("decode", number(report, "decode_tok_s"), 0, "tok/s", 1);
-  const Json speculation = report.value("speculation", Json::object());
-  if (!speculation.value("levels", Json::array()).empty()) {
-    add("tokens a sweep", number(speculation, "tokens_per_sweep"), 0, "", 1);
-    for (const Json& level : speculation["levels"]) {
-      add(absl::StrCat("cost ratio of ", level.value("drafter", "")),
-          number(level, "cost_ratio"), 0, "", 1);
-    }
-  }
-  if (report.contains("baseline")) {
-    absl::StrAppend(&line, ", ", Agreement(report["baseline"]));
-  }
-  if (report.value("simulated", false)) line += ", simulated";
-  if (sampling.seeds.has_value()) {
-    return absl::StrCat(line, ", seeds ", sampling.seeds->first, " to ",
-                        sampling.seeds->last, "\n");
-  }
-  return absl::StrCat(line, ", seed ", sampling.seed.value_or(0), "\n");
-}
-
 absl::Status RunGeneration(const Options& options, const Model& model,
                            const std::vector<Prompt>& prompts) {
   size_t longest = 0;
@@ -246,7 +187,7 @@ absl::Status RunGeneration(const Options& options, const Model& model,
             generator->CompareWithFull(*report, seeds.first + i);
         if (!baseline.ok()) return baseline.status();
         (many ? output : *report)["baseline"] = *baseline;
-        if (many && !options.json) WriteNote(Agreement(*baseline) + "\n");
+        if (many && !options.json) WriteNote(AgreementOf(*baseline) + "\n");
       }
       if (outputs.empty()) document = Document(options, seeds.first, *report);
       outputs.push_back(std::move(output));

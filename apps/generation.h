@@ -54,10 +54,6 @@ class Generator {
   std::string text_;
 };
 
-// "prompt 7012 tokens, TTFT 3.70 s, prefill 1893.0 tok/s, ..." of a report;
-// what it does not know is left out.
-std::string SummaryOf(const Json& report, const SamplingOptions& sampling);
-
 // Continues each prompt for every seed of `options` in one session, and writes
 // the texts, or the JSON document. In JSON `output` has one entry for each run,
 // with its times where there are several; the rest is the first run's.

@@ -1,0 +1,27 @@
+#ifndef TIERCEL_APPS_SUMMARY_H_
+#define TIERCEL_APPS_SUMMARY_H_
+
+#include <string>
+
+#include "apps/api.h"
+#include "apps/options.h"
+
+namespace tiercel::cli {
+
+// What a person reads after a run, of its report; what that does not know is
+// left out.
+//
+//   prompt 7012 tokens, TTFT 3.70 s (predicted 3.61), ..., seed 0
+//   drafts that held: ngram 120 of 400 (30 %), view 310 of 330 (94 %)
+//   time: prefill 3.66 s (link busy 4 %), draft 1.20 s (5 %), ...;
+//     link 12.30 GB up, 0.20 GB down
+//
+// The second where somebody drafts; the third there or over a link.
+std::string SummaryOf(const Json& report, const SamplingOptions& sampling);
+
+// "agrees with full, speed-up 2.31", of the "baseline" of --verify-against.
+std::string AgreementOf(const Json& baseline);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_SUMMARY_H_

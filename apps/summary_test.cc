@@ -1,0 +1,75 @@
+#include "apps/summary.h"
+
+#include "gtest/gtest.h"
+
+namespace tiercel::cli {
+namespace {
+
+TEST(SummaryTest, SaysWhatTheReportKnows) {
+  EXPECT_EQ(SummaryOf(Json{{"prompt_tokens", 12}}, {}),
+            "prompt 12 tokens, seed 0\n");
+  Json report = {{"prompt_tokens", 12},
+                 {"cached_tokens", 5},
+                 {"ttft_s", 1.5},
+                 {"prefill_tok_s", 8.0},
+                 {"decode_tok_s", 20.0},
+                 {"tbt_ms", {{"p50", 50.0}}},
+                 {"predicted", {{"ttft_s", 1.25}, {"tbt_ms", nullptr}}},
+                 {"simulated", true}};
+  SamplingOptions sampling;
+  sampling.seed = 7;
+  EXPECT_EQ(SummaryOf(report, sampling),
+            "prompt 12 tokens, 5 cached, TTFT 1.50 s (predicted 1.25), prefill "
+            "8.0 tok/s, TBT 50.0 ms, decode 20.0 tok/s, simulated, seed 7\n");
+  report = {{"prompt_tokens", 12},
+            {"baseline", {{"agree", true}, {"speedup", 2.314}}}};
+  sampling.seeds = {{2, 9}};
+  EXPECT_EQ(SummaryOf(report, sampling),
+            "prompt 12 tokens, agrees with full, speed-up 2.31, seeds 2 to "
+            "9\n");
+  EXPECT_EQ(AgreementOf({{"agree", false}, {"speedup", nullptr}}),
+            "differs from full");
+}
+
+TEST(SummaryTest, DraftsAndTheLinkHaveLinesOfTheirOwn) {
+  Json report = {
+      {"prompt_tokens", 12},
+      {"speculation",
+       {{"tokens_per_sweep", 6.5},
+        {"levels",
+         {{{"drafter", "ngram"}, {"checked", 0}, {"accepted", 0}},
+          {{"drafter", "view"},
+           {"checked", 330},
+           {"accepted", 310},
+           {"cost_ratio", 20.0}}}}}},
+      {"ledger",
+       {{"h2d_bytes", 0},
+        {"d2h_bytes", 0},
+        {"stations",
+         {{"prefill", {{"seconds", 3.66}, {"link_busy_share", 0.041}}},
+          {"refresh", {{"seconds", 0.0}, {"link_busy_share", 0.0}}},
+          {"draft", {{"seconds", 1.2}, {"link_busy_share", 0.05}}},
+          {"verify", {{"seconds", 2.0}, {"link_busy_share", 0.97}}}}}}}};
+  const std::string drafts =
+      "prompt 12 tokens, tokens a sweep 6.5, cost ratio of view 20.0, seed 0\n"
+      "drafts that held: ngram 0 of 0, view 310 of 330 (94 %)\n";
+  EXPECT_EQ(SummaryOf(report, {}),
+            drafts + "time: prefill 3.66 s, draft 1.20 s, verify 2.00 s\n");
+  report["ledger"]["h2d_bytes"] = 12300000000;
+  report["ledger"]["d2h_bytes"] = 200000000;
+  const std::string link = " (97 %); link 12.30 GB up, 0.20 GB down\n";
+  EXPECT_EQ(SummaryOf(report, {}),
+            drafts +
+                "time: prefill 3.66 s (link busy 4 %), draft 1.20 s (5 %), "
+                "verify 2.00 s" +
+                link);
+  report.erase("speculation");
+  report["ledger"]["stations"].erase("draft");
+  EXPECT_EQ(SummaryOf(report, {}),
+            "prompt 12 tokens, seed 0\n"
+            "time: prefill 3.66 s (link busy 4 %), decode 2.00 s" +
+                link);
+}
+
+}  // namespace
+}  // namespace tiercel::cli
