@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/base/allowance.h"
 #include "kernels/base/error.h"
 #include "kernels/base/probe.h"
-#include "offload/tier/host_memory.h"
 #include "runtime/rates_cache.h"
 
 namespace tiercel {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/base/allowance.h"
 #include "kernels/base/cuda_stream.h"
 #include "kernels/base/error.h"
 

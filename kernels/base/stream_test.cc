@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/base/allowance.h"
 #include "kernels/base/error.h"
 #include "kernels/base/testing.h"
 

@@ -1,7 +1,5 @@
 #include "kernels/base/thread_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <new>
 #include <system_error>
@@ -136,15 +134,6 @@ void ThreadPool::RunRanges(int thread) {
     if (begin >= region_.n) return;
     (*region_.body)(begin, std::min(region_.n, begin + region_.grain), thread);
   }
-}
-
-int AllowedCpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    return std::max(1, CPU_COUNT(&set));
-  }
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace tiercel

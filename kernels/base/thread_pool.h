@@ -61,10 +61,6 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-// The number of CPUs this process may run on (affinity and cpusets respected; a
-// control group's quota of CPU time is not asked for).
-int AllowedCpus();
-
 }  // namespace tiercel
 
 #endif  // TIERCEL_KERNELS_BASE_THREAD_POOL_H_

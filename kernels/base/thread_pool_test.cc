@@ -67,7 +67,5 @@ TEST(ThreadPoolTest, WakesAfterSleep) {
   }
 }
 
-TEST(ThreadPoolTest, AtLeastOneAllowedCpu) { EXPECT_GE(AllowedCpus(), 1); }
-
 }  // namespace
 }  // namespace tiercel
