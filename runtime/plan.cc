@@ -143,7 +143,8 @@ absl::StatusOr<Rates> RatesFor(const Model& model, const KvLayout& layout,
 
   const int layers = LayersToMeasure(model.config, *sizes);
   const int64_t rows =
-      PromptRowsAtOnce(sizes->bytes_per_token, model.config.layers);
+      PromptRowsAtOnce(model.config, sizes->bytes_per_token,
+                       (*stream)->pool().num_threads(), /*before=*/0);
   absl::StatusOr<Rates> rates;
   if (model.weights != nullptr) {
     rates = MeasureWith(model, model.config, *model.weights, layers, rows,

@@ -116,8 +116,6 @@ absl::Status Session::ObserveStep(int64_t rows, const View& view,
 
 absl::Status Session::RunLayers(int64_t rows, Progress progress, Place* place) {
   const ModelConfig& config = model_.config;
-  const int64_t rows_at_once =
-      PromptRowsAtOnce(model_.weights->bytes_per_token(), config.layers);
   const auto total = static_cast<uint64_t>(rows * config.layers);
   const auto stop = [this] { return cancelled(); };
   for (;;) {
@@ -128,7 +126,11 @@ absl::Status Session::RunLayers(int64_t rows, Progress progress, Place* place) {
       if (cancelled() || !progress(static_cast<uint64_t>(done), total)) {
         return CancelledError();
       }
-      const int64_t count = std::min(rows_at_once, rows - place->row);
+      const int64_t count =
+          std::min(rows - place->row,
+                   PromptRowsAtOnce(config, model_.weights->bytes_per_token(),
+                                    stream_->pool().num_threads(),
+                                    kv_->length() + place->row));
       if (absl::Status s =
               decoder_.Layer(*stream_, place->layer, count, place->row, *pages,
                              hidden_.data() + place->row * config.hidden);

@@ -82,7 +82,8 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
   // Takes all the session will ever need, so that nothing can run out later.
   const ModelConfig& config = model_.config;
   const int64_t rows =
-      PromptRowsAtOnce(model_.weights->bytes_per_token(), config.layers);
+      PromptRowsAtOnce(config, model_.weights->bytes_per_token(),
+                       stream_->pool().num_threads(), /*before=*/0);
   if (absl::Status s = decoder_.Reserve(rows, plan_.context); !s.ok()) return s;
   if (absl::Status s = ReserveHidden(plan_.context); !s.ok()) return s;
   const absl::StatusOr<std::byte*> scratch = stream_->Scratch(

@@ -9,11 +9,25 @@
 
 namespace tiercel {
 
-int64_t PromptRowsAtOnce(int64_t weight_bytes_per_token, int layers) {
-  // At 20 G multiply-adds a second, the least we expect of two cores.
-  constexpr int64_t kWeightBytesTimesRows = int64_t{2} << 30;
-  return std::clamp<int64_t>(
-      kWeightBytesTimesRows / (weight_bytes_per_token / layers), 32, 512);
+int64_t PromptRowsAtOnce(const ModelConfig& config,
+                         int64_t weight_bytes_per_token, int threads,
+                         int64_t before) {
+  // Multiply-adds of a thread in 100 ms, at the least we expect: of a row with
+  // weights, one for a byte; of a row with K and V.
+  constexpr int64_t kWithWeights = int64_t{1} << 30;
+  constexpr int64_t kWithKv = int64_t{3} << 30;
+  // Fewer would make the whole prompt slower: weights are unpacked, K and V
+  // become floats once for all rows.
+  constexpr int64_t kLeastForWeights = 128;
+  constexpr int64_t kLeastForKv = 64;
+  constexpr int64_t kMost = 512;
+  const int64_t weights =
+      std::max<int64_t>(weight_bytes_per_token / config.layers, 1);
+  const int64_t kv = std::max<int64_t>(
+      2 * int64_t{config.heads} * config.head_dim * before, 1);
+  return std::min({kMost,
+                   std::max(threads * kWithWeights / weights, kLeastForWeights),
+                   std::max(threads * kWithKv / kv, kLeastForKv)});
 }
 
 int64_t ScratchBytes(const ModelConfig& config, int threads) {
@@ -34,7 +48,8 @@ int64_t ScratchBytes(const ModelConfig& config, int threads) {
 TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
                        const KvLayout& layout, int64_t context,
                        int64_t first_position, int threads) {
-  const int64_t rows = PromptRowsAtOnce(weights.bytes_per_token, config.layers);
+  const int64_t rows =
+      PromptRowsAtOnce(config, weights.bytes_per_token, threads, /*before=*/0);
   const int64_t hidden = AlignedBytes(context * config.hidden *
                                       static_cast<int64_t>(sizeof(float)));
   return {.layout = layout,
