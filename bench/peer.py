@@ -351,6 +351,8 @@ def parse():
     add("--model", type=pathlib.Path, help="the Q4_1 file, if not the cache's")
     add("--save", action="store_true", help="keep it in bench/results/")
     args = parser.parse_args()
+    if args.rounds < 1:
+        parser.error(f"--rounds: got {args.rounds}, need 1 or more")
     args.date = datetime.datetime.now(datetime.timezone.utc)
     args.load_before = os.getloadavg()[0]
     args.tiercel = args.tiercel.resolve()

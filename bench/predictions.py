@@ -87,6 +87,8 @@ def main():
     parser.add_argument("--save", action="store_true")
     parser.add_argument("--extra", nargs="*", default=[], metavar="FILE:PROMPT:FLAGS")
     arguments = parser.parse_args()
+    if arguments.rounds < 1:
+        parser.error(f"--rounds: got {arguments.rounds}, need 1 or more")
 
     configurations = [
         (MODELS / (SMOL % name), prompt, flags)

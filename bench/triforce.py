@@ -270,6 +270,8 @@ def main():
     parser.add_argument("--only", metavar="BUDGET,GAMMA2", help="one row")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
+    if args.seeds < 1:
+        parser.error(f"--seeds: got {args.seeds}, need 1 or more")
     out = []
 
     def say(line=""):
