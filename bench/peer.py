@@ -5,31 +5,38 @@
   bench/peer.py --files q4_1 --depths 0,2048 --rounds 2
   bench/peer.py --save               also writes bench/results/<date>-<cpu>.*
 
-llama.cpp is built from nothing for this machine (-march=native, Release), with
-its own flags. The files are SmolLM2-135M-Instruct as shipped (Q4_1) and made
-from it by llama.cpp's own llama-quantize (Q4_0, Q8_0, F16).
+llama.cpp is built from nothing, Release, with its own flags: for this machine
+(-march=native), or, where TIERCEL_ISA names a level below the machine's, for
+that level. The files are SmolLM2-135M-Instruct as shipped (Q4_1) and made from
+it by llama.cpp's own llama-quantize (Q4_0, Q8_0, F16).
 
 A round runs every file at every depth, first one program, then the other, and
-the next round swaps them: a slow minute of the machine hits both. Both run a
-test once unmeasured and then once measured. A program's rate is the median
-over rounds; llama.cpp runs with and without flash attention and the better
-median counts. Only ratios between two columns of one table mean something.
+the next round swaps them: a slow minute of the machine hits both. Before each,
+other processes must have taken under 5 % of the CPUs for 30 s; it waits for
+that (--wait), and if it does not come nothing is saved. Both programs read the
+same token ids, run a test once whole and unmeasured and then once measured. A
+program's rate is the median over rounds, beside the least and the greatest;
+llama.cpp runs with and without flash attention and the better median counts.
+Only ratios between two columns of one table mean something.
 
 Standard library only. README.md says what the columns are.
 """
 
 import argparse
+import ctypes
 import datetime
 import json
 import os
 import pathlib
 import re
 import signal
-import statistics
 import subprocess
 import sys
+import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import quiet
+from peer_table import PEAKS, ROOT, describe, markdown, save, summarise
+
 CACHE = pathlib.Path(
     os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
 )
@@ -37,12 +44,23 @@ CACHE = CACHE / "tiercel"
 FILES = ("q4_1", "q4_0", "q8_0", "f16")
 TOOLS = ("llama-bench", "llama-quantize")
 
+# What llama.cpp may use at each level of TIERCEL_ISA; all else is off.
+AVX2 = ("SSE42", "AVX", "AVX2", "BMI2", "FMA", "F16C")
+LEVELS = {
+    "portable": (),
+    "avx2": AVX2,
+    "avxvnni": AVX2 + ("AVX_VNNI",),
+    "avx512": AVX2 + ("AVX512",),
+    "avx512vnni": AVX2 + ("AVX512", "AVX512_VNNI", "AVX512_BF16"),
+}
 
-def output_of(command):
+
+def output_of(command, env=None):
     """Runs a program and returns what it prints; stops if it fails."""
     command = [str(word) for word in command]
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        env=env
     )
     if done.returncode != 0:
         tail = (done.stdout + done.stderr)[-2000:]
@@ -58,27 +76,52 @@ def say(text):
 # ---- What is compared --------------------------------------------------------
 
 
-def peer_programs(source, jobs):
+def machine_environment():
+    """Ours without TIERCEL_ISA: the machine's own level."""
+    return {k: v for k, v in os.environ.items() if k != "TIERCEL_ISA"}
+
+
+def levels(tiercel):
+    """The level that is measured, and the machine's own."""
+    if tiercel is None:
+        return "native", "native"
+    found = []
+    for env in (None, machine_environment()):
+        version = output_of([tiercel, "--version"], env)
+        found.append(re.search(r", (\w+)\)$", version.strip()).group(1))
+    return tuple(found)
+
+
+def build_flags(level):
+    """CMake's, of llama.cpp for a level; None: for this machine."""
+    if level is None:
+        return ["-DGGML_NATIVE=ON"]
+    every = sorted(set().union(*LEVELS.values()))
+    return ["-DGGML_NATIVE=OFF"] + [
+        f"-DGGML_{name}={'ON' if name in LEVELS[level] else 'OFF'}"
+        for name in every]
+
+
+def peer_programs(source, level, jobs):
     """llama.cpp's programs by name, built where they are missing."""
     if source is None:
         script = ROOT / "tests/setup/peer.sh"
         source = pathlib.Path(output_of([script]).strip())
-    programs = {tool: source / "build/bin" / tool for tool in TOOLS}
-    if all(path.exists() for path in programs.values()):
-        return programs
-    build_peer(source, jobs, "")
+    folder = source / ("build" if level is None else f"build-{level}")
+    programs = {tool: folder / "bin" / tool for tool in TOOLS}
+    if not all(path.exists() for path in programs.values()):
+        build_peer(source, folder, build_flags(level), jobs)
     return programs
 
 
-def build_peer(source, jobs, flags):
-    say(f"building llama.cpp in {source}/build {flags}")
+def build_peer(source, folder, flags, jobs):
+    say(f"building llama.cpp in {folder}: {' '.join(flags)}")
     # Only what is run is configured: no server, no tests, no downloads.
     off = ("LLAMA_BUILD_SERVER", "LLAMA_BUILD_TESTS", "LLAMA_CURL")
-    configure = ["cmake", "-S", source, "-B", source / "build", "-G", "Ninja"]
-    configure += ["-DCMAKE_BUILD_TYPE=Release", "-DGGML_NATIVE=ON"]
-    configure += [f"-DCMAKE_{language}_FLAGS={flags}" for language in ("C", "CXX")]
+    configure = ["cmake", "-S", source, "-B", folder, "-G", "Ninja"]
+    configure += ["-DCMAKE_BUILD_TYPE=Release", *flags]
     output_of(configure + [f"-D{name}=OFF" for name in off])
-    build = ["cmake", "--build", source / "build", "-j", jobs, "--target"]
+    build = ["cmake", "--build", folder, "-j", jobs, "--target"]
     output_of(build + list(TOOLS))
 
 
@@ -90,8 +133,10 @@ def without_broken_amx(programs, model, jobs):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
     if done.returncode in (-signal.SIGILL, -signal.SIGSEGV):
         flags = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
-        source = programs["llama-bench"].parents[2]
-        build_peer(source, jobs, flags)
+        folder = programs["llama-bench"].parents[1]
+        build_peer(folder.parent, folder, build_flags(None) + [
+            f"-DCMAKE_{language}_FLAGS={flags}" for language in ("C", "CXX")
+        ], jobs)
 
 
 def model_files(names, shipped, quantize):
@@ -120,36 +165,79 @@ def model_files(names, shipped, quantize):
 # ---- Running -----------------------------------------------------------------
 
 
+def ids_of(depth, prompt, generate, vocab):
+    """What llama-bench reads in run_llama's tests: {test: token ids}.
+
+    Each id is the C library's next rand(), from its seed of nothing, modulo the
+    vocabulary (a model that begins texts with BOS would begin with that). The
+    context is drawn once; then each test twice, of which the second counts. A
+    decode test draws one id more than it reads.
+    """
+    libc = ctypes.CDLL(None)
+    libc.srand(1)
+
+    def draw(count):
+        return [libc.rand() % vocab for _ in range(count)]
+
+    context = draw(depth)
+    prompts = [draw(prompt), draw(prompt)]
+    generations = [draw(generate + 1), draw(generate + 1)]
+    return {"prompt": context + prompts[1],
+            "generate": context + generations[1][:generate]}
+
+
 def run_llama(program, model, depth, args):
     """{(test, flash attention): tokens/s} of one file at one depth."""
-    rows = json.loads(
-        output_of(
-            [program, "-m", model, "-t", args.threads, "-o", "json"]
-            + ["-p", args.prompt, "-n", args.generate, "-d", depth]
-            + ["-r", 1, "-fa", "0,1", "-ngl", 0]
+    rates = {}
+    for attention in ("off", "on"):
+        rows = json.loads(
+            output_of(
+                [program, "-m", model, "-t", args.threads, "-o", "json"]
+                + ["-p", args.prompt, "-n", args.generate, "-d", depth]
+                + ["-r", 2, "--no-warmup", "-ngl", 0]
+                + ["-fa", int(attention == "on")]
+            )
         )
-    )
-    return {
-        (test_name(row), "on" if flash_attention(row) else "off"): row["avg_ts"]
-        for row in rows
-    }
-
-
-def flash_attention(row):
-    """llama-bench has spelt it as a bool, a number and a word."""
-    return row["flash_attn"] in (True, 1, "1", "on", "enabled")
+        for row in rows:
+            _, rates[test_name(row), attention] = row["samples_ts"]
+    return rates
 
 
 def run_tiercel(program, model, depth, args):
     """The rows of `tiercel bench`, by test, of one file at one depth."""
-    rows = json.loads(
-        output_of(
-            [program, "bench", "-m", model, "-t", args.threads, "-o", "json"]
-            + ["-p", args.prompt, "-n", args.generate, "-d", depth, "-r", 1]
-            + ["--no-progress"]
+    inspected = json.loads(output_of([program, "inspect", model, "--json"]))
+    ids = ids_of(depth, args.prompt, args.generate,
+                 inspected["config"]["vocab"])
+    found = {}
+    for prompt, generate, test in ((args.prompt, 0, "prompt"),
+                                   (0, args.generate, "generate")):
+        with tempfile.NamedTemporaryFile("w") as file:
+            print(*ids[test], file=file, flush=True)
+            rows = json.loads(
+                output_of(
+                    [program, "bench", "-m", model, "-t", args.threads]
+                    + ["-p", prompt, "-n", generate, "-d", depth, "-r", 1]
+                    + ["--tokens", file.name, "-o", "json", "--no-progress"]
+                )
+            )
+        found.update({row["test"]: row for row in rows})
+    return found
+
+
+def read_peak(program, model, threads):
+    """Bytes a second that all threads read together, at the machine's own
+    level: the greatest of some measurements, as what disturbs them slows."""
+    peaks = []
+    for _ in range(PEAKS):
+        (row,) = json.loads(
+            output_of(
+                [program, "bench", "-m", model, "-t", threads, "-p", 1]
+                + ["-n", 0, "-r", 1, "-o", "json", "--no-progress"],
+                machine_environment(),
+            )
         )
-    )
-    return {row["test"]: row for row in rows}
+        peaks.append(row["machine"]["read_bytes_per_s"])
+    return max(peaks)
 
 
 def test_name(row):
@@ -158,12 +246,24 @@ def test_name(row):
     return name + (f"@d{row['n_depth']}" if row["n_depth"] else "")
 
 
-def measure(programs, models, args):
-    """All samples: {(file, test): {program or variant: [tokens/s, ...]}}.
+def wait_until_quiet(args):
+    """Others' share before what comes. Stops where nothing could be saved."""
+    share, is_quiet = quiet.wait(60 * args.wait)
+    if not is_quiet:
+        what = (f"other processes took {share:.0%} of the CPUs for "
+                f"{quiet.WINDOW_S} s, after {args.wait} minutes of waiting")
+        if args.save:
+            sys.exit(f"peer.py: {what}; nothing is saved")
+        say(what + "; the rates will be low and the ratios wrong")
+    return share
 
-    Also returns Tiercel's last row of every (file, test).
-    """
+
+def measure(programs, models, args):
+    """All samples: {(file, test): {program or variant: [tokens/s, ...]}},
+    Tiercel's last row of every (file, test), and the others' greatest share
+    of the CPUs before and during a round."""
     samples, rows = {}, {}
+    before, during = 0, 0
 
     def add(file, test, who, rate):
         samples.setdefault((file, test), {}).setdefault(who, []).append(rate)
@@ -184,135 +284,18 @@ def measure(programs, models, args):
         order = [llama] if args.peer_only else [llama, tiercel]
         if number % 2 == 1:
             order.reverse()
+        before = max(before, wait_until_quiet(args))
+        others = quiet.Others()
         for file in models:
             for depth in args.depths:
                 say(f"round {number + 1}/{args.rounds}, {file}, depth {depth}")
                 for program in order:
                     program(file, depth)
-    return samples, rows
+        during = max(during, others.share())
+    return samples, rows, {"before": before, "during": during}
 
 
-# ---- Reporting ---------------------------------------------------------------
-
-
-def summarise(samples, rows):
-    """One dictionary per table line."""
-    lines = []
-    for (file, test), by_program in samples.items():
-        medians = {
-            who: statistics.median(rates) for who, rates in by_program.items()
-        }
-        ours = medians.pop("tiercel", None)
-        best = max(medians, key=medians.get)
-        line = {
-            "file": file,
-            "test": test,
-            "llama_cpp": medians[best],
-            "flash_attention": best.removeprefix("llama.cpp, fa "),
-            "tiercel": ours,
-            "ratio": None if ours is None else ours / medians[best],
-            "samples": by_program,
-        }
-        row = rows.get((file, test), {})
-        line["bytes_per_token"] = row.get("bytes_per_token")
-        peak = row.get("machine", {}).get("read_bytes_per_s")
-        if line["bytes_per_token"] and peak:
-            for who in ("llama_cpp", "tiercel"):
-                line[f"{who}_peak_share"] = (
-                    line[who] * line["bytes_per_token"] / peak
-                )
-        lines.append(line)
-    return lines
-
-
-def describe(rows, args):
-    """Where, when and what: everything a reader needs to distrust a number."""
-    machine = {}
-    build = None
-    for row in rows.values():
-        machine, build = row.get("machine", {}), row.get("build")
-    return {
-        "date": args.date.isoformat(timespec="minutes"),
-        "commit": commit(),
-        "build": build,
-        "cpu": cpu_name(),
-        "cores": len(os.sched_getaffinity(0)),
-        "threads": args.threads,
-        "rounds": args.rounds,
-        "load_before": args.load_before,
-        "machine": machine,
-        "peer": "llama.cpp of llama-cpp-python 0.3.36, native Release build",
-    }
-
-
-def commit():
-    """The commit this was measured at, `-dirty` if the tree differs."""
-    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
-    done = subprocess.run(git, capture_output=True, text=True)
-    return done.stdout.strip() or "no commit"
-
-
-def cpu_name():
-    """The model name of the first CPU."""
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return os.uname().machine
-
-
-def number(value, pattern):
-    """A table cell; empty where there is nothing to say."""
-    return "" if value is None else pattern.format(value)
-
-
-def markdown(about, lines):
-    """The table, under what it was measured on."""
-    bandwidth = about["machine"].get("read_bytes_per_s")
-    text = (
-        f"{about['cpu']}, {about['cores']} cores, threads: {about['threads']}"
-        + (f", {bandwidth / 1e9:.1f} GB/s read (measured)" if bandwidth else "")
-        + f"; {about['date']}, commit {about['commit']}; "
-        f"{about['peer']}; medians of {about['rounds']} rounds, tokens/s; "
-        f"load average before: {about['load_before']:.2f}.\n\n"
-        "| file | test | llama.cpp | its fa | Tiercel | ratio "
-        "| MB/token | llama.cpp, % of peak | Tiercel, % of peak |\n"
-        "|---|---|---:|---|---:|---:|---:|---:|---:|\n"
-    )
-    for line in lines:
-        megabytes = line["bytes_per_token"] and line["bytes_per_token"] / 1e6
-        cells = [
-            line["file"].upper(),
-            line["test"],
-            number(line["llama_cpp"], "{:.1f}"),
-            line["flash_attention"],
-            number(line["tiercel"], "{:.1f}"),
-            number(line["ratio"], "{:.2f}"),
-            number(megabytes, "{:.0f}"),
-            number(line.get("llama_cpp_peak_share"), "{:.0%}"),
-            number(line.get("tiercel_peak_share"), "{:.0%}"),
-        ]
-        text += "| " + " | ".join(cells) + " |\n"
-    return text
-
-
-RESULTS_BEGIN = "<!-- results: written by bench/peer.py --save -->"
-RESULTS_END = "<!-- end of results -->"
-
-
-def save(about, lines, table, args):
-    """bench/results/<date>-<cpu>.json and .md, and the README's table."""
-    cpu = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
-    stem = ROOT / "bench/results" / f"{args.date:%Y-%m-%d}-{cpu}"
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    document = json.dumps({"about": about, "lines": lines}, indent=1)
-    stem.with_name(stem.name + ".json").write_text(document + "\n")
-    stem.with_name(stem.name + ".md").write_text(table)
-    readme = ROOT / "README.md"
-    before, _, rest = readme.read_text().partition(RESULTS_BEGIN)
-    after = rest.partition(RESULTS_END)[2]
-    readme.write_text(
-        f"{before}{RESULTS_BEGIN}\n{table}{RESULTS_END}{after}")
-    say(f"saved {stem}.json and .md, and the table in README.md")
+# ---- The command line --------------------------------------------------------
 
 
 def integers(text):
@@ -338,6 +321,8 @@ def parse():
     add("--prompt", type=int, default=512, help="tokens of a prefill test")
     add("--generate", type=int, default=32, help="tokens of a decode test")
     add("--rounds", type=int, default=3)
+    add("--wait", type=int, default=15, metavar="MINUTES",
+        help="at most so long for a quiet machine, before each round")
     cores = len(os.sched_getaffinity(0))
     add("--threads", type=int, default=cores, help=f"default {cores}")
     add(
@@ -354,30 +339,32 @@ def parse():
     if args.rounds < 1:
         parser.error(f"--rounds: got {args.rounds}, need 1 or more")
     args.date = datetime.datetime.now(datetime.timezone.utc)
-    args.load_before = os.getloadavg()[0]
     args.tiercel = args.tiercel.resolve()
     if not args.peer_only and not os.access(args.tiercel, os.X_OK):
         parser.error(f"{args.tiercel} is no program; build it or --peer-only")
-    if args.load_before > 0.5:
-        say(
-            f"load average {args.load_before:.1f}: other work is running, the "
-            "rates will be low and the ratios wrong"
-        )
     return args
 
 
 def main():
     args = parse()
-    programs = peer_programs(args.peer_dir, jobs=args.threads)
+    isa = levels(None if args.peer_only else args.tiercel)
+    level = None if isa[0] == isa[1] else isa[0]
+    programs = peer_programs(args.peer_dir, level, jobs=args.threads)
     models = model_files(args.files, args.model, programs["llama-quantize"])
-    without_broken_amx(programs, next(iter(models.values())), args.threads)
-    samples, rows = measure(programs, models, args)
-    lines = summarise(samples, rows)
-    about = describe(rows, args)
+    any_model = next(iter(models.values()))
+    if level is None:
+        without_broken_amx(programs, any_model, args.threads)
+    peak = None
+    if not args.peer_only:
+        wait_until_quiet(args)
+        peak = read_peak(args.tiercel, any_model, args.threads)
+    samples, rows, others = measure(programs, models, args)
+    lines = summarise(samples, rows, peak)
+    about = describe(rows, isa, peak, others, args)
     table = markdown(about, lines)
     print(table, end="")
     if args.save:
-        save(about, lines, table, args)
+        say(f"saved {', '.join(map(str, save(about, lines, table)))}")
 
 
 if __name__ == "__main__":

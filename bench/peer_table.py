@@ -1,0 +1,162 @@
+"""The table of peer.py: what was measured, as lines, as Markdown, in files."""
+
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+
+import quiet
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PEAKS = 5  # the read bandwidth is measured so often
+
+
+def summarise(samples, rows, peak):
+    """One dictionary per table line."""
+    lines = []
+    for (file, test), by_program in samples.items():
+        medians = {
+            who: statistics.median(rates) for who, rates in by_program.items()
+        }
+        ours = medians.pop("tiercel", None)
+        best = max(medians, key=medians.get)
+        line = {
+            "file": file,
+            "test": test,
+            "llama_cpp": medians[best],
+            "llama_cpp_range": spread(by_program[best]),
+            "flash_attention": best.removeprefix("llama.cpp, fa "),
+            "tiercel": ours,
+            "tiercel_range": spread(by_program.get("tiercel", [])),
+            "ratio": None if ours is None else ours / medians[best],
+            "samples": by_program,
+        }
+        row = rows.get((file, test), {})
+        line["bytes_per_token"] = row.get("bytes_per_token")
+        if line["bytes_per_token"] and peak:
+            for who in ("llama_cpp", "tiercel"):
+                line[f"{who}_peak_share"] = (
+                    line[who] * line["bytes_per_token"] / peak
+                )
+        lines.append(line)
+    return lines
+
+
+def spread(rates):
+    """The least and the greatest; none of no rates."""
+    return [min(rates), max(rates)] if rates else None
+
+
+def describe(rows, isa, peak, others, args):
+    """Where, when and what: everything a reader needs to distrust a number."""
+    build = None
+    for row in rows.values():
+        build = row.get("build")
+    level, machine = isa
+    native = "native" if level == machine else f"built for {level}"
+    return {
+        "date": args.date.isoformat(timespec="minutes"),
+        "commit": commit(),
+        "build": build,
+        "cpu": cpu_name(),
+        "isa": level,
+        "machine_isa": machine,
+        "cores": len(os.sched_getaffinity(0)),
+        "threads": args.threads,
+        "rounds": args.rounds,
+        "others_share": others,
+        "read_bytes_per_s": peak,
+        "peer": f"llama.cpp of llama-cpp-python 0.3.36, {native}, Release",
+    }
+
+
+def commit():
+    """The commit this was measured at, `-dirty` if the tree differs."""
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    done = subprocess.run(git, capture_output=True, text=True)
+    return done.stdout.strip() or "no commit"
+
+
+def cpu_name():
+    """The model name of the first CPU."""
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return os.uname().machine
+
+
+def number(value, pattern):
+    """A table cell; empty where there is nothing to say."""
+    return "" if value is None else pattern.format(value)
+
+
+def rate_cell(line, who):
+    """The median, least and greatest of a program's rates."""
+    if line[who] is None:
+        return ""
+    low, high = line[f"{who}_range"]
+    return f"{line[who]:.1f} ({low:.1f} to {high:.1f})"
+
+
+def markdown(about, lines):
+    """The table, under what it was measured on."""
+    peak = about["read_bytes_per_s"]
+    others = about["others_share"]
+    text = (
+        f"{about['cpu']}, ISA {about['isa']}, {about['cores']} cores, "
+        f"threads: {about['threads']}"
+        + (f", {peak / 1e9:.1f} GB/s read (measured, the best of {PEAKS})"
+           if peak else "")
+        + f"; {about['date']}, commit {about['commit']}; {about['peer']}; "
+        f"medians of {about['rounds']} rounds (least to greatest), tokens/s; "
+        f"other processes took at most {others['before']:.1%} of the CPUs in "
+        f"the {quiet.WINDOW_S} s before a round, {others['during']:.1%} during "
+        "one.\n\n"
+        "| file | test | llama.cpp | its fa | Tiercel | ratio "
+        "| MB/token | llama.cpp, % of peak | Tiercel, % of peak |\n"
+        "|---|---|---:|---|---:|---:|---:|---:|---:|\n"
+    )
+    for line in lines:
+        megabytes = line["bytes_per_token"] and line["bytes_per_token"] / 1e6
+        cells = [
+            line["file"].upper(),
+            line["test"],
+            rate_cell(line, "llama_cpp"),
+            line["flash_attention"],
+            rate_cell(line, "tiercel"),
+            number(line["ratio"], "{:.2f}"),
+            number(megabytes, "{:.0f}"),
+            number(line.get("llama_cpp_peak_share"), "{:.0%}"),
+            number(line.get("tiercel_peak_share"), "{:.0%}"),
+        ]
+        text += "| " + " | ".join(cells) + " |\n"
+    return text
+
+
+RESULTS_BEGIN = "<!-- results: written by bench/peer.py --save -->"
+RESULTS_END = "<!-- end of results -->"
+
+
+def save(about, lines, table, root=ROOT):
+    """Writes bench/results/<date>-<cpu>.json and .md, and the README's table;
+    of a level below the machine's <date>-<cpu>-<level> and no README. Returns
+    the paths."""
+    cpu = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
+    below = about["isa"] != about["machine_isa"]
+    name = f"{about['date'][:10]}-{cpu}" + (f"-{about['isa']}" if below else "")
+    folder = root / "bench/results"
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [folder / f"{name}.json", folder / f"{name}.md"]
+    document = json.dumps({"about": about, "lines": lines}, indent=1)
+    written[0].write_text(document + "\n")
+    written[1].write_text(table)
+    if below:
+        return written
+    readme = root / "README.md"
+    before, _, rest = readme.read_text().partition(RESULTS_BEGIN)
+    after = rest.partition(RESULTS_END)[2]
+    readme.write_text(
+        f"{before}{RESULTS_BEGIN}\n{table}{RESULTS_END}{after}")
+    return [*written, readme]
