@@ -44,7 +44,7 @@ void Run(benchmark::State& state, Direction direction, double rate,
   CopyEngine::Ticket last = submit();
   if (!(*engine)->Wait(last).ok()) std::exit(1);
   last = submit();
-  const auto start = Link::Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   int64_t bytes = 0;
   for (auto _ : state) {
     const CopyEngine::Ticket next = submit();
@@ -52,7 +52,8 @@ void Run(benchmark::State& state, Direction direction, double rate,
     last = next;
     bytes += kBytes;
   }
-  const std::chrono::duration<double> took = Link::Clock::now() - start;
+  const std::chrono::duration<double> took =
+      std::chrono::steady_clock::now() - start;
   state.counters["share"] = static_cast<double>(bytes) / took.count() / rate;
   state.SetBytesProcessed(bytes);
 }

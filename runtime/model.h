@@ -9,6 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "kernels/base/clock.h"
 #include "kernels/base/stream.h"
 #include "kernels/layer/matmul.h"
 #include "models/chat/chat_template.h"
@@ -41,6 +42,7 @@ struct Model {
     Compute compute = Compute::kQ8;
     std::optional<Simulation> simulation = {};
     int64_t memory_bytes = 0;  // most of the machine's to take; 0: all it has
+    Clock* clock = &SteadyClock();  // of its sessions' times and played link
     // Replace what the checkpoint says.
     std::optional<RopeScaling::Type> rope_scaling = {};
     std::optional<double> rope_scale = {};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "kernels/base/clock.h"
 #include "kernels/base/error.h"
 #include "kernels/token/law.h"
 #include "models/decoder/decoder.h"
@@ -21,13 +21,10 @@
 namespace tiercel {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr auto kNever = [] { return false; };
 
-double Seconds(Clock::duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
+Clock::Time Now() { return SteadyClock().Now(); }
+double SecondsSince(Clock::Time begin) { return SecondsBetween(begin, Now()); }
 
 // Copies, from more than caches hold, until it is destroyed.
 class Copying {
@@ -168,7 +165,7 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
   if (absl::Status s = decoder_.BeginStep(*stream_, rows, kv_.end()); !s.ok()) {
     return s;
   }
-  const Clock::time_point begin = Clock::now();
+  const Clock::Time begin = Now();
   for (int layer = 0; layer < layers; ++layer) {
     const absl::StatusOr<KvPages> pages = kv_.BeginLayer(layer, kNever);
     if (!pages.ok()) return pages.status();
@@ -182,11 +179,11 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
     }
     kv_.EndLayer(layer);
   }
-  return Seconds(Clock::now() - begin);
+  return SecondsSince(begin);
 }
 
 absl::StatusOr<double> Probe::Logits() {
-  const Clock::time_point begin = Clock::now();
+  const Clock::Time begin = Now();
   if (absl::Status s =
           decoder_.Logits(*stream_, hidden_.data(), 1, logits_.data());
       !s.ok()) {
@@ -200,11 +197,11 @@ absl::StatusOr<double> Probe::Logits() {
                                         .law = {}});
   if (!laws.ok()) return laws.status();
   (void)Draw(laws->front(), /*seed=*/0, /*position=*/0);
-  return Seconds(Clock::now() - begin);
+  return SecondsSince(begin);
 }
 
 absl::StatusOr<Probe::Token> Probe::Tokens() {
-  const Clock::time_point begin = Clock::now();
+  const Clock::Time begin = Now();
   std::vector<double> layers;
   std::vector<double> logits;
   do {
@@ -214,20 +211,20 @@ absl::StatusOr<Probe::Token> Probe::Tokens() {
     if (!rest.ok()) return rest.status();
     layers.push_back(*pass);
     logits.push_back(*rest);
-  } while (layers.size() < 2 || Seconds(Clock::now() - begin) < kSecondsEach);
+  } while (layers.size() < 2 || SecondsSince(begin) < kSecondsEach);
   // The first of them warmed up.
   return Token{.layers = MedianOf({layers.begin() + 1, layers.end()}),
                .logits = MedianOf({logits.begin() + 1, logits.end()})};
 }
 
 absl::StatusOr<double> Probe::Prompt(int64_t rows) {
-  const Clock::time_point begin = Clock::now();
+  const Clock::Time begin = Now();
   std::vector<double> passes;
   do {
     const absl::StatusOr<double> pass = Pass(rows, PromptLayers());
     if (!pass.ok()) return pass.status();
     passes.push_back(*pass);
-  } while (passes.size() < 2 || Seconds(Clock::now() - begin) < kSecondsEach);
+  } while (passes.size() < 2 || SecondsSince(begin) < kSecondsEach);
   return MedianOf({passes.begin() + 1, passes.end()});
 }
 
@@ -262,11 +259,11 @@ absl::Status Probe::Round(Seen* seen) {
   const Copying copying;
   copying.WaitBeyond(0);
   const size_t before = copying.bytes();
-  const Clock::time_point begin = Clock::now();
+  const Clock::Time begin = Now();
   const absl::StatusOr<Token> beside = Tokens();
   if (!beside.ok()) return beside.status();
   copying.WaitBeyond(before);
-  const double seconds = Seconds(Clock::now() - begin);
+  const double seconds = SecondsSince(begin);
 
   seen->step.push_back(token->layers);
   seen->logits.push_back(token->logits);

@@ -1,7 +1,6 @@
 #include "runtime/session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -95,7 +94,7 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
       KvTier::Create(plan_.shape, model_.memory(),
                      std::make_unique<SimulatedLink>(
                          simulation.link_bytes_per_s, simulation.latency_s,
-                         placement_, simulation.faults));
+                         placement_, simulation.faults, *model_.options.clock));
   if (!tier.ok()) return tier.status();
   tier_ = *std::move(tier);
   return std::make_unique<TieredKv>(tier_, first_position);
@@ -107,10 +106,8 @@ Traffic Session::traffic() const {
 }
 
 TimeSpent Session::Elapsed() const {
-  using Seconds = std::chrono::duration<double>;
   TimeSpent elapsed;
-  elapsed.seconds =
-      Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  elapsed.seconds = SecondsBetween({}, model_.options.clock->Now());
   for (const LinkUse& use : traffic().link) {
     elapsed.link_seconds += use.busy_seconds;
   }

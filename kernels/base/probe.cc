@@ -1,7 +1,6 @@
 #include "kernels/base/probe.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <memory>
 #include <new>
@@ -29,21 +28,19 @@ constexpr int kComputeRuns = 12;
 
 // The best of several calls of `run`, in seconds.
 template <typename Run>
-double BestSeconds(int runs, Run run) {
+double BestSeconds(Clock& clock, int runs, Run run) {
   double best = 1e9;
   for (int i = 0; i < runs; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+    const Clock::Time start = clock.Now();
     run();
-    const std::chrono::duration<double> elapsed =
-        std::chrono::steady_clock::now() - start;
-    best = std::min(best, elapsed.count());
+    best = std::min(best, SecondsBetween(start, clock.Now()));
   }
   return best;
 }
 
 }  // namespace
 
-absl::StatusOr<Peaks> MeasurePeaks(Stream& stream) {
+absl::StatusOr<Peaks> MeasurePeaks(Stream& stream, Clock& clock) {
   const std::unique_ptr<float[]> data(new (std::nothrow) float[kReadFloats]());
   if (data == nullptr) {
     return MemoryError("out_of_memory",
@@ -52,7 +49,7 @@ absl::StatusOr<Peaks> MeasurePeaks(Stream& stream) {
   ThreadPool& pool = stream.pool();
   const int threads = pool.num_threads();
   volatile float sink = 0;
-  const double read = BestSeconds(kReadRuns, [&] {
+  const double read = BestSeconds(clock, kReadRuns, [&] {
     pool.ParallelFor(kReadFloats, kReadGrain,
                      [&](int64_t begin, int64_t end, int) {
                        const float sum =
@@ -61,7 +58,7 @@ absl::StatusOr<Peaks> MeasurePeaks(Stream& stream) {
                      });
   });
   const auto compute = [&](auto* body) {
-    return BestSeconds(kComputeRuns, [&] {
+    return BestSeconds(clock, kComputeRuns, [&] {
       pool.ParallelFor(threads, 1, [&](int64_t, int64_t, int) {
         if (body(kComputeSteps) < 0) sink = 1;
       });

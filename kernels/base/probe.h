@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/clock.h"
 #include "kernels/base/stream.h"
 
 namespace tiercel {
@@ -18,7 +19,8 @@ struct Peaks {
 
 // Takes the best of several short runs, about half a second in all: on a busy
 // machine the best is the least wrong. Errors: out_of_memory.
-absl::StatusOr<Peaks> MeasurePeaks(Stream& stream);
+absl::StatusOr<Peaks> MeasurePeaks(Stream& stream,
+                                   Clock& clock = SteadyClock());
 
 // As the system names the processor; "unknown CPU" where it does not.
 std::string CpuName();

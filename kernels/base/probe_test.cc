@@ -1,6 +1,9 @@
 #include "kernels/base/probe.h"
 
+#include <vector>
+
 #include "gtest/gtest.h"
+#include "kernels/base/clock_for_test.h"
 #include "kernels/base/probe_body.h"
 
 namespace tiercel {
@@ -18,14 +21,24 @@ TEST(ProbeTest, LoopsDoTheirWork) {
       16.0f * (10 * 4 * kProbeChains + kProbeChains * (kProbeChains - 1) / 2));
 }
 
-TEST(ProbeTest, PeaksArePositive) {
-  const auto stream = Stream::Create({});
+// By a clock that has every run but the best take 8 s.
+TEST(ProbeTest, PeaksAreWhatTheBestRunDoesInASecond) {
+  constexpr int kThreads = 2;
+  const auto stream = Stream::Create({.threads = kThreads});
   ASSERT_TRUE(stream.ok()) << stream.status();
-  const absl::StatusOr<Peaks> peaks = MeasurePeaks(**stream);
+  int readings = 0;
+  ManualClock clock([&](ManualClock& now) {
+    // Each run is read twice: the third of each peak takes 0.5 s.
+    const bool best = readings == 5 || readings == 17 || readings == 41;
+    now.Pass(readings++ % 2 == 0 ? 1000 : best ? 0.5 : 8);
+  });
+  const absl::StatusOr<Peaks> peaks = MeasurePeaks(**stream, clock);
   ASSERT_TRUE(peaks.ok()) << peaks.status();
-  EXPECT_GT(peaks->read_bytes_per_s, 0);
-  EXPECT_GT(peaks->f32_ops_per_s, 0);
-  EXPECT_GT(peaks->int8_ops_per_s, 0);
+  EXPECT_EQ(peaks->read_bytes_per_s, 2.0 * (256 << 20));
+  // 16 float lanes or 64 bytes, a multiplication and an addition each
+  const double steps = 2.0 * kThreads * 400'000 * kProbeChains;
+  EXPECT_EQ(peaks->f32_ops_per_s, steps * 16 * 2);
+  EXPECT_EQ(peaks->int8_ops_per_s, steps * 64 * 2);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ CopyEngine::Ticket CopyEngine::Submit(Station station,
                                       Turn turn) {
   if (transfers.empty()) return 0;
   std::list<Submission> submission;
-  submission.emplace_back(station, std::move(transfers));
+  submission.emplace_back(station, link_->clock().Now(), std::move(transfers));
   Ticket ticket;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -67,14 +67,14 @@ class CopyEngine {
   struct Submission {
     Ticket ticket = 0;
     Station station;
-    Link::Clock::time_point since;
+    Clock::Time since;
     std::vector<Transfer> transfers;
     size_t next = 0;  // of them, to be moved
     std::atomic<bool> drop{false};
     absl::Status status;
 
-    Submission(Station s, std::vector<Transfer> t)
-        : station(s), since(Link::Clock::now()), transfers(std::move(t)) {}
+    Submission(Station s, Clock::Time asked, std::vector<Transfer> t)
+        : station(s), since(asked), transfers(std::move(t)) {}
   };
 
   explicit CopyEngine(std::unique_ptr<Link> link);

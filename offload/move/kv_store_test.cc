@@ -33,7 +33,7 @@ class FaultyLink final : public Link {
  public:
   FaultyLink(double rate, int64_t fail_at)
       : link_(rate, 0, nullptr), left_(fail_at) {}
-  absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::time_point since,
+  absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
                              const std::atomic<bool>& drop) override {
     if (left_-- == 0) return DeviceError("copy_failed", "a fault of the test");
     return link_.Copy(transfer, since, drop);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,8 +36,9 @@ std::vector<Transfer> Joined(std::vector<Transfer> transfers, int64_t most) {
 
 SimulatedLink::SimulatedLink(double rate, double latency,
                              std::shared_ptr<Placement> placement,
-                             std::shared_ptr<const Faults> faults)
-    : rate_(rate),
+                             std::shared_ptr<const Faults> faults, Clock& clock)
+    : Link(clock),
+      rate_(rate),
       latency_(latency),
       placement_(std::move(placement)),
       faults_(std::move(faults)) {}
@@ -50,7 +50,7 @@ SimulatedLink::~SimulatedLink() {
 }
 
 absl::StatusOr<Link::Moved> SimulatedLink::Copy(const Transfer& transfer,
-                                                Clock::time_point since,
+                                                Clock::Time since,
                                                 const std::atomic<bool>& drop) {
   if (faults_ != nullptr && Fails(faults_->copy, transfer.bytes)) {
     return DeviceError("copy_failed",
@@ -60,10 +60,10 @@ absl::StatusOr<Link::Moved> SimulatedLink::Copy(const Transfer& transfer,
   const absl::StatusOr<std::byte*> base = AddressOf(*transfer.host);
   if (!base.ok()) return base.status();
   const auto duration = [](double seconds) {
-    return std::chrono::duration_cast<Clock::duration>(
+    return std::chrono::duration_cast<Clock::Time::duration>(
         std::chrono::duration<double>(seconds));
   };
-  const Clock::time_point begin = std::max(since, free_at_);
+  const Clock::Time begin = std::max(since, free_at_);
   free_at_ = begin + duration(latency_);
   int64_t done = 0;
   while (done < transfer.bytes && !drop.load()) {
@@ -77,11 +77,11 @@ absl::StatusOr<Link::Moved> SimulatedLink::Copy(const Transfer& transfer,
     free_at_ += duration(static_cast<double>(piece) / rate_);
     // A sleep may end late; the next piece then starts late here, but not on
     // the link's own clock, and catches up.
-    std::this_thread::sleep_until(free_at_);
+    clock().SleepUntil(free_at_);
   }
   // Copying itself was slower than the link.
-  free_at_ = std::max(free_at_, Clock::now() - std::chrono::milliseconds(1));
-  return Moved{done, std::chrono::duration<double>(free_at_ - begin).count()};
+  free_at_ = std::max(free_at_, clock().Now() - std::chrono::milliseconds(1));
+  return Moved{done, SecondsBetween(begin, free_at_)};
 }
 
 absl::StatusOr<std::byte*> SimulatedLink::AddressOf(const HostRegion& region) {

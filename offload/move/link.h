@@ -2,7 +2,6 @@
 #define TIERCEL_OFFLOAD_MOVE_LINK_H_
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/clock.h"
 #include "offload/tier/faults.h"
 #include "offload/tier/host_region.h"
 #include "offload/tier/placement.h"
@@ -39,21 +39,26 @@ std::vector<Transfer> Joined(
 // What copies between host and device. Copy is called by one thread.
 class Link {
  public:
-  using Clock = std::chrono::steady_clock;
+  explicit Link(Clock& clock = SteadyClock()) : clock_(clock) {}
   virtual ~Link() = default;
+
+  Clock& clock() const { return clock_; }  // of the times below
 
   struct Moved {
     int64_t bytes;
-    double seconds;  // that the link was occupied
+    double seconds;  // that the link was occupied, latency included
   };
   // Moves all of `transfer`, asked for at `since`, or less once `drop` is set.
   // Errors: copy_failed; out_of_memory.
   virtual absl::StatusOr<Moved> Copy(const Transfer& transfer,
-                                     Clock::time_point since,
+                                     Clock::Time since,
                                      const std::atomic<bool>& drop) = 0;
   // Called from any thread before `region` ends, when none of its copies is on
   // the way: what is known of it is of no other region.
   virtual void Forget(const HostRegion& region) = 0;
+
+ private:
+  Clock& clock_;
 };
 
 // A link of a stated rate and latency. It really copies, and each copy takes
@@ -66,10 +71,11 @@ class SimulatedLink final : public Link {
   // maps of the host tier is put where `placement` (null: anywhere) says.
   SimulatedLink(double rate, double latency,
                 std::shared_ptr<Placement> placement,
-                std::shared_ptr<const Faults> faults = nullptr);
+                std::shared_ptr<const Faults> faults = nullptr,
+                Clock& clock = SteadyClock());
   ~SimulatedLink() override;
 
-  absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::time_point since,
+  absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
                              const std::atomic<bool>& drop) override;
   void Forget(const HostRegion& region) override;
 
@@ -81,7 +87,7 @@ class SimulatedLink final : public Link {
   const double latency_;
   const std::shared_ptr<Placement> placement_;
   const std::shared_ptr<const Faults> faults_;
-  Clock::time_point free_at_;
+  Clock::Time free_at_;
   struct Mapping {
     std::byte* address = nullptr;  // null: not mapped
     size_t bytes = 0;
