@@ -143,8 +143,11 @@ absl::StatusOr<Json> Generator::CompareWithFull(const Json& report,
   // Back to where the caller believes it is.
   if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
   held_.resize(prompt_);
-  return Compared(report, report.at("decode_tok_s").get<double>(), *baseline,
-                  baseline->at("decode_tok_s").get<double>());
+  const auto rate = [](const Json& of) {
+    const Json& tokens = of.at("decode_tok_s");
+    return tokens.is_number() ? tokens.get<double>() : 0.0;
+  };
+  return Compared(report, rate(report), *baseline, rate(*baseline));
 }
 
 absl::Status RunGeneration(const Options& options, const Model& model,

@@ -91,25 +91,24 @@ absl::StatusOr<VerifiedBlock> NextBlock(Session& session,
   return block;
 }
 
-// `given`: of its tokens, those that belong to the text. `seconds`: since the
-// block before.
-void CountBlock(const VerifiedBlock& block, int64_t given, double seconds,
+// `given`: of its tokens, those that may belong to the text. `seconds`: since
+// the block before.
+void CountBlock(const VerifiedBlock& block, size_t given, double seconds,
                 Report* report) {
   if (!report->levels.empty()) {
     report->levels.back().Count(block.drafted, block.accepted);
   }
-  if (report->ttft_seconds == 0) {
+  std::vector<double>& times = report->token_seconds;
+  const bool first = times.empty();
+  if (!first || block.drafted > 0) ++report->sweeps;
+  if (given == 0) return;
+  if (first) {
     // One token as a rule, of a law that was known; the others come with it.
-    report->ttft_seconds = report->prefill.seconds + seconds;
-    for (; given > 1; --given) report->gap_seconds.push_back(0);
-    if (block.drafted > 0) ++report->sweeps;
-    return;
+    times.push_back(seconds);
+    times.resize(given);
+  } else {
+    times.insert(times.end(), given, seconds / static_cast<double>(given));
   }
-  ++report->sweeps;
-  // Tokens of one sweep come at once; each counts as its share.
-  const double share =
-      seconds / static_cast<double>(std::max<int64_t>(1, given));
-  for (; given > 0; --given) report->gap_seconds.push_back(share);
 }
 
 // Gives out the tokens of a block until something ends the text: why, or "".
@@ -124,9 +123,10 @@ absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
     }
     const absl::StatusOr<bool> more = transcript.Push(token);
     if (!more.ok()) return more.status();
+    --left;
     if (transcript.refused() || session.cancelled()) return CancelledError();
     if (!*more) return "stop";
-    if (--left == 0) return "length";
+    if (left == 0) return "length";
   }
   return "";
 }
@@ -155,7 +155,8 @@ absl::StatusOr<std::string> Decode(Session& session,
     const int64_t before = left;
     absl::StatusOr<std::string> ended =
         GiveOut(*block, session, params, transcript, left);
-    CountBlock(*block, before - left, seconds, &session.report());
+    CountBlock(*block, static_cast<size_t>(before - left), seconds,
+               &session.report());
     if (!ended.ok() || !ended->empty()) return ended;
   }
   return "length";
@@ -229,6 +230,8 @@ absl::Status Generate(Session& session, const GenerateParams& params,
   if (reason.ok() && transcript.refused()) reason = CancelledError();
   report.text = transcript.text();
   report.tokens = transcript.tokens();
+  // A stop text takes back what it began in.
+  report.token_seconds.resize(report.tokens.size());
   report.memory = session.memory();
   report.predicted = session.Predicted(
       {.cached = report.cached_tokens,

@@ -2,23 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <cstddef>
 
 namespace tiercel {
 namespace {
 
 // The least sample that at least `share` of all samples do not exceed.
-double Percentile(std::vector<double> samples, double share) {
-  if (samples.empty()) return 0;
+nlohmann::json Percentile(std::vector<double> samples, double share) {
+  if (samples.empty()) return nullptr;
   const auto rank = static_cast<std::ptrdiff_t>(
       std::ceil(share * static_cast<double>(samples.size())));
-  const auto nth = samples.begin() + std::max<std::ptrdiff_t>(rank - 1, 0);
+  const auto nth = samples.begin() + rank - 1;
   std::nth_element(samples.begin(), nth, samples.end());
   return *nth;
 }
 
-double Rate(int64_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+// Null where there is nothing to divide by.
+nlohmann::json Ratio(double count, double of) {
+  return of > 0 ? nlohmann::json(count / of) : nlohmann::json(nullptr);
 }
 
 // The variables of offload/KV_FORMAT.md.
@@ -41,12 +42,13 @@ nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves) {
 }  // namespace
 
 nlohmann::json Report::ToJson() const {
-  const double decode_seconds =
-      std::accumulate(gap_seconds.begin(), gap_seconds.end(), 0.0);
-  const auto gaps = static_cast<int64_t>(gap_seconds.size());
-  const auto milliseconds = [&](double share) {
-    return 1e3 * Percentile(gap_seconds, share);
-  };
+  std::vector<double> gap_ms;
+  double decode_seconds = 0;
+  for (size_t i = 1; i < token_seconds.size(); ++i) {
+    gap_ms.push_back(1e3 * token_seconds[i]);
+    decode_seconds += token_seconds[i];
+  }
+  const auto gaps = static_cast<double>(gap_ms.size());
   Traffic traffic = prefill_traffic;
   traffic += decode_traffic;
   // Bytes are of the station that asked for them, the link's time of the one in
@@ -58,8 +60,7 @@ nlohmann::json Report::ToJson() const {
         {"h2d_bytes", use.h2d_bytes},
         {"d2h_bytes", use.d2h_bytes},
         {"link_busy_s", spent.link_seconds},
-        {"link_busy_share",
-         spent.seconds > 0 ? spent.link_seconds / spent.seconds : 0.0}};
+        {"link_busy_share", Ratio(spent.link_seconds, spent.seconds)}};
   };
   nlohmann::json level_list = nlohmann::json::array();
   for (const DraftLevel& level : levels) {
@@ -82,17 +83,22 @@ nlohmann::json Report::ToJson() const {
       {"output", nlohmann::json::array({{{"text", text},
                                          {"tokens", tokens},
                                          {"finish_reason", finish_reason}}})},
-      {"ttft_s", ttft_seconds},
-      {"prefill_tok_s", Rate(prefilled_tokens, prefill.seconds)},
-      {"decode_tok_s", Rate(gaps, decode_seconds)},
+      {"ttft_s", token_seconds.empty()
+                     ? nlohmann::json(nullptr)
+                     : nlohmann::json(prefill.seconds + token_seconds[0])},
+      {"prefill_tok_s",
+       prefilled_tokens > 0
+           ? Ratio(static_cast<double>(prefilled_tokens), prefill.seconds)
+           : nlohmann::json(nullptr)},
+      {"decode_tok_s", Ratio(gaps, decode_seconds)},
       {"tbt_ms",
-       {{"p50", milliseconds(0.50)},
-        {"p90", milliseconds(0.90)},
-        {"p99", milliseconds(0.99)},
-        {"samples", gaps}}},
+       {{"p50", Percentile(gap_ms, 0.50)},
+        {"p90", Percentile(gap_ms, 0.90)},
+        {"p99", Percentile(gap_ms, 0.99)},
+        {"samples", gap_ms.size()}}},
       {"speculation",
        {{"sweeps", sweeps},
-        {"tokens_per_sweep", sweeps > 0 ? Rate(gaps, double(sweeps)) : 0.0},
+        {"tokens_per_sweep", Ratio(gaps, static_cast<double>(sweeps))},
         {"levels", std::move(level_list)}}},
       {"ledger",
        {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},

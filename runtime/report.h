@@ -39,12 +39,14 @@ struct Report {
 
   std::string text;
   std::vector<int32_t> tokens;
-  std::string finish_reason;        // stop, length; empty: cancelled or failed
-  double ttft_seconds = 0;          // prefill included
-  std::vector<double> gap_seconds;  // between tokens, first to last
-  int64_t sweeps = 0;               // passes of the target that decoded
-  std::vector<DraftLevel> levels;   // the innermost first
-  TimeSpent verify;                 // sweeps
+  std::string finish_reason;  // stop, length; empty: cancelled or failed
+  // Of each of these tokens, since the one before it was there; the first,
+  // since the generation began. Those of one sweep come at once, and share its
+  // time.
+  std::vector<double> token_seconds;
+  int64_t sweeps = 0;  // passes of the target but the first token's alone
+  std::vector<DraftLevel> levels;  // the innermost first
+  TimeSpent verify;                // sweeps
   TimeSpent draft;
   TimeSpent refresh;
 

@@ -2,7 +2,6 @@
 // drafted and did not hold is left.
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,25 +16,6 @@
 
 namespace tiercel::speculation_test {
 namespace {
-
-// Proposes what a function says.
-class ScriptedDrafter final : public Drafter {
- public:
-  using Script = std::function<Ids(const Ids& tokens, int64_t most)>;
-  explicit ScriptedDrafter(Script script) : script_(std::move(script)) {}
-
-  const char* name() const override { return "scripted"; }
-  absl::StatusOr<DraftBlock> Draft(const Ids& tokens, int64_t most,
-                                   const DrawKey& /*key*/) override {
-    DraftBlock block;
-    block.tokens = script_(tokens, most);
-    for (int32_t id : block.tokens) block.laws.push_back({{id}, {1.0f}});
-    return block;
-  }
-
- private:
-  const Script script_;
-};
 
 class SpeculationTest : public testing::Test {
  protected:
@@ -137,7 +117,7 @@ TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
   // The first token is known; then six a sweep.
   EXPECT_EQ(session->report().sweeps, 10);
   // What of the last six is not of the text takes no time between tokens.
-  EXPECT_EQ(session->report().gap_seconds.size(), expected.size() - 1);
+  EXPECT_EQ(session->report().token_seconds.size(), expected.size());
   ExpectNoTrace(*session, *model_);
 
   // Where nothing was prefilled nothing is said to have been.
@@ -169,8 +149,8 @@ TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
                 Ids(all.begin(), all.begin() + length));
       ASSERT_EQ(session->tokens().size(),
                 prompt_->size() + static_cast<size_t>(length));
-      ASSERT_EQ(session->report().gap_seconds.size(),
-                static_cast<size_t>(length - 1));
+      ASSERT_EQ(session->report().token_seconds.size(),
+                static_cast<size_t>(length));
     }
     ExpectNoTrace(*session, *model_);
   }

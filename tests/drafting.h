@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -73,6 +75,25 @@ inline Ids DraftedText(Session& session, const GenerateParams& params,
   EXPECT_TRUE(status.ok()) << status;
   return session.report().tokens;
 }
+
+// Proposes what a function says.
+class ScriptedDrafter final : public Drafter {
+ public:
+  using Script = std::function<Ids(const Ids& tokens, int64_t most)>;
+  explicit ScriptedDrafter(Script script) : script_(std::move(script)) {}
+
+  const char* name() const override { return "scripted"; }
+  absl::StatusOr<DraftBlock> Draft(const Ids& tokens, int64_t most,
+                                   const DrawKey& /*key*/) override {
+    DraftBlock block;
+    block.tokens = script_(tokens, most);
+    for (int32_t id : block.tokens) block.laws.push_back({{id}, {1.0f}});
+    return block;
+  }
+
+ private:
+  const Script script_;
+};
 
 // As if nothing had been drafted: the same bytes of logits for what follows as
 // in a session of `model` with `options` that was given the same tokens, of

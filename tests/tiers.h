@@ -129,9 +129,11 @@ struct Tiered {
 
 inline Tiered MakeTiered(const Model& like, const Session::Options& options,
                          Budget budget, double link = kFast, int threads = 2,
-                         std::shared_ptr<const Faults> faults = nullptr) {
+                         std::shared_ptr<const Faults> faults = nullptr,
+                         Clock& clock = SteadyClock()) {
   Model::Options with = like.options;
   with.stream.threads = threads;
+  with.clock = &clock;
   with.simulation = {{.device_bytes = BytesFor(like, options, budget),
                       .link_bytes_per_s = link,
                       .latency_s = 0,
