@@ -210,6 +210,13 @@ absl::StatusOr<Json> Session::Report() const {
   });
 }
 
+absl::StatusOr<std::vector<double>> Session::TokenSeconds() const {
+  return FillBuffer<std::vector<double>>(
+      256, [&](double* seconds, size_t* size, tiercel_error* error) {
+        return tiercel_token_seconds(session_.get(), seconds, size, error);
+      });
+}
+
 absl::StatusOr<Json> MeasureMachine(int32_t threads) {
   return FillJson([&](char* text, size_t* size, tiercel_error* error) {
     return tiercel_machine(threads, text, size, error);

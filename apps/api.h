@@ -83,6 +83,7 @@ class Session {
                      const RowFn& on_row);
   absl::Status Truncate(size_t length);
   absl::StatusOr<Json> Report() const;
+  absl::StatusOr<std::vector<double>> TokenSeconds() const;
 
  private:
   struct Free {

@@ -196,6 +196,20 @@ class RowWriter {
   Json array_ = Json::array();
 };
 
+// Gives the seconds between its laps, the first since it was made.
+class Stopwatch {
+ public:
+  double Lap() {
+    const Clock::time_point now = Clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last_, now))
+        .count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+};
+
 // A test that was run, and the report of its last generation; null: it has
 // none.
 struct Tested {
@@ -284,27 +298,39 @@ class Bencher {
     return absl::OkStatus();
   }
 
-  absl::Status Once(const BenchRow& row, const Ids& ids) {
-    if (row.n_prompt > 0) return session_.Prefill(ids, nullptr);
-    if (Generates(options_)) return Generate(row.n_gen);
-    return session_.Score(ids, /*rows_per_step=*/1, [](size_t, const float*) {
-      return absl::OkStatus();
-    });
+  // Reads `ids`, or generates where there are none.
+  absl::StatusOr<Repetition> Once(const BenchRow& row, const Ids& ids) {
+    Repetition once;
+    Stopwatch whole;
+    Stopwatch token;
+    const absl::Status status =
+        row.n_prompt > 0 ? session_.Prefill(ids, nullptr)
+        : ids.empty()
+            ? Generate(row.n_gen)
+            : session_.Score(ids, /*rows_per_step=*/1,
+                             [&](size_t, const float*) {
+                               once.token_seconds.push_back(token.Lap());
+                               return absl::OkStatus();
+                             });
+    once.seconds = whole.Lap();
+    if (!status.ok()) return status;
+    if (ids.empty()) {
+      absl::StatusOr<std::vector<double>> seconds = session_.TokenSeconds();
+      if (!seconds.ok()) return seconds.status();
+      once.token_seconds = *std::move(seconds);
+    }
+    return once;
   }
 
   absl::Status Measure(BenchRow* row) {
-    using Clock = std::chrono::steady_clock;
-    const int64_t count = row->n_prompt + row->n_gen;
     const bool generates = row->n_gen > 0 && Generates(options_);
-    const Ids ids = generates ? Ids() : Slice(row->n_depth, count);
+    const Ids ids =
+        generates ? Ids() : Slice(row->n_depth, row->n_prompt + row->n_gen);
     for (int64_t i = -1; i < options_.bench.repetitions; ++i) {
-      const Clock::time_point begin = Clock::now();
-      if (absl::Status s = Once(*row, ids); !s.ok()) return s;
-      const std::chrono::duration<double> elapsed = Clock::now() - begin;
+      const absl::StatusOr<Repetition> once = Once(*row, ids);
+      if (!once.ok()) return once.status();
       if (absl::Status s = Rewind(row->n_depth); !s.ok()) return s;
-      if (i >= 0) {
-        row->samples_ts.push_back(static_cast<double>(count) / elapsed.count());
-      }
+      if (i >= 0) AddRepetition(*once, row);
     }
     return absl::OkStatus();
   }

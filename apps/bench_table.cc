@@ -1,5 +1,6 @@
 #include "apps/bench_table.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,16 @@ Json OrNull(const std::optional<double>& value) {
 
 bool ShowsDrafts(const BenchContext& context) {
   return context.policy != "full" || context.draft != "none";
+}
+
+// "9.84 / 10.21 / 14.03"
+std::string GapsOf(const BenchRow& row) {
+  if (row.gap_ms.empty()) return "-";
+  std::vector<std::string> shown;
+  for (const double share : {0.50, 0.90, 0.99}) {
+    shown.push_back(Fixed(*Percentile(row.gap_ms, share), 2));
+  }
+  return absl::StrJoin(shown, " / ");
 }
 
 // A CSV field: quoted, quotes doubled, where it holds text.
@@ -37,6 +48,11 @@ Json FlatJson(const BenchRow& row, const BenchContext& context) {
   flat.erase("baseline");
   for (const char* key : {"agree", "speedup"}) {
     flat[key] = row.baseline.is_null() ? Json() : row.baseline.at(key);
+  }
+  const Json tbt = flat["tbt_ms"];
+  flat.erase("tbt_ms");
+  for (const char* key : {"p50", "p90", "p99"}) {
+    flat[absl::StrCat("tbt_ms_", key)] = tbt.at(key);
   }
   flat.erase("machine");
   for (const auto& [name, value] : context.machine.items()) {
@@ -61,6 +77,24 @@ double SampleDeviation(const std::vector<double>& samples) {
   return std::sqrt(sum / static_cast<double>(samples.size() - 1));
 }
 
+std::optional<double> Percentile(std::vector<double> samples, double share) {
+  if (samples.empty()) return std::nullopt;
+  std::sort(samples.begin(), samples.end());
+  const double rank = std::ceil(share * static_cast<double>(samples.size()));
+  return samples[static_cast<size_t>(rank) - 1];
+}
+
+void AddRepetition(const Repetition& repetition, BenchRow* row) {
+  const auto tokens = static_cast<double>(row->n_prompt + row->n_gen);
+  row->samples_ts.push_back(tokens / repetition.seconds);
+  const std::vector<double>& times = repetition.token_seconds;
+  row->samples_ttft_s.push_back(times.empty() ? repetition.seconds
+                                              : times.front());
+  for (size_t i = 1; i < times.size(); ++i) {
+    row->gap_ms.push_back(1e3 * times[i]);
+  }
+}
+
 std::string TestName(const BenchRow& row) {
   std::string name = row.n_prompt > 0 ? absl::StrCat("pp", row.n_prompt)
                                       : absl::StrCat("tg", row.n_gen);
@@ -78,6 +112,12 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"samples_ts", row.samples_ts},
           {"bytes_per_token", OrNull(row.bytes_per_token)},
           {"peak_share", OrNull(row.peak_share)},
+          {"ttft_s", Mean(row.samples_ttft_s)},
+          {"tbt_ms",
+           {{"p50", OrNull(Percentile(row.gap_ms, 0.50))},
+            {"p90", OrNull(Percentile(row.gap_ms, 0.90))},
+            {"p99", OrNull(Percentile(row.gap_ms, 0.99))},
+            {"samples", row.gap_ms.size()}}},
           {"policy", context.policy},
           {"draft", context.draft},
           {"tokens_per_sweep", OrNull(row.tokens_per_sweep)},
@@ -102,10 +142,11 @@ std::string MarkdownHeader(const BenchContext& context) {
   return absl::StrCat(
       "| model | size | params | backend | threads | ",
       drafts ? "policy | draft | " : "", "test | t/s | MB/token ",
-      "| % of read peak |", drafts ? " tokens/sweep |" : "",
+      "| % of read peak | TTFT s | TBT ms: p50 / p90 / p99 |",
+      drafts ? " tokens/sweep |" : "",
       context.compared ? " speed-up | agrees with full |" : "",
       "\n| --- | ---: | ---: | --- | ---: | ", drafts ? "--- | --- | " : "",
-      "---: | ---: | ---: | ---: |", drafts ? " ---: |" : "",
+      "---: | ---: | ---: | ---: | ---: | ---: |", drafts ? " ---: |" : "",
       context.compared ? " ---: | --- |" : "", "\n");
 }
 
@@ -128,7 +169,8 @@ std::string MarkdownLine(const BenchRow& row, const BenchContext& context) {
                {test,
                 absl::StrCat(Fixed(Mean(row.samples_ts), 2), " ± ",
                              Fixed(SampleDeviation(row.samples_ts), 2)),
-                shown(row.bytes_per_token, 1e-6), shown(row.peak_share, 100)});
+                shown(row.bytes_per_token, 1e-6), shown(row.peak_share, 100),
+                Fixed(Mean(row.samples_ttft_s), 3), GapsOf(row)});
   if (ShowsDrafts(context)) cells.push_back(shown(row.tokens_per_sweep, 1));
   if (context.compared && row.baseline.is_null()) {
     cells.insert(cells.end(), {"-", "-"});

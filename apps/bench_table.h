@@ -16,7 +16,11 @@ struct BenchRow {
   int64_t n_prompt = 0;
   int64_t n_gen = 0;
   int64_t n_depth = 0;
-  std::vector<double> samples_ts;  // tokens per second of each repetition
+  // Of each repetition: tokens per second, and seconds to the first token (of a
+  // prompt, to its end).
+  std::vector<double> samples_ts;
+  std::vector<double> samples_ttft_s;
+  std::vector<double> gap_ms;  // between tokens, of all repetitions
   // Bytes a decoded token reads: the weights, and the KV of the positions
   // before it (the mean over the test).
   std::optional<double> bytes_per_token;
@@ -52,8 +56,19 @@ struct BenchContext {
   Json machine;                      // tiercel_machine
 };
 
+// What a repetition took; of a decoding, each token, since the one before or
+// the beginning.
+struct Repetition {
+  double seconds = 0;
+  std::vector<double> token_seconds;
+};
+void AddRepetition(const Repetition& repetition, BenchRow* row);
+
 double Mean(const std::vector<double>& samples);
 double SampleDeviation(const std::vector<double>& samples);  // 0 for one
+// The least sample that `share` (0 to 1) of them do not exceed; absent for
+// none.
+std::optional<double> Percentile(std::vector<double> samples, double share);
 
 std::string TestName(const BenchRow& row);  // "tg32@d2048"
 Json ToJson(const BenchRow& row, const BenchContext& context);

@@ -14,6 +14,8 @@ BenchRow Decode() {
   row.n_gen = 32;
   row.n_depth = 2048;
   row.samples_ts = {90, 100, 110};
+  row.samples_ttft_s = {0.25, 0.5, 0.75};
+  row.gap_ms = {11, 9, 10, 8.125};
   row.bytes_per_token = 200e6;
   row.peak_share = 0.5;
   return row;
@@ -56,6 +58,34 @@ TEST(BenchTableTest, MeanAndSampleDeviation) {
   EXPECT_EQ(Mean({}), 0);
 }
 
+TEST(BenchTableTest, PercentilesAreSamples) {
+  std::vector<double> samples;
+  for (int i = 0; i < 200; ++i) samples.push_back((i * 77) % 200 + 1);
+  EXPECT_EQ(Percentile(samples, 0.50), 100);  // 1 to 200, in some order
+  EXPECT_EQ(Percentile(samples, 0.90), 180);
+  EXPECT_EQ(Percentile(samples, 0.99), 198);
+  EXPECT_EQ(Percentile({3, 1, 2}, 0.50), 2);
+  EXPECT_EQ(Percentile({4, 1, 3, 2}, 0.50), 2);
+  EXPECT_EQ(Percentile({7}, 0.99), 7);
+  EXPECT_EQ(Percentile({}, 0.5), std::nullopt);
+}
+
+TEST(BenchTableTest, RepetitionsAreRatesAndTimes) {
+  BenchRow row;
+  row.n_gen = 4;
+  AddRepetition({.seconds = 2, .token_seconds = {0.5, 0.25, 0.5, 0.25}}, &row);
+  AddRepetition({.seconds = 8, .token_seconds = {1.5, 2, 2, 1}}, &row);
+  EXPECT_EQ(row.samples_ts, (std::vector<double>{2, 0.5}));
+  EXPECT_EQ(row.samples_ttft_s, (std::vector<double>{0.5, 1.5}));
+  EXPECT_EQ(row.gap_ms, (std::vector<double>{250, 500, 250, 2000, 2000, 1000}));
+  BenchRow prompt;
+  prompt.n_prompt = 512;
+  AddRepetition({.seconds = 4, .token_seconds = {}}, &prompt);
+  EXPECT_EQ(prompt.samples_ts, std::vector<double>{128});
+  EXPECT_EQ(prompt.samples_ttft_s, std::vector<double>{4});
+  EXPECT_TRUE(prompt.gap_ms.empty());
+}
+
 TEST(BenchTableTest, NamesAsLlamaBench) {
   BenchRow row;
   row.n_prompt = 512;
@@ -76,6 +106,9 @@ TEST(BenchTableTest, JsonHasTheContractsFields) {
   EXPECT_EQ(json["samples_ts"], Json({90.0, 100.0, 110.0}));
   EXPECT_EQ(json["bytes_per_token"], 200e6);
   EXPECT_EQ(json["peak_share"], 0.5);
+  EXPECT_EQ(json["ttft_s"], 0.5);
+  EXPECT_EQ(json["tbt_ms"],
+            Json({{"p50", 9.0}, {"p90", 11.0}, {"p99", 11.0}, {"samples", 4}}));
   EXPECT_EQ(json["machine"]["read_bytes_per_s"], 4e10);
   EXPECT_EQ(json["policy"], "full");
   EXPECT_EQ(json["draft"], "none");
@@ -101,24 +134,30 @@ TEST(BenchTableTest, WhatAPrefillHasNoNumberForIsNull) {
   const Json json = ToJson(row, Context());
   EXPECT_TRUE(json["bytes_per_token"].is_null());
   EXPECT_TRUE(json["peak_share"].is_null());
+  EXPECT_EQ(json["tbt_ms"], Json({{"p50", nullptr},
+                                  {"p90", nullptr},
+                                  {"p99", nullptr},
+                                  {"samples", 0}}));
 }
 
 TEST(BenchTableTest, MarkdownLineFitsItsHeader) {
   const std::string line = MarkdownLine(Decode(), Context());
   EXPECT_EQ(line,
             "| llama Q4_1 | 97.00 MiB | 134.52 M | cpu | 2 | tg32 @ d2048 | "
-            "100.00 ± 10.00 | 200.0 | 50.0 |\n");
+            "100.00 ± 10.00 | 200.0 | 50.0 | 0.500 | 9.00 / 11.00 / 11.00 |\n");
   EXPECT_EQ(MarkdownHeader(Context()),
             "| model | size | params | backend | threads | test | t/s "
-            "| MB/token | % of read peak |\n"
-            "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n");
+            "| MB/token | % of read peak | TTFT s | TBT ms: p50 / p90 / p99 |\n"
+            "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: "
+            "| ---: | ---: |\n");
 }
 
 TEST(BenchTableTest, MarkdownShowsDrafts) {
   const std::string line = MarkdownLine(Drafted(), DraftedContext());
   EXPECT_EQ(line,
             "| llama Q4_1 | 97.00 MiB | 134.52 M | cpu | 2 | triforce | self | "
-            "tg32 @ d2048 | 100.00 ± 10.00 | - | - | 4.2 |\n");
+            "tg32 @ d2048 | 100.00 ± 10.00 | - | - | 0.500 | 9.00 / 11.00 / "
+            "11.00 | 4.2 |\n");
   // A prompt drafts nothing, and is a line of the same table.
   const std::string prompt = MarkdownLine(Decode(), DraftedContext());
   const std::string header = MarkdownHeader(DraftedContext());
@@ -162,6 +201,10 @@ TEST(BenchTableTest, CsvQuotesTextAndFitsItsHeader) {
   // One comma is inside a quoted field.
   EXPECT_EQ(std::count(line.begin(), line.end(), ','),
             std::count(header.begin(), header.end(), ',') + 1);
+  EXPECT_NE(line.find(",200000000.0,0.5,0.5,"), std::string::npos) << line;
+  EXPECT_NE(header.find("\"tbt_ms_p50\",\"tbt_ms_p90\",\"tbt_ms_p99\""),
+            std::string::npos);
+  EXPECT_NE(line.find(",9.0,11.0,11.0,"), std::string::npos) << line;
   const std::string drafted = CsvLine(Drafted(), DraftedContext());
   EXPECT_NE(drafted.find(",\"triforce\",\"self\",4.25,"), std::string::npos);
   EXPECT_EQ(CsvHeader(Drafted(), DraftedContext()), header);

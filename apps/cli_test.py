@@ -8,6 +8,7 @@ import math
 import os
 import resource
 import shutil
+import statistics
 import struct
 import subprocess
 import sys
@@ -160,6 +161,25 @@ class EvalTest(Case):
         self.assertLess(max(abs(a - b) for a, b in zip(logits, golden)), 1e-3)
         self.assertEqual(os.listdir(self.directory), ["logits.npy"])
 
+    def test_the_figures_are_those_of_the_logits(self):
+        out = self.path("logits.npy")
+        result = self.evaluate("--logits", out)
+        (rows, vocab), logits = read_npy(out)
+        with open(os.path.join(IDS_ONLY, "tokens.txt")) as file:
+            ids = [int(word) for word in file.read().split()]
+        total = 0.0
+        for row, following in zip(range(rows - 1), ids[1:]):
+            law = logits[row * vocab:(row + 1) * vocab]
+            total += math.log(math.fsum(map(math.exp, law))) - law[following]
+        nll = total / (rows - 1)
+        self.assertAlmostEqual(result["nll"], nll, places=9)
+        self.assertAlmostEqual(result["perplexity"], math.exp(nll), places=6)
+        table = self.succeed("eval", "-m", IDS_ONLY, "--tokens",
+                             os.path.join(IDS_ONLY, "tokens.txt")).decode()
+        self.assertRegex(table, r"nll +%.6f nats per token\n" % nll)
+        self.assertRegex(table, r"perplexity +%.4f\n" % math.exp(nll))
+        self.assertRegex(table, r"tokens +%d\nscored +%d\n" % (rows, rows - 1))
+
     def test_every_level_gives_the_golden_logits(self):
         _, golden = read_npy(os.path.join(IDS_ONLY, "golden.npy"))
         levels = []
@@ -241,6 +261,24 @@ class InspectTest(Case):
             self.assertIn(key, document)
         self.assertEqual(self.document("inspect", IDS_ONLY + ".gguf")["format"],
                          "gguf")
+
+    def test_the_figures_are_those_of_the_file(self):
+        with open(os.path.join(IDS_ONLY, "model.safetensors"), "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            header = json.loads(file.read(length))
+        header.pop("__metadata__", None)
+        document = self.document("inspect", IDS_ONLY)
+        values = {name: math.prod(entry["shape"])
+                  for name, entry in header.items()}
+        self.assertEqual(document["parameters"], sum(values.values()))
+        self.assertEqual({tensor["name"]: tensor["bytes"]
+                          for tensor in document["tensors"]},
+                         {name: 4 * count for name, count in values.items()})
+        table = self.succeed("inspect", IDS_ONLY).decode()
+        self.assertRegex(table, r"parameters +%s\n" %
+                         format(sum(values.values()), ","))
+        self.assertRegex(table, r"tensors +%d tensors, %.2f KiB\n" % (
+            len(values), 4 * sum(values.values()) / 1024))
 
     def test_the_table(self):
         self.assertIn(b"architecture", self.succeed("inspect", CHAT))
@@ -330,9 +368,88 @@ class BenchTest(Case):
             self.assertEqual(row["bytes_per_token"] is None,
                              row["n_gen"] == 0)
             self.assertEqual(row["peak_share"] is None, row["n_gen"] == 0)
-        # The mean step of tg4@d16 reads 16 positions more than that of tg4.
-        self.assertGreater(rows[3]["bytes_per_token"],
-                           rows[1]["bytes_per_token"])
+
+    def test_bytes_of_a_token(self):
+        args = ["bench", "-m", IDS_ONLY, "-p", "0", "-r", "1", "-t", "1", "-n",
+                "1,4", "-d", "0,16"]
+        described = self.document("inspect", IDS_ONLY)
+        # Matrices are packed by 16 rows; of the embedding one row is read.
+        matrices = [tensor for tensor in described["tensors"]
+                    if len(tensor["shape"]) == 2 and
+                    tensor["name"] != "model.embed_tokens.weight"]
+        read = sum(-(-tensor["shape"][0] // 16) * 16 * tensor["shape"][1] * 4
+                   for tensor in matrices)
+        config = described["config"]
+        values = config["layers"] * config["kv_heads"] * config["head_dim"]
+        for types, position in (((), 2 * values * 2),
+                                (("-ctk", "f32", "-ctv", "bf16"),
+                                 values * 4 + values * 2)):
+            rows = {row["test"]: row for row in self.document(*args, *types)}
+            # A step attends to what is before it, and to itself.
+            weights = rows["tg1"]["bytes_per_token"] - position
+            self.assertEqual(weights, read)
+            for test, positions in (("tg4", 2.5), ("tg1@d16", 17),
+                                    ("tg4@d16", 18.5)):
+                self.assertEqual(rows[test]["bytes_per_token"],
+                                 weights + positions * position)
+            for row in rows.values():
+                self.assertAlmostEqual(
+                    row["peak_share"] * row["machine"]["read_bytes_per_s"],
+                    row["avg_ts"] * row["bytes_per_token"], delta=1)
+
+    def test_rates_and_times_are_of_the_same_runs(self):
+        for model in (["-m", IDS_ONLY], ["-m", CHAT, "-f", self.path(
+                "text", b"a b " * 40), "--draft", "ngram"]):
+            prompt, one, two, many = self.document(
+                "bench", *model, "-p", "8", "-n", "1,2,30", "-d", "20", "-r",
+                "1", "-t", "1")
+            (rate,) = prompt["samples_ts"]
+            self.assertEqual(prompt["avg_ts"], rate)
+            self.assertEqual(prompt["stddev_ts"], 0)
+            self.assertAlmostEqual(prompt["ttft_s"] * rate, 8)
+            nothing = {"p50": None, "p90": None, "p99": None, "samples": 0}
+            self.assertEqual(prompt["tbt_ms"], nothing)
+            self.assertEqual(one["tbt_ms"], nothing)
+            self.assertLessEqual(one["ttft_s"], 1 / one["avg_ts"])
+            gap = two["tbt_ms"]["p50"]
+            self.assertEqual(two["tbt_ms"], {"p50": gap, "p90": gap,
+                                             "p99": gap, "samples": 1})
+            self.assertLessEqual(two["ttft_s"] + gap / 1e3, 2 / two["avg_ts"])
+            times = many["tbt_ms"]
+            self.assertLessEqual(times["p50"], times["p90"])
+            self.assertLessEqual(times["p90"], times["p99"])
+            # Fifteen of the gaps are no shorter than the middle one.
+            self.assertLessEqual(many["ttft_s"] + 15 * times["p50"] / 1e3,
+                                 30 / many["avg_ts"])
+        for row in self.document("bench", "-m", IDS_ONLY, "-p", "8", "-n", "4",
+                                 "-r", "3"):
+            samples = row["samples_ts"]
+            self.assertEqual(len(samples), 3)
+            self.assertAlmostEqual(row["avg_ts"] / statistics.mean(samples), 1)
+            self.assertAlmostEqual(
+                row["stddev_ts"] / statistics.stdev(samples), 1)
+            self.assertEqual(row["tbt_ms"]["samples"],
+                             3 * 3 if row["n_gen"] else 0)
+
+    def test_no_rate_is_beyond_the_link(self):
+        # A prompt is read once the pages that it fills are below.
+        tokens = self.path("tokens", b"1 2 3 4 5 6 7 8 9 10 " * 60)
+        common = ["-m", IDS_ONLY, "--tokens", tokens, "--simulate",
+                  "device=64MB,link=1MB/s"]
+        generated = self.document("generate", *common, "-n", "1")
+        prefill = generated["ledger"]["stations"]["prefill"]
+        self.assertEqual(prefill["d2h_bytes"], 2 * (600 // 128) *
+                         generated["ledger"]["formula"]["page_bytes"])
+        least = prefill["d2h_bytes"] / 1e6
+        self.assertGreaterEqual(prefill["seconds"], least)
+        self.assertGreaterEqual(prefill["link_busy_s"], least * (1 - 1e-6))
+        self.assertLessEqual(generated["prefill_tok_s"], 600 / least)
+        self.assertGreaterEqual(generated["ttft_s"], least)
+        (row,) = self.document("bench", *common, "-p", "600", "-n", "0", "-r",
+                               "2")
+        self.assertTrue(row["simulated"])
+        self.assertLessEqual(max(row["samples_ts"]), 600 / least)
+        self.assertGreaterEqual(row["ttft_s"], least)
 
     def test_the_other_forms(self):
         lines = self.succeed(*self.ARGS, "-o", "jsonl").splitlines()
@@ -414,7 +531,8 @@ class BenchTest(Case):
         header, _, prompt, row, *_ = self.succeed(*args).decode().splitlines()
         self.assertIn("| policy | draft |", header)
         self.assertIn("| triforce | none | pp4 @ d20 |", prompt)
-        self.assertRegex(row, r"\| tg8 @ d20 \| .* \| - \| - \| \d+\.\d \|$")
+        self.assertRegex(row, r"\| tg8 @ d20 \| .* \| - \| - \| \d+\.\d{3} \| "
+                         r"\d+\.\d\d / \d+\.\d\d / \d+\.\d\d \| \d+\.\d \|$")
         names, prompt, row = self.succeed(*args, "-o", "csv").splitlines()
         self.assertIn(b'"policy","draft","tokens_per_sweep"', names)
         self.assertIn(b'"triforce","none",,', prompt)

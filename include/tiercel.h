@@ -318,10 +318,39 @@ TIERCEL_API tiercel_status tiercel_score(tiercel_session* session,
                                          tiercel_error* error);
 
 /* The last prefill and generation of this session as the JSON document of
- * `tiercel generate --json`, without the fields only the caller knows. */
+ * `tiercel generate --json`, without the fields only the caller knows. Its
+ * figures, null where there is nothing that they could be of:
+ *
+ *   prompt_tokens   held when the generation began
+ *   cached_tokens   of those, whose KV the last prefill found there
+ *   ttft_s          seconds of that prefill, and on to the first token
+ *   prefill_tok_s   tokens that the prefill computed over its seconds
+ *   tbt_ms          from a token to the next. p50, p90, p99: the least sample
+ *                   that so many per cent of all do not exceed; samples: one
+ *                   less than there are tokens
+ *   decode_tok_s    those samples over their sum: not the first token
+ *   speculation     sweeps: passes of the model over all of the KV, but for one
+ *                   that made the first token alone; tokens_per_sweep: tokens
+ *                   after the first over sweeps; of each level what it drafted,
+ *                   what of it was checked (up to and with the first that did
+ *                   not hold) and what was accepted. Acceptance is accepted
+ *                   over checked
+ *   ledger          bytes that crossed the link, up and down; of each station
+ *                   its seconds, the bytes that it asked for, and how long, and
+ *                   for what share of its seconds, the link was occupied;
+ *                   formula: what the bytes are the sum of
+ *   memory          the most that was held
+ *   predicted       the same figures as they were foreseen */
 TIERCEL_API tiercel_status tiercel_report(const tiercel_session* session,
                                           char* json, size_t* size,
                                           tiercel_error* error);
+
+/* Of each output token of the last generation the seconds since the one before;
+ * of the first, since the generation began. Tokens of one sweep come at once,
+ * and share its time. */
+TIERCEL_API tiercel_status tiercel_token_seconds(const tiercel_session* session,
+                                                 double* seconds, size_t* size,
+                                                 tiercel_error* error);
 
 /* Stops the call that is running in `session`, from any thread or a signal
  * handler. Without one it does nothing. */

@@ -129,6 +129,8 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
       tiercel_score(nullptr, &id, 1, 0, nullptr, nullptr, &error_),
       tiercel_score(session_, nullptr, 1, 0, nullptr, nullptr, &error_),
       tiercel_report(nullptr, nullptr, &size, &error_),
+      tiercel_token_seconds(nullptr, nullptr, &size, &error_),
+      tiercel_token_seconds(session_, nullptr, nullptr, &error_),
       tiercel_machine(0, nullptr, nullptr, &error_),
   };
   for (size_t i = 0; i < statuses.size(); ++i) {
@@ -697,6 +699,40 @@ TEST_F(ApiTest, ModelsWithoutTokenizerServeIds) {
             TIERCEL_OK);
   tiercel_session_free(session);
   tiercel_model_free(model);
+}
+
+TEST_F(ApiTest, TimesOfTokensAreThoseOfTheReport) {
+  const std::vector<int32_t> ids = Tokenize("a b c");
+  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
+                            &error_),
+            TIERCEL_OK);
+  size_t size = 0;
+  EXPECT_EQ(tiercel_token_seconds(session_, nullptr, &size, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(size, 0u);
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 9;
+  sampling.ignore_eos = 1;
+  ASSERT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(tiercel_token_seconds(session_, nullptr, &size, &error_),
+            TIERCEL_BUFFER_TOO_SMALL);
+  ASSERT_EQ(size, 9u);
+  std::vector<double> seconds(size);
+  ASSERT_EQ(tiercel_token_seconds(session_, seconds.data(), &size, &error_),
+            TIERCEL_OK);
+  std::vector<char> text(1 << 16);
+  size = text.size();
+  ASSERT_EQ(tiercel_report(session_, text.data(), &size, &error_), TIERCEL_OK);
+  const auto report = nlohmann::json::parse(text.data());
+  double sum = 0;
+  for (size_t i = 1; i < seconds.size(); ++i) sum += seconds[i];
+  EXPECT_DOUBLE_EQ(report["decode_tok_s"], 8 / sum);
+  EXPECT_EQ(report["tbt_ms"]["samples"], 8);
+  EXPECT_DOUBLE_EQ(
+      report["ttft_s"],
+      report["ledger"]["stations"]["prefill"]["seconds"].get<double>() +
+          seconds[0]);
 }
 
 TEST_F(ApiTest, VersionNamesItsParts) {

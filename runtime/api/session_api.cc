@@ -338,6 +338,19 @@ tiercel_status tiercel_report(const tiercel_session* session, char* json,
   });
 }
 
+tiercel_status tiercel_token_seconds(const tiercel_session* session,
+                                     double* seconds, size_t* size,
+                                     tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+      return s;
+    }
+    const std::vector<double>& all = session->session->report().token_seconds;
+    return tiercel::Fill(all.data(), all.size(), seconds, size);
+  });
+}
+
 void tiercel_cancel(tiercel_session* session) {
   if (session != nullptr) session->session->Cancel();
 }
