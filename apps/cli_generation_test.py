@@ -169,6 +169,56 @@ class GenerateTest(Case):
         for key in ("host_bytes", "device_bytes"):
             self.assertGreater(document["memory"][key], 0)
 
+    def test_figures_agree_with_each_other(self):
+        args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",
+                "40", "--temp", "0.7", "--ignore-eos"]
+        for drafts in ([], ["--draft", "ngram"], ["--policy", "triforce"]):
+            document = self.document(*args, *drafts)
+            times = document["tbt_ms"]
+            self.assertEqual(times["samples"], 39)
+            self.assertLessEqual(times["p50"], times["p90"])
+            self.assertLessEqual(times["p90"], times["p99"])
+            speculation = document["speculation"]
+            self.assertAlmostEqual(speculation["tokens_per_sweep"] *
+                                   speculation["sweeps"], 39)
+            if not drafts:
+                self.assertEqual(speculation["sweeps"], 39)
+            for level in speculation["levels"]:
+                self.assertLessEqual(level["accepted"], level["checked"])
+                self.assertLessEqual(level["checked"], level["drafted"])
+            stations = document["ledger"]["stations"]
+            prefill = stations["prefill"]["seconds"]
+            self.assertAlmostEqual(document["prefill_tok_s"] * prefill,
+                                   document["prompt_tokens"])
+            self.assertGreater(document["ttft_s"], prefill)
+            decoding = (document["ttft_s"] - prefill +
+                        39 / document["decode_tok_s"])
+            self.assertLessEqual(sum(stations[name]["seconds"] for name in
+                                     ("draft", "verify", "refresh")), decoding)
+            self.assertGreater(stations["verify"]["seconds"], 0)
+            for name in ("draft", "refresh"):
+                self.assertEqual(stations[name]["seconds"] > 0,
+                                 bool(drafts) and (name == "draft" or
+                                                   "triforce" in drafts))
+
+    def test_a_single_token_has_no_gap(self):
+        args = ["generate", "-m", CHAT, "-p", "Once", "-n", "1",
+                "--ignore-eos"]
+        document = self.document(*args)
+        self.assertIsNone(document["decode_tok_s"])
+        self.assertEqual(document["tbt_ms"], {"p50": None, "p90": None,
+                                              "p99": None, "samples": 0})
+        self.assertIsNone(document["speculation"]["tokens_per_sweep"])
+        self.assertGreater(document["ttft_s"], 0)
+        result = run(*args)
+        self.assertIn(b"TTFT", result.stderr)
+        self.assertNotIn(b"TBT", result.stderr)
+        self.assertNotIn(b"decode", result.stderr)
+        baseline = self.document(*args, "--draft", "ngram", "--verify-against",
+                                 "full")["baseline"]
+        self.assertTrue(baseline["agree"])
+        self.assertIsNone(baseline["speedup"])
+
     def test_two_runs_print_the_same(self):
         args = ["generate", "-m", CHAT, "-p", "Once", "-n", "20", "--temp", "1"]
         self.assertEqual(self.succeed(*args), self.succeed(*args))
