@@ -138,25 +138,14 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.policy = options.sampling.policy;
   context.draft = DraftOf(options.sampling);
   context.compared = options.sampling.verify_against_full;
+  context.weight_bytes_per_token =
+      static_cast<double>(model.info().bytes_per_token);
   context.kv_bytes_per_position =
       KvBytesPerPosition(*described, options.session);
   context.build = tiercel_version();
   context.date = UtcNow();
   context.machine = *std::move(machine);
   return context;
-}
-
-// Weights, and K and V of the positions each step attends to: depth + 1 in the
-// first step to depth + n_gen in the last.
-void AddBytes(const Model& model, const BenchContext& context, BenchRow* row) {
-  const double mean_positions = static_cast<double>(row->n_depth) +
-                                static_cast<double>(row->n_gen + 1) / 2;
-  row->bytes_per_token = static_cast<double>(model.info().bytes_per_token) +
-                         context.kv_bytes_per_position * mean_positions;
-  const double peak = context.machine.value("read_bytes_per_s", 0.0);
-  if (peak > 0) {
-    row->peak_share = Mean(row->samples_ts) * *row->bytes_per_token / peak;
-  }
 }
 
 // Writes rows in the format wanted, each as soon as it is measured; a JSON
@@ -251,7 +240,7 @@ class Bencher {
         if (Generates(options_)) {
           if (absl::Status s = AddReport(&tested); !s.ok()) return s;
         } else {
-          AddBytes(model_, context_, &tested.row);
+          AddBytes(context_, &tested.row);
         }
         if (absl::Status s = on_tested(std::move(tested)); !s.ok()) return s;
       }

@@ -95,6 +95,18 @@ void AddRepetition(const Repetition& repetition, BenchRow* row) {
   }
 }
 
+// A step attends to depth + 1 positions first, to depth + n_gen last.
+void AddBytes(const BenchContext& context, BenchRow* row) {
+  const double mean_positions = static_cast<double>(row->n_depth) +
+                                static_cast<double>(row->n_gen + 1) / 2;
+  row->bytes_per_token = context.weight_bytes_per_token +
+                         context.kv_bytes_per_position * mean_positions;
+  const double peak = context.machine.value("read_bytes_per_s", 0.0);
+  if (peak > 0) {
+    row->peak_share = Mean(row->samples_ts) * *row->bytes_per_token / peak;
+  }
+}
+
 std::string TestName(const BenchRow& row) {
   std::string name = row.n_prompt > 0 ? absl::StrCat("pp", row.n_prompt)
                                       : absl::StrCat("tg", row.n_gen);

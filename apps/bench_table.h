@@ -50,10 +50,11 @@ struct BenchContext {
   std::string policy = "full";
   std::string draft = "none";
   bool compared = false;  // generations, with what they are without drafts
-  double kv_bytes_per_position = 0;  // K and V, all layers
-  std::string build;                 // tiercel_version()
-  std::string date;                  // UTC, ISO 8601
-  Json machine;                      // tiercel_machine
+  double weight_bytes_per_token = 0;  // that a decoded token reads
+  double kv_bytes_per_position = 0;   // K and V, all layers
+  std::string build;                  // tiercel_version()
+  std::string date;                   // UTC, ISO 8601
+  Json machine;                       // tiercel_machine
 };
 
 // What a repetition took; of a decoding, each token, since the one before or
@@ -63,6 +64,8 @@ struct Repetition {
   std::vector<double> token_seconds;
 };
 void AddRepetition(const Repetition& repetition, BenchRow* row);
+// What a token of a decoding reads, and what share of the peak that is.
+void AddBytes(const BenchContext& context, BenchRow* row);
 
 double Mean(const std::vector<double>& samples);
 double SampleDeviation(const std::vector<double>& samples);  // 0 for one

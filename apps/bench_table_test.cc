@@ -86,6 +86,21 @@ TEST(BenchTableTest, RepetitionsAreRatesAndTimes) {
   EXPECT_TRUE(prompt.gap_ms.empty());
 }
 
+TEST(BenchTableTest, BytesAreThoseOfAMeanStep) {
+  BenchContext context = Context();
+  context.weight_bytes_per_token = 1e6;
+  context.kv_bytes_per_position = 1000;
+  BenchRow row = Decode();
+  AddBytes(context, &row);
+  // From 2,049 to 2,080 positions, a hundred times a second, of 40 GB/s.
+  EXPECT_EQ(row.bytes_per_token, 1e6 + 1000 * 2064.5);
+  EXPECT_DOUBLE_EQ(*row.peak_share, 100 * (1e6 + 2064500) / 4e10);
+  row.peak_share.reset();
+  context.machine["read_bytes_per_s"] = 0;
+  AddBytes(context, &row);
+  EXPECT_EQ(row.peak_share, std::nullopt);
+}
+
 TEST(BenchTableTest, NamesAsLlamaBench) {
   BenchRow row;
   row.n_prompt = 512;
