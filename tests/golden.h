@@ -18,7 +18,7 @@
 namespace tiercel {
 
 inline std::string CheckpointPath(const std::string& name) {
-  return std::string(TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/") + name;
+  return "tests/golden/checkpoints/" + name;
 }
 
 inline std::vector<int32_t> ReadTokens(const std::string& path) {

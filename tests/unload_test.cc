@@ -46,7 +46,7 @@ std::vector<int32_t> Generate(void* module, bool simulated) {
       Find<decltype(tiercel_generate)>(module, "tiercel_generate");
   tiercel_model_params params = {};
   params.struct_size = sizeof(params);
-  params.path = TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_chat.gguf";
+  params.path = "tests/golden/checkpoints/llama_chat.gguf";
   params.threads = 3;
   if (simulated) {
     params.simulate_device_bytes = 64 << 20;

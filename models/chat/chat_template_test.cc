@@ -56,8 +56,7 @@ std::string Repeated(std::string_view part, int times) {
 // --- against Jinja2 itself (tests/golden/make_chat.py)
 
 TEST(ChatTemplateTest, RendersWhatJinja2Renders) {
-  std::ifstream file(std::string(TIERCEL_SOURCE_DIR) +
-                     "/tests/golden/chat.json");
+  std::ifstream file("tests/golden/chat.json");
   const nlohmann::json cases = nlohmann::json::parse(file);
   ASSERT_GT(cases.size(), 100u);
   for (const nlohmann::json& c : cases) {

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 json Golden() {
-  std::ifstream in(TIERCEL_SOURCE_DIR "/tests/golden/rope.json");
+  std::ifstream in("tests/golden/rope.json");
   std::stringstream text;
   text << in.rdbuf();
   return ParseJson("rope.json", text.str()).value_or(json::object());

@@ -39,7 +39,7 @@ std::optional<std::string> ReadFile(const std::string& path) {
 }
 
 Json ReadGolden(const std::string& name) {
-  const std::string path = TIERCEL_SOURCE_DIR "/tests/golden/tokens/" + name;
+  const std::string path = "tests/golden/tokens/" + name;
   const auto text = ReadFile(path);
   EXPECT_TRUE(text) << path;
   auto json = ParseJson(path, text.value_or("null"));

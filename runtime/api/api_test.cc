@@ -22,10 +22,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kModel[] =
-    TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_chat.gguf";
-constexpr char kIdsOnly[] =
-    TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_mha.gguf";
+constexpr char kModel[] = "tests/golden/checkpoints/llama_chat.gguf";
+constexpr char kIdsOnly[] = "tests/golden/checkpoints/llama_mha.gguf";
 
 template <typename T>
 T Sized() {
@@ -468,8 +466,7 @@ TEST_F(ApiTest, TheFileMayGoOnceItIsLoaded) {
 
 TEST_F(ApiTest, WithoutAChatTemplateThereIsNoChat) {
   const std::string path = TempFolder() + "/m";
-  std::filesystem::copy(
-      TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_chat", path);
+  std::filesystem::copy("tests/golden/checkpoints/llama_chat", path);
   std::ofstream(path + "/tokenizer_config.json") << "{}";
   tiercel_model* model = Open(path.c_str(), TIERCEL_LOAD_HEADER);
   const tiercel_message message = {"user", "a", 1};
@@ -536,8 +533,7 @@ TEST_F(ApiTest, MessagesCannotEndTheirTurn) {
 // The least context holds a window of one token and a block.
 TEST_F(ApiTest, ADraftModelNeedsContext) {
   const std::string path = TempFolder() + "/m";
-  std::filesystem::copy(
-      TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_chat", path);
+  std::filesystem::copy("tests/golden/checkpoints/llama_chat", path);
   nlohmann::json config =
       nlohmann::json::parse(std::ifstream(path + "/config.json"));
   for (const int context : {81, 82}) {

@@ -25,8 +25,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kModel[] =
-    TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_chat.gguf";
+constexpr char kModel[] = "tests/golden/checkpoints/llama_chat.gguf";
 
 template <typename T>
 T Sized() {

@@ -79,8 +79,7 @@ extern "C" void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
 
 namespace {
 
-constexpr char kModel[] =
-    TIERCEL_SOURCE_DIR "/tests/golden/checkpoints/llama_chat.gguf";
+constexpr char kModel[] = "tests/golden/checkpoints/llama_chat.gguf";
 
 template <typename T>
 T Sized() {

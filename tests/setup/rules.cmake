@@ -176,8 +176,6 @@ target_compile_options(tiercel_test_flags INTERFACE -O0 -g0)
 if(TIERCEL_SANITIZE MATCHES undefined)
   target_compile_options(tiercel_test_flags INTERFACE -fno-sanitize=undefined)
 endif()
-target_compile_definitions(
-  tiercel_test_flags INTERFACE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 # A program, since tests are: libraries are compiled with other options.
 file(CONFIGURE OUTPUT test_headers.cc CONTENT "int main() {}\n")
 add_executable(tiercel_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
@@ -215,6 +213,8 @@ set(TIERCEL_LONG_TESTS
 add_library(tiercel_test_main OBJECT tests/setup/test_main.cc)
 target_link_libraries(tiercel_test_main PRIVATE tiercel_flags tiercel_test_flags
                                                 GTest::gtest GTest::gmock)
+target_compile_definitions(
+  tiercel_test_main PRIVATE TIERCEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
 function(tiercel_test source)
   cmake_parse_arguments(ARG "ALONE;GPU" "" "DEPS" ${ARGN})

@@ -1,7 +1,10 @@
 // main of every test program. The files of one folder are one program, and its
 // first argument may name one of them: `kernels_layer_tests
 // kernels/layer/rope_test.cc` runs the cases of that file. GoogleTest's own
-// flags work without it.
+// flags work without it. Cases run in the root of the repository: their paths
+// begin there, and their objects are the same in every clone.
+#include <unistd.h>
+
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -42,6 +45,10 @@ int main(int argc, char** argv) {
       return 2;
     }
     testing::GTEST_FLAG(filter) = filter;
+  }
+  if (chdir(TIERCEL_SOURCE_DIR) != 0) {
+    std::perror(TIERCEL_SOURCE_DIR);
+    return 2;
   }
   return RUN_ALL_TESTS();
 }
