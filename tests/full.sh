@@ -4,15 +4,15 @@
 # real model, and faults that the suite must notice. Takes one to two hours on
 # two cores; the result is one page under bench/results/.
 #
-#   full.sh [STEP...]    steps: asan tsan isa fuzz vocabs rows exact tiers
-#                               triforce faults mutants
+#   full.sh [STEP...]    steps: asan ubsan tsan isa fuzz vocabs rows exact
+#                               tiers triforce faults mutants
 #
 # A step that is run again on the same day replaces its line of the page.
 # shellcheck disable=SC2317  # steps are called by name
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(asan tsan isa fuzz vocabs rows exact tiers triforce faults
+readonly ALL=(asan ubsan tsan isa fuzz vocabs rows exact tiers triforce faults
   mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
@@ -45,6 +45,11 @@ run_tests() {  # preset [ctest's arguments...]
 step_asan() {  # ASan and UBSan, the whole suite
   build asan
   run_tests asan -j "$(nproc)"
+}
+
+step_ubsan() {  # UBSan with its checks of every pointer, which asan leaves out
+  build ubsan
+  run_tests ubsan -j "$(nproc)"
 }
 
 step_tsan() {  # TSan, what has threads

@@ -40,7 +40,7 @@ inline bool TriesAll() { return getenv("TIERCEL_ALL_SHAPES") != nullptr; }
 
 // A sanitizer makes a test ten times slower: there it tries less.
 inline bool TriesLess() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef TIERCEL_SANITIZED
   return !TriesAll();
 #else
   return false;

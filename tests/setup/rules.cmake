@@ -47,17 +47,14 @@ if(TIERCEL_SANITIZE)
     # Instrumented code looks so to g++ where no other does.
     target_compile_options(tiercel_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
-  # UBSan's checks of every pointer double what there is to compile, and
-  # AddressSanitizer sees each access; its own checks are calls for that reason.
-  if(TIERCEL_SANITIZE MATCHES undefined)
-    target_compile_options(
-      tiercel_flags
-      INTERFACE -fno-sanitize=alignment,null,pointer-overflow,object-size,vptr)
-  endif()
+  # UBSan's checks of every pointer double what there is to compile. Where
+  # AddressSanitizer sees each access they are left out, and its own checks are
+  # calls; the preset ubsan has them.
   if(TIERCEL_SANITIZE MATCHES address)
     target_compile_options(
       tiercel_flags
-      INTERFACE --param=asan-instrumentation-with-call-threshold=0)
+      INTERFACE -fno-sanitize=alignment,null,pointer-overflow,object-size,vptr
+                --param=asan-instrumentation-with-call-threshold=0)
   endif()
 endif()
 if(TIERCEL_FUZZ)
@@ -173,6 +170,9 @@ endfunction()
 add_library(tiercel_test_flags INTERFACE)
 target_link_libraries(tiercel_test_flags INTERFACE tiercel_flags)
 target_compile_options(tiercel_test_flags INTERFACE -O0 -g0)
+if(TIERCEL_SANITIZE)
+  target_compile_definitions(tiercel_test_flags INTERFACE TIERCEL_SANITIZED)
+endif()
 if(TIERCEL_SANITIZE MATCHES undefined)
   target_compile_options(tiercel_test_flags INTERFACE -fno-sanitize=undefined)
 endif()
@@ -207,9 +207,10 @@ set(TIERCEL_LONG_TESTS
     runtime/small_target_test.cc
     runtime/faults_test.cc)
 
-# The files of one folder are one program; ALONE: what replaces malloc, say, is
-# one of its own. Each file is a test of ctest by its path, and a target by its
-# path too: kernels_layer_rope_test builds the program that has it.
+# The files of one folder are one program; ALONE: what replaces malloc, say, or
+# needs less of us, is one of its own. Each file is a test of ctest by its path,
+# and a target by its path too: kernels_layer_rope_test builds the program that
+# has it.
 add_library(tiercel_test_main OBJECT tests/setup/test_main.cc)
 target_link_libraries(tiercel_test_main PRIVATE tiercel_flags tiercel_test_flags
                                                 GTest::gtest GTest::gmock)
@@ -251,8 +252,10 @@ function(tiercel_test source)
     math(EXPR cost "100 - ${place}")
     set_tests_properties(${relative} PROPERTIES COST ${cost})
   endif()
-  # Parsers and ops: what test.sh also runs under the sanitizers.
-  if(relative MATCHES "^(kernels|models|apps/document)/")
+  # What reads files and texts of strangers: test.sh also runs it under the
+  # sanitizers, full.sh all there is.
+  if(relative MATCHES
+     "^(models/(format|tokenizer|chat)/|models/decoder/config|apps/document/)")
     set_tests_properties(${relative} PROPERTIES LABELS sanitized)
     add_dependencies(tiercel_sanitized_tests ${program})
   endif()
