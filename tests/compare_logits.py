@@ -11,6 +11,8 @@ Per position, with p the reference and q the logits under test:
   that are most likely under p and one bucket for all others: a lower bound,
   and the bucket holds 8 % of p on average.
   Top-1 agreement: both have the same most likely token.
+  The golden has some positions only: in means each stands for itself and those
+  up to the next, so that the text counts evenly.
   Perplexity over all positions of OUT.npy but the last, which predicts a token
   that is not in the file. OUT.npy may hold a prefix of the text.
 
@@ -36,9 +38,10 @@ def log_softmax(logits):
 
 
 def compare_golden(logits, golden):
-    """KL and agreement at the golden's positions, NLL at all."""
+    """KL, agreement and weights at the golden's positions, NLL at all."""
     tokens = np.array((golden / "tokens.txt").read_text().split(), np.int64)
     positions = np.load(golden / "positions.npy")
+    positions = positions[positions < len(logits)]
     top_ids = np.load(golden / "top_ids.npy").astype(np.int64)
     top_log_probs = np.load(golden / "top_log_probs.npy").astype(np.float64)
     row_of = {int(position): row for row, position in enumerate(positions)}
@@ -54,11 +57,12 @@ def compare_golden(logits, golden):
             kl.append(bucketed_kl(log_p, row_q[ids]))
             agree.append(row_q.argmax() == ids[0])
     nll = np.concatenate(nll)
-    return kl, agree, nll, np.load(golden / "nll.npy")[: len(nll)]
+    weights = np.diff(positions, append=len(logits))
+    return kl, agree, weights, nll, np.load(golden / "nll.npy")[: len(nll)]
 
 
 def compare_full(logits, full, golden):
-    """KL, agreement and NLL at every position."""
+    """KL, agreement, equal weights and NLL at every position."""
     tokens = np.array((golden / "tokens.txt").read_text().split(), np.int64)
     kl, agree, nll, reference_nll = [], [], [], []
     for first in range(0, len(logits), CHUNK):
@@ -68,7 +72,8 @@ def compare_full(logits, full, golden):
         agree.extend(log_p.argmax(axis=1) == log_q.argmax(axis=1))
         nll.append(next_token_nll(log_q, tokens, first))
         reference_nll.append(next_token_nll(log_p, tokens, first))
-    return kl, agree, np.concatenate(nll), np.concatenate(reference_nll)
+    nll = np.concatenate(nll)
+    return kl, agree, np.ones(len(kl)), nll, np.concatenate(reference_nll)
 
 
 def next_token_nll(log_probs, tokens, first):
@@ -106,17 +111,17 @@ def main():
         found = compare_full(logits, full, args.golden)
     else:
         found = compare_golden(logits, args.golden)
-    kl, agree, nll, reference_nll = (np.asarray(part) for part in found)
+    kl, agree, weights, nll, reference_nll = map(np.asarray, found)
     if not np.isfinite(nll).all() or not np.isfinite(kl).all():
         sys.exit(f"{args.logits}: not all logits are finite")
     change = float(np.exp(nll.mean() - reference_nll.mean()) - 1)
     result = {
         "positions": len(logits),
         "compared": len(kl),
-        "kl_mean": float(kl.mean()),
+        "kl_mean": float(np.average(kl, weights=weights)),
         "kl_p99": float(np.quantile(kl, 0.99)),
         "kl_max": float(kl.max()),
-        "top1": float(agree.mean()),
+        "top1": float(np.average(agree, weights=weights)),
         "perplexity": float(np.exp(nll.mean())),
         "reference_perplexity": float(np.exp(reference_nll.mean())),
         "perplexity_change": change,

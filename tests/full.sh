@@ -110,13 +110,17 @@ step_rows() {  # bytes of logits: rows a step, threads
   done
 }
 
-step_exact() {  # logits of the real model against transformers; numpy is Debian's
+# Logits of the real model against transformers, by the bounds that README
+# claims; numpy is Debian's. Exactly, and with int8 activations and f16 KV.
+step_exact() {
   "$TIERCEL" eval --tokens tests/golden/smollm2/tokens.txt --compute f32 \
     -ctk f32 -ctv f32 --logits "$scratch/f32.npy" --no-progress
-  /usr/bin/python3 tests/compare_logits.py "$scratch/f32.npy" --max-kl 1e-6
+  /usr/bin/python3 tests/compare_logits.py "$scratch/f32.npy" \
+    --max-kl 1e-6 --min-top1 1 --max-ppl-change 1e-5
   "$TIERCEL" eval --tokens tests/golden/smollm2/tokens.txt \
     --logits "$scratch/q8.npy" --no-progress
-  /usr/bin/python3 tests/compare_logits.py "$scratch/q8.npy" --max-kl 3.4e-3
+  /usr/bin/python3 tests/compare_logits.py "$scratch/q8.npy" \
+    --max-kl 2.8e-3 --min-top1 0.962 --max-ppl-change 0.0038
 }
 
 step_tiers() {  # small devices: same bytes, and those that crossed the link
