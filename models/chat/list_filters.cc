@@ -44,12 +44,17 @@ Value SumFilter(Run& run, const Value& input, const Args& args) {
   int64_t integers = 0;
   double reals = 0;
   bool has_real = false;
-  for (Value item : Items(run, input)) {
-    if (!bound[0].IsUndefined()) item = GetItem(run, item, bound[0]);
-    const std::optional<int64_t> integer = item.IfInteger();
-    const std::optional<double> number = item.IfNumber();
+  const Items items(run, input);
+  std::vector<Value> terms(items.begin(), items.end());
+  if (!bound[0].IsUndefined()) {
+    for (Value& term : terms) term = GetItem(run, term, bound[0]);
+  }
+  if (!bound[1].IsUndefined()) terms.push_back(bound[1]);
+  for (const Value& term : terms) {
+    const std::optional<int64_t> integer = term.IfInteger();
+    const std::optional<double> number = term.IfNumber();
     if (!number.has_value()) {
-      FailKind(run, "sum", item, "numbers");
+      FailKind(run, "sum", term, "numbers");
       return Undefined{};
     }
     if (!integer.has_value()) {

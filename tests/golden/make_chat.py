@@ -222,6 +222,51 @@ FEATURES = {
                   "{{ -1 | abs }}{{ 2 * 3 ** 2 }}{{ not 'a' in 'abc' }}"
                   "{{ 1 if true else 2 | string }}{{ ('a' ~ 'b') | upper }}"
                   "{{ [1,2] | length > 1 }}{{ 'a' == 'a' and 'b' != 'c' }}",
+    "comparing tests": "{% for a in [1, 2, 3] %}{{ a is lt 2 }}"
+                       "{{ a is lessthan 2 }}{{ a is le 2 }}{{ a is eq 2 }}"
+                       "{{ a is equalto 2 }}{{ a is ne 2 }}{{ a is ge 2 }}"
+                       "{{ a is gt 2 }}{{ a is greaterthan 2 }};{% endfor %}"
+                       "{% for t in ['<', '<=', '==', '!=', '>=', '>'] %}"
+                       "{{ [1, 2, 3] | select(t, 2) | list }}{% endfor %}",
+    "tests that fail": "{{ 3 is even }}{{ 4 is odd }}{{ -3 is odd }}"
+                       "{{ -9 is divisibleby 3 }}{{ 'A1' is lower }}"
+                       "{{ '1' is upper }}{{ 'a1' is lower }}{{ 1 is in [2] }}"
+                       "{{ 'x' is callable }}{{ none is iterable }}"
+                       "{{ 'x' is number }}{{ 1.5 is integer }}"
+                       "{{ 1 is float }}{{ 0 is false }}{{ '' is none }}",
+    "string methods that find nothing": "{{ 'abc'.find('x') }}|"
+        "{{ 'abc'.rfind('x') }}|{{ 'abc'.count('x') }}|"
+        "{{ 'abc'.partition('x') }}|{{ 'abc'.rpartition('x') }}|"
+        "{{ 'abc'.removeprefix('b') }}|{{ 'abc'.removesuffix('b') }}|"
+        "{{ 'abc'.split('x') }}|{{ ''.split(',') }}|{{ ''.split() }}|"
+        "{{ 'abc'.startswith('b') }}|{{ 'abc'.endswith('b') }}|"
+        "{{ ''.isdigit() }}{{ '1a'.isdigit() }}{{ ''.isalpha() }}"
+        "{{ 'a1'.isalpha() }}{{ ''.isalnum() }}{{ 'a-'.isalnum() }}"
+        "{{ ''.isspace() }}{{ ' a'.isspace() }}|{{ 'a,b,'.rsplit(',') }}||"
+        "{{ '\na\n\nb\n'.splitlines() }}",
+    "filters with arguments": "{{ 2.7 | round(0, 'floor') }}|"
+        "{{ 2.21 | round(1, 'ceil') }}|{{ -2.5 | round }}|{{ 3.5 | round }}|"
+        "{{ nope | d('x') }}|{{ '' | default('y', boolean=true) }}|"
+        "{{ 0 | default(default_value=5) }}|{{ 'x' | float }}|"
+        "{{ 'x' | float(1.5) }}|{{ '1f' | int(base=16) }}|"
+        "{{ '101' | int(0, 2) }}|{{ [1, 2] | sum(start=10) }}|"
+        "{{ [{'a': 2}, {'a': 3}] | sum(attribute='a') }}|"
+        "{{ [{'a': 2}, {'a': 1}] | sort(attribute='a') }}|"
+        "{{ ['b', 'A', 'a'] | unique | list }}|"
+        "{{ ['b', 'A', 'a'] | unique(case_sensitive=true) | list }}|"
+        "{{ ['b', 'A'] | min }}{{ ['b', 'A'] | max }}|"
+        "{{ {'b': 1, 'a': 2} | dictsort(reverse=true) }}|"
+        "{{ 'aaa' | replace('a', 'b', 2) }}|{{ \"'\" | escape }}|"
+        "{{ 'a\nb' | indent(width=3, first=true) }}|{{ -2.5 | abs }}|"
+        "{{ [] | first is defined }}{{ [] | last is defined }}|"
+        "{{ [] | sum }}|{{ [] | join('x') }}|{{ '  ' | trim | length }}|"
+        "{{ 'x' | upper | lower }}|{{ [[1, 2], [3]] | map('length') | list }}|"
+        "{{ [0, 1, 2] | reject | list }}|{{ [1, 2] | reject('odd') | list }}",
+    "loops": "{% for x in 'abcd' %}{{ loop.revindex }}{{ loop.revindex0 }}"
+             "{{ loop.depth }}{{ loop.depth0 }}{{ loop.previtem }}"
+             "{{ loop.nextitem }}{{ loop.cycle(1, 2, 3) }}"
+             "{% for y in [1] %}{{ loop.depth }}{{ loop.index }}{% endfor %}"
+             "{{ loop.index }};{% endfor %}",
 }
 
 # --- whole templates in the styles that models ship
