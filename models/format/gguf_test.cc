@@ -158,7 +158,10 @@ TEST(Gguf, A02OtherFilesAreNamed) {
       {"PK\x03\x04\x14\0\0\0 some archive member"s, "ZIP"},
       {"%PDF-1.7 and the rest of a document", "PDF"},
       {"lmgg\1\0\0\0 and more bytes"s, "GGML"},
+      {"fmgg\1\0\0\0 and more bytes"s, "GGMF"},
       {"tjgg\3\0\0\0 and more bytes"s, "GGJT"},
+      {"GGML\1\0\0\0 and more bytes"s, "GGML"},
+      {"GGJT\3\0\0\0 and more bytes"s, "GGJT"},
       {"FUGG", "not a GGUF file"},
       {std::string(64, '\0'), "not a GGUF file"},
   };
@@ -242,9 +245,11 @@ TEST(Gguf, A07StringLengths) {
     w.RawKey(Raw("k", kStringType, ByteWriter().Put(length).Raw("text")));
     EXPECT_EQ(CodeFor(w), "model_truncated") << length;
   }
-  GgufWriter w;
-  w.Key("k", std::string((16 << 20) + 1, 'x').c_str());
-  EXPECT_EQ(CodeFor(w), "limit_exceeded");
+  for (const int more : {0, 1}) {
+    GgufWriter w;
+    w.Key("k", std::string((16 << 20) + more, 'x').c_str());
+    EXPECT_EQ(CodeFor(w), more == 0 ? "" : "limit_exceeded");
+  }
 }
 
 TEST(Gguf, A08ArrayLengths) {
@@ -678,6 +683,17 @@ TEST(GgufSet, IsOneCheckpoint) {
   uint64_t bytes = 0;
   for (const auto& [name, content] : files) bytes += content.size();
   EXPECT_EQ((*checkpoint)->file_bytes(), bytes);
+}
+
+// As some converters write it; its name may be any.
+TEST(GgufSet, OneOfOneIsAFileByItself) {
+  for (const uint16_t count : {uint16_t{0}, uint16_t{1}}) {
+    GgufWriter w;
+    w.Key<uint16_t>("split.no", 0).Key<uint16_t>("split.count", count);
+    w.Tensor("t", {8}, DType::kF32);
+    EXPECT_TRUE(OpenStatus({{"any.gguf", w.Bytes()}}, "any.gguf").ok())
+        << count;
+  }
 }
 
 TEST(GgufSet, A29MissingPart) {
