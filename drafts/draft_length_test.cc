@@ -51,6 +51,18 @@ TEST(DraftLengthTest, AdaptiveIsTheBestForTheAcceptance) {
   }
 }
 
+// A text changes: a few blocks outweigh all that was before.
+TEST(DraftLengthTest, AFewBlocksChangeIt) {
+  DraftLength length = DraftLength::Adaptive(10);
+  EXPECT_GT(length.Next(), 4);
+  for (int round = 0; round < 20; ++round) length.Count(length.Next(), 0);
+  EXPECT_EQ(length.Next(), 1);
+  for (int round = 0; round < 20; ++round) {
+    length.Count(length.Next(), length.Next());
+  }
+  EXPECT_GT(length.Next(), 16);
+}
+
 TEST(DraftLengthTest, NothingDraftedTellsNothing) {
   DraftLength length = DraftLength::Adaptive(10);
   const int64_t before = length.Next();

@@ -196,6 +196,29 @@ TEST(VerifyingDrafterTest, ARedraftIsAnotherDraw) {
   EXPECT_LT(equal, kSeeds * 9 / 10);
 }
 
+TEST(VerifyingDrafterTest, InnerLengthsFollowWhatHolds) {
+  constexpr int64_t kMost = 200;
+  const Tables laws(6, 71);
+  const Tables other(6, 72);
+  const auto held = [&](const Tables& small, const DraftLength& length) {
+    TableTarget middle(laws);
+    TableDrafter inner(small);
+    VerifyingDrafter drafter(
+        middle, {.name = "middle", .inner = &inner, .inner_length = length});
+    EXPECT_TRUE(drafter.Draft({}, kMost, {.seed = 5}).ok());
+    return drafter.inner_levels().at(0);
+  };
+  // The same laws always hold, others hardly: a long guess pays, or does not.
+  const DraftLevel same = held(laws, DraftLength::Adaptive(8));
+  EXPECT_EQ(same.accepted, same.drafted);
+  EXPECT_EQ(same.cost_ratio, 8);
+  const DraftLevel wrong = held(other, DraftLength::Adaptive(8));
+  const DraftLevel fixed = held(other, DraftLength::Fixed(8));
+  EXPECT_LT(wrong.drafted, fixed.drafted / 2);
+  // A round gives what held and one more: so many rounds there were.
+  EXPECT_LE(kMost - same.accepted, 12);
+}
+
 TEST(VerifyingDrafterTest, ErrorsComeOut) {
   const Tables laws(6, 61);
   TableTarget middle(laws);

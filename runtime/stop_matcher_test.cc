@@ -47,6 +47,12 @@ TEST(StopMatcherTest, StopThatIsAPrefixOfItself) {
 TEST(StopMatcherTest, OfSeveralTheOneThatEndsFirst) {
   Expect({"abc", "b"}, "xabc", "xa", true);
   Expect({"ab", "b"}, "xab", "x", true);
+  Expect({"b", "ab"}, "xab", "x", true);
+}
+
+TEST(StopMatcherTest, AShortStopDoesNotLetGoOfALongOne) {
+  Expect({"ENDING", "Q"}, "the ENDING", "the ", true);
+  Expect({"Q", "ENDING"}, "the ENDING", "the ", true);
 }
 
 TEST(StopMatcherTest, StopOfManyBytes) {

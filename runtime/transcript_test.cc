@@ -108,6 +108,23 @@ TEST_F(TranscriptTest, StopThatNeverCompletesComesOut) {
   EXPECT_FALSE(transcript_->stop_matched());
 }
 
+// Of tokens that come out together, too, none follows the one refused.
+TEST_F(TranscriptTest, NothingComesAfterARefusal) {
+  const std::vector<int32_t> ids = Ids("\xF0\x9F\xA6\x85");
+  ASSERT_GT(ids.size(), 2u);
+  std::vector<int32_t> given;
+  Transcript transcript(model_->tokenizer.get(), {},
+                        [&](int32_t id, std::string_view) {
+                          given.push_back(id);
+                          return given.size() < 2;
+                        });
+  for (const int32_t id : ids) ASSERT_TRUE(transcript.Push(id).ok());
+  transcript.Finish();
+  EXPECT_TRUE(transcript.refused());
+  EXPECT_THAT(given, ElementsAre(ids[0], ids[1]));
+  EXPECT_EQ(transcript.tokens(), given);
+}
+
 TEST_F(TranscriptTest, WithoutATokenizerThereAreOnlyIds) {
   std::vector<int32_t> given;
   Transcript transcript(nullptr, {}, [&](int32_t id, std::string_view text) {
