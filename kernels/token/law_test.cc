@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 Law Make(const std::vector<float>& logits, const LawParams& params,
          const std::vector<int32_t>& recent = {}) {
@@ -94,6 +95,21 @@ TEST(LawTest, MinPIsRelativeToTheGreatest) {
   EXPECT_EQ(Make(kHalves, {.temperature = 1, .min_p = 0.51f}).ids.size(), 1u);
   EXPECT_EQ(Make(kHalves, {.temperature = 1, .min_p = 0.49f}).ids.size(), 2u);
   EXPECT_EQ(Make(kHalves, {.temperature = 1, .min_p = 0.24f}).ids.size(), 4u);
+}
+
+// The greatest itself and its equals always survive.
+TEST(LawTest, MinPOfOneKeepsTheGreatest) {
+  const LawParams params = {.temperature = 1, .min_p = 1};
+  EXPECT_THAT(Make({1, 3, 3, 2}, params).ids, UnorderedElementsAre(1, 2));
+}
+
+TEST(LawTest, RepeatPenaltyLooksBackSixtyFourTokens) {
+  const LawParams params = {.temperature = 0, .repeat_penalty = 2};
+  std::vector<int32_t> recent(65, 2);
+  recent[1] = 0;
+  EXPECT_THAT(Make({3, 2, -1}, params, recent).ids, ElementsAre(1));
+  std::swap(recent[0], recent[1]);
+  EXPECT_THAT(Make({3, 2, -1}, params, recent).ids, ElementsAre(0));
 }
 
 TEST(LawTest, RepeatPenaltyMovesLogitsTowardsLess) {
@@ -238,21 +254,28 @@ TEST(LawTest, NonFiniteLogitsAreAnError) {
 
 TEST(LawTest, ParametersAreChecked) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const LawParams& bad : std::vector<LawParams>{
-           {.temperature = -1},
-           {.temperature = nan},
-           {.temperature = 1e30f},
-           {.top_k = -5},
-           {.top_p = 0},
-           {.top_p = 2},
-           {.top_p = nan},
-           {.min_p = -0.1f},
-           {.min_p = 1.1f},
-           {.repeat_penalty = 0},
-           {.repeat_penalty = nan},
-       }) {
-    EXPECT_EQ(CodeOf(ValidateLawParams(bad)), "invalid_sampling");
+  const std::pair<LawParams, const char*> kBad[] = {
+      {{.temperature = -1}, "temperature"},
+      {{.temperature = nan}, "temperature"},
+      {{.temperature = 100.5f}, "temperature"},
+      {{.top_k = -1}, "top_k"},
+      {{.top_p = 0}, "top_p"},
+      {{.top_p = 1.01f}, "top_p"},
+      {{.top_p = nan}, "top_p"},
+      {{.min_p = -0.1f}, "min_p"},
+      {{.min_p = 1.01f}, "min_p"},
+      {{.repeat_penalty = 0}, "repeat_penalty"},
+      {{.repeat_penalty = 100.5f}, "repeat_penalty"},
+      {{.repeat_penalty = nan}, "repeat_penalty"},
+  };
+  for (const auto& [bad, field] : kBad) {
+    const absl::Status status = ValidateLawParams(bad);
+    EXPECT_EQ(CodeOf(status), "invalid_sampling") << field;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(field));
   }
+  EXPECT_TRUE(
+      ValidateLawParams({.temperature = 100, .min_p = 1, .repeat_penalty = 100})
+          .ok());
   EXPECT_TRUE(ValidateLawParams({}).ok());
 }
 

@@ -12,7 +12,8 @@ TierNeeds Needs(int layers, int64_t context) {
           .context = context,
           .first_position = 0,
           .weights = 1'000'000,
-          .workspace = 64'000};
+          .workspace = 64'000,
+          .views = 128'000};
 }
 
 TEST(TierPlanTest, EveryBudgetIsUsedAsFarAsPagesGo) {
@@ -51,13 +52,27 @@ TEST(TierPlanTest, PartsAreThoseThatAreTaken) {
   EXPECT_EQ(plan.staging, 2 * plan.shape.staged_pages * page);
   EXPECT_EQ(plan.resident, (plan.shape.resident_pages + 3) * 30 * page);
   EXPECT_EQ(plan.host_kv, 63 * 30 * page);
-  EXPECT_EQ(plan.DeviceBytes(), 1'064'000 + plan.staging + plan.resident);
+  EXPECT_EQ(plan.DeviceBytes(), 1'192'000 + plan.staging + plan.resident);
 }
 
 TEST(TierPlanTest, PagesFollowAbsolutePositions) {
   TierNeeds needs = Needs(3, 130);
   needs.first_position = 127;
   EXPECT_EQ(PlanTiers(needs, 0).shape.context_pages, 3);
+}
+
+TEST(TierPlanTest, InPlaceBothTiersAreOfOneBudget) {
+  const TierNeeds needs = Needs(30, 8000);
+  const int64_t kv = int64_t{63} * 30 * 98304;
+  for (const int64_t off : {-1, 0}) {
+    const TierPlan plan = PlanInPlace(needs, 1'192'000 + kv + off);
+    EXPECT_EQ(plan.fits(), off == 0);
+    EXPECT_TRUE(plan.in_place);
+    EXPECT_EQ(plan.host_kv, kv);
+    EXPECT_EQ(plan.DeviceBytes(), 1'192'000);  // no page is anywhere else
+    EXPECT_EQ(plan.shape.staged_pages, 0);
+    EXPECT_EQ(plan.shape.resident_pages, 0);
+  }
 }
 
 }  // namespace
