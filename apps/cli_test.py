@@ -589,7 +589,7 @@ class SurroundingsTest(Case):
 
     def shell(self, redirection):
         return subprocess.run(["sh", "-c", 'exec "$@" ' + redirection, "sh",
-                               TIERCEL, *self.ARGS], timeout=60,
+                               TIERCEL, *self.ARGS], timeout=600,
                               env=environment(), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
 

@@ -36,7 +36,7 @@ def run(*args, env=None, **kwargs):
     if "input" in kwargs:
         del kwargs["stdin"]
     return subprocess.run([TIERCEL, *args], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=120,
+                          stderr=subprocess.PIPE, timeout=600,
                           env=env or environment(), **kwargs)
 
 

@@ -34,7 +34,7 @@ ENVIRONMENT.update(HOME="", XDG_CACHE_HOME="", PYTHONDONTWRITEBYTECODE="1")
 def run(*command):
     return subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env=ENVIRONMENT, timeout=120)
+                          env=ENVIRONMENT, timeout=600)
 
 
 def numpy_interpreter():
