@@ -6,6 +6,7 @@
 import json
 import math
 import os
+import re
 import resource
 import shutil
 import statistics
@@ -179,6 +180,14 @@ class EvalTest(Case):
         self.assertRegex(table, r"nll +%.6f nats per token\n" % nll)
         self.assertRegex(table, r"perplexity +%.4f\n" % math.exp(nll))
         self.assertRegex(table, r"tokens +%d\nscored +%d\n" % (rows, rows - 1))
+
+    def test_the_seconds_are_those_of_the_reading(self):
+        # Four full pages in each of two layers go down a slow link first.
+        tokens = self.path("tokens", b"1 2 3 4 5 6 7 8 9 10 " * 60)
+        table = self.succeed("eval", "-m", IDS_ONLY, "--tokens", tokens,
+                             "--simulate", "device=64MB,link=500kB/s").decode()
+        seconds = float(re.search(r"seconds +(.+)\n", table).group(1))
+        self.assertGreaterEqual(seconds, 2 * 4 * 128 * 2 * 2 * 16 * 2 / 500e3)
 
     def test_every_level_gives_the_golden_logits(self):
         _, golden = read_npy(os.path.join(IDS_ONLY, "golden.npy"))
@@ -368,6 +377,16 @@ class BenchTest(Case):
             self.assertEqual(row["bytes_per_token"] is None,
                              row["n_gen"] == 0)
             self.assertEqual(row["peak_share"] is None, row["n_gen"] == 0)
+
+    def test_the_model_is_as_inspect_has_it(self):
+        described = self.document("inspect", IDS_ONLY)
+        (row,) = self.document("bench", "-m", IDS_ONLY, "-p", "8", "-n", "0",
+                               "-r", "1", "-t", "2")
+        self.assertEqual(row["model_n_params"], described["parameters"])
+        self.assertEqual(row["model_size"], sum(
+            tensor["bytes"] for tensor in described["tensors"]))
+        self.assertEqual(row["n_threads"], 2)
+        self.assertEqual(row["machine"]["threads"], 2)
 
     def test_bytes_of_a_token(self):
         args = ["bench", "-m", IDS_ONLY, "-p", "0", "-r", "1", "-t", "1", "-n",

@@ -141,6 +141,25 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   expect("verify", Station::kVerify, report.verify);
 }
 
+TEST(ReportTest, TheFormulaHasEveryCount) {
+  Report report;
+  report.plan.shape.layout = {DType::kF16, DType::kQ8_0, 2, 32};
+  report.plan.shape.layers = 3;
+  report.plan.shape.resident_pages = 4;
+  report.prefill_traffic.moves = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  report.decode_traffic.moves = {10, 20, 30, 40, 50, 60, 70, 80, 90};
+  EXPECT_EQ(report.ToJson()["ledger"]["formula"],
+            Json::parse(R"({"page_bytes": 25088, "page_tokens": 128,
+                            "layers": 3, "resident_pages": 4,
+                            "swept_pages": 11, "ahead_pages": 22,
+                            "reopened_pages": 33, "gathered_bytes": 44,
+                            "resumed_pages": 55, "resumed_bytes": 66,
+                            "closed_pages": 77, "parked_pages": 88,
+                            "parked_bytes": 99})"));
+  report.plan.in_place = true;
+  EXPECT_EQ(report.ToJson()["ledger"]["formula"], Json::object());
+}
+
 TEST(ReportTest, PredictionsAreInTheirUnits) {
   Report report;
   report.memory = {.host = 30, .device = 40};
@@ -231,6 +250,23 @@ TEST_F(TimesTest, ATokensTimeIsSinceTheOneBefore) {
   EXPECT_NEAR(sum, (end - 1) - (begin + 1), kClose);
   EXPECT_NEAR(report.prefill.seconds, 2.5, kClose);
   EXPECT_NEAR(report.ToJson()["ttft_s"], 2.5 + report.token_seconds[0], kClose);
+}
+
+TEST_F(TimesTest, WhatWasThereIsNotRead) {
+  const auto session = MakeSession(*model_);
+  ASSERT_TRUE(Prefill(*session, prompt_.data(), 100, kNoProgress).ok());
+  const auto rest = static_cast<int64_t>(prompt_.size()) - 100;
+  ASSERT_TRUE(Prefill(*session, prompt_.data() + 100, static_cast<size_t>(rest),
+                      [&](uint64_t done, uint64_t total) {
+                        if (done == total) clock_.Pass(4);
+                        return true;
+                      })
+                  .ok());
+  ASSERT_TRUE(Generate(*session, DraftedParams(0.0f, 2), nullptr).ok());
+  const Json json = session->report().ToJson();
+  EXPECT_EQ(json["prompt_tokens"], prompt_.size());
+  EXPECT_EQ(json["cached_tokens"], 100);
+  EXPECT_NEAR(json["prefill_tok_s"], static_cast<double>(rest) / 4, kClose);
 }
 
 // A block's tokens come at once. Those that a stop text takes back, or that the

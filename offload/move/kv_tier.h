@@ -16,7 +16,7 @@ namespace tiercel {
 
 // How the KV of a session is divided between the tiers; see offload/plan.
 struct TierShape {
-  KvLayout layout;
+  KvLayout layout = {};
   int layers = 0;
   int64_t context_pages = 0;   // pages of the longest sequence
   int64_t resident_pages = 0;  // of them, those that stay on the device
