@@ -1,0 +1,15 @@
+#ifndef TIERCEL_APPS_CHECK_TOGETHER_H_
+#define TIERCEL_APPS_CHECK_TOGETHER_H_
+
+#include "absl/status/status.h"
+#include "apps/options.h"
+
+namespace tiercel::cli {
+
+// Checks what no single flag can tell, and settles what depends on two of them:
+// the model of `inspect MODEL`, the format of `bench`. Errors: kUsage.
+absl::Status CheckTogether(Options* options);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_CHECK_TOGETHER_H_

@@ -1,0 +1,23 @@
+#ifndef TIERCEL_APPS_COMMAND_FLAGS_H_
+#define TIERCEL_APPS_COMMAND_FLAGS_H_
+
+#include <array>
+
+#include "apps/flags.h"
+#include "apps/options.h"
+
+namespace tiercel::cli {
+
+// A command as its user sees it.
+struct CommandFlags {
+  const char* name;
+  const char* description;
+  void (*add_flags)(FlagSet& flags, Options* options);  // null: not built
+};
+
+// In the order in which they are listed.
+extern const std::array<CommandFlags, 11> kCommands;
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_COMMAND_FLAGS_H_
