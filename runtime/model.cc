@@ -127,7 +127,20 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
     model->warnings.push_back(absl::StrCat("chat template not used: ",
                                            chat_template.status().message()));
   }
-  if (!options.weights) return model;
+  if (!options.weights) {
+    if (!has_tensors) return model;
+    // Some of a checkpoint is there to look at, if not to run.
+    const absl::StatusOr<WeightSizes> sizes =
+        MeasureWeights(*model->checkpoint, model->config);
+    if (!sizes.ok()) {
+      model->warnings.push_back(
+          absl::StrCat("cannot be run: ", sizes.status().message()));
+      return model;
+    }
+    model->warnings.insert(model->warnings.end(), sizes->warnings.begin(),
+                           sizes->warnings.end());
+    return model;
+  }
 
   if (options.check_tensors) {
     const absl::StatusOr<std::vector<BadTensor>> bad =

@@ -112,8 +112,9 @@ absl::StatusOr<LoadedWeights> Loader::Load() {
   constexpr TensorName kOutput = {"output", "lm_head"};
   const std::string output = NameIn(checkpoint_, kOutput, -1, ".weight");
   const bool gguf = checkpoint_.format() == Checkpoint::Format::kGguf;
-  const bool tied =
-      gguf ? checkpoint_.Find(output) == nullptr : config_.tied_embeddings;
+  const bool absent = checkpoint_.Find(output) == nullptr &&
+                      checkpoint_.unread().count(output) == 0;
+  const bool tied = gguf ? absent : config_.tied_embeddings;
   if (!tied) {
     if (sizes_ != nullptr) sizes_->bytes_per_token -= embedding;
     if (absl::Status s = Matrix(kOutput, -1, config_.vocab, hidden,
@@ -129,10 +130,6 @@ absl::StatusOr<LoadedWeights> Loader::Load() {
       !s.ok()) {
     return s;
   }
-  if (sizes_ != nullptr) return loaded;
-  weights.rope = MakeRopeFrequencies(
-      config_, {factors.data(), factors.data() + factors.size()});
-
   std::vector<std::string> unused;
   for (const TensorInfo& tensor : checkpoint_.tensors()) {
     if (used_.count(tensor.name) == 0) unused.push_back(tensor.name);
@@ -146,6 +143,9 @@ absl::StatusOr<LoadedWeights> Loader::Load() {
                       ", "),
         shown < unused.size() ? ", ..." : ""));
   }
+  if (sizes_ != nullptr) return loaded;
+  weights.rope = MakeRopeFrequencies(
+      config_, {factors.data(), factors.data() + factors.size()});
   return loaded;
 }
 
@@ -320,6 +320,13 @@ absl::Status Loader::Vector(TensorName name, int layer, std::string_view suffix,
 absl::StatusOr<const TensorInfo*> Loader::Find(
     const std::string& name, const std::vector<int64_t>& shape, bool required) {
   const TensorInfo* tensor = checkpoint_.Find(name);
+  const auto unread = checkpoint_.unread().find(name);
+  if (unread != checkpoint_.unread().end()) {
+    return InputError("unsupported_type",
+                      absl::StrCat(name, ": got type ", unread->second,
+                                   ", need F32, F16, BF16, Q8_0, Q4_0, Q4_1, "
+                                   "Q5_0, Q5_1, Q4_K, Q5_K or Q6_K"));
+  }
   if (tensor == nullptr) {
     if (!required) return nullptr;
     return InputError("missing_tensor",
@@ -378,6 +385,7 @@ absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
           [](uint64_t, uint64_t) { return true; }, &sizes)
           .Load();
   if (!walked.ok()) return walked.status();
+  sizes.warnings = walked->warnings;
   return sizes;
 }
 

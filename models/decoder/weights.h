@@ -55,8 +55,9 @@ struct Weights {
 
 // What a checkpoint's weights will take, from its header alone.
 struct WeightSizes {
-  int64_t bytes = 0;            // of device memory
-  int64_t bytes_per_token = 0;  // read to decode one token
+  int64_t bytes = 0;                       // of device memory
+  int64_t bytes_per_token = 0;             // read to decode one token
+  std::vector<std::string> warnings = {};  // as LoadedWeights
 };
 // Errors: as LoadWeights, but for reading.
 absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,

@@ -32,6 +32,7 @@ struct Tensor {
   std::vector<uint64_t> dims;  // the contiguous one first
   DType type = DType::kF32;
   std::string data = "";  // none: zeros
+  bool unread = false;    // in the file its type, F32, becomes IQ2_XXS
 };
 using Tensors = std::map<std::string, Tensor>;
 
@@ -82,7 +83,13 @@ absl::StatusOr<LoadedWeights> Load(const Tensors& tensors,
   for (const auto& [name, tensor] : tensors) {
     w.Tensor(name, tensor.dims, tensor.type, tensor.data);
   }
-  return LoadFrom(OpenGguf("m", MemoryOpener({{"m", w.Bytes()}})), progress);
+  std::string bytes = w.Bytes();
+  for (const auto& [name, tensor] : tensors) {
+    if (!tensor.unread) continue;
+    const std::string named = ByteWriter().Text(name).bytes();
+    bytes[bytes.find(named) + named.size() + 4 + 8 * tensor.dims.size()] = 16;
+  }
+  return LoadFrom(OpenGguf("m", MemoryOpener({{"m", bytes}})), progress);
 }
 
 // The error must be one of the input, and say which tensor it is about.
@@ -174,6 +181,20 @@ TEST(LoadWeights, A23TensorsOfNoUseAreAWarning) {
   EXPECT_THAT(loaded->warnings,
               ElementsAre(testing::AllOf(HasSubstr("blk.1.attn_norm.weight"),
                                          HasSubstr("vision.weight"))));
+}
+
+TEST(LoadWeights, A23UnreadTensorsMatterWhereTheyAreNeeded) {
+  Tensors tensors = Needed();
+  tensors["vision.weight"] = {.dims = {256}, .unread = true};
+  EXPECT_TRUE(Load(tensors).ok());
+  for (const char* name :
+       {"blk.0.attn_q.weight", "blk.0.attn_q.bias", "output.weight",
+        "output_norm.weight", "rope_freqs.weight"}) {
+    tensors = Needed();
+    tensors[name].unread = true;
+    if (tensors[name].dims.empty()) tensors[name].dims = {32};
+    ExpectError(Load(tensors), "unsupported_type", name);
+  }
 }
 
 // The same in the other format: names, and an output that is not tied.

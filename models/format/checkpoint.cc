@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/base/checked.h"
 #include "kernels/base/error.h"
 #include "models/format/gguf.h"
@@ -33,6 +34,17 @@ const TensorInfo* Checkpoint::Find(std::string_view name) const {
 }
 
 absl::Status Checkpoint::IndexTensors() {
+  if (!unread_.empty()) {
+    constexpr size_t kShown = 4;
+    std::vector<std::string> shown;
+    for (const auto& [name, type] : unread_) {
+      if (shown.size() == kShown) break;
+      shown.push_back(absl::StrCat(Quoted(name), " (", type, ")"));
+    }
+    warnings_.push_back(absl::StrCat(
+        unread_.size(), " tensors are of types that are not read: ",
+        absl::StrJoin(shown, ", "), unread_.size() > kShown ? ", ..." : ""));
+  }
   by_name_.reserve(tensors_.size());
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const auto [it, is_new] = by_name_.emplace(tensors_[i].name, i);

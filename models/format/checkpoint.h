@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,6 +30,9 @@ struct TensorInfo {
   uint64_t offset;  // absolute, in that file
 };
 
+// Tensors of types that we do not read, each with its type's name.
+using UnreadTensors = std::map<std::string, std::string, std::less<>>;
+
 // A checkpoint on disk whose headers were read and validated as a whole; the
 // data is read on demand with pread, never mapped. Two formats: GGUF (one file
 // or the first of a split set) and a directory of safetensors.
@@ -48,6 +53,9 @@ class Checkpoint {
   const TensorInfo* Find(std::string_view name) const;  // null if absent
   uint64_t file_bytes() const { return file_bytes_; }   // of all files
 
+  // None of them is among tensors(): who needs one cannot have it.
+  const UnreadTensors& unread() const { return unread_; }
+
   // Things worth telling the user that are no errors.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -65,12 +73,13 @@ class Checkpoint {
   const nlohmann::json& side_files() const { return side_files_; }
 
  protected:
-  // Makes Find work. Errors: duplicate_tensor.
+  // Makes Find work, and warns of unread tensors. Errors: duplicate_tensor.
   absl::Status IndexTensors();
 
   std::string path_;
   std::vector<std::unique_ptr<File>> files_;
   std::vector<TensorInfo> tensors_;  // in file order
+  UnreadTensors unread_;
   uint64_t file_bytes_ = 0;
   std::vector<std::string> warnings_;
   Metadata metadata_;

@@ -146,7 +146,7 @@ absl::Status ReadKeyValues(GgufCursor& in, uint64_t count, GgufHeader* header,
 // Tensors
 
 // The tensor types' names by number; empty where a number has no type (any
-// more). Those that we load are in LoadableType.
+// more). Those that we read are the names of a DType.
 constexpr std::array<std::string_view, 43> kTensorTypes = {
     "F32",   "F16",   "Q4_0",    "Q4_1",   "",        "",      "Q5_0",
     "Q5_1",  "Q8_0",  "Q8_1",    "Q2_K",   "Q3_K",    "Q4_K",  "Q5_K",
@@ -156,31 +156,23 @@ constexpr std::array<std::string_view, 43> kTensorTypes = {
     "TQ2_0", "",      "",        "",       "MXFP4",   "NVFP4", "Q1_0",
     "Q2_0"};
 
-std::optional<DType> LoadableType(uint32_t number) {
-  if (number >= kTensorTypes.size() || kTensorTypes[number].empty()) {
-    return std::nullopt;
-  }
-  return ParseDType(kTensorTypes[number]);
-}
+// A tensor's type by its name, and where we read it what it is to us.
+struct TensorType {
+  std::string_view name;
+  std::optional<DType> read;
+};
 
 absl::Status ReadTensorType(GgufCursor& in, const std::string& name,
-                            DType* type) {
+                            TensorType* type) {
   uint32_t number;
   if (absl::Status s = in.Number(name, &number); !s.ok()) return s;
-  const std::optional<DType> loadable = LoadableType(number);
-  if (loadable.has_value()) {
-    *type = *loadable;
-    return absl::OkStatus();
+  if (number >= kTensorTypes.size() || kTensorTypes[number].empty()) {
+    return in.Fail("unsupported_type",
+                   absl::StrCat("tensor ", name, " has type number ", number,
+                                ", which is none"));
   }
-  const bool named =
-      number < kTensorTypes.size() && !kTensorTypes[number].empty();
-  return in.Fail(
-      "unsupported_type",
-      absl::StrCat("tensor ", name, " has type ",
-                   named ? std::string(kTensorTypes[number])
-                         : absl::StrCat("number ", number),
-                   "; need F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, "
-                   "Q4_K, Q5_K or Q6_K"));
+  *type = {kTensorTypes[number], ParseDType(kTensorTypes[number])};
+  return absl::OkStatus();
 }
 
 // Reads the dimensions into `shape`, outermost first.
@@ -243,11 +235,17 @@ absl::Status ComputeBytes(const GgufCursor& in, const std::string& name,
   return absl::OkStatus();
 }
 
-// Reads one tensor's description. `*end` is where the data of the tensors so
-// far ends, padding included; it counts, like TensorInfo::offset until the
-// header's end is known, from the start of the data.
+// Where the data of the tensors so far ends, padding included; it counts, like
+// TensorInfo::offset until the header's end is known, from the start of the
+// data. Behind a tensor that is not read the next may begin anywhere.
+struct DataEnd {
+  uint64_t at = 0;
+  bool known = true;
+};
+
+// Reads one tensor's description.
 absl::Status ReadTensor(GgufCursor& in, uint64_t alignment, TensorInfo* tensor,
-                        uint64_t* end) {
+                        TensorType* type, DataEnd* end) {
   absl::Status s =
       in.String("a tensor's name", GgufLimits::kStringBytes, &tensor->name);
   if (!s.ok()) return s;
@@ -262,16 +260,25 @@ absl::Status ReadTensor(GgufCursor& in, uint64_t alignment, TensorInfo* tensor,
                      " bytes of UTF-8 without NUL"));
   }
   if (s = ReadShape(in, name, &tensor->shape); !s.ok()) return s;
-  if (s = ReadTensorType(in, name, &tensor->type); !s.ok()) return s;
-  if (s = ComputeBytes(in, name, tensor); !s.ok()) return s;
+  if (s = ReadTensorType(in, name, type); !s.ok()) return s;
+  tensor->bytes = 0;
+  if (type->read.has_value()) {
+    tensor->type = *type->read;
+    if (s = ComputeBytes(in, name, tensor); !s.ok()) return s;
+  }
   if (s = in.Number(name, &tensor->offset); !s.ok()) return s;
   // One after the other without a gap: so no two overlap.
-  if (tensor->offset != *end) {
-    return in.Fail("invalid_offset",
-                   absl::StrCat("tensor ", name, " is at offset ",
-                                tensor->offset, "; need ", *end));
+  const bool in_place =
+      end->known ? tensor->offset == end->at
+                 : tensor->offset >= end->at && tensor->offset % alignment == 0;
+  if (!in_place) {
+    return in.Fail(
+        "invalid_offset",
+        absl::StrCat("tensor ", name, " is at offset ", tensor->offset,
+                     "; need ", end->at, end->known ? "" : " or more"));
   }
-  std::optional<uint64_t> next = CheckedAdd(*end, tensor->bytes);
+  end->known = type->read.has_value();
+  std::optional<uint64_t> next = CheckedAdd(tensor->offset, tensor->bytes);
   if (next.has_value()) next = CheckedAlignUp(*next, alignment);
   if (!next.has_value()) {
     return in.Fail("overflow",
@@ -279,22 +286,22 @@ absl::Status ReadTensor(GgufCursor& in, uint64_t alignment, TensorInfo* tensor,
                                 " bytes at offset ", tensor->offset,
                                 " ends beyond what a number can hold"));
   }
-  *end = *next;
+  end->at = *next;
   tensor->file = 0;
   return absl::OkStatus();
 }
 
 // Turns the offsets into absolute ones and holds them against the file's size.
 absl::Status PlaceTensors(const GgufCursor& in, uint64_t file_size,
-                          uint64_t alignment, uint64_t data_bytes,
+                          uint64_t alignment, const DataEnd& end,
                           GgufHeader* header) {
   if (header->tensors.empty()) return absl::OkStatus();
   const std::optional<uint64_t> begin =
       CheckedAlignUp(in.position(), alignment);
   const std::optional<uint64_t> padded_end =
-      begin.has_value() ? CheckedAdd(*begin, data_bytes) : std::nullopt;
+      begin.has_value() ? CheckedAdd(*begin, end.at) : std::nullopt;
   if (!padded_end.has_value()) {
-    return in.Fail("overflow", absl::StrCat("the tensors' ", data_bytes,
+    return in.Fail("overflow", absl::StrCat("the tensors' ", end.at,
                                             " bytes end beyond what a number "
                                             "can hold"));
   }
@@ -307,7 +314,7 @@ absl::Status PlaceTensors(const GgufCursor& in, uint64_t file_size,
                                   "; the file has ", file_size, " bytes"));
     }
   }
-  if (file_size > *padded_end) {
+  if (end.known && file_size > *padded_end) {
     header->warnings.push_back(
         absl::StrCat(file_size - *padded_end, " bytes follow the last tensor"));
   }
@@ -338,10 +345,11 @@ absl::StatusOr<GgufHeader> ReadHeader(const File& file) {
     return s;
   }
   std::unordered_set<std::string> names;
-  uint64_t data_bytes = 0;
+  DataEnd end;
   for (uint64_t i = 0; i < tensors; ++i) {
     TensorInfo tensor;
-    if (absl::Status s = ReadTensor(in, alignment, &tensor, &data_bytes);
+    TensorType type;
+    if (absl::Status s = ReadTensor(in, alignment, &tensor, &type, &end);
         !s.ok()) {
       return s;
     }
@@ -350,10 +358,13 @@ absl::StatusOr<GgufHeader> ReadHeader(const File& file) {
           "duplicate_tensor",
           absl::StrCat("tensor ", Quoted(tensor.name), " is there twice"));
     }
-    header.tensors.push_back(std::move(tensor));
+    if (type.read.has_value()) {
+      header.tensors.push_back(std::move(tensor));
+    } else {
+      header.unread.emplace(std::move(tensor.name), type.name);
+    }
   }
-  if (absl::Status s =
-          PlaceTensors(in, file.size(), alignment, data_bytes, &header);
+  if (absl::Status s = PlaceTensors(in, file.size(), alignment, end, &header);
       !s.ok()) {
     return s;
   }

@@ -43,10 +43,13 @@ struct GgufLimits {
 struct GgufHeader {
   Metadata metadata;
   std::vector<TensorInfo> tensors;  // file = 0
+  UnreadTensors unread;
   std::vector<std::string> warnings;
 };
 
-// Reads and validates the header; every tensor's extent lies in the file.
+// Reads and validates the header; the extent of every tensor lies in the file,
+// but for those of types that are not read, whose size the format does not
+// tell.
 // Errors, each naming the byte: model_truncated, not_gguf, unsupported_version,
 // wrong_endianness, limit_exceeded, invalid_key, duplicate_key,
 // unsupported_type, invalid_value, invalid_alignment, invalid_name,

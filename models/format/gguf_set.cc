@@ -90,6 +90,7 @@ class GgufCheckpoint final : public Checkpoint {
       tensor.file = static_cast<int>(files_.size());
       tensors_.push_back(std::move(tensor));
     }
+    unread_.merge(header->unread);
     for (std::string& warning : header->warnings) {
       warnings_.push_back(absl::StrCat(path, ": ", warning));
     }
@@ -125,7 +126,7 @@ class GgufCheckpoint final : public Checkpoint {
       return SplitError(0, count, path_,
                         std::string(tensors.status().message()));
     }
-    const auto found = static_cast<int64_t>(tensors_.size());
+    const auto found = static_cast<int64_t>(tensors_.size() + unread_.size());
     if (tensors->value_or(found) != found) {
       return SplitError(0, count, path_,
                         absl::StrCat("the set should hold ", **tensors,

@@ -299,7 +299,7 @@ TEST(Gguf, A10UnknownTypes) {
   }
 }
 
-TEST(Gguf, KnownTypesWeCannotLoadAreNamed) {
+TEST(Gguf, TensorsOfOtherKnownTypesAreLeftOut) {
   const std::vector<std::pair<uint32_t, std::string>> types = {
       {9, "Q8_1"},     {10, "Q2_K"},   {11, "Q3_K"},   {15, "Q8_K"},
       {16, "IQ2_XXS"}, {20, "IQ4_NL"}, {23, "IQ4_XS"}, {24, "I8"},
@@ -307,10 +307,43 @@ TEST(Gguf, KnownTypesWeCannotLoadAreNamed) {
       {39, "MXFP4"},   {40, "NVFP4"},  {42, "Q2_0"}};
   for (const auto& [number, name] : types) {
     GgufWriter w;
-    w.RawTensor("t", {256}, number, 0).RawData(std::string(4096, '\0'));
-    EXPECT_EQ(CodeFor(w), "unsupported_type");
-    EXPECT_THAT(MessageFor(w), HasSubstr(absl::StrCat("type ", name, ";")));
+    w.RawTensor("other", {256}, number, 0).RawData(std::string(4096, '\0'));
+    w.RawTensor("ours", {32}, /*F32*/ 0, 4096 - 128);
+    const absl::StatusOr<std::unique_ptr<Checkpoint>> model =
+        OpenGguf("m.gguf", MemoryOpener({{"m.gguf", w.Bytes()}}));
+    ASSERT_TRUE(model.ok()) << model.status();
+    ASSERT_EQ((*model)->tensors().size(), 1u);
+    EXPECT_EQ((*model)->tensors()[0].name, "ours");
+    EXPECT_EQ((*model)->Find("other"), nullptr);
+    EXPECT_THAT((*model)->unread(), ElementsAre(std::pair("other", name)));
+    EXPECT_THAT((*model)->warnings(),
+                ElementsAre(HasSubstr(absl::StrCat("other\" (", name, ")"))));
   }
+}
+
+// How long such a tensor is nobody says: the next begins where it says, but not
+// before, and aligned.
+TEST(Gguf, WhatFollowsATensorThatIsLeftOut) {
+  const auto code = [](uint64_t first, uint64_t second) {
+    GgufWriter w;
+    w.RawTensor("a", {32}, /*IQ2_XXS*/ 16, first);
+    w.RawTensor("b", {8}, /*F32*/ 0, second);
+    w.RawData(std::string(256, '\0'));
+    return CodeFor(w);
+  };
+  EXPECT_EQ(code(0, 0), "");
+  EXPECT_EQ(code(0, 64), "");
+  EXPECT_EQ(code(0, 224), "");
+  EXPECT_EQ(code(0, 256), "model_truncated");
+  EXPECT_EQ(code(0, 65), "invalid_offset");
+  EXPECT_EQ(code(32, 64), "invalid_offset");
+  GgufWriter before;
+  before.RawTensor("b", {8}, /*F32*/ 0, 0).RawTensor("a", {32}, 16, 32);
+  before.RawTensor("c", {8}, /*F32*/ 0, 0).RawData(std::string(256, '\0'));
+  EXPECT_EQ(CodeFor(before), "invalid_offset");
+  GgufWriter twice;
+  twice.RawTensor("a", {32}, 16, 0).RawTensor("a", {32}, 16, 0);
+  EXPECT_EQ(CodeFor(twice), "duplicate_tensor");
 }
 
 TEST(Gguf, A11BoolBytes) {

@@ -23,37 +23,20 @@ static_assert(std::endian::native == std::endian::little,
 struct ElementType {
   std::string_view name;
   uint64_t bits;
-  enum { kWeight, kIgnored, kUnsupported } use;
 };
 
 constexpr std::array<ElementType, 22> kElementTypes = {{
-    {"F32", 32, ElementType::kWeight},
-    {"F16", 16, ElementType::kWeight},
-    {"BF16", 16, ElementType::kWeight},
-    {"I64", 64, ElementType::kIgnored},
-    {"I32", 32, ElementType::kIgnored},
-    {"I16", 16, ElementType::kIgnored},
-    {"I8", 8, ElementType::kIgnored},
-    {"U64", 64, ElementType::kIgnored},
-    {"U32", 32, ElementType::kIgnored},
-    {"U16", 16, ElementType::kIgnored},
-    {"U8", 8, ElementType::kIgnored},
-    {"BOOL", 8, ElementType::kIgnored},
-    {"F64", 64, ElementType::kUnsupported},
-    {"C64", 64, ElementType::kUnsupported},
-    {"F8_E4M3", 8, ElementType::kUnsupported},
-    {"F8_E5M2", 8, ElementType::kUnsupported},
-    {"F8_E4M3FNUZ", 8, ElementType::kUnsupported},
-    {"F8_E5M2FNUZ", 8, ElementType::kUnsupported},
-    {"F8_E8M0", 8, ElementType::kUnsupported},
-    {"F6_E2M3", 6, ElementType::kUnsupported},
-    {"F6_E3M2", 6, ElementType::kUnsupported},
-    {"F4", 4, ElementType::kUnsupported},
+    {"F32", 32},        {"F16", 16},        {"BF16", 16},   {"I64", 64},
+    {"I32", 32},        {"I16", 16},        {"I8", 8},      {"U64", 64},
+    {"U32", 32},        {"U16", 16},        {"U8", 8},      {"BOOL", 8},
+    {"F64", 64},        {"C64", 64},        {"F8_E4M3", 8}, {"F8_E5M2", 8},
+    {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F8_E8M0", 8}, {"F6_E2M3", 6},
+    {"F6_E3M2", 6},     {"F4", 4},
 }};
 
-// Checks one entry by itself. Its type's use decides what becomes of it.
-absl::StatusOr<const ElementType*> CheckEntry(const SafetensorsEntry& entry,
-                                              TensorInfo* tensor) {
+// Checks one entry by itself. True: its type is one that we read.
+absl::StatusOr<bool> CheckEntry(const SafetensorsEntry& entry,
+                                TensorInfo* tensor) {
   const auto type =
       std::find_if(kElementTypes.begin(), kElementTypes.end(),
                    [&](const ElementType& t) { return t.name == entry.dtype; });
@@ -87,19 +70,13 @@ absl::StatusOr<const ElementType*> CheckEntry(const SafetensorsEntry& entry,
                                    "give ",
                                    bytes, " bytes"));
   }
-  if (type->use == ElementType::kUnsupported) {
-    return InputError(
-        "unsupported_dtype",
-        absl::StrCat("dtype ", entry.dtype, "; need F32, F16 or BF16"));
-  }
-  if (type->use == ElementType::kWeight) {
-    tensor->type = *ParseDType(type->name);
-  }
+  const std::optional<DType> read = ParseDType(type->name);
+  if (read.has_value()) tensor->type = *read;
   tensor->name = entry.name;
   tensor->shape.assign(entry.shape.begin(), entry.shape.end());
   tensor->bytes = bytes;
   tensor->file = 0;
-  return &*type;
+  return read.has_value();
 }
 
 absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
@@ -142,8 +119,8 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
   for (const SafetensorsEntry& entry : *entries) {
     const std::string who = absl::StrCat("tensor ", Quoted(entry.name));
     TensorInfo tensor;
-    const absl::StatusOr<const ElementType*> type = CheckEntry(entry, &tensor);
-    if (!type.ok()) return Annotate(type.status(), who);
+    const absl::StatusOr<bool> read = CheckEntry(entry, &tensor);
+    if (!read.ok()) return Annotate(read.status(), who);
     if (entry.offsets.front() != end) {
       return InputError(
           "invalid_offset",
@@ -157,8 +134,8 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
           absl::StrCat(who, " ends at ", end, "; the file has ",
                        file.size() - data_begin, " bytes of data"));
     }
-    if ((*type)->use == ElementType::kIgnored) {
-      header.ignored.push_back(entry.name);
+    if (!*read) {
+      header.unread.emplace(entry.name, entry.dtype);
       continue;
     }
     tensor.offset = data_begin + entry.offsets.front();

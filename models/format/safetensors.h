@@ -30,11 +30,10 @@ struct SafetensorsLimits {
   static constexpr size_t kShards = 1024;
 };
 
-// The header of one file. Tensors of integers and bools (position ids, masks)
-// are no weights of ours: they are named, and a checkpoint warns of them.
+// The header of one file. Of the types F32, F16 and BF16 are read.
 struct SafetensorsHeader {
   std::vector<TensorInfo> tensors;  // in the order of their data; file = 0
-  std::vector<std::string> ignored;
+  UnreadTensors unread;
 };
 
 // Reads and validates the header.

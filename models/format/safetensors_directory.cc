@@ -122,11 +122,8 @@ class SafetensorsCheckpoint final : public Checkpoint {
       tensor.file = static_cast<int>(files_.size());
       tensors_.push_back(std::move(tensor));
     }
-    for (const std::string& tensor : header->ignored) {
-      missing.erase(tensor);
-      warnings_.push_back(absl::StrCat(name, ": tensor ", Quoted(tensor),
-                                       " is not used: it holds no floats"));
-    }
+    for (const auto& [tensor, type] : header->unread) missing.erase(tensor);
+    unread_.merge(header->unread);
     if (!missing.empty()) {
       return IndexError(absl::StrCat("tensor ", Quoted(*missing.begin()),
                                      " is not in ", Quoted(name)));
