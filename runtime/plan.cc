@@ -82,7 +82,9 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
         "invalid_context",
         absl::StrCat("context: got ", options.context, ", the checkpoint is ",
                      "made for ", config.context,
-                     " (rope scaling extends it)"));
+                     "; rope scaling extends it (yarn, by a scale of ",
+                     (options.context + config.context - 1) / config.context,
+                     ")"));
   }
   if (options.first_position < 0 || options.first_position > kMostPosition) {
     return UsageError(

@@ -113,6 +113,7 @@ nlohmann::json Report::ToJson() const {
           {"verify", station(Station::kVerify, verify)}}}}},
       {"memory",
        {{"host_bytes", memory.host}, {"device_bytes", memory.device}}},
+      {"warnings", warnings},
       {"simulated", simulated},
   };
   if (predicted.has_value()) {
@@ -123,7 +124,6 @@ nlohmann::json Report::ToJson() const {
         {"host_bytes", predicted->memory.host},
         {"device_bytes", predicted->memory.device}};
   }
-  if (simulated || !warnings.empty()) document["warnings"] = warnings;
   return document;
 }
 

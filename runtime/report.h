@@ -58,7 +58,7 @@ struct Report {
   std::optional<Prediction> predicted;
   MemoryUse memory;
   bool simulated = false;
-  std::vector<std::string> warnings;  // what costs speed only
+  std::vector<std::string> warnings;  // Session::warnings
 
   nlohmann::json ToJson() const;
 };

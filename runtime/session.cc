@@ -124,8 +124,12 @@ std::optional<Prediction> Session::Predicted(const Work& work) const {
 }
 
 std::vector<std::string> Session::warnings() const {
-  if (placement_ == nullptr) return {};
-  return placement_->warnings();
+  std::vector<std::string> all = model_.warnings;
+  if (placement_ != nullptr) {
+    const std::vector<std::string> more = placement_->warnings();
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
 }
 
 absl::Status Session::Append(const int32_t* ids, size_t count) {

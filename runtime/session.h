@@ -104,9 +104,10 @@ class Session {
   absl::Status RefreshView();
 
   const TierPlan& plan() const { return plan_; }
-  Traffic traffic() const;                    // since the session was made
-  TimeSpent Elapsed() const;                  // since whenever, always growing
-  std::vector<std::string> warnings() const;  // what costs speed only
+  Traffic traffic() const;    // since the session was made
+  TimeSpent Elapsed() const;  // since whenever, always growing
+  // Of the model, and what costs speed only.
+  std::vector<std::string> warnings() const;
   MemoryUse memory() const;
   // Absent where rates are not known.
   std::optional<Prediction> Predicted(const Work& work) const;
