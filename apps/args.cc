@@ -8,23 +8,48 @@
 #include "apps/default_paths.h"
 #include "apps/error.h"
 #include "apps/flags.h"
+#include "apps/help.h"
+#include "apps/suggestion.h"
 #include "include/tiercel.h"
 
 namespace tiercel::cli {
 namespace {
 
 std::string Usage() {
-  std::string usage =
-      "Reads whole books on small machines.\n"
-      "Usage: tiercel COMMAND [FLAGS]\n\nCommands:\n";
+  HelpSection commands = {"Commands", {}};
   for (const CommandFlags& command : kCommands) {
     if (command.add_flags == nullptr) continue;
-    const std::string pad(12 - std::string(command.name).size(), ' ');
-    absl::StrAppend(&usage, "  ", command.name, pad, command.description, "\n");
+    commands.rows.push_back({command.name, command.description});
   }
-  return usage +
-         "\ntiercel COMMAND --help lists the flags of a command;\n"
-         "tiercel --version prints version, commit, build and ISA.\n";
+  return absl::StrCat(
+      "Reads whole books on small machines.\n"
+      "Usage: tiercel COMMAND [FLAGS]\n",
+      HelpText(commands), HelpText(EnvironmentHelp()),
+      "\nExamples:\n"
+      "  tiercel summarize book.txt\n"
+      "  tiercel help summarize    the flags of a command\n"
+      "  tiercel --version         version, commit, build and ISA\n");
+}
+
+bool IsCommand(const std::string& name) {
+  return std::any_of(kCommands.begin(), kCommands.end(),
+                     [&](const auto& command) { return name == command.name; });
+}
+
+absl::Status UnknownCommand(const std::vector<std::string>& args) {
+  const std::string& name = args[0];
+  const auto command = std::find_if(args.begin(), args.end(), IsCommand);
+  if (!name.empty() && name[0] == '-' && command != args.end()) {
+    return UsageError(
+        absl::StrCat("the command comes before its flags: tiercel ", *command,
+                     " ", name, " ..."));
+  }
+  std::vector<std::string> known;
+  for (const CommandFlags& one : kCommands) known.push_back(one.name);
+  return Error(
+      Exit::kUsage, "usage",
+      absl::StrCat("unknown command '", name, "'", Suggestion(name, known),
+                   "; tiercel help lists them"));
 }
 
 }  // namespace
@@ -39,7 +64,12 @@ bool WantsJson(const std::vector<std::string>& args) {
 absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
   CommandLine line;
   if (args.empty()) {
-    return Error(Exit::kUsage, "usage", "no command\n" + Usage());
+    return UsageError("no command\n" + Usage());
+  }
+  if (args[0] == "help" && args.size() > 1) {
+    std::vector<std::string> asked(args.begin() + 1, args.end());
+    asked.push_back("--help");
+    return ParseArgs(asked);
   }
   if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
     line.print = Usage();
@@ -49,28 +79,26 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
     line.print = absl::StrCat("tiercel ", tiercel_version(), "\n");
     return line;
   }
-  for (const CommandFlags& command : kCommands) {
-    if (args[0] != command.name) continue;
-    if (command.add_flags == nullptr) {
-      return NotInThisVersion(absl::StrCat("tiercel ", command.name));
-    }
-    line.options.command = command.name;
-    FlagSet flags(command.name, command.description);
-    command.add_flags(flags, &line.options);
-    if (absl::Status s = flags.Parse({args.begin() + 1, args.end()}); !s.ok()) {
-      return s;
-    }
-    if (flags.help_wanted()) {
-      line.print = flags.Help();
-      return line;
-    }
-    if (absl::Status s = CheckTogether(&line.options); !s.ok()) return s;
-    if (absl::Status s = ChooseModel(&line.options.model); !s.ok()) return s;
+  const auto command =
+      std::find_if(kCommands.begin(), kCommands.end(),
+                   [&](const auto& one) { return args[0] == one.name; });
+  if (command == kCommands.end()) return UnknownCommand(args);
+  if (command->add_flags == nullptr) {
+    return NotInThisVersion(absl::StrCat("tiercel ", command->name));
+  }
+  line.options.command = command->name;
+  FlagSet flags(command->name, command->description);
+  command->add_flags(flags, &line.options);
+  if (absl::Status s = flags.Parse({args.begin() + 1, args.end()}); !s.ok()) {
+    return s;
+  }
+  if (flags.help_wanted()) {
+    line.print = flags.Help(command->examples);
     return line;
   }
-  return Error(Exit::kUsage, "usage",
-               absl::StrCat("unknown command '", args[0],
-                            "'; tiercel --help lists them"));
+  if (absl::Status s = CheckTogether(&line.options); !s.ok()) return s;
+  if (absl::Status s = ChooseModel(&line.options.model); !s.ok()) return s;
+  return line;
 }
 
 }  // namespace tiercel::cli

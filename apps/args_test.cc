@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "absl/strings/str_split.h"
 #include "apps/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,6 +12,7 @@ namespace tiercel::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Args = std::vector<std::string>;
 
 class ArgsTest : public ::testing::Test {
@@ -196,7 +198,6 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
   } kCases[] = {
       {{"generate", "-p", "x", "--bogus"}, "--bogus"},
       {{"generate", "-p", "x", "-ngl", "3"}, "-ngl"},
-      {{"generate", "-p", "x", "-t4"}, "-t4"},
       {{"generate", "-p", "x", "--bogus=3"}, "--bogus"},
       {{"generate", "-p"}, "-p"},
       {{"generate", "-p", "x", "-m", ""}, "-m"},
@@ -243,6 +244,8 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
       {{"generate", "-p", "x", "--draft-layers", "2"}, "--draft self"},
       {{"generate", "-p", "x", "--draft", "ngram", "--draft-layers", "2"},
        "--draft-layers"},
+      {{"generate", "-p", "x", "--draft", "self", "--cost-ratio", "2"},
+       "--cost-ratio"},
       {{"generate", "-p", "x", "--draft", "self", "--draft-layers", "0"},
        "--draft-layers"},
       {{"generate", "-p", "x", "--cost-ratio", "0"}, "--cost-ratio"},
@@ -266,6 +269,8 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
       {{"summarize", ""}, "FILE"},
       {{"summarize", "a", "b"}, "'b'"},
       {{"summarize", "a", "--seeds", "0:1"}, "--seeds"},
+      {{"ask", "a"}, "QUESTION"},
+      {{"ask", "a", ""}, "QUESTION"},
       {{"detokenize", "1", "--tokens", "x"}, "--tokens"},
       {{"inspect", "a", "-m", "b"}, "--model"},
       {{"bench", "-p", "1,"}, "-p"},
@@ -275,6 +280,7 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
       {{"bench", "-o", "xml"}, "-o"},
       {{"bench", "-o", "md", "--json"}, "--json"},
       {{"bench", "-p", "0", "-n", "0"}, "-p"},
+      {{"bench", "--verify-against", "full"}, "--verify-against"},
       {{"bench", "--policy", "triforce", "-d", "9"}, "-f FILE"},
       {{"bench", "--draft", "ngram", "-d", "9"}, "-f FILE"},
       {{"bench", "-md", "y", "-d", "9"}, "-f FILE"},
@@ -334,7 +340,8 @@ TEST_F(ArgsTest, ABudgetIsASize) {
   EXPECT_EQ(Parse({"plan", "-m", "x", "--device-memory", "1.5KiB"})
                 .model.memory_bytes,
             1536u);
-  for (const char* wrong : {"", "0", "much", "-1GB", "1GBs"}) {
+  // Nobody means 8 bytes.
+  for (const char* wrong : {"", "0", "8", "1e9", "much", "-1GB", "1GBs"}) {
     EXPECT_THAT(Refusal({"plan", "-m", "x", "--device-memory", wrong}),
                 HasSubstr("--device-memory"));
   }
@@ -351,8 +358,27 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"generate", "-p", "x", "--policy", "speed"},
            {"generate", "-p", "x", "--device", "cuda"},
            {"generate", "-p", "x", "--tensor-parallel", "2"},
+           {"generate", "-p", "x", "--device", "far"},
            {"generate", "-p", "x", "--plain"},
+           {"generate", "-p", "x", "--set", "interval=2"},
+           {"generate", "-p", "x", "--simulate",
+            "device=1GB,link=1GB/s,host=1GB/s"},
+           {"summarize", "x", "--toc"},
+           {"summarize", "x", "--chapters", "1-3"},
+           {"summarize", "x", "--pages", "1"},
+           {"summarize", "x", "--words=100"},
+           {"summarize", "x", "--language", "French"},
+           {"summarize", "x", "--instruction", "be brief"},
+           {"summarize", "x", "--output", "notes.md"},
+           {"summarize", "x", "--format", "md"},
+           {"ask", "x", "who?", "--no-cache"},
+           {"ask", "x", "who?", "--restart"},
+           {"eval", "-f", "x", "--prefill", "9"},
+           {"eval", "-f", "x", "--set", "interval=2"},
+           {"eval", "-f", "x", "--verify-against", "full"},
+           {"bench", "--fill"},
            {"bench", "--policy", "sfi"},
+           {"help", "chat"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);
@@ -363,11 +389,143 @@ TEST_F(ArgsTest, HelpAndVersionPrint) {
   for (const Args& args : std::vector<Args>{{"--help"},
                                             {"-h"},
                                             {"--version"},
+                                            {"help"},
+                                            {"help", "help"},
+                                            {"help", "generate"},
                                             {"generate", "--help"},
                                             {"bench", "-p", "1", "-h"}}) {
     const absl::StatusOr<CommandLine> line = ParseArgs(args);
     ASSERT_TRUE(line.ok()) << line.status();
     EXPECT_FALSE(line->print.empty());
+  }
+}
+
+std::string Page(const Args& args) {
+  const absl::StatusOr<CommandLine> line = ParseArgs(args);
+  EXPECT_TRUE(line.ok()) << line.status();
+  return line.ok() ? line->print : "";
+}
+
+TEST_F(ArgsTest, HelpIsOneForAllWaysToAskForIt) {
+  EXPECT_EQ(Page({"help"}), Page({"--help"}));
+  for (const char* command :
+       {"summarize", "ask", "generate", "eval", "tokenize", "detokenize",
+        "inspect", "plan", "bench"}) {
+    const std::string page = Page({command, "--help"});
+    EXPECT_EQ(Page({"help", command}), page);
+    EXPECT_THAT(Page({"help"}), HasSubstr(command));
+    for (const char* part :
+         {"\nUsage: tiercel ", "\nModel:\n", "\nOutput:\n", "\nEnvironment:\n",
+          "TIERCEL_MODEL", "\nExamples:\n  "}) {
+      EXPECT_THAT(page, HasSubstr(part)) << command;
+    }
+    // A narrow terminal shows it; nothing is promised that is not read.
+    for (absl::string_view text : absl::StrSplit(page, '\n')) {
+      EXPECT_LE(text.size(), 100u) << text;
+    }
+    EXPECT_THAT(page, Not(HasSubstr("PDF")));
+    EXPECT_THAT(page, Not(HasSubstr("EPUB")));
+  }
+  EXPECT_THAT(Page({"help", "ask"}),
+              HasSubstr("Usage: tiercel ask [FLAGS] FILE QUESTION...\n"));
+  EXPECT_THAT(Page({"help", "generate"}), HasSubstr("\n  -ctk,--cache-type-k"));
+}
+
+TEST_F(ArgsTest, RefusalsSayWhatWasMeant) {
+  const struct {
+    Args args;
+    const char* hint;
+  } kCases[] = {
+      {{"summarise", "x"}, "did you mean summarize?"},
+      {{"help", "sumarize"}, "did you mean summarize?"},
+      {{"generate", "-p", "x", "--modle", "y"}, "did you mean --model?"},
+      {{"generate", "-p", "x", "-seed", "3"}, "did you mean --seed?"},
+      {{"generate", "hello"}, "did you mean -p 'hello'?"},
+      {{"eval", "book.txt"}, "did you mean -f 'book.txt'?"},
+      {{"tokenize", "hello"}, "did you mean -p 'hello'?"},
+      {{"plan", "x.gguf"}, "did you mean -m 'x.gguf'?"},
+      {{"bench", "x.gguf"}, "did you mean -m 'x.gguf'?"},
+      {{"-m", "x", "generate", "-p", "y"}, "tiercel generate -m ..."},
+      {{"--json", "plan"}, "tiercel plan --json ..."},
+  };
+  for (const auto& [args, hint] : kCases) {
+    EXPECT_THAT(Refusal(args), HasSubstr(hint))
+        << ::testing::PrintToString(args);
+  }
+  EXPECT_THAT(Refusal({"frobnicate"}), Not(HasSubstr("did you mean")));
+}
+
+TEST_F(ArgsTest, ANumberMayFollowItsShortFlagAtOnce) {
+  const Options options = Parse({"generate", "-p", "x", "-n10", "-c4k", "-t2"});
+  EXPECT_EQ(options.sampling.max_tokens, 10);
+  EXPECT_EQ(options.session.context, 4096);
+  EXPECT_EQ(options.model.threads, 2);
+  EXPECT_EQ(Parse({"bench", "-p512,1024"}).bench.prompts,
+            std::vector<int64_t>({512, 1024}));
+  EXPECT_THAT(Refusal({"generate", "-p", "x", "-n10", "-n", "3"}),
+              HasSubstr("given twice"));
+  EXPECT_THAT(Refusal({"generate", "-p", "x", "-n1x"}), HasSubstr("-n"));
+  EXPECT_THAT(Refusal({"generate", "-p", "x", "-z10"}), HasSubstr("-z10"));
+}
+
+TEST_F(ArgsTest, TokensAreCountedInThousandsToo) {
+  EXPECT_EQ(Parse({"plan", "-c", "128k"}).session.context, 131072);
+  EXPECT_EQ(Parse({"plan", "-c", "4K"}).session.context, 4096);
+  EXPECT_EQ(Parse({"generate", "-p", "x", "-n", "1k"}).sampling.max_tokens,
+            1024);
+  for (const char* wrong : {"k", "4kk", "4 k", "-4k", "3000000k", "4m"}) {
+    EXPECT_THAT(Refusal({"plan", "-c", wrong}), HasSubstr("-c")) << wrong;
+  }
+}
+
+TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
+  const Args full = {"generate", "-p", "x"};
+  const Args ngram = {"generate", "-p", "x", "--draft", "ngram"};
+  const Args alone = {"generate", "-p",      "x",   "--policy",
+                      "triforce", "--draft", "none"};
+  const struct {
+    Args args;
+    const char* flag;
+    const char* value;
+  } kCases[] = {
+      {full, "--budget", "64"},      {full, "--chunk", "8"},
+      {full, "--sink", "8"},         {full, "--window", "8"},
+      {full, "--gamma1", "2"},       {full, "--gamma2", "2"},
+      {full, "--verify", "coupled"}, {full, "--verify-against", "full"},
+      {full, "--cost-ratio", "2"},   {ngram, "--budget", "64"},
+      {ngram, "--sink", "8"},        {ngram, "--gamma2", "2"},
+      {alone, "--gamma1", "2"},      {{"plan"}, "--budget", "64"}};
+  for (const auto& [args, flag, value] : kCases) {
+    Args all = args;
+    all.insert(all.end(), {flag, value});
+    EXPECT_THAT(Refusal(all),
+                HasSubstr(std::string(flag) + ": it has no effect without"));
+  }
+  EXPECT_EQ(
+      Parse({"plan", "--policy", "triforce", "--budget", "64"}).session.budget,
+      64);
+  // A greedy choice cuts nothing, but scripts say so.
+  const Options greedy = Parse({"generate", "-p", "x", "--top-k", "40",
+                                "--top-p", "0.9", "--min-p", "0.1"});
+  EXPECT_EQ(greedy.warnings.size(), 3u);
+  EXPECT_THAT(greedy.warnings[0], HasSubstr("--top-k"));
+  EXPECT_THAT(
+      Parse({"generate", "-p", "x", "--top-k", "40", "--temp", "1"}).warnings,
+      ::testing::IsEmpty());
+}
+
+TEST_F(ArgsTest, ASummaryReadsWellByDefault) {
+  for (const Args& args :
+       std::vector<Args>{{"summarize", "x"}, {"ask", "x", "who?"}}) {
+    const Options options = Parse(args);
+    EXPECT_EQ(options.sampling.repeat_penalty, 1.1);
+    EXPECT_EQ(options.sampling.temperature, 0.3);
+    EXPECT_THAT(Page({args[0], "--help"}), HasSubstr("(default 1.1)"));
+    EXPECT_THAT(Page({args[0], "--help"}), HasSubstr("(default 0.3)"));
+    Args greedy = args;
+    greedy.insert(greedy.end(), {"--temp", "0", "--repeat-penalty", "1"});
+    EXPECT_EQ(Parse(greedy).sampling.repeat_penalty, 1);
+    EXPECT_EQ(Parse(greedy).sampling.temperature, 0);
   }
 }
 

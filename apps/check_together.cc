@@ -2,104 +2,159 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "apps/default_paths.h"
 #include "apps/error.h"
 #include "apps/sampling.h"
+#include "include/tiercel.h"
 
 namespace tiercel::cli {
+
+namespace {
+
+// Who drafts, and whether each flag of drafting has something to act on.
+absl::Status CheckDrafts(const SessionOptions& session,
+                         const SamplingOptions& sampling) {
+  const std::string& draft = sampling.draft;
+  if (draft == "small" && sampling.draft_path.empty()) {
+    return UsageError(
+        "--draft small: needs the model that drafts, -md,--model-draft PATH");
+  }
+  if (!sampling.draft_path.empty() && !draft.empty() && draft != "small") {
+    return UsageError(absl::StrCat("--draft ", draft,
+                                   " excludes -md,--model-draft, which is for "
+                                   "--draft small"));
+  }
+  const bool view = sampling.policy == "triforce";
+  const bool drafter = std::string_view(DraftOf(sampling)) != "none";
+  const bool self = draft == "self";
+  const bool adapts = sampling.draft_tokens == TIERCEL_ADAPTIVE ||
+                      sampling.block_tokens == TIERCEL_ADAPTIVE;
+  const char* const a_view = "--policy triforce";
+  const char* const a_window = "--policy triforce or --draft self";
+  const char* const a_drafter = "--draft ngram, self or small";
+  const char* const drafts = "--policy triforce or --draft";
+  const struct {
+    const char* flag;
+    bool given;
+    bool heeded;
+    const char* by;
+  } kFlags[] = {
+      {"--budget", session.budget > 0, view, a_view},
+      {"--chunk", session.chunk > 0, view || self, a_window},
+      {"--sink", session.sink > 0, view || self, a_window},
+      {"--window", session.window > 0, view || self, a_window},
+      {"--gamma1", sampling.draft_tokens != 0, drafter, a_drafter},
+      {"--gamma2", sampling.block_tokens != 0, view, a_view},
+      {"--cost-ratio", sampling.cost_ratio > 0, adapts,
+       "--gamma1 auto or --gamma2 auto"},
+      {"--draft-layers", sampling.draft_layers > 0, self, "--draft self"},
+      {"--verify", !sampling.verify.empty(), HasDrafts(sampling), drafts},
+      {"--verify-against", sampling.verify_against_full, HasDrafts(sampling),
+       drafts},
+  };
+  for (const auto& flag : kFlags) {
+    if (!flag.given || flag.heeded) continue;
+    return UsageError(
+        absl::StrCat(flag.flag, ": it has no effect without ", flag.by));
+  }
+  return absl::OkStatus();
+}
+
+// A greedy choice leaves nothing to cut; many a script says so all the same.
+void WarnOfCuts(Options* options) {
+  const SamplingOptions& sampling = options->sampling;
+  if (sampling.temperature > 0) return;
+  const struct {
+    const char* flag;
+    bool given;
+  } kCuts[] = {{"--top-k", sampling.top_k > 0},
+               {"--top-p", sampling.top_p < 1},
+               {"--min-p", sampling.min_p > 0}};
+  for (const auto& [flag, given] : kCuts) {
+    if (!given) continue;
+    options->warnings.push_back(
+        absl::StrCat(flag, ": it has no effect with --temp 0"));
+  }
+}
+
+int Sources(const Options& options) {
+  const InputOptions& input = options.input;
+  return input.text.has_value() + input.file.has_value() +
+         input.tokens_file.has_value() + !options.tokens.ids.empty();
+}
+
+absl::Status CheckTexts(const Options& options) {
+  const std::string& command = options.command;
+  const int sources = Sources(options);
+  if (sources > 1) {
+    return UsageError(
+        absl::StrCat(command, ": give one of -p, -f, --tokens or ids"));
+  }
+  if (sources == 0 && command == "generate") {
+    return UsageError(
+        "generate: give a text with -p TEXT, -f FILE or --tokens FILE");
+  }
+  if (sources == 0 && command == "eval") {
+    return UsageError("eval: give a text with -f FILE or --tokens FILE");
+  }
+  const std::vector<std::string>& questions = options.questions;
+  if (std::find(questions.begin(), questions.end(), "") != questions.end()) {
+    return UsageError("ask: QUESTION: got '', need a question");
+  }
+  return absl::OkStatus();
+}
+
+// Chooses the format, too.
+absl::Status CheckBench(Options* options) {
+  BenchOptions& bench = options->bench;
+  if (options->json && !bench.output.empty()) {
+    return UsageError("bench: --json and --output exclude each other");
+  }
+  if (bench.output.empty()) bench.output = options->json ? "json" : "md";
+  options->json = bench.output == "json" || bench.output == "jsonl";
+  const auto is_zero = [](int64_t n) { return n == 0; };
+  if (std::all_of(bench.prompts.begin(), bench.prompts.end(), is_zero) &&
+      std::all_of(bench.generations.begin(), bench.generations.end(),
+                  is_zero)) {
+    return UsageError("bench: -p and -n are 0, no test is left");
+  }
+  if (!HasDrafts(options->sampling)) return absl::OkStatus();
+  if (Sources(*options) == 0) {
+    return UsageError(
+        "bench: drafts go on from a text; give one with -f FILE or --tokens "
+        "FILE");
+  }
+  if (std::any_of(bench.depths.begin(), bench.depths.end(), is_zero)) {
+    return UsageError(
+        "bench: drafts go on from a text; every depth -d,--n-depth must be 1 "
+        "or more");
+  }
+  options->session.cache_dir = CacheFolder();
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status CheckTogether(Options* options) {
   const SamplingOptions& sampling = options->sampling;
   if (sampling.seeds.has_value() && sampling.seed.has_value()) {
-    return Error(Exit::kUsage, "usage",
-                 "--seeds and --seed exclude each other");
+    return UsageError("--seeds and --seed exclude each other");
   }
-  const std::string& draft = sampling.draft;
-  if (draft == "small" && sampling.draft_path.empty()) {
-    return Error(
-        Exit::kUsage, "usage",
-        "--draft small: needs the model that drafts, -md,--model-draft "
-        "PATH");
+  if (absl::Status s = CheckDrafts(options->session, sampling); !s.ok()) {
+    return s;
   }
-  if (!sampling.draft_path.empty() && !draft.empty() && draft != "small") {
-    return Error(Exit::kUsage, "usage",
-                 absl::StrCat("--draft ", draft,
-                              " excludes -md,--model-draft, which is for "
-                              "--draft small"));
-  }
-  if (sampling.draft_layers > 0 && draft != "self") {
-    return Error(Exit::kUsage, "usage",
-                 "--draft-layers: it is for --draft self alone");
-  }
-  const InputOptions& input = options->input;
-  const int sources = input.text.has_value() + input.file.has_value() +
-                      input.tokens_file.has_value() +
-                      !options->tokens.ids.empty();
-  if (sources > 1) {
-    return Error(Exit::kUsage, "usage",
-                 absl::StrCat(options->command,
-                              ": give one of -p, -f, --tokens or ids"));
-  }
-  if (sources == 0 && options->command == "generate") {
-    return Error(
-        Exit::kUsage, "usage",
-        "generate: give a text with -p TEXT, -f FILE or --tokens FILE");
-  }
-  if (sources == 0 && options->command == "eval") {
-    return Error(Exit::kUsage, "usage",
-                 "eval: give a text with -f FILE or --tokens FILE");
-  }
-  if (options->command == "ask") {
-    const std::vector<std::string>& questions = options->questions;
-    if (questions.empty() ||
-        std::find(questions.begin(), questions.end(), "") != questions.end()) {
-      return Error(Exit::kUsage, "usage",
-                   "ask: needs a FILE and one or more questions, none empty");
-    }
-  }
+  WarnOfCuts(options);
+  if (absl::Status s = CheckTexts(*options); !s.ok()) return s;
+  if (options->command == "bench") return CheckBench(options);
   if (options->command == "inspect" && !options->document.empty()) {
     if (!options->model.path.empty()) {
-      return Error(Exit::kUsage, "usage",
-                   "inspect: MODEL and --model exclude each other");
+      return UsageError("inspect: MODEL and --model exclude each other");
     }
     options->model.path = options->document;
-  }
-  if (options->command == "bench") {
-    std::string& output = options->bench.output;
-    if (options->json && !output.empty()) {
-      return Error(Exit::kUsage, "usage",
-                   "bench: --json and --output exclude each other");
-    }
-    if (output.empty()) output = options->json ? "json" : "md";
-    options->json = output == "json" || output == "jsonl";
-    const auto is_zero = [](int64_t n) { return n == 0; };
-    const auto& bench = options->bench;
-    if (std::all_of(bench.prompts.begin(), bench.prompts.end(), is_zero) &&
-        std::all_of(bench.generations.begin(), bench.generations.end(),
-                    is_zero)) {
-      return Error(Exit::kUsage, "usage",
-                   "bench: -p and -n are 0, no test is left");
-    }
-    if (HasDrafts(sampling)) {
-      if (sources == 0) {
-        return Error(Exit::kUsage, "usage",
-                     "bench: drafts go on from a text; give one with -f FILE "
-                     "or --tokens FILE");
-      }
-      if (std::any_of(bench.depths.begin(), bench.depths.end(), is_zero)) {
-        return Error(Exit::kUsage, "usage",
-                     "bench: drafts go on from a text; every depth "
-                     "-d,--n-depth must be 1 or more");
-      }
-      options->session.cache_dir = CacheFolder();
-    } else if (sampling.verify_against_full) {
-      return Error(Exit::kUsage, "usage",
-                   "bench: --verify-against: nobody drafts; give --policy or "
-                   "--draft");
-    }
   }
   return absl::OkStatus();
 }

@@ -7,7 +7,9 @@
 namespace tiercel::cli {
 
 // Checks what no single flag can tell, and settles what depends on two of them:
-// the model of `inspect MODEL`, the format of `bench`. Errors: kUsage.
+// the model of `inspect MODEL`, the format of `bench`. A flag that has no
+// effect beside the others is refused, or, where scripts are full of it, warned
+// of. Errors: kUsage.
 absl::Status CheckTogether(Options* options);
 
 }  // namespace tiercel::cli

@@ -5,6 +5,8 @@
 
 import json
 import os
+import shutil
+import struct
 import sys
 import unittest
 
@@ -349,6 +351,53 @@ class GenerateTest(Case):
                         "--tokens", self.path("tokens", content))
         self.refuse(3, "empty_prompt", "generate", "-m", IDS_ONLY, "--tokens",
                     self.path("tokens", b" \n"))
+
+    def test_a_summary_of_stdin(self):
+        text = "Une cat\u00e9gorie. The cat sat on the mat.".encode("latin-1")
+        args = ["-m", CHAT, "-n", "4", "--ignore-eos"]
+        book = self.path("book.txt", text)
+        for command, *more in (["summarize"], ["ask", "who?"]):
+            named = self.document(command, book, *more, *args)
+            piped = self.document(command, "-", *more, *args, input=text)
+            for document in (named, piped):
+                for times in ("ttft_s", "decode_tok_s", "tbt_ms"):
+                    document["output"][0].pop(times, None)
+            self.assertEqual(piped["output"], named["output"])
+            self.assertEqual(piped["prompt_tokens"], named["prompt_tokens"])
+            self.assertIn("Windows-1252", " ".join(piped["warnings"]))
+        self.refuse(3, "empty_document", "summarize", "-", "-m", CHAT)
+
+    def test_an_answer_that_is_cut_says_so(self):
+        book = self.path("book.txt", b"The cat sat on the mat. " * 9)
+        cut = b"cut at -n 4 tokens; -n N for more\n"
+        for command, times in ((["summarize", book], 1),
+                               (["ask", book, "who?", "where?"], 2),
+                               (["generate", "-p", "Once"], 0)):
+            args = [*command, "-m", CHAT, "-n", "4", "--ignore-eos"]
+            result = run(*args)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(result.stderr.count(cut), times)
+            self.assertEqual(run(*args, "--json").stderr, b"")
+
+    def test_what_is_in_vain_is_a_warning(self):
+        args = ["generate", "-m", CHAT, "-p", "Once", "-n", "2"]
+        self.assertEqual(self.document(*args)["warnings"], [])
+        result = run(*args, "--top-k", "40", "--json")
+        self.assertIn("--top-k", json.loads(result.stdout)["warnings"][0])
+        self.assertIn(b"warning: --top-k", result.stderr)
+
+    def test_a_missing_draft_is_known_before_the_weights(self):
+        # They are no numbers, which only who reads them can tell.
+        model = self.path("model")
+        shutil.copytree(CHAT, model)
+        weights = os.path.join(model, "model.safetensors")
+        with open(weights, "r+b") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            file.seek(8 + length)
+            file.write(b"\xff" * (os.path.getsize(weights) - 8 - length))
+        args = ["generate", "-m", model, "--check-tensors", "-p", "x"]
+        self.refuse(3, "non_finite_weights", *args)
+        self.refuse(6, "file_not_found", *args, "-md", "/no/model")
 
     def test_summarize(self):
         book = self.path("book.txt", b"A cat sat on a mat. Then it left.\n")

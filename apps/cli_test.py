@@ -21,7 +21,8 @@ from cli_testing import (TIERCEL, IDS_ONLY, CHAT, environment, run, read_npy,
 
 class UsageTest(Case):
     def test_help_and_version(self):
-        for args in (["--help"], ["-h"], ["generate", "--help"]):
+        for args in (["--help"], ["-h"], ["help"], ["generate", "--help"],
+                     ["help", "generate"]):
             self.assertIn(b"Usage:", self.succeed(*args))
         self.assertRegex(self.succeed("--version"),
                          rb"^tiercel \d+\.\d+\.\d+ \(commit .+\)\n$")
@@ -130,7 +131,7 @@ class PlanTest(Case):
     def test_a_budget_of_memory(self):
         tiers = self.document("plan", "-m", CHAT, "-c", "1000")["tiers"]
         budget = sum(sum(tier.values()) for tier in tiers.values())
-        args = ["-m", CHAT, "--device-memory", str(budget)]
+        args = ["-m", CHAT, "--device-memory", "%dB" % budget]
         plan = json.loads(run("plan", *args, "--json").stdout)
         self.assertFalse(plan["fits"])
         most = plan["max_context"]
@@ -141,7 +142,9 @@ class PlanTest(Case):
         message = self.refuse(4, "does_not_fit", "generate", *args, *text,
                               "-c", str(most + 1))
         self.assertIn("the budget is %d" % budget, message)
-        self.refuse(2, "usage", "plan", "-m", CHAT, "--device-memory", "much")
+        for size in ("much", "8"):
+            self.assertIn("8GiB", self.refuse(2, "usage", "plan", "-m", CHAT,
+                                              "--device-memory", size))
 
 
 class EvalTest(Case):
@@ -353,8 +356,13 @@ class WrongModelTest(Case):
             self.assertFalse(document["chat_template"])
             self.assertEqual(len([text for text in document["warnings"]
                                   if "chat template" in text]), warnings)
-            output = self.document(*args)["output"][0]
-            self.assertEqual(len(output["tokens"]), 2)
+            result = run(*args, "--json")
+            document = json.loads(result.stdout)
+            self.assertEqual(len(document["output"][0]["tokens"]), 2)
+            self.assertEqual(len(document["warnings"]), warnings)
+            self.assertEqual(
+                result.stderr.count(b"warning: chat template not used"),
+                warnings)
         for template in ("{{ messages | nosuch }}", "{{ range(10**9) }}",
                          "{{ raise_exception('roles must alternate') }}"):
             put(template)
@@ -579,7 +587,7 @@ class BenchTest(Case):
         self.assertTrue(header.endswith("| speed-up | agrees with full |"))
         self.assertTrue(prompt.endswith("| - | - |"), prompt)
         self.assertRegex(row, r"\| \d+\.\d\d \| no \|$")
-        self.assertIn("nobody drafts", self.refuse(
+        self.assertIn("has no effect", self.refuse(
             2, "usage", "bench", "-m", CHAT, "--verify-against", "full"))
 
     def test_drafts_need_a_text(self):
@@ -616,14 +624,59 @@ class SurroundingsTest(Case):
         closed = self.shell(">&-")
         self.assertEqual(closed.returncode, 6, closed.stderr.decode())
         self.assertIn(b"stdout", closed.stderr)
-        full = self.shell("> /dev/full")
-        self.assertEqual(full.returncode, 6, full.stderr.decode())
         for redirection in ("<&-", "2>&-", "<&- 2>&-"):
             result = self.shell(redirection)
             self.assertEqual(result.returncode, 0, result.stderr.decode())
             self.assertTrue(result.stdout)
         self.assertEqual(run("tokenize", "-m", CHAT, stdin=None,
                              preexec_fn=lambda: os.close(0)).returncode, 6)
+
+    def test_a_full_stdout_is_said(self):
+        book = self.path("book.txt", b"The cat sat on the mat. " * 9)
+        ids = self.path("ids", b"1 2 3 4 5")
+        pages = [["--help"], ["plan", "--help"], ["--version"]]
+        results = [["summarize", book, "-n", "2"],
+                   ["ask", book, "who?", "-n", "2"],
+                   ["generate", "-p", "Once", "-n", "2"],
+                   ["eval", "--tokens", ids], ["tokenize", "-p", "Once"],
+                   ["detokenize", "5"], ["inspect"], ["plan"],
+                   ["bench", "-p", "4", "-n", "0", "-r", "1"]]
+        with open("/dev/full", "wb") as full:
+            for args in (*pages, *results,
+                         *([*args, "--json"] for args in results)):
+                result = subprocess.run(
+                    [TIERCEL, *args], stdin=subprocess.DEVNULL, stdout=full,
+                    stderr=subprocess.PIPE, timeout=60,
+                    env=environment(TIERCEL_MODEL=CHAT))
+                self.assertEqual(result.returncode, 6, args)
+                self.assertIn(b"tiercel: writing to stdout: No space left",
+                              result.stderr, args)
+
+    def test_a_directory_is_no_text(self):
+        path = self.directory
+        for args in (["summarize", path], ["ask", path, "who?"],
+                     ["generate", "-f", path], ["eval", "-f", path],
+                     ["eval", "--tokens", path], ["tokenize", "-f", path],
+                     ["bench", "-f", path], ["detokenize", "--tokens", path],
+                     ["inspect", path], ["generate", "-p", "x", "-m", path],
+                     ["generate", "-p", "x", "-md", path]):
+            result = run(*args, env=environment(TIERCEL_MODEL=CHAT))
+            self.assertEqual(result.returncode, 3, (args, result.stderr))
+            self.assertIn(b"directory", result.stderr)
+
+    def test_utf16_is_named(self):
+        text = "The cat sat on the mat."
+        marked = self.path("marked", text.encode("utf-16"))
+        bare = self.path("bare", text.encode("utf-16-le"))
+        self.assertIn("UTF-16", self.refuse(3, "not_text", "summarize", bare,
+                                            "-m", CHAT))
+        for command in ("generate", "eval", "tokenize", "bench"):
+            self.assertIn("UTF-16", self.refuse(3, "not_utf8", command, "-f",
+                                                marked, "-m", CHAT))
+        plain = self.path("plain", text.encode())
+        outputs = [self.document("summarize", path, "-m", CHAT, "-n", "4")
+                   ["output"] for path in (marked, plain)]
+        self.assertEqual(outputs[0], outputs[1])
 
     def test_odd_environments(self):
         expected = self.succeed(*self.ARGS)

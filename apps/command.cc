@@ -51,9 +51,29 @@ absl::StatusOr<Model> Open(const ModelOptions& from, tiercel_load load,
   return Model::Open(params, InMegabytes(progress.Callback()));
 }
 
+absl::StatusOr<std::optional<Model>> OpenDraft(const Options& options,
+                                               tiercel_load load) {
+  if (options.sampling.draft_path.empty()) return std::nullopt;
+  ModelOptions from;
+  from.path = options.sampling.draft_path;
+  from.device = options.model.device;
+  from.compute = options.model.compute;
+  from.threads = options.model.threads;
+  from.check_tensors = options.model.check_tensors;
+  from.memory_bytes = options.model.memory_bytes;
+  absl::StatusOr<Model> draft = Open(from, load, options.progress);
+  if (!draft.ok()) return Blame(draft.status(), "-md");
+  return std::optional<Model>(*std::move(draft));
+}
+
 }  // namespace
 
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
+  if (load == TIERCEL_LOAD_ALL) {  // what -md names is looked at first
+    const absl::StatusOr<std::optional<Model>> draft =
+        OpenDraft(options, TIERCEL_LOAD_HEADER);
+    if (!draft.ok()) return draft.status();
+  }
   absl::StatusOr<Model> model = Open(options.model, load, options.progress);
   if (!model.ok() && options.model.from_environment) {
     return Blame(model.status(), "TIERCEL_MODEL");
@@ -63,24 +83,16 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
 
 absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
                                                     const Model& model) {
-  if (options.sampling.draft_path.empty()) return std::nullopt;
-  ModelOptions from;
-  from.path = options.sampling.draft_path;
-  from.device = options.model.device;
-  from.compute = options.model.compute;
-  from.threads = options.model.threads;
-  from.check_tensors = options.model.check_tensors;
-  from.memory_bytes = options.model.memory_bytes;
-  absl::StatusOr<Model> draft = Open(from, TIERCEL_LOAD_ALL, options.progress);
-  if (!draft.ok()) return Blame(draft.status(), "-md");
-  if (absl::Status s = model.CheckDraft(*draft); !s.ok()) {
+  absl::StatusOr<std::optional<Model>> draft =
+      OpenDraft(options, TIERCEL_LOAD_ALL);
+  if (!draft.ok() || !draft->has_value()) return draft;
+  if (absl::Status s = model.CheckDraft(**draft); !s.ok()) {
     return Blame(s, "-md");
   }
   if (options.model.simulation.has_value()) {
-    WriteNote(
-        "warning: -md: the simulated device is without the draft model\n");
+    WriteWarnings({"-md: the simulated device is without the draft model"});
   }
-  return std::optional<Model>(*std::move(draft));
+  return draft;
 }
 
 // Of the view that the policy and the drafter need; 0: they need none.

@@ -9,23 +9,37 @@
 namespace tiercel::cli {
 namespace {
 
-void AddSummarize(FlagSet& flags, Options* options) {
-  flags.Positional("FILE", "text, HTML, EPUB or PDF", FlagSet::Need::kRequired,
+// What reads well where the model is small: greedily it repeats its sentences.
+void SetReadingDefaults(int64_t max_tokens, SamplingOptions* sampling) {
+  sampling->max_tokens = max_tokens;
+  sampling->temperature = 0.3;
+  sampling->repeat_penalty = 1.1;
+}
+
+void AddDocument(FlagSet& flags, Options* options) {
+  flags.Positional("FILE", "text or HTML; - is stdin", FlagSet::Need::kRequired,
                    &options->document);
-  options->sampling.max_tokens = 512;
+  flags.NotBuilt({"--toc", "--chapters", "--pages", "--words", "--language",
+                  "--instruction", "--output", "--format", "--no-cache",
+                  "--restart"});
+}
+
+void AddSummarize(FlagSet& flags, Options* options) {
+  AddDocument(flags, options);
+  SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
 }
 
 void AddAsk(FlagSet& flags, Options* options) {
-  flags.Positional("FILE", "text, HTML, EPUB or PDF", FlagSet::Need::kRequired,
-                   &options->document);
+  AddDocument(flags, options);
   flags.Positionals("QUESTION", "one or more, each in quotes",
-                    &options->questions);
-  options->sampling.max_tokens = 256;
+                    FlagSet::Need::kRequired, &options->questions);
+  SetReadingDefaults(/*max_tokens=*/256, &options->sampling);
   AddGenerationFlags(flags, options);
 }
 
 void AddGenerate(FlagSet& flags, Options* options) {
+  flags.StrayArgumentsAre("-p");
   AddPromptFlag(flags, &options->input);
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);
@@ -34,16 +48,20 @@ void AddGenerate(FlagSet& flags, Options* options) {
 }
 
 void AddEval(FlagSet& flags, Options* options) {
+  flags.StrayArgumentsAre("-f");
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);
   AddSessionFlags(flags, options);
   AddFullPolicyFlag(flags);
-  flags.Int("--ubatch-size", "-ub: rows at a time; 1 is the decode path", 1,
-            kMaxTokens, [=](int64_t n) { options->eval.rows_per_step = n; });
-  flags.Text(
-      "--logits", "OUT.npy", "write all logits, float32 [tokens, vocab]",
-      [=](const std::string& path) { options->eval.logits_path = path; });
+  flags.NotBuilt({"--prefill", "--verify-against"});
+  flags.Int("--ubatch-size",
+            "feed the text N tokens at a time; the numbers do not depend on it",
+            1, kMaxTokens, [=](int64_t n) { options->eval.rows_per_step = n; });
   AddJsonFlag(flags, options);
+  flags.Text(
+      "--logits", "OUT.npy",
+      "write the model's scores of every token, float32 [tokens, vocabulary]",
+      [=](const std::string& path) { options->eval.logits_path = path; });
   AddProgressFlag(flags, options);
 }
 
@@ -54,22 +72,25 @@ void AddParseSpecial(FlagSet& flags, Options* options) {
 }
 
 void AddTokenize(FlagSet& flags, Options* options) {
+  flags.StrayArgumentsAre("-p");
   AddPromptFlag(flags, &options->input);
   AddFileFlag(flags, &options->input);
-  AddModelFlags(flags, &options->model);
-  flags.Switch("--add-bos", "begin with BOS where the checkpoint says so",
+  flags.Switch("--add-bos",
+               "begin with the token that begins a text, where the checkpoint "
+               "says so",
                [=] { options->tokens.add_bos = true; });
   AddParseSpecial(flags, options);
+  AddModelFlags(flags, &options->model);
   AddJsonFlag(flags, options);
   AddProgressFlag(flags, options);
 }
 
 void AddDetokenize(FlagSet& flags, Options* options) {
   flags.Positionals("ID", "token ids; default: from stdin",
-                    &options->tokens.ids);
+                    FlagSet::Need::kOptional, &options->tokens.ids);
   AddTokensFlag(flags, &options->input);
-  AddModelFlags(flags, &options->model);
   AddParseSpecial(flags, options);
+  AddModelFlags(flags, &options->model);
   AddJsonFlag(flags, options);
   AddProgressFlag(flags, options);
 }
@@ -83,6 +104,7 @@ void AddInspect(FlagSet& flags, Options* options) {
 }
 
 void AddPlan(FlagSet& flags, Options* options) {
+  flags.StrayArgumentsAre("-m");
   options->session.cache_dir = CacheFolder();
   AddSessionFlags(flags, options);
   AddPolicyFlags(flags, &options->session, &options->sampling);
@@ -91,46 +113,85 @@ void AddPlan(FlagSet& flags, Options* options) {
 }
 
 void AddBench(FlagSet& flags, Options* options) {
+  flags.StrayArgumentsAre("-m");
   BenchOptions* bench = &options->bench;
-  flags.IntList("-p,--n-prompt", "tokens to prefill (default 512; 0: no test)",
-                0, kMaxTokens, &bench->prompts);
-  flags.IntList("-n,--n-gen", "tokens to decode (default 128; 0: no test)", 0,
+  flags.Group("Tests");
+  flags.IntList("-p,--n-prompt",
+                "tokens to read, each a test (default 512; 0: none)", 0,
+                kMaxTokens, &bench->prompts);
+  flags.IntList("-n,--n-gen",
+                "tokens to generate, each a test (default 128; 0: none)", 0,
                 kMaxTokens, &bench->generations);
-  flags.IntList("-d,--n-depth", "tokens before them (default 0)", 0, kMaxTokens,
-                &bench->depths);
-  flags.IntList("-t,--threads", "default: all CPUs", 1, kMaxThreads,
-                &bench->threads);
+  flags.IntList("-d,--n-depth", "tokens read before them (default 0)", 0,
+                kMaxTokens, &bench->depths);
   flags.Int("-r,--repetitions", "of every test (default 5)", 1, 10'000,
             [=](int64_t n) { bench->repetitions = n; });
-  flags.Choice("-o,--output", {"md", "csv", "json", "jsonl"}, "default md",
-               &bench->output);
+  flags.NotBuilt({"--fill"});
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);
+  AddJsonFlag(flags, options);
+  flags.Choice("-o,--output", {"md", "csv", "json", "jsonl"},
+               "how rows are written (default md; --json: json)",
+               &bench->output);
+  AddProgressFlag(flags, options);
   AddModelFlags(flags, &options->model);
+  flags.IntList("-t,--threads", "default: all CPUs", 1, kMaxThreads,
+                &bench->threads);
   AddCacheTypeFlags(flags, &options->session);
   AddRunFlags(flags, &options->model);
   AddPolicyFlags(flags, &options->session, &options->sampling);
   AddSpeculationFlags(flags, &options->sampling);
-  AddLawFlags(flags, &options->sampling);
   AddVerifyAgainstFlag(flags, &options->sampling);
-  flags.Switch("--json", "the same as -o json", [=] { options->json = true; });
-  AddProgressFlag(flags, options);
+  AddLawFlags(flags, &options->sampling);
 }
 
 }  // namespace
 
 const std::array<CommandFlags, 11> kCommands = {{
-    {"summarize", "read a whole document and print a summary", AddSummarize},
-    {"ask", "answer questions about a document, read once", AddAsk},
-    {"chat", "a conversation", nullptr},
-    {"generate", "continue a text, no template", AddGenerate},
-    {"eval", "log-likelihood and perplexity of a text", AddEval},
-    {"tokenize", "text to token ids", AddTokenize},
-    {"detokenize", "token ids to text", AddDetokenize},
-    {"inspect", "what a checkpoint is", AddInspect},
-    {"plan", "memory and time, before anything is loaded", AddPlan},
-    {"bench", "prefill and decode speed, as llama-bench", AddBench},
-    {"cache", "saved state on disk", nullptr},
+    {"summarize",
+     "Reads a whole document and prints a summary; then, on a terminal, takes "
+     "questions.",
+     AddSummarize,
+     {"tiercel summarize book.txt",
+      "tiercel summarize chapter.html -n 200 --seed 1",
+      "pandoc book.epub -t plain | tiercel summarize -"}},
+    {"ask",
+     "Answers questions about a document, which is read once.",
+     AddAsk,
+     {"tiercel ask book.txt \"Who is Ahab?\" \"Where does it end?\""}},
+    {"chat", "A conversation.", nullptr, {}},
+    {"generate",
+     "Continues a text as it is.",
+     AddGenerate,
+     {"tiercel generate -p \"The falcon\" -n 64",
+      "tiercel generate -f story.txt --temp 0.8 --seeds 1:3"}},
+    {"eval",
+     "Says how well the model predicts a text: log-likelihood, perplexity.",
+     AddEval,
+     {"tiercel eval -f chapter.txt"}},
+    {"tokenize",
+     "Turns a text into the numbers the model reads.",
+     AddTokenize,
+     {"tiercel tokenize -p \"The falcon\"",
+      "tiercel tokenize <book.txt >book.tokens"}},
+    {"detokenize",
+     "Turns such numbers back into text.",
+     AddDetokenize,
+     {"tiercel detokenize 504 29374", "tiercel detokenize <book.tokens"}},
+    {"inspect",
+     "Says what a checkpoint is and what of it is used.",
+     AddInspect,
+     {"tiercel inspect model.gguf", "tiercel inspect --json"}},
+    {"plan",
+     "Says what memory and time a context takes, before anything is loaded.",
+     AddPlan,
+     {"tiercel plan -c 8k", "tiercel plan -c 8k --device-memory 2GiB"}},
+    {"bench",
+     "Measures how fast texts are read and generated, in llama-bench's form.",
+     AddBench,
+     {"tiercel bench -p 512 -n 32 -d 0,2048",
+      "tiercel bench -n 64 -d 4000 -f book.txt --draft ngram"}},
+    {"cache", "Saved state on disk.", nullptr, {}},
 }};
 
 }  // namespace tiercel::cli

@@ -2,6 +2,8 @@
 #define TIERCEL_APPS_COMMAND_FLAGS_H_
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include "apps/flags.h"
 #include "apps/options.h"
@@ -13,6 +15,7 @@ struct CommandFlags {
   const char* name;
   const char* description;
   void (*add_flags)(FlagSet& flags, Options* options);  // null: not built
+  std::vector<std::string> examples;
 };
 
 // In the order in which they are listed.

@@ -29,6 +29,10 @@ absl::Status Error(Exit exit, std::string_view code, std::string_view message) {
   return status;
 }
 
+absl::Status UsageError(std::string_view message) {
+  return Error(Exit::kUsage, "usage", message);
+}
+
 absl::Status SystemError(std::string_view what) {
   return Error(Exit::kIo, "io_error",
                absl::StrCat(Abseil(what), ": ", std::strerror(errno)));

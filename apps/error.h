@@ -24,6 +24,9 @@ enum class Exit {
 // empty where the output has said it.
 absl::Status Error(Exit exit, std::string_view code, std::string_view message);
 
+// kUsage, "usage".
+absl::Status UsageError(std::string_view message);
+
 // "open 'PATH': REASON" from errno as it is at the call; kIo, "io_error".
 absl::Status SystemError(std::string_view what);
 

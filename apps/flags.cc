@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "apps/error.h"
 #include "apps/numbers.h"
+#include "apps/suggestion.h"
 
 namespace tiercel::cli {
 namespace {
@@ -25,28 +26,15 @@ const std::map<std::string, std::string>& OneDashNames() {
   return kNames;
 }
 
-// Flags of the contract that no command has yet.
-const std::set<std::string>& NotBuiltFlags() {
-  static const std::set<std::string> kNames = {
-      "--tensor-parallel",
-      "--plain",
-      "--book",
-  };
-  return kNames;
-}
-
 struct NotBuiltError : CLI::ValidationError {
   explicit NotBuiltError(const std::string& what)
       : CLI::ValidationError(what + " is not in this version") {}
 };
 
-absl::Status UsageError(std::string_view message) {
-  return Error(Exit::kUsage, "usage", message);
-}
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 bool LooksLikeFlag(const std::string& arg) {
-  return arg.size() > 1 && arg[0] == '-' && arg != "--" &&
-         !(arg[1] >= '0' && arg[1] <= '9');
+  return arg.size() > 1 && arg[0] == '-' && arg != "--" && !IsDigit(arg[1]);
 }
 
 // "-t,--threads" as it is shown: with llama.cpp's spelling where CLI11 must not
@@ -56,6 +44,12 @@ std::string Shown(const std::string& names) {
     if (name == names) return absl::StrCat(one_dash, ",", name);
   }
   return names;
+}
+
+// The name as CLI11 knows it.
+std::string Canonical(const std::string& name) {
+  const auto one_dash = OneDashNames().find(name);
+  return one_dash == OneDashNames().end() ? name : one_dash->second;
 }
 
 std::string AllNames(const CLI::Option& option) {
@@ -88,7 +82,11 @@ void FlagSet::RejectNotBuilt(const std::string& what) {
 
 FlagSet::FlagSet(const std::string& command, const std::string& description)
     : command_(command), app_(description, "tiercel " + command) {
-  app_.set_help_flag("-h,--help", "print this and exit");
+  app_.set_help_flag("-h,--help")->group("");  // in no section
+}
+
+void FlagSet::Group(const std::string& title) {
+  app_.option_defaults()->group(title);
 }
 
 void FlagSet::Text(const std::string& names, const std::string& value_name,
@@ -124,11 +122,13 @@ void FlagSet::Choice(const std::string& names,
        });
 }
 
-void FlagSet::Int(const std::string& names, const std::string& description,
-                  int64_t low, int64_t high, std::function<void(int64_t)> use) {
+void FlagSet::Number(const std::string& names, const std::string& description,
+                     int64_t low, int64_t high,
+                     std::optional<int64_t> (*parse)(std::string_view),
+                     std::function<void(int64_t)> use) {
   Text(names, "N", description,
-       [names, low, high, use = std::move(use)](const std::string& value) {
-         const std::optional<int64_t> number = ParseInt(value);
+       [=, use = std::move(use)](const std::string& value) {
+         const std::optional<int64_t> number = parse(value);
          if (!number.has_value() || *number < low || *number > high) {
            Reject(names,
                   RangeText("an integer", absl::StrCat(low), Low::kIncluded,
@@ -137,6 +137,17 @@ void FlagSet::Int(const std::string& names, const std::string& description,
          }
          use(*number);
        });
+}
+
+void FlagSet::Int(const std::string& names, const std::string& description,
+                  int64_t low, int64_t high, std::function<void(int64_t)> use) {
+  Number(names, description, low, high, ParseInt, std::move(use));
+}
+
+void FlagSet::Tokens(const std::string& names, const std::string& description,
+                     int64_t low, int64_t high,
+                     std::function<void(int64_t)> use) {
+  Number(names, description, low, high, ParseTokenCount, std::move(use));
 }
 
 void FlagSet::IntList(const std::string& names, const std::string& description,
@@ -194,24 +205,41 @@ void FlagSet::Positional(const std::string& name,
 }
 
 void FlagSet::Positionals(const std::string& name,
-                          const std::string& description,
+                          const std::string& description, Need need,
                           std::vector<std::string>* target) {
-  app_.add_option(name, *target, description)->type_name("");
+  app_.add_option(name, *target, description)
+      ->required(need == Need::kRequired)
+      ->type_name("");
   most_positionals_ = std::numeric_limits<size_t>::max();
+}
+
+void FlagSet::NotBuilt(const std::vector<std::string>& names) {
+  not_built_.insert(names.begin(), names.end());
+}
+
+const CLI::Option* FlagSet::Find(std::string name) const {
+  name = Canonical(name);
+  const bool is_short = name.size() == 2 && name[1] != '-';
+  const bool is_long = name.size() > 3 && name[1] == '-';
+  return is_short || is_long ? app_.get_option_no_throw(name) : nullptr;
+}
+
+absl::Status FlagSet::Unknown(const std::string& name) const {
+  if (not_built_.count(Canonical(name)) > 0) return NotInThisVersion(name);
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app_.get_options()) {
+    for (const std::string& long_name : option->get_lnames()) {
+      known.push_back("--" + long_name);
+    }
+  }
+  return UsageError(
+      absl::StrCat(command_, ": unknown flag ", name, Suggestion(name, known)));
 }
 
 absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
                                 std::vector<std::string>* normalized) {
   std::vector<std::string> positionals;
   std::set<const CLI::Option*> seen;
-  const auto find = [this](std::string name) -> const CLI::Option* {
-    const auto one_dash = OneDashNames().find(name);
-    if (one_dash != OneDashNames().end()) name = one_dash->second;
-    const bool is_short = name.size() == 2 && name[1] != '-';
-    const bool is_long = name.size() > 3 && name[1] == '-';
-    return is_short || is_long ? app_.get_option_no_throw(name) : nullptr;
-  };
-
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i] == "--") {
       positionals.insert(positionals.end(), args.begin() + i + 1, args.end());
@@ -223,14 +251,14 @@ absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
     }
     const size_t equals = args[i].find('=');
     const std::string name = args[i].substr(0, equals);
-    const CLI::Option* option = find(name);
-    if (option == nullptr) {
-      const auto one_dash = OneDashNames().find(name);
-      const bool known = NotBuiltFlags().count(
-          one_dash == OneDashNames().end() ? name : one_dash->second);
-      if (known) return NotInThisVersion(name);
-      return UsageError(absl::StrCat(command_, ": unknown flag ", name));
+    std::optional<std::string> value;  // where it is one argument with the flag
+    if (equals != std::string::npos) value = args[i].substr(equals + 1);
+    const CLI::Option* option = Find(name);
+    if (option == nullptr && name.size() > 2 && IsDigit(name[2])) {
+      option = Find(name.substr(0, 2));  // "-n10"
+      value = args[i].substr(2);
     }
+    if (option == nullptr) return Unknown(name);
     const std::string names = AllNames(*option);
     if (option == app_.get_help_ptr()) {
       help_wanted_ = true;
@@ -241,33 +269,35 @@ absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
     }
     normalized->push_back("--" + option->get_lnames().front());
     if (option->get_items_expected_max() == 0) {
-      if (equals != std::string::npos) {
+      if (value.has_value()) {
         return UsageError(absl::StrCat(names, ": takes no value"));
       }
       continue;
     }
-    std::string value;
-    if (equals != std::string::npos) {
-      value = args[i].substr(equals + 1);
-    } else if (i + 1 == args.size()) {
-      return UsageError(absl::StrCat(names, ": its value is missing"));
-    } else {
+    if (!value.has_value()) {
+      if (i + 1 == args.size()) {
+        return UsageError(absl::StrCat(names, ": its value is missing"));
+      }
       value = args[++i];
-      if (LooksLikeFlag(value) &&
-          find(value.substr(0, value.find('='))) != nullptr) {
+      if (LooksLikeFlag(*value) &&
+          Find(value->substr(0, value->find('='))) != nullptr) {
         return UsageError(absl::StrCat(
-            names, ": its value is missing; the flag ", value, " follows"));
+            names, ": its value is missing; the flag ", *value, " follows"));
       }
     }
-    if (value.empty()) {
+    if (value->empty()) {
       return UsageError(absl::StrCat(names, ": its value is empty"));
     }
-    normalized->push_back(std::move(value));
+    normalized->push_back(*std::move(value));
   }
 
   if (positionals.size() > most_positionals_) {
-    return UsageError(absl::StrCat(command_, ": unexpected argument '",
-                                   positionals[most_positionals_], "'"));
+    const std::string& stray = positionals[most_positionals_];
+    return UsageError(absl::StrCat(
+        command_, ": unexpected argument '", stray, "'",
+        stray_flag_.empty()
+            ? ""
+            : absl::StrCat("; did you mean ", stray_flag_, " '", stray, "'?")));
   }
   if (!positionals.empty()) {
     normalized->push_back("--");
@@ -275,6 +305,45 @@ absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
               std::back_inserter(*normalized));
   }
   return absl::OkStatus();
+}
+
+HelpSection FlagSet::Section(const std::string& group) const {
+  HelpSection section = {group, {}};
+  for (const CLI::Option* option : app_.get_options()) {
+    if (option->get_group() != group || option->get_positional()) continue;
+    std::string name = AllNames(*option);
+    if (option->get_items_expected_max() > 0) {
+      absl::StrAppend(&name, " ", option->get_type_name());
+    }
+    section.rows.push_back({std::move(name), option->get_description()});
+  }
+  return section;
+}
+
+std::string FlagSet::Help(const std::vector<std::string>& examples) const {
+  HelpSection arguments = {"Arguments", {}};
+  std::string usage = app_.get_name() + " [FLAGS]";
+  for (const CLI::Option* option : app_.get_options()) {
+    if (!option->get_positional()) continue;
+    const std::string name = option->get_single_name();
+    const bool many = option->get_items_expected_max() > 1;
+    absl::StrAppend(&usage, option->get_required() ? " " : " [", name,
+                    many ? "..." : "", option->get_required() ? "" : "]");
+    arguments.rows.push_back({name, option->get_description()});
+  }
+  std::string page =
+      absl::StrCat(app_.get_description(), "\nUsage: ", usage, "\n");
+  if (!arguments.rows.empty()) absl::StrAppend(&page, HelpText(arguments));
+  for (const std::string& group : app_.get_groups()) {
+    const HelpSection section = Section(group);
+    if (!group.empty() && !section.rows.empty())
+      absl::StrAppend(&page, HelpText(section));
+  }
+  absl::StrAppend(&page, HelpText(EnvironmentHelp()), "\nExamples:\n");
+  for (const std::string& example : examples) {
+    absl::StrAppend(&page, "  ", example, "\n");
+  }
+  return page;
 }
 
 absl::Status FlagSet::Parse(const std::vector<std::string>& args) {

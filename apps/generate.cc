@@ -12,7 +12,8 @@ absl::Status Generate(const Options& options) {
   absl::StatusOr<std::vector<int32_t>> prompt =
       ReadPrompt(*model, options.input);
   if (!prompt.ok()) return prompt.status();
-  return RunGeneration(options, *model, {{*std::move(prompt), ""}});
+  return RunGeneration(options, *model, {{*std::move(prompt), ""}},
+                       options.warnings);
 }
 
 }  // namespace tiercel::cli

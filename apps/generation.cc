@@ -105,6 +105,14 @@ absl::Status Generator::Read(const std::vector<int32_t>& prompt) {
   }
   held_ = prompt;
   prompt_ = prompt.size();
+  return SayWarnings();
+}
+
+absl::Status Generator::SayWarnings() {
+  if (std::exchange(warned_, true)) return absl::OkStatus();
+  const absl::StatusOr<Json> report = session_.Report();
+  if (!report.ok()) return report.status();
+  WriteWarnings(report->at("warnings").get<std::vector<std::string>>());
   return absl::OkStatus();
 }
 
@@ -126,7 +134,12 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
   const absl::Status ended = writer.EndOutput();
   if (!generated.ok()) return generated;
   if (!ended.ok()) return ended;
-  return session_.Report();
+  absl::StatusOr<Json> report = session_.Report();
+  // A text that is only continued ends somewhere in any case.
+  if (report.ok() && !options_->json && options_->command != "generate") {
+    WriteNote(CutOf(report->at("output").at(0), options_->sampling));
+  }
+  return report;
 }
 
 absl::StatusOr<Json> Generator::CompareWithFull(const Json& report,
@@ -151,7 +164,8 @@ absl::StatusOr<Json> Generator::CompareWithFull(const Json& report,
 }
 
 absl::Status RunGeneration(const Options& options, const Model& model,
-                           const std::vector<Prompt>& prompts) {
+                           const std::vector<Prompt>& prompts,
+                           std::vector<std::string> warnings) {
   size_t longest = 0;
   for (const Prompt& prompt : prompts) {
     longest = std::max(longest, prompt.tokens.size());
@@ -192,7 +206,13 @@ absl::Status RunGeneration(const Options& options, const Model& model,
         (many ? output : *report)["baseline"] = *baseline;
         if (many && !options.json) WriteNote(AgreementOf(*baseline) + "\n");
       }
-      if (outputs.empty()) document = Document(options, seeds.first, *report);
+      if (outputs.empty()) {
+        document = Document(options, seeds.first, *report);
+        for (const Json& warning : document.at("warnings")) {
+          warnings.push_back(warning.get<std::string>());
+        }
+        document["warnings"] = warnings;
+      }
       outputs.push_back(std::move(output));
     }
   }

@@ -27,13 +27,14 @@ class Generator {
                                         const Model& model,
                                         size_t prompt_tokens);
 
-  // Makes the session hold `prompt`, with progress. After an error it holds
+  // Makes the session hold `prompt`, with progress; says what warnings the
+  // session has. After an error it holds
   // what the prompt has in common with what was held.
   absl::Status Read(const std::vector<int32_t>& prompt);
 
   // Continues what was read last, writes the text as it comes (under
-  // `question`, where there is one), and returns the session's report. After an
-  // error the text so far counts.
+  // `question`, where there is one), says where an answer was cut, and returns
+  // the session's report. After an error the text so far counts.
   absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
   // The same without drafts and without writing, compared with the last
   // Continue's `report`: {"agree", "first_difference": index of the first token
@@ -45,6 +46,8 @@ class Generator {
   Generator(const Options& options, const Model& model,
             std::optional<Model> draft, Session session);
 
+  absl::Status SayWarnings();
+
   const Options* options_;
   std::optional<Model> draft_;  // absent: no model drafts
   Session session_;
@@ -52,13 +55,16 @@ class Generator {
   std::vector<int32_t> held_;  // the session's tokens
   size_t prompt_ = 0;          // of them, those that were read
   std::string text_;
+  bool warned_ = false;
 };
 
 // Continues each prompt for every seed of `options` in one session, and writes
 // the texts, or the JSON document. In JSON `output` has one entry for each run,
-// with its times where there are several; the rest is the first run's.
+// with its times where there are several; the rest is the first run's, its
+// warnings behind `warnings`.
 absl::Status RunGeneration(const Options& options, const Model& model,
-                           const std::vector<Prompt>& prompts);
+                           const std::vector<Prompt>& prompts,
+                           std::vector<std::string> warnings);
 
 }  // namespace tiercel::cli
 

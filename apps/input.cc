@@ -1,6 +1,7 @@
 #include "apps/input.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -61,8 +62,27 @@ absl::StatusOr<std::string> ReadInput(const std::string& path) {
     return Error(Exit::kIo, "file_not_found", "no such file: '" + path + "'");
   }
   if (fd == -1) return SystemError("opening '" + path + "'");
+  struct stat info;
+  if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+    close(fd);
+    return Error(Exit::kInput, "not_a_regular_file",
+                 "'" + path + "' is a directory");
+  }
   absl::StatusOr<std::string> text = ReadAll(fd, "'" + path + "'");
   close(fd);
+  return text;
+}
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadInput(path);
+  if (!text.ok()) return text;
+  const std::string_view mark = std::string_view(*text).substr(0, 2);
+  if (mark == "\xFF\xFE" || mark == "\xFE\xFF") {
+    return Error(Exit::kInput, "not_utf8",
+                 absl::StrCat("'", path,
+                              "' is UTF-16; need UTF-8, as iconv -f UTF-16 -t "
+                              "UTF-8 makes it"));
+  }
   return text;
 }
 
@@ -100,7 +120,7 @@ absl::StatusOr<std::vector<int32_t>> ReadPrompt(const Model& model,
       return s;
     }
   } else if (input.file.has_value()) {
-    absl::StatusOr<std::string> text = ReadInput(*input.file);
+    absl::StatusOr<std::string> text = ReadText(*input.file);
     if (!text.ok()) return text.status();
     ids = model.Tokenize(*text, TIERCEL_ADD_BOS);
   } else {

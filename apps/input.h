@@ -14,8 +14,11 @@ namespace tiercel::cli {
 
 // The bytes of a file as they are; "-" is stdin. At most 1 GiB, so that an
 // endless device is an error. Errors: file_not_found; io_error;
-// input_too_large; a signal.
+// not_a_regular_file for a directory; input_too_large; a signal.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
+
+// The same of a text. Errors: also not_utf8, where it says that it is UTF-16.
+absl::StatusOr<std::string> ReadText(const std::string& path);
 
 // A token file: decimal ids with blanks between. Errors: invalid_token, where
 // one is not a number from 0 to 2^31-1.

@@ -52,13 +52,36 @@ TEST(ReadInputTest, WhatCannotBeReadIsAnIoError) {
   const struct {
     const char* path;
     const char* code;
-  } kCases[] = {{"/nonexistent/file", "file_not_found"}, {"/", "io_error"}};
+  } kCases[] = {{"/nonexistent/file", "file_not_found"},
+                {"/proc/self/mem", "io_error"}};
   for (const auto& [path, code] : kCases) {
     const absl::StatusOr<std::string> text = ReadInput(path);
     EXPECT_EQ(ExitOf(text.status()), Exit::kIo) << path;
     EXPECT_EQ(CodeOf(text.status()), code);
     EXPECT_NE(text.status().message().find(path), absl::string_view::npos);
   }
+}
+
+TEST(ReadInputTest, ADirectoryIsNoInput) {
+  const absl::StatusOr<std::string> text = ReadInput("/");
+  EXPECT_EQ(ExitOf(text.status()), Exit::kInput);
+  EXPECT_EQ(CodeOf(text.status()), "not_a_regular_file");
+  EXPECT_EQ(text.status().message(), "'/' is a directory");
+}
+
+TEST(ReadTextTest, Utf16IsNamed) {
+  const std::string path = ::testing::TempDir() + "input_test.txt";
+  for (const std::string& bytes :
+       {std::string("\xFF\xFEh\0i\0", 6), std::string("\xFE\xFF\0h\0i", 6)}) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    const absl::StatusOr<std::string> text = ReadText(path);
+    EXPECT_EQ(ExitOf(text.status()), Exit::kInput);
+    EXPECT_EQ(CodeOf(text.status()), "not_utf8");
+    EXPECT_NE(text.status().message().find("UTF-16"), absl::string_view::npos);
+    EXPECT_TRUE(ReadInput(path).ok());
+  }
+  std::ofstream(path, std::ios::binary) << "\xEF\xBB\xBFhi";
+  EXPECT_TRUE(ReadText(path).ok());
 }
 
 }  // namespace

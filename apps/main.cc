@@ -35,6 +35,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
     absl::StatusOr<CommandLine> line = ParseArgs(args);
     if (!line.ok()) return line.status();
     if (!line->print.empty()) return WriteOut(line->print);
+    WriteWarnings(line->options.warnings);
     return Run(line->options);
   } catch (const std::bad_alloc&) {
     return Error(Exit::kMemory, "out_of_memory", "out of memory");
@@ -43,22 +44,14 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
   }
 }
 
-// Names from files and arguments must not drive the terminal.
-std::string Printable(std::string text) {
-  for (char& c : text) {
-    if ((c >= 0 && c < ' ' && c != '\n') || c == 0x7f) c = '?';
-  }
-  return text;
-}
-
 int Finish(const absl::Status& status, bool json) {
   if (status.ok() || IsReaderGone(status)) return static_cast<int>(Exit::kOk);
   const std::string message(status.message());
   if (message.empty()) return static_cast<int>(ExitOf(status));
-  if (json) {
-    WriteJson({{"error", {{"code", CodeOf(status)}, {"message", message}}}})
-        .IgnoreError();  // the exit code says what there is to say
-  } else {
+  const Json document = {
+      {"error", {{"code", CodeOf(status)}, {"message", message}}}};
+  // Where stdout is full, too.
+  if (!json || !WriteJson(document).ok()) {
     WriteNote("tiercel: " + Printable(message) + "\n");
   }
   if (IsInterrupted(status) && SignalReceived() != 0) {

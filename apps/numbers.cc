@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace tiercel::cli {
 namespace {
@@ -32,6 +33,20 @@ std::optional<uint64_t> ParseUnsigned(std::string_view text) {
 std::optional<double> ParseReal(std::string_view text) {
   const std::optional<double> value = ParseWhole<double>(text);
   return value.has_value() && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<int64_t> ParseTokenCount(std::string_view text) {
+  if (text.empty() || (text.back() != 'k' && text.back() != 'K')) {
+    return ParseInt(text);
+  }
+  constexpr int64_t kThousand = 1024;
+  const std::optional<int64_t> count =
+      ParseInt(text.substr(0, text.size() - 1));
+  if (!count.has_value() || *count < 0 ||
+      *count > std::numeric_limits<int64_t>::max() / kThousand) {
+    return std::nullopt;
+  }
+  return *count * kThousand;
 }
 
 std::optional<std::vector<int64_t>> ParseIntList(std::string_view text) {

@@ -16,6 +16,9 @@ std::optional<int64_t> ParseInt(std::string_view text);
 std::optional<uint64_t> ParseUnsigned(std::string_view text);
 std::optional<double> ParseReal(std::string_view text);  // finite
 
+// "4096" and "4k": a k is 1,024 tokens.
+std::optional<int64_t> ParseTokenCount(std::string_view text);
+
 // "512,1024,2048": at least one, no empty item.
 std::optional<std::vector<int64_t>> ParseIntList(std::string_view text);
 

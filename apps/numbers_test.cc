@@ -45,6 +45,17 @@ TEST(ParseRealTest, ReadsFiniteNumbersOnly) {
   }
 }
 
+TEST(ParseTokenCountTest, AThousandIs1024) {
+  EXPECT_EQ(ParseTokenCount("4k"), 4096);
+  EXPECT_EQ(ParseTokenCount("1K"), 1024);
+  EXPECT_EQ(ParseTokenCount("4096"), 4096);
+  EXPECT_EQ(ParseTokenCount("-1"), -1);
+  for (const char* text :
+       {"", "k", "4kk", "4.5k", "-4k", "4 k", "4m", "9007199254740992k"}) {
+    EXPECT_FALSE(ParseTokenCount(text).has_value()) << text;
+  }
+}
+
 TEST(ParseIntListTest, NeedsANumberBetweenCommas) {
   EXPECT_EQ(ParseIntList("512"), std::vector<int64_t>({512}));
   EXPECT_EQ(ParseIntList("0,-1,7"), std::vector<int64_t>({0, -1, 7}));

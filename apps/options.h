@@ -52,9 +52,9 @@ struct SamplingOptions {
   std::vector<std::string> stops;
   bool ignore_eos = false;
   std::string policy = "full";
-  std::string draft;       // empty: the draft model, or the policy's own
-  std::string draft_path;  // of the draft model; empty: none
-  std::string verify = "residual";
+  std::string draft;         // empty: the draft model, or the policy's own
+  std::string draft_path;    // of the draft model; empty: none
+  std::string verify;        // empty: residual
   int32_t draft_tokens = 0;  // 0: the library's choice
   int32_t block_tokens = 0;
   double cost_ratio = 0;     // 0: predicted
@@ -103,6 +103,7 @@ struct Options {
   bool json = false;
   bool stream = false;
   bool progress = true;
+  std::vector<std::string> warnings;  // what of the command line is in vain
 };
 
 }  // namespace tiercel::cli

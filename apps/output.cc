@@ -50,4 +50,17 @@ void WriteNote(std::string_view text) {
   WriteAll(STDERR_FILENO, text, "to stderr").IgnoreError();
 }
 
+void WriteWarnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    WriteNote("warning: " + Printable(warning) + "\n");
+  }
+}
+
+std::string Printable(std::string text) {
+  for (char& c : text) {
+    if ((c >= 0 && c < ' ' && c != '\n') || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
 }  // namespace tiercel::cli

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
@@ -28,6 +29,13 @@ std::string TableRow(const std::string& name, const std::string& value,
 
 // Text for people goes to stderr; there is nobody to tell if that fails.
 void WriteNote(std::string_view text);
+
+// "warning: TEXT", each on a line.
+void WriteWarnings(const std::vector<std::string>& warnings);
+
+// With '?' for control characters, line ends excepted: names from files and
+// arguments must not drive the terminal.
+std::string Printable(std::string text);
 
 // Writes all of `text`; interrupted and partial writes are continued.
 absl::Status WriteAll(int fd, std::string_view text, std::string_view name);

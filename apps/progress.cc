@@ -63,10 +63,8 @@ std::string ProgressLine(const ProgressState& state, int columns) {
 
 bool TerminalDraws() {
   const char* term = std::getenv("TERM");
-  const char* no_color = std::getenv("NO_COLOR");
   return isatty(STDERR_FILENO) == 1 && term != nullptr &&
-         std::strcmp(term, "dumb") != 0 &&
-         (no_color == nullptr || *no_color == '\0');
+         std::strcmp(term, "dumb") != 0;
 }
 
 Progress::Progress(bool wanted, std::string verb, std::string unit,

@@ -63,7 +63,7 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
   sampling.policy = from.policy.c_str();
   sampling.draft = DraftOf(from);
   sampling.draft_model = draft.has_value() ? draft->get() : nullptr;
-  sampling.verify = from.verify.c_str();
+  sampling.verify = from.verify.empty() ? nullptr : from.verify.c_str();
   sampling.draft_tokens = from.draft_tokens;
   sampling.block_tokens = from.block_tokens;
   sampling.cost_ratio = from.cost_ratio;

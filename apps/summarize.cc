@@ -1,5 +1,7 @@
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "apps/command.h"
@@ -8,6 +10,7 @@
 #include "apps/error.h"
 #include "apps/follow_up.h"
 #include "apps/generation.h"
+#include "apps/input.h"
 #include "apps/output.h"
 
 namespace tiercel::cli {
@@ -29,7 +32,14 @@ std::string Question(const std::string& text, const std::string& question) {
 }
 
 absl::StatusOr<document::Document> Read(const std::string& path) {
-  document::Result result = document::ReadDocument(path);
+  document::Result result;
+  if (path == "-") {
+    absl::StatusOr<std::string> bytes = ReadInput(path);
+    if (!bytes.ok()) return bytes.status();
+    result = document::ReadDocumentBytes("stdin", *std::move(bytes));
+  } else {
+    result = document::ReadDocument(path);
+  }
   if (const auto* error = std::get_if<document::Error>(&result)) {
     const bool is_io = error->kind == document::Error::Kind::kIo;
     return Error(is_io ? Exit::kIo : Exit::kInput, error->code, error->message);
@@ -37,53 +47,61 @@ absl::StatusOr<document::Document> Read(const std::string& path) {
   return std::get<document::Document>(std::move(result));
 }
 
-// The text of the document that was named; its warnings are said.
-absl::StatusOr<std::string> ReadText(const std::string& path) {
+// The document that was named, which has a text; its warnings are said.
+absl::StatusOr<document::Document> ReadBook(const std::string& path) {
   absl::StatusOr<document::Document> book = Read(path);
   if (!book.ok()) return book.status();
-  for (const std::string& warning : book->warnings) {
-    WriteNote(absl::StrCat("warning: ", warning, "\n"));
-  }
+  WriteWarnings(book->warnings);
   if (book->text.find_first_not_of(" \t\r\n\f\v") == std::string::npos) {
     return Error(Exit::kInput, "empty_document",
                  absl::StrCat("'", path, "' has no text"));
   }
-  return std::move(book->text);
+  return book;
+}
+
+// Of the command line and of the book, for the document.
+std::vector<std::string> Warnings(const Options& options,
+                                  const document::Document& book) {
+  std::vector<std::string> all = options.warnings;
+  all.insert(all.end(), book.warnings.begin(), book.warnings.end());
+  return all;
 }
 
 }  // namespace
 
 absl::Status Summarize(const Options& options) {
-  const absl::StatusOr<std::string> text = ReadText(options.document);
-  if (!text.ok()) return text.status();
+  const absl::StatusOr<document::Document> book = ReadBook(options.document);
+  if (!book.ok()) return book.status();
   const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_ALL);
   if (!model.ok()) return model.status();
   Conversation conversation;
-  conversation.Say(Request(*text), absl::StrCat(*text, "\n\nSummary:"));
+  conversation.Say(Request(book->text),
+                   absl::StrCat(book->text, "\n\nSummary:"));
   if (TakesQuestions(options)) {
     return Converse(options, *model, std::move(conversation));
   }
   absl::StatusOr<std::vector<int32_t>> prompt = conversation.Tokens(*model);
   if (!prompt.ok()) return prompt.status();
-  return RunGeneration(options, *model, {{*std::move(prompt), ""}});
+  return RunGeneration(options, *model, {{*std::move(prompt), ""}},
+                       Warnings(options, *book));
 }
 
 absl::Status Ask(const Options& options) {
-  const absl::StatusOr<std::string> text = ReadText(options.document);
-  if (!text.ok()) return text.status();
+  const absl::StatusOr<document::Document> book = ReadBook(options.document);
+  if (!book.ok()) return book.status();
   const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_ALL);
   if (!model.ok()) return model.status();
   std::vector<Prompt> prompts;
   for (const std::string& question : options.questions) {
     Conversation conversation;
     conversation.Say(
-        Question(*text, question),
-        absl::StrCat(*text, "\n\nQuestion: ", question, "\nAnswer:"));
+        Question(book->text, question),
+        absl::StrCat(book->text, "\n\nQuestion: ", question, "\nAnswer:"));
     absl::StatusOr<std::vector<int32_t>> tokens = conversation.Tokens(*model);
     if (!tokens.ok()) return tokens.status();
     prompts.push_back({*std::move(tokens), question});
   }
-  return RunGeneration(options, *model, prompts);
+  return RunGeneration(options, *model, prompts, Warnings(options, *book));
 }
 
 }  // namespace tiercel::cli

@@ -128,4 +128,11 @@ std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
       StationsOf(report.value("ledger", Json::object()), !levels.empty()));
 }
 
+std::string CutOf(const Json& output, const SamplingOptions& sampling) {
+  if (output.at("finish_reason") != "length") return "";
+  const auto tokens = static_cast<int64_t>(output.at("tokens").size());
+  if (tokens != sampling.max_tokens) return "cut where the context is full\n";
+  return absl::StrCat("cut at -n ", tokens, " tokens; -n N for more\n");
+}
+
 }  // namespace tiercel::cli

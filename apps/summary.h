@@ -22,6 +22,10 @@ std::string SummaryOf(const Json& report, const SamplingOptions& sampling);
 // "agrees with full, speed-up 2.31", of the "baseline" of --verify-against.
 std::string AgreementOf(const Json& baseline);
 
+// Why an answer that is cut ends, and how to have more of it; empty where the
+// model ended it. `output` is one of the report's.
+std::string CutOf(const Json& output, const SamplingOptions& sampling);
+
 }  // namespace tiercel::cli
 
 #endif  // TIERCEL_APPS_SUMMARY_H_

@@ -71,5 +71,18 @@ TEST(SummaryTest, DraftsAndTheLinkHaveLinesOfTheirOwn) {
                 link);
 }
 
+TEST(CutTest, SaysWhereAnAnswerWasCut) {
+  SamplingOptions sampling;
+  sampling.max_tokens = 3;
+  Json output = {{"tokens", {5, 6, 7}}, {"finish_reason", "length"}};
+  EXPECT_EQ(CutOf(output, sampling), "cut at -n 3 tokens; -n N for more\n");
+  sampling.max_tokens = 4;
+  EXPECT_EQ(CutOf(output, sampling), "cut where the context is full\n");
+  sampling.max_tokens = -1;
+  EXPECT_EQ(CutOf(output, sampling), "cut where the context is full\n");
+  output["finish_reason"] = "stop";
+  EXPECT_EQ(CutOf(output, sampling), "");
+}
+
 }  // namespace
 }  // namespace tiercel::cli

@@ -16,9 +16,8 @@ uint32_t Flags(const TokenOptions& tokens) {
 
 absl::Status Tokenize(const Options& options) {
   const InputOptions& input = options.input;
-  absl::StatusOr<std::string> text = input.text.has_value()
-                                         ? *input.text
-                                         : ReadInput(input.file.value_or("-"));
+  absl::StatusOr<std::string> text =
+      input.text.has_value() ? *input.text : ReadText(input.file.value_or("-"));
   if (!text.ok()) return text.status();
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();

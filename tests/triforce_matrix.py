@@ -75,14 +75,16 @@ class Runs:
         """The arguments of all runs over one prompt of about so many tokens."""
         path = self.scratch / "prompt.txt"
         path.write_text(text[:4 * tokens])
-        return ["generate", "-f", path, "-n", generated, "--ignore-eos",
-                "--verify", "coupled", "-c", 2 * tokens + generated + 200]
+        return ["generate", "-f", path, "-n", generated, "--ignore-eos", "-c",
+                2 * tokens + generated + 200]
 
     def check(self, common, plain, draft, lengths, view, simulated):
         flags = ["--policy", "triforce", "--budget", view[0], "--chunk",
                  view[1], "--sink", view[2], "--window", view[3]]
-        args = [*common, *flags, "--draft", draft, "--gamma1", lengths[0],
+        args = [*common, *flags, "--verify", "coupled", "--draft", draft,
                 "--gamma2", lengths[1]]
+        if draft != "none":
+            args += ["--gamma1", lengths[0]]
         if draft == "small":
             args += ["-md", self.small_model]
         if simulated:
