@@ -21,13 +21,13 @@ namespace tiercel::cli {
 namespace {
 
 constexpr char kGreeting[] =
-    "Ask about the text; /help lists what can be typed.\n";
+    "Ask about the text; /help lists what can be typed, Ctrl-D ends.\n";
 constexpr char kHelp[] =
     "  a line    a question; the text is not read again for it\n"
     "  /help     this list\n"
     "  /quit     ends, as Ctrl-D on an empty line does\n"
     "  up, down  earlier lines\n"
-    "  Ctrl-C    stops an answer; where a question is awaited, ends\n";
+    "  Ctrl-C    stops an answer; where a question is awaited, clears it\n";
 
 class Talk {
  public:
@@ -128,7 +128,8 @@ class Talk {
 
 bool TakesQuestions(const Options& options) {
   return !options.json && !options.sampling.verify_against_full &&
-         isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+         options.document != "-" && isatty(STDIN_FILENO) == 1 &&
+         isatty(STDOUT_FILENO) == 1;
 }
 
 absl::Status Converse(const Options& options, const Model& model,

@@ -97,18 +97,22 @@ class LineEditor::Libedit {
 
   absl::StatusOr<std::optional<std::string>> Read() {
     const NoticeTerminal notice;
-    // Before the prompt shows, which libedit does later: what answers the
-    // prompt (Ctrl-D, say) must not meet the other mode.
-    el_wset(edit_, EL_PREP_TERM, 1);
-    status_ = absl::OkStatus();
     int size = 0;
-    const wchar_t* text = el_wgets(edit_, &size);
-    if (text == nullptr || size <= 0) {
+    const wchar_t* text = nullptr;
+    do {
+      // Before the prompt shows, which libedit does later: what answers the
+      // prompt (Ctrl-D, say) must not meet the other mode.
+      el_wset(edit_, EL_PREP_TERM, 1);
+      status_ = absl::OkStatus();
+      state_ = {};
+      again_.reset();
+      text = el_wgets(edit_, &size);
+      if (text != nullptr && size > 0) break;
       // Nobody pressed Return.
-      if (absl::Status s = WriteOut("\n"); status_.ok()) status_ = s;
-      if (!status_.ok()) return status_;
-      return std::nullopt;
-    }
+      if (absl::Status s = WriteOut("\n"); !s.ok()) return s;
+      if (status_.ok()) return std::nullopt;
+    } while (IsInterrupted(status_) && ForgetInterrupt());
+    if (!status_.ok()) return status_;
     std::string line = std::string(absl::StripAsciiWhitespace(ToUtf8(text)));
     if (!line.empty()) {
       HistEventW event;

@@ -23,7 +23,8 @@ class LineEditor {
   LineEditor& operator=(const LineEditor&) = delete;
 
   // The next line without blanks around it; absent at the end of input
-  // (Ctrl-D on an empty line). Errors: a signal, by which the line is lost.
+  // (Ctrl-D on an empty line). Ctrl-C drops what was typed, and begins anew.
+  // Errors: another signal, by which the line is lost.
   absl::StatusOr<std::optional<std::string>> Read();
 
  private:
