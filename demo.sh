@@ -17,5 +17,4 @@ cmake --build --preset cpu --target tiercel_cli >&2
 
 chapter=$books/html/ch-archive.html
 printf '\nSmolLM2-135M reads %s\n\n' "${chapter##*/}" >&2
-exec build/cpu/apps/tiercel summarize --model "$model" --temp 0.3 \
-  --repeat-penalty 1.1 --n-predict 200 "$@" "$chapter"
+exec build/cpu/apps/tiercel summarize --model "$model" "$@" "$chapter"

@@ -5,7 +5,7 @@
 # two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: asan ubsan tsan isa fuzz vocabs rows exact
-#                               tiers triforce faults mutants
+#                               tiers triforce faults readme mutants
 #
 # A step that is run again on the same day replaces its line of the page.
 # shellcheck disable=SC2317  # steps are called by name
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(asan ubsan tsan isa fuzz vocabs rows exact tiers triforce faults
-  mutants)
+  readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -61,6 +61,10 @@ step_tsan() {  # TSan, what has threads
     sed -n 's/.*: \(.*\)\.cc$/\1/p' | tr /. __)
   build tsan "${targets[@]}"
   run_tests tsan -j "$(nproc)" -R "$tests"
+}
+
+step_readme() {  # the README's commands, as pasted after demo.sh
+  python3 -B apps/readme_test.py --installed
 }
 
 step_isa() {  # what computes, on every level that this machine has
