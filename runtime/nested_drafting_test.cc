@@ -96,8 +96,7 @@ TEST_F(NestedDraftingTest, AnEndOfTextInsideABlock) {
       const Report& report = session->report();
       EXPECT_EQ(report.finish_reason, "stop");
       EXPECT_EQ(session->tokens().size(), prompt_->size() + expected.size());
-      EXPECT_EQ(report.gap_seconds.size(),
-                expected.empty() ? 0 : expected.size() - 1);
+      EXPECT_EQ(report.token_seconds.size(), expected.size());
       inside |= report.levels.back().accepted > std::ssize(expected);
       ExpectNoTrace(*session, *ending);
     }
