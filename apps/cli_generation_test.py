@@ -246,6 +246,23 @@ class GenerateTest(Case):
             self.assertEqual(single["output"][0]["tokens"], output["tokens"])
         self.assertGreater(len({tuple(o["tokens"]) for o in outputs}), 1)
 
+    def test_each_output_has_its_own_times(self):
+        document = self.document("generate", "-m", CHAT, "-p", "Once", "-n",
+                                 "12", "--temp", "1", "--seeds", "3:5",
+                                 "--ignore-eos")
+        outputs = document["output"]
+        for key in ("decode_tok_s", "tbt_ms"):
+            self.assertEqual(outputs[0][key], document[key])
+            self.assertEqual(len({str(o[key]) for o in outputs}), 3)
+        book = self.path("book.txt", b"The cat sat on the mat. " * 20)
+        document = self.document("ask", "-m", CHAT, "-n", "12", book, "who?",
+                                 "where?")
+        first, second = document["output"]
+        for key in ("prompt_tokens", "cached_tokens", "ttft_s",
+                    "decode_tok_s", "tbt_ms"):
+            self.assertEqual(first[key], document[key])
+        self.assertNotEqual(second["ttft_s"], first["ttft_s"])
+
     def test_stream_is_a_line_per_token_then_the_document(self):
         out = self.succeed("generate", "-m", CHAT, "-p", "Once", "-n", "9",
                            "--ignore-eos", "--stream")

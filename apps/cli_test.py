@@ -102,6 +102,26 @@ class PlanTest(Case):
         self.assertRegex(text, r"context +1,000 tokens\n")
         self.assertRegex(text, r"fits +yes\n")
 
+    def test_the_table_is_the_document(self):
+        def size(count):
+            for unit in ("B", "KiB", "MiB", "GiB"):
+                if count < 1024 or unit == "GiB":
+                    return "%.*f %s" % (0 if unit == "B" else 2, count, unit)
+                count /= 1024
+
+        args = ["plan", "-m", CHAT, "-c", "1000", "--policy", "triforce",
+                "--simulate", "device=64MB,link=2.5GB/s"]
+        document = self.document(*args)
+        table = self.succeed(*args).decode()
+        for name, tier in document["tiers"].items():
+            self.assertRegex(table, r"(?m)^%s memory +%s$" %
+                             (name, size(sum(tier.values()))))
+            for part, count in tier.items():
+                if count > 0:
+                    self.assertRegex(table, r"(?m)^  %s +%s$" %
+                                     (part, size(count)))
+        self.assertRegex(table, r"link +2\.50 GB/s\n")
+
     def test_what_does_not_fit_and_what_would(self):
         args = ["plan", "-m", CHAT, "-c", "4096", "--simulate"]
         small = run(*args, "device=1MB,link=2GB/s", "--json")
