@@ -98,6 +98,10 @@ TEST_F(DocumentTest, BinaryFilesAreRefused) {
   std::string noise;
   for (int i = 1; i < 256; ++i) noise.push_back(static_cast<char>(i));
   EXPECT_EQ(CodeOf(Read("b.txt", noise)), "not_text");
+  // One byte in a hundred may be odd.
+  const std::string text = std::string(197, 'a') + "\xE9";
+  EXPECT_EQ(CodeOf(Read("c.txt", text + "\x01\x02")), "no error");
+  EXPECT_EQ(CodeOf(Read("c.txt", text + "\x01\x02\x03")), "not_text");
 }
 
 TEST_F(DocumentTest, FormatsOfLaterVersionsSaySo) {
@@ -107,6 +111,9 @@ TEST_F(DocumentTest, FormatsOfLaterVersionsSaySo) {
   EXPECT_EQ(CodeOf(Read("b", "PK\x03\x04....mimetypeapplication/epub+zip")),
             "unsupported_document");
   EXPECT_EQ(CodeOf(Read("c.txt", "\x1F\x8B\x08....")), "unsupported_document");
+  const Result zip = Read("d.txt", "PK\x03\x04 something else");
+  EXPECT_EQ(CodeOf(zip), "unsupported_document");
+  EXPECT_THAT(std::get<Error>(zip).message, HasSubstr("ZIP"));
 }
 
 TEST_F(DocumentTest, HtmlByExtensionOrByItsFirstBytes) {
@@ -115,7 +122,12 @@ TEST_F(DocumentTest, HtmlByExtensionOrByItsFirstBytes) {
   EXPECT_EQ(Good(Read("a", " \n<!DOCTYPE html><p>x")).text, "x\n");
   EXPECT_EQ(Good(Read("b", "<?xml version='1.0'?>\n<html><p>x</html>")).text,
             "x\n");
-  EXPECT_EQ(Good(Read("a.txt", "a <b>b</b>")).text, "a <b>b</b>");
+  EXPECT_EQ(Good(Read("c", "<!-- saved --><HTML><p>x")).text, "x\n");
+  EXPECT_EQ(Good(Read("d", "<html lang=en><p>x")).text, "x\n");
+  for (const char* text : {"a <b>b</b>", "<!-- a <b>b</b> -->x", "<?xml?><a/>",
+                           "see <html>", "<htm>"}) {
+    EXPECT_EQ(Good(Read("a.txt", text)).text, text);
+  }
 }
 
 TEST_F(DocumentTest, HtmlInItsDeclaredCharset) {
@@ -125,6 +137,8 @@ TEST_F(DocumentTest, HtmlInItsDeclaredCharset) {
   EXPECT_THAT(document.warnings, IsEmpty());
   EXPECT_EQ(CodeOf(Read("b.html", "<meta charset=koi8-r><p>\xC1")),
             "unsupported_charset");
+  // Whatever it says, what is UTF-8 is read as that.
+  EXPECT_EQ(Good(Read("b.html", "<meta charset=koi8-r><p>é")).text, "é\n");
 }
 
 TEST_F(DocumentTest, APageWithoutTextWarns) {

@@ -13,11 +13,17 @@ using ::testing::IsEmpty;
 TEST(EncodingTest, Utf8IsShortestFormWithoutSurrogates) {
   EXPECT_TRUE(IsUtf8(""));
   EXPECT_TRUE(IsUtf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"));
-  EXPECT_TRUE(IsUtf8("\xF4\x8F\xBF\xBF"));  // U+10FFFF
+  // The first and the last of every length, and those beside the surrogates.
+  for (const char* good : {"\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80",
+                           "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBF",
+                           "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_TRUE(IsUtf8(good)) << testing::PrintToString(good);
+  }
   for (const char* bad :
        {"\x80", "\xC3", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80",
         "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82",
-        "\xFF"}) {
+        "\xFF", "\xE2\x82\x41", "\xE2\x82\xC0", "\xF0\x90\x80\x41",
+        "\xC2\x41"}) {
     EXPECT_FALSE(IsUtf8(bad)) << testing::PrintToString(bad);
   }
 }
@@ -27,6 +33,40 @@ TEST(EncodingTest, UnknownBytesAreWindows1252WithAWarning) {
   EXPECT_EQ(ToUtf8("caf\xE9 \x80 \x93q\x94", Charset::kUnknown, &warnings),
             "café € “q”");
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("Windows-1252")));
+}
+
+TEST(EncodingTest, EveryByteOfWindows1252) {
+  std::string high;
+  for (int byte = 0x80; byte < 0xA0; ++byte) {
+    high.push_back(static_cast<char>(byte));
+  }
+  std::vector<std::string> warnings;
+  EXPECT_EQ(ToUtf8(high, Charset::kWindows1252, &warnings),
+            "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ");
+  EXPECT_EQ(ToUtf8("\x7F\xA0\xFF", Charset::kWindows1252, &warnings),
+            "\x7F\u00A0ÿ");
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST(EncodingTest, AppendUtf8TakesTheFewestBytes) {
+  for (const auto& [code_point, bytes] : {std::pair(0x7Fu, 1u),
+                                          {0x80u, 2u},
+                                          {0x7FFu, 2u},
+                                          {0x800u, 3u},
+                                          {0xFFFFu, 3u},
+                                          {0x10000u, 4u},
+                                          {0x10FFFFu, 4u}}) {
+    std::string text;
+    AppendUtf8(code_point, &text);
+    EXPECT_EQ(text.size(), bytes) << code_point;
+    EXPECT_TRUE(IsUtf8(text)) << code_point;
+  }
+}
+
+TEST(EncodingTest, ControlsAreThoseThatNoTextHas) {
+  std::string text = "a\x01\x08\t\n\v\f\r\x0E\x1F ~\x7F\xC2\x80";
+  EXPECT_EQ(ReplaceControls(&text), 5u);
+  EXPECT_EQ(text, "a  \t\n\v\f\r   ~ \xC2\x80");
 }
 
 TEST(EncodingTest, ValidUtf8NeedsNoWarning) {
@@ -76,9 +116,14 @@ TEST(EncodingTest, ByteOrderMarks) {
 }
 
 TEST(EncodingTest, LabelsAsBrowsersReadThem) {
-  EXPECT_EQ(CharsetOfLabel("UTF-8"), Charset::kUtf8);
-  EXPECT_EQ(CharsetOfLabel("ISO-8859-1"), Charset::kWindows1252);
-  EXPECT_EQ(CharsetOfLabel("latin1"), Charset::kWindows1252);
+  for (const char* utf8 : {"UTF-8", "utf8", "Unicode-1-1-UTF-8"}) {
+    EXPECT_EQ(CharsetOfLabel(utf8), Charset::kUtf8) << utf8;
+  }
+  for (const char* latin :
+       {"ISO-8859-1", "iso8859-1", "iso_8859-1", "ISO88591", "latin1", "l1",
+        "Windows-1252", "cp1252", "x-cp1252", "us-ascii", "ascii"}) {
+    EXPECT_EQ(CharsetOfLabel(latin), Charset::kWindows1252) << latin;
+  }
   EXPECT_EQ(CharsetOfLabel("shift_jis"), Charset::kUnknown);
 }
 

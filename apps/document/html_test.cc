@@ -71,6 +71,39 @@ TEST(HtmlTest, WhatIsNotTextIsLeftOut) {
             "yes\n");
 }
 
+TEST(HtmlTest, EveryElementThatIsNoTextIsLeftOut) {
+  for (const std::string tag :
+       {"script", "style", "nav", "template", "noscript", "iframe", "object",
+        "svg", "button", "textarea", "audio", "video", "canvas"}) {
+    EXPECT_EQ(TextOf("<div>a<" + tag + ">no</" + tag + ">b"), "ab\n") << tag;
+  }
+  EXPECT_EQ(TextOf("<p>a<select><option>no</select>b"), "ab\n");
+  for (const std::string attribute :
+       {"hidden", "role=navigation", "role=search", "aria-hidden=true"}) {
+    EXPECT_EQ(TextOf("<p>a<span " + attribute + ">no</span>b"), "ab\n")
+        << attribute;
+  }
+  for (const std::string attribute :
+       {"role=note", "aria-hidden=false", "class=headerlink"}) {
+    EXPECT_EQ(TextOf("<p>a<span " + attribute + ">yes</span>b"), "ayesb\n")
+        << attribute;
+  }
+}
+
+TEST(HtmlTest, WhatStandsApartAndWhatStartsALine) {
+  for (const std::string tag :
+       {"h1", "h2", "h3", "h4", "h5", "h6", "p", "blockquote", "figure",
+        "figcaption", "section", "article", "dl"}) {
+    EXPECT_EQ(TextOf("a<" + tag + ">b</" + tag + ">c"), "a\n\nb\n\nc\n") << tag;
+  }
+  EXPECT_EQ(TextOf("a<hr>b"), "a\n\nb\n");
+  EXPECT_EQ(TextOf("<table><caption>t</caption><tr><td>1</table>"), "t\n\n1\n");
+  for (const std::string tag : {"div", "address", "aside", "main", "header",
+                                "footer", "fieldset", "details", "summary"}) {
+    EXPECT_EQ(TextOf("a<" + tag + ">b</" + tag + ">c"), "a\nb\nc\n") << tag;
+  }
+}
+
 TEST(HtmlTest, TheTitleIsRead) {
   Document document;
   ASSERT_TRUE(ReadHtml("<title> A\n &amp; B </title><p>x", &document));
@@ -119,6 +152,11 @@ TEST(HtmlTest, CharsetIsFoundWhereBrowsersLook) {
             "utf-8");
   EXPECT_EQ(DeclaredCharset("<?xml version='1.0' encoding='ISO-8859-1'?>"),
             "iso-8859-1");
+  EXPECT_EQ(DeclaredCharset("<meta name=x><meta charset = 'utf-8'/>"), "utf-8");
+  EXPECT_EQ(DeclaredCharset("<meta charset=utf-8>" + Repeated(" ", 1024)),
+            "utf-8");
+  EXPECT_EQ(DeclaredCharset(Repeated(" ", 1024) + "<meta charset=utf-8>"), "");
+  EXPECT_EQ(DeclaredCharset("<?xml version='1.0'?><p encoding='utf-16'>"), "");
   EXPECT_EQ(DeclaredCharset("<meta name=x><p>charset=utf-8"), "");
   EXPECT_EQ(DeclaredCharset("<meta charset"), "");
 }

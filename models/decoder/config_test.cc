@@ -278,14 +278,14 @@ TEST(GgufConfig, A28FloatsOutOfRange) {
     Gguf file;
     file.Set<std::string>(scaling + "type", type);
     EXPECT_EQ(file.Code(), "invalid_metadata");  // no factor
-    for (const float factor : {0.0f, kNan, -2.0f, kInfinity}) {
+    for (const float factor : {0.0f, kNan, -2.0f, kInfinity, 2e6f}) {
       EXPECT_EQ(file.Set(scaling + "factor", factor).Code(),
                 "invalid_metadata");
     }
     EXPECT_EQ(file.Set(scaling + "factor", 4.0f).Code(), "");
   }
   for (const char* key : {"yarn_beta_fast", "yarn_beta_slow"}) {
-    for (const float value : {0.0f, kNan, -1.0f, kInfinity}) {
+    for (const float value : {0.0f, kNan, -1.0f, kInfinity, 2e6f}) {
       Gguf file;
       file.Set<std::string>(scaling + "type", "yarn");
       file.Set(scaling + "factor", 4.0f).Set(scaling + key, value);
