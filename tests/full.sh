@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The long tests, run before a piece of work is called finished: sanitizers over
 # the whole suite, every instruction-set level, fuzzing, the matrices on the
-# real model, and faults that the suite must notice. Takes one to two hours on
+# real model, and faults that the suite must notice. Takes two to three hours on
 # two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: asan ubsan tsan isa fuzz vocabs rows exact
