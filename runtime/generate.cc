@@ -14,13 +14,6 @@ namespace {
 
 constexpr size_t kMostStopBytes = 4096;
 
-Report NewReport(const Session& session) {
-  Report report;
-  report.plan = session.plan();
-  report.simulated = session.model().options.simulation.has_value();
-  return report;
-}
-
 absl::Status Validate(const GenerateParams& params) {
   if (absl::Status s = ValidateLawParams(params.law); !s.ok()) return s;
   if (params.max_tokens < 0) {
@@ -179,7 +172,7 @@ absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
   }
   std::move(forget).Cancel();
   Report& report = session.report();
-  report = NewReport(session);
+  report = session.NewReport();
   report.prompt_tokens = static_cast<int64_t>(session.tokens().size());
   report.cached_tokens = static_cast<int64_t>(session.tokens().size()) - rows;
   report.prefilled_tokens = rows;
@@ -195,7 +188,7 @@ absl::Status Generate(Session& session, const GenerateParams& params,
   if (absl::Status s = Validate(params); !s.ok()) return s;
   const size_t prompt = session.tokens().size();
   Report& report = session.report();
-  Report fresh = NewReport(session);
+  Report fresh = session.NewReport();
   if (params.drafter != nullptr) {
     fresh.levels.push_back({.drafter = params.drafter->name(),
                             .cost_ratio = params.draft_length.cost_ratio()});
@@ -232,7 +225,6 @@ absl::Status Generate(Session& session, const GenerateParams& params,
   report.tokens = transcript.tokens();
   // A stop text takes back what it began in.
   report.token_seconds.resize(report.tokens.size());
-  report.memory = session.memory();
   report.predicted = session.Predicted(
       {.cached = report.cached_tokens,
        .prompt = report.prompt_tokens,

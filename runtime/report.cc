@@ -78,6 +78,7 @@ nlohmann::json Report::ToJson() const {
     return total;
   };
   nlohmann::json document = {
+      {"context", plan.context},
       {"prompt_tokens", prompt_tokens},
       {"cached_tokens", cached_tokens},
       {"output", nlohmann::json::array({{{"text", text},

@@ -68,7 +68,15 @@ Session::Session(const Model& model, const SessionSite& site,
       plan_(plan),
       stream_(std::move(stream)),
       decoder_(model.config, *model.weights, model.options.compute,
-               model.memory()) {}
+               model.memory()),
+      report_(NewReport()) {}
+
+Report Session::NewReport() const {
+  Report report;
+  report.plan = plan_;
+  report.simulated = model_.options.simulation.has_value();
+  return report;
+}
 
 absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
     int64_t first_position) {
@@ -115,7 +123,7 @@ TimeSpent Session::Elapsed() const {
 }
 
 MemoryUse Session::memory() const {
-  return {.host = kv_->HostBytes(), .device = model_.memory().most_used()};
+  return {.host = kv_->HostBytes(), .device = model_.memory().used()};
 }
 
 std::optional<Prediction> Session::Predicted(const Work& work) const {

@@ -108,6 +108,8 @@ class Session {
   TimeSpent Elapsed() const;  // since whenever, always growing
   // Of the model, and what costs speed only.
   std::vector<std::string> warnings() const;
+  // What is taken now, weights too: a session takes more, and gives back
+  // nothing.
   MemoryUse memory() const;
   // Absent where rates are not known.
   std::optional<Prediction> Predicted(const Work& work) const;
@@ -128,6 +130,7 @@ class Session {
   int64_t first_position() const { return kv_->begin(); }
   const Model& model() const { return model_; }
   Stream& stream() { return *stream_; }
+  Report NewReport() const;  // of nothing yet
   Report& report() { return report_; }
   const Report& report() const { return report_; }
 

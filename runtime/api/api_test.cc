@@ -607,6 +607,16 @@ TEST_F(ApiTest, DraftModelsAreChecked) {
   tiercel_model_free(header);
 }
 
+TEST_F(ApiTest, ASessionThatDidNothingReportsWhatItTook) {
+  std::vector<char> json(1 << 16);
+  size_t size = json.size();
+  ASSERT_EQ(tiercel_report(session_, json.data(), &size, &error_), TIERCEL_OK);
+  const auto report = nlohmann::json::parse(json.data());
+  EXPECT_EQ(report["prompt_tokens"], 0);
+  EXPECT_GT(report["context"], 0);
+  EXPECT_GT(report["memory"]["device_bytes"], 0);
+}
+
 TEST_F(ApiTest, TheFirstLayersMayDraft) {
   auto info = Sized<tiercel_model_info>();
   ASSERT_EQ(tiercel_model_get_info(model_, &info, &error_), TIERCEL_OK);

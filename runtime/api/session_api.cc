@@ -334,7 +334,9 @@ tiercel_status tiercel_report(const tiercel_session* session, char* json,
     if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
       return s;
     }
-    return tiercel::FillJson(session->session->report().ToJson(), json, size);
+    tiercel::Report report = session->session->report();
+    report.memory = session->session->memory();
+    return tiercel::FillJson(report.ToJson(), json, size);
   });
 }
 
