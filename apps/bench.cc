@@ -7,7 +7,7 @@
 // start after `depth` tokens that are read once, untimed, and are dropped back
 // to them between repetitions. Tokenizing is never timed. Every test runs once
 // before it is timed. --verify-against full then runs the generations again in
-// a session of their own, without drafts and without the view they read.
+// the baseline's session.
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -138,6 +138,7 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.policy = options.sampling.policy;
   context.draft = DraftOf(options.sampling);
   context.compared = options.sampling.verify_against_full;
+  context.must_agree = MustAgree(options.sampling);
   context.weight_bytes_per_token =
       static_cast<double>(model.info().bytes_per_token);
   context.kv_bytes_per_position =
@@ -209,11 +210,10 @@ struct Tested {
 // Runs the tests of one thread count.
 class Bencher {
  public:
-  Bencher(const Options& options, const Model& model, const Ids& ids,
+  Bencher(const Options& options, const Ids& ids,
           const std::optional<Model>& draft, const BenchContext& context,
           Session session)
       : options_(options),
-        model_(model),
         ids_(ids),
         draft_(draft),
         context_(context),
@@ -229,6 +229,7 @@ class Bencher {
         tested.row.n_prompt = n;
         tested.row.n_depth = depth;
         if (absl::Status s = Measure(&tested.row); !s.ok()) return s;
+        if (absl::Status s = AddReport(&tested); !s.ok()) return s;
         if (absl::Status s = on_tested(std::move(tested)); !s.ok()) return s;
       }
       for (int64_t n : options_.bench.generations) {
@@ -237,11 +238,8 @@ class Bencher {
         tested.row.n_gen = n;
         tested.row.n_depth = depth;
         if (absl::Status s = Measure(&tested.row); !s.ok()) return s;
-        if (Generates(options_)) {
-          if (absl::Status s = AddReport(&tested); !s.ok()) return s;
-        } else {
-          AddBytes(context_, &tested.row);
-        }
+        if (absl::Status s = AddReport(&tested); !s.ok()) return s;
+        if (!Generates(options_)) AddBytes(context_, &tested.row);
         if (absl::Status s = on_tested(std::move(tested)); !s.ok()) return s;
       }
     }
@@ -273,12 +271,14 @@ class Bencher {
         [](int32_t, std::string_view) { return absl::OkStatus(); });
   }
 
-  // Of the last generation: they are all the same.
+  // Of the last repetition: they are all the same.
   absl::Status AddReport(Tested* tested) {
     absl::StatusOr<Json> report = session_.Report();
     if (!report.ok()) return report.status();
-    const Json& speculation = report->at("speculation");
     BenchRow& row = tested->row;
+    row.device_bytes = report->at("memory").at("device_bytes").get<int64_t>();
+    if (row.n_gen == 0 || !Generates(options_)) return absl::OkStatus();
+    const Json& speculation = report->at("speculation");
     row.levels = speculation.at("levels");
     if (speculation.at("sweeps").get<int64_t>() > 0) {
       row.tokens_per_sweep = speculation.at("tokens_per_sweep").get<double>();
@@ -325,54 +325,65 @@ class Bencher {
   }
 
   const Options& options_;
-  const Model& model_;
   const Ids& ids_;
   const std::optional<Model>& draft_;
   const BenchContext& context_;
   Session session_;
 };
 
-// Runs the tests, those of --verify-against twice, and writes their rows.
+// Runs the tests of `options` in a session, and with the draft model, of their
+// own: both are freed at the end.
 absl::Status RunTests(const Options& options, const Model& model,
-                      const Ids& ids, const std::optional<Model>& draft,
-                      const BenchContext& context, RowWriter* writer) {
-  // A session at a time: each plans with all of the memory.
-  const auto run = [&](const Options& with,
-                       absl::FunctionRef<absl::Status(Tested)> on_tested) {
-    absl::StatusOr<Session> session =
-        OpenSession(with, model, static_cast<size_t>(with.session.context));
-    if (!session.ok()) return session.status();
-    return Bencher(with, model, ids, draft, context, *std::move(session))
-        .Run(on_tested);
+                      const Ids& ids, const BenchContext& context,
+                      absl::FunctionRef<absl::Status(Tested)> on_tested) {
+  const absl::StatusOr<std::optional<Model>> draft =
+      OpenDraftModel(options, model);
+  if (!draft.ok()) return draft.status();
+  absl::StatusOr<Session> session =
+      OpenSession(options, model, static_cast<size_t>(options.session.context));
+  if (!session.ok()) return session.status();
+  return Bencher(options, ids, *draft, context, *std::move(session))
+      .Run(on_tested);
+}
+
+// Does the generations of `all` again as their baseline and compares them.
+absl::Status AddBaseline(const Options& options, const Model& model,
+                         const Ids& ids, const BenchContext& context,
+                         std::vector<Tested>* all) {
+  const auto generated = [](const Tested& tested) {
+    return !tested.report.is_null();
   };
+  auto next = std::find_if(all->begin(), all->end(), generated);
+  if (next == all->end()) return absl::OkStatus();
+  Options full = BaselineOf(options, next->report);
+  full.bench.prompts.clear();
+  return RunTests(full, model, ids, context, [&](const Tested& baseline) {
+    next->row.baseline =
+        Compared(next->report, Mean(next->row.samples_ts), baseline.report,
+                 Mean(baseline.row.samples_ts));
+    next = std::find_if(next + 1, all->end(), generated);
+    return absl::OkStatus();
+  });
+}
+
+// Runs the tests, those of --verify-against twice, and writes their rows.
+absl::Status WriteTests(const Options& options, const Model& model,
+                        const Ids& ids, const BenchContext& context,
+                        RowWriter* writer) {
   if (!options.sampling.verify_against_full) {
-    return run(options, [&](const Tested& tested) {
+    return RunTests(options, model, ids, context, [&](const Tested& tested) {
       return writer->Write(tested.row, context);
     });
   }
   std::vector<Tested> all;
-  if (absl::Status s = run(options,
-                           [&](Tested tested) {
-                             all.push_back(std::move(tested));
-                             return absl::OkStatus();
-                           });
-      !s.ok()) {
+  const auto keep = [&](Tested tested) {
+    all.push_back(std::move(tested));
+    return absl::OkStatus();
+  };
+  if (absl::Status s = RunTests(options, model, ids, context, keep); !s.ok()) {
     return s;
   }
-  Options full = options;
-  full.sampling = WithoutDrafts(options.sampling);
-  full.bench.prompts.clear();
-  auto next = all.begin();
-  if (absl::Status s =
-          run(full,
-              [&](const Tested& baseline) {
-                while (next->report.is_null()) ++next;
-                next->row.baseline =
-                    Compared(next->report, Mean(next->row.samples_ts),
-                             baseline.report, Mean(baseline.row.samples_ts));
-                ++next;
-                return absl::OkStatus();
-              });
+  if (absl::Status s = AddBaseline(options, model, ids, context, &all);
       !s.ok()) {
     return s;
   }
@@ -395,16 +406,11 @@ absl::Status Bench(const Options& options) {
     if (!model.ok()) return model.status();
     absl::StatusOr<Ids> ids = ContextIds(run, *model);
     if (!ids.ok()) return ids.status();
-    const absl::StatusOr<std::optional<Model>> draft =
-        OpenDraftModel(run, *model);
-    if (!draft.ok()) return draft.status();
     absl::StatusOr<BenchContext> described = Describe(run, *model);
     if (!described.ok()) return described.status();
     context = *std::move(described);
-    if (absl::Status s = RunTests(run, *model, *ids, *draft, context, &writer);
-        !s.ok()) {
-      return s;
-    }
+    absl::Status s = WriteTests(run, *model, *ids, context, &writer);
+    if (!s.ok()) return s;
   }
   return writer.Finish(context);
 }

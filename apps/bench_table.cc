@@ -134,6 +134,7 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"draft", context.draft},
           {"tokens_per_sweep", OrNull(row.tokens_per_sweep)},
           {"levels", row.levels},
+          {"device_bytes", row.device_bytes},
           {"baseline", row.baseline},
           {"model_filename", context.model_file},
           {"model_type", context.model},
@@ -189,7 +190,9 @@ std::string MarkdownLine(const BenchRow& row, const BenchContext& context) {
   } else if (context.compared) {
     const Json& speedup = row.baseline.at("speedup");
     cells.push_back(speedup.is_null() ? "-" : Fixed(speedup.get<double>(), 2));
-    cells.push_back(row.baseline.at("agree").get<bool>() ? "yes" : "no");
+    cells.push_back(row.baseline.at("agree").get<bool>() ? "yes"
+                    : context.must_agree                 ? "no"
+                                                         : "same law");
   }
   return absl::StrCat("| ", absl::StrJoin(cells, " | "), " |\n");
 }

@@ -31,9 +31,9 @@ struct BenchRow {
   // first.
   std::optional<double> tokens_per_sweep;
   Json levels = Json::array();
-  // With --verify-against: {"agree", "first_difference", "speedup",
-  // "decode_tok_s"}.
-  Json baseline;
+  // Taken of the device: weights, workspace, staging, views, resident pages.
+  int64_t device_bytes = 0;
+  Json baseline;  // with --verify-against: Compared
 };
 
 // The same for every row.
@@ -49,7 +49,8 @@ struct BenchContext {
   std::string kv_type_v;
   std::string policy = "full";
   std::string draft = "none";
-  bool compared = false;  // generations, with what they are without drafts
+  bool compared = false;    // generations, with what they are without drafts
+  bool must_agree = false;  // with that, token for token
   double weight_bytes_per_token = 0;  // that a decoded token reads
   double kv_bytes_per_position = 0;   // K and V, all layers
   std::string build;                  // tiercel_version()

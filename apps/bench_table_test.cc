@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 
 namespace tiercel::cli {
@@ -201,6 +202,13 @@ TEST(BenchTableTest, MarkdownShowsTheBaseline) {
             std::count(line.begin(), line.end(), '|'));
   EXPECT_EQ(std::count(header.begin(), header.end(), '|'),
             2 * std::count(line.begin(), line.end(), '|'));
+  row.baseline["agree"] = false;
+  context.must_agree = true;
+  EXPECT_TRUE(absl::EndsWith(MarkdownLine(row, context), "| 1.50 | no |\n"));
+  context.must_agree = false;
+  EXPECT_TRUE(
+      absl::EndsWith(MarkdownLine(row, context), "| 1.50 | same law |\n"));
+  row.baseline["agree"] = true;
   const std::string csv = CsvLine(row, context);
   EXPECT_NE(csv.find(",true,1.5,"), std::string::npos) << csv;
   EXPECT_EQ(CsvHeader(row, context), CsvHeader(Decode(), context));

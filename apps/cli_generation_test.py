@@ -10,7 +10,8 @@ import struct
 import sys
 import unittest
 
-from cli_testing import CHECKPOINTS, IDS_ONLY, CHAT, run, Case
+from cli_testing import (CHECKPOINTS, IDS_ONLY, CHAT, run, write_deeper,
+                         Case)
 
 
 class SpeculationTest(Case):
@@ -75,10 +76,94 @@ class SpeculationTest(Case):
         theirs = same["output"][0]["tokens"]
         self.assertEqual(ours[:first], theirs[:first])
         self.assertNotEqual(ours[first:first + 1], theirs[first:first + 1])
-        # For people of every output too, where there are several.
-        done = run(*args, "--verify", "coupled", "--seeds", "1:3")
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
-        self.assertEqual(done.stderr.count(b"agrees with full, speed-up "), 3)
+
+    def test_against_full_on_the_same_device(self):
+        model = self.path("deeper.gguf")
+        write_deeper(model, 3)
+        view = ["--policy", "triforce", "--budget", "256", "--window", "8"]
+        args = ["generate", "-m", model, "-p", "one two three " * 100, "-n",
+                "12", "--temp", "0.7", "--ignore-eos", "--verify", "coupled"]
+        self.assertGreater(self.document(*args)["prompt_tokens"], 700)
+        link = "link=10GB/s"
+        plan = run("plan", "-m", model, "-c", "1000", *view, "--simulate",
+                   "device=1kB," + link, "--json")
+        device = json.loads(plan.stdout)["min_device_bytes"]
+        # Without -c both have the context that the view leaves room for.
+        for context in (["-c", "1000"], []):
+            here = [*args, "--simulate", f"device={device},{link}"]
+            drafted = self.document(*here, *context, *view,
+                                    "--verify-against", "full")
+            baseline = drafted["baseline"]
+            self.assertTrue(baseline["agree"])
+            self.assertEqual(drafted["output"], self.document(*args)["output"])
+            formula = drafted["ledger"]["formula"]
+            slot = formula["page_bytes"] * formula["layers"]
+            for taken in (drafted["memory"]["device_bytes"],
+                          baseline["device_bytes"]):
+                self.assertLessEqual(taken, device)
+                self.assertGreater(taken, device - slot)
+            self.assertGreater(baseline["resident_pages"],
+                               formula["resident_pages"])
+            # Nothing of the baseline is in what is reported of the run.
+            alone = self.document(*here, *context, *view)
+            self.assertEqual(drafted["memory"], alone["memory"])
+            for key in ("h2d_bytes", "d2h_bytes", "formula"):
+                self.assertEqual(drafted["ledger"][key], alone["ledger"][key])
+            full = self.document(*here, "-c", str(drafted["context"]))
+            self.assertEqual(baseline["device_bytes"],
+                             full["memory"]["device_bytes"])
+            self.assertEqual(baseline["resident_pages"],
+                             full["ledger"]["formula"]["resident_pages"])
+        note = run(*here, *view, "--verify-against", "full").stderr
+        self.assertRegex(
+            note, rb"device: .* taken, 0 pages resident; full: .* \d+ resident")
+        # On no device of its own the baseline lacks the view.
+        here = self.document(*args, *view, "--verify-against", "full")
+        self.assertIsNone(here["baseline"]["resident_pages"])
+        self.assertEqual(here["baseline"]["device_bytes"],
+                         self.document(*args)["memory"]["device_bytes"])
+        self.assertLess(here["baseline"]["device_bytes"],
+                        here["memory"]["device_bytes"])
+
+    def check_baselines(self, drafted, plain, coupled):
+        """Every output against the one of nobody's drafts; True: all agree."""
+        for ours, theirs in zip(drafted, plain, strict=True):
+            same = ours["tokens"] == theirs["tokens"]
+            self.assertEqual(ours["baseline"]["agree"], same)
+            first = ours["baseline"]["first_difference"]
+            if same:
+                self.assertIsNone(first)
+            else:
+                self.assertEqual(ours["tokens"][:first],
+                                 theirs["tokens"][:first])
+                self.assertNotEqual(ours["tokens"][first],
+                                    theirs["tokens"][first])
+        self.assertEqual(all(one["baseline"]["agree"] for one in drafted),
+                         coupled)
+
+    def test_every_run_against_full(self):
+        book = self.path("book.txt", b"The cat sat on the mat. " * 20)
+        draft = ["--draft", "self", "--window", "8", "--verify-against", "full"]
+        law = ["-m", CHAT, "-n", "24", "--temp", "0.9", "--ignore-eos"]
+        for args, labels in (
+                (["generate", *law, "-p", "one two three " * 40, "--seeds",
+                  "1:3"], [b"seed 1: ", b"seed 2: ", b"seed 3: "]),
+                (["ask", *law, book, "who?", "where?"],
+                 [b"who?: ", b"where?: "])):
+            plain = self.document(*args)["output"]
+            for verify, label in (("coupled", b"agrees with full, speed-up "),
+                                  ("residual", b"same law as full, speed-up ")):
+                with self.subTest(command=args[0], verify=verify):
+                    more = [*draft, "--verify", verify]
+                    drafted = self.document(*args, *more)
+                    self.assertNotIn("baseline", drafted)
+                    self.check_baselines(drafted["output"], plain,
+                                         verify == "coupled")
+                    note = run(*args, *more).stderr
+                    for which in labels:
+                        self.assertIn(which, note)
+                    self.assertIn(label, note)
+                    self.assertNotIn(b"differs", note)
 
     def test_a_draft_model_gives_the_same_text(self):
         args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",

@@ -16,7 +16,7 @@ import sys
 import unittest
 
 from cli_testing import (TIERCEL, IDS_ONLY, CHAT, environment, run, read_npy,
-                         Case)
+                         write_deeper, Case)
 
 
 class UsageTest(Case):
@@ -599,6 +599,10 @@ class BenchTest(Case):
             self.assertEqual(baseline["agree"], verify == "coupled")
             self.assertAlmostEqual(baseline["speedup"], row["avg_ts"] /
                                    baseline["decode_tok_s"])
+            # The baseline has no view; over no link no page is resident.
+            self.assertGreater(row["device_bytes"], baseline["device_bytes"])
+            self.assertGreater(baseline["device_bytes"], 0)
+            self.assertIsNone(baseline["resident_pages"])
             if verify == "coupled":
                 self.assertIsNone(baseline["first_difference"])
             else:
@@ -606,9 +610,26 @@ class BenchTest(Case):
         header, _, prompt, row, *_ = self.succeed(*bench).decode().splitlines()
         self.assertTrue(header.endswith("| speed-up | agrees with full |"))
         self.assertTrue(prompt.endswith("| - | - |"), prompt)
-        self.assertRegex(row, r"\| \d+\.\d\d \| no \|$")
+        self.assertRegex(row, r"\| \d+\.\d\d \| same law \|$")
         self.assertIn("has no effect", self.refuse(
             2, "usage", "bench", "-m", CHAT, "--verify-against", "full"))
+
+    def test_both_sides_have_the_same_device(self):
+        model = self.path("deeper.gguf")
+        write_deeper(model, 3)
+        view = ["--policy", "triforce", "--budget", "256", "--window", "8"]
+        context = 700 + 8 + 64  # with room for the longest block
+        plan = run("plan", "-m", model, "-c", str(context), *view, "--simulate",
+                   "device=1kB,link=10GB/s", "--json")
+        device = json.loads(plan.stdout)["min_device_bytes"]
+        prompt, row = self.document(
+            "bench", "-m", model, "-f", self.path("text", b"a b " * 400), "-p",
+            "8", "-n", "8", "-d", "700", "-r", "1", *view, "--simulate",
+            f"device={device},link=10GB/s", "--verify-against", "full")
+        self.assertEqual(row["device_bytes"], device)
+        self.assertEqual(prompt["device_bytes"], device)
+        self.assertLessEqual(row["baseline"]["device_bytes"], device)
+        self.assertGreater(row["baseline"]["resident_pages"], 0)
 
     def test_drafts_need_a_text(self):
         text = self.path("text", b"a b " * 40)

@@ -12,6 +12,10 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             "../bench"))
+import gguf_file
+
 TIERCEL, CHECKPOINTS = map(os.path.abspath, sys.argv[1:3])
 IDS_ONLY = os.path.join(CHECKPOINTS, "llama_mha")  # has no tokenizer
 CHAT = os.path.join(CHECKPOINTS, "llama_chat")
@@ -54,6 +58,29 @@ def read_npy(path):
     values = struct.unpack_from("<%df" % count, data, 10 + length)
     assert len(data) == 10 + length + 4 * count
     return header["shape"], values
+
+
+def write_deeper(path, times):
+    """CHAT with its layers `times` times over: golden models have two, of which
+    a simulated device keeps all pages or none."""
+    with gguf_file.Reader(CHAT + ".gguf") as source:
+        layers = source.integer("llama.block_count")
+        tensors, sources = [], []
+        for tensor in source.tensors:
+            head, *rest = tensor.name.split(".", 2)
+            if head != "blk":
+                tensors.append(tensor)
+                sources.append(tensor)
+                continue
+            for i in range(times):
+                layer = int(rest[0]) + i * layers
+                tensors.append(tensor._replace(name=f"blk.{layer}.{rest[1]}"))
+                sources.append(tensor)
+        keys = dict(source.keys)
+        keys["llama.block_count"] = gguf_file.u32(times * layers)
+        with open(path, "wb") as file:
+            gguf_file.write(file, keys, tensors, map(source.data, sources),
+                            source.alignment)
 
 
 class Case(unittest.TestCase):

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "apps/command.h"
 #include "apps/error.h"
@@ -105,7 +106,7 @@ absl::Status Generator::Read(const std::vector<int32_t>& prompt) {
   }
   held_ = prompt;
   prompt_ = prompt.size();
-  return SayWarnings();
+  return absl::OkStatus();
 }
 
 absl::Status Generator::SayWarnings() {
@@ -116,56 +117,68 @@ absl::Status Generator::SayWarnings() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Json> Generator::Continue(const std::string& question,
-                                         uint64_t seed) {
+absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
   text_.clear();
   if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
   held_.resize(prompt_);
-  TokenWriter writer(*options_, as_ids_, seed);
-  if (absl::Status s = writer.BeginOutput(question); !s.ok()) return s;
   std::vector<const char*> stops;
   const absl::Status generated =
       session_.Generate(ToApi(options_->sampling, seed, draft_, &stops),
                         [&](int32_t id, std::string_view text) {
                           held_.push_back(id);
                           text_.append(text);
-                          return writer.Write(id, text);
+                          return on_token(id, text);
                         });
-  const absl::Status ended = writer.EndOutput();
   if (!generated.ok()) return generated;
+  return session_.Report();
+}
+
+absl::StatusOr<Json> Generator::Continue(const std::string& question,
+                                         uint64_t seed) {
+  if (absl::Status s = SayWarnings(); !s.ok()) return s;
+  TokenWriter writer(*options_, as_ids_, seed);
+  if (absl::Status s = writer.BeginOutput(question); !s.ok()) return s;
+  absl::StatusOr<Json> report =
+      Decode(seed, [&](int32_t id, std::string_view text) {
+        return writer.Write(id, text);
+      });
+  const absl::Status ended = writer.EndOutput();
+  if (!report.ok()) return report;
   if (!ended.ok()) return ended;
-  absl::StatusOr<Json> report = session_.Report();
   // A text that is only continued ends somewhere in any case.
-  if (report.ok() && !options_->json && options_->command != "generate") {
+  if (!options_->json && options_->command != "generate") {
     WriteNote(CutOf(report->at("output").at(0), options_->sampling));
   }
   return report;
 }
 
-absl::StatusOr<Json> Generator::CompareWithFull(const Json& report,
-                                                uint64_t seed) {
-  if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
-  const SamplingOptions full = WithoutDrafts(options_->sampling);
-  std::vector<const char*> stops;
-  const absl::Status generated = session_.Generate(
-      ToApi(full, seed, /*draft=*/std::nullopt, &stops),
-      [](int32_t, std::string_view) { return absl::OkStatus(); });
-  if (!generated.ok()) return generated;
-  const absl::StatusOr<Json> baseline = session_.Report();
-  if (!baseline.ok()) return baseline.status();
-  // Back to where the caller believes it is.
-  if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
-  held_.resize(prompt_);
-  const auto rate = [](const Json& of) {
-    const Json& tokens = of.at("decode_tok_s");
-    return tokens.is_number() ? tokens.get<double>() : 0.0;
-  };
-  return Compared(report, rate(report), *baseline, rate(*baseline));
+absl::StatusOr<Json> Generator::ContinueUnseen(uint64_t seed, size_t expected) {
+  Progress progress(options_->progress, "decoding without drafts", "tokens",
+                    "tok/s");
+  const ProgressFn draw = progress.Callback();
+  uint64_t done = 0;
+  return Decode(seed, [&](int32_t, std::string_view) {
+    if (draw) draw(++done, expected);
+    return absl::OkStatus();
+  });
 }
 
-absl::Status RunGeneration(const Options& options, const Model& model,
-                           const std::vector<Prompt>& prompts,
-                           std::vector<std::string> warnings) {
+namespace {
+
+// One prompt continued for one seed.
+struct Run {
+  std::string question;
+  uint64_t seed = 0;
+  Json report;    // the session's
+  Json baseline;  // null: nobody asked for it
+};
+
+// Calls `each` for every prompt, which was read, and every seed, in a session
+// of `options` that is freed at the end.
+absl::Status InOneSession(
+    const Options& options, const Model& model,
+    const std::vector<Prompt>& prompts,
+    absl::FunctionRef<absl::Status(Generator&, const Prompt&, uint64_t)> each) {
   size_t longest = 0;
   for (const Prompt& prompt : prompts) {
     longest = std::max(longest, prompt.tokens.size());
@@ -173,48 +186,97 @@ absl::Status RunGeneration(const Options& options, const Model& model,
   absl::StatusOr<Generator> generator =
       Generator::Open(options, model, longest);
   if (!generator.ok()) return generator.status();
-
-  const bool several = options.sampling.seeds.has_value();
-  const bool many = several || prompts.size() > 1;
   const uint64_t seed = options.sampling.seed.value_or(0);
   const SeedRange seeds =
       options.sampling.seeds.value_or(SeedRange{seed, seed});
-  Json document;
-  Json outputs = Json::array();
   for (const Prompt& prompt : prompts) {
     if (absl::Status s = generator->Read(prompt.tokens); !s.ok()) return s;
     for (uint64_t i = 0; i <= seeds.last - seeds.first; ++i) {
-      absl::StatusOr<Json> report =
-          generator->Continue(prompt.question, seeds.first + i);
-      if (!report.ok()) return report.status();
-      Json output = report->at("output").at(0);
-      if (several) output["seed"] = seeds.first + i;
-      if (!prompt.question.empty()) {
-        output["question"] = prompt.question;
-        for (const char* key : {"prompt_tokens", "cached_tokens", "ttft_s"}) {
-          output[key] = report->at(key);
-        }
-      }
-      if (many) {
-        output["decode_tok_s"] = report->at("decode_tok_s");
-        output["tbt_ms"] = report->at("tbt_ms");
-      }
-      if (options.sampling.verify_against_full) {
-        const absl::StatusOr<Json> baseline =
-            generator->CompareWithFull(*report, seeds.first + i);
-        if (!baseline.ok()) return baseline.status();
-        (many ? output : *report)["baseline"] = *baseline;
-        if (many && !options.json) WriteNote(AgreementOf(*baseline) + "\n");
-      }
-      if (outputs.empty()) {
-        document = Document(options, seeds.first, *report);
-        for (const Json& warning : document.at("warnings")) {
-          warnings.push_back(warning.get<std::string>());
-        }
-        document["warnings"] = warnings;
-      }
-      outputs.push_back(std::move(output));
+      absl::Status s = each(*generator, prompt, seeds.first + i);
+      if (!s.ok()) return s;
     }
+  }
+  return absl::OkStatus();
+}
+
+// Does all runs again as their baseline and compares them.
+absl::Status AddBaseline(const Options& options, const Model& model,
+                         const std::vector<Prompt>& prompts,
+                         std::vector<Run>* runs) {
+  const auto rate = [](const Json& report) {
+    const Json& value = report.at("decode_tok_s");
+    return value.is_number() ? value.get<double>() : 0.0;
+  };
+  auto run = runs->begin();
+  return InOneSession(
+      BaselineOf(options, run->report), model, prompts,
+      [&](Generator& generator, const Prompt&, uint64_t seed) -> absl::Status {
+        const absl::StatusOr<Json> report = generator.ContinueUnseen(
+            seed, run->report.at("output").at(0).at("tokens").size());
+        if (!report.ok()) return report.status();
+        run->baseline =
+            Compared(run->report, rate(run->report), *report, rate(*report));
+        ++run;
+        return absl::OkStatus();
+      });
+}
+
+// The entry in "output" of one of several runs.
+Json OutputOf(const Run& run, bool has_seed) {
+  Json output = run.report.at("output").at(0);
+  if (has_seed) output["seed"] = run.seed;
+  if (!run.question.empty()) {
+    output["question"] = run.question;
+    for (const char* key : {"prompt_tokens", "cached_tokens", "ttft_s"}) {
+      output[key] = run.report.at(key);
+    }
+  }
+  return output;
+}
+
+}  // namespace
+
+absl::Status RunGeneration(const Options& options, const Model& model,
+                           const std::vector<Prompt>& prompts,
+                           std::vector<std::string> warnings) {
+  std::vector<Run> runs;
+  absl::Status done = InOneSession(
+      options, model, prompts,
+      [&](Generator& generator, const Prompt& prompt,
+          uint64_t seed) -> absl::Status {
+        absl::StatusOr<Json> report = generator.Continue(prompt.question, seed);
+        if (!report.ok()) return report.status();
+        runs.push_back({prompt.question, seed, *std::move(report), Json()});
+        return absl::OkStatus();
+      });
+  if (done.ok() && options.sampling.verify_against_full) {
+    done = AddBaseline(options, model, prompts, &runs);
+  }
+  if (!done.ok()) return done;
+
+  const bool several = options.sampling.seeds.has_value();
+  const bool many = several || prompts.size() > 1;
+  Json document = Document(options, runs.front().seed, runs.front().report);
+  for (const Json& warning : document.at("warnings")) {
+    warnings.push_back(warning.get<std::string>());
+  }
+  document["warnings"] = std::move(warnings);
+  Json outputs = Json::array();
+  for (const Run& run : runs) {
+    Json output = OutputOf(run, several);
+    if (many) {
+      output["decode_tok_s"] = run.report.at("decode_tok_s");
+      output["tbt_ms"] = run.report.at("tbt_ms");
+    }
+    if (!run.baseline.is_null()) {
+      (many ? output : document)["baseline"] = run.baseline;
+      if (many && !options.json) {
+        WriteNote(absl::StrCat(
+            several ? absl::StrCat("seed ", run.seed) : run.question, ": ",
+            AgreementOf(run.baseline, options.sampling), "\n"));
+      }
+    }
+    outputs.push_back(std::move(output));
   }
 
   if (!options.json) {

@@ -27,26 +27,24 @@ class Generator {
                                         const Model& model,
                                         size_t prompt_tokens);
 
-  // Makes the session hold `prompt`, with progress; says what warnings the
-  // session has. After an error it holds
+  // Makes the session hold `prompt`, with progress. After an error it holds
   // what the prompt has in common with what was held.
   absl::Status Read(const std::vector<int32_t>& prompt);
 
   // Continues what was read last, writes the text as it comes (under
-  // `question`, where there is one), says where an answer was cut, and returns
-  // the session's report. After an error the text so far counts.
+  // `question`, where there is one), says what warnings the session has and
+  // where an answer was cut, and returns the session's report. After an error
+  // the text so far counts.
   absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
-  // The same without drafts and without writing, compared with the last
-  // Continue's `report`: {"agree", "first_difference": index of the first token
-  // that differs or null, "speedup": of the time between tokens}.
-  absl::StatusOr<Json> CompareWithFull(const Json& report, uint64_t seed);
+  // The same without writing: progress to about `expected` tokens is drawn.
+  absl::StatusOr<Json> ContinueUnseen(uint64_t seed, size_t expected);
   const std::string& text() const { return text_; }  // of the last Continue
 
  private:
   Generator(const Options& options, const Model& model,
             std::optional<Model> draft, Session session);
-
   absl::Status SayWarnings();
+  absl::StatusOr<Json> Decode(uint64_t seed, const TokenFn& on_token);
 
   const Options* options_;
   std::optional<Model> draft_;  // absent: no model drafts
@@ -61,7 +59,9 @@ class Generator {
 // Continues each prompt for every seed of `options` in one session, and writes
 // the texts, or the JSON document. In JSON `output` has one entry for each run,
 // with its times where there are several; the rest is the first run's, its
-// warnings behind `warnings`.
+// warnings behind `warnings`. With --verify-against full it then does all of
+// that again in the baseline's session, which reads the prompts itself and is
+// no part of the times.
 absl::Status RunGeneration(const Options& options, const Model& model,
                            const std::vector<Prompt>& prompts,
                            std::vector<std::string> warnings);

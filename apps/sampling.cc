@@ -17,11 +17,18 @@ bool HasDrafts(const SamplingOptions& from) {
   return from.policy != "full" || std::string_view(DraftOf(from)) != "none";
 }
 
-SamplingOptions WithoutDrafts(const SamplingOptions& from) {
-  SamplingOptions full = from;
-  full.policy = "full";
-  full.draft = "none";
+Options BaselineOf(const Options& options, const Json& report) {
+  Options full = options;
+  full.session.context = report.at("context").get<int64_t>();
+  full.sampling.policy = "full";
+  full.sampling.draft = "none";
+  full.sampling.draft_path.clear();
+  full.sampling.draft_layers = 0;
   return full;
+}
+
+bool MustAgree(const SamplingOptions& from) {
+  return from.verify == "coupled" || from.temperature == 0;
 }
 
 Json Compared(const Json& report, double rate, const Json& baseline,
@@ -34,12 +41,16 @@ Json Compared(const Json& report, double rate, const Json& baseline,
   const auto differs =
       std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end());
   const bool agree = ours == theirs;
-  return {{"agree", agree},
-          {"first_difference",
-           agree ? Json(nullptr) : Json(differs.first - ours.begin())},
-          {"speedup",
-           baseline_rate > 0 ? Json(rate / baseline_rate) : Json(nullptr)},
-          {"decode_tok_s", baseline_rate}};
+  const bool timed = rate > 0 && baseline_rate > 0;
+  return {
+      {"agree", agree},
+      {"first_difference",
+       agree ? Json(nullptr) : Json(differs.first - ours.begin())},
+      {"speedup", timed ? Json(rate / baseline_rate) : Json(nullptr)},
+      {"decode_tok_s", baseline_rate > 0 ? Json(baseline_rate) : Json(nullptr)},
+      {"device_bytes", baseline.at("memory").at("device_bytes")},
+      {"resident_pages",
+       baseline.at("ledger").at("formula").value("resident_pages", Json())}};
 }
 
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,

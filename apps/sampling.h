@@ -20,11 +20,17 @@ const char* DraftOf(const SamplingOptions& from);
 // Somebody drafts: a proposer, or the policy's view.
 bool HasDrafts(const SamplingOptions& from);
 
-// The baseline of --verify-against: the same law, and nobody drafts.
-SamplingOptions WithoutDrafts(const SamplingOptions& from);
+// The baseline of --verify-against: the same law and context, nobody drafts and
+// no view is kept. `report`: what a run with `options` said.
+Options BaselineOf(const Options& options, const Json& report);
 
-// Of two reports of a generation, with the tokens a second of both:
-// {"agree", "first_difference", "speedup", "decode_tok_s"}.
+// The text is that of the baseline whatever is drafted: coupled, or greedy.
+bool MustAgree(const SamplingOptions& from);
+
+// Of two reports of a generation, with the tokens a second of both (0: not
+// known): {"agree", "first_difference", "speedup", "decode_tok_s",
+// "device_bytes", "resident_pages"}. The last three are the baseline's;
+// `resident_pages` is null where nothing crosses a link.
 Json Compared(const Json& report, double rate, const Json& baseline,
               double baseline_rate);
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/numbers.h"
+#include "apps/sampling.h"
 
 namespace tiercel::cli {
 namespace {
@@ -97,11 +98,35 @@ std::string StationsOf(const Json& ledger, bool drafted) {
   return line.empty() ? line : line + "\n";
 }
 
+// Of a run over a link and of its baseline.
+std::string DevicesOf(const Json& report) {
+  const Json baseline = report.value("baseline", Json::object());
+  if (!baseline.contains("resident_pages") ||
+      baseline["resident_pages"].is_null()) {
+    return "";
+  }
+  const auto resident = [](const Json& of) {
+    return of.at("resident_pages").get<int64_t>();
+  };
+  return absl::StrCat(
+      "device: ", Bytes(Number(report.at("memory"), "device_bytes")),
+      " taken, ", resident(report.at("ledger").at("formula")),
+      " pages resident; full: ", Bytes(Number(baseline, "device_bytes")), ", ",
+      resident(baseline), " resident\n");
+}
+
 }  // namespace
 
-std::string AgreementOf(const Json& baseline) {
-  std::string line =
-      baseline.value("agree", false) ? "agrees with full" : "differs from full";
+std::string AgreementOf(const Json& baseline, const SamplingOptions& sampling) {
+  std::string line;
+  if (baseline.value("agree", false)) {
+    line = "agrees with full";
+  } else if (MustAgree(sampling)) {
+    line = absl::StrCat("differs from full at token ",
+                        baseline.at("first_difference").get<int64_t>());
+  } else {
+    line = "same law as full";
+  }
   if (baseline.at("speedup").is_number()) {
     absl::StrAppend(&line, ", speed-up ",
                     Fixed(baseline["speedup"].get<double>(), 2));
@@ -112,7 +137,7 @@ std::string AgreementOf(const Json& baseline) {
 std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
   std::string text = TimesOf(report);
   if (report.contains("baseline")) {
-    absl::StrAppend(&text, ", ", AgreementOf(report["baseline"]));
+    absl::StrAppend(&text, ", ", AgreementOf(report["baseline"], sampling));
   }
   if (report.value("simulated", false)) text += ", simulated";
   if (sampling.seeds.has_value()) {
@@ -125,7 +150,8 @@ std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
   const Json levels = speculation.value("levels", Json::array());
   return absl::StrCat(
       text, DraftsOf(levels),
-      StationsOf(report.value("ledger", Json::object()), !levels.empty()));
+      StationsOf(report.value("ledger", Json::object()), !levels.empty()),
+      DevicesOf(report));
 }
 
 std::string CutOf(const Json& output, const SamplingOptions& sampling) {

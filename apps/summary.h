@@ -15,12 +15,15 @@ namespace tiercel::cli {
 //   drafts that held: ngram 120 of 400 (30 %), view 310 of 330 (94 %)
 //   time: prefill 3.66 s (link busy 4 %), draft 1.20 s (5 %), ...;
 //     link 12.30 GB up, 0.20 GB down
+//   device: 90.01 MiB taken, 0 pages resident; full: 89.95 MiB, 12 resident
 //
-// The second where somebody drafts; the third there or over a link.
+// The second where somebody drafts; the third there or over a link; the fourth
+// over a link beside a baseline.
 std::string SummaryOf(const Json& report, const SamplingOptions& sampling);
 
-// "agrees with full, speed-up 2.31", of the "baseline" of --verify-against.
-std::string AgreementOf(const Json& baseline);
+// "agrees with full, speed-up 2.31", of the "baseline" of --verify-against
+// full. A text that may differ (see MustAgree) and does is "same law as full".
+std::string AgreementOf(const Json& baseline, const SamplingOptions& sampling);
 
 // Why an answer that is cut ends, and how to have more of it; empty where the
 // model ended it. `output` is one of the report's.

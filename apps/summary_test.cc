@@ -27,8 +27,16 @@ TEST(SummaryTest, SaysWhatTheReportKnows) {
   EXPECT_EQ(SummaryOf(report, sampling),
             "prompt 12 tokens, agrees with full, speed-up 2.31, seeds 2 to "
             "9\n");
-  EXPECT_EQ(AgreementOf({{"agree", false}, {"speedup", nullptr}}),
-            "differs from full");
+  const Json other = {
+      {"agree", false}, {"first_difference", 3}, {"speedup", nullptr}};
+  EXPECT_EQ(AgreementOf(other, sampling), "differs from full at token 3");
+  // What is drawn and judged by probabilities may be another text.
+  sampling.temperature = 0.6;
+  EXPECT_EQ(AgreementOf(other, sampling), "same law as full");
+  sampling.verify = "coupled";
+  EXPECT_EQ(AgreementOf(other, sampling), "differs from full at token 3");
+  EXPECT_EQ(AgreementOf({{"agree", true}, {"speedup", 1.5}}, sampling),
+            "agrees with full, speed-up 1.50");
 }
 
 TEST(SummaryTest, DraftsAndTheLinkHaveLinesOfTheirOwn) {
@@ -82,6 +90,26 @@ TEST(CutTest, SaysWhereAnAnswerWasCut) {
   EXPECT_EQ(CutOf(output, sampling), "cut where the context is full\n");
   output["finish_reason"] = "stop";
   EXPECT_EQ(CutOf(output, sampling), "");
+}
+
+TEST(SummaryTest, BothDevices) {
+  Json report = {
+      {"prompt_tokens", 12},
+      {"memory", {{"device_bytes", 3 << 20}}},
+      {"ledger",
+       {{"formula", {{"resident_pages", 2}}}, {"stations", Json::object()}}},
+      {"baseline",
+       {{"agree", true},
+        {"speedup", nullptr},
+        {"device_bytes", 5 << 19},
+        {"resident_pages", 14}}}};
+  EXPECT_EQ(SummaryOf(report, {}),
+            "prompt 12 tokens, agrees with full, seed 0\n"
+            "device: 3.00 MiB taken, 2 pages resident; full: 2.50 MiB, 14 "
+            "resident\n");
+  report["baseline"]["resident_pages"] = nullptr;
+  EXPECT_EQ(SummaryOf(report, {}),
+            "prompt 12 tokens, agrees with full, seed 0\n");
 }
 
 }  // namespace
