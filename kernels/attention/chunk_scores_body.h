@@ -14,8 +14,8 @@ struct ChunkDots {
   int group;       // query heads of this KV head
   int head_dim;
   float scale;
-  const float* means;  // [chunks, head_dim]
-  int64_t chunks;      // at least 1
+  const uint16_t* means;  // f16 [chunks, head_dim]
+  int64_t chunks;         // at least 1
   // [group, stride], stride a multiple of 16. The last score is repeated up to
   // the next multiple of 16 chunks.
   float* score;

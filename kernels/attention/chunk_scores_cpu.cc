@@ -18,8 +18,20 @@ constexpr int kTileHeads = 4;
 
 // 16 digests; where there are fewer, the last stands in for the others.
 struct Digests {
-  const float* row[kLanes];
+  const uint16_t* row[kLanes];
 };
+
+// Of a digest, N elements; the other lanes are zero.
+template <int N>
+TIERCEL_INLINE F32x16 LoadElements(const uint16_t* p) {
+  if constexpr (N == kLanes) {
+    return LoadF16(p);
+  } else {
+    uint16_t padded[kLanes] = {};
+    memcpy(padded, p, N * sizeof(uint16_t));
+    return LoadF16(padded);
+  }
+}
 
 // Adds elements d..d + N - 1 of all products to R heads' chains.
 template <int R, int N>
@@ -29,8 +41,7 @@ TIERCEL_INLINE void AddProducts(const float* q, int64_t q_stride,
   F32x16 column[kLanes];
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
-    column[i] =
-        N == kLanes ? Load(digests.row[i] + d) : LoadN(digests.row[i] + d, N);
+    column[i] = LoadElements<N>(digests.row[i] + d);
   }
   Transpose(column);
 #pragma GCC unroll 16

@@ -5,6 +5,7 @@
 
 #include "kernels/attention/chunk_scores.h"
 #include "kernels/attention/chunk_scores_body.h"
+#include "kernels/base/half.h"
 #include "kernels/base/reference_math.h"
 
 namespace tiercel {
@@ -36,9 +37,12 @@ void ChunkScoresReference(const ChunkScoresParams& p) {
     const int kv_head = h / group;
     const float* q = p.q + int64_t{h} * p.head_dim;
     for (int64_t c = 0; c < p.num_chunks; ++c) {
-      const float* mean = p.means + kv_head * p.means_stride + c * p.head_dim;
+      const uint16_t* mean =
+          p.means + kv_head * p.means_stride + c * p.head_dim;
       float dot = 0.0f;
-      for (int d = 0; d < p.head_dim; ++d) dot = std::fma(q[d], mean[d], dot);
+      for (int d = 0; d < p.head_dim; ++d) {
+        dot = std::fma(q[d], F32FromF16(mean[d]), dot);
+      }
       score[static_cast<size_t>(c)] = dot * p.scale;
     }
     AddSoftmax(score, p.out + kv_head * p.num_chunks);

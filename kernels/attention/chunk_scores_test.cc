@@ -11,25 +11,27 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
+#include "kernels/base/half.h"
 #include "kernels/base/testing.h"
 
 namespace tiercel::chunk_scores_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr uint16_t kPoisonF16 = 0x7e00;  // NaN
 
 // Digests have a stride that is longer than theirs; what lies between is NaN.
 struct Problem {
   Problem(int heads, int kv_heads, int head_dim, int64_t num_chunks)
       : stride(num_chunks * head_dim + 5),
         q(static_cast<size_t>(heads * head_dim)),
-        means(static_cast<size_t>(kv_heads * stride), kPoison) {
+        means(static_cast<size_t>(kv_heads * stride), kPoisonF16) {
     std::mt19937 random(17);
     std::normal_distribution<float> normal;
     for (float& x : q) x = normal(random);
     for (int64_t i = 0; i < kv_heads * stride; ++i) {
       if (i % stride < num_chunks * head_dim) {
-        means[static_cast<size_t>(i)] = normal(random);
+        means[static_cast<size_t>(i)] = F16FromF32(normal(random));
       }
     }
     p = {nullptr,
@@ -53,8 +55,12 @@ struct Problem {
   }
 
   float* Query(int head) { return q.data() + int64_t{head} * p.head_dim; }
-  float* Mean(int kv_head, int64_t chunk) {
-    return means.data() + kv_head * stride + chunk * p.head_dim;
+  uint16_t& Mean(int kv_head, int64_t chunk, int d) {
+    return means[static_cast<size_t>(kv_head * stride + chunk * p.head_dim +
+                                     d)];
+  }
+  void SetMean(int kv_head, int64_t chunk, int d, float mean) {
+    Mean(kv_head, chunk, d) = F16FromF32(mean);
   }
 
   // [kv_heads, num_chunks]. One element more is given than is used, so that a
@@ -75,7 +81,7 @@ struct Problem {
 
   int64_t stride;
   std::vector<float> q;
-  std::vector<float> means;
+  std::vector<uint16_t> means;
   ChunkScoresParams p;
 };
 
@@ -101,8 +107,9 @@ void ExpectNear(Problem& problem, const std::vector<float>& out) {
         double dot = 0;
         double magnitude = 0;
         for (int d = 0; d < p.head_dim; ++d) {
-          const double product = static_cast<double>(problem.Query(h)[d]) *
-                                 problem.Mean(g, static_cast<int64_t>(c))[d];
+          const double product =
+              static_cast<double>(problem.Query(h)[d]) *
+              F32FromF16(problem.Mean(g, static_cast<int64_t>(c), d));
           dot += product;
           magnitude += std::fabs(product);
         }
@@ -135,11 +142,11 @@ TEST(ChunkScoresTest, HandWorked) {
   for (Device device : {Device::kRef, Device::kCpu}) {
     Problem problem(4, 2, 8, 2);
     std::fill(problem.q.begin(), problem.q.end(), 0.0f);
-    std::fill(problem.means.begin(), problem.means.end(), 0.0f);
+    std::fill(problem.means.begin(), problem.means.end(), uint16_t{0});
     problem.p.scale = 0.5f;
-    problem.Mean(0, 0)[0] = 1.0f;
-    problem.Mean(0, 1)[0] = 2.0f;
-    problem.Mean(1, 1)[7] = 2.0f;
+    problem.SetMean(0, 0, 0, 1.0f);
+    problem.SetMean(0, 1, 0, 2.0f);
+    problem.SetMean(1, 1, 7, 2.0f);
     problem.Query(0)[0] = 2.0f;  // scores 1 and 2; head 1: 0 and 0
     problem.Query(2)[7] = 1.0f;  // scores 0 and 1
     problem.Query(3)[7] = 2.0f;  // scores 0 and 2
@@ -216,16 +223,17 @@ TEST_P(ChunkScoresIsaTest, FarScores) {
     problem.p.scale = 1.0f;
     std::fill(problem.q.begin(), problem.q.end(), 0.0f);
     problem.Query(0)[0] = 1.0f;
-    for (int64_t c = 0; c < 17; ++c) problem.Mean(0, c)[0] = -1000.0f;
+    for (int64_t c = 0; c < 17; ++c) problem.SetMean(0, c, 0, -1000.0f);
     for (float x : problem.Run(*stream)) EXPECT_NEAR(x, 1.0 / 17, 2e-8);
 
-    problem.Mean(0, 16)[0] = -1.0f;
+    problem.SetMean(0, 16, 0, -1.0f);
     std::vector<float> out = problem.Run(*stream);
     EXPECT_EQ(out[16], 1.0f);
     for (size_t c = 0; c < 16; ++c) EXPECT_LE(std::fabs(out[c]), 2e-38f);
 
-    problem.Mean(0, 3)[0] = 3e38f;
-    problem.Mean(0, 5)[0] = -3e38f;
+    problem.Query(0)[0] = 5e33f;
+    problem.SetMean(0, 3, 0, 6e4f);
+    problem.SetMean(0, 5, 0, -6e4f);
     out = problem.Run(*stream);
     for (size_t c = 0; c < 17; ++c) {
       EXPECT_NEAR(out[c], c == 3 ? 1.0f : 0.0f, 2e-38) << c;
@@ -238,7 +246,7 @@ TEST_P(ChunkScoresIsaTest, AHeadThatIsNotFiniteContributesNothing) {
     for (float fault : {kPoison, kInf, -kInf, 3e38f}) {
       Problem problem(4, 2, 24, 19);
       problem.Query(1)[3] = fault;
-      problem.Mean(0, 18)[3] = 10.0f;
+      problem.SetMean(0, 18, 3, 10.0f);
       const std::vector<float> out = problem.Run(*stream);
       // The same without head 1: half of KV head 0.
       Problem rest(2, 2, 24, 19);
@@ -263,7 +271,7 @@ TEST_P(ChunkScoresIsaTest, ADigestThatIsNotFiniteSilencesItsHeads) {
       for (int64_t chunk : {0, 15, 18}) {
         Problem problem(4, 2, 24, 19);
         const std::vector<float> healthy = problem.Run(*stream);
-        problem.Mean(1, chunk)[23] = fault;
+        problem.SetMean(1, chunk, 23, fault);
         const std::vector<float> out = problem.Run(*stream);
         for (size_t c = 0; c < 19; ++c) {
           EXPECT_EQ(out[c], healthy[c]) << fault << " " << c;

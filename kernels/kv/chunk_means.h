@@ -14,12 +14,13 @@ namespace tiercel {
 // (TriForce, arXiv 2404.11912, section 4.1). Chunk c covers the positions
 // [c * chunk, (c + 1) * chunk), of them those from `begin` on:
 //
-//   out[g, c] = (k_first + ... + k_last) / count
+//   out[g, c] = f16((k_first + ... + k_last) / count)
 //
-// in float: each element's sum is one chain of additions in the order of
-// positions, from zero on, then divided by the number of positions. So a
-// digest does not depend on other chunks, threads or where pages live. A key
-// that is not finite makes its elements of its digest not finite.
+// in float until it is rounded: each element's sum is one chain of additions
+// in the order of positions, from zero on, then divided by the number of
+// positions. So a digest does not depend on other chunks, threads or where
+// pages live. A key that is not finite makes its elements of its digest not
+// finite, and so does a mean beyond 65,504.
 //
 // Positions before `begin` and V are not read; all others of the chunks are,
 // and must have been written. Errors: invalid_shape, invalid_kv_type,
@@ -33,8 +34,8 @@ struct ChunkMeansParams {
   int chunk;            // positions of a chunk; divides kPageTokens
   int64_t first_chunk;  // absolute
   int64_t num_chunks;   // 0 is allowed
-  float* out;  // [kv_heads, out_stride], a row is [num_chunks, head_dim]
-  int64_t out_stride;  // floats from one KV head to the next
+  uint16_t* out;  // f16 [kv_heads, out_stride], of each [num_chunks, head_dim]
+  int64_t out_stride;  // elements from one KV head to the next
 };
 absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p);
 

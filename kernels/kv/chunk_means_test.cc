@@ -10,12 +10,15 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
+#include "kernels/base/half.h"
 #include "kernels/base/testing.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
 
 namespace tiercel {
 namespace {
+
+constexpr uint16_t kPoisonF16 = 0x7e00;  // NaN
 
 struct Case {
   DType type = DType::kF32;
@@ -86,21 +89,24 @@ class Problem {
             nullptr,           stride_};
   }
 
-  // [kv_heads, stride()].
+  // [kv_heads, stride()], of f16.
   std::vector<float> Run(Stream& stream) const {
     ChunkMeansParams p = Params();
-    std::vector<float> out(static_cast<size_t>(case_.kv_heads * stride_),
-                           kPoison);
+    std::vector<uint16_t> out(static_cast<size_t>(case_.kv_heads * stride_),
+                              kPoisonF16);
     p.out = out.data();
     const absl::Status status = ChunkMeans(stream, p);
     EXPECT_TRUE(status.ok()) << status;
-    return out;
+    std::vector<float> means;
+    for (const uint16_t half : out) means.push_back(F32FromF16(half));
+    return means;
   }
 
   int64_t stride() const { return stride_; }
 
   // A sum of n floats in order is off by n - 1 roundings of the sum of
-  // magnitudes at most, the quotient by one of itself.
+  // magnitudes at most, the quotient by one of itself, and then by one to f16,
+  // which below 2^-14 is of half of 2^-24.
   void ExpectMeans(const std::vector<float>& out) {
     const auto dim = static_cast<size_t>(case_.head_dim);
     for (int head = 0; head < case_.kv_heads; ++head) {
@@ -120,7 +126,10 @@ class Problem {
           n += 1;
         }
         for (size_t d = 0; d < dim; ++d) {
-          ASSERT_NEAR(*got++, sum[d] / n, n * 0x1p-24 * magnitude[d] / n)
+          const double to_f16 =
+              std::max(std::fabs(sum[d] / n) * 0x1p-11, 0x1p-25);
+          ASSERT_NEAR(*got++, sum[d] / n,
+                      1.001 * (n * 0x1p-24 * magnitude[d] / n + to_f16))
               << NameOfCase(case_) << ": head " << head << " chunk " << c
               << " element " << d;
         }
@@ -259,14 +268,14 @@ TEST(ChunkMeansTest, ADigestDoesNotDependOnOtherChunks) {
     ChunkMeansParams p = problem.Params();
     p.first_chunk = chunk;
     p.num_chunks = 1;
-    std::vector<float> out(80, kPoison);
+    std::vector<uint16_t> out(80, kPoisonF16);
     p.out = out.data();
     p.out_stride = 40;
     ASSERT_TRUE(ChunkMeans(*stream, p).ok());
     for (int head = 0; head < 2; ++head) {
       for (int64_t d = 0; d < 40; ++d) {
         ASSERT_EQ(
-            out[static_cast<size_t>(head * 40 + d)],
+            F32FromF16(out[static_cast<size_t>(head * 40 + d)]),
             all[static_cast<size_t>(head * problem.stride() + chunk * 40 + d)]);
       }
     }
@@ -275,7 +284,7 @@ TEST(ChunkMeansTest, ADigestDoesNotDependOnOtherChunks) {
 
 TEST(ChunkMeansTest, AFaultStaysInItsChunk) {
   const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
-  for (float fault : {kPoison, std::numeric_limits<float>::infinity()}) {
+  for (float fault : {kPoison, std::numeric_limits<float>::infinity(), 1e6f}) {
     Case c;
     c.kv_heads = 2;
     c.num_chunks = 3;
@@ -302,7 +311,8 @@ TEST(ChunkMeansTest, RefusesWhatItCannotRead) {
   c.first_chunk = 16;
   c.num_chunks = 20;  // pages 1 and 2
   const Problem problem(c);
-  std::vector<float> out(static_cast<size_t>(2 * problem.stride()), kPoison);
+  std::vector<uint16_t> out(static_cast<size_t>(2 * problem.stride()),
+                            kPoisonF16);
   const auto code_of = [&](auto change) {
     ChunkMeansParams p = problem.Params();
     p.out = out.data();

@@ -14,7 +14,7 @@ namespace tiercel {
 
 // The mean of every complete chunk's keys, per layer and KV head, on the device
 // wherever the keys themselves are: what a retrieval view is chosen by
-// (TriForce, arXiv 2404.11912, section 4.1). f32. Chunk i begins at position
+// (TriForce, arXiv 2404.11912, section 4.1). f16. Chunk i begins at position
 // i * chunk, the first of a sequence may lack its beginning.
 class Digests {
  public:
@@ -33,7 +33,7 @@ class Digests {
     int64_t Bytes() const {
       return AlignedBytes(layers * layout.kv_heads * Chunks() *
                           layout.head_dim *
-                          static_cast<int64_t>(sizeof(float)));
+                          static_cast<int64_t>(sizeof(uint16_t)));
     }
   };
 
@@ -55,14 +55,14 @@ class Digests {
                      float* scores) const;
 
  private:
-  Digests(const Shape& shape, DeviceArray<float> means)
+  Digests(const Shape& shape, DeviceArray<uint16_t> means)
       : shape_(shape), means_(std::move(means)) {}
-  int64_t HeadFloats() const {
+  int64_t HeadElements() const {
     return shape_.Chunks() * shape_.layout.head_dim;
   }
 
   Shape shape_;
-  DeviceArray<float> means_;  // [layer][kv_head][chunk][head_dim]
+  DeviceArray<uint16_t> means_;  // f16 [layer][kv_head][chunk][head_dim]
 };
 
 }  // namespace tiercel

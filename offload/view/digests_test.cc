@@ -10,6 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/attention/chunk_scores.h"
+#include "kernels/base/half.h"
 #include "kernels/base/testing.h"
 #include "kernels/kv/kv_row.h"
 #include "offload/view/testing.h"
@@ -73,9 +74,9 @@ class Keys {
     });
   }
 
-  // [kv_heads, chunks, head_dim]
-  std::vector<float> Means(int layer, int64_t chunks) {
-    std::vector<float> means;
+  // f16 [kv_heads, chunks, head_dim]
+  std::vector<uint16_t> Means(int layer, int64_t chunks) {
+    std::vector<uint16_t> means;
     const int64_t first = case_.begin / case_.chunk;
     std::vector<float> row(static_cast<size_t>(layout_.head_dim));
     for (int head = 0; head < kKvHeads; ++head) {
@@ -89,7 +90,9 @@ class Keys {
                      row.data());
           for (size_t i = 0; i < row.size(); ++i) sum[i] += row[i];
         }
-        for (float x : sum) means.push_back(x / static_cast<float>(to - from));
+        for (float x : sum) {
+          means.push_back(F16FromF32(x / static_cast<float>(to - from)));
+        }
       }
     }
     return means;
@@ -121,7 +124,7 @@ void Check(Stream& stream, Digests& digests, Keys& keys, const Case& c,
   std::normal_distribution<float> normal(0.0f, 1.0f);
   for (float& x : q) x = normal(random);
   for (int layer = 0; layer < kLayers; ++layer) {
-    const std::vector<float> means = keys.Means(layer, chunks);
+    const std::vector<uint16_t> means = keys.Means(layer, chunks);
     std::vector<float> expected(static_cast<size_t>(kKvHeads * chunks), 0);
     ASSERT_TRUE(
         ChunkScores(stream,
@@ -234,7 +237,7 @@ TEST(DigestsTest, TakeWhatTheyNeedAndNoMore) {
     shape.begin = begin;
     shape.context = context;
     EXPECT_EQ(shape.Bytes(),
-              AlignedBytes(3 * 2 * shape.Chunks() * 8 * int64_t{4}));
+              AlignedBytes(3 * 2 * shape.Chunks() * 8 * int64_t{2}));
     PoisonedMemory memory;
     const auto digests = Digests::Create(memory, shape);
     EXPECT_TRUE(digests.ok()) << digests.status();

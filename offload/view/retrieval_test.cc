@@ -414,7 +414,7 @@ class Life {
         static_cast<size_t>((size.sink + size.chunk - 1) / size.chunk);
     for (int layer = 0; layer < kLayers; ++layer) {
       const KvPages kv = *kv_->BeginLayer(layer, kGoOn);
-      std::vector<float> means(kKvHeads * chunks * kHeadDim);
+      std::vector<uint16_t> means(kKvHeads * chunks * kHeadDim);
       std::vector<float> scores(kKvHeads * chunks);
       ASSERT_TRUE(ChunkMeans(stream_, {.layout = kv.layout,
                                        .pages = kv.pages,
