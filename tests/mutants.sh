@@ -31,6 +31,7 @@ digest_range|offload/view/digests.cc|(kv.end + rows) / shape_.chunk|(kv.end + ro
 view_ring|offload/view/compact_kv.h|page % shape_.recent_pages)|(page - recent_begin_ / kPageTokens) % shape_.recent_pages)|offload/view/compact_kv_test.cc
 evicted_bytes|offload/view/compact_kv.cc|!wanted(\*place)) \*place = kNone|!wanted(*place)) (void)kNone|offload/view/compact_kv_test.cc
 view_shrunk|offload/view/retrieval.cc|RecentBegin(end) >= compact_.recent_begin()|end > compact_.recent_begin()|offload/view/retrieval_test.cc
+view_room|offload/view/retrieval.cc|kPageTokens - 1 + window|kPageTokens - 2 + window|offload/view/retrieval_test.cc
 late_copies|offload/view/retrieval.cc|certain \&\& layer < shape_.layers|certain \&\& layer < 0|offload/view/retrieval_test.cc
 lost_chunks|offload/view/retrieval.cc|if (!status.ok()) ready_ = false;|if (!status.ok()) return absl::OkStatus();|runtime/faults_test.cc
 run_offset|offload/move/tiered_kv.cc|v.offset += layout_.VOffset(run.head, slot)|v.offset += layout_.VOffset(0, slot)|offload/move/copy_runs_test.cc

@@ -1,23 +1,19 @@
 #include "offload/view/retrieval.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "kernels/base/half.h"
 #include "offload/view/chunk_choice.h"
 
 namespace tiercel {
 namespace {
 
-// Positions that come between a refresh and the next, drafts included: a sweep
-// of kMaxStepRows, a draft as long, and one sweep more that could not refresh.
-constexpr int64_t kGrowth = 3 * kMaxStepRows;
-
 int64_t CeilDiv(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-int64_t QueryFloats(const Retrieval::Shape& shape) {
+int64_t QueryWidth(const Retrieval::Shape& shape) {
   return int64_t{shape.heads} * shape.layout.head_dim;
 }
 
@@ -41,8 +37,10 @@ CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
       .chunk = size.chunk,
       .chunks = std::min(CeilDiv(size.budget, size.chunk), chunks),
       .sinks = std::min(CeilDiv(size.sink, size.chunk), chunks),
-      // The window begins at a chunk, and within a page.
-      .recent_pages = CeilDiv(window + size.chunk + kGrowth, kPageTokens) + 1};
+      // The window begins anywhere in a page, and until it is next cut there
+      // come the rows of one step, which lie where those of its draft lay.
+      .recent_pages =
+          CeilDiv(kPageTokens - 1 + window + kMaxStepRows, kPageTokens)};
 }
 
 // Its page is at hand.
@@ -86,8 +84,8 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
   absl::StatusOr<Digests> digests =
       Digests::Create(memory, DigestsShape(shape));
   if (!digests.ok()) return digests.status();
-  absl::StatusOr<DeviceArray<float>> queries = DeviceArray<float>::Create(
-      memory, shape.layers * kMaxStepRows * QueryFloats(shape), "queries");
+  absl::StatusOr<DeviceArray<uint16_t>> queries = DeviceArray<uint16_t>::Create(
+      memory, shape.layers * kMaxStepRows * QueryWidth(shape), "queries");
   if (!queries.ok()) return queries.status();
   return std::unique_ptr<Retrieval>(
       new Retrieval(shape, memory, store, *std::move(compact),
@@ -96,13 +94,13 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
 
 int64_t Retrieval::Bytes(const Shape& shape) {
   return CompactShape(shape).Bytes() + DigestsShape(shape).Bytes() +
-         AlignedBytes(shape.layers * kMaxStepRows * QueryFloats(shape) *
-                      static_cast<int64_t>(sizeof(float)));
+         AlignedBytes(shape.layers * kMaxStepRows * QueryWidth(shape) *
+                      static_cast<int64_t>(sizeof(uint16_t)));
 }
 
 Retrieval::Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
                      CompactKv compact, Digests digests,
-                     DeviceArray<float> queries)
+                     DeviceArray<uint16_t> queries)
     : shape_(shape),
       memory_(memory),
       store_(store),
@@ -157,10 +155,10 @@ void Retrieval::KeepQueries(int layer, int64_t first_row, int64_t rows,
   const int64_t skipped = std::max<int64_t>(0, step_rows_ - kMaxStepRows);
   const int64_t first = std::max(first_row, skipped);
   if (first >= first_row + rows) return;
-  const int64_t floats = QueryFloats(shape_);
-  std::memcpy(
-      Query(layer, first - skipped), q + (first - first_row) * floats,
-      static_cast<size_t>((first_row + rows - first) * floats) * sizeof(float));
+  const int64_t width = QueryWidth(shape_);
+  const float* const from = q + (first - first_row) * width;
+  std::transform(from, q + rows * width, Query(layer, first - skipped),
+                 F16FromF32);
 }
 
 absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
@@ -172,8 +170,7 @@ absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
   runs_.clear();
   if (certain_) {
     const int64_t last = std::min(step_rows_, kMaxStepRows) - 1;
-    if (absl::Status s = Choose(stream, layer, Query(layer, last), &runs_);
-        !s.ok()) {
+    if (absl::Status s = Choose(stream, layer, last, &runs_); !s.ok()) {
       return s;
     }
     compact_.Recent(layer, compact_.recent_begin(), compact_.end(), &runs_);
@@ -217,11 +214,11 @@ int64_t Retrieval::RecentBegin(int64_t end) const {
   return std::max(shape_.begin, (end - shape_.size.window) / chunk * chunk);
 }
 
-float* Retrieval::Query(int layer, int64_t row) {
-  return queries_.data() + (layer * kMaxStepRows + row) * QueryFloats(shape_);
+uint16_t* Retrieval::Query(int layer, int64_t row) {
+  return queries_.data() + (layer * kMaxStepRows + row) * QueryWidth(shape_);
 }
 
-absl::Status Retrieval::Choose(Stream& stream, int layer, const float* q,
+absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t row,
                                std::vector<KvRun>* missing) {
   const CompactKv::Shape& compact = compact_.shape();
   const int64_t first = shape_.begin / shape_.size.chunk;
@@ -230,8 +227,12 @@ absl::Status Retrieval::Choose(Stream& stream, int layer, const float* q,
   const int heads = shape_.layout.kv_heads;
   scores_.assign(static_cast<size_t>(heads * chunks), 0.0f);
   if (compact.chunks > compact.sinks && chunks > compact.chunks) {
-    if (absl::Status s =
-            digests_.Score(stream, layer, q, chunks, scores_.data());
+    const uint16_t* const query = Query(layer, row);
+    query_.resize(static_cast<size_t>(QueryWidth(shape_)));
+    std::transform(query, query + QueryWidth(shape_), query_.begin(),
+                   F32FromF16);
+    if (absl::Status s = digests_.Score(stream, layer, query_.data(), chunks,
+                                        scores_.data());
         !s.ok()) {
       return s;
     }
@@ -255,8 +256,7 @@ absl::Status Retrieval::Refresh(Stream& stream, KvStore::Cancelled cancelled) {
   compact_.DropBefore(RecentBegin(compact_.end()));
   for (int layer = 0; layer < shape_.layers; ++layer) {
     runs_.clear();
-    if (absl::Status s = Choose(stream, layer, Query(layer, last_row_), &runs_);
-        !s.ok()) {
+    if (absl::Status s = Choose(stream, layer, last_row_, &runs_); !s.ok()) {
       return s;
     }
     copies_[static_cast<size_t>(layer)] =

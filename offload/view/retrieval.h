@@ -95,23 +95,25 @@ class Retrieval {
 
  private:
   Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
-            CompactKv compact, Digests digests, DeviceArray<float> queries);
+            CompactKv compact, Digests digests, DeviceArray<uint16_t> queries);
 
   int64_t Recent() const { return compact_.end() - compact_.recent_begin(); }
   // Where the newest positions begin if the sequence ends at `end`.
   int64_t RecentBegin(int64_t end) const;
-  // The chunks of `layer` for a row with queries `q`: those that are not there.
-  absl::Status Choose(Stream& stream, int layer, const float* q,
+  // The chunks of `layer` for a row of the last step: those that are not there.
+  absl::Status Choose(Stream& stream, int layer, int64_t row,
                       std::vector<KvRun>* missing);
-  float* Query(int layer, int64_t row);
+  uint16_t* Query(int layer, int64_t row);
 
   const Shape shape_;
   DeviceMemory& memory_;
   KvStore& store_;
   CompactKv compact_;
   Digests digests_;
-  DeviceArray<float> queries_;  // [layer][kMaxStepRows][heads * head_dim]
-  std::vector<float> scores_;   // [kv_heads, chunks]
+  // f16 [layer][kMaxStepRows][heads * head_dim]
+  DeviceArray<uint16_t> queries_;
+  std::vector<float> query_;   // of the row that chooses
+  std::vector<float> scores_;  // [kv_heads, chunks]
   std::vector<KvRun> runs_;
   std::vector<uint64_t> copies_;  // [layer]: on their way
   bool ready_ = false;

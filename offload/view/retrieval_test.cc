@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "kernels/attention/chunk_scores.h"
 #include "kernels/base/error.h"
+#include "kernels/base/half.h"
 #include "kernels/base/testing.h"
 #include "kernels/kv/chunk_means.h"
 #include "kernels/kv/kv_row.h"
@@ -171,8 +172,10 @@ class Life {
       ASSERT_TRUE(view_->AfterLayer(stream_, layer, pages).ok());
       kv_->EndLayer(layer);
       if (kept > 0) {
-        query_[layer].assign(q.begin() + (kept - 1) * width,
-                             q.begin() + kept * width);
+        query_[layer].resize(static_cast<size_t>(width));
+        std::transform(q.begin() + (kept - 1) * width, q.begin() + kept * width,
+                       query_[layer].begin(),
+                       [](float x) { return F32FromF16(F16FromF32(x)); });
       }
     }
     if (stop < kLayers) {
@@ -190,7 +193,7 @@ class Life {
     recent_begin_ = RecentBegin();
     ChooseAll();
     in_order_ = true;
-    EXPECT_TRUE(view_->HasRoom(3 * kMaxStepRows));
+    EXPECT_TRUE(view_->HasRoom(kMaxStepRows));
   }
 
   void Truncate(int64_t length) {
@@ -231,7 +234,7 @@ class Life {
                            to - from});
         }
       }
-      EXPECT_TRUE(view_->HasRoom(3 * kMaxStepRows));
+      EXPECT_TRUE(view_->HasRoom(kMaxStepRows));
     }
     for (const KvRun& run : kv_->asked) {
       ASSERT_EQ(expected.erase({run.layer, run.head, run.position, run.rows}),
@@ -574,6 +577,22 @@ TEST_F(RetrievalTest, GoesOnWithoutARest) {
   }
 }
 
+// The newest positions begin and end anywhere in a page.
+TEST_F(RetrievalTest, HasRoomForAStepWhereverItBegins) {
+  // Of two pages all; one position of a third.
+  constexpr int64_t kJustFits = kPageTokens + 1 - kMaxStepRows;
+  for (const auto& [begin, window] :
+       {std::pair(int64_t{127}, kJustFits), {0, kJustFits + 1}}) {
+    Life life(memory_, *stream_, Shape({8, 8, 8, window}, begin), 1);
+    while (life.kv().length() < 3 * kPageTokens && !HasFatalFailure()) {
+      life.Step(1, 1, true);  // asks for it
+      life.Draft(kMaxStepRows);
+      life.Step(kMaxStepRows, 2, false);
+      life.Check();
+    }
+  }
+}
+
 TEST_F(RetrievalTest, ADroppedViewWaitsForWhatIsOnItsWay) {
   Life life(memory_, *stream_, Shape({8, 32, 8, 16}), 2);
   life.Step(300, 300, true);
@@ -595,6 +614,14 @@ TEST_F(RetrievalTest, TakesNoMoreThanThereWillBe) {
     EXPECT_EQ(memory.used(), Retrieval::Bytes(shape));
     return Retrieval::Bytes(shape);
   };
+  // A page of chunks, two of the newest positions; digests and queries of f16.
+  const int64_t pages = int64_t{kLayers} * 3 * Shape({}).layout.PageBytes();
+  const int64_t digests =
+      int64_t{kLayers} * kKvHeads * (kContext / 8) * kHeadDim * 2;
+  const int64_t queries = kLayers * kMaxStepRows * kHeads * kHeadDim * 2;
+  EXPECT_EQ(
+      bytes({8, 64, 8, 16}, 0),
+      AlignedBytes(pages) + AlignedBytes(digests) + AlignedBytes(queries));
   EXPECT_LT(bytes({8, 64, 8, 16}, 0), bytes({8, 256, 8, 16}, 0));
   for (const int64_t begin : {0, 5, 1000}) {
     constexpr int64_t kMost = int64_t{1} << 30;
