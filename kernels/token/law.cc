@@ -122,6 +122,16 @@ class Laws {
         });
   }
 
+  // How far below the greatest a logit surely falls to min-p alone, which needs
+  // no weight to know it. Far beyond rounding.
+  double Hopeless() const {
+    if (p_.law.min_p == 0.0f || p_.law.top_p < 1.0f) {
+      return std::numeric_limits<double>::infinity();
+    }
+    return (0.001 - std::log(static_cast<double>(p_.law.min_p))) *
+           static_cast<double>(p_.law.temperature);
+  }
+
   // Makes the probabilities exp((logit - greatest) / temperature), not yet
   // divided by their sum. In double and relative to the greatest, so that no
   // exponent overflows however small the temperature.
@@ -131,6 +141,7 @@ class Laws {
     }
     sums_.resize(greatest_.size());
     const auto temperature = static_cast<double>(p_.law.temperature);
+    const double hopeless = Hopeless();
     ForRanges([&](int64_t row, int64_t begin, int64_t end, size_t range) {
       const auto first = greatest_.begin() + row * row_ranges_;
       const double greatest = *std::max_element(first, first + row_ranges_);
@@ -139,8 +150,9 @@ class Laws {
           laws_[static_cast<size_t>(row)].probabilities.data();
       double sum = 0;
       for (int64_t id = begin; id < end; ++id) {
-        weights[id] = static_cast<float>(std::exp(
-            (static_cast<double>(logits[id]) - greatest) / temperature));
+        const double below = static_cast<double>(logits[id]) - greatest;
+        if (-below > hopeless) continue;  // 0
+        weights[id] = static_cast<float>(std::exp(below / temperature));
         sum += static_cast<double>(weights[id]);
       }
       sums_[range] = sum;

@@ -107,16 +107,19 @@ size_t CutByProbability(const LawParams& law, const std::vector<float>& weights,
 
 Law CutLaw(const LawParams& params, const float* logits,
            const std::vector<float>& weights, double total) {
-  std::vector<Candidate> candidates;
   const auto k = static_cast<size_t>(params.top_k);
-  if (k > 0 && k < weights.size()) {
-    candidates = TopK(logits, weights.size(), k);
+  const bool top_k = k > 0 && k < weights.size();
+  std::vector<Candidate> candidates =
+      top_k ? TopK(logits, weights.size(), k)
+            : Likely(params, logits, weights, total);
+  if (top_k || params.top_p == 1.0f) {
     total = 0;
     for (const Candidate& c : candidates) total += Weight(weights, c);
-  } else {
-    candidates = Likely(params, logits, weights, total);
   }
-  candidates.resize(CutByProbability(params, weights, candidates, &total));
+  // Without either min-p has had its say, and no order matters.
+  if (top_k || params.top_p < 1.0f) {
+    candidates.resize(CutByProbability(params, weights, candidates, &total));
+  }
   Law law;
   law.ids.reserve(candidates.size());
   law.probabilities.reserve(candidates.size());

@@ -112,6 +112,40 @@ TEST(LawTest, RepeatPenaltyLooksBackSixtyFourTokens) {
   EXPECT_THAT(Make({3, 2, -1}, params, recent).ids, ElementsAre(0));
 }
 
+// Most of a vocabulary is far below what min-p asks for, some of it next to it.
+TEST(LawTest, MinPAgreesWithEveryWeight) {
+  constexpr size_t kVocab = 9001;
+  for (const float temperature : {0.6f, 1.0f, 7.0f}) {
+    for (const float min_p : {1e-8f, 0.01f, 0.5f}) {
+      // The weights of every third are within 0.2 % of min-p.
+      std::vector<float> logits(kVocab);
+      for (size_t i = 0; i < kVocab; ++i) {
+        const auto spread = static_cast<float>(i * 7919 % kVocab) / kVocab;
+        logits[i] = 5 + temperature * (i % 3 == 0 ? std::log(min_p) -
+                                                        0.002f * spread + 0.001f
+                                                  : -40 * spread);
+      }
+      logits[7] = 5;
+      std::map<int32_t, double> weights;
+      double total = 0;
+      for (size_t i = 0; i < kVocab; ++i) {
+        const auto weight =
+            static_cast<float>(std::exp((static_cast<double>(logits[i]) - 5) /
+                                        static_cast<double>(temperature)));
+        if (weight < min_p) continue;
+        total += weights[static_cast<int32_t>(i)] = static_cast<double>(weight);
+      }
+      const LawParams params = {.temperature = temperature, .min_p = min_p};
+      const std::map<int32_t, float> law = AsMap(Make(logits, params));
+      ASSERT_EQ(law.size(), weights.size()) << temperature << " " << min_p;
+      for (const auto& [id, weight] : weights) {
+        ASSERT_TRUE(law.contains(id));
+        EXPECT_FLOAT_EQ(law.at(id), static_cast<float>(weight / total));
+      }
+    }
+  }
+}
+
 TEST(LawTest, RepeatPenaltyMovesLogitsTowardsLess) {
   const LawParams params = {.temperature = 0, .repeat_penalty = 2};
   EXPECT_THAT(Make({3, 2, -1}, params, {0}).ids, ElementsAre(1));
