@@ -355,6 +355,26 @@ TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
   }
 }
 
+// What would hardly ever be drawn is not in a draft's law.
+TEST_F(TriForceTest, DraftsAreOfWhatIsLikely) {
+  for (const Proposer proposer : {Proposer::kNone, Proposer::kSelf}) {
+    const auto session = WithView(kSmallView);
+    ASSERT_TRUE(session->CatchUpForDrafts(Station::kVerify).ok());
+    const int32_t next = session->tokens().front();
+    ASSERT_TRUE(session->Append(&next, 1).ok());
+    const auto drafts = DraftChain::Create(*session, {.temperature = 0.02f},
+                                           {Policy::kTriForce, proposer});
+    const auto block = (*drafts)->outermost()->Draft(
+        session->tokens(), 8,
+        {.seed = 7, .start = std::ssize(session->tokens())});
+    ASSERT_TRUE(block.ok()) << block.status();
+    ASSERT_EQ(block->laws.size(), 8u);
+    for (const Law& law : block->laws) {
+      EXPECT_LT(std::ssize(law.ids), model_->config.vocab / 2);
+    }
+  }
+}
+
 TEST_F(TriForceTest, NeedsAViewThatFits) {
   const auto session = MakeSession(*model_);
   EXPECT_EQ(

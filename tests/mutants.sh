@@ -65,7 +65,7 @@ shared_noise|drafts/verify.cc|SeedFor(Purpose::kReplace)|SeedFor(Purpose::kAccep
 kept_too_much|runtime/sweep_target.cc|Keep(before_ + count)|Keep(before_ + count + 1)|runtime/speculation_test.cc
 window_blocks|runtime/small_target.cc|(beyond + recent - 1) / recent|beyond / recent|runtime/small_target_test.cc
 window_sinks|runtime/small_target.cc|(window_.sink, begin)|(0, begin)|runtime/small_target_test.cc
-draft_law|runtime/policy/draft_chain.cc|std::move(drafts), law,|std::move(drafts), LawParams{.top_k = law.top_k},|runtime/small_target_test.cc
+draft_law|runtime/policy/draft_chain.cc|std::move(drafts), DraftLaw(law),|std::move(drafts), LawParams{.top_k = law.top_k},|runtime/small_target_test.cc
 nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/triforce_law_test.cc
 certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/triforce_law_test.cc
 self_layers|runtime/policy/draft_chain.cc|.layers = choice.self_layers|.layers = 0|runtime/triforce_test.cc

@@ -108,6 +108,14 @@ double SweepInSmallSteps(const Session& session, const Model& small) {
 // hardly ever changes a length, and so a text.
 double Rounded(double ratio) { return std::exp2(std::round(std::log2(ratio))); }
 
+// A draft's law need not be the promised one. Without the tokens that are
+// hardly ever drawn, together as good as never, most of a vocabulary costs
+// nothing to weigh, to draw from and to judge by.
+LawParams DraftLaw(LawParams law) {
+  law.min_p = std::max(law.min_p, 1e-8f);
+  return law;
+}
+
 absl::StatusOr<std::unique_ptr<SmallTarget>> MakeSmallTarget(
     const Session& session, const LawParams& law, const DraftChoice& choice) {
   if (choice.draft_model == nullptr) {
@@ -125,7 +133,8 @@ absl::StatusOr<std::unique_ptr<SmallTarget>> MakeSmallTarget(
       Session::Create(model, {.context = window->Context()});
   if (!drafts.ok()) return Annotate(drafts.status(), "draft model");
   (*drafts)->CancelWith(session);
-  return std::make_unique<SmallTarget>(*std::move(drafts), law, *window);
+  return std::make_unique<SmallTarget>(*std::move(drafts), DraftLaw(law),
+                                       *window);
 }
 
 }  // namespace
@@ -147,7 +156,7 @@ absl::StatusOr<std::unique_ptr<DraftChain>> DraftChain::Create(
   std::unique_ptr<DraftChain> chain(new DraftChain());
   chain->verify_ = choice.verify;
   const auto add_target = [&](RetrievalTarget::Options options) {
-    options.law = law;
+    options.law = DraftLaw(law);
     chain->uses_view_ = true;
     chain->targets_.push_back(
         std::make_unique<RetrievalTarget>(session, options));
