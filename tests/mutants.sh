@@ -47,8 +47,15 @@ resumed_tokens|runtime/prefill.cc|last->rows == rows && last->tokens == tokens_|
 stopped_twice|runtime/prefill.cc|unfinished_ = last;|(void)last;|runtime/tiers_test.cc
 staging_turn|offload/move/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/move/kv_store_test.cc
 copies_counted|offload/move/copy_engine.cc|transfer.bytes - moved->bytes|0 * moved->bytes|offload/move/copy_engine_test.cc
+link_rate|offload/move/link.cc|static_cast<double>(piece) / rate_|static_cast<double>(piece) / rate_ / 2|offload/move/copy_engine_test.cc
+link_latency|offload/move/link.cc|begin + duration(latency_)|begin|offload/move/copy_engine_test.cc
+link_idle|offload/move/link.cc|std::max(since, free_at_)|since|offload/move/copy_engine_test.cc
+link_direction|offload/move/copy_engine.cc|? use.h2d_bytes : use.d2h_bytes|? use.d2h_bytes : use.h2d_bytes|offload/move/copy_engine_test.cc
 arena_budget|offload/tier/device_arena.cc|block.bytes < size) continue;|block.bytes < 64) continue;|offload/tier/device_arena_test.cc
 predicted_pages|runtime/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/prediction_test.cc
+first_gap|runtime/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|runtime/report_test.cc
+percentile_swap|runtime/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/report_test.cc
+percentile_rank|runtime/report.cc|begin() + rank - 1|begin() + rank / 2|runtime/report_test.cc
 largest_context|runtime/session_plan.cc|too_large = most + 1|too_large = most|runtime/plan_test.cc
 residual_absolute|drafts/verdict.h|if (!(NumberOf<L>(0) < rest)) continue;|if (rest == NumberOf<L>(0)) continue; if (rest < NumberOf<L>(0)) rest = NumberOf<L>(0) - rest;|drafts/verdict_test.cc
 replaced_from_target|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|targets[i]|drafts/verify_test.cc
