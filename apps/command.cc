@@ -69,11 +69,10 @@ absl::StatusOr<std::optional<Model>> OpenDraft(const Options& options,
 }  // namespace
 
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
-  if (load == TIERCEL_LOAD_ALL) {  // what -md names is looked at first
-    const absl::StatusOr<std::optional<Model>> draft =
-        OpenDraft(options, TIERCEL_LOAD_HEADER);
-    if (!draft.ok()) return draft.status();
-  }
+  // What -md names is looked at before any weights are read.
+  const absl::StatusOr<std::optional<Model>> draft =
+      OpenDraft(options, TIERCEL_LOAD_HEADER);
+  if (!draft.ok()) return draft.status();
   absl::StatusOr<Model> model = Open(options.model, load, options.progress);
   if (!model.ok() && options.model.from_environment) {
     return Blame(model.status(), "TIERCEL_MODEL");
