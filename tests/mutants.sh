@@ -115,6 +115,9 @@ windows_1252|apps/document/encoding.cc|0x0160, 0x2039|0x0160, 0x203A|apps/docume
 two_byte_leads|apps/document/encoding.cc|lead <= 0xDF|lead <= 0xDE|apps/document/encoding_test.cc
 html_no_text|apps/document/html.cc|case GUMBO_TAG_CANVAS:|case GUMBO_TAG_RUBY:|apps/document/html_test.cc
 binary_share|apps/document/document.cc|bytes.size() / 100|bytes.size() / 10|apps/document/document_test.cc
+swapped_letters|apps/suggestion.cc|a\[i - 2\] == b\[j - 1\]|a[i - 2] == b[j - 2]|apps/suggestion_test.cc
+help_width|apps/help.cc|word.size() > kColumns|word.size() > kColumns + 30|apps/help_test.cc
+thousand_tokens|apps/numbers.cc|kThousand = 1024|kThousand = 1000|apps/numbers_test.cc
 '
 
 copy=$(mktemp -d)
