@@ -487,14 +487,19 @@ TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
     Args args;
     const char* flag;
     const char* value;
-  } kCases[] = {
-      {full, "--budget", "64"},      {full, "--chunk", "8"},
-      {full, "--sink", "8"},         {full, "--window", "8"},
-      {full, "--gamma1", "2"},       {full, "--gamma2", "2"},
-      {full, "--verify", "coupled"}, {full, "--verify-against", "full"},
-      {full, "--cost-ratio", "2"},   {ngram, "--budget", "64"},
-      {ngram, "--sink", "8"},        {ngram, "--gamma2", "2"},
-      {alone, "--gamma1", "2"},      {{"plan"}, "--budget", "64"}};
+  } kCases[] = {{full, "--budget", "64"},
+                {full, "--chunk", "8"},
+                {full, "--sink", "8"},
+                {full, "--window", "8"},
+                {full, "--gamma1", "2"},
+                {full, "--gamma2", "2"},
+                {full, "--verify-against", "full"},
+                {full, "--cost-ratio", "2"},
+                {ngram, "--budget", "64"},
+                {ngram, "--sink", "8"},
+                {ngram, "--gamma2", "2"},
+                {alone, "--gamma1", "2"},
+                {{"plan"}, "--budget", "64"}};
   for (const auto& [args, flag, value] : kCases) {
     Args all = args;
     all.insert(all.end(), {flag, value});
