@@ -1,25 +1,31 @@
 #!/usr/bin/env python3
 """TriForce beside plain decoding: acceptance and speed-up over a slow link.
 
-  bench/triforce.py              all tables, half an hour, quiet
-  bench/triforce.py --brief      six rows of each, ten minutes
-  bench/triforce.py --quick      one row of each
+  bench/triforce.py              all tables, two hours, quiet
+  bench/triforce.py --brief      some rows of each, an hour
+  bench/triforce.py --quick      the defaults alone, ten minutes
+  bench/triforce.py --only 2048,24  one row: the view's size, tokens a block
   bench/triforce.py --acceptance how much holds, by the size of the view, in
                                  texts of several books; nothing is timed
   bench/triforce.py --save       also writes bench/results/<date>-<cpu>-triforce.md
                                  (-acceptance.md)
 
-Real text: a chapter-sized piece of a book of $TIERCEL_BOOKS, and the request to
-summarise it, 7,000 tokens in all; SmolLM2. The device is simulated: as small as
-works, so that all full pages are behind the link, whose rate is such that a
-sweep over the prompt takes 20 and 100 times a draft step over a view of 1,024
-(measured here first, on plain cpu). The baseline is `--policy full` on the same
-device and link, with the same double buffering, in the same call.
+Real text: a piece of a book of $TIERCEL_BOOKS and the request to summarise it,
+7,000 tokens in all, and 28,000, for which SmolLM2's context is scaled (YaRN).
+The device is simulated, and the least that a row's view leaves room for: all
+full pages of TriForce are behind the link. Its rate is such that a sweep over
+the prompt takes 20 and 100 times a draft step over a view of 1,024, at 28,000
+tokens of 4,096 (measured here first, on plain cpu, in the shorter text). The baseline of a row is
+`--policy full` on the same device and link, with the same double buffering, in
+the same call: what the view takes there, it fills with resident pages.
 
   speed-up     decoded tokens a second over those of the baseline
-  model        that of a round of which the link is busy in the sweep alone and
-               all else is a draft step over a view of 1,024: (ratio + 1) /
-               (ratio + draft) x tokens a sweep. Smaller views are faster
+  of bound     of the tokens a sweep, which would be the speed-up if drafts cost
+               nothing and the baseline had no resident pages
+  model        the speed-up of a round of which the link is busy in the sweep
+               alone and all else is such a draft step, over the baseline's
+               sweep of what is not resident
+  device       MB that were taken, and of the baseline
   acceptance   tokens that held, of those that were checked: what follows the
                first that did not hold is not
   link share   of the link's rate while sweeps ran, from the first row to the
@@ -32,6 +38,7 @@ Standard library only.
 
 import argparse
 import datetime
+import functools
 import json
 import operator
 import os
@@ -44,16 +51,15 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYERS = 30
 KV_BYTES = LAYERS * 3 * 64 * 2 * 2  # of one token: heads, width, K and V, f16
-PROMPT = 7000
+PAGE = 128  # tokens
 BASELINE_TOKENS = 16
+LAW = ["--repeat-penalty", 1, "--top-p", 1]
+YARN = ["--rope-scaling", "yarn", "--rope-scale", 4, "--yarn-orig-ctx", 8192]
 
 
 class Program:
-    def __init__(self, path, text, cut):
+    def __init__(self, path):
         self.path = path
-        self.text = text
-        self.cut = cut
-        self.prompt = 0
 
     def document(self, command, *args):
         done = subprocess.run(
@@ -65,20 +71,39 @@ class Program:
             sys.exit(f"{command} {args}: {done.stderr.decode()}")
         return document
 
-    def fit(self):
-        """Cuts the text so that the prompt is of about PROMPT tokens."""
-        letters = 3 * PROMPT  # too many would not fit
+
+class Text:
+    """The first letters of `text`, in the file `cut`, that make with the
+    request a prompt of about `tokens`."""
+
+    def __init__(self, program, text, cut, tokens):
+        self.program = program
+        self.cut = cut
+        self.prompt = tokens
+        self.context = ["-c", tokens + 600]
+        self.context += YARN if tokens > 8192 - 600 else []
+        request = 50  # tokens
+        letters = 4 * tokens
         for _ in range(3):
-            self.cut.write_text(self.text[:letters])
-            run = self.document("summarize", self.cut, "-n", 1)
-            self.prompt = run["prompt_tokens"]
-            letters = int(letters * PROMPT / self.prompt)
+            cut.write_text(text[:letters])
+            ids = program.document("tokenize", "-f", cut)["tokens"]
+            letters = letters * (tokens - request) // len(ids)
 
     def run(self, tokens, seeds, *args):
-        return Runs([
-            self.document("summarize", self.cut, "-n", tokens, "--ignore-eos",
-                          "-c", PROMPT + 600, "--seed", seed, *args)
+        runs = Runs([
+            self.program.document(
+                "summarize", self.cut, "-n", tokens, "--ignore-eos",
+                *self.context, "--seed", seed, *LAW, *args)
             for seed in seeds])
+        self.prompt = runs.first("prompt_tokens")
+        return runs
+
+    def device(self, link, *args):
+        """The least that works, as plan says: for --simulate."""
+        plan = self.program.document(
+            "plan", *self.context, "--simulate", f"device=1MB,{link}", *args)
+        kilobytes = -(-plan["min_device_bytes"] // 1000)
+        return f"device={kilobytes}kB,{link}"
 
 
 class Runs:
@@ -87,13 +112,13 @@ class Runs:
     def __init__(self, runs):
         self.runs = runs
 
+    def first(self, *path):
+        """Of the first run: what is the same in all."""
+        return functools.reduce(operator.getitem, path, self.runs[0])
+
     def sum(self, *path):
-        total = 0
-        for value in self.runs:
-            for key in path:
-                value = value[key]
-            total += value
-        return total
+        return sum(functools.reduce(operator.getitem, path, run)
+                   for run in self.runs)
 
     def station(self, name, key):
         return self.sum("ledger", "stations", name, key)
@@ -127,7 +152,7 @@ class Runs:
         moved = total["h2d_bytes"] + total["d2h_bytes"] - ahead
         return (self.station(name, "link_busy_s") /
                 max(self.station(name, "seconds"), 1e-9) *
-                moved / rate / total["link_busy_s"])
+                moved / rate / max(total["link_busy_s"], 1e-9))
 
 
 def book(name):
@@ -137,40 +162,41 @@ def book(name):
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def configurations(quick, brief, only):
-    """Name, flags."""
+def configurations(view, args):
+    """Name, flags: the law's come last."""
     def one(budget, chunk, gamma2, temp, draft):
         return (f"{budget} | {chunk} | {gamma2} | {draft} | {temp}",
                 ["--policy", "triforce", "--budget", budget, "--chunk", chunk,
-                 "--gamma2", gamma2, "--temp", temp, "--draft", draft])
-    if quick:
-        return [one(1024, 32, 16, 0.6, "none")]
-    if only:
-        budget, gamma2 = only.split(",")
+                 "--gamma2", gamma2, "--draft", draft, "--temp", temp])
+    if args.only:
+        budget, gamma2 = args.only.split(",")
         return [one(budget, 32, gamma2, 0.6, "none")]
-    if brief:
-        return [one(512, 32, 16, 0.6, "none"), one(1024, 32, 16, 0.6, "none"),
-                one(2048, 32, 16, 0.6, "none"), one(2048, 32, 31, 0.6, "none"),
-                one(2048, 32, 16, 0, "none"), one(1024, 32, 16, 0.6, "ngram")]
+    default = [one(view, 32, 16, 0.6, "ngram")]
+    if args.quick:
+        return default
+    if args.brief or view != 1024:
+        return default + [one(budget, 32, gamma2, temp, "none")
+                          for budget, gamma2, temp in (
+                              (view, 16, 0.6), (view, "auto", 0.6),
+                              (view // 4, 16, 0.6), (view, 16, 0))]
     rows = [one(budget, 32, 16, 0.6, "none")
             for budget in (256, 512, 1024, 2048)]
     rows += [one(1024, chunk, 16, 0.6, "none") for chunk in (8, 16, 64, 128)]
     rows += [one(1024, 32, gamma, 0.6, "none") for gamma in (8, 24, 32, "auto")]
     rows += [one(2048, 32, gamma, 0.6, "none") for gamma in (24, 32)]
     rows += [one(1024, 32, 16, 0, "none"), one(1024, 32, 16, 1, "none")]
-    rows += [one(1024, 32, 16, 0.6, draft) for draft in ("ngram", "self")]
-    return rows
+    return default + rows + [one(1024, 32, 16, 0.6, "self")]
 
 
-def acceptance_table(books, tokens, seeds, common, say):
+def acceptance_table(texts, tokens, seeds, common, say):
     """Budgets by draft lengths; each cell a range over the books."""
     columns = [(0.6, 8), (0.6, 16), (0, 16)]
     budgets = (256, 512, 1024, 2048)
     seen = {}
-    for program in books:
+    for text in texts:
         for budget in budgets:
             for temp, length in columns:
-                runs = program.run(
+                runs = text.run(
                     tokens, seeds, *common, "--policy", "triforce", "--draft",
                     "none", "--budget", budget, "--gamma2", length, "--temp",
                     temp)
@@ -193,61 +219,54 @@ def acceptance_table(books, tokens, seeds, common, say):
             for column in columns) + " |")
 
 
-def speed_tables(program, args, seeds, common, say):
-    # A draft step, and both policies on plain cpu.
-    plain = program.run(64, seeds, *common, "--temp", 0.6)
-    drafted = program.run(64, seeds, *common, "--temp", 0.6, "--policy",
-                          "triforce", "--draft", "none")
-    step = drafted.station("draft", "seconds") / drafted.level("drafted")
-    ngram = program.run(64, seeds, *common, "--temp", 0.6, "--draft", "ngram")
-    say(f"A step over a view of 1,024: {1e3 * step:.1f} ms. Plain cpu, no "
-        f"link, tokens a second: full {plain.rate():.1f}, "
-        f"triforce (no inner drafter) {drafted.rate():.1f}, "
-        f"ngram {ngram.rate():.1f}.")
-    for ratio in map(float, args.ratios.split(",")):
-        sweep_bytes = program.prompt * KV_BYTES
-        rate = sweep_bytes / (ratio * step)
-        link = f"{rate / 1e6:.2f}MB/s"
+def draft_step(text, view, common):
+    """Seconds of a step over a view of so many tokens, on plain cpu."""
+    runs = text.run(64, [1], *common, "--policy", "triforce", "--draft", "none",
+                    "--budget", view, "--temp", 0.6)
+    return runs.station("draft", "seconds") / runs.level("drafted")
 
-        def device(extra):
-            # The least that works, as plan says.
-            probe = program.document(
-                "plan", "-c", PROMPT + 600, "--simulate",
-                f"device=1MB,link={link}", *extra)
-            kilobytes = -(-probe["min_device_bytes"] // 1000)
-            return f"device={kilobytes}kB,link={link}"
 
-        base = program.run(BASELINE_TOKENS, seeds[:1], *common, "--temp", 0.6,
-                           "--simulate", device([]))
-        say()
-        say(f"## A sweep of {ratio:.0f} draft steps: {rate / 1e6:.0f} MB/s")
-        say()
-        say(f"Baseline: {base.rate():.2f} tokens a second, link share "
-            f"{base.link_share('verify', rate):.3f}.")
-        say()
-        say("| budget | chunk | gamma2 | inner | temperature | acceptance "
-            "| tokens a sweep | speed-up | model | draft, verify, refresh "
-            "| link share | idle while drafting |")
-        say("|---:|---:|---:|---|---:|---:|---:|---:|---:|---|---:|---:|")
-        for name, flags in configurations(args.quick, args.brief, args.only):
-            size = flags[flags.index("--budget"):]
-            size = size[:4]
-            runs = program.run(args.tokens, seeds, *common, *flags,
-                               "--simulate",
-                               device(["--policy", "triforce", *size]))
-            seconds = [runs.station(name, "seconds") for name in
-                       ("draft", "verify", "refresh")]
-            per_sweep = runs.tokens_per_sweep()
-            drafted_steps = (runs.level("drafted") /
-                             runs.sum("speculation", "sweeps"))
-            model = per_sweep * (ratio + 1) / (ratio + drafted_steps)
-            share = runs.link_share("verify", rate)
-            idle = 1 - runs.link_share("draft", rate)
-            say(f"| {name} | {runs.acceptance():.3f} | {per_sweep:.1f} | "
-                f"{runs.rate() / base.rate():.2f} | {model:.1f} | "
-                + ", ".join(f"{100 * s / sum(seconds):.0f} %"
-                            for s in seconds)
-                + f" | {share:.3f} | {idle:.2f} |")
+def speed_table(text, view, step, ratio, args, common, say):
+    rate = text.prompt * KV_BYTES / (ratio * step)
+    link = f"link={rate / 1e6:.2f}MB/s"
+    say()
+    say(f"## {text.prompt} tokens, a sweep of {ratio:.0f} draft steps of "
+        f"{1e3 * step:.1f} ms (a view of {view}): {rate / 1e6:.0f} MB/s")
+    say()
+    say("| budget | chunk | gamma2 | inner | temperature | acceptance "
+        "| tokens a sweep | speed-up | of bound | model | device, baseline's "
+        "| baseline, tokens/s | draft, verify, refresh | link share, baseline's "
+        "| idle while drafting |")
+    say("|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---:"
+        "|---:|")
+
+    @functools.cache
+    def baseline(device):
+        return text.run(BASELINE_TOKENS, [1], *common, "--temp", 0.6,
+                        "--simulate", device)
+
+    for name, flags in configurations(view, args):
+        device = text.device(link, *flags[:flags.index("--gamma2")])
+        base = baseline(device)
+        runs = text.run(args.tokens, range(1, args.seeds + 1), *common, *flags,
+                        "--simulate", device)
+        seconds = [runs.station(station, "seconds")
+                   for station in ("draft", "verify", "refresh")]
+        per_sweep = runs.tokens_per_sweep()
+        speedup = runs.rate() / base.rate()
+        steps = runs.level("drafted") / runs.sum("speculation", "sweeps")
+        resident = base.first("ledger", "formula", "resident_pages") * PAGE
+        behind = max(0, 1 - resident / text.prompt)
+        model = per_sweep * (ratio * behind + 1) / (ratio + steps)
+        megabytes = [f"{one.first('memory', 'device_bytes') / 1e6:.1f}"
+                     for one in (runs, base)]
+        say(f"| {name} | {runs.acceptance():.3f} | {per_sweep:.1f} "
+            f"| {speedup:.2f} | {speedup / per_sweep:.2f} | {model:.1f} "
+            f"| {', '.join(megabytes)} | {base.rate():.2f} | "
+            + ", ".join(f"{100 * s / sum(seconds):.0f} %" for s in seconds)
+            + f" | {runs.link_share('verify', rate):.3f}, "
+            f"{base.link_share('verify', rate):.3f} "
+            f"| {1 - runs.link_share('draft', rate):.2f} |")
 
 
 def main():
@@ -260,16 +279,22 @@ def main():
     parser.add_argument("--skip", type=int, default=30000,
                         help="letters of the book before the text")
     parser.add_argument("--tokens", type=int, default=160)
-    parser.add_argument("--seeds", type=int, default=2,
-                        help="runs of each configuration, summed")
+    parser.add_argument("--seeds", type=int,
+                        help="runs of each configuration, summed (default 2; "
+                        "with --quick 1)")
     parser.add_argument("--verify", default="residual")
-    parser.add_argument("--ratios", default="20,100")
+    parser.add_argument("--lengths", default="7000,28000",
+                        help="tokens of a prompt")
+    parser.add_argument("--ratios", default="20,100",
+                        help="draft steps that a sweep takes")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--acceptance", action="store_true")
     parser.add_argument("--brief", action="store_true")
     parser.add_argument("--only", metavar="BUDGET,GAMMA2", help="one row")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
+    if args.seeds is None:
+        args.seeds = 1 if args.quick else 2
     if args.seeds < 1:
         parser.error(f"--seeds: got {args.seeds}, need 1 or more")
     out = []
@@ -284,30 +309,34 @@ def main():
         ["git", "-C", ROOT, "describe", "--always", "--dirty"],
         stdout=subprocess.PIPE, text=True).stdout.strip()
     common = ["--verify", args.verify]
-    seeds = range(1, args.seeds + 1)
     what = "acceptance" if args.acceptance else "triforce"
     books = args.books.split(",") if args.acceptance else [args.book]
+    say("# What holds of TriForce's drafts" if args.acceptance else
+        "# TriForce over a slow link (simulated)")
+    say()
+    say(f"{cpu}, {os.cpu_count()} threads, "
+        f"{datetime.datetime.utcnow():%Y-%m-%d}, commit {commit}, load "
+        f"{os.getloadavg()[0]:.1f}. SmolLM2-135M Q4_1, {', '.join(books)}, "
+        f"{args.tokens} tokens decoded for each of {args.seeds} seeds, "
+        f"--verify {args.verify}.")
+    program = Program(str(args.tiercel))
     with tempfile.TemporaryDirectory() as scratch:
-        programs = []
-        for name in books:
-            programs.append(Program(str(args.tiercel), book(name)[args.skip:],
-                                    pathlib.Path(scratch) / name))
-            programs[-1].fit()
-        say("# What holds of TriForce's drafts" if args.acceptance else
-            "# TriForce over a slow link (simulated)")
-        say()
-        prompts = " and ".join(str(program.prompt) for program in programs)
-        say(f"{cpu}, {os.cpu_count()} threads, "
-            f"{datetime.datetime.utcnow():%Y-%m-%d}, commit {commit}, load "
-            f"{os.getloadavg()[0]:.1f}. SmolLM2-135M Q4_1, {', '.join(books)}, "
-            f"prompts of {prompts} tokens, {args.tokens} decoded for each of "
-            f"{args.seeds} seeds, "
-            f"--verify {args.verify}.")
-        say()
+        def text(name, tokens):
+            return Text(program, book(name)[args.skip:],
+                        pathlib.Path(scratch) / f"{tokens}-{name}", tokens)
+
+        short = [text(name, 7000) for name in books]
         if args.acceptance:
-            acceptance_table(programs, args.tokens, seeds, common, say)
+            say()
+            acceptance_table(short, args.tokens, range(1, args.seeds + 1),
+                             common, say)
         else:
-            speed_tables(programs[0], args, seeds, common, say)
+            for tokens in map(int, args.lengths.split(",")):
+                view = 1024 if tokens < 20000 else 4096
+                step = draft_step(short[0], view, common)
+                read = text(args.book, tokens)
+                for ratio in map(float, args.ratios.split(",")):
+                    speed_table(read, view, step, ratio, args, common, say)
     if args.save:
         slug = re.sub(r"[^a-z0-9]+", "-", cpu.lower()).strip("-")
         path = (ROOT / "bench/results" /
