@@ -18,7 +18,7 @@ absl::StatusOr<std::string> TextOf(const Tokenizer& tokenizer,
 absl::Status EncodeChat(const ChatTemplate& chat_template,
                         const Tokenizer& tokenizer,
                         std::vector<ChatMessage> messages,
-                        std::vector<int32_t>* ids) {
+                        const EncodeLimits& limits, std::vector<int32_t>* ids) {
   absl::StatusOr<std::string> bos = TextOf(tokenizer, tokenizer.bos());
   if (!bos.ok()) return bos.status();
   absl::StatusOr<std::string> eos = TextOf(tokenizer, tokenizer.eos());
@@ -36,7 +36,7 @@ absl::Status EncodeChat(const ChatTemplate& chat_template,
                                      ? Tokenizer::Special::kPlain
                                      : Tokenizer::Special::kParse});
   }
-  return tokenizer.Encode(parts, ids);
+  return tokenizer.Encode(parts, ids, limits);
 }
 
 }  // namespace tiercel

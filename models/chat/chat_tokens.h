@@ -16,7 +16,7 @@ namespace tiercel {
 absl::Status EncodeChat(const ChatTemplate& chat_template,
                         const Tokenizer& tokenizer,
                         std::vector<ChatMessage> messages,
-                        std::vector<int32_t>* ids);
+                        const EncodeLimits& limits, std::vector<int32_t>* ids);
 
 }  // namespace tiercel
 

@@ -16,8 +16,9 @@
 #include "models/tokenizer/flat_map.h"
 #include "models/tokenizer/merge.h"
 #include "models/tokenizer/merge_table.h"
+#include "models/tokenizer/merge_windows.h"
 #include "models/tokenizer/nfc.h"
-#include "models/tokenizer/spelled_words.h"
+#include "models/tokenizer/pieces.h"
 #include "models/tokenizer/text_model.h"
 
 namespace tiercel {
@@ -57,21 +58,17 @@ class ByteBpe : public TextModel {
   }
 
   absl::Status Encode(std::string_view run, bool /*first_run*/,
+                      EncodeWatch* watch,
                       std::vector<int32_t>* ids) const override {
     const std::string composed = nfc_ ? ComposeNfc(run) : std::string();
     const std::string_view text = nfc_ ? composed : run;
     Merger merger;
-    SpelledWords words;
-    for (size_t begin = 0; begin < text.size();) {
-      const size_t end = PieceEnd(pretokenizer_, text, begin);
-      const absl::string_view piece(text.data() + begin, end - begin);
-      begin = end;
-      if (words.Repeat(piece, ids)) continue;
-      const size_t before = ids->size();
-      if (absl::Status s = EncodePiece(piece, &merger, ids); !s.ok()) return s;
-      words.Add(piece, before, ids->size() - before);
-    }
-    return absl::OkStatus();
+    return EncodePieces(
+        text, run.size(), watch, ids,
+        [&](size_t begin) { return PieceEnd(pretokenizer_, text, begin); },
+        [&](absl::string_view piece, LookFn look) {
+          return EncodePiece(piece, look, &merger, ids);
+        });
   }
 
   std::string BytesOf(const TokenEntry& token) const override {
@@ -82,14 +79,32 @@ class ByteBpe : public TextModel {
   }
 
  private:
-  absl::Status EncodePiece(absl::string_view piece, Merger* merger,
+  // look(bytes done) is asked now and then whether to go on.
+  absl::Status EncodePiece(absl::string_view piece, LookFn look, Merger* merger,
                            std::vector<int32_t>* ids) const {
     if (const int32_t* const whole = whole_ids_.Find(piece)) {
       ids->push_back(*whole);
-      return absl::OkStatus();
+      return look(piece.size());
     }
+    const size_t before = ids->size();
+    return MergeInWindows(
+        piece.size(), merger,
+        [&](size_t begin, size_t end) {
+          return MergeBytes(piece, begin, end, merger);
+        },
+        [&] { ids->resize(before); },
+        [&](const Symbol& symbol) {
+          ids->push_back(symbol.id);
+          return absl::OkStatus();
+        },
+        look);
+  }
+
+  // Merges bytes `begin` to `end` of a piece.
+  absl::Status MergeBytes(absl::string_view piece, size_t begin, size_t end,
+                          Merger* merger) const {
     merger->Clear();
-    for (size_t i = 0; i < piece.size(); ++i) {
+    for (size_t i = begin; i < end; ++i) {
       const uint8_t byte = static_cast<uint8_t>(piece[i]);
       if (byte_ids_[byte] == kNoToken) {
         return InputError(
@@ -103,7 +118,6 @@ class ByteBpe : public TextModel {
     merger->Run([this](const Symbol& left, const Symbol& right) {
       return merges_.Find(left.id, right.id);
     });
-    merger->ForEach([ids](const Symbol& s) { ids->push_back(s.id); });
     return absl::OkStatus();
   }
 

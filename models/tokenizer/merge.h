@@ -17,6 +17,8 @@ struct Symbol {
   uint32_t begin;  // in bytes of the piece
   uint32_t bytes;  // 0 once it was merged into the symbol before it
   int32_t id;      // kNoToken where no token spells it yet
+
+  bool operator==(const Symbol&) const = default;
 };
 
 // What two neighbours may become.
@@ -98,6 +100,9 @@ class Merger {
   // (std::optional).
   template <typename Find>
   void Run(const Find& find);
+
+  // The first of what is left; at least one was added.
+  const Symbol& first() const { return symbols_.front(); }
 
   // Calls visit(symbol) for what is left, in the order of the text.
   template <typename Visit>

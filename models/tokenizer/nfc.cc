@@ -10,6 +10,12 @@
 namespace tiercel {
 namespace {
 
+// No code point below this composes with what is before it, nor does the first
+// of what it decomposes into: a text may be cut before it.
+constexpr char32_t kLeastMark = 0x300;
+// So much of a text is decomposed at a time, where it can be cut.
+constexpr size_t kMostDecomposed = 1 << 14;
+
 int CombiningClass(utf8proc_int32_t c) {
   return utf8proc_get_property(c)->combining_class;
 }
@@ -60,6 +66,9 @@ std::string ComposeNfc(std::string_view text) {
       AppendComposed(&decomposed, &composed);
       composed.push_back(text[i]);
     } else {
+      if (c.code_point < kLeastMark && decomposed.size() >= kMostDecomposed) {
+        AppendComposed(&decomposed, &composed);
+      }
       utf8proc_int32_t parts[4];  // the longest canonical decomposition
       const utf8proc_ssize_t count = utf8proc_decompose_char(
           static_cast<utf8proc_int32_t>(c.code_point), parts, 4,

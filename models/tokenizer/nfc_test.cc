@@ -71,6 +71,19 @@ TEST(NfcTest, RandomMarks) {
   }
 }
 
+// A long text is composed part by part.
+TEST(NfcTest, LongTextsAreCutWhereNothingComposes) {
+  const char32_t alphabet[] = {'a', 'e', 0xe9, 0x301, 0x316, 0x327, 0x1e69};
+  std::mt19937 random(6);
+  for (int round = 0; round < 4; ++round) {
+    std::string text;
+    for (int i = 0; i < 100'000; ++i) {
+      AppendUtf8(alphabet[random() % std::size(alphabet)], &text);
+    }
+    ASSERT_EQ(ComposeNfc(text), LibraryNfc(text));
+  }
+}
+
 // Would take the library alone 10^11 exchanges.
 TEST(NfcTest, AMillionMarksOutOfOrder) {
   std::string text = "e";

@@ -20,7 +20,8 @@
 #include "models/tokenizer/flat_map.h"
 #include "models/tokenizer/merge.h"
 #include "models/tokenizer/merge_table.h"
-#include "models/tokenizer/spelled_words.h"
+#include "models/tokenizer/merge_windows.h"
+#include "models/tokenizer/pieces.h"
 #include "models/tokenizer/text_model.h"
 #include "models/tokenizer/utf8.h"
 
@@ -62,21 +63,16 @@ class SentencePiece : public TextModel {
     return model;
   }
 
-  absl::Status Encode(std::string_view run, bool first_run,
+  absl::Status Encode(std::string_view run, bool first_run, EncodeWatch* watch,
                       std::vector<int32_t>* ids) const override {
     const std::string text = Escape(run, first_run);
     Merger merger;
-    SpelledWords words;
-    for (size_t begin = 0; begin < text.size();) {
-      const size_t end = PieceEnd(text, begin);
-      const absl::string_view piece(text.data() + begin, end - begin);
-      begin = end;
-      if (words.Repeat(piece, ids)) continue;
-      const size_t before = ids->size();
-      if (absl::Status s = EncodePiece(piece, &merger, ids); !s.ok()) return s;
-      words.Add(piece, before, ids->size() - before);
-    }
-    return absl::OkStatus();
+    return EncodePieces(
+        text, run.size(), watch, ids,
+        [&](size_t begin) { return PieceEnd(text, begin); },
+        [&](absl::string_view piece, LookFn look) {
+          return EncodePiece(piece, look, &merger, ids);
+        });
   }
 
   std::string BytesOf(const TokenEntry& token) const override {
@@ -175,11 +171,26 @@ class SentencePiece : public TextModel {
     return std::min(text.find(kSpace, at), text.size());
   }
 
-  absl::Status EncodePiece(absl::string_view piece, Merger* merger,
+  // look(bytes done) is asked now and then whether to go on.
+  absl::Status EncodePiece(absl::string_view piece, LookFn look, Merger* merger,
                            std::vector<int32_t>* ids) const {
     const std::string_view text(piece.data(), piece.size());
+    const size_t before = ids->size();
+    return MergeInWindows(
+        text.size(), merger,
+        [&](size_t begin, size_t end) {
+          MergeCharacters(text, begin, end, merger);
+          return absl::OkStatus();
+        },
+        [&] { ids->resize(before); },
+        [&](const Symbol& symbol) { return Spell(text, symbol, ids); }, look);
+  }
+
+  // Merges the characters that begin in bytes `begin` to `end` of a piece.
+  void MergeCharacters(std::string_view text, size_t begin, size_t end,
+                       Merger* merger) const {
     merger->Clear();
-    for (size_t i = 0; i < text.size();) {
+    for (size_t i = begin; i < end;) {
       const size_t bytes = Utf8At(text, i).bytes;
       const auto token = Find(text.substr(i, bytes));
       merger->Add(static_cast<uint32_t>(i), static_cast<uint32_t>(bytes),
@@ -190,25 +201,25 @@ class SentencePiece : public TextModel {
       if (!by_score_) return merges_.Find(left.id, right.id);
       return Find(text.substr(left.begin, left.bytes + right.bytes));
     });
-    absl::Status status;
-    merger->ForEach([&](const Symbol& symbol) {
-      if (symbol.id != kNoToken) {
-        ids->push_back(symbol.id);
-        return;
-      }
-      const std::string_view bytes = text.substr(symbol.begin, symbol.bytes);
-      for (const char byte : bytes) {
-        ids->push_back(byte_ids_[static_cast<uint8_t>(byte)]);
-      }
-      if (ids->back() == kNoToken) {
-        status = InputError(
-            "invalid_text",
-            absl::StrCat("tokenizer: the text has ", Quoted(bytes),
-                         ", for which this vocabulary has neither a token nor "
-                         "byte tokens"));
-      }
-    });
-    return status;
+  }
+
+  // Appends a token, or the byte tokens of what is none.
+  absl::Status Spell(std::string_view text, const Symbol& symbol,
+                     std::vector<int32_t>* ids) const {
+    if (symbol.id != kNoToken) {
+      ids->push_back(symbol.id);
+      return absl::OkStatus();
+    }
+    const std::string_view bytes = text.substr(symbol.begin, symbol.bytes);
+    for (const char byte : bytes) {
+      ids->push_back(byte_ids_[static_cast<uint8_t>(byte)]);
+    }
+    if (ids->back() != kNoToken) return absl::OkStatus();
+    return InputError(
+        "invalid_text",
+        absl::StrCat("tokenizer: the text has ", Quoted(bytes),
+                     ", for which this vocabulary has neither a token nor "
+                     "byte tokens"));
   }
 
   std::optional<Merge> Find(std::string_view text) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "models/tokenizer/encode_watch.h"
 #include "models/tokenizer/tokenizer_spec.h"
 
 namespace tiercel {
@@ -18,8 +19,9 @@ class TextModel {
   virtual ~TextModel() = default;
 
   // Appends the ids of `run`, a stretch between two special tokens or the ends
-  // of the text. Errors: invalid_text; too_long.
+  // of the text. Errors: invalid_text; the watch's.
   virtual absl::Status Encode(std::string_view run, bool first_run,
+                              EncodeWatch* watch,
                               std::vector<int32_t>* ids) const = 0;
 
   // The bytes that a normal, user-defined or byte token stands for.

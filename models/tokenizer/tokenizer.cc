@@ -29,6 +29,12 @@ absl::Status CheckEnds(const TokenizerSpec& spec) {
   return absl::OkStatus();
 }
 
+std::string Joined(const std::vector<std::string_view>& parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  return text;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Create(
@@ -86,35 +92,31 @@ Tokenizer::Tokenizer(TokenizerSpec spec) : spec_(std::move(spec)) {
 }
 
 absl::Status Tokenizer::Encode(std::string_view text, Special special,
-                               std::vector<int32_t>* ids) const {
-  return Encode({{text, special}}, ids);
+                               std::vector<int32_t>* ids,
+                               const EncodeLimits& limits) const {
+  return Encode({{text, special}}, ids, limits);
 }
 
 absl::Status Tokenizer::Encode(const std::vector<Part>& parts,
-                               std::vector<int32_t>* ids) const {
+                               std::vector<int32_t>* ids,
+                               const EncodeLimits& limits) const {
   const size_t before = ids->size();
-  std::string run;  // since the last special token
+  uint64_t total = 0;
+  for (const Part& part : parts) total += part.text.size();
+  EncodeWatch watch(limits, total);
+  std::vector<std::string_view> run;  // since the last special token
   bool first_run = true;
-  const auto check_length = [this, ids]() {
-    return ids->size() <= static_cast<size_t>(spec_.most_tokens)
-               ? absl::OkStatus()
-               : InputError("too_long",
-                            absl::StrCat("tokenizer: the text has more than ",
-                                         spec_.most_tokens, " tokens"));
-  };
   const auto end_run = [&]() -> absl::Status {
-    // Places in a run are 32 bits wide, and a run may grow threefold on its way
-    // (a space becomes U+2581).
-    if (run.size() > std::numeric_limits<uint32_t>::max() / 3 - 1) {
-      return InputError("too_long",
-                        absl::StrCat("tokenizer: ", run.size(),
-                                     " bytes without a special token"));
-    }
     if (run.empty()) return absl::OkStatus();
-    absl::Status s = model_->Encode(run, first_run, ids);
+    absl::Status s = run.size() == 1
+                         ? EncodeRun(run[0], first_run, &watch, ids)
+                         : EncodeRun(Joined(run), first_run, &watch, ids);
     run.clear();
     first_run = false;
-    return s.ok() ? check_length() : s;
+    return s;
+  };
+  const auto add = [&run](std::string_view text) {
+    if (!text.empty()) run.push_back(text);
   };
   const auto encode = [&]() -> absl::Status {
     for (const Part& part : parts) {
@@ -122,20 +124,36 @@ absl::Status Tokenizer::Encode(const std::vector<Part>& parts,
           part.special == Special::kParse ? special_ : user_defined_;
       size_t begin = 0;
       while (const auto match = matcher.Find(part.text, begin)) {
-        run += part.text.substr(begin, match->begin - begin);
+        add(part.text.substr(begin, match->begin - begin));
         if (absl::Status s = end_run(); !s.ok()) return s;
         ids->push_back(match->id);
         first_run = false;
-        if (absl::Status s = check_length(); !s.ok()) return s;
+        if (absl::Status s =
+                watch.Begin(match->end - match->begin, 0, ids->size());
+            !s.ok())
+          return s;
         begin = match->end;
       }
-      run += part.text.substr(begin);
+      add(part.text.substr(begin));
     }
     return end_run();
   };
   absl::Status status = encode();
   if (!status.ok()) ids->resize(before);
   return status;
+}
+
+absl::Status Tokenizer::EncodeRun(std::string_view run, bool first_run,
+                                  EncodeWatch* watch,
+                                  std::vector<int32_t>* ids) const {
+  // Places in a run are 32 bits wide, and a run may grow threefold on its way
+  // (a space becomes U+2581).
+  if (run.size() > std::numeric_limits<uint32_t>::max() / 3 - 1) {
+    return InputError("too_long",
+                      absl::StrCat("tokenizer: ", run.size(),
+                                   " bytes without a special token"));
+  }
+  return model_->Encode(run, first_run, watch, ids);
 }
 
 absl::StatusOr<std::string> Tokenizer::Piece(int32_t id,

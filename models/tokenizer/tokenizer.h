@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "models/format/checkpoint.h"
+#include "models/tokenizer/encode_watch.h"
 #include "models/tokenizer/special_matcher.h"
 #include "models/tokenizer/text_model.h"
 #include "models/tokenizer/tokenizer_spec.h"
@@ -42,13 +43,14 @@ class Tokenizer {
 
   // Appends the ids of `text` to `ids`, which stay as they were on an error. No
   // BOS. Invalid UTF-8 is treated as the README of this folder says.
-  // Errors: too_long (over INT32_MAX tokens in `ids`, or 1.3 GiB between
-  // two special tokens); invalid_text (a byte that the vocabulary cannot
-  // spell).
+  // Errors: too_long (more ids than `limits` allow, which is noticed soon after
+  // that many, or 1.3 GiB between two special tokens); cancelled; invalid_text
+  // (a byte that the vocabulary cannot spell).
   absl::Status Encode(std::string_view text, Special special,
-                      std::vector<int32_t>* ids) const;
-  absl::Status Encode(const std::vector<Part>& parts,
-                      std::vector<int32_t>* ids) const;
+                      std::vector<int32_t>* ids,
+                      const EncodeLimits& limits = {}) const;
+  absl::Status Encode(const std::vector<Part>& parts, std::vector<int32_t>* ids,
+                      const EncodeLimits& limits = {}) const;
 
   // The bytes of one token inside a text; empty for control tokens unless
   // `special` is kParse. Errors: invalid_token.
@@ -75,6 +77,10 @@ class Tokenizer {
 
  private:
   explicit Tokenizer(TokenizerSpec spec);
+
+  // Text without special tokens.
+  absl::Status EncodeRun(std::string_view run, bool first_run,
+                         EncodeWatch* watch, std::vector<int32_t>* ids) const;
 
   // The text of its tokens is their bytes; its merges are gone to model_.
   TokenizerSpec spec_;

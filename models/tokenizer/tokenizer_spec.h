@@ -58,9 +58,6 @@ struct TokenizerSpec {
   bool prefixes_spaces = true;  // text that begins with a space, too
   bool splits_words = false;    // nothing merges across the start of a word
   bool strips_prefix = false;   // a text's first space is dropped in decoding
-
-  // A text may have this many tokens. Lowered by tests only.
-  int64_t most_tokens = std::numeric_limits<int32_t>::max();
 };
 
 // A vocabulary may have this many tokens.

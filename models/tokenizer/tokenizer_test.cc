@@ -129,14 +129,59 @@ TEST(TokenizerTest, WhatTheVocabularyCannotSpellIsAnError) {
 }
 
 TEST(TokenizerTest, TooManyTokensAreAnError) {
-  TokenizerSpec spec = ByteSpec();
-  spec.most_tokens = 4;
-  const auto t = Made(spec);
+  const auto t = Made(ByteSpec());
+  const EncodeLimits four = {.most_ids = 4};
   Ids ids = {0};
-  EXPECT_TRUE(t->Encode("ccc", kPlain, &ids).ok());
-  EXPECT_EQ(CodeOf(t->Encode("c", kPlain, &ids)), "too_long");
-  EXPECT_EQ(CodeOf(t->Encode("<a>", kParse, &ids)), "too_long");
+  EXPECT_TRUE(t->Encode("ccc", kPlain, &ids, four).ok());
+  EXPECT_EQ(CodeOf(t->Encode("c", kPlain, &ids, four)), "too_long");
+  EXPECT_EQ(CodeOf(t->Encode("<a>", kParse, &ids, four)), "too_long");
   EXPECT_EQ(ids, (Ids{0, 2, 2, 2}));
+}
+
+// It ends soon after as many tokens as are allowed, and says where.
+TEST(TokenizerTest, CountingEndsSoonAfterTheLimit) {
+  for (const auto kind :
+       {TokenizerSpec::Kind::kByteLevel, TokenizerSpec::Kind::kSentencePiece}) {
+    TokenizerSpec spec = ByteSpec();
+    spec.kind = kind;
+    const auto t = Made(spec);
+    // One piece; many, where there are pieces; runs between words.
+    for (const std::string some : {"b", "<b", "b<b>"}) {
+      std::string text;
+      while (text.size() < 2'000'000) text += some;
+      uint64_t last = 0;
+      const EncodeLimits limits = {
+          .most_ids = 100'000, .progress = [&](uint64_t done, uint64_t total) {
+            EXPECT_GE(done, last);
+            EXPECT_EQ(total, text.size());
+            last = done;
+            return true;
+          }};
+      Ids ids;
+      EXPECT_EQ(CodeOf(t->Encode(text, kPlain, &ids, limits)), "too_long");
+      EXPECT_TRUE(ids.empty());
+      // A token has a byte or, of the last, two.
+      EXPECT_GE(last, 100'000u) << some;
+      EXPECT_LT(last, 270'000u) << some;
+    }
+  }
+}
+
+TEST(TokenizerTest, ACallerMayEndIt) {
+  const auto t = Made(ByteSpec());
+  const std::string piece(1'000'000, 'b');
+  std::string words;
+  while (words.size() < 1'000'000) words += "b ";
+  for (const std::string& text : {piece, words, piece + "<b>" + words}) {
+    int calls = 0;
+    const EncodeLimits limits = {
+        .progress = [&](uint64_t, uint64_t) { return ++calls < 5; }};
+    Ids ids = {3};
+    EXPECT_EQ(ClassOf(t->Encode(text, kPlain, &ids, limits)),
+              ErrorClass::kCancelled);
+    EXPECT_EQ(calls, 5);
+    EXPECT_EQ(ids, Ids{3});
+  }
 }
 
 TEST(TokenizerTest, PiecesAndTheirBytes) {
