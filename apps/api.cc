@@ -1,5 +1,7 @@
 #include "apps/api.h"
 
+#include <algorithm>
+
 #include "apps/error.h"
 #include "apps/signals.h"
 
@@ -71,6 +73,19 @@ void* UserData(const ProgressFn& progress) {
   return const_cast<ProgressFn*>(&progress);  // OnProgress only reads it
 }
 
+tiercel_text_limits ToApi(const Model::TextLimits& limits) {
+  auto api_limits = Defaults<tiercel_text_limits>();
+  api_limits.most_tokens = limits.most_tokens;
+  api_limits.progress = OnProgress;
+  api_limits.user_data = UserData(limits.progress);
+  return api_limits;
+}
+
+// As many as `bytes` of text can give, or as are wanted.
+size_t MostTokens(size_t bytes, const Model::TextLimits& limits) {
+  return limits.most_tokens > 0 ? std::min(bytes, limits.most_tokens) : bytes;
+}
+
 // A callback with the error it ended with.
 template <typename Callback>
 struct Guarded {
@@ -107,6 +122,15 @@ absl::StatusOr<Model> Model::Open(tiercel_model_params params,
   return model;
 }
 
+absl::Status Model::Load(const ProgressFn& progress) {
+  tiercel_error error = Defaults<tiercel_error>();
+  tiercel_status status =
+      tiercel_model_load(get(), OnProgress, UserData(progress), &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  status = tiercel_model_get_info(get(), &info_, &error);
+  return FromApi(status, error);
+}
+
 absl::StatusOr<Json> Model::Describe() const {
   return FillJson([&](char* text, size_t* size, tiercel_error* error) {
     return tiercel_model_describe(get(), text, size, error);
@@ -124,12 +148,14 @@ absl::Status Model::CheckDraft(const Model& draft) const {
   return FromApi(tiercel_check_draft(get(), draft.get(), &error), error);
 }
 
-absl::StatusOr<std::vector<int32_t>> Model::Tokenize(std::string_view text,
-                                                     uint32_t flags) const {
+absl::StatusOr<std::vector<int32_t>> Model::Tokenize(
+    std::string_view text, uint32_t flags, const TextLimits& limits) const {
+  const tiercel_text_limits api_limits = ToApi(limits);
   return FillBuffer<std::vector<int32_t>>(
-      text.size() + 1, [&](int32_t* ids, size_t* size, tiercel_error* error) {
-        return tiercel_tokenize(get(), text.data(), text.size(), flags, ids,
-                                size, error);
+      MostTokens(text.size() + 1, limits),
+      [&](int32_t* ids, size_t* size, tiercel_error* error) {
+        return tiercel_tokenize(get(), text.data(), text.size(), flags,
+                                &api_limits, ids, size, error);
       });
 }
 
@@ -143,7 +169,8 @@ absl::StatusOr<std::string> Model::Detokenize(const std::vector<int32_t>& ids,
 }
 
 absl::StatusOr<std::vector<int32_t>> Model::ChatTokens(
-    const std::vector<Message>& messages) const {
+    const std::vector<Message>& messages, const TextLimits& limits) const {
+  const tiercel_text_limits api_limits = ToApi(limits);
   std::vector<tiercel_message> views;
   size_t guess = 1024;  // what templates add
   for (const Message& message : messages) {
@@ -152,9 +179,10 @@ absl::StatusOr<std::vector<int32_t>> Model::ChatTokens(
     guess += message.content.size();
   }
   return FillBuffer<std::vector<int32_t>>(
-      guess, [&](int32_t* ids, size_t* size, tiercel_error* error) {
-        return tiercel_chat_tokens(get(), views.data(), views.size(), ids, size,
-                                   error);
+      MostTokens(guess, limits),
+      [&](int32_t* ids, size_t* size, tiercel_error* error) {
+        return tiercel_chat_tokens(get(), views.data(), views.size(),
+                                   &api_limits, ids, size, error);
       });
 }
 

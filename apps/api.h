@@ -41,14 +41,24 @@ class Model {
   static absl::StatusOr<Model> Open(tiercel_model_params params,
                                     const ProgressFn& progress);
 
+  // The weights of a model that was opened by its header.
+  absl::Status Load(const ProgressFn& progress);
+
   const tiercel_model_info& info() const { return info_; }
   tiercel_model* get() const { return model_.get(); }
 
   absl::StatusOr<Json> Describe() const;
   absl::StatusOr<Json> Plan(const tiercel_session_params& params) const;
   absl::Status CheckDraft(const Model& draft) const;
+
+  // When to give up on a text: tiercel_text_limits.
+  struct TextLimits {
+    size_t most_tokens = 0;
+    ProgressFn progress;
+  };
   absl::StatusOr<std::vector<int32_t>> Tokenize(std::string_view text,
-                                                uint32_t flags) const;
+                                                uint32_t flags,
+                                                const TextLimits& limits) const;
   absl::StatusOr<std::string> Detokenize(const std::vector<int32_t>& ids,
                                          uint32_t flags) const;
 
@@ -57,7 +67,7 @@ class Model {
     std::string content;
   };
   absl::StatusOr<std::vector<int32_t>> ChatTokens(
-      const std::vector<Message>& messages) const;
+      const std::vector<Message>& messages, const TextLimits& limits) const;
 
  private:
   struct Free {

@@ -402,10 +402,11 @@ absl::Status Bench(const Options& options) {
     Options run = options;
     run.model.threads = static_cast<int32_t>(threads);
     run.session.context = Context(options);
-    absl::StatusOr<Model> model = OpenModel(run, TIERCEL_LOAD_ALL);
+    absl::StatusOr<Model> model = OpenModel(run, TIERCEL_LOAD_HEADER);
     if (!model.ok()) return model.status();
     absl::StatusOr<Ids> ids = ContextIds(run, *model);
     if (!ids.ok()) return ids.status();
+    if (absl::Status s = LoadModel(run, &*model); !s.ok()) return s;
     absl::StatusOr<BenchContext> described = Describe(run, *model);
     if (!described.ok()) return described.status();
     context = *std::move(described);

@@ -7,6 +7,7 @@
 #include "apps/error.h"
 #include "apps/output.h"
 #include "apps/progress.h"
+#include "apps/text_length.h"
 
 namespace tiercel::cli {
 namespace {
@@ -80,6 +81,17 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
   return model;
 }
 
+absl::Status LoadModel(const Options& options, Model* model) {
+  tiercel_session_params params = SessionParams(options);
+  params.cache_dir = nullptr;  // no times are asked for
+  if (absl::Status s = model->Plan(params).status(); !s.ok()) return s;
+  Progress progress(options.progress, "loading", "MB", "MB/s");
+  absl::Status loaded = model->Load(InMegabytes(progress.Callback()));
+  return loaded.ok() || !options.model.from_environment
+             ? loaded
+             : Blame(loaded, "TIERCEL_MODEL");
+}
+
 absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
                                                     const Model& model) {
   absl::StatusOr<std::optional<Model>> draft =
@@ -128,11 +140,8 @@ int64_t ContextOf(const Options& options, const Model& model) {
 
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
                                     size_t prompt_tokens) {
-  const int64_t context = ContextOf(options, model);
-  if (static_cast<int64_t>(prompt_tokens) > context) {
-    return Error(Exit::kInput, "context_length_exceeded",
-                 absl::StrCat("the text has ", prompt_tokens,
-                              " tokens, the context holds ", context));
+  if (absl::Status s = CheckLength(options, model, prompt_tokens); !s.ok()) {
+    return s;
   }
   const int32_t draft_layers = options.sampling.draft_layers;
   if (draft_layers > model.info().layers) {

@@ -27,6 +27,11 @@ absl::Status Bench(const Options& options);
 // The model of `options`, with progress while it is read.
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
 
+// The weights of one that was opened by its header, so that all that may be
+// wrong with a text is known before they are read. Errors: also those of a plan
+// for `options`.
+absl::Status LoadModel(const Options& options, Model* model);
+
 // The model that drafts, for `model`; none where nobody asked for one. It
 // computes as `model` does, but with the RoPE of its own checkpoint and on no
 // simulated device, which a warning says. Errors: the library's, of opening it
@@ -40,9 +45,9 @@ tiercel_session_params SessionParams(const Options& options);
 // Most tokens a session of `options` holds.
 int64_t ContextOf(const Options& options, const Model& model);
 
-// A session for `prompt_tokens`. Errors, before memory is taken:
-// context_length_exceeded, invalid_argument for more draft layers than the
-// model has, each with both counts; the library's.
+// A session for `prompt_tokens`. Errors, before memory is taken: CheckLength's;
+// invalid_argument for more draft layers than the model has, with both counts;
+// the library's.
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
                                     size_t prompt_tokens);
 

@@ -17,7 +17,7 @@ void Conversation::Answer(std::string text) {
 void Conversation::TakeBack() { turns_.pop_back(); }
 
 absl::StatusOr<std::vector<int32_t>> Conversation::Tokens(
-    const Model& model) const {
+    const Model& model, const Model::TextLimits& limits) const {
   std::vector<Model::Message> messages;
   std::string plain;
   for (const Turn& turn : turns_) {
@@ -27,8 +27,8 @@ absl::StatusOr<std::vector<int32_t>> Conversation::Tokens(
     messages.push_back({"assistant", turn.answer});
     absl::StrAppend(&plain, turn.answer);
   }
-  if (model.info().has_template != 0) return model.ChatTokens(messages);
-  return model.Tokenize(plain, TIERCEL_ADD_BOS);
+  if (model.info().has_template != 0) return model.ChatTokens(messages, limits);
+  return model.Tokenize(plain, TIERCEL_ADD_BOS, limits);
 }
 
 }  // namespace tiercel::cli

@@ -25,7 +25,8 @@ class Conversation {
   void TakeBack();
 
   // All of it, up to where the model is to speak. Errors: the library's.
-  absl::StatusOr<std::vector<int32_t>> Tokens(const Model& model) const;
+  absl::StatusOr<std::vector<int32_t>> Tokens(
+      const Model& model, const Model::TextLimits& limits = {}) const;
 
  private:
   struct Turn {

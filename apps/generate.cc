@@ -3,15 +3,19 @@
 #include "apps/command.h"
 #include "apps/generation.h"
 #include "apps/input.h"
+#include "apps/text_length.h"
 
 namespace tiercel::cli {
 
 absl::Status Generate(const Options& options) {
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_ALL);
+  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
   absl::StatusOr<std::vector<int32_t>> prompt =
-      ReadPrompt(*model, options.input);
+      WithinContext(options, *model, [&](const Model::TextLimits& limits) {
+        return ReadPrompt(*model, options.input, limits);
+      });
   if (!prompt.ok()) return prompt.status();
+  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
   return RunGeneration(options, *model, {{*std::move(prompt), ""}},
                        options.warnings);
 }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "apps/document/document.h"
 #include "apps/error.h"
 #include "apps/numbers.h"
 #include "apps/signals.h"
@@ -16,11 +17,22 @@
 namespace tiercel::cli {
 namespace {
 
-constexpr size_t kMaxInputBytes = size_t{1} << 30;
 constexpr size_t kReadBytes = size_t{1} << 18;
 constexpr std::string_view kBlanks = " \t\r\n\v\f";
 
+absl::Status TooLarge(const std::string& name, const std::string& size) {
+  return Error(
+      Exit::kInput, "input_too_large",
+      absl::StrCat(name, ": got ", size, " bytes of text, reads at most ",
+                   document::kMaxFileBytes));
+}
+
 absl::StatusOr<std::string> ReadAll(int fd, const std::string& name) {
+  struct stat info;
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+      static_cast<uint64_t>(info.st_size) > document::kMaxFileBytes) {
+    return TooLarge(name, absl::StrCat(info.st_size));
+  }
   std::string text;
   for (;;) {
     if (!WaitToRead(fd)) return Interrupted();
@@ -34,10 +46,8 @@ absl::StatusOr<std::string> ReadAll(int fd, const std::string& name) {
       errno = error;
       return SystemError("reading " + name);
     }
-    if (text.size() > kMaxInputBytes) {
-      return Error(
-          Exit::kInput, "input_too_large",
-          absl::StrCat(name, ": more than ", kMaxInputBytes, " bytes of text"));
+    if (text.size() > document::kMaxFileBytes) {
+      return TooLarge(name, absl::StrCat(text.size(), " or more"));
     }
   }
 }
@@ -108,8 +118,9 @@ absl::StatusOr<std::vector<int32_t>> ParseTokens(std::string_view text) {
   return ids;
 }
 
-absl::StatusOr<std::vector<int32_t>> ReadPrompt(const Model& model,
-                                                const InputOptions& input) {
+absl::StatusOr<std::vector<int32_t>> ReadPrompt(
+    const Model& model, const InputOptions& input,
+    const Model::TextLimits& limits) {
   absl::StatusOr<std::vector<int32_t>> ids = std::vector<int32_t>();
   if (input.tokens_file.has_value()) {
     absl::StatusOr<std::string> text = ReadInput(*input.tokens_file);
@@ -122,9 +133,9 @@ absl::StatusOr<std::vector<int32_t>> ReadPrompt(const Model& model,
   } else if (input.file.has_value()) {
     absl::StatusOr<std::string> text = ReadText(*input.file);
     if (!text.ok()) return text.status();
-    ids = model.Tokenize(*text, TIERCEL_ADD_BOS);
+    ids = model.Tokenize(*text, TIERCEL_ADD_BOS, limits);
   } else {
-    ids = model.Tokenize(*input.text, TIERCEL_ADD_BOS);
+    ids = model.Tokenize(*input.text, TIERCEL_ADD_BOS, limits);
   }
   if (ids.ok() && ids->empty()) {
     return Error(Exit::kInput, "empty_prompt", "the text has no tokens");

@@ -12,9 +12,10 @@
 
 namespace tiercel::cli {
 
-// The bytes of a file as they are; "-" is stdin. At most 1 GiB, so that an
-// endless device is an error. Errors: file_not_found; io_error;
-// not_a_regular_file for a directory; input_too_large; a signal.
+// The bytes of a file as they are; "-" is stdin. At most as many as a document
+// has; larger files are not read, and an endless device is an error. Errors:
+// file_not_found; io_error; not_a_regular_file for a directory;
+// input_too_large; a signal.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
 
 // The same of a text. Errors: also not_utf8, where it says that it is UTF-16.
@@ -27,8 +28,9 @@ absl::StatusOr<std::vector<int32_t>> ParseTokens(std::string_view text);
 // Text or token file as the ids to run; text gets BOS where the checkpoint
 // says so. Errors: those above and of the tokenizer; invalid_token, for one the
 // vocabulary has not; empty_prompt.
-absl::StatusOr<std::vector<int32_t>> ReadPrompt(const Model& model,
-                                                const InputOptions& input);
+absl::StatusOr<std::vector<int32_t>> ReadPrompt(
+    const Model& model, const InputOptions& input,
+    const Model::TextLimits& limits = {});
 
 }  // namespace tiercel::cli
 

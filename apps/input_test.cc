@@ -1,7 +1,9 @@
 #include "apps/input.h"
 
+#include <filesystem>
 #include <fstream>
 
+#include "apps/document/document.h"
 #include "apps/error.h"
 #include "gtest/gtest.h"
 
@@ -46,6 +48,22 @@ TEST(ReadInputTest, GivesTheBytesAsTheyAre) {
   const absl::StatusOr<std::string> text = ReadInput(path);
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(*text, bytes);
+}
+
+TEST(ReadInputTest, NoMoreThanADocumentHas) {
+  const std::string path = ::testing::TempDir() + "input_test.large";
+  std::ofstream(path, std::ios::binary) << "x";
+  std::filesystem::resize_file(path, document::kMaxFileBytes);
+  EXPECT_TRUE(ReadInput(path).ok());
+  // Of a size that could not be read.
+  std::filesystem::resize_file(path, uint64_t{1} << 42);
+  for (const std::string& endless : {path, std::string("/dev/zero")}) {
+    const absl::StatusOr<std::string> text = ReadInput(endless);
+    EXPECT_EQ(ExitOf(text.status()), Exit::kInput) << endless;
+    EXPECT_EQ(CodeOf(text.status()), "input_too_large");
+    EXPECT_NE(text.status().message().find(endless), absl::string_view::npos);
+  }
+  std::filesystem::remove(path);
 }
 
 TEST(ReadInputTest, WhatCannotBeReadIsAnIoError) {

@@ -12,6 +12,7 @@
 #include "apps/generation.h"
 #include "apps/input.h"
 #include "apps/output.h"
+#include "apps/text_length.h"
 
 namespace tiercel::cli {
 namespace {
@@ -67,21 +68,31 @@ std::vector<std::string> Warnings(const Options& options,
   return all;
 }
 
+absl::StatusOr<std::vector<int32_t>> TokensWithin(
+    const Options& options, const Model& model,
+    const Conversation& conversation) {
+  return WithinContext(options, model, [&](const Model::TextLimits& limits) {
+    return conversation.Tokens(model, limits);
+  });
+}
+
 }  // namespace
 
 absl::Status Summarize(const Options& options) {
   const absl::StatusOr<document::Document> book = ReadBook(options.document);
   if (!book.ok()) return book.status();
-  const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_ALL);
+  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
   Conversation conversation;
   conversation.Say(Request(book->text),
                    absl::StrCat(book->text, "\n\nSummary:"));
+  absl::StatusOr<std::vector<int32_t>> prompt =
+      TokensWithin(options, *model, conversation);
+  if (!prompt.ok()) return prompt.status();
+  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
   if (TakesQuestions(options)) {
     return Converse(options, *model, std::move(conversation));
   }
-  absl::StatusOr<std::vector<int32_t>> prompt = conversation.Tokens(*model);
-  if (!prompt.ok()) return prompt.status();
   return RunGeneration(options, *model, {{*std::move(prompt), ""}},
                        Warnings(options, *book));
 }
@@ -89,7 +100,7 @@ absl::Status Summarize(const Options& options) {
 absl::Status Ask(const Options& options) {
   const absl::StatusOr<document::Document> book = ReadBook(options.document);
   if (!book.ok()) return book.status();
-  const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_ALL);
+  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
   std::vector<Prompt> prompts;
   for (const std::string& question : options.questions) {
@@ -97,10 +108,12 @@ absl::Status Ask(const Options& options) {
     conversation.Say(
         Question(book->text, question),
         absl::StrCat(book->text, "\n\nQuestion: ", question, "\nAnswer:"));
-    absl::StatusOr<std::vector<int32_t>> tokens = conversation.Tokens(*model);
+    absl::StatusOr<std::vector<int32_t>> tokens =
+        TokensWithin(options, *model, conversation);
     if (!tokens.ok()) return tokens.status();
     prompts.push_back({*std::move(tokens), question});
   }
+  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
   return RunGeneration(options, *model, prompts, Warnings(options, *book));
 }
 

@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "apps/command.h"
 #include "apps/input.h"
 #include "apps/output.h"
@@ -12,6 +13,20 @@ uint32_t Flags(const TokenOptions& tokens) {
          (tokens.parse_special ? TIERCEL_PARSE_SPECIAL : 0);
 }
 
+// A part at a time: of a long text there are many.
+absl::Status WriteIds(std::string text, absl::Span<const int32_t> ids,
+                      const char* separator, const char* end) {
+  constexpr size_t kIdsAtOnce = 1 << 16;
+  while (ids.size() > kIdsAtOnce) {
+    absl::StrAppend(&text, absl::StrJoin(ids.first(kIdsAtOnce), separator),
+                    separator);
+    if (absl::Status s = WriteOut(text); !s.ok()) return s;
+    text.clear();
+    ids.remove_prefix(kIdsAtOnce);
+  }
+  return WriteOut(absl::StrCat(text, absl::StrJoin(ids, separator), end));
+}
+
 }  // namespace
 
 absl::Status Tokenize(const Options& options) {
@@ -22,10 +37,10 @@ absl::Status Tokenize(const Options& options) {
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
   absl::StatusOr<std::vector<int32_t>> ids =
-      model->Tokenize(*text, Flags(options.tokens));
+      model->Tokenize(*text, Flags(options.tokens), /*limits=*/{});
   if (!ids.ok()) return ids.status();
-  if (options.json) return WriteJson({{"tokens", *ids}});
-  return WriteOut(absl::StrJoin(*ids, " ") + "\n");
+  return options.json ? WriteIds(R"({"tokens":[)", *ids, ",", "]}\n")
+                      : WriteIds("", *ids, " ", "\n");
 }
 
 absl::Status Detokenize(const Options& options) {

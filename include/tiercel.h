@@ -4,8 +4,8 @@
  * its KV cache. Text becomes tokens, tokens are prefilled, tokens are
  * generated:
  *
- *   tiercel_model_open -> (tiercel_plan) -> tiercel_session_create
- *     -> tiercel_tokenize or tiercel_chat_tokens
+ *   tiercel_model_open -> tiercel_tokenize or tiercel_chat_tokens
+ *     -> (tiercel_plan) -> (tiercel_model_load) -> tiercel_session_create
  *     -> tiercel_prefill -> tiercel_generate -> tiercel_report
  *
  * Conventions
@@ -114,6 +114,14 @@ typedef struct tiercel_model_params {
 TIERCEL_API tiercel_status
 tiercel_model_open(const tiercel_model_params* params, tiercel_model** model,
                    tiercel_error* error);
+/* Reads the weights of a model that was opened with TIERCEL_LOAD_HEADER, so
+ * that what a text needs is known before. No other call may use the model
+ * meanwhile. Nothing is done where it has them; after an error it is as it was.
+ */
+TIERCEL_API tiercel_status tiercel_model_load(tiercel_model* model,
+                                              tiercel_progress progress,
+                                              void* user_data,
+                                              tiercel_error* error);
 TIERCEL_API void tiercel_model_free(tiercel_model* model);
 
 /* What the checkpoint is, as the JSON of `tiercel inspect`. */
@@ -144,11 +152,25 @@ enum {
   TIERCEL_PARSE_SPECIAL = 2 /* "<|im_start|>" is that token, not its letters */
 };
 
-/* *size counts ids; the bytes of the text plus one are always enough. */
+/* When to give up on a text, so that one that no context can hold costs little.
+ */
+typedef struct tiercel_text_limits {
+  size_t struct_size;
+  /* More are TIERCEL_INVALID_INPUT, "too_long", soon after so many are counted;
+   * progress then told how much of the text they are. 0: no limit. */
+  size_t most_tokens;
+  tiercel_progress progress; /* in bytes of text; may be NULL */
+  void* user_data;
+} tiercel_text_limits;
+
+/* *size counts ids; the bytes of the text plus one are always enough. `limits`
+ * may be NULL. */
 TIERCEL_API tiercel_status tiercel_tokenize(const tiercel_model* model,
                                             const char* text, size_t text_bytes,
-                                            uint32_t flags, int32_t* ids,
-                                            size_t* size, tiercel_error* error);
+                                            uint32_t flags,
+                                            const tiercel_text_limits* limits,
+                                            int32_t* ids, size_t* size,
+                                            tiercel_error* error);
 TIERCEL_API tiercel_status tiercel_detokenize(const tiercel_model* model,
                                               const int32_t* ids, size_t count,
                                               uint32_t flags, char* text,
@@ -162,12 +184,12 @@ typedef struct tiercel_message {
 } tiercel_message;
 
 /* The conversation through the checkpoint's own chat template, ending where
- * the assistant is to speak. No wording of a message makes a special token. */
-TIERCEL_API tiercel_status tiercel_chat_tokens(const tiercel_model* model,
-                                               const tiercel_message* messages,
-                                               size_t count, int32_t* ids,
-                                               size_t* size,
-                                               tiercel_error* error);
+ * the assistant is to speak. No wording of a message makes a special token.
+ * `limits` may be NULL. */
+TIERCEL_API tiercel_status
+tiercel_chat_tokens(const tiercel_model* model, const tiercel_message* messages,
+                    size_t count, const tiercel_text_limits* limits,
+                    int32_t* ids, size_t* size, tiercel_error* error);
 
 /* ---- Sessions ------------------------------------------------------------ */
 

@@ -98,10 +98,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
   // A file of a vocabulary alone serves to tokenise, whatever its architecture.
   const bool has_tensors = !model->checkpoint->tensors().empty();
   if (has_tensors || options.weights) {
-    absl::StatusOr<ModelConfig> config = ReadModelConfig(*model->checkpoint);
-    if (!config.ok()) return config.status();
-    if (absl::Status s = OverrideRope(options, &*config); !s.ok()) return s;
-    model->config = *std::move(config);
+    if (absl::Status s = model->ReadConfig(); !s.ok()) return s;
   }
 
   absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
@@ -127,24 +124,46 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
     model->warnings.push_back(absl::StrCat("chat template not used: ",
                                            chat_template.status().message()));
   }
-  if (!options.weights) {
-    if (!has_tensors) return model;
+  if (options.weights) {
+    if (absl::Status s = model->Load(progress); !s.ok()) return s;
+  } else if (has_tensors) {
     // Some of a checkpoint is there to look at, if not to run.
     const absl::StatusOr<WeightSizes> sizes =
         MeasureWeights(*model->checkpoint, model->config);
-    if (!sizes.ok()) {
-      model->warnings.push_back(
-          absl::StrCat("cannot be run: ", sizes.status().message()));
-      return model;
+    if (sizes.ok()) {
+      model->Warn(sizes->warnings);
+    } else {
+      model->Warn({absl::StrCat("cannot be run: ", sizes.status().message())});
     }
-    model->warnings.insert(model->warnings.end(), sizes->warnings.begin(),
-                           sizes->warnings.end());
-    return model;
   }
+  return model;
+}
 
+void Model::Warn(const std::vector<std::string>& more) {
+  for (const std::string& warning : more) {
+    if (std::find(warnings.begin(), warnings.end(), warning) ==
+        warnings.end()) {
+      warnings.push_back(warning);
+    }
+  }
+}
+
+absl::Status Model::ReadConfig() {
+  absl::StatusOr<ModelConfig> read = ReadModelConfig(*checkpoint);
+  if (!read.ok()) return read.status();
+  if (absl::Status s = OverrideRope(options, &*read); !s.ok()) return s;
+  config = *std::move(read);
+  return absl::OkStatus();
+}
+
+absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
+  if (weights != nullptr) return absl::OkStatus();
+  if (config.layers == 0) {  // of a vocabulary alone it was not needed
+    if (absl::Status s = ReadConfig(); !s.ok()) return s;
+  }
   if (options.check_tensors) {
     const absl::StatusOr<std::vector<BadTensor>> bad =
-        CheckTensors(*model->checkpoint, progress);
+        CheckTensors(*checkpoint, progress);
     if (!bad.ok()) return bad.status();
     if (!bad->empty()) {
       const BadTensor& first = bad->front();
@@ -155,23 +174,25 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
                        first.first_block, "; tensors like it: ", bad->size()));
     }
   }
+  std::unique_ptr<DeviceArena> simulated;
   if (options.simulation.has_value()) {
-    absl::StatusOr<std::unique_ptr<DeviceArena>> arena = DeviceArena::Create(
+    absl::StatusOr<std::unique_ptr<DeviceArena>> created = DeviceArena::Create(
         options.simulation->device_bytes, options.simulation->faults);
-    if (!arena.ok()) return arena.status();
-    model->arena = *std::move(arena);
+    if (!created.ok()) return created.status();
+    simulated = *std::move(created);
   }
   absl::StatusOr<std::unique_ptr<Stream>> stream =
       Stream::Create(options.stream);
   if (!stream.ok()) return stream.status();
+  DeviceMemory& into =
+      simulated != nullptr ? static_cast<DeviceMemory&>(*simulated) : *heap;
   absl::StatusOr<LoadedWeights> loaded =
-      LoadWeights(*model->checkpoint, model->config, (*stream)->pool(),
-                  model->memory(), progress);
+      LoadWeights(*checkpoint, config, (*stream)->pool(), into, progress);
   if (!loaded.ok()) return loaded.status();
-  model->weights = std::make_unique<Weights>(std::move(loaded->weights));
-  model->warnings.insert(model->warnings.end(), loaded->warnings.begin(),
-                         loaded->warnings.end());
-  return model;
+  weights = std::make_unique<Weights>(std::move(loaded->weights));
+  arena = std::move(simulated);
+  Warn(loaded->warnings);
+  return absl::OkStatus();
 }
 
 nlohmann::json Model::Describe() const {

@@ -23,7 +23,7 @@
 namespace tiercel {
 
 // Everything a checkpoint gives, read once and shared by sessions. Immutable
-// and thread-safe once opened.
+// and thread-safe once opened, and loaded where that comes later.
 struct Model {
   // A small device behind a slow link, played by this machine: memory and
   // copies obey the numbers, arithmetic is the CPU's own.
@@ -55,6 +55,10 @@ struct Model {
       const Options& options,
       absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
+  // Reads the weights of a model that was opened without; nothing where it has
+  // them. After an error it is as before.
+  absl::Status Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
+
   // What `tiercel inspect` shows.
   nlohmann::json Describe() const;
 
@@ -72,6 +76,11 @@ struct Model {
   std::unique_ptr<ChatTemplate> chat_template;  // null: none
   std::unique_ptr<Weights> weights;             // null: header only
   std::vector<std::string> warnings;
+
+ private:
+  absl::Status ReadConfig();
+  // Those that are not there yet.
+  void Warn(const std::vector<std::string>& more);
 };
 
 }  // namespace tiercel

@@ -44,8 +44,8 @@ int main(int argc, char** argv) {
   if (!Check(tiercel_model_open(&model_params, &model, &error), &error) ||
       !Check(tiercel_session_create(model, &session_params, &session, &error),
              &error) ||
-      !Check(tiercel_tokenize(model, text, strlen(text), TIERCEL_ADD_BOS, ids,
-                              &count, &error),
+      !Check(tiercel_tokenize(model, text, strlen(text), TIERCEL_ADD_BOS, NULL,
+                              ids, &count, &error),
              &error) ||
       !Check(tiercel_prefill(session, ids, count, NULL, NULL, &error),
              &error) ||

@@ -26,9 +26,10 @@ struct Error {
 
 using Result = std::variant<Document, Error>;
 
-// No document is larger than this in bytes.
-inline constexpr uint64_t kMaxFileBytes = 2'000'000'000;
-inline constexpr uint64_t kMaxHtmlBytes = 64u << 20;
+// No document is larger than this in bytes: 100 novels. Of HTML each byte costs
+// many more while it is parsed.
+inline constexpr uint64_t kMaxFileBytes = 64u << 20;
+inline constexpr uint64_t kMaxHtmlBytes = 32u << 20;
 
 // The text of a file as a person would read it.
 //

@@ -69,8 +69,8 @@ class ApiTest : public testing::Test {
   std::vector<int32_t> Tokenize(const std::string& text) {
     std::vector<int32_t> ids(text.size() + 1);
     size_t size = ids.size();
-    EXPECT_EQ(tiercel_tokenize(model_, text.data(), text.size(), 0, ids.data(),
-                               &size, &error_),
+    EXPECT_EQ(tiercel_tokenize(model_, text.data(), text.size(), 0, nullptr,
+                               ids.data(), &size, &error_),
               TIERCEL_OK)
         << error_.message;
     ids.resize(size);
@@ -97,18 +97,21 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
       tiercel_model_open(nullptr, &model, &error_),
       tiercel_model_open(&open_params, nullptr, &error_),
       tiercel_model_open(&open_params, &model, &error_),  // no path
+      tiercel_model_load(nullptr, nullptr, nullptr, &error_),
       tiercel_model_describe(nullptr, nullptr, &size, &error_),
       tiercel_model_describe(model_, nullptr, nullptr, &error_),
       tiercel_model_get_info(nullptr, &info, &error_),
       tiercel_model_get_info(model_, nullptr, &error_),
-      tiercel_tokenize(nullptr, "x", 1, 0, nullptr, &size, &error_),
-      tiercel_tokenize(model_, nullptr, 1, 0, nullptr, &size, &error_),
-      tiercel_tokenize(model_, "x", 1, 0, nullptr, nullptr, &error_),
+      tiercel_tokenize(nullptr, "x", 1, 0, nullptr, nullptr, &size, &error_),
+      tiercel_tokenize(model_, nullptr, 1, 0, nullptr, nullptr, &size, &error_),
+      tiercel_tokenize(model_, "x", 1, 0, nullptr, nullptr, nullptr, &error_),
       tiercel_detokenize(nullptr, &id, 1, 0, nullptr, &size, &error_),
       tiercel_detokenize(model_, nullptr, 1, 0, nullptr, &size, &error_),
-      tiercel_chat_tokens(nullptr, nullptr, 0, nullptr, &size, &error_),
-      tiercel_chat_tokens(model_, nullptr, 1, nullptr, &size, &error_),
-      tiercel_chat_tokens(model_, &no_role, 1, nullptr, &size, &error_),
+      tiercel_chat_tokens(nullptr, nullptr, 0, nullptr, nullptr, &size,
+                          &error_),
+      tiercel_chat_tokens(model_, nullptr, 1, nullptr, nullptr, &size, &error_),
+      tiercel_chat_tokens(model_, &no_role, 1, nullptr, nullptr, &size,
+                          &error_),
       tiercel_session_create(nullptr, &session_params, &session, &error_),
       tiercel_session_create(model_, nullptr, &session, &error_),
       tiercel_session_create(model_, &session_params, nullptr, &error_),
@@ -209,14 +212,15 @@ TEST_F(ApiTest, BuffersAreFilledWholeOrNotAtAll) {
   const std::string text = "one two three four";
   size_t needed = 0;
   EXPECT_EQ(tiercel_tokenize(model_, text.data(), text.size(), 0, nullptr,
-                             &needed, &error_),
+                             nullptr, &needed, &error_),
             TIERCEL_BUFFER_TOO_SMALL);
   ASSERT_GT(needed, 2u);
   for (size_t capacity : {size_t{1}, needed - 1, needed, needed + 1}) {
     std::vector<int32_t> ids(needed + 2, -7);
     size_t size = capacity;
-    const tiercel_status status = tiercel_tokenize(
-        model_, text.data(), text.size(), 0, ids.data(), &size, &error_);
+    const tiercel_status status =
+        tiercel_tokenize(model_, text.data(), text.size(), 0, nullptr,
+                         ids.data(), &size, &error_);
     EXPECT_EQ(size, needed);
     EXPECT_EQ(status,
               capacity < needed ? TIERCEL_BUFFER_TOO_SMALL : TIERCEL_OK);
@@ -226,8 +230,9 @@ TEST_F(ApiTest, BuffersAreFilledWholeOrNotAtAll) {
   }
   // Nothing needs nothing.
   size_t none = 0;
-  EXPECT_EQ(tiercel_tokenize(model_, nullptr, 0, 0, nullptr, &none, &error_),
-            TIERCEL_OK);
+  EXPECT_EQ(
+      tiercel_tokenize(model_, nullptr, 0, 0, nullptr, nullptr, &none, &error_),
+      TIERCEL_OK);
   EXPECT_EQ(none, 0u);
 
   const std::vector<int32_t> ids = Tokenize(text);
@@ -471,8 +476,9 @@ TEST_F(ApiTest, WithoutAChatTemplateThereIsNoChat) {
   tiercel_model* model = Open(path.c_str(), TIERCEL_LOAD_HEADER);
   const tiercel_message message = {"user", "a", 1};
   size_t size = 0;
-  EXPECT_EQ(tiercel_chat_tokens(model, &message, 1, nullptr, &size, &error_),
-            TIERCEL_INVALID_INPUT);
+  EXPECT_EQ(
+      tiercel_chat_tokens(model, &message, 1, nullptr, nullptr, &size, &error_),
+      TIERCEL_INVALID_INPUT);
   EXPECT_STREQ(error_.code, "no_chat_template");
   tiercel_model_free(model);
 }
@@ -505,9 +511,9 @@ TEST_F(ApiTest, MessagesCannotEndTheirTurn) {
     const tiercel_message message = {"user", content.data(), content.size()};
     std::vector<int32_t> ids(1000);
     size_t size = ids.size();
-    EXPECT_EQ(
-        tiercel_chat_tokens(model_, &message, 1, ids.data(), &size, &error_),
-        TIERCEL_OK)
+    EXPECT_EQ(tiercel_chat_tokens(model_, &message, 1, nullptr, ids.data(),
+                                  &size, &error_),
+              TIERCEL_OK)
         << error_.message;
     ids.resize(size);
     // Every special token of the rendered conversation.
@@ -676,7 +682,7 @@ TEST_F(ApiTest, HeaderModelsTokenizeAndDescribeOnly) {
   tiercel_model* header = Open(kModel, TIERCEL_LOAD_HEADER);
   size_t size = 8;
   int32_t ids[8];
-  EXPECT_EQ(tiercel_tokenize(header, "a b", 3, 0, ids, &size, &error_),
+  EXPECT_EQ(tiercel_tokenize(header, "a b", 3, 0, nullptr, ids, &size, &error_),
             TIERCEL_OK);
   const auto params = Sized<tiercel_session_params>();
   tiercel_session* session = nullptr;
@@ -686,11 +692,55 @@ TEST_F(ApiTest, HeaderModelsTokenizeAndDescribeOnly) {
   tiercel_model_free(header);
 }
 
+TEST_F(ApiTest, WeightsMayComeLater) {
+  tiercel_model* model = Open(kModel, TIERCEL_LOAD_HEADER);
+  const auto stop = [](void*, uint64_t, uint64_t) { return 1; };
+  EXPECT_EQ(tiercel_model_load(model, stop, nullptr, &error_),
+            TIERCEL_CANCELLED);
+  const auto params = Sized<tiercel_session_params>();
+  tiercel_session* session = nullptr;
+  EXPECT_EQ(tiercel_session_create(model, &params, &session, &error_),
+            TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "no_weights");
+  for (int i = 0; i < 2; ++i) {  // the second time nothing is done
+    EXPECT_EQ(tiercel_model_load(model, nullptr, nullptr, &error_), TIERCEL_OK)
+        << error_.message;
+  }
+  EXPECT_EQ(Continued(model), Continued(model_));
+  tiercel_model_free(model);
+}
+
+TEST_F(ApiTest, TextsMayBeGivenUp) {
+  const std::string text(200'000, 'a');
+  const tiercel_message message = {"user", text.data(), text.size()};
+  auto limits = Sized<tiercel_text_limits>();
+  size_t size = 0;
+  const auto each = [&](tiercel_status status, const char* code) {
+    EXPECT_EQ(tiercel_tokenize(model_, text.data(), text.size(), 0, &limits,
+                               nullptr, &size, &error_),
+              status);
+    EXPECT_STREQ(error_.code, code);
+    EXPECT_EQ(tiercel_chat_tokens(model_, &message, 1, &limits, nullptr, &size,
+                                  &error_),
+              status);
+    EXPECT_STREQ(error_.code, code);
+  };
+  each(TIERCEL_BUFFER_TOO_SMALL, "buffer_too_small");
+  limits.most_tokens = 1000;
+  each(TIERCEL_INVALID_INPUT, "too_long");
+  limits.most_tokens = 0;
+  limits.progress = [](void*, uint64_t, uint64_t) { return 1; };
+  each(TIERCEL_CANCELLED, "cancelled");
+  limits.struct_size = 3;
+  each(TIERCEL_USAGE, "invalid_struct_size");
+}
+
 TEST_F(ApiTest, ModelsWithoutTokenizerServeIds) {
   tiercel_model* model = Open(kIdsOnly, TIERCEL_LOAD_ALL);
   size_t size = 0;
-  EXPECT_EQ(tiercel_tokenize(model, "a", 1, 0, nullptr, &size, &error_),
-            TIERCEL_INVALID_INPUT);
+  EXPECT_EQ(
+      tiercel_tokenize(model, "a", 1, 0, nullptr, nullptr, &size, &error_),
+      TIERCEL_INVALID_INPUT);
   EXPECT_STREQ(error_.code, "no_tokenizer");
   const auto params = Sized<tiercel_session_params>();
   tiercel_session* session = nullptr;

@@ -142,6 +142,22 @@ Tokenizer::Special SpecialOf(uint32_t flags) {
                                               : Tokenizer::Special::kPlain;
 }
 
+absl::StatusOr<EncodeLimits> ReadLimits(const tiercel_text_limits* limits) {
+  EncodeLimits read;
+  if (limits == nullptr) return read;
+  tiercel_text_limits l;
+  if (absl::Status s = ReadStruct("limits", limits, &l); !s.ok()) return s;
+  if (l.most_tokens != 0) {
+    read.most_ids = std::min(read.most_ids, l.most_tokens);
+  }
+  if (l.progress != nullptr) {
+    read.progress = [l](uint64_t done, uint64_t total) {
+      return l.progress(l.user_data, done, total) == 0;
+    };
+  }
+  return read;
+}
+
 absl::Status CheckFlags(uint32_t flags) {
   if ((flags & ~uint32_t{TIERCEL_ADD_BOS | TIERCEL_PARSE_SPECIAL}) == 0) {
     return absl::OkStatus();
@@ -181,6 +197,19 @@ tiercel_status tiercel_model_open(const tiercel_model_params* params,
     if (!opened.ok()) return opened.status();
     *model = new tiercel_model{*std::move(opened)};
     return absl::OkStatus();
+  });
+}
+
+tiercel_status tiercel_model_load(tiercel_model* model,
+                                  tiercel_progress progress, void* user_data,
+                                  tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
+      return s;
+    }
+    return model->model->Load([&](uint64_t done, uint64_t total) {
+      return progress == nullptr || progress(user_data, done, total) == 0;
+    });
   });
 }
 
@@ -230,7 +259,8 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
 }
 
 tiercel_status tiercel_tokenize(const tiercel_model* model, const char* text,
-                                size_t text_bytes, uint32_t flags, int32_t* ids,
+                                size_t text_bytes, uint32_t flags,
+                                const tiercel_text_limits* limits, int32_t* ids,
                                 size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
@@ -243,6 +273,9 @@ tiercel_status tiercel_tokenize(const tiercel_model* model, const char* text,
       }
     }
     if (absl::Status s = tiercel::CheckFlags(flags); !s.ok()) return s;
+    const absl::StatusOr<tiercel::EncodeLimits> read =
+        tiercel::ReadLimits(limits);
+    if (!read.ok()) return read.status();
     const tiercel::Tokenizer& tokenizer = *model->model->tokenizer;
     std::vector<int32_t> out;
     if ((flags & TIERCEL_ADD_BOS) != 0 && tokenizer.adds_bos()) {
@@ -250,7 +283,7 @@ tiercel_status tiercel_tokenize(const tiercel_model* model, const char* text,
     }
     if (absl::Status s =
             tokenizer.Encode({text_bytes > 0 ? text : "", text_bytes},
-                             tiercel::SpecialOf(flags), &out);
+                             tiercel::SpecialOf(flags), &out, *read);
         !s.ok()) {
       return s;
     }
@@ -286,7 +319,9 @@ tiercel_status tiercel_detokenize(const tiercel_model* model,
 
 tiercel_status tiercel_chat_tokens(const tiercel_model* model,
                                    const tiercel_message* messages,
-                                   size_t count, int32_t* ids, size_t* size,
+                                   size_t count,
+                                   const tiercel_text_limits* limits,
+                                   int32_t* ids, size_t* size,
                                    tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
@@ -303,6 +338,9 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
       return tiercel::InputError("no_chat_template",
                                  "the checkpoint has no chat template to use");
     }
+    const absl::StatusOr<tiercel::EncodeLimits> read =
+        tiercel::ReadLimits(limits);
+    if (!read.ok()) return read.status();
     std::vector<tiercel::ChatMessage> conversation;
     for (size_t i = 0; i < count; ++i) {
       const tiercel_message& m = messages[i];
@@ -316,9 +354,9 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
            std::string(m.content_bytes > 0 ? m.content : "", m.content_bytes)});
     }
     std::vector<int32_t> out;
-    if (absl::Status s = tiercel::EncodeChat(*model->model->chat_template,
-                                             *model->model->tokenizer,
-                                             std::move(conversation), &out);
+    if (absl::Status s = tiercel::EncodeChat(
+            *model->model->chat_template, *model->model->tokenizer,
+            std::move(conversation), *read, &out);
         !s.ok()) {
       return s;
     }

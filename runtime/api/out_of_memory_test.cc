@@ -369,8 +369,8 @@ TEST_P(OutOfMemoryTest, Text) {
       "tokenize", Keeps::kNothing,
       [&](tiercel_error* e) {
         size = std::size(ids);
-        return tiercel_tokenize(model_, text.data(), text.size(), 0, ids, &size,
-                                e);
+        return tiercel_tokenize(model_, text.data(), text.size(), 0, nullptr,
+                                ids, &size, e);
       },
       nothing, nothing);
   const size_t count = size;
@@ -386,7 +386,7 @@ TEST_P(OutOfMemoryTest, Text) {
       "chat", Keeps::kNothing,
       [&](tiercel_error* e) {
         size = std::size(ids);
-        return tiercel_chat_tokens(model_, &message, 1, ids, &size, e);
+        return tiercel_chat_tokens(model_, &message, 1, nullptr, ids, &size, e);
       },
       nothing, nothing);
   // What only fails says what is wrong or that there is no memory for that.

@@ -1,0 +1,31 @@
+#ifndef TIERCEL_APPS_TEXT_LENGTH_H_
+#define TIERCEL_APPS_TEXT_LENGTH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "apps/api.h"
+#include "apps/options.h"
+
+namespace tiercel::cli {
+
+// Whether the context of `options` holds so many tokens. Errors:
+// context_length_exceeded, with both counts and what can be done.
+absl::Status CheckLength(const Options& options, const Model& model,
+                         size_t tokens);
+
+// The ids that `encode` gives, if the context of `options` holds them. A text
+// that is far too long is not counted to its end: the sentence then has an
+// estimate. Errors: CheckLength's; those of `encode`.
+using EncodeFn = absl::FunctionRef<absl::StatusOr<std::vector<int32_t>>(
+    const Model::TextLimits&)>;
+absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
+                                                   const Model& model,
+                                                   EncodeFn encode);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_TEXT_LENGTH_H_
