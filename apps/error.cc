@@ -40,6 +40,8 @@ absl::Status SystemError(std::string_view what) {
 
 absl::Status Interrupted() { return absl::CancelledError("interrupted"); }
 
+absl::Status InterruptedInOutput() { return absl::CancelledError(""); }
+
 bool IsInterrupted(const absl::Status& status) {
   return absl::IsCancelled(status);
 }

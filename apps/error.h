@@ -30,8 +30,10 @@ absl::Status UsageError(std::string_view message);
 // "open 'PATH': REASON" from errno as it is at the call; kIo, "io_error".
 absl::Status SystemError(std::string_view what);
 
-// The work was stopped by a signal, and how main reports it.
+// The work was stopped by a signal, and how main reports it: nothing more where
+// the output has said it.
 absl::Status Interrupted();
+absl::Status InterruptedInOutput();
 bool IsInterrupted(const absl::Status& status);
 
 // The reader of our output went away: not a failure, there is just nobody left

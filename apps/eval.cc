@@ -10,6 +10,8 @@
 #include "apps/npy.h"
 #include "apps/output.h"
 #include "apps/progress.h"
+#include "apps/signals.h"
+#include "apps/text_length.h"
 
 namespace tiercel::cli {
 namespace {
@@ -40,17 +42,23 @@ std::string Table(const Json& result, double seconds) {
 }  // namespace
 
 absl::Status Eval(const Options& options) {
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_ALL);
+  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
-  absl::StatusOr<std::vector<int32_t>> ids = ReadPrompt(*model, options.input);
+  absl::StatusOr<std::vector<int32_t>> ids =
+      WithinContext(options, *model, [&](const Model::TextLimits& limits) {
+        return ReadPrompt(*model, options.input, limits);
+      });
   if (!ids.ok()) return ids.status();
+  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
   absl::StatusOr<Session> session = OpenSession(options, *model, ids->size());
   if (!session.ok()) return session.status();
 
   const int64_t vocab = model->info().vocab;
   const auto tokens = static_cast<int64_t>(ids->size());
+  std::optional<KeepOnSignal> keep;  // the file goes where it is not whole
   std::optional<NpyWriter> npy;
   if (!options.eval.logits_path.empty()) {
+    keep.emplace();
     absl::StatusOr<NpyWriter> created =
         NpyWriter::Create(options.eval.logits_path, tokens, vocab);
     if (!created.ok()) return created.status();

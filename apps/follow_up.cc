@@ -104,6 +104,7 @@ class Talk {
 
   absl::Status Answer(const std::vector<int32_t>& prompt) {
     if (absl::Status s = generator_->Read(prompt); !s.ok()) return s;
+    if (!keep_.has_value()) keep_.emplace();
     const absl::StatusOr<Json> report = generator_->Continue(
         /*question=*/"", options_.sampling.seed.value_or(0));
     conversation_.Answer(generator_->text());
@@ -122,6 +123,7 @@ class Talk {
   const Model& model_;
   Conversation conversation_;
   std::optional<Generator> generator_;
+  std::optional<KeepOnSignal> keep_;  // once the text was read
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "apps/output.h"
 #include "apps/progress.h"
 #include "apps/sampling.h"
+#include "apps/signals.h"
 #include "apps/summary.h"
 
 namespace tiercel::cli {
@@ -239,20 +240,25 @@ Json OutputOf(const Run& run, bool has_seed) {
 absl::Status RunGeneration(const Options& options, const Model& model,
                            const std::vector<Prompt>& prompts,
                            std::vector<std::string> warnings) {
+  std::optional<KeepOnSignal> keep;  // once there may be text
   std::vector<Run> runs;
   absl::Status done = InOneSession(
       options, model, prompts,
       [&](Generator& generator, const Prompt& prompt,
           uint64_t seed) -> absl::Status {
+        if (!keep.has_value()) keep.emplace();
         absl::StatusOr<Json> report = generator.Continue(prompt.question, seed);
-        if (!report.ok()) return report.status();
+        absl::Status ended = report.status();
+        if (IsInterrupted(ended)) report = generator.Report();
+        if (!report.ok()) return ended;
         runs.push_back({prompt.question, seed, *std::move(report), Json()});
-        return absl::OkStatus();
+        return ended;
       });
   if (done.ok() && options.sampling.verify_against_full) {
     done = AddBaseline(options, model, prompts, &runs);
   }
-  if (!done.ok()) return done;
+  const bool told = options.json && IsInterrupted(done) && !runs.empty();
+  if (!done.ok() && !told) return done;
 
   const bool several = options.sampling.seeds.has_value();
   const bool many = several || prompts.size() > 1;
@@ -284,7 +290,8 @@ absl::Status RunGeneration(const Options& options, const Model& model,
     return absl::OkStatus();
   }
   document["output"] = std::move(outputs);
-  return WriteJson(document);
+  const absl::Status written = WriteJson(document);
+  return written.ok() && told ? InterruptedInOutput() : written;
 }
 
 }  // namespace tiercel::cli

@@ -39,6 +39,8 @@ class Generator {
   // The same without writing: progress to about `expected` tokens is drawn.
   absl::StatusOr<Json> ContinueUnseen(uint64_t seed, size_t expected);
   const std::string& text() const { return text_; }  // of the last Continue
+  // Of the last Continue, also where it failed.
+  absl::StatusOr<Json> Report() const { return session_.Report(); }
 
  private:
   Generator(const Options& options, const Model& model,
@@ -61,7 +63,8 @@ class Generator {
 // with its times where there are several; the rest is the first run's, its
 // warnings behind `warnings`. With --verify-against full it then does all of
 // that again in the baseline's session, which reads the prompts itself and is
-// no part of the times.
+// no part of the times. After a signal the document
+// holds what was generated until then.
 absl::Status RunGeneration(const Options& options, const Model& model,
                            const std::vector<Prompt>& prompts,
                            std::vector<std::string> warnings);

@@ -47,17 +47,17 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
 int Finish(const absl::Status& status, bool json) {
   if (status.ok() || IsReaderGone(status)) return static_cast<int>(Exit::kOk);
   const std::string message(status.message());
-  if (message.empty()) return static_cast<int>(ExitOf(status));
+  const int exit_code = IsInterrupted(status) && SignalReceived() != 0
+                            ? 128 + SignalReceived()
+                            : static_cast<int>(ExitOf(status));
+  if (message.empty()) return exit_code;
   const Json document = {
       {"error", {{"code", CodeOf(status)}, {"message", message}}}};
   // Where stdout is full, too.
   if (!json || !WriteJson(document).ok()) {
     WriteNote("tiercel: " + Printable(message) + "\n");
   }
-  if (IsInterrupted(status) && SignalReceived() != 0) {
-    return 128 + SignalReceived();
-  }
-  return static_cast<int>(ExitOf(status));
+  return exit_code;
 }
 
 }  // namespace
@@ -69,7 +69,8 @@ int main(int argc, char** argv) {
   // thread 64 MiB of address space, which a limit (RLIMIT_AS) counts.
   mallopt(M_ARENA_MAX, 1);
   HoldStandardStreams();
-  InstallSignalHandlers();
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
-  return Finish(ParseAndRun(args), WantsJson(args));
+  const bool json = WantsJson(args);
+  InstallSignalHandlers(json);
+  return Finish(ParseAndRun(args), json);
 }

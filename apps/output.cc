@@ -1,26 +1,28 @@
 #include "apps/output.h"
 
-#include <poll.h>
+#include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "apps/error.h"
+#include "apps/signals.h"
 
 namespace tiercel::cli {
 
 absl::Status WriteAll(int fd, std::string_view text, std::string_view name) {
+  if (fd == STDOUT_FILENO && !text.empty()) NoteOutput();
   while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
+    // So little never blocks: a signal is noticed while a reader sleeps.
+    if (!WaitToWrite(fd)) return Interrupted();
+    const ssize_t written =
+        write(fd, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
     if (written >= 0) {
       text.remove_prefix(static_cast<size_t>(written));
     } else if (errno == EPIPE) {
       return ReaderGone();
-    } else if (errno == EAGAIN) {
-      // Somebody else made the pipe non-blocking; wait as if they had not.
-      pollfd ready = {fd, POLLOUT, 0};
-      poll(&ready, 1, /*timeout=*/-1);
-    } else if (errno != EINTR) {
+    } else if (errno != EINTR && errno != EAGAIN) {
       return SystemError(std::string("writing ").append(name));
     }
   }

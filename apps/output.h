@@ -37,7 +37,8 @@ void WriteWarnings(const std::vector<std::string>& warnings);
 // arguments must not drive the terminal.
 std::string Printable(std::string text);
 
-// Writes all of `text`; interrupted and partial writes are continued.
+// Writes all of `text`, in parts if need be. Errors: kIo; ReaderGone;
+// Interrupted where a signal came and nobody reads.
 absl::Status WriteAll(int fd, std::string_view text, std::string_view name);
 
 }  // namespace tiercel::cli

@@ -7,6 +7,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <string_view>
+
+#include "apps/progress.h"
 
 namespace tiercel::cli {
 namespace {
@@ -15,13 +18,39 @@ namespace {
 std::atomic<int> received{0};
 std::atomic<tiercel_session*> running{nullptr};
 static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<bool>::is_always_lock_free);
 static_assert(std::atomic<tiercel_session*>::is_always_lock_free);
+
+std::atomic<int> to_keep{0};
+std::atomic<bool> has_output{false};
+bool wants_json = false;
+bool clears_line = false;  // stderr may show progress
 
 // A signal may meet any thread; the one that waits to read looks at this too.
 int wake_pipe[2] = {-1, -1};
 
+// What there is room for, no more: this is a handler.
+void Say(int fd, std::string_view text) {
+  pollfd file = {fd, POLLOUT, 0};
+  if (poll(&file, 1, /*timeout=*/0) != 1) return;
+  [[maybe_unused]] const ssize_t written = write(fd, text.data(), text.size());
+}
+
+[[noreturn]] void EndNow(int signal_number) {
+  if (!wants_json) {
+    Say(STDERR_FILENO, clears_line ? "\r\x1b[Ktiercel: interrupted\n"
+                                   : "tiercel: interrupted\n");
+  } else if (!has_output.load()) {
+    Say(STDOUT_FILENO,
+        R"({"error":{"code":"interrupted","message":"interrupted"}})"
+        "\n");
+  }
+  _exit(128 + signal_number);
+}
+
 void OnSignal(int signal_number) {
   if (received.exchange(signal_number) != 0) _exit(128 + signal_number);
+  if (to_keep.load() == 0) EndNow(signal_number);
   tiercel_session* session = running.load();
   if (session != nullptr) tiercel_cancel(session);
   WakeReader();
@@ -29,7 +58,9 @@ void OnSignal(int signal_number) {
 
 }  // namespace
 
-void InstallSignalHandlers() {
+void InstallSignalHandlers(bool json) {
+  wants_json = json;
+  clears_line = TerminalDraws();
   // Without it a signal that meets another thread is noticed at the next key.
   if (pipe2(wake_pipe, O_NONBLOCK | O_CLOEXEC) == -1) {
     wake_pipe[0] = wake_pipe[1] = -1;
@@ -83,6 +114,26 @@ bool WaitToRead(int fd, const std::function<void()>& on_wake) {
     if (!woken) return received.load() == 0;
   }
 }
+
+bool WaitToWrite(int fd) {
+  constexpr int kMomentMs = 100;
+  pollfd files[] = {{fd, POLLOUT, 0}, {wake_pipe[0], POLLIN, 0}};
+  for (;;) {
+    char bytes[64];
+    while (read(wake_pipe[0], bytes, sizeof(bytes)) > 0) {
+    }
+    const bool ends = received.load() != 0;
+    const int ready = poll(files, 2, ends ? kMomentMs : -1);
+    if (ready > 0 && files[0].revents != 0) return true;
+    if (ready == 0) return false;
+  }
+}
+
+void NoteOutput() { has_output.store(true); }
+
+KeepOnSignal::KeepOnSignal() { to_keep.fetch_add(1); }
+
+KeepOnSignal::~KeepOnSignal() { to_keep.fetch_sub(1); }
 
 CancelOnSignal::CancelOnSignal(tiercel_session* session) {
   running.store(session);

@@ -229,7 +229,12 @@ absl::Status Generate(Session& session, const GenerateParams& params,
       {.cached = report.cached_tokens,
        .prompt = report.prompt_tokens,
        .generated = static_cast<int64_t>(report.tokens.size())});
-  if (!reason.ok()) return reason.status();
+  if (!reason.ok()) {
+    if (ClassOf(reason.status()) == ErrorClass::kCancelled) {
+      report.finish_reason = "cancelled";
+    }
+    return reason.status();
+  }
   report.finish_reason = *std::move(reason);
   return absl::OkStatus();
 }

@@ -1,0 +1,205 @@
+"""Gives the program texts that are too long or never end, and interrupts it.
+
+    cli_texts_test.py TIERCEL CHECKPOINTS
+
+What is interrupted here would take minutes, or wait for ever.
+"""
+
+import fcntl
+import json
+import os
+import re
+import resource
+import signal
+import struct
+import subprocess
+import termios
+import time
+import unittest
+
+from cli_testing import (TIERCEL, CHECKPOINTS, IDS_ONLY, CHAT, FOREVER,
+                         environment, run, Case)
+
+
+def at_most(mebibytes):
+    limit = mebibytes << 20
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+class LongTextTest(Case):
+    def test_a_text_longer_than_the_context(self):
+        text = self.path("text", b"one two three " * 100)
+        many = ["--tokens", self.path("tokens", b"1 " * 40)]
+        for args in (["summarize", text], ["ask", text, "why?"],
+                     ["generate", "-f", text], ["eval", "-f", text],
+                     ["generate", *many], ["eval", *many]):
+            message = self.refuse(3, "context_length_exceeded", *args, "-m",
+                                  CHAT, "-c", "32")
+            count = re.search(r"has (\d+) tokens, the context holds 32;",
+                              message)
+            self.assertIsNotNone(count, message)
+            if "--tokens" in args:
+                self.assertEqual(count[1], "40")
+            self.assertIn("-c", message.split(";")[1])
+
+    def test_the_message_names_what_helps(self):
+        made_for = self.document("inspect", CHAT)["config"]["context"]
+        tokens = self.path("tokens", b"1 " * (2 * made_for + 1))
+        args = ["generate", "-m", CHAT, "--tokens", tokens]
+        message = self.refuse(3, "context_length_exceeded", *args)
+        helps = re.search("--rope-scaling yarn --rope-scale 3", message)
+        self.assertIsNotNone(helps, message)
+        message = self.refuse(3, "context_length_exceeded", *args,
+                              "--rope-scaling", "yarn", "--rope-scale", "2")
+        self.assertIn("--rope-scale 3", message)
+
+    def test_it_is_known_before_weights_are_read(self):
+        """Here reading them is an error of its own."""
+        broken = self.path("broken.gguf")
+        with open(os.path.join(CHECKPOINTS, "llama_chat.gguf"), "rb") as file:
+            data = bytearray(file.read())
+        data[-64:] = b"\xff" * 64  # NaN, whatever the type
+        with open(broken, "wb") as file:
+            file.write(data)
+        few = self.path("few", b"1 2 3")
+        many = self.path("many", b"1 " * 40)
+        for command in ("generate", "eval"):
+            args = [command, "-m", broken, "--check-tensors", "--tokens"]
+            self.refuse(3, "non_finite_weights", *args, few)
+            self.refuse(3, "context_length_exceeded", *args, many, "-c", "32")
+            self.refuse(2, "invalid_context", *args, few, "-c", "1000000")
+            self.refuse(3, "invalid_token", *args, self.path("x", b"x"))
+            self.refuse(6, "file_not_found", *args, self.path("none"))
+
+    def test_counting_ends_where_the_context_does(self):
+        """In memory that only that allows."""
+        text = self.path("text", b"no end to it. " * (3 << 20))  # 42 MiB
+        for args in (["summarize", text], ["generate", "-f", text]):
+            result = run(*args, "-m", CHAT, "-c", "32", "--json",
+                         preexec_fn=at_most(1024))
+            if result.returncode == 127 or b"Sanitizer" in result.stderr:
+                self.skipTest("a sanitizer reserves more before main")
+            self.assertEqual(result.returncode, 3, result)
+            error = json.loads(result.stdout)["error"]
+            self.assertEqual(error["code"], "context_length_exceeded")
+            count = re.search(r"more than (\d+) \(an estimate: (\d+)\) tokens, "
+                              "the context holds 32;", error["message"])
+            self.assertIsNotNone(count, error)
+            few = self.path("few", b"no end to it. " * 3000)
+            per_byte = len(self.document("tokenize", "-m", CHAT, "-f", few)
+                           ["tokens"]) / (14 * 3000)
+            estimate = int(count[2]) / (per_byte * (14 * 3 << 20))
+            self.assertTrue(0.9 < estimate < 1.1, estimate)
+
+    def test_one_piece_takes_little_memory(self):
+        """16 MiB without a word's end, of which 70 bytes a byte were taken."""
+        for letter in (b"a", b" ", b"\xc3\xa9"):
+            text = self.path("text", letter * ((16 << 20) // len(letter)))
+            result = run("tokenize", "-m", CHAT, "-f", text,
+                         preexec_fn=at_most(768))
+            if result.returncode == 127 or b"Sanitizer" in result.stderr:
+                self.skipTest("a sanitizer reserves more before main")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertGreater(len(result.stdout), 1 << 20)
+
+    def test_what_is_too_large_is_not_read(self):
+        huge = self.path("huge", b"")
+        os.truncate(huge, 1 << 40)
+        for args in (["generate", "-f", huge], ["eval", "--tokens", huge],
+                     ["tokenize", "-f", huge], ["generate", "-f", "/dev/zero"]):
+            message = self.refuse(3, "input_too_large", *args, "-m", CHAT,
+                                  preexec_fn=at_most(768))
+            self.assertIn("67108864", message)
+        message = self.refuse(3, "document_too_large", "summarize", huge, "-m",
+                              CHAT)
+        self.assertIn("67108864", message)
+
+
+class SignalTest(Case):
+    def start(self, *args, **kwargs):
+        process = subprocess.Popen([TIERCEL, *args], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=environment(),
+                                   **kwargs)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        caught = 0
+        while not caught >> (signal.SIGINT - 1) & 1:  # until it has a handler
+            self.assertIsNone(process.poll())
+            with open("/proc/%d/status" % process.pid) as status:
+                caught = int(re.search("SigCgt:\\s*(\\w+)", status.read())[1],
+                             16)
+        return process
+
+    def ends(self, process, number):
+        process.send_signal(number)
+        self.assertEqual(process.wait(60), 128 + number)
+
+    def test_before_there_is_text_it_ends_at_once(self):
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        slow = ["-m", CHAT, "--device", "ref", "--tokens",
+                self.path("tokens", b"5 " * 16000)]
+        for args in (["generate", "-m", CHAT, "-f", fifo],
+                     ["eval", "-m", CHAT, "--tokens", fifo],
+                     ["generate", *slow], ["eval", *slow, "-ub", "1"]):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                process = self.start(*args)
+                self.ends(process, number)
+                self.assertEqual(process.stdout.read(), b"")
+                self.assertEqual(process.stderr.read(),
+                                 b"tiercel: interrupted\n")
+                process = self.start(*args, "--json")
+                self.ends(process, number)
+                self.assertEqual(json.loads(process.stdout.read()),
+                                 {"error": {"code": "interrupted",
+                                            "message": "interrupted"}})
+                self.assertEqual(process.stderr.read(), b"")
+
+    def test_interrupted_text_is_in_the_document(self):
+        tokens = self.path("tokens", b"1 2 3")
+        process = self.start("generate", "-m", CHAT, "--tokens", tokens,
+                             "--json", "--stream", *FOREVER)
+        first = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        *lines, last = map(json.loads, process.stdout)
+        self.assertEqual(process.wait(60), 130)
+        self.assertEqual(process.stderr.read(), b"")
+        *whole, cut = last["output"]
+        self.assertEqual({o["finish_reason"] for o in whole} - {"length"}, set())
+        self.assertEqual(cut["finish_reason"], "cancelled")
+        self.assertEqual([t for o in last["output"] for t in o["tokens"]],
+                         [line["token"] for line in [first, *lines]])
+        self.assertEqual("".join(o["text"] for o in last["output"]),
+                         "".join(line["text"] for line in [first, *lines]))
+
+    def test_a_reader_that_sleeps_holds_nothing_up(self):
+        tokens = self.path("tokens", b"1 2 3")
+        ids = self.path("ids", b"a" * (1 << 20))
+        for args in (["generate", "--tokens", tokens, *FOREVER],
+                     ["generate", "--tokens", tokens, "--json", "--stream",
+                      *FOREVER], ["tokenize", "-f", ids],
+                     ["tokenize", "-f", ids, "--json"]):
+            process = self.start(*args, "-m", CHAT)
+            held, before = 0, -1
+            while held < (1 << 15) or held != before:  # until the pipe is full
+                time.sleep(0.2)
+                self.assertIsNone(process.poll())
+                before = held
+                held, = struct.unpack("i", fcntl.ioctl(
+                    process.stdout, termios.FIONREAD, bytes(4)))
+            self.ends(process, signal.SIGINT)
+
+    def test_a_file_that_is_half_written_goes(self):
+        process = self.start("eval", "-m", CHAT, "--device", "ref", "--tokens",
+                             self.path("tokens", b"5 " * 16000), "--logits",
+                             self.path("logits.npy"), "-ub", "1")
+        while len(os.listdir(self.directory)) == 1:
+            self.assertIsNone(process.poll())
+        self.ends(process, signal.SIGINT)
+        self.assertEqual(os.listdir(self.directory), ["tokens"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["cli_texts_test"])
