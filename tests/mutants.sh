@@ -118,6 +118,9 @@ binary_share|apps/document/document.cc|bytes.size() / 100|bytes.size() / 10|apps
 swapped_letters|apps/suggestion.cc|a\[i - 2\] == b\[j - 1\]|a[i - 2] == b[j - 2]|apps/suggestion_test.cc
 help_width|apps/help.cc|word.size() > kColumns|word.size() > kColumns + 30|apps/help_test.cc
 thousand_tokens|apps/numbers.cc|kThousand = 1024|kThousand = 1000|apps/numbers_test.cc
+window_agrees|models/tokenizer/merge_windows.cc|merger->first() == shared|merger->first().begin == shared.begin|models/tokenizer/merge_windows_test.cc
+window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_last ? size : shared.begin + shared.bytes|models/tokenizer/merge_windows_test.cc
+composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
 '
 
 copy=$(mktemp -d)
