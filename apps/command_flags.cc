@@ -17,8 +17,8 @@ void SetReadingDefaults(int64_t max_tokens, SamplingOptions* sampling) {
 }
 
 void AddDocument(FlagSet& flags, Options* options) {
-  flags.Positional("FILE", "text or HTML; - is stdin", FlagSet::Need::kRequired,
-                   &options->document);
+  flags.Positional("FILE", "text, 64 MiB at most, or HTML, 32; - is stdin",
+                   FlagSet::Need::kRequired, &options->document);
   flags.NotBuilt({"--toc", "--chapters", "--pages", "--words", "--language",
                   "--instruction", "--output", "--format", "--no-cache",
                   "--restart"});

@@ -319,7 +319,8 @@ void AddPromptFlag(FlagSet& flags, InputOptions* input) {
 
 void AddFileFlag(FlagSet& flags, InputOptions* input) {
   flags.Group("Text");
-  flags.Text("-f,--file", "FILE", "a text file in UTF-8; - is stdin",
+  flags.Text("-f,--file", "FILE",
+             "a text file in UTF-8, 64 MiB at most; - is stdin",
              [=](const std::string& path) { input->file = path; });
 }
 
