@@ -60,6 +60,9 @@ TIERCEL_INLINE int32_t StoreI8(F32x16 a, int8_t* p) {
 TIERCEL_INLINE U8x64 Load64(const uint8_t* p) {
   return {_mm512_loadu_si512(p)};
 }
+TIERCEL_INLINE void Store64(U8x64 a, uint8_t* p) {
+  _mm512_storeu_si512(p, a.v);
+}
 TIERCEL_INLINE U8x64 operator|(U8x64 a, U8x64 b) {
   return {_mm512_or_si512(a.v, b.v)};
 }
@@ -89,6 +92,8 @@ TIERCEL_INLINE U8x64 BroadcastQuad(const int8_t* p) {
 TIERCEL_INLINE I32x16 DotQuads(I32x16 sum, U8x64 codes, U8x64 x) {
   return {_mm512_dpbusd_epi32(sum.v, codes.v, x.v)};
 }
+#else
+#define TIERCEL_PAIRS
 #endif
 // Sums of neighbours, codes at most 127.
 TIERCEL_INLINE I16x32 DotPairs(U8x64 codes, U8x64 x) {
@@ -97,17 +102,9 @@ TIERCEL_INLINE I16x32 DotPairs(U8x64 codes, U8x64 x) {
 TIERCEL_INLINE I16x32 operator+(I16x32 a, I16x32 b) {
   return {_mm512_add_epi16(a.v, b.v)};
 }
+TIERCEL_INLINE void Settle(I16x32& a) { asm("" : "+v"(a.v)); }
 TIERCEL_INLINE I32x16 AddNeighbours(I16x32 a) {
   return {_mm512_madd_epi16(a.v, _mm512_set1_epi16(1))};
-}
-// A quad's dot product for codes up to 255, which DotPairs would saturate.
-TIERCEL_INLINE I32x16 DotWideQuads(U8x64 codes, U8x64 x) {
-  const __m512i even = _mm512_and_si512(codes.v, _mm512_set1_epi16(0xff));
-  const __m512i odd = _mm512_srli_epi16(codes.v, 8);
-  const __m512i x_even = _mm512_srai_epi16(_mm512_slli_epi16(x.v, 8), 8);
-  const __m512i x_odd = _mm512_srai_epi16(x.v, 8);
-  return {_mm512_add_epi32(_mm512_madd_epi16(even, x_even),
-                           _mm512_madd_epi16(odd, x_odd))};
 }
 
 #elif defined(__AVX2__)
@@ -187,6 +184,11 @@ TIERCEL_INLINE U8x64 Load64(const uint8_t* p) {
   const __m256i* half = reinterpret_cast<const __m256i*>(p);
   return {_mm256_loadu_si256(half), _mm256_loadu_si256(half + 1)};
 }
+TIERCEL_INLINE void Store64(U8x64 a, uint8_t* p) {
+  __m256i* half = reinterpret_cast<__m256i*>(p);
+  _mm256_storeu_si256(half, a.lo);
+  _mm256_storeu_si256(half + 1, a.hi);
+}
 TIERCEL_INLINE U8x64 operator|(U8x64 a, U8x64 b) {
   return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)};
 }
@@ -219,6 +221,7 @@ TIERCEL_INLINE U8x64 BroadcastQuad(const int8_t* p) {
   const __m256i eight = _mm256_set1_epi32(quad);
   return {eight, eight};
 }
+#define TIERCEL_PAIRS
 // Sums of neighbours, codes at most 127.
 TIERCEL_INLINE I16x32 DotPairs(U8x64 codes, U8x64 x) {
   return {_mm256_maddubs_epi16(codes.lo, x.lo),
@@ -227,23 +230,12 @@ TIERCEL_INLINE I16x32 DotPairs(U8x64 codes, U8x64 x) {
 TIERCEL_INLINE I16x32 operator+(I16x32 a, I16x32 b) {
   return {_mm256_add_epi16(a.lo, b.lo), _mm256_add_epi16(a.hi, b.hi)};
 }
+// Has the sum computed here. Compilers put sums of products off until all
+// products are there, and there are not enough registers for those.
+TIERCEL_INLINE void Settle(I16x32& a) { asm("" : "+x"(a.lo), "+x"(a.hi)); }
 TIERCEL_INLINE I32x16 AddNeighbours(I16x32 a) {
   const __m256i one = _mm256_set1_epi16(1);
   return {_mm256_madd_epi16(a.lo, one), _mm256_madd_epi16(a.hi, one)};
-}
-TIERCEL_INLINE __m256i DotWideHalf(__m256i codes, __m256i x_even,
-                                   __m256i x_odd) {
-  const __m256i even = _mm256_and_si256(codes, _mm256_set1_epi16(0xff));
-  const __m256i odd = _mm256_srli_epi16(codes, 8);
-  return _mm256_add_epi32(_mm256_madd_epi16(even, x_even),
-                          _mm256_madd_epi16(odd, x_odd));
-}
-// A quad's dot product for codes up to 255, which DotPairs would saturate.
-TIERCEL_INLINE I32x16 DotWideQuads(U8x64 codes, U8x64 x) {
-  const __m256i x_even = _mm256_srai_epi16(_mm256_slli_epi16(x.lo, 8), 8);
-  const __m256i x_odd = _mm256_srai_epi16(x.lo, 8);
-  return {DotWideHalf(codes.lo, x_even, x_odd),
-          DotWideHalf(codes.hi, x_even, x_odd)};
 }
 
 #else
@@ -316,6 +308,7 @@ TIERCEL_INLINE int32_t StoreI8(F32x16 a, int8_t* p) {
   return sum;
 }
 
+TIERCEL_INLINE void Store64(U8x64 a, uint8_t* p) { memcpy(p, a.v, 64); }
 TIERCEL_INLINE U8x64 Load64(const uint8_t* p) {
   return Bytes([&](int i) { return p[i]; });
 }
@@ -345,39 +338,52 @@ TIERCEL_CALLED void AddDots(const U8x64& codes, const int8_t* x, I32x16* sum) {
 
 #endif
 
-// The dot product of a block of codes (at most kMaxCode) with one row's int8
-// codes, quad by quad: Start, AddQuad for j = 0, 1, ... (fully unrolled, a
-// multiple of four of them), Total.
+// What multiplies bytes into sums of 16 bits holds codes of up to 127: greater
+// ones are multiplied in two parts, their low four bits and their high ones.
+#if defined(TIERCEL_PAIRS)
+constexpr int PartsOf(int max_code) { return max_code > 127 ? 2 : 1; }
+#else
+constexpr int PartsOf(int) { return 1; }
+#endif
+
+// start + the dot product of a block of codes (at most kMaxCode, one part) with
+// one row's int8 codes, quad by quad: Start, AddQuad for j = 0, 1, ... (fully
+// unrolled, a multiple of four of them), Total.
 template <int kMaxCode>
 struct DotSum {
   I32x16 wide;
-#if defined(__AVX2__) && !defined(__AVX512VNNI__)
+#if defined(TIERCEL_PAIRS)
   I16x32 narrow;
+  int32_t start;  // added last: until then it takes no register
 #endif
 };
 
 template <int kMaxCode>
-TIERCEL_INLINE void Start(DotSum<kMaxCode>& sum, I32x16 value) {
-  sum.wide = value;
+TIERCEL_INLINE void Start(DotSum<kMaxCode>& sum, int32_t start) {
+#if defined(TIERCEL_PAIRS)
+  sum.start = start;
+#else
+  sum.wide = SetI32(start);
+#endif
 }
 
 template <int kMaxCode>
 TIERCEL_INLINE void AddQuad(DotSum<kMaxCode>& sum, [[maybe_unused]] int j,
                             U8x64 codes, const int8_t* x) {
-#if defined(__AVX512VNNI__)
-  sum.wide = DotQuads(sum.wide, codes, BroadcastQuad(x));
-#elif defined(__AVX2__)
-  if constexpr (kMaxCode > 127) {
-    sum.wide = sum.wide + DotWideQuads(codes, BroadcastQuad(x));
-  } else {
-    // As many products as 16 bits hold are added before widening: a power of
-    // two, so that it divides the quads of a half block.
-    constexpr int kHeld = 32767 / (2 * 127 * kMaxCode);
-    constexpr int kRun = kHeld >= 8 ? 8 : kHeld >= 4 ? 4 : kHeld >= 2 ? 2 : 1;
-    const I16x32 pairs = DotPairs(codes, BroadcastQuad(x));
-    sum.narrow = j % kRun == 0 ? pairs : sum.narrow + pairs;
-    if (j % kRun == kRun - 1) sum.wide = sum.wide + AddNeighbours(sum.narrow);
+#if defined(TIERCEL_PAIRS)
+  // As many products as 16 bits hold are added before widening: a power of two,
+  // so that it divides the quads of a half block.
+  constexpr int kHeld = 32767 / (2 * 127 * kMaxCode);
+  constexpr int kRun = kHeld >= 8 ? 8 : kHeld >= 4 ? 4 : kHeld >= 2 ? 2 : 1;
+  const I16x32 pairs = DotPairs(codes, BroadcastQuad(x));
+  sum.narrow = j % kRun == 0 ? pairs : sum.narrow + pairs;
+  Settle(sum.narrow);
+  if (j % kRun == kRun - 1) {
+    const I32x16 run = AddNeighbours(sum.narrow);
+    sum.wide = j < kRun ? run : sum.wide + run;
   }
+#elif defined(__AVX2__)
+  sum.wide = DotQuads(sum.wide, codes, BroadcastQuad(x));
 #else
   AddDots(codes, x, &sum.wide);
 #endif
@@ -385,7 +391,11 @@ TIERCEL_INLINE void AddQuad(DotSum<kMaxCode>& sum, [[maybe_unused]] int j,
 
 template <int kMaxCode>
 TIERCEL_INLINE I32x16 Total(const DotSum<kMaxCode>& sum) {
+#if defined(TIERCEL_PAIRS)
+  return sum.wide + SetI32(sum.start);
+#else
   return sum.wide;
+#endif
 }
 
 }  // namespace tiercel::TIERCEL_ISA_NS

@@ -1,6 +1,7 @@
 #include "kernels/layer/matmul.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -96,7 +97,7 @@ class CpuMatmul {
     }
     // Whole tiles of either kind.
     const int64_t tile_rows =
-        static_cast<int64_t>(bodies_.q8_tile_rows) * bodies_.f32_tile_rows;
+        std::lcm(bodies_.q8_tile_rows, bodies_.f32_tile_rows);
     const int64_t row_bytes = any_f32_ ? k_ * 4 : k_ / 32 * sizeof(Q8Block);
     chunk_rows_ = CeilDiv(kChunkBytes / row_bytes + 1, tile_rows) * tile_rows;
     chunk_rows_ = std::min(chunk_rows_, p.rows);
@@ -173,7 +174,7 @@ class CpuMatmul {
   void Multiply() {
     const int64_t threads = pool_.num_threads();
     const int64_t tile_rows =
-        static_cast<int64_t>(bodies_.q8_tile_rows) * bodies_.f32_tile_rows;
+        std::lcm(bodies_.q8_tile_rows, bodies_.f32_tile_rows);
     const int64_t wanted_parts =
         threads == 1 ? 1 : CeilDiv(4 * threads, panels_);
     const int64_t part_rows =

@@ -7,17 +7,23 @@ namespace {
 // Tile shapes, by what the registers hold: sums of rows x panels. Few rows take
 // several panels, for independent chains and for as many streams from memory.
 // Every output is one chain whatever its tile, so shapes change speed alone.
+//
+// The integer sums of kQ8Rows rows fit; in a tile of more, a block's codes are
+// unpacked once and stay in the first-level cache for all of its rows.
 #if defined(__AVX512F__)
-constexpr int kQ8TileRows = 12;   // 12 int and 12 float sums, codes, scales
+constexpr int kQ8Rows = 12;  // 12 int and 12 float sums, codes, scales
+constexpr int kQ8TileRows = 12;
 constexpr int kF32TileRows = 12;  // times two panels: 24 sums
 constexpr int Q8Panels(int rows) { return rows <= 2 ? 4 : rows <= 4 ? 2 : 1; }
 constexpr int F32Panels(int rows) { return rows == 1 ? 4 : 2; }
 #elif defined(__AVX2__)
-constexpr int kQ8TileRows = 4;
-constexpr int kF32TileRows = 6;  // two registers a sum: 12 of 16
+constexpr int kQ8Rows = 4;  // two registers a sum: 8 of 16
+constexpr int kQ8TileRows = 12;
+constexpr int kF32TileRows = 6;
 constexpr int Q8Panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
 constexpr int F32Panels(int rows) { return Q8Panels(rows); }
 #else
+constexpr int kQ8Rows = 2;
 constexpr int kQ8TileRows = 2;
 constexpr int kF32TileRows = 2;
 constexpr int Q8Panels(int) { return 1; }
@@ -65,53 +71,72 @@ TIERCEL_INLINE void StoreTile(const MatmulTarget& t, int64_t panel, int64_t row,
 
 // ---- int8 activations ----
 
-// The dot products of one block with kRows rows, exact.
-template <DType kType, int kRows>
-TIERCEL_INLINE void DotBlocks(const uint8_t* codes, const uint8_t* scales,
+// The dot products of one block with kRows rows, exact. quad_at(part, quad) are
+// its codes.
+template <DType kType, int kRows, typename Quads>
+TIERCEL_INLINE void DotBlocks(const Quads& quad_at, const uint8_t* scales,
                               int64_t block, const Q8Block* x,
                               I32x16 dots[kRows]) {
   constexpr PackedLayout kLayout = LayoutOf(kType);
-  constexpr bool kHalves = kLayout.scales == ScaleLayout::kK6;
-  constexpr int kQuads = kHalves ? 4 : 8;
+  constexpr int kParts = PartsOf(kLayout.max_code);
+  constexpr int kHalves = kLayout.scales == ScaleLayout::kK6 ? 2 : 1;
+  constexpr int kQuads = 8 / kHalves;
 #pragma GCC unroll 2
-  for (int half = 0; half < (kHalves ? 2 : 1); ++half) {
-    DotSum<kLayout.max_code> sums[kRows];
+  for (int half = 0; half < kHalves; ++half) {
+    DotSum<kParts == 1 ? kLayout.max_code : 15> sums[kParts][kRows];
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       int32_t neg_sum = x[r].neg_sum;
-      if (kHalves && half == 0) neg_sum = x[r].neg_sum_low;
-      if (kHalves && half == 1) neg_sum -= x[r].neg_sum_low;
-      Start(sums[r], kLayout.offset_bits > 0
-                         ? ShiftLeft<kLayout.offset_bits>(SetI32(neg_sum))
-                         : SetI32(0));
+      if (kHalves == 2 && half == 0) neg_sum = x[r].neg_sum_low;
+      if (kHalves == 2 && half == 1) neg_sum -= x[r].neg_sum_low;
+      Start(sums[0][r],
+            kLayout.offset_bits > 0 ? neg_sum * (1 << kLayout.offset_bits) : 0);
+      if (kParts == 2) Start(sums[kParts - 1][r], 0);
     }
 #pragma GCC unroll 8
     for (int j = 0; j < kQuads; ++j) {
       const int quad = half * kQuads + j;
-      const U8x64 w = CodeQuad<kLayout.codes>(codes, quad / 4, quad % 4);
+#pragma GCC unroll 2
+      for (int part = 0; part < kParts; ++part) {
+        const U8x64 w = quad_at(part, quad);
 #pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        AddQuad(sums[r], j, w, x[r].codes + 4 * quad);
+        for (int r = 0; r < kRows; ++r) {
+          AddQuad(sums[part][r], j, w, x[r].codes + 4 * quad);
+        }
       }
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      if constexpr (kHalves) {
-        const I32x16 scaled =
-            Total(sums[r]) * LoadI8AsI32(HalfScale(scales, block, half));
-        dots[r] = half == 0 ? scaled : dots[r] + scaled;
-      } else {
-        dots[r] = Total(sums[r]);
+      I32x16 total = Total(sums[0][r]);
+      if (kParts == 2) {
+        total = total + ShiftLeft<4>(Total(sums[kParts - 1][r]));
       }
+      if constexpr (kHalves == 2) {
+        total = total * LoadI8AsI32(HalfScale(scales, block, half));
+      }
+      dots[r] = half == 0 ? total : dots[r] + total;
+    }
+  }
+}
+
+// acc[r] += the block's dot products, scaled.
+template <DType kType, int kRows>
+TIERCEL_INLINE void AddBlock(const I32x16 dots[kRows], const BlockScales& s,
+                             const Q8Block* x, F32x16* acc) {
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    acc[r] = Fma(ToF32(dots[r]), s.d * Set1(x[r].scale), acc[r]);
+    if constexpr (HasMin(LayoutOf(kType).scales)) {
+      acc[r] = Fma(s.m, Set1(x[r].scaled_sum), acc[r]);
     }
   }
 }
 
 // kPanels panels at once; those past the range's end repeat the last one and
-// are not stored.
+// are not stored. A block's rows are `pitch` apart from the next block's.
 template <DType kType, int kRows>
 void Q8Tile(const MatmulTarget& t, int64_t panel, int64_t panel_end,
-            int64_t row, const Q8Block* x) {
+            int64_t row, const Q8Block* x, int64_t pitch) {
   constexpr PackedLayout kLayout = LayoutOf(kType);
   constexpr int kPanels = Q8Panels(kRows);
   constexpr int kScaleBytes =
@@ -137,17 +162,15 @@ void Q8Tile(const MatmulTarget& t, int64_t panel, int64_t panel_end,
         Prefetch(scales + block * kScaleBytes, ahead, kScaleBytes);
       }
       I32x16 dots[kRows];
-      DotBlocks<kType, kRows>(codes, scales, block, x, dots);
-      const BlockScales s = LoadScales<kLayout.scales>(scales, block);
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        acc[p][r] = Fma(ToF32(dots[r]), s.d * Set1(x[r].scale), acc[p][r]);
-        if constexpr (HasMin(kLayout.scales)) {
-          acc[p][r] = Fma(s.m, Set1(x[r].scaled_sum), acc[p][r]);
-        }
-      }
+      DotBlocks<kType, kRows>(
+          [&](int part, int quad) __attribute__((always_inline)) {
+            return PartQuad<kLayout>(codes, part, quad);
+          },
+          scales, block, x, dots);
+      AddBlock<kType, kRows>(dots, LoadScales<kLayout.scales>(scales, block), x,
+                             acc[p]);
     }
-    x += kRows;
+    x += pitch;
   }
 #pragma GCC unroll 4
   for (int p = 0; p < kPanels; ++p) {
@@ -155,19 +178,63 @@ void Q8Tile(const MatmulTarget& t, int64_t panel, int64_t panel_end,
   }
 }
 
-// The panels of a range with the tile of `rows`, 1 to kRows, rows at `row`.
+// Rows of kType's blocks whose integer sums fit into the registers.
+template <DType kType>
+constexpr int RowsAtOnce() {
+  return kQ8Rows / PartsOf(LayoutOf(kType).max_code);
+}
+
+// One panel, kQ8TileRows rows.
+template <DType kType>
+void Q8FullTile(const MatmulTarget& t, int64_t panel, int64_t row,
+                const Q8Block* x) {
+  constexpr PackedLayout kLayout = LayoutOf(kType);
+  constexpr int kParts = PartsOf(kLayout.max_code);
+  constexpr int kRows = RowsAtOnce<kType>();
+  static_assert(kQ8TileRows % kRows == 0);
+  const int64_t blocks = t.k / 32;
+  const uint8_t* codes = t.panels + panel * t.panel_bytes;
+  const uint8_t* scales = codes + blocks * CodeBytes(kLayout.codes);
+  F32x16 acc[kQ8TileRows];
+  for (int r = 0; r < kQ8TileRows; ++r) acc[r] = Zero();
+  for (int64_t block = 0; block < blocks; ++block) {
+    alignas(64) uint8_t unpacked[kParts][8][64];
+#pragma GCC unroll 2
+    for (int part = 0; part < kParts; ++part) {
+#pragma GCC unroll 8
+      for (int quad = 0; quad < 8; ++quad) {
+        Store64(PartQuad<kLayout>(codes, part, quad), unpacked[part][quad]);
+      }
+    }
+    const BlockScales s = LoadScales<kLayout.scales>(scales, block);
+    for (int r = 0; r < kQ8TileRows; r += kRows) {
+      I32x16 dots[kRows];
+      DotBlocks<kType, kRows>(
+          [&](int part, int quad) __attribute__((always_inline)) {
+            return Load64(unpacked[part][quad]);
+          },
+          scales, block, x + r, dots);
+      AddBlock<kType, kRows>(dots, s, x + r, acc + r);
+    }
+    codes += CodeBytes(kLayout.codes);
+    x += kQ8TileRows;
+  }
+  StoreTile<kQ8TileRows>(t, panel, row, acc);
+}
+
+// The panels of a range with `rows`, 1 to kRows, rows from `row` on.
 template <DType kType, int kRows>
 TIERCEL_INLINE void Q8TileOf(int rows, const MatmulTarget& t,
                              int64_t panel_begin, int64_t panel_end,
-                             int64_t row, const Q8Block* x) {
+                             int64_t row, const Q8Block* x, int64_t pitch) {
   if constexpr (kRows > 0) {
     if (rows != kRows) {
-      return Q8TileOf<kType, kRows - 1>(rows, t, panel_begin, panel_end, row,
-                                        x);
+      return Q8TileOf<kType, kRows - 1>(rows, t, panel_begin, panel_end, row, x,
+                                        pitch);
     }
     for (int64_t panel = panel_begin; panel < panel_end;
          panel += Q8Panels(kRows)) {
-      Q8Tile<kType, kRows>(t, panel, panel_end, row, x);
+      Q8Tile<kType, kRows>(t, panel, panel_end, row, x, pitch);
     }
   }
 }
@@ -176,6 +243,7 @@ template <DType kType>
 void Q8Range(const MatmulTarget& t, const MatmulRange& range,
              const Q8Block* tiles) {
   constexpr int kGroup = kMaxPanels;
+  constexpr int kRows = RowsAtOnce<kType>();
   for (int64_t panel = range.panel_begin; panel < range.panel_end;
        panel += kGroup) {
     const int64_t panel_end =
@@ -185,8 +253,19 @@ void Q8Range(const MatmulTarget& t, const MatmulRange& range,
       const int64_t left = range.row_end - row;
       const int rows =
           left < kQ8TileRows ? static_cast<int>(left) : kQ8TileRows;
-      Q8TileOf<kType, kQ8TileRows>(rows, t, panel, panel_end, row,
-                                   tiles + row * (t.k / 32));
+      const Q8Block* x = tiles + row * (t.k / 32);
+      if constexpr (kRows < kQ8TileRows) {
+        if (rows == kQ8TileRows) {
+          for (int64_t p = panel; p < panel_end; ++p) {
+            Q8FullTile<kType>(t, p, row, x);
+          }
+          continue;
+        }
+      }
+      for (int r = 0; r < rows; r += kRows) {
+        Q8TileOf<kType, kRows>(rows - r < kRows ? rows - r : kRows, t, panel,
+                               panel_end, row + r, x + r, rows);
+      }
     }
   }
 }

@@ -34,6 +34,14 @@ TIERCEL_INLINE U8x64 CodeQuad(const uint8_t* block, int half, int j) {
   }
 }
 
+// Part `part` (PartsOf) of quad 0 to 7 of a block's codes, all lanes.
+template <PackedLayout kLayout>
+TIERCEL_INLINE U8x64 PartQuad(const uint8_t* block, int part, int quad) {
+  const U8x64 codes = CodeQuad<kLayout.codes>(block, quad / 4, quad % 4);
+  if constexpr (PartsOf(kLayout.max_code) == 1) return codes;
+  return part == 0 ? ShiftMask<0>(codes, 15) : ShiftMask<-4>(codes, 15);
+}
+
 // Scales of a block, all lanes.
 struct BlockScales {
   F32x16 d;
