@@ -215,7 +215,8 @@ class EvalTest(Case):
     def test_every_level_gives_the_golden_logits(self):
         _, golden = read_npy(os.path.join(IDS_ONLY, "golden.npy"))
         levels = []
-        for level in ("portable", "avx2", "avx512", "avx512vnni"):
+        for level in ("portable", "avx2", "avxvnni", "avx512",
+                      "avx512vnni"):
             out = self.path(level + ".npy")
             result = run("eval", "-m", IDS_ONLY, "--tokens",
                          os.path.join(IDS_ONLY, "tokens.txt"), "--compute",

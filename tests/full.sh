@@ -69,7 +69,7 @@ step_readme() {  # the README's commands, as pasted after demo.sh
 
 step_isa() {  # what computes, on every level that this machine has
   local level said
-  for level in portable avx2 avx512 avx512vnni; do
+  for level in portable avx2 avxvnni avx512 avx512vnni; do
     said=$(TIERCEL_ISA=$level "$TIERCEL" generate -p a -n 1 --json) || :
     if [[ $said == *'"invalid_environment"'* && $level != portable ]]; then
       echo "$level: not on this machine"

@@ -10,7 +10,7 @@ set -euo pipefail
 failed=0
 (($# > 0)) || { echo "isa_symbols: no objects given"; exit 1; }
 for object in "$@"; do
-  level=$(grep -oE '_(portable|avx2|avx512vnni|avx512)\.dir' <<<"$object" |
+  level=$(grep -oE '_(portable|avx2|avxvnni|avx512vnni|avx512)\.dir' <<<"$object" |
     head -1 | sed 's/^_//; s/\.dir$//')
   # Defined symbols that other objects can see; local ones ("t") are harmless.
   symbols=$(nm --defined-only --demangle "$object")

@@ -11,13 +11,21 @@
 namespace tiercel {
 namespace {
 
-constexpr std::array<Isa, 4> kAll = {Isa::kPortable, Isa::kAvx2, Isa::kAvx512,
-                                     Isa::kAvx512Vnni};
+constexpr std::array<Isa, 5> kAll = {Isa::kPortable, Isa::kAvx2, Isa::kAvxVnni,
+                                     Isa::kAvx512, Isa::kAvx512Vnni};
 
 // Not a name that clang 14's CPU test knows.
 bool HasF16c() {
   unsigned eax, ebx, ecx, edx;
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
+// Not one that g++ 12's knows.
+bool HasAvxVnni() {
+  constexpr unsigned kAvxVnniBit = 1u << 4;
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 &&
+         (eax & kAvxVnniBit) != 0;
 }
 
 // The compiler's CPU test also asks the system whether it saves the registers.
@@ -28,6 +36,8 @@ bool Supported(Isa isa) {
     case Isa::kAvx2:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
              HasF16c();
+    case Isa::kAvxVnni:
+      return Supported(Isa::kAvx2) && HasAvxVnni();
     case Isa::kAvx512:
       return Supported(Isa::kAvx2) && __builtin_cpu_supports("avx512f") &&
              __builtin_cpu_supports("avx512bw") &&
@@ -48,6 +58,8 @@ std::string_view NameOf(Isa isa) {
       return "portable";
     case Isa::kAvx2:
       return "avx2";
+    case Isa::kAvxVnni:
+      return "avxvnni";
     case Isa::kAvx512:
       return "avx512";
     case Isa::kAvx512Vnni:

@@ -9,8 +9,10 @@
 namespace tiercel {
 
 // Instruction-set levels. Each op_cpu.cc is compiled once per level, into the
-// namespace of the level's name; a level includes those before it.
-enum class Isa { kPortable, kAvx2, kAvx512, kAvx512Vnni };
+// namespace of the level's name. A level includes those before it, but AVX-512
+// does without AVX-VNNI, whose place it takes: products of bytes for processors
+// that have no AVX-512.
+enum class Isa { kPortable, kAvx2, kAvxVnni, kAvx512, kAvx512Vnni };
 
 std::string_view NameOf(Isa isa);
 
@@ -30,6 +32,7 @@ struct PerIsa {
   Function avx2;
   Function avx512;
   Function avx512vnni;
+  Function avxvnni = nullptr;  // null: the body has no products of bytes
 
   Function operator[](Isa isa) const {
     switch (isa) {
@@ -37,6 +40,8 @@ struct PerIsa {
         return portable;
       case Isa::kAvx2:
         return avx2;
+      case Isa::kAvxVnni:
+        return avxvnni != nullptr ? avxvnni : avx2;
       case Isa::kAvx512:
         return avx512;
       case Isa::kAvx512Vnni:

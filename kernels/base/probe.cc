@@ -16,9 +16,9 @@ constexpr PerIsa<ProbeReadFn*> kRead = {portable::ProbeRead, avx2::ProbeRead,
                                         avx512vnni::ProbeRead};
 constexpr PerIsa<ProbeFmaFn*> kFma = {portable::ProbeFma, avx2::ProbeFma,
                                       avx512::ProbeFma, avx512vnni::ProbeFma};
-constexpr PerIsa<ProbeInt8Fn*> kInt8 = {portable::ProbeInt8, avx2::ProbeInt8,
-                                        avx512::ProbeInt8,
-                                        avx512vnni::ProbeInt8};
+constexpr PerIsa<ProbeInt8Fn*> kInt8 = {
+    portable::ProbeInt8, avx2::ProbeInt8, avx512::ProbeInt8,
+    avx512vnni::ProbeInt8, avxvnni::ProbeInt8};
 
 constexpr int64_t kReadFloats = int64_t{64} << 20;
 constexpr int64_t kReadGrain = int64_t{1} << 18;

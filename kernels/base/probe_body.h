@@ -24,6 +24,11 @@ ProbeReadFn ProbeRead;
 ProbeFmaFn ProbeFma;
 ProbeInt8Fn ProbeInt8;
 }  // namespace avx2
+namespace avxvnni {
+ProbeReadFn ProbeRead;
+ProbeFmaFn ProbeFma;
+ProbeInt8Fn ProbeInt8;
+}  // namespace avxvnni
 namespace avx512 {
 ProbeReadFn ProbeRead;
 ProbeFmaFn ProbeFma;

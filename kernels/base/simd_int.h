@@ -221,7 +221,14 @@ TIERCEL_INLINE U8x64 BroadcastQuad(const int8_t* p) {
   const __m256i eight = _mm256_set1_epi32(quad);
   return {eight, eight};
 }
+#if defined(__AVXVNNI__)
+TIERCEL_INLINE I32x16 DotQuads(I32x16 sum, U8x64 codes, U8x64 x) {
+  return {_mm256_dpbusd_avx_epi32(sum.lo, codes.lo, x.lo),
+          _mm256_dpbusd_avx_epi32(sum.hi, codes.hi, x.hi)};
+}
+#else
 #define TIERCEL_PAIRS
+#endif
 // Sums of neighbours, codes at most 127.
 TIERCEL_INLINE I16x32 DotPairs(U8x64 codes, U8x64 x) {
   return {_mm256_maddubs_epi16(codes.lo, x.lo),

@@ -14,7 +14,7 @@ namespace {
 
 constexpr PerIsa<const MatmulBodies*> kBodies = {
     &portable::kMatmulBodies, &avx2::kMatmulBodies, &avx512::kMatmulBodies,
-    &avx512vnni::kMatmulBodies};
+    &avx512vnni::kMatmulBodies, &avxvnni::kMatmulBodies};
 
 // Rows go through in chunks whose activations stay in a core's second-level
 // cache while all panels pass by.

@@ -88,6 +88,9 @@ extern const MatmulBodies kMatmulBodies;
 namespace avx2 {
 extern const MatmulBodies kMatmulBodies;
 }
+namespace avxvnni {
+extern const MatmulBodies kMatmulBodies;
+}
 namespace avx512 {
 extern const MatmulBodies kMatmulBodies;
 }

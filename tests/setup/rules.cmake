@@ -98,8 +98,10 @@ endfunction()
 # One instruction-set level is one namespace and one set of flags; op_cpu.cc is
 # compiled once per level and kernels/base/isa.h picks at run time.
 set(TIERCEL_ISAS portable avx2 avx512 avx512vnni)
+set(TIERCEL_BYTE_ISAS ${TIERCEL_ISAS} avxvnni) # where bytes are multiplied
 set(TIERCEL_FLAGS_portable "")
 set(TIERCEL_FLAGS_avx2 -mavx2 -mfma -mf16c)
+set(TIERCEL_FLAGS_avxvnni ${TIERCEL_FLAGS_avx2} -mavxvnni)
 set(TIERCEL_FLAGS_avx512 ${TIERCEL_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq
                          -mavx512vl -mprefer-vector-width=512)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
