@@ -315,7 +315,10 @@ class Bencher {
     const bool generates = row->n_gen > 0 && Generates(options_);
     const Ids ids =
         generates ? Ids() : Slice(row->n_depth, row->n_prompt + row->n_gen);
-    for (int64_t i = -1; i < options_.bench.repetitions; ++i) {
+    const int64_t repetitions = options_.bench.repetitions;
+    Progress progress(options_.progress, TestName(*row), "runs", "");
+    for (int64_t i = -1; i < repetitions; ++i) {
+      progress.Show(i + 1, repetitions + 1);
       const absl::StatusOr<Repetition> once = Once(*row, ids);
       if (!once.ok()) return once.status();
       if (absl::Status s = Rewind(row->n_depth); !s.ok()) return s;
@@ -346,49 +349,48 @@ absl::Status RunTests(const Options& options, const Model& model,
       .Run(on_tested);
 }
 
-// Does the generations of `all` again as their baseline and compares them.
-absl::Status AddBaseline(const Options& options, const Model& model,
-                         const Ids& ids, const BenchContext& context,
-                         std::vector<Tested>* all) {
-  const auto generated = [](const Tested& tested) {
-    return !tested.report.is_null();
-  };
-  auto next = std::find_if(all->begin(), all->end(), generated);
-  if (next == all->end()) return absl::OkStatus();
+// Does what was `generated` again as its baseline, and writes the rows
+// compared.
+absl::Status WriteCompared(const Options& options, const Model& model,
+                           const Ids& ids, const BenchContext& context,
+                           std::vector<Tested> generated, RowWriter* writer) {
+  if (generated.empty()) return absl::OkStatus();
+  auto next = generated.begin();
   Options full = BaselineOf(options, next->report);
   full.bench.prompts.clear();
   return RunTests(full, model, ids, context, [&](const Tested& baseline) {
-    next->row.baseline =
-        Compared(next->report, Mean(next->row.samples_ts), baseline.report,
-                 Mean(baseline.row.samples_ts));
-    next = std::find_if(next + 1, all->end(), generated);
-    return absl::OkStatus();
+    BenchRow& row = next->row;
+    row.baseline = Compared(next->report, Mean(row.samples_ts), baseline.report,
+                            Mean(baseline.row.samples_ts));
+    ++next;
+    return writer->Write(row, context);
   });
 }
 
-// Runs the tests, those of --verify-against twice, and writes their rows.
+// Runs the tests, those of --verify-against twice, and writes each row as soon
+// as it is whole.
 absl::Status WriteTests(const Options& options, const Model& model,
                         const Ids& ids, const BenchContext& context,
                         RowWriter* writer) {
-  if (!options.sampling.verify_against_full) {
-    return RunTests(options, model, ids, context, [&](const Tested& tested) {
-      return writer->Write(tested.row, context);
-    });
-  }
-  std::vector<Tested> all;
-  const auto keep = [&](Tested tested) {
-    all.push_back(std::move(tested));
-    return absl::OkStatus();
-  };
-  if (absl::Status s = RunTests(options, model, ids, context, keep); !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = AddBaseline(options, model, ids, context, &all);
-      !s.ok()) {
-    return s;
-  }
-  for (const Tested& tested : all) {
-    if (absl::Status s = writer->Write(tested.row, context); !s.ok()) return s;
+  Options here = options;
+  for (const int64_t depth : options.bench.depths) {
+    here.bench.depths = {depth};
+    std::vector<Tested> generated;
+    const auto write = [&](Tested tested) {
+      if (!options.sampling.verify_against_full || tested.row.n_gen == 0) {
+        return writer->Write(tested.row, context);
+      }
+      generated.push_back(std::move(tested));
+      return absl::OkStatus();
+    };
+    if (absl::Status s = RunTests(here, model, ids, context, write); !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = WriteCompared(here, model, ids, context,
+                                       std::move(generated), writer);
+        !s.ok()) {
+      return s;
+    }
   }
   return absl::OkStatus();
 }

@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import re
-import select
 import shutil
 import signal
 import struct
@@ -17,68 +16,8 @@ import termios
 import time
 import unittest
 
-from cli_testing import TIERCEL, IDS_ONLY, CHAT, FOREVER, environment, run, Case
-
-
-class Terminal:
-    """The program on a terminal of its own, as a person has it."""
-
-    def __init__(self, case, *args, **changes):
-        self.master, slave = os.openpty()
-        case.addCleanup(os.close, self.master)
-        self.case = case
-        self.seen = b""  # what no call below has taken yet
-
-        def own_terminal():  # so that Ctrl-C reaches it
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-        self.process = subprocess.Popen(
-            [TIERCEL, *args], stdin=slave, stdout=slave, stderr=slave,
-            start_new_session=True, preexec_fn=own_terminal,
-            env=environment(**{"TERM": "xterm", **changes}))
-        os.close(slave)
-        case.addCleanup(self.process.wait)
-        case.addCleanup(self.process.kill)
-
-    def read(self):
-        """False at the end."""
-        if not select.select([self.master], [], [], 60)[0]:
-            self.case.fail(b"nothing more after %r" % self.seen[-400:])
-        try:
-            data = os.read(self.master, 1 << 16)
-        except OSError:  # Linux says EIO where nobody has it open any more
-            data = b""
-        self.seen += data
-        return data != b""
-
-    def until(self, pattern):
-        """Takes what comes up to `pattern`; the match."""
-        while True:
-            found = re.search(pattern, self.seen, re.DOTALL)
-            if found:
-                self.seen = self.seen[found.end():]
-                return found
-            if not self.read():
-                self.case.fail(b"%r ended with %r" % (pattern,
-                                                      self.seen[-400:]))
-
-    def type(self, text):
-        os.write(self.master, text)
-
-    def prompt(self):
-        self.until(rb"> (\x1b\[\w+)?$")
-
-    def note(self):
-        """After an answer: the tokens of its prompt, and of them the cached."""
-        found = self.until(rb"prompt (\d+) tokens(?:, (\d+) cached)?, TTFT"
-                           rb"[^\n]*, seed 0\r\n")
-        return int(found[1]), int(found[2] or 0)
-
-    def end(self):
-        """The exit code; the rest of the output is in `seen`."""
-        while self.read():
-            pass
-        return self.process.wait(60)
+from cli_testing import (TIERCEL, IDS_ONLY, CHAT, FOREVER, environment, run,
+                         Case, Terminal)
 
 
 class FollowUpTest(Case):
@@ -382,6 +321,23 @@ class SignalTest(Case):
         process.stdout.close()
         self.assertEqual(process.wait(60), 0)
         self.assertEqual(process.stderr.read(), b"")
+
+
+class BenchTest(Case):
+    """What `bench` is doing, and each row as soon as it is done."""
+
+    def test_rows_come_as_they_are_done(self):
+        terminal = Terminal(
+            self, "bench", "-m", CHAT, "-f", self.path("text", b"a b " * 40),
+            "-p", "4", "-n", "3", "-d", "8,16", "-r", "2", "--draft", "ngram",
+            "--verify-against", "full")
+        for depth in (8, 16):
+            # Of a generation the row comes when it was run without drafts, too.
+            for test, sessions in ((b"pp4", 1), (b"tg3", 2)):
+                for i in [0, 1, 2] * sessions:
+                    terminal.until(rb"%s@d%d %d / 3 runs" % (test, depth, i))
+                terminal.until(rb"\| %s @ d%d \|" % (test, depth))
+        self.assertEqual(terminal.end(), 0)
 
 
 if __name__ == "__main__":

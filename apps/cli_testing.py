@@ -4,12 +4,16 @@ For scripts that are called with TIERCEL CHECKPOINTS, the program and the small
 models of tests/golden. Only the standard library.
 """
 
+import fcntl
 import json
 import os
+import re
+import select
 import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -21,13 +25,11 @@ IDS_ONLY = os.path.join(CHECKPOINTS, "llama_mha")  # has no tokenizer
 CHAT = os.path.join(CHECKPOINTS, "llama_chat")
 FOREVER = ["--seeds", "0:999999", "--temp", "1", "--ignore-eos"]
 
-# Measured rates go here and not to the user's.
-CACHE = tempfile.TemporaryDirectory()
-
 
 def environment(**changes):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("TIERCEL_")}
-    env["XDG_CACHE_HOME"] = CACHE.name
+    """The user's, without a place for caches: nothing is measured."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TIERCEL_")
+           and k not in ("HOME", "XDG_CACHE_HOME")}
     for name, value in changes.items():
         env.pop(name, None)
         if value is not None:
@@ -81,6 +83,67 @@ def write_deeper(path, times):
         with open(path, "wb") as file:
             gguf_file.write(file, keys, tensors, map(source.data, sources),
                             source.alignment)
+
+
+class Terminal:
+    """The program on a terminal of its own, as a person has it."""
+
+    def __init__(self, case, *args, **changes):
+        self.master, slave = os.openpty()
+        case.addCleanup(os.close, self.master)
+        self.case = case
+        self.seen = b""  # what no call below has taken yet
+
+        def own_terminal():  # so that Ctrl-C reaches it
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        self.process = subprocess.Popen(
+            [TIERCEL, *args], stdin=slave, stdout=slave, stderr=slave,
+            start_new_session=True, preexec_fn=own_terminal,
+            env=environment(**{"TERM": "xterm", **changes}))
+        os.close(slave)
+        case.addCleanup(self.process.wait)
+        case.addCleanup(self.process.kill)
+
+    def read(self):
+        """False at the end."""
+        if not select.select([self.master], [], [], 60)[0]:
+            self.case.fail(b"nothing more after %r" % self.seen[-400:])
+        try:
+            data = os.read(self.master, 1 << 16)
+        except OSError:  # Linux says EIO where nobody has it open any more
+            data = b""
+        self.seen += data
+        return data != b""
+
+    def until(self, pattern):
+        """Takes what comes up to `pattern`; the match."""
+        while True:
+            found = re.search(pattern, self.seen, re.DOTALL)
+            if found:
+                self.seen = self.seen[found.end():]
+                return found
+            if not self.read():
+                self.case.fail(b"%r ended with %r" % (pattern,
+                                                      self.seen[-400:]))
+
+    def type(self, text):
+        os.write(self.master, text)
+
+    def prompt(self):
+        self.until(rb"> (\x1b\[\w+)?$")
+
+    def note(self):
+        """After an answer: the tokens of its prompt, and of them the cached."""
+        found = self.until(rb"prompt (\d+) tokens(?:, (\d+) cached)?, TTFT"
+                           rb"[^\n]*, seed 0\r\n")
+        return int(found[1]), int(found[2] or 0)
+
+    def end(self):
+        """The exit code; the rest of the output is in `seen`."""
+        while self.read():
+            pass
+        return self.process.wait(60)
 
 
 class Case(unittest.TestCase):

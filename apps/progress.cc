@@ -55,8 +55,11 @@ std::string ProgressLine(const ProgressState& state, int columns) {
   if (state.done > 0 && state.seconds >= kSecondsBeforeRate) {
     const double rate = static_cast<double>(state.done) / state.seconds;
     const double left = static_cast<double>(state.total - state.done) / rate;
-    absl::StrAppend(&line, "  ", Grouped(static_cast<int64_t>(rate)), " ",
-                    state.per_unit, "  ", Duration(left), " left");
+    if (!state.per_unit.empty()) {
+      absl::StrAppend(&line, "  ", Grouped(static_cast<int64_t>(rate)), " ",
+                      state.per_unit);
+    }
+    absl::StrAppend(&line, "  ", Duration(left), " left");
   }
   return line.substr(0, static_cast<size_t>(std::max(columns - 1, 0)));
 }
@@ -96,8 +99,12 @@ ProgressFn Progress::Callback(int64_t units) {
 }
 
 void Progress::Draw(int64_t done, int64_t total) {
+  if (Clock::now() - drawn_at_ >= kBetweenDraws) Show(done, total);
+}
+
+void Progress::Show(int64_t done, int64_t total) {
+  if (!draws_) return;
   const Clock::time_point now = Clock::now();
-  if (now - drawn_at_ < kBetweenDraws) return;
   drawn_at_ = now;
   on_screen_ = true;
   state_.done = done;

@@ -15,7 +15,7 @@ namespace tiercel::cli {
 struct ProgressState {
   std::string verb;      // "reading"
   std::string unit;      // "tokens"
-  std::string per_unit;  // "tok/s"
+  std::string per_unit;  // "tok/s"; empty: the rate is not shown
   int64_t done = 0;
   int64_t total = 0;
   double seconds = 0;  // since the work began
@@ -42,6 +42,8 @@ class Progress {
   ProgressFn Callback();
   // The same in another unit, `units` of which are the library's total.
   ProgressFn Callback(int64_t units);
+  // Draws at once: the next call may be long in coming.
+  void Show(int64_t done, int64_t total);
 
  private:
   void Draw(int64_t done, int64_t total);

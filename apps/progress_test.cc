@@ -21,6 +21,11 @@ TEST(ProgressLineTest, NoRateBeforeThereIsOne) {
             "reading 0 / 7,012 tokens  0%");
 }
 
+TEST(ProgressLineTest, TimeIsLeftWithoutARate) {
+  EXPECT_EQ(ProgressLine({"tg32", "runs", "", 2, 6, 1.0}, 80),
+            "tg32 2 / 6 runs  33%  2 s left");
+}
+
 TEST(ProgressLineTest, NothingToDoIsNoDivision) {
   EXPECT_EQ(ProgressLine(Reading(0, 0, 1), 80), "reading 0 / 0 tokens");
 }
@@ -45,6 +50,9 @@ TEST(ProgressTest, DrawsNothingWhereItIsNotWanted) {
   Progress progress(/*wanted=*/false, "reading", "tokens", "tok/s");
   EXPECT_FALSE(progress.Callback());
   EXPECT_FALSE(progress.Callback(100));
+  testing::internal::CaptureStderr();
+  progress.Show(1, 2);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 }  // namespace
