@@ -137,6 +137,16 @@ absl::StatusOr<Json> Model::Describe() const {
   });
 }
 
+absl::StatusOr<tiercel_measurement> Model::Measure(
+    const tiercel_session_params& params, const ProgressFn& progress) const {
+  auto measurement = Defaults<tiercel_measurement>();
+  tiercel_error error = Defaults<tiercel_error>();
+  const tiercel_status status = tiercel_measure(
+      get(), &params, OnProgress, UserData(progress), &measurement, &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  return measurement;
+}
+
 absl::StatusOr<Json> Model::Plan(const tiercel_session_params& params) const {
   return FillJson([&](char* text, size_t* size, tiercel_error* error) {
     return tiercel_plan(get(), &params, text, size, error);
@@ -245,10 +255,27 @@ absl::StatusOr<std::vector<double>> Session::TokenSeconds() const {
       });
 }
 
-absl::StatusOr<Json> MeasureMachine(int32_t threads) {
+absl::StatusOr<Json> MeasureMachine(int32_t threads,
+                                    const ProgressFn& progress) {
   return FillJson([&](char* text, size_t* size, tiercel_error* error) {
-    return tiercel_machine(threads, text, size, error);
+    return tiercel_machine(threads, OnProgress, UserData(progress), text, size,
+                           error);
   });
+}
+
+absl::StatusOr<Json> ListCache(const std::string& folder) {
+  return FillJson([&](char* text, size_t* size, tiercel_error* error) {
+    return tiercel_cache_list(folder.c_str(), text, size, error);
+  });
+}
+
+absl::StatusOr<size_t> ClearCache(const std::string& folder) {
+  size_t removed = 0;
+  tiercel_error error = Defaults<tiercel_error>();
+  const tiercel_status status =
+      tiercel_cache_clear(folder.c_str(), &removed, &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  return removed;
 }
 
 }  // namespace tiercel::cli

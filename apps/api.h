@@ -48,6 +48,8 @@ class Model {
   tiercel_model* get() const { return model_.get(); }
 
   absl::StatusOr<Json> Describe() const;
+  absl::StatusOr<tiercel_measurement> Measure(
+      const tiercel_session_params& params, const ProgressFn& progress) const;
   absl::StatusOr<Json> Plan(const tiercel_session_params& params) const;
   absl::Status CheckDraft(const Model& draft) const;
 
@@ -107,7 +109,11 @@ class Session {
 };
 
 // tiercel_machine: what this machine can do with `threads` threads.
-absl::StatusOr<Json> MeasureMachine(int32_t threads);
+absl::StatusOr<Json> MeasureMachine(int32_t threads,
+                                    const ProgressFn& progress);
+
+absl::StatusOr<Json> ListCache(const std::string& folder);
+absl::StatusOr<size_t> ClearCache(const std::string& folder);
 
 }  // namespace tiercel::cli
 

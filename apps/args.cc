@@ -97,6 +97,7 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
     return line;
   }
   if (absl::Status s = CheckTogether(&line.options); !s.ok()) return s;
+  if (line.options.command == "cache") return line;
   if (absl::Status s = ChooseModel(&line.options.model); !s.ok()) return s;
   return line;
 }

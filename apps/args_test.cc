@@ -351,7 +351,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
   for (const Args& args : std::vector<Args>{
            {"chat"},
            {"chat", "--help"},
-           {"cache", "list"},
            {"eval", "-f", "x", "--policy", "triforce"},
            {"generate", "-p", "x", "--policy", "sfi"},
            {"generate", "-p", "x", "--policy", "sadas"},
@@ -581,9 +580,14 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
     EXPECT_EQ(options.sampling.min_p, 0.1);
     EXPECT_EQ(options.sampling.repeat_penalty, 1.1);
   }
-  // Rates predict what adaptive lengths count with, and nothing else.
+  for (const char* action : {"list", "clear"}) {
+    const Options of_cache = Parse({"cache", action});
+    EXPECT_EQ(of_cache.cache_action, action);
+    EXPECT_EQ(of_cache.session.cache_dir, of_bench.session.cache_dir);
+    EXPECT_EQ(of_cache.model.path, "");  // it needs none
+  }
   EXPECT_EQ(of_bench.session.cache_dir, of_generate.session.cache_dir);
-  EXPECT_EQ(Parse({"bench"}).session.cache_dir, "");
+  EXPECT_EQ(Parse({"bench"}).session.cache_dir, of_bench.session.cache_dir);
   // Nobody drafts: no text is needed.
   EXPECT_EQ(
       Parse({"bench", "--policy", "full", "--draft", "none"}).bench.depths,

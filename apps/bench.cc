@@ -109,7 +109,12 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
                                       const Model& model) {
   absl::StatusOr<Json> described = model.Describe();
   if (!described.ok()) return described.status();
-  absl::StatusOr<Json> machine = MeasureMachine(model.info().threads);
+  absl::StatusOr<Json> machine;
+  {
+    Progress progress(options.progress,
+                      "measuring peaks of this machine:", "runs", "");
+    machine = MeasureMachine(model.info().threads, progress.Callback());
+  }
   if (!machine.ok()) return machine.status();
 
   BenchContext context;
@@ -409,6 +414,7 @@ absl::Status Bench(const Options& options) {
     absl::StatusOr<Ids> ids = ContextIds(run, *model);
     if (!ids.ok()) return ids.status();
     if (absl::Status s = LoadModel(run, &*model); !s.ok()) return s;
+    if (absl::Status s = MeasureRates(run, *model); !s.ok()) return s;
     absl::StatusOr<BenchContext> described = Describe(run, *model);
     if (!described.ok()) return described.status();
     context = *std::move(described);

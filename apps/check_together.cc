@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "apps/default_paths.h"
 #include "apps/error.h"
 #include "apps/sampling.h"
 #include "include/tiercel.h"
@@ -132,7 +131,6 @@ absl::Status CheckBench(Options* options) {
         "bench: drafts go on from a text; every depth -d,--n-depth must be 1 "
         "or more");
   }
-  options->session.cache_dir = CacheFolder();
   return absl::OkStatus();
 }
 
@@ -149,6 +147,11 @@ absl::Status CheckTogether(Options* options) {
   WarnOfCuts(options);
   if (absl::Status s = CheckTexts(*options); !s.ok()) return s;
   if (options->command == "bench") return CheckBench(options);
+  const std::string& action = options->cache_action;
+  if (options->command == "cache" && action != "list" && action != "clear") {
+    return UsageError(
+        absl::StrCat("cache: got '", action, "', need list or clear"));
+  }
   if (options->command == "inspect" && !options->document.empty()) {
     if (!options->model.path.empty()) {
       return UsageError("inspect: MODEL and --model exclude each other");

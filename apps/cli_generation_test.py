@@ -10,8 +10,8 @@ import struct
 import sys
 import unittest
 
-from cli_testing import (CHECKPOINTS, IDS_ONLY, CHAT, run, write_deeper,
-                         Case)
+from cli_testing import (CHECKPOINTS, IDS_ONLY, CHAT, environment, run,
+                         write_deeper, Case)
 
 
 class SpeculationTest(Case):
@@ -239,7 +239,8 @@ class SpeculationTest(Case):
 class GenerateTest(Case):
     def test_the_document(self):
         document = self.document("generate", "-m", CHAT, "-p", "Once upon",
-                                 "-n", "5", "--ignore-eos")
+                                 "-n", "5", "--ignore-eos", env=environment(
+                                     XDG_CACHE_HOME=self.directory))
         self.assertEqual(document["model"], CHAT)
         self.assertEqual(document["policy"], "full")
         self.assertEqual(document["seed"], 0)

@@ -331,6 +331,7 @@ class BenchTest(Case):
             self, "bench", "-m", CHAT, "-f", self.path("text", b"a b " * 40),
             "-p", "4", "-n", "3", "-d", "8,16", "-r", "2", "--draft", "ngram",
             "--verify-against", "full")
+        terminal.until(rb"measuring peaks of this machine: \d+ / \d+ runs")
         for depth in (8, 16):
             # Of a generation the row comes when it was run without drafts, too.
             for test, sessions in ((b"pp4", 1), (b"tg3", 2)):

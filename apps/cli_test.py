@@ -53,7 +53,7 @@ class UsageTest(Case):
             self.assertEqual(result.stderr.count(b"\n"), 1, result.stderr)
 
     def test_not_in_this_version(self):
-        for args in (["chat"], ["cache", "list"],
+        for args in (["chat"],
                      ["generate", "-p", "x", "--policy", "sfi"],
                      ["generate", "-p", "x", "--device", "cuda"]):
             message = self.refuse(2, "not_in_this_version", *args)
@@ -82,7 +82,8 @@ class UsageTest(Case):
 
 class PlanTest(Case):
     def test_the_document(self):
-        plan = self.document("plan", "-m", CHAT, "-c", "1000")
+        cache = environment(XDG_CACHE_HOME=self.directory)
+        plan = self.document("plan", "-m", CHAT, "-c", "1000", env=cache)
         self.assertEqual(plan["context"], 1000)
         self.assertTrue(plan["fits"])
         self.assertFalse(plan["simulated"])
@@ -733,8 +734,10 @@ class SurroundingsTest(Case):
             self.assertEqual(self.succeed(*self.ARGS, env=environment(**env)),
                              expected, env)
         kept = [name for _, _, names in os.walk(home) for name in names]
-        self.assertEqual(len(kept), 1, kept)  # measured rates, nothing else
-        self.assertRegex(kept[0], r"^rates-[0-9a-f]{16}\.json$")
+        # Measured rates, nothing else, where it may be written.
+        self.assertEqual(len(kept), os.geteuid() == 0, kept)
+        for name in kept:
+            self.assertRegex(name, r"^rates-[0-9a-f]{16}\.json$")
 
     def test_limits_of_the_system(self):
         expected = self.succeed(*self.ARGS)

@@ -133,6 +133,22 @@ tiercel_session_params SessionParams(const Options& options) {
   return params;
 }
 
+absl::Status MeasureRates(const Options& options, const Model& model) {
+  if (options.session.cache_dir.empty()) return absl::OkStatus();
+  absl::StatusOr<tiercel_measurement> measurement;
+  {
+    Progress progress(options.progress,
+                      "measuring this machine, once a model:", "parts", "");
+    measurement = model.Measure(SessionParams(options), progress.Callback());
+  }
+  if (measurement.ok()) return absl::OkStatus();
+  const Exit exit = ExitOf(measurement.status());
+  if (exit != Exit::kIo && exit != Exit::kMemory) return measurement.status();
+  WriteWarnings({absl::StrCat("no times are predicted: ",
+                              measurement.status().message())});
+  return absl::OkStatus();
+}
+
 int64_t ContextOf(const Options& options, const Model& model) {
   return options.session.context > 0 ? options.session.context
                                      : model.info().context;

@@ -21,6 +21,7 @@ absl::Status Detokenize(const Options& options);
 absl::Status Inspect(const Options& options);
 absl::Status Plan(const Options& options);
 absl::Status Bench(const Options& options);
+absl::Status Cache(const Options& options);
 
 // ---- What commands share ----
 
@@ -41,6 +42,13 @@ absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
 
 // The session parameters of `options`, which must outlive them.
 tiercel_session_params SessionParams(const Options& options);
+
+// Has the machine's rates for `model` measured where none are kept, with
+// progress: before the sessions and plans that predict by them. Where they
+// cannot be measured or kept, a warning says so; where other work disturbed
+// that, those sessions and plans do. Errors: the library's of
+// tiercel_measure, but for kIo and kMemory.
+absl::Status MeasureRates(const Options& options, const Model& model);
 
 // Most tokens a session of `options` holds.
 int64_t ContextOf(const Options& options, const Model& model);

@@ -112,8 +112,16 @@ void AddPlan(FlagSet& flags, Options* options) {
   AddProgressFlag(flags, options);
 }
 
+void AddCache(FlagSet& flags, Options* options) {
+  options->session.cache_dir = CacheFolder();
+  flags.Positional("list|clear", "say what is kept, or remove it",
+                   FlagSet::Need::kRequired, &options->cache_action);
+  AddJsonFlag(flags, options);
+}
+
 void AddBench(FlagSet& flags, Options* options) {
   flags.StrayArgumentsAre("-m");
+  options->session.cache_dir = CacheFolder();
   BenchOptions* bench = &options->bench;
   flags.Group("Tests");
   flags.IntList("-p,--n-prompt",
@@ -191,7 +199,10 @@ const std::array<CommandFlags, 11> kCommands = {{
      AddBench,
      {"tiercel bench -p 512 -n 32 -d 0,2048",
       "tiercel bench -n 64 -d 4000 -f book.txt --draft ngram"}},
-    {"cache", "Saved state on disk.", nullptr, {}},
+    {"cache",
+     "Lists what was measured of this machine, or has it measured again.",
+     AddCache,
+     {"tiercel cache list", "tiercel cache clear"}},
 }};
 
 }  // namespace tiercel::cli

@@ -79,6 +79,7 @@ absl::StatusOr<Generator> Generator::Open(const Options& options,
   // Before the session, which is told how much memory is left.
   absl::StatusOr<std::optional<Model>> draft = OpenDraftModel(options, model);
   if (!draft.ok()) return draft.status();
+  if (absl::Status s = MeasureRates(options, model); !s.ok()) return s;
   absl::StatusOr<Session> session = OpenSession(options, model, prompt_tokens);
   if (!session.ok()) return session.status();
   return Generator(options, model, *std::move(draft), *std::move(session));

@@ -100,6 +100,7 @@ struct Options {
   BenchOptions bench;
   std::string document;                // FILE of `summarize` and `ask`
   std::vector<std::string> questions;  // of `ask`, one or more
+  std::string cache_action;            // of `cache`: list, clear
   bool json = false;
   bool stream = false;
   bool progress = true;

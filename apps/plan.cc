@@ -67,8 +67,10 @@ std::string WhyNot(const Json& plan) {
 absl::Status Plan(const Options& options) {
   const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
+  if (absl::Status s = MeasureRates(options, *model); !s.ok()) return s;
   const absl::StatusOr<Json> plan = model->Plan(SessionParams(options));
   if (!plan.ok()) return plan.status();
+  WriteWarnings(plan->at("warnings").get<std::vector<std::string>>());
   if (absl::Status s =
           options.json ? WriteJson(*plan) : WriteOut(PlanTable(*plan));
       !s.ok()) {

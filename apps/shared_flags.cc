@@ -244,7 +244,7 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
          &sampling->block_tokens);
   flags.Real("--cost-ratio",
              "of auto: a check costs as much as so many guesses (default: as "
-             "measured)",
+             "first measured, 8 without)",
              0, FlagSet::Low::kExcluded, 1e6, &sampling->cost_ratio);
 }
 

@@ -140,7 +140,8 @@ int Main(int argc, char** argv) {
     std::cerr << stream.status() << "\n";
     return 1;
   }
-  const absl::StatusOr<Peaks> peaks = MeasurePeaks(**stream);
+  const absl::StatusOr<Peaks> peaks =
+      MeasurePeaks(**stream, [](uint64_t, uint64_t) { return true; });
   if (!peaks.ok()) {
     std::cerr << peaks.status() << "\n";
     return 1;

@@ -135,7 +135,8 @@ int main(int argc, char** argv) {
     std::cerr << stream.status() << "\n";
     return 1;
   }
-  const auto peaks = tiercel::MeasurePeaks(**stream);
+  const auto peaks =
+      tiercel::MeasurePeaks(**stream, [](uint64_t, uint64_t) { return true; });
   if (!peaks.ok()) {
     std::cerr << peaks.status() << "\n";
     return 1;

@@ -8,11 +8,11 @@
 A configuration is a file, a prompt, a device and a link. `plan` comes first;
 then the configuration is run and its document's "predicted" compared with what
 was measured: the median of rounds through all configurations, since virtual
-machines have slow minutes. Rates are the program's own: five of the first uses
-of a file, type of KV and number of threads measure them, ever further apart, and
-the middle counts. Memory is compared with what the system counted as well:
-the process' largest resident set, less that of a process that only reads the
-header.
+machines have slow minutes. Rates are the program's own: the first `plan` of a
+file, type of KV and number of threads measures them, and they are kept for all
+rounds, as a user has them; how steady they were is said at the end. Memory is
+compared with what the system counted as well: the process' largest resident set,
+less that of a process that only reads the header.
 
 Standard library only.
 """
@@ -126,6 +126,9 @@ def main():
             }
             seen[path, prompt, flags].append(run)
             print(path.name, prompt, flags, run, file=sys.stderr, flush=True)
+        listed, _ = largest_resident(
+            [arguments.tiercel, "cache", "list", "--json"], env
+        )
 
     rows = []
     for (path, prompt, flags), runs in seen.items():
@@ -159,6 +162,12 @@ def main():
             f"{name}: off by {100 * statistics.median(errors):.1f} % in the median,"
             f" {100 * max(errors):.1f} % at worst, of {len(errors)}."
         )
+    spreads = [100 * kept["spread"] for kept in listed["files"]]
+    busy = sum(not kept["steady"] for kept in listed["files"])
+    lines.append(
+        f"Rates: {len(spreads)} measured, with a spread of {min(spreads):.0f} to"
+        f" {max(spreads):.0f} %; {busy} while the machine was busy."
+    )
     table = "\n".join(lines)
     print(table)
     if not arguments.save:
@@ -177,7 +186,7 @@ def main():
     result.write_text(
         "# Predicted and measured\n\n"
         f"{cpu}, {os.cpu_count()} cores; {date:%Y-%m-%dT%H:%M+00:00}; {version}. Pairs are predicted / measured, medians"
-        f" of {arguments.rounds}\nrounds; rates were measured as they are for users, by some of the first uses of a file, type of KV and number of\nthreads; {TOKENS} tokens are generated. `--simulate` plays"
+        f" of {arguments.rounds}\nrounds; rates were measured as they are for users, before the first use of a file, type of KV and number of\nthreads; {TOKENS} tokens are generated. `--simulate` plays"
         " a small device behind a slow link on\nthis CPU. The resident set is what the system counted at most, less that"
         " of a process that only reads the header.\n\n" + table + "\n",
         encoding="utf-8",

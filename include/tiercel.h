@@ -5,7 +5,8 @@
  * generated:
  *
  *   tiercel_model_open -> tiercel_tokenize or tiercel_chat_tokens
- *     -> (tiercel_plan) -> (tiercel_model_load) -> tiercel_session_create
+ *     -> (tiercel_model_load) -> (tiercel_measure, tiercel_plan)
+ *     -> tiercel_session_create
  *     -> tiercel_prefill -> tiercel_generate -> tiercel_report
  *
  * Conventions
@@ -201,9 +202,8 @@ typedef struct tiercel_session_params {
   const char* kv_type_k; /* "f16" (default), "bf16", "f32", "q8_0" */
   const char* kv_type_v;
   int64_t first_position; /* of the first token; 0 unless testing RoPE */
-  /* A folder. With it times are predicted, from how fast this machine runs the
-   * model: some of the first sessions measure, for two or three seconds, and
-   * keep that there for a week. NULL: no times. */
+  /* A folder where tiercel_measure keeps how fast this machine runs the model.
+   * With it, and something there, times are predicted. NULL: no times. */
   const char* cache_dir;
 
   /* A view of the text that drafts read instead of all of it, kept on the
@@ -215,9 +215,54 @@ typedef struct tiercel_session_params {
   int32_t view_chunk;  /* 8, 16, 32, 64 or 128 */
 } tiercel_session_params;
 
-/* What a session would take of each tier and how fast it would be with its
- * context full, as the JSON of `tiercel plan`. The model may have been opened
- * with TIERCEL_LOAD_HEADER. "fits": false is an answer, not an error. */
+typedef struct tiercel_measurement {
+  size_t struct_size;
+  int32_t measured; /* 0: what was kept already is as good as it gets */
+  int32_t steady; /* 0: spread is over 0.25, other work kept the machine busy */
+  /* How much longer the middle pass took than the quickest of its kind, as a
+   * share of that: of the kind of pass where it is most. */
+  double spread;
+} tiercel_measurement;
+
+/* Measures how fast this machine runs `model` with such sessions, and keeps
+ * that in params->cache_dir: no other call measures, sessions and plans read
+ * what is there when they are made. Where something is kept it returns at once,
+ * but measures again what is not steady. A measurement takes about two seconds.
+ * It is made again until one is steady, three times in a call, nine in all, and
+ * no more once a call took six seconds; the steadiest counts. The model may
+ * have been opened with TIERCEL_LOAD_HEADER: some of its weights are read then.
+ *
+ * The ratio of costs that adaptive lengths count with (tiercel_sampling) comes
+ * from the first call's measurement, rounded and kept beside it until
+ * tiercel_cache_clear: whatever is measured later, the same calls give the same
+ * tokens.
+ *
+ * `progress`, in parts of it, may be NULL; stopped, nothing is kept.
+ * `measurement` may be NULL. TIERCEL_IO with "cannot_write": nothing can be
+ * kept. */
+TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
+                                           const tiercel_session_params* params,
+                                           tiercel_progress progress,
+                                           void* user_data,
+                                           tiercel_measurement* measurement,
+                                           tiercel_error* error);
+
+/* What tiercel_measure keeps in `cache_dir`: {"files": [{"file", "bytes",
+ * "modified": seconds since 1970, and what it says: "model", "key", "rates",
+ * "costs", "spread", "attempts", "steady"}]}; of a file that is not whole the
+ * first three. tiercel_cache_clear removes these files, and no other; `removed`
+ * may be NULL. */
+TIERCEL_API tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
+                                              size_t* size,
+                                              tiercel_error* error);
+TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
+                                               size_t* removed,
+                                               tiercel_error* error);
+
+/* What a session would take of each tier, and, where cache_dir holds how fast
+ * this machine is, its times with its context full, as the JSON of `tiercel
+ * plan`. The model may have been opened with TIERCEL_LOAD_HEADER. "fits": false
+ * is an answer, not an error. */
 TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
                                         const tiercel_session_params* params,
                                         char* json, size_t* size,
@@ -294,8 +339,8 @@ typedef struct tiercel_sampling {
    * blocks of it, and those by the model as it is. */
   const char* policy;
   int32_t block_tokens; /* of such a block, like draft_tokens */
-  /* Of adaptive lengths: what a check costs, in drafted tokens. 0: predicted
-   * from measured rates (cache_dir), and reported. */
+  /* Of adaptive lengths: what a check costs, in drafted tokens. 0: what
+   * tiercel_measure kept in cache_dir says, or 8 without it; reported. */
   double cost_ratio;
 
   /* Of draft "small": a model with the same vocabulary, faster than the
@@ -381,8 +426,11 @@ TIERCEL_API void tiercel_cancel(tiercel_session* session);
 /* ---- The machine --------------------------------------------------------- */
 
 /* Measures for about a second: memory read bandwidth, float and int8 peaks
- * with `threads` threads (0: all), CPU name, instruction-set level. */
-TIERCEL_API tiercel_status tiercel_machine(int32_t threads, char* json,
+ * with `threads` threads (0: all), CPU name, instruction-set level. `progress`,
+ * in runs, may be NULL. */
+TIERCEL_API tiercel_status tiercel_machine(int32_t threads,
+                                           tiercel_progress progress,
+                                           void* user_data, char* json,
                                            size_t* size, tiercel_error* error);
 
 #ifdef __cplusplus

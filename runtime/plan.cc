@@ -1,15 +1,13 @@
 #include "runtime/plan.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/allowance.h"
 #include "kernels/base/error.h"
-#include "kernels/base/probe.h"
-#include "runtime/rates_cache.h"
+#include "runtime/known_rates.h"
 
 namespace tiercel {
 namespace {
@@ -33,44 +31,6 @@ absl::Status CheckKvType(const char* which, DType type, int head_dim) {
                      "that is a multiple of 32, the model has ", head_dim));
   }
   return absl::OkStatus();
-}
-
-int64_t UnixTime() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-// All that rates depend on, as far as it can be told.
-std::string RatesKey(const Model& model, const WeightSizes& weights,
-                     const KvLayout& layout, Stream& stream) {
-  const ModelConfig& config = model.config;
-  constexpr int kFormat = 3;  // of what is measured, and how
-  return absl::StrCat("format ", kFormat, "; ", CpuName(), ", ",
-                      std::string(NameOf(stream.isa())), ", ",
-                      stream.device() == Device::kRef ? "ref" : "cpu",
-                      ", threads ", stream.pool().num_threads(), ", compute ",
-                      model.options.compute == Compute::kQ8 ? "q8" : "f32",
-                      "; ", config.architecture, ", layers ", config.layers,
-                      ", hidden ", config.hidden, ", heads ", config.heads, "/",
-                      config.kv_heads, "x", config.head_dim, ", ffn ",
-                      config.ffn, ", vocab ", config.vocab, ", weights ",
-                      weights.bytes, "/", weights.bytes_per_token, "; kv ",
-                      std::string(InfoOf(layout.type_k).name), "/",
-                      std::string(InfoOf(layout.type_v).name));
-}
-
-absl::StatusOr<Rates> MeasureWith(const Model& model, const ModelConfig& config,
-                                  const Weights& weights, int layers,
-                                  int64_t rows_at_once, const KvLayout& layout,
-                                  std::unique_ptr<Stream> stream) {
-  return MeasureRates({.config = config,
-                       .weights = weights,
-                       .layers = layers,
-                       .rows_at_once = rows_at_once,
-                       .compute = model.options.compute,
-                       .layout = layout},
-                      std::move(stream));
 }
 
 }  // namespace
@@ -106,10 +66,7 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const Session::Options& options, int threads) {
   SessionSite site = {.config = model.config,
                       .weights = weights,
-                      .layout = {.type_k = options.type_k,
-                                 .type_v = options.type_v,
-                                 .kv_heads = model.config.kv_heads,
-                                 .head_dim = model.config.head_dim},
+                      .layout = options.Layout(model.config),
                       .first_position = options.first_position,
                       .retrieval = options.retrieval,
                       .threads = threads};
@@ -129,40 +86,6 @@ std::optional<LinkRate> LinkOf(const Model& model) {
   const std::optional<Model::Simulation>& simulation = model.options.simulation;
   if (!simulation.has_value()) return std::nullopt;
   return LinkRate{simulation->link_bytes_per_s, simulation->latency_s};
-}
-
-absl::StatusOr<Rates> RatesFor(const Model& model, const KvLayout& layout,
-                               const std::string& folder) {
-  const absl::StatusOr<WeightSizes> sizes =
-      MeasureWeights(*model.checkpoint, model.config);
-  if (!sizes.ok()) return sizes.status();
-  absl::StatusOr<std::unique_ptr<Stream>> stream =
-      Stream::Create(model.options.stream);
-  if (!stream.ok()) return stream.status();
-  RatesCache cache(folder, RatesKey(model, *sizes, layout, **stream),
-                   UnixTime());
-  if (!cache.WantsMore()) return *cache.Get();
-
-  const int layers = LayersToMeasure(model.config, *sizes);
-  const int64_t rows =
-      PromptRowsAtOnce(model.config, sizes->bytes_per_token,
-                       (*stream)->pool().num_threads(), /*before=*/0);
-  absl::StatusOr<Rates> rates;
-  if (model.weights != nullptr) {
-    rates = MeasureWith(model, model.config, *model.weights, layers, rows,
-                        layout, *std::move(stream));
-  } else {
-    ModelConfig few = model.config;
-    few.layers = layers;
-    absl::StatusOr<LoadedWeights> loaded = LoadWeights(
-        *model.checkpoint, few, (*stream)->pool(), SystemMemory(), kNoProgress);
-    if (!loaded.ok()) return loaded.status();
-    rates = MeasureWith(model, few, loaded->weights, layers, rows, layout,
-                        *std::move(stream));
-  }
-  if (rates.ok()) cache.Add(*rates, UnixTime());
-  const std::optional<Rates> known = cache.Get();
-  return known.has_value() ? *known : rates;
 }
 
 absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
@@ -202,13 +125,18 @@ absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
     document["max_context"] = site.LargestContext(context);
     document["min_device_bytes"] = site.LeastDeviceBytes(context);
   }
-  if (options.rates_folder.has_value()) {
-    const absl::StatusOr<Rates> rates =
-        RatesFor(model, site.layout, *options.rates_folder);
-    if (!rates.ok()) return rates.status();
+  const std::optional<KeptRates> kept =
+      options.rates_folder.has_value()
+          ? KnownRates(model, site.layout, *options.rates_folder)
+          : std::nullopt;
+  document["warnings"] = nlohmann::json::array();
+  if (kept.has_value()) {
+    if (const std::string warning = kept->Warning(); !warning.empty()) {
+      document["warnings"].push_back(warning);
+    }
     // The first token after a prompt that leaves room for it, the last token.
     const Prediction times =
-        Predict(site, plan, link, *rates,
+        Predict(site, plan, link, kept->best.rates,
                 {.cached = 0, .prompt = std::max<int64_t>(1, context - 1)});
     document["ttft_s"] = times.ttft_s;
     document["tbt_ms"] = 1e3 * times.tbt_s;

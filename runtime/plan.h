@@ -2,13 +2,11 @@
 #define TIERCEL_RUNTIME_PLAN_H_
 
 #include <optional>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "runtime/model.h"
 #include "runtime/prediction.h"
-#include "runtime/rates.h"
 #include "runtime/session.h"
 #include "runtime/session_plan.h"
 
@@ -26,16 +24,10 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
 // Absent where the device computes in the host tier.
 std::optional<LinkRate> LinkOf(const Model& model);
 
-// The rates of this machine for `model` with such KV: those in `folder`, where
-// the first few uses add what they measure, with weights that are read for it
-// if the model has none.
-absl::StatusOr<Rates> RatesFor(const Model& model, const KvLayout& layout,
-                               const std::string& folder);
-
 // What a session with `options` would take and how fast it would be with its
-// context full, before any weights are read: the document of `tiercel plan`.
-// What does not fit is no error. Errors: those of CheckSessionOptions, of
-// MeasureWeights and of RatesFor.
+// context full, where rates are known, before any weights are read: the
+// document of `tiercel plan`. What does not fit is no error. Errors: those of
+// CheckSessionOptions and of MeasureWeights.
 absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
                                             const Session::Options& options);
 

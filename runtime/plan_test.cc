@@ -1,19 +1,11 @@
 #include "runtime/plan.h"
 
-#include <stdlib.h>
-
-#include <cmath>
-#include <ctime>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "runtime/rates_cache.h"
 #include "tests/golden.h"
 
 namespace tiercel {
@@ -47,18 +39,7 @@ absl::Status Created(const Model& model, const Session::Options& options) {
   return Session::Create(model, options).status();
 }
 
-class PlanTest : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "/plan_XXXXXX";
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string folder_;
-};
-
-TEST_F(PlanTest, TheHeaderTellsWhatASessionTakes) {
+TEST(PlanTest, TheHeaderTellsWhatASessionTakes) {
   Model::Options options = DeviceOf(100'000'000);
   options.weights = false;
   const auto header = Open(options);
@@ -76,7 +57,7 @@ TEST_F(PlanTest, TheHeaderTellsWhatASessionTakes) {
   EXPECT_EQ(plan["tiers"]["host"]["kv"], (*session)->plan().host_kv);
 }
 
-TEST_F(PlanTest, WhatDoesNotFitSaysWhatWould) {
+TEST(PlanTest, WhatDoesNotFitSaysWhatWould) {
   Model::Options options = DeviceOf(1'000'000);
   options.weights = false;
   const nlohmann::json plan = Describe(*Open(options), {.context = kContext});
@@ -97,7 +78,7 @@ TEST_F(PlanTest, WhatDoesNotFitSaysWhatWould) {
   EXPECT_FALSE(Created(*small, {.context = most + 1}).ok());
 }
 
-TEST_F(PlanTest, WithoutAWishTheContextIsWhatFits) {
+TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   Model::Options options;
   options.weights = false;
   const nlohmann::json all = Describe(*Open(options), {});
@@ -138,7 +119,7 @@ TEST_F(PlanTest, WithoutAWishTheContextIsWhatFits) {
             "does_not_fit");
 }
 
-TEST_F(PlanTest, TheMachinesMemoryCounts) {
+TEST(PlanTest, TheMachinesMemoryCounts) {
   const auto model = Open({});
   SessionSite site = SiteOf(
       *model, {.bytes = model->memory().used(), .bytes_per_token = 1000}, {},
@@ -159,58 +140,7 @@ TEST_F(PlanTest, TheMachinesMemoryCounts) {
   EXPECT_THAT(status.message(), HasSubstr("this machine's memory"));
 }
 
-TEST_F(PlanTest, RatesAreMeasuredByTheFirstUsesAndKept) {
-  const auto model = Open({});
-  const KvLayout layout = {DType::kF16, DType::kF16, model->config.kv_heads,
-                           model->config.head_dim};
-  const absl::StatusOr<Rates> rates = RatesFor(*model, layout, folder_);
-  ASSERT_TRUE(rates.ok()) << rates.status();
-  for (const double seconds : {rates->step_s, rates->logits_s,
-                               rates->prompt_row_s, rates->copy_bytes_per_s}) {
-    EXPECT_GT(seconds, 0);
-    EXPECT_TRUE(std::isfinite(seconds));
-  }
-  EXPECT_GE(rates->copy_slowdown, 1);
-
-  // What is kept is what counts, for the model with and without its weights.
-  const std::filesystem::path file =
-      *std::filesystem::directory_iterator(folder_);
-  nlohmann::json kept;
-  // Lets that many seconds pass, with first measurements that show.
-  const auto age = [&](int64_t seconds) {
-    kept = nlohmann::json::parse(std::ifstream(file));
-    for (nlohmann::json& entry : kept["measurements"]) {
-      entry["step_s"] = 1234.5;
-      entry["time"] = std::time(nullptr) - seconds;
-    }
-    std::ofstream(file) << kept;
-  };
-  for (const bool weights : {true, false}) {
-    age(0);
-    const absl::StatusOr<Rates> again =
-        RatesFor(*Open({.weights = weights}), layout, folder_);
-    ASSERT_TRUE(again.ok());
-    EXPECT_EQ(again->step_s, 1234.5);
-  }
-  // A while later it is measured anew, until there are enough.
-  for (int uses = 1; uses < 7; ++uses) {
-    age(60);
-    ASSERT_EQ(kept["measurements"].size(), std::min(uses, 5));
-    const absl::StatusOr<Rates> again = RatesFor(*model, layout, folder_);
-    ASSERT_TRUE(again.ok());
-    EXPECT_EQ(again->step_s < 1234.5, uses == 1);  // of two the lesser
-  }
-  // Another type of KV is another measurement.
-  KvLayout f32 = layout;
-  f32.type_k = DType::kF32;
-  const absl::StatusOr<Rates> other =
-      RatesFor(*Open({.weights = false}), f32, folder_);
-  ASSERT_TRUE(other.ok()) << other.status();
-  EXPECT_LT(other->step_s, 1234.5);
-  EXPECT_GT(other->step_s, 0);
-}
-
-TEST_F(PlanTest, OptionsAreCheckedAsASessionsAre) {
+TEST(PlanTest, OptionsAreCheckedAsASessionsAre) {
   const auto model = Open({});
   EXPECT_EQ(CodeOf(DescribePlan(*model, {.context = -1}).status()),
             "invalid_context");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <system_error>
@@ -25,6 +26,13 @@ constexpr auto kNever = [] { return false; };
 
 Clock::Time Now() { return SteadyClock().Now(); }
 double SecondsSince(Clock::Time begin) { return SecondsBetween(begin, Now()); }
+
+double MedianOf(std::vector<double> samples) {
+  const auto middle =
+      samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
 
 // Copies, from more than caches hold, until it is destroyed.
 class Copying {
@@ -62,61 +70,73 @@ class Copying {
 
 class Probe {
  public:
-  Probe(const RatesProbe& p, std::unique_ptr<Stream> stream)
+  Probe(const RatesProbe& p, Stream& stream, RatesProgress progress)
       : config_(p.config),
         layers_(p.layers),
-        rows_at_once_(p.rows_at_once),
-        stream_(std::move(stream)),
+        weight_bytes_per_token_(p.weight_bytes_per_token),
+        stream_(stream),
+        progress_(progress),
         decoder_(p.config, p.weights, p.compute, SystemMemory()),
         kv_(std::make_shared<PagePool>(p.layout, p.layers,
                                        kMostDepth / kPageTokens),
             /*begin=*/0),
         logits_(static_cast<size_t>(p.config.vocab)) {}
 
-  absl::StatusOr<Rates> Run();
+  absl::StatusOr<Measurement> Run();
 
  private:
   // The deepest KV, less where a layer's is large: it only has to be more than
   // caches hold.
   static constexpr int64_t kMostDepth = 8192;
   static constexpr int64_t kMostKvBytes = int64_t{128} << 20;
-  // Other work on the machine slows it for a second at times: everything is
-  // measured in several rounds, and the middle one counts.
+  // Other work on the machine slows it for a second at times: each kind of pass
+  // is spread over several rounds, and the middle one counts.
   static constexpr int kRounds = 3;
+  static constexpr int kKinds = 5;
   static constexpr double kSecondsEach = 0.2 / kRounds;
 
-  // Seconds of what a token takes.
-  struct Token {
-    double layers = 0;
-    double logits = 0;
+  // Seconds of passes of one kind, of all rounds.
+  using Samples = std::vector<double>;
+  // Of what a token takes.
+  struct Tokens {
+    Samples layers;  // all of them
+    Samples logits;
   };
-  // Seconds of passes, one of each round.
   struct Seen {
-    std::vector<double> step;  // through all layers
-    std::vector<double> logits;
-    std::vector<double> many_rows;
-    std::vector<double> deep_rows;
-    std::vector<double> deep_step;
-    std::vector<double> slowdown;  // of that, beside copies
-    std::vector<double> copied;    // bytes a second, meanwhile
+    Tokens first;
+    Tokens deep;
+    Tokens beside_copies;  // deep as well
+    Samples many_rows;
+    Samples deep_rows;
+    Samples copied;  // bytes a second beside tokens, of each round
   };
 
   absl::Status Size();
   absl::Status Round(Seen* seen);
+  Rates RatesOf(const Seen& seen) const;
   int PromptLayers() const { return std::min(layers_, 2); }
+  // Where it may be cancelled; every kSecondsEach, about, it is one on.
+  absl::Status Check() const {
+    return progress_(done_, 1 + kRounds * kKinds) ? absl::OkStatus()
+                                                  : CancelledError();
+  }
   absl::Status PretendDepth(int64_t depth);
   // Seconds of one pass of `rows` rows through the first `layers` layers.
   absl::StatusOr<double> Pass(int64_t rows, int layers);
   absl::StatusOr<double> Logits();
-  // Medians. Tokens follow each other as in a run: the layers' weights drive
-  // those of the logits out of the caches, and the other way round.
-  absl::StatusOr<Token> Tokens();
-  absl::StatusOr<double> Prompt(int64_t rows);
+  // Passes for kSecondsEach, one at least, after one that warms up. Tokens
+  // follow each other as in a run: the layers' weights drive those of the
+  // logits out of the caches, and the other way round.
+  absl::Status RunTokens(Tokens* tokens);
+  // The same; of later rounds every pass counts: it is long enough to be warm.
+  absl::Status RunPrompt(int64_t rows, Samples* passes);
 
   const ModelConfig& config_;
   const int layers_;
-  const int64_t rows_at_once_;
-  const std::unique_ptr<Stream> stream_;
+  const int64_t weight_bytes_per_token_;
+  Stream& stream_;
+  const RatesProgress progress_;
+  uint64_t done_ = 0;
   Decoder decoder_;
   HostKv kv_;
   int64_t rows_ = 0;   // of a prompt
@@ -125,13 +145,6 @@ class Probe {
   std::vector<float> hidden_;
   std::vector<float> logits_;
 };
-
-double MedianOf(std::vector<double> samples) {
-  const auto middle =
-      samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
 
 // Positions that exist without having been computed: attention takes the same
 // time over any finite numbers.
@@ -142,7 +155,9 @@ absl::Status Probe::PretendDepth(int64_t depth) {
       !s.ok()) {
     return s;
   }
+  absl::Cleanup forget = [this] { kv_.Abandon(); };
   for (int layer = 0; layer < layers_; ++layer) {
+    if (absl::Status s = Check(); !s.ok()) return s;
     const absl::StatusOr<KvPages> pages = kv_.BeginLayer(layer, kNever);
     if (!pages.ok()) return pages.status();
     for (int64_t i = 0; i < pages->num_pages; ++i) {
@@ -151,6 +166,7 @@ absl::Status Probe::PretendDepth(int64_t depth) {
     }
     kv_.EndLayer(layer);
   }
+  std::move(forget).Cancel();
   return kv_.Commit(depth, kNever);
 }
 
@@ -162,20 +178,26 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
   }
   const absl::Cleanup forget = [this] { kv_.Abandon(); };
   hidden_.assign(static_cast<size_t>(rows * config_.hidden), 0.5f);
-  if (absl::Status s = decoder_.BeginStep(*stream_, rows, kv_.end()); !s.ok()) {
+  if (absl::Status s = decoder_.BeginStep(stream_, rows, kv_.end()); !s.ok()) {
     return s;
   }
   const Clock::Time begin = Now();
   for (int layer = 0; layer < layers; ++layer) {
     const absl::StatusOr<KvPages> pages = kv_.BeginLayer(layer, kNever);
     if (!pages.ok()) return pages.status();
-    for (int64_t row = 0; row < rows; row += rows_at_once_) {
-      if (absl::Status s = decoder_.Layer(
-              *stream_, layer, std::min(rows_at_once_, rows - row), row, *pages,
-              hidden_.data() + row * config_.hidden);
+    for (int64_t row = 0; row < rows;) {
+      if (absl::Status s = Check(); !s.ok()) return s;
+      const int64_t count = std::min(
+          rows - row,
+          PromptRowsAtOnce(config_, weight_bytes_per_token_,
+                           stream_.pool().num_threads(), kv_.length() + row));
+      if (absl::Status s =
+              decoder_.Layer(stream_, layer, count, row, *pages,
+                             hidden_.data() + row * config_.hidden);
           !s.ok()) {
         return s;
       }
+      row += count;
     }
     kv_.EndLayer(layer);
   }
@@ -185,58 +207,61 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
 absl::StatusOr<double> Probe::Logits() {
   const Clock::Time begin = Now();
   if (absl::Status s =
-          decoder_.Logits(*stream_, hidden_.data(), 1, logits_.data());
+          decoder_.Logits(stream_, hidden_.data(), 1, logits_.data());
       !s.ok()) {
     return s;
   }
-  const auto laws = MakeLaws(*stream_, {.logits = logits_.data(),
-                                        .rows = 1,
-                                        .vocab = config_.vocab,
-                                        .tokens = nullptr,
-                                        .before = 0,
-                                        .law = {}});
+  const auto laws = MakeLaws(stream_, {.logits = logits_.data(),
+                                       .rows = 1,
+                                       .vocab = config_.vocab,
+                                       .tokens = nullptr,
+                                       .before = 0,
+                                       .law = {}});
   if (!laws.ok()) return laws.status();
   (void)Draw(laws->front(), /*seed=*/0, /*position=*/0);
   return SecondsSince(begin);
 }
 
-absl::StatusOr<Probe::Token> Probe::Tokens() {
+absl::Status Probe::RunTokens(Tokens* tokens) {
   const Clock::Time begin = Now();
-  std::vector<double> layers;
-  std::vector<double> logits;
-  do {
-    const absl::StatusOr<double> pass = Pass(1, layers_);
-    if (!pass.ok()) return pass.status();
-    const absl::StatusOr<double> rest = Logits();
-    if (!rest.ok()) return rest.status();
-    layers.push_back(*pass);
-    logits.push_back(*rest);
-  } while (layers.size() < 2 || SecondsSince(begin) < kSecondsEach);
-  // The first of them warmed up.
-  return Token{.layers = MedianOf({layers.begin() + 1, layers.end()}),
-               .logits = MedianOf({logits.begin() + 1, logits.end()})};
+  for (int i = 0; i < 2 || SecondsSince(begin) < kSecondsEach; ++i) {
+    const absl::StatusOr<double> layers = Pass(1, layers_);
+    if (!layers.ok()) return layers.status();
+    const absl::StatusOr<double> logits = Logits();
+    if (!logits.ok()) return logits.status();
+    if (i == 0) continue;
+    tokens->layers.push_back(*layers);
+    tokens->logits.push_back(*logits);
+  }
+  ++done_;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<double> Probe::Prompt(int64_t rows) {
+absl::Status Probe::RunPrompt(int64_t rows, Samples* passes) {
   const Clock::Time begin = Now();
-  std::vector<double> passes;
+  bool warm = !passes->empty();
   do {
     const absl::StatusOr<double> pass = Pass(rows, PromptLayers());
     if (!pass.ok()) return pass.status();
-    passes.push_back(*pass);
-  } while (passes.size() < 2 || SecondsSince(begin) < kSecondsEach);
-  return MedianOf({passes.begin() + 1, passes.end()});
+    if (warm) passes->push_back(*pass);
+    warm = true;
+  } while (passes->empty() || SecondsSince(begin) < kSecondsEach);
+  ++done_;
+  return absl::OkStatus();
 }
 
 // How many rows and how deep, for this machine and model.
 absl::Status Probe::Size() {
-  const absl::StatusOr<Token> token = Tokens();
-  if (!token.ok()) return token.status();
+  Tokens tokens;
+  if (absl::Status s = RunTokens(&tokens); !s.ok()) return s;
+  const int64_t rows_at_once =
+      PromptRowsAtOnce(config_, weight_bytes_per_token_,
+                       stream_.pool().num_threads(), /*before=*/0);
   // A prompt: many rows over themselves, then fewer far down. A row of many
   // takes no longer than a row alone, which bounds what slow machines try.
-  rows_ = std::clamp(static_cast<int64_t>(layers_ / token->layers), int64_t{16},
-                     4 * rows_at_once_);
-  few_ = std::min(rows_, rows_at_once_);
+  rows_ = std::clamp(static_cast<int64_t>(layers_ / MedianOf(tokens.layers)),
+                     int64_t{16}, 4 * rows_at_once);
+  few_ = std::min(rows_, rows_at_once);
   const int64_t position_bytes =
       kv_.layout().PageBytes() / kPageTokens * layers_;
   depth_ = std::clamp(kMostKvBytes / position_bytes, int64_t{512},
@@ -246,48 +271,48 @@ absl::Status Probe::Size() {
 
 absl::Status Probe::Round(Seen* seen) {
   kv_.Truncate(0);
-  const absl::StatusOr<Token> token = Tokens();
-  if (!token.ok()) return token.status();
-  const absl::StatusOr<double> many = Prompt(rows_);
-  if (!many.ok()) return many.status();
+  if (absl::Status s = RunTokens(&seen->first); !s.ok()) return s;
+  if (absl::Status s = RunPrompt(rows_, &seen->many_rows); !s.ok()) return s;
   if (absl::Status s = PretendDepth(depth_); !s.ok()) return s;
-  const absl::StatusOr<double> few = Prompt(few_);
-  if (!few.ok()) return few.status();
-  const absl::StatusOr<Token> deep = Tokens();
-  if (!deep.ok()) return deep.status();
+  if (absl::Status s = RunPrompt(few_, &seen->deep_rows); !s.ok()) return s;
+  if (absl::Status s = RunTokens(&seen->deep); !s.ok()) return s;
 
   const Copying copying;
   copying.WaitBeyond(0);
   const size_t before = copying.bytes();
   const Clock::Time begin = Now();
-  const absl::StatusOr<Token> beside = Tokens();
-  if (!beside.ok()) return beside.status();
+  if (absl::Status s = RunTokens(&seen->beside_copies); !s.ok()) return s;
   copying.WaitBeyond(before);
-  const double seconds = SecondsSince(begin);
-
-  seen->step.push_back(token->layers);
-  seen->logits.push_back(token->logits);
-  seen->many_rows.push_back(*many);
-  seen->deep_rows.push_back(*few);
-  seen->deep_step.push_back(deep->layers);
-  seen->slowdown.push_back(beside->layers / deep->layers);
   seen->copied.push_back(static_cast<double>(copying.bytes() - before) /
-                         seconds);
+                         SecondsSince(begin));
   return absl::OkStatus();
 }
 
-absl::StatusOr<Rates> Probe::Run() {
+absl::StatusOr<Measurement> Probe::Run() {
+  const Clock::Time begin = Now();
   if (absl::Status s = Size(); !s.ok()) return s;
   Seen seen;
   for (int round = 0; round < kRounds; ++round) {
     if (absl::Status s = Round(&seen); !s.ok()) return s;
   }
+  // Copies are work beside: what they delay says nothing about the machine.
+  Measurement measured = {.rates = RatesOf(seen)};
+  for (const Samples* samples : {&seen.first.layers, &seen.deep.layers,
+                                 &seen.many_rows, &seen.deep_rows}) {
+    measured.spread = std::max(measured.spread, SpreadOf(*samples));
+  }
+  measured.seconds = SecondsSince(begin);
+  return measured;
+}
+
+Rates Probe::RatesOf(const Seen& seen) const {
   Rates rates;
-  const double step = MedianOf(seen.step);
+  const double step = MedianOf(seen.first.layers);
+  const double deep_step = MedianOf(seen.deep.layers);
   rates.step_s = step / layers_;
-  rates.logits_s = MedianOf(seen.logits);
-  rates.step_position_s = std::max(0.0, MedianOf(seen.deep_step) - step) /
-                          (static_cast<double>(depth_) * layers_);
+  rates.logits_s = MedianOf(seen.first.logits);
+  rates.step_position_s =
+      std::max(0.0, deep_step - step) / (static_cast<double>(depth_) * layers_);
 
   // row * rows + position * (positions attended to) = seconds, twice.
   const auto m = static_cast<double>(rows_);
@@ -303,7 +328,8 @@ absl::StatusOr<Rates> Probe::Run() {
   rates.prompt_row_s = (t_many - rates.prompt_position_s * m_positions) / m;
 
   rates.copy_bytes_per_s = MedianOf(seen.copied);
-  rates.copy_slowdown = std::max(1.0, MedianOf(seen.slowdown));
+  rates.copy_slowdown =
+      std::max(1.0, MedianOf(seen.beside_copies.layers) / deep_step);
   return rates;
 }
 
@@ -317,16 +343,40 @@ int LayersToMeasure(const ModelConfig& config, const WeightSizes& sizes) {
       std::clamp<int64_t>(kBytes / layer_bytes, 1, config.layers));
 }
 
-absl::StatusOr<Rates> MeasureRates(const RatesProbe& probe,
-                                   std::unique_ptr<Stream> stream) {
+double SpreadOf(const std::vector<double>& samples) {
+  const double least = *std::min_element(samples.begin(), samples.end());
+  return (MedianOf(samples) - least) / least;
+}
+
+absl::StatusOr<Measurement> MeasureRates(const RatesProbe& probe,
+                                         Stream& stream,
+                                         RatesProgress progress) {
   // Beside the model there may be little left; threads take some too.
   try {
-    return Probe(probe, std::move(stream)).Run();
+    return Probe(probe, stream, progress).Run();
   } catch (const std::bad_alloc&) {
   } catch (const std::system_error&) {
   }
   return MemoryError("out_of_memory",
                      "rates: the system gives no memory to measure in");
+}
+
+absl::StatusOr<Measurement> SteadiestOf(
+    absl::FunctionRef<absl::StatusOr<Measurement>(int attempt)> measure) {
+  Measurement best;
+  best.spread = std::numeric_limits<double>::infinity();
+  double seconds = 0;
+  for (int attempt = 0; attempt < kMostAttempts && !best.steady() &&
+                        seconds < kMostMeasuringSeconds;
+       ++attempt) {
+    const absl::StatusOr<Measurement> measured = measure(attempt);
+    if (!measured.ok()) return measured.status();
+    if (measured->spread < best.spread) best = *measured;
+    best.attempts = attempt + 1;
+    seconds += measured->seconds;
+  }
+  best.seconds = seconds;
+  return best;
 }
 
 }  // namespace tiercel

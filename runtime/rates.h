@@ -2,8 +2,9 @@
 #define TIERCEL_RUNTIME_RATES_H_
 
 #include <cstdint>
-#include <memory>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/base/stream.h"
 #include "kernels/kv/kv_layout.h"
@@ -35,16 +36,48 @@ struct RatesProbe {
   const ModelConfig& config;
   const Weights& weights;  // the first `layers` layers at least
   int layers;
-  int64_t rows_at_once;  // of a prompt
+  int64_t weight_bytes_per_token;  // of the whole model
   Compute compute;
   KvLayout layout;
 };
 
-// Runs the model's own layers over KV that nobody computed, for two or three
-// seconds: kernels, shapes and types are those that will run.
-// Errors: out_of_memory; those of the ops.
-absl::StatusOr<Rates> MeasureRates(const RatesProbe& probe,
-                                   std::unique_ptr<Stream> stream);
+struct Measurement {
+  Rates rates;  // of each kind of pass the middle one
+  // How much longer the middle pass took than the quickest of its kind, as a
+  // share of that: of the kind where it is most. Other work on the machine
+  // delays some passes and spares others.
+  double spread = 0;
+  int attempts = 1;    // of which this was the steadiest
+  double seconds = 0;  // that they took
+
+  // Beyond this the machine did something else meanwhile.
+  static constexpr double kMostSpread = 0.25;
+  bool steady() const { return spread <= kMostSpread; }
+};
+
+// (middle - least) / least of one or more positive `samples`; the middle of an
+// even number is the greater one.
+double SpreadOf(const std::vector<double>& samples);
+
+// `progress(done, total)` in parts that take equally long, about; false
+// cancels. Called before every pass through a layer, and so every 100 ms or
+// more often.
+using RatesProgress = absl::FunctionRef<bool(uint64_t done, uint64_t total)>;
+
+// Runs the model's own layers over KV that nobody computed, for a second or
+// two: kernels, shapes and types are those that will run.
+// Errors: out_of_memory; cancelled; those of the ops.
+absl::StatusOr<Measurement> MeasureRates(const RatesProbe& probe,
+                                         Stream& stream,
+                                         RatesProgress progress);
+
+// Calls `measure` until a measurement is steady, kMostAttempts times at most,
+// and no more once they took kMostMeasuringSeconds: that one, or the one with
+// the least spread. Errors: `measure`'s.
+inline constexpr int kMostAttempts = 3;
+inline constexpr double kMostMeasuringSeconds = 6;
+absl::StatusOr<Measurement> SteadiestOf(
+    absl::FunctionRef<absl::StatusOr<Measurement>(int attempt)> measure);
 
 // How many layers MeasureRates wants: so many that caches hold no more of them
 // than they will of the whole model.

@@ -7,6 +7,7 @@
 #include "kernels/base/error.h"
 #include "offload/move/tiered_kv.h"
 #include "offload/page/host_kv.h"
+#include "runtime/known_rates.h"
 #include "runtime/plan.h"
 
 namespace tiercel {
@@ -53,10 +54,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   session->context_is_what_fits_ =
       options.context == 0 && plan->context < model.config.context;
   if (options.rates_folder.has_value()) {
-    // A machine with no memory to measure in is not told what to expect.
-    const absl::StatusOr<Rates> rates =
-        RatesFor(model, site.layout, *options.rates_folder);
-    if (rates.ok()) session->rates_ = *rates;
+    session->rates_ = KnownRates(model, site.layout, *options.rates_folder);
   }
   return session;
 }
@@ -126,9 +124,13 @@ MemoryUse Session::memory() const {
   return {.host = kv_->HostBytes(), .device = model_.memory().used()};
 }
 
+Prediction Session::PredictedBy(const Rates& rates, const Work& work) const {
+  return Predict(site_, plan_, LinkOf(model_), rates, work);
+}
+
 std::optional<Prediction> Session::Predicted(const Work& work) const {
   if (!rates_.has_value()) return std::nullopt;
-  return Predict(site_, plan_, LinkOf(model_), *rates_, work);
+  return PredictedBy(rates_->best.rates, work);
 }
 
 std::vector<std::string> Session::warnings() const {
@@ -136,6 +138,9 @@ std::vector<std::string> Session::warnings() const {
   if (placement_ != nullptr) {
     const std::vector<std::string> more = placement_->warnings();
     all.insert(all.end(), more.begin(), more.end());
+  }
+  if (rates_.has_value() && !rates_->best.steady()) {
+    all.push_back(rates_->Warning());
   }
   return all;
 }

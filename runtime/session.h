@@ -17,6 +17,7 @@
 #include "offload/view/retrieval.h"
 #include "runtime/model.h"
 #include "runtime/prediction.h"
+#include "runtime/rates_cache.h"
 #include "runtime/report.h"
 #include "runtime/session_plan.h"
 
@@ -43,8 +44,13 @@ class Session {
     int64_t first_position = 0;
     // Keeps a retrieval view for drafts.
     std::optional<RetrievalSize> retrieval = {};
-    // Where measured rates are kept; with it the session predicts its times.
+    // Where measured rates are kept; where there are some for the model, the
+    // session predicts its times.
     std::optional<std::string> rates_folder = {};
+
+    KvLayout Layout(const ModelConfig& config) const {
+      return {type_k, type_v, config.kv_heads, config.head_dim};
+    }
   };
 
   // `model` must hold weights and outlive the session.
@@ -111,9 +117,10 @@ class Session {
   // What is taken now, weights too: a session takes more, and gives back
   // nothing.
   MemoryUse memory() const;
+  Prediction PredictedBy(const Rates& rates, const Work& work) const;
   // Absent where rates are not known.
   std::optional<Prediction> Predicted(const Work& work) const;
-  const std::optional<Rates>& rates() const { return rates_; }
+  const std::optional<KeptRates>& rates() const { return rates_; }
 
   const std::vector<float>& NextLogits() const { return next_logits_; }
 
@@ -185,7 +192,7 @@ class Session {
   std::shared_ptr<KvTier> tier_;          // null: one memory
   std::unique_ptr<Retrieval> retrieval_;  // null: none; ends before the above
   bool observed_ = false;                 // it sees the step
-  std::optional<Rates> rates_;
+  std::optional<KeptRates> rates_;
   std::vector<float> next_logits_;  // [vocab]; empty: not those of the end
   Report report_;
   std::atomic<bool> cancelled_{false};

@@ -323,28 +323,6 @@ TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
     EXPECT_EQ(held(choice, model_->config.layers), held(choice, 0)) << i;
   }
 
-  using Folder = std::optional<std::string>;
-  for (const Folder& rates : {Folder(), Folder(testing::TempDir())}) {
-    const auto session = WithView(kSmallView, *model_, {.rates_folder = rates});
-    const auto ratio = [&](DraftChoice choice, int layers) {
-      choice.inner_tokens = DraftChoice::kAdaptive;
-      choice.self_layers = layers;
-      const auto drafts = DraftChain::Create(*session, params.law, choice);
-      GenerateParams drafted = params;
-      (*drafts)->ApplyTo(&drafted);
-      const std::vector<DraftLevel> inner = drafted.drafter->inner_levels();
-      return inner.empty() ? drafted.draft_length.cost_ratio()
-                           : inner.front().cost_ratio;
-    };
-    for (const size_t i : {size_t{2}, size_t{3}}) {
-      const DraftChoice choice = Choices(VerifyMode::kCoupled)[i];
-      const double all = ratio(choice, 0);
-      EXPECT_GT(all, 0);
-      EXPECT_EQ(ratio(choice, model_->config.layers), all);
-      EXPECT_GE(ratio(choice, 1), rates.has_value() ? all : 2 * all);
-      EXPECT_LE(ratio(choice, 1), model_->config.layers * all);
-    }
-  }
   const auto session = WithView(kSmallView);
   for (const int wrong : {-1, model_->config.layers + 1}) {
     EXPECT_EQ(CodeOf(DraftChain::Create(

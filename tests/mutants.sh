@@ -57,6 +57,13 @@ first_gap|runtime/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < to
 percentile_swap|runtime/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/report_test.cc
 percentile_rank|runtime/report.cc|begin() + rank - 1|begin() + rank / 2|runtime/report_test.cc
 largest_context|runtime/session_plan.cc|too_large = most + 1|too_large = most|runtime/plan_test.cc
+spread_unseen|runtime/rates.cc|(MedianOf(samples) - least) / least|0 * (MedianOf(samples) - least)|runtime/rates_test.cc
+unsteady_settles|runtime/rates.h|return spread <= kMostSpread|return spread >= 0|runtime/rates_cache_test.cc
+noisier_kept|runtime/rates_cache.cc|before->best.spread <= measured.spread|before->best.spread > measured.spread|runtime/rates_cache_test.cc
+others_cleared|runtime/rates_cache.cc|digits.size() != 16|digits.size() > 16|runtime/rates_cache_test.cc
+costs_thawed|runtime/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/policy/draft_chain_test.cc
+costs_of_today|runtime/policy/draft_chain.cc|session.rates()->costs|session.rates()->best.rates|runtime/policy/draft_chain_test.cc
+constant_ratio|runtime/policy/draft_chain.cc|kCostRatio = 8|kCostRatio = 10|runtime/policy/draft_chain_test.cc
 residual_absolute|drafts/verdict.h|if (!(NumberOf<L>(0) < rest)) continue;|if (rest == NumberOf<L>(0)) continue; if (rest < NumberOf<L>(0)) rest = NumberOf<L>(0) - rest;|drafts/verdict_test.cc
 replaced_from_target|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|targets[i]|drafts/verify_test.cc
 bonus_from_draft|drafts/verdict.h|chance.Draw(targets\[tokens.size()\]|chance.Draw(tokens.empty() ? targets[0] : drafts.back()|drafts/verdict_test.cc

@@ -26,11 +26,12 @@ constexpr int kReadRuns = 6;
 constexpr int64_t kComputeSteps = 400'000;  // about 2 ms
 constexpr int kComputeRuns = 12;
 
-// The best of several calls of `run`, in seconds.
+// The best of several calls of `run`, in seconds, as long as `go_on()`.
 template <typename Run>
-double BestSeconds(Clock& clock, int runs, Run run) {
+double BestSeconds(Clock& clock, int runs, absl::FunctionRef<bool()> go_on,
+                   Run run) {
   double best = 1e9;
-  for (int i = 0; i < runs; ++i) {
+  for (int i = 0; i < runs && go_on(); ++i) {
     const Clock::Time start = clock.Now();
     run();
     best = std::min(best, SecondsBetween(start, clock.Now()));
@@ -40,7 +41,10 @@ double BestSeconds(Clock& clock, int runs, Run run) {
 
 }  // namespace
 
-absl::StatusOr<Peaks> MeasurePeaks(Stream& stream, Clock& clock) {
+absl::StatusOr<Peaks> MeasurePeaks(
+    Stream& stream,
+    absl::FunctionRef<bool(uint64_t done, uint64_t total)> progress,
+    Clock& clock) {
   const std::unique_ptr<float[]> data(new (std::nothrow) float[kReadFloats]());
   if (data == nullptr) {
     return MemoryError("out_of_memory",
@@ -48,8 +52,14 @@ absl::StatusOr<Peaks> MeasurePeaks(Stream& stream, Clock& clock) {
   }
   ThreadPool& pool = stream.pool();
   const int threads = pool.num_threads();
+  uint64_t done = 0;
+  bool stopped = false;
+  const auto go_on = [&] {
+    stopped = stopped || !progress(done++, kReadRuns + 2 * kComputeRuns);
+    return !stopped;
+  };
   volatile float sink = 0;
-  const double read = BestSeconds(clock, kReadRuns, [&] {
+  const double read = BestSeconds(clock, kReadRuns, go_on, [&] {
     pool.ParallelFor(kReadFloats, kReadGrain,
                      [&](int64_t begin, int64_t end, int) {
                        const float sum =
@@ -58,7 +68,7 @@ absl::StatusOr<Peaks> MeasurePeaks(Stream& stream, Clock& clock) {
                      });
   });
   const auto compute = [&](auto* body) {
-    return BestSeconds(clock, kComputeRuns, [&] {
+    return BestSeconds(clock, kComputeRuns, go_on, [&] {
       pool.ParallelFor(threads, 1, [&](int64_t, int64_t, int) {
         if (body(kComputeSteps) < 0) sink = 1;
       });
@@ -66,11 +76,12 @@ absl::StatusOr<Peaks> MeasurePeaks(Stream& stream, Clock& clock) {
   };
   const double steps =
       static_cast<double>(threads) * kComputeSteps * kProbeChains;
-  return Peaks{
+  const Peaks peaks = {
       .read_bytes_per_s = kReadFloats * sizeof(float) / read,
       .f32_ops_per_s = steps * 16 * 2 / compute(kFma[stream.isa()]),
       .int8_ops_per_s = steps * 64 * 2 / compute(kInt8[stream.isa()]),
   };
+  return stopped ? absl::StatusOr<Peaks>(CancelledError()) : peaks;
 }
 
 std::string CpuName() {

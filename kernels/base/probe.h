@@ -1,8 +1,10 @@
 #ifndef TIERCEL_KERNELS_BASE_PROBE_H_
 #define TIERCEL_KERNELS_BASE_PROBE_H_
 
+#include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/base/clock.h"
 #include "kernels/base/stream.h"
@@ -18,9 +20,12 @@ struct Peaks {
 };
 
 // Takes the best of several short runs, about half a second in all: on a busy
-// machine the best is the least wrong. Errors: out_of_memory.
-absl::StatusOr<Peaks> MeasurePeaks(Stream& stream,
-                                   Clock& clock = SteadyClock());
+// machine the best is the least wrong. `progress(done, total)` in runs; false
+// cancels. Errors: out_of_memory; cancelled.
+absl::StatusOr<Peaks> MeasurePeaks(
+    Stream& stream,
+    absl::FunctionRef<bool(uint64_t done, uint64_t total)> progress,
+    Clock& clock = SteadyClock());
 
 // As the system names the processor; "unknown CPU" where it does not.
 std::string CpuName();

@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/clock_for_test.h"
+#include "kernels/base/error.h"
 #include "kernels/base/probe_body.h"
 
 namespace tiercel {
@@ -32,13 +33,30 @@ TEST(ProbeTest, PeaksAreWhatTheBestRunDoesInASecond) {
     const bool best = readings == 5 || readings == 17 || readings == 41;
     now.Pass(readings++ % 2 == 0 ? 1000 : best ? 0.5 : 8);
   });
-  const absl::StatusOr<Peaks> peaks = MeasurePeaks(**stream, clock);
+  uint64_t calls = 0;
+  const absl::StatusOr<Peaks> peaks = MeasurePeaks(
+      **stream,
+      [&](uint64_t done, uint64_t total) {
+        EXPECT_EQ(done, calls++);
+        EXPECT_LT(done, total);
+        return true;
+      },
+      clock);
   ASSERT_TRUE(peaks.ok()) << peaks.status();
   EXPECT_EQ(peaks->read_bytes_per_s, 2.0 * (256 << 20));
   // 16 float lanes or 64 bytes, a multiplication and an addition each
   const double steps = 2.0 * kThreads * 400'000 * kProbeChains;
   EXPECT_EQ(peaks->f32_ops_per_s, steps * 16 * 2);
   EXPECT_EQ(peaks->int8_ops_per_s, steps * 64 * 2);
+
+  // It can be stopped in each of its runs, and makes no other then.
+  for (const uint64_t last : {uint64_t{0}, calls / 2, calls - 1}) {
+    uint64_t more = 0;
+    const absl::StatusOr<Peaks> stopped = MeasurePeaks(
+        **stream, [&](uint64_t, uint64_t) { return more++ < last; });
+    EXPECT_EQ(ClassOf(stopped.status()), ErrorClass::kCancelled) << last;
+    EXPECT_EQ(more, last + 1);
+  }
 }
 
 }  // namespace

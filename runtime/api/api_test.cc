@@ -132,7 +132,15 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
       tiercel_report(nullptr, nullptr, &size, &error_),
       tiercel_token_seconds(nullptr, nullptr, &size, &error_),
       tiercel_token_seconds(session_, nullptr, nullptr, &error_),
-      tiercel_machine(0, nullptr, nullptr, &error_),
+      tiercel_machine(0, nullptr, nullptr, nullptr, nullptr, &error_),
+      tiercel_measure(nullptr, &session_params, nullptr, nullptr, nullptr,
+                      &error_),
+      tiercel_measure(model_, nullptr, nullptr, nullptr, nullptr, &error_),
+      tiercel_measure(model_, &session_params, nullptr, nullptr, nullptr,
+                      &error_),  // no folder
+      tiercel_cache_list(nullptr, nullptr, &size, &error_),
+      tiercel_cache_list("x", nullptr, nullptr, &error_),
+      tiercel_cache_clear(nullptr, nullptr, &error_),
   };
   for (size_t i = 0; i < statuses.size(); ++i) {
     EXPECT_EQ(statuses[i], TIERCEL_USAGE) << "call " << i;
@@ -144,6 +152,86 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   EXPECT_EQ(tiercel_session_length(nullptr), 0u);
   EXPECT_EQ(tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, nullptr),
             TIERCEL_USAGE);
+}
+
+// The whole way: asked for, kept, read by a session, listed, cleared.
+TEST_F(ApiTest, RatesAreMeasuredWhenAskedForAndKept) {
+  std::string folder = testing::TempDir() + "/api_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  auto params = Sized<tiercel_session_params>();
+  params.cache_dir = folder.c_str();
+  const auto kept = [&] {
+    size_t size = 1 << 16;
+    std::string json(size, ' ');
+    EXPECT_EQ(tiercel_cache_list(folder.c_str(), json.data(), &size, &error_),
+              TIERCEL_OK);
+    return nlohmann::json::parse(json.c_str())["files"];
+  };
+  const auto predicted = [&] {
+    tiercel_session* session = nullptr;
+    EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+              TIERCEL_OK);
+    const int32_t id = 3;
+    EXPECT_EQ(tiercel_prefill(session, &id, 1, nullptr, nullptr, &error_),
+              TIERCEL_OK);
+    auto sampling = Sized<tiercel_sampling>();
+    sampling.max_tokens = 1;
+    EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
+              TIERCEL_OK);
+    size_t size = 1 << 16;
+    std::string json(size, ' ');
+    EXPECT_EQ(tiercel_report(session, json.data(), &size, &error_), TIERCEL_OK);
+    tiercel_session_free(session);
+    return nlohmann::json::parse(json.c_str()).contains("predicted");
+  };
+
+  uint64_t calls = 0;
+  const auto stop_at_5 = [](void* count, uint64_t, uint64_t) -> int {
+    return ++*static_cast<uint64_t*>(count) == 5;
+  };
+  EXPECT_EQ(
+      tiercel_measure(model_, &params, stop_at_5, &calls, nullptr, &error_),
+      TIERCEL_CANCELLED);
+  EXPECT_EQ(calls, 5);
+  EXPECT_TRUE(kept().empty());
+  EXPECT_FALSE(predicted());
+  EXPECT_TRUE(kept().empty());
+
+  auto measured = Sized<tiercel_measurement>();
+  ASSERT_EQ(
+      tiercel_measure(model_, &params, nullptr, nullptr, &measured, &error_),
+      TIERCEL_OK)
+      << error_.message;
+  EXPECT_EQ(measured.measured, 1);
+  ASSERT_EQ(kept().size(), 1);
+  EXPECT_EQ(kept()[0]["spread"], measured.spread);
+  EXPECT_EQ(kept()[0]["steady"], measured.steady != 0);
+  EXPECT_TRUE(predicted());
+  // Until it is steady, nine times at most in three calls.
+  for (int i = 0; i < 2; ++i) {
+    tiercel_measure(model_, &params, nullptr, nullptr, nullptr, &error_);
+  }
+  ASSERT_EQ(
+      tiercel_measure(model_, &params, nullptr, nullptr, &measured, &error_),
+      TIERCEL_OK);
+  EXPECT_EQ(measured.measured, 0);
+  EXPECT_EQ(kept()[0]["spread"], measured.spread);
+
+  size_t removed = 7;
+  EXPECT_EQ(tiercel_cache_clear(folder.c_str(), &removed, &error_), TIERCEL_OK);
+  EXPECT_EQ(removed, 1);
+  EXPECT_FALSE(predicted());
+  EXPECT_EQ(rmdir(folder.c_str()), 0);
+
+  params.cache_dir = "/dev/null/x";
+  EXPECT_EQ(
+      tiercel_measure(model_, &params, nullptr, nullptr, nullptr, &error_),
+      TIERCEL_IO);
+  EXPECT_STREQ(error_.code, "cannot_write");
+  params.context = -1;
+  EXPECT_EQ(
+      tiercel_measure(model_, &params, nullptr, nullptr, nullptr, &error_),
+      TIERCEL_USAGE);
 }
 
 TEST_F(ApiTest, StructSizesAreChecked) {
@@ -170,6 +258,13 @@ TEST_F(ApiTest, StructSizesAreChecked) {
     auto info = Sized<tiercel_model_info>();
     info.struct_size = size;
     EXPECT_EQ(tiercel_model_get_info(model_, &info, &error_), TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_struct_size");
+    auto measured = Sized<tiercel_measurement>();
+    measured.struct_size = size;
+    const auto params = Sized<tiercel_session_params>();
+    EXPECT_EQ(
+        tiercel_measure(model_, &params, nullptr, nullptr, &measured, &error_),
+        TIERCEL_USAGE);
     EXPECT_STREQ(error_.code, "invalid_struct_size");
   }
   // An error object that is too small for ours is left alone.

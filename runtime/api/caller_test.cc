@@ -436,7 +436,8 @@ TEST_F(NumbersTest, OfSessions) {
   tiercel_session_free(session);
   size = 0;
   for (int32_t n : {kMin32, -1, 1025, kMax32}) {
-    EXPECT_EQ(tiercel_machine(n, nullptr, &size, &error_), TIERCEL_USAGE);
+    EXPECT_EQ(tiercel_machine(n, nullptr, nullptr, nullptr, &size, &error_),
+              TIERCEL_USAGE);
   }
 }
 

@@ -23,7 +23,9 @@ const char* VersionText() {
 
 }  // namespace tiercel
 
-extern "C" tiercel_status tiercel_machine(int32_t threads, char* json,
+extern "C" tiercel_status tiercel_machine(int32_t threads,
+                                          tiercel_progress progress,
+                                          void* user_data, char* json,
                                           size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
@@ -38,7 +40,9 @@ extern "C" tiercel_status tiercel_machine(int32_t threads, char* json,
         tiercel::Stream::Create({.threads = threads});
     if (!stream.ok()) return stream.status();
     const absl::StatusOr<tiercel::Peaks> peaks =
-        tiercel::MeasurePeaks(**stream);
+        tiercel::MeasurePeaks(**stream, [&](uint64_t done, uint64_t total) {
+          return progress == nullptr || progress(user_data, done, total) == 0;
+        });
     if (!peaks.ok()) return peaks.status();
     return tiercel::FillJson(
         {{"cpu", tiercel::CpuName()},

@@ -6,6 +6,7 @@
 #include "runtime/api/boundary.h"
 #include "runtime/draft_model.h"
 #include "runtime/generate.h"
+#include "runtime/known_rates.h"
 #include "runtime/plan.h"
 #include "runtime/policy/draft_chain.h"
 
@@ -157,6 +158,83 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling& s) {
 }  // namespace tiercel
 
 extern "C" {
+
+tiercel_status tiercel_measure(const tiercel_model* model,
+                               const tiercel_session_params* params,
+                               tiercel_progress progress, void* user_data,
+                               tiercel_measurement* measurement,
+                               tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
+      return s;
+    }
+    tiercel_measurement out = {};
+    if (measurement != nullptr) {
+      if (absl::Status s =
+              tiercel::ReadStruct("measurement", measurement, &out);
+          !s.ok()) {
+        return s;
+      }
+    }
+    const absl::StatusOr<tiercel::Session::Options> options =
+        tiercel::ReadSessionOptions(params);
+    if (!options.ok()) return options.status();
+    if (!options->rates_folder.has_value()) {
+      return tiercel::UsageError("null_argument", "cache_dir: got NULL");
+    }
+    const tiercel::Model& m = *model->model;
+    if (absl::Status s = tiercel::CheckSessionOptions(m.config, *options);
+        !s.ok()) {
+      return s;
+    }
+    out.measured = 0;
+    const absl::StatusOr<tiercel::KeptRates> rates = tiercel::MeasureKnownRates(
+        m, options->Layout(m.config), *options->rates_folder,
+        [&](uint64_t done, uint64_t total) {
+          out.measured = 1;
+          return progress == nullptr || progress(user_data, done, total) == 0;
+        });
+    if (!rates.ok()) return rates.status();
+    out.steady = rates->best.steady();
+    out.spread = rates->best.spread;
+    if (measurement != nullptr) {
+      std::memcpy(measurement, &out, std::min(out.struct_size, sizeof(out)));
+    }
+    return absl::OkStatus();
+  });
+}
+
+tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
+                                  size_t* size, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    for (const void* argument : {static_cast<const void*>(cache_dir),
+                                 static_cast<const void*>(size)}) {
+      if (absl::Status s = tiercel::NeedArgument("cache_dir or size", argument);
+          !s.ok()) {
+        return s;
+      }
+    }
+    const absl::StatusOr<nlohmann::json> files =
+        tiercel::RatesCache(cache_dir).List();
+    if (!files.ok()) return files.status();
+    return tiercel::FillJson({{"files", *files}}, json, size);
+  });
+}
+
+tiercel_status tiercel_cache_clear(const char* cache_dir, size_t* removed,
+                                   tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedArgument("cache_dir", cache_dir);
+        !s.ok()) {
+      return s;
+    }
+    const absl::StatusOr<int64_t> count =
+        tiercel::RatesCache(cache_dir).Clear();
+    if (!count.ok()) return count.status();
+    if (removed != nullptr) *removed = static_cast<size_t>(*count);
+    return absl::OkStatus();
+  });
+}
 
 tiercel_status tiercel_plan(const tiercel_model* model,
                             const tiercel_session_params* params, char* json,

@@ -21,9 +21,8 @@ constexpr int64_t kInnerTokens = 4;
 constexpr int64_t kInnerTokensOfASweep = 8;
 constexpr int64_t kOuterTokens = 16;
 
-// Where nothing has been measured.
-constexpr double kSweepInDraftSteps = 10;
-constexpr double kStepInRows = 4;
+// Of adaptive lengths where nothing has been measured.
+constexpr double kCostRatio = 8;
 
 // A pass of one row of the session's own model that drafts.
 struct DraftStep {
@@ -52,37 +51,26 @@ double Seconds(const DraftStep& step, const Session& session,
          rates.logits_s;
 }
 
-// For where nothing has been measured.
-double LayersInSteps(const DraftStep& step, const Session& session) {
-  return static_cast<double>(session.model().config.layers) / step.layers;
-}
-
 // A sweep at the end of the sequence.
-double SweepInSteps(const DraftStep& step, const Session& session) {
-  const std::optional<Rates>& rates = session.rates();
+double SweepInSteps(const DraftStep& step, const Session& session,
+                    const Rates& rates) {
   const auto length = static_cast<int64_t>(session.tokens().size());
-  const std::optional<Prediction> sweep =
-      session.Predicted({.cached = length, .prompt = length});
-  if (!rates.has_value() || !sweep.has_value()) {
-    return kSweepInDraftSteps * LayersInSteps(step, session);
-  }
-  return sweep->tbt_s / Seconds(step, session, *rates);
+  const Prediction sweep =
+      session.PredictedBy(rates, {.cached = length, .prompt = length});
+  return sweep.tbt_s / Seconds(step, session, rates);
 }
 
 // A step over the whole view likewise.
 double StepOverViewInSteps(const DraftStep& step, const Session& session,
-                           const RetrievalSize& view) {
-  const std::optional<Rates>& rates = session.rates();
-  if (!rates.has_value()) return LayersInSteps(step, session);
-  return Seconds(StepOverView(session, view), session, *rates) /
-         Seconds(step, session, *rates);
+                           const RetrievalSize& view, const Rates& rates) {
+  return Seconds(StepOverView(session, view), session, rates) /
+         Seconds(step, session, rates);
 }
 
 // A pass of one row, in what a row more costs: that is what a proposal costs
 // that takes no pass of its own.
-double StepInRows(const Session& session) {
-  const std::optional<Rates>& rates = session.rates();
-  return rates.has_value() ? rates->step_s / rates->prompt_row_s : kStepInRows;
+double StepInRows(const Rates& rates) {
+  return rates.step_s / rates.prompt_row_s;
 }
 
 // A pass of the session's model over little context in passes of a smaller one:
@@ -93,19 +81,17 @@ double StepInSmallSteps(const Session& session, const Model& small) {
 }
 
 // A sweep at the end of the sequence in those.
-double SweepInSmallSteps(const Session& session, const Model& small) {
-  const double steps = StepInSmallSteps(session, small);
+double SweepInSmallSteps(const Session& session, const Model& small,
+                         const Rates& rates) {
   const auto length = static_cast<int64_t>(session.tokens().size());
-  const std::optional<Prediction> at_end =
-      session.Predicted({.cached = length, .prompt = length});
-  const std::optional<Prediction> at_start =
-      session.Predicted({.cached = 1, .prompt = 1});
-  if (!at_end.has_value() || !at_start.has_value()) return steps;
-  return steps * at_end->tbt_s / at_start->tbt_s;
+  const auto sweep_s = [&](int64_t at) {
+    return session.PredictedBy(rates, {.cached = at, .prompt = at}).tbt_s;
+  };
+  return StepInSmallSteps(session, small) * sweep_s(length) / sweep_s(1);
 }
 
-// To a power of two: what rates differ by from one measurement to the next
-// hardly ever changes a length, and so a text.
+// To a power of two: what rates differ by from one machine of a kind to the
+// next hardly ever changes a length, and so a text.
 double Rounded(double ratio) { return std::exp2(std::round(std::log2(ratio))); }
 
 // A draft's law need not be the promised one. Without the tokens that are
@@ -196,39 +182,41 @@ absl::StatusOr<std::unique_ptr<DraftChain>> DraftChain::Create(
       return DraftLength::Fixed(asked > 0 ? asked : ours);
     }
     return DraftLength::Adaptive(choice.cost_ratio > 0 ? choice.cost_ratio
-                                                       : Rounded(ratio()));
+                                 : session.rates().has_value()
+                                     ? Rounded(ratio(session.rates()->costs))
+                                     : kCostRatio);
   };
   const auto of_self = [&] {
     return StepOfSelf(session, session.retrieval()->size(), choice.self_layers);
   };
-  const auto of_a_proposal = [&] {
+  const auto of_a_proposal = [&](const Rates& rates) {
     switch (choice.proposer) {
       case Proposer::kSelf:
-        return SweepInSteps(of_self(), session);
+        return SweepInSteps(of_self(), session, rates);
       case Proposer::kSmall:
-        return SweepInSmallSteps(session, *choice.draft_model);
+        return SweepInSmallSteps(session, *choice.draft_model, rates);
       case Proposer::kNone:
       case Proposer::kNgram:
         break;
     }
-    return StepInRows(session);
+    return StepInRows(rates);
   };
-  const auto of_an_inner_proposal = [&] {
+  const auto of_an_inner_proposal = [&](const Rates& rates) {
     switch (choice.proposer) {
       case Proposer::kSelf:
         return StepOverViewInSteps(of_self(), session,
-                                   session.retrieval()->size());
+                                   session.retrieval()->size(), rates);
       case Proposer::kSmall:
         return StepInSmallSteps(session, *choice.draft_model);
       case Proposer::kNone:
       case Proposer::kNgram:
         break;
     }
-    return StepInRows(session);
+    return StepInRows(rates);
   };
-  const auto of_a_block = [&] {
+  const auto of_a_block = [&](const Rates& rates) {
     return SweepInSteps(StepOverView(session, session.retrieval()->size()),
-                        session);
+                        session, rates);
   };
   if (triforce) {
     add(std::make_unique<VerifyingDrafter>(

@@ -38,7 +38,8 @@ struct DraftChoice {
   static constexpr int64_t kAdaptive = -1;
   int64_t inner_tokens = 0;
   int64_t outer_tokens = 0;
-  // Of adaptive lengths: a sweep in draft steps; 0: what measured rates say.
+  // Of adaptive lengths: a sweep in draft steps; 0: what KeptRates::costs say,
+  // which are the same in every run; 8 without them.
   double cost_ratio = 0;
   const Model* draft_model = nullptr;  // of kSmall
   DraftWindow draft_window = {};  // ... what it sees, if it has the context

@@ -1,0 +1,163 @@
+#include "runtime/policy/draft_chain.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/known_rates.h"
+#include "tests/golden.h"
+
+namespace tiercel::draft_chain_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kLength = 1000;
+constexpr RetrievalSize kView = {
+    .chunk = 8, .budget = 64, .sink = 8, .window = 56};
+
+// What is measured of a machine on which positions cost nothing, and a row of
+// many a sixteenth of a row alone.
+constexpr Rates kNoPositions = {.prompt_row_s = 1.0 / 16,
+                                .prompt_position_s = 0,
+                                .step_s = 1,
+                                .step_position_s = 0,
+                                .logits_s = 1e-9,
+                                .copy_bytes_per_s = 1e12,
+                                .copy_slowdown = 1};
+
+// Lengths that adapt, and the ratio of costs that they count with.
+class CostRatioTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/draft_chain_XXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    Model::Options options;
+    options.path = CheckpointPath("llama_chat.gguf");
+    options.stream.threads = 1;
+    auto model = Model::Open(options, [](uint64_t, uint64_t) { return true; });
+    ASSERT_TRUE(model.ok()) << model.status();
+    model_ = *std::move(model);
+    layers_ = model_->config.layers;
+    ASSERT_GE(layers_, 2);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  KeptRates Keep(const Rates& rates, double spread) {
+    const auto key =
+        RatesKey(*model_, Session::Options().Layout(model_->config));
+    EXPECT_TRUE(key.ok()) << key.status();
+    const absl::StatusOr<KeptRates> kept = RatesCache(folder_).Add(
+        *key, "model", {.rates = rates, .spread = spread});
+    EXPECT_TRUE(kept.ok()) << kept.status();
+    return kept.ok() ? *kept : KeptRates();
+  }
+
+  struct Ratios {
+    double inner = 0;  // of the level below the outermost
+    double outer = 0;
+    bool operator==(const Ratios& other) const {
+      return inner == other.inner && outer == other.outer;
+    }
+  };
+  Ratios RatiosOf(DraftChoice choice) {
+    const absl::StatusOr<std::unique_ptr<Session>> session =
+        Session::Create(*model_, {.retrieval = kView, .rates_folder = folder_});
+    EXPECT_TRUE(session.ok()) << session.status();
+    std::vector<int32_t> ids(kLength, 1);
+    EXPECT_TRUE((*session)->Append(ids.data(), ids.size()).ok());
+    choice.inner_tokens = choice.outer_tokens = DraftChoice::kAdaptive;
+    choice.draft_model = model_.get();
+    const auto drafts = DraftChain::Create(**session, {}, choice);
+    EXPECT_TRUE(drafts.ok()) << drafts.status();
+    GenerateParams params;
+    (*drafts)->ApplyTo(&params);
+    const std::vector<DraftLevel> inner = params.drafter->inner_levels();
+    return {.inner = inner.empty() ? 0 : inner.front().cost_ratio,
+            .outer = params.draft_length.cost_ratio()};
+  }
+
+  std::string folder_;
+  std::unique_ptr<Model> model_;
+  int layers_ = 0;
+};
+
+constexpr Policy kPolicies[] = {Policy::kFull, Policy::kTriForce};
+constexpr Proposer kProposers[] = {Proposer::kNgram, Proposer::kSelf,
+                                   Proposer::kSmall};
+
+TEST_F(CostRatioTest, WithoutRatesItIsEight) {
+  for (const Policy policy : kPolicies) {
+    for (const Proposer proposer : kProposers) {
+      const Ratios ratios = RatiosOf({.policy = policy, .proposer = proposer});
+      EXPECT_EQ(ratios.outer, 8);
+      EXPECT_EQ(ratios.inner, policy == Policy::kTriForce ? 8 : 0);
+    }
+  }
+}
+
+TEST_F(CostRatioTest, IsWhatTheUserSays) {
+  Keep(kNoPositions, 0);
+  for (const Proposer proposer : kProposers) {
+    EXPECT_EQ(RatiosOf({.policy = Policy::kTriForce,
+                        .proposer = proposer,
+                        .cost_ratio = 2.5}),
+              (Ratios{2.5, 2.5}));
+  }
+}
+
+TEST_F(CostRatioTest, OfTheTextItselfIsAPassInRows) {
+  Keep(kNoPositions, 0);
+  const DraftChoice ngram = {.proposer = Proposer::kNgram};
+  EXPECT_EQ(RatiosOf(ngram), (Ratios{0, 16}));
+  // A draft of the view is a whole pass where positions cost nothing.
+  EXPECT_EQ(
+      RatiosOf({.policy = Policy::kTriForce, .proposer = Proposer::kNgram}),
+      (Ratios{16, 1}));
+}
+
+TEST_F(CostRatioTest, OfFewerLayersIsMore) {
+  Keep(kNoPositions, 0);
+  DraftChoice self = {.proposer = Proposer::kSelf};
+  EXPECT_EQ(RatiosOf(self), (Ratios{0, 1}));
+  self.self_layers = 1;
+  EXPECT_EQ(RatiosOf(self), (Ratios{0, static_cast<double>(layers_)}));
+  self.policy = Policy::kTriForce;
+  EXPECT_EQ(RatiosOf(self), (Ratios{static_cast<double>(layers_), 1}));
+}
+
+TEST_F(CostRatioTest, OfALongTextIsMore) {
+  Rates positions = kNoPositions;
+  positions.step_position_s = 1e6;  // and the rest costs nothing beside it
+  Keep(positions, 0);
+  // 1,001 positions to 128 of the view: 8 after rounding; to 72 of its window
+  // and sinks: 16.
+  EXPECT_EQ(
+      RatiosOf({.policy = Policy::kTriForce, .proposer = Proposer::kNgram})
+          .outer,
+      8);
+  EXPECT_EQ(RatiosOf({.proposer = Proposer::kSelf}).outer, 16);
+  EXPECT_EQ(RatiosOf({.proposer = Proposer::kSmall}).outer, 512);  // to 2
+}
+
+// The same command prints the same text, whatever is measured later.
+TEST_F(CostRatioTest, StaysWhatItWasAtFirst) {
+  Keep(kNoPositions, /*spread=*/9);
+  const DraftChoice ngram = {.proposer = Proposer::kNgram};
+  Rates faster = kNoPositions;
+  faster.prompt_row_s /= 64;
+  const KeptRates kept = Keep(faster, /*spread=*/0);
+  EXPECT_EQ(kept.best.rates.prompt_row_s, faster.prompt_row_s);
+  EXPECT_EQ(RatiosOf(ngram).outer, 16);
+  EXPECT_EQ(*RatesCache(folder_).Clear(), 1);
+  Keep(faster, /*spread=*/0);
+  EXPECT_EQ(RatiosOf(ngram).outer, 1024);
+}
+
+}  // namespace
+}  // namespace tiercel::draft_chain_test
