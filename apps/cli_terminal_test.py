@@ -201,14 +201,18 @@ class FollowUpTest(Case):
             return termios.tcgetattr(terminal.master)[3] & (
                 termios.ICANON | termios.ECHO | termios.ISIG)
 
-        for ending in (b"/quit\r", b"\x04", b"half\x03\x04"):
+        for dropped, ending in ((b"", b"/quit\r"), (b"", b"\x04"),
+                                (b"half\x03", b"\x04")):
             terminal = self.start()
             self.assertFalse(mode(terminal) & termios.ICANON)
+            if dropped:
+                terminal.type(dropped)
+                terminal.prompt()  # the terminal is ours again
             terminal.type(ending)
             # The terminal outlives its program while we hold this end.
             terminal.process.wait(60)
             self.assertEqual(mode(terminal), termios.ICANON | termios.ECHO |
-                             termios.ISIG, ending)
+                             termios.ISIG, (dropped, ending))
 
     def test_a_terminal_that_others_change(self):
         terminal = self.start()
