@@ -1,6 +1,7 @@
 #include "runtime/plan.h"
 
 #include <limits>
+#include <set>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -55,6 +56,25 @@ TEST(PlanTest, TheHeaderTellsWhatASessionTakes) {
   }
   EXPECT_EQ(device, model->arena->used());
   EXPECT_EQ(plan["tiers"]["host"]["kv"], (*session)->plan().host_kv);
+}
+
+TEST(PlanTest, EveryPartIsItsOwn) {
+  const Session::Options options = {.context = kContext,
+                                    .retrieval = RetrievalSize()};
+  const auto model = Open(DeviceOf(100'000'000));
+  const nlohmann::json device = Describe(*model, options)["tiers"]["device"];
+  const auto session = Session::Create(*model, options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const TierPlan& taken = (*session)->plan();
+  EXPECT_EQ(device["weights"], taken.weights);
+  EXPECT_EQ(device["staging"], taken.staging);
+  EXPECT_EQ(device["workspace"], taken.workspace);
+  EXPECT_EQ(device["views"], taken.views);
+  EXPECT_EQ(device["resident"], taken.resident);
+  const std::set<int64_t> parts = {taken.weights, taken.staging,
+                                   taken.workspace, taken.views,
+                                   taken.resident};
+  EXPECT_EQ(parts.size(), 5u);
 }
 
 TEST(PlanTest, WhatDoesNotFitSaysWhatWould) {

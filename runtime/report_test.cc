@@ -445,5 +445,22 @@ TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
   EXPECT_EQ(verify["h2d_bytes"], (42 * drafts + 14) * page);
 }
 
+// A prompt goes on: what crossed before is none of its bytes.
+TEST_F(TimesTest, AReportIsOfTheLastPromptAlone) {
+  const auto like =
+      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+  const Tiered tiered = MakeTiered(*like, {.context = 1500}, Budget::kLeast);
+  Session& session = *tiered.session;
+  const Ids ids = RandomIds(1128, like->config.vocab);
+  ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
+  ASSERT_TRUE(Prefill(session, ids.data() + 1000, 128, kNoProgress).ok());
+  const Json prefill =
+      session.report().ToJson()["ledger"]["stations"]["prefill"];
+  // Six layers: seven pages are read, and an eighth is full.
+  const int64_t page = session.plan().shape.layout.PageBytes();
+  EXPECT_EQ(prefill["h2d_bytes"], 6 * 7 * page);
+  EXPECT_EQ(prefill["d2h_bytes"], 6 * page);
+}
+
 }  // namespace
 }  // namespace tiercel::report_test

@@ -56,6 +56,28 @@ predicted_pages|runtime/prediction.cc|FullPages(before) - plan_.shape.resident_p
 first_gap|runtime/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|runtime/report_test.cc
 percentile_swap|runtime/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/report_test.cc
 percentile_rank|runtime/report.cc|begin() + rank - 1|begin() + rank / 2|runtime/report_test.cc
+bench_deviation|apps/bench_table.cc|(samples.size() - 1))|(samples.size()))|apps/bench_table_test.cc
+bench_first_gap|apps/bench_table.cc|size_t i = 1; i < times|size_t i = 0; i < times|apps/bench_table_test.cc
+bench_positions|apps/bench_table.cc|(row->n_gen + 1) / 2|(row->n_gen) / 2|apps/bench_table_test.cc
+bench_share|apps/bench_table.cc|\*row->bytes_per_token / peak|peak / *row->bytes_per_token|apps/bench_table_test.cc
+summary_share|apps/summary.cc|level.value("checked", int64_t{0})|level.value("drafted", int64_t{0})|apps/summary_test.cc
+ttft_prefill|runtime/report.cc|prefill.seconds + token_seconds\[0\]|token_seconds[0]|runtime/report_test.cc
+prefill_cached|runtime/report.cc|static_cast<double>(prefilled_tokens)|static_cast<double>(prompt_tokens)|runtime/report_test.cc
+station_seconds|runtime/report.cc|station(Station::kDraft, draft)|station(Station::kDraft, verify)|runtime/report_test.cc
+sweep_tokens|runtime/report.cc|Ratio(gaps, static_cast<double>(sweeps))|Ratio(gaps + 1, static_cast<double>(sweeps))|runtime/report_test.cc
+predicted_unit|runtime/report.cc|1e3 \* predicted->tbt_s|predicted->tbt_s|runtime/report_test.cc
+busy_share|runtime/report.cc|Ratio(spent.link_seconds, spent.seconds)|Ratio(spent.seconds, spent.link_seconds)|runtime/report_test.cc
+sweeps_as_drafts|runtime/generate.cc|end - start - verify|end - start|runtime/report_test.cc
+refresh_since|runtime/generate.cc|session.Elapsed() - end;|session.Elapsed() - start;|runtime/report_test.cc
+undelivered|runtime/generate.cc|static_cast<size_t>(before - left)|block->tokens.size() + 0 * static_cast<size_t>(before)|runtime/report_test.cc
+stop_times|runtime/generate.cc|report.token_seconds.resize(report.tokens.size());|;|runtime/report_test.cc
+sweep_untimed|runtime/sweep_target.cc|spent_ += session_.Elapsed() - start|(void)start|runtime/report_test.cc
+first_block_time|runtime/generate.cc|times.push_back(seconds);|times.push_back(0);|runtime/report_test.cc
+draft_checked|drafts/drafter.h|checked += CheckedOf(all, held)|checked += all|drafts/verifying_drafter_test.cc
+peak_best|kernels/base/probe.cc|std::min(best, |std::max(0 * best, |kernels/base/probe_test.cc
+peak_ops|kernels/base/probe.cc|steps \* 16 \* 2|steps * 16|kernels/base/probe_test.cc
+prompt_traffic|runtime/generate.cc|report.prefill_traffic -= traffic;|(void)traffic;|runtime/report_test.cc
+plan_parts|runtime/plan.cc|{"staging", plan.staging}|{"staging", plan.workspace}|runtime/plan_test.cc
 largest_context|runtime/session_plan.cc|too_large = most + 1|too_large = most|runtime/plan_test.cc
 spread_unseen|runtime/rates.cc|(MedianOf(samples) - least) / least|0 * (MedianOf(samples) - least)|runtime/rates_test.cc
 unsteady_settles|runtime/rates.h|return spread <= kMostSpread|return spread >= 0|runtime/rates_cache_test.cc
