@@ -246,18 +246,10 @@ class FollowUpTest(Case):
 
 
 class SignalTest(Case):
-    def start(self, *args, **kwargs):
-        process = subprocess.Popen([TIERCEL, *args], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, env=environment(),
-                                   **kwargs)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.stdout.close)
-        return process
-
     def test_a_signal_ends_a_generation_and_its_text_stays(self):
         tokens = self.path("tokens", b"1 2 3")
         for number in (signal.SIGINT, signal.SIGTERM):
-            process = self.start("generate", "-m", IDS_ONLY, "--tokens",
+            process = self.spawn("generate", "-m", IDS_ONLY, "--tokens",
                                  tokens, *FOREVER)
             self.assertEqual(process.stdout.readline(), b"# seed 0\n")
             process.send_signal(number)
@@ -266,7 +258,7 @@ class SignalTest(Case):
             self.assertTrue(rest.endswith(b"\n"), rest[-80:])
 
     def test_a_second_signal_ends_it_at_once(self):
-        process = self.start("generate", "--json", "--stream", "-m", IDS_ONLY,
+        process = self.spawn("generate", "--json", "--stream", "-m", IDS_ONLY,
                              "--tokens", self.path("tokens", b"1 2 3"),
                              *FOREVER)
         process.stdout.readline()
@@ -278,7 +270,7 @@ class SignalTest(Case):
         self.assertIn(process.wait(60), (130, 143))
 
     def test_a_signal_ends_waiting_for_input(self):
-        process = self.start("tokenize", "-m", CHAT, "--json",
+        process = self.spawn("tokenize", "-m", CHAT, "--json",
                              stdin=subprocess.PIPE)
         self.addCleanup(process.stdin.close)
         # Until it reads, the first signal would meet Python's own start.
@@ -319,7 +311,7 @@ class SignalTest(Case):
 
     def test_a_reader_that_leaves_is_no_error(self):
         tokens = self.path("tokens", b"1 2 3")
-        process = self.start("generate", "-m", IDS_ONLY, "--tokens", tokens,
+        process = self.spawn("generate", "-m", IDS_ONLY, "--tokens", tokens,
                              "--stream", *FOREVER)
         process.stdout.readline()
         process.stdout.close()

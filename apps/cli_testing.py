@@ -152,6 +152,17 @@ class Case(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.directory = directory.name
 
+    def spawn(self, *args, **kwargs):
+        """The program as it runs, with pipes to read it by."""
+        process = subprocess.Popen([TIERCEL, *args], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=environment(),
+                                   **kwargs)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
     def path(self, name, content=None):
         path = os.path.join(self.directory, name)
         if content is not None:

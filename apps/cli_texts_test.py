@@ -12,13 +12,11 @@ import re
 import resource
 import signal
 import struct
-import subprocess
 import termios
 import time
 import unittest
 
-from cli_testing import (TIERCEL, CHECKPOINTS, IDS_ONLY, CHAT, FOREVER,
-                         environment, run, Case)
+from cli_testing import CHECKPOINTS, IDS_ONLY, CHAT, FOREVER, run, Case
 
 
 def at_most(mebibytes):
@@ -117,13 +115,7 @@ class LongTextTest(Case):
 
 class SignalTest(Case):
     def start(self, *args, **kwargs):
-        process = subprocess.Popen([TIERCEL, *args], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, env=environment(),
-                                   **kwargs)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        process = self.spawn(*args, **kwargs)
         caught = 0
         while not caught >> (signal.SIGINT - 1) & 1:  # until it has a handler
             self.assertIsNone(process.poll())
