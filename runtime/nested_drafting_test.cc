@@ -24,19 +24,8 @@ constexpr RetrievalSize kWholeView = {
     .chunk = 16, .budget = 4096, .sink = 1, .window = 16};
 constexpr DraftWindow kWholeWindow = {.sink = 4, .recent = 512};
 
-class NestedDraftingTest : public testing::Test {
+class NestedDraftingTest : public RepeatedTextTest<3> {
  protected:
-  static void SetUpTestSuite() {
-    model_ = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
-                        .stream = {.threads = 2}})
-                 .release();
-    prompt_ = new Ids(RepeatedText(60, 3));
-  }
-  static void TearDownTestSuite() {
-    delete prompt_;
-    delete model_;
-  }
-
   static std::unique_ptr<Session> WithView(const RetrievalSize& size,
                                            const Model& model = *model_) {
     return Prefilled(model, *prompt_, {.retrieval = size});
@@ -65,13 +54,7 @@ class NestedDraftingTest : public testing::Test {
     return "policy " + std::to_string(static_cast<int>(choice.policy)) +
            ", proposer " + std::to_string(static_cast<int>(choice.proposer));
   }
-
-  static Model* model_;
-  static Ids* prompt_;
 };
-
-Model* NestedDraftingTest::model_ = nullptr;
-Ids* NestedDraftingTest::prompt_ = nullptr;
 
 // The text ends before the token that ends it, whatever was drafted behind, and
 // the session is as if nothing had been.

@@ -17,19 +17,8 @@
 namespace tiercel::speculation_test {
 namespace {
 
-class SpeculationTest : public testing::Test {
+class SpeculationTest : public RepeatedTextTest<3> {
  protected:
-  static void SetUpTestSuite() {
-    model_ = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
-                        .stream = {.threads = 2}})
-                 .release();
-    prompt_ = new Ids(RepeatedText(60, 3));
-  }
-  static void TearDownTestSuite() {
-    delete prompt_;
-    delete model_;
-  }
-
   static GenerateParams Params(float temperature, int64_t max_tokens = 60) {
     GenerateParams params = DraftedParams(temperature, max_tokens);
     params.verify = VerifyMode::kCoupled;
@@ -41,13 +30,7 @@ class SpeculationTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status;
     return session.report().tokens;
   }
-
-  static Model* model_;
-  static Ids* prompt_;
 };
-
-Model* SpeculationTest::model_ = nullptr;
-Ids* SpeculationTest::prompt_ = nullptr;
 
 TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
   NgramDrafter ngram(/*longest=*/3, /*shortest=*/1);

@@ -20,19 +20,8 @@
 namespace tiercel::triforce_test {
 namespace {
 
-class TriForceTest : public testing::Test {
+class TriForceTest : public RepeatedTextTest<5> {
  protected:
-  static void SetUpTestSuite() {
-    model_ = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
-                        .stream = {.threads = 2}})
-                 .release();
-    prompt_ = new Ids(RepeatedText(60, 5));
-  }
-  static void TearDownTestSuite() {
-    delete prompt_;
-    delete model_;
-  }
-
   static std::unique_ptr<Session> WithView(const RetrievalSize& size,
                                            const Model& model = *model_,
                                            Session::Options options = {}) {
@@ -68,13 +57,7 @@ class TriForceTest : public testing::Test {
          .self_layers = 1},
     };
   }
-
-  static Model* model_;
-  static Ids* prompt_;
 };
-
-Model* TriForceTest::model_ = nullptr;
-Ids* TriForceTest::prompt_ = nullptr;
 
 TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
   std::vector<DraftLevel> sums(7);

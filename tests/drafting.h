@@ -35,6 +35,26 @@ inline Ids RepeatedText(size_t length, int rounds) {
   return text;
 }
 
+// llama_chat, and a text that it says kRounds times; one for all tests of a
+// fixture.
+template <int kRounds>
+class RepeatedTextTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    model_ = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
+                        .stream = {.threads = 2}})
+                 .release();
+    prompt_ = new Ids(RepeatedText(60, kRounds));
+  }
+  static void TearDownTestSuite() {
+    delete prompt_;
+    delete model_;
+  }
+
+  static inline Model* model_ = nullptr;
+  static inline Ids* prompt_ = nullptr;
+};
+
 inline std::unique_ptr<Session> Prefilled(
     const Model& model, const Ids& prompt,
     const Session::Options& options = {}) {
