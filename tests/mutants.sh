@@ -39,7 +39,10 @@ urgent_waits|offload/move/copy_engine.cc|{Turn::kUrgent, Turn::kInOrder}|{Turn::
 top_p_crossing|kernels/token/law_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
 draw_bound|kernels/token/law.cc|to_win <= 1 - u)|to_win <= 2 * (1 - u))|kernels/token/law_test.cc
 top_k_tie|kernels/token/law_cut.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
-min_p_margin|kernels/token/law.cc|(0.001 - std::log|(-0.001 - std::log|kernels/token/law_test.cc
+law_greatest|kernels/token/law.cc|\*std::max_element(first, first + row_ranges_), p_.law|greatest_[range], p_.law|kernels/token/law_test.cc
+law_floor|kernels/token/law_cpu.cc|Exp(x) - Exp(Set1(-87.0f))|Exp(x)|kernels/token/law_test.cc
+law_last_sum|kernels/token/law_cpu.cc|lanes = lanes + LoadN(weights + i, last);||kernels/token/law_test.cc
+hidden_infinity|kernels/token/law_cpu.cc|return result + faults|return result|kernels/token/law_test.cc
 noise_bits|kernels/base/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/law_test.cc
 noise_position|runtime/generate.cc|session.first_position() + length|session.first_position() + 0 * length|runtime/session_test.cc
 stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/stop_matcher_test.cc

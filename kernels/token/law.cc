@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -12,10 +11,19 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/base/philox.h"
+#include "kernels/token/law_body.h"
 #include "kernels/token/law_cut.h"
 
 namespace tiercel {
 namespace {
+
+// VNNI is about bytes: nothing here.
+constexpr PerIsa<GreatestLogitFn*> kGreatestLogit = {
+    portable::GreatestLogit, avx2::GreatestLogit, avx512::GreatestLogit,
+    avx512::GreatestLogit};
+constexpr PerIsa<WeighLogitsFn*> kWeighLogits = {
+    portable::WeighLogits, avx2::WeighLogits, avx512::WeighLogits,
+    avx512::WeighLogits};
 
 absl::Status Invalid(const char* field, double got, const char* needed) {
   return UsageError("invalid_sampling",
@@ -56,16 +64,17 @@ class Laws {
 
   // Finds the greatest logit of each row.
   absl::Status Look() {
+    GreatestLogitFn* const greatest = stream_.device() == Device::kRef
+                                          ? GreatestLogitReference
+                                          : kGreatestLogit[stream_.isa()];
     greatest_.resize(static_cast<size_t>(p_.rows * row_ranges_));
-    std::atomic<bool> finite{true};
     ForRanges([&](int64_t row, int64_t begin, int64_t end, size_t range) {
-      const float* const logits = logits_ + row * p_.vocab;
-      const bool all = std::all_of(logits + begin, logits + end,
-                                   [](float l) { return std::isfinite(l); });
-      if (!all) finite.store(false, std::memory_order_relaxed);
-      greatest_[range] = *std::max_element(logits + begin, logits + end);
+      greatest_[range] =
+          greatest(logits_ + row * p_.vocab + begin, end - begin);
     });
-    return finite.load() ? absl::OkStatus() : NotFinite();
+    const bool finite = std::all_of(greatest_.begin(), greatest_.end(),
+                                    [](float l) { return std::isfinite(l); });
+    return finite ? absl::OkStatus() : NotFinite();
   }
 
   std::vector<Law> Greedy() {
@@ -97,12 +106,12 @@ class Laws {
     for (Law& made : laws_) made.ids.resize(static_cast<size_t>(p_.vocab));
     ForRanges([&](int64_t row, int64_t begin, int64_t end, size_t) {
       Law& made = laws_[static_cast<size_t>(row)];
-      const double total = Total(row);
+      const double share = 1 / Total(row);
       for (int64_t id = begin; id < end; ++id) {
         const auto i = static_cast<size_t>(id);
         made.ids[i] = static_cast<int32_t>(id);
         made.probabilities[i] = static_cast<float>(
-            static_cast<double>(made.probabilities[i]) / total);
+            static_cast<double>(made.probabilities[i]) * share);
       }
     });
     return std::move(laws_);
@@ -122,40 +131,22 @@ class Laws {
         });
   }
 
-  // How far below the greatest a logit surely falls to min-p alone, which needs
-  // no weight to know it. Far beyond rounding.
-  double Hopeless() const {
-    if (p_.law.min_p == 0.0f || p_.law.top_p < 1.0f) {
-      return std::numeric_limits<double>::infinity();
-    }
-    return (0.001 - std::log(static_cast<double>(p_.law.min_p))) *
-           static_cast<double>(p_.law.temperature);
-  }
-
-  // Makes the probabilities exp((logit - greatest) / temperature), not yet
-  // divided by their sum. In double and relative to the greatest, so that no
-  // exponent overflows however small the temperature.
+  // Makes the probabilities, not yet divided by their sum. They are relative to
+  // the greatest, so that no exponent overflows however small the temperature.
   void Weigh() {
+    WeighLogitsFn* const weigh = stream_.device() == Device::kRef
+                                     ? WeighLogitsReference
+                                     : kWeighLogits[stream_.isa()];
     for (Law& law : laws_) {
       law.probabilities.resize(static_cast<size_t>(p_.vocab));
     }
     sums_.resize(greatest_.size());
-    const auto temperature = static_cast<double>(p_.law.temperature);
-    const double hopeless = Hopeless();
     ForRanges([&](int64_t row, int64_t begin, int64_t end, size_t range) {
       const auto first = greatest_.begin() + row * row_ranges_;
-      const double greatest = *std::max_element(first, first + row_ranges_);
-      const float* const logits = logits_ + row * p_.vocab;
-      float* const weights =
-          laws_[static_cast<size_t>(row)].probabilities.data();
-      double sum = 0;
-      for (int64_t id = begin; id < end; ++id) {
-        const double below = static_cast<double>(logits[id]) - greatest;
-        if (-below > hopeless) continue;  // 0
-        weights[id] = static_cast<float>(std::exp(below / temperature));
-        sum += static_cast<double>(weights[id]);
-      }
-      sums_[range] = sum;
+      sums_[range] = weigh(
+          logits_ + row * p_.vocab + begin, end - begin,
+          *std::max_element(first, first + row_ranges_), p_.law.temperature,
+          laws_[static_cast<size_t>(row)].probabilities.data() + begin);
     });
   }
 

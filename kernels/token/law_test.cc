@@ -10,6 +10,8 @@
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "kernels/base/philox.h"
+#include "kernels/base/reference_math.h"
+#include "kernels/base/testing.h"
 #include "kernels/token/counts_for_test.h"
 
 namespace tiercel {
@@ -97,6 +99,87 @@ TEST(LawTest, MinPIsRelativeToTheGreatest) {
   EXPECT_EQ(Make(kHalves, {.temperature = 1, .min_p = 0.24f}).ids.size(), 4u);
 }
 
+// The probabilities of a law, by id; NaN where the law has no such token.
+std::vector<float> ProbabilitiesOn(Stream& stream,
+                                   const std::vector<float>& logits,
+                                   const LawParams& params) {
+  std::vector<float> probabilities(logits.size(), kPoison);
+  const auto laws =
+      MakeLaws(stream, {.logits = logits.data(),
+                        .rows = 1,
+                        .vocab = static_cast<int64_t>(logits.size()),
+                        .tokens = nullptr,
+                        .before = 0,
+                        .law = params});
+  EXPECT_TRUE(laws.ok()) << laws.status();
+  if (!laws.ok()) return probabilities;
+  for (const auto& [id, p] : AsMap(laws->front())) {
+    probabilities[static_cast<size_t>(id)] = p;
+  }
+  return probabilities;
+}
+
+class LawLevelTest : public testing::TestWithParam<Isa> {
+ protected:
+  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1, GetParam());
+  std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 2, GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(Isas, LawLevelTest, testing::ValuesIn(SupportedIsas()),
+                         NameOfLevel);
+
+// Of lanes, of sums and of threads there are whole ones and parts.
+TEST_P(LawLevelTest, EqualsReferenceAndSoftmax) {
+  for (size_t vocab : {1, 15, 17, 255, 257, 4096, 9001}) {
+    for (float temperature : {0.1f, 0.6f, 3.0f}) {
+      std::vector<float> logits(vocab);
+      for (size_t i = 0; i < vocab; ++i) {
+        logits[i] = 7 - static_cast<float>(i * 7919 % vocab) * 80 /
+                            static_cast<float>(vocab);
+      }
+      const LawParams params = {.temperature = temperature};
+      const auto expected = ProbabilitiesOn(*ref_, logits, params);
+      const auto got = ProbabilitiesOn(*cpu_, logits, params);
+      double total = 0;
+      for (float logit : logits) {
+        total += std::exp((static_cast<double>(logit) - 7) /
+                          static_cast<double>(temperature));
+      }
+      for (size_t i = 0; i < vocab; ++i) {
+        EXPECT_EQ(got[i], expected[i]) << i << " of " << vocab;
+        // Two roundings of the exponent x, Exp, sixteen sums; below e^-87 lies
+        // what is left out.
+        const double x = (static_cast<double>(logits[i]) - 7) /
+                         static_cast<double>(temperature);
+        const double exact = std::exp(x) / total;
+        const double error = (2 - 2 * x + 2 + 16) * 0x1p-24;
+        EXPECT_NEAR(static_cast<double>(got[i]), exact, exact * error + 2e-38)
+            << i << " of " << vocab << " at " << temperature;
+      }
+    }
+  }
+}
+
+// Wherever it stands, also where a lane's greatest hides it.
+TEST_P(LawLevelTest, FindsWhatIsNotFinite) {
+  for (size_t vocab : {1, 16, 37}) {
+    for (size_t at = 0; at < vocab; ++at) {
+      for (float bad : {kPoison, std::numeric_limits<float>::infinity(),
+                        -std::numeric_limits<float>::infinity()}) {
+        std::vector<float> logits(vocab, 1);
+        logits[at] = bad;
+        const MakeLawsParams params = {.logits = logits.data(),
+                                       .rows = 1,
+                                       .vocab = static_cast<int64_t>(vocab),
+                                       .tokens = nullptr,
+                                       .before = 0,
+                                       .law = {}};
+        EXPECT_EQ(CodeOf(MakeLaws(*ref_, params).status()), "non_finite");
+        EXPECT_EQ(CodeOf(MakeLaws(*cpu_, params).status()), "non_finite");
+      }
+    }
+  }
+}
+
 // The greatest itself and its equals always survive.
 TEST(LawTest, MinPOfOneKeepsTheGreatest) {
   const LawParams params = {.temperature = 1, .min_p = 1};
@@ -129,9 +212,7 @@ TEST(LawTest, MinPAgreesWithEveryWeight) {
       std::map<int32_t, double> weights;
       double total = 0;
       for (size_t i = 0; i < kVocab; ++i) {
-        const auto weight =
-            static_cast<float>(std::exp((static_cast<double>(logits[i]) - 5) /
-                                        static_cast<double>(temperature)));
+        const float weight = ExpLane((logits[i] - 5) / temperature);
         if (weight < min_p) continue;
         total += weights[static_cast<int32_t>(i)] = static_cast<double>(weight);
       }
