@@ -479,7 +479,9 @@ template <DType kType>
 void Expand(const MatmulTarget& t, int64_t panel, float* out) {
   const uint8_t* codes = t.panels + panel * t.panel_bytes;
   if constexpr (!IsQuantised(kType)) {
+    const int64_t ahead = PrefetchDistance(t, kExpandedPanels);
     for (int64_t k = 0; k < t.k; ++k) {
+      Prefetch(codes + k * 32, ahead, 32);
       Store(ColumnOf<kType>(codes, k), out + k * 16);
     }
   } else {
