@@ -21,7 +21,7 @@ constexpr int ColumnsOf(int queries) {
   return queries == 1 ? 8 : queries <= 4 ? 4 : 2;
 }
 #elif defined(__AVX2__)
-constexpr int kTileQueries = 4;
+constexpr int kTileQueries = 6;
 constexpr int ColumnsOf(int queries) {
   return queries == 1 ? 4 : queries == 2 ? 2 : 1;
 }

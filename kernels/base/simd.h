@@ -324,7 +324,7 @@ TIERCEL_INLINE uint32_t BitsFromFloat(float value) {
   memcpy(&bits, &value, sizeof(bits));
   return bits;
 }
-// The same conversions as kernels/base/half.h, which is not to be included.
+// These convert as kernels/base/half.h does, which is not to be included.
 TIERCEL_INLINE float F32FromF16Lane(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
   const uint32_t rest = half & 0x7fffu;
@@ -469,25 +469,51 @@ TIERCEL_CALLED void Transpose(F32x16 (&r)[16]) {
 #endif
 
 // Lanes i and i+8, then i+4, i+2, i+1: the same tree on every level.
-TIERCEL_INLINE float ReduceAdd(F32x16 a) {
-  float lane[16];
-  Store(a, lane);
-  for (int half = 8; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
-  }
-  return lane[0];
+#if defined(__AVX2__)
+TIERCEL_INLINE __m256 LowLanes(F32x16 a) {
+#if defined(__AVX512F__)
+  return _mm512_castps512_ps256(a.v);
+#else
+  return a.lo;
+#endif
 }
-
+TIERCEL_INLINE __m256 HighLanes(F32x16 a) {
+#if defined(__AVX512F__)
+  return _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(a.v), 1));
+#else
+  return a.hi;
+#endif
+}
+TIERCEL_INLINE float ReduceAdd(F32x16 a) {
+  const __m256 eight = _mm256_add_ps(LowLanes(a), HighLanes(a));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight),
+                                 _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
 TIERCEL_INLINE float ReduceMax(F32x16 a) {
-  float lane[16];
-  Store(a, lane);
+  const __m256 eight = _mm256_max_ps(LowLanes(a), HighLanes(a));
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight),
+                                 _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+#else
+TIERCEL_INLINE float ReduceAdd(F32x16 a) {
+  for (int half = 8; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) a.v[i] += a.v[i + half];
+  }
+  return a.v[0];
+}
+TIERCEL_INLINE float ReduceMax(F32x16 a) {
   for (int half = 8; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) {
-      lane[i] = lane[i] > lane[i + half] ? lane[i] : lane[i + half];
+      a.v[i] = a.v[i] > a.v[i + half] ? a.v[i] : a.v[i + half];
     }
   }
-  return lane[0];
+  return a.v[0];
 }
+#endif
 
 // e^x for x <= 88, NaN for NaN; below -87 what it is at -87 (1.6e-38). Relative
 // error under 1e-7: n = round(x log2 e), then of r = x - n ln 2 (split in two
