@@ -3,8 +3,19 @@
 #include "kernels/base/simd_int.h"
 
 // Loops over chains are unrolled by hand: a chain that an index picks lives in
-// memory, and the probe would measure that.
+// memory, and the probe would measure that. Empty asm statements keep compilers
+// from computing once what is asked for often.
 namespace tiercel::TIERCEL_ISA_NS {
+
+// Chains that stay in the registers: as many as hide the latency of an
+// operation, and no more.
+#if defined(__AVX512F__) || !defined(__AVX2__)
+constexpr int kFmaChains = kProbeChains;
+constexpr int kInt8Chains = kProbeChains;
+#else
+constexpr int kFmaChains = 6;  // two registers each
+constexpr int kInt8Chains = 4;
+#endif
 
 float ProbeRead(const float* data, int64_t count) {
   F32x16 sum[4] = {Zero(), Zero(), Zero(), Zero()};
@@ -17,22 +28,28 @@ float ProbeRead(const float* data, int64_t count) {
 }
 
 float ProbeFma(int64_t steps) {
-  F32x16 chain[kProbeChains];
-#pragma GCC unroll 16
-  for (int i = 0; i < kProbeChains; ++i) {
-    chain[i] = Set1(static_cast<float>(i));
-  }
+  constexpr int kAtOnce = kFmaChains;
+  static_assert(kProbeChains % kAtOnce == 0);
   const F32x16 scale = Set1(0.5f);
   const F32x16 shift = Set1(1.0f);
-  for (int64_t step = 0; step < steps; ++step) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kProbeChains; ++i) {
-      chain[i] = Fma(chain[i], scale, shift);
-    }
-  }
   F32x16 sum = Zero();
+  for (int first = 0; first < kProbeChains; first += kAtOnce) {
+    F32x16 chain[kAtOnce];
 #pragma GCC unroll 16
-  for (int i = 0; i < kProbeChains; ++i) sum = sum + chain[i];
+    for (int i = 0; i < kAtOnce; ++i) {
+      F32x16 start = Set1(static_cast<float>(i));
+      asm volatile("" : "+m"(start));
+      chain[i] = start;
+    }
+    for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 16
+      for (int i = 0; i < kAtOnce; ++i) {
+        chain[i] = Fma(chain[i], scale, shift);
+      }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kAtOnce; ++i) sum = sum + chain[i];
+  }
   return ReduceAdd(sum);
 }
 
@@ -49,9 +66,18 @@ TIERCEL_INLINE I32x16 AddDot(I32x16 sum, Quads codes, Quads x) {
   return sum + AddNeighbours(DotPairs(codes, x));
 #endif
 }
+// What is there may be anything, for all that the compiler knows.
+TIERCEL_INLINE void Hide(Quads& x) {
+#if defined(__AVX512F__)
+  asm volatile("" : "+v"(x.v));
+#else
+  asm volatile("" : "+x"(x.lo), "+x"(x.hi));
+#endif
+}
 #else
 using Quads = I32x16;
 TIERCEL_INLINE Quads Ones() { return SetI32(1); }
+TIERCEL_INLINE void Hide(Quads& x) { asm volatile("" : "+m"(x)); }
 TIERCEL_INLINE I32x16 AddDot(I32x16 sum, Quads codes, Quads x) {
   for (int i = 0; i < 4; ++i) sum = sum + codes * x;
   return sum;
@@ -59,20 +85,28 @@ TIERCEL_INLINE I32x16 AddDot(I32x16 sum, Quads codes, Quads x) {
 #endif
 
 float ProbeInt8(int64_t steps) {
-  // In memory, and the loop a barrier: the products are not constants.
+  constexpr int kAtOnce = kInt8Chains;
+  static_assert(kProbeChains % kAtOnce == 0);
   Quads x = Ones();
-  asm volatile("" : "+m"(x));
-  I32x16 chain[kProbeChains];
-#pragma GCC unroll 16
-  for (int i = 0; i < kProbeChains; ++i) chain[i] = SetI32(i);
-  for (int64_t step = 0; step < steps; ++step) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kProbeChains; ++i) chain[i] = AddDot(chain[i], x, x);
-    asm volatile("" : "+m"(x));
-  }
   I32x16 sum = SetI32(0);
+  for (int first = 0; first < kProbeChains; first += kAtOnce) {
+    I32x16 chain[kAtOnce];
 #pragma GCC unroll 16
-  for (int i = 0; i < kProbeChains; ++i) sum = sum + chain[i];
+    for (int i = 0; i < kAtOnce; ++i) {
+      I32x16 start = SetI32(first + i);
+      asm volatile("" : "+m"(start));
+      chain[i] = start;
+    }
+    for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 16
+      for (int i = 0; i < kAtOnce; ++i) {
+        Hide(x);
+        chain[i] = AddDot(chain[i], x, x);
+      }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kAtOnce; ++i) sum = sum + chain[i];
+  }
   return static_cast<float>(ReduceAdd(sum));
 }
 
