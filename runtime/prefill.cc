@@ -172,7 +172,8 @@ absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
   }
   for (int layer = 0; layer < layers; ++layer) {
     if (cancelled()) return CancelledError();
-    if (absl::Status s = retrieval_->Await(layer, stop); !s.ok()) return s;
+    if (absl::Status s = retrieval_->Await(*stream_, layer, stop); !s.ok())
+      return s;
     const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, stop);
     if (!pages.ok()) return pages.status();
     if (absl::Status s =

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "kernels/kv/kv_row.h"
 #include "models/decoder/decoder.h"
 
 namespace tiercel {
@@ -77,7 +78,13 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
 }
 
 Retrieval::Shape SessionSite::RetrievalShape(int64_t context) const {
+  // Drafts only guess: half the memory for the same chunks guesses as well.
+  KvLayout view_layout = layout;
+  if (IsKvType(DType::kQ8_0, layout.head_dim)) {
+    view_layout.type_k = view_layout.type_v = DType::kQ8_0;
+  }
   return {.layout = layout,
+          .view_layout = view_layout,
           .layers = config.layers,
           .heads = config.heads,
           .begin = first_position,

@@ -50,7 +50,7 @@ struct SessionSite {
   // The least device that serves `context`.
   int64_t LeastDeviceBytes(int64_t context) const;
 
-  // Of a session with a retrieval view.
+  // The view of a session that keeps one.
   Retrieval::Shape RetrievalShape(int64_t context) const;
 
   // The plan for `context`, or for 0 for as much of the checkpoint's context as

@@ -43,6 +43,12 @@ law_greatest|kernels/token/law.cc|\*std::max_element(first, first + row_ranges_)
 law_floor|kernels/token/law_cpu.cc|Exp(x) - Exp(Set1(-87.0f))|Exp(x)|kernels/token/law_test.cc
 law_last_sum|kernels/token/law_cpu.cc|lanes = lanes + LoadN(weights + i, last);||kernels/token/law_test.cc
 hidden_infinity|kernels/token/law_cpu.cc|return result + faults|return result|kernels/token/law_test.cc
+landing_reused|offload/view/landing.cc|if (arrivals_.empty()) used_ = 0|used_ = 0|offload/view/retrieval_test.cc
+landing_kept|offload/view/retrieval.cc|    landing_.Drop(layer);|    (void)layer;|offload/view/retrieval_test.cc
+landing_values|offload/view/landing.cc|{here.v, place.v, here.rows}|{here.k, place.v, here.rows}|offload/view/retrieval_test.cc
+convert_tail|kernels/kv/kv_convert_cpu.cc|out + BytesOf(to, begin)|out + BytesOf(to, 0)|kernels/kv/kv_convert_test.cc
+byte_columns|kernels/kv/kv_lanes.h|block + 2 + d % 32;|block + 2;|kernels/attention/attention_test.cc
+view_types|runtime/session_plan.cc|view_layout.type_k = view_layout.type_v = DType::kQ8_0|view_layout.type_k = DType::kQ8_0|runtime/session_plan_test.cc
 noise_bits|kernels/base/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/law_test.cc
 noise_position|runtime/generate.cc|session.first_position() + length|session.first_position() + 0 * length|runtime/session_test.cc
 stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/stop_matcher_test.cc

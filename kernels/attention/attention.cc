@@ -27,7 +27,7 @@ constexpr int kTileQueries = 192;
 // keeps until they are folded. One row over 128K positions and 32 heads of 128
 // needs 17 MiB and goes in three waves.
 constexpr int64_t kWaveFloats = int64_t{2} << 20;
-// Of that, what one page of a block of rows may take: a wave has 8 pages or
+// What one page of a block of rows may take of that: a wave has 8 pages or
 // more, so that the threads rarely wait for each other.
 constexpr int64_t kPageFloats = kWaveFloats / 8;
 
@@ -37,7 +37,8 @@ int64_t AlignUp(int64_t n, int64_t alignment) {
   return (n + alignment - 1) / alignment * alignment;
 }
 
-// Of one thread: a page's K and V as floats, and the scores of a few queries.
+// What one thread needs: a page's K and V as floats, and scores of a few
+// queries.
 int64_t BlockScratchFloats(int64_t padded_dim) {
   return 2 * kPageTokens * padded_dim + kMaxTileQueries * kPageTokens;
 }

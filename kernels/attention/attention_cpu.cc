@@ -47,10 +47,10 @@ struct Tile {
   SlotSet any;   // what one of them sees
   SlotSet all;   // what each of them sees
 
-  // Of slots that one of them sees, in order
+  // The slots that one of them sees, in order
   Run runs[kPageTokens];
   int num_runs;
-  // Of groups that have such a slot
+  // The groups that have such a slot
   Run groups[kGroups];
   int num_groups;
   // Groups among these with a slot that one of them does not see
@@ -151,7 +151,7 @@ void Scores(const Tile<R>& t, const float* k, int head_dim, int group, int end,
   }
 }
 
-// The same from K as it is.
+// Dot products of R queries with every group they see, from K as it is.
 template <typename Source, int R>
 void DirectScores(const AttentionBlock& b, const Tile<R>& t, float* score) {
   const auto group_scores = [&](int g) {
@@ -162,7 +162,7 @@ void DirectScores(const AttentionBlock& b, const Tile<R>& t, float* score) {
     F32x16 column[kLanes];
     int d = 0;
     for (; d + kLanes <= b.head_dim; d += kLanes) {
-      ReadColumns<Source>(group, d, column);
+      ReadColumns<Source>(group.row, d, column);
 #pragma GCC unroll 16
       for (int j = 0; j < kLanes; ++j) {
 #pragma GCC unroll 8
@@ -172,7 +172,7 @@ void DirectScores(const AttentionBlock& b, const Tile<R>& t, float* score) {
       }
     }
     if (d < b.head_dim) {
-      ReadColumns<TailOf<Source>>(group, d, column);
+      ReadColumns<TailOf<Source>>(group.row, d, column);
       for (int j = 0; j < 8; ++j) {
         for (int r = 0; r < R; ++r) {
           sum[r] = Fma(Set1(t.q[r][d + j]), column[j], sum[r]);

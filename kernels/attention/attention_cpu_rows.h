@@ -1,73 +1,13 @@
 #ifndef TIERCEL_KERNELS_ATTENTION_ATTENTION_CPU_ROWS_H_
 #define TIERCEL_KERNELS_ATTENTION_ATTENTION_CPU_ROWS_H_
 
-// The rows of a page's K and V into registers, whatever their type. For
-// op_cpu.cc files only, as simd.h says.
+// The rows of a page's K and V as attention reads them. For op_cpu.cc files
+// only, as simd.h says.
 
 #include "kernels/attention/attention_cpu_slots.h"
+#include "kernels/kv/kv_lanes.h"
 
 namespace tiercel::TIERCEL_ISA_NS {
-
-// How 16 elements of a row are read from element d, a multiple of 16, on; and
-// the bytes of the 8 that may be left at the end.
-struct F32Source {
-  static constexpr int kTailBytes = 32;
-  TIERCEL_INLINE F32x16 Read(const std::byte* row, int d) {
-    return Load(reinterpret_cast<const float*>(row) + d);
-  }
-};
-struct F16Source {
-  static constexpr int kTailBytes = 16;
-  TIERCEL_INLINE F32x16 Read(const std::byte* row, int d) {
-    return LoadF16(reinterpret_cast<const uint16_t*>(row) + d);
-  }
-};
-struct Bf16Source {
-  static constexpr int kTailBytes = 16;
-  TIERCEL_INLINE F32x16 Read(const std::byte* row, int d) {
-    return LoadBf16(reinterpret_cast<const uint16_t*>(row) + d);
-  }
-};
-// The product of an 11-bit and an 8-bit number is exact.
-struct Q8Source {
-  static constexpr int kTailBytes = 0;  // rows are whole blocks of 32
-  TIERCEL_INLINE F32x16 Read(const std::byte* row, int d) {
-    const std::byte* block = row + d / 32 * 34;
-    uint16_t scale;
-    memcpy(&scale, block, sizeof(scale));
-    return Set1F16(scale) *
-           LoadI8(reinterpret_cast<const int8_t*>(block + 2 + d % 32));
-  }
-};
-
-// The same where 8 elements are left; the other lanes are zero.
-template <typename Source>
-struct TailOf {
-  TIERCEL_INLINE F32x16 Read(const std::byte* row, int d) {
-    if constexpr (Source::kTailBytes == 0) {
-      return Zero();
-    } else {
-      std::byte padded[2 * Source::kTailBytes] = {};
-      memcpy(padded, row + d / 8 * Source::kTailBytes, Source::kTailBytes);
-      return Source::Read(padded, 0);
-    }
-  }
-};
-
-// Calls `body` with the source that reads `type`.
-template <typename Body>
-TIERCEL_INLINE void ForSource(DType type, Body body) {
-  switch (type) {
-    case DType::kF16:
-      return body(F16Source());
-    case DType::kBF16:
-      return body(Bf16Source());
-    case DType::kQ8_0:
-      return body(Q8Source());
-    default:
-      return body(F32Source());
-  }
-}
 
 TIERCEL_INLINE int Padded(int head_dim) {
   return (head_dim + kLanes - 1) / kLanes * kLanes;
@@ -101,15 +41,6 @@ TIERCEL_INLINE RowGroup RowsOf(const AttentionBlock& b, int group, int lanes) {
   return rows;
 }
 
-// Elements d..d + 15 of 16 rows, transposed: out[i] is element d + i.
-template <typename Source>
-TIERCEL_INLINE void ReadColumns(const RowGroup& group, int d,
-                                F32x16 (&out)[kLanes]) {
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) out[i] = Source::Read(group.row[i], d);
-  Transpose(out);
-}
-
 // K of the slots that are seen, to [group of 16 slots][padded head_dim][16].
 template <typename Source>
 void ExpandK(const AttentionBlock& b, const SlotSet& seen, float* out) {
@@ -123,9 +54,9 @@ void ExpandK(const AttentionBlock& b, const SlotSet& seen, float* out) {
     for (int d = 0; d < padded; d += kLanes) {
       F32x16 column[kLanes];
       if (d + kLanes <= b.head_dim) {
-        ReadColumns<Source>(group, d, column);
+        ReadColumns<Source>(group.row, d, column);
       } else {
-        ReadColumns<TailOf<Source>>(group, d, column);
+        ReadColumns<TailOf<Source>>(group.row, d, column);
       }
       for (int i = 0; i < kLanes; ++i) Store(column[i], to + (d + i) * kLanes);
     }

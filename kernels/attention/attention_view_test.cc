@@ -18,7 +18,7 @@
 namespace tiercel::attention_view_test {
 namespace {
 
-// The same chunks for every head would hide a wrong head.
+// Each head has chunks of its own, so that a wrong head shows.
 std::vector<PositionRange> Chunks(int64_t begin, int64_t end, int64_t size,
                                   unsigned seed) {
   std::mt19937 random(seed);

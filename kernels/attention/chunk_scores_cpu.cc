@@ -21,7 +21,7 @@ struct Digests {
   const uint16_t* row[kLanes];
 };
 
-// Of a digest, N elements; the other lanes are zero.
+// N elements of a digest; the other lanes are zero.
 template <int N>
 TIERCEL_INLINE F32x16 LoadElements(const uint16_t* p) {
   if constexpr (N == kLanes) {

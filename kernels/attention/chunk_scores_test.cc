@@ -248,7 +248,7 @@ TEST_P(ChunkScoresIsaTest, AHeadThatIsNotFiniteContributesNothing) {
       problem.Query(1)[3] = fault;
       problem.SetMean(0, 18, 3, 10.0f);
       const std::vector<float> out = problem.Run(*stream);
-      // The same without head 1: half of KV head 0.
+      // Without head 1, half of KV head 0 is left.
       Problem rest(2, 2, 24, 19);
       rest.p.scale = problem.p.scale;
       rest.means = problem.means;

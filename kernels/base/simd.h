@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <cstddef>
+
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
@@ -466,6 +468,42 @@ TIERCEL_CALLED void Transpose(F32x16 (&r)[16]) {
   }
 }
 
+#endif
+
+// Byte j of 16 rows of 16 bytes becomes row j.
+#if defined(__AVX2__)
+TIERCEL_INLINE void TransposeBytes(const std::byte* const (&row)[16],
+                                   int8_t (&out)[16][16]) {
+  __m128i r[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    r[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row[i]));
+  }
+  // Laid out as one line of 256 bytes, each round moves the highest bit of a
+  // byte's place to the lowest; four exchange the bits of row and column.
+#pragma GCC unroll 4
+  for (int round = 0; round < 4; ++round) {
+    __m128i next[16];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      next[2 * i] = _mm_unpacklo_epi8(r[i], r[i + 8]);
+      next[2 * i + 1] = _mm_unpackhi_epi8(r[i], r[i + 8]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) r[i] = next[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out[i]), r[i]);
+  }
+}
+#else
+TIERCEL_INLINE void TransposeBytes(const std::byte* const (&row)[16],
+                                   int8_t (&out)[16][16]) {
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < 16; ++j) out[j][i] = static_cast<int8_t>(row[i][j]);
+  }
+}
 #endif
 
 // Lanes i and i+8, then i+4, i+2, i+1: the same tree on every level.

@@ -10,7 +10,7 @@ namespace {
 // Elements of a row that are summed at a time: a whole block of every type.
 constexpr int kPiece = 32;
 
-// Of `rows` rows of keys, `n` elements from element d on.
+// The mean of `rows` rows of keys: `n` elements from element d on.
 void MeanOfPiece(const KvLayout& kv, const std::byte* keys, int64_t rows, int d,
                  int n, uint16_t* out) {
   float sum[kPiece] = {};

@@ -19,7 +19,7 @@ absl::Status CheckKvType(std::string_view op, DType type, int head_dim);
 // One row of K or V (kernels/kv/kv_layout.h) to floats, exactly.
 void KvRowToF32(DType type, const std::byte* row, int head_dim, float* out);
 
-// And back, rounded to nearest, ties to even. q8_0, per block of 32:
+// Floats to one row, rounded to nearest, ties to even. q8_0, per block of 32:
 //   d = max|x| / 127 (float), stored as f16;  q = round(x / d), within +-127
 // A block that holds a NaN or an infinity gets d = NaN, so that the fault shows
 // wherever the block is read.

@@ -30,7 +30,7 @@ struct Transfer {
   int64_t bytes = 0;
 };
 
-// The same bytes in fewer transfers: neighbours on both sides become one, as
+// Moves the bytes in fewer transfers: neighbours on both sides become one, as
 // far as it then has no more than `most` bytes.
 std::vector<Transfer> Joined(
     std::vector<Transfer> transfers,

@@ -95,7 +95,7 @@ class KvStore : public LayeredKv {
 
   // Forgets all but the first `length` positions.
   virtual void Truncate(int64_t length) = 0;
-  // The same sequence; pages are shared until one of the two writes.
+  // Copies the sequence; pages are shared until one of the two writes.
   // Errors: out_of_memory, copy_failed.
   virtual absl::StatusOr<std::unique_ptr<KvStore>> Fork() = 0;
 

@@ -15,7 +15,7 @@ struct LayerTimes {
 // its buffer has left; the layer after next is asked for when a layer ends.
 double PromptSeconds(int layers, const LayerTimes& layer);
 
-// The same for each of many decode steps that follow each other, `between_s`
+// Seconds of each of many decode steps that follow each other, `between_s`
 // apart: the first two layers of each were asked for during the one before.
 double StepSeconds(int layers, const LayerTimes& layer, double between_s);
 

@@ -49,7 +49,7 @@ struct TierNeeds {
 // plan says what the least would take.
 TierPlan PlanTiers(const TierNeeds& needs, int64_t budget);
 
-// The same where the device computes in the host tier: nothing is staged, and
+// The plan where the device computes in the host tier: nothing is staged, and
 // all pages are where they are written.
 TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget);
 

@@ -14,8 +14,8 @@ class HostRegion {
  public:
   // Errors: out_of_memory with the bytes asked for.
   static absl::StatusOr<HostRegion> Reserve(size_t bytes);
-  // The same without an address: data() is null, and who may see the bytes maps
-  // fd(). Errors: out_of_memory.
+  // Reserves bytes without an address: data() is null, and who may see them
+  // maps fd(). Errors: out_of_memory.
   static absl::StatusOr<HostRegion> ReserveUnmapped(size_t bytes);
 
   HostRegion() = default;

@@ -40,11 +40,11 @@ class Digests {
   // Errors: out_of_memory.
   static absl::StatusOr<Digests> Create(DeviceMemory& memory,
                                         const Shape& shape);
-  // The same digests, apart from now on. Errors: out_of_memory.
+  // A copy that goes its own way from now on. Errors: out_of_memory.
   absl::StatusOr<Digests> Copy(DeviceMemory& memory) const;
 
-  // Of the chunks of `layer` that the positions kv.end .. kv.end + rows - 1,
-  // which have been written, complete.
+  // Digests the chunks of `layer` that the positions kv.end .. kv.end + rows -
+  // 1 complete, which have been written.
   absl::Status Update(Stream& stream, int layer, const KvPages& kv,
                       int64_t rows);
 

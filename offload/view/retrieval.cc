@@ -32,7 +32,7 @@ CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
   const int64_t chunks = DigestsShape(shape).Chunks();
   const int64_t window = std::min(size.window, shape.context);
   return {
-      .layout = shape.layout,
+      .layout = shape.view_layout,
       .layers = shape.layers,
       .chunk = size.chunk,
       .chunks = std::min(CeilDiv(size.budget, size.chunk), chunks),
@@ -43,9 +43,18 @@ CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
           CeilDiv(kPageTokens - 1 + window + kMaxStepRows, kPageTokens)};
 }
 
-// Its page is at hand.
-void CopyFrom(const KvPages& kv, const KvRun& run) {
-  CopyRun(kv.layout, kv.pages[run.position / kPageTokens - kv.first_page], run);
+bool TypesDiffer(const Retrieval::Shape& shape) {
+  return shape.layout.type_k != shape.view_layout.type_k ||
+         shape.layout.type_v != shape.view_layout.type_v;
+}
+
+Landing::Shape LandingShape(const Retrieval::Shape& shape) {
+  if (!TypesDiffer(shape)) return {};
+  const int64_t chunk =
+      shape.size.chunk * (shape.layout.KRowBytes() + shape.layout.VRowBytes());
+  return {.from = shape.layout,
+          .to = shape.view_layout,
+          .bytes = std::max(shape.landing_bytes, chunk)};
 }
 
 }  // namespace
@@ -81,30 +90,35 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
   absl::StatusOr<CompactKv> compact =
       CompactKv::Create(memory, CompactShape(shape), shape.begin);
   if (!compact.ok()) return compact.status();
+  absl::StatusOr<Landing> landing =
+      Landing::Create(memory, LandingShape(shape));
+  if (!landing.ok()) return landing.status();
   absl::StatusOr<Digests> digests =
       Digests::Create(memory, DigestsShape(shape));
   if (!digests.ok()) return digests.status();
   absl::StatusOr<DeviceArray<uint16_t>> queries = DeviceArray<uint16_t>::Create(
       memory, shape.layers * kMaxStepRows * QueryWidth(shape), "queries");
   if (!queries.ok()) return queries.status();
-  return std::unique_ptr<Retrieval>(
-      new Retrieval(shape, memory, store, *std::move(compact),
-                    *std::move(digests), *std::move(queries)));
+  return std::unique_ptr<Retrieval>(new Retrieval(
+      shape, memory, store, *std::move(compact), *std::move(landing),
+      *std::move(digests), *std::move(queries)));
 }
 
 int64_t Retrieval::Bytes(const Shape& shape) {
-  return CompactShape(shape).Bytes() + DigestsShape(shape).Bytes() +
+  return CompactShape(shape).Bytes() + AlignedBytes(LandingShape(shape).bytes) +
+         DigestsShape(shape).Bytes() +
          AlignedBytes(shape.layers * kMaxStepRows * QueryWidth(shape) *
                       static_cast<int64_t>(sizeof(uint16_t)));
 }
 
 Retrieval::Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
-                     CompactKv compact, Digests digests,
+                     CompactKv compact, Landing landing, Digests digests,
                      DeviceArray<uint16_t> queries)
     : shape_(shape),
       memory_(memory),
       store_(store),
       compact_(std::move(compact)),
+      landing_(std::move(landing)),
       digests_(std::move(digests)),
       queries_(std::move(queries)),
       copies_(static_cast<size_t>(shape.layers), 0) {}
@@ -132,10 +146,11 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
                                   KvStore::Cancelled cancelled) {
   // What is still on its way would arrive over what is written now.
   for (int layer = 0; certain && layer < shape_.layers; ++layer) {
-    if (absl::Status s = Await(layer, cancelled);
+    if (absl::Status s = Arrive(layer, cancelled);
         ClassOf(s) == ErrorClass::kCancelled) {
       return s;
     }
+    landing_.Drop(layer);
   }
   compact_.Truncate(std::min(end, compact_.end()));  // a draft ends here
   step_end_ = end;
@@ -151,7 +166,7 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
 
 void Retrieval::KeepQueries(int layer, int64_t first_row, int64_t rows,
                             const float* q) {
-  // Of a prompt the last one is wanted.
+  // A prompt's last one is wanted.
   const int64_t skipped = std::max<int64_t>(0, step_rows_ - kMaxStepRows);
   const int64_t first = std::max(first_row, skipped);
   if (first >= first_row + rows) return;
@@ -177,8 +192,8 @@ absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
   } else if (HasRoom(step_rows_)) {
     compact_.Recent(layer, step_end_, step_end_ + step_rows_, &runs_);
   }
-  for (const KvRun& run : runs_) CopyFrom(kv, run);
-  return absl::OkStatus();
+  return FillRuns(stream, kv.layout, kv.pages, kv.first_page,
+                  shape_.view_layout, runs_);
 }
 
 void Retrieval::Commit(int64_t end) {
@@ -250,7 +265,7 @@ absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t row,
 absl::Status Retrieval::Refresh(Stream& stream, KvStore::Cancelled cancelled) {
   if (!ready_ || fresh_ || last_row_ < 0) return absl::OkStatus();
   for (int layer = 0; layer < shape_.layers; ++layer) {
-    if (absl::Status s = Await(layer, cancelled); !s.ok()) return s;
+    if (absl::Status s = Await(stream, layer, cancelled); !s.ok()) return s;
   }
   ready_ = false;  // until every layer has chosen
   compact_.DropBefore(RecentBegin(compact_.end()));
@@ -259,19 +274,58 @@ absl::Status Retrieval::Refresh(Stream& stream, KvStore::Cancelled cancelled) {
     if (absl::Status s = Choose(stream, layer, last_row_, &runs_); !s.ok()) {
       return s;
     }
-    copies_[static_cast<size_t>(layer)] =
-        store_.CopyRuns(Station::kRefresh, runs_);
+    if (absl::Status s = Fetch(stream, layer, runs_, cancelled); !s.ok()) {
+      return s;
+    }
   }
   ready_ = true;
   ++refreshes_;
   return absl::OkStatus();
 }
 
-absl::Status Retrieval::Await(int layer, KvStore::Cancelled cancelled) {
+absl::Status Retrieval::Fetch(Stream& stream, int layer,
+                              const std::vector<KvRun>& missing,
+                              KvStore::Cancelled cancelled) {
+  uint64_t& copies = copies_[static_cast<size_t>(layer)];
+  if (!TypesDiffer(shape_)) {
+    copies = store_.CopyRuns(Station::kRefresh, missing);
+    return absl::OkStatus();
+  }
+  auto run = missing.begin();
+  while (run != missing.end()) {
+    std::vector<KvRun> landed;
+    for (; run != missing.end(); ++run) {
+      const std::optional<KvRun> here = landing_.Take(*run);
+      if (!here.has_value()) break;
+      landed.push_back(*here);
+    }
+    copies = store_.CopyRuns(Station::kRefresh, landed);
+    // With no room left what is there settles first.
+    for (int l = 0; run != missing.end() && l <= layer; ++l) {
+      if (absl::Status s = Await(stream, l, cancelled); !s.ok()) return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Retrieval::Arrive(int layer, KvStore::Cancelled cancelled) {
   uint64_t& copies = copies_[static_cast<size_t>(layer)];
   const absl::Status status = store_.AwaitCopies(copies, cancelled);
   if (ClassOf(status) == ErrorClass::kCancelled) return status;
   copies = 0;
+  if (!status.ok()) ready_ = false;
+  return status;
+}
+
+absl::Status Retrieval::Await(Stream& stream, int layer,
+                              KvStore::Cancelled cancelled) {
+  absl::Status status = Arrive(layer, cancelled);
+  if (ClassOf(status) == ErrorClass::kCancelled) return status;
+  if (!status.ok()) {
+    landing_.Drop(layer);
+    return status;
+  }
+  status = landing_.Settle(stream, layer);
   if (!status.ok()) ready_ = false;
   return status;
 }

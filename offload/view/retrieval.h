@@ -11,6 +11,7 @@
 #include "offload/page/kv_store.h"
 #include "offload/view/compact_kv.h"
 #include "offload/view/digests.h"
+#include "offload/view/landing.h"
 
 namespace tiercel {
 
@@ -38,18 +39,25 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size);
 // Between refreshes all the newest positions are in view. What drafts read is
 // bit for bit the same after the same certain step and what followed it,
 // whatever came before.
+//
+// The view may hold its rows in other types than the store. What is copied from
+// below then lands beside it, and is in its place once it is awaited.
 class Retrieval {
  public:
   struct Shape {
-    KvLayout layout = {};
+    KvLayout layout = {};       // of the store
+    KvLayout view_layout = {};  // the same but for the types
     int layers = 0;
     int heads = 0;        // query heads
     int64_t begin = 0;    // of the sequence
     int64_t context = 0;  // positions
     RetrievalSize size = {};
+    // For what is on its way, where types differ; at least one chunk's.
+    int64_t landing_bytes = int64_t{1} << 20;
   };
 
-  // Of the sequence in `store`, which must outlive it. Errors: out_of_memory.
+  // A view of the sequence in `store`, which must outlive it. Errors:
+  // out_of_memory.
   static absl::StatusOr<std::unique_ptr<Retrieval>> Create(DeviceMemory& memory,
                                                            const Shape& shape,
                                                            KvStore& store);
@@ -87,7 +95,7 @@ class Retrieval {
   // missing copied. Errors: those of ChunkScores; copy_failed, cancelled.
   absl::Status Refresh(Stream& stream, KvStore::Cancelled cancelled);
   // Before a draft reads `layer`. Errors: copy_failed, cancelled.
-  absl::Status Await(int layer, KvStore::Cancelled cancelled);
+  absl::Status Await(Stream& stream, int layer, KvStore::Cancelled cancelled);
 
   // What drafts read; they leave it as long as they found it.
   CompactKv& kv() { return compact_; }
@@ -95,7 +103,8 @@ class Retrieval {
 
  private:
   Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
-            CompactKv compact, Digests digests, DeviceArray<uint16_t> queries);
+            CompactKv compact, Landing landing, Digests digests,
+            DeviceArray<uint16_t> queries);
 
   int64_t Recent() const { return compact_.end() - compact_.recent_begin(); }
   // Where the newest positions begin if the sequence ends at `end`.
@@ -104,11 +113,18 @@ class Retrieval {
   absl::Status Choose(Stream& stream, int layer, int64_t row,
                       std::vector<KvRun>* missing);
   uint16_t* Query(int layer, int64_t row);
+  // Has `missing` of the layer copied; the view gets them when it is awaited.
+  absl::Status Fetch(Stream& stream, int layer,
+                     const std::vector<KvRun>& missing,
+                     KvStore::Cancelled cancelled);
+  // Waits for the copies of `layer`.
+  absl::Status Arrive(int layer, KvStore::Cancelled cancelled);
 
   const Shape shape_;
   DeviceMemory& memory_;
   KvStore& store_;
   CompactKv compact_;
+  Landing landing_;
   Digests digests_;
   // f16 [layer][kMaxStepRows][heads * head_dim]
   DeviceArray<uint16_t> queries_;

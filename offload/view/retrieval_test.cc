@@ -131,6 +131,22 @@ class NoMemory final : public DeviceMemory {
   void Free(std::byte* /*data*/, size_t /*bytes*/) override {}
 };
 
+// A row of `from` as a view of `to` holds it.
+StoredRow InView(const StoredRow& row, const KvLayout& from,
+                 const KvLayout& to) {
+  const auto convert = [&](const std::vector<std::byte>& bytes, DType type,
+                           DType as) {
+    if (type == as) return bytes;
+    std::vector<float> values(kHeadDim);
+    KvRowToF32(type, bytes.data(), kHeadDim, values.data());
+    std::vector<std::byte> out(static_cast<size_t>(RowBytes(as, kHeadDim)));
+    KvRowFromF32(as, values.data(), kHeadDim, out.data());
+    return out;
+  };
+  return {convert(row.k, from.type_k, to.type_k),
+          convert(row.v, from.type_v, to.type_v)};
+}
+
 // A sequence with its view, and what the view should be.
 class Life {
  public:
@@ -330,11 +346,13 @@ class Life {
         for (int32_t chunk : Chosen(layer, head)) {
           const auto [from, to] = Positions(chunk);
           for (int64_t t = from; t < to; ++t) {
-            expected.push_back(RowAt(all, head, t));
+            expected.push_back(
+                InView(RowAt(all, head, t), all.layout, pages.layout));
           }
         }
         for (int64_t t = recent_begin_; t < kv_->end(); ++t) {
-          expected.push_back(RowAt(all, head, t));
+          expected.push_back(
+              InView(RowAt(all, head, t), all.layout, pages.layout));
         }
         std::vector<StoredRow> seen;
         for (auto& [slot, row] : SeenSlots(pages, head)) seen.push_back(row);
@@ -378,7 +396,7 @@ class Life {
   // A copy that fails shows before anything reads.
   bool Arrives(int layer) {
     const bool may_fail = kv_->fails;
-    const absl::Status status = view_->Await(layer, kGoOn);
+    const absl::Status status = view_->Await(stream_, layer, kGoOn);
     if (status.ok()) return true;
     EXPECT_TRUE(may_fail);
     EXPECT_EQ(CodeOf(status), "copy_failed");
@@ -396,9 +414,9 @@ class Life {
   void WriteRow(const KvPages& pages, int64_t position) {
     for (int head = 0; head < kKvHeads; ++head) {
       StoredRow row = RowAt(pages, head, position);
-      KvRowFromF32(shape_.layout.type_k, Random(kHeadDim).data(), kHeadDim,
+      KvRowFromF32(pages.layout.type_k, Random(kHeadDim).data(), kHeadDim,
                    row.k.data());
-      KvRowFromF32(shape_.layout.type_v, Random(kHeadDim).data(), kHeadDim,
+      KvRowFromF32(pages.layout.type_v, Random(kHeadDim).data(), kHeadDim,
                    row.v.data());
       SetRowAt(pages, head, position, row);
     }
@@ -479,11 +497,30 @@ class RetrievalTest : public testing::Test {
   Retrieval::Shape Shape(const RetrievalSize& size, int64_t begin = 0,
                          DType k = DType::kF16, DType v = DType::kF32) {
     return {.layout = {k, v, kKvHeads, kHeadDim},
+            .view_layout = {k, v, kKvHeads, kHeadDim},
             .layers = kLayers,
             .heads = kHeads,
             .begin = begin,
             .context = kContext,
             .size = size};
+  }
+  // `shape` with a view of `type`.
+  static Retrieval::Shape Holding(DType type, Retrieval::Shape shape) {
+    shape.view_layout.type_k = shape.view_layout.type_v = type;
+    return shape;
+  }
+
+  // A prompt and rounds until the context is full.
+  static void GoOn(Life& life) {
+    life.Step(200, 200, true);
+    while (life.room() > kMaxStepRows && !HasFatalFailure()) {
+      life.Draft(kMaxStepRows);
+      life.Step(kMaxStepRows, 1 + life.Below(12), false);
+      ASSERT_TRUE(life.ready());
+      life.Check();
+      life.Refresh();
+      life.Check();
+    }
   }
 
   PoisonedMemory memory_;
@@ -500,9 +537,9 @@ TEST_F(RetrievalTest, AnyLifeShowsWhatItShould) {
   int64_t refreshes = 0;
   for (unsigned seed = 0; seed < (TriesLess() ? 12 : 24); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    const Retrieval::Shape shape =
-        Shape(kSizes[seed % 6], kBegins[seed / 3 % 4], kTypes[seed % 4],
-              kTypes[seed / 4 % 4]);
+    Retrieval::Shape shape = Shape(kSizes[seed % 6], kBegins[seed / 3 % 4],
+                                   kTypes[seed % 4], kTypes[seed / 4 % 4]);
+    if (seed % 8 < 4) shape = Holding(DType::kQ8_0, shape);
     Life life(memory_, *stream_, shape, seed);
     const auto below = [&](int64_t n) { return life.Below(n); };
     for (int turn = 0; turn < 80; ++turn) {
@@ -565,21 +602,23 @@ TEST_F(RetrievalTest, GoesOnWithoutARest) {
        {RetrievalSize{8, 32, 8, 16}, RetrievalSize{32, 128, 32, 64},
         RetrievalSize{128, 128, 1, 1}}) {
     Life life(memory_, *stream_, Shape(size, 3), 1);
-    life.Step(200, 200, true);
-    while (life.room() > kMaxStepRows && !HasFatalFailure()) {
-      life.Draft(kMaxStepRows);
-      life.Step(kMaxStepRows, 1 + life.Below(12), false);
-      ASSERT_TRUE(life.ready());
-      life.Check();
-      life.Refresh();
-      life.Check();
-    }
+    GoOn(life);
+  }
+}
+
+// What is missing of a layer is more than can be on its way at once.
+TEST_F(RetrievalTest, LandsInParts) {
+  Retrieval::Shape shape = Holding(DType::kQ8_0, Shape({8, 96, 8, 16}, 3));
+  for (const int64_t landing_bytes : {0, 10'000}) {
+    shape.landing_bytes = landing_bytes;
+    Life life(memory_, *stream_, shape, 1);
+    GoOn(life);
   }
 }
 
 // The newest positions begin and end anywhere in a page.
 TEST_F(RetrievalTest, HasRoomForAStepWhereverItBegins) {
-  // Of two pages all; one position of a third.
+  // All of two pages; one position of a third.
   constexpr int64_t kJustFits = kPageTokens + 1 - kMaxStepRows;
   for (const auto& [begin, window] :
        {std::pair(int64_t{127}, kJustFits), {0, kJustFits + 1}}) {
@@ -605,14 +644,17 @@ TEST_F(RetrievalTest, ADroppedViewWaitsForWhatIsOnItsWay) {
 
 // A budget beyond the context takes no more than the context.
 TEST_F(RetrievalTest, TakesNoMoreThanThereWillBe) {
-  const auto bytes = [&](const RetrievalSize& size, int64_t begin) {
+  const auto taken = [](const Retrieval::Shape& shape) {
     PoisonedMemory memory;
-    const Retrieval::Shape shape = Shape(size, begin);
+    const int64_t begin = shape.begin;
     HostKv kv(std::make_shared<PagePool>(shape.layout, kLayers, 16), begin);
     const auto view = Retrieval::Create(memory, shape, kv);
     EXPECT_TRUE(view.ok()) << view.status();
     EXPECT_EQ(memory.used(), Retrieval::Bytes(shape));
     return Retrieval::Bytes(shape);
+  };
+  const auto bytes = [&](const RetrievalSize& size, int64_t begin) {
+    return taken(Shape(size, begin));
   };
   // A page of chunks, two of the newest positions; digests and queries of f16.
   const int64_t pages = int64_t{kLayers} * 3 * Shape({}).layout.PageBytes();
@@ -622,6 +664,11 @@ TEST_F(RetrievalTest, TakesNoMoreThanThereWillBe) {
   EXPECT_EQ(
       bytes({8, 64, 8, 16}, 0),
       AlignedBytes(pages) + AlignedBytes(digests) + AlignedBytes(queries));
+  // A view of q8_0 has rows of 34 bytes in place of 64 and 128, and a landing.
+  Retrieval::Shape small = Holding(DType::kQ8_0, Shape({8, 64, 8, 16}));
+  small.landing_bytes = 5000;
+  EXPECT_EQ(taken(small), AlignedBytes(pages * 68 / 192) + AlignedBytes(5000) +
+                              AlignedBytes(digests) + AlignedBytes(queries));
   EXPECT_LT(bytes({8, 64, 8, 16}, 0), bytes({8, 256, 8, 16}, 0));
   for (const int64_t begin : {0, 5, 1000}) {
     constexpr int64_t kMost = int64_t{1} << 30;

@@ -1,0 +1,70 @@
+#include "kernels/kv/kv_convert.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/kv/kv_convert_body.h"
+#include "kernels/kv/kv_row.h"
+
+namespace tiercel {
+namespace {
+
+// VNNI is about products of bytes: nothing here.
+constexpr PerIsa<KvRowConvertFn*> kRowConvert = {
+    portable::KvRowConvert, avx2::KvRowConvert, avx512::KvRowConvert,
+    avx512::KvRowConvert};
+
+absl::Status Validate(const KvConvertParams& p) {
+  const auto has_less_than_none = [](const auto& run) { return run.rows < 0; };
+  if (p.head_dim <= 0 || p.head_dim % 8 != 0 || p.num_runs < 0 ||
+      std::any_of(p.runs, p.runs + p.num_runs, has_less_than_none)) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("KvConvert: head_dim=", p.head_dim,
+                     ", num_runs=", p.num_runs,
+                     "; need a positive multiple of 8, and neither "
+                     "runs nor rows below 0"));
+  }
+  for (DType type : {p.from, p.to}) {
+    if (absl::Status s = CheckKvType("KvConvert", type, p.head_dim); !s.ok()) {
+      return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void ConvertRun(const KvConvertParams& p, const KvConvertParams::Run& run,
+                KvRowConvertFn* convert) {
+  const int64_t from_bytes = RowBytes(p.from, p.head_dim);
+  const int64_t to_bytes = RowBytes(p.to, p.head_dim);
+  if (p.from == p.to) {
+    std::memcpy(run.to, run.from, static_cast<size_t>(run.rows * to_bytes));
+    return;
+  }
+  for (int64_t r = 0; r < run.rows; ++r) {
+    convert(p.from, run.from + r * from_bytes, p.to, p.head_dim,
+            run.to + r * to_bytes);
+  }
+}
+
+}  // namespace
+
+absl::Status KvConvert(Stream& stream, const KvConvertParams& p) {
+  if (absl::Status s = stream.RequireHost("KvConvert"); !s.ok()) return s;
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  KvRowConvertFn* const convert = stream.device() == Device::kRef
+                                      ? KvRowConvertReference
+                                      : kRowConvert[stream.isa()];
+  constexpr int64_t kGrain = 4;  // some microseconds
+  stream.pool().ParallelFor(p.num_runs, kGrain,
+                            [&](int64_t begin, int64_t end, int) {
+                              for (int64_t i = begin; i < end; ++i) {
+                                ConvertRun(p, p.runs[i], convert);
+                              }
+                            });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

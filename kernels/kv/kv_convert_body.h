@@ -1,0 +1,27 @@
+#ifndef TIERCEL_KERNELS_KV_KV_CONVERT_BODY_H_
+#define TIERCEL_KERNELS_KV_KV_CONVERT_BODY_H_
+
+#include <cstddef>
+
+#include "kernels/base/dtype.h"
+
+namespace tiercel {
+
+// One row: KvRowToF32, then KvRowFromF32 (kernels/kv/kv_row.h), bit for bit.
+using KvRowConvertFn = void(DType from, const std::byte* row, DType to,
+                            int head_dim, std::byte* out);
+
+KvRowConvertFn KvRowConvertReference;
+namespace portable {
+KvRowConvertFn KvRowConvert;
+}
+namespace avx2 {
+KvRowConvertFn KvRowConvert;
+}
+namespace avx512 {
+KvRowConvertFn KvRowConvert;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_KV_KV_CONVERT_BODY_H_
