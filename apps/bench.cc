@@ -276,7 +276,7 @@ class Bencher {
         [](int32_t, std::string_view) { return absl::OkStatus(); });
   }
 
-  // Of the last repetition: they are all the same.
+  // Adds what the last repetition reports: all report the same.
   absl::Status AddReport(Tested* tested) {
     absl::StatusOr<Json> report = session_.Report();
     if (!report.ok()) return report.status();

@@ -16,7 +16,7 @@ struct BenchRow {
   int64_t n_prompt = 0;
   int64_t n_gen = 0;
   int64_t n_depth = 0;
-  // Of each repetition: tokens per second, and seconds to the first token (of a
+  // Each repetition's tokens per second, and seconds to the first token (of a
   // prompt, to its end).
   std::vector<double> samples_ts;
   std::vector<double> samples_ttft_s;
@@ -26,9 +26,9 @@ struct BenchRow {
   std::optional<double> bytes_per_token;
   // avg_ts * bytes_per_token over the measured read bandwidth.
   std::optional<double> peak_share;
-  // Of a generation with drafts: tokens that a sweep gave (absent: none was
-  // needed), and [{"drafter", "drafted", "checked", "accepted"}], the innermost
-  // first.
+  // What a generation with drafts has besides: tokens that a sweep gave
+  // (absent: none was needed), and [{"drafter", "drafted", "checked",
+  // "accepted"}], the innermost first.
   std::optional<double> tokens_per_sweep;
   Json levels = Json::array();
   // Taken of the device: weights, workspace, staging, views, resident pages.
@@ -36,7 +36,7 @@ struct BenchRow {
   Json baseline;  // with --verify-against: Compared
 };
 
-// The same for every row.
+// What all rows share.
 struct BenchContext {
   std::string model;       // "llama Q4_1"
   std::string model_file;  // as given

@@ -23,7 +23,7 @@ std::string Day(const Json& seconds) {
   return {text, std::strftime(text, sizeof(text), "%Y-%m-%d", &utc)};
 }
 
-// Of one file, under the names of RatesTable's columns.
+// The row of one file, under the names of RatesTable's columns.
 Row RowOf(const Json& file) {
   if (!file.contains("rates")) {
     return {absl::StrCat(file.at("file").get<std::string>(), " (not readable)"),

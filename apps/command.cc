@@ -106,14 +106,14 @@ absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
   return draft;
 }
 
-// Of the view that the policy and the drafter need; 0: they need none.
+// The budget of the view that policy and drafter need; 0: they need none.
 int64_t ViewBudget(const Options& options) {
   constexpr int64_t kBudget = 1024;
   const SessionOptions& session = options.session;
   if (options.sampling.policy == "triforce") {
     return session.budget > 0 ? session.budget : kBudget;
   }
-  // Of a drafter over a window the sinks alone.
+  // A drafter over a window needs the sinks alone.
   if (options.sampling.draft == "self")
     return std::max<int64_t>(session.sink, 32);
   return 0;

@@ -36,10 +36,10 @@ class Generator {
   // where an answer was cut, and returns the session's report. After an error
   // the text so far counts.
   absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
-  // The same without writing: progress to about `expected` tokens is drawn.
+  // Continues without writing: progress to about `expected` tokens is drawn.
   absl::StatusOr<Json> ContinueUnseen(uint64_t seed, size_t expected);
   const std::string& text() const { return text_; }  // of the last Continue
-  // Of the last Continue, also where it failed.
+  // The report of the last Continue, also where it failed.
   absl::StatusOr<Json> Report() const { return session_.Report(); }
 
  private:

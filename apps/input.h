@@ -18,7 +18,8 @@ namespace tiercel::cli {
 // input_too_large; a signal.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
 
-// The same of a text. Errors: also not_utf8, where it says that it is UTF-16.
+// Reads a text. Errors: ReadInput's, and not_utf8, where it says that it is
+// UTF-16.
 absl::StatusOr<std::string> ReadText(const std::string& path);
 
 // A token file: decimal ids with blanks between. Errors: invalid_token, where

@@ -40,7 +40,7 @@ class Progress {
   // For the library's callbacks. Draws ten times a second at most; empty where
   // nothing is drawn.
   ProgressFn Callback();
-  // The same in another unit, `units` of which are the library's total.
+  // Counts in another unit, `units` of which are the library's total.
   ProgressFn Callback(int64_t units);
   // Draws at once: the next call may be long in coming.
   void Show(int64_t done, int64_t total);

@@ -27,8 +27,8 @@ Options BaselineOf(const Options& options, const Json& report);
 // The text is that of the baseline whatever is drafted: coupled, or greedy.
 bool MustAgree(const SamplingOptions& from);
 
-// Of two reports of a generation, with the tokens a second of both (0: not
-// known): {"agree", "first_difference", "speedup", "decode_tok_s",
+// Compares two reports of a generation, with the tokens a second of both (0:
+// not known): {"agree", "first_difference", "speedup", "decode_tok_s",
 // "device_bytes", "resident_pages"}. The last three are the baseline's;
 // `resident_pages` is null where nothing crosses a link.
 Json Compared(const Json& report, double rate, const Json& baseline,

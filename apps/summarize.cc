@@ -60,7 +60,7 @@ absl::StatusOr<document::Document> ReadBook(const std::string& path) {
   return book;
 }
 
-// Of the command line and of the book, for the document.
+// Warnings about the command line and the book, for the JSON.
 std::vector<std::string> Warnings(const Options& options,
                                   const document::Document& book) {
   std::vector<std::string> all = options.warnings;

@@ -98,7 +98,7 @@ std::string StationsOf(const Json& ledger, bool drafted) {
   return line.empty() ? line : line + "\n";
 }
 
-// Of a run over a link and of its baseline.
+// The device bytes of a run over a link and of its baseline.
 std::string DevicesOf(const Json& report) {
   const Json baseline = report.value("baseline", Json::object());
   if (!baseline.contains("resident_pages") ||

@@ -18,7 +18,7 @@ struct DraftBlock {
   std::vector<Law> laws;  // [tokens]
 };
 
-// Of a block's tokens those that a check looks at: the ones that held, and the
+// How many of a block's tokens a check looks at: the ones that held, and the
 // first that did not.
 inline int64_t CheckedOf(int64_t drafted, int64_t accepted) {
   return std::min(drafted, accepted + 1);
@@ -58,7 +58,8 @@ class Drafter {
                                            int64_t most,
                                            const DrawKey& key) = 0;
 
-  // Of the drafters within this one, the innermost first, since it was made.
+  // Counts of the drafters within this one, the innermost first, since it was
+  // made.
   virtual std::vector<DraftLevel> inner_levels() const { return {}; }
 };
 

@@ -37,7 +37,7 @@ struct DrawKey {
     return words[0] | uint64_t{words[1]} << 32;
   }
 
-  // Of a block that is drafted, from `position` on, for this one.
+  // The key of a block that is drafted for this one, from `position` on.
   DrawKey Within(int64_t position) const {
     return {.seed = seed,
             .output = output,

@@ -109,7 +109,7 @@ class TableTarget final : public DraftTarget {
   Ids pending_;
 };
 
-// Of all outputs of `length` tokens.
+// The distribution of all outputs of `length` tokens.
 inline std::map<Ids, double> OutputLaw(const Tables& laws, size_t length) {
   std::map<Ids, double> exact = {{{}, 1.0}};
   for (size_t i = 0; i < length; ++i) {

@@ -27,7 +27,7 @@ NumberOf<L> ProbabilityOf(const L& law, int32_t id) {
   return law.probabilities[static_cast<size_t>(found - law.ids.begin())];
 }
 
-// Of `id`, which `draft` proposed: min(1, P / q).
+// The chance that `id`, which `draft` proposed, holds: min(1, P / q).
 template <typename L>
 NumberOf<L> AcceptanceOf(const L& target, const L& draft, int32_t id) {
   const NumberOf<L> p = ProbabilityOf(target, id);

@@ -108,7 +108,7 @@ using Distribution = std::map<Ids, Rational>;
 // A round: from the tokens so far to those that it adds.
 using Round = std::function<Ids(Walker&, const Ids&)>;
 
-// Of the first `length` tokens that rounds give.
+// The distribution of the first `length` tokens that rounds give.
 Distribution Outputs(const Round& round, size_t length) {
   Distribution outputs;
   Walker::ForAll([&](Walker& walker) {

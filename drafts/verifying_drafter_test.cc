@@ -208,7 +208,7 @@ TEST(VerifyingDrafterTest, InnerLengthsFollowWhatHolds) {
     EXPECT_TRUE(drafter.Draft({}, kMost, {.seed = 5}).ok());
     return drafter.inner_levels().at(0);
   };
-  // The same laws always hold, others hardly: a long guess pays, or does not.
+  // Equal laws always hold, others hardly: a long guess pays, or does not.
   const DraftLevel same = held(laws, DraftLength::Adaptive(8));
   EXPECT_EQ(same.accepted, same.drafted);
   EXPECT_EQ(same.cost_ratio, 8);

@@ -394,7 +394,7 @@ TEST_F(FaultsTest, EveryCopyOfADraftMayFail) {
                      "copy_failed");
 }
 
-// And so does every copy of a prompt that goes on where it was stopped.
+// Every copy may fail, too, of a prompt that goes on where it was stopped.
 TEST_F(FaultsTest, ARestoreMayFailHalfWay) {
   Nth copy;
   faults_->copy = [&](int64_t) { return copy(); };
@@ -580,7 +580,7 @@ TEST_F(FaultsTest, AFullContextServesTheNextChat) {
     Session& session = simulated ? *tiered.session : *plain;
     for (const size_t keep : {size_t{0}, size_t{70}, size_t{255}}) {
       session.Truncate(0);
-      // Of what is kept, all is the new chat's.
+      // All that is kept belongs to the new chat.
       ASSERT_TRUE(Prefill(session, ids_.data() + 50, keep, kNoProgress).ok());
       ASSERT_TRUE(Prefill(session, ids_.data(), 500 - keep, kNoProgress).ok());
       ASSERT_TRUE(Generate(session, Greedy(0), nullptr).ok());

@@ -79,7 +79,7 @@ struct Model {
 
  private:
   absl::Status ReadConfig();
-  // Those that are not there yet.
+  // Adds those that are not there yet.
   void Warn(const std::vector<std::string>& more);
 };
 

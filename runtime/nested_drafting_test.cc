@@ -250,7 +250,7 @@ TEST_F(NestedDraftingTest, LengthsGrowWhileAllHoldsAndShrinkWhileNothingDoes) {
   }
 }
 
-// The same through the levels of a chain: a view of everything lets both grow.
+// Lengths adapt on each level of a chain: a view of everything lets both grow.
 TEST_F(NestedDraftingTest, LengthsOfAChainAdapt) {
   const GenerateParams params = DraftedParams(0.7f, 300);
   const auto sweeps = [&](int64_t outer, const RetrievalSize& view) {

@@ -35,7 +35,8 @@ struct Prediction {
   MemoryUse memory;
 };
 
-// Of a session at `site` with `plan`. `link`: absent where nothing crosses one.
+// Predicts a session at `site` with `plan`. `link`: absent where nothing
+// crosses one.
 Prediction Predict(const SessionSite& site, const TierPlan& plan,
                    const std::optional<LinkRate>& link, const Rates& rates,
                    const Work& work);

@@ -129,7 +129,7 @@ TEST_F(PredictionTest, TheCpuThatPlaysTheLinkIsSlowerMeanwhile) {
   busy.copy_bytes_per_s = 2 * kLayers * 10 * kPageBytes / alone;
   EXPECT_NEAR(Predict(site, plan, fast, busy, work).tbt_s, 1.5 * alone,
               1e-6 * alone);
-  // And no link is faster than what copies.
+  // No link is faster than what copies.
   busy.copy_bytes_per_s = 1e5;
   EXPECT_NEAR(Predict(site, plan, fast, busy, work).tbt_s,
               kLayers * 10 * kPageBytes / 1e5, kClose);

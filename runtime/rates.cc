@@ -97,7 +97,7 @@ class Probe {
 
   // Seconds of passes of one kind, of all rounds.
   using Samples = std::vector<double>;
-  // Of what a token takes.
+  // What a token's parts take.
   struct Tokens {
     Samples layers;  // all of them
     Samples logits;
@@ -128,7 +128,8 @@ class Probe {
   // follow each other as in a run: the layers' weights drive those of the
   // logits out of the caches, and the other way round.
   absl::Status RunTokens(Tokens* tokens);
-  // The same; of later rounds every pass counts: it is long enough to be warm.
+  // Times a prompt's passes; after the first round every one counts, since it
+  // is long enough to be warm.
   absl::Status RunPrompt(int64_t rows, Samples* passes);
 
   const ModelConfig& config_;

@@ -40,9 +40,9 @@ struct Report {
   std::string text;
   std::vector<int32_t> tokens;
   std::string finish_reason;  // stop, length; empty: cancelled or failed
-  // Of each of these tokens, since the one before it was there; the first,
-  // since the generation began. Those of one sweep come at once, and share its
-  // time.
+  // Seconds of each of these tokens since the one before it was there (the
+  // first: since the generation began). Those of one sweep come at once, and
+  // share its time.
   std::vector<double> token_seconds;
   int64_t sweeps = 0;  // passes of the target but the first token's alone
   std::vector<DraftLevel> levels;  // the innermost first

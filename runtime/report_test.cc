@@ -380,8 +380,8 @@ class Gate {
   int64_t open_ = std::numeric_limits<int64_t>::max();
 };
 
-// Of a device that holds no page for good: a page crosses in a second, and
-// nothing else takes any time but what a drafter says.
+// A device that holds no page for good: a page crosses in a second, and nothing
+// else takes any time but what a drafter says.
 TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
   const auto like =
       OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});

@@ -68,7 +68,7 @@ class Session {
   // through RowLogits until the next Forward. A decode step is a Forward of
   // one row. `progress(done, total)` in token-layers; false cancels.
   //
-  // Of a prompt (more than kMaxStepRows rows) that is stopped, what was done
+  // What was done of a prompt (more than kMaxStepRows rows) that is stopped
   // stays beside the sequence, which is as before: asked for the same rows of
   // the same tokens again, Forward goes on there. Anything else drops it.
   //
@@ -112,7 +112,7 @@ class Session {
   const TierPlan& plan() const { return plan_; }
   Traffic traffic() const;    // since the session was made
   TimeSpent Elapsed() const;  // since whenever, always growing
-  // Of the model, and what costs speed only.
+  // The model's warnings, and what costs speed only.
   std::vector<std::string> warnings() const;
   // What is taken now, weights too: a session takes more, and gives back
   // nothing.

@@ -113,7 +113,7 @@ TEST_F(SessionTest, FewerTokensAreAPrefix) {
     params.max_tokens = n;
     EXPECT_THAT(Continue(*session, params),
                 ElementsAreArray(tokens.data(), static_cast<size_t>(n)));
-    // And going on from there is going on.
+    // The text goes on as if it had never stopped.
     params.max_tokens = 40 - n;
     EXPECT_THAT(
         Continue(*session, params),

@@ -19,9 +19,9 @@ struct DraftWindow {
   int64_t sink = 16;
   int64_t recent = 512;  // at least so many of the newest, and at most twice
 
-  // Of a text of `length` tokens: where the newest that it sees begin. It stays
-  // where it is for `recent` tokens, then goes on by as many: most of the time
-  // only new tokens are computed. Follows from the length alone.
+  // Where the newest tokens that it sees of a text of `length` begin. That
+  // stays where it is for `recent` tokens, then goes on by as many: most of the
+  // time only new tokens are computed. Follows from the length alone.
   int64_t RecentBegin(int64_t length) const;
 
   // Most tokens that a session must hold to draft over this window.

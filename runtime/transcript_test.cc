@@ -108,7 +108,7 @@ TEST_F(TranscriptTest, StopThatNeverCompletesComesOut) {
   EXPECT_FALSE(transcript_->stop_matched());
 }
 
-// Of tokens that come out together, too, none follows the one refused.
+// No token follows the one refused, not even one that comes out with it.
 TEST_F(TranscriptTest, NothingComesAfterARefusal) {
   const std::vector<int32_t> ids = Ids("\xF0\x9F\xA6\x85");
   ASSERT_GT(ids.size(), 2u);

@@ -35,7 +35,7 @@ inline std::vector<int32_t> RandomIds(size_t count, int64_t vocab) {
   return ids;
 }
 
-// Of this process alone, and gone with it.
+// A folder of this process alone, gone with it.
 inline const std::string& ScratchFolder() {
   static const struct Folder {
     Folder() { EXPECT_NE(mkdtemp(path.data()), nullptr); }

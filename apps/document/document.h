@@ -43,7 +43,7 @@ inline constexpr uint64_t kMaxHtmlBytes = 32u << 20;
 // file_not_found, io_error. Thread-safe.
 Result ReadDocument(const std::string& path);
 
-// The same for bytes at hand; `name` is what they are called in errors, and
+// Reads a document from bytes at hand; errors call it `name`, and
 // its extension counts.
 Result ReadDocumentBytes(const std::string& name, std::string bytes);
 

@@ -14,7 +14,7 @@ constexpr size_t kBytesPerInputByte = 32;
 constexpr double kBaseSeconds = 0.5;
 constexpr double kSecondsPerInputByte = 0.2e-6;
 
-// Of this thread, so that a busy machine does not fail a good page.
+// The time of this thread, so that a busy machine does not fail a good page.
 double ProcessorSeconds() {
   struct timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -51,8 +51,8 @@ TEST_F(AllowanceTest, CpusAreThoseItMayRunOn) {
   EXPECT_EQ(AllowedCpus(root_), cpus);
 }
 
-// Of either version, in the group or one around it; a part of a CPU counts
-// whole.
+// A quota counts in either version, of the group or one around it; a part of a
+// CPU counts whole.
 TEST_F(AllowanceTest, CpusAreThoseItHasTimeFor) {
   const int all = AllowedCpus(root_);
   Write("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");

@@ -21,15 +21,16 @@ void WriteAs(T value, std::byte* p) {
   std::memcpy(p, &value, sizeof(value));
 }
 
-// Of a sub-block of 32 weights in a Q4_K or Q5_K block: 6 bits each.
+// Scale and min of a sub-block of 32 weights in a Q4_K or Q5_K block: 6 bits
+// each.
 struct SixBits {
   uint8_t scale;
   uint8_t min;
 };
 
-// Those of sub-block `j` of eight. The first four have a byte each in the first
-// and the next 4 bytes of the 12 at `packed`, whose upper 2 bits go with the 4
-// lower ones that the last 4 bytes hold of the others.
+// Unpacks those of sub-block `j` of eight. The first four have a byte each in
+// the first and the next 4 bytes of the 12 at `packed`, whose upper 2 bits go
+// with the 4 lower ones that the last 4 bytes hold of the others.
 inline SixBits SixBitsOf(const std::byte* packed, int j) {
   const auto bits = [&](int i) { return std::to_integer<unsigned>(packed[i]); };
   if (j < 4) {

@@ -33,7 +33,7 @@ class CudaStream {
   virtual CUstream_st* handle() = 0;
   virtual DeviceMemory& memory() = 0;
 
-  // Those of Stream.
+  // What Stream does by these names.
   virtual absl::Status Copy(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Synchronize() = 0;
 };

@@ -52,7 +52,7 @@ inline std::vector<int64_t> Some(std::vector<int64_t> all,
                                  std::vector<int64_t> few) {
   return TriesLess() ? few : all;
 }
-// The same; the few are the first, the middle and the last.
+// All values, or the first, the middle and the last where a test tries less.
 inline std::vector<int64_t> Some(std::vector<int64_t> all) {
   if (!TriesLess() || all.size() <= 3) return all;
   return {all.front(), all[all.size() / 2], all.back()};

@@ -38,8 +38,8 @@ void SortFurther(std::vector<Candidate>& candidates, size_t sorted,
 
 // The `k` likeliest of more tokens than that.
 std::vector<Candidate> TopK(const float* logits, size_t vocab, size_t k) {
-  // Of ranges of the vocabulary, k have their greatest logit at or above
-  // `least`: so do k tokens.
+  // k ranges of the vocabulary have their greatest logit at or above `least`:
+  // so k tokens have theirs there.
   const size_t range = std::max<size_t>(1, vocab / (4 * k));
   std::vector<float> greatest;
   for (size_t begin = 0; begin < vocab; begin += range) {

@@ -88,7 +88,7 @@ TEST(LawTest, TopPKeepsTheTokenThatCrosses) {
 }
 
 TEST(LawTest, TopPIsOfWhatTopKLeft) {
-  // Of 4/6, 2/6 the first alone crosses 0.6; of the whole it would not.
+  // The first of 4/6, 2/6 crosses 0.6 alone; its share of the whole would not.
   const LawParams params = {.temperature = 1, .top_k = 2, .top_p = 0.6f};
   EXPECT_THAT(Make(kHalves, params).ids, ElementsAre(2));
 }
@@ -127,7 +127,7 @@ class LawLevelTest : public testing::TestWithParam<Isa> {
 INSTANTIATE_TEST_SUITE_P(Isas, LawLevelTest, testing::ValuesIn(SupportedIsas()),
                          NameOfLevel);
 
-// Of lanes, of sums and of threads there are whole ones and parts.
+// Vocabularies fill lanes, sums and ranges, or end within one.
 TEST_P(LawLevelTest, EqualsReferenceAndSoftmax) {
   for (size_t vocab : {1, 15, 17, 255, 257, 4096, 9001}) {
     for (float temperature : {0.1f, 0.6f, 3.0f}) {
@@ -159,7 +159,7 @@ TEST_P(LawLevelTest, EqualsReferenceAndSoftmax) {
   }
 }
 
-// Wherever it stands, also where a lane's greatest hides it.
+// A logit that is not finite is found wherever it stands.
 TEST_P(LawLevelTest, FindsWhatIsNotFinite) {
   for (size_t vocab : {1, 16, 37}) {
     for (size_t at = 0; at < vocab; ++at) {

@@ -31,7 +31,7 @@ class ExpressionParser {
   ExprPtr ParseTuple(bool conditional = true);
   // { | name [ (arguments) ] } applied to `input`.
   ExprPtr ParseFilters(ExprPtr input);
-  // The same without the first bar.
+  // Parses filters of which the first has no bar before it.
   ExprPtr ParseFilterBlock(ExprPtr input);
   // What can stand left of `=` or `in`.
   ExprPtr ParseTarget(bool allow_namespace);

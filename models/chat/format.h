@@ -9,7 +9,7 @@ namespace tiercel::jinja {
 
 // Appends str(value), as {{ value }} writes it; nothing for undefined.
 void AppendStr(Run& run, const Value& value, TextBuilder* out);
-// The same as a text; a string's own where it is one.
+// The str() of a value as a text; a string's own where it is one.
 Text Str(Run& run, const Value& value);
 // Python's repr of a float: the shortest digits that read back the same.
 std::string FloatRepr(double value);

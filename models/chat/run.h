@@ -39,7 +39,7 @@ class Run {
     if (steps_ > limits_.steps) FailSteps();
     return status_.ok();
   }
-  // The same for a pass over bytes.
+  // Counts a pass over bytes.
   bool StepBytes(size_t bytes) { return Step(1 + bytes / 64); }
 
  private:

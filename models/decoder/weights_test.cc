@@ -197,7 +197,7 @@ TEST(LoadWeights, A23UnreadTensorsMatterWhereTheyAreNeeded) {
   }
 }
 
-// The same in the other format: names, and an output that is not tied.
+// Safetensors names tensors otherwise, and this output is not tied.
 TEST(LoadWeights, A23SafetensorsWithoutAnOutput) {
   const std::string layer = "model.layers.0.";
   const auto load = [](const std::map<std::string, std::vector<int>>& shapes) {

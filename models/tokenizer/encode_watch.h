@@ -12,7 +12,7 @@ namespace tiercel {
 
 // When to give up on a text.
 struct EncodeLimits {
-  // Of ids, those that were there before included.
+  // Ids at most, those that were there before included.
   size_t most_ids = std::numeric_limits<int32_t>::max();
   // Called with bytes done of the bytes there are; false stops. May be empty.
   std::function<bool(uint64_t done, uint64_t total)> progress = nullptr;

@@ -110,7 +110,7 @@ TokenizerSpec FamilySpec(const std::string& family) {
   return spec.ok() ? *std::move(spec) : TokenizerSpec();
 }
 
-// The same vocabulary as GGUF has it, merges or scores.
+// The vocabulary as GGUF has it, with merges or scores.
 TokenizerSpec ThroughGguf(const TokenizerSpec& spec) {
   const bool bytes = spec.kind == TokenizerSpec::Kind::kByteLevel;
   std::vector<std::string> tokens, merges;

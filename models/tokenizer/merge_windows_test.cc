@@ -60,8 +60,8 @@ Windowed MergedInWindows(const Ids& symbols, const Rules& rules,
   return result;
 }
 
-// Of all rules, with ranks in any order: also those where what comes later
-// changes much of what was before.
+// Rules of every kind, with ranks in any order, also those where what comes
+// later changes much of what was before.
 TEST(MergeWindowsTest, EqualsOneWindowOnRandomRules) {
   std::mt19937 random(5);
   int in_windows = 0;

@@ -145,7 +145,7 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   for (size_t i = 0; i < statuses.size(); ++i) {
     EXPECT_EQ(statuses[i], TIERCEL_USAGE) << "call " << i;
   }
-  // And what cannot fail does nothing. An error object is optional.
+  // What cannot fail does nothing. An error object is optional.
   tiercel_model_free(nullptr);
   tiercel_session_free(nullptr);
   tiercel_cancel(nullptr);
@@ -500,7 +500,7 @@ TEST_F(ApiTest, WhatACallbackThrowsStaysInside) {
   tiercel_model* model = nullptr;
   EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_FAILED);
   EXPECT_EQ(model, nullptr);
-  // And the session is as it was.
+  // The session is as it was.
   EXPECT_EQ(tiercel_session_length(session_), 0u);
   EXPECT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
                             &error_),

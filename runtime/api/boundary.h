@@ -39,7 +39,7 @@ namespace tiercel {
 
 // The status the C API knows for an internal one; fills `error` if given.
 tiercel_status ReportStatus(const absl::Status& status, tiercel_error* error);
-// The same where there is no absl::Status; takes no memory.
+// Reports an error of which there is no absl::Status; takes no memory.
 tiercel_status ReportError(tiercel_status status, std::string_view code,
                            std::string_view message, tiercel_error* error);
 

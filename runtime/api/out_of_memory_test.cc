@@ -20,8 +20,8 @@
 
 namespace {
 
-// Of all threads. Every allocation of the library comes here: operator new, and
-// aligned_alloc for what ops compute on.
+// Counts and refuses for all threads. Every allocation of the library comes
+// here: operator new, and aligned_alloc for what ops compute on.
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 std::atomic<int64_t> left{kNever};  // until one is refused
 std::atomic<bool> stays{false};     // and all after it

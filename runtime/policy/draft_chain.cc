@@ -21,7 +21,7 @@ constexpr int64_t kInnerTokens = 4;
 constexpr int64_t kInnerTokensOfASweep = 8;
 constexpr int64_t kOuterTokens = 16;
 
-// Of adaptive lengths where nothing has been measured.
+// What adaptive lengths count with where nothing has been measured.
 constexpr double kCostRatio = 8;
 
 // A pass of one row of the session's own model that drafts.

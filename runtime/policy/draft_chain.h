@@ -38,7 +38,7 @@ struct DraftChoice {
   static constexpr int64_t kAdaptive = -1;
   int64_t inner_tokens = 0;
   int64_t outer_tokens = 0;
-  // Of adaptive lengths: a sweep in draft steps; 0: what KeptRates::costs say,
+  // A sweep in draft steps, for adaptive lengths; 0: what KeptRates::costs say,
   // which are the same in every run; 8 without them.
   double cost_ratio = 0;
   const Model* draft_model = nullptr;  // of kSmall
