@@ -39,11 +39,11 @@ urgent_waits|offload/move/copy_engine.cc|{Turn::kUrgent, Turn::kInOrder}|{Turn::
 top_p_crossing|kernels/token/law_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
 draw_bound|kernels/token/law.cc|to_win <= 1 - u)|to_win <= 2 * (1 - u))|kernels/token/law_test.cc
 top_k_tie|kernels/token/law_cut.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
-law_greatest|kernels/token/law.cc|\*std::max_element(first, first + row_ranges_), p_.law|greatest_[range], p_.law|kernels/token/law_test.cc
+law_greatest|kernels/token/law.cc|std::max_element(first, first + row_ranges_), p_.law|std::max_element(first, first + 1), p_.law|kernels/token/law_test.cc
 law_floor|kernels/token/law_cpu.cc|Exp(x) - Exp(Set1(-87.0f))|Exp(x)|kernels/token/law_test.cc
 law_last_sum|kernels/token/law_cpu.cc|lanes = lanes + LoadN(weights + i, last);||kernels/token/law_test.cc
 hidden_infinity|kernels/token/law_cpu.cc|return result + faults|return result|kernels/token/law_test.cc
-landing_reused|offload/view/landing.cc|if (arrivals_.empty()) used_ = 0|used_ = 0|offload/view/retrieval_test.cc
+landing_reused|offload/view/landing.cc|if (arrivals_.empty()) used_ = 0|used_ = 0|offload/view/landing_test.cc
 landing_kept|offload/view/retrieval.cc|    landing_.Drop(layer);|    (void)layer;|offload/view/retrieval_test.cc
 landing_values|offload/view/landing.cc|{here.v, place.v, here.rows}|{here.k, place.v, here.rows}|offload/view/retrieval_test.cc
 convert_tail|kernels/kv/kv_convert_cpu.cc|out + BytesOf(to, begin)|out + BytesOf(to, 0)|kernels/kv/kv_convert_test.cc

@@ -159,6 +159,20 @@ TEST_P(LawLevelTest, EqualsReferenceAndSoftmax) {
   }
 }
 
+// Weights are of the greatest logit of all, far above those of other ranges.
+TEST_P(LawLevelTest, OneLogitTowersOverOtherRanges) {
+  for (size_t at : {0, 4096, 9000}) {
+    std::vector<float> logits(9001, -100);
+    logits[at] = 200;
+    for (Stream* stream : {ref_.get(), cpu_.get()}) {
+      const auto law = ProbabilitiesOn(*stream, logits, {.temperature = 1});
+      for (size_t i = 0; i < law.size(); ++i) {
+        ASSERT_EQ(law[i], i == at ? 1.0f : 0.0f) << i << " beside " << at;
+      }
+    }
+  }
+}
+
 // A logit that is not finite is found wherever it stands.
 TEST_P(LawLevelTest, FindsWhatIsNotFinite) {
   for (size_t vocab : {1, 16, 37}) {

@@ -1,0 +1,100 @@
+#include "offload/view/landing.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/testing.h"
+#include "kernels/kv/kv_row.h"
+#include "offload/view/testing.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int kHeadDim = 32;
+constexpr KvLayout kFrom = {DType::kF16, DType::kF32, 1, kHeadDim};
+constexpr KvLayout kTo = {DType::kQ8_0, DType::kQ8_0, 1, kHeadDim};
+constexpr int64_t kRowBytes = 64 + 128;
+
+// A run of a layer that is to hold `value` in every element of its place.
+struct Guest {
+  Guest(int layer, int64_t rows, float what)
+      : value(what),
+        k(static_cast<size_t>(rows * kTo.KRowBytes())),
+        v(static_cast<size_t>(rows * kTo.VRowBytes())),
+        run{.layer = layer, .rows = rows, .k = k.data(), .v = v.data()} {}
+
+  // What a copy from the store would leave here.
+  void Arrive(const KvRun& here) const {
+    const std::vector<float> row(kHeadDim, value);
+    for (int64_t r = 0; r < run.rows; ++r) {
+      KvRowFromF32(kFrom.type_k, row.data(), kHeadDim,
+                   here.k + r * kFrom.KRowBytes());
+      KvRowFromF32(kFrom.type_v, row.data(), kHeadDim,
+                   here.v + r * kFrom.VRowBytes());
+    }
+  }
+  bool IsThere() const {
+    std::vector<std::byte> row(static_cast<size_t>(kTo.KRowBytes()));
+    const std::vector<float> values(kHeadDim, value);
+    KvRowFromF32(DType::kQ8_0, values.data(), kHeadDim, row.data());
+    for (size_t at = 0; at < k.size(); at += row.size()) {
+      for (const std::vector<std::byte>* place : {&k, &v}) {
+        if (!std::equal(row.begin(), row.end(),
+                        place->begin() + static_cast<std::ptrdiff_t>(at))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  float value;
+  std::vector<std::byte> k;
+  std::vector<std::byte> v;
+  KvRun run;
+};
+
+// While one layer waits for its rows another's place is not given away.
+TEST(LandingTest, ARoomIsFreeWhenAllHaveLeft) {
+  PoisonedMemory memory;
+  const auto stream = MakeStream(Device::kCpu);
+  auto landing = Landing::Create(memory, {kFrom, kTo, 10 * kRowBytes});
+  ASSERT_TRUE(landing.ok()) << landing.status();
+
+  Guest first(0, 4, 1);
+  Guest second(1, 6, 2);
+  Guest third(1, 1, 3);
+  const std::optional<KvRun> a = landing->Take(first.run);
+  const std::optional<KvRun> b = landing->Take(second.run);
+  ASSERT_TRUE(a.has_value() && b.has_value());
+  EXPECT_FALSE(landing->Take(third.run).has_value());  // it is full
+  first.Arrive(*a);
+  ASSERT_TRUE(landing->Settle(*stream, 0).ok());
+  EXPECT_TRUE(first.IsThere());
+  EXPECT_FALSE(landing->Take(third.run).has_value());  // the second is there
+  second.Arrive(*b);
+  ASSERT_TRUE(landing->Settle(*stream, 1).ok());
+  EXPECT_TRUE(second.IsThere());
+
+  const std::optional<KvRun> c = landing->Take(third.run);
+  ASSERT_TRUE(c.has_value());
+  third.Arrive(*c);
+  landing->Drop(1);
+  ASSERT_TRUE(landing->Settle(*stream, 1).ok());  // nobody is left
+  EXPECT_FALSE(third.IsThere());
+}
+
+TEST(LandingTest, WithoutBytesItTakesNobody) {
+  PoisonedMemory memory;
+  auto landing = Landing::Create(memory, {});
+  ASSERT_TRUE(landing.ok()) << landing.status();
+  EXPECT_EQ(memory.used(), 0);
+  const auto stream = MakeStream(Device::kCpu);
+  EXPECT_TRUE(landing->Settle(*stream, 0).ok());
+}
+
+}  // namespace
+}  // namespace tiercel
