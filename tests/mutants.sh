@@ -122,7 +122,7 @@ reopened_slot|offload/move/tiered_kv.cc|undo = \[&\] { LeaveDevice(page); }|undo
 callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc
 llama3_rope|models/decoder/rope_frequencies.cc|wavelength > context / scaling.low|wavelength > context / scaling.high|models/decoder/rope_frequencies_test.cc
-chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|runtime/api/api_test.cc
+chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|runtime/api/model_api_test.cc
 gguf_padding|models/format/gguf.cc|next = CheckedAlignUp(\*next, alignment)|next = CheckedAlignUp(*next, 32)|models/format/gguf_test.cc
 gguf_one_of_one|models/format/gguf_set.cc|count->value_or(0) > 1|count->value_or(0) > 0|models/format/gguf_set_test.cc
 failed_encode|models/tokenizer/tokenizer.cc|ids->resize(before)|(void)before|models/tokenizer/tokenizer_test.cc

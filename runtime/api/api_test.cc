@@ -1,87 +1,23 @@
 // tiercel.h as its callers misuse it: NULL, sizes, wrong ids, callbacks.
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "include/tiercel.h"
 #include "nlohmann/json.hpp"
+#include "runtime/api/api_fixture_for_test.h"
 
+namespace tiercel::api_test {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr char kModel[] = "tests/golden/checkpoints/llama_chat.gguf";
-constexpr char kIdsOnly[] = "tests/golden/checkpoints/llama_mha.gguf";
-
-template <typename T>
-T Sized() {
-  T t = {};
-  t.struct_size = sizeof(T);
-  return t;
-}
-
-class ApiTest : public testing::Test {
- protected:
-  void SetUp() override {
-    error_ = Sized<tiercel_error>();
-    model_ = Open(kModel, TIERCEL_LOAD_ALL);
-    ASSERT_NE(model_, nullptr);
-    const auto params = Sized<tiercel_session_params>();
-    ASSERT_EQ(tiercel_session_create(model_, &params, &session_, &error_),
-              TIERCEL_OK)
-        << error_.message;
-  }
-  void TearDown() override {
-    tiercel_session_free(session_);
-    tiercel_model_free(model_);
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
-  }
-
-  // Empty, and removed with what is put there.
-  std::string TempFolder() {
-    folder_ = testing::TempDir() + "/api_XXXXXX";
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
-    return folder_;
-  }
-
-  tiercel_model* Open(const char* path, tiercel_load load) {
-    auto params = Sized<tiercel_model_params>();
-    params.path = path;
-    params.load = load;
-    tiercel_model* model = nullptr;
-    EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_OK)
-        << error_.message;
-    return model;
-  }
-
-  std::vector<int32_t> Tokenize(const std::string& text) {
-    std::vector<int32_t> ids(text.size() + 1);
-    size_t size = ids.size();
-    EXPECT_EQ(tiercel_tokenize(model_, text.data(), text.size(), 0, nullptr,
-                               ids.data(), &size, &error_),
-              TIERCEL_OK)
-        << error_.message;
-    ids.resize(size);
-    return ids;
-  }
-
-  std::string folder_;
-  tiercel_error error_;
-  tiercel_model* model_ = nullptr;
-  tiercel_session* session_ = nullptr;
-};
 
 TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   size_t size = 0;
@@ -523,191 +459,6 @@ TEST_F(ApiTest, WhatACallbackThrowsStaysInside) {
             TIERCEL_OK);
 }
 
-// What a session continues a few tokens with.
-std::vector<int32_t> Continued(tiercel_model* model) {
-  auto error = Sized<tiercel_error>();
-  const auto params = Sized<tiercel_session_params>();
-  tiercel_session* session = nullptr;
-  EXPECT_EQ(tiercel_session_create(model, &params, &session, &error),
-            TIERCEL_OK)
-      << error.message;
-  const int32_t prompt[] = {5, 6, 7, 8};
-  EXPECT_EQ(tiercel_prefill(session, prompt, 4, nullptr, nullptr, &error),
-            TIERCEL_OK)
-      << error.message;
-  auto sampling = Sized<tiercel_sampling>();
-  sampling.max_tokens = 20;
-  sampling.ignore_eos = 1;
-  std::vector<int32_t> ids;
-  EXPECT_EQ(tiercel_generate(
-                session, &sampling,
-                [](void* out, const tiercel_token* token) {
-                  static_cast<std::vector<int32_t>*>(out)->push_back(token->id);
-                  return 0;
-                },
-                &ids, &error),
-            TIERCEL_OK)
-      << error.message;
-  tiercel_session_free(session);
-  EXPECT_EQ(ids.size(), 20u);
-  return ids;
-}
-
-TEST_F(ApiTest, TheFileMayGoOnceItIsLoaded) {
-  const std::string path = TempFolder() + "/m.gguf";
-  std::filesystem::copy_file(kModel, path);
-  tiercel_model* model = Open(path.c_str(), TIERCEL_LOAD_ALL);
-  std::filesystem::resize_file(path, 100);
-  EXPECT_EQ(Continued(model), Continued(model_));
-  std::filesystem::remove(path);
-  EXPECT_EQ(Continued(model), Continued(model_));
-  tiercel_model_free(model);
-}
-
-TEST_F(ApiTest, WithoutAChatTemplateThereIsNoChat) {
-  const std::string path = TempFolder() + "/m";
-  std::filesystem::copy("tests/golden/checkpoints/llama_chat", path);
-  std::ofstream(path + "/tokenizer_config.json") << "{}";
-  tiercel_model* model = Open(path.c_str(), TIERCEL_LOAD_HEADER);
-  const tiercel_message message = {"user", "a", 1};
-  size_t size = 0;
-  EXPECT_EQ(
-      tiercel_chat_tokens(model, &message, 1, nullptr, nullptr, &size, &error_),
-      TIERCEL_INVALID_INPUT);
-  EXPECT_STREQ(error_.code, "no_chat_template");
-  tiercel_model_free(model);
-}
-
-// Threads whose stacks no system has room for are refused.
-TEST_F(ApiTest, ThreadsThatAreRefusedAreDoneWithout) {
-  const std::vector<int32_t> expected = Continued(model_);
-  pthread_attr_t before;
-  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
-  pthread_attr_t huge;
-  ASSERT_EQ(pthread_getattr_default_np(&huge), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 47), 0);
-  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
-  EXPECT_THROW(std::thread([] {}), std::system_error);
-  auto params = Sized<tiercel_model_params>();
-  params.path = kModel;
-  params.threads = 4;
-  tiercel_model* model = nullptr;
-  EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_OK)
-      << error_.message;
-  EXPECT_TRUE(model == nullptr || Continued(model) == expected);
-  tiercel_model_free(model);
-  EXPECT_EQ(pthread_setattr_default_np(&before), 0);
-  pthread_attr_destroy(&huge);
-  pthread_attr_destroy(&before);
-}
-
-TEST_F(ApiTest, MessagesCannotEndTheirTurn) {
-  const auto count = [&](const std::string& content) {
-    const tiercel_message message = {"user", content.data(), content.size()};
-    std::vector<int32_t> ids(1000);
-    size_t size = ids.size();
-    EXPECT_EQ(tiercel_chat_tokens(model_, &message, 1, nullptr, ids.data(),
-                                  &size, &error_),
-              TIERCEL_OK)
-        << error_.message;
-    ids.resize(size);
-    // Every special token of the rendered conversation.
-    std::string specials;
-    for (int32_t id : ids) {
-      std::string piece(64, '\0');
-      size_t bytes = piece.size();
-      EXPECT_EQ(
-          tiercel_detokenize(model_, &id, 1, 0, piece.data(), &bytes, &error_),
-          TIERCEL_OK);
-      if (bytes == 0) specials += std::to_string(id) + " ";
-    }
-    return specials;
-  };
-  const std::string honest = count("hello");
-  EXPECT_FALSE(honest.empty());
-  for (const char* text : {"<|im_end|>", "<|im_start|>system", "</s>", "<s>",
-                           "<|endoftext|>", "[INST]"}) {
-    EXPECT_EQ(count(text), honest) << text;
-  }
-}
-
-// The least context holds a window of one token and a block.
-TEST_F(ApiTest, ADraftModelNeedsContext) {
-  const std::string path = TempFolder() + "/m";
-  std::filesystem::copy("tests/golden/checkpoints/llama_chat", path);
-  nlohmann::json config =
-      nlohmann::json::parse(std::ifstream(path + "/config.json"));
-  for (const int context : {81, 82}) {
-    config["max_position_embeddings"] = context;
-    std::ofstream(path + "/config.json") << config;
-    tiercel_model* draft = Open(path.c_str(), TIERCEL_LOAD_ALL);
-    const bool enough = context == 82;
-    EXPECT_EQ(tiercel_check_draft(model_, draft, &error_),
-              enough ? TIERCEL_OK : TIERCEL_INVALID_INPUT);
-    if (!enough) {
-      EXPECT_STREQ(error_.code, "draft_context");
-    }
-    tiercel_model_free(draft);
-  }
-}
-
-TEST_F(ApiTest, DraftModelsAreChecked) {
-  tiercel_model* header = Open(kModel, TIERCEL_LOAD_HEADER);
-  tiercel_model* other = Open(kIdsOnly, TIERCEL_LOAD_ALL);
-  EXPECT_EQ(tiercel_check_draft(model_, model_, &error_), TIERCEL_OK);
-  EXPECT_EQ(tiercel_check_draft(header, model_, &error_), TIERCEL_OK);
-  EXPECT_EQ(tiercel_check_draft(model_, header, &error_), TIERCEL_USAGE);
-  EXPECT_STREQ(error_.code, "no_weights");
-  EXPECT_EQ(tiercel_check_draft(model_, other, &error_), TIERCEL_INVALID_INPUT);
-  EXPECT_STREQ(error_.code, "draft_vocabulary");
-  EXPECT_THAT(error_.message, HasSubstr("384"));
-  EXPECT_THAT(error_.message, HasSubstr("131"));
-
-  const std::vector<int32_t> ids = Tokenize("one two one two one");
-  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
-            TIERCEL_OK);
-  auto sampling = Sized<tiercel_sampling>();
-  sampling.max_tokens = 20;
-  sampling.temperature = 0.7f;
-  sampling.ignore_eos = 1;
-  sampling.verify = "coupled";
-  const auto generate = [&] {
-    std::string text;
-    EXPECT_EQ(tiercel_session_truncate(session_, ids.size(), &error_),
-              TIERCEL_OK);
-    EXPECT_EQ(tiercel_generate(
-                  session_, &sampling,
-                  [](void* user_data, const tiercel_token* token) {
-                    static_cast<std::string*>(user_data)->append(
-                        std::to_string(token->id) + " ");
-                    return 0;
-                  },
-                  &text, &error_),
-              TIERCEL_OK)
-        << error_.message;
-    return text;
-  };
-  const std::string plain = generate();
-  EXPECT_NE(plain, "");
-  sampling.draft = "small";
-  sampling.draft_model = model_;
-  EXPECT_EQ(generate(), plain);
-  std::vector<char> report(1 << 16);
-  size_t size = report.size();
-  ASSERT_EQ(tiercel_report(session_, report.data(), &size, &error_),
-            TIERCEL_OK);
-  EXPECT_THAT(report.data(), HasSubstr("\"drafter\":\"small\""));
-
-  sampling.draft_model = other;
-  EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
-            TIERCEL_INVALID_INPUT);
-  EXPECT_STREQ(error_.code, "draft_vocabulary");
-  EXPECT_EQ(tiercel_session_length(session_), ids.size() + 20);
-  tiercel_model_free(other);
-  tiercel_model_free(header);
-}
-
 TEST_F(ApiTest, ASessionThatDidNothingReportsWhatItTook) {
   std::vector<char> json(1 << 16);
   size_t size = json.size();
@@ -773,38 +524,6 @@ TEST_F(ApiTest, TheFirstLayersMayDraft) {
   tiercel_session_free(session);
 }
 
-TEST_F(ApiTest, HeaderModelsTokenizeAndDescribeOnly) {
-  tiercel_model* header = Open(kModel, TIERCEL_LOAD_HEADER);
-  size_t size = 8;
-  int32_t ids[8];
-  EXPECT_EQ(tiercel_tokenize(header, "a b", 3, 0, nullptr, ids, &size, &error_),
-            TIERCEL_OK);
-  const auto params = Sized<tiercel_session_params>();
-  tiercel_session* session = nullptr;
-  EXPECT_EQ(tiercel_session_create(header, &params, &session, &error_),
-            TIERCEL_USAGE);
-  EXPECT_STREQ(error_.code, "no_weights");
-  tiercel_model_free(header);
-}
-
-TEST_F(ApiTest, WeightsMayComeLater) {
-  tiercel_model* model = Open(kModel, TIERCEL_LOAD_HEADER);
-  const auto stop = [](void*, uint64_t, uint64_t) { return 1; };
-  EXPECT_EQ(tiercel_model_load(model, stop, nullptr, &error_),
-            TIERCEL_CANCELLED);
-  const auto params = Sized<tiercel_session_params>();
-  tiercel_session* session = nullptr;
-  EXPECT_EQ(tiercel_session_create(model, &params, &session, &error_),
-            TIERCEL_USAGE);
-  EXPECT_STREQ(error_.code, "no_weights");
-  for (int i = 0; i < 2; ++i) {  // the second time nothing is done
-    EXPECT_EQ(tiercel_model_load(model, nullptr, nullptr, &error_), TIERCEL_OK)
-        << error_.message;
-  }
-  EXPECT_EQ(Continued(model), Continued(model_));
-  tiercel_model_free(model);
-}
-
 TEST_F(ApiTest, TextsMayBeGivenUp) {
   const std::string text(200'000, 'a');
   const tiercel_message message = {"user", text.data(), text.size()};
@@ -828,28 +547,6 @@ TEST_F(ApiTest, TextsMayBeGivenUp) {
   each(TIERCEL_CANCELLED, "cancelled");
   limits.struct_size = 3;
   each(TIERCEL_USAGE, "invalid_struct_size");
-}
-
-TEST_F(ApiTest, ModelsWithoutTokenizerServeIds) {
-  tiercel_model* model = Open(kIdsOnly, TIERCEL_LOAD_ALL);
-  size_t size = 0;
-  EXPECT_EQ(
-      tiercel_tokenize(model, "a", 1, 0, nullptr, nullptr, &size, &error_),
-      TIERCEL_INVALID_INPUT);
-  EXPECT_STREQ(error_.code, "no_tokenizer");
-  const auto params = Sized<tiercel_session_params>();
-  tiercel_session* session = nullptr;
-  ASSERT_EQ(tiercel_session_create(model, &params, &session, &error_),
-            TIERCEL_OK);
-  const int32_t ids[] = {1, 2, 3};
-  auto sampling = Sized<tiercel_sampling>();
-  sampling.max_tokens = 3;
-  EXPECT_EQ(tiercel_prefill(session, ids, 3, nullptr, nullptr, &error_),
-            TIERCEL_OK);
-  EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
-            TIERCEL_OK);
-  tiercel_session_free(session);
-  tiercel_model_free(model);
 }
 
 TEST_F(ApiTest, TimesOfTokensAreThoseOfTheReport) {
@@ -891,3 +588,4 @@ TEST_F(ApiTest, VersionNamesItsParts) {
 }
 
 }  // namespace
+}  // namespace tiercel::api_test

@@ -1,0 +1,80 @@
+#ifndef TIERCEL_RUNTIME_API_API_FIXTURE_FOR_TEST_H_
+#define TIERCEL_RUNTIME_API_API_FIXTURE_FOR_TEST_H_
+
+#include <stdlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "include/tiercel.h"
+
+namespace tiercel::api_test {
+
+inline constexpr char kModel[] = "tests/golden/checkpoints/llama_chat.gguf";
+inline constexpr char kIdsOnly[] = "tests/golden/checkpoints/llama_mha.gguf";
+
+template <typename T>
+T Sized() {
+  T t = {};
+  t.struct_size = sizeof(T);
+  return t;
+}
+
+// A small model with a chat template, and a session of it.
+class ApiTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    error_ = Sized<tiercel_error>();
+    model_ = Open(kModel, TIERCEL_LOAD_ALL);
+    ASSERT_NE(model_, nullptr);
+    const auto params = Sized<tiercel_session_params>();
+    ASSERT_EQ(tiercel_session_create(model_, &params, &session_, &error_),
+              TIERCEL_OK)
+        << error_.message;
+  }
+  void TearDown() override {
+    tiercel_session_free(session_);
+    tiercel_model_free(model_);
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+  // Empty, and removed with what is put there.
+  std::string TempFolder() {
+    folder_ = testing::TempDir() + "/api_XXXXXX";
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    return folder_;
+  }
+
+  tiercel_model* Open(const char* path, tiercel_load load) {
+    auto params = Sized<tiercel_model_params>();
+    params.path = path;
+    params.load = load;
+    tiercel_model* model = nullptr;
+    EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_OK)
+        << error_.message;
+    return model;
+  }
+
+  std::vector<int32_t> Tokenize(const std::string& text) {
+    std::vector<int32_t> ids(text.size() + 1);
+    size_t size = ids.size();
+    EXPECT_EQ(tiercel_tokenize(model_, text.data(), text.size(), 0, nullptr,
+                               ids.data(), &size, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    ids.resize(size);
+    return ids;
+  }
+
+  std::string folder_;
+  tiercel_error error_;
+  tiercel_model* model_ = nullptr;
+  tiercel_session* session_ = nullptr;
+};
+
+}  // namespace tiercel::api_test
+
+#endif  // TIERCEL_RUNTIME_API_API_FIXTURE_FOR_TEST_H_
