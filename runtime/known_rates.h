@@ -23,10 +23,10 @@ absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
 std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
                                     const std::string& folder);
 
-// The same, measured first where none are kept, or where KeptRates::wants_more:
-// with the model's weights, or with a few layers that are read for it. Stopped,
-// it keeps nothing. Errors: cancelled; cannot_write; those of LoadWeights and
-// of MeasureRates.
+// This machine's rates, measured first where none are kept, or where
+// KeptRates::wants_more: with the model's weights, or with a few layers that
+// are read for it. Stopped, it keeps nothing. Errors: cancelled; cannot_write;
+// those of LoadWeights and of MeasureRates.
 absl::StatusOr<KeptRates> MeasureKnownRates(const Model& model,
                                             const KvLayout& layout,
                                             const std::string& folder,

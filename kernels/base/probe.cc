@@ -6,19 +6,10 @@
 #include <new>
 
 #include "kernels/base/error.h"
-#include "kernels/base/probe_body.h"
+#include "kernels/base/probe_levels.h"
 
 namespace tiercel {
 namespace {
-
-constexpr PerIsa<ProbeReadFn*> kRead = {portable::ProbeRead, avx2::ProbeRead,
-                                        avx512::ProbeRead,
-                                        avx512vnni::ProbeRead};
-constexpr PerIsa<ProbeFmaFn*> kFma = {portable::ProbeFma, avx2::ProbeFma,
-                                      avx512::ProbeFma, avx512vnni::ProbeFma};
-constexpr PerIsa<ProbeInt8Fn*> kInt8 = {
-    portable::ProbeInt8, avx2::ProbeInt8, avx512::ProbeInt8,
-    avx512vnni::ProbeInt8, avxvnni::ProbeInt8};
 
 constexpr int64_t kReadFloats = int64_t{64} << 20;
 constexpr int64_t kReadGrain = int64_t{1} << 18;
@@ -60,12 +51,12 @@ absl::StatusOr<Peaks> MeasurePeaks(
   };
   volatile float sink = 0;
   const double read = BestSeconds(clock, kReadRuns, go_on, [&] {
-    pool.ParallelFor(kReadFloats, kReadGrain,
-                     [&](int64_t begin, int64_t end, int) {
-                       const float sum =
-                           kRead[stream.isa()](data.get() + begin, end - begin);
-                       if (sum != 0) sink = sum;
-                     });
+    pool.ParallelFor(
+        kReadFloats, kReadGrain, [&](int64_t begin, int64_t end, int) {
+          const float sum =
+              kProbeRead[stream.isa()](data.get() + begin, end - begin);
+          if (sum != 0) sink = sum;
+        });
   });
   const auto compute = [&](auto* body) {
     return BestSeconds(clock, kComputeRuns, go_on, [&] {
@@ -78,8 +69,8 @@ absl::StatusOr<Peaks> MeasurePeaks(
       static_cast<double>(threads) * kComputeSteps * kProbeChains;
   const Peaks peaks = {
       .read_bytes_per_s = kReadFloats * sizeof(float) / read,
-      .f32_ops_per_s = steps * 16 * 2 / compute(kFma[stream.isa()]),
-      .int8_ops_per_s = steps * 64 * 2 / compute(kInt8[stream.isa()]),
+      .f32_ops_per_s = steps * 16 * 2 / compute(kProbeFma[stream.isa()]),
+      .int8_ops_per_s = steps * 64 * 2 / compute(kProbeInt8[stream.isa()]),
   };
   return stopped ? absl::StatusOr<Peaks>(CancelledError()) : peaks;
 }

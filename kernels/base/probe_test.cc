@@ -5,31 +5,23 @@
 #include "gtest/gtest.h"
 #include "kernels/base/clock_for_test.h"
 #include "kernels/base/error.h"
-#include "kernels/base/isa.h"
-#include "kernels/base/probe_body.h"
+#include "kernels/base/probe_levels.h"
 
 namespace tiercel {
 namespace {
 
 // What the loops return is what they would if every operation was done.
 TEST(ProbeTest, LoopsDoTheirWork) {
-  constexpr PerIsa<ProbeReadFn*> kRead = {portable::ProbeRead, avx2::ProbeRead,
-                                          avx512::ProbeRead,
-                                          avx512vnni::ProbeRead};
-  constexpr PerIsa<ProbeFmaFn*> kFma = {portable::ProbeFma, avx2::ProbeFma,
-                                        avx512::ProbeFma, avx512vnni::ProbeFma};
-  constexpr PerIsa<ProbeInt8Fn*> kInt8 = {
-      portable::ProbeInt8, avx2::ProbeInt8, avx512::ProbeInt8,
-      avx512vnni::ProbeInt8, avxvnni::ProbeInt8};
   const std::vector<float> ones(256, 1.0f);
   for (Isa isa : SupportedIsas()) {
     SCOPED_TRACE(NameOf(isa));
-    EXPECT_EQ(kRead[isa](ones.data(), 256), 256.0f);
+    EXPECT_EQ(kProbeRead[isa](ones.data(), 256), 256.0f);
     // Every chain converges to 2.
-    EXPECT_EQ(kFma[isa](100), 16 * kProbeChains * 2.0f);
+    EXPECT_EQ(kProbeFma[isa](100), 16 * kProbeChains * 2.0f);
     // Chain i is i + 4 per step, in 16 lanes.
-    EXPECT_EQ(kInt8[isa](10), 16.0f * (10 * 4 * kProbeChains +
-                                       kProbeChains * (kProbeChains - 1) / 2));
+    EXPECT_EQ(kProbeInt8[isa](10),
+              16.0f * (10 * 4 * kProbeChains +
+                       kProbeChains * (kProbeChains - 1) / 2));
   }
 }
 

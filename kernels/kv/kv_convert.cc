@@ -11,7 +11,7 @@
 namespace tiercel {
 namespace {
 
-// VNNI is about products of bytes: nothing here.
+// VNNI multiplies bytes, of which there are no products here.
 constexpr PerIsa<KvRowConvertFn*> kRowConvert = {
     portable::KvRowConvert, avx2::KvRowConvert, avx512::KvRowConvert,
     avx512::KvRowConvert};

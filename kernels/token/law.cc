@@ -17,7 +17,7 @@
 namespace tiercel {
 namespace {
 
-// VNNI is about bytes: nothing here.
+// VNNI multiplies bytes, of which there are no products here.
 constexpr PerIsa<GreatestLogitFn*> kGreatestLogit = {
     portable::GreatestLogit, avx2::GreatestLogit, avx512::GreatestLogit,
     avx512::GreatestLogit};

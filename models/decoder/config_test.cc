@@ -504,7 +504,7 @@ TEST(HfConfig, B12RopeSpellings) {
   config["rope_scaling"] = llama3;
   config["rope_scaling"]["rope_type"] = "llama3";
   const auto newer4 = ReadHf(config);
-  // ... and before.
+  // transformers 4, before 2024.
   config["rope_scaling"].erase("rope_type");
   config["rope_scaling"]["type"] = "llama3";
   const auto older4 = ReadHf(config);

@@ -2,22 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <random>
-#include <utility>
 #include <vector>
 
 #include "kernels/base/testing.h"
+#include "models/tokenizer/merge_rules_for_test.h"
 
 namespace tiercel {
 namespace {
-
-using Rules = std::map<std::pair<int32_t, int32_t>, Merge>;
-
-std::optional<Merge> FindRule(const Rules& rules, int32_t left, int32_t right) {
-  const auto found = rules.find({left, right});
-  return found == rules.end() ? std::nullopt : std::optional(found->second);
-}
 
 std::vector<int32_t> Merged(Merger* merger, const std::vector<int32_t>& ids,
                             const Rules& rules) {
@@ -75,13 +67,7 @@ TEST(MergeTest, EqualsThePlainDefinitionOnRandomRules) {
   Merger merger;
   for (int round = 0; round < (TriesLess() ? 2000 : 20000); ++round) {
     const int32_t base = 1 + static_cast<int32_t>(random() % 4);
-    const int32_t all = base + 12;
-    Rules rules;
-    for (int32_t made = base; made < all; ++made) {
-      const int32_t left = static_cast<int32_t>(random() % made);
-      const int32_t right = static_cast<int32_t>(random() % made);
-      rules[{left, right}] = {static_cast<uint32_t>(random() % 10), made};
-    }
+    const Rules rules = RandomRules(random, base);
     std::vector<int32_t> ids(random() % 40);
     for (int32_t& id : ids) id = static_cast<int32_t>(random() % base);
     ASSERT_EQ(Merged(&merger, ids, rules), MergedPlainly(ids, rules));

@@ -2,18 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <random>
-#include <utility>
 #include <vector>
 
 #include "kernels/base/testing.h"
+#include "models/tokenizer/merge_rules_for_test.h"
 
 namespace tiercel {
 namespace {
 
 using Ids = std::vector<int32_t>;
-using Rules = std::map<std::pair<int32_t, int32_t>, Merge>;
 
 struct Windowed {
   Ids ids;
@@ -35,9 +33,7 @@ Windowed MergedInWindows(const Ids& symbols, const Rules& rules,
           merger.Add(static_cast<uint32_t>(i), 1, symbols[i]);
         }
         merger.Run([&](const Symbol& left, const Symbol& right) {
-          const auto found = rules.find({left.id, right.id});
-          return found == rules.end() ? std::nullopt
-                                      : std::optional(found->second);
+          return FindRule(rules, left.id, right.id);
         });
         return absl::OkStatus();
       },
@@ -68,13 +64,7 @@ TEST(MergeWindowsTest, EqualsOneWindowOnRandomRules) {
   int restarts = 0;
   for (int round = 0; round < (TriesLess() ? 1000 : 10000); ++round) {
     const int32_t base = 1 + static_cast<int32_t>(random() % 4);
-    const int32_t all = base + 12;
-    Rules rules;
-    for (int32_t made = base; made < all; ++made) {
-      const int32_t left = static_cast<int32_t>(random() % made);
-      const int32_t right = static_cast<int32_t>(random() % made);
-      rules[{left, right}] = {static_cast<uint32_t>(random() % 10), made};
-    }
+    const Rules rules = RandomRules(random, base);
     Ids symbols(random() % 400);
     const int period = 1 + static_cast<int>(random() % 40);
     for (size_t i = 0; i < symbols.size(); ++i) {
