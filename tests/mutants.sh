@@ -2,7 +2,8 @@
 # Tests the tests: applies one-line faults to a copy of the tree, one at a time,
 # and expects the suite to turn red for each. A fault that survives is a hole
 # in the suite, and so is one that only a time limit ends: a test must say what
-# is wrong.
+# is wrong. As many are tried at once as there are processors, each in a copy of
+# its own; the faults of one test stay together.
 #
 #   mutants.sh [NAME...]     all of them, or those named
 set -euo pipefail
@@ -161,14 +162,6 @@ window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_
 composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
 '
 
-copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
-git ls-files -z --cached --others --exclude-standard |
-  xargs -0 cp --parents -t "$copy"
-# As the preset compiles, so that ccache knows all but the faults.
-readonly BUILD=$copy/build/cpu
-cmake -S "$copy" --preset cpu >/dev/null
-
 for name in "$@"; do
   if [[ $MUTANTS != *$'\n'"$name|"* ]]; then
     echo "mutants: there is no $name" >&2
@@ -176,13 +169,20 @@ for name in "$@"; do
   fi
 done
 
-outcome_of() {  # test: passed, failed, "timed out" or "did not build"
-  local target=${1//[\/.]/_}
-  if ! cmake --build "$BUILD" --target "${target%_cc}" \
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir "$scratch/tree"
+git ls-files -z --cached --others --exclude-standard |
+  xargs -0 cp --parents -t "$scratch/tree"
+
+outcome_of() {  # copy test: passed, failed, "timed out" or "did not build"
+  local copy=$1 test=$2
+  local target=${test//[\/.]/_}
+  if ! cmake --build "$copy/build/cpu" --target "${target%_cc}" \
     >"$copy/build.log" 2>&1; then
     echo "did not build"
-  elif ctest --test-dir "$BUILD" -R "^$1\$" --no-tests=error --timeout 300 \
-    >"$copy/test.log" 2>&1; then
+  elif ctest --test-dir "$copy/build/cpu" -R "^$test\$" --no-tests=error \
+    --timeout 300 >"$copy/test.log" 2>&1; then
     echo passed
   elif grep -qF '***Timeout' "$copy/test.log"; then
     echo "timed out"
@@ -191,36 +191,65 @@ outcome_of() {  # test: passed, failed, "timed out" or "did not build"
   fi
 }
 
-declare -A green
-killed=0
-survivors=()
-while IFS='|' read -r name file from to test; do
-  [[ -z $name ]] && continue
+# Tries the faults of descriptor 3, one after the other in one copy of the tree;
+# the names of those that live go to a file.
+try_faults() {  # copy, file of survivors
+  local copy=$1 survivors=$2
+  local name file from to test outcome
+  local -A green=()
+  # As the preset compiles, so that ccache knows all but the faults.
+  cmake -S "$copy" --preset cpu >/dev/null
+  while IFS='|' read -ru 3 name file from to test; do
+    # A red test says something where it was green.
+    if [[ ! -v green[$test] && $(outcome_of "$copy" "$test") != passed ]]; then
+      echo "mutants: $test does not pass without a fault" >&2
+      return 1
+    fi
+    green[$test]=1
+    sed "s|$from|$to|" "$file" >"$copy/$file"
+    if cmp -s "$file" "$copy/$file"; then
+      echo "mutants: $name no longer applies to $file" >&2
+      return 1
+    fi
+    outcome=$(outcome_of "$copy" "$test")
+    case $outcome in
+      failed) outcome=killed ;;
+      passed) outcome=survived ;;
+    esac
+    printf '%-20s %-14s %s\n' "$name" "$outcome" "$test"
+    [[ $outcome == killed ]] || echo "$name" >>"$survivors"
+    cp "$file" "$copy/$file"
+  done
+}
+
+# Deals out the faults: each test's go where its first one went.
+workers=$(nproc)
+declare -A worker_of=()
+tried=0
+while IFS='|' read -r name rest; do
+  [[ -n $name ]] || continue
   if (($# > 0)) && [[ " $* " != *" $name "* ]]; then continue; fi
-  # A red test says something where it was green.
-  if [[ ! -v green[$test] && $(outcome_of "$test") != passed ]]; then
-    echo "mutants: $test does not pass without a fault" >&2
-    exit 1
-  fi
-  green[$test]=1
-  sed "s|$from|$to|" "$file" >"$copy/$file"
-  if cmp -s "$file" "$copy/$file"; then
-    echo "mutants: $name no longer applies to $file" >&2
-    exit 1
-  fi
-  outcome=$(outcome_of "$test")
-  case $outcome in
-    failed) outcome=killed ;;
-    passed) outcome=survived ;;
-  esac
-  printf '%-20s %-14s %s\n' "$name" "$outcome" "$test"
-  if [[ $outcome == killed ]]; then
-    killed=$((killed + 1))
-  else
-    survivors+=("$name")
-  fi
-  cp "$file" "$copy/$file"
+  test=${rest##*|}
+  [[ -v worker_of[$test] ]] ||
+    worker_of[$test]=$((${#worker_of[@]} % workers))
+  echo "$name|$rest" >>"$scratch/faults${worker_of[$test]}"
+  tried=$((tried + 1))
 done <<<"$MUTANTS"
 
-echo "$killed killed, ${#survivors[@]} not: ${survivors[*]:-none}"
+running=()
+for faults in "$scratch"/faults*; do
+  cp -r "$scratch/tree" "$faults.tree"
+  try_faults "$faults.tree" "$scratch/survivors" 3<"$faults" &
+  running+=($!)
+done
+failed=0
+for worker in "${running[@]}"; do
+  wait "$worker" || failed=1
+done
+((failed == 0)) || exit 1
+
+survivors=()
+[[ ! -e $scratch/survivors ]] || mapfile -t survivors <"$scratch/survivors"
+echo "$((tried - ${#survivors[@]})) killed," \
+  "${#survivors[@]} not: ${survivors[*]:-none}"
 ((${#survivors[@]} == 0))
