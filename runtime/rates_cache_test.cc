@@ -36,10 +36,11 @@ Measurement Measured(double spread, double times = 1, int attempts = 1) {
 class RatesCacheTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "/rates_XXXXXX";
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    made_ = testing::TempDir() + "/rates_XXXXXX";
+    ASSERT_NE(mkdtemp(made_.data()), nullptr);
+    folder_ = made_;
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override { fs::remove_all(made_); }
 
   RatesCache Cache() const { return RatesCache(folder_); }
   KeptRates Add(const Measurement& measured) const {
@@ -76,7 +77,8 @@ class RatesCacheTest : public testing::Test {
   }
 
   const nlohmann::json kKey = {{"cpu", "some"}, {"threads", 2}};
-  std::string folder_;
+  std::string made_;    // removed when the test ends
+  std::string folder_;  // where the cache is: there, or below
 };
 
 void ExpectEqual(const Rates& a, const Rates& b) {
