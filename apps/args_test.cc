@@ -66,6 +66,20 @@ TEST_F(ArgsTest, AskTakesAFileAndQuestions) {
   EXPECT_EQ(options.sampling.max_tokens, 9);
 }
 
+TEST_F(ArgsTest, BracketsAndCommasAreText) {
+  const Args odd = {"[a,b]", "[a]", "[]", "a,b", "'q'", "=", "%%"};
+  Args args = {"ask", "[book]"};
+  args.insert(args.end(), odd.begin(), odd.end());
+  EXPECT_EQ(Parse(args).document, "[book]");
+  EXPECT_EQ(Parse(args).questions, odd);
+  EXPECT_EQ(Parse({"detokenize", "[5,6]"}).tokens.ids, Args({"[5,6]"}));
+  for (const std::string& text : odd) {
+    EXPECT_EQ(Parse({"generate", "-p", text}).input.text, text);
+    EXPECT_EQ(Parse({"generate", "-p", "x", "--stop", text}).sampling.stops,
+              Args({text}));
+  }
+}
+
 TEST_F(ArgsTest, SimulateIsADeviceAndALink) {
   const Options options =
       Parse({"generate", "-p", "x", "--simulate", "device=1GiB,link=2GB/s"});

@@ -31,6 +31,9 @@ struct NotBuiltError : CLI::ValidationError {
       : CLI::ValidationError(what + " is not in this version") {}
 };
 
+// Before every positional: CLI11 would take "[a,b]" apart.
+constexpr char kWhole = '=';
+
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 bool LooksLikeFlag(const std::string& arg) {
@@ -194,9 +197,9 @@ void FlagSet::Positional(const std::string& name,
                          std::string* target) {
   app_.add_option_function<std::string>(
           name,
-          [name, target](const std::string& value) {
-            if (value.empty()) Reject(name, "a value", value);
-            *target = value;
+          [name, target](const std::string& marked) {
+            *target = marked.substr(1);
+            if (target->empty()) Reject(name, "a value", *target);
           },
           description)
       ->required(need == Need::kRequired)
@@ -207,7 +210,14 @@ void FlagSet::Positional(const std::string& name,
 void FlagSet::Positionals(const std::string& name,
                           const std::string& description, Need need,
                           std::vector<std::string>* target) {
-  app_.add_option(name, *target, description)
+  app_.add_option_function<std::vector<std::string>>(
+          name,
+          [target](const std::vector<std::string>& marked) {
+            for (const std::string& value : marked) {
+              target->push_back(value.substr(1));
+            }
+          },
+          description)
       ->required(need == Need::kRequired)
       ->type_name("");
   most_positionals_ = std::numeric_limits<size_t>::max();
@@ -301,8 +311,9 @@ absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
   }
   if (!positionals.empty()) {
     normalized->push_back("--");
-    std::move(positionals.begin(), positionals.end(),
-              std::back_inserter(*normalized));
+    for (const std::string& positional : positionals) {
+      normalized->push_back(kWhole + positional);
+    }
   }
   return absl::OkStatus();
 }
