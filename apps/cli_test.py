@@ -16,6 +16,7 @@ import unittest
 
 from cli_testing import (TIERCEL, IDS_ONLY, CHAT, environment, run, read_npy,
                          Case)
+import gguf_file  # from bench/, where cli_testing looks
 
 
 class UsageTest(Case):
@@ -314,6 +315,18 @@ class InspectTest(Case):
                          format(sum(values.values()), ","))
         self.assertRegex(table, r"tensors +%d tensors, %.2f KiB\n" % (
             len(values), 4 * sum(values.values()) / 1024))
+
+    def test_a_name_that_drives_a_terminal(self):
+        model = self.path("model.gguf")
+        with gguf_file.Reader(CHAT + ".gguf") as source:
+            keys = {**source.keys, "a.\x1b[31m\n": gguf_file.u32(5)}
+            with open(model, "wb") as file:
+                gguf_file.write(file, keys, source.tensors,
+                                map(source.data, source.tensors),
+                                source.alignment)
+        table = self.succeed("inspect", model)
+        self.assertNotIn(b"\x1b", table)
+        self.assertRegex(table, rb'\n  "a.\\u001b\[31m\\n" +5\n')
 
     def test_the_table(self):
         self.assertIn(b"architecture", self.succeed("inspect", CHAT))

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <map>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "apps/command.h"
@@ -22,6 +24,15 @@ std::string OneLine(const Json& value) {
   return text;
 }
 
+// A name from a file: as it is where it is of plain letters, else as JSON.
+std::string ShownName(const std::string& name) {
+  const bool plain = name.size() <= kShownBytes &&
+                     std::all_of(name.begin(), name.end(), [](char c) {
+                       return c > ' ' && c < 0x7f && c != '"';
+                     });
+  return plain ? name : OneLine(name);
+}
+
 std::string InspectRow(const std::string& name, const std::string& value) {
   return TableRow(name, value, /*column=*/36);
 }
@@ -30,7 +41,7 @@ void AppendSection(const Json& document, const char* key, std::string* out) {
   if (!document.contains(key) || document[key].empty()) return;
   absl::StrAppend(out, "\n", key, "\n");
   for (const auto& [name, value] : document[key].items()) {
-    absl::StrAppend(out, InspectRow("  " + name, OneLine(value)));
+    absl::StrAppend(out, InspectRow("  " + ShownName(name), OneLine(value)));
   }
 }
 
