@@ -273,6 +273,8 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
       {{"eval", "-f", "x", "-md", "y"}, "-md"},
       {{"generate", "-p", "x", "--rope-scaling", "ntk"}, "--rope-scaling"},
       {{"generate", "-p", "x", "--rope-scale", "0.5"}, "--rope-scale"},
+      {{"generate", "-p", "x", "--rope-freq-base", "0"}, "--rope-freq-base"},
+      {{"generate", "-p", "x", "--yarn-orig-ctx", "0"}, "--yarn-orig-ctx"},
       {{"generate", "-p", "x", "-f", "y"}, "-f"},
       {{"generate"}, "-p"},
       {{"generate", "-p", "x", "stray"}, "stray"},
@@ -478,6 +480,7 @@ TEST_F(ArgsTest, ANumberMayFollowItsShortFlagAtOnce) {
   EXPECT_THAT(Refusal({"generate", "-p", "x", "-n10", "-n", "3"}),
               HasSubstr("given twice"));
   EXPECT_THAT(Refusal({"generate", "-p", "x", "-n1x"}), HasSubstr("-n"));
+  EXPECT_THAT(Refusal({"generate", "-p", "x", "-n1=2"}), HasSubstr("'1=2'"));
   EXPECT_THAT(Refusal({"generate", "-p", "x", "-z10"}), HasSubstr("-z10"));
 }
 
@@ -522,6 +525,14 @@ TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
   EXPECT_EQ(
       Parse({"plan", "--policy", "triforce", "--budget", "64"}).session.budget,
       64);
+  EXPECT_EQ(Parse({"generate", "-p", "x", "--policy", "triforce", "--gamma2",
+                   "auto", "--cost-ratio", "2"})
+                .sampling.cost_ratio,
+            2);
+  // The view drafts where nobody proposes.
+  Args compared = alone;
+  compared.insert(compared.end(), {"--verify-against", "full"});
+  EXPECT_TRUE(Parse(compared).sampling.verify_against_full);
   // A greedy choice cuts nothing, but scripts say so.
   const Options greedy = Parse({"generate", "-p", "x", "--top-k", "40",
                                 "--top-p", "0.9", "--min-p", "0.1"});
