@@ -119,6 +119,7 @@ TEST_F(DocumentTest, FormatsOfLaterVersionsSaySo) {
 TEST_F(DocumentTest, HtmlByExtensionOrByItsFirstBytes) {
   EXPECT_EQ(Good(Read("a.html", "a <b>b</b>")).text, "a b\n");
   EXPECT_EQ(Good(Read("a.HTM", "a <b>b</b>")).text, "a b\n");
+  EXPECT_EQ(Good(Read("a.xhtml", "a <b>b</b>")).text, "a b\n");
   EXPECT_EQ(Good(Read("a", " \n<!DOCTYPE html><p>x")).text, "x\n");
   EXPECT_EQ(Good(Read("b", "<?xml version='1.0'?>\n<html><p>x</html>")).text,
             "x\n");
@@ -175,6 +176,14 @@ TEST_F(DocumentTest, AFileBeyondTheLimitIsRefusedBeforeItIsRead) {
   ASSERT_EQ(ftruncate(file, static_cast<off_t>(kMaxFileBytes) + 1), 0);
   close(file);
   EXPECT_EQ(CodeOf(ReadDocument(Path("big"))), "document_too_large");
+}
+
+TEST_F(DocumentTest, AnHtmlPageHasALimitOfItsOwn) {
+  std::string page(kMaxHtmlBytes, ' ');
+  page.replace(0, 8, "<html>x ");
+  EXPECT_EQ(Good(ReadDocumentBytes("page", page)).text, "x\n");
+  EXPECT_EQ(CodeOf(ReadDocumentBytes("page", page + " ")),
+            "document_too_large");
 }
 
 TEST_F(DocumentTest, AnUnsizedFileIsReadToItsEnd) {

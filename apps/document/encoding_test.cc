@@ -105,6 +105,9 @@ TEST(EncodingTest, LoneSurrogatesAndHalfUnitsAreReplaced) {
             "\xEF\xBF\xBD\xEF\xBF\xBD"
             "a\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("4 invalid")));
+  // What follows a high one is beyond the low ones.
+  EXPECT_EQ(ToUtf8("\x3D\xD8\x01\xE0", Charset::kUtf16Le, &warnings),
+            "\xEF\xBF\xBD\xEE\x80\x81");
 }
 
 TEST(EncodingTest, ByteOrderMarks) {

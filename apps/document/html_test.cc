@@ -102,6 +102,7 @@ TEST(HtmlTest, WhatStandsApartAndWhatStartsALine) {
                                 "footer", "fieldset", "details", "summary"}) {
     EXPECT_EQ(TextOf("a<" + tag + ">b</" + tag + ">c"), "a\nb\nc\n") << tag;
   }
+  EXPECT_EQ(TextOf("a<form>b"), "a\nb\n");
 }
 
 TEST(HtmlTest, TheTitleIsRead) {
