@@ -142,7 +142,11 @@ class FollowUpTest(Case):
         terminal = self.start()
         terminal.type(b"who?\r")
         prompt, cached = terminal.note()
-        self.assertGreater(prompt, self.prompt_tokens + len("Question: who?"))
+        talk = (b"%s\n\nSummary:%s\n\nQuestion: who?\nAnswer:" %
+                (self.TEXT, self.document(*self.args)["output"][0]["text"]
+                 .encode()))
+        self.assertEqual(prompt, len(self.document(
+            "tokenize", "-m", model, "--add-bos", input=talk)["tokens"]))
         self.assertGreaterEqual(cached, self.prompt_tokens - 1)
 
     def test_a_context_that_is_full(self):
@@ -229,6 +233,30 @@ class FollowUpTest(Case):
         terminal.type(b"\r")
         self.assertEqual(terminal.note()[0],
                          len(self.conversation(self.summary, "who?")))
+
+    def test_the_seed_is_heeded(self):
+        self.args[self.args.index("--temp") + 1] = "1"
+        texts = [self.document(*self.args, "--seed", seed)["output"][0]["text"]
+                 for seed in ("0", "7")]
+        self.assertNotEqual(*texts)
+        terminal = Terminal(self, *self.args, "--seed", "7")
+        shown = terminal.until(rb"^(.*?)\r\ncut at [^\n]*\n[^\n]*, seed 7\r\n")
+        self.assertEqual(shown[1].replace(b"\r\n", b"\n").decode(), texts[1])
+
+    def test_a_text_that_is_typed_or_compared_takes_no_questions(self):
+        terminal = Terminal(self, *self.args, "--draft", "ngram",
+                            "--verify-against", "full")
+        terminal.until(rb"agrees with full[^\n]*\n")
+        terminal.type(b"\x04")
+        self.assertEqual(terminal.end(), 0)
+        self.assertNotIn(b"/help", terminal.seen)
+        self.args[1] = "-"
+        terminal = Terminal(self, *self.args)
+        terminal.type(b"The cat sat on the mat.\n\x04")
+        terminal.until(rb"TTFT[^\n]*\n")
+        terminal.type(b"\x04")  # which would end a prompt
+        self.assertEqual(terminal.end(), 0)
+        self.assertNotIn(b"/help", terminal.seen)
 
     def test_without_a_terminal_there_are_no_questions(self):
         master, slave = os.openpty()
@@ -317,6 +345,33 @@ class SignalTest(Case):
         process.stdout.close()
         self.assertEqual(process.wait(60), 0)
         self.assertEqual(process.stderr.read(), b"")
+
+
+class ScreenTest(Case):
+    """Progress: where it is drawn, and that no colour is no reason against."""
+
+    def shown(self, *args, **changes):
+        terminal = Terminal(self, "bench", "-m", CHAT, "-p", "4", "-n", "0",
+                            "-r", "1", *args, **changes)
+        self.assertEqual(terminal.end(), 0)
+        return terminal.seen
+
+    def test_it_is_drawn_where_it_can_be(self):
+        for args, changes, drawn in (([], {}, True),
+                                     ([], {"NO_COLOR": "1"}, True),
+                                     (["--no-progress"], {}, False),
+                                     ([], {"TERM": "dumb"}, False),
+                                     ([], {"TERM": None}, False)):
+            with self.subTest(args=args, changes=changes):
+                seen = self.shown(*args, **changes)
+                self.assertEqual(b"\x1b" in seen, drawn, seen)
+                self.assertEqual(b"pp4 0 / 2 runs" in seen, drawn, seen)
+                # It is wiped before results.
+                self.assertIn(b"\r\x1b[K| model" if drawn else b"| model", seen)
+
+    def test_it_is_as_wide_as_columns_say(self):
+        lines = self.shown(COLUMNS="12").split(b"| model")[0].split(b"\x1b[K")
+        self.assertEqual(max(map(len, lines)), len(b"pp4 0 / 2 r\r"))
 
 
 class BenchTest(Case):
