@@ -10,7 +10,7 @@ import statistics
 import sys
 import unittest
 
-from cli_testing import IDS_ONLY, CHAT, run, write_deeper, Case
+from cli_testing import CHECKPOINTS, IDS_ONLY, CHAT, run, write_deeper, Case
 
 
 class BenchTest(Case):
@@ -36,8 +36,22 @@ class BenchTest(Case):
         self.assertEqual(row["model_n_params"], described["parameters"])
         self.assertEqual(row["model_size"], sum(
             tensor["bytes"] for tensor in described["tensors"]))
+        self.assertEqual(row["model_type"], "llama f32")
         self.assertEqual(row["n_threads"], 2)
         self.assertEqual(row["machine"]["threads"], 2)
+
+    def test_a_compressed_model_and_its_compressed_text(self):
+        model = os.path.join(CHECKPOINTS, "quant32", "q4_0.gguf")
+        args = ["bench", "-m", model, "-p", "0", "-r", "1", "-t", "1", "-n",
+                "1", "-d", "0,16", "-ctk", "q8_0"]
+        alone, after = self.document(*args)
+        # Norms are f32; most bytes are not.
+        self.assertEqual(alone["model_type"], "llama q4_0")
+        config = self.document("inspect", model)["config"]
+        values = config["layers"] * config["kv_heads"] * config["head_dim"]
+        # 32 keys take 34 bytes, a value 2.
+        self.assertEqual(after["bytes_per_token"] - alone["bytes_per_token"],
+                         16 * values * (34 / 32 + 2))
 
     def test_bytes_of_a_token(self):
         args = ["bench", "-m", IDS_ONLY, "-p", "0", "-r", "1", "-t", "1", "-n",

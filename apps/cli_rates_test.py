@@ -97,6 +97,15 @@ class MeasuringTest(RatesCase):
         self.assertEqual(alone["output"], generated["output"])
         self.assertIsNone(self.document(*self.PLAN)["ttft_s"])
 
+    def test_the_table_shows_what_is_predicted(self):
+        self.measured_before()
+        plan = self.run_(*self.PLAN)
+        table = self.succeed(*self.PLAN, env=self.env).decode()
+        self.assertRegex(table, r"time to first token +%.2f s, "
+                         % plan["ttft_s"])
+        self.assertRegex(table, r"time between tokens +%.2f ms, "
+                         % plan["tbt_ms"])
+
     def test_a_busy_machine_is_said_and_measured_again(self):
         self.measured_before()
         self.keep(spread=1e6, attempts=7)
@@ -112,6 +121,8 @@ class MeasuringTest(RatesCase):
             (warning,) = [w for w in self.run_(*args)["warnings"]
                           if w.startswith("rates: ")]
             self.assertIn("busy", warning)
+            self.assertIn(b"warning: rates: ",
+                          run(*args, env=self.env).stderr)
             self.assertEqual(self.kept()["attempts"], 9)
 
     def test_what_is_not_whole_is_measured_again(self):
@@ -216,8 +227,11 @@ class CacheTest(RatesCase):
         self.assertIn("decode tok/s", columns)
         key, speed = file["key"], file["rates"]
         step = key["layers"] * speed["step_s"] + speed["logits_s"]
-        for word in (file["model"], key["isa"], "f16/f16", "%.1f" % (1 / step)):
+        read = 1 / (key["layers"] * speed["prompt_row_s"])
+        for word in (file["model"], key["isa"], "f16/f16", "%.1f" % (1 / step),
+                     format(int(read), ",")):
             self.assertIn(word, row.split())
+        self.assertTrue(row.endswith("  0 %"), row)
 
         cleared = self.run_("cache", "clear")
         self.assertEqual(cleared, {"cache_dir": self.folder, "removed": 1,
@@ -226,6 +240,14 @@ class CacheTest(RatesCase):
         self.assertEqual(self.run_("cache", "list")["files"], [])
         self.assertIn(b"removed 0 files",
                       self.succeed("cache", "clear", env=self.env))
+
+    def test_a_busy_machine_is_marked(self):
+        self.measured_before()
+        self.keep(spread=0.42)
+        (file,) = self.run_("cache", "list")["files"]
+        self.assertFalse(file["steady"])
+        table = self.succeed("cache", "list", env=self.env).decode()
+        self.assertTrue(table.endswith("  42 % (busy)\n"), table)
 
     def test_a_file_that_is_not_whole_is_listed_and_cleared(self):
         self.measured_before()

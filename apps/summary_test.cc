@@ -22,6 +22,11 @@ TEST(SummaryTest, SaysWhatTheReportKnows) {
             "prompt 12 tokens, 5 cached, TTFT 1.50 s (predicted 1.25), prefill "
             "8.0 tok/s, TBT 50.0 ms, decode 20.0 tok/s, simulated, seed 7\n");
   report = {{"prompt_tokens", 12},
+            {"tbt_ms", {{"p50", 50.0}}},
+            {"predicted", {{"ttft_s", 1.25}, {"tbt_ms", 45.5}}}};
+  EXPECT_EQ(SummaryOf(report, {}),
+            "prompt 12 tokens, TBT 50.0 ms (predicted 45.5), seed 0\n");
+  report = {{"prompt_tokens", 12},
             {"baseline", {{"agree", true}, {"speedup", 2.314}}}};
   sampling.seeds = {{2, 9}};
   EXPECT_EQ(SummaryOf(report, sampling),
