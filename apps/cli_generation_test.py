@@ -5,8 +5,6 @@
 
 import json
 import os
-import shutil
-import struct
 import sys
 import unittest
 
@@ -358,6 +356,14 @@ class GenerateTest(Case):
         self.assertEqual("".join(line["text"] for line in lines),
                          output["text"])
 
+        *lines, document = [json.loads(line) for line in self.succeed(
+            "generate", "-m", CHAT, "-p", "Once", "-n", "3", "--seeds", "4:5",
+            "--temp", "1", "--ignore-eos", "--stream").splitlines()]
+        self.assertEqual([line["seed"] for line in lines], [4] * 3 + [5] * 3)
+        self.assertEqual([line["token"] for line in lines],
+                         [token for output in document["output"]
+                          for token in output["tokens"]])
+
     def test_ids_alone(self):
         tokens = self.path("tokens", b"1 2 3\n4\t5")
         args = ["generate", "-m", IDS_ONLY, "--tokens", tokens, "-n", "4",
@@ -427,6 +433,12 @@ class GenerateTest(Case):
                 f["page_bytes"] * (f["closed_pages"] + f["parked_pages"]) +
                 f["parked_bytes"])
             self.assertEqual(f["closed_pages"], f["layers"] * (619 // 128))
+        # Four pages of each of two layers go down, each copy a transfer.
+        slow = self.document(*common, "--simulate",
+                             "device=16MiB,link=10GB/s,latency=20000")
+        prefill = slow["ledger"]["stations"]["prefill"]
+        self.assertGreaterEqual(prefill["link_busy_s"], 2 * 0.02)
+        self.assertGreaterEqual(slow["ttft_s"], 2 * 0.02)
         message = self.refuse(4, "does_not_fit", *common, "--simulate",
                               "device=1MiB,link=10GB/s")
         self.assertIn("1048576", message)
@@ -460,7 +472,9 @@ class GenerateTest(Case):
         args = ["-m", CHAT, "-n", "4", "--ignore-eos"]
         book = self.path("book.txt", text)
         for command, *more in (["summarize"], ["ask", "who?"]):
-            named = self.document(command, book, *more, *args)
+            result = run(command, book, *more, *args, "--json")
+            self.assertIn(b"warning: not UTF-8", result.stderr)
+            named = json.loads(result.stdout)
             piped = self.document(command, "-", *more, *args, input=text)
             for document in (named, piped):
                 for times in ("ttft_s", "decode_tok_s", "tbt_ms"):
@@ -490,17 +504,17 @@ class GenerateTest(Case):
         self.assertIn(b"warning: --top-k", result.stderr)
 
     def test_a_missing_draft_is_known_before_the_weights(self):
-        # They are no numbers, which only who reads them can tell.
-        model = self.path("model")
-        shutil.copytree(CHAT, model)
-        weights = os.path.join(model, "model.safetensors")
-        with open(weights, "r+b") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            file.seek(8 + length)
-            file.write(b"\xff" * (os.path.getsize(weights) - 8 - length))
-        args = ["generate", "-m", model, "--check-tensors", "-p", "x"]
+        args = ["generate", "-m", self.without_weights(), "--check-tensors",
+                "-p", "x"]
         self.refuse(3, "non_finite_weights", *args)
         self.refuse(6, "file_not_found", *args, "-md", "/no/model")
+        message = self.refuse(3, "non_finite_weights", "generate", "-m", CHAT,
+                              "--check-tensors", "-p", "x", "-md", args[2])
+        self.assertIn("-md: ", message)
+        # The same, where a variable names the model.
+        self.assertIn("TIERCEL_MODEL: ", self.refuse(
+            3, "non_finite_weights", "generate", "--check-tensors", "-p", "x",
+            env=environment(TIERCEL_MODEL=args[2])))
 
     def test_summarize(self):
         book = self.path("book.txt", b"A cat sat on a mat. Then it left.\n")

@@ -14,9 +14,17 @@ import subprocess
 import sys
 import unittest
 
-from cli_testing import (TIERCEL, IDS_ONLY, CHAT, environment, run, read_npy,
-                         Case)
+from cli_testing import (TIERCEL, CHECKPOINTS, IDS_ONLY, CHAT, environment, run,
+                         read_npy, Case)
 import gguf_file  # from bench/, where cli_testing looks
+
+
+def size(count):
+    """As tables show bytes."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return "%.*f %s" % (0 if unit == "B" else 2, count, unit)
+        count /= 1024
 
 
 class UsageTest(Case):
@@ -74,6 +82,16 @@ class UsageTest(Case):
             6, "file_not_found", "inspect",
             env=environment(TIERCEL_MODEL="/no/model")))
 
+    def test_a_name_that_no_terminal_or_json_takes(self):
+        name = b"/no/\x1b[31m\x7f\xff"
+        plain = run("inspect", name)
+        self.assertEqual(plain.returncode, 6)
+        self.assertIn(b"/no/?[31m?", plain.stderr)
+        machine = run("inspect", name, "--json")
+        self.assertEqual(machine.returncode, 6)
+        self.assertIn("/no/\x1b[31m\x7f\ufffd",
+                      json.loads(machine.stdout)["error"]["message"])
+
     def test_a_wrong_model_is_invalid_input(self):
         path = self.path("x.gguf", b"this is no model, only a few words")
         result = run("inspect", path)
@@ -104,12 +122,6 @@ class PlanTest(Case):
         self.assertRegex(text, r"fits +yes\n")
 
     def test_the_table_is_the_document(self):
-        def size(count):
-            for unit in ("B", "KiB", "MiB", "GiB"):
-                if count < 1024 or unit == "GiB":
-                    return "%.*f %s" % (0 if unit == "B" else 2, count, unit)
-                count /= 1024
-
         args = ["plan", "-m", CHAT, "-c", "1000", "--policy", "triforce",
                 "--simulate", "device=64MB,link=2.5GB/s"]
         document = self.document(*args)
@@ -148,6 +160,15 @@ class PlanTest(Case):
             self.assertEqual(result.returncode, code, result.stdout)
         self.assertIn(b"the largest context that fits is %d" % most,
                       result.stderr)
+        plan = json.loads(run(*args, "-c", str(most + 1), "--json").stdout)
+        self.assertIn(b"a context of %d needs %d bytes of device memory, %d "
+                      b"are there" % (most + 1, plan["min_device_bytes"], less),
+                      result.stderr)
+
+    def test_it_reads_no_weights(self):
+        args = ["-m", self.without_weights(), "--check-tensors"]
+        self.refuse(3, "non_finite_weights", "generate", *args, "-p", "x")
+        self.succeed("plan", *args)
 
     def test_a_budget_of_memory(self):
         tiers = self.document("plan", "-m", CHAT, "-c", "1000")["tiers"]
@@ -215,6 +236,21 @@ class EvalTest(Case):
         self.assertGreaterEqual(seconds + shown_to,
                                 2 * 4 * 128 * 2 * 2 * 16 * 2 / 500e3)
 
+    def test_what_is_simulated_is_said(self):
+        self.assertNotIn("simulated", self.evaluate())
+        self.assertTrue(self.evaluate("--simulate",
+                                      "device=64MB,link=1GB/s")["simulated"])
+
+    def test_positions_are_stretched_as_is_said(self):
+        results = [self.evaluate(*flags)["nll"] for flags in (
+            [], ["--rope-freq-base", "5e5"],
+            ["--rope-scaling", "linear", "--rope-scale", "2"],
+            ["--rope-scaling", "linear", "--rope-scale", "4"],
+            ["--rope-scaling", "yarn", "--rope-scale", "4"],
+            ["--rope-scaling", "yarn", "--rope-scale", "4",
+             "--yarn-orig-ctx", "64"])]
+        self.assertEqual(len(set(results)), len(results), results)
+
     def test_every_level_gives_the_golden_logits(self):
         _, golden = read_npy(os.path.join(IDS_ONLY, "golden.npy"))
         levels = []
@@ -258,6 +294,15 @@ class EvalTest(Case):
                         tokens, "--logits", out)
         self.assertEqual(os.listdir(self.directory), [])
 
+    def test_a_file_that_may_not_grow(self):
+        result = run("eval", "-m", IDS_ONLY, "--tokens",
+                     os.path.join(IDS_ONLY, "tokens.txt"), "--logits",
+                     self.path("logits.npy"), preexec_fn=lambda:
+                     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+        self.assertEqual(result.returncode, 6, result.stderr)
+        self.assertIn(b"File too large", result.stderr)
+        self.assertEqual(os.listdir(self.directory), [])
+
 
 class TokensTest(Case):
     def test_round_trip_of_any_text(self):
@@ -269,6 +314,26 @@ class TokensTest(Case):
         self.assertEqual([int(i) for i in ids.split()], listed)
         again = self.succeed("detokenize", "-m", CHAT, *map(str, listed))
         self.assertEqual(again, text)
+
+    def test_special_tokens_are_text_where_they_are_asked_for(self):
+        text = b"<|im_start|>user"
+        ids = self.succeed("tokenize", "-m", CHAT, "--parse-special",
+                           input=text)
+        self.assertNotEqual(self.succeed("tokenize", "-m", CHAT, input=text),
+                            ids)
+        args = ["detokenize", "-m", CHAT]
+        self.assertEqual(self.succeed(*args, "--parse-special", input=ids),
+                         text)
+        self.assertEqual(self.succeed(*args, input=ids), b"user")
+
+    def test_more_tokens_than_are_written_at_once(self):
+        text = b"a cat, " * 30000
+        listed = self.document("tokenize", "-m", CHAT, input=text)["tokens"]
+        self.assertGreater(len(listed), 2 * 65536)
+        ids = self.succeed("tokenize", "-m", CHAT, input=text)
+        self.assertEqual(list(map(int, ids.split(b" "))), listed)
+        self.assertEqual(self.succeed("detokenize", "-m", CHAT, input=ids),
+                         text)
 
     def test_binary_input_is_safe(self):
         result = run("tokenize", "-m", CHAT, input=bytes(range(256)) * 8)
@@ -328,8 +393,17 @@ class InspectTest(Case):
         self.assertNotIn(b"\x1b", table)
         self.assertRegex(table, rb'\n  "a.\\u001b\[31m\\n" +5\n')
 
-    def test_the_table(self):
-        self.assertIn(b"architecture", self.succeed("inspect", CHAT))
+    def test_the_table_sums_each_type(self):
+        model = os.path.join(CHECKPOINTS, "quant32", "q4_0.gguf")
+        sums = {}
+        for tensor in self.document("inspect", model)["tensors"]:
+            count, total = sums.get(tensor["type"], (0, 0))
+            sums[tensor["type"]] = (count + 1, total + tensor["bytes"])
+        self.assertGreater(len(sums), 1)
+        table = self.succeed("inspect", model).decode()
+        for name, (count, total) in sums.items():
+            self.assertRegex(table, r"\n  %s +%d tensors, %s\n" %
+                             (name, count, size(total)))
 
 
 class WrongModelTest(Case):
@@ -392,6 +466,8 @@ class WrongModelTest(Case):
             self.assertFalse(document["chat_template"])
             self.assertEqual(len([text for text in document["warnings"]
                                   if "chat template" in text]), warnings)
+            self.assertEqual(self.succeed("inspect", model).count(
+                b'\nwarning: "chat template not used'), warnings)
             result = run(*args, "--json")
             document = json.loads(result.stdout)
             self.assertEqual(len(document["output"][0]["tokens"]), 2)

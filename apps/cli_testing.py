@@ -9,6 +9,7 @@ import json
 import os
 import re
 import select
+import shutil
 import struct
 import subprocess
 import sys
@@ -169,6 +170,18 @@ class Case(unittest.TestCase):
             with open(path, "wb") as file:
                 file.write(content)
         return path
+
+    def without_weights(self):
+        """CHAT, but its weights are no numbers: who reads them can tell, with
+        --check-tensors."""
+        model = self.path("without_weights")
+        shutil.copytree(CHAT, model)
+        weights = os.path.join(model, "model.safetensors")
+        with open(weights, "r+b") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            file.seek(8 + length)
+            file.write(b"\xff" * (os.path.getsize(weights) - 8 - length))
+        return model
 
     def succeed(self, *args, **kwargs):
         result = run(*args, **kwargs)

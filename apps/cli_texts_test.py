@@ -50,6 +50,19 @@ class LongTextTest(Case):
         message = self.refuse(3, "context_length_exceeded", *args,
                               "--rope-scaling", "yarn", "--rope-scale", "2")
         self.assertIn("--rope-scale 3", message)
+        self.assertNotIn("-c", message.split(";")[1])
+        message = self.refuse(3, "context_length_exceeded", *args, "-c", "100")
+        self.assertIn("--rope-scale 3, and a larger -c", message)
+
+    def test_the_message_names_what_fits_in_memory(self):
+        tiers = self.document("plan", "-m", CHAT, "-c", "1000")["tiers"]
+        budget = sum(sum(tier.values()) for tier in tiers.values())
+        args = ["-m", CHAT, "--device-memory", "%dB" % budget]
+        most = json.loads(run("plan", *args, "--json").stdout)["max_context"]
+        message = self.refuse(3, "context_length_exceeded", "generate", *args,
+                              "--tokens", self.path("ids", b"1 " * 2000))
+        self.assertIn("2000 tokens, the context holds %d; more do not fit in "
+                      "memory (-c %d)" % (most, most), message)
 
     def test_it_is_known_before_weights_are_read(self):
         """Here reading them is an error of its own."""
@@ -61,6 +74,17 @@ class LongTextTest(Case):
             file.write(data)
         few = self.path("few", b"1 2 3")
         many = self.path("many", b"1 " * 40)
+        text = self.path("text", b"one two three " * 100)
+        more = ["-m", broken, "--check-tensors"]
+        for command, *question in (["summarize"], ["ask", "why?"]):
+            self.refuse(3, "non_finite_weights", command, text, *question,
+                        *more)
+            self.refuse(3, "context_length_exceeded", command, text, *question,
+                        *more, "-c", "32")
+            self.refuse(6, "file_not_found", command, self.path("none"),
+                        *question, *more)
+        self.refuse(3, "text_too_short", "bench", "-f", text, "-p", "9000",
+                    *more)
         for command in ("generate", "eval"):
             args = [command, "-m", broken, "--check-tensors", "--tokens"]
             self.refuse(3, "non_finite_weights", *args, few)
