@@ -157,6 +157,14 @@ binary_share|apps/document/document.cc|bytes.size() / 100|bytes.size() / 10|apps
 swapped_letters|apps/suggestion.cc|a\[i - 2\] == b\[j - 1\]|a[i - 2] == b[j - 2]|apps/suggestion_test.cc
 help_width|apps/help.cc|word.size() > kColumns|word.size() > kColumns + 30|apps/help_test.cc
 thousand_tokens|apps/numbers.cc|kThousand = 1024|kThousand = 1000|apps/numbers_test.cc
+lost_penalty|apps/sampling.cc|static_cast<float>(from.repeat_penalty)|1.0f|apps/sampling_test.cc
+values_type|apps/command.cc|params.kv_type_v = from.kv_type_v|params.kv_type_v = from.kv_type_k|apps/command_test.cc
+sinks_seen|apps/command.cc|std::max<int64_t>(session.sink, 32)|int64_t{32}|apps/command_test.cc
+block_adapts|apps/check_together.cc|sampling.block_tokens == TIERCEL_ADAPTIVE|false|apps/args_test.cc
+flag_at_once|apps/flags.cc|value = args\[i\].substr(2)|value = name.substr(2)|apps/args_test.cc
+predicted_gap|apps/summary.cc|Number(predicted, "tbt_ms")|0 * Number(predicted, "tbt_ms")|apps/summary_test.cc
+surrogate_pair|apps/document/encoding.cc|low >= 0xDC00 \&\& low < 0xE000|low >= 0xDC00|apps/document/encoding_test.cc
+html_limit|apps/document/document.cc|text.size() > kMaxHtmlBytes|text.size() > kMaxFileBytes|apps/document/document_test.cc
 window_agrees|models/tokenizer/merge_windows.cc|merger->first() == shared|merger->first().begin == shared.begin|models/tokenizer/merge_windows_test.cc
 window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_last ? size : shared.begin + shared.bytes|models/tokenizer/merge_windows_test.cc
 composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
