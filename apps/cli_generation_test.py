@@ -322,7 +322,9 @@ class GenerateTest(Case):
 
     def test_seeds_are_the_single_runs(self):
         args = ["generate", "-m", CHAT, "-p", "Once", "-n", "12", "--temp", "1"]
-        outputs = self.document(*args, "--seeds", "3:5")["output"]
+        document = self.document(*args, "--seeds", "3:5")
+        self.assertEqual(document["seed"], 3)
+        outputs = document["output"]
         self.assertEqual([o["seed"] for o in outputs], [3, 4, 5])
         for output in outputs:
             single = self.document(*args, "-s", str(output["seed"]))

@@ -241,6 +241,15 @@ class EvalTest(Case):
         self.assertTrue(self.evaluate("--simulate",
                                       "device=64MB,link=1GB/s")["simulated"])
 
+    def test_activations_are_as_is_said(self):
+        folder = os.path.join(CHECKPOINTS, "quant32")
+        args = ["eval", "-m", os.path.join(folder, "q4_0.gguf"), "--tokens",
+                os.path.join(folder, "tokens.txt")]
+        rough, exact = [self.document(*args, "--compute", name)["nll"]
+                        for name in ("q8", "f32")]
+        self.assertNotEqual(rough, exact)
+        self.assertAlmostEqual(rough, exact, delta=0.05)
+
     def test_positions_are_stretched_as_is_said(self):
         results = [self.evaluate(*flags)["nll"] for flags in (
             [], ["--rope-freq-base", "5e5"],
