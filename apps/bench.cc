@@ -344,8 +344,9 @@ class Bencher {
 absl::Status RunTests(const Options& options, const Model& model,
                       const Ids& ids, const BenchContext& context,
                       absl::FunctionRef<absl::Status(Tested)> on_tested) {
+  std::vector<std::string> warnings;  // rows have no place for them
   const absl::StatusOr<std::optional<Model>> draft =
-      OpenDraftModel(options, model);
+      OpenDraftModel(options, model, &warnings);
   if (!draft.ok()) return draft.status();
   absl::StatusOr<Session> session =
       OpenSession(options, model, static_cast<size_t>(options.session.context));
@@ -414,7 +415,10 @@ absl::Status Bench(const Options& options) {
     absl::StatusOr<Ids> ids = ContextIds(run, *model);
     if (!ids.ok()) return ids.status();
     if (absl::Status s = LoadModel(run, &*model); !s.ok()) return s;
-    if (absl::Status s = MeasureRates(run, *model); !s.ok()) return s;
+    std::vector<std::string> warnings;  // rows have no place for them
+    if (absl::Status s = MeasureRates(run, *model, &warnings); !s.ok()) {
+      return s;
+    }
     absl::StatusOr<BenchContext> described = Describe(run, *model);
     if (!described.ok()) return described.status();
     context = *std::move(described);

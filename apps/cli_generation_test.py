@@ -180,6 +180,7 @@ class SpeculationTest(Case):
             self.assertEqual(b"draft model" in result.stderr,
                              "--simulate" in more)
             drafted = json.loads(result.stdout)
+            self.assertEqual(len(drafted["warnings"]), "--simulate" in more)
             self.assertEqual(drafted["output"], plain["output"])
             self.assertEqual([level["drafter"] for level in
                               drafted["speculation"]["levels"]], levels)

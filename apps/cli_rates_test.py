@@ -141,6 +141,9 @@ class MeasuringTest(RatesCase):
             self.assertIn(b"warning: no times are predicted: ", done.stderr)
             done = run(*self.PLAN, "--json", env=env)
             self.assertIsNone(json.loads(done.stdout)["tbt_ms"])
+            for args in (self.PLAN, self.GENERATE):
+                (warning,) = self.document(*args, env=env)["warnings"]
+                self.assertIn("no times are predicted: ", warning)
 
     def test_a_signal_ends_it(self):
         for args, line in ((self.PLAN, MEASURING), (self.GENERATE, MEASURING),

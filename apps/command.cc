@@ -19,6 +19,11 @@ absl::Status Blame(const absl::Status& status, const char* who) {
                absl::StrCat(who, ": ", status.message()));
 }
 
+void Warn(std::string warning, std::vector<std::string>* warnings) {
+  WriteWarnings({warning});
+  warnings->push_back(std::move(warning));
+}
+
 // Bytes drawn as megabytes; an empty callback stays one.
 ProgressFn InMegabytes(ProgressFn draw) {
   if (!draw) return draw;
@@ -92,8 +97,9 @@ absl::Status LoadModel(const Options& options, Model* model) {
              : Blame(loaded, "TIERCEL_MODEL");
 }
 
-absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
-                                                    const Model& model) {
+absl::StatusOr<std::optional<Model>> OpenDraftModel(
+    const Options& options, const Model& model,
+    std::vector<std::string>* warnings) {
   absl::StatusOr<std::optional<Model>> draft =
       OpenDraft(options, TIERCEL_LOAD_ALL);
   if (!draft.ok() || !draft->has_value()) return draft;
@@ -101,7 +107,7 @@ absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
     return Blame(s, "-md");
   }
   if (options.model.simulation.has_value()) {
-    WriteWarnings({"-md: the simulated device is without the draft model"});
+    Warn("-md: the simulated device is without the draft model", warnings);
   }
   return draft;
 }
@@ -133,7 +139,8 @@ tiercel_session_params SessionParams(const Options& options) {
   return params;
 }
 
-absl::Status MeasureRates(const Options& options, const Model& model) {
+absl::Status MeasureRates(const Options& options, const Model& model,
+                          std::vector<std::string>* warnings) {
   if (options.session.cache_dir.empty()) return absl::OkStatus();
   absl::StatusOr<tiercel_measurement> measurement;
   {
@@ -144,8 +151,8 @@ absl::Status MeasureRates(const Options& options, const Model& model) {
   if (measurement.ok()) return absl::OkStatus();
   const Exit exit = ExitOf(measurement.status());
   if (exit != Exit::kIo && exit != Exit::kMemory) return measurement.status();
-  WriteWarnings({absl::StrCat("no times are predicted: ",
-                              measurement.status().message())});
+  Warn(absl::StrCat("no times are predicted: ", measurement.status().message()),
+       warnings);
   return absl::OkStatus();
 }
 

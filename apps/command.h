@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "apps/api.h"
@@ -24,6 +25,7 @@ absl::Status Bench(const Options& options);
 absl::Status Cache(const Options& options);
 
 // ---- What commands share ----
+// A warning is said at once, and added to `warnings` for the document.
 
 // The model of `options`, with progress while it is read.
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
@@ -37,8 +39,9 @@ absl::Status LoadModel(const Options& options, Model* model);
 // computes as `model` does, but with the RoPE of its own checkpoint and on no
 // simulated device, which a warning says. Errors: the library's, of opening it
 // and of tiercel_check_draft.
-absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
-                                                    const Model& model);
+absl::StatusOr<std::optional<Model>> OpenDraftModel(
+    const Options& options, const Model& model,
+    std::vector<std::string>* warnings);
 
 // The session parameters of `options`, which must outlive them.
 tiercel_session_params SessionParams(const Options& options);
@@ -48,7 +51,8 @@ tiercel_session_params SessionParams(const Options& options);
 // cannot be measured or kept, a warning says so; where other work disturbed
 // that, those sessions and plans do. Errors: the library's of
 // tiercel_measure, but for kIo and kMemory.
-absl::Status MeasureRates(const Options& options, const Model& model);
+absl::Status MeasureRates(const Options& options, const Model& model,
+                          std::vector<std::string>* warnings);
 
 // Most tokens a session of `options` holds.
 int64_t ContextOf(const Options& options, const Model& model);

@@ -76,13 +76,19 @@ Json Document(const Options& options, uint64_t seed, const Json& report) {
 absl::StatusOr<Generator> Generator::Open(const Options& options,
                                           const Model& model,
                                           size_t prompt_tokens) {
+  std::vector<std::string> warnings;
   // Before the session, which is told how much memory is left.
-  absl::StatusOr<std::optional<Model>> draft = OpenDraftModel(options, model);
+  absl::StatusOr<std::optional<Model>> draft =
+      OpenDraftModel(options, model, &warnings);
   if (!draft.ok()) return draft.status();
-  if (absl::Status s = MeasureRates(options, model); !s.ok()) return s;
+  if (absl::Status s = MeasureRates(options, model, &warnings); !s.ok()) {
+    return s;
+  }
   absl::StatusOr<Session> session = OpenSession(options, model, prompt_tokens);
   if (!session.ok()) return session.status();
-  return Generator(options, model, *std::move(draft), *std::move(session));
+  Generator generator(options, model, *std::move(draft), *std::move(session));
+  generator.warnings_ = std::move(warnings);
+  return generator;
 }
 
 Generator::Generator(const Options& options, const Model& model,
@@ -247,7 +253,11 @@ absl::Status RunGeneration(const Options& options, const Model& model,
       options, model, prompts,
       [&](Generator& generator, const Prompt& prompt,
           uint64_t seed) -> absl::Status {
-        if (!keep.has_value()) keep.emplace();
+        if (!keep.has_value()) {
+          keep.emplace();
+          warnings.insert(warnings.end(), generator.warnings().begin(),
+                          generator.warnings().end());
+        }
         absl::StatusOr<Json> report = generator.Continue(prompt.question, seed);
         absl::Status ended = report.status();
         if (IsInterrupted(ended)) report = generator.Report();

@@ -39,6 +39,8 @@ class Generator {
   // Continues without writing: progress to about `expected` tokens is drawn.
   absl::StatusOr<Json> ContinueUnseen(uint64_t seed, size_t expected);
   const std::string& text() const { return text_; }  // of the last Continue
+  // Those that were said when it was opened: no report has them.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   // The report of the last Continue, also where it failed.
   absl::StatusOr<Json> Report() const { return session_.Report(); }
 
@@ -55,6 +57,7 @@ class Generator {
   std::vector<int32_t> held_;  // the session's tokens
   size_t prompt_ = 0;          // of them, those that were read
   std::string text_;
+  std::vector<std::string> warnings_;
   bool warned_ = false;
 };
 

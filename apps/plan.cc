@@ -1,3 +1,5 @@
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -67,10 +69,16 @@ std::string WhyNot(const Json& plan) {
 absl::Status Plan(const Options& options) {
   const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
-  if (absl::Status s = MeasureRates(options, *model); !s.ok()) return s;
-  const absl::StatusOr<Json> plan = model->Plan(SessionParams(options));
+  std::vector<std::string> warnings;
+  if (absl::Status s = MeasureRates(options, *model, &warnings); !s.ok()) {
+    return s;
+  }
+  absl::StatusOr<Json> plan = model->Plan(SessionParams(options));
   if (!plan.ok()) return plan.status();
   WriteWarnings(plan->at("warnings").get<std::vector<std::string>>());
+  for (std::string& warning : warnings) {
+    plan->at("warnings").push_back(std::move(warning));
+  }
   if (absl::Status s =
           options.json ? WriteJson(*plan) : WriteOut(PlanTable(*plan));
       !s.ok()) {
