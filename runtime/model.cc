@@ -43,6 +43,11 @@ absl::Status OverrideRope(const Model::Options& options, ModelConfig* config) {
                         absl::StrCat("rope scale: got ", *options.rope_scale,
                                      ", need 1 to 4096"));
     }
+    if (options.rope_scaling == RopeScaling::Type::kNone) {
+      return UsageError("invalid_rope",
+                        absl::StrCat("rope scale: got ", *options.rope_scale,
+                                     " with rope scaling none"));
+    }
     const int64_t original = scaling.original_context > 0
                                  ? scaling.original_context
                                  : config->context;
