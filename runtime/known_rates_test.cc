@@ -5,10 +5,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
+#include "runtime/generate.h"
 #include "runtime/plan.h"
 #include "runtime/session.h"
 #include "tests/golden.h"
@@ -114,6 +117,45 @@ TEST_F(KnownRatesTest, WhatWasMeasuredServesEveryone) {
         std::pair(Open({}), Session::Options{.type_v = DType::kBF16})}) {
     EXPECT_FALSE(
         KnownRates(*other, LayoutOf(*other, options), folder_).has_value());
+  }
+}
+
+// Of what was there, of what was read and of what was said.
+TEST_F(KnownRatesTest, AReportPredictsItsOwnWork) {
+  const Rates rates = {.prompt_row_s = 1,
+                       .prompt_position_s = 1e-2,
+                       .step_s = 1,
+                       .step_position_s = 1e-2,
+                       .logits_s = 1,
+                       .copy_bytes_per_s = 1e9};
+  ASSERT_TRUE(
+      RatesCache(folder_)
+          .Add(*RatesKey(*model_, LayoutOf(*model_)), "model", {.rates = rates})
+          .ok());
+  const auto session = Predicting();
+  const std::vector<int32_t> ids(300, 1);
+  for (const int64_t cached : {0, 100}) {
+    const int64_t rows = 100 + cached;
+    ASSERT_TRUE(Prefill(*session, ids.data(), static_cast<size_t>(rows),
+                        [](uint64_t, uint64_t) { return true; })
+                    .ok());
+    GenerateParams params;
+    params.max_tokens = 40;
+    params.ignore_eos = true;
+    const std::unique_ptr<Session> fork = *session->Fork();
+    for (Session* const one : {session.get(), fork.get()}) {
+      const bool is_fork = one == fork.get();
+      ASSERT_TRUE(Generate(*one, params, nullptr).ok());
+      const Work work = {.cached = is_fork ? cached + rows : cached,
+                         .prompt = cached + rows,
+                         .generated = 40};
+      const std::optional<Prediction> want = one->Predicted(work);
+      const std::optional<Prediction>& said = one->report().predicted;
+      ASSERT_TRUE(want.has_value() && said.has_value());
+      EXPECT_EQ(said->ttft_s, want->ttft_s);
+      EXPECT_EQ(said->tbt_s, want->tbt_s);
+    }
+    session->Truncate(100);
   }
 }
 

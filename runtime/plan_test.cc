@@ -131,6 +131,8 @@ TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   const std::vector<int32_t> ids(static_cast<size_t>(most) + 1, 1);
   const absl::Status status = (*session)->Append(ids.data(), ids.size());
   EXPECT_EQ(CodeOf(status), "does_not_fit") << status;
+  EXPECT_EQ(CodeOf((*(*session)->Fork())->Append(ids.data(), ids.size())),
+            "does_not_fit");
   const std::vector<int32_t> more(static_cast<size_t>(checkpoint) + 1, 1);
   EXPECT_EQ(CodeOf((*session)->Append(more.data(), more.size())),
             "context_length_exceeded");

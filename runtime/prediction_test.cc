@@ -81,6 +81,26 @@ TEST_F(PredictionTest, CachedTokensAreAttendedToAndNotComputed) {
       kClose);
 }
 
+// However few its rows are, every layer's weights are read.
+TEST_F(PredictionTest, ARowTakesAsLongAsAStep) {
+  const SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
+  const Prediction p = Predict(site, site.PlanFor(4096), std::nullopt, kRates,
+                               {.cached = 900, .prompt = 901});
+  EXPECT_NEAR(p.ttft_s, kLayers * (1e-3 + 901 * 1e-8) + 5e-3, kClose);
+}
+
+// What was there before comes up for every layer and does not go down again.
+TEST_F(PredictionTest, APromptThatGoesOnReadsWhatWasThere) {
+  SessionSite site = Site(/*in_place=*/false, 0);
+  site.device_bytes = site.LeastDeviceBytes(4096);
+  const TierPlan plan = site.PlanFor(4096);
+  ASSERT_EQ(plan.shape.resident_pages, 0);
+  const Prediction p = Predict(site, plan, LinkRate{1e6, 0}, kRates,
+                               {.cached = 1280, .prompt = 1408});
+  // Ten pages up, one down; computing hides behind them.
+  EXPECT_NEAR(p.ttft_s, kLayers * 11 * kPageBytes / 1e6 + 5e-3, kClose);
+}
+
 TEST_F(PredictionTest, ASlowLinkTakesWhatItsBytesTake) {
   SessionSite site = Site(/*in_place=*/false, 0);
   site.device_bytes = site.LeastDeviceBytes(4096);
