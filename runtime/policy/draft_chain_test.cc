@@ -2,15 +2,18 @@
 
 #include <stdlib.h>
 
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "runtime/known_rates.h"
 #include "tests/golden.h"
+#include "tests/tiers.h"
 
 namespace tiercel::draft_chain_test {
 namespace {
@@ -49,8 +52,10 @@ class CostRatioTest : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   KeptRates Keep(const Rates& rates, double spread) {
-    const auto key =
-        RatesKey(*model_, Session::Options().Layout(model_->config));
+    return Keep(rates, spread, *model_);
+  }
+  KeptRates Keep(const Rates& rates, double spread, const Model& model) {
+    const auto key = RatesKey(model, Session::Options().Layout(model.config));
     EXPECT_TRUE(key.ok()) << key.status();
     const absl::StatusOr<KeptRates> kept = RatesCache(folder_).Add(
         *key, "model", {.rates = rates, .spread = spread});
@@ -65,9 +70,12 @@ class CostRatioTest : public testing::Test {
       return inner == other.inner && outer == other.outer;
     }
   };
-  Ratios RatiosOf(DraftChoice choice) {
+  Ratios RatiosOf(const DraftChoice& choice) {
+    return RatiosOf(choice, *model_);
+  }
+  Ratios RatiosOf(DraftChoice choice, const Model& model) {
     const absl::StatusOr<std::unique_ptr<Session>> session =
-        Session::Create(*model_, {.retrieval = kView, .rates_folder = folder_});
+        Session::Create(model, {.retrieval = kView, .rates_folder = folder_});
     EXPECT_TRUE(session.ok()) << session.status();
     std::vector<int32_t> ids(kLength, 1);
     EXPECT_TRUE((*session)->Append(ids.data(), ids.size()).ok());
@@ -131,6 +139,24 @@ TEST_F(CostRatioTest, OfFewerLayersIsMore) {
   EXPECT_EQ(RatiosOf(self), (Ratios{static_cast<double>(layers_), 1}));
 }
 
+// A pass reads the weights: a model of three times the layers takes longer.
+TEST_F(CostRatioTest, OfASmallerModelIsMore) {
+  const auto deep =
+      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 1}});
+  Keep(kNoPositions, 0, *deep);
+  const double bytes = static_cast<double>(deep->weights->bytes_per_token()) /
+                       static_cast<double>(model_->weights->bytes_per_token());
+  const double ratio = std::exp2(std::round(std::log2(bytes)));
+  ASSERT_GE(ratio, 2);
+  const DraftChoice small = {.proposer = Proposer::kSmall};
+  EXPECT_EQ(RatiosOf(small, *deep), (Ratios{0, ratio}));
+  EXPECT_EQ(
+      RatiosOf({.policy = Policy::kTriForce, .proposer = Proposer::kSmall},
+               *deep)
+          .inner,
+      ratio);
+}
+
 TEST_F(CostRatioTest, OfALongTextIsMore) {
   Rates positions = kNoPositions;
   positions.step_position_s = 1e6;  // and the rest costs nothing beside it
@@ -143,6 +169,22 @@ TEST_F(CostRatioTest, OfALongTextIsMore) {
       8);
   EXPECT_EQ(RatiosOf({.proposer = Proposer::kSelf}).outer, 16);
   EXPECT_EQ(RatiosOf({.proposer = Proposer::kSmall}).outer, 512);  // to 2
+}
+
+// What the README and the help say of blocks.
+TEST_F(CostRatioTest, LengthsThatNobodyAskedForStayTheSame) {
+  const auto session = Session::Create(*model_, {.retrieval = kView});
+  ASSERT_TRUE(session.ok()) << session.status();
+  for (const auto& [policy, tokens] :
+       {std::pair(Policy::kFull, 8), {Policy::kTriForce, 16}}) {
+    const auto drafts = DraftChain::Create(
+        **session, {}, {.policy = policy, .proposer = Proposer::kNgram});
+    ASSERT_TRUE(drafts.ok()) << drafts.status();
+    GenerateParams params;
+    (*drafts)->ApplyTo(&params);
+    EXPECT_FALSE(params.draft_length.adaptive());
+    EXPECT_EQ(params.draft_length.Next(), tokens);
+  }
 }
 
 // The same command prints the same text, whatever is measured later.
