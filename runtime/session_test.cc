@@ -209,6 +209,27 @@ TEST_F(SessionTest, TextEndsBeforeTheStop) {
             ids_->size() + session->report().tokens.size());
 }
 
+TEST_F(SessionTest, AStopTextMayEndWithTheLastTokenThereMayBe) {
+  const auto session = Prefilled();
+  GenerateParams params = kSampled;
+  std::string text;
+  // A character that is not finished is no text yet.
+  for (params.max_tokens = 12; text.empty() || (text.back() & 0x80) != 0;
+       ++params.max_tokens) {
+    session->Truncate(ids_->size());
+    Continue(*session, params);
+    text = session->report().text;
+  }
+  --params.max_tokens;
+  const size_t cut = text.size() - 8;
+  params.stops = {text.substr(cut)};
+  ASSERT_EQ(text.find(params.stops[0]), cut);
+  session->Truncate(ids_->size());
+  Continue(*session, params);
+  EXPECT_EQ(session->report().text, text.substr(0, cut));
+  EXPECT_EQ(session->report().finish_reason, "stop");
+}
+
 TEST_F(SessionTest, EndOfTextStopsUnlessIgnored) {
   // Made certain: the greedy token is declared the end of the text.
   const auto session = Prefilled();

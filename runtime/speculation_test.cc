@@ -117,6 +117,28 @@ TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
   ExpectNoTrace(*other, *model_);
 }
 
+// Its last token's row is the first of a sweep, which drafts.
+TEST_F(SpeculationTest, ATextThatGoesOnBeginsWithASweep) {
+  GenerateParams params = Params(1.0f, 18);
+  const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
+  const auto session = Prefilled(*model_, *prompt_);
+  params.max_tokens = 6;
+  Continued(*session, params);
+  ScriptedDrafter right([&](const Ids& tokens, int64_t most) {
+    const auto next = expected.begin() +
+                      static_cast<std::ptrdiff_t>(tokens.size()) -
+                      std::ssize(*prompt_);
+    return Ids(next, next + std::min<int64_t>(most, expected.end() - next));
+  });
+  params.drafter = &right;
+  params.draft_length = DraftLength::Fixed(5);
+  params.max_tokens = 12;
+  EXPECT_EQ(Continued(*session, params),
+            Ids(expected.begin() + 6, expected.end()));
+  EXPECT_EQ(session->report().sweeps, 2);  // of five and one each
+  EXPECT_EQ(session->report().levels[0].checked, 10);
+}
+
 TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
   NgramDrafter ngram(3, 1);
   for (VerifyMode mode : {VerifyMode::kResidual, VerifyMode::kCoupled}) {

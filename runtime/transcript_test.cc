@@ -94,6 +94,17 @@ TEST_F(TranscriptTest, StopWithinATokenCutsIt) {
   EXPECT_EQ(Joined(given), "one t");
   EXPECT_TRUE(transcript_->stop_matched());
   EXPECT_LT(transcript_->tokens().size(), ids.size());
+  // A token of several letters comes out with those before the stop.
+  for (size_t at = 0; at < ids.size(); ++at) {
+    const std::string piece =
+        *model_->tokenizer->Piece(ids[at], Tokenizer::Special::kPlain);
+    if (piece.size() < 2) continue;
+    const Given cut = Run({ids[at]}, {piece.substr(1)});
+    EXPECT_THAT(cut, ElementsAre(std::pair(ids[at], piece.substr(0, 1))));
+    EXPECT_EQ(transcript_->text(), piece.substr(0, 1));
+    return;
+  }
+  FAIL() << "no token of several letters";
 }
 
 TEST_F(TranscriptTest, StopAtTheBeginningLeavesNothing) {
