@@ -298,6 +298,10 @@ TEST_F(TiersTest, NothingMovesWhereAllMemoryIsOne) {
   EXPECT_EQ(report["ledger"]["h2d_bytes"], 0);
   EXPECT_EQ(report["ledger"]["d2h_bytes"], 0);
   EXPECT_EQ(report["simulated"], false);
+  // 340 positions begin three pages.
+  const TierShape& shape = session->plan().shape;
+  EXPECT_EQ(session->memory().host,
+            3 * shape.layers * shape.layout.PageBytes());
 }
 
 // Stopped at any call of progress, a prompt leaves the session as it was, and
@@ -407,6 +411,11 @@ TEST_F(TiersTest, NoRunTakesMoreThanThePlan) {
   AllLogits(*tiered.session, RandomIds(900, model->config.vocab), 450);
   ASSERT_TRUE(Generate(*tiered.session, kGreedy40, nullptr).ok());
   EXPECT_EQ(tiered.model->arena->most_used(), taken);
+  EXPECT_EQ(tiered.session->memory().device, taken);
+  // The open page has not gone down.
+  const TierShape& shape = tiered.session->plan().shape;
+  EXPECT_EQ(tiered.session->memory().host,
+            940 / kPageTokens * shape.layers * shape.layout.PageBytes());
 }
 
 // The real model: thirty layers, some pages resident.
