@@ -124,7 +124,7 @@ TEST(GgufConfig, EveryKey) {
   file.Set<float>("llama.rope.freq_base", 500000);
   file.Set<uint32_t>("tokenizer.ggml.eos_token_id", 7);
   file.Set<uint32_t>("tokenizer.ggml.eot_token_id", 3);
-  file.Set<uint32_t>("tokenizer.ggml.eom_token_id", 7);
+  file.Set<uint32_t>("tokenizer.ggml.eom_token_id", 5);
   file.Tensor("token_embd.weight", {64, 8}).Tensor("output.weight", {64, 8});
   const auto config = file.Config();
   ASSERT_TRUE(config.ok()) << config.status();
@@ -134,7 +134,7 @@ TEST(GgufConfig, EveryKey) {
   EXPECT_EQ(config->rope_dims, 24);
   EXPECT_EQ(config->rope_theta, 500000);
   EXPECT_FALSE(config->tied_embeddings);
-  EXPECT_THAT(config->eos_ids, ElementsAre(3, 7));
+  EXPECT_THAT(config->eos_ids, ElementsAre(3, 5, 7));
 }
 
 TEST(GgufConfig, CountsPerLayer) {
@@ -314,6 +314,10 @@ TEST(GgufConfig, RopeScaling) {
   EXPECT_EQ(yarn.Config()->rope_scaling.attention_factor, 1.5);
   EXPECT_EQ(yarn.Set(scaling + "yarn_ext_factor", 0.5f).Code(),
             "unsupported_rope_scaling");
+  Gguf bare;
+  bare.Set<std::string>(scaling + "type", "yarn").Set(scaling + "factor", 4.0f);
+  EXPECT_EQ(bare.Config()->rope_scaling.original_context, 4096);
+  EXPECT_EQ(bare.Config()->context, 16384);
 
   Gguf linear;
   linear.Set<std::string>(scaling + "type", "linear");

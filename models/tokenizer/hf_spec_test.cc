@@ -181,6 +181,16 @@ TEST(HfSpecTest, ReadsMetaspaceInItsForms) {
   EXPECT_EQ(CodeFrom(Metaspace(nullptr)), "unsupported_tokenizer");
 }
 
+// What was put in front is taken away.
+TEST(HfSpecTest, AMetaspaceThatDecodesStripsItsPrefix) {
+  Json files = Metaspace({{"type", "Metaspace"}, {"replacement", "\u2581"}});
+  Json& decoder = files["tokenizer.json"]["decoder"];
+  for (const char* scheme : {"first", "always", "never"}) {
+    decoder = {{"type", "Metaspace"}, {"prepend_scheme", scheme}};
+    EXPECT_EQ(Spec(files).strips_prefix, std::string(scheme) != "never");
+  }
+}
+
 TEST(HfSpecTest, EndsOfText) {
   Json files = ByteLevel();
   EXPECT_EQ(Spec(files).bos, std::nullopt);

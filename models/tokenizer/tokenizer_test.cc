@@ -249,12 +249,14 @@ TEST(TokenizerTest, Describes) {
 TEST(SentencePieceTest, HighestScoreMergesFirst) {
   TokenizerSpec spec;
   spec.kind = TokenizerSpec::Kind::kSentencePiece;
-  spec.tokens = {{"a", TokenType::kNormal, 0},   {"b", TokenType::kNormal, 0},
-                 {"c", TokenType::kNormal, 0},   {"ab", TokenType::kNormal, -2},
-                 {"bc", TokenType::kNormal, -1}, {"aa", TokenType::kNormal, -3},
-                 {"xy", TokenType::kNormal, -4}};
+  spec.tokens = {
+      {"a", TokenType::kNormal, 0},   {"b", TokenType::kNormal, 0},
+      {"c", TokenType::kNormal, 0},   {"ab", TokenType::kNormal, -2},
+      {"bc", TokenType::kNormal, -1}, {"aa", TokenType::kNormal, -3},
+      {"xy", TokenType::kNormal, -4}, {"ca", TokenType::kNormal, -2}};
   const auto t = Made(spec);
   EXPECT_EQ(Encoded(*t, "abc"), (Ids{0, 4}));
+  EXPECT_EQ(Encoded(*t, "cab"), (Ids{7, 1}));  // "ab" scores the same
   EXPECT_EQ(Encoded(*t, "aaa"), (Ids{5, 0}));
   // Two characters that are no tokens may be one together.
   EXPECT_EQ(Encoded(*t, "axyb"), (Ids{0, 6, 1}));

@@ -59,6 +59,8 @@ TEST(TierPlanTest, PagesFollowAbsolutePositions) {
   TierNeeds needs = Needs(3, 130);
   needs.first_position = 127;
   EXPECT_EQ(PlanTiers(needs, 0).shape.context_pages, 3);
+  needs.first_position = 3 * kPageTokens - 1;  // none for what is before
+  EXPECT_EQ(PlanTiers(needs, 0).shape.context_pages, 3);
 }
 
 TEST(TierPlanTest, InPlaceBothTiersAreOfOneBudget) {

@@ -600,7 +600,7 @@ TEST_F(RetrievalTest, AnyLifeShowsWhatItShould) {
 TEST_F(RetrievalTest, GoesOnWithoutARest) {
   for (const RetrievalSize& size :
        {RetrievalSize{8, 32, 8, 16}, RetrievalSize{32, 128, 32, 64},
-        RetrievalSize{128, 128, 1, 1}}) {
+        RetrievalSize{8, 40, 20, 16}, RetrievalSize{128, 128, 1, 1}}) {
     Life life(memory_, *stream_, Shape(size, 3), 1);
     GoOn(life);
   }
