@@ -35,6 +35,7 @@ view_shrunk|offload/view/retrieval.cc|RecentBegin(end) >= compact_.recent_begin(
 view_room|offload/view/retrieval.cc|kPageTokens - 1 + window|kPageTokens - 2 + window|offload/view/retrieval_test.cc
 late_copies|offload/view/retrieval.cc|certain \&\& layer < shape_.layers|certain \&\& layer < 0|offload/view/retrieval_test.cc
 lost_chunks|offload/view/retrieval.cc|if (!status.ok()) ready_ = false;|if (!status.ok()) return absl::OkStatus();|runtime/faults_test.cc
+several_sinks|offload/view/retrieval.cc|std::min(CeilDiv(size.sink, size.chunk), chunks)|std::min(int64_t{1}, chunks)|offload/view/retrieval_test.cc
 run_offset|offload/move/tiered_kv.cc|v.offset += layout_.VOffset(run.head, slot)|v.offset += layout_.VOffset(0, slot)|offload/move/copy_runs_test.cc
 urgent_waits|offload/move/copy_engine.cc|{Turn::kUrgent, Turn::kInOrder}|{Turn::kInOrder, Turn::kUrgent}|offload/move/copy_engine_test.cc
 top_p_crossing|kernels/token/law_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
@@ -53,6 +54,8 @@ view_types|runtime/session_plan.cc|view_layout.type_k = view_layout.type_v = DTy
 noise_bits|kernels/base/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/law_test.cc
 noise_position|runtime/generate.cc|session.first_position() + length|session.first_position() + 0 * length|runtime/session_test.cc
 stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/stop_matcher_test.cc
+stop_cut_token|runtime/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/transcript_test.cc
+stop_at_length|runtime/generate.cc|if (!\*more) return "stop";|if (!*more \&\& left > 0) return "stop";|runtime/session_test.cc
 resumed_tokens|runtime/prefill.cc|last->rows == rows && last->tokens == tokens_|last->rows == rows|runtime/tiers_test.cc
 stopped_twice|runtime/prefill.cc|unfinished_ = last;|(void)last;|runtime/tiers_test.cc
 staging_turn|offload/move/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/move/kv_store_test.cc
@@ -63,6 +66,7 @@ link_idle|offload/move/link.cc|std::max(since, free_at_)|since|offload/move/copy
 link_direction|offload/move/copy_engine.cc|? use.h2d_bytes : use.d2h_bytes|? use.d2h_bytes : use.h2d_bytes|offload/move/copy_engine_test.cc
 arena_budget|offload/tier/device_arena.cc|block.bytes < size) continue;|block.bytes < 64) continue;|offload/tier/device_arena_test.cc
 predicted_pages|runtime/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/prediction_test.cc
+predicted_up|runtime/prediction.cc|layer.up_s = OnLink(SweptPages(before))|layer.up_s = OnLink(0)|runtime/prediction_test.cc
 first_gap|runtime/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|runtime/report_test.cc
 percentile_swap|runtime/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/report_test.cc
 percentile_rank|runtime/report.cc|begin() + rank - 1|begin() + rank / 2|runtime/report_test.cc
@@ -78,6 +82,8 @@ sweep_tokens|runtime/report.cc|Ratio(gaps, static_cast<double>(sweeps))|Ratio(ga
 predicted_unit|runtime/report.cc|1e3 \* predicted->tbt_s|predicted->tbt_s|runtime/report_test.cc
 busy_share|runtime/report.cc|Ratio(spent.link_seconds, spent.seconds)|Ratio(spent.seconds, spent.link_seconds)|runtime/report_test.cc
 sweeps_as_drafts|runtime/generate.cc|end - start - verify|end - start|runtime/report_test.cc
+first_sweep|runtime/generate.cc|!first .. block.drafted > 0|!first|runtime/speculation_test.cc
+predicted_cached|runtime/generate.cc|{.cached = report.cached_tokens|{.cached = 0 * report.cached_tokens|runtime/known_rates_test.cc
 refresh_since|runtime/generate.cc|session.Elapsed() - end;|session.Elapsed() - start;|runtime/report_test.cc
 undelivered|runtime/generate.cc|static_cast<size_t>(before - left)|block->tokens.size() + 0 * static_cast<size_t>(before)|runtime/report_test.cc
 stop_times|runtime/generate.cc|report.token_seconds.resize(report.tokens.size());|;|runtime/report_test.cc
@@ -96,6 +102,8 @@ others_cleared|runtime/rates_cache.cc|digits.size() != 16|digits.size() > 16|run
 costs_thawed|runtime/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/policy/draft_chain_test.cc
 costs_of_today|runtime/policy/draft_chain.cc|session.rates()->costs|session.rates()->best.rates|runtime/policy/draft_chain_test.cc
 constant_ratio|runtime/policy/draft_chain.cc|kCostRatio = 8|kCostRatio = 10|runtime/policy/draft_chain_test.cc
+block_length|runtime/policy/draft_chain.cc|kOuterTokens = 16|kOuterTokens = 15|runtime/policy/draft_chain_test.cc
+small_steps|runtime/policy/draft_chain.cc|session.model().weights->bytes_per_token()) /|session.model().weights->bytes_per_token()) *|runtime/policy/draft_chain_test.cc
 residual_absolute|drafts/verdict.h|if (!(NumberOf<L>(0) < rest)) continue;|if (rest == NumberOf<L>(0)) continue; if (rest < NumberOf<L>(0)) rest = NumberOf<L>(0) - rest;|drafts/verdict_test.cc
 replaced_from_target|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|targets[i]|drafts/verify_test.cc
 bonus_from_draft|drafts/verdict.h|chance.Draw(targets\[tokens.size()\]|chance.Draw(tokens.empty() ? targets[0] : drafts.back()|drafts/verdict_test.cc
@@ -121,6 +129,7 @@ lost_page|offload/move/tiered_kv.cc|page.below = engine().Wait(page.down).ok() &
 lost_ahead|offload/move/tiered_kv.cc|!IsThere(\*step_, layer)|layer >= 0|offload/move/kv_store_test.cc
 reopened_slot|offload/move/tiered_kv.cc|undo = \[&\] { LeaveDevice(page); }|undo = [] {}|offload/move/kv_store_test.cc
 callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
+original_context|runtime/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model_test.cc
 forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc
 llama3_rope|models/decoder/rope_frequencies.cc|wavelength > context / scaling.low|wavelength > context / scaling.high|models/decoder/rope_frequencies_test.cc
 chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|runtime/api/model_api_test.cc
@@ -129,6 +138,7 @@ gguf_one_of_one|models/format/gguf_set.cc|count->value_or(0) > 1|count->value_or
 failed_encode|models/tokenizer/tokenizer.cc|ids->resize(before)|(void)before|models/tokenizer/tokenizer_test.cc
 longest_special|models/tokenizer/special_matcher.cc|if (++low == high) break;|break;|models/tokenizer/special_matcher_test.cc
 first_space|models/tokenizer/stream_decoder.cc|  first_ = false;|  (void)first_;|models/tokenizer/stream_decoder_test.cc
+equal_scores|models/tokenizer/sentence_piece.cc|i > 0 \&\& score(normal\[i\]) != score(normal\[i - 1\])|i > 0|models/tokenizer/tokenizer_test.cc
 chat_at_most|models/chat/tests.cc|IsEqual(run, value, args) .. IsBelow(run, value, args)|IsBelow(run, value, args)|models/chat/chat_template_test.cc
 chat_sum|models/chat/list_filters.cc|terms.push_back(bound\[1\])|terms.size()|models/chat/chat_template_test.cc
 chat_loop|models/chat/attributes.cc|return length - index - 1|return length - index|models/chat/chat_template_test.cc
@@ -145,7 +155,7 @@ inner_length|drafts/verifying_drafter.cc|static_cast<int64_t>(round->accepted)|s
 outer_length|runtime/generate.cc|static_cast<int64_t>(block->accepted))|static_cast<int64_t>(block->drafted))|runtime/nested_drafting_test.cc
 end_of_text|runtime/generate.cc|return std::find(ends.begin(), ends.end(), id) != ends.end()|return ends.empty()|runtime/nested_drafting_test.cc
 after_the_end|runtime/generate.cc|session.Truncate(prompt + transcript.tokens().size())|(void)prompt|runtime/nested_drafting_test.cc
-view_law|runtime/policy/draft_chain.cc|options.law = law|options.law = {.temperature = law.temperature}|runtime/nested_drafting_test.cc
+view_law|runtime/policy/draft_chain.cc|options.law = DraftLaw(law)|options.law = {.temperature = law.temperature}|runtime/nested_drafting_test.cc
 stop_tie|runtime/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/stop_matcher_test.cc
 stop_longest|runtime/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/stop_matcher_test.cc
 after_refusal|runtime/transcript.cc|(!whole \&\& !cut) .. refused_|!whole \&\& !cut|runtime/transcript_test.cc
