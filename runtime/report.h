@@ -1,6 +1,7 @@
 #ifndef TIERCEL_RUNTIME_REPORT_H_
 #define TIERCEL_RUNTIME_REPORT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,8 +26,10 @@ struct TimeSpent {
     link_seconds += other.link_seconds;
     return *this;
   }
+  // The rest: where rounding would leave less than nothing, nothing.
   TimeSpent operator-(const TimeSpent& other) const {
-    return {seconds - other.seconds, link_seconds - other.link_seconds};
+    return {std::max(0.0, seconds - other.seconds),
+            std::max(0.0, link_seconds - other.link_seconds)};
   }
 };
 

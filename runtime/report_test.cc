@@ -111,6 +111,16 @@ TEST(ReportTest, WhatHasNoMeaningIsNull) {
   EXPECT_TRUE(stations["draft"]["link_busy_share"].is_null());
 }
 
+// In doubles 0.3 less 0.1 is less than 0.2.
+TEST(TimeSpentTest, ARestIsNotNegative) {
+  const TimeSpent whole = {0.3, 0.3};
+  const TimeSpent before = {0.1, 0.1};
+  const TimeSpent rest = whole - before - TimeSpent{0.2, 0.2};
+  EXPECT_EQ(rest.seconds, 0);
+  EXPECT_EQ(rest.link_seconds, 0);
+  EXPECT_EQ((whole - before).link_seconds, 0.3 - 0.1);
+}
+
 TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   Report report;
   report.prefill = {1, 0.5};
