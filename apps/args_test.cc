@@ -499,6 +499,10 @@ TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
   const Args ngram = {"generate", "-p", "x", "--draft", "ngram"};
   const Args alone = {"generate", "-p",      "x",   "--policy",
                       "triforce", "--draft", "none"};
+  const Args prompts = {"bench", "--draft", "ngram", "-f", "x",
+                        "-d",    "9",       "-n",    "0"};
+  const Args unscaled = {"plan", "--rope-scaling", "none"};
+  const Args linear = {"plan", "--rope-scaling", "linear"};
   const struct {
     Args args;
     const char* flag;
@@ -515,7 +519,21 @@ TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
                 {ngram, "--sink", "8"},
                 {ngram, "--gamma2", "2"},
                 {alone, "--gamma1", "2"},
-                {{"plan"}, "--budget", "64"}};
+                {{"plan"}, "--budget", "64"},
+                {full, "--verify", "coupled"},
+                {full, "--verify", "residual"},
+                {{"bench"}, "--verify", "coupled"},
+                {{"bench"}, "--temp", "0.5"},
+                {{"bench"}, "--seed", "0"},
+                {{"bench"}, "--top-k", "4"},
+                {{"bench"}, "--top-p", "0.5"},
+                {{"bench"}, "--min-p", "0.5"},
+                {{"bench"}, "--repeat-penalty", "1.1"},
+                {prompts, "--temp", "0.5"},
+                {prompts, "--verify-against", "full"},
+                {unscaled, "--rope-scale", "2"},
+                {unscaled, "--yarn-orig-ctx", "64"},
+                {linear, "--yarn-orig-ctx", "64"}};
   for (const auto& [args, flag, value] : kCases) {
     Args all = args;
     all.insert(all.end(), {flag, value});
@@ -533,6 +551,16 @@ TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
   Args compared = alone;
   compared.insert(compared.end(), {"--verify-against", "full"});
   EXPECT_TRUE(Parse(compared).sampling.verify_against_full);
+  for (const Args& drafts : {ngram, alone}) {
+    Args coupled = drafts;
+    coupled.insert(coupled.end(), {"--verify", "coupled"});
+    EXPECT_EQ(Parse(coupled).sampling.verify, "coupled");
+  }
+  // A scale is one of "linear" where nothing else is said.
+  EXPECT_EQ(Parse({"plan", "--rope-scale", "2"}).model.rope_scale, 2);
+  EXPECT_EQ(Parse({"plan", "--rope-scale", "2", "--yarn-orig-ctx", "64"})
+                .model.yarn_orig_ctx,
+            64);
   // A greedy choice cuts nothing, but scripts say so.
   const Options greedy = Parse({"generate", "-p", "x", "--top-k", "40",
                                 "--top-p", "0.9", "--min-p", "0.1"});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "apps/error.h"
 #include "apps/sampling.h"
 #include "include/tiercel.h"
@@ -13,6 +14,24 @@
 namespace tiercel::cli {
 
 namespace {
+
+// A flag, whether it was given, and whether anything heeds it beside the
+// others: what it needs, where nothing does.
+struct Heeded {
+  const char* flag;
+  bool given;
+  bool heeded;
+  const char* by;
+};
+
+absl::Status CheckHeeded(absl::Span<const Heeded> flags) {
+  for (const Heeded& flag : flags) {
+    if (!flag.given || flag.heeded) continue;
+    return UsageError(
+        absl::StrCat(flag.flag, ": it has no effect without ", flag.by));
+  }
+  return absl::OkStatus();
+}
 
 // Who drafts, and whether each flag of drafting has something to act on.
 absl::Status CheckDrafts(const SessionOptions& session,
@@ -35,12 +54,8 @@ absl::Status CheckDrafts(const SessionOptions& session,
   const char* const a_view = "--policy triforce";
   const char* const a_window = "--policy triforce or --draft self";
   const char* const a_drafter = "--draft ngram, self or small";
-  const struct {
-    const char* flag;
-    bool given;
-    bool heeded;
-    const char* by;
-  } kFlags[] = {
+  const char* const drafts = "--policy triforce or --draft";
+  const Heeded kFlags[] = {
       {"--budget", session.budget > 0, view, a_view},
       {"--chunk", session.chunk > 0, view || self, a_window},
       {"--sink", session.sink > 0, view || self, a_window},
@@ -50,16 +65,43 @@ absl::Status CheckDrafts(const SessionOptions& session,
       {"--cost-ratio", sampling.cost_ratio > 0, adapts,
        "--gamma1 auto or --gamma2 auto"},
       {"--draft-layers", sampling.draft_layers > 0, self, "--draft self"},
-      // Not --verify: without drafts both ways give the same text.
+      // Without drafts both ways give the same text.
+      {"--verify", !sampling.verify.empty(), HasDrafts(sampling), drafts},
       {"--verify-against", sampling.verify_against_full, HasDrafts(sampling),
-       "--policy triforce or --draft"},
+       drafts},
   };
-  for (const auto& flag : kFlags) {
-    if (!flag.given || flag.heeded) continue;
-    return UsageError(
-        absl::StrCat(flag.flag, ": it has no effect without ", flag.by));
-  }
-  return absl::OkStatus();
+  return CheckHeeded(kFlags);
+}
+
+// What the checkpoint's own scaling may heed is left to who opens it.
+absl::Status CheckRope(const ModelOptions& model) {
+  const bool scales = model.rope_scaling != "none";
+  const bool linear = model.rope_scaling == "linear";
+  return CheckHeeded({{"--rope-scale", model.rope_scale > 0, scales,
+                       "--rope-scaling linear or yarn"},
+                      {"--yarn-orig-ctx", model.yarn_orig_ctx > 0, scales,
+                       "--rope-scaling yarn"},
+                      {"--yarn-orig-ctx", model.yarn_orig_ctx > 0,
+                       !linear || model.rope_scale > 0, "--rope-scale"}});
+}
+
+// Tests without drafts draw no token: each is known before.
+absl::Status CheckLaw(const BenchOptions& bench,
+                      const SamplingOptions& sampling) {
+  const bool generates =
+      std::any_of(bench.generations.begin(), bench.generations.end(),
+                  [](int64_t n) { return n > 0; });
+  const bool draws = generates && HasDrafts(sampling);
+  const char* const by =
+      generates ? "--policy triforce or --draft" : "-n,--n-gen above 0";
+  return CheckHeeded(
+      {{"--seed", sampling.seed.has_value(), draws, by},
+       {"--temp", sampling.temperature > 0, draws, by},
+       {"--top-k", sampling.top_k > 0, draws, by},
+       {"--top-p", sampling.top_p < 1, draws, by},
+       {"--min-p", sampling.min_p > 0, draws, by},
+       {"--repeat-penalty", sampling.repeat_penalty != 1, draws, by},
+       {"--verify-against", sampling.verify_against_full, generates, by}});
 }
 
 // A greedy choice leaves nothing to cut; many a script says so all the same.
@@ -120,6 +162,7 @@ absl::Status CheckBench(Options* options) {
                   is_zero)) {
     return UsageError("bench: -p and -n are 0, no test is left");
   }
+  if (absl::Status s = CheckLaw(bench, options->sampling); !s.ok()) return s;
   if (!HasDrafts(options->sampling)) return absl::OkStatus();
   if (Sources(*options) == 0) {
     return UsageError(
@@ -144,6 +187,7 @@ absl::Status CheckTogether(Options* options) {
   if (absl::Status s = CheckDrafts(options->session, sampling); !s.ok()) {
     return s;
   }
+  if (absl::Status s = CheckRope(options->model); !s.ok()) return s;
   WarnOfCuts(options);
   if (absl::Status s = CheckTexts(*options); !s.ok()) return s;
   if (options->command == "bench") return CheckBench(options);

@@ -80,7 +80,7 @@ class SpeculationTest(Case):
         write_deeper(model, 3)
         view = ["--policy", "triforce", "--budget", "256", "--window", "8"]
         args = ["generate", "-m", model, "-p", "one two three " * 100, "-n",
-                "12", "--temp", "0.7", "--ignore-eos", "--verify", "coupled"]
+                "12", "--temp", "0.7", "--ignore-eos"]
         self.assertGreater(self.document(*args)["prompt_tokens"], 700)
         link = "link=10GB/s"
         plan = run("plan", "-m", model, "-c", "1000", *view, "--simulate",
@@ -89,8 +89,8 @@ class SpeculationTest(Case):
         # Without -c both have the context that the view leaves room for.
         for context in (["-c", "1000"], []):
             here = [*args, "--simulate", f"device={device},{link}"]
-            drafted = self.document(*here, *context, *view,
-                                    "--verify-against", "full")
+            drafted = self.document(*here, *context, *view, "--verify",
+                                    "coupled", "--verify-against", "full")
             baseline = drafted["baseline"]
             self.assertTrue(baseline["agree"])
             self.assertEqual(drafted["output"], self.document(*args)["output"])
@@ -103,7 +103,8 @@ class SpeculationTest(Case):
             self.assertGreater(baseline["resident_pages"],
                                formula["resident_pages"])
             # Nothing of the baseline is in what is reported of the run.
-            alone = self.document(*here, *context, *view)
+            alone = self.document(*here, *context, *view, "--verify",
+                                  "coupled")
             self.assertEqual(drafted["memory"], alone["memory"])
             for key in ("h2d_bytes", "d2h_bytes", "formula"):
                 self.assertEqual(drafted["ledger"][key], alone["ledger"][key])

@@ -242,8 +242,8 @@ def speed_table(text, view, step, ratio, args, common, say):
 
     @functools.cache
     def baseline(device):
-        return text.run(BASELINE_TOKENS, [1], *common, "--temp", 0.6,
-                        "--simulate", device)
+        return text.run(BASELINE_TOKENS, [1], "--temp", 0.6, "--simulate",
+                        device)
 
     for name, flags in configurations(view, args):
         device = text.device(link, *flags[:flags.index("--gamma2")])
