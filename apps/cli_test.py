@@ -67,6 +67,29 @@ class UsageTest(Case):
             message = self.refuse(2, "not_in_this_version", *args)
             self.assertIn("not in this version", message)
 
+    def test_stretching_by_nothing_is_refused(self):
+        """Only the checkpoint knows whether it has a scale of its own."""
+        tokens = ["--tokens", self.path("tokens", b"1 2 3 4 5 6 7 8 9 " * 9)]
+        original = ["--yarn-orig-ctx", "16"]
+        for flags in (original, ["--rope-scaling", "yarn"],
+                      ["--rope-scaling", "yarn", *original],
+                      ["--rope-scaling", "linear"]):
+            for args in (["plan"], ["eval", *tokens], ["generate", *tokens]):
+                message = self.refuse(2, "usage", *args, "-m", IDS_ONLY,
+                                      *flags)
+                self.assertRegex(message, "^%s: it has no effect without "
+                                 "--rope-scale" % (
+                                     "--yarn-orig-ctx" if "16" in flags
+                                     else "--rope-scaling"))
+        for model, flags in ((IDS_ONLY, ["--rope-scale", "2"]),
+                             (IDS_ONLY, ["--rope-scaling", "yarn",
+                                         "--rope-scale", "2", *original]),
+                             (os.path.join(CHECKPOINTS, "llama_rope_yarn"),
+                              original)):
+            nll = [self.document("eval", "-m", model, *tokens, *more)["nll"]
+                   for more in ([], flags)]
+            self.assertNotEqual(*nll)
+
     def test_malformed_variables_are_named(self):
         for name, value, code in (("TIERCEL_MODEL", "", "usage"),
                                   ("TIERCEL_ISA", "sse9",

@@ -57,6 +57,26 @@ absl::StatusOr<Model> Open(const ModelOptions& from, tiercel_load load,
   return Model::Open(params, InMegabytes(progress.Callback()));
 }
 
+// Whether what is said of stretching has a scale to act on, the flag's or the
+// checkpoint's. Errors: kUsage.
+absl::Status CheckScale(const ModelOptions& from, const Model& model) {
+  const bool type = !from.rope_scaling.empty() && from.rope_scaling != "none";
+  const bool original = from.yarn_orig_ctx > 0;
+  if (from.rope_scale > 0 || !(type || original)) return absl::OkStatus();
+  const absl::StatusOr<Json> described = model.Describe();
+  if (!described.ok()) return described.status();
+  const Json scaling = described->value("config", Json::object())
+                           .value("rope_scaling", Json(nullptr));
+  const double factor = scaling.is_null() ? 1 : scaling.value("factor", 1.0);
+  const bool linear =
+      !scaling.is_null() && scaling.value("type", "") == "linear";
+  if (factor > 1 && !(original && linear)) return absl::OkStatus();
+  return UsageError(
+      absl::StrCat(original ? "--yarn-orig-ctx" : "--rope-scaling",
+                   ": it has no effect without --rope-scale: the checkpoint "
+                   "has no scale that it acts on"));
+}
+
 absl::StatusOr<std::optional<Model>> OpenDraft(const Options& options,
                                                tiercel_load load) {
   if (options.sampling.draft_path.empty()) return std::nullopt;
@@ -83,6 +103,8 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
   if (!model.ok() && options.model.from_environment) {
     return Blame(model.status(), "TIERCEL_MODEL");
   }
+  if (!model.ok()) return model;
+  if (absl::Status s = CheckScale(options.model, *model); !s.ok()) return s;
   return model;
 }
 

@@ -27,7 +27,8 @@ absl::Status Cache(const Options& options);
 // ---- What commands share ----
 // A warning is said at once, and added to `warnings` for the document.
 
-// The model of `options`, with progress while it is read.
+// The model of `options`, with progress while it is read. Errors: also kUsage,
+// where positions are to be stretched by a scale that nobody gives.
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
 
 // The weights of one that was opened by its header, so that all that may be

@@ -87,6 +87,26 @@ nlohmann::json ToJson(const MetadataValue& value) {
       value);
 }
 
+nlohmann::json ToJson(const RopeScaling& scaling) {
+  const char* type = "";
+  switch (scaling.type) {
+    case RopeScaling::Type::kNone:
+      return nullptr;
+    case RopeScaling::Type::kLinear:
+      type = "linear";
+      break;
+    case RopeScaling::Type::kLlama3:
+      type = "llama3";
+      break;
+    case RopeScaling::Type::kYarn:
+      type = "yarn";
+      break;
+  }
+  return {{"type", type},
+          {"factor", scaling.factor},
+          {"original_context", scaling.original_context}};
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Open(
@@ -242,6 +262,7 @@ nlohmann::json Model::Describe() const {
         {"head_dim", config.head_dim},     {"ffn", config.ffn},
         {"rope_theta", config.rope_theta}, {"eos_ids", config.eos_ids},
     };
+    document["config"]["rope_scaling"] = ToJson(config.rope_scaling);
   }
   return document;
 }
