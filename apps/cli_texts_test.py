@@ -40,6 +40,46 @@ class LongTextTest(Case):
                 self.assertEqual(count[1], "40")
             self.assertIn("-c", message.split(";")[1])
 
+    def test_a_text_as_long_as_the_context(self):
+        """There is no room for an answer; a text is only scored as it is."""
+        tokens = self.path("tokens", b"1 " * 32)
+        args = ["-m", CHAT, "--tokens", tokens, "-c"]
+        self.document("eval", *args, "32")
+        text = self.path("text", b"one two three ")
+        read = self.document("summarize", text, "-m", CHAT, "-n", "1")
+        exact = str(read["prompt_tokens"])
+        for command in (["generate", *args, "32"],
+                        ["summarize", text, "-m", CHAT, "-c", exact]):
+            message = self.refuse(3, "context_length_exceeded", *command)
+            count = command[-1]
+            self.assertIn(f"the text has {count} tokens, the context holds "
+                          f"{count} and leaves no room for an answer; give a "
+                          "larger -c", message)
+        made_for = self.document("inspect", CHAT)["config"]["context"]
+        message = self.refuse(
+            3, "context_length_exceeded", "generate", "-m", CHAT, "--tokens",
+            self.path("many", b"1 " * made_for))
+        self.assertIn("--rope-scaling yarn --rope-scale 2", message)
+
+    def test_an_answer_that_fills_the_context(self):
+        warning = ("cut after 2 tokens, where the context of 32 ends; a larger "
+                   "-c has room for more")
+        tokens = self.path("tokens", b"1 " * 30)
+        args = ["generate", "-m", CHAT, "--ignore-eos", "-c", "32"]
+        for more, times in (([], 1), (["-n", "3"], 1), (["-n", "2"], 0),
+                            (["--seeds", "1:3"], 1)):
+            result = run(*args, *more, "--tokens", tokens, "--json")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            document = json.loads(result.stdout)
+            self.assertEqual(document["warnings"], times * [warning])
+            self.assertEqual(result.stderr.decode(),
+                             times * f"warning: {warning}\n")
+        text = self.path("text", b"one two three ")
+        read = self.document("summarize", text, "-m", CHAT, "-n", "1")
+        result = run("summarize", text, "-m", CHAT, "--ignore-eos", "-c",
+                     str(read["prompt_tokens"] + 2))
+        self.assertEqual(result.stderr.count(b"cut after 2 tokens, where"), 1)
+
     def test_the_message_names_what_helps(self):
         made_for = self.document("inspect", CHAT)["config"]["context"]
         tokens = self.path("tokens", b"1 " * (2 * made_for + 1))
@@ -85,6 +125,8 @@ class LongTextTest(Case):
                         *question, *more)
         self.refuse(3, "text_too_short", "bench", "-f", text, "-p", "9000",
                     *more)
+        self.refuse(3, "context_length_exceeded", "generate", "-m", broken,
+                    "--check-tensors", "--tokens", few, "-c", "3")
         for command in ("generate", "eval"):
             args = [command, "-m", broken, "--check-tensors", "--tokens"]
             self.refuse(3, "non_finite_weights", *args, few)

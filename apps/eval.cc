@@ -44,8 +44,8 @@ std::string Table(const Json& result, double seconds) {
 absl::Status Eval(const Options& options) {
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
-  absl::StatusOr<std::vector<int32_t>> ids =
-      WithinContext(options, *model, [&](const Model::TextLimits& limits) {
+  absl::StatusOr<std::vector<int32_t>> ids = WithinContext(
+      options, *model, Answer::kNone, [&](const Model::TextLimits& limits) {
         return ReadPrompt(*model, options.input, limits);
       });
   if (!ids.ok()) return ids.status();

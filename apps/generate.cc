@@ -10,8 +10,8 @@ namespace tiercel::cli {
 absl::Status Generate(const Options& options) {
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
-  absl::StatusOr<std::vector<int32_t>> prompt =
-      WithinContext(options, *model, [&](const Model::TextLimits& limits) {
+  absl::StatusOr<std::vector<int32_t>> prompt = WithinContext(
+      options, *model, Answer::kWanted, [&](const Model::TextLimits& limits) {
         return ReadPrompt(*model, options.input, limits);
       });
   if (!prompt.ok()) return prompt.status();

@@ -153,6 +153,9 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
   const absl::Status ended = writer.EndOutput();
   if (!report.ok()) return report;
   if (!ended.ok()) return ended;
+  const std::string full = FullContextOf(*report, *options_);
+  if (!full.empty() && full != full_) WriteWarnings({full});
+  full_ = full;
   // A text that is only continued ends somewhere in any case.
   if (!options_->json && options_->command != "generate") {
     WriteNote(CutOf(report->at("output").at(0), options_->sampling));
@@ -276,6 +279,13 @@ absl::Status RunGeneration(const Options& options, const Model& model,
   Json document = Document(options, runs.front().seed, runs.front().report);
   for (const Json& warning : document.at("warnings")) {
     warnings.push_back(warning.get<std::string>());
+  }
+  for (const Run& run : runs) {
+    const std::string full = FullContextOf(run.report, options);
+    if (full.empty() || (!warnings.empty() && full == warnings.back())) {
+      continue;
+    }
+    warnings.push_back(full);
   }
   document["warnings"] = std::move(warnings);
   Json outputs = Json::array();

@@ -59,6 +59,7 @@ class Generator {
   std::string text_;
   std::vector<std::string> warnings_;
   bool warned_ = false;
+  std::string full_;  // what was said last of a full context
 };
 
 // Continues each prompt for every seed of `options` in one session, and writes

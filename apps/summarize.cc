@@ -71,9 +71,10 @@ std::vector<std::string> Warnings(const Options& options,
 absl::StatusOr<std::vector<int32_t>> TokensWithin(
     const Options& options, const Model& model,
     const Conversation& conversation) {
-  return WithinContext(options, model, [&](const Model::TextLimits& limits) {
-    return conversation.Tokens(model, limits);
-  });
+  return WithinContext(options, model, Answer::kWanted,
+                       [&](const Model::TextLimits& limits) {
+                         return conversation.Tokens(model, limits);
+                       });
 }
 
 }  // namespace

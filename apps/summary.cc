@@ -157,8 +157,22 @@ std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
 std::string CutOf(const Json& output, const SamplingOptions& sampling) {
   if (output.at("finish_reason") != "length") return "";
   const auto tokens = static_cast<int64_t>(output.at("tokens").size());
-  if (tokens != sampling.max_tokens) return "cut where the context is full\n";
+  if (tokens != sampling.max_tokens) return "";
   return absl::StrCat("cut at -n ", tokens, " tokens; -n N for more\n");
+}
+
+std::string FullContextOf(const Json& report, const Options& options) {
+  const Json& output = report.at("output").at(0);
+  const auto tokens = static_cast<int64_t>(output.at("tokens").size());
+  if (output.at("finish_reason") != "length" ||
+      tokens == options.sampling.max_tokens) {
+    return "";
+  }
+  return absl::StrCat("cut after ", tokens, " tokens, where the context of ",
+                      report.at("context").get<int64_t>(), " ends; ",
+                      options.session.context > 0
+                          ? "a larger -c has room for more"
+                          : "a shorter text leaves room for more");
 }
 
 }  // namespace tiercel::cli

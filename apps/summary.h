@@ -25,9 +25,13 @@ std::string SummaryOf(const Json& report, const SamplingOptions& sampling);
 // full. A text that may differ (see MustAgree) and does is "same law as full".
 std::string AgreementOf(const Json& baseline, const SamplingOptions& sampling);
 
-// Why an answer that is cut ends, and how to have more of it; empty where the
-// model ended it. `output` is one of the report's.
+// Where an answer was cut at -n, and how to have more of it; else empty.
+// `output` is one of the report's.
 std::string CutOf(const Json& output, const SamplingOptions& sampling);
+
+// The warning that the end of the context cut the answer of `report`, and what
+// leaves room for more; empty where it did not.
+std::string FullContextOf(const Json& report, const Options& options);
 
 }  // namespace tiercel::cli
 

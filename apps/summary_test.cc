@@ -89,12 +89,34 @@ TEST(CutTest, SaysWhereAnAnswerWasCut) {
   sampling.max_tokens = 3;
   Json output = {{"tokens", {5, 6, 7}}, {"finish_reason", "length"}};
   EXPECT_EQ(CutOf(output, sampling), "cut at -n 3 tokens; -n N for more\n");
-  sampling.max_tokens = 4;
-  EXPECT_EQ(CutOf(output, sampling), "cut where the context is full\n");
-  sampling.max_tokens = -1;
-  EXPECT_EQ(CutOf(output, sampling), "cut where the context is full\n");
+  for (const int64_t most : {4, -1}) {
+    sampling.max_tokens = most;
+    EXPECT_EQ(CutOf(output, sampling), "");
+  }
   output["finish_reason"] = "stop";
   EXPECT_EQ(CutOf(output, sampling), "");
+}
+
+TEST(CutTest, SaysWhereTheContextEnded) {
+  Options options;
+  options.sampling.max_tokens = 3;
+  Json report = {{"context", 9}};
+  Json& output = report["output"][0];
+  output = {{"tokens", {5, 6, 7}}, {"finish_reason", "length"}};
+  EXPECT_EQ(FullContextOf(report, options), "");
+  for (const int64_t most : {4, -1}) {
+    options.sampling.max_tokens = most;
+    options.session.context = 0;
+    EXPECT_EQ(FullContextOf(report, options),
+              "cut after 3 tokens, where the context of 9 ends; a shorter text "
+              "leaves room for more");
+    options.session.context = 9;
+    EXPECT_EQ(FullContextOf(report, options),
+              "cut after 3 tokens, where the context of 9 ends; a larger -c "
+              "has room for more");
+  }
+  output["finish_reason"] = "stop";
+  EXPECT_EQ(FullContextOf(report, options), "");
 }
 
 TEST(SummaryTest, BothDevices) {

@@ -64,6 +64,18 @@ absl::Status CheckLength(const Options& options, const Model& model,
                  static_cast<double>(tokens));
 }
 
+// For the first token of an answer; the text is no longer than `most`.
+absl::Status CheckRoom(const Options& options, const Model& model, int64_t most,
+                       size_t tokens) {
+  if (static_cast<int64_t>(tokens) < most) return absl::OkStatus();
+  return Error(
+      Exit::kInput, "context_length_exceeded",
+      absl::StrCat(
+          "the text has ", tokens, " tokens, the context holds ", most,
+          " and leaves no room for an answer",
+          Advice(options, model, most, static_cast<double>(tokens + 1))));
+}
+
 }  // namespace
 
 absl::Status CheckLength(const Options& options, const Model& model,
@@ -73,6 +85,7 @@ absl::Status CheckLength(const Options& options, const Model& model,
 
 absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
                                                    const Model& model,
+                                                   Answer answer,
                                                    EncodeFn encode) {
   const absl::StatusOr<int64_t> planned = MostTokens(options, model);
   if (!planned.ok()) return planned.status();
@@ -87,6 +100,9 @@ absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
   absl::StatusOr<std::vector<int32_t>> ids = encode(limits);
   if (ids.ok()) {
     absl::Status s = CheckLength(options, model, most, ids->size());
+    if (s.ok() && answer == Answer::kWanted) {
+      s = CheckRoom(options, model, most, ids->size());
+    }
     if (!s.ok()) return s;
     return ids;
   }

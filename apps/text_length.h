@@ -17,13 +17,16 @@ namespace tiercel::cli {
 absl::Status CheckLength(const Options& options, const Model& model,
                          size_t tokens);
 
-// The ids that `encode` gives, if the context of `options` holds them. A text
-// that is far too long is not counted to its end: the sentence then has an
-// estimate. Errors: CheckLength's; those of `encode`.
+// The ids that `encode` gives, if the context of `options` holds them, and has
+// room for an answer where there is to be one. A text that is far too long is
+// not counted to its end: the sentence then has an estimate. Errors:
+// CheckLength's; those of `encode`.
+enum class Answer { kNone, kWanted };
 using EncodeFn = absl::FunctionRef<absl::StatusOr<std::vector<int32_t>>(
     const Model::TextLimits&)>;
 absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
                                                    const Model& model,
+                                                   Answer answer,
                                                    EncodeFn encode);
 
 }  // namespace tiercel::cli
