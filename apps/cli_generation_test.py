@@ -5,6 +5,8 @@
 
 import json
 import os
+import socket
+import subprocess
 import sys
 import unittest
 
@@ -486,7 +488,40 @@ class GenerateTest(Case):
             self.assertEqual(piped["output"], named["output"])
             self.assertEqual(piped["prompt_tokens"], named["prompt_tokens"])
             self.assertIn("Windows-1252", " ".join(piped["warnings"]))
-        self.refuse(3, "empty_document", "summarize", "-", "-m", CHAT)
+        for empty in (["summarize", "-"], ["ask", "-", "who?"]):
+            self.assertEqual(self.refuse(3, "empty_document", *empty, "-m",
+                                         CHAT), "standard input is empty")
+        for empty in ("generate", "eval"):
+            self.assertEqual(self.refuse(3, "empty_prompt", empty, "-f", "-",
+                                         "-m", CHAT), "standard input is empty")
+        self.assertIn("'/dev/null' has no text", self.refuse(
+            3, "empty_document", "summarize", "/dev/null", "-m", CHAT))
+
+    def test_a_summary_of_a_pipe_with_a_name(self):
+        """As a shell's <(command) makes it."""
+        text = b"The cat sat on the mat. " * 9000  # more than a pipe holds
+        args = ["-m", CHAT, "-n", "4", "--ignore-eos", "-c", "1"]
+        many = [self.refuse(3, "context_length_exceeded", "summarize", path,
+                            *args, input=text)
+                for path in ("-", "/dev/stdin", self.path("book", text))]
+        self.assertEqual(many[1], many[0])
+        self.assertEqual(many[2], many[0])
+        fifo = self.path("page.html")
+        os.mkfifo(fifo)
+        page = self.path("same.html", b"<p>The cat sat on the mat.<p>It left.")
+        args = args[:-2]
+        for command, *more in (["summarize"], ["ask", "who?"]):
+            writer = subprocess.Popen(["sh", "-c", 'exec cat "$0" >"$1"', page,
+                                       fifo])
+            self.addCleanup(writer.wait)
+            self.addCleanup(writer.kill)
+            piped = self.document(command, fifo, *more, *args)
+            plain = self.document(command, page, *more, *args)
+            self.assertEqual(piped["prompt_tokens"], plain["prompt_tokens"])
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(self.path("socket"))
+            self.refuse(6, "io_error", "summarize", self.path("socket"),
+                        "-m", CHAT)
 
     def test_an_answer_that_is_cut_says_so(self):
         book = self.path("book.txt", b"The cat sat on the mat. " * 9)

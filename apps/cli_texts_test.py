@@ -170,7 +170,8 @@ class LongTextTest(Case):
         huge = self.path("huge", b"")
         os.truncate(huge, 1 << 40)
         for args in (["generate", "-f", huge], ["eval", "--tokens", huge],
-                     ["tokenize", "-f", huge], ["generate", "-f", "/dev/zero"]):
+                     ["tokenize", "-f", huge], ["generate", "-f", "/dev/zero"],
+                     ["summarize", "/dev/zero"]):
             message = self.refuse(3, "input_too_large", *args, "-m", CHAT,
                                   preexec_fn=at_most(768))
             self.assertIn("67108864", message)
@@ -200,6 +201,7 @@ class SignalTest(Case):
         slow = ["-m", CHAT, "--device", "ref", "--tokens",
                 self.path("tokens", b"5 " * 16000)]
         for args in (["generate", "-m", CHAT, "-f", fifo],
+                     ["summarize", "-m", CHAT, fifo],
                      ["eval", "-m", CHAT, "--tokens", fifo],
                      ["generate", *slow], ["eval", *slow, "-ub", "1"]):
             for number in (signal.SIGINT, signal.SIGTERM):

@@ -138,7 +138,9 @@ absl::StatusOr<std::vector<int32_t>> ReadPrompt(
     ids = model.Tokenize(*input.text, TIERCEL_ADD_BOS, limits);
   }
   if (ids.ok() && ids->empty()) {
-    return Error(Exit::kInput, "empty_prompt", "the text has no tokens");
+    return Error(Exit::kInput, "empty_prompt",
+                 input.file == "-" ? "standard input is empty"
+                                   : "the text has no tokens");
   }
   return ids;
 }

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <string>
 #include <utility>
 #include <variant>
@@ -32,12 +34,24 @@ std::string Question(const std::string& text, const std::string& question) {
                       "\n\nAnswer from the text above: ", question);
 }
 
+// A FIFO or a character device, which gives its bytes as stdin does.
+bool IsStream(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 &&
+         (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+}
+
 absl::StatusOr<document::Document> Read(const std::string& path) {
   document::Result result;
-  if (path == "-") {
+  const bool is_stdin = path == "-";
+  if (is_stdin || IsStream(path)) {
     absl::StatusOr<std::string> bytes = ReadInput(path);
     if (!bytes.ok()) return bytes.status();
-    result = document::ReadDocumentBytes("stdin", *std::move(bytes));
+    if (is_stdin && bytes->empty()) {
+      return Error(Exit::kInput, "empty_document", "standard input is empty");
+    }
+    result = document::ReadDocumentBytes(is_stdin ? "stdin" : path,
+                                         *std::move(bytes));
   } else {
     result = document::ReadDocument(path);
   }
