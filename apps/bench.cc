@@ -26,6 +26,7 @@
 #include "apps/output.h"
 #include "apps/progress.h"
 #include "apps/sampling.h"
+#include "apps/text_length.h"
 
 namespace tiercel::cli {
 namespace {
@@ -50,6 +51,20 @@ int64_t Context(const Options& options) {
   return Greatest(bench.depths) +
          std::max(Greatest(bench.prompts), Greatest(bench.generations)) +
          (HasDrafts(options.sampling) ? kLongestBlock : 0);
+}
+
+// Errors: context_length_exceeded, with what is asked for.
+absl::Status CheckContext(const Options& options, const Model& model) {
+  const int64_t needed = options.session.context;
+  if (needed <= model.info().context) return absl::OkStatus();
+  const BenchOptions& bench = options.bench;
+  return Error(
+      Exit::kInput, "context_length_exceeded",
+      absl::StrCat("-p ", Greatest(bench.prompts), ", -n ",
+                   Greatest(bench.generations), ", -d ", Greatest(bench.depths),
+                   ": these tests need ", needed, " tokens, the context holds ",
+                   model.info().context, "; give less, or ",
+                   StretchAdvice(options, model, static_cast<double>(needed))));
 }
 
 // Whether tgN is a generation. The baseline of drafts is one, too.
@@ -412,6 +427,7 @@ absl::Status Bench(const Options& options) {
     run.session.context = Context(options);
     absl::StatusOr<Model> model = OpenModel(run, TIERCEL_LOAD_HEADER);
     if (!model.ok()) return model.status();
+    if (absl::Status s = CheckContext(run, *model); !s.ok()) return s;
     absl::StatusOr<Ids> ids = ContextIds(run, *model);
     if (!ids.ok()) return ids.status();
     if (absl::Status s = LoadModel(run, &*model); !s.ok()) return s;

@@ -153,6 +153,27 @@ class BenchTest(Case):
         self.assertEqual(len(self.document(*args, "-n", "5")), 1)
         self.refuse(3, "text_too_short", *args, "-n", "6")
 
+    def test_tests_longer_than_the_context(self):
+        made_for = self.document("inspect", CHAT)["config"]["context"]
+        text = self.path("text", b"a b " * 40)
+        drafts = ["--draft", "ngram", "-f", text]
+        for flags, named, needed, scale in (
+                (["-p", "17000", "-n", "0"], "-p 17000, -n 0, -d 0", 17000, 2),
+                (["-n", "40000", "-p", "8"], "-p 8, -n 40000, -d 0", 40000, 3),
+                (["-d", "0,16300"], "-p 512, -n 128, -d 16300", 16812, 2),
+                (["-d", "16300", "-p", "8", "-n", "64", *drafts],
+                 "-p 8, -n 64, -d 16300", 16428, 2)):
+            message = self.refuse(3, "context_length_exceeded", "bench", "-m",
+                                  CHAT, *flags)
+            self.assertEqual(
+                message, f"{named}: these tests need {needed} tokens, the "
+                f"context holds {made_for}; give less, or stretch the model "
+                "beyond what it was made for: --rope-scaling yarn --rope-scale "
+                f"{scale}")
+        row, = self.document("bench", "-m", CHAT, "-p", "17000", "-n", "0",
+                             "-r", "1", "--rope-scale", "2")
+        self.assertEqual(row["test"], "pp17000")
+
     def drafted(self, model, *flags):
         """The row tg24@d90 that such drafts give; its speculation must be that
         of `generate` after the same 90 tokens."""

@@ -134,6 +134,8 @@ class LongTextTest(Case):
             self.refuse(2, "invalid_context", *args, few, "-c", "1000000")
             self.refuse(3, "invalid_token", *args, self.path("x", b"x"))
             self.refuse(6, "file_not_found", *args, self.path("none"))
+        self.refuse(3, "context_length_exceeded", "bench", "-m", broken,
+                    "--check-tensors", "-d", "1000000")
 
     def test_counting_ends_where_the_context_does(self):
         """In memory that only that allows."""

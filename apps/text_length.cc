@@ -32,14 +32,10 @@ absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
 // What can be done about a text of so many tokens, or a few more.
 std::string Advice(const Options& options, const Model& model, int64_t most,
                    double tokens) {
-  const auto made_for = static_cast<double>(model.info().context);
-  if (tokens > made_for) {
-    const double original = made_for / std::max(1.0, options.model.rope_scale);
-    return absl::StrCat(
-        "; give a shorter text, or stretch the model beyond what it was made "
-        "for: --rope-scaling yarn --rope-scale ",
-        Fixed(std::ceil(tokens / original), 0),
-        options.session.context > 0 ? ", and a larger -c" : "");
+  if (tokens > static_cast<double>(model.info().context)) {
+    return absl::StrCat("; give a shorter text, or ",
+                        StretchAdvice(options, model, tokens),
+                        options.session.context > 0 ? ", and a larger -c" : "");
   }
   if (options.session.context > 0) {
     return absl::StrCat("; give a larger -c (the model was made for ",
@@ -77,6 +73,16 @@ absl::Status CheckRoom(const Options& options, const Model& model, int64_t most,
 }
 
 }  // namespace
+
+std::string StretchAdvice(const Options& options, const Model& model,
+                          double tokens) {
+  const double original = static_cast<double>(model.info().context) /
+                          std::max(1.0, options.model.rope_scale);
+  return absl::StrCat(
+      "stretch the model beyond what it was made for: --rope-scaling yarn "
+      "--rope-scale ",
+      Fixed(std::ceil(tokens / original), 0));
+}
 
 absl::Status CheckLength(const Options& options, const Model& model,
                          size_t tokens) {

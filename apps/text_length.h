@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -16,6 +17,11 @@ namespace tiercel::cli {
 // context_length_exceeded, with both counts and what can be done.
 absl::Status CheckLength(const Options& options, const Model& model,
                          size_t tokens);
+
+// How a model whose positions are stretched as `options` say is made to hold so
+// many tokens.
+std::string StretchAdvice(const Options& options, const Model& model,
+                          double tokens);
 
 // The ids that `encode` gives, if the context of `options` holds them, and has
 // room for an answer where there is to be one. A text that is far too long is
