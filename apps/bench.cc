@@ -90,7 +90,7 @@ absl::StatusOr<Ids> ContextIds(const Options& options, const Model& model) {
     }
     return ids;
   }
-  absl::StatusOr<Ids> ids = ReadPrompt(model, input);
+  absl::StatusOr<Ids> ids = ReadBeginning(model, input, needed);
   if (ids.ok() && ids->size() < needed) {
     return Error(Exit::kInput, "text_too_short",
                  absl::StrCat("the text has ", ids->size(),

@@ -491,7 +491,7 @@ class GenerateTest(Case):
         for empty in (["summarize", "-"], ["ask", "-", "who?"]):
             self.assertEqual(self.refuse(3, "empty_document", *empty, "-m",
                                          CHAT), "standard input is empty")
-        for empty in ("generate", "eval"):
+        for empty in ("generate", "eval", "bench"):
             self.assertEqual(self.refuse(3, "empty_prompt", empty, "-f", "-",
                                          "-m", CHAT), "standard input is empty")
         self.assertIn("'/dev/null' has no text", self.refuse(

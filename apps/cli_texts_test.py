@@ -157,6 +157,19 @@ class LongTextTest(Case):
             estimate = int(count[2]) / (per_byte * (14 * 3 << 20))
             self.assertTrue(0.9 < estimate < 1.1, estimate)
 
+    def test_of_a_text_bench_reads_what_it_needs(self):
+        """In memory that the ids of the whole text do not fit."""
+        text = self.path("text", b"no end to it. " * (3 << 20))
+        bench = ["bench", "-m", CHAT, "-p", "64", "-n", "0", "-r", "1",
+                 "--json", "-f"]
+        result = run(*bench, text, preexec_fn=at_most(320))
+        if result.returncode == 127 or b"Sanitizer" in result.stderr:
+            self.skipTest("a sanitizer reserves more before main")
+        self.assertEqual(result.returncode, 0, result)
+        # Few tokens a byte: the first part that is read has too few.
+        words = self.path("words", b"no end to it. " * 5000)
+        self.document(*bench[:-2], "-d", "9000", "-f", words)
+
     def test_one_piece_takes_little_memory(self):
         """16 MiB without a word's end, of which 70 bytes a byte were taken."""
         for letter in (b"a", b" ", b"\xc3\xa9"):

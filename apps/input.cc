@@ -63,6 +63,12 @@ absl::Status CheckTokens(const std::vector<int32_t>& ids, int64_t vocab) {
   return absl::OkStatus();
 }
 
+absl::Status NoTokens(const InputOptions& input) {
+  return Error(
+      Exit::kInput, "empty_prompt",
+      input.file == "-" ? "standard input is empty" : "the text has no tokens");
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadInput(const std::string& path) {
@@ -138,11 +144,28 @@ absl::StatusOr<std::vector<int32_t>> ReadPrompt(
     ids = model.Tokenize(*input.text, TIERCEL_ADD_BOS, limits);
   }
   if (ids.ok() && ids->empty()) {
-    return Error(Exit::kInput, "empty_prompt",
-                 input.file == "-" ? "standard input is empty"
-                                   : "the text has no tokens");
+    return NoTokens(input);
   }
   return ids;
+}
+
+absl::StatusOr<std::vector<int32_t>> ReadBeginning(const Model& model,
+                                                   const InputOptions& input,
+                                                   size_t needed) {
+  if (!input.file.has_value()) return ReadPrompt(model, input);
+  const absl::StatusOr<std::string> text = ReadText(*input.file);
+  if (!text.ok()) return text.status();
+  // Of a part the last ids may not be those of the text: half are left.
+  for (size_t bytes = 2 * needed + 1;; bytes *= 2) {
+    const std::string_view part = std::string_view(*text).substr(0, bytes);
+    absl::StatusOr<std::vector<int32_t>> ids =
+        model.Tokenize(part, TIERCEL_ADD_BOS, /*limits=*/{});
+    if (!ids.ok()) return ids;
+    if (ids->empty()) return NoTokens(input);
+    if (part.size() == text->size()) return ids;
+    ids->resize(ids->size() / 2);
+    if (ids->size() >= needed) return ids;
+  }
 }
 
 }  // namespace tiercel::cli
