@@ -18,6 +18,16 @@ bool ShowsDrafts(const BenchContext& context) {
   return context.policy != "full" || context.draft != "none";
 }
 
+// "101.25 ± 0.31"; of one repetition "101.25".
+std::string RateOf(const BenchRow& row) {
+  std::string rate = Fixed(Mean(row.samples_ts), 2);
+  const std::optional<double> deviation = SampleDeviation(row.samples_ts);
+  if (deviation.has_value()) {
+    absl::StrAppend(&rate, " ± ", Fixed(*deviation, 2));
+  }
+  return rate;
+}
+
 // "9.84 / 10.21 / 14.03"
 std::string GapsOf(const BenchRow& row) {
   if (row.gap_ms.empty()) return "-";
@@ -69,8 +79,8 @@ double Mean(const std::vector<double>& samples) {
   return samples.empty() ? 0 : sum / static_cast<double>(samples.size());
 }
 
-double SampleDeviation(const std::vector<double>& samples) {
-  if (samples.size() < 2) return 0;
+std::optional<double> SampleDeviation(const std::vector<double>& samples) {
+  if (samples.size() < 2) return std::nullopt;
   const double mean = Mean(samples);
   double sum = 0;
   for (double sample : samples) sum += (sample - mean) * (sample - mean);
@@ -120,7 +130,7 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"n_gen", row.n_gen},
           {"n_depth", row.n_depth},
           {"avg_ts", Mean(row.samples_ts)},
-          {"stddev_ts", SampleDeviation(row.samples_ts)},
+          {"stddev_ts", OrNull(SampleDeviation(row.samples_ts))},
           {"samples_ts", row.samples_ts},
           {"bytes_per_token", OrNull(row.bytes_per_token)},
           {"peak_share", OrNull(row.peak_share)},
@@ -179,11 +189,9 @@ std::string MarkdownLine(const BenchRow& row, const BenchContext& context) {
     cells.insert(cells.end(), {context.policy, context.draft});
   }
   cells.insert(cells.end(),
-               {test,
-                absl::StrCat(Fixed(Mean(row.samples_ts), 2), " ± ",
-                             Fixed(SampleDeviation(row.samples_ts), 2)),
-                shown(row.bytes_per_token, 1e-6), shown(row.peak_share, 100),
-                Fixed(Mean(row.samples_ttft_s), 3), GapsOf(row)});
+               {test, RateOf(row), shown(row.bytes_per_token, 1e-6),
+                shown(row.peak_share, 100), Fixed(Mean(row.samples_ttft_s), 3),
+                GapsOf(row)});
   if (ShowsDrafts(context)) cells.push_back(shown(row.tokens_per_sweep, 1));
   if (context.compared && row.baseline.is_null()) {
     cells.insert(cells.end(), {"-", "-"});

@@ -69,7 +69,8 @@ void AddRepetition(const Repetition& repetition, BenchRow* row);
 void AddBytes(const BenchContext& context, BenchRow* row);
 
 double Mean(const std::vector<double>& samples);
-double SampleDeviation(const std::vector<double>& samples);  // 0 for one
+// Absent for one.
+std::optional<double> SampleDeviation(const std::vector<double>& samples);
 // The least sample that `share` (0 to 1) of them do not exceed; absent for
 // none.
 std::optional<double> Percentile(std::vector<double> samples, double share);

@@ -55,7 +55,7 @@ BenchContext DraftedContext() {
 TEST(BenchTableTest, MeanAndSampleDeviation) {
   EXPECT_EQ(Mean({90, 100, 110}), 100);
   EXPECT_EQ(SampleDeviation({90, 100, 110}), 10);  // over n - 1
-  EXPECT_EQ(SampleDeviation({90}), 0);
+  EXPECT_EQ(SampleDeviation({90}), std::nullopt);
   EXPECT_EQ(Mean({}), 0);
 }
 
@@ -168,6 +168,16 @@ TEST(BenchTableTest, MarkdownLineFitsItsHeader) {
             "| MB/token | % of read peak | TTFT s | TBT ms: p50 / p90 / p99 |\n"
             "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: "
             "| ---: | ---: |\n");
+}
+
+TEST(BenchTableTest, OneRepetitionHasNoDeviation) {
+  BenchRow row = Decode();
+  row.samples_ts = {100};
+  EXPECT_TRUE(ToJson(row, Context())["stddev_ts"].is_null());
+  const std::string line = MarkdownLine(row, Context());
+  EXPECT_NE(line.find("| 100.00 | 200.0 |"), std::string::npos) << line;
+  const std::string csv = CsvLine(row, Context());
+  EXPECT_NE(csv.find(",100.0,,200000000.0,"), std::string::npos) << csv;
 }
 
 TEST(BenchTableTest, MarkdownShowsDrafts) {
