@@ -26,6 +26,7 @@
 #include "apps/output.h"
 #include "apps/progress.h"
 #include "apps/sampling.h"
+#include "apps/signals.h"
 #include "apps/text_length.h"
 
 namespace tiercel::cli {
@@ -170,7 +171,7 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
 }
 
 // Writes rows in the format wanted, each as soon as it is measured; a JSON
-// array only when it is whole.
+// array at the end, for which a signal has to wait.
 class RowWriter {
  public:
   explicit RowWriter(const std::string& format) : format_(format) {}
@@ -186,12 +187,22 @@ class RowWriter {
                       CsvLine(row, context));
     }
     if (format_ == "jsonl") return WriteJson(ToJson(row, context));
+    if (first) keep_.emplace();
     array_.push_back(ToJson(row, context));
     return absl::OkStatus();
   }
 
-  absl::Status Finish(const BenchContext& context) {
-    if (format_ == "json") return WriteJson(array_);
+  // After an error the rows until then are written, and it is said beside them.
+  absl::Status Finish(const BenchContext& context, const absl::Status& done) {
+    if (!done.ok() && array_.empty()) return done;
+    if (format_ == "json") {
+      const absl::Status written = WriteJson(array_);
+      if (done.ok() || !written.ok()) return written;
+      WriteNote(absl::StrCat(
+          "tiercel: ", Printable(std::string(done.message())), "\n"));
+      return IsInterrupted(done) ? InterruptedInOutput()
+                                 : Error(ExitOf(done), CodeOf(done), "");
+    }
     if (format_ == "md") {
       return WriteOut(absl::StrCat("\n", context.date, ", build ",
                                    context.build, "\nmachine ",
@@ -204,6 +215,7 @@ class RowWriter {
   const std::string format_;
   int64_t count_ = 0;
   Json array_ = Json::array();
+  std::optional<KeepOnSignal> keep_;  // once there is a row to write
 };
 
 // Gives the seconds between its laps, the first since it was made.
@@ -416,11 +428,9 @@ absl::Status WriteTests(const Options& options, const Model& model,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status Bench(const Options& options) {
-  RowWriter writer(options.bench.output);
-  BenchContext context;
+// Does so for each thread count; `context` is the last one's.
+absl::Status WriteAllTests(const Options& options, BenchContext* context,
+                           RowWriter* writer) {
   for (int64_t threads : options.bench.threads) {
     Options run = options;
     run.model.threads = static_cast<int32_t>(threads);
@@ -437,11 +447,20 @@ absl::Status Bench(const Options& options) {
     }
     absl::StatusOr<BenchContext> described = Describe(run, *model);
     if (!described.ok()) return described.status();
-    context = *std::move(described);
-    absl::Status s = WriteTests(run, *model, *ids, context, &writer);
+    *context = *std::move(described);
+    absl::Status s = WriteTests(run, *model, *ids, *context, writer);
     if (!s.ok()) return s;
   }
-  return writer.Finish(context);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Bench(const Options& options) {
+  RowWriter writer(options.bench.output);
+  BenchContext context;
+  const absl::Status done = WriteAllTests(options, &context, &writer);
+  return writer.Finish(context, done);
 }
 
 }  // namespace tiercel::cli

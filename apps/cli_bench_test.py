@@ -3,11 +3,13 @@
     cli_bench_test.py TIERCEL CHECKPOINTS
 """
 
+import errno
 import json
 import os
 import shutil
 import statistics
 import sys
+import time
 import unittest
 
 from cli_testing import CHECKPOINTS, IDS_ONLY, CHAT, run, write_deeper, Case
@@ -141,6 +143,33 @@ class BenchTest(Case):
         lines = self.succeed(*self.ARGS, "-o", "csv").splitlines()
         self.assertEqual(len(lines), 5)
         self.assertIn("| tg4 @ d16 |", self.succeed(*self.ARGS).decode())
+
+    def test_after_an_error_rows_that_are_done_stay(self):
+        """A text that only the tests of the first thread count find."""
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        for form in (["--json"], ["-o", "json"], ["-o", "jsonl"],
+                     ["-o", "csv"], ["-o", "md"]):
+            process = self.spawn("bench", "-m", CHAT, "-f", fifo, "-p", "4",
+                                 "-n", "0", "-r", "1", "-t", "1,2", *form)
+            with open(fifo, "wb") as text:
+                text.write(b"a b c d e f")
+            while process.poll() is None:  # nothing more for who reads again
+                try:
+                    os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
+                except OSError as error:
+                    self.assertEqual(error.errno, errno.ENXIO)
+                time.sleep(0.01)
+            self.assertEqual(process.returncode, 3)
+            out = process.stdout.read().decode()
+            said = process.stderr.read().decode()
+            if form[-1].endswith("json"):
+                (row,) = json.loads(out)
+                self.assertEqual(row["test"], "pp4")
+                self.assertEqual(row["n_threads"], 1)
+            else:
+                self.assertIn("pp4", out)
+            self.assertEqual(said, "tiercel: the text has no tokens\n")
 
     def test_context_from_a_text(self):
         text = self.path("text", b"A cat sat on a mat, and then it left. " * 4)

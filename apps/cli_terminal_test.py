@@ -391,6 +391,29 @@ class BenchTest(Case):
                 terminal.until(rb"\| %s @ d%d \|" % (test, depth))
         self.assertEqual(terminal.end(), 0)
 
+    def test_an_interrupted_array_has_the_rows_that_are_done(self):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            master, slave = os.openpty()
+            self.addCleanup(os.close, master)
+            process = subprocess.Popen(
+                [TIERCEL, "bench", "-m", CHAT, "--device", "ref", "-p", "4",
+                 "-n", "0", "-r", "1", "-d", "0,16000", "--json"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave,
+                env=environment(TERM="xterm"))
+            self.addCleanup(process.stdout.close)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            os.close(slave)
+            said = b""
+            while b"reading" not in said:  # what is before the second test
+                said += os.read(master, 1 << 16)
+            process.send_signal(number)
+            rows = json.loads(process.stdout.read())
+            self.assertEqual(process.wait(60), code)
+            self.assertEqual([row["test"] for row in rows], ["pp4"])
+            while b"tiercel: interrupted" not in said:
+                said += os.read(master, 1 << 16)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -73,7 +73,11 @@ absl::Status NoTokens(const InputOptions& input) {
 
 absl::StatusOr<std::string> ReadInput(const std::string& path) {
   if (path == "-") return ReadAll(STDIN_FILENO, "stdin");
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = -1;
+  do {  // a FIFO that nobody writes to waits here
+    if (SignalReceived() != 0) return Interrupted();
+    fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  } while (fd == -1 && errno == EINTR);
   if (fd == -1 && errno == ENOENT) {
     return Error(Exit::kIo, "file_not_found", "no such file: '" + path + "'");
   }
