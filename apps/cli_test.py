@@ -573,6 +573,17 @@ class SurroundingsTest(Case):
         bare = self.path("bare", text.encode("utf-16-le"))
         self.assertIn("UTF-16", self.refuse(3, "not_text", "summarize", bare,
                                             "-m", CHAT))
+        for command in ("generate", "eval", "bench"):
+            for path, more in ((bare, {}),
+                               ("-", {"input": text.encode("utf-16-be")})):
+                message = self.refuse(3, "not_text", command, "-f", path, "-m",
+                                      CHAT, **more)
+                self.assertEqual(message, self.refuse(
+                    3, "not_text", "summarize", path, "-m", CHAT, **more))
+        # Not of a language, perhaps: any text has its ids.
+        nul = self.succeed("tokenize", "-m", CHAT, input=b"a\0b")
+        self.assertEqual(self.succeed("detokenize", "-m", CHAT, input=nul),
+                         b"a\0b")
         for command in ("generate", "eval", "tokenize", "bench"):
             self.assertIn("UTF-16", self.refuse(3, "not_utf8", command, "-f",
                                                 marked, "-m", CHAT))

@@ -106,6 +106,14 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return text;
 }
 
+absl::StatusOr<std::string> ReadProse(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadText(path);
+  if (!text.ok()) return text;
+  const auto error = document::CheckNuls(path == "-" ? "stdin" : path, *text);
+  if (!error.has_value()) return text;
+  return Error(Exit::kInput, error->code, error->message);
+}
+
 absl::StatusOr<std::vector<int32_t>> ParseTokens(std::string_view text) {
   std::vector<int32_t> ids;
   for (size_t begin = text.find_first_not_of(kBlanks);
@@ -141,7 +149,7 @@ absl::StatusOr<std::vector<int32_t>> ReadPrompt(
       return s;
     }
   } else if (input.file.has_value()) {
-    absl::StatusOr<std::string> text = ReadText(*input.file);
+    absl::StatusOr<std::string> text = ReadProse(*input.file);
     if (!text.ok()) return text.status();
     ids = model.Tokenize(*text, TIERCEL_ADD_BOS, limits);
   } else {
@@ -157,7 +165,7 @@ absl::StatusOr<std::vector<int32_t>> ReadBeginning(const Model& model,
                                                    const InputOptions& input,
                                                    size_t needed) {
   if (!input.file.has_value()) return ReadPrompt(model, input);
-  const absl::StatusOr<std::string> text = ReadText(*input.file);
+  const absl::StatusOr<std::string> text = ReadProse(*input.file);
   if (!text.ok()) return text.status();
   // Of a part the last ids may not be those of the text: half are left.
   for (size_t bytes = 2 * needed + 1;; bytes *= 2) {

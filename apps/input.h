@@ -22,6 +22,10 @@ absl::StatusOr<std::string> ReadInput(const std::string& path);
 // UTF-16.
 absl::StatusOr<std::string> ReadText(const std::string& path);
 
+// Reads a text that a model is to read. Errors: ReadText's, and not_text, as a
+// document's, for NULs: binary, or UTF-16 that does not say so.
+absl::StatusOr<std::string> ReadProse(const std::string& path);
+
 // A token file: decimal ids with blanks between. Errors: invalid_token, where
 // one is not a number from 0 to 2^31-1.
 absl::StatusOr<std::vector<int32_t>> ParseTokens(std::string_view text);

@@ -154,6 +154,14 @@ bool StartsLikeHtml(std::string_view bytes) {
 
 }  // namespace
 
+std::optional<Error> CheckNuls(const std::string& name,
+                               std::string_view bytes) {
+  if (bytes.find('\0') == std::string_view::npos) return std::nullopt;
+  return InputError(name, "not_text",
+                    "has NUL bytes: it is binary, or UTF-16 without a byte "
+                    "order mark");
+}
+
 Result ReadDocumentBytes(const std::string& name, std::string bytes) {
   if (const auto kind = UnsupportedKind(name, bytes)) {
     return InputError(name, "unsupported_document",
@@ -165,10 +173,8 @@ Result ReadDocumentBytes(const std::string& name, std::string bytes) {
   const ByteOrderMark mark = FindByteOrderMark(bytes);
   const bool wide =
       mark.charset == Charset::kUtf16Le || mark.charset == Charset::kUtf16Be;
-  if (!wide && bytes.find('\0') != std::string::npos) {
-    return InputError(name, "not_text",
-                      "has NUL bytes: it is binary, or UTF-16 without a byte "
-                      "order mark");
+  if (const auto error = CheckNuls(name, bytes); !wide && error.has_value()) {
+    return *error;
   }
   if (mark.charset == Charset::kUnknown && !IsUtf8(bytes) &&
       LooksBinary(bytes)) {

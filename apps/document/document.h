@@ -2,7 +2,9 @@
 #define TIERCEL_APPS_DOCUMENT_DOCUMENT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -30,6 +32,10 @@ using Result = std::variant<Document, Error>;
 // many more while it is parsed.
 inline constexpr uint64_t kMaxFileBytes = 64u << 20;
 inline constexpr uint64_t kMaxHtmlBytes = 32u << 20;
+
+// not_text for bytes with NULs, which nobody writes into a text; `name` is what
+// it calls them.
+std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 
 // The text of a file as a person would read it.
 //
