@@ -367,6 +367,8 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
   for (const Args& args : std::vector<Args>{
            {"chat"},
            {"chat", "--help"},
+           {"chat", "--book", "x"},
+           {"detokenize", "--add-bos", "1"},
            {"eval", "-f", "x", "--policy", "triforce"},
            {"generate", "-p", "x", "--policy", "sfi"},
            {"generate", "-p", "x", "--policy", "sadas"},

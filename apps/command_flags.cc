@@ -88,6 +88,7 @@ void AddTokenize(FlagSet& flags, Options* options) {
 void AddDetokenize(FlagSet& flags, Options* options) {
   flags.Positionals("ID", "token ids; default: from stdin",
                     FlagSet::Need::kOptional, &options->tokens.ids);
+  flags.NotBuilt({"--add-bos"});
   AddTokensFlag(flags, &options->input);
   AddParseSpecial(flags, options);
   AddModelFlags(flags, &options->model);
