@@ -205,7 +205,7 @@ Result ReadDocumentBytes(const std::string& name, std::string bytes) {
   if (!ReadHtml(text, &document)) {
     return InputError(name, "html_too_complex",
                       "its HTML is nested too deeply or takes too much memory "
-                      "to parse");
+                      "to parse; convert it to plain text first");
   }
   if (document.text.empty()) {
     document.warnings.push_back("no readable text");

@@ -18,7 +18,8 @@ std::string DeclaredCharset(std::string_view bytes);
 // styles, navigation and what is hidden are left out.
 //
 // `html` is UTF-8. False where the page would take more memory or time than any
-// real one of its size (pages made to: deep nesting, misnested tags).
+// real one of its size (pages made to: deep nesting, misnested tags), or more
+// than 256 MiB of memory.
 bool ReadHtml(std::string_view html, Document* document);
 
 }  // namespace tiercel::document

@@ -137,6 +137,14 @@ TEST(HtmlTest, MisnestedFormattingIsRefusedNotBuilt) {
   EXPECT_FALSE(ReadHtml(html, &document));
 }
 
+TEST(HtmlTest, ALargePageTakesNoMoreThanSoMuchMemory) {
+  // A tree of 25 bytes a byte.
+  const std::string paragraph = "<p><i>falcon</i> and more words here";
+  Document document;
+  EXPECT_TRUE(ReadHtml(Repeated(paragraph, 30'000), &document));    // 26 MB
+  EXPECT_FALSE(ReadHtml(Repeated(paragraph, 350'000), &document));  // 318 MB
+}
+
 TEST(HtmlTest, ManyAttributesEnd) {
   std::string html = "<p ";
   for (int i = 0; i < 50'000; ++i) {

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstddef>
 #include <cstdlib>
@@ -11,6 +12,9 @@ namespace {
 
 constexpr size_t kBaseBytes = size_t{64} << 20;
 constexpr size_t kBytesPerInputByte = 32;
+// Prose takes 5 to 10 bytes a byte, coloured listings of programs up to 26:
+// only pages of 10 MiB and more come near this.
+constexpr size_t kMostBytes = size_t{256} << 20;
 constexpr double kBaseSeconds = 0.5;
 constexpr double kSecondsPerInputByte = 0.2e-6;
 
@@ -28,7 +32,8 @@ double ProcessorSeconds() {
 class HtmlTree::Heap {
  public:
   explicit Heap(size_t input_bytes)
-      : bytes_left_(kBaseBytes + kBytesPerInputByte * input_bytes),
+      : bytes_left_(std::min(kMostBytes,
+                             kBaseBytes + kBytesPerInputByte * input_bytes)),
         deadline_(ProcessorSeconds() + kBaseSeconds +
                   kSecondsPerInputByte * static_cast<double>(input_bytes)) {
     head_.next = &head_;
