@@ -140,9 +140,10 @@ class LongTextTest(Case):
     def test_counting_ends_where_the_context_does(self):
         """In memory that only that allows."""
         text = self.path("text", b"no end to it. " * (3 << 20))  # 42 MiB
-        for args in (["summarize", text], ["generate", "-f", text]):
+        for args in (["summarize", text], ["ask", text, "why?"],
+                     ["generate", "-f", text]):
             result = run(*args, "-m", CHAT, "-c", "32", "--json",
-                         preexec_fn=at_most(1024))
+                         preexec_fn=at_most(384))
             if result.returncode == 127 or b"Sanitizer" in result.stderr:
                 self.skipTest("a sanitizer reserves more before main")
             self.assertEqual(result.returncode, 3, result)
@@ -169,6 +170,13 @@ class LongTextTest(Case):
         # Few tokens a byte: the first part that is read has too few.
         words = self.path("words", b"no end to it. " * 5000)
         self.document(*bench[:-2], "-d", "9000", "-f", words)
+
+    def test_what_a_template_cannot_take_is_too_long(self):
+        """80 MB of text, after which it gave up before tokens were counted."""
+        text = self.path("text", b"\xff" * (40 << 20))
+        result = run("summarize", text, "-m", CHAT, "--json")
+        self.assertEqual(json.loads(result.stdout)["error"]["code"],
+                         "context_length_exceeded")
 
     def test_one_piece_takes_little_memory(self):
         """16 MiB without a word's end, of which 70 bytes a byte were taken."""

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "apps/command.h"
 #include "apps/conversation.h"
@@ -82,9 +83,29 @@ std::vector<std::string> Warnings(const Options& options,
   return all;
 }
 
+Conversation SummaryTalk(const std::string& text) {
+  Conversation conversation;
+  conversation.Say(Request(text), absl::StrCat(text, "\n\nSummary:"));
+  return conversation;
+}
+
+Conversation QuestionTalk(const std::string& text,
+                          const std::string& question) {
+  Conversation conversation;
+  conversation.Say(Question(text, question),
+                   absl::StrCat(text, "\n\nQuestion: ", question, "\nAnswer:"));
+  return conversation;
+}
+
+// The tokens of what `talk` makes of a text, if the context holds them. Several
+// copies are made of a text to talk about: one that the context does not hold
+// by itself is refused before that.
 absl::StatusOr<std::vector<int32_t>> TokensWithin(
-    const Options& options, const Model& model,
-    const Conversation& conversation) {
+    const Options& options, const Model& model, const std::string& text,
+    absl::FunctionRef<Conversation(const std::string&)> talk) {
+  absl::Status alone = CheckTextAlone(options, model, text);
+  if (!alone.ok()) return alone;
+  const Conversation conversation = talk(text);
   return WithinContext(options, model, Answer::kWanted,
                        [&](const Model::TextLimits& limits) {
                          return conversation.Tokens(model, limits);
@@ -98,15 +119,12 @@ absl::Status Summarize(const Options& options) {
   if (!book.ok()) return book.status();
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
-  Conversation conversation;
-  conversation.Say(Request(book->text),
-                   absl::StrCat(book->text, "\n\nSummary:"));
   absl::StatusOr<std::vector<int32_t>> prompt =
-      TokensWithin(options, *model, conversation);
+      TokensWithin(options, *model, book->text, SummaryTalk);
   if (!prompt.ok()) return prompt.status();
   if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
   if (TakesQuestions(options)) {
-    return Converse(options, *model, std::move(conversation));
+    return Converse(options, *model, SummaryTalk(book->text));
   }
   return RunGeneration(options, *model, {{*std::move(prompt), ""}},
                        Warnings(options, *book));
@@ -119,12 +137,10 @@ absl::Status Ask(const Options& options) {
   if (!model.ok()) return model.status();
   std::vector<Prompt> prompts;
   for (const std::string& question : options.questions) {
-    Conversation conversation;
-    conversation.Say(
-        Question(book->text, question),
-        absl::StrCat(book->text, "\n\nQuestion: ", question, "\nAnswer:"));
-    absl::StatusOr<std::vector<int32_t>> tokens =
-        TokensWithin(options, *model, conversation);
+    absl::StatusOr<std::vector<int32_t>> tokens = TokensWithin(
+        options, *model, book->text, [&question](const std::string& text) {
+          return QuestionTalk(text, question);
+        });
     if (!tokens.ok()) return tokens.status();
     prompts.push_back({*std::move(tokens), question});
   }

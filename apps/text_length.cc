@@ -122,4 +122,13 @@ absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
                  estimate);
 }
 
+absl::Status CheckTextAlone(const Options& options, const Model& model,
+                            std::string_view text) {
+  return WithinContext(options, model, Answer::kWanted,
+                       [&](const Model::TextLimits& limits) {
+                         return model.Tokenize(text, /*flags=*/0, limits);
+                       })
+      .status();
+}
+
 }  // namespace tiercel::cli

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -34,6 +35,12 @@ absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
                                                    const Model& model,
                                                    Answer answer,
                                                    EncodeFn encode);
+
+// Whether the context holds a text that is yet to be put into a conversation,
+// by itself: of one that it does not hold no copies need be made. Errors:
+// WithinContext's.
+absl::Status CheckTextAlone(const Options& options, const Model& model,
+                            std::string_view text);
 
 }  // namespace tiercel::cli
 
