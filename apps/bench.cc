@@ -59,13 +59,16 @@ absl::Status CheckContext(const Options& options, const Model& model) {
   const int64_t needed = options.session.context;
   if (needed <= model.info().context) return absl::OkStatus();
   const BenchOptions& bench = options.bench;
+  Options as_given = options;
+  as_given.session.context = 0;  // there is no -c here
+  const std::string advice = RoomAdvice(as_given, model, needed);
   return Error(
       Exit::kInput, "context_length_exceeded",
       absl::StrCat("-p ", Greatest(bench.prompts), ", -n ",
                    Greatest(bench.generations), ", -d ", Greatest(bench.depths),
                    ": these tests need ", needed, " tokens, the context holds ",
-                   model.info().context, "; give less, or ",
-                   StretchAdvice(options, model, static_cast<double>(needed))));
+                   model.info().context, "; give less",
+                   advice.empty() ? "" : ", or ", advice));
 }
 
 // Whether tgN is a generation. The baseline of drafts is one, too.

@@ -25,6 +25,16 @@ def at_most(mebibytes):
 
 
 class LongTextTest(Case):
+    def broken(self):
+        """A model of which reading the weights is an error of its own."""
+        broken = self.path("broken.gguf")
+        with open(CHAT + ".gguf", "rb") as file:
+            data = bytearray(file.read())
+        data[-64:] = b"\xff" * 64  # NaN, whatever the type
+        with open(broken, "wb") as file:
+            file.write(data)
+        return ["-m", broken, "--check-tensors"]
+
     def test_a_text_longer_than_the_context(self):
         text = self.path("text", b"one two three " * 100)
         many = ["--tokens", self.path("tokens", b"1 " * 40)]
@@ -104,14 +114,63 @@ class LongTextTest(Case):
         self.assertIn("2000 tokens, the context holds %d; more do not fit in "
                       "memory (-c %d)" % (most, most), message)
 
+    def test_what_the_message_names_is_accepted(self):
+        tokens = self.path("tokens", b"1 " * 40000)
+        plan = ["plan", "-m", CHAT, "-c", "4096"]
+        room = self.document(*plan)["tiers"]
+        room = sum(sum(tier.values()) for tier in room.values())
+        refused = ["generate", *self.broken()]
+        for kept, context in ([], []), ([], ["-c", "32"]), (["-n", "500"], []), (
+                ["--yarn-orig-ctx", "1024"], []):
+            args = [*refused, *kept, "--tokens", tokens]
+            message = self.refuse(3, "context_length_exceeded", *args, *context)
+            flags = message.rpartition(": ")[2].split()
+            self.assertIn("--rope-scale", flags)
+            self.refuse(3, "non_finite_weights", *args, *flags)
+        for args in (["--device-memory", "%dB" % room],
+                     ["--yarn-orig-ctx", "8"]):
+            message = self.refuse(3, "context_length_exceeded", *refused,
+                                  *args, "--tokens", tokens)
+            part = re.search("no larger context fits: cut the text into parts "
+                             r"of (\d+) tokens at most$", message)
+            self.assertIsNotNone(part, message)
+            part = int(part[1])
+            args = [*refused, *args, "--tokens"]
+            self.refuse(3, "non_finite_weights", *args,
+                        self.path("part", b"1 " * part))
+            self.refuse(3, "context_length_exceeded", *args,
+                        self.path("part", b"1 " * (part + 1)))
+
+    def test_what_it_names_of_a_model_that_is_stretched_already(self):
+        tokens = self.path("tokens", b"1 " * 2000)
+        model = ["-m", os.path.join(CHECKPOINTS, "llama_rope_llama3")]
+        stretched = ["--rope-scaling", "yarn", "--rope-scale", "32"]
+        small = ["-ctk", "q8_0", "-ctv", "q8_0"]
+        room = self.document("plan", *model, *stretched, *small, "-c", "2001")
+        room = sum(sum(tier.values()) for tier in room["tiers"].values())
+        generate = ["generate", *model, "--tokens", tokens, "-n", "1"]
+        for args, flags in ([], stretched), (
+                ["--device-memory", "%dB" % room], [*stretched, *small]):
+            message = self.refuse(3, "context_length_exceeded", *generate,
+                                  *args)
+            self.assertEqual(message.rpartition(": ")[2].split(), flags)
+            self.succeed(*generate, *args, *flags)
+
+    def test_a_part_leaves_room_for_the_request(self):
+        text = b"one two three " * 1000
+        args = [*self.broken(), "-c", "600", "-n", "100"]
+        for command, *asked in ("summarize",), ("ask", "why? " * 20):
+            message = self.refuse(3, "context_length_exceeded", command,
+                                  self.path("text", text), *asked, *args)
+            part = re.search(r"parts of (\d+) tokens at most "
+                             r"\(about (\d+) bytes of text\)", message)
+            self.assertIsNotNone(part, message)
+            self.assertLess(int(part[1]), 500)
+            self.refuse(3, "non_finite_weights", command, self.path(
+                "part", text[:int(part[2])]), *asked, *args)
+
     def test_it_is_known_before_weights_are_read(self):
-        """Here reading them is an error of its own."""
-        broken = self.path("broken.gguf")
-        with open(os.path.join(CHECKPOINTS, "llama_chat.gguf"), "rb") as file:
-            data = bytearray(file.read())
-        data[-64:] = b"\xff" * 64  # NaN, whatever the type
-        with open(broken, "wb") as file:
-            file.write(data)
+        broken = self.broken()
         few = self.path("few", b"1 2 3")
         many = self.path("many", b"1 " * 40)
         text = self.path("text", b"one two three " * 100)
@@ -128,7 +187,7 @@ class LongTextTest(Case):
         self.refuse(3, "context_length_exceeded", "generate", "-m", broken,
                     "--check-tensors", "--tokens", few, "-c", "3")
         for command in ("generate", "eval"):
-            args = [command, "-m", broken, "--check-tensors", "--tokens"]
+            args = [command, *broken, "--tokens"]
             self.refuse(3, "non_finite_weights", *args, few)
             self.refuse(3, "context_length_exceeded", *args, many, "-c", "32")
             self.refuse(2, "invalid_context", *args, few, "-c", "1000000")

@@ -37,8 +37,8 @@ void AddLongContextFlags(FlagSet& flags, ModelOptions* model) {
   flags.Choice("--rope-scaling", {"none", "linear", "yarn"},
                "how positions are stretched; default: as the checkpoint says",
                &model->rope_scaling);
-  flags.Real("--rope-scale", "by this factor", 1, FlagSet::Low::kIncluded, 4096,
-             &model->rope_scale);
+  flags.Real("--rope-scale", "by this factor", 1, FlagSet::Low::kIncluded,
+             kMaxRopeScale, &model->rope_scale);
   flags.Real("--rope-freq-base", "the base of their frequencies", 0,
              FlagSet::Low::kExcluded, 1e12, &model->rope_freq_base);
   flags.Tokens("--yarn-orig-ctx", "the context the model was trained with", 1,

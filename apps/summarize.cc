@@ -103,13 +103,19 @@ Conversation QuestionTalk(const std::string& text,
 absl::StatusOr<std::vector<int32_t>> TokensWithin(
     const Options& options, const Model& model, const std::string& text,
     absl::FunctionRef<Conversation(const std::string&)> talk) {
-  absl::Status alone = CheckTextAlone(options, model, text);
-  if (!alone.ok()) return alone;
+  const absl::StatusOr<std::vector<int32_t>> around = talk("").Tokens(model);
+  if (!around.ok()) return around.status();
+  if (absl::Status s = CheckTextAlone(options, model, text, around->size());
+      !s.ok()) {
+    return s;
+  }
   const Conversation conversation = talk(text);
-  return WithinContext(options, model, Answer::kWanted,
-                       [&](const Model::TextLimits& limits) {
-                         return conversation.Tokens(model, limits);
-                       });
+  return WithinContext(
+      options, model, Answer::kWanted,
+      [&](const Model::TextLimits& limits) {
+        return conversation.Tokens(model, limits);
+      },
+      around->size());
 }
 
 }  // namespace

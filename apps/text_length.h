@@ -19,28 +19,29 @@ namespace tiercel::cli {
 absl::Status CheckLength(const Options& options, const Model& model,
                          size_t tokens);
 
-// How a model whose positions are stretched as `options` say is made to hold so
-// many tokens.
-std::string StretchAdvice(const Options& options, const Model& model,
-                          double tokens);
+// What makes the model hold so many tokens, with flags that are accepted; empty
+// where nothing does.
+std::string RoomAdvice(const Options& options, const Model& model,
+                       int64_t tokens);
 
 // The ids that `encode` gives, if the context of `options` holds them, and has
 // room for an answer where there is to be one. A text that is far too long is
-// not counted to its end: the sentence then has an estimate. Errors:
-// CheckLength's; those of `encode`.
+// not counted to its end: the sentence then has an estimate. `around` of the
+// ids are not the text's. Errors: CheckLength's; those of `encode`.
 enum class Answer { kNone, kWanted };
 using EncodeFn = absl::FunctionRef<absl::StatusOr<std::vector<int32_t>>(
     const Model::TextLimits&)>;
 absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
                                                    const Model& model,
                                                    Answer answer,
-                                                   EncodeFn encode);
+                                                   EncodeFn encode,
+                                                   size_t around = 0);
 
 // Whether the context holds a text that is yet to be put into a conversation,
-// by itself: of one that it does not hold no copies need be made. Errors:
-// WithinContext's.
+// by itself: of one that it does not hold no copies need be made. `around` is
+// how many tokens the conversation has besides. Errors: WithinContext's.
 absl::Status CheckTextAlone(const Options& options, const Model& model,
-                            std::string_view text);
+                            std::string_view text, size_t around);
 
 }  // namespace tiercel::cli
 
