@@ -24,8 +24,8 @@ struct ProgressState {
 // The line, cut to fewer than `columns` columns: a full one would wrap. ASCII.
 std::string ProgressLine(const ProgressState& state, int columns);
 
-// Whether stderr is a terminal that can draw: not TERM=dumb, and the user did
-// not ask for plain output (NO_COLOR).
+// Whether stderr is a terminal that can draw: not TERM=dumb. NO_COLOR is about
+// colour, of which the line has none.
 bool TerminalDraws();
 
 class Progress {
