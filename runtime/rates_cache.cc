@@ -175,7 +175,9 @@ std::string KeptRates::Warning() const {
       "middle pass took ",
       static_cast<int>(percent),
       " % longer than the quickest): predicted times may be off",
-      wants_more() ? "; the next run measures again" : "");
+      wants_more() ? "; the next run measures again"
+                   : "; after tiercel cache clear the next run measures again, "
+                     "best on a quiet machine");
 }
 
 // FNV-1a; two keys of one hash only take each other's place.

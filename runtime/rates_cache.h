@@ -27,7 +27,7 @@ struct KeptRates {
   bool wants_more() const {
     return !best.steady() && best.attempts < kMostAttempts;
   }
-  // "" of steady rates; else what to think of them, a sentence.
+  // "" of steady rates; else what to think of them and what to do, a sentence.
   std::string Warning() const;
 };
 

@@ -135,8 +135,10 @@ TEST_F(RatesCacheTest, TheSteadiestCountsAndCostsStay) {
     EXPECT_EQ(kept.wants_more(), use.wants_more);
     EXPECT_EQ(kept.costs.step_s, 6.1e-4);  // the first: 6.08e-4
     EXPECT_EQ(kept.Warning().empty(), kept.best.steady());
-    EXPECT_EQ(kept.Warning().find("measures again") != std::string::npos,
+    EXPECT_EQ(kept.Warning().find("off; the next run") != std::string::npos,
               kept.wants_more());
+    EXPECT_EQ(kept.Warning().find("tiercel cache clear") != std::string::npos,
+              !kept.wants_more() && !kept.best.steady());
   }
   Add(Measured(0.25, 6));  // not as steady as what is kept
   EXPECT_EQ(Cache().Get(kKey)->best.rates.step_s, 5 * kRates.step_s);
