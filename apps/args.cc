@@ -22,11 +22,11 @@ std::string Usage() {
     commands.rows.push_back({command.name, command.description});
   }
   return absl::StrCat(
-      "Reads whole books on small machines.\n"
+      "Reads long texts on small machines, up to the model's context.\n"
       "Usage: tiercel COMMAND [FLAGS]\n",
       HelpText(commands), HelpText(EnvironmentHelp()),
       "\nExamples:\n"
-      "  tiercel summarize book.txt\n"
+      "  tiercel summarize chapter.txt\n"
       "  tiercel help summarize    the flags of a command\n"
       "  tiercel --version         version, commit, build and ISA\n");
 }

@@ -423,6 +423,17 @@ std::string Page(const Args& args) {
   return line.ok() ? line->print : "";
 }
 
+TEST_F(ArgsTest, HelpPromisesNoMoreThanTheContextHolds) {
+  for (const Args& args :
+       std::vector<Args>{{"help"}, {"help", "summarize"}, {"help", "ask"}}) {
+    const std::string page = Page(args);
+    EXPECT_THAT(page.substr(0, page.find("\nUsage")), HasSubstr("context"));
+    for (const char* promise : {"book", "whole document"}) {
+      EXPECT_THAT(page, Not(HasSubstr(promise)));
+    }
+  }
+}
+
 TEST_F(ArgsTest, HelpIsOneForAllWaysToAskForIt) {
   EXPECT_EQ(Page({"help"}), Page({"--help"}));
   for (const char* command :

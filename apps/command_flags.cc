@@ -158,16 +158,18 @@ void AddBench(FlagSet& flags, Options* options) {
 
 const std::array<CommandFlags, 11> kCommands = {{
     {"summarize",
-     "Reads a whole document and prints a summary; then, on a terminal, takes "
-     "questions.",
+     "Reads a document that fits the context and prints a summary; then, on a "
+     "terminal, takes questions.",
      AddSummarize,
-     {"tiercel summarize book.txt",
+     {"tiercel summarize chapter.txt",
       "tiercel summarize chapter.html -n 200 --seed 1",
-      "pandoc book.epub -t plain | tiercel summarize -"}},
+      "tiercel summarize long.txt --rope-scaling yarn --rope-scale 4",
+      "pandoc story.epub -t plain | tiercel summarize -"}},
     {"ask",
-     "Answers questions about a document, which is read once.",
+     "Answers questions about a document that fits the context and is read "
+     "once.",
      AddAsk,
-     {"tiercel ask book.txt \"Who is Ahab?\" \"Where does it end?\""}},
+     {"tiercel ask chapter.txt \"Who is Ahab?\" \"Where does it end?\""}},
     {"chat", "A conversation.", nullptr, {}},
     {"generate",
      "Continues a text as it is.",
