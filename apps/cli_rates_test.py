@@ -89,6 +89,14 @@ class MeasuringTest(RatesCase):
         layers = self.kept()["key"]["layers"]
         self.assertAlmostEqual(slower["tbt_ms"] - plan["tbt_ms"], 1e3 * layers,
                                delta=1)
+        view = ["--policy", "triforce", "--budget", "32", "--chunk", "8"]
+        for drafts in ([], view):
+            table = self.succeed(*self.PLAN, *drafts, env=self.env).decode()
+            self.assertEqual("end of it, if nobody drafted\n" in table,
+                             bool(drafts), table)
+        drafted = self.run_(*self.GENERATE, *view)
+        self.assertGreater(drafted["predicted"]["ttft_s"], 0)
+        self.assertIsNone(drafted["predicted"]["tbt_ms"])
         generated = self.run_(*self.GENERATE)
         self.assertGreater(generated["predicted"]["tbt_ms"], 1e3 * layers)
         # Without a folder nothing is measured nor predicted.

@@ -7,6 +7,7 @@
 #include "apps/error.h"
 #include "apps/numbers.h"
 #include "apps/output.h"
+#include "apps/sampling.h"
 
 namespace tiercel::cli {
 namespace {
@@ -27,7 +28,8 @@ std::string Tier(const std::string& name, const Json& tier) {
   return PlanRow(name, Bytes(total)) + parts;
 }
 
-std::string PlanTable(const Json& plan) {
+// What drafts save depends on how many hold: the time is without them.
+std::string PlanTable(const Json& plan, bool drafts) {
   const bool simulated = plan.value("simulated", false);
   std::string out = PlanRow(
       "context",
@@ -42,7 +44,8 @@ std::string PlanTable(const Json& plan) {
                              " s, of a prompt that fills the context")),
         PlanRow("time between tokens",
                 absl::StrCat(Fixed(plan["tbt_ms"].get<double>(), 2),
-                             " ms, at the end of it")));
+                             " ms, at the end of it",
+                             drafts ? ", if nobody drafted" : "")));
   }
   if (plan.at("link_gb_s").is_number()) {
     absl::StrAppend(
@@ -79,8 +82,9 @@ absl::Status Plan(const Options& options) {
   for (std::string& warning : warnings) {
     plan->at("warnings").push_back(std::move(warning));
   }
-  if (absl::Status s =
-          options.json ? WriteJson(*plan) : WriteOut(PlanTable(*plan));
+  if (absl::Status s = options.json ? WriteJson(*plan)
+                                    : WriteOut(PlanTable(
+                                          *plan, HasDrafts(options.sampling)));
       !s.ok()) {
     return s;
   }

@@ -260,9 +260,9 @@ TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
                                                tiercel_error* error);
 
 /* What a session would take of each tier, and, where cache_dir holds how fast
- * this machine is, its times with its context full, as the JSON of `tiercel
- * plan`. The model may have been opened with TIERCEL_LOAD_HEADER. "fits": false
- * is an answer, not an error. */
+ * this machine is, its times with its context full and without drafts, as the
+ * JSON of `tiercel plan`. The model may have been opened with
+ * TIERCEL_LOAD_HEADER. "fits": false is an answer, not an error. */
 TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
                                         const tiercel_session_params* params,
                                         char* json, size_t* size,
@@ -407,7 +407,8 @@ TIERCEL_API tiercel_status tiercel_score(tiercel_session* session,
  *                   for what share of its seconds, the link was occupied;
  *                   formula: what the bytes are the sum of
  *   memory          the most that was held
- *   predicted       the same figures as they were foreseen */
+ *   predicted       the same figures as they were foreseen; tbt_ms is null
+ *                   with drafts, which save as much as hold of them */
 TIERCEL_API tiercel_status tiercel_report(const tiercel_session* session,
                                           char* json, size_t* size,
                                           tiercel_error* error);
