@@ -37,14 +37,18 @@ absl::Status CheckKvType(const char* which, DType type, int head_dim) {
 
 absl::Status CheckSessionOptions(const ModelConfig& config,
                                  const Session::Options& options) {
-  if (options.context < 0 || options.context > config.context) {
+  if (options.context < 0) {
+    return UsageError("invalid_context",
+                      absl::StrCat("context: got ", options.context,
+                                   ", need 0 to ", config.context));
+  }
+  if (options.context > config.context) {
     return UsageError(
         "invalid_context",
         absl::StrCat("context: got ", options.context, ", the checkpoint is ",
                      "made for ", config.context,
                      "; rope scaling extends it (yarn, by a scale of ",
-                     (options.context + config.context - 1) / config.context,
-                     ")"));
+                     (options.context - 1) / config.context + 1, ")"));
   }
   if (options.first_position < 0 || options.first_position > kMostPosition) {
     return UsageError(

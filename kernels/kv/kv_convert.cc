@@ -37,6 +37,7 @@ absl::Status Validate(const KvConvertParams& p) {
 
 void ConvertRun(const KvConvertParams& p, const KvConvertParams::Run& run,
                 KvRowConvertFn* convert) {
+  if (run.rows == 0) return;  // its addresses may be null
   const int64_t from_bytes = RowBytes(p.from, p.head_dim);
   const int64_t to_bytes = RowBytes(p.to, p.head_dim);
   if (p.from == p.to) {
