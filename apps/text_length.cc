@@ -20,10 +20,11 @@ constexpr int64_t kCountedBeyond = int64_t{1} << 17;
 
 // What is known of a text that is too long.
 struct LongText {
-  std::string count;   // of its tokens, as the sentence has it
-  double tokens;       // or a few more
-  double bytes;        // 0: not known
-  size_t around;       // tokens that are read with it, besides
+  std::string count;  // of its tokens, as the sentence has it
+  double tokens;      // or a few more
+  double bytes;       // 0: not known
+  size_t around;      // tokens that are read with it, besides
+  Answer answer = Answer::kNone;
   bool fills = false;  // the context, to the last token
 };
 
@@ -104,8 +105,8 @@ std::string Parts(const LongText& text, int64_t most, int64_t answer) {
 // What can be done, of which all is accepted where it is done.
 std::string Advice(const Options& options, const Model& model, int64_t most,
                    const LongText& text) {
-  const int64_t answer =
-      std::max<int64_t>(options.sampling.max_tokens, text.fills ? 1 : 0);
+  const int64_t answer = std::max<int64_t>(
+      options.sampling.max_tokens, text.answer == Answer::kWanted ? 1 : 0);
   const int64_t prompt = static_cast<int64_t>(std::ceil(text.tokens)) +
                          static_cast<int64_t>(text.around);
   // An answer that is cut is better than a model that is stretched for it.
@@ -160,6 +161,7 @@ absl::StatusOr<std::vector<int32_t>> Count(const Options& options,
                         ids->size() - std::min(ids->size(), around)),
                     .bytes = bytes,
                     .around = around + more,
+                    .answer = answer,
                     .fills = beyond == 0});
   }
   if (IsInterrupted(ids.status()) || CodeOf(ids.status()) != "too_long") {
@@ -173,7 +175,8 @@ absl::StatusOr<std::vector<int32_t>> Count(const Options& options,
                              " (an estimate: ", Fixed(estimate, 0), ")"),
        .tokens = kMayBeMore * estimate,
        .bytes = bytes,
-       .around = around + more});
+       .around = around + more,
+       .answer = answer});
 }
 
 }  // namespace
@@ -210,7 +213,7 @@ absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
 
 absl::Status CheckTextAlone(const Options& options, const Model& model,
                             std::string_view text, size_t around) {
-  return Count(options, model, Answer::kNone, /*around=*/0, around,
+  return Count(options, model, Answer::kWanted, /*around=*/0, around,
                [&](const Model::TextLimits& limits) {
                  return model.Tokenize(text, /*flags=*/0, limits);
                })
