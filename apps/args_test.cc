@@ -588,9 +588,9 @@ TEST_F(ArgsTest, ASummaryReadsWellByDefault) {
   for (const Args& args :
        std::vector<Args>{{"summarize", "x"}, {"ask", "x", "who?"}}) {
     const Options options = Parse(args);
-    EXPECT_EQ(options.sampling.repeat_penalty, 1.1);
+    EXPECT_EQ(options.sampling.repeat_penalty, 1.15);
     EXPECT_EQ(options.sampling.temperature, 0.3);
-    EXPECT_THAT(Page({args[0], "--help"}), HasSubstr("(default 1.1)"));
+    EXPECT_THAT(Page({args[0], "--help"}), HasSubstr("(default 1.15)"));
     EXPECT_THAT(Page({args[0], "--help"}), HasSubstr("(default 0.3)"));
     Args greedy = args;
     greedy.insert(greedy.end(), {"--temp", "0", "--repeat-penalty", "1"});

@@ -13,7 +13,7 @@ namespace {
 void SetReadingDefaults(int64_t max_tokens, SamplingOptions* sampling) {
   sampling->max_tokens = max_tokens;
   sampling->temperature = 0.3;
-  sampling->repeat_penalty = 1.1;
+  sampling->repeat_penalty = 1.15;
 }
 
 void AddDocument(FlagSet& flags, Options* options) {

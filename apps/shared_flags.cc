@@ -290,7 +290,7 @@ void AddLawFlags(FlagSet& flags, SamplingOptions* sampling) {
              "(default): nothing",
              0, FlagSet::Low::kIncluded, 1, &sampling->min_p);
   flags.Real("--repeat-penalty",
-             absl::StrCat("makes what the last 64 tokens hold less likely "
+             absl::StrCat("makes what the last 256 tokens hold less likely "
                           "(default ",
                           sampling->repeat_penalty, "); 1: no"),
              0, FlagSet::Low::kExcluded, 100, &sampling->repeat_penalty);

@@ -317,7 +317,7 @@ typedef struct tiercel_sampling {
   int32_t top_k;        /* 0: off */
   float top_p;          /* 0 or 1: off; keeps the token that crosses */
   float min_p;          /* 0: off */
-  float repeat_penalty; /* 0 or 1: off; over the last 64 tokens */
+  float repeat_penalty; /* 0 or 1: off; over the last 256 tokens */
   int32_t ignore_eos;
   const char* const* stops; /* NUL-terminated texts that end the output */
   size_t num_stops;

@@ -35,7 +35,7 @@ struct Law {
 // positive logits divided, others multiplied) of the last kRepeatWindow tokens
 // before the row, temperature, top-k, top-p (Holtzman et al. 2020), min-p.
 // Errors: non_finite where logits hold NaN or infinity.
-inline constexpr int64_t kRepeatWindow = 64;  // as is usual in the field
+inline constexpr int64_t kRepeatWindow = 256;  // 64 let paragraphs come again
 struct MakeLawsParams {
   const float* logits;  // [rows, vocab]
   int64_t rows;

@@ -200,9 +200,9 @@ TEST(LawTest, MinPOfOneKeepsTheGreatest) {
   EXPECT_THAT(Make({1, 3, 3, 2}, params).ids, UnorderedElementsAre(1, 2));
 }
 
-TEST(LawTest, RepeatPenaltyLooksBackSixtyFourTokens) {
+TEST(LawTest, RepeatPenaltyLooksBackSoFar) {
   const LawParams params = {.temperature = 0, .repeat_penalty = 2};
-  std::vector<int32_t> recent(65, 2);
+  std::vector<int32_t> recent(size_t{kRepeatWindow} + 1, 2);
   recent[1] = 0;
   EXPECT_THAT(Make({3, 2, -1}, params, recent).ids, ElementsAre(1));
   std::swap(recent[0], recent[1]);
@@ -334,11 +334,11 @@ TEST(LawTest, EveryRowHasTheLawItHasAlone) {
   for (size_t i = 0; i < logits.size(); ++i) {
     logits[i] = static_cast<float>(i * 7919 % logits.size()) * 3e-4f;
   }
-  std::vector<int32_t> tokens(100);
+  const int64_t before = kRepeatWindow + 32;
+  std::vector<int32_t> tokens(static_cast<size_t>(before + kRows));
   for (size_t i = 0; i < tokens.size(); ++i) {
     tokens[i] = static_cast<int32_t>(i * 811 % kVocab);
   }
-  const int64_t before = 96;
   const auto stream = Stream::Create({.threads = 4});
   for (const LawParams& params :
        {LawParams{.temperature = 0, .repeat_penalty = 1.5f},
