@@ -144,7 +144,7 @@ chat_sum|models/chat/list_filters.cc|terms.push_back(bound\[1\])|terms.size()|mo
 chat_loop|models/chat/attributes.cc|return length - index - 1|return length - index|models/chat/chat_template_test.cc
 yarn_attention|models/decoder/rope_frequencies.cc|std::log(scaling.factor) + 1|std::log(scaling.factor)|models/decoder/rope_frequencies_test.cc
 yarn_context|models/decoder/config.cc|std::max(config->context|std::min(config->context|models/decoder/config_test.cc
-penalty_window|kernels/token/law.h|kRepeatWindow = 64|kRepeatWindow = 63|kernels/token/law_test.cc
+penalty_window|kernels/token/law.h|kRepeatWindow = 256|kRepeatWindow = 63|kernels/token/law_test.cc
 min_p_equals|kernels/token/law_cut.cc|w < least) break|w <= least) break|kernels/token/law_test.cc
 planned_views|offload/plan/tier_plan.h|staging + views + resident|staging + resident|offload/plan/tier_plan_test.cc
 planned_in_place|offload/plan/tier_plan.h|(in_place ? host_kv : 0)|0|offload/plan/tier_plan_test.cc
