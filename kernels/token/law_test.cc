@@ -200,9 +200,9 @@ TEST(LawTest, MinPOfOneKeepsTheGreatest) {
   EXPECT_THAT(Make({1, 3, 3, 2}, params).ids, UnorderedElementsAre(1, 2));
 }
 
-TEST(LawTest, RepeatPenaltyLooksBackSoFar) {
+TEST(LawTest, RepeatPenaltyLooksBack256Tokens) {
   const LawParams params = {.temperature = 0, .repeat_penalty = 2};
-  std::vector<int32_t> recent(size_t{kRepeatWindow} + 1, 2);
+  std::vector<int32_t> recent(257, 2);
   recent[1] = 0;
   EXPECT_THAT(Make({3, 2, -1}, params, recent).ids, ElementsAre(1));
   std::swap(recent[0], recent[1]);
