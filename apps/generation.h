@@ -39,7 +39,7 @@ class Generator {
   // Continues without writing: progress to about `expected` tokens is drawn.
   absl::StatusOr<Json> ContinueUnseen(uint64_t seed, size_t expected);
   const std::string& text() const { return text_; }  // of the last Continue
-  // Those that were said when it was opened: no report has them.
+  // Warnings that were said when it was opened, which no report has.
   const std::vector<std::string>& warnings() const { return warnings_; }
   // The report of the last Continue, also where it failed.
   absl::StatusOr<Json> Report() const { return session_.Report(); }

@@ -167,7 +167,7 @@ absl::StatusOr<std::vector<int32_t>> ReadBeginning(const Model& model,
   if (!input.file.has_value()) return ReadPrompt(model, input);
   const absl::StatusOr<std::string> text = ReadProse(*input.file);
   if (!text.ok()) return text.status();
-  // Of a part the last ids may not be those of the text: half are left.
+  // Where a part ends the ids may differ from the text's: half are kept.
   for (size_t bytes = 2 * needed + 1;; bytes *= 2) {
     const std::string_view part = std::string_view(*text).substr(0, bytes);
     absl::StatusOr<std::vector<int32_t>> ids =

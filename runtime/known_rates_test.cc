@@ -120,7 +120,7 @@ TEST_F(KnownRatesTest, WhatWasMeasuredServesEveryone) {
   }
 }
 
-// Of what was there, of what was read and of what was said.
+// A prediction counts what was cached, what was read and what was generated.
 TEST_F(KnownRatesTest, AReportPredictsItsOwnWork) {
   const Rates rates = {.prompt_row_s = 1,
                        .prompt_position_s = 1e-2,
