@@ -374,9 +374,8 @@ class Bencher {
 absl::Status RunTests(const Options& options, const Model& model,
                       const Ids& ids, const BenchContext& context,
                       absl::FunctionRef<absl::Status(Tested)> on_tested) {
-  std::vector<std::string> warnings;  // rows have no place for them
   const absl::StatusOr<std::optional<Model>> draft =
-      OpenDraftModel(options, model, &warnings);
+      OpenDraftModel(options, model, kOnStderrAlone);
   if (!draft.ok()) return draft.status();
   absl::StatusOr<Session> session =
       OpenSession(options, model, static_cast<size_t>(options.session.context));
@@ -444,8 +443,7 @@ absl::Status WriteAllTests(const Options& options, BenchContext* context,
     absl::StatusOr<Ids> ids = ContextIds(run, *model);
     if (!ids.ok()) return ids.status();
     if (absl::Status s = LoadModel(run, &*model); !s.ok()) return s;
-    std::vector<std::string> warnings;  // rows have no place for them
-    if (absl::Status s = MeasureRates(run, *model, &warnings); !s.ok()) {
+    if (absl::Status s = MeasureRates(run, *model, kOnStderrAlone); !s.ok()) {
       return s;
     }
     absl::StatusOr<BenchContext> described = Describe(run, *model);

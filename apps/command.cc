@@ -21,7 +21,7 @@ absl::Status Blame(const absl::Status& status, const char* who) {
 
 void Warn(std::string warning, std::vector<std::string>* warnings) {
   WriteWarnings({warning});
-  warnings->push_back(std::move(warning));
+  if (warnings != kOnStderrAlone) warnings->push_back(std::move(warning));
 }
 
 // Bytes drawn as megabytes; an empty callback stays one.

@@ -25,7 +25,9 @@ absl::Status Bench(const Options& options);
 absl::Status Cache(const Options& options);
 
 // ---- What commands share ----
-// A warning is said at once, and added to `warnings` for the document.
+// A warning is said at once, and added to `warnings` for the document; to
+// kOnStderrAlone where what is written has no place for it.
+inline constexpr std::vector<std::string>* kOnStderrAlone = nullptr;
 
 // The model of `options`, with progress while it is read. Errors: also kUsage,
 // where positions are to be stretched by a scale that nobody gives.

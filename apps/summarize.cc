@@ -1,11 +1,12 @@
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "apps/command.h"
 #include "apps/conversation.h"
@@ -97,25 +98,37 @@ Conversation QuestionTalk(const std::string& text,
   return conversation;
 }
 
-// The tokens of what `talk` makes of a text, if the context holds them. Several
-// copies are made of a text to talk about: one that the context does not hold
-// by itself is refused before that.
-absl::StatusOr<std::vector<int32_t>> TokensWithin(
+using TalkAbout = std::function<Conversation(const std::string& text)>;
+
+// The tokens of what each of `talks` makes of a text, if the context holds
+// them. Several copies are made of a text to talk about: one that the context
+// does not hold by itself is refused before that.
+absl::StatusOr<std::vector<std::vector<int32_t>>> TokensWithin(
     const Options& options, const Model& model, const std::string& text,
-    absl::FunctionRef<Conversation(const std::string&)> talk) {
-  const absl::StatusOr<std::vector<int32_t>> around = talk("").Tokens(model);
-  if (!around.ok()) return around.status();
-  if (absl::Status s = CheckTextAlone(options, model, text, around->size());
-      !s.ok()) {
+    const std::vector<TalkAbout>& talks) {
+  std::vector<size_t> around;
+  for (const TalkAbout& talk : talks) {
+    const absl::StatusOr<std::vector<int32_t>> tokens = talk("").Tokens(model);
+    if (!tokens.ok()) return tokens.status();
+    around.push_back(tokens->size());
+  }
+  const size_t most = *std::max_element(around.begin(), around.end());
+  if (absl::Status s = CheckTextAlone(options, model, text, most); !s.ok()) {
     return s;
   }
-  const Conversation conversation = talk(text);
-  return WithinContext(
-      options, model, Answer::kWanted,
-      [&](const Model::TextLimits& limits) {
-        return conversation.Tokens(model, limits);
-      },
-      around->size());
+  std::vector<std::vector<int32_t>> prompts;
+  for (size_t i = 0; i < talks.size(); ++i) {
+    const Conversation conversation = talks[i](text);
+    absl::StatusOr<std::vector<int32_t>> tokens = WithinContext(
+        options, model, Answer::kWanted,
+        [&](const Model::TextLimits& limits) {
+          return conversation.Tokens(model, limits);
+        },
+        around[i]);
+    if (!tokens.ok()) return tokens.status();
+    prompts.push_back(*std::move(tokens));
+  }
+  return prompts;
 }
 
 }  // namespace
@@ -125,14 +138,13 @@ absl::Status Summarize(const Options& options) {
   if (!book.ok()) return book.status();
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
-  absl::StatusOr<std::vector<int32_t>> prompt =
-      TokensWithin(options, *model, book->text, SummaryTalk);
-  if (!prompt.ok()) return prompt.status();
+  const auto prompts = TokensWithin(options, *model, book->text, {SummaryTalk});
+  if (!prompts.ok()) return prompts.status();
   if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
   if (TakesQuestions(options)) {
     return Converse(options, *model, SummaryTalk(book->text));
   }
-  return RunGeneration(options, *model, {{*std::move(prompt), ""}},
+  return RunGeneration(options, *model, {{prompts->front(), ""}},
                        Warnings(options, *book));
 }
 
@@ -141,14 +153,17 @@ absl::Status Ask(const Options& options) {
   if (!book.ok()) return book.status();
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
-  std::vector<Prompt> prompts;
+  std::vector<TalkAbout> talks;
   for (const std::string& question : options.questions) {
-    absl::StatusOr<std::vector<int32_t>> tokens = TokensWithin(
-        options, *model, book->text, [&question](const std::string& text) {
-          return QuestionTalk(text, question);
-        });
-    if (!tokens.ok()) return tokens.status();
-    prompts.push_back({*std::move(tokens), question});
+    talks.push_back([&question](const std::string& text) {
+      return QuestionTalk(text, question);
+    });
+  }
+  const auto tokens = TokensWithin(options, *model, book->text, talks);
+  if (!tokens.ok()) return tokens.status();
+  std::vector<Prompt> prompts;
+  for (size_t i = 0; i < talks.size(); ++i) {
+    prompts.push_back({(*tokens)[i], options.questions[i]});
   }
   if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
   return RunGeneration(options, *model, prompts, Warnings(options, *book));
