@@ -7,7 +7,8 @@
 #   full.sh [STEP...]    steps: asan ubsan tsan isa fuzz vocabs rows exact
 #                               tiers triforce faults readme mutants
 #
-# A step that is run again on the same day replaces its line of the page.
+# A step that is run again on the same day and kind of machine replaces its line
+# of the page; another machine has a page of its own.
 # shellcheck disable=SC2317  # steps are called by name
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -146,7 +147,9 @@ step_mutants() {  # faults that must turn the suite red
   tests/mutants.sh
 }
 
-result=bench/results/full-$(date -u +%Y-%m-%d).md
+cpu=$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)
+slug=$(tr '[:upper:]' '[:lower:]' <<<"$cpu" | sed 's/[^a-z0-9][^a-z0-9]*/-/g')
+result=bench/results/$(date -u +%Y-%m-%d)-${slug%-}-full.md
 commit=$(git describe --always --dirty --exclude '*')
 mapfile -t page < <([[ ! -e $result ]] || grep '^| [a-z]* | [0-9a-f]' "$result")
 
@@ -154,8 +157,7 @@ write_page() {  # the lines of the page in the order of the steps
   {
     echo "# The long tests"
     echo
-    echo "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)," \
-      "$(nproc) cores, $(date -u +%Y-%m-%d)"
+    echo "$cpu, $(nproc) cores, $(date -u +%Y-%m-%d)"
     echo
     echo "| step | commit | outcome | seconds | last words |"
     echo "|---|---|---|---:|---|"
