@@ -35,7 +35,8 @@ import sys
 import tempfile
 
 import quiet
-from peer_table import PEAKS, ROOT, describe, markdown, save, summarise
+from pages import ROOT
+from peer_table import PEAKS, describe, markdown, save, summarise
 
 CACHE = pathlib.Path(
     os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"

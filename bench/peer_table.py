@@ -2,14 +2,11 @@
 
 import json
 import os
-import pathlib
-import re
 import statistics
-import subprocess
 
+import pages
 import quiet
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEAKS = 5  # the read bandwidth is measured so often
 
 
@@ -58,9 +55,8 @@ def describe(rows, isa, peak, others, args):
     native = "native" if level == machine else f"built for {level}"
     return {
         "date": args.date.isoformat(timespec="minutes"),
-        "commit": commit(),
         "build": build,
-        "cpu": cpu_name(),
+        "cpu": pages.cpu_name(),
         "isa": level,
         "machine_isa": machine,
         "cores": len(os.sched_getaffinity(0)),
@@ -70,21 +66,6 @@ def describe(rows, isa, peak, others, args):
         "read_bytes_per_s": peak,
         "peer": f"llama.cpp of llama-cpp-python 0.3.36, {native}, Release",
     }
-
-
-def commit():
-    """The commit this was measured at, `-dirty` if the tree differs."""
-    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
-    done = subprocess.run(git, capture_output=True, text=True)
-    return done.stdout.strip() or "no commit"
-
-
-def cpu_name():
-    """The model name of the first CPU."""
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return os.uname().machine
 
 
 def number(value, pattern):
@@ -109,7 +90,9 @@ def markdown(about, lines):
         f"threads: {about['threads']}"
         + (f", {peak / 1e9:.1f} GB/s read (measured, the best of {PEAKS})"
            if peak else "")
-        + f"; {about['date']}, commit {about['commit']}; {about['peer']}; "
+        + f"; {about['date']}; "
+        + (f"Tiercel {about['build']}; " if about["build"] else "")
+        + f"{about['peer']}; "
         f"medians of {about['rounds']} rounds (least to greatest), tokens/s; "
         f"other processes took at most {others['before']:.1%} of the CPUs in "
         f"the {quiet.WINDOW_S} s before a round, {others['during']:.1%} during "
@@ -135,28 +118,20 @@ def markdown(about, lines):
     return text
 
 
-RESULTS_BEGIN = "<!-- results: written by bench/peer.py --save -->"
-RESULTS_END = "<!-- end of results -->"
+RESULTS = "<!-- results: written by bench/peer.py --save -->"
 
 
-def save(about, lines, table, root=ROOT):
+def save(about, lines, table, root=pages.ROOT):
     """Writes bench/results/<date>-<cpu>.json and .md, and the README's table;
     of a level below the machine's <date>-<cpu>-<level> and no README. Returns
     the paths."""
-    cpu = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
     below = about["isa"] != about["machine_isa"]
-    name = f"{about['date'][:10]}-{cpu}" + (f"-{about['isa']}" if below else "")
-    folder = root / "bench/results"
-    folder.mkdir(parents=True, exist_ok=True)
-    written = [folder / f"{name}.json", folder / f"{name}.md"]
+    suffixes = [about["isa"]] if below else []
+    page = pages.page(about["date"][:10], about["cpu"], *suffixes, root=root)
+    written = [page.with_suffix(ending) for ending in (".json", ".md")]
     document = json.dumps({"about": about, "lines": lines}, indent=1)
     written[0].write_text(document + "\n")
     written[1].write_text(table)
-    if below:
-        return written
-    readme = root / "README.md"
-    before, _, rest = readme.read_text().partition(RESULTS_BEGIN)
-    after = rest.partition(RESULTS_END)[2]
-    readme.write_text(
-        f"{before}{RESULTS_BEGIN}\n{table}{RESULTS_END}{after}")
-    return [*written, readme]
+    if not below:
+        written.append(pages.fill_readme(RESULTS, table, root))
+    return written

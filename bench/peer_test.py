@@ -202,7 +202,7 @@ class TableTest(unittest.TestCase):
             "llama.cpp, fa on": [60.0, 99.0, 61.0],
             "tiercel": [160.0, 100.0, 170.0]}}
         rows = {("q4_1", "tg32@d2048"): {"bytes_per_token": 1e8,
-                                         "build": "tiercel 0"}}
+                                         "build": "0.1 (commit c1a2)"}}
         self.lines = peer_table.summarise(samples, rows, 2e10)
         args = argparse.Namespace(
             date=peer.datetime.datetime(2026, 11, 23), threads=2, rounds=3)
@@ -223,7 +223,7 @@ class TableTest(unittest.TestCase):
     def test_the_table(self):
         head, row = peer_table.markdown(self.about, self.lines).split("\n\n")
         for what in ("ISA avx2", "20.0 GB/s read", "built for avx2",
-                     "at most 1.2% ", "3.4% during"):
+                     "; Tiercel 0.1 (commit c1a2); ", "at most 1.2% ", "3.4% during"):
             self.assertIn(what, head)
         self.assertEqual(
             row.splitlines()[-1],
@@ -234,8 +234,8 @@ class TableTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             root = pathlib.Path(directory)
             readme = root / "README.md"
-            text = (f"a\n{peer_table.RESULTS_BEGIN}\nold\n"
-                    f"{peer_table.RESULTS_END}\nb\n")
+            text = (f"a\n{peer_table.RESULTS}\nold\n"
+                    "<!-- end of results -->\nb\n")
             readme.write_text(text)
             written = peer_table.save(self.about, self.lines, "new\n", root)
             self.assertTrue(all("-avx2." in path.name for path in written))

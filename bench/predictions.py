@@ -29,7 +29,8 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import pages
+
 CACHE = pathlib.Path(
     os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
 )
@@ -82,7 +83,7 @@ def percent(share):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tiercel", default=ROOT / "build/cpu/apps/tiercel")
+    parser.add_argument("--tiercel", default=pages.ROOT / "build/cpu/apps/tiercel")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--save", action="store_true")
     parser.add_argument("--extra", nargs="*", default=[], metavar="FILE:PROMPT:FLAGS")
@@ -172,17 +173,10 @@ def main():
     print(table)
     if not arguments.save:
         return
-    cpu = next(
-        line.split(": ")[1].strip()
-        for line in open("/proc/cpuinfo", encoding="ascii")
-        if line.startswith("model name")
-    )
-    version = subprocess.run(
-        [arguments.tiercel, "--version"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    slug = "-".join("".join(c if c.isalnum() else " " for c in cpu.lower()).split()[:4])
+    cpu = pages.cpu_name()
+    version = pages.version_of(arguments.tiercel)
     date = datetime.datetime.now(datetime.timezone.utc)
-    result = ROOT / f"bench/results/{date:%Y-%m-%d}-{slug}-predictions.md"
+    result = pages.page(pages.today(), cpu, "predictions.md")
     result.write_text(
         "# Predicted and measured\n\n"
         f"{cpu}, {os.cpu_count()} cores; {date:%Y-%m-%dT%H:%M+00:00}; {version}. Pairs are predicted / measured, medians"

@@ -3,21 +3,23 @@
 
   bench/triforce.py              all tables, two hours, quiet
   bench/triforce.py --brief      some rows of each, an hour
-  bench/triforce.py --quick      the defaults alone, ten minutes
+  bench/triforce.py --quick      the defaults alone, half an hour
   bench/triforce.py --only 2048,24  one row: the view's size, tokens a block
   bench/triforce.py --acceptance how much holds, by the size of the view, in
                                  texts of several books; nothing is timed
   bench/triforce.py --save       also writes bench/results/<date>-<cpu>-triforce.md
-                                 (-acceptance.md)
+                                 (-acceptance.md), and the defaults' rows into
+                                 the README
 
 Real text: a piece of a book of $TIERCEL_BOOKS and the request to summarise it,
 7,000 tokens in all, and 28,000, for which SmolLM2's context is scaled (YaRN).
 The device is simulated, and the least that a row's view leaves room for: all
 full pages of TriForce are behind the link. Its rate is such that a sweep over
 the prompt takes 20 and 100 times a draft step over a view of 1,024, at 28,000
-tokens of 4,096 (measured here first, on plain cpu, in the shorter text). The baseline of a row is
-`--policy full` on the same device and link, with the same double buffering, in
-the same call: what the view takes there, it fills with resident pages.
+tokens of 4,096 (measured here first, on plain cpu, in the shorter text). The baseline of
+a row is `--policy full` on the same device and link, with the same double
+buffering, in the same call: what the view takes there, it fills with resident
+pages.
 
   speed-up     decoded tokens a second over those of the baseline
   of bound     of the tokens a sweep, which would be the speed-up if drafts cost
@@ -37,18 +39,18 @@ Standard library only.
 """
 
 import argparse
-import datetime
 import functools
 import json
 import operator
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import pages
+
+README = "<!-- TriForce: written by bench/triforce.py --save -->"
 LAYERS = 30
 KV_BYTES = LAYERS * 3 * 64 * 2 * 2  # of one token: heads, width, K and V, f16
 PAGE = 128  # tokens
@@ -226,53 +228,95 @@ def draft_step(text, view, common):
     return runs.station("draft", "seconds") / runs.level("drafted")
 
 
+def compare(runs, base, ratio, rate):
+    """The figures of a row: `runs` beside `base`, on a link of `rate` bytes a
+    second, over which a sweep takes `ratio` draft steps."""
+    per_sweep = runs.tokens_per_sweep()
+    steps = runs.level("drafted") / runs.sum("speculation", "sweeps")
+    resident = base.first("ledger", "formula", "resident_pages") * PAGE
+    behind = max(0, 1 - resident / runs.first("prompt_tokens"))
+    seconds = [runs.station(station, "seconds")
+               for station in ("draft", "verify", "refresh")]
+    return {
+        "acceptance": runs.acceptance(),
+        "tokens_per_sweep": per_sweep,
+        "speedup": runs.rate() / base.rate(),
+        "model": per_sweep * (ratio * behind + 1) / (ratio + steps),
+        "megabytes": [one.first("memory", "device_bytes") / 1e6
+                      for one in (runs, base)],
+        "baseline_rate": base.rate(),
+        "time_shares": [s / sum(seconds) for s in seconds],
+        "link_shares": [one.link_share("verify", rate) for one in (runs, base)],
+        "idle": 1 - runs.link_share("draft", rate),
+    }
+
+
+HEADER = (
+    "| budget | chunk | gamma2 | inner | temperature | acceptance "
+    "| tokens a sweep | speed-up | of bound | model | device, baseline's "
+    "| baseline, tokens/s | draft, verify, refresh | link share, baseline's "
+    "| idle while drafting |\n"
+    "|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|")
+
+
+def line(name, row):
+    """Of a table under HEADER."""
+    def each(pattern, values):
+        return ", ".join(pattern.format(value) for value in values)
+    return (f"| {name} | {row['acceptance']:.3f} "
+            f"| {row['tokens_per_sweep']:.1f} | {row['speedup']:.2f} "
+            f"| {row['speedup'] / row['tokens_per_sweep']:.2f} "
+            f"| {row['model']:.1f} | {each('{:.1f}', row['megabytes'])} "
+            f"| {row['baseline_rate']:.2f} "
+            f"| {each('{:.0%}', row['time_shares'])} "
+            f"| {each('{:.3f}', row['link_shares'])} | {row['idle']:.2f} |")
+
+
+README_HEADER = (
+    "| prompt | view | sweep | link, MB/s | drafted tokens that held "
+    "| tokens a sweep | speed-up | of tokens a sweep | at most |\n"
+    "|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+
+
+def readme_line(prompt, view, ratio, rate, row):
+    """Of the README's table: the defaults at one length and ratio."""
+    return (f"| {prompt:,} | {view:,} | {ratio:.0f} | {rate / 1e6:,.0f} "
+            f"| {row['acceptance']:.0%} | {row['tokens_per_sweep']:.1f} "
+            f"| {row['speedup']:.1f} "
+            f"| {row['speedup'] / row['tokens_per_sweep']:.2f} "
+            f"| {row['model'] / row['tokens_per_sweep']:.2f} |\n")
+
+
 def speed_table(text, view, step, ratio, args, common, say):
+    """Says the rows at one length and ratio; returns the README's line."""
     rate = text.prompt * KV_BYTES / (ratio * step)
     link = f"link={rate / 1e6:.2f}MB/s"
     say()
     say(f"## {text.prompt} tokens, a sweep of {ratio:.0f} draft steps of "
         f"{1e3 * step:.1f} ms (a view of {view}): {rate / 1e6:.0f} MB/s")
     say()
-    say("| budget | chunk | gamma2 | inner | temperature | acceptance "
-        "| tokens a sweep | speed-up | of bound | model | device, baseline's "
-        "| baseline, tokens/s | draft, verify, refresh | link share, baseline's "
-        "| idle while drafting |")
-    say("|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---:"
-        "|---:|")
+    say(HEADER)
 
     @functools.cache
     def baseline(device):
         return text.run(BASELINE_TOKENS, [1], "--temp", 0.6, "--simulate",
                         device)
 
+    rows = []
     for name, flags in configurations(view, args):
         device = text.device(link, *flags[:flags.index("--gamma2")])
         base = baseline(device)
         runs = text.run(args.tokens, range(1, args.seeds + 1), *common, *flags,
                         "--simulate", device)
-        seconds = [runs.station(station, "seconds")
-                   for station in ("draft", "verify", "refresh")]
-        per_sweep = runs.tokens_per_sweep()
-        speedup = runs.rate() / base.rate()
-        steps = runs.level("drafted") / runs.sum("speculation", "sweeps")
-        resident = base.first("ledger", "formula", "resident_pages") * PAGE
-        behind = max(0, 1 - resident / text.prompt)
-        model = per_sweep * (ratio * behind + 1) / (ratio + steps)
-        megabytes = [f"{one.first('memory', 'device_bytes') / 1e6:.1f}"
-                     for one in (runs, base)]
-        say(f"| {name} | {runs.acceptance():.3f} | {per_sweep:.1f} "
-            f"| {speedup:.2f} | {speedup / per_sweep:.2f} | {model:.1f} "
-            f"| {', '.join(megabytes)} | {base.rate():.2f} | "
-            + ", ".join(f"{100 * s / sum(seconds):.0f} %" for s in seconds)
-            + f" | {runs.link_share('verify', rate):.3f}, "
-            f"{base.link_share('verify', rate):.3f} "
-            f"| {1 - runs.link_share('draft', rate):.2f} |")
+        rows.append(compare(runs, base, ratio, rate))
+        say(line(name, rows[-1]))
+    return readme_line(text.prompt, view, ratio, rate, rows[0])
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiercel",
-                        default=ROOT / "build/cpu/apps/tiercel")
+                        default=pages.ROOT / "build/cpu/apps/tiercel")
     parser.add_argument("--book", default="moby_dick.txt")
     parser.add_argument("--books", default="moby_dick.txt,news_from_nowhere.txt",
                         help="of --acceptance")
@@ -303,11 +347,7 @@ def main():
         print(line, flush=True)
         out.append(line)
 
-    cpu = re.search(r"model name\s*: (.*)",
-                    pathlib.Path("/proc/cpuinfo").read_text()).group(1)
-    commit = subprocess.run(
-        ["git", "-C", ROOT, "describe", "--always", "--dirty"],
-        stdout=subprocess.PIPE, text=True).stdout.strip()
+    cpu = pages.cpu_name()
     common = ["--verify", args.verify]
     what = "acceptance" if args.acceptance else "triforce"
     books = args.books.split(",") if args.acceptance else [args.book]
@@ -315,11 +355,12 @@ def main():
         "# TriForce over a slow link (simulated)")
     say()
     say(f"{cpu}, {os.cpu_count()} threads, "
-        f"{datetime.datetime.utcnow():%Y-%m-%d}, commit {commit}, load "
+        f"{pages.today()}, {pages.version_of(args.tiercel)}, load "
         f"{os.getloadavg()[0]:.1f}. SmolLM2-135M Q4_1, {', '.join(books)}, "
         f"{args.tokens} tokens decoded for each of {args.seeds} seeds, "
         f"--verify {args.verify}.")
     program = Program(str(args.tiercel))
+    readme = README_HEADER
     with tempfile.TemporaryDirectory() as scratch:
         def text(name, tokens):
             return Text(program, book(name)[args.skip:],
@@ -336,13 +377,17 @@ def main():
                 step = draft_step(short[0], view, common)
                 read = text(args.book, tokens)
                 for ratio in map(float, args.ratios.split(",")):
-                    speed_table(read, view, step, ratio, args, common, say)
+                    readme += speed_table(read, view, step, ratio, args,
+                                          common, say)
     if args.save:
-        slug = re.sub(r"[^a-z0-9]+", "-", cpu.lower()).strip("-")
-        path = (ROOT / "bench/results" /
-                f"{datetime.datetime.utcnow():%Y-%m-%d}-{slug}-{what}.md")
+        path = pages.page(pages.today(), cpu, f"{what}.md")
         path.write_text("\n".join(out) + "\n")
         print(path)
+        usual = all(getattr(args, name) == parser.get_default(name)
+                    for name in ("book", "only", "lengths", "ratios",
+                                 "tokens", "verify"))
+        if usual and not args.acceptance:
+            print(pages.fill_readme(README, readme))
 
 
 if __name__ == "__main__":

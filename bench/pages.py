@@ -1,0 +1,50 @@
+"""Where results are kept: pages under bench/results/, tables in the README."""
+
+import datetime
+import os
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def cpu_name():
+    """The model name of the first CPU."""
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return os.uname().machine
+
+
+def today():
+    """The date in UTC, as in the name of a page."""
+    return f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}"
+
+
+def version_of(tiercel):
+    """What the program says of itself: version, commit, build and ISA."""
+    done = subprocess.run([tiercel, "--version"], capture_output=True,
+                          text=True, check=True)
+    return done.stdout.strip()
+
+
+def page(date, cpu, *suffixes, root=ROOT):
+    """bench/results/<date>-<cpu>[-<suffix>...], to which an ending is added."""
+    slug = re.sub(r"[^a-z0-9]+", "-", cpu.lower()).strip("-")
+    folder = root / "bench/results"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / "-".join([date, slug, *suffixes])
+
+
+def fill_readme(mark, text, root=ROOT):
+    """Puts `text` in the README in the place of what stands between the line
+    `mark` and the next "end" comment. Returns its path."""
+    readme = root / "README.md"
+    before, found, rest = readme.read_text().partition(mark + "\n")
+    end = "<!-- end of results -->"
+    old, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"{readme}: needs the lines {mark} and {end}")
+    readme.write_text(f"{before}{mark}\n{text}{end}{after}")
+    return readme
