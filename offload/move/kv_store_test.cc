@@ -83,6 +83,12 @@ Made Make(int64_t resident, int64_t begin,
   return made;
 }
 
+int64_t MovedUp(const Made& made) {
+  uint64_t bytes = 0;
+  for (const LinkUse& use : made.tier->engine->ledger()) bytes += use.h2d_bytes;
+  return static_cast<int64_t>(bytes);
+}
+
 float* KeyOf(const KvPages& pages, int head, int64_t position) {
   std::byte* page = pages.pages[position / kPageTokens - pages.first_page];
   return reinterpret_cast<float*>(
@@ -543,6 +549,25 @@ TEST(TieredKvTest, PromptsOfManySizesAreInterrupted) {
   }
 }
 
+// The formulas of KV_FORMAT.md for a prompt that is stopped.
+TEST(TieredKvTest, WhatIsParkedComesBackOnce) {
+  const Made made = Make(/*resident=*/0, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 200);
+  // Stopped after 350 rows: they end in the page that was open and begin three
+  // others, which a layer buffer alone has.
+  ASSERT_TRUE(TryInTwoParts(*made.kv, oracle, 700, /*state_bytes=*/1000).ok());
+  const KvMoves moves = made.kv->moves();
+  EXPECT_EQ(moves.parked_pages, 3);
+  EXPECT_EQ(moves.resumed_pages, moves.parked_pages);
+  EXPECT_EQ(moves.parked_bytes, 1000);
+  EXPECT_EQ(moves.resumed_bytes, 1000);
+  EXPECT_EQ(
+      MovedUp(made),
+      (moves.swept_pages + moves.resumed_pages) * kLayout.PageBytes() + 1000);
+}
+
 // Asked to stop at any of the moments where it would wait, a step never was.
 TEST(TieredKvTest, EveryWaitMayBeCancelled) {
   for (int64_t resident : {0, 2}) {
@@ -605,6 +630,49 @@ TEST(TieredKvTest, AForkKnowsOfALostPage) {
   }
 }
 
+// A fork that goes another way from within a resident page has one of its own
+// there: where no room is left, the other sequence's page leaves the device.
+TEST(TieredKvTest, ResidentPagesMakeRoomForAFork) {
+  const Made made = Make(/*resident=*/1, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 1000);
+  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+  Oracle forked = oracle;
+  CutTo(*fork, forked, 100);
+  Step(*fork, forked, 60);  // into a second page: all slots but one are taken
+  Step(*made.kv, oracle, 60);
+  Step(*made.kv, oracle, 1);
+  Step(*fork, forked, 64);
+  Step(*fork, forked, 1);
+}
+
+// A page counts once the host tier has all of it, and until more of it is
+// committed: a step that is abandoned changes nothing.
+TEST(TieredKvTest, HostBytesAreOfWhatArrived) {
+  for (const bool lost : {false, true}) {
+    const Made made =
+        Make(/*resident=*/0, 0,
+             /*fail_at=*/lost ? 0 : std::numeric_limits<int64_t>::max());
+    int next = 1;
+    Oracle oracle{{}, &next};
+    const auto begin_and_abandon = [&] {
+      ASSERT_TRUE(
+          made.kv->BeginStep(1, Station::kVerify, View::Full(), kGoOn).ok());
+      made.kv->Abandon();
+    };
+    Step(*made.kv, oracle, 100);
+    begin_and_abandon();
+    EXPECT_EQ(made.kv->HostBytes(), 0);
+    Step(*made.kv, oracle, 40);  // the first page is full, and on its way
+    CutTo(*made.kv, oracle, 100);
+    begin_and_abandon();  // after it was waited for
+    EXPECT_EQ(made.kv->HostBytes(), lost ? 0 : kLayers * kLayout.PageBytes());
+    Step(*made.kv, oracle, 1);
+    EXPECT_EQ(made.kv->HostBytes(), 0);
+  }
+}
+
 // What a fork has fetched ahead is its own, whatever becomes of its origin.
 TEST(TieredKvTest, AnInterruptedPromptEndsApartFromForks) {
   Made made = Make(1, 0, std::numeric_limits<int64_t>::max(), /*rate=*/4e6);
@@ -641,12 +709,6 @@ TEST(TieredKvTest, NothingMovesTwice) {
             static_cast<uint64_t>(moves.swept_pages * kLayout.PageBytes()));
   EXPECT_EQ(used.d2h_bytes,
             static_cast<uint64_t>(moves.closed_pages * kLayout.PageBytes()));
-}
-
-int64_t MovedUp(const Made& made) {
-  uint64_t bytes = 0;
-  for (const LinkUse& use : made.tier->engine->ledger()) bytes += use.h2d_bytes;
-  return static_cast<int64_t>(bytes);
 }
 
 // Sinks in a resident page, recent positions in open ones: a draft over such a
