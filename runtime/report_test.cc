@@ -370,6 +370,32 @@ TEST_F(TimesTest, ChoosingAViewIsNoDrafting) {
   EXPECT_EQ(report.verify.seconds, 0);
 }
 
+// What takes time is that the rows of a sweep become the session's.
+TEST_F(TimesTest, KeepingWhatHoldsIsPartOfASweep) {
+  const Session* session = nullptr;
+  int64_t pending = 0;
+  int keeps = 0;
+  ManualClock clock([&](ManualClock& now) {
+    if (session == nullptr) return;
+    if (std::exchange(pending, session->pending()) > 0 && pending == 0) {
+      now.Pass(16);
+      ++keeps;
+    }
+  });
+  Model::Options options = model_->options;
+  options.clock = &clock;
+  const auto model = OpenModel(options);
+  const auto made = Prefilled(*model, prompt_);
+  session = made.get();
+  ScriptedDrafter some([](const Ids&, int64_t) { return Ids{1, 2, 3}; });
+  GenerateParams params = DraftedParams(0.0f, 6);
+  params.drafter = &some;
+  ASSERT_TRUE(Generate(*made, params, nullptr).ok());
+  EXPECT_EQ(keeps, made->report().sweeps);
+  EXPECT_NEAR(made->report().verify.seconds, 16.0 * keeps, kClose);
+  EXPECT_EQ(made->report().draft.seconds, 0);
+}
+
 // What crosses the link crosses it when the test says.
 class Gate {
  public:
