@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/generate.h"
+#include "runtime/generate/generate.h"
 #include "runtime/policy/draft_chain.h"
 #include "tests/golden.h"
 

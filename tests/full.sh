@@ -134,13 +134,13 @@ step_tiers() {  # small devices: same bytes, and those that crossed the link
 
 step_triforce() {  # laws by counting; on the real model the same text
   TIERCEL_ALL_SEEDS=1 run_tests cpu \
-    -R '^(drafts/verify|runtime/triforce_law)_test'
+    -R '^(drafts/verify|runtime/policy/triforce_law)_test'
   python3 tests/triforce_matrix.py "$TIERCEL" all
 }
 
 step_faults() {  # every allocation refused, hundreds of random lives
   TIERCEL_ALL_FAULTS=1 run_tests cpu \
-    -R '^runtime/(faults|api/out_of_memory)_test'
+    -R '^runtime/(sequence/faults|api/out_of_memory)_test'
 }
 
 step_mutants() {  # faults that must turn the suite red

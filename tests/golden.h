@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/generate.h"
-#include "runtime/model.h"
-#include "runtime/session.h"
+#include "runtime/generate/generate.h"
+#include "runtime/model/model.h"
+#include "runtime/sequence/session.h"
 
 namespace tiercel {
 

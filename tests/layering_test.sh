@@ -51,7 +51,7 @@ if [[ -z ${LAYERING_SELF_TEST:-} ]]; then
     mkdir -p "$scratch/$folder"
   done
   mkdir -p "$scratch/apps/document"
-  echo '#include "runtime/session.h"' >"$scratch/models/wrong.h"
+  echo '#include "runtime/sequence/session.h"' >"$scratch/models/wrong.h"
   if LAYERING_SELF_TEST=1 bash "$script" "$scratch" >/dev/null; then
     echo "layering: the check let a wrong include pass"
     failed=1

@@ -34,7 +34,7 @@ evicted_bytes|offload/view/compact_kv.cc|!wanted(\*place)) \*place = kNone|!want
 view_shrunk|offload/view/retrieval.cc|RecentBegin(end) >= compact_.recent_begin()|end > compact_.recent_begin()|offload/view/retrieval_test.cc
 view_room|offload/view/retrieval.cc|kPageTokens - 1 + window|kPageTokens - 2 + window|offload/view/retrieval_test.cc
 late_copies|offload/view/retrieval.cc|certain \&\& layer < shape_.layers|certain \&\& layer < 0|offload/view/retrieval_test.cc
-lost_chunks|offload/view/retrieval.cc|if (!status.ok()) ready_ = false;|if (!status.ok()) return absl::OkStatus();|runtime/faults_test.cc
+lost_chunks|offload/view/retrieval.cc|if (!status.ok()) ready_ = false;|if (!status.ok()) return absl::OkStatus();|runtime/sequence/faults_test.cc
 several_sinks|offload/view/retrieval.cc|std::min(CeilDiv(size.sink, size.chunk), chunks)|std::min(int64_t{1}, chunks)|offload/view/retrieval_test.cc
 run_offset|offload/move/tiered_kv.cc|v.offset += layout_.VOffset(run.head, slot)|v.offset += layout_.VOffset(0, slot)|offload/move/copy_runs_test.cc
 urgent_waits|offload/move/copy_engine.cc|{Turn::kUrgent, Turn::kInOrder}|{Turn::kInOrder, Turn::kUrgent}|offload/move/copy_engine_test.cc
@@ -50,14 +50,14 @@ landing_kept|offload/view/retrieval.cc|    landing_.Drop(layer);|    (void)layer
 landing_values|offload/view/landing.cc|{here.v, place.v, here.rows}|{here.k, place.v, here.rows}|offload/view/retrieval_test.cc
 convert_tail|kernels/kv/kv_convert_cpu.cc|out + BytesOf(to, begin)|out + BytesOf(to, 0)|kernels/kv/kv_convert_test.cc
 byte_columns|kernels/kv/kv_lanes.h|block + 2 + d % 32;|block + 2;|kernels/attention/attention_test.cc
-view_types|runtime/session_plan.cc|view_layout.type_k = view_layout.type_v = DType::kQ8_0|view_layout.type_k = DType::kQ8_0|runtime/session_plan_test.cc
+view_types|runtime/predict/session_plan.cc|view_layout.type_k = view_layout.type_v = DType::kQ8_0|view_layout.type_k = DType::kQ8_0|runtime/predict/session_plan_test.cc
 noise_bits|kernels/base/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/law_test.cc
-noise_position|runtime/generate.cc|session.first_position() + length|session.first_position() + 0 * length|runtime/session_test.cc
-stop_hold|runtime/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/stop_matcher_test.cc
-stop_cut_token|runtime/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/transcript_test.cc
-stop_at_length|runtime/generate.cc|if (!\*more) return "stop";|if (!*more \&\& left > 0) return "stop";|runtime/session_test.cc
-resumed_tokens|runtime/prefill.cc|last->rows == rows && last->tokens == tokens_|last->rows == rows|runtime/tiers_test.cc
-stopped_twice|runtime/prefill.cc|unfinished_ = last;|(void)last;|runtime/tiers_test.cc
+noise_position|runtime/generate/generate.cc|session.first_position() + length|session.first_position() + 0 * length|runtime/sequence/session_test.cc
+stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/generate/stop_matcher_test.cc
+stop_cut_token|runtime/generate/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/generate/transcript_test.cc
+stop_at_length|runtime/generate/generate.cc|if (!\*more) return "stop";|if (!*more \&\& left > 0) return "stop";|runtime/sequence/session_test.cc
+resumed_tokens|runtime/sequence/prefill.cc|last->rows == rows && last->tokens == tokens_|last->rows == rows|runtime/sequence/tiers_test.cc
+stopped_twice|runtime/sequence/prefill.cc|unfinished_ = last;|(void)last;|runtime/sequence/tiers_test.cc
 staging_turn|offload/move/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/move/kv_store_test.cc
 copies_counted|offload/move/copy_engine.cc|transfer.bytes - moved->bytes|0 * moved->bytes|offload/move/copy_engine_test.cc
 link_rate|offload/move/link.cc|static_cast<double>(piece) / rate_|static_cast<double>(piece) / rate_ / 2|offload/move/copy_engine_test.cc
@@ -65,41 +65,41 @@ link_latency|offload/move/link.cc|begin + duration(latency_)|begin|offload/move/
 link_idle|offload/move/link.cc|std::max(since, free_at_)|since|offload/move/copy_engine_test.cc
 link_direction|offload/move/copy_engine.cc|? use.h2d_bytes : use.d2h_bytes|? use.d2h_bytes : use.h2d_bytes|offload/move/copy_engine_test.cc
 arena_budget|offload/tier/device_arena.cc|block.bytes < size) continue;|block.bytes < 64) continue;|offload/tier/device_arena_test.cc
-predicted_pages|runtime/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/prediction_test.cc
-predicted_up|runtime/prediction.cc|layer.up_s = OnLink(SweptPages(before))|layer.up_s = OnLink(0)|runtime/prediction_test.cc
-first_gap|runtime/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|runtime/report_test.cc
-percentile_swap|runtime/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/report_test.cc
-percentile_rank|runtime/report.cc|begin() + rank - 1|begin() + rank / 2|runtime/report_test.cc
+predicted_pages|runtime/predict/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/predict/prediction_test.cc
+predicted_up|runtime/predict/prediction.cc|layer.up_s = OnLink(SweptPages(before))|layer.up_s = OnLink(0)|runtime/predict/prediction_test.cc
+first_gap|runtime/generate/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|runtime/generate/report_test.cc
+percentile_swap|runtime/generate/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/generate/report_test.cc
+percentile_rank|runtime/generate/report.cc|begin() + rank - 1|begin() + rank / 2|runtime/generate/report_test.cc
 bench_deviation|apps/bench_table.cc|(samples.size() - 1))|(samples.size()))|apps/bench_table_test.cc
 bench_first_gap|apps/bench_table.cc|size_t i = 1; i < times|size_t i = 0; i < times|apps/bench_table_test.cc
 bench_positions|apps/bench_table.cc|(row->n_gen + 1) / 2|(row->n_gen) / 2|apps/bench_table_test.cc
 bench_share|apps/bench_table.cc|\*row->bytes_per_token / peak|peak / *row->bytes_per_token|apps/bench_table_test.cc
 summary_share|apps/summary.cc|level.value("checked", int64_t{0})|level.value("drafted", int64_t{0})|apps/summary_test.cc
-ttft_prefill|runtime/report.cc|prefill.seconds + token_seconds\[0\]|token_seconds[0]|runtime/report_test.cc
-prefill_cached|runtime/report.cc|static_cast<double>(prefilled_tokens)|static_cast<double>(prompt_tokens)|runtime/report_test.cc
-station_seconds|runtime/report.cc|station(Station::kDraft, draft)|station(Station::kDraft, verify)|runtime/report_test.cc
-sweep_tokens|runtime/report.cc|Ratio(gaps, static_cast<double>(sweeps))|Ratio(gaps + 1, static_cast<double>(sweeps))|runtime/report_test.cc
-predicted_unit|runtime/report.cc|1e3 \* predicted->tbt_s|predicted->tbt_s|runtime/report_test.cc
-busy_share|runtime/report.cc|Ratio(spent.link_seconds, spent.seconds)|Ratio(spent.seconds, spent.link_seconds)|runtime/report_test.cc
-sweeps_as_drafts|runtime/generate.cc|end - start - verify|end - start|runtime/report_test.cc
-first_sweep|runtime/generate.cc|!first .. block.drafted > 0|!first|runtime/speculation_test.cc
-predicted_cached|runtime/generate.cc|{.cached = report.cached_tokens|{.cached = 0 * report.cached_tokens|runtime/known_rates_test.cc
-refresh_since|runtime/generate.cc|session.Elapsed() - end;|session.Elapsed() - start;|runtime/report_test.cc
-undelivered|runtime/generate.cc|static_cast<size_t>(before - left)|block->tokens.size() + 0 * static_cast<size_t>(before)|runtime/report_test.cc
-stop_times|runtime/generate.cc|report.token_seconds.resize(report.tokens.size());|;|runtime/report_test.cc
-sweep_untimed|runtime/sweep_target.cc|spent_ += session_.Elapsed() - start|(void)start|runtime/report_test.cc
-first_block_time|runtime/generate.cc|times.push_back(seconds);|times.push_back(0);|runtime/report_test.cc
+ttft_prefill|runtime/generate/report.cc|prefill.seconds + token_seconds\[0\]|token_seconds[0]|runtime/generate/report_test.cc
+prefill_cached|runtime/generate/report.cc|static_cast<double>(prefilled_tokens)|static_cast<double>(prompt_tokens)|runtime/generate/report_test.cc
+station_seconds|runtime/generate/report.cc|station(Station::kDraft, draft)|station(Station::kDraft, verify)|runtime/generate/report_test.cc
+sweep_tokens|runtime/generate/report.cc|Ratio(gaps, static_cast<double>(sweeps))|Ratio(gaps + 1, static_cast<double>(sweeps))|runtime/generate/report_test.cc
+predicted_unit|runtime/generate/report.cc|1e3 \* predicted->tbt_s|predicted->tbt_s|runtime/generate/report_test.cc
+busy_share|runtime/generate/report.cc|Ratio(spent.link_seconds, spent.seconds)|Ratio(spent.seconds, spent.link_seconds)|runtime/generate/report_test.cc
+sweeps_as_drafts|runtime/generate/generate.cc|end - start - verify|end - start|runtime/generate/report_test.cc
+first_sweep|runtime/generate/generate.cc|!first .. block.drafted > 0|!first|runtime/generate/speculation_test.cc
+predicted_cached|runtime/generate/generate.cc|{.cached = report.cached_tokens|{.cached = 0 * report.cached_tokens|runtime/predict/known_rates_test.cc
+refresh_since|runtime/generate/generate.cc|session.Elapsed() - end;|session.Elapsed() - start;|runtime/generate/report_test.cc
+undelivered|runtime/generate/generate.cc|static_cast<size_t>(before - left)|block->tokens.size() + 0 * static_cast<size_t>(before)|runtime/generate/report_test.cc
+stop_times|runtime/generate/generate.cc|report.token_seconds.resize(report.tokens.size());|;|runtime/generate/report_test.cc
+sweep_untimed|runtime/drafting/sweep_target.cc|spent_ += session_.Elapsed() - start|(void)start|runtime/generate/report_test.cc
+first_block_time|runtime/generate/generate.cc|times.push_back(seconds);|times.push_back(0);|runtime/generate/report_test.cc
 draft_checked|drafts/drafter.h|checked += CheckedOf(all, held)|checked += all|drafts/verifying_drafter_test.cc
 peak_best|kernels/base/probe.cc|std::min(best, |std::max(0 * best, |kernels/base/probe_test.cc
 peak_ops|kernels/base/probe.cc|steps \* 16 \* 2|steps * 16|kernels/base/probe_test.cc
-prompt_traffic|runtime/generate.cc|report.prefill_traffic -= traffic;|(void)traffic;|runtime/report_test.cc
-plan_parts|runtime/plan.cc|{"staging", plan.staging}|{"staging", plan.workspace}|runtime/plan_test.cc
-largest_context|runtime/session_plan.cc|too_large = most + 1|too_large = most|runtime/plan_test.cc
-spread_unseen|runtime/rates.cc|(MedianOf(samples) - least) / least|0 * (MedianOf(samples) - least)|runtime/rates_test.cc
-unsteady_settles|runtime/rates.h|return spread <= kMostSpread|return spread >= 0|runtime/rates_cache_test.cc
-noisier_kept|runtime/rates_cache.cc|before->best.spread <= measured.spread|before->best.spread > measured.spread|runtime/rates_cache_test.cc
-others_cleared|runtime/rates_cache.cc|digits.size() != 16|digits.size() > 16|runtime/rates_cache_test.cc
-costs_thawed|runtime/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/policy/draft_chain_test.cc
+prompt_traffic|runtime/generate/generate.cc|report.prefill_traffic -= traffic;|(void)traffic;|runtime/generate/report_test.cc
+plan_parts|runtime/predict/plan.cc|{"staging", plan.staging}|{"staging", plan.workspace}|runtime/predict/plan_test.cc
+largest_context|runtime/predict/session_plan.cc|too_large = most + 1|too_large = most|runtime/predict/plan_test.cc
+spread_unseen|runtime/predict/rates.cc|(MedianOf(samples) - least) / least|0 * (MedianOf(samples) - least)|runtime/predict/rates_test.cc
+unsteady_settles|runtime/predict/rates.h|return spread <= kMostSpread|return spread >= 0|runtime/predict/rates_cache_test.cc
+noisier_kept|runtime/predict/rates_cache.cc|before->best.spread <= measured.spread|before->best.spread > measured.spread|runtime/predict/rates_cache_test.cc
+others_cleared|runtime/predict/rates_cache.cc|digits.size() != 16|digits.size() > 16|runtime/predict/rates_cache_test.cc
+costs_thawed|runtime/predict/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/policy/draft_chain_test.cc
 costs_of_today|runtime/policy/draft_chain.cc|session.rates()->costs|session.rates()->best.rates|runtime/policy/draft_chain_test.cc
 constant_ratio|runtime/policy/draft_chain.cc|kCostRatio = 8|kCostRatio = 10|runtime/policy/draft_chain_test.cc
 block_length|runtime/policy/draft_chain.cc|kOuterTokens = 16|kOuterTokens = 15|runtime/policy/draft_chain_test.cc
@@ -116,20 +116,20 @@ draft_noise_accepts|drafts/verify.cc|accept_(key.SeedFor(Purpose::kAccept))|acce
 replaced_from_draft|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|drafts[i]|drafts/verdict_test.cc
 residual_sign|drafts/verdict.h|rest = rest - drafted->second|rest = rest + drafted->second|drafts/verdict_test.cc
 shared_noise|drafts/verify.cc|SeedFor(Purpose::kReplace)|SeedFor(Purpose::kAccept)|drafts/verify_test.cc
-kept_too_much|runtime/sweep_target.cc|Keep(before_ + count)|Keep(before_ + count + 1)|runtime/speculation_test.cc
-window_blocks|runtime/small_target.cc|(beyond + recent - 1) / recent|beyond / recent|runtime/small_target_test.cc
-window_sinks|runtime/small_target.cc|(window_.sink, begin)|(0, begin)|runtime/small_target_test.cc
-draft_law|runtime/policy/draft_chain.cc|std::move(drafts), DraftLaw(law),|std::move(drafts), LawParams{.top_k = law.top_k},|runtime/small_target_test.cc
-nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/triforce_law_test.cc
-certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/triforce_law_test.cc
-self_layers|runtime/policy/draft_chain.cc|.layers = choice.self_layers|.layers = 0|runtime/triforce_test.cc
-draft_left|runtime/retrieval_target.cc|kv.Truncate(end_);|;|runtime/triforce_test.cc
-stale_view|runtime/session.cc|status.ok() \&\& !retrieval_->fresh()|status.ok() \&\& retrieval_ == nullptr|runtime/triforce_test.cc
+kept_too_much|runtime/drafting/sweep_target.cc|Keep(before_ + count)|Keep(before_ + count + 1)|runtime/generate/speculation_test.cc
+window_blocks|runtime/drafting/small_target.cc|(beyond + recent - 1) / recent|beyond / recent|runtime/drafting/small_target_test.cc
+window_sinks|runtime/drafting/small_target.cc|(window_.sink, begin)|(0, begin)|runtime/drafting/small_target_test.cc
+draft_law|runtime/policy/draft_chain.cc|std::move(drafts), DraftLaw(law),|std::move(drafts), LawParams{.top_k = law.top_k},|runtime/drafting/small_target_test.cc
+nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policy/triforce_law_test.cc
+certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policy/triforce_law_test.cc
+self_layers|runtime/policy/draft_chain.cc|.layers = choice.self_layers|.layers = 0|runtime/policy/triforce_test.cc
+draft_left|runtime/drafting/retrieval_target.cc|kv.Truncate(end_);|;|runtime/policy/triforce_test.cc
+stale_view|runtime/sequence/session.cc|status.ok() \&\& !retrieval_->fresh()|status.ok() \&\& retrieval_ == nullptr|runtime/policy/triforce_test.cc
 lost_page|offload/move/tiered_kv.cc|page.below = engine().Wait(page.down).ok() && page.below|(void)engine().Wait(page.down)|offload/move/kv_store_test.cc
 lost_ahead|offload/move/tiered_kv.cc|!IsThere(\*step_, layer)|layer >= 0|offload/move/kv_store_test.cc
 reopened_slot|offload/move/tiered_kv.cc|undo = \[&\] { LeaveDevice(page); }|undo = [] {}|offload/move/kv_store_test.cc
 callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
-original_context|runtime/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model_test.cc
+original_context|runtime/model/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model/model_test.cc
 forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc
 llama3_rope|models/decoder/rope_frequencies.cc|wavelength > context / scaling.low|wavelength > context / scaling.high|models/decoder/rope_frequencies_test.cc
 chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|runtime/api/model_api_test.cc
@@ -152,13 +152,13 @@ pipeline_ahead|offload/plan/pipeline.cc|l + 2 < layers|l + 1 < layers|offload/pl
 length_memory|drafts/draft_length.cc|kMemory = 0.9|kMemory = 0.99|drafts/draft_length_test.cc
 ngram_latest|drafts/ngram.cc|length > best_length|length >= best_length|drafts/ngram_test.cc
 inner_length|drafts/verifying_drafter.cc|static_cast<int64_t>(round->accepted)|static_cast<int64_t>(round->drafted)|drafts/verifying_drafter_test.cc
-outer_length|runtime/generate.cc|static_cast<int64_t>(block->accepted))|static_cast<int64_t>(block->drafted))|runtime/nested_drafting_test.cc
-end_of_text|runtime/generate.cc|return std::find(ends.begin(), ends.end(), id) != ends.end()|return ends.empty()|runtime/nested_drafting_test.cc
-after_the_end|runtime/generate.cc|session.Truncate(prompt + transcript.tokens().size())|(void)prompt|runtime/nested_drafting_test.cc
-view_law|runtime/policy/draft_chain.cc|options.law = DraftLaw(law)|options.law = {.temperature = law.temperature}|runtime/nested_drafting_test.cc
-stop_tie|runtime/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/stop_matcher_test.cc
-stop_longest|runtime/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/stop_matcher_test.cc
-after_refusal|runtime/transcript.cc|(!whole \&\& !cut) .. refused_|!whole \&\& !cut|runtime/transcript_test.cc
+outer_length|runtime/generate/generate.cc|static_cast<int64_t>(block->accepted))|static_cast<int64_t>(block->drafted))|runtime/policy/nested_drafting_test.cc
+end_of_text|runtime/generate/generate.cc|return std::find(ends.begin(), ends.end(), id) != ends.end()|return ends.empty()|runtime/policy/nested_drafting_test.cc
+after_the_end|runtime/generate/generate.cc|session.Truncate(prompt + transcript.tokens().size())|(void)prompt|runtime/policy/nested_drafting_test.cc
+view_law|runtime/policy/draft_chain.cc|options.law = DraftLaw(law)|options.law = {.temperature = law.temperature}|runtime/policy/nested_drafting_test.cc
+stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/generate/stop_matcher_test.cc
+stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
+after_refusal|runtime/generate/transcript.cc|(!whole \&\& !cut) .. refused_|!whole \&\& !cut|runtime/generate/transcript_test.cc
 seed_range|apps/numbers.cc|\*first > \*last|*first >= *last|apps/numbers_test.cc
 windows_1252|apps/document/encoding.cc|0x0160, 0x2039|0x0160, 0x203A|apps/document/encoding_test.cc
 two_byte_leads|apps/document/encoding.cc|lead <= 0xDF|lead <= 0xDE|apps/document/encoding_test.cc

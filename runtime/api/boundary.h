@@ -22,8 +22,8 @@
 #include "include/tiercel.h"
 #include "kernels/base/error.h"
 #include "nlohmann/json.hpp"
-#include "runtime/model.h"
-#include "runtime/session.h"
+#include "runtime/model/model.h"
+#include "runtime/sequence/session.h"
 
 struct tiercel_model {
   std::unique_ptr<tiercel::Model> model;

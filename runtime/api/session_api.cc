@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "runtime/api/boundary.h"
-#include "runtime/draft_model.h"
-#include "runtime/generate.h"
-#include "runtime/known_rates.h"
-#include "runtime/plan.h"
+#include "runtime/generate/generate.h"
+#include "runtime/model/draft_model.h"
 #include "runtime/policy/draft_chain.h"
+#include "runtime/predict/known_rates.h"
+#include "runtime/predict/plan.h"
 
 namespace tiercel {
 namespace {

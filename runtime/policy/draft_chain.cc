@@ -9,8 +9,8 @@
 #include "drafts/ngram.h"
 #include "drafts/verifying_drafter.h"
 #include "kernels/base/error.h"
-#include "runtime/draft_model.h"
-#include "runtime/retrieval_target.h"
+#include "runtime/drafting/retrieval_target.h"
+#include "runtime/model/draft_model.h"
 
 namespace tiercel {
 namespace {

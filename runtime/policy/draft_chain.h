@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "drafts/verifying_drafter.h"
 #include "kernels/token/law.h"
-#include "runtime/generate.h"
-#include "runtime/session.h"
-#include "runtime/small_target.h"
+#include "runtime/drafting/small_target.h"
+#include "runtime/generate/generate.h"
+#include "runtime/sequence/session.h"
 
 namespace tiercel {
 

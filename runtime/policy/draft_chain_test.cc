@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/known_rates.h"
+#include "runtime/predict/known_rates.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
 

@@ -197,7 +197,7 @@ set(TIERCEL_LONG_TESTS
     kernels/attention/attention_test.cc
     kernels/attention/attention_view_test.cc
     kernels/layer/matmul_test.cc
-    runtime/tiers_test.cc
+    runtime/sequence/tiers_test.cc
     models/format/gguf_test.cc
     models/chat/chat_template_test.cc
     offload/move/kv_store_test.cc
@@ -205,9 +205,9 @@ set(TIERCEL_LONG_TESTS
     kernels/kv/kv_write_test.cc
     offload/move/copy_runs_test.cc
     offload/view/retrieval_test.cc
-    runtime/triforce_law_test.cc
-    runtime/small_target_test.cc
-    runtime/faults_test.cc)
+    runtime/policy/triforce_law_test.cc
+    runtime/drafting/small_target_test.cc
+    runtime/sequence/faults_test.cc)
 
 # The files of one folder are one program; ALONE: what replaces malloc, say, or
 # needs less of us, is one of its own. Each file is a test of ctest by its path,
@@ -229,6 +229,8 @@ function(tiercel_test source)
     set(program ${name}s)
   else()
     cmake_path(GET relative PARENT_PATH folder)
+    # What is in the folders of the runtime takes long to link, not to run.
+    string(REGEX REPLACE "^runtime/.*" "runtime" folder ${folder})
     string(REPLACE "/" "_" program ${folder}_tests)
   endif()
   if(NOT TARGET ${program})

@@ -1,0 +1,44 @@
+#include "runtime/drafting/small_target.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+
+int64_t DraftWindow::RecentBegin(int64_t length) const {
+  const int64_t beyond = length - sink - 2 * recent;
+  if (beyond <= 0) return std::min(sink, length);
+  return sink + (beyond + recent - 1) / recent * recent;
+}
+
+absl::StatusOr<DraftWindow> DraftWindow::Within(int64_t context) const {
+  const int64_t room = (context - sink - kMaxStepRows) / 2;
+  if (room < 1) {
+    return InputError(
+        "draft_context",
+        absl::StrCat("the draft model was made for ", context,
+                     " positions, it needs ",
+                     DraftWindow{.sink = sink, .recent = 1}.Context(),
+                     " or more to draft"));
+  }
+  return DraftWindow{.sink = sink, .recent = std::min(recent, room)};
+}
+
+absl::Status SmallTarget::Begin(const std::vector<int32_t>& tokens) {
+  const auto begin =
+      static_cast<std::ptrdiff_t>(window_.RecentBegin(std::ssize(tokens)));
+  std::vector<int32_t> seen(
+      tokens.begin(),
+      tokens.begin() + std::min<std::ptrdiff_t>(window_.sink, begin));
+  seen.insert(seen.end(), tokens.begin() + begin, tokens.end());
+  const std::vector<int32_t>& held = session_->tokens();
+  const auto kept = static_cast<size_t>(
+      std::mismatch(seen.begin(), seen.end(), held.begin(), held.end()).first -
+      seen.begin());
+  session_->Truncate(kept);
+  return session_->Append(seen.data() + kept, seen.size() - kept);
+}
+
+}  // namespace tiercel

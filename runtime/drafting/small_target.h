@@ -1,0 +1,70 @@
+#ifndef TIERCEL_RUNTIME_DRAFTING_SMALL_TARGET_H_
+#define TIERCEL_RUNTIME_DRAFTING_SMALL_TARGET_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "drafts/verifying_drafter.h"
+#include "kernels/token/law.h"
+#include "runtime/drafting/sweep_target.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+
+// What a draft model sees of a text: its first tokens, which attention leans on
+// whatever they say (StreamingLLM, arXiv 2309.17453), and its newest.
+struct DraftWindow {
+  int64_t sink = 16;
+  int64_t recent = 512;  // at least so many of the newest, and at most twice
+
+  // Where the newest tokens that it sees of a text of `length` begin. That
+  // stays where it is for `recent` tokens, then goes on by as many: most of the
+  // time only new tokens are computed. Follows from the length alone.
+  int64_t RecentBegin(int64_t length) const;
+
+  // Most tokens that a session must hold to draft over this window.
+  int64_t Context() const { return sink + 2 * recent + kMaxStepRows; }
+
+  // As much of this window as a model made for `context` positions has room
+  // for. Errors: draft_context, where that is nothing.
+  absl::StatusOr<DraftWindow> Within(int64_t context) const;
+};
+
+// A smaller model that drafts, in a session of its own that holds only the
+// window, at positions from 0 on: so they stay within those the model was
+// trained for, however long the text. What the session holds, and so every law,
+// follows from the tokens of Begin and those drafted since.
+//
+// The repeat penalty looks at the session's own last 256 tokens: those of the
+// text, where `recent` is 256 or more. Of a narrower window the penalty, and so
+// the draft, is worse; what the target makes of it is not.
+class SmallTarget final : public DraftTarget {
+ public:
+  // `session`, empty, has room for the window.
+  SmallTarget(std::unique_ptr<Session> session, const LawParams& law,
+              const DraftWindow& window)
+      : session_(std::move(session)), window_(window), sweep_(*session_, law) {}
+
+  // Keeps the KV of what the session holds already.
+  absl::Status Begin(const std::vector<int32_t>& tokens) override;
+  absl::StatusOr<std::vector<Law>> Laws(
+      const std::vector<int32_t>& block) override {
+    return sweep_.Laws(block);
+  }
+  absl::Status Keep(size_t count, int32_t next) override {
+    return sweep_.Keep(count, next);
+  }
+
+  const Session& session() const { return *session_; }
+
+ private:
+  const std::unique_ptr<Session> session_;
+  const DraftWindow window_;
+  SweepTarget sweep_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_DRAFTING_SMALL_TARGET_H_

@@ -1,0 +1,505 @@
+// A small model drafts: what it holds of the text, what the target makes of
+// what it says, and which models may.
+
+#include "runtime/drafting/small_target.h"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "runtime/generate/generate.h"
+#include "runtime/model/draft_model.h"
+#include "runtime/policy/draft_chain.h"
+#include "tests/drafting.h"
+#include "tests/golden.h"
+#include "tests/tiers.h"
+
+namespace tiercel::small_target_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<Model> OpenGolden(const std::string& name) {
+  return OpenModel({.path = CheckpointPath(name), .stream = {.threads = 2}});
+}
+
+TEST(DraftWindowTest, MovesOnInBlocks) {
+  for (const DraftWindow& window :
+       {DraftWindow{.sink = 16, .recent = 512}, DraftWindow{4, 8},
+        DraftWindow{0, 1}, DraftWindow{1, 64}}) {
+    int64_t moves = 0;
+    int64_t last = window.RecentBegin(window.sink);
+    EXPECT_EQ(last, window.sink);
+    for (int64_t length = 0; length < 5000; ++length) {
+      const int64_t begin = window.RecentBegin(length);
+      if (length <= window.sink + 2 * window.recent) {
+        ASSERT_EQ(begin, std::min(length, window.sink)) << length;
+        continue;
+      }
+      ASSERT_GT(length - begin, window.recent) << length;
+      ASSERT_LE(length - begin, 2 * window.recent) << length;
+      ASSERT_TRUE(begin == last || begin == last + window.recent) << length;
+      moves += begin != last;
+      last = begin;
+    }
+    EXPECT_EQ(moves, (4999 - window.sink - window.recent - 1) / window.recent);
+  }
+}
+
+TEST(DraftWindowTest, AsMuchAsTheDraftModelHasRoomFor) {
+  const DraftWindow window;
+  EXPECT_EQ(window.Within(window.Context())->recent, 512);
+  EXPECT_EQ(window.Within(int64_t{1} << 30)->recent, 512);
+  EXPECT_EQ(window.Within(window.Context() - 1)->recent, 511);
+  EXPECT_EQ(window.Within(82)->recent, 1);
+  for (int64_t context : {82, 83, 84, 500, 1103, 1104, 1105}) {
+    EXPECT_LE(window.Within(context)->Context(), context);
+  }
+  const absl::Status none = window.Within(81).status();
+  EXPECT_EQ(CodeOf(none), "draft_context");
+  EXPECT_THAT(none.message(), HasSubstr("81"));
+  EXPECT_THAT(none.message(), HasSubstr("82"));
+}
+
+class SmallTargetTest : public testing::Test {
+ protected:
+  static constexpr DraftWindow kWindow = {.sink = 4, .recent = 16};
+
+  static void SetUpTestSuite() {
+    model_ = OpenGolden("llama_chat.gguf").release();
+    prompt_ = new Ids(RepeatedText(100, 3));
+  }
+  static void TearDownTestSuite() {
+    delete prompt_;
+    delete model_;
+  }
+
+  static std::unique_ptr<SmallTarget> Small(const Model& model,
+                                            const LawParams& law,
+                                            const DraftWindow& window) {
+    return std::make_unique<SmallTarget>(
+        MakeSession(model, {.context = window.Context()}), law, window);
+  }
+
+  // What a draft over `window` is to hold of `text`.
+  static Ids Seen(const Ids& text, const DraftWindow& window) {
+    Ids seen(text);
+    const int64_t begin = window.RecentBegin(std::ssize(text));
+    seen.erase(seen.begin() + std::min(window.sink, begin),
+               seen.begin() + begin);
+    return seen;
+  }
+
+  static Ids Text(size_t length) {
+    Ids text;
+    while (text.size() < length) {
+      text.insert(text.end(), prompt_->begin(), prompt_->begin() + 100);
+      text.push_back(static_cast<int32_t>(text.size() % 384));
+    }
+    text.resize(length);
+    return text;
+  }
+
+  static GenerateParams Params(float temperature, int64_t max_tokens = 200) {
+    return DraftedParams(temperature, max_tokens);
+  }
+
+  static std::unique_ptr<Session> WithView(const Model& model = *model_,
+                                           const Ids& prompt = *prompt_) {
+    return Prefilled(model, prompt, {.retrieval = kSmallView});
+  }
+
+  static Ids Plain(const Model& model, const GenerateParams& params,
+                   const Ids& prompt = *prompt_) {
+    return PlainText(model, prompt, params);
+  }
+
+  static DraftChoice Choice(const Model& draft, VerifyMode verify,
+                            const DraftWindow& window = kWindow) {
+    return {.proposer = Proposer::kSmall,
+            .verify = verify,
+            .draft_model = &draft,
+            .draft_window = window};
+  }
+  static DraftChoice TriForce(DraftChoice choice) {
+    choice.policy = Policy::kTriForce;
+    return choice;
+  }
+
+  static Model* model_;
+  static Ids* prompt_;
+};
+
+Model* SmallTargetTest::model_ = nullptr;
+Ids* SmallTargetTest::prompt_ = nullptr;
+
+// At every length, whatever it was asked before, it holds the window, and gives
+// the law of a session that was never asked anything else.
+TEST_F(SmallTargetTest, HoldsTheWindowOfTheText) {
+  const LawParams law = {.temperature = 0.8f, .repeat_penalty = 1.2f};
+  const Ids text = Text(250);
+  for (const DraftWindow& window :
+       {kWindow, DraftWindow{0, 8}, DraftWindow{16, 64}}) {
+    const auto small = Small(*model_, law, window);
+    // Onwards, back over a slide, and to another text.
+    for (int64_t length : {1,   2,   9,   36,  37,  38, 52, 53, 54, 52,  70,
+                           250, 249, 100, 101, 250, 3,  84, 85, 85, 120, 36}) {
+      Ids tokens(text.begin(), text.begin() + length);
+      if (length == 101) tokens[60] = 5;
+      ASSERT_TRUE(small->Begin(tokens).ok());
+      ASSERT_EQ(small->session().tokens(), Seen(tokens, window)) << length;
+      const auto fresh = Small(*model_, law, window);
+      ASSERT_TRUE(fresh->Begin(tokens).ok());
+      for (int32_t next : {7, 8, 9}) {
+        const auto laws = small->Laws({});
+        const auto expected = fresh->Laws({});
+        ASSERT_TRUE(laws.ok() && expected.ok()) << laws.status();
+        ASSERT_EQ(laws->size(), 1u);
+        ASSERT_EQ(laws->at(0).ids, expected->at(0).ids) << length;
+        ASSERT_EQ(laws->at(0).probabilities, expected->at(0).probabilities);
+        ASSERT_TRUE(small->Keep(0, next).ok());
+        ASSERT_TRUE(fresh->Keep(0, next).ok());
+      }
+    }
+  }
+}
+
+// A block of its own proposals is checked in one pass.
+TEST_F(SmallTargetTest, ChecksBlocksToo) {
+  const Ids text = Text(90);
+  const auto small = Small(*model_, {.temperature = 1.0f}, kWindow);
+  const auto single = Small(*model_, {.temperature = 1.0f}, kWindow);
+  ASSERT_TRUE(small->Begin(text).ok() && single->Begin(text).ok());
+  const auto laws = small->Laws({3, 4, 5});
+  ASSERT_TRUE(laws.ok()) << laws.status();
+  ASSERT_EQ(laws->size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    const auto one = single->Laws({});
+    ASSERT_TRUE(one.ok());
+    EXPECT_EQ(laws->at(i).ids, one->at(0).ids);
+    EXPECT_EQ(laws->at(i).probabilities, one->at(0).probabilities);
+    ASSERT_TRUE(single->Keep(0, static_cast<int32_t>(3 + i)).ok());
+  }
+  ASSERT_TRUE(small->Keep(1, 9).ok());
+  Ids tokens = Seen(text, kWindow);
+  tokens.push_back(3);
+  tokens.push_back(9);
+  EXPECT_EQ(small->session().tokens(), tokens);
+}
+
+// Most of the time only new tokens are computed.
+TEST_F(SmallTargetTest, ComputesOnlyWhatIsNew) {
+  const auto small = Small(*model_, {}, kWindow);
+  Ids text = Text(100);
+  int64_t rows = 0;
+  for (int i = 0; i < 160; ++i) {
+    ASSERT_TRUE(small->Begin(text).ok());
+    rows += small->session().pending();
+    ASSERT_TRUE(small->Laws({}).ok());
+    ASSERT_TRUE(small->Keep(0, 1).ok());  // which does not hold
+    text.push_back(2 + i % 300);
+  }
+  // The first window, a row for each token, and after each of the ten moves
+  // what of the text is still seen.
+  EXPECT_LE(rows, 36 + 160 + 10 * 17);
+  EXPECT_GE(rows, 160);
+}
+
+TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
+  const auto deep =
+      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+  for (const Model* target : {static_cast<const Model*>(model_),
+                              static_cast<const Model*>(deep.get())}) {
+    for (float temperature : {0.0f, 0.7f}) {
+      GenerateParams params = Params(temperature);
+      params.law.repeat_penalty = temperature > 0 ? 1.1f : 1.0f;
+      const Ids expected = Plain(*target, params);
+      for (int64_t recent : {8, 64}) {
+        DraftChoice choice = Choice(*model_, VerifyMode::kCoupled, {4, recent});
+        for (int64_t length : {0, 1, 63}) {
+          choice.inner_tokens = length;
+          const auto session = Prefilled(*target, *prompt_);
+          ASSERT_EQ(DraftedText(*session, params, choice), expected)
+              << temperature << " " << recent << " " << length;
+          ASSERT_EQ(session->report().levels.size(), 1u);
+          EXPECT_STREQ(session->report().levels[0].drafter, "small");
+        }
+        for (int64_t length : {1, 6}) {
+          choice.inner_tokens = length;
+          choice.outer_tokens = length == 1 ? 2 : 11;
+          const auto session = WithView(*target);
+          ASSERT_EQ(DraftedText(*session, params, TriForce(choice)), expected)
+              << temperature << " " << recent << " " << length;
+          ASSERT_EQ(session->report().levels.size(), 2u);
+          EXPECT_STREQ(session->report().levels[0].drafter, "small");
+          EXPECT_GT(session->report().levels[0].drafted, 0);
+          if (length == 6) ExpectNoTrace(*session, *target);
+        }
+      }
+    }
+  }
+}
+
+// The target's own model over a window that holds the whole text.
+TEST_F(SmallTargetTest, TheSameModelIsNearlyAlwaysRight) {
+  for (VerifyMode verify : {VerifyMode::kCoupled, VerifyMode::kResidual}) {
+    const DraftChoice choice = Choice(*model_, verify, {16, 512});
+    const auto session = Prefilled(*model_, *prompt_);
+    DraftedText(*session, Params(0.8f), choice);
+    const DraftLevel& level = session->report().levels.at(0);
+    EXPECT_GT(level.drafted, 150);
+    // Sums in another order differ in their last bits, which a draw may show.
+    EXPECT_GE(level.accepted, level.drafted - 2);
+    EXPECT_LE(session->report().sweeps, 200 / 9 + 3);
+  }
+}
+
+// Models that have nothing in common but their vocabulary: most is rejected,
+// and of that nothing is left.
+TEST_F(SmallTargetTest, WhatIsRejectedLeavesNothing) {
+  const auto target = OpenGolden("qwen3.gguf");
+  const auto draft = OpenGolden("llama_gqa.gguf");
+  const Ids prompt = RandomIds(300, target->config.vocab);
+  for (VerifyMode verify : {VerifyMode::kCoupled, VerifyMode::kResidual}) {
+    const GenerateParams params = Params(0.9f);
+    const DraftChoice choice = Choice(*draft, verify, {4, 8});
+    for (bool triforce : {false, true}) {
+      const auto session =
+          triforce ? WithView(*target, prompt) : Prefilled(*target, prompt);
+      const Ids text =
+          DraftedText(*session, params, triforce ? TriForce(choice) : choice);
+      const DraftLevel& level = session->report().levels.at(0);
+      EXPECT_GT(level.accepted, 0);
+      EXPECT_LT(level.accepted, level.drafted / 2);
+      if (verify == VerifyMode::kCoupled) {
+        EXPECT_EQ(text, Plain(*target, params, prompt));
+      }
+      ExpectNoTrace(*session, *target);
+    }
+  }
+}
+
+// Residual texts are others than the plain one, but the same every time, and
+// however long they are asked to be.
+TEST_F(SmallTargetTest, ResidualTextsReplay) {
+  const auto deep =
+      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+  for (int64_t recent : {8, 64}) {
+    const DraftChoice full =
+        Choice(*model_, VerifyMode::kResidual, {4, recent});
+    for (const DraftChoice& choice : {full, TriForce(full)}) {
+      const auto session = WithView(*deep);
+      const Ids all = DraftedText(*session, Params(1.0f), choice);
+      ExpectNoTrace(*session, *deep);
+      for (int64_t length : {1, 77, 199}) {
+        session->Truncate(prompt_->size());
+        ASSERT_EQ(DraftedText(*session, Params(1.0f, length), choice),
+                  Ids(all.begin(), all.begin() + length))
+            << length;
+      }
+      EXPECT_EQ(DraftedText(*WithView(*deep), Params(1.0f), choice), all);
+      GenerateParams other = Params(1.0f);
+      other.seed = 8;
+      EXPECT_NE(DraftedText(*WithView(*deep), other, choice), all);
+      EXPECT_EQ(DraftedText(*WithView(*deep), Params(0.0f), choice),
+                Plain(*deep, Params(0.0f)));
+    }
+  }
+}
+
+// One process, one draft model: a prompt, what follows it, and another one.
+TEST_F(SmallTargetTest, PromptAfterPrompt) {
+  const GenerateParams params = Params(0.8f, 60);
+  const DraftChoice choice = Choice(*model_, VerifyMode::kResidual);
+  const Ids other = Text(170);
+  const auto session = Prefilled(*model_, *prompt_);
+  const Ids first = DraftedText(*session, params, choice);
+  ASSERT_TRUE(Prefill(*session, other.data(), other.size(), kNoProgress).ok());
+  const Ids second = DraftedText(*session, params, choice);
+  const auto beside = Prefilled(*model_, other);
+  const Ids third = DraftedText(*beside, params, choice);
+
+  Ids all = *prompt_;
+  all.insert(all.end(), first.begin(), first.end());
+  all.insert(all.end(), other.begin(), other.end());
+  EXPECT_EQ(DraftedText(*Prefilled(*model_, all), params, choice), second);
+  session->Truncate(prompt_->size());
+  EXPECT_EQ(DraftedText(*session, params, choice), first);
+  EXPECT_EQ(DraftedText(*Prefilled(*model_, other), params, choice), third);
+
+  // One chain over two texts, as if each had one of its own.
+  const LawParams law = params.law;
+  const auto drafts = DraftChain::Create(*session, law, choice);
+  ASSERT_TRUE(drafts.ok()) << drafts.status();
+  const auto block = [&](const DraftChain& chain, const Ids& text) {
+    const absl::StatusOr<DraftBlock> drafted = chain.outermost()->Draft(
+        text, 6, {.seed = 3, .start = std::ssize(text)});
+    EXPECT_TRUE(drafted.ok()) << drafted.status();
+    return drafted->tokens;
+  };
+  for (const Ids& text : {all, other, *prompt_, other, all}) {
+    const auto fresh = DraftChain::Create(*session, law, choice);
+    ASSERT_TRUE(fresh.ok());
+    EXPECT_EQ(block(**drafts, text), block(**fresh, text));
+  }
+}
+
+TEST_F(SmallTargetTest, CancelledAnywhereItIsAsItWas) {
+  const GenerateParams params = Params(0.9f, 24);
+  const DraftChoice full = Choice(*model_, VerifyMode::kResidual, {4, 8});
+  for (const DraftChoice& choice : {full, TriForce(full)}) {
+    const auto session = WithView();
+    const Ids expected = DraftedText(*session, params, choice);
+    for (size_t stop = 1; stop < expected.size(); ++stop) {
+      session->Truncate(prompt_->size());
+      size_t count = 0;
+      const absl::Status status = GenerateDrafted(
+          *session, params, choice,
+          [&](int32_t, std::string_view) { return ++count < stop; });
+      ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
+      ASSERT_EQ(session->report().tokens,
+                Ids(expected.begin(),
+                    expected.begin() + static_cast<std::ptrdiff_t>(stop)));
+    }
+    ExpectNoTrace(*session, *model_);
+
+    // While it drafts: the draft model stops with the session.
+    session->Truncate(prompt_->size());
+    const auto drafts = DraftChain::Create(*session, params.law, full);
+    ASSERT_TRUE(drafts.ok());
+    const DrawKey key = {.seed = 7, .start = std::ssize(*prompt_)};
+    session->Cancel();
+    EXPECT_EQ(ClassOf((*drafts)->outermost()->Draft(*prompt_, 4, key).status()),
+              ErrorClass::kCancelled);
+    session->ClearCancel();
+    const auto after = (*drafts)->outermost()->Draft(*prompt_, 4, key);
+    ASSERT_TRUE(after.ok()) << after.status();
+    const auto fresh = DraftChain::Create(*session, params.law, full);
+    const auto expected_block = (*fresh)->outermost()->Draft(*prompt_, 4, key);
+    EXPECT_EQ(after->tokens, expected_block->tokens);
+    EXPECT_EQ(DraftedText(*session, params, choice), expected);
+  }
+}
+
+TEST_F(SmallTargetTest, BehindALinkTheTextIsTheSame) {
+  const auto deep =
+      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+  const Session::Options options = {.context = 520};
+  const GenerateParams params = Params(0.8f);
+  const Ids expected = Plain(*deep, params);
+  const Tiered tiered = MakeTiered(*deep, options, Budget::kLeast);
+  ASSERT_TRUE(
+      Prefill(*tiered.session, prompt_->data(), prompt_->size(), kNoProgress)
+          .ok());
+  EXPECT_EQ(DraftedText(*tiered.session, params,
+                        Choice(*model_, VerifyMode::kCoupled)),
+            expected);
+}
+
+// The draft of a text that fills the context.
+TEST_F(SmallTargetTest, ShortPromptsAndFullContexts) {
+  for (size_t length : {1, 3, 4, 5, 35, 37}) {
+    const Ids prompt = Text(length);
+    const Session::Options options = {.context =
+                                          static_cast<int64_t>(length) + 90};
+    const GenerateParams params = Params(0.7f, 0);
+    const auto plain = Prefilled(*model_, prompt, options);
+    ASSERT_TRUE(Generate(*plain, params, nullptr).ok());
+    const auto session = Prefilled(*model_, prompt, options);
+    EXPECT_EQ(
+        DraftedText(*session, params, Choice(*model_, VerifyMode::kCoupled)),
+        plain->report().tokens)
+        << length;
+    EXPECT_EQ(session->room(), 0);
+  }
+}
+
+class DraftModelTest : public SmallTargetTest {
+ protected:
+  // llama_chat with one token changed.
+  template <typename Change>
+  static std::unique_ptr<Model> WithToken(Change change) {
+    std::unique_ptr<Model> model = OpenGolden("llama_chat.gguf");
+    absl::StatusOr<TokenizerSpec> spec =
+        SpecFromGguf(model->checkpoint->metadata());
+    EXPECT_TRUE(spec.ok());
+    change(&*spec);
+    absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
+        Tokenizer::Create(*std::move(spec));
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+    model->tokenizer = *std::move(tokenizer);
+    return model;
+  }
+
+  static std::string Refusal(const Model& target, const Model& draft) {
+    const auto session = MakeSession(target);
+    const absl::Status status =
+        DraftChain::Create(*session, {}, Choice(draft, VerifyMode::kResidual))
+            .status();
+    EXPECT_EQ(CodeOf(status), "draft_vocabulary") << status;
+    EXPECT_EQ(ClassOf(status), ErrorClass::kInput);
+    EXPECT_EQ(CodeOf(CheckDraftModel(target, draft)), "draft_vocabulary");
+    return std::string(status.message());
+  }
+};
+
+TEST_F(DraftModelTest, NeedsTheSameVocabulary) {
+  const auto mha = OpenGolden("llama_mha.gguf");  // 131 tokens
+  EXPECT_THAT(Refusal(*model_, *mha), HasSubstr("it has 131 tokens"));
+  EXPECT_THAT(Refusal(*model_, *mha), HasSubstr("the model 384"));
+  EXPECT_THAT(Refusal(*mha, *model_), HasSubstr("it has 384 tokens"));
+
+  const std::string text = "\"<|endoftext|>\"";  // the first, and control
+  const auto renamed = WithToken(
+      [](TokenizerSpec* spec) { spec->tokens[0].text = "<|\x01other|>"; });
+  EXPECT_THAT(Refusal(*model_, *renamed),
+              HasSubstr("token 0 is \"<|\\001other|>\" (control), the model's "
+                        "is " +
+                        text + " (control)"));
+  const auto retyped = WithToken([](TokenizerSpec* spec) {
+    spec->tokens[0].type = TokenType::kUserDefined;
+  });
+  EXPECT_THAT(Refusal(*retyped, *model_),
+              HasSubstr("token 0 is " + text + " (control), the model's is " +
+                        text + ";"));
+
+  const auto same = WithToken([](TokenizerSpec*) {});
+  EXPECT_TRUE(CheckDraftModel(*model_, *same).ok());
+  const auto deep =
+      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+  EXPECT_TRUE(CheckDraftModel(*deep, *model_).ok());
+  // Ids are all there is to compare.
+  same->tokenizer.reset();
+  EXPECT_TRUE(CheckDraftModel(*model_, *same).ok());
+  EXPECT_TRUE(CheckDraftModel(*same, *model_).ok());
+}
+
+TEST_F(DraftModelTest, NeedsAModelWithWeightsAndContext) {
+  const auto session = MakeSession(*model_);
+  DraftChoice choice = {.proposer = Proposer::kSmall};
+  EXPECT_EQ(CodeOf(DraftChain::Create(*session, {}, choice).status()),
+            "no_draft_model");
+  const auto header =
+      OpenModel({.path = CheckpointPath("llama_chat.gguf"), .weights = false});
+  EXPECT_EQ(CodeOf(CheckDraftModel(*model_, *header)), "no_weights");
+  choice.draft_model = header.get();
+  EXPECT_EQ(CodeOf(DraftChain::Create(*session, {}, choice).status()),
+            "no_weights");
+  const auto narrow = OpenGolden("llama_chat.gguf");
+  narrow->config.context = 81;
+  choice.draft_model = narrow.get();
+  EXPECT_EQ(CodeOf(DraftChain::Create(*session, {}, choice).status()),
+            "draft_context");
+  narrow->config.context = 82;
+  choice.verify = VerifyMode::kCoupled;
+  const auto full = Prefilled(*model_, *prompt_);
+  EXPECT_EQ(DraftedText(*full, Params(0.5f), choice),
+            Plain(*model_, Params(0.5f)));
+}
+
+}  // namespace
+}  // namespace tiercel::small_target_test

@@ -1,0 +1,58 @@
+#include "runtime/drafting/sweep_target.h"
+
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "kernels/token/law.h"
+
+namespace tiercel {
+
+absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
+    const std::vector<int32_t>& block) {
+  const absl::Cleanup count = [this, start = session_.Elapsed()] {
+    spent_ += session_.Elapsed() - start;
+  };
+  // After a prompt the first law is known; otherwise the last token's row is
+  // the first of the sweep.
+  if (session_.pending() != 1) {
+    if (absl::Status s = session_.CatchUp(Station::kVerify); !s.ok()) return s;
+  }
+  before_ = session_.tokens().size();
+  swept_ = false;
+  logits_.clear();
+  if (session_.pending() == 0) logits_ = session_.NextLogits();
+  if (absl::Status s = session_.Append(block.data(), block.size()); !s.ok()) {
+    return s;
+  }
+  const auto rows = static_cast<size_t>(session_.pending());
+  const int64_t vocab = session_.model().config.vocab;
+  if (rows > 0) {
+    if (absl::Status s = session_.Sweep(Station::kVerify); !s.ok()) return s;
+    swept_ = true;
+    const size_t known = logits_.size();
+    logits_.resize(known + rows * static_cast<size_t>(vocab));
+    if (absl::Status s = session_.RowLogits(0, static_cast<int64_t>(rows),
+                                            logits_.data() + known);
+        !s.ok()) {
+      return s;
+    }
+  }
+  return MakeLaws(session_.stream(),
+                  {.logits = logits_.data(),
+                   .rows = static_cast<int64_t>(block.size() + 1),
+                   .vocab = vocab,
+                   .tokens = session_.tokens().data(),
+                   .before = static_cast<int64_t>(before_),
+                   .law = law_});
+}
+
+absl::Status SweepTarget::Keep(size_t count, int32_t next) {
+  const TimeSpent start = session_.Elapsed();
+  if (swept_) {
+    if (absl::Status s = session_.Keep(before_ + count); !s.ok()) return s;
+  }
+  spent_ += session_.Elapsed() - start;
+  return session_.Append(&next, 1);
+}
+
+}  // namespace tiercel

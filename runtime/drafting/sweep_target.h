@@ -1,0 +1,38 @@
+#ifndef TIERCEL_RUNTIME_DRAFTING_SWEEP_TARGET_H_
+#define TIERCEL_RUNTIME_DRAFTING_SWEEP_TARGET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "drafts/verify.h"
+#include "kernels/token/law.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+
+// The target whose law is promised to the user: a session's model over all of
+// its KV, one sweep for a block.
+class SweepTarget final : public Target {
+ public:
+  SweepTarget(Session& session, const LawParams& law)
+      : session_(session), law_(law) {}
+
+  absl::StatusOr<std::vector<Law>> Laws(
+      const std::vector<int32_t>& block) override;
+  absl::Status Keep(size_t count, int32_t next) override;
+
+  TimeSpent spent() const { return spent_; }  // in all of these
+
+ private:
+  Session& session_;
+  const LawParams law_;
+  size_t before_ = 0;   // tokens of the session, the block not counted
+  bool swept_ = false;  // the block's outcome is open
+  std::vector<float> logits_;
+  TimeSpent spent_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_DRAFTING_SWEEP_TARGET_H_

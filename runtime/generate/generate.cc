@@ -1,0 +1,287 @@
+#include "runtime/generate/generate.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "runtime/drafting/sweep_target.h"
+
+namespace tiercel {
+namespace {
+
+constexpr size_t kMostStopBytes = 4096;
+
+absl::Status Validate(const GenerateParams& params) {
+  if (absl::Status s = ValidateLawParams(params.law); !s.ok()) return s;
+  if (params.max_tokens < 0) {
+    return UsageError("invalid_sampling",
+                      absl::StrCat("max_tokens: got ", params.max_tokens,
+                                   ", need 0 or more"));
+  }
+  if (params.stops.size() > kMostStops) {
+    return UsageError("invalid_stop",
+                      absl::StrCat("stop texts: got ", params.stops.size(),
+                                   ", at most ", kMostStops));
+  }
+  for (const std::string& stop : params.stops) {
+    if (stop.empty() || stop.size() > kMostStopBytes) {
+      return UsageError("invalid_stop",
+                        absl::StrCat("stop text: got ", stop.size(),
+                                     " bytes, need 1 to ", kMostStopBytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsEndOfText(const Model& model, int32_t id) {
+  const std::vector<int32_t>& ends = model.config.eos_ids;
+  return std::find(ends.begin(), ends.end(), id) != ends.end() ||
+         (model.tokenizer != nullptr && model.tokenizer->eos() == id);
+}
+
+// How many tokens to draft. A block is not cut where the output is about to
+// end: what follows must not depend on that.
+int64_t MostToDraft(Session& session, const GenerateParams& params,
+                    const DraftLength& length) {
+  // The first token of a text is known without a sweep.
+  if (params.drafter == nullptr || session.pending() != 1) return 0;
+  const int64_t most =
+      std::min({length.Next(), session.room() - 1, kMaxStepRows - 1});
+  if (params.over_view && !session.retrieval()->HasRoom(most + 1)) return 0;
+  return most;
+}
+
+// What the target has made of what the drafter proposed, and the session then
+// holds: some tokens that were drafted, and one that was not.
+absl::StatusOr<VerifiedBlock> NextBlock(Session& session,
+                                        const GenerateParams& params,
+                                        SweepTarget& target,
+                                        DraftLength& draft_length) {
+  Report& report = session.report();
+  const TimeSpent start = session.Elapsed();
+  const TimeSpent swept = target.spent();
+  const auto length = static_cast<int64_t>(session.tokens().size());
+  const VerifyMode mode =
+      params.drafter != nullptr ? params.verify : VerifyMode::kCoupled;
+  absl::StatusOr<VerifiedBlock> block = VerifyRound(
+      session.tokens(), MostToDraft(session, params, draft_length), mode,
+      {.seed = params.seed, .start = session.first_position() + length},
+      params.drafter, target);
+  if (!block.ok()) return block;
+  draft_length.Count(static_cast<int64_t>(block->drafted),
+                     static_cast<int64_t>(block->accepted));
+  const TimeSpent end = session.Elapsed();
+  const TimeSpent verify = target.spent() - swept;
+  report.verify += verify;
+  if (params.drafter != nullptr) report.draft += end - start - verify;
+  if (params.over_view) {
+    if (absl::Status s = session.RefreshView(); !s.ok()) return s;
+    report.refresh += session.Elapsed() - end;
+  }
+  return block;
+}
+
+// `given`: of its tokens, those that may belong to the text. `seconds`: since
+// the block before.
+void CountBlock(const VerifiedBlock& block, size_t given, double seconds,
+                Report* report) {
+  if (!report->levels.empty()) {
+    report->levels.back().Count(block.drafted, block.accepted);
+  }
+  std::vector<double>& times = report->token_seconds;
+  const bool first = times.empty();
+  if (!first || block.drafted > 0) ++report->sweeps;
+  if (given == 0) return;
+  if (first) {
+    // One token as a rule, of a law that was known; the others come with it.
+    times.push_back(seconds);
+    times.resize(given);
+  } else {
+    times.insert(times.end(), given, seconds / static_cast<double>(given));
+  }
+}
+
+// Gives out the tokens of a block until something ends the text: why, or "".
+// `left`: tokens that the text may still have.
+absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
+                                    const Session& session,
+                                    const GenerateParams& params,
+                                    Transcript& transcript, int64_t& left) {
+  for (const int32_t token : block.tokens) {
+    if (!params.ignore_eos && IsEndOfText(session.model(), token)) {
+      return "stop";
+    }
+    const absl::StatusOr<bool> more = transcript.Push(token);
+    if (!more.ok()) return more.status();
+    --left;
+    if (transcript.refused() || session.cancelled()) return CancelledError();
+    if (!*more) return "stop";
+    if (left == 0) return "length";
+  }
+  return "";
+}
+
+// Pulls tokens until something ends the text; returns why.
+absl::StatusOr<std::string> Decode(Session& session,
+                                   const GenerateParams& params,
+                                   Transcript& transcript) {
+  SweepTarget target(session, params.law);
+  DraftLength draft_length = params.draft_length;
+  TimeSpent last = session.Elapsed();
+  if (params.over_view) {
+    if (absl::Status s = session.CatchUpForDrafts(Station::kVerify); !s.ok()) {
+      return s;
+    }
+  }
+  int64_t left = params.max_tokens > 0
+                     ? std::min(params.max_tokens, session.room())
+                     : session.room();
+  while (left > 0) {
+    const absl::StatusOr<VerifiedBlock> block =
+        NextBlock(session, params, target, draft_length);
+    if (!block.ok()) return block.status();
+    const TimeSpent now = session.Elapsed();
+    const double seconds = (now - std::exchange(last, now)).seconds;
+    const int64_t before = left;
+    absl::StatusOr<std::string> ended =
+        GiveOut(*block, session, params, transcript, left);
+    CountBlock(*block, static_cast<size_t>(before - left), seconds,
+               &session.report());
+    if (!ended.ok() || !ended->empty()) return ended;
+  }
+  return "length";
+}
+
+}  // namespace
+
+absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
+                     Session::Progress progress) {
+  const size_t before = session.tokens().size();
+  const TimeSpent start = session.Elapsed();
+  const Traffic traffic = session.traffic();
+  // However this ends, by an exception of a callback too.
+  absl::Cleanup forget = [&] { session.Truncate(before); };
+  if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
+  const int64_t rows = session.pending();
+  if (count > 0) {
+    if (absl::Status s = session.CatchUp(Station::kPrefill, progress); !s.ok())
+      return s;
+  }
+  std::move(forget).Cancel();
+  Report& report = session.report();
+  report = session.NewReport();
+  report.prompt_tokens = static_cast<int64_t>(session.tokens().size());
+  report.cached_tokens = static_cast<int64_t>(session.tokens().size()) - rows;
+  report.prefilled_tokens = rows;
+  report.prefill = session.Elapsed() - start;
+  report.prefill_traffic = session.traffic();
+  report.prefill_traffic -= traffic;
+  report.warnings = session.warnings();
+  return absl::OkStatus();
+}
+
+absl::Status Generate(Session& session, const GenerateParams& params,
+                      const Transcript::OnToken& on_token) {
+  if (absl::Status s = Validate(params); !s.ok()) return s;
+  const size_t prompt = session.tokens().size();
+  Report& report = session.report();
+  Report fresh = session.NewReport();
+  if (params.drafter != nullptr) {
+    fresh.levels.push_back({.drafter = params.drafter->name(),
+                            .cost_ratio = params.draft_length.cost_ratio()});
+  }
+  fresh.prompt_tokens = static_cast<int64_t>(prompt);
+  if (report.prompt_tokens == fresh.prompt_tokens) {
+    // Again from one prefill: each reports what that took.
+    fresh.cached_tokens = report.cached_tokens;
+    fresh.prefilled_tokens = report.prefilled_tokens;
+    fresh.prefill = report.prefill;
+    fresh.prefill_traffic = report.prefill_traffic;
+  } else {
+    fresh.cached_tokens = fresh.prompt_tokens;
+  }
+  report = std::move(fresh);
+  const Traffic traffic = session.traffic();
+
+  Transcript transcript(session.model().tokenizer.get(), params.stops,
+                        on_token);
+  absl::Cleanup forget = [&] {
+    session.Truncate(prompt + transcript.tokens().size());
+  };
+  absl::StatusOr<std::string> reason = Decode(session, params, transcript);
+  transcript.Finish();
+  if (params.drafter != nullptr) {
+    const std::vector<DraftLevel> inner = params.drafter->inner_levels();
+    report.levels.insert(report.levels.begin(), inner.begin(), inner.end());
+  }
+  report.decode_traffic = session.traffic();
+  report.decode_traffic -= traffic;
+  report.warnings = session.warnings();
+  if (reason.ok() && transcript.refused()) reason = CancelledError();
+  report.text = transcript.text();
+  report.tokens = transcript.tokens();
+  // A stop text takes back what it began in.
+  report.token_seconds.resize(report.tokens.size());
+  report.predicted = session.Predicted(
+      {.cached = report.cached_tokens,
+       .prompt = report.prompt_tokens,
+       .generated = static_cast<int64_t>(report.tokens.size())});
+  if (!reason.ok()) {
+    if (ClassOf(reason.status()) == ErrorClass::kCancelled) {
+      report.finish_reason = "cancelled";
+    }
+    return reason.status();
+  }
+  report.finish_reason = *std::move(reason);
+  return absl::OkStatus();
+}
+
+absl::Status Score(Session& session, const int32_t* ids, size_t count,
+                   size_t rows_per_step,
+                   absl::FunctionRef<bool(size_t, const float*)> on_row) {
+  // Logits are wide: rows are computed many at a time, looked at few at a time.
+  constexpr int64_t kRowsPerStep = 512;
+  constexpr int64_t kLogitRows = 32;
+  const int64_t step =
+      rows_per_step == 0
+          ? kRowsPerStep
+          : static_cast<int64_t>(std::min<size_t>(rows_per_step, 1u << 20));
+  const int64_t vocab = session.model().config.vocab;
+  const size_t before = session.tokens().size();
+
+  absl::Cleanup forget = [&] { session.Truncate(before); };
+  if (before > 0) {
+    if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
+  }
+  if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
+  std::vector<float> logits;
+  size_t index = 0;
+  while (session.pending() > 0) {
+    const int64_t rows = std::min(step, session.pending());
+    if (absl::Status s = session.Forward(rows, Station::kPrefill, kNoProgress);
+        !s.ok()) {
+      return s;
+    }
+    for (int64_t row = 0; row < rows; row += kLogitRows) {
+      const int64_t some = std::min(kLogitRows, rows - row);
+      logits.resize(static_cast<size_t>(some * vocab));
+      if (absl::Status s = session.RowLogits(row, some, logits.data());
+          !s.ok()) {
+        return s;
+      }
+      for (int64_t i = 0; i < some; ++i) {
+        if (session.cancelled() ||
+            !on_row(index++, logits.data() + i * vocab)) {
+          return CancelledError();
+        }
+      }
+    }
+  }
+  std::move(forget).Cancel();
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,131 @@
+#include "runtime/generate/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace tiercel {
+namespace {
+
+// The least sample that at least `share` of all samples do not exceed.
+nlohmann::json Percentile(std::vector<double> samples, double share) {
+  if (samples.empty()) return nullptr;
+  const auto rank = static_cast<std::ptrdiff_t>(
+      std::ceil(share * static_cast<double>(samples.size())));
+  const auto nth = samples.begin() + rank - 1;
+  std::nth_element(samples.begin(), nth, samples.end());
+  return *nth;
+}
+
+// Null where there is nothing to divide by.
+nlohmann::json Ratio(double count, double of) {
+  return of > 0 ? nlohmann::json(count / of) : nlohmann::json(nullptr);
+}
+
+// The variables of offload/KV_FORMAT.md.
+nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves) {
+  return {{"page_bytes", plan.shape.layout.PageBytes()},
+          {"page_tokens", kPageTokens},
+          {"layers", plan.shape.layers},
+          {"resident_pages", plan.shape.resident_pages},
+          {"swept_pages", moves.swept_pages},
+          {"ahead_pages", moves.ahead_pages},
+          {"reopened_pages", moves.reopened_pages},
+          {"gathered_bytes", moves.gathered_bytes},
+          {"resumed_pages", moves.resumed_pages},
+          {"resumed_bytes", moves.resumed_bytes},
+          {"closed_pages", moves.closed_pages},
+          {"parked_pages", moves.parked_pages},
+          {"parked_bytes", moves.parked_bytes}};
+}
+
+}  // namespace
+
+nlohmann::json Report::ToJson() const {
+  std::vector<double> gap_ms;
+  double decode_seconds = 0;
+  for (size_t i = 1; i < token_seconds.size(); ++i) {
+    gap_ms.push_back(1e3 * token_seconds[i]);
+    decode_seconds += token_seconds[i];
+  }
+  const auto gaps = static_cast<double>(gap_ms.size());
+  Traffic traffic = prefill_traffic;
+  traffic += decode_traffic;
+  // Bytes are of the station that asked for them, the link's time of the one in
+  // whose time they moved.
+  const auto station = [&](Station name, const TimeSpent& spent) {
+    const LinkUse& use = traffic.link[static_cast<size_t>(name)];
+    return nlohmann::json{
+        {"seconds", spent.seconds},
+        {"h2d_bytes", use.h2d_bytes},
+        {"d2h_bytes", use.d2h_bytes},
+        {"link_busy_s", spent.link_seconds},
+        {"link_busy_share", Ratio(spent.link_seconds, spent.seconds)}};
+  };
+  nlohmann::json level_list = nlohmann::json::array();
+  for (const DraftLevel& level : levels) {
+    level_list.push_back({{"drafter", level.drafter},
+                          {"drafted", level.drafted},
+                          {"checked", level.checked},
+                          {"accepted", level.accepted}});
+    if (level.cost_ratio > 0) {
+      level_list.back()["cost_ratio"] = level.cost_ratio;
+    }
+  }
+  const auto sum = [&](uint64_t LinkUse::*bytes) {
+    uint64_t total = 0;
+    for (const LinkUse& use : traffic.link) total += use.*bytes;
+    return total;
+  };
+  nlohmann::json document = {
+      {"context", plan.context},
+      {"prompt_tokens", prompt_tokens},
+      {"cached_tokens", cached_tokens},
+      {"output", nlohmann::json::array({{{"text", text},
+                                         {"tokens", tokens},
+                                         {"finish_reason", finish_reason}}})},
+      {"ttft_s", token_seconds.empty()
+                     ? nlohmann::json(nullptr)
+                     : nlohmann::json(prefill.seconds + token_seconds[0])},
+      {"prefill_tok_s",
+       prefilled_tokens > 0
+           ? Ratio(static_cast<double>(prefilled_tokens), prefill.seconds)
+           : nlohmann::json(nullptr)},
+      {"decode_tok_s", Ratio(gaps, decode_seconds)},
+      {"tbt_ms",
+       {{"p50", Percentile(gap_ms, 0.50)},
+        {"p90", Percentile(gap_ms, 0.90)},
+        {"p99", Percentile(gap_ms, 0.99)},
+        {"samples", gap_ms.size()}}},
+      {"speculation",
+       {{"sweeps", sweeps},
+        {"tokens_per_sweep", Ratio(gaps, static_cast<double>(sweeps))},
+        {"levels", std::move(level_list)}}},
+      {"ledger",
+       {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},
+        {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
+        {"disk_read_bytes", 0},
+        {"formula", plan.in_place ? nlohmann::json::object()
+                                  : Formula(plan, traffic.moves)},
+        {"stations",
+         {{"prefill", station(Station::kPrefill, prefill)},
+          {"refresh", station(Station::kRefresh, refresh)},
+          {"draft", station(Station::kDraft, draft)},
+          {"verify", station(Station::kVerify, verify)}}}}},
+      {"memory",
+       {{"host_bytes", memory.host}, {"device_bytes", memory.device}}},
+      {"warnings", warnings},
+      {"simulated", simulated},
+  };
+  if (predicted.has_value()) {
+    document["predicted"] = {
+        {"ttft_s", predicted->ttft_s},
+        {"tbt_ms", levels.empty() ? nlohmann::json(1e3 * predicted->tbt_s)
+                                  : nlohmann::json(nullptr)},
+        {"host_bytes", predicted->memory.host},
+        {"device_bytes", predicted->memory.device}};
+  }
+  return document;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,299 @@
+// Speculation end to end: the text is the target's, and nothing of what was
+// drafted and did not hold is left.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "drafts/ngram.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "runtime/generate/generate.h"
+#include "runtime/predict/session_plan.h"
+#include "tests/drafting.h"
+#include "tests/golden.h"
+
+namespace tiercel::speculation_test {
+namespace {
+
+class SpeculationTest : public RepeatedTextTest<3> {
+ protected:
+  static GenerateParams Params(float temperature, int64_t max_tokens = 60) {
+    GenerateParams params = DraftedParams(temperature, max_tokens);
+    params.verify = VerifyMode::kCoupled;
+    return params;
+  }
+
+  static Ids Continued(Session& session, const GenerateParams& params) {
+    const absl::Status status = Generate(session, params, nullptr);
+    EXPECT_TRUE(status.ok()) << status;
+    return session.report().tokens;
+  }
+};
+
+TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
+  NgramDrafter ngram(/*longest=*/3, /*shortest=*/1);
+  int64_t drafted = 0;
+  int64_t accepted = 0;
+  for (float temperature : {0.0f, 0.6f, 1.0f}) {
+    for (float penalty : {1.0f, 1.3f}) {
+      GenerateParams params = Params(temperature);
+      params.law.repeat_penalty = penalty;
+      const auto plain = Prefilled(*model_, *prompt_);
+      const Ids expected = Continued(*plain, params);
+      EXPECT_EQ(plain->report().sweeps, 59);
+      for (int64_t length : {1, 4, 63}) {
+        params.drafter = &ngram;
+        params.draft_length = DraftLength::Fixed(length);
+        const auto session = Prefilled(*model_, *prompt_);
+        ASSERT_EQ(Continued(*session, params), expected)
+            << temperature << " " << penalty << " " << length;
+        ASSERT_EQ(session->tokens(), plain->tokens());
+        const Report& report = session->report();
+        ASSERT_EQ(report.levels.size(), 1u);
+        EXPECT_STREQ(report.levels[0].drafter, "ngram");
+        EXPECT_LE(report.sweeps, 59);
+        drafted += report.levels[0].drafted;
+        accepted += report.levels[0].accepted;
+        ExpectNoTrace(*session, *model_);
+      }
+    }
+  }
+  EXPECT_GT(accepted, 100);
+  EXPECT_GT(drafted - accepted, 100);
+}
+
+TEST_F(SpeculationTest, GreedyTextIsTheSameHoweverItIsVerified) {
+  NgramDrafter ngram;
+  GenerateParams params = Params(0.0f);
+  const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
+  params.drafter = &ngram;
+  params.verify = VerifyMode::kResidual;
+  EXPECT_EQ(Continued(*Prefilled(*model_, *prompt_), params), expected);
+}
+
+TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
+  const GenerateParams plain = Params(1.0f);
+  const Ids expected = Continued(*Prefilled(*model_, *prompt_), plain);
+  const size_t prompt = prompt_->size();
+  const auto told = [&](int32_t off) {
+    return ScriptedDrafter([&, off](const Ids& tokens, int64_t most) {
+      Ids block;
+      for (size_t i = tokens.size() - prompt;
+           i < expected.size() && std::ssize(block) < most; ++i) {
+        block.push_back((expected[i] + off) %
+                        static_cast<int32_t>(model_->config.vocab));
+      }
+      return block;
+    });
+  };
+  ScriptedDrafter right = told(0);
+  ScriptedDrafter wrong = told(1);
+  GenerateParams params = plain;
+  params.draft_length = DraftLength::Fixed(5);
+  params.drafter = &right;
+  const auto session = Prefilled(*model_, *prompt_);
+  EXPECT_EQ(Continued(*session, params), expected);
+  EXPECT_EQ(session->report().levels[0].accepted,
+            session->report().levels[0].drafted);
+  // The first token is known; then six a sweep.
+  EXPECT_EQ(session->report().sweeps, 10);
+  // What of the last six is not of the text takes no time between tokens.
+  EXPECT_EQ(session->report().token_seconds.size(), expected.size());
+  ExpectNoTrace(*session, *model_);
+
+  // Where nothing was prefilled nothing is said to have been.
+  ASSERT_TRUE(Generate(*session, Params(1.0f, 3), nullptr).ok());
+  EXPECT_EQ(session->report().cached_tokens,
+            static_cast<int64_t>(session->tokens().size()) - 3);
+  EXPECT_EQ(session->report().prefill.seconds, 0);
+
+  params.drafter = &wrong;
+  const auto other = Prefilled(*model_, *prompt_);
+  EXPECT_EQ(Continued(*other, params), expected);
+  EXPECT_EQ(other->report().levels[0].accepted, 0);
+  EXPECT_EQ(other->report().sweeps, 59);
+  ExpectNoTrace(*other, *model_);
+}
+
+// Its last token's row is the first of a sweep, which drafts.
+TEST_F(SpeculationTest, ATextThatGoesOnBeginsWithASweep) {
+  GenerateParams params = Params(1.0f, 18);
+  const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
+  const auto session = Prefilled(*model_, *prompt_);
+  params.max_tokens = 6;
+  Continued(*session, params);
+  ScriptedDrafter right([&](const Ids& tokens, int64_t most) {
+    const auto next = expected.begin() +
+                      static_cast<std::ptrdiff_t>(tokens.size()) -
+                      std::ssize(*prompt_);
+    return Ids(next, next + std::min<int64_t>(most, expected.end() - next));
+  });
+  params.drafter = &right;
+  params.draft_length = DraftLength::Fixed(5);
+  params.max_tokens = 12;
+  EXPECT_EQ(Continued(*session, params),
+            Ids(expected.begin() + 6, expected.end()));
+  EXPECT_EQ(session->report().sweeps, 2);  // of five and one each
+  EXPECT_EQ(session->report().levels[0].checked, 10);
+}
+
+TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
+  NgramDrafter ngram(3, 1);
+  for (VerifyMode mode : {VerifyMode::kResidual, VerifyMode::kCoupled}) {
+    GenerateParams params = Params(1.0f, 40);
+    params.drafter = &ngram;
+    params.verify = mode;
+    const auto session = Prefilled(*model_, *prompt_);
+    const Ids all = Continued(*session, params);
+    for (int64_t length = 1; length < 40; ++length) {
+      session->Truncate(prompt_->size());
+      params.max_tokens = length;
+      ASSERT_EQ(Continued(*session, params),
+                Ids(all.begin(), all.begin() + length));
+      ASSERT_EQ(session->tokens().size(),
+                prompt_->size() + static_cast<size_t>(length));
+      ASSERT_EQ(session->report().token_seconds.size(),
+                static_cast<size_t>(length));
+    }
+    ExpectNoTrace(*session, *model_);
+  }
+}
+
+TEST_F(SpeculationTest, EndsInsideABlock) {
+  // Every token is an end of text: the first ends the output, whatever was
+  // drafted behind it.
+  GenerateParams params = Params(0.0f);
+  const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
+  ScriptedDrafter right([&](const Ids& tokens, int64_t most) {
+    const size_t done = tokens.size() - prompt_->size();
+    const size_t end =
+        std::min(expected.size(), done + static_cast<size_t>(most));
+    return Ids(expected.begin() + static_cast<std::ptrdiff_t>(done),
+               expected.begin() + static_cast<std::ptrdiff_t>(end));
+  });
+  params.drafter = &right;
+  params.draft_length = DraftLength::Fixed(20);
+
+  // A callback that stops at any token of the block.
+  for (size_t stop : {1, 2, 5, 21}) {
+    const auto session = Prefilled(*model_, *prompt_);
+    size_t count = 0;
+    const absl::Status status =
+        Generate(*session, params,
+                 [&](int32_t, std::string_view) { return ++count < stop; });
+    EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
+    EXPECT_EQ(session->report().tokens,
+              Ids(expected.begin(),
+                  expected.begin() + static_cast<std::ptrdiff_t>(stop)));
+    EXPECT_EQ(session->tokens().size(), prompt_->size() + stop);
+    ExpectNoTrace(*session, *model_);
+  }
+
+  // A stop text that a drafted token completes.
+  const auto plain = Prefilled(*model_, *prompt_);
+  GenerateParams with_stop = params;
+  with_stop.drafter = nullptr;
+  const std::string text = [&] {
+    (void)Continued(*plain, with_stop);
+    return plain->report().text;
+  }();
+  ASSERT_GT(text.size(), 12u);
+  with_stop.stops = {text.substr(8, 3)};
+  const auto stopped = Prefilled(*model_, *prompt_);
+  const Ids cut = Continued(*stopped, with_stop);
+  EXPECT_LT(cut.size(), expected.size());
+  with_stop.drafter = &right;
+  const auto session = Prefilled(*model_, *prompt_);
+  EXPECT_EQ(Continued(*session, with_stop), cut);
+  EXPECT_EQ(session->report().text, stopped->report().text);
+  EXPECT_EQ(session->report().finish_reason, "stop");
+  EXPECT_EQ(session->tokens(), stopped->tokens());
+  ExpectNoTrace(*session, *model_);
+}
+
+TEST_F(SpeculationTest, AContextIsFilledToItsLastToken) {
+  NgramDrafter ngram(3, 1);
+  GenerateParams params = Params(0.6f, /*max_tokens=*/0);
+  const Session::Options options = {
+      .context = static_cast<int64_t>(prompt_->size()) + 33};
+  const auto plain = Prefilled(*model_, *prompt_, options);
+  const Ids expected = Continued(*plain, params);
+  EXPECT_EQ(expected.size(), 33u);
+  params.drafter = &ngram;
+  params.draft_length = DraftLength::Fixed(63);
+  const auto session = Prefilled(*model_, *prompt_, options);
+  EXPECT_EQ(Continued(*session, params), expected);
+  EXPECT_EQ(session->report().finish_reason, "length");
+  EXPECT_EQ(session->room(), 0);
+}
+
+TEST_F(SpeculationTest, TwoPromptsInOneSession) {
+  NgramDrafter ngram(3, 1);
+  GenerateParams params = Params(1.0f);
+  params.drafter = &ngram;
+  const auto session = Prefilled(*model_, *prompt_);
+  const Ids first = Continued(*session, params);
+  session->Truncate(30);
+  const Ids other(prompt_->begin() + 17, prompt_->begin() + 90);
+  ASSERT_TRUE(Prefill(*session, other.data(), other.size(), kNoProgress).ok());
+  const Ids second = Continued(*session, params);
+
+  const auto fresh = MakeSession(*model_);
+  ASSERT_TRUE(Prefill(*fresh, prompt_->data(), 30, kNoProgress).ok());
+  ASSERT_TRUE(Prefill(*fresh, other.data(), other.size(), kNoProgress).ok());
+  EXPECT_EQ(Continued(*fresh, params), second);
+  session->Truncate(0);
+  ASSERT_TRUE(
+      Prefill(*session, prompt_->data(), prompt_->size(), kNoProgress).ok());
+  EXPECT_EQ(Continued(*session, params), first);
+}
+
+TEST_F(SpeculationTest, ADrafterThatFailsLosesNothing) {
+  class Failing final : public Drafter {
+   public:
+    const char* name() const override { return "failing"; }
+    absl::StatusOr<DraftBlock> Draft(const Ids&, int64_t,
+                                     const DrawKey&) override {
+      if (++count_ == 4) return InternalError("internal", "lost");
+      return DraftBlock{{1, 2}, {{{1}, {1.0f}}, {{2}, {1.0f}}}};
+    }
+
+   private:
+    int count_ = 0;
+  } failing;
+  GenerateParams params = Params(1.0f);
+  const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
+  params.drafter = &failing;
+  const auto session = Prefilled(*model_, *prompt_);
+  EXPECT_EQ(CodeOf(Generate(*session, params, nullptr)), "internal");
+  const Ids& some = session->report().tokens;
+  EXPECT_GE(some.size(), 4u);
+  EXPECT_TRUE(std::equal(some.begin(), some.end(), expected.begin()));
+  EXPECT_EQ(session->tokens().size(), prompt_->size() + some.size());
+  ExpectNoTrace(*session, *model_);
+}
+
+TEST_F(SpeculationTest, BehindALinkTheTextIsTheSame) {
+  NgramDrafter ngram(3, 1);
+  for (DType type : {DType::kF16, DType::kF32}) {
+    const Session::Options options = {
+        .context = 400, .type_k = type, .type_v = type};
+    const auto plain = Prefilled(*model_, *prompt_, options);
+    const Ids expected = Continued(*plain, Params(0.8f));
+    Model::Options with = model_->options;
+    with.simulation = {{.device_bytes = 100'000'000,
+                        .link_bytes_per_s = 1e12,
+                        .latency_s = 0}};
+    const auto tiered = OpenModel(with);
+    const auto session = Prefilled(*tiered, *prompt_, options);
+    GenerateParams params = Params(0.8f);
+    params.drafter = &ngram;
+    EXPECT_EQ(Continued(*session, params), expected);
+    EXPECT_GT(session->report().levels[0].accepted, 0);
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::speculation_test

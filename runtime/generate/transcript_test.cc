@@ -1,0 +1,154 @@
+#include "runtime/generate/transcript.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/golden.h"
+
+namespace tiercel {
+namespace {
+
+using ::testing::ElementsAre;
+using Given = std::vector<std::pair<int32_t, std::string>>;
+
+class TranscriptTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    model_ = OpenModel(
+        {.path = CheckpointPath("llama_chat.gguf"), .weights = false});
+    ASSERT_NE(model_, nullptr);
+  }
+
+  std::vector<int32_t> Ids(std::string_view text) {
+    std::vector<int32_t> ids;
+    const absl::Status status =
+        model_->tokenizer->Encode(text, Tokenizer::Special::kPlain, &ids);
+    EXPECT_TRUE(status.ok()) << status;
+    return ids;
+  }
+
+  // Pushes ids until the transcript wants no more; what was given out.
+  Given Run(const std::vector<int32_t>& ids, std::vector<std::string> stops) {
+    Given given;
+    transcript_ = std::make_unique<Transcript>(
+        model_->tokenizer.get(), std::move(stops),
+        [&](int32_t id, std::string_view text) {
+          given.emplace_back(id, std::string(text));
+          return true;
+        });
+    for (int32_t id : ids) {
+      const absl::StatusOr<bool> more = transcript_->Push(id);
+      EXPECT_TRUE(more.ok()) << more.status();
+      if (!*more) break;
+    }
+    transcript_->Finish();
+    return given;
+  }
+
+  static std::string Joined(const Given& given) {
+    std::string joined;
+    for (const auto& [id, text] : given) joined += text;
+    return joined;
+  }
+
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Transcript> transcript_;
+};
+
+TEST_F(TranscriptTest, GivesEveryTokenWithItsText) {
+  const std::string text = "The falcon, 3 of them: a\n\nb";
+  const std::vector<int32_t> ids = Ids(text);
+  const Given given = Run(ids, {});
+  EXPECT_EQ(Joined(given), text);
+  EXPECT_EQ(transcript_->text(), text);
+  EXPECT_EQ(transcript_->tokens(), ids);
+  EXPECT_EQ(given.size(), ids.size());
+}
+
+TEST_F(TranscriptTest, NoTokenSplitsACharacter) {
+  const std::string text = "\xF0\x9F\xA6\x85 \xE9\xB7\xB9";  // eagle, hawk
+  const Given given = Run(Ids(text), {});
+  EXPECT_EQ(Joined(given), text);
+  for (const auto& [id, piece] : given) {
+    EXPECT_TRUE(piece.empty() || (piece[0] & 0xC0) != 0x80) << piece;
+  }
+}
+
+TEST_F(TranscriptTest, UnfinishedCharacterEndsAsReplacement) {
+  std::vector<int32_t> ids = Ids("\xF0\x9F\xA6\x85");
+  ASSERT_GT(ids.size(), 1u);
+  ids.pop_back();
+  const Given given = Run(ids, {});
+  EXPECT_EQ(Joined(given), transcript_->text());
+  EXPECT_NE(transcript_->text().find("\xEF\xBF\xBD"), std::string::npos);
+  EXPECT_EQ(transcript_->tokens(), ids);
+}
+
+TEST_F(TranscriptTest, StopWithinATokenCutsIt) {
+  const std::vector<int32_t> ids = Ids("one two three");
+  const Given given = Run(ids, {"wo th"});
+  EXPECT_EQ(transcript_->text(), "one t");
+  EXPECT_EQ(Joined(given), "one t");
+  EXPECT_TRUE(transcript_->stop_matched());
+  EXPECT_LT(transcript_->tokens().size(), ids.size());
+  // A token of several letters comes out with those before the stop.
+  for (size_t at = 0; at < ids.size(); ++at) {
+    const std::string piece =
+        *model_->tokenizer->Piece(ids[at], Tokenizer::Special::kPlain);
+    if (piece.size() < 2) continue;
+    const Given cut = Run({ids[at]}, {piece.substr(1)});
+    EXPECT_THAT(cut, ElementsAre(std::pair(ids[at], piece.substr(0, 1))));
+    EXPECT_EQ(transcript_->text(), piece.substr(0, 1));
+    return;
+  }
+  FAIL() << "no token of several letters";
+}
+
+TEST_F(TranscriptTest, StopAtTheBeginningLeavesNothing) {
+  EXPECT_TRUE(Run(Ids("END of it"), {"END"}).empty());
+  EXPECT_EQ(transcript_->text(), "");
+  EXPECT_TRUE(transcript_->tokens().empty());
+}
+
+TEST_F(TranscriptTest, StopThatNeverCompletesComesOut) {
+  const Given given = Run(Ids("almost EN"), {"END"});
+  EXPECT_EQ(Joined(given), "almost EN");
+  EXPECT_FALSE(transcript_->stop_matched());
+}
+
+// No token follows the one refused, not even one that comes out with it.
+TEST_F(TranscriptTest, NothingComesAfterARefusal) {
+  const std::vector<int32_t> ids = Ids("\xF0\x9F\xA6\x85");
+  ASSERT_GT(ids.size(), 2u);
+  std::vector<int32_t> given;
+  Transcript transcript(model_->tokenizer.get(), {},
+                        [&](int32_t id, std::string_view) {
+                          given.push_back(id);
+                          return given.size() < 2;
+                        });
+  for (const int32_t id : ids) ASSERT_TRUE(transcript.Push(id).ok());
+  transcript.Finish();
+  EXPECT_TRUE(transcript.refused());
+  EXPECT_THAT(given, ElementsAre(ids[0], ids[1]));
+  EXPECT_EQ(transcript.tokens(), given);
+}
+
+TEST_F(TranscriptTest, WithoutATokenizerThereAreOnlyIds) {
+  std::vector<int32_t> given;
+  Transcript transcript(nullptr, {}, [&](int32_t id, std::string_view text) {
+    EXPECT_TRUE(text.empty());
+    given.push_back(id);
+    return given.size() < 2;
+  });
+  EXPECT_TRUE(*transcript.Push(7));
+  EXPECT_FALSE(*transcript.Push(8));
+  EXPECT_TRUE(transcript.refused());
+  transcript.Finish();
+  EXPECT_THAT(given, ElementsAre(7, 8));
+}
+
+}  // namespace
+}  // namespace tiercel

@@ -1,0 +1,17 @@
+#ifndef TIERCEL_RUNTIME_MODEL_DRAFT_MODEL_H_
+#define TIERCEL_RUNTIME_MODEL_DRAFT_MODEL_H_
+
+#include "absl/status/status.h"
+#include "runtime/model/model.h"
+
+namespace tiercel {
+
+// Whether `draft` may propose tokens to `target`: it has weights, and its
+// vocabulary is the same, id by id. Where one of them has no tokenizer the
+// sizes must do. Errors: no_weights; draft_vocabulary, with both sizes or with
+// the first token that differs.
+absl::Status CheckDraftModel(const Model& target, const Model& draft);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_MODEL_DRAFT_MODEL_H_

@@ -1,0 +1,270 @@
+#include "runtime/model/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "models/format/check_tensors.h"
+
+namespace tiercel {
+namespace {
+
+// Metadata arrays longer than this (a vocabulary) are described by their size.
+constexpr size_t kMostShown = 16;
+
+// Flags that replace what the checkpoint says of RoPE, as llama.cpp means them.
+absl::Status OverrideRope(const Model::Options& options, ModelConfig* config) {
+  RopeScaling& scaling = config->rope_scaling;
+  if (options.rope_freq_base.has_value()) {
+    if (!(*options.rope_freq_base > 0) ||
+        !std::isfinite(*options.rope_freq_base)) {
+      return UsageError("invalid_rope",
+                        absl::StrCat("rope frequency base: got ",
+                                     *options.rope_freq_base, ", need over 0"));
+    }
+    config->rope_theta = *options.rope_freq_base;
+  }
+  if (options.rope_scaling.has_value()) scaling.type = *options.rope_scaling;
+  if (options.yarn_orig_ctx.has_value()) {
+    if (*options.yarn_orig_ctx < 1 ||
+        *options.yarn_orig_ctx > ConfigLimits::kContext) {
+      return UsageError(
+          "invalid_rope",
+          absl::StrCat("original context: got ", *options.yarn_orig_ctx,
+                       ", need 1 to ", ConfigLimits::kContext));
+    }
+    scaling.original_context = *options.yarn_orig_ctx;
+  }
+  if (options.rope_scale.has_value()) {
+    if (!(*options.rope_scale >= 1.0 && *options.rope_scale <= 4096.0)) {
+      return UsageError("invalid_rope",
+                        absl::StrCat("rope scale: got ", *options.rope_scale,
+                                     ", need 1 to 4096"));
+    }
+    if (options.rope_scaling == RopeScaling::Type::kNone) {
+      return UsageError("invalid_rope",
+                        absl::StrCat("rope scale: got ", *options.rope_scale,
+                                     " with rope scaling none"));
+    }
+    const int64_t original = scaling.original_context > 0
+                                 ? scaling.original_context
+                                 : config->context;
+    if (scaling.type == RopeScaling::Type::kNone) {
+      scaling.type = RopeScaling::Type::kLinear;
+    }
+    scaling.factor = *options.rope_scale;
+    scaling.original_context = original;
+    config->context =
+        std::max(config->context,
+                 std::min(ConfigLimits::kContext,
+                          static_cast<int64_t>(static_cast<double>(original) *
+                                               scaling.factor)));
+  }
+  if (scaling.type == RopeScaling::Type::kYarn &&
+      scaling.original_context < 1) {
+    scaling.original_context = config->context;
+  }
+  return absl::OkStatus();
+}
+
+nlohmann::json ToJson(const MetadataValue& value) {
+  return std::visit(
+      [](const auto& v) -> nlohmann::json {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_scalar_v<T> || std::is_same_v<T, std::string>) {
+          return v;
+        } else {
+          if (v.size() > kMostShown) return {{"array_length", v.size()}};
+          nlohmann::json array = nlohmann::json::array();
+          for (const auto& element : v) {
+            array.push_back(typename T::value_type(element));
+          }
+          return array;
+        }
+      },
+      value);
+}
+
+nlohmann::json ToJson(const RopeScaling& scaling) {
+  const char* type = "";
+  switch (scaling.type) {
+    case RopeScaling::Type::kNone:
+      return nullptr;
+    case RopeScaling::Type::kLinear:
+      type = "linear";
+      break;
+    case RopeScaling::Type::kLlama3:
+      type = "llama3";
+      break;
+    case RopeScaling::Type::kYarn:
+      type = "yarn";
+      break;
+  }
+  return {{"type", type},
+          {"factor", scaling.factor},
+          {"original_context", scaling.original_context}};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> Model::Open(
+    const Options& options,
+    absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
+  auto model = std::make_unique<Model>();
+  model->options = options;
+  absl::StatusOr<std::unique_ptr<Checkpoint>> checkpoint =
+      Checkpoint::Open(options.path);
+  if (!checkpoint.ok()) return checkpoint.status();
+  model->checkpoint = *std::move(checkpoint);
+  model->warnings = model->checkpoint->warnings();
+
+  // A file of a vocabulary alone serves to tokenise, whatever its architecture.
+  const bool has_tensors = !model->checkpoint->tensors().empty();
+  if (has_tensors || options.weights) {
+    if (absl::Status s = model->ReadConfig(); !s.ok()) return s;
+  }
+
+  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
+      Tokenizer::Create(*model->checkpoint);
+  if (tokenizer.ok()) {
+    model->tokenizer = *std::move(tokenizer);
+  } else if (CodeOf(tokenizer.status()) != "no_tokenizer" || !has_tensors) {
+    return tokenizer.status();
+  }
+  if (has_tensors && model->tokenizer != nullptr &&
+      model->tokenizer->vocab() > model->config.vocab) {
+    return InputError(
+        "invalid_vocab",
+        absl::StrCat("the tokenizer has ", model->tokenizer->vocab(),
+                     " tokens, the embedding ", model->config.vocab, " rows"));
+  }
+  // A template that cannot be used matters only to those who chat.
+  absl::StatusOr<std::unique_ptr<ChatTemplate>> chat_template =
+      ChatTemplate::Create(*model->checkpoint);
+  if (chat_template.ok()) {
+    model->chat_template = *std::move(chat_template);
+  } else {
+    model->warnings.push_back(absl::StrCat("chat template not used: ",
+                                           chat_template.status().message()));
+  }
+  if (options.weights) {
+    if (absl::Status s = model->Load(progress); !s.ok()) return s;
+  } else if (has_tensors) {
+    // Some of a checkpoint is there to look at, if not to run.
+    const absl::StatusOr<WeightSizes> sizes =
+        MeasureWeights(*model->checkpoint, model->config);
+    if (sizes.ok()) {
+      model->Warn(sizes->warnings);
+    } else {
+      model->Warn({absl::StrCat("cannot be run: ", sizes.status().message())});
+    }
+  }
+  return model;
+}
+
+void Model::Warn(const std::vector<std::string>& more) {
+  for (const std::string& warning : more) {
+    if (std::find(warnings.begin(), warnings.end(), warning) ==
+        warnings.end()) {
+      warnings.push_back(warning);
+    }
+  }
+}
+
+absl::Status Model::ReadConfig() {
+  absl::StatusOr<ModelConfig> read = ReadModelConfig(*checkpoint);
+  if (!read.ok()) return read.status();
+  if (absl::Status s = OverrideRope(options, &*read); !s.ok()) return s;
+  config = *std::move(read);
+  return absl::OkStatus();
+}
+
+absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
+  if (weights != nullptr) return absl::OkStatus();
+  if (config.layers == 0) {  // of a vocabulary alone it was not needed
+    if (absl::Status s = ReadConfig(); !s.ok()) return s;
+  }
+  if (options.check_tensors) {
+    const absl::StatusOr<std::vector<BadTensor>> bad =
+        CheckTensors(*checkpoint, progress);
+    if (!bad.ok()) return bad.status();
+    if (!bad->empty()) {
+      const BadTensor& first = bad->front();
+      return InputError(
+          "non_finite_weights",
+          absl::StrCat(first.name, ": ", first.blocks,
+                       " blocks hold NaN or infinity, the first is ",
+                       first.first_block, "; tensors like it: ", bad->size()));
+    }
+  }
+  std::unique_ptr<DeviceArena> simulated;
+  if (options.simulation.has_value()) {
+    absl::StatusOr<std::unique_ptr<DeviceArena>> created = DeviceArena::Create(
+        options.simulation->device_bytes, options.simulation->faults);
+    if (!created.ok()) return created.status();
+    simulated = *std::move(created);
+  }
+  absl::StatusOr<std::unique_ptr<Stream>> stream =
+      Stream::Create(options.stream);
+  if (!stream.ok()) return stream.status();
+  DeviceMemory& into =
+      simulated != nullptr ? static_cast<DeviceMemory&>(*simulated) : *heap;
+  absl::StatusOr<LoadedWeights> loaded =
+      LoadWeights(*checkpoint, config, (*stream)->pool(), into, progress);
+  if (!loaded.ok()) return loaded.status();
+  weights = std::make_unique<Weights>(std::move(loaded->weights));
+  arena = std::move(simulated);
+  Warn(loaded->warnings);
+  return absl::OkStatus();
+}
+
+nlohmann::json Model::Describe() const {
+  int64_t parameters = 0;
+  nlohmann::json tensors = nlohmann::json::array();
+  for (const TensorInfo& tensor : checkpoint->tensors()) {
+    int64_t elements = 1;
+    for (int64_t dim : tensor.shape) elements *= dim;
+    parameters += elements;
+    tensors.push_back({{"name", tensor.name},
+                       {"type", std::string(InfoOf(tensor.type).name)},
+                       {"shape", tensor.shape},
+                       {"bytes", tensor.bytes}});
+  }
+  nlohmann::json values = nlohmann::json::object();
+  for (const auto& [key, value] : checkpoint->metadata().all()) {
+    values[key] = ToJson(value);
+  }
+  if (checkpoint->side_files().contains("config.json")) {
+    values = checkpoint->side_files()["config.json"];
+  }
+  nlohmann::json document = {
+      {"format", checkpoint->format() == Checkpoint::Format::kGguf
+                     ? "gguf"
+                     : "safetensors"},
+      {"architecture", config.architecture},
+      {"name", config.name},
+      {"parameters", parameters},
+      {"file_bytes", checkpoint->file_bytes()},
+      {"tensors", std::move(tensors)},
+      {"tokenizer",
+       tokenizer != nullptr ? tokenizer->Describe() : nlohmann::json(nullptr)},
+      {"chat_template", chat_template != nullptr},
+      {"metadata", std::move(values)},
+      {"warnings", warnings},
+  };
+  if (config.layers > 0) {
+    document["config"] = {
+        {"context", config.context},       {"vocab", config.vocab},
+        {"hidden", config.hidden},         {"layers", config.layers},
+        {"heads", config.heads},           {"kv_heads", config.kv_heads},
+        {"head_dim", config.head_dim},     {"ffn", config.ffn},
+        {"rope_theta", config.rope_theta}, {"eos_ids", config.eos_ids},
+    };
+    document["config"]["rope_scaling"] = ToJson(config.rope_scaling);
+  }
+  return document;
+}
+
+}  // namespace tiercel

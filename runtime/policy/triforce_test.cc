@@ -1,0 +1,356 @@
+// TriForce end to end: drafts over a retrieval view, two levels of checking,
+// and the text that there would be without them.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "runtime/generate/generate.h"
+#include "runtime/policy/draft_chain.h"
+#include "tests/drafting.h"
+#include "tests/golden.h"
+#include "tests/tiers.h"
+
+namespace tiercel::triforce_test {
+namespace {
+
+class TriForceTest : public RepeatedTextTest<5> {
+ protected:
+  static std::unique_ptr<Session> WithView(const RetrievalSize& size,
+                                           const Model& model = *model_,
+                                           Session::Options options = {}) {
+    options.retrieval = size;
+    return Prefilled(model, *prompt_, options);
+  }
+
+  static GenerateParams Params(float temperature, int64_t max_tokens = 60) {
+    return DraftedParams(temperature, max_tokens);
+  }
+
+  static Ids Plain(const GenerateParams& params) {
+    return PlainText(*model_, *prompt_, params);
+  }
+
+  static std::vector<DraftChoice> Choices(VerifyMode verify) {
+    return {
+        {.policy = Policy::kTriForce, .verify = verify, .outer_tokens = 5},
+        {.policy = Policy::kTriForce,
+         .proposer = Proposer::kNgram,
+         .verify = verify,
+         .inner_tokens = 3,
+         .outer_tokens = 9},
+        {.policy = Policy::kTriForce,
+         .proposer = Proposer::kSelf,
+         .verify = verify,
+         .inner_tokens = 2,
+         .outer_tokens = 63},
+        {.proposer = Proposer::kSelf, .verify = verify, .inner_tokens = 4},
+        {.proposer = Proposer::kSelf,
+         .verify = verify,
+         .inner_tokens = 6,
+         .self_layers = 1},
+    };
+  }
+};
+
+TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
+  std::vector<DraftLevel> sums(7);
+  for (float temperature : {0.0f, 0.6f, 1.0f}) {
+    const GenerateParams params = Params(temperature);
+    const Ids expected = Plain(params);
+    for (const RetrievalSize& size :
+         {kSmallView, RetrievalSize{8, 8, 8, 1}, RetrievalSize{32, 64, 1, 40},
+          RetrievalSize{128, 128, 1, 7}, RetrievalSize{16, 4096, 1, 64}}) {
+      size_t sum = 0;
+      for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
+        const auto session = WithView(size);
+        ASSERT_EQ(DraftedText(*session, params, choice), expected)
+            << temperature << ", chunk " << size.chunk << ", budget "
+            << size.budget << ", drafter " << sum;
+        for (const DraftLevel& level : session->report().levels) {
+          sums[sum].drafter = level.drafter;
+          sums[sum].drafted += level.drafted;
+          sums[sum++].accepted += level.accepted;
+        }
+        ExpectNoTrace(*session, *model_);
+      }
+    }
+  }
+  // No level always holds, none never: all of them do something.
+  for (const DraftLevel& level :
+       {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]}) {
+    EXPECT_GT(level.accepted, 0) << level.drafter;
+    EXPECT_LT(level.accepted, level.drafted) << level.drafter;
+  }
+}
+
+// A view that holds everything is the target: what it drafts always holds, but
+// where sums in another order differ in their last bits and a draw shows it.
+TEST_F(TriForceTest, AViewOfEverythingIsNeverRejected) {
+  const GenerateParams params = Params(0.8f, 100);
+  for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
+    if (choice.policy != Policy::kTriForce) continue;
+    const auto session = WithView({16, 4096, 1, 16});
+    EXPECT_EQ(DraftedText(*session, params, choice), Plain(params));
+    const DraftLevel& level = session->report().levels.back();
+    EXPECT_GT(level.drafted, 80);
+    EXPECT_GE(level.accepted, level.drafted - 2)
+        << static_cast<int>(choice.proposer);
+  }
+}
+
+// Residual texts are others than the plain one, but the same every time, and
+// however long they are asked to be.
+TEST_F(TriForceTest, ResidualTextsReplay) {
+  for (const DraftChoice& choice : Choices(VerifyMode::kResidual)) {
+    const GenerateParams params = Params(1.0f, 40);
+    const auto session = WithView(kSmallView);
+    const Ids all = DraftedText(*session, params, choice);
+    ExpectNoTrace(*session, *model_);
+    for (int64_t length : {40, 1, 2, 7, 39}) {
+      session->Truncate(prompt_->size());
+      ASSERT_EQ(DraftedText(*session, Params(1.0f, length), choice),
+                Ids(all.begin(), all.begin() + length))
+          << length;
+    }
+    const auto fresh = WithView(kSmallView);
+    EXPECT_EQ(DraftedText(*fresh, params, choice), all);
+    GenerateParams other = params;
+    other.seed = 8;
+    EXPECT_NE(DraftedText(*WithView(kSmallView), other, choice), all);
+    const GenerateParams greedy = Params(0.0f, 40);
+    EXPECT_EQ(DraftedText(*WithView(kSmallView), greedy, choice),
+              Plain(greedy));
+  }
+}
+
+// Far beyond the view: every chunk leaves and others come.
+TEST_F(TriForceTest, AnOutputLongerThanTheView) {
+  const GenerateParams params = Params(0.9f, 400);
+  const Ids expected = Plain(params);
+  for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
+    const auto session = WithView(kSmallView);
+    ASSERT_EQ(DraftedText(*session, params, choice), expected);
+    ExpectNoTrace(*session, *model_);
+  }
+}
+
+TEST_F(TriForceTest, ShortPromptsAndFullContexts) {
+  for (size_t length : {1, 2, 9, 63, 64, 65, 129}) {
+    const Ids prompt(prompt_->begin(),
+                     prompt_->begin() + static_cast<std::ptrdiff_t>(length));
+    const Session::Options options = {
+        .context = static_cast<int64_t>(length) + 70, .retrieval = kSmallView};
+    GenerateParams params = Params(0.7f, 0);
+    params.max_tokens = 0;
+    const auto plain = MakeSession(*model_, {.context = options.context});
+    ASSERT_TRUE(Prefill(*plain, prompt.data(), length, kNoProgress).ok());
+    ASSERT_TRUE(Generate(*plain, params, nullptr).ok());
+    for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
+      const auto session = MakeSession(*model_, options);
+      ASSERT_TRUE(Prefill(*session, prompt.data(), length, kNoProgress).ok());
+      EXPECT_EQ(DraftedText(*session, params, choice), plain->report().tokens)
+          << length;
+      EXPECT_EQ(session->room(), 0);
+    }
+  }
+}
+
+// Follow-up prompts, truncation, forks, and a sequence that begins anywhere.
+TEST_F(TriForceTest, WhateverCameBefore) {
+  const GenerateParams params = Params(0.8f, 30);
+  const DraftChoice choice = Choices(VerifyMode::kResidual)[1];
+  const Ids first = DraftedText(*WithView(kSmallView), params, choice);
+
+  const auto session = WithView(kSmallView);
+  const absl::StatusOr<std::unique_ptr<Session>> early = session->Fork();
+  ASSERT_TRUE(early.ok());
+  EXPECT_EQ(DraftedText(**early, params, choice), first);
+  EXPECT_EQ(DraftedText(*session, params, choice), first);
+  const Ids more(prompt_->begin() + 7, prompt_->begin() + 90);
+  ASSERT_TRUE(Prefill(*session, more.data(), more.size(), kNoProgress).ok());
+  const Ids second = DraftedText(*session, params, choice);
+
+  Ids all = *prompt_;
+  all.insert(all.end(), first.begin(), first.end());
+  all.insert(all.end(), more.begin(), more.end());
+  const auto fresh = MakeSession(*model_, {.retrieval = kSmallView});
+  ASSERT_TRUE(Prefill(*fresh, all.data(), all.size(), kNoProgress).ok());
+  EXPECT_EQ(DraftedText(*fresh, params, choice), second);
+
+  session->Truncate(prompt_->size());
+  EXPECT_EQ(DraftedText(*session, params, choice), first);
+  session->Truncate(prompt_->size());
+  const absl::StatusOr<std::unique_ptr<Session>> fork = session->Fork();
+  ASSERT_TRUE(fork.ok());
+  EXPECT_EQ(DraftedText(**fork, params, choice), first);
+  EXPECT_EQ(DraftedText(*session, params, choice), first);
+  ExpectNoTrace(**fork, *model_);
+  ExpectNoTrace(*session, *model_);
+
+  GenerateParams coupled = params;
+  for (int64_t position : {3, 1000}) {
+    const auto moved =
+        WithView(kSmallView, *model_, {.first_position = position});
+    const auto plain = MakeSession(*model_, {.first_position = position});
+    ASSERT_TRUE(
+        Prefill(*plain, prompt_->data(), prompt_->size(), kNoProgress).ok());
+    ASSERT_TRUE(Generate(*plain, coupled, nullptr).ok());
+    EXPECT_EQ(DraftedText(*moved, coupled, Choices(VerifyMode::kCoupled)[1]),
+              plain->report().tokens);
+  }
+}
+
+TEST_F(TriForceTest, BehindALinkTheTextIsTheSame) {
+  const auto deep =
+      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+  for (DType type : {DType::kF16, DType::kF32}) {
+    Session::Options options = {.context = 500, .type_k = type, .type_v = type};
+    options.retrieval = kSmallView;
+    const auto in_place = WithView(kSmallView, *deep, options);
+    const DraftChoice residual = Choices(VerifyMode::kResidual)[1];
+    const GenerateParams params = Params(0.8f, 120);
+    const Ids expected = DraftedText(*in_place, params, residual);
+    for (Budget budget : {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
+      const Tiered tiered = MakeTiered(*deep, options, budget);
+      Session& session = *tiered.session;
+      ASSERT_TRUE(
+          Prefill(session, prompt_->data(), prompt_->size(), kNoProgress).ok());
+      ASSERT_EQ(DraftedText(session, params, residual), expected);
+      const Traffic traffic = session.traffic();
+      const auto station = [&](Station name) {
+        return traffic.link[static_cast<size_t>(name)];
+      };
+      EXPECT_EQ(station(Station::kDraft).h2d_bytes, 0u);
+      EXPECT_EQ(static_cast<int64_t>(station(Station::kRefresh).h2d_bytes),
+                traffic.moves.gathered_bytes);
+      if (budget == Budget::kLeast) {
+        EXPECT_GT(traffic.moves.gathered_bytes, 0);
+      }
+      ExpectNoTrace(session, *deep, {.type_k = type, .type_v = type});
+    }
+  }
+}
+
+// Stopped at every token and in every layer of a draft, the session is as it
+// was, and the same request gives the same tokens.
+TEST_F(TriForceTest, CancelledAnywhereItIsAsItWas) {
+  const GenerateParams params = Params(0.9f, 20);
+  for (const DraftChoice& choice : Choices(VerifyMode::kResidual)) {
+    const auto session = WithView(kSmallView);
+    const Ids expected = DraftedText(*session, params, choice);
+    for (size_t stop = 1; stop < expected.size(); ++stop) {
+      session->Truncate(prompt_->size());
+      size_t count = 0;
+      const absl::Status status = GenerateDrafted(
+          *session, params, choice,
+          [&](int32_t, std::string_view) { return ++count < stop; });
+      ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
+      ASSERT_EQ(session->report().tokens,
+                Ids(expected.begin(),
+                    expected.begin() + static_cast<std::ptrdiff_t>(stop)));
+    }
+    ExpectNoTrace(*session, *model_);
+    session->Truncate(prompt_->size());
+    EXPECT_EQ(DraftedText(*session, params, choice), expected);
+  }
+}
+
+// The view of a prompt that was stopped is chosen as that of one that was not.
+TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
+  const GenerateParams params = Params(0.8f, 30);
+  const DraftChoice choice = Choices(VerifyMode::kResidual)[1];
+  const auto whole = WithView(kSmallView);
+  const Ids expected = DraftedText(*whole, params, choice);
+  for (const bool prefilled : {true, false}) {
+    const auto session = MakeSession(*model_, {.retrieval = kSmallView});
+    const absl::Status stopped =
+        Prefill(*session, prompt_->data(), prompt_->size(),
+                [](uint64_t done, uint64_t total) { return 2 * done < total; });
+    ASSERT_EQ(ClassOf(stopped), ErrorClass::kCancelled);
+    if (prefilled) {
+      ASSERT_TRUE(
+          Prefill(*session, prompt_->data(), prompt_->size(), kNoProgress)
+              .ok());
+    } else {
+      ASSERT_TRUE(session->Append(prompt_->data(), prompt_->size()).ok());
+    }
+    EXPECT_EQ(DraftedText(*session, params, choice), expected);
+    EXPECT_EQ(session->report().levels.back().drafted,
+              whole->report().levels.back().drafted);
+    ExpectNoTrace(*session, *model_);
+  }
+}
+
+// A draft of half the model is another one, and half as long.
+TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
+  const GenerateParams params = Params(0.8f);
+  const auto held = [&](DraftChoice choice, int layers) {
+    choice.self_layers = layers;
+    const auto session = WithView(kSmallView);
+    const Ids tokens = DraftedText(*session, params, choice);
+    EXPECT_EQ(tokens, Plain(params)) << layers;
+    const DraftLevel& level = session->report().levels.front();
+    EXPECT_STREQ(level.drafter, "self");
+    return std::pair(level.drafted, level.accepted);
+  };
+  for (const size_t i : {size_t{2}, size_t{3}}) {
+    const DraftChoice choice = Choices(VerifyMode::kCoupled)[i];
+    EXPECT_NE(held(choice, 1), held(choice, 0)) << i;
+    EXPECT_EQ(held(choice, model_->config.layers), held(choice, 0)) << i;
+  }
+
+  const auto session = WithView(kSmallView);
+  for (const int wrong : {-1, model_->config.layers + 1}) {
+    EXPECT_EQ(CodeOf(DraftChain::Create(
+                         *session, params.law,
+                         {.proposer = Proposer::kSelf, .self_layers = wrong})
+                         .status()),
+              "invalid_argument");
+  }
+}
+
+// What would hardly ever be drawn is not in a draft's law.
+TEST_F(TriForceTest, DraftsAreOfWhatIsLikely) {
+  for (const Proposer proposer : {Proposer::kNone, Proposer::kSelf}) {
+    const auto session = WithView(kSmallView);
+    ASSERT_TRUE(session->CatchUpForDrafts(Station::kVerify).ok());
+    const int32_t next = session->tokens().front();
+    ASSERT_TRUE(session->Append(&next, 1).ok());
+    const auto drafts = DraftChain::Create(*session, {.temperature = 0.02f},
+                                           {Policy::kTriForce, proposer});
+    const auto block = (*drafts)->outermost()->Draft(
+        session->tokens(), 8,
+        {.seed = 7, .start = std::ssize(session->tokens())});
+    ASSERT_TRUE(block.ok()) << block.status();
+    ASSERT_EQ(block->laws.size(), 8u);
+    for (const Law& law : block->laws) {
+      EXPECT_LT(std::ssize(law.ids), model_->config.vocab / 2);
+    }
+  }
+}
+
+TEST_F(TriForceTest, NeedsAViewThatFits) {
+  const auto session = MakeSession(*model_);
+  EXPECT_EQ(
+      CodeOf(DraftChain::Create(*session, {}, {Policy::kTriForce}).status()),
+      "no_retrieval_view");
+  for (const RetrievalSize& size :
+       {RetrievalSize{24, 64, 1, 8}, RetrievalSize{4, 64, 1, 8},
+        RetrievalSize{256, 256, 1, 8}, RetrievalSize{8, 8, 9, 8},
+        RetrievalSize{8, 0, 1, 8}, RetrievalSize{8, 64, 0, 8},
+        RetrievalSize{8, 64, 1, 0}, RetrievalSize{8, -1, 1, 1},
+        RetrievalSize{8, int64_t{1} << 40, 1, 1}}) {
+    EXPECT_EQ(CodeOf(Session::Create(*model_, {.retrieval = size}).status()),
+              "invalid_argument");
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::triforce_test

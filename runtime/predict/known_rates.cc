@@ -1,0 +1,109 @@
+#include "runtime/predict/known_rates.h"
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "kernels/base/allowance.h"
+#include "kernels/base/probe.h"
+#include "models/decoder/weights.h"
+
+namespace tiercel {
+namespace {
+
+// Measures with the model's weights, which has them, or with those of `few`.
+absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
+                                    RatesProgress progress) {
+  const absl::StatusOr<WeightSizes> sizes =
+      MeasureWeights(*model.checkpoint, model.config);
+  if (!sizes.ok()) return sizes.status();
+  const absl::StatusOr<std::unique_ptr<Stream>> stream =
+      Stream::Create(model.options.stream);
+  if (!stream.ok()) return stream.status();
+  const int layers = LayersToMeasure(model.config, *sizes);
+  ModelConfig few = model.config;
+  absl::StatusOr<LoadedWeights> loaded;
+  if (model.weights == nullptr) {
+    few.layers = layers;
+    loaded =
+        LoadWeights(*model.checkpoint, few, (*stream)->pool(), SystemMemory(),
+                    [&](uint64_t, uint64_t) { return progress(0, 1); });
+    if (!loaded.ok()) return loaded.status();
+  }
+  return SteadiestOf([&](int attempt) {
+    return MeasureRates(
+        {.config = few,
+         .weights = model.weights != nullptr ? *model.weights : loaded->weights,
+         .layers = layers,
+         .weight_bytes_per_token = sizes->bytes_per_token,
+         .compute = model.options.compute,
+         .layout = layout},
+        **stream, [&](uint64_t done, uint64_t total) {
+          const auto before = static_cast<uint64_t>(attempt) * total;
+          return progress(before + done, before + total);
+        });
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
+                                        const KvLayout& layout) {
+  constexpr int kFormat = 4;  // of what is measured, and how
+  const absl::StatusOr<Isa> isa = ChooseIsa();
+  if (!isa.ok()) return isa.status();
+  const Stream::Options& stream = model.options.stream;
+  const ModelConfig& config = model.config;
+  nlohmann::json weights = nlohmann::json::object();
+  for (const TensorInfo& tensor : model.checkpoint->tensors()) {
+    nlohmann::json& bytes = weights[std::string(InfoOf(tensor.type).name)];
+    bytes =
+        bytes.is_null() ? tensor.bytes : bytes.get<uint64_t>() + tensor.bytes;
+  }
+  return nlohmann::json{
+      {"format", kFormat},
+      {"cpu", CpuName()},
+      {"isa", std::string(NameOf(*isa))},
+      {"device", stream.device == Device::kRef ? "ref" : "cpu"},
+      {"threads", stream.threads > 0 ? stream.threads : AllowedCpus()},
+      {"compute", model.options.compute == Compute::kQ8 ? "q8" : "f32"},
+      {"architecture", config.architecture},
+      {"layers", config.layers},
+      {"hidden", config.hidden},
+      {"heads", config.heads},
+      {"kv_heads", config.kv_heads},
+      {"head_dim", config.head_dim},
+      {"ffn", config.ffn},
+      {"vocab", config.vocab},
+      {"weights", std::move(weights)},
+      {"type_k", std::string(InfoOf(layout.type_k).name)},
+      {"type_v", std::string(InfoOf(layout.type_v).name)}};
+}
+
+std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
+                                    const std::string& folder) {
+  const absl::StatusOr<nlohmann::json> key = RatesKey(model, layout);
+  return key.ok() ? RatesCache(folder).Get(*key) : std::nullopt;
+}
+
+absl::StatusOr<KeptRates> MeasureKnownRates(const Model& model,
+                                            const KvLayout& layout,
+                                            const std::string& folder,
+                                            RatesProgress progress) {
+  const absl::StatusOr<nlohmann::json> key = RatesKey(model, layout);
+  if (!key.ok()) return key.status();
+  const RatesCache cache(folder);
+  const std::optional<KeptRates> kept = cache.Get(*key);
+  if (kept.has_value() && !kept->wants_more()) return *kept;
+  // Better known now than after the seconds that measuring takes.
+  if (absl::Status s = cache.CheckWritable(); !s.ok()) return s;
+  const absl::StatusOr<Measurement> measured = Measure(model, layout, progress);
+  if (!measured.ok()) return measured.status();
+  const std::filesystem::path path = model.options.path;
+  return cache.Add(
+      *key,
+      (path.has_filename() ? path : path.parent_path()).filename().string(),
+      *measured);
+}
+
+}  // namespace tiercel

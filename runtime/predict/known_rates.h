@@ -1,0 +1,37 @@
+#ifndef TIERCEL_RUNTIME_PREDICT_KNOWN_RATES_H_
+#define TIERCEL_RUNTIME_PREDICT_KNOWN_RATES_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "kernels/kv/kv_layout.h"
+#include "nlohmann/json.hpp"
+#include "runtime/model/model.h"
+#include "runtime/predict/rates.h"
+#include "runtime/predict/rates_cache.h"
+
+namespace tiercel {
+
+// All that the rates of `model` with such KV depend on, as far as it can be
+// told: models of one shape and the same types of weights share theirs.
+// Errors: those of ChooseIsa.
+absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
+                                        const KvLayout& layout);
+
+// This machine's rates, as they are kept in `folder`.
+std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
+                                    const std::string& folder);
+
+// This machine's rates, measured first where none are kept, or where
+// KeptRates::wants_more: with the model's weights, or with a few layers that
+// are read for it. Stopped, it keeps nothing. Errors: cancelled; cannot_write;
+// those of LoadWeights and of MeasureRates.
+absl::StatusOr<KeptRates> MeasureKnownRates(const Model& model,
+                                            const KvLayout& layout,
+                                            const std::string& folder,
+                                            RatesProgress progress);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_PREDICT_KNOWN_RATES_H_

@@ -1,0 +1,213 @@
+#include "runtime/predict/known_rates.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "runtime/generate/generate.h"
+#include "runtime/predict/plan.h"
+#include "runtime/sequence/session.h"
+#include "tests/golden.h"
+
+namespace tiercel::known_rates_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unique_ptr<Model> Open(Model::Options options) {
+  options.path = CheckpointPath("llama_chat.gguf");
+  if (options.stream.threads == 0) options.stream.threads = 2;
+  auto model = Model::Open(options, [](uint64_t, uint64_t) { return true; });
+  EXPECT_TRUE(model.ok()) << model.status();
+  return model.ok() ? *std::move(model) : nullptr;
+}
+
+KvLayout LayoutOf(const Model& model, const Session::Options& options = {}) {
+  return options.Layout(model.config);
+}
+
+class KnownRatesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/known_rates_XXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    model_ = Open({});
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // The rates there are, and whether something was measured for it.
+  std::pair<KeptRates, bool> Measure(const Model& model) {
+    bool measured = false;
+    const absl::StatusOr<KeptRates> kept = MeasureKnownRates(
+        model, LayoutOf(model), folder_, [&](uint64_t, uint64_t) {
+          measured = true;
+          return true;
+        });
+    EXPECT_TRUE(kept.ok()) << kept.status();
+    return {kept.ok() ? *kept : KeptRates(), measured};
+  }
+  // Has the one file there is say something else.
+  void Keep(double step_s, double spread, int attempts) {
+    const fs::path file = *fs::directory_iterator(folder_);
+    auto kept = nlohmann::json::parse(std::ifstream(file));
+    kept["rates"]["step_s"] = step_s;
+    kept["costs"]["step_s"] = 2 * step_s;
+    kept["spread"] = spread;
+    kept["attempts"] = attempts;
+    std::ofstream(file) << kept;
+  }
+  std::unique_ptr<Session> Predicting(const Session::Options& options = {}) {
+    Session::Options with = options;
+    with.rates_folder = folder_;
+    auto session = Session::Create(*model_, with);
+    EXPECT_TRUE(session.ok()) << session.status();
+    return session.ok() ? *std::move(session) : nullptr;
+  }
+
+  std::string folder_;
+  std::unique_ptr<Model> model_;
+};
+
+TEST_F(KnownRatesTest, NothingMeasuresUnasked) {
+  const Work work = {.cached = 0, .prompt = 100};
+  EXPECT_FALSE(Predicting()->Predicted(work).has_value());
+  const absl::StatusOr<nlohmann::json> plan =
+      DescribePlan(*model_, {.rates_folder = folder_});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->at("ttft_s").is_null());
+  EXPECT_TRUE(plan->at("tbt_ms").is_null());
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(KnownRatesTest, WhatWasMeasuredServesEveryone) {
+  EXPECT_TRUE(Measure(*model_).second);
+  Keep(/*step_s=*/0.5, /*spread=*/0, /*attempts=*/1);
+  for (const bool weights : {true, false}) {
+    const auto [kept, measured] = Measure(*Open({.weights = weights}));
+    EXPECT_FALSE(measured);
+    EXPECT_EQ(kept.best.rates.step_s, 0.5);
+    EXPECT_EQ(kept.costs.step_s, 1);
+  }
+  const double layers = model_->config.layers;
+  const Work work = {.cached = 0, .prompt = 100};
+  const auto session = Predicting();
+  EXPECT_GE(session->Predicted(work)->tbt_s, layers * 0.5);
+  EXPECT_LT(session->Predicted(work)->tbt_s, layers * 0.6);
+  EXPECT_GE(session->PredictedBy(session->rates()->costs, work).tbt_s, layers);
+  EXPECT_TRUE(session->warnings().empty());
+  const absl::StatusOr<nlohmann::json> plan =
+      DescribePlan(*model_, {.rates_folder = folder_});
+  EXPECT_GE(plan->at("tbt_ms").get<double>(), layers * 500);
+  EXPECT_TRUE(plan->at("warnings").empty());
+
+  // Something else is measured by itself.
+  for (const auto& [other, options] :
+       {std::pair(Open({.compute = Compute::kF32}), Session::Options()),
+        std::pair(Open({.stream = {.threads = 1}}), Session::Options()),
+        std::pair(Open({.stream = {.device = Device::kRef}}),
+                  Session::Options()),
+        std::pair(Open({}), Session::Options{.type_k = DType::kF32}),
+        std::pair(Open({}), Session::Options{.type_v = DType::kBF16})}) {
+    EXPECT_FALSE(
+        KnownRates(*other, LayoutOf(*other, options), folder_).has_value());
+  }
+}
+
+// A prediction counts what was cached, what was read and what was generated.
+TEST_F(KnownRatesTest, AReportPredictsItsOwnWork) {
+  const Rates rates = {.prompt_row_s = 1,
+                       .prompt_position_s = 1e-2,
+                       .step_s = 1,
+                       .step_position_s = 1e-2,
+                       .logits_s = 1,
+                       .copy_bytes_per_s = 1e9};
+  ASSERT_TRUE(
+      RatesCache(folder_)
+          .Add(*RatesKey(*model_, LayoutOf(*model_)), "model", {.rates = rates})
+          .ok());
+  const auto session = Predicting();
+  const std::vector<int32_t> ids(300, 1);
+  for (const int64_t cached : {0, 100}) {
+    const int64_t rows = 100 + cached;
+    ASSERT_TRUE(Prefill(*session, ids.data(), static_cast<size_t>(rows),
+                        [](uint64_t, uint64_t) { return true; })
+                    .ok());
+    GenerateParams params;
+    params.max_tokens = 40;
+    params.ignore_eos = true;
+    const std::unique_ptr<Session> fork = *session->Fork();
+    for (Session* const one : {session.get(), fork.get()}) {
+      const bool is_fork = one == fork.get();
+      ASSERT_TRUE(Generate(*one, params, nullptr).ok());
+      const Work work = {.cached = is_fork ? cached + rows : cached,
+                         .prompt = cached + rows,
+                         .generated = 40};
+      const std::optional<Prediction> want = one->Predicted(work);
+      const std::optional<Prediction>& said = one->report().predicted;
+      ASSERT_TRUE(want.has_value() && said.has_value());
+      EXPECT_EQ(said->ttft_s, want->ttft_s);
+      EXPECT_EQ(said->tbt_s, want->tbt_s);
+    }
+    session->Truncate(100);
+  }
+}
+
+TEST_F(KnownRatesTest, TheHeaderIsEnough) {
+  const auto [kept, measured] = Measure(*Open({.weights = false}));
+  EXPECT_TRUE(measured);
+  EXPECT_GT(kept.best.rates.step_s, 0);
+  EXPECT_TRUE(KnownRates(*model_, LayoutOf(*model_), folder_).has_value());
+}
+
+TEST_F(KnownRatesTest, WhatIsNotSteadyIsSaidAndMeasuredAgain) {
+  Measure(*model_);
+  Keep(/*step_s=*/0.5, /*spread=*/1e6, /*attempts=*/3);
+  ASSERT_EQ(Predicting()->warnings().size(), 1);
+  EXPECT_EQ(
+      DescribePlan(*model_, {.rates_folder = folder_})->at("warnings").size(),
+      1);
+  const auto [kept, measured] = Measure(*model_);
+  EXPECT_TRUE(measured);
+  EXPECT_LT(kept.best.spread, 1e6);
+  EXPECT_LT(kept.best.rates.step_s, 0.5);
+  EXPECT_EQ(kept.costs.step_s, 1);  // as they were
+  EXPECT_GT(kept.best.attempts, 3);
+  EXPECT_LE(kept.best.attempts, 3 + kMostAttempts);
+  // Not for ever: some machines are never quiet.
+  Keep(/*step_s=*/0.5, /*spread=*/1e6, KeptRates::kMostAttempts);
+  EXPECT_FALSE(Measure(*model_).second);
+}
+
+TEST_F(KnownRatesTest, StoppedItKeepsNothing) {
+  uint64_t calls = 0;
+  for (const bool weights : {true, false}) {
+    const auto model = Open({.weights = weights});
+    EXPECT_EQ(ClassOf(MeasureKnownRates(
+                          *model, LayoutOf(*model), folder_,
+                          [&](uint64_t, uint64_t) { return ++calls % 40 != 0; })
+                          .status()),
+              ErrorClass::kCancelled);
+    EXPECT_EQ(calls % 40, 0);
+    EXPECT_TRUE(fs::is_empty(folder_));
+  }
+}
+
+TEST_F(KnownRatesTest, WhereNothingCanBeKeptNothingIsMeasured) {
+  EXPECT_EQ(CodeOf(MeasureKnownRates(*model_, LayoutOf(*model_), "/dev/null/x",
+                                     [](uint64_t, uint64_t) {
+                                       ADD_FAILURE();
+                                       return true;
+                                     })
+                       .status()),
+            "cannot_write");
+}
+
+}  // namespace
+}  // namespace tiercel::known_rates_test

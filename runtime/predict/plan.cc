@@ -1,0 +1,151 @@
+#include "runtime/predict/plan.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/allowance.h"
+#include "kernels/base/error.h"
+#include "runtime/predict/known_rates.h"
+
+namespace tiercel {
+namespace {
+
+// Positions are absolute and enter angles and page numbers: far beyond any
+// context, far below where either would overflow.
+constexpr int64_t kMostPosition = int64_t{1} << 40;
+
+absl::Status CheckKvType(const char* which, DType type, int head_dim) {
+  if (InfoOf(type).block_elements == 1) return absl::OkStatus();
+  const std::string name(InfoOf(type).name);
+  if (type != DType::kQ8_0) {
+    return UsageError("invalid_kv_type",
+                      absl::StrCat("KV type of ", which, ": got ", name,
+                                   ", need f32, f16, bf16 or q8_0"));
+  }
+  if (head_dim % InfoOf(type).block_elements != 0) {
+    return UsageError(
+        "invalid_kv_type",
+        absl::StrCat("KV type of ", which, ": ", name, " needs a head_dim ",
+                     "that is a multiple of 32, the model has ", head_dim));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSessionOptions(const ModelConfig& config,
+                                 const Session::Options& options) {
+  if (options.context < 0) {
+    return UsageError("invalid_context",
+                      absl::StrCat("context: got ", options.context,
+                                   ", need 0 to ", config.context));
+  }
+  if (options.context > config.context) {
+    return UsageError(
+        "invalid_context",
+        absl::StrCat("context: got ", options.context, ", the checkpoint is ",
+                     "made for ", config.context,
+                     "; rope scaling extends it (yarn, by a scale of ",
+                     (options.context - 1) / config.context + 1, ")"));
+  }
+  if (options.first_position < 0 || options.first_position > kMostPosition) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("first_position: got ", options.first_position,
+                     ", need 0 to ", kMostPosition));
+  }
+  for (const auto& [which, type] :
+       {std::pair("K", options.type_k), std::pair("V", options.type_v)}) {
+    if (absl::Status s = CheckKvType(which, type, config.head_dim); !s.ok()) {
+      return s;
+    }
+  }
+  return options.retrieval.has_value() ? CheckRetrievalSize(*options.retrieval)
+                                       : absl::OkStatus();
+}
+
+SessionSite SiteOf(const Model& model, const WeightSizes& weights,
+                   const Session::Options& options, int threads) {
+  SessionSite site = {.config = model.config,
+                      .weights = weights,
+                      .layout = options.Layout(model.config),
+                      .first_position = options.first_position,
+                      .retrieval = options.retrieval,
+                      .threads = threads};
+  const int64_t free = FreeHostMemory();
+  const int64_t taken = model.memory().used();
+  site.machine_bytes =
+      free > std::numeric_limits<int64_t>::max() - taken ? free : free + taken;
+  site.in_place = !model.options.simulation.has_value();
+  const int64_t most = model.options.memory_bytes;
+  site.device_bytes = !site.in_place ? model.options.simulation->device_bytes
+                      : most > 0     ? std::min(most, site.machine_bytes)
+                                     : site.machine_bytes;
+  return site;
+}
+
+std::optional<LinkRate> LinkOf(const Model& model) {
+  const std::optional<Model::Simulation>& simulation = model.options.simulation;
+  if (!simulation.has_value()) return std::nullopt;
+  return LinkRate{simulation->link_bytes_per_s, simulation->latency_s};
+}
+
+absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
+                                            const Session::Options& options) {
+  const ModelConfig& config = model.config;
+  if (absl::Status s = CheckSessionOptions(config, options); !s.ok()) return s;
+  const absl::StatusOr<WeightSizes> weights =
+      MeasureWeights(*model.checkpoint, config);
+  if (!weights.ok()) return weights.status();
+  const int threads = model.options.stream.threads > 0
+                          ? model.options.stream.threads
+                          : AllowedCpus();
+  const SessionSite site = SiteOf(model, *weights, options, threads);
+  const int64_t context =
+      options.context > 0 ? options.context : config.context;
+  const TierPlan plan = site.PlanFor(context);
+  const std::optional<LinkRate> link = LinkOf(model);
+  nlohmann::json document = {
+      {"context", context},
+      {"tiers",
+       {{"device",
+         {{"weights", plan.weights},
+          {"staging", plan.staging},
+          {"workspace", plan.workspace},
+          {"views", plan.views},
+          {"resident", plan.resident}}},
+        {"host", {{"kv", plan.host_kv}, {"weights", 0}}}}},
+      {"ttft_s", nullptr},
+      {"tbt_ms", nullptr},
+      {"link_gb_s", nullptr},
+      {"fits", site.Fits(context)},
+      {"device_bytes", site.device_bytes},
+      {"machine_bytes", site.machine_bytes},
+      {"simulated", model.options.simulation.has_value()}};
+  if (link.has_value()) document["link_gb_s"] = link->bytes_per_s / 1e9;
+  if (!site.Fits(context)) {
+    document["max_context"] = site.LargestContext(context);
+    document["min_device_bytes"] = site.LeastDeviceBytes(context);
+  }
+  const std::optional<KeptRates> kept =
+      options.rates_folder.has_value()
+          ? KnownRates(model, site.layout, *options.rates_folder)
+          : std::nullopt;
+  document["warnings"] = nlohmann::json::array();
+  if (kept.has_value()) {
+    if (const std::string warning = kept->Warning(); !warning.empty()) {
+      document["warnings"].push_back(warning);
+    }
+    // The first token after a prompt that leaves room for it, the last token.
+    const Prediction times =
+        Predict(site, plan, link, kept->best.rates,
+                {.cached = 0, .prompt = std::max<int64_t>(1, context - 1)});
+    document["ttft_s"] = times.ttft_s;
+    document["tbt_ms"] = 1e3 * times.tbt_s;
+  }
+  return document;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,36 @@
+#ifndef TIERCEL_RUNTIME_PREDICT_PLAN_H_
+#define TIERCEL_RUNTIME_PREDICT_PLAN_H_
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "runtime/model/model.h"
+#include "runtime/predict/prediction.h"
+#include "runtime/predict/session_plan.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+
+// Errors: invalid_context, invalid_argument, invalid_kv_type.
+absl::Status CheckSessionOptions(const ModelConfig& config,
+                                 const Session::Options& options);
+
+// Where sessions with `options` go; `weights.bytes` of the model's memory are
+// taken, or will be.
+SessionSite SiteOf(const Model& model, const WeightSizes& weights,
+                   const Session::Options& options, int threads);
+
+// Absent where the device computes in the host tier.
+std::optional<LinkRate> LinkOf(const Model& model);
+
+// What a session with `options` would take and how fast it would be with its
+// context full, where rates are known, before any weights are read: the
+// document of `tiercel plan`. What does not fit is no error. Errors: those of
+// CheckSessionOptions and of MeasureWeights.
+absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
+                                            const Session::Options& options);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_PREDICT_PLAN_H_

@@ -1,0 +1,176 @@
+#include "runtime/predict/plan.h"
+
+#include <limits>
+#include <set>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "tests/golden.h"
+
+namespace tiercel {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kContext = 3000;
+
+std::unique_ptr<Model> Open(Model::Options options) {
+  options.path = CheckpointPath("llama_chat.gguf");
+  options.stream.threads = 2;
+  auto model = Model::Open(options, [](uint64_t, uint64_t) { return true; });
+  EXPECT_TRUE(model.ok()) << model.status();
+  return model.ok() ? *std::move(model) : nullptr;
+}
+
+Model::Options DeviceOf(int64_t bytes) {
+  return {
+      .simulation = {
+          {.device_bytes = bytes, .link_bytes_per_s = 2e9, .latency_s = 0}}};
+}
+
+nlohmann::json Describe(const Model& model, const Session::Options& options) {
+  const absl::StatusOr<nlohmann::json> plan = DescribePlan(model, options);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *plan : nlohmann::json();
+}
+
+absl::Status Created(const Model& model, const Session::Options& options) {
+  return Session::Create(model, options).status();
+}
+
+TEST(PlanTest, TheHeaderTellsWhatASessionTakes) {
+  Model::Options options = DeviceOf(100'000'000);
+  options.weights = false;
+  const auto header = Open(options);
+  const nlohmann::json plan = Describe(*header, {.context = kContext});
+  EXPECT_EQ(plan["fits"], true);
+
+  const auto model = Open(DeviceOf(100'000'000));
+  const auto session = Session::Create(*model, {.context = kContext});
+  ASSERT_TRUE(session.ok()) << session.status();
+  int64_t device = 0;
+  for (const auto& [part, bytes] : plan["tiers"]["device"].items()) {
+    device += bytes.get<int64_t>();
+  }
+  EXPECT_EQ(device, model->arena->used());
+  EXPECT_EQ(plan["tiers"]["host"]["kv"], (*session)->plan().host_kv);
+}
+
+TEST(PlanTest, EveryPartIsItsOwn) {
+  const Session::Options options = {.context = kContext,
+                                    .retrieval = RetrievalSize()};
+  const auto model = Open(DeviceOf(100'000'000));
+  const nlohmann::json device = Describe(*model, options)["tiers"]["device"];
+  const auto session = Session::Create(*model, options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const TierPlan& taken = (*session)->plan();
+  EXPECT_EQ(device["weights"], taken.weights);
+  EXPECT_EQ(device["staging"], taken.staging);
+  EXPECT_EQ(device["workspace"], taken.workspace);
+  EXPECT_EQ(device["views"], taken.views);
+  EXPECT_EQ(device["resident"], taken.resident);
+  const std::set<int64_t> parts = {taken.weights, taken.staging,
+                                   taken.workspace, taken.views,
+                                   taken.resident};
+  EXPECT_EQ(parts.size(), 5u);
+}
+
+TEST(PlanTest, WhatDoesNotFitSaysWhatWould) {
+  Model::Options options = DeviceOf(1'000'000);
+  options.weights = false;
+  const nlohmann::json plan = Describe(*Open(options), {.context = kContext});
+  ASSERT_EQ(plan["fits"], false);
+  const auto least = plan["min_device_bytes"].get<int64_t>();
+  EXPECT_TRUE(Created(*Open(DeviceOf(least)), {.context = kContext}).ok());
+  const auto small = Open(DeviceOf(least - 64));
+  const absl::Status status = Created(*small, {.context = kContext});
+  EXPECT_EQ(CodeOf(status), "does_not_fit");
+  EXPECT_EQ(ClassOf(status), ErrorClass::kMemory);
+  EXPECT_THAT(status.message(), HasSubstr(std::to_string(least)));
+
+  const nlohmann::json less = Describe(*small, {.context = kContext});
+  const auto most = less["max_context"].get<int64_t>();
+  ASSERT_GT(most, 0);
+  ASSERT_LT(most, kContext);
+  EXPECT_TRUE(Created(*small, {.context = most}).ok());
+  EXPECT_FALSE(Created(*small, {.context = most + 1}).ok());
+}
+
+TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
+  Model::Options options;
+  options.weights = false;
+  const nlohmann::json all = Describe(*Open(options), {});
+  const int64_t checkpoint = all["context"];
+  EXPECT_EQ(all["fits"], true);
+  const auto whole = Open({});
+  const auto unlimited = Session::Create(*whole, {});
+  ASSERT_TRUE(unlimited.ok()) << unlimited.status();
+  EXPECT_EQ((*unlimited)->plan().context, checkpoint);
+
+  // What a context of 1,000 takes, by the header: all tiers are one memory.
+  const nlohmann::json thousand = Describe(*Open(options), {.context = 1000});
+  for (const auto& tier : thousand["tiers"]) {
+    for (const auto& bytes : tier) {
+      options.memory_bytes += bytes.get<int64_t>();
+    }
+  }
+  const nlohmann::json some = Describe(*Open(options), {});
+  ASSERT_EQ(some["fits"], false);
+  const auto most = some["max_context"].get<int64_t>();
+  ASSERT_GE(most, 1000);
+  ASSERT_LT(most, checkpoint);
+
+  const auto model = Open({.memory_bytes = options.memory_bytes});
+  auto session = Session::Create(*model, {});
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_EQ((*session)->plan().context, most);
+  EXPECT_EQ((*session)->room(), most);
+  // A text that is too long for the memory, not for the checkpoint.
+  const std::vector<int32_t> ids(static_cast<size_t>(most) + 1, 1);
+  const absl::Status status = (*session)->Append(ids.data(), ids.size());
+  EXPECT_EQ(CodeOf(status), "does_not_fit") << status;
+  EXPECT_EQ(CodeOf((*(*session)->Fork())->Append(ids.data(), ids.size())),
+            "does_not_fit");
+  const std::vector<int32_t> more(static_cast<size_t>(checkpoint) + 1, 1);
+  EXPECT_EQ(CodeOf((*session)->Append(more.data(), more.size())),
+            "context_length_exceeded");
+
+  EXPECT_EQ(CodeOf(Created(*Open({.memory_bytes = 1'000'000}), {})),
+            "does_not_fit");
+}
+
+TEST(PlanTest, TheMachinesMemoryCounts) {
+  const auto model = Open({});
+  SessionSite site = SiteOf(
+      *model, {.bytes = model->memory().used(), .bytes_per_token = 1000}, {},
+      /*threads=*/2);
+  EXPECT_TRUE(site.in_place);
+  EXPECT_EQ(site.device_bytes, site.machine_bytes);
+  EXPECT_GT(site.machine_bytes, model->memory().used());
+  // A device as large as wished, on a machine that is not.
+  site.in_place = false;
+  site.device_bytes = int64_t{1} << 40;
+  const TierPlan plan = site.PlanFor(kContext);
+  ASSERT_TRUE(plan.fits());
+  site.machine_bytes = plan.DeviceBytes() + plan.host_kv;
+  EXPECT_TRUE(site.Plan(kContext).ok());
+  --site.machine_bytes;
+  const absl::Status status = site.Plan(kContext).status();
+  EXPECT_EQ(CodeOf(status), "does_not_fit");
+  EXPECT_THAT(status.message(), HasSubstr("this machine's memory"));
+}
+
+TEST(PlanTest, OptionsAreCheckedAsASessionsAre) {
+  const auto model = Open({});
+  EXPECT_EQ(CodeOf(DescribePlan(*model, {.context = -1}).status()),
+            "invalid_context");
+  EXPECT_EQ(CodeOf(DescribePlan(*model, {.first_position = -1}).status()),
+            "invalid_argument");
+  EXPECT_EQ(CodeOf(DescribePlan(*model, {.type_v = DType::kQ4_0}).status()),
+            "invalid_kv_type");
+}
+
+}  // namespace
+}  // namespace tiercel

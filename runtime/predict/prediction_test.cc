@@ -1,0 +1,159 @@
+#include "runtime/predict/prediction.h"
+
+#include "gtest/gtest.h"
+
+namespace tiercel {
+namespace {
+
+constexpr Rates kRates = {.prompt_row_s = 1e-4,
+                          .prompt_position_s = 1e-8,
+                          .step_s = 1e-3,
+                          .step_position_s = 1e-7,
+                          .logits_s = 5e-3,
+                          .copy_bytes_per_s = 0,
+                          .copy_slowdown = 1};
+constexpr int kLayers = 10;
+constexpr double kClose = 1e-9;
+
+class PredictionTest : public testing::Test {
+ protected:
+  PredictionTest() {
+    config_.layers = kLayers;
+    config_.hidden = 64;
+    config_.heads = 4;
+    config_.kv_heads = 2;
+    config_.head_dim = 16;
+    config_.ffn = 128;
+    config_.rope_dims = 16;
+    config_.context = 8192;
+  }
+
+  SessionSite Site(bool in_place, int64_t device_bytes) const {
+    return {.config = config_,
+            .weights = {.bytes = 1'000'000, .bytes_per_token = 1'000'000},
+            .layout = {DType::kF16, DType::kF16, config_.kv_heads,
+                       config_.head_dim},
+            .threads = 1,
+            .in_place = in_place,
+            .device_bytes = device_bytes};
+  }
+  // 128 positions of 2 heads of 16, K and V, 2 bytes each
+  static constexpr int64_t kPageBytes = 128 * 2 * 16 * 2 * 2;
+
+  ModelConfig config_;
+};
+
+TEST_F(PredictionTest, InPlaceIsWhatItsPartsTake) {
+  const SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
+  const TierPlan plan = site.PlanFor(4096);
+  const Prediction p = Predict(site, plan, std::nullopt, kRates,
+                               {.cached = 0, .prompt = 1000, .generated = 100});
+  // 1000 rows that attend to 1 to 1000 positions
+  EXPECT_NEAR(p.ttft_s, kLayers * (1000 * 1e-4 + 1000 * 1001 / 2 * 1e-8) + 5e-3,
+              kClose);
+  // the token after 1,050
+  EXPECT_NEAR(p.tbt_s, kLayers * (1e-3 + 1051 * 1e-7) + 5e-3, kClose);
+  EXPECT_EQ(p.memory.host, 9 * kLayers * kPageBytes);  // 1,100 positions
+  EXPECT_EQ(p.memory.device, site.PlanFor(1000).DeviceBytes());
+}
+
+TEST_F(PredictionTest, AViewIsThatOfTheWholeContext) {
+  SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
+  const auto device = [&](int64_t context) {
+    return Predict(site, site.PlanFor(context), std::nullopt, kRates,
+                   {.cached = 980, .prompt = 1000, .generated = 100})
+        .memory.device;
+  };
+  const int64_t rows = device(4096);
+  site.retrieval = RetrievalSize();
+  EXPECT_EQ(device(4096), rows + site.PlanFor(4096).views);
+  EXPECT_GT(device(8192), device(4096));
+}
+
+TEST_F(PredictionTest, CachedTokensAreAttendedToAndNotComputed) {
+  const SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
+  const TierPlan plan = site.PlanFor(4096);
+  const Prediction p = Predict(site, plan, std::nullopt, kRates,
+                               {.cached = 900, .prompt = 1000, .generated = 1});
+  EXPECT_NEAR(
+      p.ttft_s,
+      kLayers * (100 * 1e-4 + (100 * 900 + 100 * 101 / 2) * 1e-8) + 5e-3,
+      kClose);
+}
+
+// However few its rows are, every layer's weights are read.
+TEST_F(PredictionTest, ARowTakesAsLongAsAStep) {
+  const SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
+  const Prediction p = Predict(site, site.PlanFor(4096), std::nullopt, kRates,
+                               {.cached = 900, .prompt = 901});
+  EXPECT_NEAR(p.ttft_s, kLayers * (1e-3 + 901 * 1e-8) + 5e-3, kClose);
+}
+
+// What was there before comes up for every layer and does not go down again.
+TEST_F(PredictionTest, APromptThatGoesOnReadsWhatWasThere) {
+  SessionSite site = Site(/*in_place=*/false, 0);
+  site.device_bytes = site.LeastDeviceBytes(4096);
+  const TierPlan plan = site.PlanFor(4096);
+  ASSERT_EQ(plan.shape.resident_pages, 0);
+  const Prediction p = Predict(site, plan, LinkRate{1e6, 0}, kRates,
+                               {.cached = 1280, .prompt = 1408});
+  // Ten pages up, one down; computing hides behind them.
+  EXPECT_NEAR(p.ttft_s, kLayers * 11 * kPageBytes / 1e6 + 5e-3, kClose);
+}
+
+TEST_F(PredictionTest, ASlowLinkTakesWhatItsBytesTake) {
+  SessionSite site = Site(/*in_place=*/false, 0);
+  site.device_bytes = site.LeastDeviceBytes(4096);
+  const TierPlan plan = site.PlanFor(4096);
+  ASSERT_EQ(plan.shape.resident_pages, 0);
+  const LinkRate link = {.bytes_per_s = 1e6, .latency_s = 0};
+  const Work work = {.cached = 0, .prompt = 1280, .generated = 20};
+  const Prediction p = Predict(site, plan, link, kRates, work);
+  EXPECT_NEAR(p.tbt_s, kLayers * 10 * kPageBytes / 1e6, kClose);
+  EXPECT_EQ(p.memory.host, 10 * kLayers * kPageBytes);
+  EXPECT_EQ(p.memory.device, plan.DeviceBytes());
+  // Each transfer waits once more.
+  const Prediction late =
+      Predict(site, plan, LinkRate{1e6, 1e-3}, kRates, work);
+  EXPECT_NEAR(late.tbt_s - p.tbt_s, kLayers * 1e-3, kClose);
+  // A prompt's pages go down once: by the slow link that is what it takes,
+  // after the first layer.
+  const double layer = 1280 * 1e-4 + 1280 * 1281 / 2 * 1e-8;
+  const double down = 10 * kPageBytes / 1e6;
+  ASSERT_GT(down, layer);
+  EXPECT_NEAR(p.ttft_s, layer + kLayers * down + 5e-3, 1e-6);
+}
+
+TEST_F(PredictionTest, ResidentPagesStayAway) {
+  SessionSite site = Site(/*in_place=*/false, 0);
+  site.device_bytes =
+      site.LeastDeviceBytes(4096) + 4 * (kLayers - 2) * kPageBytes;
+  const TierPlan plan = site.PlanFor(4096);
+  ASSERT_EQ(plan.shape.resident_pages, 4);
+  const Prediction p = Predict(site, plan, LinkRate{1e6, 0}, kRates,
+                               {.cached = 0, .prompt = 1280, .generated = 20});
+  EXPECT_NEAR(p.tbt_s, kLayers * 6 * kPageBytes / 1e6, kClose);
+}
+
+TEST_F(PredictionTest, TheCpuThatPlaysTheLinkIsSlowerMeanwhile) {
+  SessionSite site = Site(/*in_place=*/false, 0);
+  site.device_bytes = site.LeastDeviceBytes(4096);
+  const TierPlan plan = site.PlanFor(4096);
+  const Work work = {.cached = 0, .prompt = 1280, .generated = 20};
+  const LinkRate fast = {.bytes_per_s = 1e12, .latency_s = 0};
+  const double alone = Predict(site, plan, fast, kRates, work).tbt_s;
+  EXPECT_NEAR(alone, kLayers * (1e-3 + 1291 * 1e-7) + 5e-3, kClose);
+  // Copying takes half of the step's time, and doubles what runs beside it.
+  Rates busy = kRates;
+  busy.copy_slowdown = 2;
+  busy.copy_bytes_per_s = 2 * kLayers * 10 * kPageBytes / alone;
+  EXPECT_NEAR(Predict(site, plan, fast, busy, work).tbt_s, 1.5 * alone,
+              1e-6 * alone);
+  // No link is faster than what copies.
+  busy.copy_bytes_per_s = 1e5;
+  EXPECT_NEAR(Predict(site, plan, fast, busy, work).tbt_s,
+              kLayers * 10 * kPageBytes / 1e5, kClose);
+}
+
+}  // namespace
+}  // namespace tiercel

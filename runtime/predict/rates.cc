@@ -1,0 +1,383 @@
+#include "runtime/predict/rates.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "kernels/base/clock.h"
+#include "kernels/base/error.h"
+#include "kernels/token/law.h"
+#include "models/decoder/decoder.h"
+#include "offload/page/host_kv.h"
+#include "runtime/predict/session_plan.h"
+
+namespace tiercel {
+namespace {
+
+constexpr auto kNever = [] { return false; };
+
+Clock::Time Now() { return SteadyClock().Now(); }
+double SecondsSince(Clock::Time begin) { return SecondsBetween(begin, Now()); }
+
+double MedianOf(std::vector<double> samples) {
+  const auto middle =
+      samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+// Copies, from more than caches hold, until it is destroyed.
+class Copying {
+ public:
+  Copying()
+      : from_(kBytes, std::byte{1}), to_(kPiece), thread_([this] { Run(); }) {}
+  ~Copying() {
+    stop_ = true;
+    thread_.join();
+  }
+  size_t bytes() const { return done_; }
+  // Waits until more than so many are copied.
+  void WaitBeyond(size_t bytes) const {
+    for (size_t done = done_; done <= bytes; done = done_) done_.wait(done);
+  }
+
+ private:
+  static constexpr size_t kBytes = size_t{64} << 20;
+  static constexpr size_t kPiece = size_t{1} << 20;
+
+  void Run() {
+    while (!stop_.load(std::memory_order_relaxed)) {
+      std::memcpy(to_.data(), from_.data() + done_ % kBytes, kPiece);
+      done_ += kPiece;
+      done_.notify_one();
+    }
+  }
+
+  std::vector<std::byte> from_;
+  std::vector<std::byte> to_;
+  std::atomic<size_t> done_{0};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+class Probe {
+ public:
+  Probe(const RatesProbe& p, Stream& stream, RatesProgress progress)
+      : config_(p.config),
+        layers_(p.layers),
+        weight_bytes_per_token_(p.weight_bytes_per_token),
+        stream_(stream),
+        progress_(progress),
+        decoder_(p.config, p.weights, p.compute, SystemMemory()),
+        kv_(std::make_shared<PagePool>(p.layout, p.layers,
+                                       kMostDepth / kPageTokens),
+            /*begin=*/0),
+        logits_(static_cast<size_t>(p.config.vocab)) {}
+
+  absl::StatusOr<Measurement> Run();
+
+ private:
+  // The deepest KV, less where a layer's is large: it only has to be more than
+  // caches hold.
+  static constexpr int64_t kMostDepth = 8192;
+  static constexpr int64_t kMostKvBytes = int64_t{128} << 20;
+  // Other work on the machine slows it for a second at times: each kind of pass
+  // is spread over several rounds, and the middle one counts.
+  static constexpr int kRounds = 3;
+  static constexpr int kKinds = 5;
+  static constexpr double kSecondsEach = 0.2 / kRounds;
+
+  // Seconds of passes of one kind, of all rounds.
+  using Samples = std::vector<double>;
+  // What a token's parts take.
+  struct Tokens {
+    Samples layers;  // all of them
+    Samples logits;
+  };
+  struct Seen {
+    Tokens first;
+    Tokens deep;
+    Tokens beside_copies;  // deep as well
+    Samples many_rows;
+    Samples deep_rows;
+    Samples copied;  // bytes a second beside tokens, of each round
+  };
+
+  absl::Status Size();
+  absl::Status Round(Seen* seen);
+  Rates RatesOf(const Seen& seen) const;
+  int PromptLayers() const { return std::min(layers_, 2); }
+  // Where it may be cancelled; every kSecondsEach, about, it is one on.
+  absl::Status Check() const {
+    return progress_(done_, 1 + kRounds * kKinds) ? absl::OkStatus()
+                                                  : CancelledError();
+  }
+  absl::Status PretendDepth(int64_t depth);
+  // Seconds of one pass of `rows` rows through the first `layers` layers.
+  absl::StatusOr<double> Pass(int64_t rows, int layers);
+  absl::StatusOr<double> Logits();
+  // Passes for kSecondsEach, one at least, after one that warms up. Tokens
+  // follow each other as in a run: the layers' weights drive those of the
+  // logits out of the caches, and the other way round.
+  absl::Status RunTokens(Tokens* tokens);
+  // Times a prompt's passes; after the first round every one counts, since it
+  // is long enough to be warm.
+  absl::Status RunPrompt(int64_t rows, Samples* passes);
+
+  const ModelConfig& config_;
+  const int layers_;
+  const int64_t weight_bytes_per_token_;
+  Stream& stream_;
+  const RatesProgress progress_;
+  uint64_t done_ = 0;
+  Decoder decoder_;
+  HostKv kv_;
+  int64_t rows_ = 0;   // of a prompt
+  int64_t few_ = 0;    // of it, far down
+  int64_t depth_ = 0;  // positions there
+  std::vector<float> hidden_;
+  std::vector<float> logits_;
+};
+
+// Positions that exist without having been computed: attention takes the same
+// time over any finite numbers.
+absl::Status Probe::PretendDepth(int64_t depth) {
+  constexpr int kSomeByte = 0x2c;  // small in every type
+  if (absl::Status s =
+          kv_.BeginStep(depth, Station::kPrefill, View::Full(), kNever);
+      !s.ok()) {
+    return s;
+  }
+  absl::Cleanup forget = [this] { kv_.Abandon(); };
+  for (int layer = 0; layer < layers_; ++layer) {
+    if (absl::Status s = Check(); !s.ok()) return s;
+    const absl::StatusOr<KvPages> pages = kv_.BeginLayer(layer, kNever);
+    if (!pages.ok()) return pages.status();
+    for (int64_t i = 0; i < pages->num_pages; ++i) {
+      std::memset(pages->pages[i], kSomeByte,
+                  static_cast<size_t>(pages->layout.PageBytes()));
+    }
+    kv_.EndLayer(layer);
+  }
+  std::move(forget).Cancel();
+  return kv_.Commit(depth, kNever);
+}
+
+absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
+  if (absl::Status s =
+          kv_.BeginStep(rows, Station::kPrefill, View::Full(), kNever);
+      !s.ok()) {
+    return s;
+  }
+  const absl::Cleanup forget = [this] { kv_.Abandon(); };
+  hidden_.assign(static_cast<size_t>(rows * config_.hidden), 0.5f);
+  if (absl::Status s = decoder_.BeginStep(stream_, rows, kv_.end()); !s.ok()) {
+    return s;
+  }
+  const Clock::Time begin = Now();
+  for (int layer = 0; layer < layers; ++layer) {
+    const absl::StatusOr<KvPages> pages = kv_.BeginLayer(layer, kNever);
+    if (!pages.ok()) return pages.status();
+    for (int64_t row = 0; row < rows;) {
+      if (absl::Status s = Check(); !s.ok()) return s;
+      const int64_t count = std::min(
+          rows - row,
+          PromptRowsAtOnce(config_, weight_bytes_per_token_,
+                           stream_.pool().num_threads(), kv_.length() + row));
+      if (absl::Status s =
+              decoder_.Layer(stream_, layer, count, row, *pages,
+                             hidden_.data() + row * config_.hidden);
+          !s.ok()) {
+        return s;
+      }
+      row += count;
+    }
+    kv_.EndLayer(layer);
+  }
+  return SecondsSince(begin);
+}
+
+absl::StatusOr<double> Probe::Logits() {
+  const Clock::Time begin = Now();
+  if (absl::Status s =
+          decoder_.Logits(stream_, hidden_.data(), 1, logits_.data());
+      !s.ok()) {
+    return s;
+  }
+  const auto laws = MakeLaws(stream_, {.logits = logits_.data(),
+                                       .rows = 1,
+                                       .vocab = config_.vocab,
+                                       .tokens = nullptr,
+                                       .before = 0,
+                                       .law = {}});
+  if (!laws.ok()) return laws.status();
+  (void)Draw(laws->front(), /*seed=*/0, /*position=*/0);
+  return SecondsSince(begin);
+}
+
+absl::Status Probe::RunTokens(Tokens* tokens) {
+  const Clock::Time begin = Now();
+  for (int i = 0; i < 2 || SecondsSince(begin) < kSecondsEach; ++i) {
+    const absl::StatusOr<double> layers = Pass(1, layers_);
+    if (!layers.ok()) return layers.status();
+    const absl::StatusOr<double> logits = Logits();
+    if (!logits.ok()) return logits.status();
+    if (i == 0) continue;
+    tokens->layers.push_back(*layers);
+    tokens->logits.push_back(*logits);
+  }
+  ++done_;
+  return absl::OkStatus();
+}
+
+absl::Status Probe::RunPrompt(int64_t rows, Samples* passes) {
+  const Clock::Time begin = Now();
+  bool warm = !passes->empty();
+  do {
+    const absl::StatusOr<double> pass = Pass(rows, PromptLayers());
+    if (!pass.ok()) return pass.status();
+    if (warm) passes->push_back(*pass);
+    warm = true;
+  } while (passes->empty() || SecondsSince(begin) < kSecondsEach);
+  ++done_;
+  return absl::OkStatus();
+}
+
+// How many rows and how deep, for this machine and model.
+absl::Status Probe::Size() {
+  Tokens tokens;
+  if (absl::Status s = RunTokens(&tokens); !s.ok()) return s;
+  const int64_t rows_at_once =
+      PromptRowsAtOnce(config_, weight_bytes_per_token_,
+                       stream_.pool().num_threads(), /*before=*/0);
+  // A prompt: many rows over themselves, then fewer far down. A row of many
+  // takes no longer than a row alone, which bounds what slow machines try.
+  rows_ = std::clamp(static_cast<int64_t>(layers_ / MedianOf(tokens.layers)),
+                     int64_t{16}, 4 * rows_at_once);
+  few_ = std::min(rows_, rows_at_once);
+  const int64_t position_bytes =
+      kv_.layout().PageBytes() / kPageTokens * layers_;
+  depth_ = std::clamp(kMostKvBytes / position_bytes, int64_t{512},
+                      kMostDepth - rows_);
+  return absl::OkStatus();
+}
+
+absl::Status Probe::Round(Seen* seen) {
+  kv_.Truncate(0);
+  if (absl::Status s = RunTokens(&seen->first); !s.ok()) return s;
+  if (absl::Status s = RunPrompt(rows_, &seen->many_rows); !s.ok()) return s;
+  if (absl::Status s = PretendDepth(depth_); !s.ok()) return s;
+  if (absl::Status s = RunPrompt(few_, &seen->deep_rows); !s.ok()) return s;
+  if (absl::Status s = RunTokens(&seen->deep); !s.ok()) return s;
+
+  const Copying copying;
+  copying.WaitBeyond(0);
+  const size_t before = copying.bytes();
+  const Clock::Time begin = Now();
+  if (absl::Status s = RunTokens(&seen->beside_copies); !s.ok()) return s;
+  copying.WaitBeyond(before);
+  seen->copied.push_back(static_cast<double>(copying.bytes() - before) /
+                         SecondsSince(begin));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Measurement> Probe::Run() {
+  const Clock::Time begin = Now();
+  if (absl::Status s = Size(); !s.ok()) return s;
+  Seen seen;
+  for (int round = 0; round < kRounds; ++round) {
+    if (absl::Status s = Round(&seen); !s.ok()) return s;
+  }
+  // Copies are work beside: what they delay says nothing about the machine.
+  Measurement measured = {.rates = RatesOf(seen)};
+  for (const Samples* samples : {&seen.first.layers, &seen.deep.layers,
+                                 &seen.many_rows, &seen.deep_rows}) {
+    measured.spread = std::max(measured.spread, SpreadOf(*samples));
+  }
+  measured.seconds = SecondsSince(begin);
+  return measured;
+}
+
+Rates Probe::RatesOf(const Seen& seen) const {
+  Rates rates;
+  const double step = MedianOf(seen.first.layers);
+  const double deep_step = MedianOf(seen.deep.layers);
+  rates.step_s = step / layers_;
+  rates.logits_s = MedianOf(seen.first.logits);
+  rates.step_position_s =
+      std::max(0.0, deep_step - step) / (static_cast<double>(depth_) * layers_);
+
+  // row * rows + position * (positions attended to) = seconds, twice.
+  const auto m = static_cast<double>(rows_);
+  const auto f = static_cast<double>(few_);
+  const double m_positions = m * (m + 1) / 2;
+  const double f_positions = f * static_cast<double>(depth_) + f * (f + 1) / 2;
+  const double t_many = MedianOf(seen.many_rows) / PromptLayers();
+  const double t_deep = MedianOf(seen.deep_rows) / PromptLayers();
+  // Noise may say that positions take all of the time: rows take some too.
+  rates.prompt_position_s = std::clamp(
+      (t_deep - t_many * f / m) / (f_positions - m_positions * f / m), 0.0,
+      0.9 * t_many / m_positions);
+  rates.prompt_row_s = (t_many - rates.prompt_position_s * m_positions) / m;
+
+  rates.copy_bytes_per_s = MedianOf(seen.copied);
+  rates.copy_slowdown =
+      std::max(1.0, MedianOf(seen.beside_copies.layers) / deep_step);
+  return rates;
+}
+
+}  // namespace
+
+int LayersToMeasure(const ModelConfig& config, const WeightSizes& sizes) {
+  constexpr int64_t kBytes = int64_t{256} << 20;
+  const int64_t layer_bytes =
+      std::max<int64_t>(1, sizes.bytes_per_token / config.layers);
+  return static_cast<int>(
+      std::clamp<int64_t>(kBytes / layer_bytes, 1, config.layers));
+}
+
+double SpreadOf(const std::vector<double>& samples) {
+  const double least = *std::min_element(samples.begin(), samples.end());
+  return (MedianOf(samples) - least) / least;
+}
+
+absl::StatusOr<Measurement> MeasureRates(const RatesProbe& probe,
+                                         Stream& stream,
+                                         RatesProgress progress) {
+  // Beside the model there may be little left; threads take some too.
+  try {
+    return Probe(probe, stream, progress).Run();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::system_error&) {
+  }
+  return MemoryError("out_of_memory",
+                     "rates: the system gives no memory to measure in");
+}
+
+absl::StatusOr<Measurement> SteadiestOf(
+    absl::FunctionRef<absl::StatusOr<Measurement>(int attempt)> measure) {
+  Measurement best;
+  best.spread = std::numeric_limits<double>::infinity();
+  double seconds = 0;
+  for (int attempt = 0; attempt < kMostAttempts && !best.steady() &&
+                        seconds < kMostMeasuringSeconds;
+       ++attempt) {
+    const absl::StatusOr<Measurement> measured = measure(attempt);
+    if (!measured.ok()) return measured.status();
+    if (measured->spread < best.spread) best = *measured;
+    best.attempts = attempt + 1;
+    seconds += measured->seconds;
+  }
+  best.seconds = seconds;
+  return best;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,88 @@
+#ifndef TIERCEL_RUNTIME_PREDICT_RATES_H_
+#define TIERCEL_RUNTIME_PREDICT_RATES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "kernels/base/stream.h"
+#include "kernels/kv/kv_layout.h"
+#include "kernels/layer/matmul.h"
+#include "models/decoder/config.h"
+#include "models/decoder/weights.h"
+
+namespace tiercel {
+
+// How long this machine takes for the parts that the time of a run is made of,
+// for one model and one type of KV. Seconds; of one layer unless said.
+struct Rates {
+  // A prompt: per row, and per row and position that it attends to.
+  double prompt_row_s = 0;
+  double prompt_position_s = 0;
+  // A decode step: with nothing to attend to, and per position.
+  double step_s = 0;
+  double step_position_s = 0;
+  // After the last layer: logits, law and draw of one row.
+  double logits_s = 0;
+  // Where the CPU plays the link too: bytes a second that it can copy beside
+  // decode steps, and how many times longer those take meanwhile.
+  double copy_bytes_per_s = 0;
+  double copy_slowdown = 1;
+};
+
+// What is measured: a model, or as much of one as tells its rates.
+struct RatesProbe {
+  const ModelConfig& config;
+  const Weights& weights;  // the first `layers` layers at least
+  int layers;
+  int64_t weight_bytes_per_token;  // of the whole model
+  Compute compute;
+  KvLayout layout;
+};
+
+struct Measurement {
+  Rates rates;  // of each kind of pass the middle one
+  // How much longer the middle pass took than the quickest of its kind, as a
+  // share of that: of the kind where it is most. Other work on the machine
+  // delays some passes and spares others.
+  double spread = 0;
+  int attempts = 1;    // of which this was the steadiest
+  double seconds = 0;  // that they took
+
+  // Beyond this the machine did something else meanwhile.
+  static constexpr double kMostSpread = 0.25;
+  bool steady() const { return spread <= kMostSpread; }
+};
+
+// (middle - least) / least of one or more positive `samples`; the middle of an
+// even number is the greater one.
+double SpreadOf(const std::vector<double>& samples);
+
+// `progress(done, total)` in parts that take equally long, about; false
+// cancels. Called before every pass through a layer, and so every 100 ms or
+// more often.
+using RatesProgress = absl::FunctionRef<bool(uint64_t done, uint64_t total)>;
+
+// Runs the model's own layers over KV that nobody computed, for a second or
+// two: kernels, shapes and types are those that will run.
+// Errors: out_of_memory; cancelled; those of the ops.
+absl::StatusOr<Measurement> MeasureRates(const RatesProbe& probe,
+                                         Stream& stream,
+                                         RatesProgress progress);
+
+// Calls `measure` until a measurement is steady, kMostAttempts times at most,
+// and no more once they took kMostMeasuringSeconds: that one, or the one with
+// the least spread. Errors: `measure`'s.
+inline constexpr int kMostAttempts = 3;
+inline constexpr double kMostMeasuringSeconds = 6;
+absl::StatusOr<Measurement> SteadiestOf(
+    absl::FunctionRef<absl::StatusOr<Measurement>(int attempt)> measure);
+
+// How many layers MeasureRates wants: so many that caches hold no more of them
+// than they will of the whole model.
+int LayersToMeasure(const ModelConfig& config, const WeightSizes& sizes);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_PREDICT_RATES_H_

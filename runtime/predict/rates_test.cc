@@ -1,0 +1,151 @@
+#include "runtime/predict/rates.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "runtime/model/model.h"
+#include "tests/golden.h"
+
+namespace tiercel::rates_test {
+namespace {
+
+TEST(SpreadTest, IsTheMiddleOverTheLeast) {
+  EXPECT_EQ(SpreadOf({3}), 0);
+  EXPECT_EQ(SpreadOf({4, 4, 4}), 0);
+  EXPECT_EQ(SpreadOf({7, 4, 6}), 0.5);
+  // One slow pass is an accident, slow passes are other work.
+  EXPECT_EQ(SpreadOf({4, 4, 100, 4, 4}), 0);
+  EXPECT_EQ(SpreadOf({8, 4, 100, 4, 8}), 1);
+  EXPECT_EQ(SpreadOf({4, 6}), 0.5);
+}
+
+TEST(SteadiestTest, MeasuresUntilSteadyAndNotForEver) {
+  const struct {
+    std::vector<double> spreads;  // of measurements in turn
+    int taken;
+    size_t counts;  // which one
+  } kCases[] = {{{0.25}, 1, 0},
+                {{0.26, 0.1}, 2, 1},
+                {{0.5, 0.9, 0.2}, 3, 2},
+                {{0.9, 0.5, 0.7}, 3, 1},
+                {{0.26, 0.7, 0.9}, 3, 0}};
+  for (const auto& one : kCases) {
+    int taken = 0;
+    const absl::StatusOr<Measurement> steadiest =
+        SteadiestOf([&](int attempt) -> absl::StatusOr<Measurement> {
+          EXPECT_EQ(attempt, taken++);
+          const auto i = static_cast<size_t>(attempt);
+          return Measurement{.rates = {.step_s = static_cast<double>(1 + i)},
+                             .spread = one.spreads.at(i)};
+        });
+    ASSERT_TRUE(steadiest.ok()) << steadiest.status();
+    EXPECT_EQ(taken, one.taken);
+    EXPECT_EQ(steadiest->attempts, one.taken);
+    EXPECT_EQ(steadiest->spread, one.spreads[one.counts]);
+    EXPECT_EQ(steadiest->rates.step_s, static_cast<double>(1 + one.counts));
+    EXPECT_EQ(steadiest->steady(), one.spreads[one.counts] <= 0.25);
+  }
+}
+
+TEST(SteadiestTest, ASlowMachineIsNotMeasuredForLong) {
+  for (const auto& [each, taken] :
+       {std::pair(2.9, 3), std::pair(3.0, 2), std::pair(7.0, 1)}) {
+    const absl::StatusOr<Measurement> steadiest =
+        SteadiestOf([each = each](int) -> absl::StatusOr<Measurement> {
+          return Measurement{.rates = {}, .spread = 1, .seconds = each};
+        });
+    EXPECT_EQ(steadiest->attempts, taken);
+    EXPECT_EQ(steadiest->seconds, taken * each);
+  }
+}
+
+TEST(SteadiestTest, AnErrorEndsIt) {
+  int taken = 0;
+  EXPECT_EQ(ClassOf(SteadiestOf([&](int) -> absl::StatusOr<Measurement> {
+                      if (++taken == 2) return CancelledError();
+                      return Measurement{.rates = {}, .spread = 1};
+                    }).status()),
+            ErrorClass::kCancelled);
+  EXPECT_EQ(taken, 2);
+}
+
+class MeasureRatesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Model::Options options;
+    options.path = CheckpointPath("llama_chat.gguf");
+    options.stream.threads = 2;
+    auto model = Model::Open(options, [](uint64_t, uint64_t) { return true; });
+    ASSERT_TRUE(model.ok()) << model.status();
+    model_ = *std::move(model);
+    auto stream = Stream::Create(options.stream);
+    ASSERT_TRUE(stream.ok()) << stream.status();
+    stream_ = *std::move(stream);
+  }
+
+  absl::StatusOr<Measurement> Measure(RatesProgress progress) {
+    const ModelConfig& config = model_->config;
+    return MeasureRates(
+        {.config = config,
+         .weights = *model_->weights,
+         .layers = config.layers,
+         .weight_bytes_per_token = model_->weights->bytes_per_token(),
+         .compute = Compute::kQ8,
+         .layout = {DType::kF16, DType::kF16, config.kv_heads,
+                    config.head_dim}},
+        *stream_, progress);
+  }
+
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Stream> stream_;
+};
+
+TEST_F(MeasureRatesTest, EveryRateIsATime) {
+  uint64_t furthest = 0;
+  uint64_t of = 0;
+  const absl::StatusOr<Measurement> measured =
+      Measure([&](uint64_t done, uint64_t total) {
+        EXPECT_GE(done, furthest);
+        EXPECT_TRUE(of == 0 || total == of);
+        furthest = done;
+        of = total;
+        EXPECT_LT(done, total);
+        return true;
+      });
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  EXPECT_EQ(furthest, of - 1);  // the last of its parts has been begun
+  const Rates& rates = measured->rates;
+  for (const double seconds : {rates.step_s, rates.logits_s, rates.prompt_row_s,
+                               rates.copy_bytes_per_s}) {
+    EXPECT_GT(seconds, 0);
+    EXPECT_TRUE(std::isfinite(seconds));
+  }
+  EXPECT_GE(rates.step_position_s, 0);
+  EXPECT_GE(rates.prompt_position_s, 0);
+  EXPECT_GE(rates.copy_slowdown, 1);
+  EXPECT_GE(measured->spread, 0);
+  EXPECT_TRUE(std::isfinite(measured->spread));
+  EXPECT_EQ(measured->attempts, 1);
+  EXPECT_GT(measured->seconds, 0);
+}
+
+TEST_F(MeasureRatesTest, StopsWhereItIsToldTo) {
+  // In its first pass, among tokens, in a prompt, far down, beside copies.
+  for (const uint64_t last : {0, 1, 2, 3, 4, 5, 10, 15}) {
+    bool stopped = false;
+    EXPECT_EQ(ClassOf(Measure([&](uint64_t done, uint64_t) {
+                        EXPECT_FALSE(stopped);
+                        stopped = done == last;
+                        return !stopped;
+                      }).status()),
+              ErrorClass::kCancelled);
+    EXPECT_TRUE(stopped) << last;
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::rates_test

@@ -1,0 +1,147 @@
+#include "runtime/predict/session_plan.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/kv/kv_row.h"
+#include "models/decoder/decoder.h"
+
+namespace tiercel {
+
+int64_t PromptRowsAtOnce(const ModelConfig& config,
+                         int64_t weight_bytes_per_token, int threads,
+                         int64_t before) {
+  // Multiply-adds of a thread in 100 ms, at the least we expect: of a row with
+  // weights, one for a byte; of a row with K and V.
+  constexpr int64_t kWithWeights = int64_t{1} << 30;
+  constexpr int64_t kWithKv = int64_t{3} << 30;
+  // Fewer would make the whole prompt slower: weights are unpacked, K and V
+  // become floats once for all rows.
+  constexpr int64_t kLeastForWeights = 128;
+  constexpr int64_t kLeastForKv = 64;
+  constexpr int64_t kMost = 512;
+  const int64_t weights =
+      std::max<int64_t>(weight_bytes_per_token / config.layers, 1);
+  const int64_t kv = std::max<int64_t>(
+      2 * int64_t{config.heads} * config.head_dim * before, 1);
+  return std::min({kMost,
+                   std::max(threads * kWithWeights / weights, kLeastForWeights),
+                   std::max(threads * kWithKv / kv, kLeastForKv)});
+}
+
+int64_t ScratchBytes(const ModelConfig& config, int threads) {
+  // Attention: 8 MiB of partial results and, per thread, a page of K and V as
+  // floats. Matrix products: a chunk of activations, and per thread two panels
+  // of weights as floats.
+  const int64_t q_dim = int64_t{config.heads} * config.head_dim;
+  const int64_t widest =
+      std::max({int64_t{config.hidden}, q_dim, int64_t{config.ffn}});
+  constexpr int64_t kFloat = sizeof(float);
+  const int64_t per_thread =
+      kFloat *
+      std::max(int64_t{2} * kPageTokens * (config.head_dim + 16) + 16384,
+               int64_t{2 * 16} * widest);
+  return (int64_t{12} << 20) + 64 * kFloat * q_dim + threads * per_thread;
+}
+
+TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
+                       const KvLayout& layout, int64_t context,
+                       int64_t first_position, int threads) {
+  const int64_t rows =
+      PromptRowsAtOnce(config, weights.bytes_per_token, threads, /*before=*/0);
+  const int64_t hidden = AlignedBytes(context * config.hidden *
+                                      static_cast<int64_t>(sizeof(float)));
+  return {.layout = layout,
+          .layers = config.layers,
+          .context = context,
+          .first_position = first_position,
+          .weights = weights.bytes,
+          .workspace = hidden + Decoder::ReservedBytes(config, rows, context) +
+                       AlignedBytes(ScratchBytes(config, threads))};
+}
+
+TierNeeds SessionSite::Needs(int64_t context) const {
+  TierNeeds needs =
+      SessionNeeds(config, weights, layout, context, first_position, threads);
+  if (retrieval.has_value()) {
+    needs.views = Retrieval::Bytes(RetrievalShape(context));
+  }
+  return needs;
+}
+
+TierPlan SessionSite::PlanFor(int64_t context) const {
+  const TierNeeds needs = Needs(context);
+  return in_place ? PlanInPlace(needs, device_bytes)
+                  : PlanTiers(needs, device_bytes);
+}
+
+Retrieval::Shape SessionSite::RetrievalShape(int64_t context) const {
+  // Drafts only guess: half the memory for the same chunks guesses as well.
+  KvLayout view_layout = layout;
+  if (IsKvType(DType::kQ8_0, layout.head_dim)) {
+    view_layout.type_k = view_layout.type_v = DType::kQ8_0;
+  }
+  return {.layout = layout,
+          .view_layout = view_layout,
+          .layers = config.layers,
+          .heads = config.heads,
+          .begin = first_position,
+          .context = context,
+          .size = *retrieval};
+}
+
+bool SessionSite::Fits(int64_t context) const {
+  const TierPlan plan = PlanFor(context);
+  return plan.fits() && plan.DeviceBytes() + plan.host_kv <= machine_bytes;
+}
+
+int64_t SessionSite::LargestContext(int64_t most) const {
+  int64_t fits = 0;
+  int64_t too_large = most + 1;
+  while (too_large - fits > 1) {
+    const int64_t middle = fits + (too_large - fits) / 2;
+    (Fits(middle) ? fits : too_large) = middle;
+  }
+  return fits;
+}
+
+int64_t SessionSite::LeastDeviceBytes(int64_t context) const {
+  SessionSite least = *this;
+  least.device_bytes = 0;
+  const TierPlan plan = least.PlanFor(context);
+  return plan.DeviceBytes() + (in_place ? plan.host_kv : 0);
+}
+
+absl::StatusOr<TierPlan> SessionSite::Plan(int64_t context) const {
+  if (context == 0) {
+    const int64_t largest = LargestContext(config.context);
+    return largest > 0 ? PlanFor(largest)
+                       : absl::StatusOr<TierPlan>(DoesNotFit(1));
+  }
+  if (!Fits(context)) return DoesNotFit(context);
+  return PlanFor(context);
+}
+
+absl::Status SessionSite::DoesNotFit(int64_t context) const {
+  const TierPlan plan = PlanFor(context);
+  const std::string best =
+      absl::StrCat("; it can serve a context of ",
+                   LargestContext(std::min(context, config.context)));
+  const char* const memory = in_place ? "memory" : "device memory";
+  if (!plan.fits()) {
+    return MemoryError(
+        "does_not_fit",
+        absl::StrCat("context ", context, " needs ", LeastDeviceBytes(context),
+                     " bytes of ", memory, " at least, the budget is ",
+                     device_bytes, best));
+  }
+  return MemoryError("does_not_fit",
+                     absl::StrCat("context ", context, " needs ",
+                                  plan.DeviceBytes() + plan.host_kv,
+                                  " bytes of this machine's memory, ",
+                                  machine_bytes, " are free", best));
+}
+
+}  // namespace tiercel

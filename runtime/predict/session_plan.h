@@ -1,0 +1,64 @@
+#ifndef TIERCEL_RUNTIME_PREDICT_SESSION_PLAN_H_
+#define TIERCEL_RUNTIME_PREDICT_SESSION_PLAN_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "models/decoder/config.h"
+#include "models/decoder/weights.h"
+#include "offload/plan/tier_plan.h"
+#include "offload/view/retrieval.h"
+
+namespace tiercel {
+
+// Rows of a prompt that pass through a layer at once after `before` others: as
+// many as fill the machine, and of these as few as answer a cancellation in
+// about 100 ms. Never more than after none.
+int64_t PromptRowsAtOnce(const ModelConfig& config,
+                         int64_t weight_bytes_per_token, int threads,
+                         int64_t before);
+
+// Scratch memory that no op of this model exceeds.
+int64_t ScratchBytes(const ModelConfig& config, int threads);
+
+// What a session takes, whatever the device. `weights.bytes` is what is there
+// before it.
+TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
+                       const KvLayout& layout, int64_t context,
+                       int64_t first_position, int threads);
+
+// Where sessions of one model go: a device and the machine around it.
+struct SessionSite {
+  const ModelConfig& config;
+  WeightSizes weights;
+  KvLayout layout;
+  int64_t first_position = 0;
+  std::optional<RetrievalSize> retrieval = {};  // a view for drafts
+  int threads = 1;
+  bool in_place = false;     // the device computes in the host tier
+  int64_t device_bytes = 0;  // weights included; in place: of both tiers
+  // For both tiers, weights included.
+  int64_t machine_bytes = std::numeric_limits<int64_t>::max();
+
+  TierNeeds Needs(int64_t context) const;
+  TierPlan PlanFor(int64_t context) const;
+  bool Fits(int64_t context) const;
+  // The largest context that fits, at most `most`; 0: none.
+  int64_t LargestContext(int64_t most) const;
+  // The least device that serves `context`.
+  int64_t LeastDeviceBytes(int64_t context) const;
+
+  // The view of a session that keeps one.
+  Retrieval::Shape RetrievalShape(int64_t context) const;
+
+  // The plan for `context`, or for 0 for as much of the checkpoint's context as
+  // fits. Errors: does_not_fit, with what would.
+  absl::StatusOr<TierPlan> Plan(int64_t context) const;
+  absl::Status DoesNotFit(int64_t context) const;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_PREDICT_SESSION_PLAN_H_

@@ -1,0 +1,689 @@
+// Whatever is refused, fails or is cancelled, at whatever moment, is a clear
+// status; the session is as it was, and what is asked of it next comes out as
+// if nothing had happened.
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/base/testing.h"
+#include "runtime/generate/generate.h"
+#include "tests/drafting.h"
+#include "tests/golden.h"
+#include "tests/tiers.h"
+
+namespace tiercel::faults_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+// Something that happens again and again; at the n-th time, from 1, it is to go
+// wrong, or from then on.
+class Nth {
+ public:
+  void Arm(int64_t n, bool from_then_on = false) {
+    stays_ = from_then_on;
+    happened_ = false;
+    left_ = n;
+  }
+  void Disarm() { left_ = kNever; }
+  bool operator()() {
+    const int64_t left = --left_;
+    if (left > 0 || (left < 0 && !stays_)) return false;
+    happened_ = true;
+    return true;
+  }
+  bool happened() const { return happened_; }
+
+ private:
+  std::atomic<int64_t> left_{kNever};
+  std::atomic<bool> stays_{false};
+  std::atomic<bool> happened_{false};
+};
+
+// The next of many that may go wrong: all, or in the short run the first, then
+// fewer and fewer.
+int64_t After(int64_t n) {
+  static const bool all = getenv("TIERCEL_ALL_FAULTS") != nullptr;
+  return all || n < 40 ? n + 1 : n + n / 8;
+}
+
+GenerateParams Greedy(int64_t max_tokens) {
+  return {.max_tokens = max_tokens,
+          .seed = 0,
+          .law = {},
+          .ignore_eos = true,
+          .stops = {}};
+}
+
+class FaultsTest : public testing::Test {
+ protected:
+  static constexpr size_t kPrompt = 400;
+  static constexpr int64_t kOutput = 8;
+
+  FaultsTest() {
+    model_ = OpenModel(
+        {.path = Deepened("llama_rope_linear"), .stream = {.threads = 2}});
+    options_.context = 600;
+    ids_ = RandomIds(500, model_->config.vocab);
+    const auto session = MakeSession(*model_, options_);
+    EXPECT_TRUE(Prefill(*session, ids_.data(), kPrompt, kNoProgress).ok());
+    prompt_logits_ = session->NextLogits();
+    EXPECT_TRUE(Generate(*session, Greedy(kOutput), nullptr).ok());
+    expected_ = session->tokens();
+    EXPECT_TRUE(session->CatchUp(Station::kVerify).ok());
+    logits_ = session->NextLogits();
+  }
+
+  // Opened anew, over a device that fails as `faults_` says.
+  Tiered Make(Budget budget = Budget::kLeast, double link = kFast) {
+    return MakeTiered(*model_, options_, budget, link, 2, faults_);
+  }
+
+  // Until it is done, with what `attempt` leaves checked after each failure.
+  // Returns how often it failed.
+  int Until(const std::function<absl::Status()>& attempt,
+            const std::function<void(const absl::Status&)>& failed) {
+    for (int failures = 0;; ++failures) {
+      const absl::Status status = attempt();
+      if (status.ok()) return failures;
+      failed(status);
+      if (failures > 3 || HasFatalFailure()) {
+        ADD_FAILURE() << "still failing: " << status;
+        return failures;
+      }
+    }
+  }
+
+  // A prompt and an answer; `failed` sees every status but OK.
+  void Answer(Session& session,
+              const std::function<void(const absl::Status&)>& failed) {
+    Until([&] { return Prefill(session, ids_.data(), kPrompt, kNoProgress); },
+          [&](const absl::Status& status) {
+            failed(status);
+            EXPECT_TRUE(session.tokens().empty());
+          });
+    Until(
+        [&]() -> absl::Status {
+          const auto left =
+              static_cast<int64_t>(expected_.size() - session.tokens().size());
+          if (left == 0) return absl::OkStatus();  // the last was kept
+          return generate_(session, left);
+        },
+        [&](const absl::Status& status) {
+          failed(status);
+          // What was given out is kept.
+          ASSERT_LE(session.tokens().size(), expected_.size());
+          EXPECT_TRUE(std::equal(session.tokens().begin(),
+                                 session.tokens().end(), expected_.begin()));
+        });
+    EXPECT_EQ(session.tokens(), expected_);
+    Until([&] { return session.CatchUp(Station::kVerify); }, failed);
+    EXPECT_TRUE(SameBits(session.NextLogits(), logits_));
+  }
+
+  // Generations of `params` with `choice`, over a view that a link fills; each
+  // time another copy goes wrong, for which the status is `code`.
+  void DraftThroughFaults(Nth& copy, const DraftChoice& choice,
+                          std::string_view code);
+
+  std::unique_ptr<Model> model_;
+  Session::Options options_;
+  // An answer's next tokens.
+  std::function<absl::Status(Session&, int64_t)> generate_ =
+      [](Session& session, int64_t max_tokens) {
+        return Generate(session, Greedy(max_tokens), nullptr);
+      };
+
+  // Everything fits, but for what faults_ refuses.
+  Model::Options OnALargeDevice() const {
+    Model::Options with = model_->options;
+    with.simulation = {
+        {.device_bytes = BytesFor(*model_, options_, Budget::kAll) + (8 << 20),
+         .link_bytes_per_s = kFast,
+         .latency_s = 0,
+         .faults = faults_}};
+    return with;
+  }
+
+  std::vector<int32_t> ids_;
+  std::vector<int32_t> expected_;  // prompt and answer
+  std::vector<float> prompt_logits_;
+  std::vector<float> logits_;   // after both
+  Session* session_ = nullptr;  // that drafts
+  std::shared_ptr<Faults> faults_ = std::make_shared<Faults>();
+};
+
+// ---- Device memory ----
+
+TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
+  Nth allocation;
+  faults_->allocation = [&](int64_t) { return allocation(); };
+  const Model::Options with = OnALargeDevice();
+  for (const bool from_then_on : {false, true}) {
+    for (int64_t n = 1;; ++n) {
+      allocation.Arm(n, from_then_on);
+      const auto failed = [&](const absl::Status& status) {
+        EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
+        EXPECT_EQ(ClassOf(status), ErrorClass::kMemory);
+        EXPECT_THAT(std::string(status.message()), HasSubstr("need "));
+        EXPECT_THAT(std::string(status.message()), HasSubstr(" are free"));
+        EXPECT_TRUE(allocation.happened());
+        allocation.Disarm();
+      };
+      std::unique_ptr<Model> model;
+      Until(
+          [&] {
+            auto opened = Model::Open(with, kNoProgress);
+            if (opened.ok()) model = *std::move(opened);
+            return opened.status();
+          },
+          failed);
+      const int64_t weights = model->arena->used();
+      std::unique_ptr<Session> session;
+      Until(
+          [&] {
+            auto created = Session::Create(*model, options_);
+            if (created.ok()) session = *std::move(created);
+            return created.status();
+          },
+          [&](const absl::Status& status) {
+            failed(status);
+            EXPECT_EQ(model->arena->used(), weights) << n;
+          });
+      const int64_t taken = model->arena->used();
+      Answer(*session, failed);
+      EXPECT_EQ(model->arena->used(), taken);  // all was taken before
+      std::unique_ptr<Session> fork = *session->Fork();
+      fork->Truncate(0);
+      Answer(*fork, failed);
+      fork.reset();
+      EXPECT_EQ(model->arena->used(), taken);
+      session.reset();
+      EXPECT_EQ(model->arena->used(), weights);
+      if (!allocation.happened()) {
+        EXPECT_GT(n, 60);  // weights alone are more
+        break;
+      }
+      if (HasFailure()) {
+        ADD_FAILURE() << "allocation " << n;
+        return;
+      }
+    }
+  }
+}
+
+// A session that keeps a view takes it with itself, and so does its fork.
+TEST_F(FaultsTest, AViewMayFindNoRoom) {
+  Nth allocation;
+  faults_->allocation = [&](int64_t) { return allocation(); };
+  options_.retrieval = kSmallView;
+  generate_ = [](Session& session, int64_t max_tokens) {
+    return GenerateDrafted(
+        session, Greedy(max_tokens),
+        {.policy = Policy::kTriForce, .verify = VerifyMode::kCoupled});
+  };
+  const Model::Options with = OnALargeDevice();
+  const auto model = OpenModel(with);
+  const int64_t weights = model->arena->used();
+  for (const bool from_then_on : {false, true}) {
+    int64_t n = 1;
+    for (;; ++n) {
+      allocation.Arm(n, from_then_on);
+      int64_t taken = weights;
+      const auto failed = [&](const absl::Status& status) {
+        EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
+        EXPECT_TRUE(allocation.happened());
+        allocation.Disarm();
+      };
+      const auto make = [&](auto create) {
+        std::unique_ptr<Session> session;
+        Until(
+            [&] {
+              absl::StatusOr<std::unique_ptr<Session>> made = create();
+              if (made.ok()) session = *std::move(made);
+              return made.status();
+            },
+            [&](const absl::Status& status) {
+              failed(status);
+              EXPECT_EQ(model->arena->used(), taken);
+            });
+        return session;
+      };
+      auto session = make([&] { return Session::Create(*model, options_); });
+      taken = model->arena->used();
+      Answer(*session, failed);
+      EXPECT_EQ(model->arena->used(), taken);
+      auto fork = make([&] { return session->Fork(); });
+      EXPECT_GT(model->arena->used(), taken);
+      fork->Truncate(0);
+      Answer(*fork, failed);
+      session.reset();
+      fork.reset();
+      EXPECT_EQ(model->arena->used(), weights);
+      if (HasFailure()) {
+        ADD_FAILURE() << "allocation " << n;
+        return;
+      }
+      if (!allocation.happened()) break;
+    }
+    EXPECT_GT(n, 10);
+  }
+}
+
+// ---- Copies ----
+
+TEST_F(FaultsTest, EveryCopyMayFail) {
+  Nth copy;
+  faults_->copy = [&](int64_t) { return copy(); };
+  for (const Budget budget : {Budget::kLeast, Budget::kMiddle}) {
+    const Tiered tiered = Make(budget);
+    int64_t n = 1;
+    for (;; ++n) {
+      copy.Arm(n);
+      Answer(*tiered.session, [&](const absl::Status& status) {
+        EXPECT_EQ(CodeOf(status), "copy_failed") << status;
+        EXPECT_TRUE(copy.happened());
+      });
+      if (HasFailure()) {
+        ADD_FAILURE() << "copy " << n;
+        return;
+      }
+      if (!copy.happened()) break;
+      tiered.session->Truncate(0);
+    }
+    EXPECT_GT(n, 40);
+  }
+}
+
+void FaultsTest::DraftThroughFaults(Nth& copy, const DraftChoice& choice,
+                                    std::string_view code) {
+  options_.retrieval = kSmallView;
+  const GenerateParams params = DraftedParams(0.8f, 16);
+  const Ids prompt(ids_.begin(), ids_.begin() + kPrompt);
+  const auto in_place = Prefilled(*model_, prompt, options_);
+  const Ids text = DraftedText(*in_place, params, choice);
+  ASSERT_TRUE(in_place->CatchUp(Station::kVerify).ok());
+
+  const Tiered tiered = Make();
+  Session& session = *tiered.session;
+  session_ = &session;
+  ASSERT_TRUE(Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
+  for (const bool from_then_on : {false, true}) {
+    int failures = 0;
+    for (int64_t n = 1;; n = After(n)) {
+      session.Truncate(kPrompt);
+      copy.Arm(n, from_then_on);
+      Ids given;
+      const auto failed = [&](const absl::Status& status) {
+        ++failures;
+        EXPECT_EQ(CodeOf(status), code) << status;
+        // A cancellation may come when all that it was for is done.
+        EXPECT_TRUE(copy.happened() || code == "cancelled");
+        copy.Disarm();
+        session.ClearCancel();
+        // What was given out is kept, and nothing else.
+        Ids tokens = prompt;
+        tokens.insert(tokens.end(), given.begin(), given.end());
+        EXPECT_EQ(session.tokens(), tokens);
+      };
+      Until(
+          [&]() -> absl::Status {
+            GenerateParams rest = params;
+            if (choice.verify == VerifyMode::kResidual) {
+              // Where blocks begin is part of the text.
+              given.clear();
+              session.Truncate(kPrompt);
+            }
+            rest.max_tokens -= std::ssize(given);
+            if (rest.max_tokens == 0) return absl::OkStatus();
+            return GenerateDrafted(session, rest, choice,
+                                   [&](int32_t id, std::string_view) {
+                                     given.push_back(id);
+                                     return true;
+                                   });
+          },
+          failed);
+      EXPECT_EQ(given, text);
+      Until([&] { return session.CatchUp(Station::kVerify); }, failed);
+      EXPECT_TRUE(SameBits(session.NextLogits(), in_place->NextLogits()));
+      // It may have come when all was done, or come yet.
+      copy.Disarm();
+      session.ClearCancel();
+      if (HasFailure()) {
+        ADD_FAILURE() << "copy " << n << (from_then_on ? " and all after" : "");
+        return;
+      }
+      if (!copy.happened()) break;
+    }
+    EXPECT_GT(failures, 40);
+  }
+  const DraftLevel& level = session.report().levels.back();
+  EXPECT_GT(level.accepted, 0);
+  EXPECT_LT(level.accepted, level.drafted);
+  const Traffic traffic = session.traffic();
+  EXPECT_GT(traffic.link[static_cast<size_t>(Station::kRefresh)].h2d_bytes, 0u);
+}
+
+TEST_F(FaultsTest, EveryCopyOfADraftMayFail) {
+  Nth copy;
+  faults_->copy = [&](int64_t) { return copy(); };
+  DraftThroughFaults(copy,
+                     {.policy = Policy::kTriForce,
+                      .verify = VerifyMode::kResidual,
+                      .outer_tokens = 5},
+                     "copy_failed");
+  DraftThroughFaults(copy,
+                     {.policy = Policy::kTriForce,
+                      .proposer = Proposer::kNgram,
+                      .verify = VerifyMode::kCoupled,
+                      .outer_tokens = 5},
+                     "copy_failed");
+}
+
+// Every copy may fail, too, of a prompt that goes on where it was stopped.
+TEST_F(FaultsTest, ARestoreMayFailHalfWay) {
+  Nth copy;
+  faults_->copy = [&](int64_t) { return copy(); };
+  const Tiered tiered = Make();
+  Session& session = *tiered.session;
+  int64_t n = 1;
+  for (bool failed = true; failed; ++n) {
+    session.Truncate(0);
+    ASSERT_TRUE(Prefill(session, ids_.data(), 100, kNoProgress).ok());
+    int calls = 0;
+    ASSERT_FALSE(
+        Prefill(session, ids_.data() + 100, 300, [&](uint64_t, uint64_t) {
+          return ++calls < 4;
+        }).ok());
+    copy.Arm(n);
+    failed = false;
+    Until([&] { return Prefill(session, ids_.data() + 100, 300, kNoProgress); },
+          [&](const absl::Status& status) {
+            failed = true;
+            EXPECT_EQ(CodeOf(status), "copy_failed");
+            EXPECT_EQ(session.tokens(),
+                      std::vector<int32_t>(ids_.begin(), ids_.begin() + 100));
+          });
+    failed = failed || copy.happened();
+    copy.Disarm();
+    EXPECT_TRUE(SameBits(session.NextLogits(), prompt_logits_)) << n;
+  }
+  EXPECT_GT(n, 5);
+}
+
+// ---- Cancellation ----
+
+TEST_F(FaultsTest, CancelledWhileAnyCopyIsOnTheWay) {
+  Nth copy;
+  Session* session = nullptr;
+  faults_->copy = [&](int64_t) {
+    if (copy()) {
+      session->Cancel();
+      // Whoever waits for this copy is to find out while it waits.
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  };
+  const Tiered tiered = Make();
+  session = tiered.session.get();
+  int cancelled = 0;
+  for (int64_t n = 1;; ++n) {
+    copy.Arm(n);
+    Answer(*session, [&](const absl::Status& status) {
+      EXPECT_EQ(CodeOf(status), "cancelled") << status;
+      session->ClearCancel();
+      ++cancelled;
+    });
+    // It may have come when all was done, or come yet.
+    session->ClearCancel();
+    if (HasFailure()) {
+      ADD_FAILURE() << "copy " << n;
+      return;
+    }
+    if (!copy.happened()) break;
+    session->Truncate(0);
+  }
+  EXPECT_GT(cancelled, 40);
+}
+
+TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
+  Nth copy;
+  faults_->copy = [&](int64_t) {
+    if (copy()) {
+      session_->Cancel();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  };
+  DraftThroughFaults(copy,
+                     {.policy = Policy::kTriForce,
+                      .proposer = Proposer::kNgram,
+                      .verify = VerifyMode::kResidual,
+                      .outer_tokens = 5},
+                     "cancelled");
+}
+
+// Between any two parts of the arithmetic too, and whichever way it is asked.
+TEST_F(FaultsTest, CancelledAtAnyLook) {
+  for (const bool simulated : {false, true}) {
+    Tiered tiered;
+    std::unique_ptr<Session> plain;
+    if (simulated) {
+      tiered = Make();
+    } else {
+      plain = MakeSession(*model_, options_);
+    }
+    Session& session = simulated ? *tiered.session : *plain;
+    for (const bool by_call : {false, true}) {
+      Nth look;
+      for (int64_t n = 1;; ++n) {
+        session.Truncate(0);
+        look.Arm(n);
+        const auto failed = [&](const absl::Status& status) {
+          EXPECT_EQ(CodeOf(status), "cancelled") << status;
+          session.ClearCancel();
+        };
+        const auto go_on = [&] {
+          if (!look()) return true;
+          if (by_call) session.Cancel();
+          return by_call;
+        };
+        Until(
+            [&] {
+              return Prefill(session, ids_.data(), kPrompt,
+                             [&](uint64_t, uint64_t) { return go_on(); });
+            },
+            [&](const absl::Status& status) {
+              failed(status);
+              EXPECT_TRUE(session.tokens().empty());
+            });
+        session.ClearCancel();
+        Until(
+            [&]() -> absl::Status {
+              const auto left = static_cast<int64_t>(expected_.size() -
+                                                     session.tokens().size());
+              if (left == 0) return absl::OkStatus();
+              return Generate(
+                  session, Greedy(left),
+                  [&](int32_t, std::string_view) { return go_on(); });
+            },
+            failed);
+        session.ClearCancel();
+        EXPECT_EQ(session.tokens(), expected_) << n;
+        if (!look.happened()) break;
+        ASSERT_LT(n, 1000);
+      }
+    }
+  }
+}
+
+// ---- The host tier ----
+
+TEST_F(FaultsTest, PinningMayBeRefused) {
+  const std::vector<std::function<bool(int64_t)>> refusals = {
+      nullptr,
+      [](int64_t) { return true; },                   // at once
+      [so_far = int64_t{0}](int64_t bytes) mutable {  // after some
+        return (so_far += bytes) > 200000;
+      },
+      [calls = 0](int64_t) mutable { return ++calls % 2 == 0; },
+  };
+  for (size_t i = 0; i < refusals.size(); ++i) {
+    faults_->pinning = refusals[i];
+    const Tiered tiered = Make();
+    Session& session = *tiered.session;
+    Answer(session, [](const absl::Status& status) { FAIL() << status; });
+    session.Truncate(kPrompt);
+    ASSERT_TRUE(Generate(session, Greedy(2), nullptr).ok());
+    const nlohmann::json report = session.report().ToJson();
+    ASSERT_TRUE(report["warnings"].is_array());
+    // This machine may refuse of its own; each reason is given once.
+    int refused = 0;
+    for (const std::string text : report["warnings"]) {
+      refused += text.find("refused by a test") != std::string::npos;
+    }
+    EXPECT_EQ(refused, i == 0 ? 0 : 1) << report["warnings"];
+  }
+  const auto plain = MakeSession(*model_, options_);
+  Answer(*plain, [](const absl::Status& status) { FAIL() << status; });
+  EXPECT_EQ(plain->report().ToJson()["warnings"], nlohmann::json::array());
+}
+
+// ---- Long lives ----
+
+TEST_F(FaultsTest, AFullContextServesTheNextChat) {
+  const auto fresh = MakeSession(*model_, options_);
+  ASSERT_TRUE(Prefill(*fresh, ids_.data() + 50, 300, kNoProgress).ok());
+  ASSERT_TRUE(Generate(*fresh, Greedy(20), nullptr).ok());
+  for (const bool simulated : {false, true}) {
+    Tiered tiered;
+    std::unique_ptr<Session> plain;
+    if (simulated) {
+      tiered = Make();
+    } else {
+      plain = MakeSession(*model_, options_);
+    }
+    Session& session = simulated ? *tiered.session : *plain;
+    for (const size_t keep : {size_t{0}, size_t{70}, size_t{255}}) {
+      session.Truncate(0);
+      // All that is kept belongs to the new chat.
+      ASSERT_TRUE(Prefill(session, ids_.data() + 50, keep, kNoProgress).ok());
+      ASSERT_TRUE(Prefill(session, ids_.data(), 500 - keep, kNoProgress).ok());
+      ASSERT_TRUE(Generate(session, Greedy(0), nullptr).ok());
+      EXPECT_EQ(session.report().finish_reason, "length");
+      EXPECT_EQ(session.room(), 0);
+      ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());  // the last row too
+      EXPECT_EQ(CodeOf(Prefill(session, ids_.data(), 1, kNoProgress)),
+                "context_length_exceeded");
+      session.Truncate(keep);
+      ASSERT_TRUE(
+          Prefill(session, ids_.data() + 50 + keep, 300 - keep, kNoProgress)
+              .ok());
+      EXPECT_EQ(session.tokens(),
+                std::vector<int32_t>(ids_.begin() + 50, ids_.begin() + 350));
+      ASSERT_TRUE(Generate(session, Greedy(20), nullptr).ok());
+      EXPECT_EQ(session.report().tokens, fresh->report().tokens);
+    }
+  }
+}
+
+// Any order of what a program does to a session, over a device that fails now
+// and then: the logits are those of a session that has all its KV at hand and
+// whose device never fails.
+TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
+  const unsigned seeds = getenv("TIERCEL_ALL_FAULTS") != nullptr ? 300 : 8;
+  options_.context = 1000;
+  const std::vector<int32_t> text = RandomIds(4000, model_->config.vocab);
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&random](size_t n) { return random() % n; };
+    std::atomic<unsigned> noise{seed};
+    faults_->copy = [&](int64_t) {
+      noise = noise * 1664525 + 1013904223;
+      return seed % 2 == 1 && noise >> 16 < 200;
+    };
+    Tiered tiered = Make(seed % 4 < 2 ? Budget::kLeast : Budget::kMiddle);
+    std::unique_ptr<Session> session = std::move(tiered.session);
+    std::unique_ptr<Session> plain = MakeSession(*model_, options_);
+    const auto failed = [&](const absl::Status& status) {
+      EXPECT_EQ(CodeOf(status), "copy_failed");
+      EXPECT_EQ(session->tokens(), plain->tokens());
+    };
+    const auto append = [&](size_t count) {
+      count = std::min(count, static_cast<size_t>(session->room()));
+      if (count == 0) return;
+      const int32_t* const ids = text.data() + below(text.size() - count);
+      if (below(3) == 0) {  // stopped somewhere, perhaps for good
+        size_t calls = below(12);
+        const absl::Status status =
+            Prefill(*session, ids, count,
+                    [&](uint64_t, uint64_t) { return calls-- > 0; });
+        if (status.ok()) {
+          session->Truncate(plain->tokens().size());
+        } else {
+          EXPECT_EQ(session->tokens(), plain->tokens());
+        }
+        if (below(3) == 0) return;
+      }
+      Until([&] { return Prefill(*session, ids, count, kNoProgress); }, failed);
+      ASSERT_TRUE(Prefill(*plain, ids, count, kNoProgress).ok());
+    };
+    for (int turn = 0; turn < 25 && !HasFailure(); ++turn) {
+      switch (below(8)) {
+        case 0: {
+          const size_t length = below(session->tokens().size() + 1);
+          session->Truncate(length);
+          plain->Truncate(length);
+          break;
+        }
+        case 1:
+          append(65 + below(400));
+          break;
+        case 2:
+          append(1 + below(64));
+          break;
+        case 3:  // it lives on in a copy
+          session = *session->Fork();
+          break;
+        case 4: {  // a copy beside it finds room on the device or does not
+          const std::unique_ptr<Session> fork = *session->Fork();
+          if (fork->room() == 0) break;
+          const absl::Status status =
+              Prefill(*fork, text.data(), 1, kNoProgress);
+          if (!status.ok() && CodeOf(status) != "copy_failed") {
+            EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
+          }
+          break;
+        }
+        default:
+          for (size_t i = below(30); i > 0; --i) append(1);
+      }
+      if (session->tokens().empty()) continue;
+      Until([&] { return session->CatchUp(Station::kVerify); }, failed);
+      ASSERT_TRUE(plain->CatchUp(Station::kVerify).ok());
+      EXPECT_TRUE(SameBits(session->NextLogits(), plain->NextLogits()))
+          << "turn " << turn;
+    }
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::faults_test

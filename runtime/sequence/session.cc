@@ -1,0 +1,254 @@
+#include "runtime/sequence/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "offload/move/tiered_kv.h"
+#include "offload/page/host_kv.h"
+#include "runtime/predict/known_rates.h"
+#include "runtime/predict/plan.h"
+
+namespace tiercel {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Stream>> StreamOn(const Model& model) {
+  Stream::Options options = model.options.stream;
+  options.memory = &model.memory();
+  return Stream::Create(options);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(
+    const Model& model, const Options& options) {
+  if (model.weights == nullptr) {
+    return UsageError("no_weights",
+                      "session: the model was opened without its weights");
+  }
+  if (absl::Status s = CheckSessionOptions(model.config, options); !s.ok()) {
+    return s;
+  }
+  absl::StatusOr<std::unique_ptr<Stream>> stream = StreamOn(model);
+  if (!stream.ok()) return stream.status();
+  const SessionSite site =
+      SiteOf(model,
+             {.bytes = model.memory().used(),
+              .bytes_per_token = model.weights->bytes_per_token()},
+             options, (*stream)->pool().num_threads());
+  const absl::StatusOr<TierPlan> plan = site.Plan(options.context);
+  if (!plan.ok()) return plan.status();
+  std::unique_ptr<Session> session(
+      new Session(model, site, *plan, *std::move(stream)));
+  absl::StatusOr<std::unique_ptr<KvStore>> kv =
+      session->MakeKv(options.first_position);
+  if (!kv.ok()) return kv.status();
+  session->kv_ = *std::move(kv);
+  if (options.retrieval.has_value()) {
+    absl::StatusOr<std::unique_ptr<Retrieval>> retrieval = Retrieval::Create(
+        model.memory(), site.RetrievalShape(plan->context), *session->kv_);
+    if (!retrieval.ok()) return retrieval.status();
+    session->retrieval_ = *std::move(retrieval);
+  }
+  session->context_is_what_fits_ =
+      options.context == 0 && plan->context < model.config.context;
+  if (options.rates_folder.has_value()) {
+    session->rates_ = KnownRates(model, site.layout, *options.rates_folder);
+  }
+  return session;
+}
+
+Session::Session(const Model& model, const SessionSite& site,
+                 const TierPlan& plan, std::unique_ptr<Stream> stream)
+    : model_(model),
+      site_(site),
+      plan_(plan),
+      stream_(std::move(stream)),
+      decoder_(model.config, *model.weights, model.options.compute,
+               model.memory()),
+      report_(NewReport()) {}
+
+Report Session::NewReport() const {
+  Report report;
+  report.plan = plan_;
+  report.simulated = model_.options.simulation.has_value();
+  return report;
+}
+
+absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
+    int64_t first_position) {
+  if (plan_.in_place) {
+    return std::make_unique<HostKv>(
+        std::make_shared<PagePool>(plan_.shape.layout, plan_.shape.layers,
+                                   plan_.context / kPageTokens + 2),
+        first_position);
+  }
+  // Takes all the session will ever need, so that nothing can run out later.
+  const ModelConfig& config = model_.config;
+  const int64_t rows =
+      PromptRowsAtOnce(config, model_.weights->bytes_per_token(),
+                       stream_->pool().num_threads(), /*before=*/0);
+  if (absl::Status s = decoder_.Reserve(rows, plan_.context); !s.ok()) return s;
+  if (absl::Status s = ReserveHidden(plan_.context); !s.ok()) return s;
+  const absl::StatusOr<std::byte*> scratch = stream_->Scratch(
+      static_cast<size_t>(ScratchBytes(config, stream_->pool().num_threads())));
+  if (!scratch.ok()) return scratch.status();
+  const Model::Simulation& simulation = *model_.options.simulation;
+  placement_ = std::make_shared<Placement>(simulation.faults);
+  absl::StatusOr<std::shared_ptr<KvTier>> tier =
+      KvTier::Create(plan_.shape, model_.memory(),
+                     std::make_unique<SimulatedLink>(
+                         simulation.link_bytes_per_s, simulation.latency_s,
+                         placement_, simulation.faults, *model_.options.clock));
+  if (!tier.ok()) return tier.status();
+  tier_ = *std::move(tier);
+  return std::make_unique<TieredKv>(tier_, first_position);
+}
+
+Traffic Session::traffic() const {
+  if (tier_ == nullptr) return {};
+  return {tier_->engine->ledger(), kv_->moves()};
+}
+
+TimeSpent Session::Elapsed() const {
+  TimeSpent elapsed;
+  elapsed.seconds = SecondsBetween({}, model_.options.clock->Now());
+  for (const LinkUse& use : traffic().link) {
+    elapsed.link_seconds += use.busy_seconds;
+  }
+  return elapsed;
+}
+
+MemoryUse Session::memory() const {
+  return {.host = kv_->HostBytes(), .device = model_.memory().used()};
+}
+
+Prediction Session::PredictedBy(const Rates& rates, const Work& work) const {
+  return Predict(site_, plan_, LinkOf(model_), rates, work);
+}
+
+std::optional<Prediction> Session::Predicted(const Work& work) const {
+  if (!rates_.has_value()) return std::nullopt;
+  return PredictedBy(rates_->best.rates, work);
+}
+
+std::vector<std::string> Session::warnings() const {
+  std::vector<std::string> all = model_.warnings;
+  if (placement_ != nullptr) {
+    const std::vector<std::string> more = placement_->warnings();
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  if (rates_.has_value() && !rates_->best.steady()) {
+    all.push_back(rates_->Warning());
+  }
+  return all;
+}
+
+absl::Status Session::Append(const int32_t* ids, size_t count) {
+  if (static_cast<uint64_t>(room()) < count) {
+    constexpr size_t kMost = size_t{1} << 62;  // beyond any sum
+    const auto length =
+        static_cast<int64_t>(tokens_.size() + std::min(count, kMost));
+    const int64_t checkpoint = model_.config.context;
+    if (context_is_what_fits_ && length <= checkpoint) {
+      return site_.DoesNotFit(length);
+    }
+    return InputError(
+        "context_length_exceeded",
+        absl::StrCat("the text has ", length, " tokens, the context holds ",
+                     plan_.context));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (ids[i] < 0 || ids[i] >= model_.config.vocab) {
+      return UsageError(
+          "invalid_token",
+          absl::StrCat("token ", i, ": got id ", ids[i],
+                       ", the vocabulary has 0 to ", model_.config.vocab - 1));
+    }
+  }
+  tokens_.insert(tokens_.end(), ids, ids + count);
+  next_logits_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status Session::RowLogits(int64_t first, int64_t count, float* logits) {
+  return decoder_.Logits(
+      *stream_, hidden_.data() + first * model_.config.hidden, count, logits);
+}
+
+absl::Status Session::CatchUp(Station station) {
+  return CatchUp(station, kNoProgress);
+}
+
+absl::Status Session::CatchUp(Station station, Progress progress) {
+  if (tokens_.empty()) {
+    return UsageError("empty_prompt",
+                      "the session holds no token to continue from");
+  }
+  if (pending() == 0) {
+    if (!next_logits_.empty()) return absl::OkStatus();
+    // Known KV, unknown logits: the last row is computed once more. It is the
+    // same row, whatever runs with it.
+    TruncateKv(kv_->length() - 1);
+  }
+  const int64_t rows = pending();
+  if (absl::Status s = Forward(rows, station, progress); !s.ok()) return s;
+  std::vector<float> logits(static_cast<size_t>(model_.config.vocab));
+  if (absl::Status s = RowLogits(rows - 1, 1, logits.data()); !s.ok()) {
+    return s;
+  }
+  next_logits_ = std::move(logits);
+  return absl::OkStatus();
+}
+
+absl::Status Session::CatchUpForDrafts(Station station) {
+  absl::Status status = CatchUp(station);
+  if (status.ok() && !retrieval_->fresh()) {
+    // There was nothing to catch up with, or it went on with a prompt that had
+    // been stopped, half of it unseen.
+    next_logits_.clear();
+    status = CatchUp(station);
+  }
+  return status;
+}
+
+void Session::TruncateKv(int64_t length) {
+  unfinished_.reset();
+  kv_->Truncate(length);
+  if (retrieval_ != nullptr) retrieval_->Truncate(kv_->end());
+}
+
+void Session::Truncate(size_t length) {
+  if (length >= tokens_.size()) return;
+  tokens_.resize(length);
+  if (kv_->length() > static_cast<int64_t>(length)) {
+    TruncateKv(static_cast<int64_t>(length));
+  }
+  next_logits_.clear();
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
+  absl::StatusOr<std::unique_ptr<Stream>> stream = StreamOn(model_);
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<std::unique_ptr<KvStore>> kv = kv_->Fork();
+  if (!kv.ok()) return kv.status();
+  std::unique_ptr<Session> copy(
+      new Session(model_, site_, plan_, *std::move(stream)));
+  copy->kv_ = *std::move(kv);
+  if (retrieval_ != nullptr) {
+    absl::StatusOr<std::unique_ptr<Retrieval>> retrieval =
+        retrieval_->Fork(*copy->kv_);
+    if (!retrieval.ok()) return retrieval.status();
+    copy->retrieval_ = *std::move(retrieval);
+  }
+  copy->placement_ = placement_;
+  copy->tier_ = tier_;
+  copy->rates_ = rates_;
+  copy->context_is_what_fits_ = context_is_what_fits_;
+  copy->tokens_ = tokens_;
+  copy->next_logits_ = next_logits_;
+  return copy;
+}
+
+}  // namespace tiercel

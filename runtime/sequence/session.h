@@ -1,0 +1,204 @@
+#ifndef TIERCEL_RUNTIME_SEQUENCE_SESSION_H_
+#define TIERCEL_RUNTIME_SEQUENCE_SESSION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "models/decoder/decoder.h"
+#include "offload/move/kv_tier.h"
+#include "offload/page/kv_store.h"
+#include "offload/plan/tier_plan.h"
+#include "offload/view/retrieval.h"
+#include "runtime/generate/report.h"
+#include "runtime/model/model.h"
+#include "runtime/predict/prediction.h"
+#include "runtime/predict/rates_cache.h"
+#include "runtime/predict/session_plan.h"
+
+namespace tiercel {
+
+// For Session::Progress, where nobody looks.
+inline constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
+
+// One sequence: its tokens, their KV, and the means to compute more of it.
+// Used from one thread at a time, with its forks, which share pages with it;
+// Cancel may be called from any.
+//
+// Invariants
+//   1. kv length <= tokens: the KV lags behind tokens appended since the last
+//      Forward, and holds nothing that belongs to other tokens.
+//   2. Whatever fails or is cancelled leaves tokens and KV as they were, but
+//      for the last row, which may have to be computed again.
+class Session {
+ public:
+  struct Options {
+    int64_t context = 0;  // most tokens; 0: as many of the checkpoint's as fit
+    DType type_k = DType::kF16;
+    DType type_v = DType::kF16;
+    int64_t first_position = 0;
+    // Keeps a retrieval view for drafts.
+    std::optional<RetrievalSize> retrieval = {};
+    // Where measured rates are kept; where there are some for the model, the
+    // session predicts its times.
+    std::optional<std::string> rates_folder = {};
+
+    KvLayout Layout(const ModelConfig& config) const {
+      return {type_k, type_v, config.kv_heads, config.head_dim};
+    }
+  };
+
+  // `model` must hold weights and outlive the session.
+  // Errors: no_weights, invalid_argument, invalid_context, invalid_kv_type,
+  // does_not_fit, out_of_memory.
+  static absl::StatusOr<std::unique_ptr<Session>> Create(
+      const Model& model, const Options& options);
+
+  // Appends without computing.
+  // Errors: invalid_token; context_length_exceeded with both counts.
+  absl::Status Append(const int32_t* ids, size_t count);
+
+  // Computes `rows` of the tokens the KV lacks (at most all), all of them
+  // through one layer before the next; their last hidden states stay readable
+  // through RowLogits until the next Forward. A decode step is a Forward of
+  // one row. `progress(done, total)` in token-layers; false cancels.
+  //
+  // What was done of a prompt (more than kMaxStepRows rows) that is stopped
+  // stays beside the sequence, which is as before: asked for the same rows of
+  // the same tokens again, Forward goes on there. Anything else drops it.
+  //
+  // The rows read what `view` shows of the KV. Under another view than the
+  // target's their KV is provisional, and so is all that follows it: a draft
+  // goes on over it, and Truncate takes it away before the target does.
+  // Errors: invalid_view.
+  using Progress = absl::FunctionRef<bool(uint64_t, uint64_t)>;
+  absl::Status Forward(int64_t rows, Station station, Progress progress,
+                       const View& view = View::Full());
+
+  // Forward of all the tokens that the KV lacks, at most kMaxStepRows, with the
+  // outcome open until Keep.
+  absl::Status Sweep(Station station);
+  // The session ends after `length` tokens: those of the last Sweep up to there
+  // hold, the others were never there. Errors: copy_failed, cancelled.
+  absl::Status Keep(size_t length);
+
+  // Logits of `count` rows of the last Forward or Sweep, from row `first` on:
+  // [count, vocab] into `logits`.
+  absl::Status RowLogits(int64_t first, int64_t count, float* logits);
+
+  // Makes NextLogits those of the token after the last, computing what the KV
+  // lacks. At least one token must be there.
+  absl::Status CatchUp(Station station, Progress progress);
+  absl::Status CatchUp(Station station);
+
+  // Drafts, in a session that keeps a retrieval view: passes of the model, or
+  // of its first `layers`, that read and write that view alone, beside the
+  // sequence.
+  Retrieval* retrieval() { return retrieval_.get(); }
+  // CatchUp, after which the view follows from the tokens alone.
+  absl::Status CatchUpForDrafts(Station station);
+  // Passes `ids`, which follow what the view holds, at most kMaxStepRows;
+  // RowLogits gives theirs. Errors: copy_failed, cancelled.
+  absl::Status DraftForward(const int32_t* ids, int64_t rows, int layers);
+  // Chooses anew what the view shows, by the last Sweep's last row that holds.
+  // Errors: copy_failed, cancelled.
+  absl::Status RefreshView();
+
+  const TierPlan& plan() const { return plan_; }
+  Traffic traffic() const;    // since the session was made
+  TimeSpent Elapsed() const;  // since whenever, always growing
+  // The model's warnings, and what costs speed only.
+  std::vector<std::string> warnings() const;
+  // What is taken now, weights too: a session takes more, and gives back
+  // nothing.
+  MemoryUse memory() const;
+  Prediction PredictedBy(const Rates& rates, const Work& work) const;
+  // Absent where rates are not known.
+  std::optional<Prediction> Predicted(const Work& work) const;
+  const std::optional<KeptRates>& rates() const { return rates_; }
+
+  const std::vector<float>& NextLogits() const { return next_logits_; }
+
+  void Truncate(size_t length);  // at most the tokens held
+  absl::StatusOr<std::unique_ptr<Session>> Fork() const;
+
+  const std::vector<int32_t>& tokens() const { return tokens_; }
+  int64_t pending() const {  // tokens the KV lacks
+    return static_cast<int64_t>(tokens_.size()) - kv_->length();
+  }
+  int64_t room() const {  // tokens that still fit
+    return plan_.context - static_cast<int64_t>(tokens_.size());
+  }
+  int64_t first_position() const { return kv_->begin(); }
+  const Model& model() const { return model_; }
+  Stream& stream() { return *stream_; }
+  Report NewReport() const;  // of nothing yet
+  Report& report() { return report_; }
+  const Report& report() const { return report_; }
+
+  // Async-signal-safe.
+  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  void ClearCancel() { cancelled_.store(false, std::memory_order_relaxed); }
+  bool cancelled() const {
+    return cancelled_.load(std::memory_order_relaxed) ||
+           (whole_ != nullptr && whole_->cancelled());
+  }
+  // Cancel of `whole`, which outlives this session's calls, stops this one too.
+  void CancelWith(const Session& whole) { whole_ = &whole; }
+
+ private:
+  // Where a Forward is: rows before `row` have passed through `layer`.
+  struct Place {
+    int layer = 0;
+    int64_t row = 0;
+  };
+  struct Unfinished {
+    std::vector<int32_t> tokens;  // all, as they were
+    int64_t rows;
+    View view;
+    Place place;
+  };
+
+  Session(const Model& model, const SessionSite& site, const TierPlan& plan,
+          std::unique_ptr<Stream> stream);
+
+  absl::StatusOr<std::unique_ptr<KvStore>> MakeKv(int64_t first_position);
+
+  // `certain`: all rows will hold.
+  absl::Status BeginForward(int64_t rows, Station station, const View& view,
+                            bool certain, Place* place);
+  absl::Status ObserveStep(int64_t rows, const View& view, bool certain);
+  void AbandonStep();
+  void TruncateKv(int64_t length);
+  absl::Status RunLayers(int64_t rows, Progress progress, Place* place);
+  absl::Status ReserveHidden(int64_t rows);
+
+  const Model& model_;
+  const SessionSite site_;
+  const TierPlan plan_;
+  bool context_is_what_fits_ = false;  // less than the checkpoint's
+  std::unique_ptr<Stream> stream_;
+  Decoder decoder_;
+  std::unique_ptr<KvStore> kv_;
+  std::vector<int32_t> tokens_;
+  DeviceArray<float> hidden_;  // [rows of the last Forward, hidden]
+  std::optional<Unfinished> unfinished_;
+  std::shared_ptr<Placement> placement_;  // null: one memory
+  std::shared_ptr<KvTier> tier_;          // null: one memory
+  std::unique_ptr<Retrieval> retrieval_;  // null: none; ends before the above
+  bool observed_ = false;                 // it sees the step
+  std::optional<KeptRates> rates_;
+  std::vector<float> next_logits_;  // [vocab]; empty: not those of the end
+  Report report_;
+  std::atomic<bool> cancelled_{false};
+  const Session* whole_ = nullptr;  // null: none; not the fork's
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_SEQUENCE_SESSION_H_

@@ -1,0 +1,454 @@
+// A session whose KV does not fit the device gives the bytes of one whose KV
+// does, and moves what offload/KV_FORMAT.md says.
+
+#include "tests/tiers.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/base/testing.h"
+#include "runtime/generate/generate.h"
+#include "tests/golden.h"
+
+namespace tiercel::tiers_test {
+namespace {
+
+const GenerateParams kGreedy40 = {
+    .max_tokens = 40, .seed = 0, .law = {}, .ignore_eos = true, .stops = {}};
+
+class TiersTest : public testing::Test {
+ protected:
+  static std::unique_ptr<Model> Open(const std::string& name) {
+    return OpenModel({.path = Deepened(name), .stream = {.threads = 2}});
+  }
+};
+
+TEST_F(TiersTest, LogitsAreTheSameBytes) {
+  const auto model = Open("llama_rope_linear");
+  const std::vector<int32_t> ids = RandomIds(900, model->config.vocab);
+  for (const DType type : {DType::kF16, DType::kQ8_0}) {
+    Session::Options options;
+    options.context = 1000;
+    options.type_k = options.type_v = type;
+    const auto session = MakeSession(*model, options);
+    const std::vector<float> expected = AllLogits(*session, ids, 512);
+    for (const Budget budget :
+         {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
+      for (const int threads : {1, 2}) {
+        for (const size_t rows : {1, 64, 300}) {
+          const Tiered tiered =
+              MakeTiered(*model, options, budget, kFast, threads);
+          EXPECT_TRUE(SameBits(AllLogits(*tiered.session, ids, rows), expected))
+              << "rows " << rows << " threads " << threads;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(TiersTest, TextIsTheSameThroughFollowUpQuestions) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
+  Session::Options options;
+  options.context = 1500;
+  const auto plain = MakeSession(*model, options);
+  const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
+  GenerateParams params = kGreedy40;
+  params.max_tokens = 150;
+  params.law.temperature = 1.0f;
+  for (Session* session : {plain.get(), tiered.session.get()}) {
+    ASSERT_TRUE(Prefill(*session, ids.data(), 700, kNoProgress).ok());
+  }
+  for (const size_t question : {1, 30, 100, 300}) {
+    for (Session* session : {plain.get(), tiered.session.get()}) {
+      session->Truncate(700);
+      ASSERT_TRUE(
+          Prefill(*session, ids.data() + 700, question, kNoProgress).ok());
+      ASSERT_TRUE(Generate(*session, params, nullptr).ok());
+      ASSERT_TRUE(session->CatchUp(Station::kVerify).ok());
+    }
+    EXPECT_EQ(tiered.session->report().tokens, plain->report().tokens)
+        << question;
+    EXPECT_EQ(tiered.session->NextLogits(), plain->NextLogits());
+  }
+}
+
+// The sums of offload/KV_FORMAT.md, from positions alone.
+TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
+  const auto model = Open("llama_chat");
+  Session::Options options;
+  options.context = 1500;
+  const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
+  const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
+  Session& session = *tiered.session;
+  ASSERT_EQ(session.plan().shape.resident_pages, 0);
+  const int64_t layers = model->config.layers;
+  ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
+  GenerateParams params = kGreedy40;
+  params.max_tokens = 100;
+  ASSERT_TRUE(Generate(session, params, nullptr).ok());
+  // 100 tokens are 99 steps: the first comes with the prompt. A step reads the
+  // pages that were full before the step before it, and asks for the first two
+  // layers of the next.
+  int64_t swept = 0;
+  int64_t length = 1000;
+  int64_t staged = length / kPageTokens;
+  for (int step = 0; step < 99; ++step) {
+    swept += layers * staged;
+    staged = length / kPageTokens;
+    ++length;
+  }
+  swept += 2 * staged;
+  const nlohmann::json ledger = session.report().ToJson()["ledger"];
+  const nlohmann::json& formula = ledger["formula"];
+  EXPECT_EQ(formula["swept_pages"], swept);
+  EXPECT_EQ(formula["ahead_pages"], 2 * staged);
+  EXPECT_EQ(formula["closed_pages"], layers * (1099 / kPageTokens));
+  const int64_t page = formula["page_bytes"];
+  EXPECT_EQ(page, kPageTokens * 2 * 16 * 2);
+  EXPECT_EQ(ledger["h2d_bytes"], swept * page);
+  EXPECT_EQ(ledger["d2h_bytes"], layers * (1099 / kPageTokens) * page);
+  EXPECT_EQ(ledger["stations"]["prefill"]["h2d_bytes"], 0);
+  EXPECT_EQ(ledger["stations"]["prefill"]["d2h_bytes"],
+            layers * (1000 / kPageTokens) * page);
+  EXPECT_EQ(session.report().ToJson()["simulated"], true);
+}
+
+// A sweep waits for its layers; but the first two may have come before.
+TEST_F(TiersTest, TheLinksTimeIsOfTheStationInWhoseTimeItMoves) {
+  constexpr double kRate = 1e8;
+  const auto model = Open("llama_chat");
+  Session::Options options;
+  options.context = 1500;
+  const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
+  const Tiered tiered = MakeTiered(*model, options, Budget::kLeast, kRate);
+  Session& session = *tiered.session;
+  const TimeSpent start = session.Elapsed();
+  ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
+  GenerateParams params = kGreedy40;
+  params.max_tokens = 20;
+  ASSERT_TRUE(Generate(session, params, nullptr).ok());
+  const Report& report = session.report();
+  const int64_t page = tiered.session->plan().shape.layout.PageBytes();
+  const auto seconds = [&](int64_t pages) {
+    return static_cast<double>(pages * page) / kRate * (1 - 1e-6);
+  };
+  const int64_t full = 1000 / kPageTokens;
+  const int64_t layers = model->config.layers;
+  ASSERT_GT(layers, 2);
+  EXPECT_GE(report.prefill.link_seconds, seconds(layers * full));
+  EXPECT_GE(report.verify.link_seconds, seconds(19 * (layers - 2) * full));
+  EXPECT_EQ(report.draft.link_seconds, 0);
+  EXPECT_LE(report.prefill.link_seconds + report.verify.link_seconds,
+            (session.Elapsed() - start).link_seconds * (1 + 1e-6));
+  const nlohmann::json verify = report.ToJson()["ledger"]["stations"]["verify"];
+  EXPECT_EQ(verify["seconds"], report.verify.seconds);
+  EXPECT_EQ(verify["link_busy_s"], report.verify.link_seconds);
+  EXPECT_EQ(verify["link_busy_share"],
+            report.verify.link_seconds / report.verify.seconds);
+}
+
+// Logits [ids, vocab] of the tokens, which are read `rows` at a time under a
+// view.
+std::vector<float> LogitsUnder(const View& view, Session& session,
+                               const std::vector<int32_t>& ids, int64_t rows) {
+  const auto vocab = static_cast<size_t>(session.model().config.vocab);
+  std::vector<float> logits(ids.size() * vocab, kPoison);
+  EXPECT_TRUE(session.Append(ids.data(), ids.size()).ok());
+  const auto count = static_cast<int64_t>(ids.size());
+  for (int64_t row = 0; row < count; row += rows) {
+    const int64_t n = std::min(rows, count - row);
+    EXPECT_TRUE(session.Forward(n, Station::kDraft, kNoProgress, view).ok());
+    float* const out = logits.data() + static_cast<size_t>(row) * vocab;
+    EXPECT_TRUE(session.RowLogits(0, n, out).ok());
+  }
+  return logits;
+}
+
+// Sinks, a window and, in every layer and head, other chunks.
+View ChunkView(const ModelConfig& config, int64_t length, int64_t recent) {
+  std::mt19937 random(11);
+  View view = View::Window(4, recent);
+  for (int i = 0; i < config.layers * config.kv_heads; ++i) {
+    view.selected.emplace_back();
+    for (int chunk = 0; chunk < 3; ++chunk) {
+      const int64_t at =
+          static_cast<int64_t>(random() % static_cast<uint64_t>(length)) / 8 *
+          8;
+      view.selected.back().push_back({at, at + 8});
+    }
+  }
+  return view;
+}
+
+TEST_F(TiersTest, ViewsGiveTheSameBytesInEveryTier) {
+  const auto model = Open("llama_rope_linear");
+  const std::vector<int32_t> ids = RandomIds(700, model->config.vocab);
+  Session::Options options;
+  options.context = 800;
+  const auto logits_of = [&](const View& view, int64_t rows) {
+    return LogitsUnder(view, *MakeSession(*model, options), ids, rows);
+  };
+  const std::vector<float> full = logits_of(View::Full(), 700);
+  EXPECT_TRUE(SameBits(logits_of(View::Window(0, 700), 64), full));
+  for (const View& view : {View::Window(4, 40), View::Window(16, 300),
+                           ChunkView(model->config, 700, 20)}) {
+    const std::vector<float> expected = logits_of(view, 700);
+    EXPECT_FALSE(SameBits(expected, full));
+    for (const Budget budget :
+         {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
+      for (const int64_t rows : {1, 64, 300}) {
+        const Tiered tiered = MakeTiered(*model, options, budget);
+        EXPECT_TRUE(
+            SameBits(LogitsUnder(view, *tiered.session, ids, rows), expected))
+            << "recent " << view.recent << " rows " << rows;
+        const Traffic traffic = tiered.session->traffic();
+        EXPECT_EQ(traffic.link[static_cast<size_t>(Station::kDraft)].h2d_bytes,
+                  static_cast<uint64_t>(
+                      traffic.moves.swept_pages *
+                      tiered.session->plan().shape.layout.PageBytes()));
+        if (budget == Budget::kAll) {
+          EXPECT_EQ(traffic.moves.swept_pages, 0);
+        }
+      }
+    }
+  }
+}
+
+// What a draft wrote under its view is gone when it is truncated away
+// (invariant 5).
+TEST_F(TiersTest, ADraftLeavesNoTrace) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(800, model->config.vocab);
+  const std::vector<int32_t> draft(ids.begin() + 760, ids.end());
+  Session::Options options;
+  options.context = 1000;
+  const auto untouched = MakeSession(*model, options);
+  ASSERT_TRUE(Prefill(*untouched, ids.data(), 760, kNoProgress).ok());
+  const std::vector<float> expected =
+      LogitsUnder(View::Full(), *untouched, draft, 40);
+  for (const bool in_tiers : {false, true}) {
+    for (const View& view :
+         {View::Window(4, 50), ChunkView(model->config, 760, 300)}) {
+      const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
+      const auto plain = MakeSession(*model, options);
+      Session& session = in_tiers ? *tiered.session : *plain;
+      ASSERT_TRUE(Prefill(session, ids.data(), 760, kNoProgress).ok());
+      for (int round = 0; round < 3; ++round) {  // the draft crosses a page
+        const std::vector<float> drafted = LogitsUnder(view, session, draft, 1);
+        EXPECT_FALSE(SameBits(drafted, expected));
+        session.Truncate(760);
+        EXPECT_TRUE(
+            SameBits(LogitsUnder(View::Full(), session, draft, 40), expected));
+        session.Truncate(760);
+      }
+      ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
+    }
+  }
+}
+
+TEST_F(TiersTest, AnInterruptedPromptGoesOnUnderItsOwnView) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(300, model->config.vocab);
+  const View window = View::Window(4, 50);
+  for (const View& view : {window, View::Full()}) {
+    const auto whole = MakeSession(*model);
+    const std::vector<float> expected = LogitsUnder(view, *whole, ids, 300);
+    const auto session = MakeSession(*model);
+    ASSERT_TRUE(session->Append(ids.data(), 300).ok());
+    int calls = 0;
+    ASSERT_FALSE(session
+                     ->Forward(
+                         300, Station::kDraft,
+                         [&](uint64_t, uint64_t) { return ++calls < 4; },
+                         window)
+                     .ok());
+    std::vector<float> logits(expected.size(), kPoison);
+    ASSERT_TRUE(session->Forward(300, Station::kDraft, kNoProgress, view).ok());
+    ASSERT_TRUE(session->RowLogits(0, 300, logits.data()).ok());
+    EXPECT_TRUE(SameBits(logits, expected));
+  }
+}
+
+TEST_F(TiersTest, AViewOfAnotherModelIsRefused) {
+  const auto model = Open("llama_chat");
+  const auto session = MakeSession(*model);
+  const std::vector<int32_t> ids = RandomIds(3, model->config.vocab);
+  ASSERT_TRUE(session->Append(ids.data(), 3).ok());
+  View view = View::Window(4, 50);
+  view.selected.resize(3);
+  EXPECT_EQ(CodeOf(session->Forward(3, Station::kDraft, kNoProgress, view)),
+            "invalid_view");
+  EXPECT_EQ(session->pending(), 3);
+  EXPECT_TRUE(session->CatchUp(Station::kVerify).ok());
+}
+
+TEST_F(TiersTest, NothingMovesWhereAllMemoryIsOne) {
+  const auto model = Open("llama_chat");
+  const auto session = MakeSession(*model);
+  const std::vector<int32_t> ids = RandomIds(300, model->config.vocab);
+  ASSERT_TRUE(Prefill(*session, ids.data(), 300, kNoProgress).ok());
+  ASSERT_TRUE(Generate(*session, kGreedy40, nullptr).ok());
+  const nlohmann::json report = session->report().ToJson();
+  EXPECT_EQ(report["ledger"]["h2d_bytes"], 0);
+  EXPECT_EQ(report["ledger"]["d2h_bytes"], 0);
+  EXPECT_EQ(report["simulated"], false);
+  // 340 positions begin three pages.
+  const TierShape& shape = session->plan().shape;
+  EXPECT_EQ(session->memory().host,
+            3 * shape.layers * shape.layout.PageBytes());
+}
+
+// Stopped at any call of progress, a prompt leaves the session as it was, and
+// goes on where it was: in all, every row passes every layer once.
+TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(1500, model->config.vocab);
+  Session::Options options;
+  options.context = 1600;
+  const auto uninterrupted = MakeSession(*model, options);
+  ASSERT_TRUE(Prefill(*uninterrupted, ids.data(), 1500, kNoProgress).ok());
+  for (const bool in_tiers : {false, true}) {
+    Tiered tiered;
+    std::unique_ptr<Session> plain;
+    if (in_tiers) {
+      tiered = MakeTiered(*model, options, Budget::kLeast);
+    } else {
+      plain = MakeSession(*model, options);
+    }
+    Session& session = in_tiers ? *tiered.session : *plain;
+    ASSERT_TRUE(Prefill(session, ids.data(), 200, kNoProgress).ok());
+    const std::vector<float> before = session.NextLogits();
+    std::optional<uint64_t> stopped_at;
+    int stops = 0;
+    while (true) {
+      int calls = 0;
+      const absl::Status status = Prefill(
+          session, ids.data() + 200, 1300, [&](uint64_t done, uint64_t) {
+            if (++calls == 1 && stopped_at.has_value()) {
+              EXPECT_EQ(done, *stopped_at);
+            }
+            stopped_at = done;
+            return calls < 2;
+          });
+      if (status.ok()) break;
+      ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
+      ASSERT_EQ(session.tokens().size(), 200u);
+      ASSERT_LT(++stops, 100);
+      // Stopped while what was kept comes back, it is kept on.
+      if (stops % 2 == 0) continue;
+      session.Cancel();
+      ASSERT_EQ(ClassOf(Prefill(session, ids.data() + 200, 1300, kNoProgress)),
+                ErrorClass::kCancelled);
+      session.ClearCancel();
+    }
+    EXPECT_GT(stops, 3);
+    EXPECT_EQ(session.NextLogits(), uninterrupted->NextLogits());
+    // Another prompt of the same length drops what was kept of this one.
+    session.Truncate(200);
+    ASSERT_FALSE(
+        Prefill(session, ids.data() + 200, 1300, [](uint64_t done, uint64_t) {
+          return done == 0;
+        }).ok());
+    ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
+    EXPECT_EQ(session.NextLogits(), before);
+    ASSERT_FALSE(
+        Prefill(session, ids.data() + 200, 1300, [](uint64_t done, uint64_t) {
+          return done == 0;
+        }).ok());
+    const auto other = MakeSession(*model, options);
+    for (Session* one : {&session, other.get()}) {
+      if (one == other.get()) {
+        ASSERT_TRUE(Prefill(*one, ids.data(), 200, kNoProgress).ok());
+      }
+      ASSERT_TRUE(Prefill(*one, ids.data(), 1300, kNoProgress).ok());
+    }
+    EXPECT_EQ(session.NextLogits(), other->NextLogits());
+  }
+}
+
+TEST_F(TiersTest, WhatDoesNotFitIsRefusedWithNumbers) {
+  const auto model = Open("llama_chat");
+  Session::Options options;
+  options.context = 1500;
+  const int64_t least = BytesFor(*model, options, Budget::kLeast);
+  Model::Options with = model->options;
+  with.simulation = {
+      {.device_bytes = least - 64, .link_bytes_per_s = kFast, .latency_s = 0}};
+  const auto small = OpenModel(with);
+  const absl::Status status = Session::Create(*small, options).status();
+  EXPECT_EQ(CodeOf(status), "does_not_fit");
+  EXPECT_EQ(ClassOf(status), ErrorClass::kMemory);
+  const std::string message(status.message());
+  EXPECT_THAT(message, testing::HasSubstr(std::to_string(least)));
+  // The context that it names does fit.
+  const size_t at = message.rfind(' ');
+  options.context = std::stoll(message.substr(at));
+  EXPECT_LT(options.context, 1500);
+  EXPECT_GT(options.context, 1000);
+  EXPECT_TRUE(Session::Create(*small, options).ok());
+  ++options.context;
+  EXPECT_FALSE(Session::Create(*small, options).ok());
+  // A device that cannot hold the weights.
+  with.simulation->device_bytes = 4096;
+  EXPECT_EQ(CodeOf(Model::Open(with, kNoProgress).status()), "out_of_memory");
+}
+
+// All a session needs is taken when it is made.
+TEST_F(TiersTest, NoRunTakesMoreThanThePlan) {
+  const auto model = Open("llama_rope_linear");
+  Session::Options options;
+  options.context = 1000;
+  options.type_k = options.type_v = DType::kQ8_0;
+  const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
+  const int64_t taken = tiered.model->arena->used();
+  EXPECT_EQ(taken, tiered.session->plan().DeviceBytes());
+  AllLogits(*tiered.session, RandomIds(900, model->config.vocab), 450);
+  ASSERT_TRUE(Generate(*tiered.session, kGreedy40, nullptr).ok());
+  EXPECT_EQ(tiered.model->arena->most_used(), taken);
+  EXPECT_EQ(tiered.session->memory().device, taken);
+  // The open page has not gone down.
+  const TierShape& shape = tiered.session->plan().shape;
+  EXPECT_EQ(tiered.session->memory().host,
+            940 / kPageTokens * shape.layers * shape.layout.PageBytes());
+}
+
+// The real model: thirty layers, some pages resident.
+TEST_F(TiersTest, SmolLm2) {
+  if (TriesLess()) GTEST_SKIP() << "the small models have what shows there";
+  const char* const path = getenv("TIERCEL_MODEL");
+  if (path == nullptr && getenv("CI") == nullptr) GTEST_SKIP();
+  ASSERT_NE(path, nullptr);
+  const auto model = OpenModel({.path = path, .stream = {.threads = 2}});
+  Session::Options options;
+  options.context = 1100;
+  const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
+  const auto plain = MakeSession(*model, options);
+  ASSERT_TRUE(Prefill(*plain, ids.data(), 1000, kNoProgress).ok());
+  ASSERT_TRUE(Generate(*plain, kGreedy40, nullptr).ok());
+  ASSERT_TRUE(plain->CatchUp(Station::kVerify).ok());
+  for (const Budget budget : {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
+    const Tiered tiered = MakeTiered(*model, options, budget);
+    Session& session = *tiered.session;
+    ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
+    ASSERT_TRUE(Generate(session, kGreedy40, nullptr).ok());
+    ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
+    EXPECT_EQ(session.report().tokens, plain->report().tokens);
+    EXPECT_EQ(session.NextLogits(), plain->NextLogits());
+    EXPECT_EQ(tiered.model->arena->most_used(), session.plan().DeviceBytes());
+    const int64_t resident = session.plan().shape.resident_pages;
+    if (budget == Budget::kMiddle) {
+      EXPECT_GT(resident, 0);
+      EXPECT_LT(resident, 9);
+    }
+    EXPECT_EQ(session.traffic().moves.swept_pages == 0, budget == Budget::kAll);
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::tiers_test
