@@ -104,7 +104,7 @@ costs_of_today|runtime/policy/draft_chain.cc|session.rates()->costs|session.rate
 constant_ratio|runtime/policy/draft_chain.cc|kCostRatio = 8|kCostRatio = 10|runtime/policy/draft_chain_test.cc
 block_length|runtime/policy/draft_chain.cc|kOuterTokens = 16|kOuterTokens = 15|runtime/policy/draft_chain_test.cc
 small_steps|runtime/policy/draft_chain.cc|session.model().weights->bytes_per_token()) /|session.model().weights->bytes_per_token()) *|runtime/policy/draft_chain_test.cc
-residual_absolute|drafts/verdict.h|if (!(NumberOf<L>(0) < rest)) continue;|if (rest == NumberOf<L>(0)) continue; if (rest < NumberOf<L>(0)) rest = NumberOf<L>(0) - rest;|drafts/verdict_test.cc
+residual_absolute|drafts/verdict.h|if (!(NumberOf<L>(0) < rest)) continue;|if (rest < NumberOf<L>(0)) rest = NumberOf<L>(0) - rest;|drafts/verdict_test.cc
 replaced_from_target|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|targets[i]|drafts/verify_test.cc
 bonus_from_draft|drafts/verdict.h|chance.Draw(targets\[tokens.size()\]|chance.Draw(tokens.empty() ? targets[0] : drafts.back()|drafts/verdict_test.cc
 bonus_place|drafts/verdict.h|chance.Draw(targets\[tokens.size()\]|chance.Draw(targets[tokens.empty() ? 0 : tokens.size() - 1]|drafts/verdict_test.cc

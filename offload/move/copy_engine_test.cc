@@ -34,6 +34,7 @@ class GatedLink final : public Link {
     if (drop.load()) return Moved{0, 0};
     --open_;
     order.push_back(t.offset);
+    changed_.notify_all();
     if (t.offset == fail_offset) return DeviceError("copy_failed", "as asked");
     return Moved{t.bytes, 0.5};
   }
@@ -42,6 +43,12 @@ class GatedLink final : public Link {
     const std::lock_guard<std::mutex> lock(mutex_);
     open_ += copies;
     changed_.notify_all();
+  }
+  // The offsets of all copies so far, once there have been so many.
+  std::vector<int64_t> OrderOf(size_t copies) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return order.size() >= copies; });
+    return order;
   }
   void AwaitBegun(int copies) {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -111,6 +118,7 @@ TEST(CopyEngineTest, WhatIsUrgentGoesBeforeWhatHasNotBegun) {
   const auto e = urgent({{kUp, nullptr, 8, nullptr, 10}});
   engine->Drop(e);
   gate->Open(4);
+  ASSERT_EQ(gate->OrderOf(5), (std::vector<int64_t>{1, 2, 5, 6, 7}));
   EXPECT_TRUE(engine->Wait(c).ok());
   EXPECT_EQ(CodeOf(engine->Wait(d)), "copy_failed");
   EXPECT_TRUE(engine->Wait(e).ok());
@@ -119,7 +127,7 @@ TEST(CopyEngineTest, WhatIsUrgentGoesBeforeWhatHasNotBegun) {
   gate->Open(2);
   EXPECT_TRUE(engine->Wait(b).ok());
   EXPECT_TRUE(engine->Done(a));
-  EXPECT_EQ(gate->order, (std::vector<int64_t>{1, 2, 5, 6, 7, 3, 4}));
+  EXPECT_EQ(gate->OrderOf(7), (std::vector<int64_t>{1, 2, 5, 6, 7, 3, 4}));
   EXPECT_EQ(engine->ledger()[Index(Station::kVerify)].h2d_bytes, 4u);
   EXPECT_EQ(engine->ledger()[Index(Station::kRefresh)].h2d_bytes, 20u);
 }

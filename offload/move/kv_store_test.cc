@@ -563,9 +563,11 @@ TEST(TieredKvTest, WhatIsParkedComesBackOnce) {
   EXPECT_EQ(moves.resumed_pages, moves.parked_pages);
   EXPECT_EQ(moves.parked_bytes, 1000);
   EXPECT_EQ(moves.resumed_bytes, 1000);
-  EXPECT_EQ(
-      MovedUp(made),
-      (moves.swept_pages + moves.resumed_pages) * kLayout.PageBytes() + 1000);
+  const int64_t asked =
+      (moves.swept_pages + moves.resumed_pages) * kLayout.PageBytes() + 1000;
+  // The one page of the next layer may have been on its way, and was dropped.
+  EXPECT_LE(MovedUp(made), asked);
+  EXPECT_GE(MovedUp(made), asked - kLayout.PageBytes());
 }
 
 // Asked to stop at any of the moments where it would wait, a step never was.

@@ -197,9 +197,10 @@ TEST_F(RatesCacheTest, ListsAndClearsItsOwnFiles) {
   };
   const std::string digits = "0123456789abcdef";
   for (const char* name :
-       {"model.gguf", "rates-.json", "rates-0123.json", "rates-x.json",
-        "rates-0123456789abcdeg.json", "a-rates-0123456789abcdef.json",
-        "rates-0123456789abcdef.jsonx", "rates-0123456789abcdef"}) {
+       {"model.gguf", "ratios.json", "a", "rates-.json", "rates-0123.json",
+        "rates-x.json", "rates-0123456789abcdeg.json",
+        "a-rates-0123456789abcdef.json", "rates-0123456789abcdef.jsonx",
+        "rates-0123456789abcdef"}) {
     touch(name);
   }
   const size_t others = Files() - 1;
