@@ -194,10 +194,12 @@ TEST_P(LawLevelTest, FindsWhatIsNotFinite) {
   }
 }
 
-// The greatest itself and its equals always survive.
+// The greatest itself and its equals always survive, whatever cuts beside it.
 TEST(LawTest, MinPOfOneKeepsTheGreatest) {
-  const LawParams params = {.temperature = 1, .min_p = 1};
-  EXPECT_THAT(Make({1, 3, 3, 2}, params).ids, UnorderedElementsAre(1, 2));
+  for (const int top_k : {0, 3}) {
+    const LawParams params = {.temperature = 1, .top_k = top_k, .min_p = 1};
+    EXPECT_THAT(Make({1, 3, 3, 2}, params).ids, UnorderedElementsAre(1, 2));
+  }
 }
 
 TEST(LawTest, RepeatPenaltyLooksBack256Tokens) {
