@@ -56,8 +56,10 @@ noise_position|runtime/generate/generate.cc|session.first_position() + length|se
 stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/generate/stop_matcher_test.cc
 stop_cut_token|runtime/generate/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/generate/transcript_test.cc
 stop_at_length|runtime/generate/generate.cc|if (!\*more) return "stop";|if (!*more \&\& left > 0) return "stop";|runtime/sequence/session_test.cc
-resumed_tokens|runtime/sequence/prefill.cc|last->rows == rows && last->tokens == tokens_|last->rows == rows|runtime/sequence/tiers_test.cc
-stopped_twice|runtime/sequence/prefill.cc|unfinished_ = last;|(void)last;|runtime/sequence/tiers_test.cc
+resumed_tokens|runtime/sequence/interrupted_prompt.h|rows == asked_rows \&\& tokens == asked_tokens|rows == asked_rows|runtime/sequence/tiers_test.cc
+observer_view|offload/page/kv_store.cc|view.IsFull() ? observer_ : nullptr|observer_|offload/page/step_observer_test.cc
+observer_resumed|offload/page/kv_store.cc|step_rows_, /\*certain=\*/false|step_rows_, /*certain=*/true|offload/page/step_observer_test.cc
+stopped_twice|runtime/sequence/forward.cc|interrupted_ = last;|(void)last;|runtime/sequence/tiers_test.cc
 staging_turn|offload/move/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/move/kv_store_test.cc
 copies_counted|offload/move/copy_engine.cc|transfer.bytes - moved->bytes|0 * moved->bytes|offload/move/copy_engine_test.cc
 link_rate|offload/move/link.cc|static_cast<double>(piece) / rate_|static_cast<double>(piece) / rate_ / 2|offload/move/copy_engine_test.cc

@@ -23,16 +23,16 @@ TieredKv::TieredKv(std::shared_ptr<KvTier> tier, int64_t begin)
       tier_(std::move(tier)) {}
 
 TieredKv::~TieredKv() {
-  Abandon();
+  AbandonOwn();
   DropPages(0);
 }
 
 // ---- A step ----
 
-absl::Status TieredKv::BeginStep(int64_t rows, Station station,
-                                 const View& view, Cancelled cancelled) {
+absl::Status TieredKv::BeginOwnStep(int64_t rows, Station station,
+                                    const View& view, Cancelled cancelled) {
   if (absl::Status s = BindView(view); !s.ok()) return s;
-  Abandon();
+  AbandonOwn();
   auto step = std::make_unique<Step>();
   step->sent.reserve(static_cast<size_t>(layers_));
   step->station = station;
@@ -46,7 +46,7 @@ absl::Status TieredKv::BeginStep(int64_t rows, Station station,
     if (absl::Status s = PrepareStaging(cancelled); !s.ok()) return s;
   }
   step_ = std::move(step);
-  absl::Cleanup undo = [this] { Abandon(); };
+  absl::Cleanup undo = [this] { AbandonOwn(); };
   absl::Status status = OpenPages(cancelled);
   if (status.ok() && !step_->in_place) status = LayOutStaging();
   if (status.ok()) std::move(undo).Cancel();
@@ -294,7 +294,7 @@ void TieredKv::EndLayer(int layer) {
   }
 }
 
-absl::Status TieredKv::Commit(int64_t rows, Cancelled cancelled) {
+absl::Status TieredKv::CommitOwn(int64_t rows, Cancelled cancelled) {
   const Step& step = *step_;
   for (Ticket ticket : step.sent) {  // a prompt is safe before it exists
     if (absl::Status s = engine().Wait(ticket, cancelled); !s.ok()) return s;
@@ -316,7 +316,7 @@ absl::Status TieredKv::Commit(int64_t rows, Cancelled cancelled) {
   return absl::OkStatus();
 }
 
-void TieredKv::Abandon() {
+void TieredKv::AbandonOwn() {
   if (step_ == nullptr) return;
   if (!step_->in_place) {
     if (tier_->owner ==
@@ -342,8 +342,8 @@ void TieredKv::EndStep() {
 
 // ---- An interrupted step ----
 
-absl::Status TieredKv::Suspend(int layer, int64_t rows, std::byte* state,
-                               int64_t bytes) {
+absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
+                                  int64_t bytes) {
   Step& step = *step_;
   for (KvTier::Staging& buffer : tier_->staging) engine().Drop(buffer.filled);
   step.there = {};
@@ -372,7 +372,7 @@ absl::Status TieredKv::Suspend(int layer, int64_t rows, std::byte* state,
   return status;
 }
 
-absl::Status TieredKv::Resume(std::byte* state, Cancelled cancelled) {
+absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
   Step& step = *step_;
   const auto bytes = static_cast<int64_t>(step.state.bytes());
   if (absl::Status s = AwaitStaging(cancelled); !s.ok()) return s;
@@ -420,8 +420,8 @@ absl::Status TieredKv::AwaitCopies(uint64_t copies, Cancelled cancelled) {
 
 // ---- The sequence ----
 
-void TieredKv::Truncate(int64_t length) {
-  Abandon();
+void TieredKv::TruncateOwn(int64_t length) {
+  AbandonOwn();
   end_ = begin_ + length;
   DropPages(PagesUpTo(end_));
   // What was fetched ahead would miss what is written from here on.

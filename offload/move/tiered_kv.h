@@ -35,18 +35,10 @@ class TieredKv final : public KvStore {
   TieredKv(std::shared_ptr<KvTier> tier, int64_t begin);
   ~TieredKv() override;
 
-  absl::Status BeginStep(int64_t rows, Station station, const View& view,
-                         Cancelled cancelled) override;
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
   void EndLayer(int layer) override;
-  absl::Status Commit(int64_t rows, Cancelled cancelled) override;
-  void Abandon() override;
-  absl::Status Suspend(int layer, int64_t rows, std::byte* state,
-                       int64_t bytes) override;
-  absl::Status Resume(std::byte* state, Cancelled cancelled) override;
   uint64_t CopyRuns(Station station, const std::vector<KvRun>& runs) override;
   absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
-  void Truncate(int64_t length) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
   KvMoves moves() const override { return moves_; }
   int64_t HostBytes() const override;
@@ -96,6 +88,15 @@ class TieredKv final : public KvStore {
            IsFull(page, end_);
   }
   CopyEngine& engine() { return *tier_->engine; }
+
+  absl::Status BeginOwnStep(int64_t rows, Station station, const View& view,
+                            Cancelled cancelled) override;
+  absl::Status CommitOwn(int64_t rows, Cancelled cancelled) override;
+  void AbandonOwn() override;
+  absl::Status SuspendOwn(int layer, int64_t rows, std::byte* state,
+                          int64_t bytes) override;
+  absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) override;
+  void TruncateOwn(int64_t length) override;
 
   absl::StatusOr<bool> FitsInPlace(Step& step, Cancelled cancelled);
   absl::Status PrepareStaging(Cancelled cancelled);

@@ -12,10 +12,10 @@ HostKv::HostKv(std::shared_ptr<PagePool> pool, int64_t begin)
 
 HostKv::~HostKv() { DropPages(0); }
 
-absl::Status HostKv::BeginStep(int64_t rows, Station /*station*/,
-                               const View& view, Cancelled /*cancelled*/) {
+absl::Status HostKv::BeginOwnStep(int64_t rows, Station /*station*/,
+                                  const View& view, Cancelled /*cancelled*/) {
   if (absl::Status s = BindView(view); !s.ok()) return s;
-  Abandon();
+  AbandonOwn();
   // The open page is the only one that both exists and will be written.
   const auto open = static_cast<size_t>(end_ / kPageTokens - FirstPage());
   if (rows > 0 && open < slots_.size() && pool_->IsShared(slots_[open])) {
@@ -31,7 +31,7 @@ absl::Status HostKv::BeginStep(int64_t rows, Station /*station*/,
   }
   while (static_cast<int64_t>(slots_.size()) < PagesUpTo(end_ + rows)) {
     if (absl::Status s = AddPage(); !s.ok()) {
-      Abandon();
+      AbandonOwn();
       return s;
     }
   }
@@ -65,18 +65,18 @@ absl::StatusOr<KvPages> HostKv::BeginLayer(int layer, Cancelled /*cancelled*/) {
                  .view = reads_.Heads(layer)};
 }
 
-absl::Status HostKv::Commit(int64_t rows, Cancelled /*cancelled*/) {
+absl::Status HostKv::CommitOwn(int64_t rows, Cancelled /*cancelled*/) {
   end_ += rows;
   DropPages(PagesUpTo(end_));
   return absl::OkStatus();
 }
 
-absl::Status HostKv::Suspend(int /*layer*/, int64_t /*rows*/,
-                             std::byte* /*state*/, int64_t /*bytes*/) {
+absl::Status HostKv::SuspendOwn(int /*layer*/, int64_t /*rows*/,
+                                std::byte* /*state*/, int64_t /*bytes*/) {
   return absl::OkStatus();
 }
 
-absl::Status HostKv::Resume(std::byte* /*state*/, Cancelled /*cancelled*/) {
+absl::Status HostKv::ResumeOwn(std::byte* /*state*/, Cancelled /*cancelled*/) {
   return absl::OkStatus();
 }
 
@@ -93,7 +93,7 @@ absl::Status HostKv::AwaitCopies(uint64_t /*copies*/, Cancelled /*cancelled*/) {
   return absl::OkStatus();
 }
 
-void HostKv::Truncate(int64_t length) {
+void HostKv::TruncateOwn(int64_t length) {
   end_ = begin_ + length;
   DropPages(PagesUpTo(end_));
 }

@@ -18,24 +18,25 @@ class HostKv final : public KvStore {
   HostKv(std::shared_ptr<PagePool> pool, int64_t begin);
   ~HostKv() override;
 
-  absl::Status BeginStep(int64_t rows, Station station, const View& view,
-                         Cancelled cancelled) override;
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
   void EndLayer(int /*layer*/) override {}
-  absl::Status Commit(int64_t rows, Cancelled cancelled) override;
-  void Abandon() override { DropPages(PagesUpTo(end_)); }
-  absl::Status Suspend(int layer, int64_t rows, std::byte* state,
-                       int64_t bytes) override;
-  absl::Status Resume(std::byte* state, Cancelled cancelled) override;
   uint64_t CopyRuns(Station station, const std::vector<KvRun>& runs) override;
   absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
-  void Truncate(int64_t length) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
   int64_t HostBytes() const override {
     return static_cast<int64_t>(slots_.size()) * layers_ * layout_.PageBytes();
   }
 
  private:
+  absl::Status BeginOwnStep(int64_t rows, Station station, const View& view,
+                            Cancelled cancelled) override;
+  absl::Status CommitOwn(int64_t rows, Cancelled cancelled) override;
+  void AbandonOwn() override { DropPages(PagesUpTo(end_)); }
+  absl::Status SuspendOwn(int layer, int64_t rows, std::byte* state,
+                          int64_t bytes) override;
+  absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) override;
+  void TruncateOwn(int64_t length) override;
+
   absl::Status AddPage();
   void DropPages(int64_t keep);
 

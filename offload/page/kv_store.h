@@ -7,43 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
 #include "offload/move/ledger.h"
 #include "offload/page/kv_run.h"
+#include "offload/page/layered_kv.h"
 #include "offload/view/view.h"
 
 namespace tiercel {
-
-// One layer's KV as ops take it: a table of pages that the device can read and
-// write. Valid until EndLayer.
-struct KvPages {
-  KvLayout layout;
-  std::byte* const* pages;  // null where the view reads none of a page
-  int64_t first_page;       // the page index of pages[0]
-  int64_t num_pages;
-  int64_t begin;  // the first position that exists
-  int64_t end;    // one past the last that exists; a step writes from here on
-  const HeadView* view;  // [layout.kv_heads] of the layer; null: everything
-};
-
-// Steps of more rows are prompts: their rows are never taken back, and they
-// fill pages that need not stay on the device.
-inline constexpr int64_t kMaxStepRows = 64;
-
-// What the layers of a step read and write.
-class LayeredKv {
- public:
-  using Cancelled = absl::FunctionRef<bool()>;
-  virtual ~LayeredKv() = default;
-
-  // In order, each ended before the next begins. Errors: copy_failed,
-  // cancelled.
-  virtual absl::StatusOr<KvPages> BeginLayer(int layer,
-                                             Cancelled cancelled) = 0;
-  virtual void EndLayer(int layer) = 0;
-};
 
 // The full, append-only KV of one sequence: positions [begin, end), wherever
 // its bytes live. Absolute positions decide pages: page i holds positions from
@@ -66,15 +37,16 @@ class KvStore : public LayeredKv {
   const KvLayout& layout() const { return layout_; }
   int layers() const { return layers_; }
 
+  // `certain`: all rows will hold; otherwise Commit says how many.
   // Errors: invalid_view, out_of_memory, copy_failed, cancelled; nothing
   // changed.
-  virtual absl::Status BeginStep(int64_t rows, Station station,
-                                 const View& view, Cancelled cancelled) = 0;
+  absl::Status BeginStep(int64_t rows, Station station, const View& view,
+                         Cancelled cancelled, bool certain = true);
   // An error of BeginLayer: Abandon then.
   // The first `rows` of the step exist from now on; rows <= those begun, and a
   // prompt's all. Errors: copy_failed, cancelled; Abandon then.
-  virtual absl::Status Commit(int64_t rows, Cancelled cancelled) = 0;
-  virtual void Abandon() = 0;
+  absl::Status Commit(int64_t rows, Cancelled cancelled);
+  void Abandon();
 
   // Leaves an uncommitted step as it is, in layer `layer` with `rows` rows of
   // it done, to go on at any later time through Resume and BeginLayer(layer).
@@ -82,9 +54,9 @@ class KvStore : public LayeredKv {
   // put back by Resume. Any other call but Fork abandons it.
   // Errors: copy_failed, out_of_memory; Abandon then. Resume's cancelled: it
   // stays as it was left.
-  virtual absl::Status Suspend(int layer, int64_t rows, std::byte* state,
-                               int64_t bytes) = 0;
-  virtual absl::Status Resume(std::byte* state, Cancelled cancelled) = 0;
+  absl::Status Suspend(int layer, int64_t rows, std::byte* state,
+                       int64_t bytes);
+  absl::Status Resume(std::byte* state, Cancelled cancelled);
 
   // Copies runs of what exists to device memory, from wherever they live, and
   // returns what AwaitCopies takes. Their places stay the caller's until then.
@@ -94,10 +66,17 @@ class KvStore : public LayeredKv {
   virtual absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) = 0;
 
   // Forgets all but the first `length` positions.
-  virtual void Truncate(int64_t length) = 0;
+  void Truncate(int64_t length);
   // Copies the sequence; pages are shared until one of the two writes.
   // Errors: out_of_memory, copy_failed.
   virtual absl::StatusOr<std::unique_ptr<KvStore>> Fork() = 0;
+
+  // From now on it sees the steps under the full view, and Truncate; null:
+  // nobody does. It outlives the store or the next call of this. Forks have
+  // none.
+  void Observe(StepObserver* observer) { observer_ = observer; }
+  // Who sees this step; null: nobody.
+  StepObserver* StepSeenBy() const { return seen_by_; }
 
   virtual KvMoves moves() const { return {}; }
   // What the sequence holds of the host tier.
@@ -132,6 +111,25 @@ class KvStore : public LayeredKv {
   const int64_t begin_;
   int64_t end_;
   BoundView reads_;  // of the last step
+
+ private:
+  // What the functions above do in the store itself.
+  virtual absl::Status BeginOwnStep(int64_t rows, Station station,
+                                    const View& view, Cancelled cancelled) = 0;
+  virtual absl::Status CommitOwn(int64_t rows, Cancelled cancelled) = 0;
+  virtual void AbandonOwn() = 0;
+  virtual absl::Status SuspendOwn(int layer, int64_t rows, std::byte* state,
+                                  int64_t bytes) = 0;
+  virtual absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) = 0;
+  virtual void TruncateOwn(int64_t length) = 0;
+
+  absl::Status ShowStep(int64_t rows, bool certain, Cancelled cancelled);
+  void HideStep();
+
+  StepObserver* observer_ = nullptr;
+  StepObserver* seen_by_ = nullptr;
+  int64_t step_rows_ = 0;
+  bool suspended_was_seen_ = false;
 };
 
 }  // namespace tiercel

@@ -7,7 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/base/device_memory.h"
-#include "offload/page/kv_store.h"
+#include "offload/page/kv_run.h"
+#include "offload/page/layered_kv.h"
 
 namespace tiercel {
 

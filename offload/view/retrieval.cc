@@ -121,9 +121,12 @@ Retrieval::Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
       landing_(std::move(landing)),
       digests_(std::move(digests)),
       queries_(std::move(queries)),
-      copies_(static_cast<size_t>(shape.layers), 0) {}
+      copies_(static_cast<size_t>(shape.layers), 0) {
+  store_.Observe(this);
+}
 
 Retrieval::~Retrieval() {
+  store_.Observe(nullptr);
   for (uint64_t copies : copies_) {
     store_.AwaitCopies(copies, [] { return false; }).IgnoreError();
   }
@@ -140,16 +143,18 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Fork(
   return fork;
 }
 
-// ---- The target's steps ----
+// ---- StepObserver ----
 
 absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
-                                  KvStore::Cancelled cancelled) {
+                                  Cancelled cancelled) {
   // What is still on its way would arrive over what is written now.
   for (int layer = 0; certain && layer < shape_.layers; ++layer) {
     if (absl::Status s = Arrive(layer, cancelled);
         ClassOf(s) == ErrorClass::kCancelled) {
       return s;
     }
+  }
+  for (int layer = 0; certain && layer < shape_.layers; ++layer) {
     landing_.Drop(layer);
   }
   compact_.Truncate(std::min(end, compact_.end()));  // a draft ends here
@@ -262,7 +267,7 @@ absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t row,
   return absl::OkStatus();
 }
 
-absl::Status Retrieval::Refresh(Stream& stream, KvStore::Cancelled cancelled) {
+absl::Status Retrieval::Refresh(Stream& stream, Cancelled cancelled) {
   if (!ready_ || fresh_ || last_row_ < 0) return absl::OkStatus();
   for (int layer = 0; layer < shape_.layers; ++layer) {
     if (absl::Status s = Await(stream, layer, cancelled); !s.ok()) return s;
@@ -285,7 +290,7 @@ absl::Status Retrieval::Refresh(Stream& stream, KvStore::Cancelled cancelled) {
 
 absl::Status Retrieval::Fetch(Stream& stream, int layer,
                               const std::vector<KvRun>& missing,
-                              KvStore::Cancelled cancelled) {
+                              Cancelled cancelled) {
   uint64_t& copies = copies_[static_cast<size_t>(layer)];
   if (!TypesDiffer(shape_)) {
     copies = store_.CopyRuns(Station::kRefresh, missing);
@@ -308,7 +313,7 @@ absl::Status Retrieval::Fetch(Stream& stream, int layer,
   return absl::OkStatus();
 }
 
-absl::Status Retrieval::Arrive(int layer, KvStore::Cancelled cancelled) {
+absl::Status Retrieval::Arrive(int layer, Cancelled cancelled) {
   uint64_t& copies = copies_[static_cast<size_t>(layer)];
   const absl::Status status = store_.AwaitCopies(copies, cancelled);
   if (ClassOf(status) == ErrorClass::kCancelled) return status;
@@ -317,8 +322,7 @@ absl::Status Retrieval::Arrive(int layer, KvStore::Cancelled cancelled) {
   return status;
 }
 
-absl::Status Retrieval::Await(Stream& stream, int layer,
-                              KvStore::Cancelled cancelled) {
+absl::Status Retrieval::Await(Stream& stream, int layer, Cancelled cancelled) {
   absl::Status status = Arrive(layer, cancelled);
   if (ClassOf(status) == ErrorClass::kCancelled) return status;
   if (!status.ok()) {

@@ -26,8 +26,8 @@ struct RetrievalSize {
 absl::Status CheckRetrievalSize(const RetrievalSize& size);
 
 // The retrieval view of a sequence (TriForce, arXiv 2404.11912, sections 4.1
-// and 4.2): kept beside the store as the target's steps go by, chosen by the
-// target's own queries, and read by drafts.
+// and 4.2): it sees the steps of the store, is chosen by the target's own
+// queries, and is read by drafts.
 //
 //   a certain step   (all of its rows hold, a prompt's say) chooses anew by its
 //                    last row, layer by layer, while the layer's pages are on
@@ -42,7 +42,7 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size);
 //
 // The view may hold its rows in other types than the store. What is copied from
 // below then lands beside it, and is in its place once it is awaited.
-class Retrieval {
+class Retrieval final : public StepObserver {
  public:
   struct Shape {
     KvLayout layout = {};       // of the store
@@ -56,31 +56,29 @@ class Retrieval {
     int64_t landing_bytes = int64_t{1} << 20;
   };
 
-  // A view of the sequence in `store`, which must outlive it. Errors:
-  // out_of_memory.
+  // A view of the sequence in `store`, which must outlive it and shows it its
+  // steps. Errors: out_of_memory.
   static absl::StatusOr<std::unique_ptr<Retrieval>> Create(DeviceMemory& memory,
                                                            const Shape& shape,
                                                            KvStore& store);
   // Device memory that Create takes.
   static int64_t Bytes(const Shape& shape);
   // What has been asked for arrives before its place is given back.
-  ~Retrieval();
+  ~Retrieval() override;
 
   // For a fork of the sequence: it knows the digests and has chosen nothing.
   absl::StatusOr<std::unique_ptr<Retrieval>> Fork(KvStore& store) const;
 
-  // The target's steps under the full view, `rows` from `end` on: BeginStep,
-  // for every layer KeepQueries and AfterLayer, then Commit or Abandon.
-  // Errors: cancelled; nothing has begun.
+  // StepObserver
   absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
-                         KvStore::Cancelled cancelled);
-  // Queries of rows first_row ... of the step: [rows, heads * head_dim],
-  // rotated.
-  void KeepQueries(int layer, int64_t first_row, int64_t rows, const float* q);
-  absl::Status AfterLayer(Stream& stream, int layer, const KvPages& kv);
-  void Commit(int64_t end);
-  void Abandon();
-  void Truncate(int64_t end);
+                         Cancelled cancelled) override;
+  void KeepQueries(int layer, int64_t first_row, int64_t rows,
+                   const float* q) override;
+  absl::Status AfterLayer(Stream& stream, int layer,
+                          const KvPages& kv) override;
+  void Commit(int64_t end) override;
+  void Abandon() override;
+  void Truncate(int64_t end) override;
 
   const RetrievalSize& size() const { return shape_.size; }
 
@@ -93,9 +91,9 @@ class Retrieval {
 
   // Chooses by the last row of the last sweep, if it is known, and has what is
   // missing copied. Errors: those of ChunkScores; copy_failed, cancelled.
-  absl::Status Refresh(Stream& stream, KvStore::Cancelled cancelled);
+  absl::Status Refresh(Stream& stream, Cancelled cancelled);
   // Before a draft reads `layer`. Errors: copy_failed, cancelled.
-  absl::Status Await(Stream& stream, int layer, KvStore::Cancelled cancelled);
+  absl::Status Await(Stream& stream, int layer, Cancelled cancelled);
 
   // What drafts read; they leave it as long as they found it.
   CompactKv& kv() { return compact_; }
@@ -115,10 +113,9 @@ class Retrieval {
   uint16_t* Query(int layer, int64_t row);
   // Has `missing` of the layer copied; the view gets them when it is awaited.
   absl::Status Fetch(Stream& stream, int layer,
-                     const std::vector<KvRun>& missing,
-                     KvStore::Cancelled cancelled);
+                     const std::vector<KvRun>& missing, Cancelled cancelled);
   // Waits for the copies of `layer`.
-  absl::Status Arrive(int layer, KvStore::Cancelled cancelled);
+  absl::Status Arrive(int layer, Cancelled cancelled);
 
   const Shape shape_;
   DeviceMemory& memory_;

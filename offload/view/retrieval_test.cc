@@ -42,28 +42,28 @@ class LateKv final : public KvStore {
     end_ = kv_->end();
   }
 
-  absl::Status BeginStep(int64_t rows, Station station, const View& view,
-                         Cancelled cancelled) override {
+  absl::Status BeginOwnStep(int64_t rows, Station station, const View& view,
+                            Cancelled cancelled) override {
     return kv_->BeginStep(rows, station, view, cancelled);
   }
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override {
     return kv_->BeginLayer(layer, cancelled);
   }
   void EndLayer(int layer) override { kv_->EndLayer(layer); }
-  absl::Status Commit(int64_t rows, Cancelled cancelled) override {
+  absl::Status CommitOwn(int64_t rows, Cancelled cancelled) override {
     const absl::Status status = kv_->Commit(rows, cancelled);
     end_ = kv_->end();
     return status;
   }
-  void Abandon() override { kv_->Abandon(); }
-  absl::Status Suspend(int layer, int64_t rows, std::byte* state,
-                       int64_t bytes) override {
+  void AbandonOwn() override { kv_->Abandon(); }
+  absl::Status SuspendOwn(int layer, int64_t rows, std::byte* state,
+                          int64_t bytes) override {
     return kv_->Suspend(layer, rows, state, bytes);
   }
-  absl::Status Resume(std::byte* state, Cancelled cancelled) override {
+  absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) override {
     return kv_->Resume(state, cancelled);
   }
-  void Truncate(int64_t length) override {
+  void TruncateOwn(int64_t length) override {
     kv_->Truncate(length);
     end_ = kv_->end();
   }
@@ -171,8 +171,9 @@ class Life {
   // layers.
   void Step(int64_t rows, int64_t kept, bool certain, int stop = kLayers) {
     ASSERT_TRUE(
-        kv_->BeginStep(rows, Station::kVerify, View::Full(), kGoOn).ok());
-    ASSERT_TRUE(view_->BeginStep(kv_->end(), rows, certain, kGoOn).ok());
+        kv_->BeginStep(rows, Station::kVerify, View::Full(), kGoOn, certain)
+            .ok());
+    ASSERT_EQ(kv_->StepSeenBy(), view_.get());
     last_known_ = false;
     if (certain) ready_ = false;
     const bool had_room = ready_ && Room() >= rows;
@@ -196,12 +197,10 @@ class Life {
     }
     if (stop < kLayers) {
       kv_->Abandon();
-      view_->Abandon();
       if (certain) fresh_ = false;
       return;
     }
     ASSERT_TRUE(kv_->Commit(kept, kGoOn).ok());
-    view_->Commit(kv_->end());
     last_known_ = kept > 0;
     fresh_ = certain;
     ready_ = certain || had_room;
@@ -215,7 +214,6 @@ class Life {
   void Truncate(int64_t length) {
     const int64_t before = kv_->end();
     kv_->Truncate(length);
-    view_->Truncate(kv_->end());
     if (kv_->end() == before) return;
     fresh_ = false;
     last_known_ = false;
@@ -273,10 +271,9 @@ class Life {
   void CertainStepCancelled() {
     if (!kv_->has_late_copies()) return;
     const absl::Status status =
-        view_->BeginStep(kv_->end(), 1, true, [] { return true; });
+        kv_->BeginStep(1, Station::kVerify, View::Full(), [] { return true; });
     ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
-    view_->Abandon();
-    last_known_ = false;
+    ASSERT_EQ(kv_->StepSeenBy(), nullptr);
   }
 
   // The view has no scratch to choose in.

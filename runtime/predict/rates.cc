@@ -17,7 +17,7 @@
 #include "kernels/token/law.h"
 #include "models/decoder/decoder.h"
 #include "offload/page/host_kv.h"
-#include "runtime/predict/session_plan.h"
+#include "runtime/pass/pass.h"
 
 namespace tiercel {
 namespace {
@@ -116,10 +116,7 @@ class Probe {
   Rates RatesOf(const Seen& seen) const;
   int PromptLayers() const { return std::min(layers_, 2); }
   // Where it may be cancelled; every kSecondsEach, about, it is one on.
-  absl::Status Check() const {
-    return progress_(done_, 1 + kRounds * kKinds) ? absl::OkStatus()
-                                                  : CancelledError();
-  }
+  bool Progress() const { return progress_(done_, 1 + kRounds * kKinds); }
   absl::Status PretendDepth(int64_t depth);
   // Seconds of one pass of `rows` rows through the first `layers` layers.
   absl::StatusOr<double> Pass(int64_t rows, int layers);
@@ -158,7 +155,7 @@ absl::Status Probe::PretendDepth(int64_t depth) {
   }
   absl::Cleanup forget = [this] { kv_.Abandon(); };
   for (int layer = 0; layer < layers_; ++layer) {
-    if (absl::Status s = Check(); !s.ok()) return s;
+    if (!Progress()) return CancelledError();
     const absl::StatusOr<KvPages> pages = kv_.BeginLayer(layer, kNever);
     if (!pages.ok()) return pages.status();
     for (int64_t i = 0; i < pages->num_pages; ++i) {
@@ -183,24 +180,18 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
     return s;
   }
   const Clock::Time begin = Now();
-  for (int layer = 0; layer < layers; ++layer) {
-    const absl::StatusOr<KvPages> pages = kv_.BeginLayer(layer, kNever);
-    if (!pages.ok()) return pages.status();
-    for (int64_t row = 0; row < rows;) {
-      if (absl::Status s = Check(); !s.ok()) return s;
-      const int64_t count = std::min(
-          rows - row,
-          PromptRowsAtOnce(config_, weight_bytes_per_token_,
-                           stream_.pool().num_threads(), kv_.length() + row));
-      if (absl::Status s =
-              decoder_.Layer(stream_, layer, count, row, *pages,
-                             hidden_.data() + row * config_.hidden);
-          !s.ok()) {
-        return s;
-      }
-      row += count;
-    }
-    kv_.EndLayer(layer);
+  PassPlace place;
+  if (absl::Status s = RunPass(
+          {.kv = kv_,
+           .rows = rows,
+           .before = kv_.length(),
+           .layers = layers,
+           .weight_bytes_per_token = weight_bytes_per_token_,
+           .hidden = hidden_.data()},
+          decoder_, stream_, [this](uint64_t, uint64_t) { return Progress(); },
+          kNever, &place);
+      !s.ok()) {
+    return s;
   }
   return SecondsSince(begin);
 }

@@ -7,29 +7,9 @@
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
 #include "models/decoder/decoder.h"
+#include "runtime/pass/pass.h"
 
 namespace tiercel {
-
-int64_t PromptRowsAtOnce(const ModelConfig& config,
-                         int64_t weight_bytes_per_token, int threads,
-                         int64_t before) {
-  // Multiply-adds of a thread in 100 ms, at the least we expect: of a row with
-  // weights, one for a byte; of a row with K and V.
-  constexpr int64_t kWithWeights = int64_t{1} << 30;
-  constexpr int64_t kWithKv = int64_t{3} << 30;
-  // Fewer would make the whole prompt slower: weights are unpacked, K and V
-  // become floats once for all rows.
-  constexpr int64_t kLeastForWeights = 128;
-  constexpr int64_t kLeastForKv = 64;
-  constexpr int64_t kMost = 512;
-  const int64_t weights =
-      std::max<int64_t>(weight_bytes_per_token / config.layers, 1);
-  const int64_t kv = std::max<int64_t>(
-      2 * int64_t{config.heads} * config.head_dim * before, 1);
-  return std::min({kMost,
-                   std::max(threads * kWithWeights / weights, kLeastForWeights),
-                   std::max(threads * kWithKv / kv, kLeastForKv)});
-}
 
 int64_t ScratchBytes(const ModelConfig& config, int threads) {
   // Attention: 8 MiB of partial results and, per thread, a page of K and V as

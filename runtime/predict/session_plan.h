@@ -13,13 +13,6 @@
 
 namespace tiercel {
 
-// Rows of a prompt that pass through a layer at once after `before` others: as
-// many as fill the machine, and of these as few as answer a cancellation in
-// about 100 ms. Never more than after none.
-int64_t PromptRowsAtOnce(const ModelConfig& config,
-                         int64_t weight_bytes_per_token, int threads,
-                         int64_t before);
-
 // Scratch memory that no op of this model exceeds.
 int64_t ScratchBytes(const ModelConfig& config, int threads);
 

@@ -16,34 +16,6 @@ ModelConfig Shape(int layers, int heads, int head_dim) {
   return config;
 }
 
-TEST(PromptRowsAtOnceTest, AreFewWhereARowTakesLong) {
-  const ModelConfig small = Shape(30, 9, 64);
-  const ModelConfig large = Shape(32, 32, 128);
-  EXPECT_EQ(PromptRowsAtOnce(small, 100'000'000, 2, 0), 512);
-  // 10 MB of a layer's weights, 1 GiB of them in time for each thread.
-  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 1, 0), 128);
-  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 2, 0), 214);
-  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 16, 0), 512);
-  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 0), 128);
-  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 32, 0), 157);
-  // 8,000 others: 65,536,000 elements of K and V for a row, of 6 GiB.
-  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 8000), 98);
-  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 128 * 1024), 64);
-}
-
-// Memory is taken for those after none.
-TEST(PromptRowsAtOnceTest, FallWithThoseBefore) {
-  const ModelConfig config = Shape(30, 9, 64);
-  int64_t last = PromptRowsAtOnce(config, 100'000'000, 2, 0);
-  for (int64_t before = 0; before < 2'000'000; before += 999) {
-    const int64_t rows = PromptRowsAtOnce(config, 100'000'000, 2, before);
-    ASSERT_LE(rows, last) << before;
-    ASSERT_GE(rows, 64) << before;
-    last = rows;
-  }
-  EXPECT_EQ(last, 64);
-}
-
 // The view's memory is counted as it is taken: q8_0 where a head is of whole
 // blocks, whatever the store's types.
 TEST(SessionSiteTest, AViewHoldsTheSmallestRows) {

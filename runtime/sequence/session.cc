@@ -214,9 +214,8 @@ absl::Status Session::CatchUpForDrafts(Station station) {
 }
 
 void Session::TruncateKv(int64_t length) {
-  unfinished_.reset();
+  interrupted_.reset();
   kv_->Truncate(length);
-  if (retrieval_ != nullptr) retrieval_->Truncate(kv_->end());
 }
 
 void Session::Truncate(size_t length) {

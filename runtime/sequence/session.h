@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "models/decoder/decoder.h"
 #include "offload/move/kv_tier.h"
@@ -17,9 +16,11 @@
 #include "offload/view/retrieval.h"
 #include "runtime/generate/report.h"
 #include "runtime/model/model.h"
+#include "runtime/pass/pass.h"
 #include "runtime/predict/prediction.h"
 #include "runtime/predict/rates_cache.h"
 #include "runtime/predict/session_plan.h"
+#include "runtime/sequence/interrupted_prompt.h"
 
 namespace tiercel {
 
@@ -76,7 +77,7 @@ class Session {
   // target's their KV is provisional, and so is all that follows it: a draft
   // goes on over it, and Truncate takes it away before the target does.
   // Errors: invalid_view.
-  using Progress = absl::FunctionRef<bool(uint64_t, uint64_t)>;
+  using Progress = PassProgress;
   absl::Status Forward(int64_t rows, Station station, Progress progress,
                        const View& view = View::Full());
 
@@ -152,18 +153,6 @@ class Session {
   void CancelWith(const Session& whole) { whole_ = &whole; }
 
  private:
-  // Where a Forward is: rows before `row` have passed through `layer`.
-  struct Place {
-    int layer = 0;
-    int64_t row = 0;
-  };
-  struct Unfinished {
-    std::vector<int32_t> tokens;  // all, as they were
-    int64_t rows;
-    View view;
-    Place place;
-  };
-
   Session(const Model& model, const SessionSite& site, const TierPlan& plan,
           std::unique_ptr<Stream> stream);
 
@@ -171,11 +160,10 @@ class Session {
 
   // `certain`: all rows will hold.
   absl::Status BeginForward(int64_t rows, Station station, const View& view,
-                            bool certain, Place* place);
-  absl::Status ObserveStep(int64_t rows, const View& view, bool certain);
-  void AbandonStep();
+                            bool certain, PassPlace* place);
+  void AbandonStep();  // but for an interrupted prompt
   void TruncateKv(int64_t length);
-  absl::Status RunLayers(int64_t rows, Progress progress, Place* place);
+  absl::Status RunLayers(int64_t rows, Progress progress, PassPlace* place);
   absl::Status ReserveHidden(int64_t rows);
 
   const Model& model_;
@@ -187,11 +175,10 @@ class Session {
   std::unique_ptr<KvStore> kv_;
   std::vector<int32_t> tokens_;
   DeviceArray<float> hidden_;  // [rows of the last Forward, hidden]
-  std::optional<Unfinished> unfinished_;
+  std::optional<InterruptedPrompt> interrupted_;
   std::shared_ptr<Placement> placement_;  // null: one memory
   std::shared_ptr<KvTier> tier_;          // null: one memory
   std::unique_ptr<Retrieval> retrieval_;  // null: none; ends before the above
-  bool observed_ = false;                 // it sees the step
   std::optional<KeptRates> rates_;
   std::vector<float> next_logits_;  // [vocab]; empty: not those of the end
   Report report_;

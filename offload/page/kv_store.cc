@@ -1,0 +1,70 @@
+#include "offload/page/kv_store.h"
+
+#include "kernels/base/error.h"
+
+namespace tiercel {
+
+absl::Status KvStore::BeginStep(int64_t rows, Station station, const View& view,
+                                Cancelled cancelled, bool certain) {
+  seen_by_ = view.IsFull() ? observer_ : nullptr;
+  step_rows_ = rows;
+  if (absl::Status s = ShowStep(rows, certain, cancelled); !s.ok()) return s;
+  const absl::Status status = BeginOwnStep(rows, station, view, cancelled);
+  if (!status.ok()) HideStep();
+  return status;
+}
+
+absl::Status KvStore::Commit(int64_t rows, Cancelled cancelled) {
+  if (absl::Status s = CommitOwn(rows, cancelled); !s.ok()) return s;
+  if (seen_by_ != nullptr) seen_by_->Commit(end_);
+  seen_by_ = nullptr;
+  return absl::OkStatus();
+}
+
+void KvStore::Abandon() {
+  AbandonOwn();
+  HideStep();
+}
+
+absl::Status KvStore::Suspend(int layer, int64_t rows, std::byte* state,
+                              int64_t bytes) {
+  const absl::Status status = SuspendOwn(layer, rows, state, bytes);
+  if (!status.ok()) return status;
+  suspended_was_seen_ = seen_by_ != nullptr;
+  HideStep();
+  return status;
+}
+
+// The layers before have not been seen to choose: of the rest nothing is
+// certain.
+absl::Status KvStore::Resume(std::byte* state, Cancelled cancelled) {
+  seen_by_ = suspended_was_seen_ ? observer_ : nullptr;
+  if (absl::Status s = ShowStep(step_rows_, /*certain=*/false, cancelled);
+      !s.ok()) {
+    return s;
+  }
+  const absl::Status status = ResumeOwn(state, cancelled);
+  if (!status.ok()) HideStep();
+  return status;
+}
+
+void KvStore::Truncate(int64_t length) {
+  TruncateOwn(length);
+  if (observer_ != nullptr) observer_->Truncate(end_);
+}
+
+absl::Status KvStore::ShowStep(int64_t rows, bool certain,
+                               Cancelled cancelled) {
+  if (seen_by_ == nullptr) return absl::OkStatus();
+  const absl::Status status =
+      seen_by_->BeginStep(end_, rows, certain, cancelled);
+  if (!status.ok()) seen_by_ = nullptr;
+  return status;
+}
+
+void KvStore::HideStep() {
+  if (seen_by_ != nullptr) seen_by_->Abandon();
+  seen_by_ = nullptr;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,70 @@
+#ifndef TIERCEL_OFFLOAD_PAGE_LAYERED_KV_H_
+#define TIERCEL_OFFLOAD_PAGE_LAYERED_KV_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "kernels/attention/head_view.h"
+#include "kernels/base/stream.h"
+#include "kernels/kv/kv_layout.h"
+
+namespace tiercel {
+
+// One layer's KV as ops take it: a table of pages that the device can read and
+// write. Valid until EndLayer.
+struct KvPages {
+  KvLayout layout;
+  std::byte* const* pages;  // null where the view reads none of a page
+  int64_t first_page;       // the page index of pages[0]
+  int64_t num_pages;
+  int64_t begin;  // the first position that exists
+  int64_t end;    // one past the last that exists; a step writes from here on
+  const HeadView* view;  // [layout.kv_heads] of the layer; null: everything
+};
+
+// Steps of more rows are prompts: their rows are never taken back, and they
+// fill pages that need not stay on the device.
+inline constexpr int64_t kMaxStepRows = 64;
+
+// What the layers of a step read and write.
+class LayeredKv {
+ public:
+  using Cancelled = absl::FunctionRef<bool()>;
+  virtual ~LayeredKv() = default;
+
+  // In order, each ended before the next begins. Errors: copy_failed,
+  // cancelled.
+  virtual absl::StatusOr<KvPages> BeginLayer(int layer,
+                                             Cancelled cancelled) = 0;
+  virtual void EndLayer(int layer) = 0;
+};
+
+// Sees the steps of a KV store whose view is everything, and what it holds.
+class StepObserver {
+ public:
+  using Cancelled = LayeredKv::Cancelled;
+  virtual ~StepObserver() = default;
+
+  // Rows from `end` on; `certain`: all of them will hold. Errors: cancelled;
+  // nothing has begun.
+  virtual absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
+                                 Cancelled cancelled) = 0;
+  // Queries of rows first_row ... of the step: [rows, heads * head_dim],
+  // rotated. Every row of a layer once, in order.
+  virtual void KeepQueries(int layer, int64_t first_row, int64_t rows,
+                           const float* q) = 0;
+  // All rows have passed through the layer, whose pages are at hand.
+  virtual absl::Status AfterLayer(Stream& stream, int layer,
+                                  const KvPages& kv) = 0;
+  // The step is over, the sequence ends at `end`; or it never was.
+  virtual void Commit(int64_t end) = 0;
+  virtual void Abandon() = 0;
+
+  virtual void Truncate(int64_t end) = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_PAGE_LAYERED_KV_H_

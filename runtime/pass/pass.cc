@@ -1,0 +1,75 @@
+#include "runtime/pass/pass.h"
+
+#include <algorithm>
+
+#include "kernels/base/error.h"
+
+namespace tiercel {
+
+absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
+                     PassProgress progress, LayeredKv::Cancelled cancelled,
+                     PassPlace* place) {
+  const ModelConfig& config = decoder.config();
+  const auto total = static_cast<uint64_t>(pass.rows * pass.layers);
+  for (;;) {
+    const absl::StatusOr<KvPages> pages =
+        pass.kv.BeginLayer(place->layer, cancelled);
+    if (!pages.ok()) return pages.status();
+    while (place->row < pass.rows) {
+      const int64_t done = place->layer * pass.rows + place->row;
+      if (cancelled() || !progress(static_cast<uint64_t>(done), total)) {
+        return CancelledError();
+      }
+      const int64_t rows =
+          std::min(pass.rows - place->row,
+                   PromptRowsAtOnce(config, pass.weight_bytes_per_token,
+                                    stream.pool().num_threads(),
+                                    pass.before + place->row));
+      if (absl::Status s =
+              decoder.Layer(stream, place->layer, rows, place->row, *pages,
+                            pass.hidden + place->row * config.hidden);
+          !s.ok()) {
+        return s;
+      }
+      if (pass.seen_by != nullptr) {
+        pass.seen_by->KeepQueries(place->layer, place->row, rows,
+                                  decoder.queries());
+      }
+      place->row += rows;
+    }
+    if (pass.seen_by != nullptr) {
+      if (absl::Status s =
+              pass.seen_by->AfterLayer(stream, place->layer, *pages);
+          !s.ok()) {
+        return s;
+      }
+    }
+    pass.kv.EndLayer(place->layer);
+    if (place->layer + 1 == pass.layers) break;
+    *place = {place->layer + 1, 0};
+  }
+  return progress(total, total) ? absl::OkStatus() : CancelledError();
+}
+
+int64_t PromptRowsAtOnce(const ModelConfig& config,
+                         int64_t weight_bytes_per_token, int threads,
+                         int64_t before) {
+  // Multiply-adds of a thread in 100 ms, at the least we expect: of a row with
+  // weights, one for a byte; of a row with K and V.
+  constexpr int64_t kWithWeights = int64_t{1} << 30;
+  constexpr int64_t kWithKv = int64_t{3} << 30;
+  // Fewer would make the whole prompt slower: weights are unpacked, K and V
+  // become floats once for all rows.
+  constexpr int64_t kLeastForWeights = 128;
+  constexpr int64_t kLeastForKv = 64;
+  constexpr int64_t kMost = 512;
+  const int64_t weights =
+      std::max<int64_t>(weight_bytes_per_token / config.layers, 1);
+  const int64_t kv = std::max<int64_t>(
+      2 * int64_t{config.heads} * config.head_dim * before, 1);
+  return std::min({kMost,
+                   std::max(threads * kWithWeights / weights, kLeastForWeights),
+                   std::max(threads * kWithKv / kv, kLeastForKv)});
+}
+
+}  // namespace tiercel

@@ -1,0 +1,57 @@
+#ifndef TIERCEL_RUNTIME_PASS_PASS_H_
+#define TIERCEL_RUNTIME_PASS_PASS_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "kernels/base/stream.h"
+#include "models/decoder/config.h"
+#include "models/decoder/decoder.h"
+#include "offload/page/layered_kv.h"
+
+namespace tiercel {
+
+// Rows on their way through the layers of a model: of a prompt, a sweep or a
+// draft. The KV has room for them, and the decoder has begun their step.
+struct Pass {
+  LayeredKv& kv;
+  int64_t rows;
+  int64_t before;  // positions of the KV before them
+  int layers;      // the first so many
+  // Of all weights that a row meets on its way through the whole model.
+  int64_t weight_bytes_per_token;
+  float* hidden;                    // [rows, hidden], in place
+  StepObserver* seen_by = nullptr;  // null: nobody
+};
+
+// How far a pass has come: rows before `row` have passed through `layer`.
+struct PassPlace {
+  int layer = 0;
+  int64_t row = 0;
+};
+
+// False ends the pass. `done` of `total` token-layers.
+using PassProgress = absl::FunctionRef<bool(uint64_t done, uint64_t total)>;
+
+// Goes on at `place`, and leaves there how far it came. Layer-major: every row
+// passes through a layer before any enters the next, so that a layer's weights
+// and KV are wanted once per prompt, not once per block of its rows. What must
+// fit is one hidden state per row.
+//
+// `progress` and `cancelled` are asked before every block of rows, `progress`
+// at the end too. Errors: cancelled; those of the ops, the KV and the observer.
+absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
+                     PassProgress progress, LayeredKv::Cancelled cancelled,
+                     PassPlace* place);
+
+// Rows of a pass that pass through a layer at once after `before` positions: as
+// many as fill the machine, and of these as few as answer a cancellation in
+// about 100 ms. Never more than after none.
+int64_t PromptRowsAtOnce(const ModelConfig& config,
+                         int64_t weight_bytes_per_token, int threads,
+                         int64_t before);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_PASS_PASS_H_

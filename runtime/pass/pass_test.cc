@@ -1,0 +1,199 @@
+#include "runtime/pass/pass.h"
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "offload/page/host_kv.h"
+#include "tests/tiers.h"
+
+namespace tiercel::pass_test {
+namespace {
+
+ModelConfig Shape(int layers, int heads, int head_dim) {
+  ModelConfig config;
+  config.layers = layers;
+  config.heads = heads;
+  config.head_dim = head_dim;
+  return config;
+}
+
+TEST(PromptRowsAtOnceTest, AreFewWhereARowTakesLong) {
+  const ModelConfig small = Shape(30, 9, 64);
+  const ModelConfig large = Shape(32, 32, 128);
+  EXPECT_EQ(PromptRowsAtOnce(small, 100'000'000, 2, 0), 512);
+  // 10 MB of a layer's weights, 1 GiB of them in time for each thread.
+  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 1, 0), 128);
+  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 2, 0), 214);
+  EXPECT_EQ(PromptRowsAtOnce(small, 300'000'000, 16, 0), 512);
+  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 0), 128);
+  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 32, 0), 157);
+  // 8,000 others: 65,536,000 elements of K and V for a row, of 6 GiB.
+  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 8000), 98);
+  EXPECT_EQ(PromptRowsAtOnce(large, 7'000'000'000, 2, 128 * 1024), 64);
+}
+
+// Memory is taken for those after none.
+TEST(PromptRowsAtOnceTest, FallWithThoseBefore) {
+  const ModelConfig config = Shape(30, 9, 64);
+  int64_t last = PromptRowsAtOnce(config, 100'000'000, 2, 0);
+  for (int64_t before = 0; before < 2'000'000; before += 999) {
+    const int64_t rows = PromptRowsAtOnce(config, 100'000'000, 2, before);
+    ASSERT_LE(rows, last) << before;
+    ASSERT_GE(rows, 64) << before;
+    last = rows;
+  }
+  EXPECT_EQ(last, 64);
+}
+
+constexpr auto kGoOn = [] { return false; };
+
+// Writes down what it is shown.
+class Notes final : public StepObserver {
+ public:
+  absl::Status BeginStep(int64_t, int64_t, bool, Cancelled) override {
+    return absl::OkStatus();
+  }
+  void KeepQueries(int layer, int64_t first_row, int64_t rows,
+                   const float* q) override {
+    EXPECT_NE(q, nullptr);
+    seen.emplace_back(layer, first_row, rows);
+  }
+  absl::Status AfterLayer(Stream&, int layer, const KvPages& kv) override {
+    EXPECT_NE(kv.pages[0], nullptr);
+    seen.emplace_back(layer, -1, -1);
+    return layer == refused ? DeviceError("copy_failed", "as asked")
+                            : absl::OkStatus();
+  }
+  void Commit(int64_t) override {}
+  void Abandon() override {}
+  void Truncate(int64_t) override {}
+
+  using Seen = std::tuple<int, int64_t, int64_t>;  // layer, first row, rows
+  std::vector<Seen> seen;
+  int refused = -1;
+};
+
+// A prompt of 700 rows through the layers of a model.
+class PassTest : public testing::Test {
+ protected:
+  static constexpr int64_t kRows = 700;
+
+  PassTest()
+      : model_(OpenModel({.path = Deepened("llama_chat")})),
+        config_(model_->config),
+        ids_(RandomIds(kRows, config_.vocab)),
+        kv_(std::make_shared<PagePool>(
+                KvLayout{DType::kF16, DType::kF16, config_.kv_heads,
+                         config_.head_dim},
+                config_.layers, kRows / kPageTokens + 2),
+            /*begin=*/0),
+        stream_(*Stream::Create({.threads = 2})),
+        decoder_(config_, *model_->weights, model_->options.compute,
+                 SystemMemory()),
+        hidden_(static_cast<size_t>(kRows * config_.hidden)) {}
+
+  void Begin() {
+    ASSERT_TRUE(
+        kv_.BeginStep(kRows, Station::kPrefill, View::Full(), kGoOn).ok());
+    ASSERT_TRUE(
+        decoder_.Embed(*stream_, ids_.data(), kRows, hidden_.data()).ok());
+    ASSERT_TRUE(decoder_.BeginStep(*stream_, kRows, 0).ok());
+  }
+  // `weights`: so heavy that few rows pass at once.
+  absl::Status Run(int layers, PassProgress progress, PassPlace* place,
+                   int64_t weights = 0) {
+    return RunPass({.kv = kv_,
+                    .rows = kRows,
+                    .before = 0,
+                    .layers = layers,
+                    .weight_bytes_per_token = weights,
+                    .hidden = hidden_.data(),
+                    .seen_by = &notes_},
+                   decoder_, *stream_, progress, kGoOn, place);
+  }
+
+  const std::unique_ptr<Model> model_;
+  const ModelConfig& config_;
+  const std::vector<int32_t> ids_;
+  HostKv kv_;
+  const std::unique_ptr<Stream> stream_;
+  Decoder decoder_;
+  std::vector<float> hidden_;
+  Notes notes_;
+};
+
+TEST_F(PassTest, EveryRowPassesALayerBeforeAnyEntersTheNext) {
+  Begin();
+  std::vector<uint64_t> done;
+  PassPlace place;
+  ASSERT_TRUE(Run(
+                  3,
+                  [&](uint64_t now, uint64_t total) {
+                    EXPECT_EQ(total, 3u * kRows);
+                    done.push_back(now);
+                    return true;
+                  },
+                  &place)
+                  .ok());
+  // Light weights: 512 rows at once.
+  EXPECT_EQ(done, (std::vector<uint64_t>{0, 512, 700, 1212, 1400, 1912, 2100}));
+  EXPECT_EQ(notes_.seen, (std::vector<Notes::Seen>{{0, 0, 512},
+                                                   {0, 512, 188},
+                                                   {0, -1, -1},
+                                                   {1, 0, 512},
+                                                   {1, 512, 188},
+                                                   {1, -1, -1},
+                                                   {2, 0, 512},
+                                                   {2, 512, 188},
+                                                   {2, -1, -1}}));
+  EXPECT_EQ(place.layer, 2);
+  EXPECT_EQ(place.row, kRows);
+}
+
+// Wherever it is stopped, and however many rows pass at once: the same bytes.
+TEST_F(PassTest, GoesOnWhereItWasStopped) {
+  Begin();
+  PassPlace whole;
+  ASSERT_TRUE(Run(config_.layers, kNoProgress, &whole).ok());
+  kv_.Abandon();
+  const std::vector<float> expected = hidden_;
+  notes_.seen.clear();
+
+  Begin();
+  PassPlace place;
+  int stops = 0;
+  absl::Status status = CancelledError();
+  while (ClassOf(status) == ErrorClass::kCancelled) {
+    uint64_t begun = 0;
+    status = Run(
+        config_.layers, [&](uint64_t, uint64_t) { return begun++ < 2; }, &place,
+        /*weights=*/int64_t{1} << 40);
+    ++stops;
+  }
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_GT(stops, 3 * config_.layers);
+  EXPECT_EQ(std::memcmp(hidden_.data(), expected.data(),
+                        expected.size() * sizeof(float)),
+            0);
+  int64_t rows = 0;
+  for (const auto& [layer, first_row, count] : notes_.seen) {
+    if (count > 0) rows += count;
+  }
+  EXPECT_EQ(rows, config_.layers * kRows);
+}
+
+TEST_F(PassTest, EndsWhereTheObserverFails) {
+  Begin();
+  notes_.refused = 1;
+  PassPlace place;
+  EXPECT_EQ(CodeOf(Run(config_.layers, kNoProgress, &place)), "copy_failed");
+  EXPECT_EQ(std::get<0>(notes_.seen.back()), 1);
+}
+
+}  // namespace
+}  // namespace tiercel::pass_test

@@ -1,0 +1,180 @@
+// Session's steps: rows of tokens, prompts, sweeps and drafts, through a pass.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "kernels/base/error.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+
+absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
+                              const View& view) {
+  rows = std::min(rows, pending());
+  if (rows <= 0) return absl::OkStatus();
+  PassPlace place;
+  // However this ends, by an exception too.
+  absl::Cleanup abandon = [this] { AbandonStep(); };
+  if (absl::Status s =
+          BeginForward(rows, station, view, /*certain=*/true, &place);
+      !s.ok()) {
+    return s;
+  }
+  absl::Status status = RunLayers(rows, progress, &place);
+  if (status.ok()) {
+    status = kv_->Commit(rows, [this] { return cancelled(); });
+  }
+  if (status.ok()) {
+    std::move(abandon).Cancel();
+  } else if (ClassOf(status) == ErrorClass::kCancelled && rows > kMaxStepRows) {
+    const int64_t bytes =
+        rows * model_.config.hidden * static_cast<int64_t>(sizeof(float));
+    if (kv_->Suspend(place.layer, place.row,
+                     reinterpret_cast<std::byte*>(hidden_.data()), bytes)
+            .ok()) {
+      interrupted_ = {tokens_, rows, view, place};
+    }
+  }
+  return status;
+}
+
+absl::Status Session::Sweep(Station station) {
+  const int64_t rows = pending();
+  PassPlace place;
+  absl::Cleanup abandon = [this] { AbandonStep(); };
+  if (absl::Status s = BeginForward(rows, station, View::Full(),
+                                    /*certain=*/false, &place);
+      !s.ok()) {
+    return s;
+  }
+  const absl::Status status = RunLayers(rows, kNoProgress, &place);
+  if (status.ok()) std::move(abandon).Cancel();
+  return status;
+}
+
+absl::Status Session::Keep(size_t length) {
+  next_logits_.clear();
+  absl::Cleanup abandon = [this] { AbandonStep(); };
+  const absl::Status status =
+      kv_->Commit(static_cast<int64_t>(length) - kv_->length(),
+                  [this] { return cancelled(); });
+  if (!status.ok()) return status;
+  std::move(abandon).Cancel();
+  tokens_.resize(length);
+  return absl::OkStatus();
+}
+
+void Session::AbandonStep() {
+  if (!interrupted_.has_value()) kv_->Abandon();
+}
+
+// Makes room for a step, or takes up the one that was stopped.
+absl::Status Session::BeginForward(int64_t rows, Station station,
+                                   const View& view, bool certain,
+                                   PassPlace* place) {
+  // Whatever happens now, a callback that throws too, is not resumed twice.
+  const std::optional<InterruptedPrompt> last =
+      std::exchange(interrupted_, std::nullopt);
+  const auto stop = [this] { return cancelled(); };
+  absl::Status status;
+  if (last.has_value() && last->IsFor(tokens_, rows, view)) {
+    *place = last->place;
+    status = kv_->Resume(reinterpret_cast<std::byte*>(hidden_.data()), stop);
+    if (ClassOf(status) == ErrorClass::kCancelled) interrupted_ = last;
+  } else {
+    status = ReserveHidden(rows);
+    if (!status.ok()) return status;
+    status = kv_->BeginStep(rows, station, view, stop, certain);
+    if (!status.ok()) return status;
+    status = decoder_.Embed(*stream_, tokens_.data() + kv_->length(), rows,
+                            hidden_.data());
+  }
+  if (status.ok()) {
+    status = decoder_.BeginStep(*stream_, rows, kv_->end());
+  }
+  return status;
+}
+
+absl::Status Session::RunLayers(int64_t rows, Progress progress,
+                                PassPlace* place) {
+  return RunPass(
+      {.kv = *kv_,
+       .rows = rows,
+       .before = kv_->length(),
+       .layers = model_.config.layers,
+       .weight_bytes_per_token = model_.weights->bytes_per_token(),
+       .hidden = hidden_.data(),
+       .seen_by = kv_->StepSeenBy()},
+      decoder_, *stream_, progress, [this] { return cancelled(); }, place);
+}
+
+namespace {
+
+// What drafts read of a view, once it has arrived.
+class ArrivedKv final : public LayeredKv {
+ public:
+  ArrivedKv(Retrieval& view, Stream& stream) : view_(view), stream_(stream) {}
+
+  absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override {
+    if (absl::Status s = view_.Await(stream_, layer, cancelled); !s.ok()) {
+      return s;
+    }
+    return view_.kv().BeginLayer(layer, cancelled);
+  }
+  void EndLayer(int layer) override { view_.kv().EndLayer(layer); }
+
+ private:
+  Retrieval& view_;
+  Stream& stream_;
+};
+
+}  // namespace
+
+absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
+                                   int layers) {
+  interrupted_.reset();  // its hidden states go
+  if (absl::Status s = ReserveHidden(rows); !s.ok()) return s;
+  if (absl::Status s = decoder_.Embed(*stream_, ids, rows, hidden_.data());
+      !s.ok()) {
+    return s;
+  }
+  CompactKv& kv = retrieval_->kv();
+  if (absl::Status s = decoder_.BeginStep(*stream_, rows, kv.end()); !s.ok()) {
+    return s;
+  }
+  ArrivedKv arrived(*retrieval_, *stream_);
+  PassPlace place;
+  if (absl::Status s = RunPass(
+          {.kv = arrived,
+           .rows = rows,
+           .before = kv.end() - kv_->begin(),
+           .layers = layers,
+           .weight_bytes_per_token = model_.weights->bytes_per_token(),
+           .hidden = hidden_.data()},
+          decoder_, *stream_, kNoProgress, [this] { return cancelled(); },
+          &place);
+      !s.ok()) {
+    return s;
+  }
+  kv.Extend(rows);
+  return absl::OkStatus();
+}
+
+absl::Status Session::RefreshView() {
+  return retrieval_->Refresh(*stream_, [this] { return cancelled(); });
+}
+
+// The rows of the last step are nobody's once a new one begins.
+absl::Status Session::ReserveHidden(int64_t rows) {
+  const int64_t size = rows * model_.config.hidden;
+  if (static_cast<int64_t>(hidden_.size()) >= size) return absl::OkStatus();
+  hidden_ = DeviceArray<float>();
+  absl::StatusOr<DeviceArray<float>> larger =
+      DeviceArray<float>::Create(model_.memory(), size, "hidden states");
+  if (!larger.ok()) return larger.status();
+  hidden_ = *std::move(larger);
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

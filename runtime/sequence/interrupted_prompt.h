@@ -1,0 +1,29 @@
+#ifndef TIERCEL_RUNTIME_SEQUENCE_INTERRUPTED_PROMPT_H_
+#define TIERCEL_RUNTIME_SEQUENCE_INTERRUPTED_PROMPT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "offload/view/view.h"
+#include "runtime/pass/pass.h"
+
+namespace tiercel {
+
+// A prompt that was stopped on its way through the layers. The KV store keeps
+// its pages and hidden states (KvStore::Suspend); this is what must be asked
+// for again to go on with them.
+struct InterruptedPrompt {
+  std::vector<int32_t> tokens;  // all of the sequence, with the prompt
+  int64_t rows = 0;             // of the prompt
+  View view;
+  PassPlace place;
+
+  bool IsFor(const std::vector<int32_t>& asked_tokens, int64_t asked_rows,
+             const View& asked_view) const {
+    return rows == asked_rows && tokens == asked_tokens && view == asked_view;
+  }
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_SEQUENCE_INTERRUPTED_PROMPT_H_
