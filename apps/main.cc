@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "apps/args.h"
-#include "apps/command.h"
-#include "apps/error.h"
-#include "apps/output.h"
-#include "apps/signals.h"
+#include "apps/cli/args.h"
+#include "apps/cli/error.h"
+#include "apps/commands/command.h"
+#include "apps/terminal/output.h"
+#include "apps/terminal/signals.h"
 
 namespace tiercel::cli {
 namespace {

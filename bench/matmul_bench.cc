@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
-#include "kernels/base/half.h"
-#include "kernels/base/probe.h"
 #include "kernels/layer/matmul.h"
 #include "kernels/layer/packed_layout.h"
+#include "kernels/machine/probe.h"
+#include "kernels/number/half.h"
 
 namespace tiercel {
 namespace {

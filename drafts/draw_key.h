@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/base/philox.h"
+#include "kernels/number/philox.h"
 
 namespace tiercel {
 

@@ -54,7 +54,7 @@ step_ubsan() {  # UBSan with its checks of every pointer, which asan leaves out
 }
 
 step_tsan() {  # TSan, what has threads
-  local tests='^(kernels/base/thread_pool|kernels/layer/|kernels/kv/'
+  local tests='^(kernels/machine/thread_pool|kernels/layer/|kernels/kv/'
   tests+='|kernels/attention/|offload/|runtime/)'
   local targets
   cmake --preset tsan >/dev/null

@@ -51,7 +51,7 @@ landing_values|offload/view/landing.cc|{here.v, place.v, here.rows}|{here.k, pla
 convert_tail|kernels/kv/kv_convert_cpu.cc|out + BytesOf(to, begin)|out + BytesOf(to, 0)|kernels/kv/kv_convert_test.cc
 byte_columns|kernels/kv/kv_lanes.h|block + 2 + d % 32;|block + 2;|kernels/attention/attention_test.cc
 view_types|runtime/predict/session_plan.cc|view_layout.type_k = view_layout.type_v = DType::kQ8_0|view_layout.type_k = DType::kQ8_0|runtime/predict/session_plan_test.cc
-noise_bits|kernels/base/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/law_test.cc
+noise_bits|kernels/number/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/law_test.cc
 noise_position|runtime/generate/generate.cc|session.first_position() + length|session.first_position() + 0 * length|runtime/sequence/session_test.cc
 stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/generate/stop_matcher_test.cc
 stop_cut_token|runtime/generate/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/generate/transcript_test.cc
@@ -72,11 +72,11 @@ predicted_up|runtime/predict/prediction.cc|layer.up_s = OnLink(SweptPages(before
 first_gap|runtime/generate/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|runtime/generate/report_test.cc
 percentile_swap|runtime/generate/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/generate/report_test.cc
 percentile_rank|runtime/generate/report.cc|begin() + rank - 1|begin() + rank / 2|runtime/generate/report_test.cc
-bench_deviation|apps/bench_table.cc|(samples.size() - 1))|(samples.size()))|apps/bench_table_test.cc
-bench_first_gap|apps/bench_table.cc|size_t i = 1; i < times|size_t i = 0; i < times|apps/bench_table_test.cc
-bench_positions|apps/bench_table.cc|(row->n_gen + 1) / 2|(row->n_gen) / 2|apps/bench_table_test.cc
-bench_share|apps/bench_table.cc|\*row->bytes_per_token / peak|peak / *row->bytes_per_token|apps/bench_table_test.cc
-summary_share|apps/summary.cc|level.value("checked", int64_t{0})|level.value("drafted", int64_t{0})|apps/summary_test.cc
+bench_deviation|apps/commands/bench_table.cc|(samples.size() - 1))|(samples.size()))|apps/commands/bench_table_test.cc
+bench_first_gap|apps/commands/bench_table.cc|size_t i = 1; i < times|size_t i = 0; i < times|apps/commands/bench_table_test.cc
+bench_positions|apps/commands/bench_table.cc|(row->n_gen + 1) / 2|(row->n_gen) / 2|apps/commands/bench_table_test.cc
+bench_share|apps/commands/bench_table.cc|\*row->bytes_per_token / peak|peak / *row->bytes_per_token|apps/commands/bench_table_test.cc
+summary_share|apps/commands/summary.cc|level.value("checked", int64_t{0})|level.value("drafted", int64_t{0})|apps/commands/summary_test.cc
 ttft_prefill|runtime/generate/report.cc|prefill.seconds + token_seconds\[0\]|token_seconds[0]|runtime/generate/report_test.cc
 prefill_cached|runtime/generate/report.cc|static_cast<double>(prefilled_tokens)|static_cast<double>(prompt_tokens)|runtime/generate/report_test.cc
 station_seconds|runtime/generate/report.cc|station(Station::kDraft, draft)|station(Station::kDraft, verify)|runtime/generate/report_test.cc
@@ -92,8 +92,8 @@ stop_times|runtime/generate/generate.cc|report.token_seconds.resize(report.token
 sweep_untimed|runtime/drafting/sweep_target.cc|spent_ += session_.Elapsed() - start|(void)start|runtime/generate/report_test.cc
 first_block_time|runtime/generate/generate.cc|times.push_back(seconds);|times.push_back(0);|runtime/generate/report_test.cc
 draft_checked|drafts/drafter.h|checked += CheckedOf(all, held)|checked += all|drafts/verifying_drafter_test.cc
-peak_best|kernels/base/probe.cc|std::min(best, |std::max(0 * best, |kernels/base/probe_test.cc
-peak_ops|kernels/base/probe.cc|steps \* 16 \* 2|steps * 16|kernels/base/probe_test.cc
+peak_best|kernels/machine/probe.cc|std::min(best, |std::max(0 * best, |kernels/machine/probe_test.cc
+peak_ops|kernels/machine/probe.cc|steps \* 16 \* 2|steps * 16|kernels/machine/probe_test.cc
 prompt_traffic|runtime/generate/generate.cc|report.prefill_traffic -= traffic;|(void)traffic;|runtime/generate/report_test.cc
 plan_parts|runtime/predict/plan.cc|{"staging", plan.staging}|{"staging", plan.workspace}|runtime/predict/plan_test.cc
 largest_context|runtime/predict/session_plan.cc|too_large = most + 1|too_large = most|runtime/predict/plan_test.cc
@@ -161,20 +161,20 @@ view_law|runtime/policy/draft_chain.cc|options.law = DraftLaw(law)|options.law =
 stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/generate/stop_matcher_test.cc
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
 after_refusal|runtime/generate/transcript.cc|(!whole \&\& !cut) .. refused_|!whole \&\& !cut|runtime/generate/transcript_test.cc
-seed_range|apps/numbers.cc|\*first > \*last|*first >= *last|apps/numbers_test.cc
+seed_range|apps/cli/numbers.cc|\*first > \*last|*first >= *last|apps/cli/numbers_test.cc
 windows_1252|apps/document/encoding.cc|0x0160, 0x2039|0x0160, 0x203A|apps/document/encoding_test.cc
 two_byte_leads|apps/document/encoding.cc|lead <= 0xDF|lead <= 0xDE|apps/document/encoding_test.cc
 html_no_text|apps/document/html.cc|case GUMBO_TAG_CANVAS:|case GUMBO_TAG_RUBY:|apps/document/html_test.cc
 binary_share|apps/document/document.cc|bytes.size() / 100|bytes.size() / 10|apps/document/document_test.cc
-swapped_letters|apps/suggestion.cc|a\[i - 2\] == b\[j - 1\]|a[i - 2] == b[j - 2]|apps/suggestion_test.cc
-help_width|apps/help.cc|word.size() > kColumns|word.size() > kColumns + 30|apps/help_test.cc
-thousand_tokens|apps/numbers.cc|kThousand = 1024|kThousand = 1000|apps/numbers_test.cc
-lost_penalty|apps/sampling.cc|static_cast<float>(from.repeat_penalty)|1.0f|apps/sampling_test.cc
-values_type|apps/command.cc|params.kv_type_v = from.kv_type_v|params.kv_type_v = from.kv_type_k|apps/command_test.cc
-sinks_seen|apps/command.cc|std::max<int64_t>(session.sink, 32)|int64_t{32}|apps/command_test.cc
-block_adapts|apps/check_together.cc|sampling.block_tokens == TIERCEL_ADAPTIVE|false|apps/args_test.cc
-flag_at_once|apps/flags.cc|value = args\[i\].substr(2)|value = name.substr(2)|apps/args_test.cc
-predicted_gap|apps/summary.cc|Number(predicted, "tbt_ms")|0 * Number(predicted, "tbt_ms")|apps/summary_test.cc
+swapped_letters|apps/cli/suggestion.cc|a\[i - 2\] == b\[j - 1\]|a[i - 2] == b[j - 2]|apps/cli/suggestion_test.cc
+help_width|apps/cli/help.cc|word.size() > kColumns|word.size() > kColumns + 30|apps/cli/help_test.cc
+thousand_tokens|apps/cli/numbers.cc|kThousand = 1024|kThousand = 1000|apps/cli/numbers_test.cc
+lost_penalty|apps/commands/sampling.cc|static_cast<float>(from.repeat_penalty)|1.0f|apps/commands/sampling_test.cc
+values_type|apps/commands/command.cc|params.kv_type_v = from.kv_type_v|params.kv_type_v = from.kv_type_k|apps/commands/command_test.cc
+sinks_seen|apps/commands/command.cc|std::max<int64_t>(session.sink, 32)|int64_t{32}|apps/commands/command_test.cc
+block_adapts|apps/cli/check_together.cc|sampling.block_tokens == TIERCEL_ADAPTIVE|false|apps/cli/args_test.cc
+flag_at_once|apps/cli/flags.cc|value = args\[i\].substr(2)|value = name.substr(2)|apps/cli/args_test.cc
+predicted_gap|apps/commands/summary.cc|Number(predicted, "tbt_ms")|0 * Number(predicted, "tbt_ms")|apps/commands/summary_test.cc
 surrogate_pair|apps/document/encoding.cc|low >= 0xDC00 \&\& low < 0xE000|low >= 0xDC00|apps/document/encoding_test.cc
 html_limit|apps/document/document.cc|text.size() > kMaxHtmlBytes|text.size() > kMaxFileBytes|apps/document/document_test.cc
 window_agrees|models/tokenizer/merge_windows.cc|merger->first() == shared|merger->first().begin == shared.begin|models/tokenizer/merge_windows_test.cc

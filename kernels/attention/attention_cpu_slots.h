@@ -4,7 +4,7 @@
 // Sets of a page's slots. For op_cpu.cc files only, as simd.h says.
 
 #include "kernels/attention/attention_body.h"
-#include "kernels/base/simd.h"
+#include "kernels/simd/simd.h"
 
 namespace tiercel::TIERCEL_ISA_NS {
 

@@ -6,8 +6,8 @@
 
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_body.h"
-#include "kernels/base/reference_math.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/number/reference_math.h"
 
 namespace tiercel {
 namespace {

@@ -2,7 +2,7 @@
 // few query heads, so that no sum goes across lanes.
 
 #include "kernels/attention/chunk_scores_body.h"
-#include "kernels/base/simd.h"
+#include "kernels/simd/simd.h"
 
 namespace tiercel::TIERCEL_ISA_NS {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "kernels/attention/chunk_scores.h"
 #include "kernels/attention/chunk_scores_body.h"
-#include "kernels/base/half.h"
-#include "kernels/base/reference_math.h"
+#include "kernels/number/half.h"
+#include "kernels/number/reference_math.h"
 
 namespace tiercel {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/base/half.h"
 #include "kernels/base/testing.h"
+#include "kernels/number/half.h"
 
 namespace tiercel::chunk_scores_test {
 namespace {

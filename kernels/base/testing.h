@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/cuda_stream.h"
 #include "kernels/base/error.h"
-#include "kernels/base/isa.h"
-#include "kernels/base/stream.h"
+#include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/isa.h"
+#include "kernels/machine/stream.h"
 
 namespace tiercel {
 

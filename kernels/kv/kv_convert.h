@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "kernels/base/dtype.h"
-#include "kernels/base/stream.h"
+#include "kernels/machine/stream.h"
+#include "kernels/number/dtype.h"
 
 namespace tiercel {
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "kernels/base/dtype.h"
+#include "kernels/number/dtype.h"
 
 namespace tiercel {
 

@@ -6,8 +6,8 @@
 
 #include <cstddef>
 
-#include "kernels/base/dtype.h"
-#include "kernels/base/simd.h"
+#include "kernels/number/dtype.h"
+#include "kernels/simd/simd.h"
 
 namespace tiercel::TIERCEL_ISA_NS {
 

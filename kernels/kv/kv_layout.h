@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/base/dtype.h"
+#include "kernels/number/dtype.h"
 
 namespace tiercel {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "kernels/base/dtype.h"
+#include "kernels/number/dtype.h"
 
 namespace tiercel {
 

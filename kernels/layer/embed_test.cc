@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/dequantize.h"
 #include "kernels/base/error.h"
 #include "kernels/base/testing.h"
+#include "kernels/number/dequantize.h"
 
 namespace tiercel {
 namespace {

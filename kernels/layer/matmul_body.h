@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "kernels/base/dtype.h"
+#include "kernels/number/dtype.h"
 
 namespace tiercel {
 

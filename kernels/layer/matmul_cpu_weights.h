@@ -4,8 +4,8 @@
 // Packed weights into registers (the bytes are in packed_layout.h). For
 // op_cpu.cc files only, as simd.h says.
 
-#include "kernels/base/simd_int.h"
 #include "kernels/layer/packed_layout.h"
+#include "kernels/simd/simd_int.h"
 
 namespace tiercel::TIERCEL_ISA_NS {
 

@@ -3,10 +3,10 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/base/reference_math.h"
 #include "kernels/layer/matmul.h"
 #include "kernels/layer/matmul_body.h"
 #include "kernels/layer/packed_layout.h"
+#include "kernels/number/reference_math.h"
 
 namespace tiercel {
 namespace {

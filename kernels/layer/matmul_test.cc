@@ -11,9 +11,9 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/base/half.h"
 #include "kernels/base/testing.h"
 #include "kernels/layer/packed_layout.h"
+#include "kernels/number/half.h"
 
 namespace tiercel::matmul_test {
 namespace {

@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/block_bytes.h"
 #include "kernels/base/checked.h"
 #include "kernels/base/error.h"
-#include "kernels/base/half.h"
 #include "kernels/layer/packed_layout.h"
+#include "kernels/number/block_bytes.h"
+#include "kernels/number/half.h"
 
 namespace tiercel {
 namespace {

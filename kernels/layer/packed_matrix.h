@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "kernels/base/device_memory.h"
-#include "kernels/base/dtype.h"
+#include "kernels/machine/device_memory.h"
+#include "kernels/number/dtype.h"
 
 namespace tiercel {
 

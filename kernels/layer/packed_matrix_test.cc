@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/dequantize.h"
 #include "kernels/base/error.h"
 #include "kernels/base/testing.h"
-#include "kernels/base/thread_pool.h"
+#include "kernels/machine/thread_pool.h"
+#include "kernels/number/dequantize.h"
 
 namespace tiercel {
 namespace {

@@ -1,6 +1,6 @@
-#include "kernels/base/cuda_launch.h"
 #include "kernels/layer/rms_norm_body.h"
 #include "kernels/layer/rms_norm_params.h"
+#include "kernels/machine/cuda_launch.h"
 
 namespace tiercel {
 namespace {

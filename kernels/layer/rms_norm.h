@@ -2,8 +2,8 @@
 #define TIERCEL_KERNELS_LAYER_RMS_NORM_H_
 
 #include "absl/status/status.h"
-#include "kernels/base/stream.h"
 #include "kernels/layer/rms_norm_params.h"
+#include "kernels/machine/stream.h"
 
 namespace tiercel {
 

@@ -1,5 +1,5 @@
-#include "kernels/base/simd.h"
 #include "kernels/layer/rms_norm_body.h"
+#include "kernels/simd/simd.h"
 
 namespace tiercel::TIERCEL_ISA_NS {
 

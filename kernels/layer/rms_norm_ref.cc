@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "kernels/base/reference_math.h"
 #include "kernels/layer/rms_norm_body.h"
+#include "kernels/number/reference_math.h"
 
 namespace tiercel {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "kernels/base/stream.h"
+#include "kernels/machine/stream.h"
 
 namespace tiercel {
 

@@ -1,5 +1,5 @@
-#include "kernels/base/reference_math.h"
 #include "kernels/layer/swiglu_body.h"
+#include "kernels/number/reference_math.h"
 
 namespace tiercel {
 

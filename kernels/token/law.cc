@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "kernels/base/philox.h"
+#include "kernels/number/philox.h"
 #include "kernels/token/law_body.h"
 #include "kernels/token/law_cut.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/base/stream.h"
+#include "kernels/machine/stream.h"
 
 namespace tiercel {
 

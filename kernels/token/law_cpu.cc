@@ -1,4 +1,4 @@
-#include "kernels/base/simd.h"
+#include "kernels/simd/simd.h"
 #include "kernels/token/law_body.h"
 
 namespace tiercel::TIERCEL_ISA_NS {

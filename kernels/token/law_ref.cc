@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/base/reference_math.h"
+#include "kernels/number/reference_math.h"
 #include "kernels/token/law_body.h"
 
 namespace tiercel {

@@ -9,9 +9,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/base/philox.h"
-#include "kernels/base/reference_math.h"
 #include "kernels/base/testing.h"
+#include "kernels/number/philox.h"
+#include "kernels/number/reference_math.h"
 #include "kernels/token/counts_for_test.h"
 
 namespace tiercel {

@@ -346,7 +346,7 @@ class FakeCheckpoint : public Checkpoint {
   explicit FakeCheckpoint(Format format) : format_(format) {}
   Format format() const override { return format_; }
   absl::Status Read(const TensorInfo&, uint64_t,
-                    HostSpan<std::byte>) const override {
+                    std::span<std::byte>) const override {
     return absl::OkStatus();
   }
   Metadata& metadata_for_test() { return metadata_; }

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "kernels/base/device_memory.h"
-#include "kernels/base/stream.h"
 #include "kernels/layer/matmul.h"
+#include "kernels/machine/device_memory.h"
+#include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
 #include "models/decoder/weights.h"
 #include "offload/page/kv_store.h"

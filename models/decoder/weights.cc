@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/base/error.h"
-#include "kernels/base/half.h"
+#include "kernels/number/half.h"
 
 namespace tiercel {
 namespace {

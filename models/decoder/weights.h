@@ -7,9 +7,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "kernels/base/device_memory.h"
-#include "kernels/base/thread_pool.h"
 #include "kernels/layer/packed_matrix.h"
+#include "kernels/machine/device_memory.h"
+#include "kernels/machine/thread_pool.h"
 #include "models/decoder/config.h"
 #include "models/format/checkpoint.h"
 

@@ -59,7 +59,7 @@ absl::Status Checkpoint::IndexTensors() {
 }
 
 absl::Status Checkpoint::Read(const TensorInfo& tensor, uint64_t offset,
-                              HostSpan<std::byte> out) const {
+                              std::span<std::byte> out) const {
   const std::optional<uint64_t> end = CheckedAdd(offset, out.size());
   if (!end.has_value() || *end > tensor.bytes) {
     return InternalError(

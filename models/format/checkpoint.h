@@ -6,14 +6,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/base/dtype.h"
-#include "kernels/base/span.h"
+#include "kernels/number/dtype.h"
 #include "models/format/file.h"
 #include "models/format/metadata.h"
 #include "nlohmann/json.hpp"
@@ -63,7 +63,7 @@ class Checkpoint {
   // Errors: io_error; changed_during_load where size, mtime or inode of the
   // file are no longer those of Open.
   virtual absl::Status Read(const TensorInfo& tensor, uint64_t offset,
-                            HostSpan<std::byte> out) const;
+                            std::span<std::byte> out) const;
 
   // GGUF: its key-values; empty for safetensors.
   const Metadata& metadata() const { return metadata_; }

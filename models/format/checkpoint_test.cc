@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "kernels/base/no_privileges_for_test.h"
+#include "kernels/machine/no_privileges_for_test.h"
 #include "models/format/gguf_writer_for_test.h"
 
 // What only real files can show. A30 ... are lines of the project's table of
@@ -72,7 +72,7 @@ TEST_F(CheckpointFiles, ReadsAnyPartOfATensor) {
   const TensorInfo* b = (*checkpoint)->Find("b");
   ASSERT_NE(b, nullptr);
   std::string out(5, '?');
-  const HostSpan<std::byte> span(reinterpret_cast<std::byte*>(out.data()), 5);
+  const std::span<std::byte> span(reinterpret_cast<std::byte*>(out.data()), 5);
   ASSERT_TRUE((*checkpoint)->Read(*b, 13, span).ok());
   EXPECT_EQ(out, "DEF01");
   ASSERT_TRUE((*checkpoint)->Read(*b, 27, span).ok());
@@ -188,7 +188,7 @@ TEST_F(CheckpointFiles, A32SparseFileIsValidatedByItsHeader) {
   // Beyond 4 GB offsets are whole.
   const TensorInfo* last = (*checkpoint)->Find("last");
   std::string out(16, '?');
-  const HostSpan<std::byte> span(reinterpret_cast<std::byte*>(out.data()), 16);
+  const std::span<std::byte> span(reinterpret_cast<std::byte*>(out.data()), 16);
   ASSERT_TRUE((*checkpoint)->Read(*last, last->bytes - 16, span).ok());
   EXPECT_EQ(out, std::string(16, '\0'));
 

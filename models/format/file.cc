@@ -90,7 +90,7 @@ File::File(std::string path, std::unique_ptr<FileSource> source,
            FileSource::Identity identity)
     : path_(std::move(path)), source_(std::move(source)), identity_(identity) {}
 
-absl::Status File::Read(uint64_t offset, HostSpan<std::byte> out) const {
+absl::Status File::Read(uint64_t offset, std::span<std::byte> out) const {
   size_t done = 0;
   int retries = 0;
   while (done < out.size()) {

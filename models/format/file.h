@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "kernels/base/span.h"
 
 namespace tiercel {
 
@@ -50,7 +50,7 @@ class File {
 
   // Fills `out` from `offset`. Short reads and interruptions are continued.
   // Errors: io_error; changed_during_load.
-  absl::Status Read(uint64_t offset, HostSpan<std::byte> out) const;
+  absl::Status Read(uint64_t offset, std::span<std::byte> out) const;
 
  private:
   File(std::string path, std::unique_ptr<FileSource> source,

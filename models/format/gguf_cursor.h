@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -14,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "kernels/base/span.h"
 #include "models/format/file.h"
 
 namespace tiercel {
@@ -47,7 +47,7 @@ class GgufCursor {
   }
 
   // Reads the next field; `what` names it in errors.
-  absl::Status Bytes(std::string_view what, HostSpan<std::byte> out) {
+  absl::Status Bytes(std::string_view what, std::span<std::byte> out) {
     field_ = position_;
     return Copy(what, out);
   }
@@ -86,7 +86,7 @@ class GgufCursor {
  private:
   static constexpr uint64_t kBufferBytes = uint64_t{1} << 18;
 
-  absl::Status Copy(std::string_view what, HostSpan<std::byte> out) {
+  absl::Status Copy(std::string_view what, std::span<std::byte> out) {
     if (absl::Status s = Need(what, out.size()); !s.ok()) return s;
     size_t done = 0;
     while (done < out.size()) {

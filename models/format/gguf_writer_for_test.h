@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/dtype.h"
+#include "kernels/number/dtype.h"
 
 namespace tiercel {
 

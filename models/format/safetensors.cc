@@ -86,8 +86,8 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
         "header_truncated",
         absl::StrCat("the file has ", file.size(), " bytes; need at least 8"));
   }
-  const HostSpan<std::byte> length_bytes(reinterpret_cast<std::byte*>(&length),
-                                         sizeof(length));
+  const std::span<std::byte> length_bytes(reinterpret_cast<std::byte*>(&length),
+                                          sizeof(length));
   if (absl::Status s = file.Read(0, length_bytes); !s.ok()) return s;
   if (length > SafetensorsLimits::kHeaderBytes) {
     return InputError(
@@ -102,8 +102,8 @@ absl::StatusOr<SafetensorsHeader> HeaderOf(const File& file) {
                      file.size() - sizeof(length), " more"));
   }
   std::string text(length, '\0');
-  const HostSpan<std::byte> bytes(reinterpret_cast<std::byte*>(text.data()),
-                                  text.size());
+  const std::span<std::byte> bytes(reinterpret_cast<std::byte*>(text.data()),
+                                   text.size());
   if (absl::Status s = file.Read(sizeof(length), bytes); !s.ok()) return s;
   absl::StatusOr<std::vector<SafetensorsEntry>> entries =
       ParseSafetensorsEntries(text);

@@ -67,8 +67,8 @@ class SafetensorsCheckpoint final : public Checkpoint {
                        " are accepted"));
     }
     std::string text((*file)->size(), '\0');
-    const HostSpan<std::byte> bytes(reinterpret_cast<std::byte*>(text.data()),
-                                    text.size());
+    const std::span<std::byte> bytes(reinterpret_cast<std::byte*>(text.data()),
+                                     text.size());
     if (absl::Status s = (*file)->Read(0, bytes); !s.ok()) return s;
     return text;
   }

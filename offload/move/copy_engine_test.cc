@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/clock_for_test.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/clock_for_test.h"
 
 namespace tiercel {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/base/device_memory.h"
+#include "kernels/machine/device_memory.h"
 #include "offload/move/copy_engine.h"
 #include "offload/page/device_slots.h"
 #include "offload/page/page_pool.h"

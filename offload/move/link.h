@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/base/clock.h"
+#include "kernels/machine/clock.h"
 #include "offload/tier/faults.h"
 #include "offload/tier/host_region.h"
 #include "offload/tier/placement.h"

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "kernels/base/device_memory.h"
 #include "kernels/kv/kv_layout.h"
+#include "kernels/machine/device_memory.h"
 #include "offload/page/slot_counter.h"
 
 namespace tiercel {

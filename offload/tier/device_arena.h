@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "kernels/base/device_memory.h"
+#include "kernels/machine/device_memory.h"
 #include "offload/tier/faults.h"
 #include "offload/tier/host_region.h"
 

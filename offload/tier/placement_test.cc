@@ -25,7 +25,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/base/no_privileges_for_test.h"
+#include "kernels/machine/no_privileges_for_test.h"
 
 namespace tiercel {
 namespace {

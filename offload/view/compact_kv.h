@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/base/device_memory.h"
+#include "kernels/machine/device_memory.h"
 #include "offload/page/kv_run.h"
 #include "offload/page/layered_kv.h"
 

@@ -10,9 +10,9 @@
 
 #include "gtest/gtest.h"
 #include "kernels/attention/chunk_scores.h"
-#include "kernels/base/half.h"
 #include "kernels/base/testing.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/number/half.h"
 #include "offload/view/testing.h"
 
 namespace tiercel::digests_test {

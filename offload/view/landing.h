@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/base/device_memory.h"
-#include "kernels/base/stream.h"
 #include "kernels/kv/kv_layout.h"
+#include "kernels/machine/device_memory.h"
+#include "kernels/machine/stream.h"
 #include "offload/page/kv_run.h"
 
 namespace tiercel {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "kernels/base/half.h"
+#include "kernels/number/half.h"
 #include "offload/view/chunk_choice.h"
 
 namespace tiercel {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/base/device_memory.h"
-#include "kernels/base/stream.h"
+#include "kernels/machine/device_memory.h"
+#include "kernels/machine/stream.h"
 #include "offload/page/kv_store.h"
 #include "offload/view/compact_kv.h"
 #include "offload/view/digests.h"

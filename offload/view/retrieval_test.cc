@@ -17,10 +17,10 @@
 #include "gtest/gtest.h"
 #include "kernels/attention/chunk_scores.h"
 #include "kernels/base/error.h"
-#include "kernels/base/half.h"
 #include "kernels/base/testing.h"
 #include "kernels/kv/chunk_means.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/number/half.h"
 #include "offload/page/host_kv.h"
 #include "offload/view/testing.h"
 

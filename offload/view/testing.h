@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/device_memory.h"
+#include "kernels/machine/device_memory.h"
 #include "offload/page/kv_store.h"
 
 namespace tiercel {

@@ -1,6 +1,6 @@
 // The machine and the build: what stands beside every measured number.
 
-#include "kernels/base/probe.h"
+#include "kernels/machine/probe.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/build_info.h"
 #include "runtime/api/version.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/allowance.h"
+#include "kernels/machine/allowance.h"
 #include "models/chat/chat_tokens.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/version.h"

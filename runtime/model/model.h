@@ -9,9 +9,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "kernels/base/clock.h"
-#include "kernels/base/stream.h"
 #include "kernels/layer/matmul.h"
+#include "kernels/machine/clock.h"
+#include "kernels/machine/stream.h"
 #include "models/chat/chat_template.h"
 #include "models/decoder/config.h"
 #include "models/decoder/weights.h"

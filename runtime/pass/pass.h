@@ -5,7 +5,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "kernels/base/stream.h"
+#include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
 #include "models/decoder/decoder.h"
 #include "offload/page/layered_kv.h"

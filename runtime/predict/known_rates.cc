@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "kernels/base/allowance.h"
-#include "kernels/base/probe.h"
+#include "kernels/machine/allowance.h"
+#include "kernels/machine/probe.h"
 #include "models/decoder/weights.h"
 
 namespace tiercel {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/allowance.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/allowance.h"
 #include "runtime/predict/known_rates.h"
 
 namespace tiercel {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "kernels/base/clock.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/clock.h"
 #include "kernels/token/law.h"
 #include "models/decoder/decoder.h"
 #include "offload/page/host_kv.h"

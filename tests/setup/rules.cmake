@@ -96,7 +96,7 @@ function(tiercel_library name)
 endfunction()
 
 # One instruction-set level is one namespace and one set of flags; op_cpu.cc is
-# compiled once per level and kernels/base/isa.h picks at run time.
+# compiled once per level and kernels/machine/isa.h picks at run time.
 set(TIERCEL_ISAS portable avx2 avx512 avx512vnni)
 set(TIERCEL_BYTE_ISAS ${TIERCEL_ISAS} avxvnni) # where bytes are multiplied
 set(TIERCEL_FLAGS_portable "")
@@ -231,6 +231,8 @@ function(tiercel_test source)
     cmake_path(GET relative PARENT_PATH folder)
     # What is in the folders of the runtime takes long to link, not to run.
     string(REGEX REPLACE "^runtime/.*" "runtime" folder ${folder})
+    string(REGEX REPLACE "^apps/(cli|terminal|commands)$" "apps" folder
+                         ${folder})
     string(REPLACE "/" "_" program ${folder}_tests)
   endif()
   if(NOT TARGET ${program})

@@ -1,0 +1,105 @@
+#include "apps/cli/args.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "apps/cli/check_together.h"
+#include "apps/cli/command_flags.h"
+#include "apps/cli/default_paths.h"
+#include "apps/cli/error.h"
+#include "apps/cli/flags.h"
+#include "apps/cli/help.h"
+#include "apps/cli/suggestion.h"
+#include "include/tiercel.h"
+
+namespace tiercel::cli {
+namespace {
+
+std::string Usage() {
+  HelpSection commands = {"Commands", {}};
+  for (const CommandFlags& command : kCommands) {
+    if (command.add_flags == nullptr) continue;
+    commands.rows.push_back({command.name, command.description});
+  }
+  return absl::StrCat(
+      "Reads long texts on small machines, up to the model's context.\n"
+      "Usage: tiercel COMMAND [FLAGS]\n",
+      HelpText(commands), HelpText(EnvironmentHelp()),
+      "\nExamples:\n"
+      "  tiercel summarize chapter.txt\n"
+      "  tiercel help summarize    the flags of a command\n"
+      "  tiercel --version         version, commit, build and ISA\n");
+}
+
+bool IsCommand(const std::string& name) {
+  return std::any_of(kCommands.begin(), kCommands.end(),
+                     [&](const auto& command) { return name == command.name; });
+}
+
+absl::Status UnknownCommand(const std::vector<std::string>& args) {
+  const std::string& name = args[0];
+  const auto command = std::find_if(args.begin(), args.end(), IsCommand);
+  if (!name.empty() && name[0] == '-' && command != args.end()) {
+    return UsageError(
+        absl::StrCat("the command comes before its flags: tiercel ", *command,
+                     " ", name, " ..."));
+  }
+  std::vector<std::string> known;
+  for (const CommandFlags& one : kCommands) known.push_back(one.name);
+  return Error(
+      Exit::kUsage, "usage",
+      absl::StrCat("unknown command '", name, "'", Suggestion(name, known),
+                   "; tiercel help lists them"));
+}
+
+}  // namespace
+
+bool WantsJson(const std::vector<std::string>& args) {
+  const auto end = std::find(args.begin(), args.end(), "--");
+  return std::any_of(args.begin(), end, [](const std::string& arg) {
+    return arg == "--json" || arg == "--stream";
+  });
+}
+
+absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
+  CommandLine line;
+  if (args.empty()) {
+    return UsageError("no command\n" + Usage());
+  }
+  if (args[0] == "help" && args.size() > 1) {
+    std::vector<std::string> asked(args.begin() + 1, args.end());
+    asked.push_back("--help");
+    return ParseArgs(asked);
+  }
+  if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
+    line.print = Usage();
+    return line;
+  }
+  if (args[0] == "--version") {
+    line.print = absl::StrCat("tiercel ", tiercel_version(), "\n");
+    return line;
+  }
+  const auto command =
+      std::find_if(kCommands.begin(), kCommands.end(),
+                   [&](const auto& one) { return args[0] == one.name; });
+  if (command == kCommands.end()) return UnknownCommand(args);
+  if (command->add_flags == nullptr) {
+    return NotInThisVersion(absl::StrCat("tiercel ", command->name));
+  }
+  line.options.command = command->name;
+  FlagSet flags(command->name, command->description);
+  command->add_flags(flags, &line.options);
+  if (absl::Status s = flags.Parse({args.begin() + 1, args.end()}); !s.ok()) {
+    return s;
+  }
+  if (flags.help_wanted()) {
+    line.print = flags.Help(command->examples);
+    return line;
+  }
+  if (absl::Status s = CheckTogether(&line.options); !s.ok()) return s;
+  if (line.options.command == "cache") return line;
+  if (absl::Status s = ChooseModel(&line.options.model); !s.ok()) return s;
+  return line;
+}
+
+}  // namespace tiercel::cli

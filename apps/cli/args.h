@@ -1,0 +1,27 @@
+#ifndef TIERCEL_APPS_CLI_ARGS_H_
+#define TIERCEL_APPS_CLI_ARGS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "apps/cli/options.h"
+
+namespace tiercel::cli {
+
+// What the command line and the environment ask for.
+struct CommandLine {
+  Options options;
+  std::string print;  // --help or --version: print this and exit 0
+};
+
+// `args` without the program's name. Reads TIERCEL_MODEL, XDG_CACHE_HOME and
+// HOME. Every error is kUsage and names the command, flag or variable.
+absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args);
+
+// Whether errors are wanted as JSON; known also where ParseArgs fails.
+bool WantsJson(const std::vector<std::string>& args);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_CLI_ARGS_H_

@@ -1,0 +1,709 @@
+#include "apps/cli/args.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "absl/strings/str_split.h"
+#include "apps/cli/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tiercel::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Args = std::vector<std::string>;
+
+class ArgsTest : public ::testing::Test {
+ protected:
+  ArgsTest() { setenv("TIERCEL_MODEL", "env.gguf", /*overwrite=*/1); }
+
+  static Options Parse(const Args& args) {
+    const absl::StatusOr<CommandLine> line = ParseArgs(args);
+    EXPECT_TRUE(line.ok()) << line.status();
+    return line.ok() ? line->options : Options();
+  }
+
+  // The message; the error must be one of usage.
+  static std::string Refusal(const Args& args) {
+    const absl::StatusOr<CommandLine> line = ParseArgs(args);
+    EXPECT_FALSE(line.ok()) << ::testing::PrintToString(args);
+    EXPECT_EQ(ExitOf(line.status()), Exit::kUsage);
+    return std::string(line.status().message());
+  }
+};
+
+TEST_F(ArgsTest, Defaults) {
+  const Options options = Parse({"generate", "-p", "hello"});
+  EXPECT_EQ(options.command, "generate");
+  EXPECT_EQ(options.input.text, "hello");
+  EXPECT_EQ(options.model.path, "env.gguf");
+  EXPECT_TRUE(options.model.from_environment);
+  EXPECT_EQ(options.model.device, "auto");
+  EXPECT_EQ(options.model.compute, "q8");
+  EXPECT_EQ(options.model.threads, 0);
+  EXPECT_EQ(options.session.context, 0);
+  EXPECT_EQ(options.session.kv_type_k, "f16");
+  EXPECT_EQ(options.session.kv_type_v, "f16");
+  EXPECT_EQ(options.sampling.max_tokens, -1);
+  EXPECT_FALSE(options.sampling.seed.has_value());
+  EXPECT_EQ(options.sampling.temperature, 0);
+  EXPECT_EQ(options.sampling.top_k, 0);
+  EXPECT_EQ(options.sampling.top_p, 1);
+  EXPECT_EQ(options.sampling.min_p, 0);
+  EXPECT_EQ(options.sampling.repeat_penalty, 1);
+  EXPECT_FALSE(options.sampling.ignore_eos);
+  EXPECT_FALSE(options.json);
+  EXPECT_TRUE(options.progress);
+}
+
+TEST_F(ArgsTest, AskTakesAFileAndQuestions) {
+  const Options options =
+      Parse({"ask", "book.txt", "why?", "-n", "9", "who is it?"});
+  EXPECT_EQ(options.document, "book.txt");
+  EXPECT_THAT(options.questions, testing::ElementsAre("why?", "who is it?"));
+  EXPECT_EQ(options.sampling.max_tokens, 9);
+}
+
+TEST_F(ArgsTest, BracketsAndCommasAreText) {
+  const Args odd = {"[a,b]", "[a]", "[]", "a,b", "'q'", "=", "%%"};
+  Args args = {"ask", "[book]"};
+  args.insert(args.end(), odd.begin(), odd.end());
+  EXPECT_EQ(Parse(args).document, "[book]");
+  EXPECT_EQ(Parse(args).questions, odd);
+  EXPECT_EQ(Parse({"detokenize", "[5,6]"}).tokens.ids, Args({"[5,6]"}));
+  for (const std::string& text : odd) {
+    EXPECT_EQ(Parse({"generate", "-p", text}).input.text, text);
+    EXPECT_EQ(Parse({"generate", "-p", "x", "--stop", text}).sampling.stops,
+              Args({text}));
+  }
+}
+
+TEST_F(ArgsTest, SimulateIsADeviceAndALink) {
+  const Options options =
+      Parse({"generate", "-p", "x", "--simulate", "device=1GiB,link=2GB/s"});
+  ASSERT_TRUE(options.model.simulation.has_value());
+  EXPECT_EQ(options.model.simulation->device_bytes, uint64_t{1} << 30);
+  EXPECT_EQ(options.model.simulation->link_bytes_per_s, 2e9);
+}
+
+TEST_F(ArgsTest, EveryFlagOfGenerate) {
+  const Options options = Parse({"generate",
+                                 "-f",
+                                 "text",
+                                 "-m",
+                                 "a.gguf",
+                                 "-t",
+                                 "3",
+                                 "-c",
+                                 "4096",
+                                 "-ctk",
+                                 "q8_0",
+                                 "-ctv",
+                                 "bf16",
+                                 "--device",
+                                 "ref",
+                                 "--compute",
+                                 "f32",
+                                 "-n",
+                                 "7",
+                                 "--seeds",
+                                 "2:4",
+                                 "--temp",
+                                 "0.8",
+                                 "--top-k",
+                                 "40",
+                                 "--top-p",
+                                 "0.9",
+                                 "--min-p",
+                                 "0.05",
+                                 "--repeat-penalty",
+                                 "1.1",
+                                 "--stop",
+                                 "[end]",
+                                 "--stop",
+                                 "\n",
+                                 "--ignore-eos",
+                                 "--json",
+                                 "--stream",
+                                 "--no-progress",
+                                 "--rope-scaling",
+                                 "yarn",
+                                 "--rope-scale",
+                                 "4",
+                                 "--rope-freq-base",
+                                 "5e5",
+                                 "--yarn-orig-ctx",
+                                 "2048",
+                                 "--check-tensors",
+                                 "--deterministic",
+                                 "--policy",
+                                 "full",
+                                 "--draft",
+                                 "none"});
+  EXPECT_EQ(options.input.file, "text");
+  EXPECT_EQ(options.model.path, "a.gguf");
+  EXPECT_FALSE(options.model.from_environment);
+  EXPECT_EQ(options.model.threads, 3);
+  EXPECT_EQ(options.session.context, 4096);
+  EXPECT_EQ(options.session.kv_type_k, "q8_0");
+  EXPECT_EQ(options.session.kv_type_v, "bf16");
+  EXPECT_EQ(options.model.device, "ref");
+  EXPECT_EQ(options.model.compute, "f32");
+  EXPECT_EQ(options.sampling.max_tokens, 7);
+  EXPECT_EQ(options.sampling.seeds->first, 2u);
+  EXPECT_EQ(options.sampling.seeds->last, 4u);
+  EXPECT_EQ(options.sampling.temperature, 0.8);
+  EXPECT_EQ(options.sampling.top_k, 40);
+  EXPECT_EQ(options.sampling.top_p, 0.9);
+  EXPECT_EQ(options.sampling.min_p, 0.05);
+  EXPECT_EQ(options.sampling.repeat_penalty, 1.1);
+  EXPECT_EQ(options.sampling.stops, Args({"[end]", "\n"}));
+  EXPECT_TRUE(options.sampling.ignore_eos);
+  EXPECT_TRUE(options.json);
+  EXPECT_TRUE(options.stream);
+  EXPECT_FALSE(options.progress);
+  EXPECT_EQ(options.model.rope_scaling, "yarn");
+  EXPECT_EQ(options.model.rope_scale, 4);
+  EXPECT_EQ(options.model.rope_freq_base, 5e5);
+  EXPECT_EQ(options.model.yarn_orig_ctx, 2048);
+  EXPECT_TRUE(options.model.check_tensors);
+}
+
+TEST_F(ArgsTest, ASeedIsAnyOf64Bits) {
+  EXPECT_EQ(Parse({"generate", "-p", "x", "-s", "18446744073709551615"})
+                .sampling.seed,
+            18446744073709551615u);
+  EXPECT_EQ(Parse({"generate", "-p", "x", "-s", "0"}).sampling.seed, 0u);
+}
+
+TEST_F(ArgsTest, StreamIsJson) {
+  EXPECT_TRUE(Parse({"generate", "-p", "x", "--stream"}).json);
+}
+
+TEST_F(ArgsTest, AnEqualsSignTakesAnyText) {
+  EXPECT_EQ(Parse({"generate", "--prompt=--json"}).input.text, "--json");
+  EXPECT_EQ(Parse({"generate", "-p=a=b"}).input.text, "a=b");
+  EXPECT_EQ(Parse({"generate", "-p", "-hello"}).input.text, "-hello");
+  EXPECT_EQ(Parse({"generate", "-p", "--"}).input.text, "--");
+}
+
+TEST_F(ArgsTest, AValueIsNotAFlag) {
+  EXPECT_THAT(Refusal({"generate", "-p", "--json"}), HasSubstr("--prompt"));
+  EXPECT_THAT(Refusal({"generate", "-p", "x", "-m", "-n=3"}),
+              HasSubstr("--model"));
+}
+
+TEST_F(ArgsTest, AfterTwoDashesNothingIsAFlag) {
+  EXPECT_EQ(Parse({"summarize", "--", "-m"}).document, "-m");
+  EXPECT_EQ(Parse({"detokenize", "1", "--", "-2"}).tokens.ids,
+            Args({"1", "-2"}));
+}
+
+TEST_F(ArgsTest, ADocumentMayBeNamedAsACommand) {
+  EXPECT_EQ(Parse({"summarize", "eval"}).document, "eval");
+}
+
+TEST_F(ArgsTest, RefusalsNameTheFlag) {
+  const struct {
+    Args args;
+    const char* name;
+  } kCases[] = {
+      {{"generate", "-p", "x", "--bogus"}, "--bogus"},
+      {{"generate", "-p", "x", "-ngl", "3"}, "-ngl"},
+      {{"generate", "-p", "x", "--bogus=3"}, "--bogus"},
+      {{"generate", "-p"}, "-p"},
+      {{"generate", "-p", "x", "-m", ""}, "-m"},
+      {{"generate", "--prompt="}, "--prompt"},
+      {{"generate", "-p", "x", "-m", "a", "-m", "b"}, "-m"},
+      {{"generate", "-p", "x", "-m", "a", "--model", "b"}, "-m"},
+      {{"generate", "-p", "x", "--json", "--json"}, "--json"},
+      {{"generate", "-p", "x", "--json=1"}, "--json"},
+      {{"generate", "-p", "x", "-t", "0"}, "-t"},
+      {{"generate", "-p", "x", "-t", "-1"}, "-t"},
+      {{"generate", "-p", "x", "-t", "two"}, "-t"},
+      {{"generate", "-p", "x", "-t", "2x"}, "-t"},
+      {{"generate", "-p", "x", "-t", " 2"}, "-t"},
+      {{"generate", "-p", "x", "-t", "1025"}, "-t"},
+      {{"generate", "-p", "x", "-c", "-1"}, "-c"},
+      {{"generate", "-p", "x", "-c", "2147483648"}, "-c"},
+      {{"generate", "-p", "x", "-n", "0"}, "-n"},
+      {{"generate", "-p", "x", "-n", "-2"}, "-n"},
+      {{"generate", "-p", "x", "-n", "1.5"}, "-n"},
+      {{"generate", "-p", "x", "-n", "9223372036854775808"}, "-n"},
+      {{"generate", "-p", "x", "-s", "-1"}, "-s"},
+      {{"generate", "-p", "x", "-s", "18446744073709551616"}, "-s"},
+      {{"generate", "-p", "x", "--seeds", "3"}, "--seeds"},
+      {{"generate", "-p", "x", "--seeds", "3:2"}, "--seeds"},
+      {{"generate", "-p", "x", "--seeds", "0:1000000"}, "--seeds"},
+      {{"generate", "-p", "x", "--seeds", "0:1", "-s", "0"}, "--seeds"},
+      {{"generate", "-p", "x", "--temp", "nan"}, "--temp"},
+      {{"generate", "-p", "x", "--temp", "-1"}, "--temp"},
+      {{"generate", "-p", "x", "--temp", "1e30"}, "--temp"},
+      {{"generate", "-p", "x", "--top-k", "-5"}, "--top-k"},
+      {{"generate", "-p", "x", "--top-p", "0"}, "--top-p"},
+      {{"generate", "-p", "x", "--top-p", "2"}, "--top-p"},
+      {{"generate", "-p", "x", "--min-p", "1.5"}, "--min-p"},
+      {{"generate", "-p", "x", "--repeat-penalty", "0"}, "--repeat-penalty"},
+      {{"generate", "-p", "x", "--stop", ""}, "--stop"},
+      {{"generate", "-p", "x", "--stop", std::string(5000, 'a')}, "--stop"},
+      {{"generate", "-p", "x", "-ctk", "q4_0"}, "-ctk"},
+      {{"generate", "-p", "x", "-ctv", "q4_0"}, "-ctv"},
+      {{"generate", "-p", "x", "--device", "tpu"}, "--device"},
+      {{"generate", "-p", "x", "--compute", "f16"}, "--compute"},
+      {{"generate", "-p", "x", "--policy", "best"}, "--policy"},
+      {{"generate", "-p", "x", "--draft", "me"}, "--draft"},
+      {{"generate", "-p", "x", "--gamma2", "some"}, "--gamma2"},
+      {{"generate", "-p", "x", "--draft-layers", "2"}, "--draft self"},
+      {{"generate", "-p", "x", "--draft", "ngram", "--draft-layers", "2"},
+       "--draft-layers"},
+      {{"generate", "-p", "x", "--draft", "self", "--cost-ratio", "2"},
+       "--cost-ratio"},
+      {{"generate", "-p", "x", "--draft", "self", "--draft-layers", "0"},
+       "--draft-layers"},
+      {{"generate", "-p", "x", "--cost-ratio", "0"}, "--cost-ratio"},
+      {{"generate", "-p", "x", "--verify-against", "sfi"}, "--verify-against"},
+      {{"generate", "-p", "x", "--draft", "small"}, "-md"},
+      {{"generate", "-p", "x", "-md", "y", "--draft", "ngram"}, "-md"},
+      {{"generate", "-p", "x", "-md", "y", "--draft", "none"}, "none"},
+      {{"generate", "-p", "x", "-md", ""}, "-md"},
+      {{"generate", "-p", "x", "-md"}, "-md"},
+      {{"plan", "-md", "y"}, "-md"},
+      {{"eval", "-f", "x", "-md", "y"}, "-md"},
+      {{"generate", "-p", "x", "--rope-scaling", "ntk"}, "--rope-scaling"},
+      {{"generate", "-p", "x", "--rope-scale", "0.5"}, "--rope-scale"},
+      {{"generate", "-p", "x", "--rope-freq-base", "0"}, "--rope-freq-base"},
+      {{"generate", "-p", "x", "--yarn-orig-ctx", "0"}, "--yarn-orig-ctx"},
+      {{"generate", "-p", "x", "-f", "y"}, "-f"},
+      {{"generate"}, "-p"},
+      {{"generate", "-p", "x", "stray"}, "stray"},
+      {{"eval"}, "-f"},
+      {{"eval", "-f", "x", "-ub", "0"}, "-ub"},
+      {{"eval", "-f", "x", "--temp", "1"}, "--temp"},
+      {{"summarize"}, "FILE"},
+      {{"summarize", ""}, "FILE"},
+      {{"summarize", "a", "b"}, "'b'"},
+      {{"summarize", "a", "--seeds", "0:1"}, "--seeds"},
+      {{"ask", "a"}, "QUESTION"},
+      {{"ask", "a", ""}, "QUESTION"},
+      {{"detokenize", "1", "--tokens", "x"}, "--tokens"},
+      {{"inspect", "a", "-m", "b"}, "--model"},
+      {{"bench", "-p", "1,"}, "-p"},
+      {{"bench", "-p", "-1"}, "-p"},
+      {{"bench", "-t", "0"}, "-t"},
+      {{"bench", "-r", "0"}, "-r"},
+      {{"bench", "-o", "xml"}, "-o"},
+      {{"bench", "-o", "md", "--json"}, "--json"},
+      {{"bench", "-p", "0", "-n", "0"}, "-p"},
+      {{"bench", "--verify-against", "full"}, "--verify-against"},
+      {{"bench", "--policy", "triforce", "-d", "9"}, "-f FILE"},
+      {{"bench", "--draft", "ngram", "-d", "9"}, "-f FILE"},
+      {{"bench", "-md", "y", "-d", "9"}, "-f FILE"},
+      {{"bench", "--draft", "ngram", "-f", "x"}, "-d,--n-depth"},
+      {{"bench", "--draft", "ngram", "-f", "x", "-d", "9,0"}, "-d,--n-depth"},
+      {{"bench", "--draft", "small", "-f", "x", "-d", "9"}, "-md"},
+      {{"bench", "--draft", "ngram", "--draft-layers", "2"}, "--draft-layers"},
+      {{"bench", "-f", "x", "--tokens", "y"}, "--tokens"},
+      {{"bench", "-f", "x", "--seeds", "1:2"}, "--seeds"},
+      {{"frobnicate"}, "frobnicate"},
+      {{"--json"}, "--json"},
+      {{""}, "''"},
+      {{}, "no command"},
+  };
+  for (const auto& [args, name] : kCases) {
+    EXPECT_THAT(Refusal(args), HasSubstr(name))
+        << ::testing::PrintToString(args);
+  }
+}
+
+TEST_F(ArgsTest, AtMost64Stops) {
+  Args args = {"generate", "-p", "x"};
+  for (int i = 0; i < 64; ++i) {
+    args.push_back("--stop");
+    args.push_back("s");
+  }
+  EXPECT_EQ(Parse(args).sampling.stops.size(), 64u);
+  args.push_back("--stop");
+  args.push_back("s");
+  EXPECT_THAT(Refusal(args), HasSubstr("--stop"));
+}
+
+TEST_F(ArgsTest, ADraftModelDrafts) {
+  for (const Args& draft : std::vector<Args>{{}, {"--draft", "small"}}) {
+    for (const char* flag : {"-md", "--model-draft"}) {
+      Args args = {"generate", "-p", "x", flag, "y.gguf"};
+      args.insert(args.end(), draft.begin(), draft.end());
+      EXPECT_EQ(Parse(args).sampling.draft_path, "y.gguf");
+      args[0] = "ask";
+      args[1] = "book.txt";
+      EXPECT_EQ(Parse(args).sampling.draft_path, "y.gguf");
+    }
+  }
+  EXPECT_EQ(Parse({"generate", "-p", "x"}).sampling.draft_path, "");
+}
+
+TEST_F(ArgsTest, LayersDraft) {
+  const Args self = {"generate", "-p", "x", "--draft", "self"};
+  EXPECT_EQ(Parse(self).sampling.draft_layers, 0);
+  Args eight = self;
+  eight.insert(eight.end(), {"--draft-layers", "8"});
+  EXPECT_EQ(Parse(eight).sampling.draft_layers, 8);
+}
+
+TEST_F(ArgsTest, ABudgetIsASize) {
+  EXPECT_EQ(Parse({"plan", "-m", "x"}).model.memory_bytes, 0u);
+  EXPECT_EQ(Parse({"plan", "-m", "x", "--device-memory", "1.5KiB"})
+                .model.memory_bytes,
+            1536u);
+  // Nobody means 8 bytes.
+  for (const char* wrong : {"", "0", "8", "1e9", "much", "-1GB", "1GBs"}) {
+    EXPECT_THAT(Refusal({"plan", "-m", "x", "--device-memory", wrong}),
+                HasSubstr("--device-memory"));
+  }
+}
+
+TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
+  for (const Args& args : std::vector<Args>{
+           {"chat"},
+           {"chat", "--help"},
+           {"chat", "--book", "x"},
+           {"detokenize", "--add-bos", "1"},
+           {"eval", "-f", "x", "--policy", "triforce"},
+           {"generate", "-p", "x", "--policy", "sfi"},
+           {"generate", "-p", "x", "--policy", "sadas"},
+           {"generate", "-p", "x", "--policy", "speed"},
+           {"generate", "-p", "x", "--device", "cuda"},
+           {"generate", "-p", "x", "--tensor-parallel", "2"},
+           {"generate", "-p", "x", "--device", "far"},
+           {"generate", "-p", "x", "--plain"},
+           {"generate", "-p", "x", "--set", "interval=2"},
+           {"generate", "-p", "x", "--simulate",
+            "device=1GB,link=1GB/s,host=1GB/s"},
+           {"summarize", "x", "--toc"},
+           {"summarize", "x", "--chapters", "1-3"},
+           {"summarize", "x", "--pages", "1"},
+           {"summarize", "x", "--words=100"},
+           {"summarize", "x", "--language", "French"},
+           {"summarize", "x", "--instruction", "be brief"},
+           {"summarize", "x", "--output", "notes.md"},
+           {"summarize", "x", "--format", "md"},
+           {"ask", "x", "who?", "--no-cache"},
+           {"ask", "x", "who?", "--restart"},
+           {"eval", "-f", "x", "--prefill", "9"},
+           {"eval", "-f", "x", "--set", "interval=2"},
+           {"eval", "-f", "x", "--verify-against", "full"},
+           {"bench", "--fill"},
+           {"bench", "--policy", "sfi"},
+           {"help", "chat"},
+       }) {
+    EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
+        << ::testing::PrintToString(args);
+  }
+}
+
+TEST_F(ArgsTest, HelpAndVersionPrint) {
+  for (const Args& args : std::vector<Args>{{"--help"},
+                                            {"-h"},
+                                            {"--version"},
+                                            {"help"},
+                                            {"help", "help"},
+                                            {"help", "generate"},
+                                            {"generate", "--help"},
+                                            {"bench", "-p", "1", "-h"}}) {
+    const absl::StatusOr<CommandLine> line = ParseArgs(args);
+    ASSERT_TRUE(line.ok()) << line.status();
+    EXPECT_FALSE(line->print.empty());
+  }
+}
+
+std::string Page(const Args& args) {
+  const absl::StatusOr<CommandLine> line = ParseArgs(args);
+  EXPECT_TRUE(line.ok()) << line.status();
+  return line.ok() ? line->print : "";
+}
+
+TEST_F(ArgsTest, HelpPromisesNoMoreThanTheContextHolds) {
+  for (const Args& args :
+       std::vector<Args>{{"help"}, {"help", "summarize"}, {"help", "ask"}}) {
+    const std::string page = Page(args);
+    EXPECT_THAT(page.substr(0, page.find("\nUsage")), HasSubstr("context"));
+    for (const char* promise : {"book", "whole document"}) {
+      EXPECT_THAT(page, Not(HasSubstr(promise)));
+    }
+  }
+}
+
+TEST_F(ArgsTest, HelpIsOneForAllWaysToAskForIt) {
+  EXPECT_EQ(Page({"help"}), Page({"--help"}));
+  for (const char* command :
+       {"summarize", "ask", "generate", "eval", "tokenize", "detokenize",
+        "inspect", "plan", "bench"}) {
+    const std::string page = Page({command, "--help"});
+    EXPECT_EQ(Page({"help", command}), page);
+    EXPECT_THAT(Page({"help"}), HasSubstr(command));
+    for (const char* part :
+         {"\nUsage: tiercel ", "\nModel:\n", "\nOutput:\n", "\nEnvironment:\n",
+          "TIERCEL_MODEL", "\nExamples:\n  "}) {
+      EXPECT_THAT(page, HasSubstr(part)) << command;
+    }
+    // A narrow terminal shows it; nothing is promised that is not read.
+    for (absl::string_view text : absl::StrSplit(page, '\n')) {
+      EXPECT_LE(text.size(), 100u) << text;
+    }
+    EXPECT_THAT(page, Not(HasSubstr("PDF")));
+    EXPECT_THAT(page, Not(HasSubstr("EPUB")));
+  }
+  EXPECT_THAT(Page({"help", "ask"}),
+              HasSubstr("Usage: tiercel ask [FLAGS] FILE QUESTION...\n"));
+  EXPECT_THAT(Page({"help", "generate"}), HasSubstr("\n  -ctk,--cache-type-k"));
+}
+
+TEST_F(ArgsTest, RefusalsSayWhatWasMeant) {
+  const struct {
+    Args args;
+    const char* hint;
+  } kCases[] = {
+      {{"summarise", "x"}, "did you mean summarize?"},
+      {{"help", "sumarize"}, "did you mean summarize?"},
+      {{"generate", "-p", "x", "--modle", "y"}, "did you mean --model?"},
+      {{"generate", "-p", "x", "-seed", "3"}, "did you mean --seed?"},
+      {{"generate", "hello"}, "did you mean -p 'hello'?"},
+      {{"eval", "book.txt"}, "did you mean -f 'book.txt'?"},
+      {{"tokenize", "hello"}, "did you mean -p 'hello'?"},
+      {{"plan", "x.gguf"}, "did you mean -m 'x.gguf'?"},
+      {{"bench", "x.gguf"}, "did you mean -m 'x.gguf'?"},
+      {{"-m", "x", "generate", "-p", "y"}, "tiercel generate -m ..."},
+      {{"--json", "plan"}, "tiercel plan --json ..."},
+  };
+  for (const auto& [args, hint] : kCases) {
+    EXPECT_THAT(Refusal(args), HasSubstr(hint))
+        << ::testing::PrintToString(args);
+  }
+  EXPECT_THAT(Refusal({"frobnicate"}), Not(HasSubstr("did you mean")));
+}
+
+TEST_F(ArgsTest, ANumberMayFollowItsShortFlagAtOnce) {
+  const Options options = Parse({"generate", "-p", "x", "-n10", "-c4k", "-t2"});
+  EXPECT_EQ(options.sampling.max_tokens, 10);
+  EXPECT_EQ(options.session.context, 4096);
+  EXPECT_EQ(options.model.threads, 2);
+  EXPECT_EQ(Parse({"bench", "-p512,1024"}).bench.prompts,
+            std::vector<int64_t>({512, 1024}));
+  EXPECT_THAT(Refusal({"generate", "-p", "x", "-n10", "-n", "3"}),
+              HasSubstr("given twice"));
+  EXPECT_THAT(Refusal({"generate", "-p", "x", "-n1x"}), HasSubstr("-n"));
+  EXPECT_THAT(Refusal({"generate", "-p", "x", "-n1=2"}), HasSubstr("'1=2'"));
+  EXPECT_THAT(Refusal({"generate", "-p", "x", "-z10"}), HasSubstr("-z10"));
+}
+
+TEST_F(ArgsTest, TokensAreCountedInThousandsToo) {
+  EXPECT_EQ(Parse({"plan", "-c", "128k"}).session.context, 131072);
+  EXPECT_EQ(Parse({"plan", "-c", "4K"}).session.context, 4096);
+  EXPECT_EQ(Parse({"generate", "-p", "x", "-n", "1k"}).sampling.max_tokens,
+            1024);
+  for (const char* wrong : {"k", "4kk", "4 k", "-4k", "3000000k", "4m"}) {
+    EXPECT_THAT(Refusal({"plan", "-c", wrong}), HasSubstr("-c")) << wrong;
+  }
+}
+
+TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
+  const Args full = {"generate", "-p", "x"};
+  const Args ngram = {"generate", "-p", "x", "--draft", "ngram"};
+  const Args alone = {"generate", "-p",      "x",   "--policy",
+                      "triforce", "--draft", "none"};
+  const Args prompts = {"bench", "--draft", "ngram", "-f", "x",
+                        "-d",    "9",       "-n",    "0"};
+  const Args unscaled = {"plan", "--rope-scaling", "none"};
+  const Args linear = {"plan", "--rope-scaling", "linear"};
+  const struct {
+    Args args;
+    const char* flag;
+    const char* value;
+  } kCases[] = {{full, "--budget", "64"},
+                {full, "--chunk", "8"},
+                {full, "--sink", "8"},
+                {full, "--window", "8"},
+                {full, "--gamma1", "2"},
+                {full, "--gamma2", "2"},
+                {full, "--verify-against", "full"},
+                {full, "--cost-ratio", "2"},
+                {ngram, "--budget", "64"},
+                {ngram, "--sink", "8"},
+                {ngram, "--gamma2", "2"},
+                {alone, "--gamma1", "2"},
+                {{"plan"}, "--budget", "64"},
+                {full, "--verify", "coupled"},
+                {full, "--verify", "residual"},
+                {{"bench"}, "--verify", "coupled"},
+                {{"bench"}, "--temp", "0.5"},
+                {{"bench"}, "--seed", "0"},
+                {{"bench"}, "--top-k", "4"},
+                {{"bench"}, "--top-p", "0.5"},
+                {{"bench"}, "--min-p", "0.5"},
+                {{"bench"}, "--repeat-penalty", "1.1"},
+                {prompts, "--temp", "0.5"},
+                {prompts, "--verify-against", "full"},
+                {unscaled, "--rope-scale", "2"},
+                {unscaled, "--yarn-orig-ctx", "64"},
+                {linear, "--yarn-orig-ctx", "64"}};
+  for (const auto& [args, flag, value] : kCases) {
+    Args all = args;
+    all.insert(all.end(), {flag, value});
+    EXPECT_THAT(Refusal(all),
+                HasSubstr(std::string(flag) + ": it has no effect without"));
+  }
+  EXPECT_EQ(
+      Parse({"plan", "--policy", "triforce", "--budget", "64"}).session.budget,
+      64);
+  EXPECT_EQ(Parse({"generate", "-p", "x", "--policy", "triforce", "--gamma2",
+                   "auto", "--cost-ratio", "2"})
+                .sampling.cost_ratio,
+            2);
+  // The view drafts where nobody proposes.
+  Args compared = alone;
+  compared.insert(compared.end(), {"--verify-against", "full"});
+  EXPECT_TRUE(Parse(compared).sampling.verify_against_full);
+  for (const Args& drafts : {ngram, alone}) {
+    Args coupled = drafts;
+    coupled.insert(coupled.end(), {"--verify", "coupled"});
+    EXPECT_EQ(Parse(coupled).sampling.verify, "coupled");
+  }
+  // A scale is one of "linear" where nothing else is said.
+  EXPECT_EQ(Parse({"plan", "--rope-scale", "2"}).model.rope_scale, 2);
+  EXPECT_EQ(Parse({"plan", "--rope-scale", "2", "--yarn-orig-ctx", "64"})
+                .model.yarn_orig_ctx,
+            64);
+  // A greedy choice cuts nothing, but scripts say so.
+  const Options greedy = Parse({"generate", "-p", "x", "--top-k", "40",
+                                "--top-p", "0.9", "--min-p", "0.1"});
+  EXPECT_EQ(greedy.warnings.size(), 3u);
+  EXPECT_THAT(greedy.warnings[0], HasSubstr("--top-k"));
+  EXPECT_THAT(
+      Parse({"generate", "-p", "x", "--top-k", "40", "--temp", "1"}).warnings,
+      ::testing::IsEmpty());
+}
+
+TEST_F(ArgsTest, ASummaryReadsWellByDefault) {
+  for (const Args& args :
+       std::vector<Args>{{"summarize", "x"}, {"ask", "x", "who?"}}) {
+    const Options options = Parse(args);
+    EXPECT_EQ(options.sampling.repeat_penalty, 1.15);
+    EXPECT_EQ(options.sampling.temperature, 0.3);
+    EXPECT_THAT(Page({args[0], "--help"}), HasSubstr("(default 1.15)"));
+    EXPECT_THAT(Page({args[0], "--help"}), HasSubstr("(default 0.3)"));
+    Args greedy = args;
+    greedy.insert(greedy.end(), {"--temp", "0", "--repeat-penalty", "1"});
+    EXPECT_EQ(Parse(greedy).sampling.repeat_penalty, 1);
+    EXPECT_EQ(Parse(greedy).sampling.temperature, 0);
+  }
+}
+
+TEST_F(ArgsTest, BenchLists) {
+  const Options options = Parse({"bench", "-p", "0", "-n", "8,16", "-d",
+                                 "0,2048", "-t", "1,2", "-r", "3", "--json"});
+  EXPECT_EQ(options.bench.prompts, std::vector<int64_t>({0}));
+  EXPECT_EQ(options.bench.generations, std::vector<int64_t>({8, 16}));
+  EXPECT_EQ(options.bench.depths, std::vector<int64_t>({0, 2048}));
+  EXPECT_EQ(options.bench.threads, std::vector<int64_t>({1, 2}));
+  EXPECT_EQ(options.bench.repetitions, 3);
+  EXPECT_EQ(options.bench.output, "json");
+  EXPECT_EQ(Parse({"bench"}).bench.output, "md");
+  EXPECT_TRUE(Parse({"bench", "-o", "jsonl"}).json);
+}
+
+TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
+  const Args flags = {
+      "-f",           "x",   "--policy", "triforce", "--draft",          "self",
+      "--budget",     "256", "--chunk",  "16",       "--sink",           "24",
+      "--window",     "40",  "--gamma1", "auto",     "--gamma2",         "9",
+      "--cost-ratio", "2.5", "--verify", "coupled",  "--draft-layers",   "3",
+      "-s",           "5",   "--temp",   "0.6",      "--top-k",          "7",
+      "--top-p",      "0.9", "--min-p",  "0.1",      "--repeat-penalty", "1.1"};
+  Args bench = {"bench", "-d", "100,200"};
+  Args generate = {"generate"};
+  bench.insert(bench.end(), flags.begin(), flags.end());
+  generate.insert(generate.end(), flags.begin(), flags.end());
+  const Options of_bench = Parse(bench);
+  const Options of_generate = Parse(generate);
+  for (const Options& options : {of_bench, of_generate}) {
+    EXPECT_EQ(options.input.file, "x");
+    EXPECT_EQ(options.sampling.policy, "triforce");
+    EXPECT_EQ(options.sampling.draft, "self");
+    EXPECT_EQ(options.session.budget, 256);
+    EXPECT_EQ(options.session.chunk, 16);
+    EXPECT_EQ(options.session.sink, 24);
+    EXPECT_EQ(options.session.window, 40);
+    EXPECT_EQ(options.sampling.draft_tokens, -1);
+    EXPECT_EQ(options.sampling.block_tokens, 9);
+    EXPECT_EQ(options.sampling.cost_ratio, 2.5);
+    EXPECT_EQ(options.sampling.verify, "coupled");
+    EXPECT_EQ(options.sampling.draft_layers, 3);
+    EXPECT_EQ(options.sampling.seed, 5u);
+    EXPECT_EQ(options.sampling.temperature, 0.6);
+    EXPECT_EQ(options.sampling.top_k, 7);
+    EXPECT_EQ(options.sampling.top_p, 0.9);
+    EXPECT_EQ(options.sampling.min_p, 0.1);
+    EXPECT_EQ(options.sampling.repeat_penalty, 1.1);
+  }
+  for (const char* action : {"list", "clear"}) {
+    const Options of_cache = Parse({"cache", action});
+    EXPECT_EQ(of_cache.cache_action, action);
+    EXPECT_EQ(of_cache.session.cache_dir, of_bench.session.cache_dir);
+    EXPECT_EQ(of_cache.model.path, "");  // it needs none
+  }
+  EXPECT_EQ(of_bench.session.cache_dir, of_generate.session.cache_dir);
+  EXPECT_EQ(Parse({"bench"}).session.cache_dir, of_bench.session.cache_dir);
+  // Nobody drafts: no text is needed.
+  EXPECT_EQ(
+      Parse({"bench", "--policy", "full", "--draft", "none"}).bench.depths,
+      std::vector<int64_t>({0}));
+  EXPECT_EQ(Parse({"bench", "-md", "y", "--tokens", "x", "-d", "1"})
+                .sampling.draft_path,
+            "y");
+}
+
+TEST_F(ArgsTest, InspectTakesTheModelEitherWay) {
+  EXPECT_EQ(Parse({"inspect", "a.gguf"}).model.path, "a.gguf");
+  EXPECT_EQ(Parse({"inspect", "-m", "a.gguf"}).model.path, "a.gguf");
+  EXPECT_EQ(Parse({"inspect"}).model.path, "env.gguf");
+}
+
+TEST_F(ArgsTest, AnEmptyVariableIsNamed) {
+  setenv("TIERCEL_MODEL", "", /*overwrite=*/1);
+  EXPECT_THAT(Refusal({"inspect"}), HasSubstr("TIERCEL_MODEL"));
+  EXPECT_EQ(Parse({"inspect", "-m", "a"}).model.path, "a");
+}
+
+TEST_F(ArgsTest, TheInstalledModelIsTheLastResort) {
+  unsetenv("TIERCEL_MODEL");
+  std::string home = ::testing::TempDir() + "args_home_XXXXXX";
+  ASSERT_NE(mkdtemp(home.data()), nullptr);
+  const std::string models = home + "/.cache/tiercel/models";
+  ASSERT_EQ(std::system(("mkdir -p '" + models + "'").c_str()), 0);
+  const std::string file = models + "/SmolLM2-135M-Instruct.Q4_1.gguf";
+  setenv("HOME", home.c_str(), 1);
+  unsetenv("XDG_CACHE_HOME");
+  EXPECT_THAT(Refusal({"inspect"}), HasSubstr("TIERCEL_MODEL"));
+  std::ofstream(file) << "x";
+  EXPECT_EQ(Parse({"inspect"}).model.path, file);
+  // Not absolute: ignored. Absolute: instead of ~/.cache.
+  setenv("XDG_CACHE_HOME", "relative", 1);
+  EXPECT_EQ(Parse({"inspect"}).model.path, file);
+  setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+  Refusal({"inspect"});
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("HOME");
+  EXPECT_THAT(Refusal({"inspect"}), HasSubstr("no model"));
+  ASSERT_EQ(std::system(("rm -r '" + home + "'").c_str()), 0);
+}
+
+TEST(WantsJsonTest, AlsoWhereParsingFails) {
+  EXPECT_TRUE(WantsJson({"generate", "--bogus", "--json"}));
+  EXPECT_TRUE(WantsJson({"generate", "--stream"}));
+  EXPECT_FALSE(WantsJson({"summarize", "--", "--json"}));
+  EXPECT_FALSE(WantsJson({}));
+}
+
+}  // namespace
+}  // namespace tiercel::cli

@@ -1,0 +1,207 @@
+#include "apps/cli/check_together.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "apps/cli/error.h"
+#include "include/tiercel.h"
+
+namespace tiercel::cli {
+
+namespace {
+
+// A flag, whether it was given, and whether anything heeds it beside the
+// others: what it needs, where nothing does.
+struct Heeded {
+  const char* flag;
+  bool given;
+  bool heeded;
+  const char* by;
+};
+
+absl::Status CheckHeeded(absl::Span<const Heeded> flags) {
+  for (const Heeded& flag : flags) {
+    if (!flag.given || flag.heeded) continue;
+    return UsageError(
+        absl::StrCat(flag.flag, ": it has no effect without ", flag.by));
+  }
+  return absl::OkStatus();
+}
+
+// Who drafts, and whether each flag of drafting has something to act on.
+absl::Status CheckDrafts(const SessionOptions& session,
+                         const SamplingOptions& sampling) {
+  const std::string& draft = sampling.draft;
+  if (draft == "small" && sampling.draft_path.empty()) {
+    return UsageError(
+        "--draft small: needs the model that drafts, -md,--model-draft PATH");
+  }
+  if (!sampling.draft_path.empty() && !draft.empty() && draft != "small") {
+    return UsageError(absl::StrCat("--draft ", draft,
+                                   " excludes -md,--model-draft, which is for "
+                                   "--draft small"));
+  }
+  const bool view = sampling.policy == "triforce";
+  const bool drafter = std::string_view(sampling.Drafter()) != "none";
+  const bool self = draft == "self";
+  const bool adapts = sampling.draft_tokens == TIERCEL_ADAPTIVE ||
+                      sampling.block_tokens == TIERCEL_ADAPTIVE;
+  const char* const a_view = "--policy triforce";
+  const char* const a_window = "--policy triforce or --draft self";
+  const char* const a_drafter = "--draft ngram, self or small";
+  const char* const drafts = "--policy triforce or --draft";
+  const Heeded kFlags[] = {
+      {"--budget", session.budget > 0, view, a_view},
+      {"--chunk", session.chunk > 0, view || self, a_window},
+      {"--sink", session.sink > 0, view || self, a_window},
+      {"--window", session.window > 0, view || self, a_window},
+      {"--gamma1", sampling.draft_tokens != 0, drafter, a_drafter},
+      {"--gamma2", sampling.block_tokens != 0, view, a_view},
+      {"--cost-ratio", sampling.cost_ratio > 0, adapts,
+       "--gamma1 auto or --gamma2 auto"},
+      {"--draft-layers", sampling.draft_layers > 0, self, "--draft self"},
+      // Without drafts both ways give the same text.
+      {"--verify", !sampling.verify.empty(), sampling.HasDrafts(), drafts},
+      {"--verify-against", sampling.verify_against_full, sampling.HasDrafts(),
+       drafts},
+  };
+  return CheckHeeded(kFlags);
+}
+
+// What the checkpoint's own scaling may heed is left to who opens it.
+absl::Status CheckRope(const ModelOptions& model) {
+  const bool scales = model.rope_scaling != "none";
+  const bool linear = model.rope_scaling == "linear";
+  return CheckHeeded({{"--rope-scale", model.rope_scale > 0, scales,
+                       "--rope-scaling linear or yarn"},
+                      {"--yarn-orig-ctx", model.yarn_orig_ctx > 0, scales,
+                       "--rope-scaling yarn"},
+                      {"--yarn-orig-ctx", model.yarn_orig_ctx > 0,
+                       !linear || model.rope_scale > 0, "--rope-scale"}});
+}
+
+// Tests without drafts draw no token: each is known before.
+absl::Status CheckLaw(const BenchOptions& bench,
+                      const SamplingOptions& sampling) {
+  const bool generates =
+      std::any_of(bench.generations.begin(), bench.generations.end(),
+                  [](int64_t n) { return n > 0; });
+  const bool draws = generates && sampling.HasDrafts();
+  const char* const by =
+      generates ? "--policy triforce or --draft" : "-n,--n-gen above 0";
+  return CheckHeeded(
+      {{"--seed", sampling.seed.has_value(), draws, by},
+       {"--temp", sampling.temperature > 0, draws, by},
+       {"--top-k", sampling.top_k > 0, draws, by},
+       {"--top-p", sampling.top_p < 1, draws, by},
+       {"--min-p", sampling.min_p > 0, draws, by},
+       {"--repeat-penalty", sampling.repeat_penalty != 1, draws, by},
+       {"--verify-against", sampling.verify_against_full, generates, by}});
+}
+
+// A greedy choice leaves nothing to cut; many a script says so all the same.
+void WarnOfCuts(Options* options) {
+  const SamplingOptions& sampling = options->sampling;
+  if (sampling.temperature > 0) return;
+  const struct {
+    const char* flag;
+    bool given;
+  } kCuts[] = {{"--top-k", sampling.top_k > 0},
+               {"--top-p", sampling.top_p < 1},
+               {"--min-p", sampling.min_p > 0}};
+  for (const auto& [flag, given] : kCuts) {
+    if (!given) continue;
+    options->warnings.push_back(
+        absl::StrCat(flag, ": it has no effect with --temp 0"));
+  }
+}
+
+int Sources(const Options& options) {
+  const InputOptions& input = options.input;
+  return input.text.has_value() + input.file.has_value() +
+         input.tokens_file.has_value() + !options.tokens.ids.empty();
+}
+
+absl::Status CheckTexts(const Options& options) {
+  const std::string& command = options.command;
+  const int sources = Sources(options);
+  if (sources > 1) {
+    return UsageError(
+        absl::StrCat(command, ": give one of -p, -f, --tokens or ids"));
+  }
+  if (sources == 0 && command == "generate") {
+    return UsageError(
+        "generate: give a text with -p TEXT, -f FILE or --tokens FILE");
+  }
+  if (sources == 0 && command == "eval") {
+    return UsageError("eval: give a text with -f FILE or --tokens FILE");
+  }
+  const std::vector<std::string>& questions = options.questions;
+  if (std::find(questions.begin(), questions.end(), "") != questions.end()) {
+    return UsageError("ask: QUESTION: got '', need a question");
+  }
+  return absl::OkStatus();
+}
+
+// Chooses the format, too.
+absl::Status CheckBench(Options* options) {
+  BenchOptions& bench = options->bench;
+  if (options->json && !bench.output.empty()) {
+    return UsageError("bench: --json and --output exclude each other");
+  }
+  if (bench.output.empty()) bench.output = options->json ? "json" : "md";
+  options->json = bench.output == "json" || bench.output == "jsonl";
+  const auto is_zero = [](int64_t n) { return n == 0; };
+  if (std::all_of(bench.prompts.begin(), bench.prompts.end(), is_zero) &&
+      std::all_of(bench.generations.begin(), bench.generations.end(),
+                  is_zero)) {
+    return UsageError("bench: -p and -n are 0, no test is left");
+  }
+  if (absl::Status s = CheckLaw(bench, options->sampling); !s.ok()) return s;
+  if (!options->sampling.HasDrafts()) return absl::OkStatus();
+  if (Sources(*options) == 0) {
+    return UsageError(
+        "bench: drafts go on from a text; give one with -f FILE or --tokens "
+        "FILE");
+  }
+  if (std::any_of(bench.depths.begin(), bench.depths.end(), is_zero)) {
+    return UsageError(
+        "bench: drafts go on from a text; every depth -d,--n-depth must be 1 "
+        "or more");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckTogether(Options* options) {
+  const SamplingOptions& sampling = options->sampling;
+  if (sampling.seeds.has_value() && sampling.seed.has_value()) {
+    return UsageError("--seeds and --seed exclude each other");
+  }
+  if (absl::Status s = CheckDrafts(options->session, sampling); !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = CheckRope(options->model); !s.ok()) return s;
+  WarnOfCuts(options);
+  if (absl::Status s = CheckTexts(*options); !s.ok()) return s;
+  if (options->command == "bench") return CheckBench(options);
+  const std::string& action = options->cache_action;
+  if (options->command == "cache" && action != "list" && action != "clear") {
+    return UsageError(
+        absl::StrCat("cache: got '", action, "', need list or clear"));
+  }
+  if (options->command == "inspect" && !options->document.empty()) {
+    if (!options->model.path.empty()) {
+      return UsageError("inspect: MODEL and --model exclude each other");
+    }
+    options->model.path = options->document;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,211 @@
+#include "apps/cli/command_flags.h"
+
+#include <string>
+#include <vector>
+
+#include "apps/cli/default_paths.h"
+#include "apps/cli/shared_flags.h"
+
+namespace tiercel::cli {
+namespace {
+
+// What reads well where the model is small: greedily it repeats its sentences.
+void SetReadingDefaults(int64_t max_tokens, SamplingOptions* sampling) {
+  sampling->max_tokens = max_tokens;
+  sampling->temperature = 0.3;
+  sampling->repeat_penalty = 1.15;
+}
+
+void AddDocument(FlagSet& flags, Options* options) {
+  flags.Positional("FILE", "text, 64 MiB at most, or HTML, 32; - is stdin",
+                   FlagSet::Need::kRequired, &options->document);
+  flags.NotBuilt({"--toc", "--chapters", "--pages", "--words", "--language",
+                  "--instruction", "--output", "--format", "--no-cache",
+                  "--restart"});
+}
+
+void AddSummarize(FlagSet& flags, Options* options) {
+  AddDocument(flags, options);
+  SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
+  AddGenerationFlags(flags, options);
+}
+
+void AddAsk(FlagSet& flags, Options* options) {
+  AddDocument(flags, options);
+  flags.Positionals("QUESTION", "one or more, each in quotes",
+                    FlagSet::Need::kRequired, &options->questions);
+  SetReadingDefaults(/*max_tokens=*/256, &options->sampling);
+  AddGenerationFlags(flags, options);
+}
+
+void AddGenerate(FlagSet& flags, Options* options) {
+  flags.StrayArgumentsAre("-p");
+  AddPromptFlag(flags, &options->input);
+  AddFileFlag(flags, &options->input);
+  AddTokensFlag(flags, &options->input);
+  AddGenerationFlags(flags, options);
+  AddSeedsFlag(flags, &options->sampling);
+}
+
+void AddEval(FlagSet& flags, Options* options) {
+  flags.StrayArgumentsAre("-f");
+  AddFileFlag(flags, &options->input);
+  AddTokensFlag(flags, &options->input);
+  AddSessionFlags(flags, options);
+  AddFullPolicyFlag(flags);
+  flags.NotBuilt({"--prefill", "--verify-against"});
+  flags.Int("--ubatch-size",
+            "feed the text N tokens at a time; the numbers do not depend on it",
+            1, kMaxTokens, [=](int64_t n) { options->eval.rows_per_step = n; });
+  AddJsonFlag(flags, options);
+  flags.Text(
+      "--logits", "OUT.npy",
+      "write the model's scores of every token, float32 [tokens, vocabulary]",
+      [=](const std::string& path) { options->eval.logits_path = path; });
+  AddProgressFlag(flags, options);
+}
+
+void AddParseSpecial(FlagSet& flags, Options* options) {
+  flags.Switch("--parse-special",
+               "<|im_start|> and its like are tokens, not their letters",
+               [=] { options->tokens.parse_special = true; });
+}
+
+void AddTokenize(FlagSet& flags, Options* options) {
+  flags.StrayArgumentsAre("-p");
+  AddPromptFlag(flags, &options->input);
+  AddFileFlag(flags, &options->input);
+  flags.Switch("--add-bos",
+               "begin with the token that begins a text, where the checkpoint "
+               "says so",
+               [=] { options->tokens.add_bos = true; });
+  AddParseSpecial(flags, options);
+  AddModelFlags(flags, &options->model);
+  AddJsonFlag(flags, options);
+  AddProgressFlag(flags, options);
+}
+
+void AddDetokenize(FlagSet& flags, Options* options) {
+  flags.Positionals("ID", "token ids; default: from stdin",
+                    FlagSet::Need::kOptional, &options->tokens.ids);
+  flags.NotBuilt({"--add-bos"});
+  AddTokensFlag(flags, &options->input);
+  AddParseSpecial(flags, options);
+  AddModelFlags(flags, &options->model);
+  AddJsonFlag(flags, options);
+  AddProgressFlag(flags, options);
+}
+
+void AddInspect(FlagSet& flags, Options* options) {
+  flags.Positional("MODEL", "the same as --model", FlagSet::Need::kOptional,
+                   &options->document);
+  AddModelFlags(flags, &options->model);
+  AddJsonFlag(flags, options);
+  AddProgressFlag(flags, options);
+}
+
+void AddPlan(FlagSet& flags, Options* options) {
+  flags.StrayArgumentsAre("-m");
+  options->session.cache_dir = CacheFolder();
+  AddSessionFlags(flags, options);
+  AddPolicyFlags(flags, &options->session, &options->sampling);
+  AddJsonFlag(flags, options);
+  AddProgressFlag(flags, options);
+}
+
+void AddCache(FlagSet& flags, Options* options) {
+  options->session.cache_dir = CacheFolder();
+  flags.Positional("list|clear", "say what is kept, or remove it",
+                   FlagSet::Need::kRequired, &options->cache_action);
+  AddJsonFlag(flags, options);
+}
+
+void AddBench(FlagSet& flags, Options* options) {
+  flags.StrayArgumentsAre("-m");
+  options->session.cache_dir = CacheFolder();
+  BenchOptions* bench = &options->bench;
+  flags.Group("Tests");
+  flags.IntList("-p,--n-prompt",
+                "tokens to read, each a test (default 512; 0: none)", 0,
+                kMaxTokens, &bench->prompts);
+  flags.IntList("-n,--n-gen",
+                "tokens to generate, each a test (default 128; 0: none)", 0,
+                kMaxTokens, &bench->generations);
+  flags.IntList("-d,--n-depth", "tokens read before them (default 0)", 0,
+                kMaxTokens, &bench->depths);
+  flags.Int("-r,--repetitions", "of every test (default 5)", 1, 10'000,
+            [=](int64_t n) { bench->repetitions = n; });
+  flags.NotBuilt({"--fill"});
+  AddFileFlag(flags, &options->input);
+  AddTokensFlag(flags, &options->input);
+  AddJsonFlag(flags, options);
+  flags.Choice("-o,--output", {"md", "csv", "json", "jsonl"},
+               "how rows are written (default md; --json: json)",
+               &bench->output);
+  AddProgressFlag(flags, options);
+  AddModelFlags(flags, &options->model);
+  flags.IntList("-t,--threads", "default: all CPUs", 1, kMaxThreads,
+                &bench->threads);
+  AddCacheTypeFlags(flags, &options->session);
+  AddRunFlags(flags, &options->model);
+  AddPolicyFlags(flags, &options->session, &options->sampling);
+  AddSpeculationFlags(flags, &options->sampling);
+  AddVerifyAgainstFlag(flags, &options->sampling);
+  AddLawFlags(flags, &options->sampling);
+}
+
+}  // namespace
+
+const std::array<CommandFlags, 11> kCommands = {{
+    {"summarize",
+     "Reads a document that fits the context and prints a summary; then, on a "
+     "terminal, takes questions.",
+     AddSummarize,
+     {"tiercel summarize chapter.txt",
+      "tiercel summarize chapter.html -n 200 --seed 1",
+      "tiercel summarize long.txt --rope-scaling yarn --rope-scale 4",
+      "pandoc story.epub -t plain | tiercel summarize -"}},
+    {"ask",
+     "Answers questions about a document that fits the context and is read "
+     "once.",
+     AddAsk,
+     {"tiercel ask chapter.txt \"Who is Ahab?\" \"Where does it end?\""}},
+    {"chat", "A conversation.", nullptr, {}},
+    {"generate",
+     "Continues a text as it is.",
+     AddGenerate,
+     {"tiercel generate -p \"The falcon\" -n 64",
+      "tiercel generate -f story.txt --temp 0.8 --seeds 1:3"}},
+    {"eval",
+     "Says how well the model predicts a text: log-likelihood, perplexity.",
+     AddEval,
+     {"tiercel eval -f chapter.txt"}},
+    {"tokenize",
+     "Turns a text into the numbers the model reads.",
+     AddTokenize,
+     {"tiercel tokenize -p \"The falcon\"",
+      "tiercel tokenize <book.txt >book.tokens"}},
+    {"detokenize",
+     "Turns such numbers back into text.",
+     AddDetokenize,
+     {"tiercel detokenize 504 29374", "tiercel detokenize <book.tokens"}},
+    {"inspect",
+     "Says what a checkpoint is and what of it is used.",
+     AddInspect,
+     {"tiercel inspect model.gguf", "tiercel inspect --json"}},
+    {"plan",
+     "Says what memory and time a context takes, before anything is loaded.",
+     AddPlan,
+     {"tiercel plan -c 8k", "tiercel plan -c 8k --device-memory 2GiB"}},
+    {"bench",
+     "Measures how fast texts are read and generated, in llama-bench's form.",
+     AddBench,
+     {"tiercel bench -p 512 -n 32 -d 0,2048",
+      "tiercel bench -n 64 -d 4000 -f book.txt --draft ngram"}},
+    {"cache",
+     "Lists what was measured of this machine, or has it measured again.",
+     AddCache,
+     {"tiercel cache list", "tiercel cache clear"}},
+}};
+
+}  // namespace tiercel::cli

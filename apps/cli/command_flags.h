@@ -1,0 +1,26 @@
+#ifndef TIERCEL_APPS_CLI_COMMAND_FLAGS_H_
+#define TIERCEL_APPS_CLI_COMMAND_FLAGS_H_
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "apps/cli/flags.h"
+#include "apps/cli/options.h"
+
+namespace tiercel::cli {
+
+// A command as its user sees it.
+struct CommandFlags {
+  const char* name;
+  const char* description;
+  void (*add_flags)(FlagSet& flags, Options* options);  // null: not built
+  std::vector<std::string> examples;
+};
+
+// In the order in which they are listed.
+extern const std::array<CommandFlags, 11> kCommands;
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_CLI_COMMAND_FLAGS_H_

@@ -1,0 +1,48 @@
+#include "apps/cli/default_paths.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "apps/cli/error.h"
+
+namespace tiercel::cli {
+
+std::string CacheFolder() {
+  // The XDG rule: what is not absolute is ignored.
+  const auto absolute = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value == '/' ? value : "";
+  };
+  if (const std::string cache = absolute("XDG_CACHE_HOME"); !cache.empty()) {
+    return cache + "/tiercel";
+  }
+  const std::string home = absolute("HOME");
+  return home.empty() ? "" : home + "/.cache/tiercel";
+}
+
+absl::Status ChooseModel(ModelOptions* model) {
+  if (!model->path.empty()) return absl::OkStatus();
+  if (const char* path = std::getenv("TIERCEL_MODEL"); path != nullptr) {
+    if (*path == '\0') {
+      return Error(Exit::kUsage, "usage",
+                   "TIERCEL_MODEL: it is set but empty; need a path");
+    }
+    model->path = path;
+    model->from_environment = true;
+    return absl::OkStatus();
+  }
+  const std::string cache = CacheFolder();
+  const std::string installed =
+      cache + "/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+  struct stat info;
+  if (cache.empty() || stat(installed.c_str(), &info) != 0) {
+    return Error(Exit::kUsage, "no_model",
+                 "no model: give -m PATH, set TIERCEL_MODEL, or run demo.sh, "
+                 "which installs one");
+  }
+  model->path = installed;
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel::cli

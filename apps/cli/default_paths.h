@@ -1,0 +1,21 @@
+#ifndef TIERCEL_APPS_CLI_DEFAULT_PATHS_H_
+#define TIERCEL_APPS_CLI_DEFAULT_PATHS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "apps/cli/options.h"
+
+namespace tiercel::cli {
+
+// Where this program keeps what it can make again; empty where the environment
+// names no home. Reads XDG_CACHE_HOME and HOME.
+std::string CacheFolder();
+
+// Puts the default model where none was named: TIERCEL_MODEL, then what demo.sh
+// installed. Errors: kUsage, "no_model" where there is none.
+absl::Status ChooseModel(ModelOptions* model);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_CLI_DEFAULT_PATHS_H_

@@ -1,0 +1,124 @@
+#ifndef TIERCEL_APPS_CLI_OPTIONS_H_
+#define TIERCEL_APPS_CLI_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/cli/numbers.h"
+
+namespace tiercel::cli {
+
+// What one command line asks for, every value checked for type and range.
+// Fields that a command does not take keep their defaults.
+
+struct ModelOptions {
+  std::string path;  // as given, or the default
+  bool from_environment = false;
+  std::string device = "auto";
+  std::string compute = "q8";
+  int32_t threads = 0;  // 0: all
+  bool check_tensors = false;
+  std::string rope_scaling;  // empty: the checkpoint's; so are the zeros below
+  double rope_scale = 0;
+  double rope_freq_base = 0;
+  int64_t yarn_orig_ctx = 0;
+  std::optional<Simulation> simulation;
+  uint64_t memory_bytes = 0;  // 0: what is free
+};
+
+struct SessionOptions {
+  int64_t context = 0;  // tokens; 0: the checkpoint's
+  std::string kv_type_k = "f16";
+  std::string kv_type_v = "f16";
+  std::string cache_dir;  // of measured rates; empty: no predictions
+  // The view that drafts read; 0: none, or the library's choice.
+  int64_t budget = 0;
+  int64_t sink = 0;
+  int64_t window = 0;
+  int32_t chunk = 0;
+};
+
+struct SamplingOptions {
+  int64_t max_tokens = -1;       // -1: until the end or the context is full
+  std::optional<uint64_t> seed;  // absent: 0
+  std::optional<SeedRange> seeds;
+  double temperature = 0;
+  int32_t top_k = 0;
+  double top_p = 1;
+  double min_p = 0;
+  double repeat_penalty = 1;
+  std::vector<std::string> stops;
+  bool ignore_eos = false;
+  std::string policy = "full";
+  std::string draft;         // empty: the draft model, or the policy's own
+  std::string draft_path;    // of the draft model; empty: none
+  std::string verify;        // empty: residual
+  int32_t draft_tokens = 0;  // 0: the library's choice
+  int32_t block_tokens = 0;
+  double cost_ratio = 0;     // 0: predicted
+  int32_t draft_layers = 0;  // 0: all
+  bool verify_against_full = false;
+
+  // --draft, or who drafts where it is absent.
+  const char* Drafter() const {
+    if (!draft.empty()) return draft.c_str();
+    if (!draft_path.empty()) return "small";
+    return policy == "full" ? "none" : "ngram";
+  }
+  // Somebody drafts: a proposer, or the policy's view.
+  bool HasDrafts() const {
+    return policy != "full" || std::string_view(Drafter()) != "none";
+  }
+};
+
+// Where a text or its tokens come from: exactly one is set.
+struct InputOptions {
+  std::optional<std::string> text;
+  std::optional<std::string> file;         // "-": stdin
+  std::optional<std::string> tokens_file;  // "-": stdin
+};
+
+struct TokenOptions {
+  bool add_bos = false;
+  bool parse_special = false;
+  std::vector<std::string> ids;  // of `detokenize 1 2 3`
+};
+
+struct EvalOptions {
+  int64_t rows_per_step = 0;  // 0: the library's choice
+  std::string logits_path;    // empty: not wanted
+};
+
+struct BenchOptions {
+  std::vector<int64_t> prompts = {512};
+  std::vector<int64_t> generations = {128};
+  std::vector<int64_t> depths = {0};
+  std::vector<int64_t> threads = {0};
+  int64_t repetitions = 5;
+  std::string output;  // md, csv, json or jsonl
+};
+
+struct Options {
+  std::string command;
+  ModelOptions model;
+  SessionOptions session;
+  SamplingOptions sampling;
+  InputOptions input;
+  TokenOptions tokens;
+  EvalOptions eval;
+  BenchOptions bench;
+  std::string document;                // FILE of `summarize` and `ask`
+  std::vector<std::string> questions;  // of `ask`, one or more
+  std::string cache_action;            // of `cache`: list, clear
+  bool json = false;
+  bool stream = false;
+  bool progress = true;
+  std::vector<std::string> warnings;  // what of the command line is in vain
+};
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_CLI_OPTIONS_H_

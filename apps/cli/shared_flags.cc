@@ -1,0 +1,357 @@
+#include "apps/cli/shared_flags.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "apps/cli/default_paths.h"
+#include "apps/cli/numbers.h"
+#include "include/tiercel.h"
+
+namespace tiercel::cli {
+namespace {
+
+constexpr uint64_t kMaxSeeds = 1'000'000;
+constexpr int64_t kMaxDraftTokens = 63;
+constexpr size_t kMaxStops = 64;
+constexpr size_t kMaxStopBytes = 4096;
+
+void AddThreadsFlag(FlagSet& flags, ModelOptions* model) {
+  flags.Int("-t,--threads", "default: all CPUs this process may use", 1,
+            kMaxThreads,
+            [=](int64_t n) { model->threads = static_cast<int32_t>(n); });
+}
+
+void AddContextFlag(FlagSet& flags, SessionOptions* session) {
+  flags.Tokens("-c,--ctx-size",
+               "the most tokens that text and answer may have; 4k is 4,096; 0 "
+               "(default): as many as the model was made for",
+               0, kMaxTokens, [=](int64_t n) { session->context = n; });
+}
+
+// Instead of what the checkpoint says.
+void AddLongContextFlags(FlagSet& flags, ModelOptions* model) {
+  flags.Group("Longer texts than the model was made for");
+  flags.Choice("--rope-scaling", {"none", "linear", "yarn"},
+               "how positions are stretched; default: as the checkpoint says",
+               &model->rope_scaling);
+  flags.Real("--rope-scale", "by this factor", 1, FlagSet::Low::kIncluded,
+             kMaxRopeScale, &model->rope_scale);
+  flags.Real("--rope-freq-base", "the base of their frequencies", 0,
+             FlagSet::Low::kExcluded, 1e12, &model->rope_freq_base);
+  flags.Tokens("--yarn-orig-ctx", "the context the model was trained with", 1,
+               kMaxTokens, [=](int64_t n) { model->yarn_orig_ctx = n; });
+}
+
+void RejectPolicy(const std::string& policy, const char* allowed) {
+  for (const char* known : {"triforce", "sfi", "sadas", "speed"}) {
+    if (policy == known) FlagSet::RejectNotBuilt("--policy " + policy);
+  }
+  FlagSet::Reject("--policy", allowed, policy);
+}
+
+void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
+  flags.Group("The answer");
+  flags.Tokens("-n,--n-predict,--predict",
+               absl::StrCat("the most tokens to generate (default ",
+                            sampling->max_tokens, "); -1: no limit"),
+               -1, kMaxTokens, [=](int64_t n) {
+                 if (n == 0) {
+                   FlagSet::Reject("-n,--n-predict", "-1, or a number above 0",
+                                   "0");
+                 }
+                 sampling->max_tokens = n;
+               });
+  AddLawFlags(flags, sampling);
+  flags.RepeatableText(
+      "--stop", "TEXT", "end the output before this text; repeatable",
+      [=](const std::string& stop) {
+        if (stop.size() > kMaxStopBytes) {
+          FlagSet::Reject("--stop",
+                          absl::StrCat("at most ", kMaxStopBytes, " bytes"),
+                          absl::StrCat(stop.substr(0, 20), "..."));
+        }
+        if (sampling->stops.size() == kMaxStops) {
+          FlagSet::Reject("--stop",
+                          absl::StrCat("at most ", kMaxStops, " texts"), stop);
+        }
+        sampling->stops.push_back(stop);
+      });
+  flags.Switch("--ignore-eos", "go on where the model would end the text",
+               [=] { sampling->ignore_eos = true; });
+}
+
+void AddStreamFlag(FlagSet& flags, Options* options) {
+  flags.Switch("--stream", "JSON Lines: a line per token, then the document",
+               [=] { options->json = options->stream = true; });
+}
+
+}  // namespace
+
+void AddModelFlags(FlagSet& flags, ModelOptions* model) {
+  flags.Group("Model");
+  flags.Text("-m,--model", "PATH",
+             "GGUF file (the first of a split), or a safetensors directory; "
+             "default: $TIERCEL_MODEL, then what demo.sh installed",
+             [=](const std::string& path) { model->path = path; });
+}
+
+void AddRunFlags(FlagSet& flags, ModelOptions* model) {
+  flags.Text("--device", "auto|cpu|ref",
+             "where to compute; ref: every operation in plain loops",
+             [=](const std::string& device) {
+               if (device == "cuda" || device == "far") {
+                 FlagSet::RejectNotBuilt("--device " + device);
+               }
+               if (device != "auto" && device != "cpu" && device != "ref") {
+                 FlagSet::Reject("--device", "auto, cpu, ref", device);
+               }
+               model->device = device;
+             });
+  flags.Choice("--compute", {"q8", "f32"},
+               "numbers between the layers that meet compressed weights: 8 "
+               "bits (default), or 32, slower and exact",
+               &model->compute);
+  flags.Switch("--deterministic",
+               "results independent of threads and timing; on the CPU they "
+               "always are",
+               [] {});
+  flags.Switch("--check-tensors", "refuse weights with NaN or infinity",
+               [=] { model->check_tensors = true; });
+  flags.Text(
+      "--device-memory", "SIZE",
+      "the most memory to take, as 8GiB; default: what is free",
+      [=](const std::string& text) {
+        const std::optional<double> bytes = ParseSize(text);
+        if (!bytes.has_value() || *bytes < 1 || ParseReal(text).has_value()) {
+          FlagSet::Reject("--device-memory", "a size with its unit, as 8GiB",
+                          text);
+        }
+        model->memory_bytes = static_cast<uint64_t>(*bytes);
+      });
+  flags.Text("--simulate", "device=SIZE,link=RATE[,latency=US]",
+             "play a device with memory of this size behind a link of this "
+             "rate, as device=24GiB,link=25GB/s",
+             [=](const std::string& text) {
+               model->simulation = ParseSimulation(text);
+               if (model->simulation.has_value()) return;
+               if (text.find("host=") != std::string::npos) {
+                 FlagSet::RejectNotBuilt("--simulate host=RATE");
+               }
+               FlagSet::Reject("--simulate",
+                               "device=SIZE,link=SIZE/s[,latency=US]", text);
+             });
+  flags.NotBuilt({"--tensor-parallel"});
+  AddLongContextFlags(flags, model);
+}
+
+void AddCacheTypeFlags(FlagSet& flags, SessionOptions* session) {
+  const std::vector<std::string> types = {"f16", "bf16", "f32", "q8_0"};
+  flags.Choice("--cache-type-k", types,
+               "how the keys of the text are kept in memory (default f16)",
+               &session->kv_type_k);
+  flags.Choice("--cache-type-v", types, "... and its values (default f16)",
+               &session->kv_type_v);
+}
+
+void AddSessionFlags(FlagSet& flags, Options* options) {
+  AddModelFlags(flags, &options->model);
+  AddThreadsFlag(flags, &options->model);
+  AddContextFlag(flags, &options->session);
+  AddCacheTypeFlags(flags, &options->session);
+  AddRunFlags(flags, &options->model);
+}
+
+void AddFullPolicyFlag(FlagSet& flags) {
+  flags.Group("Model");
+  flags.Text("--policy", "full", "what each step reads: everything",
+             [](const std::string& policy) {
+               if (policy != "full") RejectPolicy(policy, "full");
+             });
+  flags.NotBuilt({"--plain", "--set"});
+}
+
+void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
+                    SamplingOptions* sampling) {
+  flags.Group(
+      "Guessing ahead: several tokens are guessed, then checked at once");
+  flags.Text("--policy", "full|triforce",
+             "full (default): each step reads the whole text; triforce: the "
+             "model guesses from the parts of the text that matter now, and "
+             "checks against all of it",
+             [=](const std::string& policy) {
+               if (policy != "full" && policy != "triforce") {
+                 RejectPolicy(policy, "full, triforce");
+               }
+               sampling->policy = policy;
+             });
+  flags.Tokens("--budget", "triforce: tokens of those parts (default 1024)", 1,
+               kMaxTokens, [=](int64_t n) { session->budget = n; });
+  flags.Int("--chunk", "... in runs of 8, 16, 32 (default), 64 or 128", 8, 128,
+            [=](int64_t n) {
+              if ((n & (n - 1)) != 0) {
+                FlagSet::Reject("--chunk", "8, 16, 32, 64 or 128",
+                                std::to_string(n));
+              }
+              session->chunk = static_cast<int32_t>(n);
+            });
+  flags.Tokens("--sink", "... with the first N of the text (default 32)", 1,
+               kMaxTokens, [=](int64_t n) { session->sink = n; });
+  flags.Tokens("--window", "... and the newest N, besides (default 64)", 1,
+               kMaxTokens, [=](int64_t n) { session->window = n; });
+  flags.NotBuilt({"--plain", "--set"});
+}
+
+void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
+  flags.Choice("--draft", {"none", "ngram", "self", "small"},
+               "who guesses: nobody (default with full), the text itself where "
+               "it repeats (default with triforce), the model over the newest "
+               "tokens, another model (default with -md)",
+               &sampling->draft);
+  flags.Text("--model-draft", "PATH",
+             "a faster model with the same tokens, for --draft small; its "
+             "memory is in no plan, and on no simulated device",
+             [=](const std::string& path) { sampling->draft_path = path; });
+  flags.Int(
+      "--draft-layers",
+      "of --draft self: its first N layers guess (default: all)", 1, kMaxTokens,
+      [=](int64_t n) { sampling->draft_layers = static_cast<int32_t>(n); });
+  flags.Choice("--verify", {"residual", "coupled"},
+               "residual (default): most guesses hold; coupled: the text is "
+               "the one without guesses, for the same seed",
+               &sampling->verify);
+  const auto length = [&](const char* name, const char* help, int32_t* to) {
+    flags.Text(name, "N|auto", help, [=](const std::string& text) {
+      if (text == "auto") {
+        *to = TIERCEL_ADAPTIVE;
+        return;
+      }
+      const std::optional<int64_t> n = ParseInt(text);
+      if (!n.has_value() || *n < 1 || *n > kMaxDraftTokens) {
+        FlagSet::Reject(name, "1 to 63, or auto", text);
+      }
+      *to = static_cast<int32_t>(*n);
+    });
+  };
+  length("--gamma1",
+         "guess at most N tokens at a time (default 8; 4 with triforce)",
+         &sampling->draft_tokens);
+  length("--gamma2",
+         "triforce: check N tokens at a time against the whole text (default "
+         "16)",
+         &sampling->block_tokens);
+  flags.Real("--cost-ratio",
+             "of auto: a check costs as much as so many guesses (default: as "
+             "first measured, 8 without)",
+             0, FlagSet::Low::kExcluded, 1e6, &sampling->cost_ratio);
+}
+
+void AddVerifyAgainstFlag(FlagSet& flags, SamplingOptions* sampling) {
+  flags.Text("--verify-against", "full",
+             "also run without guesses, and say whether the texts agree and "
+             "how much slower that was",
+             [=](const std::string& policy) {
+               if (policy != "full") {
+                 FlagSet::Reject("--verify-against", "full", policy);
+               }
+               sampling->verify_against_full = true;
+             });
+}
+
+void AddLawFlags(FlagSet& flags, SamplingOptions* sampling) {
+  flags.Group("The answer");
+  flags.Text("-s,--seed", "N",
+             "another seed, another text; the same seed, the same text "
+             "(default 0)",
+             [=](const std::string& value) {
+               const std::optional<uint64_t> seed = ParseUnsigned(value);
+               if (!seed.has_value()) {
+                 FlagSet::Reject("-s,--seed", "an integer from 0 to 2^64-1",
+                                 value);
+               }
+               sampling->seed = seed;
+             });
+  flags.Real("--temp,--temperature",
+             absl::StrCat("how much is left to chance (default ",
+                          sampling->temperature,
+                          "); 0: nothing, always the likeliest token"),
+             0, FlagSet::Low::kIncluded, 100, &sampling->temperature);
+  flags.Int("--top-k", "choose among the k likeliest; 0 (default): all", 0,
+            kMaxTokens,
+            [=](int64_t k) { sampling->top_k = static_cast<int32_t>(k); });
+  flags.Real("--top-p",
+             "choose among the likeliest up to this probability, with the one "
+             "that crosses it; 1 (default): all",
+             0, FlagSet::Low::kExcluded, 1, &sampling->top_p);
+  flags.Real("--min-p",
+             "drop what is less likely than this times the likeliest; 0 "
+             "(default): nothing",
+             0, FlagSet::Low::kIncluded, 1, &sampling->min_p);
+  flags.Real("--repeat-penalty",
+             absl::StrCat("makes what the last 256 tokens hold less likely "
+                          "(default ",
+                          sampling->repeat_penalty, "); 1: no"),
+             0, FlagSet::Low::kExcluded, 100, &sampling->repeat_penalty);
+}
+
+void AddSeedsFlag(FlagSet& flags, SamplingOptions* sampling) {
+  flags.Group("The answer");
+  flags.Text(
+      "--seeds", "A:B", "one output for each seed from A to B",
+      [=](const std::string& value) {
+        sampling->seeds = ParseSeedRange(value);
+        if (!sampling->seeds.has_value() ||
+            sampling->seeds->last - sampling->seeds->first >= kMaxSeeds) {
+          FlagSet::Reject(
+              "--seeds",
+              absl::StrCat("FIRST:LAST, at most ", kMaxSeeds, " seeds"), value);
+        }
+      });
+}
+
+void AddPromptFlag(FlagSet& flags, InputOptions* input) {
+  flags.Group("Text");
+  flags.Text("-p,--prompt", "TEXT", "the text itself",
+             [=](const std::string& text) { input->text = text; });
+}
+
+void AddFileFlag(FlagSet& flags, InputOptions* input) {
+  flags.Group("Text");
+  flags.Text("-f,--file", "FILE",
+             "a text file in UTF-8, 64 MiB at most; - is stdin",
+             [=](const std::string& path) { input->file = path; });
+}
+
+void AddTokensFlag(FlagSet& flags, InputOptions* input) {
+  flags.Group("Text");
+  flags.Text("--tokens", "FILE", "a file of token ids; - is stdin",
+             [=](const std::string& path) { input->tokens_file = path; });
+}
+
+void AddJsonFlag(FlagSet& flags, Options* options) {
+  flags.Group("Output");
+  flags.Switch("--json", "one JSON document on stdout, errors too",
+               [=] { options->json = true; });
+}
+
+void AddProgressFlag(FlagSet& flags, Options* options) {
+  flags.Group("Output");
+  flags.Switch("--no-progress", "draw no progress on the terminal",
+               [=] { options->progress = false; });
+}
+
+void AddGenerationFlags(FlagSet& flags, Options* options) {
+  options->session.cache_dir = CacheFolder();
+  AddSamplingFlags(flags, &options->sampling);
+  AddJsonFlag(flags, options);
+  AddStreamFlag(flags, options);
+  AddProgressFlag(flags, options);
+  AddSessionFlags(flags, options);
+  AddPolicyFlags(flags, &options->session, &options->sampling);
+  AddSpeculationFlags(flags, &options->sampling);
+  AddVerifyAgainstFlag(flags, &options->sampling);
+}
+
+}  // namespace tiercel::cli

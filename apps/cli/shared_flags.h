@@ -1,0 +1,51 @@
+#ifndef TIERCEL_APPS_CLI_SHARED_FLAGS_H_
+#define TIERCEL_APPS_CLI_SHARED_FLAGS_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "apps/cli/flags.h"
+#include "apps/cli/options.h"
+
+namespace tiercel::cli {
+
+inline constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
+inline constexpr int64_t kMaxThreads = 1024;
+inline constexpr double kMaxRopeScale = 4096;
+
+// The flags that several commands take. Each checks its value and writes it to
+// the options, which must outlive `flags`.
+
+// Which model, and how it computes.
+void AddModelFlags(FlagSet& flags, ModelOptions* model);
+void AddRunFlags(FlagSet& flags, ModelOptions* model);
+void AddCacheTypeFlags(FlagSet& flags, SessionOptions* session);
+// All of these, threads and a context: a model and a session on it.
+void AddSessionFlags(FlagSet& flags, Options* options);
+
+// What each step reads, who proposes tokens, and how they are checked.
+void AddFullPolicyFlag(FlagSet& flags);  // of a command that knows no other
+void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
+                    SamplingOptions* sampling);
+void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling);
+void AddVerifyAgainstFlag(FlagSet& flags, SamplingOptions* sampling);
+
+// The law of a token, and the seed of its draw.
+void AddLawFlags(FlagSet& flags, SamplingOptions* sampling);
+void AddSeedsFlag(FlagSet& flags, SamplingOptions* sampling);
+
+// Where a text comes from.
+void AddPromptFlag(FlagSet& flags, InputOptions* input);
+void AddFileFlag(FlagSet& flags, InputOptions* input);
+void AddTokensFlag(FlagSet& flags, InputOptions* input);
+
+// How results are shown.
+void AddJsonFlag(FlagSet& flags, Options* options);
+void AddProgressFlag(FlagSet& flags, Options* options);
+
+// All that `summarize`, `ask` and `generate` share.
+void AddGenerationFlags(FlagSet& flags, Options* options);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_CLI_SHARED_FLAGS_H_

@@ -1,0 +1,281 @@
+#include "apps/commands/api.h"
+
+#include <algorithm>
+
+#include "apps/cli/error.h"
+#include "apps/terminal/signals.h"
+
+namespace tiercel::cli {
+namespace {
+
+// The C API's failure as ours. A cancelled call is one a signal stopped; a
+// callback's own error is kept by the caller of this.
+absl::Status FromApi(tiercel_status status, const tiercel_error& error) {
+  switch (status) {
+    case TIERCEL_OK:
+      return absl::OkStatus();
+    case TIERCEL_CANCELLED:
+      return Interrupted();
+    case TIERCEL_USAGE:
+      return Error(Exit::kUsage, error.code, error.message);
+    case TIERCEL_INVALID_INPUT:
+      return Error(Exit::kInput, error.code, error.message);
+    case TIERCEL_OUT_OF_MEMORY:
+      return Error(Exit::kMemory, error.code, error.message);
+    case TIERCEL_NO_DEVICE:
+      return Error(Exit::kDevice, error.code, error.message);
+    case TIERCEL_IO:
+      return Error(Exit::kIo, error.code, error.message);
+    case TIERCEL_FAILED:
+    case TIERCEL_BUFFER_TOO_SMALL:
+      break;
+  }
+  return Error(Exit::kFailed, error.code, error.message);
+}
+
+// Runs `fill(buffer, &size, &error)` with room for `guess` items, and once more
+// with the room it asks for.
+template <typename Buffer, typename Fill>
+absl::StatusOr<Buffer> FillBuffer(size_t guess, Fill fill) {
+  Buffer buffer;
+  tiercel_error error = Defaults<tiercel_error>();
+  size_t size = guess;
+  tiercel_status status = TIERCEL_BUFFER_TOO_SMALL;
+  for (int attempt = 0; status == TIERCEL_BUFFER_TOO_SMALL && attempt < 2;
+       ++attempt) {
+    buffer.resize(size);
+    status = fill(buffer.data(), &size, &error);
+  }
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  buffer.resize(size);
+  return buffer;
+}
+
+template <typename Fill>
+absl::StatusOr<Json> FillJson(Fill fill) {
+  absl::StatusOr<std::string> text = FillBuffer<std::string>(1 << 16, fill);
+  if (!text.ok()) return text.status();
+  // Its size counts the NUL.
+  Json json = Json::parse(text->c_str(), nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) {
+    return Error(Exit::kFailed, "internal", "the library returned bad JSON");
+  }
+  return json;
+}
+
+int OnProgress(void* user_data, uint64_t done, uint64_t total) {
+  const auto& progress = *static_cast<const ProgressFn*>(user_data);
+  if (progress) progress(done, total);
+  return SignalReceived() != 0;
+}
+
+void* UserData(const ProgressFn& progress) {
+  return const_cast<ProgressFn*>(&progress);  // OnProgress only reads it
+}
+
+tiercel_text_limits ToApi(const Model::TextLimits& limits) {
+  auto api_limits = Defaults<tiercel_text_limits>();
+  api_limits.most_tokens = limits.most_tokens;
+  api_limits.progress = OnProgress;
+  api_limits.user_data = UserData(limits.progress);
+  return api_limits;
+}
+
+// As many as `bytes` of text can give, or as are wanted.
+size_t MostTokens(size_t bytes, const Model::TextLimits& limits) {
+  return limits.most_tokens > 0 ? std::min(bytes, limits.most_tokens) : bytes;
+}
+
+// A callback with the error it ended with.
+template <typename Callback>
+struct Guarded {
+  const Callback& callback;
+  absl::Status status;
+};
+
+int OnToken(void* user_data, const tiercel_token* token) {
+  auto& guarded = *static_cast<Guarded<TokenFn>*>(user_data);
+  guarded.status =
+      guarded.callback(token->id, {token->text, token->text_bytes});
+  return !guarded.status.ok() || SignalReceived() != 0;
+}
+
+int OnRow(void* user_data, size_t index, const float* logits) {
+  auto& guarded = *static_cast<Guarded<RowFn>*>(user_data);
+  guarded.status = guarded.callback(index, logits);
+  return !guarded.status.ok() || SignalReceived() != 0;
+}
+
+}  // namespace
+
+absl::StatusOr<Model> Model::Open(tiercel_model_params params,
+                                  const ProgressFn& progress) {
+  params.progress = OnProgress;
+  params.user_data = UserData(progress);
+  tiercel_model* opened = nullptr;
+  tiercel_error error = Defaults<tiercel_error>();
+  tiercel_status status = tiercel_model_open(&params, &opened, &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  Model model(opened);
+  status = tiercel_model_get_info(opened, &model.info_, &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  return model;
+}
+
+absl::Status Model::Load(const ProgressFn& progress) {
+  tiercel_error error = Defaults<tiercel_error>();
+  tiercel_status status =
+      tiercel_model_load(get(), OnProgress, UserData(progress), &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  status = tiercel_model_get_info(get(), &info_, &error);
+  return FromApi(status, error);
+}
+
+absl::StatusOr<Json> Model::Describe() const {
+  return FillJson([&](char* text, size_t* size, tiercel_error* error) {
+    return tiercel_model_describe(get(), text, size, error);
+  });
+}
+
+absl::StatusOr<tiercel_measurement> Model::Measure(
+    const tiercel_session_params& params, const ProgressFn& progress) const {
+  auto measurement = Defaults<tiercel_measurement>();
+  tiercel_error error = Defaults<tiercel_error>();
+  const tiercel_status status = tiercel_measure(
+      get(), &params, OnProgress, UserData(progress), &measurement, &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  return measurement;
+}
+
+absl::StatusOr<Json> Model::Plan(const tiercel_session_params& params) const {
+  return FillJson([&](char* text, size_t* size, tiercel_error* error) {
+    return tiercel_plan(get(), &params, text, size, error);
+  });
+}
+
+absl::Status Model::CheckDraft(const Model& draft) const {
+  tiercel_error error = Defaults<tiercel_error>();
+  return FromApi(tiercel_check_draft(get(), draft.get(), &error), error);
+}
+
+absl::StatusOr<std::vector<int32_t>> Model::Tokenize(
+    std::string_view text, uint32_t flags, const TextLimits& limits) const {
+  const tiercel_text_limits api_limits = ToApi(limits);
+  return FillBuffer<std::vector<int32_t>>(
+      MostTokens(text.size() + 1, limits),
+      [&](int32_t* ids, size_t* size, tiercel_error* error) {
+        return tiercel_tokenize(get(), text.data(), text.size(), flags,
+                                &api_limits, ids, size, error);
+      });
+}
+
+absl::StatusOr<std::string> Model::Detokenize(const std::vector<int32_t>& ids,
+                                              uint32_t flags) const {
+  return FillBuffer<std::string>(
+      ids.size() * 8, [&](char* text, size_t* size, tiercel_error* error) {
+        return tiercel_detokenize(get(), ids.data(), ids.size(), flags, text,
+                                  size, error);
+      });
+}
+
+absl::StatusOr<std::vector<int32_t>> Model::ChatTokens(
+    const std::vector<Message>& messages, const TextLimits& limits) const {
+  const tiercel_text_limits api_limits = ToApi(limits);
+  std::vector<tiercel_message> views;
+  size_t guess = 1024;  // what templates add
+  for (const Message& message : messages) {
+    views.push_back(
+        {message.role.c_str(), message.content.data(), message.content.size()});
+    guess += message.content.size();
+  }
+  return FillBuffer<std::vector<int32_t>>(
+      MostTokens(guess, limits),
+      [&](int32_t* ids, size_t* size, tiercel_error* error) {
+        return tiercel_chat_tokens(get(), views.data(), views.size(),
+                                   &api_limits, ids, size, error);
+      });
+}
+
+absl::StatusOr<Session> Session::Create(const Model& model,
+                                        const tiercel_session_params& params) {
+  tiercel_session* session = nullptr;
+  tiercel_error error = Defaults<tiercel_error>();
+  const tiercel_status status =
+      tiercel_session_create(model.get(), &params, &session, &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  return Session(session);
+}
+
+absl::Status Session::Prefill(const std::vector<int32_t>& ids,
+                              const ProgressFn& progress) {
+  const CancelOnSignal cancel(session_.get());
+  tiercel_error error = Defaults<tiercel_error>();
+  return FromApi(tiercel_prefill(session_.get(), ids.data(), ids.size(),
+                                 OnProgress, UserData(progress), &error),
+                 error);
+}
+
+absl::Status Session::Generate(const tiercel_sampling& sampling,
+                               const TokenFn& on_token) {
+  const CancelOnSignal cancel(session_.get());
+  Guarded<TokenFn> guarded = {on_token, absl::OkStatus()};
+  tiercel_error error = Defaults<tiercel_error>();
+  const tiercel_status status =
+      tiercel_generate(session_.get(), &sampling, OnToken, &guarded, &error);
+  return guarded.status.ok() ? FromApi(status, error) : guarded.status;
+}
+
+absl::Status Session::Score(const std::vector<int32_t>& ids,
+                            size_t rows_per_step, const RowFn& on_row) {
+  const CancelOnSignal cancel(session_.get());
+  Guarded<RowFn> guarded = {on_row, absl::OkStatus()};
+  tiercel_error error = Defaults<tiercel_error>();
+  const tiercel_status status =
+      tiercel_score(session_.get(), ids.data(), ids.size(), rows_per_step,
+                    OnRow, &guarded, &error);
+  return guarded.status.ok() ? FromApi(status, error) : guarded.status;
+}
+
+absl::Status Session::Truncate(size_t length) {
+  tiercel_error error = Defaults<tiercel_error>();
+  return FromApi(tiercel_session_truncate(session_.get(), length, &error),
+                 error);
+}
+
+absl::StatusOr<Json> Session::Report() const {
+  return FillJson([&](char* text, size_t* size, tiercel_error* error) {
+    return tiercel_report(session_.get(), text, size, error);
+  });
+}
+
+absl::StatusOr<std::vector<double>> Session::TokenSeconds() const {
+  return FillBuffer<std::vector<double>>(
+      256, [&](double* seconds, size_t* size, tiercel_error* error) {
+        return tiercel_token_seconds(session_.get(), seconds, size, error);
+      });
+}
+
+absl::StatusOr<Json> MeasureMachine(int32_t threads,
+                                    const ProgressFn& progress) {
+  return FillJson([&](char* text, size_t* size, tiercel_error* error) {
+    return tiercel_machine(threads, OnProgress, UserData(progress), text, size,
+                           error);
+  });
+}
+
+absl::StatusOr<Json> ListCache(const std::string& folder) {
+  return FillJson([&](char* text, size_t* size, tiercel_error* error) {
+    return tiercel_cache_list(folder.c_str(), text, size, error);
+  });
+}
+
+absl::StatusOr<size_t> ClearCache(const std::string& folder) {
+  size_t removed = 0;
+  tiercel_error error = Defaults<tiercel_error>();
+  const tiercel_status status =
+      tiercel_cache_clear(folder.c_str(), &removed, &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  return removed;
+}
+
+}  // namespace tiercel::cli

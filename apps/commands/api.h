@@ -1,0 +1,118 @@
+#ifndef TIERCEL_APPS_COMMANDS_API_H_
+#define TIERCEL_APPS_COMMANDS_API_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "apps/terminal/output.h"
+#include "apps/terminal/progress.h"
+#include "include/tiercel.h"
+
+// The C API as this program uses it: handles that free themselves, absl::Status
+// for errors, std containers for buffers. What a call means is said once, in
+// include/tiercel.h.
+namespace tiercel::cli {
+
+// A zeroed parameter struct of the C API with its size set.
+template <typename Params>
+Params Defaults() {
+  Params params = {};
+  params.struct_size = sizeof(Params);
+  return params;
+}
+
+// Every callback of the library also notices a signal, so that none can fall
+// between two calls. Returning an error stops the call with that error.
+using TokenFn = std::function<absl::Status(int32_t id, std::string_view text)>;
+using RowFn = std::function<absl::Status(size_t index, const float* logits)>;
+
+class Model {
+ public:
+  // `params.progress` and `params.user_data` are replaced.
+  static absl::StatusOr<Model> Open(tiercel_model_params params,
+                                    const ProgressFn& progress);
+
+  // The weights of a model that was opened by its header.
+  absl::Status Load(const ProgressFn& progress);
+
+  const tiercel_model_info& info() const { return info_; }
+  tiercel_model* get() const { return model_.get(); }
+
+  absl::StatusOr<Json> Describe() const;
+  absl::StatusOr<tiercel_measurement> Measure(
+      const tiercel_session_params& params, const ProgressFn& progress) const;
+  absl::StatusOr<Json> Plan(const tiercel_session_params& params) const;
+  absl::Status CheckDraft(const Model& draft) const;
+
+  // When to give up on a text: tiercel_text_limits.
+  struct TextLimits {
+    size_t most_tokens = 0;
+    ProgressFn progress;
+  };
+  absl::StatusOr<std::vector<int32_t>> Tokenize(std::string_view text,
+                                                uint32_t flags,
+                                                const TextLimits& limits) const;
+  absl::StatusOr<std::string> Detokenize(const std::vector<int32_t>& ids,
+                                         uint32_t flags) const;
+
+  struct Message {
+    std::string role;
+    std::string content;
+  };
+  absl::StatusOr<std::vector<int32_t>> ChatTokens(
+      const std::vector<Message>& messages, const TextLimits& limits) const;
+
+ private:
+  struct Free {
+    void operator()(tiercel_model* model) const { tiercel_model_free(model); }
+  };
+  explicit Model(tiercel_model* model) : model_(model) {}
+
+  std::unique_ptr<tiercel_model, Free> model_;
+  tiercel_model_info info_ = Defaults<tiercel_model_info>();
+};
+
+// Must not outlive its model.
+class Session {
+ public:
+  static absl::StatusOr<Session> Create(const Model& model,
+                                        const tiercel_session_params& params);
+
+  absl::Status Prefill(const std::vector<int32_t>& ids,
+                       const ProgressFn& progress);
+  absl::Status Generate(const tiercel_sampling& sampling,
+                        const TokenFn& on_token);
+  absl::Status Score(const std::vector<int32_t>& ids, size_t rows_per_step,
+                     const RowFn& on_row);
+  absl::Status Truncate(size_t length);
+  absl::StatusOr<Json> Report() const;
+  absl::StatusOr<std::vector<double>> TokenSeconds() const;
+
+ private:
+  struct Free {
+    void operator()(tiercel_session* session) const {
+      tiercel_session_free(session);
+    }
+  };
+  explicit Session(tiercel_session* session) : session_(session) {}
+
+  std::unique_ptr<tiercel_session, Free> session_;
+};
+
+// tiercel_machine: what this machine can do with `threads` threads.
+absl::StatusOr<Json> MeasureMachine(int32_t threads,
+                                    const ProgressFn& progress);
+
+absl::StatusOr<Json> ListCache(const std::string& folder);
+absl::StatusOr<size_t> ClearCache(const std::string& folder);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_COMMANDS_API_H_

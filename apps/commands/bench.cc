@@ -1,0 +1,467 @@
+// tiercel bench: tests shaped and named as llama-bench's.
+//
+// ppN times tiercel_prefill of N tokens. tgN times tiercel_score of N tokens
+// one row at a time: N decode steps, each with its logits, and no sampler. With
+// drafts it times tiercel_generate of N tokens instead: what is drafted, and
+// what of it holds, is that of `tiercel generate` after the same tokens. All
+// start after `depth` tokens that are read once, untimed, and are dropped back
+// to them between repetitions. Tokenizing is never timed. Every test runs once
+// before it is timed. --verify-against full then runs the generations again in
+// the baseline's session.
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <map>
+#include <optional>
+#include <random>
+#include <string_view>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "apps/cli/error.h"
+#include "apps/commands/bench_table.h"
+#include "apps/commands/command.h"
+#include "apps/commands/input.h"
+#include "apps/commands/sampling.h"
+#include "apps/commands/text_length.h"
+#include "apps/terminal/output.h"
+#include "apps/terminal/progress.h"
+#include "apps/terminal/signals.h"
+
+namespace tiercel::cli {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+int64_t Greatest(const std::vector<int64_t>& list) {
+  return *std::max_element(list.begin(), list.end());
+}
+
+double BytesPerValue(const std::string& kv_type) {
+  if (kv_type == "f32") return 4;
+  if (kv_type == "q8_0") return 34.0 / 32;  // 32 int8 and a half scale
+  return 2;
+}
+
+// Positions that the tests take. What is drafted is cut where the context ends:
+// with drafts the longest block has room after the last token.
+int64_t Context(const Options& options) {
+  constexpr int64_t kLongestBlock = 64;
+  const BenchOptions& bench = options.bench;
+  return Greatest(bench.depths) +
+         std::max(Greatest(bench.prompts), Greatest(bench.generations)) +
+         (options.sampling.HasDrafts() ? kLongestBlock : 0);
+}
+
+// Errors: context_length_exceeded, with what is asked for.
+absl::Status CheckContext(const Options& options, const Model& model) {
+  const int64_t needed = options.session.context;
+  if (needed <= model.info().context) return absl::OkStatus();
+  const BenchOptions& bench = options.bench;
+  Options as_given = options;
+  as_given.session.context = 0;  // there is no -c here
+  const std::string advice = RoomAdvice(as_given, model, needed);
+  return Error(
+      Exit::kInput, "context_length_exceeded",
+      absl::StrCat("-p ", Greatest(bench.prompts), ", -n ",
+                   Greatest(bench.generations), ", -d ", Greatest(bench.depths),
+                   ": these tests need ", needed, " tokens, the context holds ",
+                   model.info().context, "; give less",
+                   advice.empty() ? "" : ", or ", advice));
+}
+
+// Whether tgN is a generation. The baseline of drafts is one, too.
+bool Generates(const Options& options) {
+  return options.sampling.HasDrafts() || options.sampling.verify_against_full;
+}
+
+// The ids of the tests, in reading order: of the text, else random ones, the
+// same in every run. Tokens that are generated are not among them.
+absl::StatusOr<Ids> ContextIds(const Options& options, const Model& model) {
+  const BenchOptions& bench = options.bench;
+  const auto needed = static_cast<size_t>(
+      Greatest(bench.depths) +
+      std::max(Greatest(bench.prompts),
+               options.sampling.HasDrafts() ? 0 : Greatest(bench.generations)));
+  const InputOptions& input = options.input;
+  if (!input.file.has_value() && !input.tokens_file.has_value()) {
+    std::mt19937_64 random(/*seed=*/0);
+    Ids ids(needed);
+    for (int32_t& id : ids) {
+      id = static_cast<int32_t>(random() %
+                                static_cast<uint64_t>(model.info().vocab));
+    }
+    return ids;
+  }
+  absl::StatusOr<Ids> ids = ReadBeginning(model, input, needed);
+  if (ids.ok() && ids->size() < needed) {
+    return Error(Exit::kInput, "text_too_short",
+                 absl::StrCat("the text has ", ids->size(),
+                              " tokens, the tests need ", needed));
+  }
+  return ids;
+}
+
+std::string UtcNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  gmtime_r(&now, &utc);
+  char text[32];
+  return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+// Bytes of K and V of one position, all layers.
+double KvBytesPerPosition(const Json& described,
+                          const SessionOptions& session) {
+  if (!described.contains("config")) return 0;
+  const Json& config = described["config"];
+  double values = 1;  // of K, and again of V
+  for (const char* key : {"layers", "kv_heads", "head_dim"}) {
+    values *= config.at(key).get<double>();
+  }
+  return values *
+         (BytesPerValue(session.kv_type_k) + BytesPerValue(session.kv_type_v));
+}
+
+absl::StatusOr<BenchContext> Describe(const Options& options,
+                                      const Model& model) {
+  absl::StatusOr<Json> described = model.Describe();
+  if (!described.ok()) return described.status();
+  absl::StatusOr<Json> machine;
+  {
+    Progress progress(options.progress,
+                      "measuring peaks of this machine:", "runs", "");
+    machine = MeasureMachine(model.info().threads, progress.Callback());
+  }
+  if (!machine.ok()) return machine.status();
+
+  BenchContext context;
+  std::map<std::string, int64_t> bytes_of_type;
+  for (const Json& tensor : described->at("tensors")) {
+    const auto bytes = tensor.at("bytes").get<int64_t>();
+    bytes_of_type[tensor.at("type").get<std::string>()] += bytes;
+    context.model_bytes += bytes;
+  }
+  const auto main_type = std::max_element(
+      bytes_of_type.begin(), bytes_of_type.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; });
+  context.model = described->at("architecture").get<std::string>();
+  if (main_type != bytes_of_type.end()) {
+    absl::StrAppend(&context.model, " ", main_type->first);
+  }
+  context.model_file = options.model.path;
+  context.parameters = described->at("parameters").get<int64_t>();
+  context.threads = model.info().threads;
+  context.backend =
+      options.model.device == "auto" ? "cpu" : options.model.device;
+  context.simulated = options.model.simulation.has_value();
+  if (context.simulated) context.backend += " simulated";
+  context.kv_type_k = options.session.kv_type_k;
+  context.kv_type_v = options.session.kv_type_v;
+  context.policy = options.sampling.policy;
+  context.draft = options.sampling.Drafter();
+  context.compared = options.sampling.verify_against_full;
+  context.must_agree = MustAgree(options.sampling);
+  context.weight_bytes_per_token =
+      static_cast<double>(model.info().bytes_per_token);
+  context.kv_bytes_per_position =
+      KvBytesPerPosition(*described, options.session);
+  context.build = tiercel_version();
+  context.date = UtcNow();
+  context.machine = *std::move(machine);
+  return context;
+}
+
+// Writes rows in the format wanted, each as soon as it is measured; a JSON
+// array at the end, for which a signal has to wait.
+class RowWriter {
+ public:
+  explicit RowWriter(const std::string& format) : format_(format) {}
+
+  absl::Status Write(const BenchRow& row, const BenchContext& context) {
+    const bool first = count_++ == 0;
+    if (format_ == "md") {
+      return WriteOut((first ? MarkdownHeader(context) : "") +
+                      MarkdownLine(row, context));
+    }
+    if (format_ == "csv") {
+      return WriteOut((first ? CsvHeader(row, context) : "") +
+                      CsvLine(row, context));
+    }
+    if (format_ == "jsonl") return WriteJson(ToJson(row, context));
+    if (first) keep_.emplace();
+    array_.push_back(ToJson(row, context));
+    return absl::OkStatus();
+  }
+
+  // After an error the rows until then are written, and it is said beside them.
+  absl::Status Finish(const BenchContext& context, const absl::Status& done) {
+    if (!done.ok() && array_.empty()) return done;
+    if (format_ == "json") {
+      const absl::Status written = WriteJson(array_);
+      if (done.ok() || !written.ok()) return written;
+      WriteNote(absl::StrCat(
+          "tiercel: ", Printable(std::string(done.message())), "\n"));
+      return IsInterrupted(done) ? InterruptedInOutput()
+                                 : Error(ExitOf(done), CodeOf(done), "");
+    }
+    if (format_ == "md") {
+      return WriteOut(absl::StrCat("\n", context.date, ", build ",
+                                   context.build, "\nmachine ",
+                                   Dump(context.machine), "\n"));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string format_;
+  int64_t count_ = 0;
+  Json array_ = Json::array();
+  std::optional<KeepOnSignal> keep_;  // once there is a row to write
+};
+
+// Gives the seconds between its laps, the first since it was made.
+class Stopwatch {
+ public:
+  double Lap() {
+    const Clock::time_point now = Clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last_, now))
+        .count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+};
+
+// A test that was run, and the report of its last generation; null: it has
+// none.
+struct Tested {
+  BenchRow row;
+  Json report;
+};
+
+// Runs the tests of one thread count.
+class Bencher {
+ public:
+  Bencher(const Options& options, const Ids& ids,
+          const std::optional<Model>& draft, const BenchContext& context,
+          Session session)
+      : options_(options),
+        ids_(ids),
+        draft_(draft),
+        context_(context),
+        session_(std::move(session)) {}
+
+  absl::Status Run(absl::FunctionRef<absl::Status(Tested)> on_tested) {
+    for (int64_t depth : options_.bench.depths) {
+      if (absl::Status s = Rewind(0); !s.ok()) return s;
+      if (absl::Status s = ReadDepth(depth); !s.ok()) return s;
+      for (int64_t n : options_.bench.prompts) {
+        if (n == 0) continue;
+        Tested tested;
+        tested.row.n_prompt = n;
+        tested.row.n_depth = depth;
+        if (absl::Status s = Measure(&tested.row); !s.ok()) return s;
+        if (absl::Status s = AddReport(&tested); !s.ok()) return s;
+        if (absl::Status s = on_tested(std::move(tested)); !s.ok()) return s;
+      }
+      for (int64_t n : options_.bench.generations) {
+        if (n == 0) continue;
+        Tested tested;
+        tested.row.n_gen = n;
+        tested.row.n_depth = depth;
+        if (absl::Status s = Measure(&tested.row); !s.ok()) return s;
+        if (absl::Status s = AddReport(&tested); !s.ok()) return s;
+        if (!Generates(options_)) AddBytes(context_, &tested.row);
+        if (absl::Status s = on_tested(std::move(tested)); !s.ok()) return s;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Ids Slice(int64_t begin, int64_t count) const {
+    return {ids_.begin() + begin, ids_.begin() + begin + count};
+  }
+
+  absl::Status Rewind(int64_t length) {
+    return session_.Truncate(static_cast<size_t>(length));
+  }
+
+  absl::Status ReadDepth(int64_t depth) {
+    if (depth == 0) return absl::OkStatus();
+    Progress progress(options_.progress, "reading", "tokens", "tok/s");
+    return session_.Prefill(Slice(0, depth), progress.Callback(depth));
+  }
+
+  absl::Status Generate(int64_t count) {
+    SamplingOptions sampling = options_.sampling;
+    sampling.max_tokens = count;
+    sampling.ignore_eos = true;
+    std::vector<const char*> stops;
+    return session_.Generate(
+        ToApi(sampling, sampling.seed.value_or(0), draft_, &stops),
+        [](int32_t, std::string_view) { return absl::OkStatus(); });
+  }
+
+  // Adds what the last repetition reports: all report the same.
+  absl::Status AddReport(Tested* tested) {
+    absl::StatusOr<Json> report = session_.Report();
+    if (!report.ok()) return report.status();
+    BenchRow& row = tested->row;
+    row.device_bytes = report->at("memory").at("device_bytes").get<int64_t>();
+    if (row.n_gen == 0 || !Generates(options_)) return absl::OkStatus();
+    const Json& speculation = report->at("speculation");
+    row.levels = speculation.at("levels");
+    if (speculation.at("sweeps").get<int64_t>() > 0) {
+      row.tokens_per_sweep = speculation.at("tokens_per_sweep").get<double>();
+    }
+    tested->report = *std::move(report);
+    return absl::OkStatus();
+  }
+
+  // Reads `ids`, or generates where there are none.
+  absl::StatusOr<Repetition> Once(const BenchRow& row, const Ids& ids) {
+    Repetition once;
+    Stopwatch whole;
+    Stopwatch token;
+    const absl::Status status =
+        row.n_prompt > 0 ? session_.Prefill(ids, nullptr)
+        : ids.empty()
+            ? Generate(row.n_gen)
+            : session_.Score(ids, /*rows_per_step=*/1,
+                             [&](size_t, const float*) {
+                               once.token_seconds.push_back(token.Lap());
+                               return absl::OkStatus();
+                             });
+    once.seconds = whole.Lap();
+    if (!status.ok()) return status;
+    if (ids.empty()) {
+      absl::StatusOr<std::vector<double>> seconds = session_.TokenSeconds();
+      if (!seconds.ok()) return seconds.status();
+      once.token_seconds = *std::move(seconds);
+    }
+    return once;
+  }
+
+  absl::Status Measure(BenchRow* row) {
+    const bool generates = row->n_gen > 0 && Generates(options_);
+    const Ids ids =
+        generates ? Ids() : Slice(row->n_depth, row->n_prompt + row->n_gen);
+    const int64_t repetitions = options_.bench.repetitions;
+    Progress progress(options_.progress, TestName(*row), "runs", "");
+    for (int64_t i = -1; i < repetitions; ++i) {
+      progress.Show(i + 1, repetitions + 1);
+      const absl::StatusOr<Repetition> once = Once(*row, ids);
+      if (!once.ok()) return once.status();
+      if (absl::Status s = Rewind(row->n_depth); !s.ok()) return s;
+      if (i >= 0) AddRepetition(*once, row);
+    }
+    return absl::OkStatus();
+  }
+
+  const Options& options_;
+  const Ids& ids_;
+  const std::optional<Model>& draft_;
+  const BenchContext& context_;
+  Session session_;
+};
+
+// Runs the tests of `options` in a session, and with the draft model, of their
+// own: both are freed at the end.
+absl::Status RunTests(const Options& options, const Model& model,
+                      const Ids& ids, const BenchContext& context,
+                      absl::FunctionRef<absl::Status(Tested)> on_tested) {
+  const absl::StatusOr<std::optional<Model>> draft =
+      OpenDraftModel(options, model, kOnStderrAlone);
+  if (!draft.ok()) return draft.status();
+  absl::StatusOr<Session> session =
+      OpenSession(options, model, static_cast<size_t>(options.session.context));
+  if (!session.ok()) return session.status();
+  return Bencher(options, ids, *draft, context, *std::move(session))
+      .Run(on_tested);
+}
+
+// Does what was `generated` again as its baseline, and writes the rows
+// compared.
+absl::Status WriteCompared(const Options& options, const Model& model,
+                           const Ids& ids, const BenchContext& context,
+                           std::vector<Tested> generated, RowWriter* writer) {
+  if (generated.empty()) return absl::OkStatus();
+  auto next = generated.begin();
+  Options full = BaselineOf(options, next->report);
+  full.bench.prompts.clear();
+  return RunTests(full, model, ids, context, [&](const Tested& baseline) {
+    BenchRow& row = next->row;
+    row.baseline = Compared(next->report, Mean(row.samples_ts), baseline.report,
+                            Mean(baseline.row.samples_ts));
+    ++next;
+    return writer->Write(row, context);
+  });
+}
+
+// Runs the tests, those of --verify-against twice, and writes each row as soon
+// as it is whole.
+absl::Status WriteTests(const Options& options, const Model& model,
+                        const Ids& ids, const BenchContext& context,
+                        RowWriter* writer) {
+  Options here = options;
+  for (const int64_t depth : options.bench.depths) {
+    here.bench.depths = {depth};
+    std::vector<Tested> generated;
+    const auto write = [&](Tested tested) {
+      if (!options.sampling.verify_against_full || tested.row.n_gen == 0) {
+        return writer->Write(tested.row, context);
+      }
+      generated.push_back(std::move(tested));
+      return absl::OkStatus();
+    };
+    if (absl::Status s = RunTests(here, model, ids, context, write); !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = WriteCompared(here, model, ids, context,
+                                       std::move(generated), writer);
+        !s.ok()) {
+      return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Does so for each thread count; `context` is the last one's.
+absl::Status WriteAllTests(const Options& options, BenchContext* context,
+                           RowWriter* writer) {
+  for (int64_t threads : options.bench.threads) {
+    Options run = options;
+    run.model.threads = static_cast<int32_t>(threads);
+    run.session.context = Context(options);
+    absl::StatusOr<Model> model = OpenModel(run, TIERCEL_LOAD_HEADER);
+    if (!model.ok()) return model.status();
+    if (absl::Status s = CheckContext(run, *model); !s.ok()) return s;
+    absl::StatusOr<Ids> ids = ContextIds(run, *model);
+    if (!ids.ok()) return ids.status();
+    if (absl::Status s = LoadModel(run, &*model); !s.ok()) return s;
+    if (absl::Status s = MeasureRates(run, *model, kOnStderrAlone); !s.ok()) {
+      return s;
+    }
+    absl::StatusOr<BenchContext> described = Describe(run, *model);
+    if (!described.ok()) return described.status();
+    *context = *std::move(described);
+    absl::Status s = WriteTests(run, *model, *ids, *context, writer);
+    if (!s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Bench(const Options& options) {
+  RowWriter writer(options.bench.output);
+  BenchContext context;
+  const absl::Status done = WriteAllTests(options, &context, &writer);
+  return writer.Finish(context, done);
+}
+
+}  // namespace tiercel::cli

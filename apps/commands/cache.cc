@@ -1,0 +1,117 @@
+// tiercel cache: what the program keeps on disk and can make again.
+#include <algorithm>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "apps/cli/error.h"
+#include "apps/cli/numbers.h"
+#include "apps/commands/command.h"
+#include "apps/terminal/output.h"
+
+namespace tiercel::cli {
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::string Day(const Json& seconds) {
+  const auto time = seconds.get<std::time_t>();
+  std::tm utc = {};
+  gmtime_r(&time, &utc);
+  char text[16];
+  return {text, std::strftime(text, sizeof(text), "%Y-%m-%d", &utc)};
+}
+
+// The row of one file, under the names of RatesTable's columns.
+Row RowOf(const Json& file) {
+  if (!file.contains("rates")) {
+    return {absl::StrCat(file.at("file").get<std::string>(), " (not readable)"),
+            Day(file.at("modified"))};
+  }
+  const Json& key = file.at("key");
+  const Json& rates = file.at("rates");
+  const auto text = [&](const char* name) {
+    return key.at(name).is_string() ? key[name].get<std::string>()
+                                    : Dump(key[name]);
+  };
+  const auto layers = key.at("layers").get<double>();
+  const double step_s = layers * rates.at("step_s").get<double>() +
+                        rates.at("logits_s").get<double>();
+  const double row_s = layers * rates.at("prompt_row_s").get<double>();
+  return {file.at("model").get<std::string>(),
+          Day(file.at("modified")),
+          text("isa"),
+          text("threads"),
+          absl::StrCat(text("type_k"), "/", text("type_v")),
+          Grouped(static_cast<int64_t>(1 / row_s)),
+          Fixed(1 / step_s, 1),
+          absl::StrCat(Fixed(100 * file.at("spread").get<double>(), 0), " %",
+                       file.at("steady").get<bool>() ? "" : " (busy)")};
+}
+
+// Rates at the beginning of a text, in tokens a second.
+std::string RatesTable(const Json& files) {
+  std::vector<Row> rows = {{"rates of", "measured", "level", "threads", "KV",
+                            "read tok/s", "decode tok/s", "spread"}};
+  for (const Json& file : files) rows.push_back(RowOf(file));
+  std::vector<size_t> widths(rows[0].size());
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string table;
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      const bool last = i + 1 == row.size();
+      absl::StrAppend(
+          &table, row[i],
+          last ? "\n" : std::string(widths[i] - row[i].size() + 2, ' '));
+    }
+  }
+  return table;
+}
+
+double TotalBytes(const Json& files) {
+  double total = 0;
+  for (const Json& file : files) total += file.at("bytes").get<double>();
+  return total;
+}
+
+std::string Files(size_t count) {
+  return absl::StrCat(count, count == 1 ? " file" : " files");
+}
+
+}  // namespace
+
+absl::Status Cache(const Options& options) {
+  const std::string& folder = options.session.cache_dir;
+  if (folder.empty()) {
+    return Error(Exit::kUsage, "no_cache",
+                 "cache: there is no folder; set XDG_CACHE_HOME or HOME to an "
+                 "absolute path");
+  }
+  const absl::StatusOr<Json> list = ListCache(folder);
+  if (!list.ok()) return list.status();
+  const Json& files = list->at("files");
+  Json document = {{"cache_dir", folder}};
+  if (options.cache_action == "list") {
+    if (!options.json) {
+      return WriteOut(absl::StrCat(folder, ": ", Files(files.size()), "\n",
+                                   files.empty() ? "" : RatesTable(files)));
+    }
+    document.update(*list);
+    return WriteJson(document);
+  }
+  const absl::StatusOr<size_t> removed = ClearCache(folder);
+  if (!removed.ok()) return removed.status();
+  document["removed"] = *removed;
+  document["bytes"] = TotalBytes(files);
+  return options.json
+             ? WriteJson(document)
+             : WriteOut(absl::StrCat(folder, ": removed ", Files(*removed),
+                                     ", ", Bytes(TotalBytes(files)), "\n"));
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,205 @@
+#include "apps/commands/command.h"
+
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "apps/cli/error.h"
+#include "apps/commands/text_length.h"
+#include "apps/terminal/output.h"
+#include "apps/terminal/progress.h"
+
+namespace tiercel::cli {
+namespace {
+
+// Says which variable or flag named the model.
+absl::Status Blame(const absl::Status& status, const char* who) {
+  if (IsInterrupted(status)) return status;
+  return Error(ExitOf(status), CodeOf(status),
+               absl::StrCat(who, ": ", status.message()));
+}
+
+void Warn(std::string warning, std::vector<std::string>* warnings) {
+  WriteWarnings({warning});
+  if (warnings != kOnStderrAlone) warnings->push_back(std::move(warning));
+}
+
+// Bytes drawn as megabytes; an empty callback stays one.
+ProgressFn InMegabytes(ProgressFn draw) {
+  if (!draw) return draw;
+  return [draw = std::move(draw)](uint64_t done, uint64_t total) {
+    draw(done / 1'000'000, total / 1'000'000);
+  };
+}
+
+absl::StatusOr<Model> Open(const ModelOptions& from, tiercel_load load,
+                           bool show_progress) {
+  auto params = Defaults<tiercel_model_params>();
+  params.path = from.path.c_str();
+  params.load = load;
+  params.device = from.device.c_str();
+  params.compute = from.compute.c_str();
+  params.threads = from.threads;
+  params.check_tensors = from.check_tensors;
+  params.rope_scaling =
+      from.rope_scaling.empty() ? nullptr : from.rope_scaling.c_str();
+  params.rope_scale = from.rope_scale;
+  params.rope_freq_base = from.rope_freq_base;
+  params.yarn_orig_ctx = from.yarn_orig_ctx;
+  params.memory_bytes = from.memory_bytes;
+  if (from.simulation.has_value()) {
+    params.simulate_device_bytes = from.simulation->device_bytes;
+    params.simulate_link_bytes_per_s = from.simulation->link_bytes_per_s;
+    params.simulate_link_latency_us = from.simulation->latency_us;
+  }
+
+  Progress progress(show_progress, "loading", "MB", "MB/s");
+  return Model::Open(params, InMegabytes(progress.Callback()));
+}
+
+// Whether what is said of stretching has a scale to act on, the flag's or the
+// checkpoint's. Errors: kUsage.
+absl::Status CheckScale(const ModelOptions& from, const Model& model) {
+  const bool type = !from.rope_scaling.empty() && from.rope_scaling != "none";
+  const bool original = from.yarn_orig_ctx > 0;
+  if (from.rope_scale > 0 || !(type || original)) return absl::OkStatus();
+  const absl::StatusOr<Json> described = model.Describe();
+  if (!described.ok()) return described.status();
+  const Json scaling = described->value("config", Json::object())
+                           .value("rope_scaling", Json(nullptr));
+  const double factor = scaling.is_null() ? 1 : scaling.value("factor", 1.0);
+  const bool linear =
+      !scaling.is_null() && scaling.value("type", "") == "linear";
+  if (factor > 1 && !(original && linear)) return absl::OkStatus();
+  return UsageError(
+      absl::StrCat(original ? "--yarn-orig-ctx" : "--rope-scaling",
+                   ": it has no effect without --rope-scale: the checkpoint "
+                   "has no scale that it acts on"));
+}
+
+absl::StatusOr<std::optional<Model>> OpenDraft(const Options& options,
+                                               tiercel_load load) {
+  if (options.sampling.draft_path.empty()) return std::nullopt;
+  ModelOptions from;
+  from.path = options.sampling.draft_path;
+  from.device = options.model.device;
+  from.compute = options.model.compute;
+  from.threads = options.model.threads;
+  from.check_tensors = options.model.check_tensors;
+  from.memory_bytes = options.model.memory_bytes;
+  absl::StatusOr<Model> draft = Open(from, load, options.progress);
+  if (!draft.ok()) return Blame(draft.status(), "-md");
+  return std::optional<Model>(*std::move(draft));
+}
+
+}  // namespace
+
+absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
+  // What -md names is looked at before any weights are read.
+  const absl::StatusOr<std::optional<Model>> draft =
+      OpenDraft(options, TIERCEL_LOAD_HEADER);
+  if (!draft.ok()) return draft.status();
+  absl::StatusOr<Model> model = Open(options.model, load, options.progress);
+  if (!model.ok() && options.model.from_environment) {
+    return Blame(model.status(), "TIERCEL_MODEL");
+  }
+  if (!model.ok()) return model;
+  if (absl::Status s = CheckScale(options.model, *model); !s.ok()) return s;
+  return model;
+}
+
+absl::Status LoadModel(const Options& options, Model* model) {
+  tiercel_session_params params = SessionParams(options);
+  params.cache_dir = nullptr;  // no times are asked for
+  if (absl::Status s = model->Plan(params).status(); !s.ok()) return s;
+  Progress progress(options.progress, "loading", "MB", "MB/s");
+  absl::Status loaded = model->Load(InMegabytes(progress.Callback()));
+  return loaded.ok() || !options.model.from_environment
+             ? loaded
+             : Blame(loaded, "TIERCEL_MODEL");
+}
+
+absl::StatusOr<std::optional<Model>> OpenDraftModel(
+    const Options& options, const Model& model,
+    std::vector<std::string>* warnings) {
+  absl::StatusOr<std::optional<Model>> draft =
+      OpenDraft(options, TIERCEL_LOAD_ALL);
+  if (!draft.ok() || !draft->has_value()) return draft;
+  if (absl::Status s = model.CheckDraft(**draft); !s.ok()) {
+    return Blame(s, "-md");
+  }
+  if (options.model.simulation.has_value()) {
+    Warn("-md: the simulated device is without the draft model", warnings);
+  }
+  return draft;
+}
+
+// The budget of the view that policy and drafter need; 0: they need none.
+int64_t ViewBudget(const Options& options) {
+  constexpr int64_t kBudget = 1024;
+  const SessionOptions& session = options.session;
+  if (options.sampling.policy == "triforce") {
+    return session.budget > 0 ? session.budget : kBudget;
+  }
+  // A drafter over a window needs the sinks alone.
+  if (options.sampling.draft == "self")
+    return std::max<int64_t>(session.sink, 32);
+  return 0;
+}
+
+tiercel_session_params SessionParams(const Options& options) {
+  const SessionOptions& from = options.session;
+  auto params = Defaults<tiercel_session_params>();
+  params.context = from.context;
+  params.kv_type_k = from.kv_type_k.c_str();
+  params.kv_type_v = from.kv_type_v.c_str();
+  params.cache_dir = from.cache_dir.empty() ? nullptr : from.cache_dir.c_str();
+  params.view_budget = ViewBudget(options);
+  params.view_sink = from.sink;
+  params.view_window = from.window;
+  params.view_chunk = from.chunk;
+  return params;
+}
+
+absl::Status MeasureRates(const Options& options, const Model& model,
+                          std::vector<std::string>* warnings) {
+  if (options.session.cache_dir.empty()) return absl::OkStatus();
+  absl::StatusOr<tiercel_measurement> measurement;
+  {
+    Progress progress(options.progress,
+                      "measuring this machine, once a model:", "parts", "");
+    measurement = model.Measure(SessionParams(options), progress.Callback());
+  }
+  if (measurement.ok()) return absl::OkStatus();
+  const Exit exit = ExitOf(measurement.status());
+  if (exit != Exit::kIo && exit != Exit::kMemory) return measurement.status();
+  Warn(absl::StrCat("no times are predicted: ", measurement.status().message()),
+       warnings);
+  return absl::OkStatus();
+}
+
+int64_t ContextOf(const Options& options, const Model& model) {
+  return options.session.context > 0 ? options.session.context
+                                     : model.info().context;
+}
+
+absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
+                                    size_t prompt_tokens) {
+  if (absl::Status s = CheckLength(options, model, prompt_tokens); !s.ok()) {
+    return s;
+  }
+  const int32_t draft_layers = options.sampling.draft_layers;
+  if (draft_layers > model.info().layers) {
+    return Error(Exit::kUsage, "invalid_argument",
+                 absl::StrCat("--draft-layers: got ", draft_layers,
+                              ", the model has ", model.info().layers));
+  }
+  return Session::Create(model, SessionParams(options));
+}
+
+std::string VersionNumber() {
+  const std::string_view version = tiercel_version();
+  return std::string(version.substr(0, version.find(' ')));
+}
+
+}  // namespace tiercel::cli

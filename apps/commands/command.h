@@ -1,0 +1,74 @@
+#ifndef TIERCEL_APPS_COMMANDS_COMMAND_H_
+#define TIERCEL_APPS_COMMANDS_COMMAND_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "apps/cli/options.h"
+#include "apps/commands/api.h"
+
+namespace tiercel::cli {
+
+// The commands. Each takes a checked command line and writes its result.
+absl::Status Summarize(const Options& options);
+absl::Status Ask(const Options& options);
+absl::Status Generate(const Options& options);
+absl::Status Eval(const Options& options);
+absl::Status Tokenize(const Options& options);
+absl::Status Detokenize(const Options& options);
+absl::Status Inspect(const Options& options);
+absl::Status Plan(const Options& options);
+absl::Status Bench(const Options& options);
+absl::Status Cache(const Options& options);
+
+// ---- What commands share ----
+// A warning is said at once, and added to `warnings` for the document; to
+// kOnStderrAlone where what is written has no place for it.
+inline constexpr std::vector<std::string>* kOnStderrAlone = nullptr;
+
+// The model of `options`, with progress while it is read. Errors: also kUsage,
+// where positions are to be stretched by a scale that nobody gives.
+absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
+
+// The weights of one that was opened by its header, so that all that may be
+// wrong with a text is known before they are read. Errors: also those of a plan
+// for `options`.
+absl::Status LoadModel(const Options& options, Model* model);
+
+// The model that drafts, for `model`; none where nobody asked for one. It
+// computes as `model` does, but with the RoPE of its own checkpoint and on no
+// simulated device, which a warning says. Errors: the library's, of opening it
+// and of tiercel_check_draft.
+absl::StatusOr<std::optional<Model>> OpenDraftModel(
+    const Options& options, const Model& model,
+    std::vector<std::string>* warnings);
+
+// The session parameters of `options`, which must outlive them.
+tiercel_session_params SessionParams(const Options& options);
+
+// Has the machine's rates for `model` measured where none are kept, with
+// progress: before the sessions and plans that predict by them. Where they
+// cannot be measured or kept, a warning says so; where other work disturbed
+// that, those sessions and plans do. Errors: the library's of
+// tiercel_measure, but for kIo and kMemory.
+absl::Status MeasureRates(const Options& options, const Model& model,
+                          std::vector<std::string>* warnings);
+
+// Most tokens a session of `options` holds.
+int64_t ContextOf(const Options& options, const Model& model);
+
+// A session for `prompt_tokens`. Errors, before memory is taken: CheckLength's;
+// invalid_argument for more draft layers than the model has, with both counts;
+// the library's.
+absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
+                                    size_t prompt_tokens);
+
+// "0.1.0" of tiercel_version().
+std::string VersionNumber();
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_COMMANDS_COMMAND_H_

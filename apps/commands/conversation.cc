@@ -1,0 +1,34 @@
+#include "apps/commands/conversation.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tiercel::cli {
+
+void Conversation::Say(std::string message, std::string plain) {
+  turns_.push_back({std::move(message), std::move(plain), ""});
+}
+
+void Conversation::Answer(std::string text) {
+  turns_.back().answer = std::move(text);
+}
+
+void Conversation::TakeBack() { turns_.pop_back(); }
+
+absl::StatusOr<std::vector<int32_t>> Conversation::Tokens(
+    const Model& model, const Model::TextLimits& limits) const {
+  std::vector<Model::Message> messages;
+  std::string plain;
+  for (const Turn& turn : turns_) {
+    messages.push_back({"user", turn.message});
+    absl::StrAppend(&plain, turn.plain);
+    if (&turn == &turns_.back()) break;
+    messages.push_back({"assistant", turn.answer});
+    absl::StrAppend(&plain, turn.answer);
+  }
+  if (model.info().has_template != 0) return model.ChatTokens(messages, limits);
+  return model.Tokenize(plain, TIERCEL_ADD_BOS, limits);
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,27 @@
+#ifndef TIERCEL_APPS_COMMANDS_FOLLOW_UP_H_
+#define TIERCEL_APPS_COMMANDS_FOLLOW_UP_H_
+
+#include "absl/status/status.h"
+#include "apps/cli/options.h"
+#include "apps/commands/api.h"
+#include "apps/commands/conversation.h"
+
+namespace tiercel::cli {
+
+// Whether somebody can be asked what they want to know: stdin and stdout are
+// terminals, the text did not come from there, and neither JSON nor a
+// comparison is wanted.
+bool TakesQuestions(const Options& options);
+
+// Answers what `conversation` begins with, then every line that is typed, until
+// the end of input or /quit, in one session: of the text nothing is read twice.
+// Ctrl-C stops an answer, of which what was written counts as said; where a
+// question is awaited, it drops what was typed; before the first answer's first
+// word it ends the talk. What cannot be asked (context_length_exceeded, say) is
+// explained, and the conversation is as it was.
+absl::Status Converse(const Options& options, const Model& model,
+                      Conversation conversation);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_COMMANDS_FOLLOW_UP_H_

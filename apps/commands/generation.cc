@@ -1,0 +1,318 @@
+#include "apps/commands/generation.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "apps/cli/error.h"
+#include "apps/commands/command.h"
+#include "apps/commands/sampling.h"
+#include "apps/commands/summary.h"
+#include "apps/terminal/output.h"
+#include "apps/terminal/progress.h"
+#include "apps/terminal/signals.h"
+
+namespace tiercel::cli {
+namespace {
+
+// Writes tokens as they come: text, JSON Lines, or nothing until the end.
+class TokenWriter {
+ public:
+  TokenWriter(const Options& options, bool as_ids, uint64_t seed)
+      : options_(options), as_ids_(as_ids), seed_(seed) {}
+
+  absl::Status BeginOutput(const std::string& question) {
+    if (options_.json) return absl::OkStatus();
+    if (!question.empty()) {
+      return WriteOut(absl::StrCat("# ", question, "\n"));
+    }
+    if (!options_.sampling.seeds.has_value()) return absl::OkStatus();
+    return WriteOut(absl::StrCat("# seed ", seed_, "\n"));
+  }
+
+  absl::Status Write(int32_t id, std::string_view text) {
+    if (options_.stream) {
+      Json line = {{"token", id}, {"text", text}};
+      if (options_.sampling.seeds.has_value()) line["seed"] = seed_;
+      return WriteJson(line);
+    }
+    if (options_.json) return absl::OkStatus();
+    if (!as_ids_) {
+      open_line_ = true;
+      return WriteOut(text);
+    }
+    const std::string separator = open_line_ ? " " : "";
+    open_line_ = true;
+    return WriteOut(separator + std::to_string(id));
+  }
+
+  // Also after an error: what was written stays, as a whole line.
+  absl::Status EndOutput() {
+    return options_.json || !open_line_ ? absl::OkStatus() : WriteOut("\n");
+  }
+
+ private:
+  const Options& options_;
+  const bool as_ids_;
+  const uint64_t seed_;
+  bool open_line_ = false;
+};
+
+// The report with the fields only we know in front.
+Json Document(const Options& options, uint64_t seed, const Json& report) {
+  Json document = {{"tiercel", VersionNumber()},
+                   {"model", options.model.path},
+                   {"policy", options.sampling.policy},
+                   {"seed", seed}};
+  document.update(report);
+  return document;
+}
+
+}  // namespace
+
+absl::StatusOr<Generator> Generator::Open(const Options& options,
+                                          const Model& model,
+                                          size_t prompt_tokens) {
+  std::vector<std::string> warnings;
+  // Before the session, which is told how much memory is left.
+  absl::StatusOr<std::optional<Model>> draft =
+      OpenDraftModel(options, model, &warnings);
+  if (!draft.ok()) return draft.status();
+  if (absl::Status s = MeasureRates(options, model, &warnings); !s.ok()) {
+    return s;
+  }
+  absl::StatusOr<Session> session = OpenSession(options, model, prompt_tokens);
+  if (!session.ok()) return session.status();
+  Generator generator(options, model, *std::move(draft), *std::move(session));
+  generator.warnings_ = std::move(warnings);
+  return generator;
+}
+
+Generator::Generator(const Options& options, const Model& model,
+                     std::optional<Model> draft, Session session)
+    : options_(&options),
+      draft_(std::move(draft)),
+      session_(std::move(session)),
+      as_ids_(model.info().has_tokenizer == 0) {}
+
+absl::Status Generator::Read(const std::vector<int32_t>& prompt) {
+  const auto differs =
+      std::mismatch(held_.begin(), held_.end(), prompt.begin(), prompt.end());
+  const auto keep = static_cast<size_t>(differs.second - prompt.begin());
+  if (absl::Status s = session_.Truncate(keep); !s.ok()) return s;
+  held_.resize(keep);
+  prompt_ = keep;
+  const std::vector<int32_t> rest(differs.second, prompt.end());
+  Progress progress(options_->progress, "reading", "tokens", "tok/s");
+  if (absl::Status s = session_.Prefill(
+          rest, progress.Callback(static_cast<int64_t>(rest.size())));
+      !s.ok()) {
+    return s;
+  }
+  held_ = prompt;
+  prompt_ = prompt.size();
+  return absl::OkStatus();
+}
+
+absl::Status Generator::SayWarnings() {
+  if (std::exchange(warned_, true)) return absl::OkStatus();
+  const absl::StatusOr<Json> report = session_.Report();
+  if (!report.ok()) return report.status();
+  WriteWarnings(report->at("warnings").get<std::vector<std::string>>());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
+  text_.clear();
+  if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
+  held_.resize(prompt_);
+  std::vector<const char*> stops;
+  const absl::Status generated =
+      session_.Generate(ToApi(options_->sampling, seed, draft_, &stops),
+                        [&](int32_t id, std::string_view text) {
+                          held_.push_back(id);
+                          text_.append(text);
+                          return on_token(id, text);
+                        });
+  if (!generated.ok()) return generated;
+  return session_.Report();
+}
+
+absl::StatusOr<Json> Generator::Continue(const std::string& question,
+                                         uint64_t seed) {
+  if (absl::Status s = SayWarnings(); !s.ok()) return s;
+  TokenWriter writer(*options_, as_ids_, seed);
+  if (absl::Status s = writer.BeginOutput(question); !s.ok()) return s;
+  absl::StatusOr<Json> report =
+      Decode(seed, [&](int32_t id, std::string_view text) {
+        return writer.Write(id, text);
+      });
+  const absl::Status ended = writer.EndOutput();
+  if (!report.ok()) return report;
+  if (!ended.ok()) return ended;
+  const std::string full = FullContextOf(*report, *options_);
+  if (!full.empty() && full != full_) WriteWarnings({full});
+  full_ = full;
+  // A text that is only continued ends somewhere in any case.
+  if (!options_->json && options_->command != "generate") {
+    WriteNote(CutOf(report->at("output").at(0), options_->sampling));
+  }
+  return report;
+}
+
+absl::StatusOr<Json> Generator::ContinueUnseen(uint64_t seed, size_t expected) {
+  Progress progress(options_->progress, "decoding without drafts", "tokens",
+                    "tok/s");
+  const ProgressFn draw = progress.Callback();
+  uint64_t done = 0;
+  return Decode(seed, [&](int32_t, std::string_view) {
+    if (draw) draw(++done, expected);
+    return absl::OkStatus();
+  });
+}
+
+namespace {
+
+// One prompt continued for one seed.
+struct Run {
+  std::string question;
+  uint64_t seed = 0;
+  Json report;    // the session's
+  Json baseline;  // null: nobody asked for it
+};
+
+// Calls `each` for every prompt, which was read, and every seed, in a session
+// of `options` that is freed at the end.
+absl::Status InOneSession(
+    const Options& options, const Model& model,
+    const std::vector<Prompt>& prompts,
+    absl::FunctionRef<absl::Status(Generator&, const Prompt&, uint64_t)> each) {
+  size_t longest = 0;
+  for (const Prompt& prompt : prompts) {
+    longest = std::max(longest, prompt.tokens.size());
+  }
+  absl::StatusOr<Generator> generator =
+      Generator::Open(options, model, longest);
+  if (!generator.ok()) return generator.status();
+  const uint64_t seed = options.sampling.seed.value_or(0);
+  const SeedRange seeds =
+      options.sampling.seeds.value_or(SeedRange{seed, seed});
+  for (const Prompt& prompt : prompts) {
+    if (absl::Status s = generator->Read(prompt.tokens); !s.ok()) return s;
+    for (uint64_t i = 0; i <= seeds.last - seeds.first; ++i) {
+      absl::Status s = each(*generator, prompt, seeds.first + i);
+      if (!s.ok()) return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Does all runs again as their baseline and compares them.
+absl::Status AddBaseline(const Options& options, const Model& model,
+                         const std::vector<Prompt>& prompts,
+                         std::vector<Run>* runs) {
+  const auto rate = [](const Json& report) {
+    const Json& value = report.at("decode_tok_s");
+    return value.is_number() ? value.get<double>() : 0.0;
+  };
+  auto run = runs->begin();
+  return InOneSession(
+      BaselineOf(options, run->report), model, prompts,
+      [&](Generator& generator, const Prompt&, uint64_t seed) -> absl::Status {
+        const absl::StatusOr<Json> report = generator.ContinueUnseen(
+            seed, run->report.at("output").at(0).at("tokens").size());
+        if (!report.ok()) return report.status();
+        run->baseline =
+            Compared(run->report, rate(run->report), *report, rate(*report));
+        ++run;
+        return absl::OkStatus();
+      });
+}
+
+// The entry in "output" of one of several runs.
+Json OutputOf(const Run& run, bool has_seed) {
+  Json output = run.report.at("output").at(0);
+  if (has_seed) output["seed"] = run.seed;
+  if (!run.question.empty()) {
+    output["question"] = run.question;
+    for (const char* key : {"prompt_tokens", "cached_tokens", "ttft_s"}) {
+      output[key] = run.report.at(key);
+    }
+  }
+  return output;
+}
+
+}  // namespace
+
+absl::Status RunGeneration(const Options& options, const Model& model,
+                           const std::vector<Prompt>& prompts,
+                           std::vector<std::string> warnings) {
+  std::optional<KeepOnSignal> keep;  // once there may be text
+  std::vector<Run> runs;
+  absl::Status done = InOneSession(
+      options, model, prompts,
+      [&](Generator& generator, const Prompt& prompt,
+          uint64_t seed) -> absl::Status {
+        if (!keep.has_value()) {
+          keep.emplace();
+          warnings.insert(warnings.end(), generator.warnings().begin(),
+                          generator.warnings().end());
+        }
+        absl::StatusOr<Json> report = generator.Continue(prompt.question, seed);
+        absl::Status ended = report.status();
+        if (IsInterrupted(ended)) report = generator.Report();
+        if (!report.ok()) return ended;
+        runs.push_back({prompt.question, seed, *std::move(report), Json()});
+        return ended;
+      });
+  if (done.ok() && options.sampling.verify_against_full) {
+    done = AddBaseline(options, model, prompts, &runs);
+  }
+  const bool told = options.json && IsInterrupted(done) && !runs.empty();
+  if (!done.ok() && !told) return done;
+
+  const bool several = options.sampling.seeds.has_value();
+  const bool many = several || prompts.size() > 1;
+  Json document = Document(options, runs.front().seed, runs.front().report);
+  for (const Json& warning : document.at("warnings")) {
+    warnings.push_back(warning.get<std::string>());
+  }
+  for (const Run& run : runs) {
+    const std::string full = FullContextOf(run.report, options);
+    if (full.empty() || (!warnings.empty() && full == warnings.back())) {
+      continue;
+    }
+    warnings.push_back(full);
+  }
+  document["warnings"] = std::move(warnings);
+  Json outputs = Json::array();
+  for (const Run& run : runs) {
+    Json output = OutputOf(run, several);
+    if (many) {
+      output["decode_tok_s"] = run.report.at("decode_tok_s");
+      output["tbt_ms"] = run.report.at("tbt_ms");
+    }
+    if (!run.baseline.is_null()) {
+      (many ? output : document)["baseline"] = run.baseline;
+      if (many && !options.json) {
+        WriteNote(absl::StrCat(
+            several ? absl::StrCat("seed ", run.seed) : run.question, ": ",
+            AgreementOf(run.baseline, options.sampling), "\n"));
+      }
+    }
+    outputs.push_back(std::move(output));
+  }
+
+  if (!options.json) {
+    WriteNote(SummaryOf(document, options.sampling));
+    return absl::OkStatus();
+  }
+  document["output"] = std::move(outputs);
+  const absl::Status written = WriteJson(document);
+  return written.ok() && told ? InterruptedInOutput() : written;
+}
+
+}  // namespace tiercel::cli

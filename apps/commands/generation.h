@@ -1,0 +1,78 @@
+#ifndef TIERCEL_APPS_COMMANDS_GENERATION_H_
+#define TIERCEL_APPS_COMMANDS_GENERATION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "apps/cli/options.h"
+#include "apps/commands/api.h"
+
+namespace tiercel::cli {
+
+struct Prompt {
+  std::vector<int32_t> tokens;
+  std::string question;  // what `ask` was asked; empty: no question
+};
+
+// One session that reads prompts and continues them. What a prompt begins with
+// as the tokens held do is not read again.
+class Generator {
+ public:
+  // For prompts of up to `prompt_tokens`. Both references must outlive it.
+  // Errors: OpenSession's and OpenDraftModel's.
+  static absl::StatusOr<Generator> Open(const Options& options,
+                                        const Model& model,
+                                        size_t prompt_tokens);
+
+  // Makes the session hold `prompt`, with progress. After an error it holds
+  // what the prompt has in common with what was held.
+  absl::Status Read(const std::vector<int32_t>& prompt);
+
+  // Continues what was read last, writes the text as it comes (under
+  // `question`, where there is one), says what warnings the session has and
+  // where an answer was cut, and returns the session's report. After an error
+  // the text so far counts.
+  absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
+  // Continues without writing: progress to about `expected` tokens is drawn.
+  absl::StatusOr<Json> ContinueUnseen(uint64_t seed, size_t expected);
+  const std::string& text() const { return text_; }  // of the last Continue
+  // Warnings that were said when it was opened, which no report has.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  // The report of the last Continue, also where it failed.
+  absl::StatusOr<Json> Report() const { return session_.Report(); }
+
+ private:
+  Generator(const Options& options, const Model& model,
+            std::optional<Model> draft, Session session);
+  absl::Status SayWarnings();
+  absl::StatusOr<Json> Decode(uint64_t seed, const TokenFn& on_token);
+
+  const Options* options_;
+  std::optional<Model> draft_;  // absent: no model drafts
+  Session session_;
+  bool as_ids_;                // no tokenizer: ids are written
+  std::vector<int32_t> held_;  // the session's tokens
+  size_t prompt_ = 0;          // of them, those that were read
+  std::string text_;
+  std::vector<std::string> warnings_;
+  bool warned_ = false;
+  std::string full_;  // what was said last of a full context
+};
+
+// Continues each prompt for every seed of `options` in one session, and writes
+// the texts, or the JSON document. In JSON `output` has one entry for each run,
+// with its times where there are several; the rest is the first run's, its
+// warnings behind `warnings`. With --verify-against full it then does all of
+// that again in the baseline's session, which reads the prompts itself and is
+// no part of the times. After a signal the document
+// holds what was generated until then.
+absl::Status RunGeneration(const Options& options, const Model& model,
+                           const std::vector<Prompt>& prompts,
+                           std::vector<std::string> warnings);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_COMMANDS_GENERATION_H_

@@ -1,0 +1,97 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "apps/cli/error.h"
+#include "apps/cli/numbers.h"
+#include "apps/commands/command.h"
+#include "apps/commands/sampling.h"
+#include "apps/terminal/output.h"
+
+namespace tiercel::cli {
+namespace {
+
+std::string PlanRow(const std::string& name, const std::string& value) {
+  return TableRow(name, value, /*column=*/24);
+}
+
+// "device memory   187.20 MiB" and its parts, those that are not zero.
+std::string Tier(const std::string& name, const Json& tier) {
+  double total = 0;
+  std::string parts;
+  for (const auto& [part, bytes] : tier.items()) {
+    const auto size = bytes.get<double>();
+    total += size;
+    if (size > 0) absl::StrAppend(&parts, PlanRow("  " + part, Bytes(size)));
+  }
+  return PlanRow(name, Bytes(total)) + parts;
+}
+
+// What drafts save depends on how many hold: the time is without them.
+std::string PlanTable(const Json& plan, bool drafts) {
+  const bool simulated = plan.value("simulated", false);
+  std::string out = PlanRow(
+      "context",
+      absl::StrCat(Grouped(plan.at("context").get<int64_t>()), " tokens"));
+  absl::StrAppend(&out, Tier("device memory", plan.at("tiers").at("device")),
+                  Tier("host memory", plan.at("tiers").at("host")));
+  if (plan.at("ttft_s").is_number()) {
+    absl::StrAppend(
+        &out,
+        PlanRow("time to first token",
+                absl::StrCat(Fixed(plan["ttft_s"].get<double>(), 2),
+                             " s, of a prompt that fills the context")),
+        PlanRow("time between tokens",
+                absl::StrCat(Fixed(plan["tbt_ms"].get<double>(), 2),
+                             " ms, at the end of it",
+                             drafts ? ", if nobody drafted" : "")));
+  }
+  if (plan.at("link_gb_s").is_number()) {
+    absl::StrAppend(
+        &out,
+        PlanRow("link", absl::StrCat(Fixed(plan["link_gb_s"].get<double>(), 2),
+                                     " GB/s")));
+  }
+  absl::StrAppend(&out,
+                  PlanRow("fits", plan.at("fits").get<bool>() ? "yes" : "no"));
+  return simulated ? out + PlanRow("simulated", "yes") : out;
+}
+
+std::string WhyNot(const Json& plan) {
+  return absl::StrCat("a context of ", plan.at("context").get<int64_t>(),
+                      " needs ", plan.at("min_device_bytes").get<int64_t>(),
+                      " bytes of device memory, ",
+                      plan.at("device_bytes").get<int64_t>(),
+                      " are there; the largest context that fits is ",
+                      plan.at("max_context").get<int64_t>());
+}
+
+}  // namespace
+
+absl::Status Plan(const Options& options) {
+  const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
+  if (!model.ok()) return model.status();
+  std::vector<std::string> warnings;
+  if (absl::Status s = MeasureRates(options, *model, &warnings); !s.ok()) {
+    return s;
+  }
+  absl::StatusOr<Json> plan = model->Plan(SessionParams(options));
+  if (!plan.ok()) return plan.status();
+  WriteWarnings(plan->at("warnings").get<std::vector<std::string>>());
+  for (std::string& warning : warnings) {
+    plan->at("warnings").push_back(std::move(warning));
+  }
+  if (absl::Status s = options.json ? WriteJson(*plan)
+                                    : WriteOut(PlanTable(
+                                          *plan, options.sampling.HasDrafts()));
+      !s.ok()) {
+    return s;
+  }
+  if (plan->at("fits").get<bool>()) return absl::OkStatus();
+  // The document has said it where there may be only one.
+  return Error(Exit::kMemory, "does_not_fit",
+               options.json ? "" : WhyNot(*plan));
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,76 @@
+#include "apps/commands/sampling.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <string>
+#include <string_view>
+
+namespace tiercel::cli {
+
+Options BaselineOf(const Options& options, const Json& report) {
+  Options full = options;
+  full.session.context = report.at("context").get<int64_t>();
+  full.sampling.policy = "full";
+  full.sampling.draft = "none";
+  full.sampling.draft_path.clear();
+  full.sampling.draft_layers = 0;
+  full.session.cache_dir.clear();  // nothing is predicted of it
+  return full;
+}
+
+bool MustAgree(const SamplingOptions& from) {
+  return from.verify == "coupled" || from.temperature == 0;
+}
+
+Json Compared(const Json& report, double rate, const Json& baseline,
+              double baseline_rate) {
+  const auto tokens = [](const Json& of) {
+    return of.at("output").at(0).at("tokens").get<std::vector<int32_t>>();
+  };
+  const std::vector<int32_t> ours = tokens(report);
+  const std::vector<int32_t> theirs = tokens(baseline);
+  const auto differs =
+      std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end());
+  const bool agree = ours == theirs;
+  const bool timed = rate > 0 && baseline_rate > 0;
+  return {
+      {"agree", agree},
+      {"first_difference",
+       agree ? Json(nullptr) : Json(differs.first - ours.begin())},
+      {"speedup", timed ? Json(rate / baseline_rate) : Json(nullptr)},
+      {"decode_tok_s", baseline_rate > 0 ? Json(baseline_rate) : Json(nullptr)},
+      {"device_bytes", baseline.at("memory").at("device_bytes")},
+      {"resident_pages",
+       baseline.at("ledger").at("formula").value("resident_pages", Json())}};
+}
+
+tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
+                       const std::optional<Model>& draft,
+                       std::vector<const char*>* stops) {
+  stops->clear();
+  for (const std::string& stop : from.stops) stops->push_back(stop.c_str());
+  auto sampling = Defaults<tiercel_sampling>();
+  sampling.max_tokens = std::max<int64_t>(from.max_tokens, 0);  // 0: no limit
+  sampling.seed = seed;
+  sampling.temperature = static_cast<float>(from.temperature);
+  sampling.top_k = from.top_k;
+  // Too small for a float it must not become 0, which is off.
+  sampling.top_p = std::max(static_cast<float>(from.top_p), FLT_MIN);
+  sampling.min_p = static_cast<float>(from.min_p);
+  sampling.repeat_penalty =
+      std::max(static_cast<float>(from.repeat_penalty), FLT_MIN);
+  sampling.ignore_eos = from.ignore_eos;
+  sampling.stops = stops->data();
+  sampling.num_stops = stops->size();
+  sampling.policy = from.policy.c_str();
+  sampling.draft = from.Drafter();
+  sampling.draft_model = draft.has_value() ? draft->get() : nullptr;
+  sampling.verify = from.verify.empty() ? nullptr : from.verify.c_str();
+  sampling.draft_tokens = from.draft_tokens;
+  sampling.block_tokens = from.block_tokens;
+  sampling.cost_ratio = from.cost_ratio;
+  sampling.draft_layers = from.draft_layers;
+  return sampling;
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,39 @@
+#ifndef TIERCEL_APPS_COMMANDS_SAMPLING_H_
+#define TIERCEL_APPS_COMMANDS_SAMPLING_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "apps/cli/options.h"
+#include "apps/commands/api.h"
+#include "apps/terminal/output.h"
+
+namespace tiercel::cli {
+
+// How tokens are drawn and who drafts them: what `generate`, `ask`, `summarize`
+// and `bench` share.
+
+// The baseline of --verify-against: the same law and context, nobody drafts and
+// no view is kept. `report`: what a run with `options` said.
+Options BaselineOf(const Options& options, const Json& report);
+
+// The text is that of the baseline whatever is drafted: coupled, or greedy.
+bool MustAgree(const SamplingOptions& from);
+
+// Compares two reports of a generation, with the tokens a second of both (0:
+// not known): {"agree", "first_difference", "speedup", "decode_tok_s",
+// "device_bytes", "resident_pages"}. The last three are the baseline's;
+// `resident_pages` is null where nothing crosses a link.
+Json Compared(const Json& report, double rate, const Json& baseline,
+              double baseline_rate);
+
+// The sampling parameters of the C API. They point into `from`, into `draft`,
+// the model of OpenDraftModel, and into `stops`, which is filled.
+tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
+                       const std::optional<Model>& draft,
+                       std::vector<const char*>* stops);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_COMMANDS_SAMPLING_H_

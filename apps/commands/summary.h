@@ -1,0 +1,38 @@
+#ifndef TIERCEL_APPS_COMMANDS_SUMMARY_H_
+#define TIERCEL_APPS_COMMANDS_SUMMARY_H_
+
+#include <string>
+
+#include "apps/cli/options.h"
+#include "apps/commands/api.h"
+
+namespace tiercel::cli {
+
+// What a person reads after a run, of its report; what that does not know is
+// left out.
+//
+//   prompt 7012 tokens, TTFT 3.70 s (predicted 3.61), ..., seed 0
+//   drafts that held: ngram 120 of 400 (30 %), view 310 of 330 (94 %)
+//   time: prefill 3.66 s (link busy 4 %), draft 1.20 s (5 %), ...;
+//     link 12.30 GB up, 0.20 GB down
+//   device: 90.01 MiB taken, 0 pages resident; full: 89.95 MiB, 12 resident
+//
+// The second where somebody drafts; the third there or over a link; the fourth
+// over a link beside a baseline.
+std::string SummaryOf(const Json& report, const SamplingOptions& sampling);
+
+// "agrees with full, speed-up 2.31", of the "baseline" of --verify-against
+// full. A text that may differ (see MustAgree) and does is "same law as full".
+std::string AgreementOf(const Json& baseline, const SamplingOptions& sampling);
+
+// Where an answer was cut at -n, and how to have more of it; else empty.
+// `output` is one of the report's.
+std::string CutOf(const Json& output, const SamplingOptions& sampling);
+
+// The warning that the end of the context cut the answer of `report`, and what
+// leaves room for more; empty where it did not.
+std::string FullContextOf(const Json& report, const Options& options);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_COMMANDS_SUMMARY_H_

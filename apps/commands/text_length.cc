@@ -1,0 +1,223 @@
+#include "apps/commands/text_length.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "apps/cli/error.h"
+#include "apps/cli/numbers.h"
+#include "apps/cli/shared_flags.h"
+#include "apps/commands/command.h"
+
+namespace tiercel::cli {
+namespace {
+
+// So many tokens beyond the context are counted, which takes a moment: of a
+// book that is too long by less, the sentence says how long it is.
+constexpr int64_t kCountedBeyond = int64_t{1} << 17;
+
+// What is known of a text that is too long.
+struct LongText {
+  std::string count;  // of its tokens, as the sentence has it
+  double tokens;      // or a few more
+  double bytes;       // 0: not known
+  size_t around;      // tokens that are read with it, besides
+  Answer answer = Answer::kNone;
+  bool fills = false;  // the context, to the last token
+};
+
+// Most tokens that a prompt of `options` may have: of a session without -c as
+// many as memory has room for.
+absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
+  tiercel_session_params params = SessionParams(options);
+  params.cache_dir = nullptr;  // no times are asked for
+  const absl::StatusOr<Json> plan = model.Plan(params);
+  if (!plan.ok()) return plan.status();
+  if (options.session.context > 0 || plan->at("fits").get<bool>()) {
+    return ContextOf(options, model);
+  }
+  return plan->at("max_context").get<int64_t>();
+}
+
+bool Fits(Options options, const Model& model, int64_t context) {
+  options.session.context = context;
+  tiercel_session_params params = SessionParams(options);
+  params.cache_dir = nullptr;
+  const absl::StatusOr<Json> plan = model.Plan(params);
+  return plan.ok() && plan->at("fits").get<bool>();
+}
+
+// The type of KV with which memory holds such a context, as flags; absent where
+// none does.
+std::optional<std::string> KvFlags(const Options& options, const Model& model,
+                                   int64_t context) {
+  if (Fits(options, model, context)) return "";
+  Options small = options;
+  small.session.kv_type_k = small.session.kv_type_v = "q8_0";
+  if (!Fits(small, model, context)) return std::nullopt;
+  return " -ctk q8_0 -ctv q8_0";
+}
+
+// Flags with which a context has room for so many tokens, if there are any.
+std::optional<std::string> LargerContext(const Options& options,
+                                         const Model& model, int64_t tokens) {
+  const std::string context = options.session.context > 0
+                                  ? absl::StrCat(" -c ", tokens)
+                                  : std::string();
+  if (tokens <= model.info().context) {
+    const std::optional<std::string> kv = KvFlags(options, model, tokens);
+    return kv.has_value() ? std::optional(*kv + context) : std::nullopt;
+  }
+  Options stretched = options;
+  stretched.model.rope_scaling = "yarn";
+  stretched.model.rope_scale = kMaxRopeScale;
+  const absl::StatusOr<Model> most = OpenModel(stretched, TIERCEL_LOAD_HEADER);
+  if (!most.ok() || tokens > most->info().context) return std::nullopt;
+  const std::optional<std::string> kv = KvFlags(stretched, *most, tokens);
+  if (!kv.has_value()) return std::nullopt;
+  const double by_one =
+      static_cast<double>(most->info().context) / kMaxRopeScale;
+  return absl::StrCat(" --rope-scaling yarn --rope-scale ",
+                      Fixed(std::ceil(static_cast<double>(tokens) / by_one), 0),
+                      *kv, context);
+}
+
+// How long a part of the text may be, where the context holds `most`; empty
+// where there is no room for any.
+std::string Parts(const LongText& text, int64_t most, int64_t answer) {
+  const int64_t room =
+      most - static_cast<int64_t>(text.around) - std::min(answer, most / 4);
+  if (room < 1) return "";
+  std::string parts =
+      absl::StrCat("cut the text into parts of ", room, " tokens at most");
+  if (text.bytes > 0) {
+    const double bytes = static_cast<double>(room) * text.bytes / text.tokens;
+    absl::StrAppend(
+        &parts, " (about ",
+        Fixed(bytes < 1000 ? bytes : bytes - std::fmod(bytes, 100), 0),
+        " bytes of text)");
+  }
+  return parts;
+}
+
+// What can be done, of which all is accepted where it is done.
+std::string Advice(const Options& options, const Model& model, int64_t most,
+                   const LongText& text) {
+  const int64_t answer = std::max<int64_t>(
+      options.sampling.max_tokens, text.answer == Answer::kWanted ? 1 : 0);
+  const int64_t prompt = static_cast<int64_t>(std::ceil(text.tokens)) +
+                         static_cast<int64_t>(text.around);
+  // An answer that is cut is better than a model that is stretched for it.
+  const int64_t made_for = model.info().context;
+  const int64_t needed =
+      prompt < made_for ? std::min(prompt + answer, made_for) : prompt + answer;
+  const std::string parts = Parts(text, most, answer);
+  const std::string larger = RoomAdvice(options, model, needed);
+  if (larger.empty()) {
+    return absl::StrCat(
+        "; no larger context fits: ",
+        parts.empty() ? absl::StrCat("what is asked of it takes ", text.around)
+                      : parts);
+  }
+  return absl::StrCat("; ", parts, parts.empty() ? "" : ", or ", larger);
+}
+
+absl::Status TooLong(const Options& options, const Model& model, int64_t most,
+                     const LongText& text) {
+  return Error(
+      Exit::kInput, "context_length_exceeded",
+      absl::StrCat("the text has ", text.count, " tokens, the context holds ",
+                   most, text.fills ? " and leaves no room for an answer" : "",
+                   Advice(options, model, most, text)));
+}
+
+// The ids that `encode` gives, if the context holds them. Of these `around` are
+// not the text's, and `more` are yet to come.
+absl::StatusOr<std::vector<int32_t>> Count(const Options& options,
+                                           const Model& model, Answer answer,
+                                           size_t around, size_t more,
+                                           EncodeFn encode) {
+  const absl::StatusOr<int64_t> planned = MostTokens(options, model);
+  if (!planned.ok()) return planned.status();
+  const int64_t most = *planned;
+  const int64_t counted = most + kCountedBeyond;
+  double bytes = 0;
+  double share = 0;  // of them, when counting ended
+  Model::TextLimits limits;
+  limits.most_tokens = static_cast<size_t>(counted);
+  limits.progress = [&](uint64_t done, uint64_t total) {
+    bytes = static_cast<double>(total);
+    share = static_cast<double>(done) / bytes;
+  };
+  absl::StatusOr<std::vector<int32_t>> ids = encode(limits);
+  if (ids.ok()) {
+    const int64_t beyond = static_cast<int64_t>(ids->size()) - most;
+    if (beyond < 0 || (beyond == 0 && answer == Answer::kNone)) return ids;
+    return TooLong(options, model, most,
+                   {.count = absl::StrCat(ids->size()),
+                    .tokens = static_cast<double>(
+                        ids->size() - std::min(ids->size(), around)),
+                    .bytes = bytes,
+                    .around = around + more,
+                    .answer = answer,
+                    .fills = beyond == 0});
+  }
+  if (IsInterrupted(ids.status()) || CodeOf(ids.status()) != "too_long") {
+    return ids;
+  }
+  const double estimate = static_cast<double>(counted) / share;
+  constexpr double kMayBeMore = 1.1;
+  return TooLong(
+      options, model, most,
+      {.count = absl::StrCat("more than ", counted,
+                             " (an estimate: ", Fixed(estimate, 0), ")"),
+       .tokens = kMayBeMore * estimate,
+       .bytes = bytes,
+       .around = around + more,
+       .answer = answer});
+}
+
+}  // namespace
+
+std::string RoomAdvice(const Options& options, const Model& model,
+                       int64_t tokens) {
+  const std::optional<std::string> flags =
+      LargerContext(options, model, tokens);
+  if (!flags.has_value()) return "";
+  return absl::StrCat(tokens > model.info().context
+                          ? "stretch the model beyond what it was made for:"
+                          : "make room:",
+                      *flags);
+}
+
+absl::Status CheckLength(const Options& options, const Model& model,
+                         size_t tokens) {
+  const int64_t most = ContextOf(options, model);
+  if (static_cast<int64_t>(tokens) <= most) return absl::OkStatus();
+  return TooLong(options, model, most,
+                 {.count = absl::StrCat(tokens),
+                  .tokens = static_cast<double>(tokens),
+                  .bytes = 0,
+                  .around = 0});
+}
+
+absl::StatusOr<std::vector<int32_t>> WithinContext(const Options& options,
+                                                   const Model& model,
+                                                   Answer answer,
+                                                   EncodeFn encode,
+                                                   size_t around) {
+  return Count(options, model, answer, around, /*more=*/0, encode);
+}
+
+absl::Status CheckTextAlone(const Options& options, const Model& model,
+                            std::string_view text, size_t around) {
+  return Count(options, model, Answer::kWanted, /*around=*/0, around,
+               [&](const Model::TextLimits& limits) {
+                 return model.Tokenize(text, /*flags=*/0, limits);
+               })
+      .status();
+}
+
+}  // namespace tiercel::cli

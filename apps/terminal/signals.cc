@@ -1,0 +1,144 @@
+#include "apps/terminal/signals.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string_view>
+
+#include "apps/terminal/progress.h"
+
+namespace tiercel::cli {
+namespace {
+
+// Lock-free atomics are what a handler may touch.
+std::atomic<int> received{0};
+std::atomic<tiercel_session*> running{nullptr};
+static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<bool>::is_always_lock_free);
+static_assert(std::atomic<tiercel_session*>::is_always_lock_free);
+
+std::atomic<int> to_keep{0};
+std::atomic<bool> has_output{false};
+bool wants_json = false;
+bool clears_line = false;  // stderr may show progress
+
+// A signal may meet any thread; the one that waits to read looks at this too.
+int wake_pipe[2] = {-1, -1};
+
+// What there is room for, no more: this is a handler.
+void Say(int fd, std::string_view text) {
+  pollfd file = {fd, POLLOUT, 0};
+  if (poll(&file, 1, /*timeout=*/0) != 1) return;
+  [[maybe_unused]] const ssize_t written = write(fd, text.data(), text.size());
+}
+
+[[noreturn]] void EndNow(int signal_number) {
+  if (!wants_json) {
+    Say(STDERR_FILENO, clears_line ? "\r\x1b[Ktiercel: interrupted\n"
+                                   : "tiercel: interrupted\n");
+  } else if (!has_output.load()) {
+    Say(STDOUT_FILENO,
+        R"({"error":{"code":"interrupted","message":"interrupted"}})"
+        "\n");
+  }
+  _exit(128 + signal_number);
+}
+
+void OnSignal(int signal_number) {
+  if (received.exchange(signal_number) != 0) _exit(128 + signal_number);
+  if (to_keep.load() == 0) EndNow(signal_number);
+  tiercel_session* session = running.load();
+  if (session != nullptr) tiercel_cancel(session);
+  WakeReader();
+}
+
+}  // namespace
+
+void InstallSignalHandlers(bool json) {
+  wants_json = json;
+  clears_line = TerminalDraws();
+  // Without it a signal that meets another thread is noticed at the next key.
+  if (pipe2(wake_pipe, O_NONBLOCK | O_CLOEXEC) == -1) {
+    wake_pipe[0] = wake_pipe[1] = -1;
+  }
+  struct sigaction action = {};
+  action.sa_handler = OnSignal;
+  sigemptyset(&action.sa_mask);
+  // No SA_RESTART: a read of a terminal or a pipe must return.
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+}
+
+void HoldStandardStreams() {
+  // The lowest free number is given out first. The wrong direction on purpose.
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) == -1) {
+      const int held = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+      if (held != fd && held >= 0) close(held);
+    }
+  }
+}
+
+int SignalReceived() { return received.load(); }
+
+void WakeReader() {
+  const int before = errno;  // of what was interrupted
+  const char byte = 0;
+  // A pipe that is full wakes as well.
+  [[maybe_unused]] const ssize_t written = write(wake_pipe[1], &byte, 1);
+  errno = before;
+}
+
+bool ForgetInterrupt() {
+  int interrupt = SIGINT;
+  return received.compare_exchange_strong(interrupt, 0);
+}
+
+bool WaitToRead(int fd, const std::function<void()>& on_wake) {
+  pollfd files[] = {{fd, POLLIN, 0}, {wake_pipe[0], POLLIN, 0}};
+  for (;;) {
+    // Emptied before looking at what came: none is lost between.
+    char bytes[64];
+    while (read(wake_pipe[0], bytes, sizeof(bytes)) > 0) {
+    }
+    if (received.load() != 0) return false;
+    if (on_wake) on_wake();
+    const int ready = poll(files, 2, /*timeout=*/-1);
+    const bool woken = ready == -1 ? errno == EINTR : files[0].revents == 0;
+    if (!woken) return received.load() == 0;
+  }
+}
+
+bool WaitToWrite(int fd) {
+  constexpr int kMomentMs = 100;
+  pollfd files[] = {{fd, POLLOUT, 0}, {wake_pipe[0], POLLIN, 0}};
+  for (;;) {
+    char bytes[64];
+    while (read(wake_pipe[0], bytes, sizeof(bytes)) > 0) {
+    }
+    const bool ends = received.load() != 0;
+    const int ready = poll(files, 2, ends ? kMomentMs : -1);
+    if (ready > 0 && files[0].revents != 0) return true;
+    if (ready == 0) return false;
+  }
+}
+
+void NoteOutput() { has_output.store(true); }
+
+KeepOnSignal::KeepOnSignal() { to_keep.fetch_add(1); }
+
+KeepOnSignal::~KeepOnSignal() { to_keep.fetch_sub(1); }
+
+CancelOnSignal::CancelOnSignal(tiercel_session* session) {
+  running.store(session);
+}
+
+CancelOnSignal::~CancelOnSignal() { running.store(nullptr); }
+
+}  // namespace tiercel::cli

@@ -1,0 +1,63 @@
+#ifndef TIERCEL_APPS_TERMINAL_SIGNALS_H_
+#define TIERCEL_APPS_TERMINAL_SIGNALS_H_
+
+#include <functional>
+
+#include "include/tiercel.h"
+
+namespace tiercel::cli {
+
+// Ctrl-C and SIGTERM end the program at once, with 130 or 143, whatever it is
+// doing: it says that on stderr, or on stdout in `json` if nothing is there
+// yet. While there is something to keep they only ask the work to stop, and the
+// second one ends the program. Writing to a closed pipe or past a file-size
+// limit becomes an error of the write instead of a signal.
+void InstallSignalHandlers(bool json);
+
+// While one lives there is something to keep: text that was generated, a file
+// that is half written, a terminal in another mode.
+class KeepOnSignal {
+ public:
+  KeepOnSignal();
+  ~KeepOnSignal();
+  KeepOnSignal(const KeepOnSignal&) = delete;
+  KeepOnSignal& operator=(const KeepOnSignal&) = delete;
+};
+
+// Opens what is missing of stdin, stdout and stderr, so that no file of ours
+// can take their numbers; reads and writes there still fail.
+void HoldStandardStreams();
+
+// SIGINT or SIGTERM once one came, else 0.
+int SignalReceived();
+
+// True, and from now on as if it had not come, where the signal was Ctrl-C.
+bool ForgetInterrupt();
+
+// Waits until `fd` can be read without blocking; false where a signal came, be
+// it just before. `on_wake` is called before it waits and after WakeReader.
+bool WaitToRead(int fd, const std::function<void()>& on_wake = nullptr);
+
+// Waits until `fd` takes PIPE_BUF bytes without blocking; false where a signal
+// came and, for a moment after it, nobody has read.
+bool WaitToWrite(int fd);
+
+// From now on stdout is no place for a whole JSON document.
+void NoteOutput();
+
+// For handlers of other signals.
+void WakeReader();
+
+// While it lives a signal that does not end the program cancels what runs in
+// `session`. One at a time.
+class CancelOnSignal {
+ public:
+  explicit CancelOnSignal(tiercel_session* session);
+  ~CancelOnSignal();
+  CancelOnSignal(const CancelOnSignal&) = delete;
+  CancelOnSignal& operator=(const CancelOnSignal&) = delete;
+};
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_TERMINAL_SIGNALS_H_

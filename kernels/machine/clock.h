@@ -1,0 +1,27 @@
+#ifndef TIERCEL_KERNELS_MACHINE_CLOCK_H_
+#define TIERCEL_KERNELS_MACHINE_CLOCK_H_
+
+#include <chrono>
+
+namespace tiercel {
+
+// What times are taken by, and waited for. All that is measured is measured by
+// one of these, so that a test can say how long things take. Thread-safe.
+class Clock {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  virtual ~Clock() = default;
+  virtual Time Now() = 0;  // never falls
+  virtual void SleepUntil(Time time) = 0;
+};
+
+// std::chrono::steady_clock.
+Clock& SteadyClock();
+
+inline double SecondsBetween(Clock::Time begin, Clock::Time end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_MACHINE_CLOCK_H_

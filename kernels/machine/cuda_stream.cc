@@ -1,0 +1,103 @@
+#include "kernels/machine/cuda_stream.h"
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/machine/cuda_memory.h"
+
+namespace tiercel {
+namespace {
+
+// The oldest GPU that CUDA 13 compiles for: Turing.
+constexpr int kOldestCapability = 75;
+
+absl::Status NoDevice(std::string_view reason) {
+  cudaGetLastError();
+  return DeviceError("no_device",
+                     absl::StrCat("device cuda: ", std::string(reason)));
+}
+
+// "13.0" of 13000.
+std::string VersionText(int version) {
+  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
+}
+
+absl::Status FindDevice() {
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    return NoDevice("this machine has no NVIDIA driver (libcuda.so.1)");
+  }
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted == cudaErrorInsufficientDriver) {
+    return NoDevice(absl::StrCat("the NVIDIA driver knows CUDA up to ",
+                                 VersionText(driver), ", need ",
+                                 VersionText(CUDART_VERSION)));
+  }
+  if (counted == cudaErrorNoDevice || (counted == cudaSuccess && count == 0)) {
+    return NoDevice("the NVIDIA driver shows this process no GPU");
+  }
+  if (counted != cudaSuccess) return NoDevice(cudaGetErrorString(counted));
+  int major = 0;
+  int minor = 0;
+  cudaError_t error =
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+  if (error == cudaSuccess) {
+    error =
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+  }
+  if (error != cudaSuccess) return NoDevice(cudaGetErrorString(error));
+  if (10 * major + minor < kOldestCapability) {
+    return NoDevice(absl::StrCat("the GPU has compute capability ", major, ".",
+                                 minor, ", need 7.5 (Turing) or later"));
+  }
+  return absl::OkStatus();
+}
+
+class GpuStream final : public CudaStream {
+ public:
+  explicit GpuStream(cudaStream_t handle) : handle_(handle) {}
+  ~GpuStream() override {
+    cudaStreamSynchronize(handle_);
+    cudaStreamDestroy(handle_);
+  }
+
+  CUstream_st* handle() override { return handle_; }
+  DeviceMemory& memory() override { return CudaMemory(); }
+  absl::Status Copy(void* to, const void* from, size_t bytes) override {
+    return CudaStatus(
+        "copy", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_));
+  }
+  absl::Status Synchronize() override {
+    return CudaStatus("device cuda", cudaStreamSynchronize(handle_));
+  }
+
+ private:
+  const cudaStream_t handle_;
+};
+
+}  // namespace
+
+absl::Status CudaStatus(std::string_view who, int error) {
+  if (error == cudaSuccess) return absl::OkStatus();
+  cudaGetLastError();
+  return DeviceError(
+      "device_failed",
+      absl::StrCat(std::string(who), ": CUDA error ", error, ", ",
+                   cudaGetErrorString(static_cast<cudaError_t>(error))));
+}
+
+absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create() {
+  if (absl::Status s = FindDevice(); !s.ok()) return s;
+  cudaStream_t handle = nullptr;
+  // Makes the context, which an exclusive or a full GPU refuses.
+  const cudaError_t error =
+      cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking);
+  if (error != cudaSuccess) return NoDevice(cudaGetErrorString(error));
+  return std::make_unique<GpuStream>(handle);
+}
+
+}  // namespace tiercel

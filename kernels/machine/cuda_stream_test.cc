@@ -1,0 +1,117 @@
+// CUDA as a machine without a GPU sees it; what needs one is in the tests of
+// Stream and of the ops.
+
+#include "kernels/machine/cuda_stream.h"
+
+#include <stdlib.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/attention/attention.h"
+#include "kernels/base/error.h"
+#include "kernels/kv/kv_write.h"
+#include "kernels/layer/embed.h"
+#include "kernels/layer/matmul.h"
+#include "kernels/layer/rms_norm.h"
+#include "kernels/layer/rope.h"
+#include "kernels/layer/swiglu.h"
+#include "kernels/machine/stream.h"
+
+namespace tiercel {
+namespace {
+
+// Before the first call of the CUDA runtime, which reads it once.
+class HidesGpus : public testing::Environment {
+ public:
+  void SetUp() override { setenv("CUDA_VISIBLE_DEVICES", "", /*overwrite=*/1); }
+};
+testing::Environment* const kHidesGpus =
+    testing::AddGlobalTestEnvironment(new HidesGpus);
+
+// A GPU that fails.
+class FakeCuda final : public CudaStream {
+ public:
+  CUstream_st* handle() override { return nullptr; }
+  DeviceMemory& memory() override { return SystemMemory(); }
+  absl::Status Copy(void*, const void*, size_t) override {
+    return DeviceError("device_failed", "fake copy");
+  }
+  absl::Status Synchronize() override {
+    return DeviceError("device_failed", "fake wait");
+  }
+};
+
+std::unique_ptr<Stream> FakeStream() {
+  absl::StatusOr<std::unique_ptr<Stream>> stream =
+      Stream::Over(std::make_unique<FakeCuda>());
+  EXPECT_TRUE(stream.ok()) << stream.status();
+  return std::move(stream).value();
+}
+
+TEST(CudaStreamTest, NoGpuIsAnErrorThatSaysWhatIsMissing) {
+  const absl::StatusOr<std::unique_ptr<Stream>> stream =
+      Stream::Create({Device::kCuda});
+  ASSERT_FALSE(stream.ok());
+  EXPECT_EQ(CodeOf(stream.status()), "no_device");
+  EXPECT_EQ(ClassOf(stream.status()), ErrorClass::kDevice);
+  const std::string message(stream.status().message());
+  if (kHasCuda) {
+    EXPECT_THAT(message,
+                testing::MatchesRegex(
+                    "device cuda: (this machine has no NVIDIA driver "
+                    ".*|the NVIDIA driver shows this process no GPU)"));
+  } else {
+    EXPECT_EQ(message, "device cuda: this build has no CUDA");
+  }
+}
+
+TEST(CudaStreamTest, IsWhatAStreamOnCudaUses) {
+  const std::unique_ptr<Stream> stream = FakeStream();
+  EXPECT_EQ(stream->device(), Device::kCuda);
+  EXPECT_EQ(stream->pool().num_threads(), 1);
+  EXPECT_EQ(&stream->memory(), &SystemMemory());
+  int to = 0;
+  const int from = 5;
+  EXPECT_EQ(stream->Copy(&to, &from, sizeof(int)).message(), "fake copy");
+  EXPECT_EQ(to, 0);
+  EXPECT_EQ(stream->Synchronize().message(), "fake wait");
+}
+
+// Their parameters point nowhere: they must not be looked at.
+TEST(CudaStreamTest, OpsWithoutACudaBodyRefuse) {
+  const std::unique_ptr<Stream> stream = FakeStream();
+  const auto expect_refused = [](const absl::Status& status, const char* op) {
+    EXPECT_EQ(CodeOf(status), "unsupported_device");
+    EXPECT_EQ(ClassOf(status), ErrorClass::kDevice);
+    EXPECT_THAT(std::string(status.message()),
+                testing::StartsWith(std::string(op) + ": "));
+  };
+  expect_refused(Embed(*stream, EmbedParams{}), "Embed");
+  expect_refused(Matmul(*stream, MatmulParams{}), "Matmul");
+  expect_refused(RopeAngles(*stream, RopeAnglesParams{}), "RopeAngles");
+  expect_refused(Rope(*stream, RopeParams{}), "Rope");
+  expect_refused(Swiglu(*stream, SwigluParams{}), "Swiglu");
+  expect_refused(KvWrite(*stream, KvWriteParams{}), "KvWrite");
+  expect_refused(Attention(*stream, AttentionParams{}), "Attention");
+}
+
+// Only where there is a kernel to launch.
+TEST(CudaStreamTest, ALaunchThatFailsIsAnErrorThatNamesTheOp) {
+  if constexpr (kHasCuda) {
+    const float x = 1.0f;
+    float out = 2.0f;
+    const absl::Status status =
+        RmsNorm(*FakeStream(), {&x, 1, &x, 1e-5f, 1, 1, 1, &out, 1});
+    EXPECT_EQ(CodeOf(status), "device_failed");
+    EXPECT_THAT(std::string(status.message()),
+                testing::StartsWith("RmsNorm: CUDA error "));
+    EXPECT_EQ(out, 2.0f);
+  }
+}
+
+}  // namespace
+}  // namespace tiercel

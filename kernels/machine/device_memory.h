@@ -1,0 +1,110 @@
+#ifndef TIERCEL_KERNELS_MACHINE_DEVICE_MEMORY_H_
+#define TIERCEL_KERNELS_MACHINE_DEVICE_MEMORY_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/checked.h"
+
+namespace tiercel {
+
+// Memory that ops compute on. Every buffer of a model and of its sessions that
+// a device would hold is taken here, so that a budget is one number. Blocks are
+// 64-byte aligned and their contents undefined. Thread-safe.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+
+  // `what` names the block in an error. Errors: out_of_memory, with the bytes
+  // needed and free.
+  virtual absl::StatusOr<std::byte*> Allocate(size_t bytes,
+                                              std::string_view what) = 0;
+  virtual void Free(std::byte* data, size_t bytes) = 0;
+
+  // Bytes of the blocks that are taken, aligned, and the most that ever were.
+  int64_t used() const { return used_; }
+  int64_t most_used() const { return most_used_; }
+
+ protected:
+  // `bytes` of a block that is given (> 0) or came back (< 0).
+  void Count(int64_t bytes);
+
+ private:
+  std::atomic<int64_t> used_{0};
+  std::atomic<int64_t> most_used_{0};
+};
+
+// The machine's own memory, as far as the system gives any.
+class HeapMemory final : public DeviceMemory {
+ public:
+  absl::StatusOr<std::byte*> Allocate(size_t bytes,
+                                      std::string_view what) override;
+  void Free(std::byte* data, size_t bytes) override;
+};
+
+// One for those who need not know what they use.
+DeviceMemory& SystemMemory();
+
+// What one block of `bytes` takes of a budget.
+inline constexpr size_t kDeviceAlignment = 64;
+inline constexpr int64_t AlignedBytes(int64_t bytes) {
+  constexpr auto kAlignment = static_cast<int64_t>(kDeviceAlignment);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// An array of a trivial type in device memory; an empty one takes none.
+template <typename T>
+class DeviceArray {
+ public:
+  // Errors: those of Allocate.
+  static absl::StatusOr<DeviceArray> Create(DeviceMemory& memory, int64_t size,
+                                            std::string_view what) {
+    DeviceArray array;
+    if (size == 0) return array;
+    // More than 64 bits count is more than any memory gives.
+    const size_t bytes =
+        CheckedMul(static_cast<uint64_t>(size), sizeof(T)).value_or(SIZE_MAX);
+    absl::StatusOr<std::byte*> data = memory.Allocate(bytes, what);
+    if (!data.ok()) return data.status();
+    array.memory_ = &memory;
+    array.data_ = reinterpret_cast<T*>(*data);
+    array.size_ = static_cast<size_t>(size);
+    return array;
+  }
+
+  DeviceArray() = default;
+  ~DeviceArray() {
+    if (data_ == nullptr) return;
+    memory_->Free(reinterpret_cast<std::byte*>(data_), size_ * sizeof(T));
+  }
+  DeviceArray(DeviceArray&& other) noexcept
+      : memory_(other.memory_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T& operator[](size_t i) { return data_[i]; }
+  const T& operator[](size_t i) const { return data_[i]; }
+
+ private:
+  DeviceMemory* memory_ = nullptr;
+  T* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_MACHINE_DEVICE_MEMORY_H_

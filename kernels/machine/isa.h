@@ -1,0 +1,56 @@
+#ifndef TIERCEL_KERNELS_MACHINE_ISA_H_
+#define TIERCEL_KERNELS_MACHINE_ISA_H_
+
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace tiercel {
+
+// Instruction-set levels. Each op_cpu.cc is compiled once per level, into the
+// namespace of the level's name. A level includes those before it, but AVX-512
+// does without AVX-VNNI, whose place it takes: products of bytes for processors
+// that have no AVX-512.
+enum class Isa { kPortable, kAvx2, kAvxVnni, kAvx512, kAvx512Vnni };
+
+std::string_view NameOf(Isa isa);
+
+// The levels this machine can run, lowest first.
+std::vector<Isa> SupportedIsas();
+
+// The level to use: the highest supported one, or what TIERCEL_ISA names.
+// Errors: TIERCEL_ISA names no level, or one that this machine cannot run.
+absl::StatusOr<Isa> ChooseIsa();
+
+// One body per level, picked at run time:
+//   constexpr PerIsa<decltype(&portable::RmsNormRows)> kRows = {
+//       portable::RmsNormRows, avx2::RmsNormRows, ...};
+template <typename Function>
+struct PerIsa {
+  Function portable;
+  Function avx2;
+  Function avx512;
+  Function avx512vnni;
+  Function avxvnni = nullptr;  // null: the body has no products of bytes
+
+  Function operator[](Isa isa) const {
+    switch (isa) {
+      case Isa::kPortable:
+        return portable;
+      case Isa::kAvx2:
+        return avx2;
+      case Isa::kAvxVnni:
+        return avxvnni != nullptr ? avxvnni : avx2;
+      case Isa::kAvx512:
+        return avx512;
+      case Isa::kAvx512Vnni:
+        return avx512vnni;
+    }
+    return portable;
+  }
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_MACHINE_ISA_H_

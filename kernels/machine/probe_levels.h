@@ -1,0 +1,21 @@
+#ifndef TIERCEL_KERNELS_MACHINE_PROBE_LEVELS_H_
+#define TIERCEL_KERNELS_MACHINE_PROBE_LEVELS_H_
+
+#include "kernels/machine/isa.h"
+#include "kernels/machine/probe_body.h"
+
+namespace tiercel {
+
+// The loops that are measured, per level.
+inline constexpr PerIsa<ProbeReadFn*> kProbeRead = {
+    portable::ProbeRead, avx2::ProbeRead, avx512::ProbeRead,
+    avx512vnni::ProbeRead};
+inline constexpr PerIsa<ProbeFmaFn*> kProbeFma = {
+    portable::ProbeFma, avx2::ProbeFma, avx512::ProbeFma, avx512vnni::ProbeFma};
+inline constexpr PerIsa<ProbeInt8Fn*> kProbeInt8 = {
+    portable::ProbeInt8, avx2::ProbeInt8, avx512::ProbeInt8,
+    avx512vnni::ProbeInt8, avxvnni::ProbeInt8};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_MACHINE_PROBE_LEVELS_H_

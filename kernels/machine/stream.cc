@@ -1,0 +1,91 @@
+#include "kernels/machine/stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/machine/allowance.h"
+#include "kernels/machine/cuda_stream.h"
+
+namespace tiercel {
+namespace {
+
+absl::StatusOr<std::unique_ptr<CudaStream>> CreateCuda() {
+  if constexpr (kHasCuda) {
+    return CudaStream::Create();
+  } else {
+    return DeviceError("no_device", "device cuda: this build has no CUDA");
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
+  const absl::StatusOr<Isa> isa = ChooseIsa();
+  if (!isa.ok()) return isa.status();
+  std::unique_ptr<CudaStream> cuda;
+  if (options.device == Device::kCuda) {
+    absl::StatusOr<std::unique_ptr<CudaStream>> created = CreateCuda();
+    if (!created.ok()) return created.status();
+    cuda = *std::move(created);
+  }
+  return std::unique_ptr<Stream>(new Stream(options, *isa, std::move(cuda)));
+}
+
+absl::StatusOr<std::unique_ptr<Stream>> Stream::Over(
+    std::unique_ptr<CudaStream> cuda) {
+  const absl::StatusOr<Isa> isa = ChooseIsa();
+  if (!isa.ok()) return isa.status();
+  return std::unique_ptr<Stream>(
+      new Stream({.device = Device::kCuda}, *isa, std::move(cuda)));
+}
+
+Stream::Stream(const Options& options, Isa isa,
+               std::unique_ptr<CudaStream> cuda)
+    : device_(options.device),
+      isa_(isa),
+      cuda_(std::move(cuda)),
+      pool_(cuda_ != nullptr      ? 1
+            : options.threads > 0 ? options.threads
+                                  : AllowedCpus()),
+      memory_(options.memory != nullptr ? *options.memory
+              : cuda_ != nullptr        ? cuda_->memory()
+                                        : SystemMemory()) {}
+
+Stream::~Stream() = default;
+
+absl::StatusOr<std::byte*> Stream::Scratch(size_t bytes) {
+  if (bytes <= scratch_.size()) return scratch_.data();
+  // Growing by half at least keeps a slowly rising need from asking often.
+  const size_t wanted = std::max(bytes, scratch_.size() + scratch_.size() / 2);
+  scratch_ = {};  // its contents are nobody's: both need not fit at once
+  absl::StatusOr<DeviceArray<std::byte>> grown = DeviceArray<std::byte>::Create(
+      memory_, static_cast<int64_t>(wanted), "scratch");
+  if (!grown.ok()) return grown.status();
+  scratch_ = *std::move(grown);
+  return scratch_.data();
+}
+
+absl::Status Stream::Copy(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();  // there may be no memory at all
+  if (cuda_ != nullptr) return cuda_->Copy(to, from, bytes);
+  std::memcpy(to, from, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Stream::Synchronize() {
+  return cuda_ != nullptr ? cuda_->Synchronize() : absl::OkStatus();
+}
+
+absl::Status Stream::RequireHost(std::string_view op) const {
+  if (cuda_ == nullptr) return absl::OkStatus();
+  return DeviceError("unsupported_device",
+                     absl::StrCat(std::string(op),
+                                  ": got a stream on cuda, "
+                                  "need one on cpu or ref"));
+}
+
+}  // namespace tiercel

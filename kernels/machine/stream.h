@@ -1,0 +1,79 @@
+#ifndef TIERCEL_KERNELS_MACHINE_STREAM_H_
+#define TIERCEL_KERNELS_MACHINE_STREAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "kernels/machine/device_memory.h"
+#include "kernels/machine/isa.h"
+#include "kernels/machine/thread_pool.h"
+
+namespace tiercel {
+
+class CudaStream;
+
+enum class Device {
+  kCpu,   // fast bodies; the reference where an op has none
+  kRef,   // every op by its plain reference
+  kCuda,  // the first GPU; what ops are given lies in its memory
+};
+
+// Where ops run: a device, its instruction-set level, its threads and its
+// scratch memory. Ops on one stream run in the order of the calls; a stream is
+// used from one thread at a time. Lives longer than anything queued on it.
+class Stream {
+ public:
+  struct Options {
+    Device device = Device::kCpu;
+    int threads = 0;  // of the CPU; 0: as many as the process may use
+    DeviceMemory* memory = nullptr;  // of scratch; null: the device's own
+  };
+
+  // Errors: TIERCEL_ISA names a level that is not there; no_device.
+  static absl::StatusOr<std::unique_ptr<Stream>> Create(const Options& options);
+  // A stream on kCuda over `cuda`, for tests that bring their own.
+  static absl::StatusOr<std::unique_ptr<Stream>> Over(
+      std::unique_ptr<CudaStream> cuda);
+
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device device() const { return device_; }
+  Isa isa() const { return isa_; }
+  ThreadPool& pool() { return pool_; }
+  CudaStream& cuda() { return *cuda_; }  // on kCuda only
+  DeviceMemory& memory() { return memory_; }
+
+  // At least `bytes` of scratch memory, 64-byte aligned, contents undefined.
+  // The next call of Scratch ends its life: an op asks once and divides.
+  // Errors: out_of_memory.
+  absl::StatusOr<std::byte*> Scratch(size_t bytes);
+
+  // Copies between memory of the device and of the host, either way, after
+  // what was queued before. Both ends stay as they are until Synchronize.
+  absl::Status Copy(void* to, const void* from, size_t bytes);
+  // Returns when all that was queued is done, or has failed (device_failed).
+  absl::Status Synchronize();
+
+  // For ops without a CUDA body, before they look at anything: the CPU cannot
+  // follow a GPU's pointers. Errors: unsupported_device, on kCuda.
+  absl::Status RequireHost(std::string_view op) const;
+
+ private:
+  Stream(const Options& options, Isa isa, std::unique_ptr<CudaStream> cuda);
+
+  const Device device_;
+  const Isa isa_;
+  const std::unique_ptr<CudaStream> cuda_;
+  ThreadPool pool_;
+  DeviceMemory& memory_;
+  DeviceArray<std::byte> scratch_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_MACHINE_STREAM_H_

@@ -1,0 +1,81 @@
+#include "kernels/machine/stream.h"
+
+#include <stdlib.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/base/testing.h"
+#include "kernels/machine/allowance.h"
+
+namespace tiercel {
+namespace {
+
+TEST(StreamTest, IsWhatWasAskedFor) {
+  for (Device device : {Device::kCpu, Device::kRef}) {
+    for (int threads : {1, 2, 3}) {
+      const std::unique_ptr<Stream> stream = MakeStream(device, threads);
+      EXPECT_EQ(stream->device(), device);
+      EXPECT_EQ(stream->pool().num_threads(), threads);
+    }
+  }
+}
+
+TEST(StreamTest, ZeroThreadsMeansAllAllowed) {
+  EXPECT_EQ(MakeStream(Device::kCpu, 0)->pool().num_threads(), AllowedCpus());
+}
+
+TEST(StreamTest, TakesTheLevelOfTheEnvironment) {
+  for (Isa isa : SupportedIsas()) {
+    EXPECT_EQ(MakeStream(Device::kCpu, 1, isa)->isa(), isa);
+  }
+}
+
+TEST(StreamTest, RefusesAnUnknownLevel) {
+  setenv("TIERCEL_ISA", "avx9", /*overwrite=*/1);
+  const absl::StatusOr<std::unique_ptr<Stream>> stream = Stream::Create({});
+  unsetenv("TIERCEL_ISA");
+  ASSERT_FALSE(stream.ok());
+  EXPECT_EQ(CodeOf(stream.status()), "invalid_environment");
+  EXPECT_EQ(ClassOf(stream.status()), ErrorClass::kUsage);
+}
+
+class StreamMemoryTest : public BackendTest {};
+INSTANTIATE_TEST_SUITE_P(Backends, StreamMemoryTest,
+                         testing::ValuesIn(Backends()), NameOfBackend);
+
+TEST_P(StreamMemoryTest, ScratchIsAlignedAndGrows) {
+  const std::unique_ptr<Stream> stream = NewStream();
+  for (size_t bytes : {1u, 63u, 64u, 65u, 100000u, 100u, 1000000u}) {
+    const absl::StatusOr<std::byte*> scratch = stream->Scratch(bytes);
+    ASSERT_TRUE(scratch.ok()) << scratch.status();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(*scratch) % 64, 0u);
+    const std::vector<uint8_t> written(bytes, 7);
+    ASSERT_TRUE(stream->Copy(*scratch, written.data(), bytes).ok());
+    std::vector<uint8_t> read(bytes, 0);
+    ASSERT_TRUE(stream->Copy(read.data(), *scratch, bytes).ok());
+    ASSERT_TRUE(stream->Synchronize().ok());
+    EXPECT_EQ(read, written);
+  }
+}
+
+TEST_P(StreamMemoryTest, CopiesNothingFromNowhere) {
+  EXPECT_TRUE(NewStream()->Copy(nullptr, nullptr, 0).ok());
+}
+
+TEST_P(StreamMemoryTest, ScratchThatDoesNotFitIsAnErrorAndNotTheEnd) {
+  const std::unique_ptr<Stream> stream = NewStream();
+  const absl::StatusOr<std::byte*> huge = stream->Scratch(size_t{1} << 60);
+  ASSERT_FALSE(huge.ok());
+  EXPECT_EQ(CodeOf(huge.status()), "out_of_memory");
+  EXPECT_EQ(ClassOf(huge.status()), ErrorClass::kMemory);
+  // Later calls do not answer for it.
+  EXPECT_TRUE(stream->Synchronize().ok());
+  EXPECT_TRUE(stream->Scratch(100).ok());
+}
+
+}  // namespace
+}  // namespace tiercel

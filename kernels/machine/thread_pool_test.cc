@@ -1,0 +1,71 @@
+#include "kernels/machine/thread_pool.h"
+
+#include <numeric>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/testing.h"
+
+namespace tiercel {
+namespace {
+
+// Every index is visited exactly once, by a thread number within bounds.
+void ExpectCoversOnce(ThreadPool& pool, int64_t n, int64_t grain) {
+  std::vector<int> visits(static_cast<size_t>(n), 0);
+  std::atomic<bool> bounds_hold = true;
+  pool.ParallelFor(n, grain, [&](int64_t begin, int64_t end, int thread) {
+    if (thread < 0 || thread >= pool.num_threads() || end - begin > grain) {
+      bounds_hold = false;
+    }
+    for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+  });
+  EXPECT_TRUE(bounds_hold);
+  EXPECT_EQ(std::count(visits.begin(), visits.end(), 1), n);
+}
+
+TEST(ThreadPoolTest, CoversEveryIndexOnce) {
+  for (int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    for (int64_t n : {0, 1, 2, 7, 64, 1000}) {
+      for (int64_t grain : {1, 3, 64, 5000}) ExpectCoversOnce(pool, n, grain);
+    }
+  }
+}
+
+TEST(ThreadPoolTest, ManyShortRegionsSeeEachOthersWrites) {
+  ThreadPool pool(4);
+  std::vector<int64_t> values(16, 0);
+  for (int step = 0; step < 20000; ++step) {
+    pool.ParallelFor(16, 1, [&](int64_t begin, int64_t, int) {
+      const auto i = static_cast<size_t>(begin);
+      values[i] = values[(i + 16) % 16] + 1;
+    });
+  }
+  for (int64_t value : values) EXPECT_EQ(value, 20000);
+}
+
+// A worker that is late must not run the next region's indices with the last
+// region's body, nor be waited for twice.
+TEST(ThreadPoolTest, NeighbouringRegionsDoNotMix) {
+  ThreadPool pool(8);
+  std::vector<int> written(64, -1);
+  for (int step = 0; step < (TriesLess() ? 2000 : 20000); ++step) {
+    const int64_t n = 2 + step % 63;
+    pool.ParallelFor(n, 1, [&written, step](int64_t begin, int64_t, int) {
+      written[static_cast<size_t>(begin)] = step;
+    });
+    const auto of_step = std::count(written.begin(), written.end(), step);
+    ASSERT_EQ(of_step, n) << "region " << step;
+  }
+}
+
+TEST(ThreadPoolTest, WakesAfterSleep) {
+  ThreadPool pool(3);
+  for (int i = 0; i < 5; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ExpectCoversOnce(pool, 100, 1);
+  }
+}
+
+}  // namespace
+}  // namespace tiercel

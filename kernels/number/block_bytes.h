@@ -1,0 +1,47 @@
+#ifndef TIERCEL_KERNELS_NUMBER_BLOCK_BYTES_H_
+#define TIERCEL_KERNELS_NUMBER_BLOCK_BYTES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace tiercel {
+
+// The value whose bytes are at `p`, aligned or not.
+template <typename T>
+T ReadAs(const std::byte* p) {
+  T value;
+  std::memcpy(&value, p, sizeof(value));
+  return value;
+}
+
+// Puts the bytes of `value` at `p`, aligned or not.
+template <typename T>
+void WriteAs(T value, std::byte* p) {
+  std::memcpy(p, &value, sizeof(value));
+}
+
+// Scale and min of a sub-block of 32 weights in a Q4_K or Q5_K block: 6 bits
+// each.
+struct SixBits {
+  uint8_t scale;
+  uint8_t min;
+};
+
+// Unpacks those of sub-block `j` of eight. The first four have a byte each in
+// the first and the next 4 bytes of the 12 at `packed`, whose upper 2 bits go
+// with the 4 lower ones that the last 4 bytes hold of the others.
+inline SixBits SixBitsOf(const std::byte* packed, int j) {
+  const auto bits = [&](int i) { return std::to_integer<unsigned>(packed[i]); };
+  if (j < 4) {
+    return {static_cast<uint8_t>(bits(j) & 63u),
+            static_cast<uint8_t>(bits(j + 4) & 63u)};
+  }
+  const unsigned low = bits(j + 4);
+  return {static_cast<uint8_t>((low & 15u) | bits(j - 4) >> 6 << 4),
+          static_cast<uint8_t>(low >> 4 | bits(j) >> 6 << 4)};
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_NUMBER_BLOCK_BYTES_H_

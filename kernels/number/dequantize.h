@@ -1,0 +1,19 @@
+#ifndef TIERCEL_KERNELS_NUMBER_DEQUANTIZE_H_
+#define TIERCEL_KERNELS_NUMBER_DEQUANTIZE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/number/dtype.h"
+
+namespace tiercel {
+
+// The values of `elements` weights stored as whole GGUF blocks (little-endian,
+// any alignment), by the format's own formula in float32. Plain loops: the
+// oracle of everything that repacks or multiplies quantised weights.
+void Dequantize(DType type, const std::byte* source, int64_t elements,
+                float* out);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_NUMBER_DEQUANTIZE_H_

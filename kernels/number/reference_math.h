@@ -1,0 +1,37 @@
+#ifndef TIERCEL_KERNELS_NUMBER_REFERENCE_MATH_H_
+#define TIERCEL_KERNELS_NUMBER_REFERENCE_MATH_H_
+
+#include <cmath>
+
+namespace tiercel {
+
+// Scalar twins of what simd.h does to sixteen lanes, for references that a
+// fast body has to equal bit for bit (on levels whose Fma rounds once).
+
+// simd.h's Exp.
+inline float ExpLane(float x) {
+  const float clamped = x < -87.0f ? -87.0f : x;
+  const float n = std::nearbyint(clamped * 1.44269504f);
+  float r = std::fma(n, -0.693359375f, clamped);
+  r = std::fma(n, 2.12194440e-4f, r);
+  float p = 0.00138145697f;
+  p = std::fma(p, r, 0.00836873055f);
+  p = std::fma(p, r, 0.041668389f);
+  p = std::fma(p, r, 0.166665211f);
+  p = std::fma(p, r, 0.49999994f);
+  p = std::fma(p, r, 1.0f);
+  p = std::fma(p, r, 1.0f);
+  return std::isnan(p) ? p : std::ldexp(p, static_cast<int>(n));
+}
+
+// simd.h's ReduceAdd; overwrites the lanes.
+inline float SumLanes(float (&lane)[16]) {
+  for (int half = 8; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
+  }
+  return lane[0];
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_NUMBER_REFERENCE_MATH_H_

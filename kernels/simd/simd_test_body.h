@@ -1,0 +1,63 @@
+#ifndef TIERCEL_KERNELS_SIMD_SIMD_TEST_BODY_H_
+#define TIERCEL_KERNELS_SIMD_SIMD_TEST_BODY_H_
+
+#include <cstdint>
+
+namespace tiercel {
+
+// simd.h, seen from outside of the level it was compiled for.
+enum class SimdOp {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kFma,  // a * b + c
+  kMax,
+  kMin,
+  kAbs,
+  kRound,
+  kScaleByPowerOf2,  // a * 2^b
+  kExp,
+  kLoadN,   // n lanes of a
+  kStoreN,  // n lanes of a
+  kReduceAdd,
+  kReduceMax,
+  kTranspose,  // a as 16 rows
+  kLoadF16,
+  kSet1F16,  // of half[0]
+  kStoreF16,
+  kLoadBf16,
+  kLoadI8,
+  kLoadU8,
+};
+
+struct SimdLanes {
+  float a[256];
+  float b[16];
+  float c[16];
+  uint16_t half[16];
+  int8_t i8[16];
+  uint8_t u8[16];
+  int n;
+
+  float out[256];  // reductions: out[0]
+  uint16_t half_out[16];
+};
+using RunSimdFn = void(SimdOp op, SimdLanes* lanes);
+
+namespace portable {
+RunSimdFn RunSimd;
+}
+namespace avx2 {
+RunSimdFn RunSimd;
+}
+namespace avx512 {
+RunSimdFn RunSimd;
+}
+namespace avx512vnni {
+RunSimdFn RunSimd;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_SIMD_SIMD_TEST_BODY_H_
