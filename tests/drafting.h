@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/drafting/rounds.h"
 #include "runtime/generate/generate.h"
-#include "runtime/policy/draft_chain.h"
+#include "runtime/policy/policy.h"
 #include "tests/golden.h"
 
 namespace tiercel {
@@ -72,28 +74,28 @@ inline GenerateParams DraftedParams(float temperature, int64_t max_tokens) {
           .stops = {}};
 }
 
-inline absl::Status GenerateDrafted(
-    Session& session, GenerateParams params, const DraftChoice& choice,
-    const Transcript::OnToken& on_token = nullptr) {
-  const absl::StatusOr<std::unique_ptr<DraftChain>> drafts =
-      DraftChain::Create(session, params.law, choice);
-  if (!drafts.ok()) return drafts.status();
-  (*drafts)->ApplyTo(&params);
-  return Generate(session, params, on_token);
+inline Report GenerateDrafted(Session& session, const GenerateParams& params,
+                              const PolicyParams& policy_params,
+                              const Transcript::OnToken& on_token = nullptr) {
+  const absl::StatusOr<std::unique_ptr<Policy>> policy =
+      Policy::Create(session, policy_params);
+  EXPECT_TRUE(policy.ok()) << policy.status();
+  return Generate(session, **policy, {}, params, on_token);
 }
 
 // What a prompt is continued with where nobody drafts.
 inline Ids PlainText(const Model& model, const Ids& prompt,
                      const GenerateParams& params) {
   const auto session = Prefilled(model, prompt);
-  EXPECT_TRUE(Generate(*session, params, nullptr).ok());
-  return session->report().tokens;
+  const Report report = Generate(*session, params, nullptr);
+  EXPECT_TRUE(report.status.ok()) << report.status;
+  return report.tokens;
 }
 inline Ids DraftedText(Session& session, const GenerateParams& params,
-                       const DraftChoice& choice) {
-  const absl::Status status = GenerateDrafted(session, params, choice);
-  EXPECT_TRUE(status.ok()) << status;
-  return session.report().tokens;
+                       const PolicyParams& policy_params) {
+  const Report report = GenerateDrafted(session, params, policy_params);
+  EXPECT_TRUE(report.status.ok()) << report.status;
+  return report.tokens;
 }
 
 // Proposes what a function says.
@@ -114,6 +116,48 @@ class ScriptedDrafter final : public Drafter {
  private:
   const Script script_;
 };
+
+// A generation, and a drafter of the test's.
+struct ScriptedParams : GenerateParams {
+  ScriptedParams() = default;
+  ScriptedParams(const GenerateParams& params)  // NOLINT: adds to it
+      : GenerateParams(params) {}
+
+  Drafter* drafter = nullptr;
+  DraftLength draft_length = DraftLength::Fixed(8);
+  bool over_view = false;
+  VerifyMode verify = VerifyMode::kResidual;
+};
+
+class ScriptedPolicy final : public Policy {
+ public:
+  ScriptedPolicy(Session& session, const ScriptedParams& params)
+      : session_(session), params_(params) {}
+
+  absl::Status Begin(const LawParams& law, uint64_t seed) override {
+    rounds_.emplace(session_, Rounds::Options{.law = law,
+                                              .seed = seed,
+                                              .verify = params_.verify,
+                                              .drafter = params_.drafter,
+                                              .length = params_.draft_length,
+                                              .over_view = params_.over_view});
+    return rounds_->Begin();
+  }
+  absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
+  RoundsReport report() const override { return rounds_->report(); }
+
+ private:
+  Session& session_;
+  const ScriptedParams params_;
+  std::optional<Rounds> rounds_;
+};
+
+inline Report Generate(Session& session, const ScriptedParams& params,
+                       const Transcript::OnToken& on_token,
+                       const PrefillReport& prefill = {}) {
+  ScriptedPolicy policy(session, params);
+  return Generate(session, policy, prefill, params, on_token);
+}
 
 // As if nothing had been drafted: the same bytes of logits for what follows as
 // in a session of `model` with `options` that was given the same tokens, of

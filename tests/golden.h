@@ -58,6 +58,16 @@ inline std::unique_ptr<Session> MakeSession(
   return session.ok() ? *std::move(session) : nullptr;
 }
 
+// Continues a session whose tokens nobody drafts.
+inline Report Generate(Session& session, const GenerateParams& params,
+                       const Transcript::OnToken& on_token,
+                       const PrefillReport& prefill = {}) {
+  const absl::StatusOr<std::unique_ptr<Policy>> policy =
+      Policy::Create(session, {});
+  EXPECT_TRUE(policy.ok()) << policy.status();
+  return Generate(session, **policy, prefill, params, on_token);
+}
+
 // Logits [ids, vocab] of every position, `rows_per_step` rows at a time.
 inline std::vector<float> AllLogits(Session& session,
                                     const std::vector<int32_t>& ids,

@@ -52,7 +52,7 @@ convert_tail|kernels/kv/kv_convert_cpu.cc|out + BytesOf(to, begin)|out + BytesOf
 byte_columns|kernels/kv/kv_lanes.h|block + 2 + d % 32;|block + 2;|kernels/attention/attention_test.cc
 view_types|runtime/predict/session_plan.cc|view_layout.type_k = view_layout.type_v = DType::kQ8_0|view_layout.type_k = DType::kQ8_0|runtime/predict/session_plan_test.cc
 noise_bits|kernels/number/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/law_test.cc
-noise_position|runtime/generate/generate.cc|session.first_position() + length|session.first_position() + 0 * length|runtime/sequence/session_test.cc
+noise_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|runtime/sequence/session_test.cc
 stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/generate/stop_matcher_test.cc
 stop_cut_token|runtime/generate/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/generate/transcript_test.cc
 stop_at_length|runtime/generate/generate.cc|if (!\*more) return "stop";|if (!*more \&\& left > 0) return "stop";|runtime/sequence/session_test.cc
@@ -77,16 +77,16 @@ bench_first_gap|apps/commands/bench_table.cc|size_t i = 1; i < times|size_t i = 
 bench_positions|apps/commands/bench_table.cc|(row->n_gen + 1) / 2|(row->n_gen) / 2|apps/commands/bench_table_test.cc
 bench_share|apps/commands/bench_table.cc|\*row->bytes_per_token / peak|peak / *row->bytes_per_token|apps/commands/bench_table_test.cc
 summary_share|apps/commands/summary.cc|level.value("checked", int64_t{0})|level.value("drafted", int64_t{0})|apps/commands/summary_test.cc
-ttft_prefill|runtime/generate/report.cc|prefill.seconds + token_seconds\[0\]|token_seconds[0]|runtime/generate/report_test.cc
-prefill_cached|runtime/generate/report.cc|static_cast<double>(prefilled_tokens)|static_cast<double>(prompt_tokens)|runtime/generate/report_test.cc
-station_seconds|runtime/generate/report.cc|station(Station::kDraft, draft)|station(Station::kDraft, verify)|runtime/generate/report_test.cc
+ttft_prefill|runtime/generate/report.cc|prefill_s + token_seconds\[0\]|token_seconds[0]|runtime/generate/report_test.cc
+prefill_cached|runtime/generate/report.cc|static_cast<double>(prefill.computed_tokens())|static_cast<double>(prefill.prompt_tokens)|runtime/generate/report_test.cc
+station_seconds|runtime/generate/report.cc|station(Station::kDraft, rounds.draft)|station(Station::kDraft, rounds.verify)|runtime/generate/report_test.cc
 sweep_tokens|runtime/generate/report.cc|Ratio(gaps, static_cast<double>(sweeps))|Ratio(gaps + 1, static_cast<double>(sweeps))|runtime/generate/report_test.cc
 predicted_unit|runtime/generate/report.cc|1e3 \* predicted->tbt_s|predicted->tbt_s|runtime/generate/report_test.cc
 busy_share|runtime/generate/report.cc|Ratio(spent.link_seconds, spent.seconds)|Ratio(spent.seconds, spent.link_seconds)|runtime/generate/report_test.cc
-sweeps_as_drafts|runtime/generate/generate.cc|end - start - verify|end - start|runtime/generate/report_test.cc
+sweeps_as_drafts|runtime/drafting/rounds.cc|decided - start - sweep|decided - start|runtime/generate/report_test.cc
 first_sweep|runtime/generate/generate.cc|!first .. block.drafted > 0|!first|runtime/generate/speculation_test.cc
-predicted_cached|runtime/generate/generate.cc|{.cached = report.cached_tokens|{.cached = 0 * report.cached_tokens|runtime/predict/known_rates_test.cc
-refresh_since|runtime/generate/generate.cc|session.Elapsed() - end;|session.Elapsed() - start;|runtime/generate/report_test.cc
+predicted_cached|runtime/generate/generate.cc|{.cached = report.prefill.cached_tokens|{.cached = 0 * report.prefill.cached_tokens|runtime/predict/known_rates_test.cc
+refresh_since|runtime/drafting/rounds.cc|session_.Elapsed() - decided;|session_.Elapsed() - start;|runtime/generate/report_test.cc
 undelivered|runtime/generate/generate.cc|static_cast<size_t>(before - left)|block->tokens.size() + 0 * static_cast<size_t>(before)|runtime/generate/report_test.cc
 stop_times|runtime/generate/generate.cc|report.token_seconds.resize(report.tokens.size());|;|runtime/generate/report_test.cc
 sweep_untimed|runtime/drafting/sweep_target.cc|spent_ += session_.Elapsed() - start|(void)start|runtime/generate/report_test.cc
@@ -94,18 +94,18 @@ first_block_time|runtime/generate/generate.cc|times.push_back(seconds);|times.pu
 draft_checked|drafts/drafter.h|checked += CheckedOf(all, held)|checked += all|drafts/verifying_drafter_test.cc
 peak_best|kernels/machine/probe.cc|std::min(best, |std::max(0 * best, |kernels/machine/probe_test.cc
 peak_ops|kernels/machine/probe.cc|steps \* 16 \* 2|steps * 16|kernels/machine/probe_test.cc
-prompt_traffic|runtime/generate/generate.cc|report.prefill_traffic -= traffic;|(void)traffic;|runtime/generate/report_test.cc
+prompt_traffic|runtime/generate/generate.cc|report.traffic -= traffic;|(void)traffic;|runtime/generate/report_test.cc
 plan_parts|runtime/predict/plan.cc|{"staging", plan.staging}|{"staging", plan.workspace}|runtime/predict/plan_test.cc
 largest_context|runtime/predict/session_plan.cc|too_large = most + 1|too_large = most|runtime/predict/plan_test.cc
 spread_unseen|runtime/predict/rates.cc|(MedianOf(samples) - least) / least|0 * (MedianOf(samples) - least)|runtime/predict/rates_test.cc
 unsteady_settles|runtime/predict/rates.h|return spread <= kMostSpread|return spread >= 0|runtime/predict/rates_cache_test.cc
 noisier_kept|runtime/predict/rates_cache.cc|before->best.spread <= measured.spread|before->best.spread > measured.spread|runtime/predict/rates_cache_test.cc
 others_cleared|runtime/predict/rates_cache.cc|digits.size() != 16|digits.size() > 16|runtime/predict/rates_cache_test.cc
-costs_thawed|runtime/predict/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/policy/draft_chain_test.cc
-costs_of_today|runtime/policy/draft_chain.cc|session.rates()->costs|session.rates()->best.rates|runtime/policy/draft_chain_test.cc
-constant_ratio|runtime/policy/draft_chain.cc|kCostRatio = 8|kCostRatio = 10|runtime/policy/draft_chain_test.cc
-block_length|runtime/policy/draft_chain.cc|kOuterTokens = 16|kOuterTokens = 15|runtime/policy/draft_chain_test.cc
-small_steps|runtime/policy/draft_chain.cc|session.model().weights->bytes_per_token()) /|session.model().weights->bytes_per_token()) *|runtime/policy/draft_chain_test.cc
+costs_thawed|runtime/predict/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/drafting/draft_costs_test.cc
+costs_of_today|runtime/policy/policy_parts.cc|kept->costs)|kept->best.rates)|runtime/drafting/draft_costs_test.cc
+constant_ratio|runtime/policy/policy_parts.cc|kCostRatio = 8|kCostRatio = 10|runtime/drafting/draft_costs_test.cc
+block_length|runtime/policy/triforce.h|kGamma2 = 16|kGamma2 = 15|runtime/drafting/draft_costs_test.cc
+small_steps|runtime/drafting/draft_costs.cc|session_.model().weights->bytes_per_token()) /|session_.model().weights->bytes_per_token()) *|runtime/drafting/draft_costs_test.cc
 residual_absolute|drafts/verdict.h|if (!(NumberOf<L>(0) < rest)) continue;|if (rest < NumberOf<L>(0)) rest = NumberOf<L>(0) - rest;|drafts/verdict_test.cc
 replaced_from_target|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|targets[i]|drafts/verify_test.cc
 bonus_from_draft|drafts/verdict.h|chance.Draw(targets\[tokens.size()\]|chance.Draw(tokens.empty() ? targets[0] : drafts.back()|drafts/verdict_test.cc
@@ -121,10 +121,10 @@ shared_noise|drafts/verify.cc|SeedFor(Purpose::kReplace)|SeedFor(Purpose::kAccep
 kept_too_much|runtime/drafting/sweep_target.cc|Keep(before_ + count)|Keep(before_ + count + 1)|runtime/generate/speculation_test.cc
 window_blocks|runtime/drafting/small_target.cc|(beyond + recent - 1) / recent|beyond / recent|runtime/drafting/small_target_test.cc
 window_sinks|runtime/drafting/small_target.cc|(window_.sink, begin)|(0, begin)|runtime/drafting/small_target_test.cc
-draft_law|runtime/policy/draft_chain.cc|std::move(drafts), DraftLaw(law),|std::move(drafts), LawParams{.top_k = law.top_k},|runtime/drafting/small_target_test.cc
+draft_law|runtime/drafting/proposer.cc|\*params.draft_session, DraftLaw(law),|*params.draft_session, LawParams{.top_k = law.top_k},|runtime/drafting/small_target_test.cc
 nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policy/triforce_law_test.cc
 certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policy/triforce_law_test.cc
-self_layers|runtime/policy/draft_chain.cc|.layers = choice.self_layers|.layers = 0|runtime/policy/triforce_test.cc
+self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policy/triforce_test.cc
 draft_left|runtime/drafting/retrieval_target.cc|kv.Truncate(end_);|;|runtime/policy/triforce_test.cc
 stale_view|runtime/sequence/session.cc|status.ok() \&\& !retrieval_->fresh()|status.ok() \&\& retrieval_ == nullptr|runtime/policy/triforce_test.cc
 lost_page|offload/move/tiered_kv.cc|page.below = engine().Wait(page.down).ok() && page.below|(void)engine().Wait(page.down)|offload/move/kv_store_test.cc
@@ -154,10 +154,10 @@ pipeline_ahead|offload/plan/pipeline.cc|l + 2 < layers|l + 1 < layers|offload/pl
 length_memory|drafts/draft_length.cc|kMemory = 0.9|kMemory = 0.99|drafts/draft_length_test.cc
 ngram_latest|drafts/ngram.cc|length > best_length|length >= best_length|drafts/ngram_test.cc
 inner_length|drafts/verifying_drafter.cc|static_cast<int64_t>(round->accepted)|static_cast<int64_t>(round->drafted)|drafts/verifying_drafter_test.cc
-outer_length|runtime/generate/generate.cc|static_cast<int64_t>(block->accepted))|static_cast<int64_t>(block->drafted))|runtime/policy/nested_drafting_test.cc
+outer_length|runtime/drafting/rounds.cc|static_cast<int64_t>(block->accepted))|static_cast<int64_t>(block->drafted))|runtime/policy/nested_drafting_test.cc
 end_of_text|runtime/generate/generate.cc|return std::find(ends.begin(), ends.end(), id) != ends.end()|return ends.empty()|runtime/policy/nested_drafting_test.cc
-after_the_end|runtime/generate/generate.cc|session.Truncate(prompt + transcript.tokens().size())|(void)prompt|runtime/policy/nested_drafting_test.cc
-view_law|runtime/policy/draft_chain.cc|options.law = DraftLaw(law)|options.law = {.temperature = law.temperature}|runtime/policy/nested_drafting_test.cc
+after_the_end|runtime/generate/generate.cc|session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size())|(void)prompt|runtime/policy/nested_drafting_test.cc
+view_law|runtime/policy/triforce.cc|.law = DraftLaw(law)|.law = {.temperature = law.temperature}|runtime/policy/nested_drafting_test.cc
 stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/generate/stop_matcher_test.cc
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
 after_refusal|runtime/generate/transcript.cc|(!whole \&\& !cut) .. refused_|!whole \&\& !cut|runtime/generate/transcript_test.cc

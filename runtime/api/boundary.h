@@ -22,6 +22,7 @@
 #include "include/tiercel.h"
 #include "kernels/base/error.h"
 #include "nlohmann/json.hpp"
+#include "runtime/generate/report.h"
 #include "runtime/model/model.h"
 #include "runtime/sequence/session.h"
 
@@ -31,6 +32,7 @@ struct tiercel_model {
 struct tiercel_session {
   const tiercel_model* owner;
   std::unique_ptr<tiercel::Session> session;
+  tiercel::Report report;  // of its last prefill and generation
   // Its threads, and the host tier as only it knows it, are of this process.
   pid_t process = getpid();
 };

@@ -6,7 +6,7 @@
 #include "runtime/api/boundary.h"
 #include "runtime/generate/generate.h"
 #include "runtime/model/draft_model.h"
-#include "runtime/policy/draft_chain.h"
+#include "runtime/policy/policy.h"
 #include "runtime/predict/known_rates.h"
 #include "runtime/predict/plan.h"
 
@@ -76,17 +76,17 @@ absl::StatusOr<T> ParseName(
 }
 
 absl::StatusOr<int64_t> ParseDraftTokens(const char* what, int32_t tokens) {
-  if (tokens == TIERCEL_ADAPTIVE) return DraftChoice::kAdaptive;
+  if (tokens == TIERCEL_ADAPTIVE) return PolicyParams::kAdaptive;
   if (tokens >= 0 && tokens <= DraftLength::kMost) return tokens;
   return UsageError("invalid_argument",
                     absl::StrCat(what, ": got ", tokens, ", need 0 to ",
                                  DraftLength::kMost, ", or TIERCEL_ADAPTIVE"));
 }
 
-absl::StatusOr<DraftChoice> ReadDraftChoice(const tiercel_sampling& s) {
-  const absl::StatusOr<Policy> policy = ParseName<Policy>(
+absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_sampling& s) {
+  const absl::StatusOr<PolicyName> policy = ParseName<PolicyName>(
       "policy", s.policy,
-      {{"full", Policy::kFull}, {"triforce", Policy::kTriForce}});
+      {{"full", PolicyName::kFull}, {"triforce", PolicyName::kTriForce}});
   if (!policy.ok()) return policy.status();
   const absl::StatusOr<Proposer> proposer =
       ParseName<Proposer>("draft", s.draft,
@@ -105,27 +105,27 @@ absl::StatusOr<DraftChoice> ReadDraftChoice(const tiercel_sampling& s) {
       "verify", s.verify,
       {{"residual", VerifyMode::kResidual}, {"coupled", VerifyMode::kCoupled}});
   if (!verify.ok()) return verify.status();
-  const absl::StatusOr<int64_t> inner =
+  const absl::StatusOr<int64_t> gamma1 =
       ParseDraftTokens("draft_tokens", s.draft_tokens);
-  if (!inner.ok()) return inner.status();
-  const absl::StatusOr<int64_t> outer =
+  if (!gamma1.ok()) return gamma1.status();
+  const absl::StatusOr<int64_t> gamma2 =
       ParseDraftTokens("block_tokens", s.block_tokens);
-  if (!outer.ok()) return outer.status();
+  if (!gamma2.ok()) return gamma2.status();
   if (!(s.cost_ratio >= 0) || s.cost_ratio > 1e6) {
     return UsageError(
         "invalid_argument",
         absl::StrCat("cost_ratio: got ", s.cost_ratio, ", need 0 to 1000000"));
   }
-  return DraftChoice{.policy = *policy,
-                     .proposer = *proposer,
-                     .verify = *verify,
-                     .inner_tokens = *inner,
-                     .outer_tokens = *outer,
-                     .cost_ratio = s.cost_ratio,
-                     .draft_model = *proposer == Proposer::kSmall
-                                        ? s.draft_model->model.get()
-                                        : nullptr,
-                     .self_layers = s.draft_layers};
+  return PolicyParams{.policy = *policy,
+                      .proposer = *proposer,
+                      .verify = *verify,
+                      .gamma1 = *gamma1,
+                      .gamma2 = *gamma2,
+                      .cost_ratio = s.cost_ratio,
+                      .draft_model = *proposer == Proposer::kSmall
+                                         ? s.draft_model->model.get()
+                                         : nullptr,
+                      .draft_layers = s.draft_layers};
 }
 
 absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling& s) {
@@ -274,7 +274,9 @@ tiercel_status tiercel_session_create(tiercel_model* model,
     absl::StatusOr<std::unique_ptr<tiercel::Session>> created =
         tiercel::Session::Create(*model->model, *options);
     if (!created.ok()) return created.status();
-    *session = new tiercel_session{model, *std::move(created)};
+    tiercel::Report report = tiercel::NewReport(**created, {});
+    *session =
+        new tiercel_session{model, *std::move(created), std::move(report)};
     return absl::OkStatus();
   });
 }
@@ -295,10 +297,13 @@ tiercel_status tiercel_prefill(tiercel_session* session, const int32_t* ids,
       }
     }
     session->session->ClearCancel();
-    return tiercel::Prefill(
+    const absl::StatusOr<tiercel::PrefillReport> prefill = tiercel::Prefill(
         *session->session, ids, count, [&](uint64_t done, uint64_t total) {
           return progress == nullptr || progress(user_data, done, total) == 0;
         });
+    if (!prefill.ok()) return prefill.status();
+    session->report = tiercel::NewReport(*session->session, *prefill);
+    return absl::OkStatus();
   });
 }
 
@@ -333,7 +338,9 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
     absl::StatusOr<std::unique_ptr<tiercel::Session>> fork =
         session->session->Fork();
     if (!fork.ok()) return fork.status();
-    *copy = new tiercel_session{session->owner, *std::move(fork)};
+    tiercel::Report report = tiercel::NewReport(**fork, {});
+    *copy = new tiercel_session{session->owner, *std::move(fork),
+                                std::move(report)};
     return absl::OkStatus();
   });
 }
@@ -369,19 +376,25 @@ tiercel_status tiercel_generate(tiercel_session* session,
     }
     absl::StatusOr<tiercel::GenerateParams> params = tiercel::ReadSampling(in);
     if (!params.ok()) return params.status();
-    const absl::StatusOr<tiercel::DraftChoice> choice =
-        tiercel::ReadDraftChoice(in);
-    if (!choice.ok()) return choice.status();
+    const absl::StatusOr<tiercel::PolicyParams> policy_params =
+        tiercel::ReadPolicy(in);
+    if (!policy_params.ok()) return policy_params.status();
     session->session->ClearCancel();
-    const absl::StatusOr<std::unique_ptr<tiercel::DraftChain>> drafts =
-        tiercel::DraftChain::Create(*session->session, params->law, *choice);
-    if (!drafts.ok()) return drafts.status();
-    (*drafts)->ApplyTo(&*params);
-    return tiercel::Generate(
-        *session->session, *params, [&](int32_t id, std::string_view text) {
+    const absl::StatusOr<std::unique_ptr<tiercel::Policy>> policy =
+        tiercel::Policy::Create(*session->session, *policy_params);
+    if (!policy.ok()) return policy.status();
+    tiercel::Report report = tiercel::Generate(
+        *session->session, **policy, session->report.prefill, *params,
+        [&](int32_t id, std::string_view text) {
           const tiercel_token token = {id, text.data(), text.size()};
           return on_token == nullptr || on_token(user_data, &token) == 0;
         });
+    const absl::Status status = report.status;
+    // What was asked for wrongly was not begun.
+    if (tiercel::ClassOf(status) != tiercel::ErrorClass::kUsage) {
+      session->report = std::move(report);
+    }
+    return status;
   });
 }
 
@@ -412,7 +425,7 @@ tiercel_status tiercel_report(const tiercel_session* session, char* json,
     if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
       return s;
     }
-    tiercel::Report report = session->session->report();
+    tiercel::Report report = session->report;
     report.memory = session->session->memory();
     return tiercel::FillJson(report.ToJson(), json, size);
   });
@@ -426,7 +439,7 @@ tiercel_status tiercel_token_seconds(const tiercel_session* session,
     if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
       return s;
     }
-    const std::vector<double>& all = session->session->report().token_seconds;
+    const std::vector<double>& all = session->report.token_seconds;
     return tiercel::Fill(all.data(), all.size(), seconds, size);
   });
 }

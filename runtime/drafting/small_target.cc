@@ -33,12 +33,12 @@ absl::Status SmallTarget::Begin(const std::vector<int32_t>& tokens) {
       tokens.begin(),
       tokens.begin() + std::min<std::ptrdiff_t>(window_.sink, begin));
   seen.insert(seen.end(), tokens.begin() + begin, tokens.end());
-  const std::vector<int32_t>& held = session_->tokens();
+  const std::vector<int32_t>& held = session_.tokens();
   const auto kept = static_cast<size_t>(
       std::mismatch(seen.begin(), seen.end(), held.begin(), held.end()).first -
       seen.begin());
-  session_->Truncate(kept);
-  return session_->Append(seen.data() + kept, seen.size() - kept);
+  session_.Truncate(kept);
+  return session_.Append(seen.data() + kept, seen.size() - kept);
 }
 
 }  // namespace tiercel

@@ -2,7 +2,6 @@
 #define TIERCEL_RUNTIME_DRAFTING_SMALL_TARGET_H_
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -32,8 +31,8 @@ struct DraftWindow {
   absl::StatusOr<DraftWindow> Within(int64_t context) const;
 };
 
-// A smaller model that drafts, in a session of its own that holds only the
-// window, at positions from 0 on: so they stay within those the model was
+// A smaller model that drafts, in a session that is its alone and holds only
+// the window, at positions from 0 on: so they stay within those the model was
 // trained for, however long the text. What the session holds, and so every law,
 // follows from the tokens of Begin and those drafted since.
 //
@@ -42,10 +41,9 @@ struct DraftWindow {
 // the draft, is worse; what the target makes of it is not.
 class SmallTarget final : public DraftTarget {
  public:
-  // `session`, empty, has room for the window.
-  SmallTarget(std::unique_ptr<Session> session, const LawParams& law,
-              const DraftWindow& window)
-      : session_(std::move(session)), window_(window), sweep_(*session_, law) {}
+  // `session`, whatever it holds, has room for the window.
+  SmallTarget(Session& session, const LawParams& law, const DraftWindow& window)
+      : session_(session), window_(window), sweep_(session_, law) {}
 
   // Keeps the KV of what the session holds already.
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
@@ -57,10 +55,10 @@ class SmallTarget final : public DraftTarget {
     return sweep_.Keep(count, next);
   }
 
-  const Session& session() const { return *session_; }
+  const Session& session() const { return session_; }
 
  private:
-  const std::unique_ptr<Session> session_;
+  Session& session_;
   const DraftWindow window_;
   SweepTarget sweep_;
 };

@@ -13,7 +13,7 @@
 #include "kernels/base/error.h"
 #include "runtime/generate/generate.h"
 #include "runtime/model/draft_model.h"
-#include "runtime/policy/draft_chain.h"
+#include "runtime/policy/policy.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -78,12 +78,36 @@ class SmallTargetTest : public testing::Test {
     delete model_;
   }
 
-  static std::unique_ptr<SmallTarget> Small(const Model& model,
-                                            const LawParams& law,
-                                            const DraftWindow& window) {
-    return std::make_unique<SmallTarget>(
-        MakeSession(model, {.context = window.Context()}), law, window);
-  }
+  // A target and the session that is its alone.
+  struct Small {
+    Small(const Model& model, const LawParams& law, const DraftWindow& window)
+        : session(MakeSession(model, {.context = window.Context()})),
+          target(std::make_unique<SmallTarget>(*session, law, window)) {}
+    SmallTarget* operator->() const { return target.get(); }
+
+    const std::unique_ptr<Session> session;
+    const std::unique_ptr<SmallTarget> target;
+  };
+  // The drafter that asks such a target, stopped with `whole`.
+  struct SmallDraft {
+    SmallDraft(Session& whole, const LawParams& law, const PolicyParams& choice)
+        : session(MakeSession(*choice.draft_model,
+                              {.context = choice.draft_window.Context()})),
+          innermost(whole, law,
+                    {.kind = Proposer::kSmall,
+                     .verify = choice.verify,
+                     .draft_session = session.get(),
+                     .draft_window = choice.draft_window}) {
+      session->CancelWith(whole);
+    }
+    absl::StatusOr<DraftBlock> Draft(const Ids& text) const {
+      return innermost.drafter()->Draft(text, 6,
+                                        {.seed = 3, .start = std::ssize(text)});
+    }
+
+    const std::unique_ptr<Session> session;
+    const InnermostDrafter innermost;
+  };
 
   // What a draft over `window` is to hold of `text`.
   static Ids Seen(const Ids& text, const DraftWindow& window) {
@@ -118,15 +142,15 @@ class SmallTargetTest : public testing::Test {
     return PlainText(model, prompt, params);
   }
 
-  static DraftChoice Choice(const Model& draft, VerifyMode verify,
-                            const DraftWindow& window = kWindow) {
+  static PolicyParams Choice(const Model& draft, VerifyMode verify,
+                             const DraftWindow& window = kWindow) {
     return {.proposer = Proposer::kSmall,
             .verify = verify,
             .draft_model = &draft,
             .draft_window = window};
   }
-  static DraftChoice TriForce(DraftChoice choice) {
-    choice.policy = Policy::kTriForce;
+  static PolicyParams TriForce(PolicyParams choice) {
+    choice.policy = PolicyName::kTriForce;
     return choice;
   }
 
@@ -219,24 +243,28 @@ TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
       params.law.repeat_penalty = temperature > 0 ? 1.1f : 1.0f;
       const Ids expected = Plain(*target, params);
       for (int64_t recent : {8, 64}) {
-        DraftChoice choice = Choice(*model_, VerifyMode::kCoupled, {4, recent});
+        PolicyParams choice =
+            Choice(*model_, VerifyMode::kCoupled, {4, recent});
         for (int64_t length : {0, 1, 63}) {
-          choice.inner_tokens = length;
+          choice.gamma1 = length;
           const auto session = Prefilled(*target, *prompt_);
-          ASSERT_EQ(DraftedText(*session, params, choice), expected)
+          const Report report = GenerateDrafted(*session, params, choice);
+          ASSERT_EQ(report.tokens, expected)
               << temperature << " " << recent << " " << length;
-          ASSERT_EQ(session->report().levels.size(), 1u);
-          EXPECT_STREQ(session->report().levels[0].drafter, "small");
+          ASSERT_EQ(report.rounds.levels.size(), 1u);
+          EXPECT_STREQ(report.rounds.levels[0].drafter, "small");
         }
         for (int64_t length : {1, 6}) {
-          choice.inner_tokens = length;
-          choice.outer_tokens = length == 1 ? 2 : 11;
+          choice.gamma1 = length;
+          choice.gamma2 = length == 1 ? 2 : 11;
           const auto session = WithView(*target);
-          ASSERT_EQ(DraftedText(*session, params, TriForce(choice)), expected)
+          const Report report =
+              GenerateDrafted(*session, params, TriForce(choice));
+          ASSERT_EQ(report.tokens, expected)
               << temperature << " " << recent << " " << length;
-          ASSERT_EQ(session->report().levels.size(), 2u);
-          EXPECT_STREQ(session->report().levels[0].drafter, "small");
-          EXPECT_GT(session->report().levels[0].drafted, 0);
+          ASSERT_EQ(report.rounds.levels.size(), 2u);
+          EXPECT_STREQ(report.rounds.levels[0].drafter, "small");
+          EXPECT_GT(report.rounds.levels[0].drafted, 0);
           if (length == 6) ExpectNoTrace(*session, *target);
         }
       }
@@ -247,14 +275,14 @@ TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
 // The target's own model over a window that holds the whole text.
 TEST_F(SmallTargetTest, TheSameModelIsNearlyAlwaysRight) {
   for (VerifyMode verify : {VerifyMode::kCoupled, VerifyMode::kResidual}) {
-    const DraftChoice choice = Choice(*model_, verify, {16, 512});
+    const PolicyParams choice = Choice(*model_, verify, {16, 512});
     const auto session = Prefilled(*model_, *prompt_);
-    DraftedText(*session, Params(0.8f), choice);
-    const DraftLevel& level = session->report().levels.at(0);
+    const Report report = GenerateDrafted(*session, Params(0.8f), choice);
+    const DraftLevel& level = report.rounds.levels.at(0);
     EXPECT_GT(level.drafted, 150);
     // Sums in another order differ in their last bits, which a draw may show.
     EXPECT_GE(level.accepted, level.drafted - 2);
-    EXPECT_LE(session->report().sweeps, 200 / 9 + 3);
+    EXPECT_LE(report.sweeps, 200 / 9 + 3);
   }
 }
 
@@ -266,17 +294,17 @@ TEST_F(SmallTargetTest, WhatIsRejectedLeavesNothing) {
   const Ids prompt = RandomIds(300, target->config.vocab);
   for (VerifyMode verify : {VerifyMode::kCoupled, VerifyMode::kResidual}) {
     const GenerateParams params = Params(0.9f);
-    const DraftChoice choice = Choice(*draft, verify, {4, 8});
+    const PolicyParams choice = Choice(*draft, verify, {4, 8});
     for (bool triforce : {false, true}) {
       const auto session =
           triforce ? WithView(*target, prompt) : Prefilled(*target, prompt);
-      const Ids text =
-          DraftedText(*session, params, triforce ? TriForce(choice) : choice);
-      const DraftLevel& level = session->report().levels.at(0);
+      const Report report = GenerateDrafted(
+          *session, params, triforce ? TriForce(choice) : choice);
+      const DraftLevel& level = report.rounds.levels.at(0);
       EXPECT_GT(level.accepted, 0);
       EXPECT_LT(level.accepted, level.drafted / 2);
       if (verify == VerifyMode::kCoupled) {
-        EXPECT_EQ(text, Plain(*target, params, prompt));
+        EXPECT_EQ(report.tokens, Plain(*target, params, prompt));
       }
       ExpectNoTrace(*session, *target);
     }
@@ -289,9 +317,9 @@ TEST_F(SmallTargetTest, ResidualTextsReplay) {
   const auto deep =
       OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
   for (int64_t recent : {8, 64}) {
-    const DraftChoice full =
+    const PolicyParams full =
         Choice(*model_, VerifyMode::kResidual, {4, recent});
-    for (const DraftChoice& choice : {full, TriForce(full)}) {
+    for (const PolicyParams& choice : {full, TriForce(full)}) {
       const auto session = WithView(*deep);
       const Ids all = DraftedText(*session, Params(1.0f), choice);
       ExpectNoTrace(*session, *deep);
@@ -314,7 +342,7 @@ TEST_F(SmallTargetTest, ResidualTextsReplay) {
 // One process, one draft model: a prompt, what follows it, and another one.
 TEST_F(SmallTargetTest, PromptAfterPrompt) {
   const GenerateParams params = Params(0.8f, 60);
-  const DraftChoice choice = Choice(*model_, VerifyMode::kResidual);
+  const PolicyParams choice = Choice(*model_, VerifyMode::kResidual);
   const Ids other = Text(170);
   const auto session = Prefilled(*model_, *prompt_);
   const Ids first = DraftedText(*session, params, choice);
@@ -331,37 +359,41 @@ TEST_F(SmallTargetTest, PromptAfterPrompt) {
   EXPECT_EQ(DraftedText(*session, params, choice), first);
   EXPECT_EQ(DraftedText(*Prefilled(*model_, other), params, choice), third);
 
-  // One chain over two texts, as if each had one of its own.
-  const LawParams law = params.law;
-  const auto drafts = DraftChain::Create(*session, law, choice);
-  ASSERT_TRUE(drafts.ok()) << drafts.status();
-  const auto block = [&](const DraftChain& chain, const Ids& text) {
-    const absl::StatusOr<DraftBlock> drafted = chain.outermost()->Draft(
-        text, 6, {.seed = 3, .start = std::ssize(text)});
-    EXPECT_TRUE(drafted.ok()) << drafted.status();
-    return drafted->tokens;
-  };
+  // One drafter over two texts, as if each had one of its own.
+  const SmallDraft drafter(*session, params.law, choice);
   for (const Ids& text : {all, other, *prompt_, other, all}) {
-    const auto fresh = DraftChain::Create(*session, law, choice);
-    ASSERT_TRUE(fresh.ok());
-    EXPECT_EQ(block(**drafts, text), block(**fresh, text));
+    const SmallDraft fresh(*session, params.law, choice);
+    const absl::StatusOr<DraftBlock> block = drafter.Draft(text);
+    ASSERT_TRUE(block.ok()) << block.status();
+    EXPECT_EQ(block->tokens, fresh.Draft(text)->tokens);
+  }
+
+  // So is one policy over two generations.
+  const auto policy = Policy::Create(*session, choice);
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  for (const auto& [length, expected] :
+       {std::pair(prompt_->size(), first), {all.size(), second}}) {
+    session->Truncate(0);
+    ASSERT_TRUE(Prefill(*session, all.data(), length, kNoProgress).ok());
+    EXPECT_EQ(Generate(*session, **policy, {}, params, nullptr).tokens,
+              expected);
   }
 }
 
 TEST_F(SmallTargetTest, CancelledAnywhereItIsAsItWas) {
   const GenerateParams params = Params(0.9f, 24);
-  const DraftChoice full = Choice(*model_, VerifyMode::kResidual, {4, 8});
-  for (const DraftChoice& choice : {full, TriForce(full)}) {
+  const PolicyParams full = Choice(*model_, VerifyMode::kResidual, {4, 8});
+  for (const PolicyParams& choice : {full, TriForce(full)}) {
     const auto session = WithView();
     const Ids expected = DraftedText(*session, params, choice);
     for (size_t stop = 1; stop < expected.size(); ++stop) {
       session->Truncate(prompt_->size());
       size_t count = 0;
-      const absl::Status status = GenerateDrafted(
+      const Report report = GenerateDrafted(
           *session, params, choice,
           [&](int32_t, std::string_view) { return ++count < stop; });
-      ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
-      ASSERT_EQ(session->report().tokens,
+      ASSERT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
+      ASSERT_EQ(report.tokens,
                 Ids(expected.begin(),
                     expected.begin() + static_cast<std::ptrdiff_t>(stop)));
     }
@@ -369,18 +401,15 @@ TEST_F(SmallTargetTest, CancelledAnywhereItIsAsItWas) {
 
     // While it drafts: the draft model stops with the session.
     session->Truncate(prompt_->size());
-    const auto drafts = DraftChain::Create(*session, params.law, full);
-    ASSERT_TRUE(drafts.ok());
-    const DrawKey key = {.seed = 7, .start = std::ssize(*prompt_)};
+    const SmallDraft drafter(*session, params.law, full);
     session->Cancel();
-    EXPECT_EQ(ClassOf((*drafts)->outermost()->Draft(*prompt_, 4, key).status()),
+    EXPECT_EQ(ClassOf(drafter.Draft(*prompt_).status()),
               ErrorClass::kCancelled);
     session->ClearCancel();
-    const auto after = (*drafts)->outermost()->Draft(*prompt_, 4, key);
+    const absl::StatusOr<DraftBlock> after = drafter.Draft(*prompt_);
     ASSERT_TRUE(after.ok()) << after.status();
-    const auto fresh = DraftChain::Create(*session, params.law, full);
-    const auto expected_block = (*fresh)->outermost()->Draft(*prompt_, 4, key);
-    EXPECT_EQ(after->tokens, expected_block->tokens);
+    EXPECT_EQ(after->tokens,
+              SmallDraft(*session, params.law, full).Draft(*prompt_)->tokens);
     EXPECT_EQ(DraftedText(*session, params, choice), expected);
   }
 }
@@ -408,11 +437,12 @@ TEST_F(SmallTargetTest, ShortPromptsAndFullContexts) {
                                           static_cast<int64_t>(length) + 90};
     const GenerateParams params = Params(0.7f, 0);
     const auto plain = Prefilled(*model_, prompt, options);
-    ASSERT_TRUE(Generate(*plain, params, nullptr).ok());
+    const Report expected = Generate(*plain, params, nullptr);
+    ASSERT_TRUE(expected.status.ok()) << expected.status;
     const auto session = Prefilled(*model_, prompt, options);
     EXPECT_EQ(
         DraftedText(*session, params, Choice(*model_, VerifyMode::kCoupled)),
-        plain->report().tokens)
+        expected.tokens)
         << length;
     EXPECT_EQ(session->room(), 0);
   }
@@ -438,8 +468,7 @@ class DraftModelTest : public SmallTargetTest {
   static std::string Refusal(const Model& target, const Model& draft) {
     const auto session = MakeSession(target);
     const absl::Status status =
-        DraftChain::Create(*session, {}, Choice(draft, VerifyMode::kResidual))
-            .status();
+        Policy::Create(*session, Choice(draft, VerifyMode::kResidual)).status();
     EXPECT_EQ(CodeOf(status), "draft_vocabulary") << status;
     EXPECT_EQ(ClassOf(status), ErrorClass::kInput);
     EXPECT_EQ(CodeOf(CheckDraftModel(target, draft)), "draft_vocabulary");
@@ -480,20 +509,18 @@ TEST_F(DraftModelTest, NeedsTheSameVocabulary) {
 
 TEST_F(DraftModelTest, NeedsAModelWithWeightsAndContext) {
   const auto session = MakeSession(*model_);
-  DraftChoice choice = {.proposer = Proposer::kSmall};
-  EXPECT_EQ(CodeOf(DraftChain::Create(*session, {}, choice).status()),
+  PolicyParams choice = {.proposer = Proposer::kSmall};
+  EXPECT_EQ(CodeOf(Policy::Create(*session, choice).status()),
             "no_draft_model");
   const auto header =
       OpenModel({.path = CheckpointPath("llama_chat.gguf"), .weights = false});
   EXPECT_EQ(CodeOf(CheckDraftModel(*model_, *header)), "no_weights");
   choice.draft_model = header.get();
-  EXPECT_EQ(CodeOf(DraftChain::Create(*session, {}, choice).status()),
-            "no_weights");
+  EXPECT_EQ(CodeOf(Policy::Create(*session, choice).status()), "no_weights");
   const auto narrow = OpenGolden("llama_chat.gguf");
   narrow->config.context = 81;
   choice.draft_model = narrow.get();
-  EXPECT_EQ(CodeOf(DraftChain::Create(*session, {}, choice).status()),
-            "draft_context");
+  EXPECT_EQ(CodeOf(Policy::Create(*session, choice).status()), "draft_context");
   narrow->config.context = 82;
   choice.verify = VerifyMode::kCoupled;
   const auto full = Prefilled(*model_, *prompt_);

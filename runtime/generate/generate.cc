@@ -1,13 +1,12 @@
 #include "runtime/generate/generate.h"
 
 #include <algorithm>
-#include <limits>
+#include <iterator>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "runtime/drafting/sweep_target.h"
 
 namespace tiercel {
 namespace {
@@ -42,55 +41,10 @@ bool IsEndOfText(const Model& model, int32_t id) {
          (model.tokenizer != nullptr && model.tokenizer->eos() == id);
 }
 
-// How many tokens to draft. A block is not cut where the output is about to
-// end: what follows must not depend on that.
-int64_t MostToDraft(Session& session, const GenerateParams& params,
-                    const DraftLength& length) {
-  // The first token of a text is known without a sweep.
-  if (params.drafter == nullptr || session.pending() != 1) return 0;
-  const int64_t most =
-      std::min({length.Next(), session.room() - 1, kMaxStepRows - 1});
-  if (params.over_view && !session.retrieval()->HasRoom(most + 1)) return 0;
-  return most;
-}
-
-// What the target has made of what the drafter proposed, and the session then
-// holds: some tokens that were drafted, and one that was not.
-absl::StatusOr<VerifiedBlock> NextBlock(Session& session,
-                                        const GenerateParams& params,
-                                        SweepTarget& target,
-                                        DraftLength& draft_length) {
-  Report& report = session.report();
-  const TimeSpent start = session.Elapsed();
-  const TimeSpent swept = target.spent();
-  const auto length = static_cast<int64_t>(session.tokens().size());
-  const VerifyMode mode =
-      params.drafter != nullptr ? params.verify : VerifyMode::kCoupled;
-  absl::StatusOr<VerifiedBlock> block = VerifyRound(
-      session.tokens(), MostToDraft(session, params, draft_length), mode,
-      {.seed = params.seed, .start = session.first_position() + length},
-      params.drafter, target);
-  if (!block.ok()) return block;
-  draft_length.Count(static_cast<int64_t>(block->drafted),
-                     static_cast<int64_t>(block->accepted));
-  const TimeSpent end = session.Elapsed();
-  const TimeSpent verify = target.spent() - swept;
-  report.verify += verify;
-  if (params.drafter != nullptr) report.draft += end - start - verify;
-  if (params.over_view) {
-    if (absl::Status s = session.RefreshView(); !s.ok()) return s;
-    report.refresh += session.Elapsed() - end;
-  }
-  return block;
-}
-
 // `given`: of its tokens, those that may belong to the text. `seconds`: since
 // the block before.
 void CountBlock(const VerifiedBlock& block, size_t given, double seconds,
                 Report* report) {
-  if (!report->levels.empty()) {
-    report->levels.back().Count(block.drafted, block.accepted);
-  }
   std::vector<double>& times = report->token_seconds;
   const bool first = times.empty();
   if (!first || block.drafted > 0) ++report->sweeps;
@@ -124,32 +78,24 @@ absl::StatusOr<std::string> GiveOut(const VerifiedBlock& block,
   return "";
 }
 
-// Pulls tokens until something ends the text; returns why.
-absl::StatusOr<std::string> Decode(Session& session,
+// Pulls blocks until something ends the text; returns why.
+absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
                                    const GenerateParams& params,
-                                   Transcript& transcript) {
-  SweepTarget target(session, params.law);
-  DraftLength draft_length = params.draft_length;
+                                   Transcript& transcript, Report* report) {
   TimeSpent last = session.Elapsed();
-  if (params.over_view) {
-    if (absl::Status s = session.CatchUpForDrafts(Station::kVerify); !s.ok()) {
-      return s;
-    }
-  }
+  if (absl::Status s = policy.Begin(params.law, params.seed); !s.ok()) return s;
   int64_t left = params.max_tokens > 0
                      ? std::min(params.max_tokens, session.room())
                      : session.room();
   while (left > 0) {
-    const absl::StatusOr<VerifiedBlock> block =
-        NextBlock(session, params, target, draft_length);
+    const absl::StatusOr<VerifiedBlock> block = policy.NextBlock();
     if (!block.ok()) return block.status();
     const TimeSpent now = session.Elapsed();
     const double seconds = (now - std::exchange(last, now)).seconds;
     const int64_t before = left;
     absl::StatusOr<std::string> ended =
         GiveOut(*block, session, params, transcript, left);
-    CountBlock(*block, static_cast<size_t>(before - left), seconds,
-               &session.report());
+    CountBlock(*block, static_cast<size_t>(before - left), seconds, report);
     if (!ended.ok() || !ended->empty()) return ended;
   }
   return "length";
@@ -157,8 +103,9 @@ absl::StatusOr<std::string> Decode(Session& session,
 
 }  // namespace
 
-absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
-                     Session::Progress progress) {
+absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
+                                      size_t count,
+                                      Session::Progress progress) {
   const size_t before = session.tokens().size();
   const TimeSpent start = session.Elapsed();
   const Traffic traffic = session.traffic();
@@ -171,72 +118,58 @@ absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
       return s;
   }
   std::move(forget).Cancel();
-  Report& report = session.report();
-  report = session.NewReport();
-  report.prompt_tokens = static_cast<int64_t>(session.tokens().size());
-  report.cached_tokens = static_cast<int64_t>(session.tokens().size()) - rows;
-  report.prefilled_tokens = rows;
-  report.prefill = session.Elapsed() - start;
-  report.prefill_traffic = session.traffic();
-  report.prefill_traffic -= traffic;
-  report.warnings = session.warnings();
-  return absl::OkStatus();
+  PrefillReport report;
+  report.prompt_tokens = std::ssize(session.tokens());
+  report.cached_tokens = report.prompt_tokens - rows;
+  report.spent = session.Elapsed() - start;
+  report.traffic = session.traffic();
+  report.traffic -= traffic;
+  return report;
 }
 
-absl::Status Generate(Session& session, const GenerateParams& params,
-                      const Transcript::OnToken& on_token) {
-  if (absl::Status s = Validate(params); !s.ok()) return s;
-  const size_t prompt = session.tokens().size();
-  Report& report = session.report();
-  Report fresh = session.NewReport();
-  if (params.drafter != nullptr) {
-    fresh.levels.push_back({.drafter = params.drafter->name(),
-                            .cost_ratio = params.draft_length.cost_ratio()});
-  }
-  fresh.prompt_tokens = static_cast<int64_t>(prompt);
-  if (report.prompt_tokens == fresh.prompt_tokens) {
-    // Again from one prefill: each reports what that took.
-    fresh.cached_tokens = report.cached_tokens;
-    fresh.prefilled_tokens = report.prefilled_tokens;
-    fresh.prefill = report.prefill;
-    fresh.prefill_traffic = report.prefill_traffic;
-  } else {
-    fresh.cached_tokens = fresh.prompt_tokens;
-  }
-  report = std::move(fresh);
+Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
+                const GenerateParams& params,
+                const Transcript::OnToken& on_token) {
+  const int64_t prompt = std::ssize(session.tokens());
+  // Again from one prefill: each reports what that took.
+  Report report =
+      NewReport(session, prefill.prompt_tokens == prompt
+                             ? prefill
+                             : PrefillReport{.prompt_tokens = prompt,
+                                             .cached_tokens = prompt,
+                                             .spent = {},
+                                             .traffic = {}});
+  report.status = Validate(params);
+  if (!report.status.ok()) return report;
   const Traffic traffic = session.traffic();
-
   Transcript transcript(session.model().tokenizer.get(), params.stops,
                         on_token);
   absl::Cleanup forget = [&] {
-    session.Truncate(prompt + transcript.tokens().size());
+    session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size());
   };
-  absl::StatusOr<std::string> reason = Decode(session, params, transcript);
+  absl::StatusOr<std::string> reason =
+      Decode(session, policy, params, transcript, &report);
   transcript.Finish();
-  if (params.drafter != nullptr) {
-    const std::vector<DraftLevel> inner = params.drafter->inner_levels();
-    report.levels.insert(report.levels.begin(), inner.begin(), inner.end());
-  }
-  report.decode_traffic = session.traffic();
-  report.decode_traffic -= traffic;
-  report.warnings = session.warnings();
   if (reason.ok() && transcript.refused()) reason = CancelledError();
+  report.rounds = policy.report();
+  report.traffic = session.traffic();
+  report.traffic -= traffic;
+  report.warnings = session.warnings();
   report.text = transcript.text();
   report.tokens = transcript.tokens();
   // A stop text takes back what it began in.
   report.token_seconds.resize(report.tokens.size());
-  report.predicted = session.Predicted(
-      {.cached = report.cached_tokens,
-       .prompt = report.prompt_tokens,
-       .generated = static_cast<int64_t>(report.tokens.size())});
-  if (!reason.ok()) {
-    if (ClassOf(reason.status()) == ErrorClass::kCancelled) {
-      report.finish_reason = "cancelled";
-    }
-    return reason.status();
+  report.predicted =
+      session.Predicted({.cached = report.prefill.cached_tokens,
+                         .prompt = prompt,
+                         .generated = std::ssize(report.tokens)});
+  report.status = reason.status();
+  if (reason.ok()) {
+    report.finish_reason = *std::move(reason);
+  } else if (ClassOf(report.status) == ErrorClass::kCancelled) {
+    report.finish_reason = "cancelled";
   }
-  report.finish_reason = *std::move(reason);
-  return absl::OkStatus();
+  return report;
 }
 
 absl::Status Score(Session& session, const int32_t* ids, size_t count,

@@ -8,10 +8,11 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "drafts/draft_length.h"
-#include "drafts/verify.h"
+#include "absl/status/statusor.h"
 #include "kernels/token/law.h"
+#include "runtime/generate/report.h"
 #include "runtime/generate/transcript.h"
+#include "runtime/policy/policy.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
@@ -24,22 +25,21 @@ struct GenerateParams {
   LawParams law;
   bool ignore_eos = false;
   std::vector<std::string> stops;
-  Drafter* drafter = nullptr;  // null: the target draws every token itself
-  DraftLength draft_length = DraftLength::Fixed(8);  // most at a time
-  bool over_view = false;  // it drafts over the session's retrieval view
-  VerifyMode verify = VerifyMode::kResidual;
 };
 
 // Appends `ids` and computes their KV. Errors leave the session as it was.
-absl::Status Prefill(Session& session, const int32_t* ids, size_t count,
-                     Session::Progress progress);
+absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
+                                      size_t count, Session::Progress progress);
 
-// Continues the session's text. Fills the session's report, also when it ends
-// early; the session then holds the tokens that were given out.
-// Errors: invalid_sampling, invalid_stop, empty_prompt, non_finite, cancelled,
-// copy_failed, out_of_memory, and those of the drafter.
-absl::Status Generate(Session& session, const GenerateParams& params,
-                      const Transcript::OnToken& on_token);
+// Continues the session's text with what `policy`, made for the session, gives.
+// However that ends, the session then holds the tokens that were given out, and
+// the report says what they are. `prefill`: the session's last.
+// Errors (Report::status): invalid_sampling, invalid_stop, with which nothing
+// was begun; empty_prompt, non_finite, cancelled, copy_failed, out_of_memory,
+// and those of the drafter.
+Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
+                const GenerateParams& params,
+                const Transcript::OnToken& on_token);
 
 // Appends `ids`, `rows_per_step` at a time (0: our choice), and gives the
 // logits [vocab] of the token after each, with its index in `ids`; false from

@@ -41,6 +41,15 @@ nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves) {
 
 }  // namespace
 
+Report NewReport(const Session& session, const PrefillReport& prefill) {
+  Report report;
+  report.prefill = prefill;
+  report.plan = session.plan();
+  report.simulated = session.model().options.simulation.has_value();
+  report.warnings = session.warnings();
+  return report;
+}
+
 nlohmann::json Report::ToJson() const {
   std::vector<double> gap_ms;
   double decode_seconds = 0;
@@ -49,12 +58,14 @@ nlohmann::json Report::ToJson() const {
     decode_seconds += token_seconds[i];
   }
   const auto gaps = static_cast<double>(gap_ms.size());
-  Traffic traffic = prefill_traffic;
-  traffic += decode_traffic;
+  const double prefill_s = prefill.spent.seconds;
+  const auto computed = static_cast<double>(prefill.computed_tokens());
+  Traffic all = prefill.traffic;
+  all += traffic;
   // Bytes are of the station that asked for them, the link's time of the one in
   // whose time they moved.
   const auto station = [&](Station name, const TimeSpent& spent) {
-    const LinkUse& use = traffic.link[static_cast<size_t>(name)];
+    const LinkUse& use = all.link[static_cast<size_t>(name)];
     return nlohmann::json{
         {"seconds", spent.seconds},
         {"h2d_bytes", use.h2d_bytes},
@@ -63,7 +74,7 @@ nlohmann::json Report::ToJson() const {
         {"link_busy_share", Ratio(spent.link_seconds, spent.seconds)}};
   };
   nlohmann::json level_list = nlohmann::json::array();
-  for (const DraftLevel& level : levels) {
+  for (const DraftLevel& level : rounds.levels) {
     level_list.push_back({{"drafter", level.drafter},
                           {"drafted", level.drafted},
                           {"checked", level.checked},
@@ -74,23 +85,21 @@ nlohmann::json Report::ToJson() const {
   }
   const auto sum = [&](uint64_t LinkUse::*bytes) {
     uint64_t total = 0;
-    for (const LinkUse& use : traffic.link) total += use.*bytes;
+    for (const LinkUse& use : all.link) total += use.*bytes;
     return total;
   };
   nlohmann::json document = {
       {"context", plan.context},
-      {"prompt_tokens", prompt_tokens},
-      {"cached_tokens", cached_tokens},
+      {"prompt_tokens", prefill.prompt_tokens},
+      {"cached_tokens", prefill.cached_tokens},
       {"output", nlohmann::json::array({{{"text", text},
                                          {"tokens", tokens},
                                          {"finish_reason", finish_reason}}})},
       {"ttft_s", token_seconds.empty()
                      ? nlohmann::json(nullptr)
-                     : nlohmann::json(prefill.seconds + token_seconds[0])},
+                     : nlohmann::json(prefill_s + token_seconds[0])},
       {"prefill_tok_s",
-       prefilled_tokens > 0
-           ? Ratio(static_cast<double>(prefilled_tokens), prefill.seconds)
-           : nlohmann::json(nullptr)},
+       computed > 0 ? Ratio(computed, prefill_s) : nlohmann::json(nullptr)},
       {"decode_tok_s", Ratio(gaps, decode_seconds)},
       {"tbt_ms",
        {{"p50", Percentile(gap_ms, 0.50)},
@@ -105,13 +114,13 @@ nlohmann::json Report::ToJson() const {
        {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},
         {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
         {"disk_read_bytes", 0},
-        {"formula", plan.in_place ? nlohmann::json::object()
-                                  : Formula(plan, traffic.moves)},
+        {"formula",
+         plan.in_place ? nlohmann::json::object() : Formula(plan, all.moves)},
         {"stations",
-         {{"prefill", station(Station::kPrefill, prefill)},
-          {"refresh", station(Station::kRefresh, refresh)},
-          {"draft", station(Station::kDraft, draft)},
-          {"verify", station(Station::kVerify, verify)}}}}},
+         {{"prefill", station(Station::kPrefill, prefill.spent)},
+          {"refresh", station(Station::kRefresh, rounds.refresh)},
+          {"draft", station(Station::kDraft, rounds.draft)},
+          {"verify", station(Station::kVerify, rounds.verify)}}}}},
       {"memory",
        {{"host_bytes", memory.host}, {"device_bytes", memory.device}}},
       {"warnings", warnings},
@@ -120,8 +129,9 @@ nlohmann::json Report::ToJson() const {
   if (predicted.has_value()) {
     document["predicted"] = {
         {"ttft_s", predicted->ttft_s},
-        {"tbt_ms", levels.empty() ? nlohmann::json(1e3 * predicted->tbt_s)
-                                  : nlohmann::json(nullptr)},
+        {"tbt_ms", rounds.levels.empty()
+                       ? nlohmann::json(1e3 * predicted->tbt_s)
+                       : nlohmann::json(nullptr)},
         {"host_bytes", predicted->memory.host},
         {"device_bytes", predicted->memory.device}};
   }

@@ -1,60 +1,48 @@
 #ifndef TIERCEL_RUNTIME_GENERATE_REPORT_H_
 #define TIERCEL_RUNTIME_GENERATE_REPORT_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "drafts/drafter.h"
+#include "absl/status/status.h"
 #include "nlohmann/json.hpp"
 #include "offload/move/ledger.h"
 #include "offload/plan/tier_plan.h"
+#include "runtime/drafting/rounds.h"
 #include "runtime/predict/prediction.h"
+#include "runtime/sequence/session.h"
+#include "runtime/sequence/time_spent.h"
 
 namespace tiercel {
 
-// Time, and how much of it the link was occupied, by whatever was on it. A copy
-// counts when it ends.
-struct TimeSpent {
-  double seconds = 0;
-  double link_seconds = 0;
+// What a prefill did.
+struct PrefillReport {
+  int64_t prompt_tokens = 0;  // that the session held after it
+  int64_t cached_tokens = 0;  // of those, whose KV was there before
+  TimeSpent spent;
+  Traffic traffic;
 
-  TimeSpent& operator+=(const TimeSpent& other) {
-    seconds += other.seconds;
-    link_seconds += other.link_seconds;
-    return *this;
-  }
-  // The rest: where rounding would leave less than nothing, nothing.
-  TimeSpent operator-(const TimeSpent& other) const {
-    return {std::max(0.0, seconds - other.seconds),
-            std::max(0.0, link_seconds - other.link_seconds)};
-  }
+  int64_t computed_tokens() const { return prompt_tokens - cached_tokens; }
 };
 
-// What the last prefill and generation of a session did.
+// What a generation did, and the prefill before it.
 struct Report {
-  int64_t prompt_tokens = 0;
-  int64_t cached_tokens = 0;  // of the prompt, whose KV was there before
-  int64_t prefilled_tokens = 0;
-  TimeSpent prefill;
+  // Why it ended early; what there is then is in the rest.
+  absl::Status status;
+  PrefillReport prefill;
 
   std::string text;
   std::vector<int32_t> tokens;
-  std::string finish_reason;  // stop, length; empty: cancelled or failed
+  std::string finish_reason;  // stop, length, cancelled; empty: failed
   // Seconds of each of these tokens since the one before it was there (the
   // first: since the generation began). Those of one sweep come at once, and
   // share its time.
   std::vector<double> token_seconds;
   int64_t sweeps = 0;  // passes of the target but the first token's alone
-  std::vector<DraftLevel> levels;  // the innermost first
-  TimeSpent verify;                // sweeps
-  TimeSpent draft;
-  TimeSpent refresh;
-
-  Traffic prefill_traffic;
-  Traffic decode_traffic;
+  RoundsReport rounds;
+  Traffic traffic;  // without the prefill's
   TierPlan plan;
   // Absent: rates are not known. Its time between tokens is that of sweeps:
   // what drafts will hold nobody knows.
@@ -65,6 +53,9 @@ struct Report {
 
   nlohmann::json ToJson() const;
 };
+
+// Of a generation in `session` that has yet to begin, after `prefill`.
+Report NewReport(const Session& session, const PrefillReport& prefill);
 
 }  // namespace tiercel
 

@@ -55,23 +55,22 @@ TEST(ReportTest, PercentilesAreSamples) {
 
 TEST(ReportTest, RatesAreOfTheirOwnTokensAndTimes) {
   Report report;
-  report.prompt_tokens = 14;
-  report.cached_tokens = 4;
-  report.prefilled_tokens = 10;
-  report.prefill.seconds = 4;
+  report.prefill.prompt_tokens = 14;
+  report.prefill.cached_tokens = 4;
+  report.prefill.spent.seconds = 4;
   report.tokens = {5, 6, 7, 8, 9, 10, 11};
   report.token_seconds = {8, 0.25, 0.25, 0.5, 1, 0.5, 0.5};
   report.sweeps = 4;
-  report.levels = {{.drafter = "ngram",
-                    .drafted = 9,
-                    .checked = 7,
-                    .accepted = 3,
-                    .cost_ratio = 0},
-                   {.drafter = "retrieval",
-                    .drafted = 8,
-                    .checked = 6,
-                    .accepted = 5,
-                    .cost_ratio = 2.5}};
+  report.rounds.levels = {{.drafter = "ngram",
+                           .drafted = 9,
+                           .checked = 7,
+                           .accepted = 3,
+                           .cost_ratio = 0},
+                          {.drafter = "retrieval",
+                           .drafted = 8,
+                           .checked = 6,
+                           .accepted = 5,
+                           .cost_ratio = 2.5}};
   const Json json = report.ToJson();
   EXPECT_EQ(json["prompt_tokens"], 14);
   EXPECT_EQ(json["cached_tokens"], 4);
@@ -94,8 +93,8 @@ TEST(ReportTest, WhatHasNoMeaningIsNull) {
   for (const char* key : {"ttft_s", "prefill_tok_s", "decode_tok_s"}) {
     EXPECT_TRUE(report.ToJson()[key].is_null()) << key;
   }
-  report.prefill.seconds = 2;
-  report.prefilled_tokens = 1;
+  report.prefill.spent.seconds = 2;
+  report.prefill.prompt_tokens = 1;
   report.tokens = {5};
   report.token_seconds = {1};
   const Json json = report.ToJson();
@@ -123,13 +122,13 @@ TEST(TimeSpentTest, ARestIsNotNegative) {
 
 TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   Report report;
-  report.prefill = {1, 0.5};
-  report.refresh = {2, 0.5};
-  report.draft = {4, 3};
-  report.verify = {8, 7};
+  report.prefill.spent = {1, 0.5};
+  report.rounds.refresh = {2, 0.5};
+  report.rounds.draft = {4, 3};
+  report.rounds.verify = {8, 7};
   for (size_t i = 0; i < kNumStations; ++i) {
-    report.prefill_traffic.link[i] = {1u << i, 16u << i, 0.25};
-    report.decode_traffic.link[i] = {256u << i, 4096u << i, 0.25};
+    report.prefill.traffic.link[i] = {1u << i, 16u << i, 0.25};
+    report.traffic.link[i] = {256u << i, 4096u << i, 0.25};
   }
   const Json ledger = report.ToJson()["ledger"];
   EXPECT_EQ(ledger["h2d_bytes"], 0xf0f);
@@ -145,10 +144,10 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
     EXPECT_EQ(json["link_busy_share"], spent.link_seconds / spent.seconds)
         << name;
   };
-  expect("prefill", Station::kPrefill, report.prefill);
-  expect("refresh", Station::kRefresh, report.refresh);
-  expect("draft", Station::kDraft, report.draft);
-  expect("verify", Station::kVerify, report.verify);
+  expect("prefill", Station::kPrefill, report.prefill.spent);
+  expect("refresh", Station::kRefresh, report.rounds.refresh);
+  expect("draft", Station::kDraft, report.rounds.draft);
+  expect("verify", Station::kVerify, report.rounds.verify);
 }
 
 TEST(ReportTest, TheFormulaHasEveryCount) {
@@ -156,8 +155,8 @@ TEST(ReportTest, TheFormulaHasEveryCount) {
   report.plan.shape.layout = {DType::kF16, DType::kQ8_0, 2, 32};
   report.plan.shape.layers = 3;
   report.plan.shape.resident_pages = 4;
-  report.prefill_traffic.moves = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-  report.decode_traffic.moves = {10, 20, 30, 40, 50, 60, 70, 80, 90};
+  report.prefill.traffic.moves = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  report.traffic.moves = {10, 20, 30, 40, 50, 60, 70, 80, 90};
   EXPECT_EQ(report.ToJson()["ledger"]["formula"],
             Json::parse(R"({"page_bytes": 25088, "page_tokens": 128,
                             "layers": 3, "resident_pages": 4,
@@ -178,7 +177,7 @@ TEST(ReportTest, PredictionsAreInTheirUnits) {
   EXPECT_EQ(report.ToJson()["predicted"],
             Json::parse(R"({"ttft_s": 2.0, "tbt_ms": 500.0, "host_bytes": 10,
                             "device_bytes": 20})"));
-  report.levels.emplace_back();
+  report.rounds.levels.emplace_back();
   EXPECT_TRUE(report.ToJson()["predicted"]["tbt_ms"].is_null());
   EXPECT_EQ(report.ToJson()["memory"]["host_bytes"], 30);
   EXPECT_EQ(report.ToJson()["memory"]["device_bytes"], 40);
@@ -192,14 +191,15 @@ class TimesTest : public testing::Test {
                           .clock = &clock_})) {}
 
   // Reads the prompt in `seconds`.
-  void Read(Session& session, double seconds) {
-    const absl::Status status = Prefill(session, prompt_.data(), prompt_.size(),
-                                        [&](uint64_t done, uint64_t total) {
-                                          if (done == total)
-                                            clock_.Pass(seconds);
-                                          return true;
-                                        });
-    ASSERT_TRUE(status.ok()) << status;
+  PrefillReport Read(Session& session, double seconds) {
+    const absl::StatusOr<PrefillReport> report =
+        Prefill(session, prompt_.data(), prompt_.size(),
+                [&](uint64_t done, uint64_t total) {
+                  if (done == total) clock_.Pass(seconds);
+                  return true;
+                });
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report.ok() ? *report : PrefillReport();
   }
 
   // What a drafter that is always right says.
@@ -223,16 +223,19 @@ class TimesTest : public testing::Test {
 
 TEST_F(TimesTest, ATokensTimeIsSinceTheOneBefore) {
   const auto session = MakeSession(*model_);
-  Read(*session, 2.5);
+  const PrefillReport prefill = Read(*session, 2.5);
   const std::vector<double> gaps = {0.5, 0.125, 4, 1, 0.25};
   size_t given = 0;
   const GenerateParams params = DraftedParams(0.0f, 6);
-  ASSERT_TRUE(Generate(*session, params, [&](int32_t, std::string_view) {
-                if (given < gaps.size()) clock_.Pass(gaps[given++]);
-                return true;
-              }).ok());
-  const Report& report = session->report();
-  EXPECT_NEAR(report.prefill.seconds, 2.5, kClose);
+  Report report = Generate(
+      *session, params,
+      [&](int32_t, std::string_view) {
+        if (given < gaps.size()) clock_.Pass(gaps[given++]);
+        return true;
+      },
+      prefill);
+  ASSERT_TRUE(report.status.ok()) << report.status;
+  EXPECT_NEAR(report.prefill.spent.seconds, 2.5, kClose);
   ASSERT_EQ(report.token_seconds.size(), 6u);
   EXPECT_EQ(report.token_seconds[0], 0);
   for (size_t i = 0; i < gaps.size(); ++i) {
@@ -250,7 +253,8 @@ TEST_F(TimesTest, ATokensTimeIsSinceTheOneBefore) {
   session->Truncate(prompt_.size());
   tick_ = 1;
   const double begin = Now();
-  ASSERT_TRUE(Generate(*session, params, nullptr).ok());
+  report = Generate(*session, params, nullptr, prefill);
+  ASSERT_TRUE(report.status.ok()) << report.status;
   const double end = Now();
   double sum = 0;
   for (const double seconds : report.token_seconds) {
@@ -258,7 +262,7 @@ TEST_F(TimesTest, ATokensTimeIsSinceTheOneBefore) {
     sum += seconds;
   }
   EXPECT_NEAR(sum, (end - 1) - (begin + 1), kClose);
-  EXPECT_NEAR(report.prefill.seconds, 2.5, kClose);
+  EXPECT_NEAR(report.prefill.spent.seconds, 2.5, kClose);
   EXPECT_NEAR(report.ToJson()["ttft_s"], 2.5 + report.token_seconds[0], kClose);
 }
 
@@ -266,14 +270,15 @@ TEST_F(TimesTest, WhatWasThereIsNotRead) {
   const auto session = MakeSession(*model_);
   ASSERT_TRUE(Prefill(*session, prompt_.data(), 100, kNoProgress).ok());
   const auto rest = static_cast<int64_t>(prompt_.size()) - 100;
-  ASSERT_TRUE(Prefill(*session, prompt_.data() + 100, static_cast<size_t>(rest),
-                      [&](uint64_t done, uint64_t total) {
-                        if (done == total) clock_.Pass(4);
-                        return true;
-                      })
-                  .ok());
-  ASSERT_TRUE(Generate(*session, DraftedParams(0.0f, 2), nullptr).ok());
-  const Json json = session->report().ToJson();
+  const absl::StatusOr<PrefillReport> prefill =
+      Prefill(*session, prompt_.data() + 100, static_cast<size_t>(rest),
+              [&](uint64_t done, uint64_t total) {
+                if (done == total) clock_.Pass(4);
+                return true;
+              });
+  ASSERT_TRUE(prefill.ok()) << prefill.status();
+  const Json json =
+      Generate(*session, DraftedParams(0.0f, 2), nullptr, *prefill).ToJson();
   EXPECT_EQ(json["prompt_tokens"], prompt_.size());
   EXPECT_EQ(json["cached_tokens"], 100);
   EXPECT_NEAR(json["prefill_tok_s"], static_cast<double>(rest) / 4, kClose);
@@ -282,7 +287,7 @@ TEST_F(TimesTest, WhatWasThereIsNotRead) {
 // A block's tokens come at once. Those that a stop text takes back, or that the
 // text has no room for, have no time.
 TEST_F(TimesTest, ABlocksTokensShareItsTime) {
-  GenerateParams params = DraftedParams(0.0f, 13);
+  ScriptedParams params = DraftedParams(0.0f, 13);
   params.verify = VerifyMode::kCoupled;
   const Ids expected = PlainText(*model_, prompt_, params);
   int drafts = 0;
@@ -295,8 +300,8 @@ TEST_F(TimesTest, ABlocksTokensShareItsTime) {
   const auto session = MakeSession(*model_);
   Read(*session, 2.5);
   params.max_tokens = 10;
-  ASSERT_TRUE(Generate(*session, params, nullptr).ok());
-  const Report& report = session->report();
+  const Report report = Generate(*session, params, nullptr);
+  ASSERT_TRUE(report.status.ok()) << report.status;
   // One that is known, a block of six, and three that fit of another.
   const std::vector<double> seconds = {0, 2, 2, 2, 2, 2, 2, 8, 8, 8};
   ASSERT_EQ(report.token_seconds.size(), seconds.size());
@@ -305,23 +310,22 @@ TEST_F(TimesTest, ABlocksTokensShareItsTime) {
   }
   EXPECT_EQ(report.sweeps, 2);
   EXPECT_EQ(report.ToJson()["speculation"]["tokens_per_sweep"], 4.5);
-  EXPECT_NEAR(report.draft.seconds, 36, kClose);
-  EXPECT_EQ(report.verify.seconds, 0);
-  EXPECT_EQ(report.refresh.seconds, 0);
+  EXPECT_NEAR(report.rounds.draft.seconds, 36, kClose);
+  EXPECT_EQ(report.rounds.verify.seconds, 0);
+  EXPECT_EQ(report.rounds.refresh.seconds, 0);
 }
 
 TEST_F(TimesTest, WhatAStopTextTakesBackHasNoTime) {
   GenerateParams params = DraftedParams(0.0f, 40);
   const auto session = MakeSession(*model_);
   Read(*session, 0);
-  ASSERT_TRUE(Generate(*session, params, nullptr).ok());
-  const std::string text = session->report().text;
+  const std::string text = Generate(*session, params, nullptr).text;
   // From the first token's end into what several tokens make.
   for (size_t length : {1, 3, 6}) {
     session->Truncate(prompt_.size());
     params.stops = {text.substr(10, length)};
-    ASSERT_TRUE(Generate(*session, params, nullptr).ok());
-    const Report& report = session->report();
+    const Report report = Generate(*session, params, nullptr);
+    ASSERT_TRUE(report.status.ok()) << report.status;
     ASSERT_EQ(report.finish_reason, "stop");
     EXPECT_EQ(report.token_seconds.size(), report.tokens.size()) << length;
   }
@@ -329,13 +333,15 @@ TEST_F(TimesTest, WhatAStopTextTakesBackHasNoTime) {
   session->Truncate(prompt_.size());
   params.stops.clear();
   int given = 0;
-  EXPECT_FALSE(Generate(*session, params, [&](int32_t, std::string_view) {
-                 clock_.Pass(1);
-                 return ++given < 4;
-               }).ok());
-  ASSERT_EQ(session->report().tokens.size(), 4u);
-  ASSERT_EQ(session->report().token_seconds.size(), 4u);
-  EXPECT_NEAR(session->report().token_seconds[3], 1, kClose);
+  const Report report =
+      Generate(*session, params, [&](int32_t, std::string_view) {
+        clock_.Pass(1);
+        return ++given < 4;
+      });
+  EXPECT_EQ(report.finish_reason, "cancelled");
+  ASSERT_EQ(report.tokens.size(), 4u);
+  ASSERT_EQ(report.token_seconds.size(), 4u);
+  EXPECT_NEAR(report.token_seconds[3], 1, kClose);
 }
 
 TEST_F(TimesTest, ChoosingAViewIsNoDrafting) {
@@ -357,17 +363,17 @@ TEST_F(TimesTest, ChoosingAViewIsNoDrafting) {
     ++drafts;
     return Ids{1, 2, 3};
   });
-  GenerateParams params = DraftedParams(0.0f, 20);
+  ScriptedParams params = DraftedParams(0.0f, 20);
   params.drafter = &some;
   params.over_view = true;
-  ASSERT_TRUE(Generate(*session, params, nullptr).ok());
-  const Report& report = session->report();
+  const Report report = Generate(*session, params, nullptr);
+  ASSERT_TRUE(report.status.ok()) << report.status;
   EXPECT_GT(drafts, 0);
   EXPECT_GT(refreshes, 0);
-  EXPECT_NEAR(report.draft.seconds, 3.0 * drafts, kClose);
-  EXPECT_NEAR(report.refresh.seconds, 16.0 * static_cast<double>(refreshes),
-              kClose);
-  EXPECT_EQ(report.verify.seconds, 0);
+  EXPECT_NEAR(report.rounds.draft.seconds, 3.0 * drafts, kClose);
+  EXPECT_NEAR(report.rounds.refresh.seconds,
+              16.0 * static_cast<double>(refreshes), kClose);
+  EXPECT_EQ(report.rounds.verify.seconds, 0);
 }
 
 // What takes time is that the rows of a sweep become the session's.
@@ -388,12 +394,13 @@ TEST_F(TimesTest, KeepingWhatHoldsIsPartOfASweep) {
   const auto made = Prefilled(*model, prompt_);
   session = made.get();
   ScriptedDrafter some([](const Ids&, int64_t) { return Ids{1, 2, 3}; });
-  GenerateParams params = DraftedParams(0.0f, 6);
+  ScriptedParams params = DraftedParams(0.0f, 6);
   params.drafter = &some;
-  ASSERT_TRUE(Generate(*made, params, nullptr).ok());
-  EXPECT_EQ(keeps, made->report().sweeps);
-  EXPECT_NEAR(made->report().verify.seconds, 16.0 * keeps, kClose);
-  EXPECT_EQ(made->report().draft.seconds, 0);
+  const Report report = Generate(*made, params, nullptr);
+  ASSERT_TRUE(report.status.ok()) << report.status;
+  EXPECT_EQ(keeps, report.sweeps);
+  EXPECT_NEAR(report.rounds.verify.seconds, 16.0 * keeps, kClose);
+  EXPECT_EQ(report.rounds.draft.seconds, 0);
 }
 
 // What crosses the link crosses it when the test says.
@@ -438,9 +445,11 @@ TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
   Session& session = *tiered.session;
   const Ids ids = RandomIds(1000, like->config.vocab);
   const int64_t full = 1000 / kPageTokens;
-  ASSERT_TRUE(Prefill(session, ids.data(), ids.size(), kNoProgress).ok());
-  EXPECT_NEAR(session.report().prefill.seconds, 42, kClose);
-  EXPECT_NEAR(session.report().prefill.link_seconds, 42, kClose);
+  const absl::StatusOr<PrefillReport> prefill =
+      Prefill(session, ids.data(), ids.size(), kNoProgress);
+  ASSERT_TRUE(prefill.ok()) << prefill.status();
+  EXPECT_NEAR(prefill->spent.seconds, 42, kClose);
+  EXPECT_NEAR(prefill->spent.link_seconds, 42, kClose);
 
   // A sweep fetches two layers of the next: they come while it is drafted.
   int drafts = 0;
@@ -456,19 +465,19 @@ TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
     clock_.Pass(100);
     return Ids{1, 2, 3};
   });
-  GenerateParams params = DraftedParams(0.0f, 5);
+  ScriptedParams params = DraftedParams(0.0f, 5);
   params.verify = VerifyMode::kCoupled;
   params.drafter = &some;
-  ASSERT_TRUE(Generate(session, params, nullptr).ok());
+  const Report report = Generate(session, params, nullptr, *prefill);
+  ASSERT_TRUE(report.status.ok()) << report.status;
   gate.Open(std::numeric_limits<int64_t>::max());
-  const Report& report = session.report();
   ASSERT_EQ(report.sweeps, drafts);
   const int later = drafts - 1;
-  EXPECT_NEAR(report.verify.seconds, 42 + 28 * later, kClose);
-  EXPECT_NEAR(report.verify.link_seconds, 42 + 28 * later, kClose);
-  EXPECT_NEAR(report.draft.seconds, 100 * drafts + 14 * later, kClose);
-  EXPECT_NEAR(report.draft.link_seconds, 14 * later, kClose);
-  EXPECT_EQ(report.refresh.seconds, 0);
+  EXPECT_NEAR(report.rounds.verify.seconds, 42 + 28 * later, kClose);
+  EXPECT_NEAR(report.rounds.verify.link_seconds, 42 + 28 * later, kClose);
+  EXPECT_NEAR(report.rounds.draft.seconds, 100 * drafts + 14 * later, kClose);
+  EXPECT_NEAR(report.rounds.draft.link_seconds, 14 * later, kClose);
+  EXPECT_EQ(report.rounds.refresh.seconds, 0);
   double sum = 0;
   for (const double seconds : report.token_seconds) sum += seconds;
   EXPECT_NEAR(sum, 142 * drafts, kClose);
@@ -489,9 +498,11 @@ TEST_F(TimesTest, AReportIsOfTheLastPromptAlone) {
   Session& session = *tiered.session;
   const Ids ids = RandomIds(1128, like->config.vocab);
   ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
-  ASSERT_TRUE(Prefill(session, ids.data() + 1000, 128, kNoProgress).ok());
+  const absl::StatusOr<PrefillReport> last =
+      Prefill(session, ids.data() + 1000, 128, kNoProgress);
+  ASSERT_TRUE(last.ok()) << last.status();
   const Json prefill =
-      session.report().ToJson()["ledger"]["stations"]["prefill"];
+      NewReport(session, *last).ToJson()["ledger"]["stations"]["prefill"];
   // Six layers: seven pages are read, and an eighth is full.
   const int64_t page = session.plan().shape.layout.PageBytes();
   EXPECT_EQ(prefill["h2d_bytes"], 6 * 7 * page);

@@ -19,16 +19,19 @@ namespace {
 
 class SpeculationTest : public RepeatedTextTest<3> {
  protected:
-  static GenerateParams Params(float temperature, int64_t max_tokens = 60) {
-    GenerateParams params = DraftedParams(temperature, max_tokens);
+  static ScriptedParams Params(float temperature, int64_t max_tokens = 60) {
+    ScriptedParams params = DraftedParams(temperature, max_tokens);
     params.verify = VerifyMode::kCoupled;
     return params;
   }
 
-  static Ids Continued(Session& session, const GenerateParams& params) {
-    const absl::Status status = Generate(session, params, nullptr);
-    EXPECT_TRUE(status.ok()) << status;
-    return session.report().tokens;
+  static Report Generated(Session& session, const ScriptedParams& params) {
+    Report report = Generate(session, params, nullptr);
+    EXPECT_TRUE(report.status.ok()) << report.status;
+    return report;
+  }
+  static Ids Continued(Session& session, const ScriptedParams& params) {
+    return Generated(session, params).tokens;
   }
 };
 
@@ -38,24 +41,25 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
   int64_t accepted = 0;
   for (float temperature : {0.0f, 0.6f, 1.0f}) {
     for (float penalty : {1.0f, 1.3f}) {
-      GenerateParams params = Params(temperature);
+      ScriptedParams params = Params(temperature);
       params.law.repeat_penalty = penalty;
       const auto plain = Prefilled(*model_, *prompt_);
-      const Ids expected = Continued(*plain, params);
-      EXPECT_EQ(plain->report().sweeps, 59);
+      const Report expected = Generated(*plain, params);
+      EXPECT_EQ(expected.sweeps, 59);
       for (int64_t length : {1, 4, 63}) {
         params.drafter = &ngram;
         params.draft_length = DraftLength::Fixed(length);
         const auto session = Prefilled(*model_, *prompt_);
-        ASSERT_EQ(Continued(*session, params), expected)
+        const Report report = Generated(*session, params);
+        ASSERT_EQ(report.tokens, expected.tokens)
             << temperature << " " << penalty << " " << length;
         ASSERT_EQ(session->tokens(), plain->tokens());
-        const Report& report = session->report();
-        ASSERT_EQ(report.levels.size(), 1u);
-        EXPECT_STREQ(report.levels[0].drafter, "ngram");
+        const std::vector<DraftLevel>& levels = report.rounds.levels;
+        ASSERT_EQ(levels.size(), 1u);
+        EXPECT_STREQ(levels[0].drafter, "ngram");
         EXPECT_LE(report.sweeps, 59);
-        drafted += report.levels[0].drafted;
-        accepted += report.levels[0].accepted;
+        drafted += levels[0].drafted;
+        accepted += levels[0].accepted;
         ExpectNoTrace(*session, *model_);
       }
     }
@@ -66,7 +70,7 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
 
 TEST_F(SpeculationTest, GreedyTextIsTheSameHoweverItIsVerified) {
   NgramDrafter ngram;
-  GenerateParams params = Params(0.0f);
+  ScriptedParams params = Params(0.0f);
   const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
   params.drafter = &ngram;
   params.verify = VerifyMode::kResidual;
@@ -74,7 +78,7 @@ TEST_F(SpeculationTest, GreedyTextIsTheSameHoweverItIsVerified) {
 }
 
 TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
-  const GenerateParams plain = Params(1.0f);
+  const ScriptedParams plain = Params(1.0f);
   const Ids expected = Continued(*Prefilled(*model_, *prompt_), plain);
   const size_t prompt = prompt_->size();
   const auto told = [&](int32_t off) {
@@ -90,36 +94,41 @@ TEST_F(SpeculationTest, WhatIsAlwaysRightAndWhatIsAlwaysWrong) {
   };
   ScriptedDrafter right = told(0);
   ScriptedDrafter wrong = told(1);
-  GenerateParams params = plain;
+  ScriptedParams params = plain;
   params.draft_length = DraftLength::Fixed(5);
   params.drafter = &right;
   const auto session = Prefilled(*model_, *prompt_);
-  EXPECT_EQ(Continued(*session, params), expected);
-  EXPECT_EQ(session->report().levels[0].accepted,
-            session->report().levels[0].drafted);
+  const Report all = Generated(*session, params);
+  EXPECT_EQ(all.tokens, expected);
+  EXPECT_EQ(all.rounds.levels[0].accepted, all.rounds.levels[0].drafted);
   // The first token is known; then six a sweep.
-  EXPECT_EQ(session->report().sweeps, 10);
+  EXPECT_EQ(all.sweeps, 10);
   // What of the last six is not of the text takes no time between tokens.
-  EXPECT_EQ(session->report().token_seconds.size(), expected.size());
+  EXPECT_EQ(all.token_seconds.size(), expected.size());
   ExpectNoTrace(*session, *model_);
 
   // Where nothing was prefilled nothing is said to have been.
-  ASSERT_TRUE(Generate(*session, Params(1.0f, 3), nullptr).ok());
-  EXPECT_EQ(session->report().cached_tokens,
-            static_cast<int64_t>(session->tokens().size()) - 3);
-  EXPECT_EQ(session->report().prefill.seconds, 0);
+  const Report more = Generate(*session, Params(1.0f, 3), nullptr,
+                               {.prompt_tokens = 1,
+                                .cached_tokens = 0,
+                                .spent = {.seconds = 1},
+                                .traffic = {}});
+  ASSERT_TRUE(more.status.ok());
+  EXPECT_EQ(more.prefill.cached_tokens, std::ssize(session->tokens()) - 3);
+  EXPECT_EQ(more.prefill.spent.seconds, 0);
 
   params.drafter = &wrong;
   const auto other = Prefilled(*model_, *prompt_);
-  EXPECT_EQ(Continued(*other, params), expected);
-  EXPECT_EQ(other->report().levels[0].accepted, 0);
-  EXPECT_EQ(other->report().sweeps, 59);
+  const Report none = Generated(*other, params);
+  EXPECT_EQ(none.tokens, expected);
+  EXPECT_EQ(none.rounds.levels[0].accepted, 0);
+  EXPECT_EQ(none.sweeps, 59);
   ExpectNoTrace(*other, *model_);
 }
 
 // Its last token's row is the first of a sweep, which drafts.
 TEST_F(SpeculationTest, ATextThatGoesOnBeginsWithASweep) {
-  GenerateParams params = Params(1.0f, 18);
+  ScriptedParams params = Params(1.0f, 18);
   const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
   const auto session = Prefilled(*model_, *prompt_);
   params.max_tokens = 6;
@@ -133,16 +142,16 @@ TEST_F(SpeculationTest, ATextThatGoesOnBeginsWithASweep) {
   params.drafter = &right;
   params.draft_length = DraftLength::Fixed(5);
   params.max_tokens = 12;
-  EXPECT_EQ(Continued(*session, params),
-            Ids(expected.begin() + 6, expected.end()));
-  EXPECT_EQ(session->report().sweeps, 2);  // of five and one each
-  EXPECT_EQ(session->report().levels[0].checked, 10);
+  const Report report = Generated(*session, params);
+  EXPECT_EQ(report.tokens, Ids(expected.begin() + 6, expected.end()));
+  EXPECT_EQ(report.sweeps, 2);  // of five and one each
+  EXPECT_EQ(report.rounds.levels[0].checked, 10);
 }
 
 TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
   NgramDrafter ngram(3, 1);
   for (VerifyMode mode : {VerifyMode::kResidual, VerifyMode::kCoupled}) {
-    GenerateParams params = Params(1.0f, 40);
+    ScriptedParams params = Params(1.0f, 40);
     params.drafter = &ngram;
     params.verify = mode;
     const auto session = Prefilled(*model_, *prompt_);
@@ -150,12 +159,11 @@ TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
     for (int64_t length = 1; length < 40; ++length) {
       session->Truncate(prompt_->size());
       params.max_tokens = length;
-      ASSERT_EQ(Continued(*session, params),
-                Ids(all.begin(), all.begin() + length));
+      const Report report = Generated(*session, params);
+      ASSERT_EQ(report.tokens, Ids(all.begin(), all.begin() + length));
       ASSERT_EQ(session->tokens().size(),
                 prompt_->size() + static_cast<size_t>(length));
-      ASSERT_EQ(session->report().token_seconds.size(),
-                static_cast<size_t>(length));
+      ASSERT_EQ(report.token_seconds.size(), static_cast<size_t>(length));
     }
     ExpectNoTrace(*session, *model_);
   }
@@ -164,7 +172,7 @@ TEST_F(SpeculationTest, ALengthIsAPrefixOfALongerOne) {
 TEST_F(SpeculationTest, EndsInsideABlock) {
   // Every token is an end of text: the first ends the output, whatever was
   // drafted behind it.
-  GenerateParams params = Params(0.0f);
+  ScriptedParams params = Params(0.0f);
   const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
   ScriptedDrafter right([&](const Ids& tokens, int64_t most) {
     const size_t done = tokens.size() - prompt_->size();
@@ -180,11 +188,11 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
   for (size_t stop : {1, 2, 5, 21}) {
     const auto session = Prefilled(*model_, *prompt_);
     size_t count = 0;
-    const absl::Status status =
+    const Report report =
         Generate(*session, params,
                  [&](int32_t, std::string_view) { return ++count < stop; });
-    EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
-    EXPECT_EQ(session->report().tokens,
+    EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
+    EXPECT_EQ(report.tokens,
               Ids(expected.begin(),
                   expected.begin() + static_cast<std::ptrdiff_t>(stop)));
     EXPECT_EQ(session->tokens().size(), prompt_->size() + stop);
@@ -193,29 +201,27 @@ TEST_F(SpeculationTest, EndsInsideABlock) {
 
   // A stop text that a drafted token completes.
   const auto plain = Prefilled(*model_, *prompt_);
-  GenerateParams with_stop = params;
+  ScriptedParams with_stop = params;
   with_stop.drafter = nullptr;
-  const std::string text = [&] {
-    (void)Continued(*plain, with_stop);
-    return plain->report().text;
-  }();
+  const std::string text = Generated(*plain, with_stop).text;
   ASSERT_GT(text.size(), 12u);
   with_stop.stops = {text.substr(8, 3)};
   const auto stopped = Prefilled(*model_, *prompt_);
-  const Ids cut = Continued(*stopped, with_stop);
-  EXPECT_LT(cut.size(), expected.size());
+  const Report cut = Generated(*stopped, with_stop);
+  EXPECT_LT(cut.tokens.size(), expected.size());
   with_stop.drafter = &right;
   const auto session = Prefilled(*model_, *prompt_);
-  EXPECT_EQ(Continued(*session, with_stop), cut);
-  EXPECT_EQ(session->report().text, stopped->report().text);
-  EXPECT_EQ(session->report().finish_reason, "stop");
+  const Report report = Generated(*session, with_stop);
+  EXPECT_EQ(report.tokens, cut.tokens);
+  EXPECT_EQ(report.text, cut.text);
+  EXPECT_EQ(report.finish_reason, "stop");
   EXPECT_EQ(session->tokens(), stopped->tokens());
   ExpectNoTrace(*session, *model_);
 }
 
 TEST_F(SpeculationTest, AContextIsFilledToItsLastToken) {
   NgramDrafter ngram(3, 1);
-  GenerateParams params = Params(0.6f, /*max_tokens=*/0);
+  ScriptedParams params = Params(0.6f, /*max_tokens=*/0);
   const Session::Options options = {
       .context = static_cast<int64_t>(prompt_->size()) + 33};
   const auto plain = Prefilled(*model_, *prompt_, options);
@@ -224,14 +230,15 @@ TEST_F(SpeculationTest, AContextIsFilledToItsLastToken) {
   params.drafter = &ngram;
   params.draft_length = DraftLength::Fixed(63);
   const auto session = Prefilled(*model_, *prompt_, options);
-  EXPECT_EQ(Continued(*session, params), expected);
-  EXPECT_EQ(session->report().finish_reason, "length");
+  const Report report = Generated(*session, params);
+  EXPECT_EQ(report.tokens, expected);
+  EXPECT_EQ(report.finish_reason, "length");
   EXPECT_EQ(session->room(), 0);
 }
 
 TEST_F(SpeculationTest, TwoPromptsInOneSession) {
   NgramDrafter ngram(3, 1);
-  GenerateParams params = Params(1.0f);
+  ScriptedParams params = Params(1.0f);
   params.drafter = &ngram;
   const auto session = Prefilled(*model_, *prompt_);
   const Ids first = Continued(*session, params);
@@ -263,12 +270,13 @@ TEST_F(SpeculationTest, ADrafterThatFailsLosesNothing) {
    private:
     int count_ = 0;
   } failing;
-  GenerateParams params = Params(1.0f);
+  ScriptedParams params = Params(1.0f);
   const Ids expected = Continued(*Prefilled(*model_, *prompt_), params);
   params.drafter = &failing;
   const auto session = Prefilled(*model_, *prompt_);
-  EXPECT_EQ(CodeOf(Generate(*session, params, nullptr)), "internal");
-  const Ids& some = session->report().tokens;
+  const Report report = Generate(*session, params, nullptr);
+  EXPECT_EQ(CodeOf(report.status), "internal");
+  const Ids& some = report.tokens;
   EXPECT_GE(some.size(), 4u);
   EXPECT_TRUE(std::equal(some.begin(), some.end(), expected.begin()));
   EXPECT_EQ(session->tokens().size(), prompt_->size() + some.size());
@@ -288,10 +296,11 @@ TEST_F(SpeculationTest, BehindALinkTheTextIsTheSame) {
                         .latency_s = 0}};
     const auto tiered = OpenModel(with);
     const auto session = Prefilled(*tiered, *prompt_, options);
-    GenerateParams params = Params(0.8f);
+    ScriptedParams params = Params(0.8f);
     params.drafter = &ngram;
-    EXPECT_EQ(Continued(*session, params), expected);
-    EXPECT_GT(session->report().levels[0].accepted, 0);
+    const Report report = Generated(*session, params);
+    EXPECT_EQ(report.tokens, expected);
+    EXPECT_GT(report.rounds.levels[0].accepted, 0);
   }
 }
 

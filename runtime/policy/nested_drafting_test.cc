@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "kernels/token/law.h"
 #include "runtime/generate/generate.h"
-#include "runtime/policy/draft_chain.h"
+#include "runtime/policy/policy.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 
@@ -31,18 +31,19 @@ class NestedDraftingTest : public RepeatedTextTest<3> {
     return Prefilled(model, *prompt_, {.retrieval = size});
   }
 
-  static std::vector<DraftChoice> Choices(VerifyMode verify,
-                                          const DraftWindow& window) {
-    std::vector<DraftChoice> choices;
-    for (const Policy policy : {Policy::kFull, Policy::kTriForce}) {
+  static std::vector<PolicyParams> Choices(VerifyMode verify,
+                                           const DraftWindow& window) {
+    std::vector<PolicyParams> choices;
+    for (const PolicyName policy : {PolicyName::kFull, PolicyName::kTriForce}) {
       for (const Proposer proposer : {Proposer::kNone, Proposer::kNgram,
                                       Proposer::kSelf, Proposer::kSmall}) {
-        if (policy == Policy::kFull && proposer == Proposer::kNone) continue;
+        if (policy == PolicyName::kFull && proposer == Proposer::kNone)
+          continue;
         choices.push_back({.policy = policy,
                            .proposer = proposer,
                            .verify = verify,
-                           .inner_tokens = 5,
-                           .outer_tokens = 12,
+                           .gamma1 = 5,
+                           .gamma2 = 12,
                            .draft_model = model_,
                            .draft_window = window});
       }
@@ -50,7 +51,7 @@ class NestedDraftingTest : public RepeatedTextTest<3> {
     return choices;
   }
 
-  static std::string NameOf(const DraftChoice& choice) {
+  static std::string NameOf(const PolicyParams& choice) {
     return "policy " + std::to_string(static_cast<int>(choice.policy)) +
            ", proposer " + std::to_string(static_cast<int>(choice.proposer));
   }
@@ -71,16 +72,16 @@ TEST_F(NestedDraftingTest, AnEndOfTextInsideABlock) {
         endless.begin(),
         std::find(endless.begin(), endless.end(), endless[place]));
     ASSERT_EQ(PlainText(*ending, *prompt_, params), expected);
-    for (const DraftChoice& choice :
+    for (const PolicyParams& choice :
          Choices(VerifyMode::kCoupled, kWholeWindow)) {
       SCOPED_TRACE(NameOf(choice));
       const auto session = WithView(kWholeView, *ending);
-      ASSERT_EQ(DraftedText(*session, params, choice), expected) << place;
-      const Report& report = session->report();
+      const Report report = GenerateDrafted(*session, params, choice);
+      ASSERT_EQ(report.tokens, expected) << place;
       EXPECT_EQ(report.finish_reason, "stop");
       EXPECT_EQ(session->tokens().size(), prompt_->size() + expected.size());
       EXPECT_EQ(report.token_seconds.size(), expected.size());
-      inside |= report.levels.back().accepted > std::ssize(expected);
+      inside |= report.rounds.levels.back().accepted > std::ssize(expected);
       ExpectNoTrace(*session, *ending);
     }
   }
@@ -109,7 +110,7 @@ TEST_F(NestedDraftingTest, EveryLawGivesTheTextOfNoDrafter) {
     const Ids expected = PlainText(*model_, *prompt_, params);
     EXPECT_THAT(texts, testing::Not(testing::Contains(expected)));
     texts.push_back(expected);
-    for (const DraftChoice& choice : Choices(VerifyMode::kCoupled, {4, 16})) {
+    for (const PolicyParams& choice : Choices(VerifyMode::kCoupled, {4, 16})) {
       const auto session = WithView(kSmallView);
       ASSERT_EQ(DraftedText(*session, params, choice), expected)
           << NameOf(choice) << ", law " << texts.size();
@@ -127,10 +128,11 @@ TEST_F(NestedDraftingTest, EveryLevelHasTheTargetsLaw) {
     params.law = law;
     for (const VerifyMode verify :
          {VerifyMode::kCoupled, VerifyMode::kResidual}) {
-      for (const DraftChoice& choice : Choices(verify, kWholeWindow)) {
+      for (const PolicyParams& choice : Choices(verify, kWholeWindow)) {
         const auto session = WithView(kWholeView);
-        DraftedText(*session, params, choice);
-        for (const DraftLevel& level : session->report().levels) {
+        const Report report = GenerateDrafted(*session, params, choice);
+        ASSERT_TRUE(report.status.ok()) << report.status;
+        for (const DraftLevel& level : report.rounds.levels) {
           const std::string name = level.drafter;
           if (name == "ngram" || name == "self") continue;
           EXPECT_GE(level.drafted, 40) << name;
@@ -177,18 +179,19 @@ TEST_F(NestedDraftingTest, ARandomDraftHardlyEverHolds) {
     for (const VerifyMode verify :
          {VerifyMode::kCoupled, VerifyMode::kResidual}) {
       RandomDrafter random(vocab);
-      GenerateParams params = DraftedParams(temperature, 200);
+      ScriptedParams params = DraftedParams(temperature, 200);
       params.verify = verify;
       params.drafter = &random;
       params.draft_length = DraftLength::Fixed(4);
       const auto session = Prefilled(*model_, *prompt_);
-      ASSERT_TRUE(Generate(*session, params, nullptr).ok());
-      const DraftLevel& level = session->report().levels.at(0);
+      const Report report = Generate(*session, params, nullptr);
+      ASSERT_TRUE(report.status.ok()) << report.status;
+      const DraftLevel& level = report.rounds.levels.at(0);
       EXPECT_GE(level.checked, 190);
       // One in `vocab` where the law is one token; where it has several, each
       // is drafted as rarely.
       EXPECT_LE(level.accepted, level.checked / 10) << temperature;
-      EXPECT_GE(session->report().sweeps, 199 - level.accepted);
+      EXPECT_GE(report.sweeps, 199 - level.accepted);
       ExpectNoTrace(*session, *model_);
     }
   }
@@ -221,7 +224,7 @@ class KnowingDrafter final : public Drafter {
 };
 
 TEST_F(NestedDraftingTest, LengthsGrowWhileAllHoldsAndShrinkWhileNothingDoes) {
-  GenerateParams params = DraftedParams(0.7f, 400);
+  ScriptedParams params = DraftedParams(0.7f, 400);
   params.verify = VerifyMode::kCoupled;
   const Ids text = PlainText(*model_, *prompt_, params);
   params.draft_length = DraftLength::Adaptive(10);
@@ -230,8 +233,7 @@ TEST_F(NestedDraftingTest, LengthsGrowWhileAllHoldsAndShrinkWhileNothingDoes) {
     KnowingDrafter knowing(text, prompt_->size(), off);
     params.drafter = &knowing;
     const auto session = Prefilled(*model_, *prompt_);
-    ASSERT_TRUE(Generate(*session, params, nullptr).ok());
-    ASSERT_EQ(session->report().tokens, text);
+    ASSERT_EQ(Generate(*session, params, nullptr).tokens, text);
     const std::vector<int64_t>& asked = knowing.asked;
     ASSERT_GT(asked.size(), 5u);
     EXPECT_EQ(asked.front(), first);
@@ -254,24 +256,25 @@ TEST_F(NestedDraftingTest, LengthsGrowWhileAllHoldsAndShrinkWhileNothingDoes) {
 TEST_F(NestedDraftingTest, LengthsOfAChainAdapt) {
   const GenerateParams params = DraftedParams(0.7f, 300);
   const auto sweeps = [&](int64_t outer, const RetrievalSize& view) {
-    const DraftChoice choice = {.policy = Policy::kTriForce,
-                                .proposer = Proposer::kSmall,
-                                .verify = VerifyMode::kCoupled,
-                                .inner_tokens = DraftChoice::kAdaptive,
-                                .outer_tokens = outer,
-                                .cost_ratio = 20,
-                                .draft_model = model_,
-                                .draft_window = kWholeWindow};
+    const PolicyParams choice = {.policy = PolicyName::kTriForce,
+                                 .proposer = Proposer::kSmall,
+                                 .verify = VerifyMode::kCoupled,
+                                 .gamma1 = PolicyParams::kAdaptive,
+                                 .gamma2 = outer,
+                                 .cost_ratio = 20,
+                                 .draft_model = model_,
+                                 .draft_window = kWholeWindow};
     const auto session = WithView(view);
-    DraftedText(*session, params, choice);
-    const Report& report = session->report();
+    const Report report = GenerateDrafted(*session, params, choice);
+    EXPECT_TRUE(report.status.ok()) << report.status;
     // A round of the inner level gives what held and one more.
-    EXPECT_GT(report.levels[0].accepted, report.levels[1].drafted * 3 / 4);
-    EXPECT_EQ(report.levels[0].cost_ratio, 20);
+    const std::vector<DraftLevel>& levels = report.rounds.levels;
+    EXPECT_GT(levels[0].accepted, levels[1].drafted * 3 / 4);
+    EXPECT_EQ(levels[0].cost_ratio, 20);
     return report.sweeps;
   };
   // 300 tokens at 64 a sweep, but for the first few blocks.
-  EXPECT_LE(sweeps(DraftChoice::kAdaptive, kWholeView), 12);
+  EXPECT_LE(sweeps(PolicyParams::kAdaptive, kWholeView), 12);
   EXPECT_GE(sweeps(8, kWholeView), 300 / 9);
 }
 

@@ -68,7 +68,7 @@ class TriForceLawTest : public testing::Test {
   }
 
   // Outputs of seeds first ... first + Samples() - 1.
-  Counts Sampled(uint64_t first, const DraftChoice* choice) {
+  Counts Sampled(uint64_t first, const PolicyParams* choice) {
     const auto session =
         Prefilled(*model_, prompt_, {.retrieval = RetrievalSize{8, 16, 8, 8}});
     Counts counts = {};
@@ -80,15 +80,15 @@ class TriForceLawTest : public testing::Test {
           .law = {.temperature = 0.5f, .top_p = 0.95f},
           .ignore_eos = true,
           .stops = {}};
-      EXPECT_TRUE((choice == nullptr
-                       ? Generate(*session, params, nullptr)
-                       : GenerateDrafted(*session, params, *choice))
-                      .ok());
-      for (const DraftLevel& level : session->report().levels) {
+      const Report report = choice == nullptr
+                                ? Generate(*session, params, nullptr)
+                                : GenerateDrafted(*session, params, *choice);
+      EXPECT_TRUE(report.status.ok()) << report.status;
+      for (const DraftLevel& level : report.rounds.levels) {
         held_ += level.accepted;
         refused_ += level.drafted - level.accepted;
       }
-      ++counts[BinOf(session->report().tokens)];
+      ++counts[BinOf(report.tokens)];
     }
     return counts;
   }
@@ -107,15 +107,17 @@ TEST_F(TriForceLawTest, OutputsHaveTheLawOfPlainSampling) {
   uint64_t first = 2'000'000;
   for (const Proposer proposer :
        {Proposer::kNone, Proposer::kNgram, Proposer::kSelf}) {
-    for (const int64_t length : {int64_t{3}, DraftChoice::kAdaptive}) {
-      for (const Policy policy : {Policy::kFull, Policy::kTriForce}) {
-        if (policy == Policy::kFull && proposer == Proposer::kNone) continue;
-        const DraftChoice choice = {.policy = policy,
-                                    .proposer = proposer,
-                                    .verify = VerifyMode::kResidual,
-                                    .inner_tokens = length,
-                                    .outer_tokens = length,
-                                    .cost_ratio = 3};
+    for (const int64_t length : {int64_t{3}, PolicyParams::kAdaptive}) {
+      for (const PolicyName policy :
+           {PolicyName::kFull, PolicyName::kTriForce}) {
+        if (policy == PolicyName::kFull && proposer == Proposer::kNone)
+          continue;
+        const PolicyParams choice = {.policy = policy,
+                                     .proposer = proposer,
+                                     .verify = VerifyMode::kResidual,
+                                     .gamma1 = length,
+                                     .gamma2 = length,
+                                     .cost_ratio = 3};
         held_ = refused_ = 0;
         EXPECT_LT(Deviations(plain, Sampled(first, &choice)), kOneInAMillion)
             << "proposer " << static_cast<int>(proposer) << ", length "

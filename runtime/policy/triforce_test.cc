@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "runtime/generate/generate.h"
-#include "runtime/policy/draft_chain.h"
+#include "runtime/policy/policy.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -37,24 +37,24 @@ class TriForceTest : public RepeatedTextTest<5> {
     return PlainText(*model_, *prompt_, params);
   }
 
-  static std::vector<DraftChoice> Choices(VerifyMode verify) {
+  static std::vector<PolicyParams> Choices(VerifyMode verify) {
     return {
-        {.policy = Policy::kTriForce, .verify = verify, .outer_tokens = 5},
-        {.policy = Policy::kTriForce,
+        {.policy = PolicyName::kTriForce, .verify = verify, .gamma2 = 5},
+        {.policy = PolicyName::kTriForce,
          .proposer = Proposer::kNgram,
          .verify = verify,
-         .inner_tokens = 3,
-         .outer_tokens = 9},
-        {.policy = Policy::kTriForce,
+         .gamma1 = 3,
+         .gamma2 = 9},
+        {.policy = PolicyName::kTriForce,
          .proposer = Proposer::kSelf,
          .verify = verify,
-         .inner_tokens = 2,
-         .outer_tokens = 63},
-        {.proposer = Proposer::kSelf, .verify = verify, .inner_tokens = 4},
+         .gamma1 = 2,
+         .gamma2 = 63},
+        {.proposer = Proposer::kSelf, .verify = verify, .gamma1 = 4},
         {.proposer = Proposer::kSelf,
          .verify = verify,
-         .inner_tokens = 6,
-         .self_layers = 1},
+         .gamma1 = 6,
+         .draft_layers = 1},
     };
   }
 };
@@ -68,12 +68,13 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
          {kSmallView, RetrievalSize{8, 8, 8, 1}, RetrievalSize{32, 64, 1, 40},
           RetrievalSize{128, 128, 1, 7}, RetrievalSize{16, 4096, 1, 64}}) {
       size_t sum = 0;
-      for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
+      for (const PolicyParams& choice : Choices(VerifyMode::kCoupled)) {
         const auto session = WithView(size);
-        ASSERT_EQ(DraftedText(*session, params, choice), expected)
+        const Report report = GenerateDrafted(*session, params, choice);
+        ASSERT_EQ(report.tokens, expected)
             << temperature << ", chunk " << size.chunk << ", budget "
             << size.budget << ", drafter " << sum;
-        for (const DraftLevel& level : session->report().levels) {
+        for (const DraftLevel& level : report.rounds.levels) {
           sums[sum].drafter = level.drafter;
           sums[sum].drafted += level.drafted;
           sums[sum++].accepted += level.accepted;
@@ -94,11 +95,12 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
 // where sums in another order differ in their last bits and a draw shows it.
 TEST_F(TriForceTest, AViewOfEverythingIsNeverRejected) {
   const GenerateParams params = Params(0.8f, 100);
-  for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
-    if (choice.policy != Policy::kTriForce) continue;
+  for (const PolicyParams& choice : Choices(VerifyMode::kCoupled)) {
+    if (choice.policy != PolicyName::kTriForce) continue;
     const auto session = WithView({16, 4096, 1, 16});
-    EXPECT_EQ(DraftedText(*session, params, choice), Plain(params));
-    const DraftLevel& level = session->report().levels.back();
+    const Report report = GenerateDrafted(*session, params, choice);
+    EXPECT_EQ(report.tokens, Plain(params));
+    const DraftLevel& level = report.rounds.levels.back();
     EXPECT_GT(level.drafted, 80);
     EXPECT_GE(level.accepted, level.drafted - 2)
         << static_cast<int>(choice.proposer);
@@ -108,7 +110,7 @@ TEST_F(TriForceTest, AViewOfEverythingIsNeverRejected) {
 // Residual texts are others than the plain one, but the same every time, and
 // however long they are asked to be.
 TEST_F(TriForceTest, ResidualTextsReplay) {
-  for (const DraftChoice& choice : Choices(VerifyMode::kResidual)) {
+  for (const PolicyParams& choice : Choices(VerifyMode::kResidual)) {
     const GenerateParams params = Params(1.0f, 40);
     const auto session = WithView(kSmallView);
     const Ids all = DraftedText(*session, params, choice);
@@ -134,7 +136,7 @@ TEST_F(TriForceTest, ResidualTextsReplay) {
 TEST_F(TriForceTest, AnOutputLongerThanTheView) {
   const GenerateParams params = Params(0.9f, 400);
   const Ids expected = Plain(params);
-  for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
+  for (const PolicyParams& choice : Choices(VerifyMode::kCoupled)) {
     const auto session = WithView(kSmallView);
     ASSERT_EQ(DraftedText(*session, params, choice), expected);
     ExpectNoTrace(*session, *model_);
@@ -151,11 +153,12 @@ TEST_F(TriForceTest, ShortPromptsAndFullContexts) {
     params.max_tokens = 0;
     const auto plain = MakeSession(*model_, {.context = options.context});
     ASSERT_TRUE(Prefill(*plain, prompt.data(), length, kNoProgress).ok());
-    ASSERT_TRUE(Generate(*plain, params, nullptr).ok());
-    for (const DraftChoice& choice : Choices(VerifyMode::kCoupled)) {
+    const Report expected = Generate(*plain, params, nullptr);
+    ASSERT_TRUE(expected.status.ok()) << expected.status;
+    for (const PolicyParams& choice : Choices(VerifyMode::kCoupled)) {
       const auto session = MakeSession(*model_, options);
       ASSERT_TRUE(Prefill(*session, prompt.data(), length, kNoProgress).ok());
-      EXPECT_EQ(DraftedText(*session, params, choice), plain->report().tokens)
+      EXPECT_EQ(DraftedText(*session, params, choice), expected.tokens)
           << length;
       EXPECT_EQ(session->room(), 0);
     }
@@ -165,7 +168,7 @@ TEST_F(TriForceTest, ShortPromptsAndFullContexts) {
 // Follow-up prompts, truncation, forks, and a sequence that begins anywhere.
 TEST_F(TriForceTest, WhateverCameBefore) {
   const GenerateParams params = Params(0.8f, 30);
-  const DraftChoice choice = Choices(VerifyMode::kResidual)[1];
+  const PolicyParams choice = Choices(VerifyMode::kResidual)[1];
   const Ids first = DraftedText(*WithView(kSmallView), params, choice);
 
   const auto session = WithView(kSmallView);
@@ -201,9 +204,8 @@ TEST_F(TriForceTest, WhateverCameBefore) {
     const auto plain = MakeSession(*model_, {.first_position = position});
     ASSERT_TRUE(
         Prefill(*plain, prompt_->data(), prompt_->size(), kNoProgress).ok());
-    ASSERT_TRUE(Generate(*plain, coupled, nullptr).ok());
     EXPECT_EQ(DraftedText(*moved, coupled, Choices(VerifyMode::kCoupled)[1]),
-              plain->report().tokens);
+              Generate(*plain, coupled, nullptr).tokens);
   }
 }
 
@@ -214,7 +216,7 @@ TEST_F(TriForceTest, BehindALinkTheTextIsTheSame) {
     Session::Options options = {.context = 500, .type_k = type, .type_v = type};
     options.retrieval = kSmallView;
     const auto in_place = WithView(kSmallView, *deep, options);
-    const DraftChoice residual = Choices(VerifyMode::kResidual)[1];
+    const PolicyParams residual = Choices(VerifyMode::kResidual)[1];
     const GenerateParams params = Params(0.8f, 120);
     const Ids expected = DraftedText(*in_place, params, residual);
     for (Budget budget : {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
@@ -242,17 +244,17 @@ TEST_F(TriForceTest, BehindALinkTheTextIsTheSame) {
 // was, and the same request gives the same tokens.
 TEST_F(TriForceTest, CancelledAnywhereItIsAsItWas) {
   const GenerateParams params = Params(0.9f, 20);
-  for (const DraftChoice& choice : Choices(VerifyMode::kResidual)) {
+  for (const PolicyParams& choice : Choices(VerifyMode::kResidual)) {
     const auto session = WithView(kSmallView);
     const Ids expected = DraftedText(*session, params, choice);
     for (size_t stop = 1; stop < expected.size(); ++stop) {
       session->Truncate(prompt_->size());
       size_t count = 0;
-      const absl::Status status = GenerateDrafted(
+      const Report report = GenerateDrafted(
           *session, params, choice,
           [&](int32_t, std::string_view) { return ++count < stop; });
-      ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
-      ASSERT_EQ(session->report().tokens,
+      ASSERT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
+      ASSERT_EQ(report.tokens,
                 Ids(expected.begin(),
                     expected.begin() + static_cast<std::ptrdiff_t>(stop)));
     }
@@ -265,14 +267,16 @@ TEST_F(TriForceTest, CancelledAnywhereItIsAsItWas) {
 // The view of a prompt that was stopped is chosen as that of one that was not.
 TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
   const GenerateParams params = Params(0.8f, 30);
-  const DraftChoice choice = Choices(VerifyMode::kResidual)[1];
+  const PolicyParams choice = Choices(VerifyMode::kResidual)[1];
   const auto whole = WithView(kSmallView);
-  const Ids expected = DraftedText(*whole, params, choice);
+  const Report expected = GenerateDrafted(*whole, params, choice);
+  ASSERT_TRUE(expected.status.ok()) << expected.status;
   for (const bool prefilled : {true, false}) {
     const auto session = MakeSession(*model_, {.retrieval = kSmallView});
     const absl::Status stopped =
         Prefill(*session, prompt_->data(), prompt_->size(),
-                [](uint64_t done, uint64_t total) { return 2 * done < total; });
+                [](uint64_t done, uint64_t total) { return 2 * done < total; })
+            .status();
     ASSERT_EQ(ClassOf(stopped), ErrorClass::kCancelled);
     if (prefilled) {
       ASSERT_TRUE(
@@ -281,9 +285,10 @@ TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
     } else {
       ASSERT_TRUE(session->Append(prompt_->data(), prompt_->size()).ok());
     }
-    EXPECT_EQ(DraftedText(*session, params, choice), expected);
-    EXPECT_EQ(session->report().levels.back().drafted,
-              whole->report().levels.back().drafted);
+    const Report report = GenerateDrafted(*session, params, choice);
+    EXPECT_EQ(report.tokens, expected.tokens);
+    EXPECT_EQ(report.rounds.levels.back().drafted,
+              expected.rounds.levels.back().drafted);
     ExpectNoTrace(*session, *model_);
   }
 }
@@ -291,26 +296,25 @@ TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
 // A draft of half the model is another one, and half as long.
 TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
   const GenerateParams params = Params(0.8f);
-  const auto held = [&](DraftChoice choice, int layers) {
-    choice.self_layers = layers;
+  const auto held = [&](PolicyParams choice, int layers) {
+    choice.draft_layers = layers;
     const auto session = WithView(kSmallView);
-    const Ids tokens = DraftedText(*session, params, choice);
-    EXPECT_EQ(tokens, Plain(params)) << layers;
-    const DraftLevel& level = session->report().levels.front();
+    const Report report = GenerateDrafted(*session, params, choice);
+    EXPECT_EQ(report.tokens, Plain(params)) << layers;
+    const DraftLevel& level = report.rounds.levels.front();
     EXPECT_STREQ(level.drafter, "self");
     return std::pair(level.drafted, level.accepted);
   };
   for (const size_t i : {size_t{2}, size_t{3}}) {
-    const DraftChoice choice = Choices(VerifyMode::kCoupled)[i];
+    const PolicyParams choice = Choices(VerifyMode::kCoupled)[i];
     EXPECT_NE(held(choice, 1), held(choice, 0)) << i;
     EXPECT_EQ(held(choice, model_->config.layers), held(choice, 0)) << i;
   }
 
   const auto session = WithView(kSmallView);
   for (const int wrong : {-1, model_->config.layers + 1}) {
-    EXPECT_EQ(CodeOf(DraftChain::Create(
-                         *session, params.law,
-                         {.proposer = Proposer::kSelf, .self_layers = wrong})
+    EXPECT_EQ(CodeOf(Policy::Create(*session, {.proposer = Proposer::kSelf,
+                                               .draft_layers = wrong})
                          .status()),
               "invalid_argument");
   }
@@ -318,29 +322,26 @@ TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
 
 // What would hardly ever be drawn is not in a draft's law.
 TEST_F(TriForceTest, DraftsAreOfWhatIsLikely) {
-  for (const Proposer proposer : {Proposer::kNone, Proposer::kSelf}) {
-    const auto session = WithView(kSmallView);
-    ASSERT_TRUE(session->CatchUpForDrafts(Station::kVerify).ok());
-    const int32_t next = session->tokens().front();
-    ASSERT_TRUE(session->Append(&next, 1).ok());
-    const auto drafts = DraftChain::Create(*session, {.temperature = 0.02f},
-                                           {Policy::kTriForce, proposer});
-    const auto block = (*drafts)->outermost()->Draft(
-        session->tokens(), 8,
-        {.seed = 7, .start = std::ssize(session->tokens())});
-    ASSERT_TRUE(block.ok()) << block.status();
-    ASSERT_EQ(block->laws.size(), 8u);
-    for (const Law& law : block->laws) {
-      EXPECT_LT(std::ssize(law.ids), model_->config.vocab / 2);
-    }
+  const auto session = WithView(kSmallView);
+  ASSERT_TRUE(session->CatchUpForDrafts(Station::kVerify).ok());
+  const int32_t next = session->tokens().front();
+  ASSERT_TRUE(session->Append(&next, 1).ok());
+  const InnermostDrafter self(*session, {.temperature = 0.02f},
+                              {.kind = Proposer::kSelf});
+  const auto block = self.drafter()->Draft(
+      session->tokens(), 8,
+      {.seed = 7, .start = std::ssize(session->tokens())});
+  ASSERT_TRUE(block.ok()) << block.status();
+  ASSERT_EQ(block->laws.size(), 8u);
+  for (const Law& law : block->laws) {
+    EXPECT_LT(std::ssize(law.ids), model_->config.vocab / 2);
   }
 }
 
 TEST_F(TriForceTest, NeedsAViewThatFits) {
   const auto session = MakeSession(*model_);
-  EXPECT_EQ(
-      CodeOf(DraftChain::Create(*session, {}, {Policy::kTriForce}).status()),
-      "no_retrieval_view");
+  EXPECT_EQ(CodeOf(Policy::Create(*session, {PolicyName::kTriForce}).status()),
+            "no_retrieval_view");
   for (const RetrievalSize& size :
        {RetrievalSize{24, 64, 1, 8}, RetrievalSize{4, 64, 1, 8},
         RetrievalSize{256, 256, 1, 8}, RetrievalSize{8, 8, 9, 8},

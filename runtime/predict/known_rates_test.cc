@@ -136,21 +136,24 @@ TEST_F(KnownRatesTest, AReportPredictsItsOwnWork) {
   const std::vector<int32_t> ids(300, 1);
   for (const int64_t cached : {0, 100}) {
     const int64_t rows = 100 + cached;
-    ASSERT_TRUE(Prefill(*session, ids.data(), static_cast<size_t>(rows),
-                        [](uint64_t, uint64_t) { return true; })
-                    .ok());
+    const absl::StatusOr<PrefillReport> prefill =
+        Prefill(*session, ids.data(), static_cast<size_t>(rows),
+                [](uint64_t, uint64_t) { return true; });
+    ASSERT_TRUE(prefill.ok());
     GenerateParams params;
     params.max_tokens = 40;
     params.ignore_eos = true;
     const std::unique_ptr<Session> fork = *session->Fork();
     for (Session* const one : {session.get(), fork.get()}) {
       const bool is_fork = one == fork.get();
-      ASSERT_TRUE(Generate(*one, params, nullptr).ok());
+      const Report report =
+          Generate(*one, params, nullptr, is_fork ? PrefillReport() : *prefill);
+      ASSERT_TRUE(report.status.ok());
       const Work work = {.cached = is_fork ? cached + rows : cached,
                          .prompt = cached + rows,
                          .generated = 40};
       const std::optional<Prediction> want = one->Predicted(work);
-      const std::optional<Prediction>& said = one->report().predicted;
+      const std::optional<Prediction>& said = report.predicted;
       ASSERT_TRUE(want.has_value() && said.has_value());
       EXPECT_EQ(said->ttft_s, want->ttft_s);
       EXPECT_EQ(said->tbt_s, want->tbt_s);

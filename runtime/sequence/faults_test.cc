@@ -82,7 +82,7 @@ class FaultsTest : public testing::Test {
     const auto session = MakeSession(*model_, options_);
     EXPECT_TRUE(Prefill(*session, ids_.data(), kPrompt, kNoProgress).ok());
     prompt_logits_ = session->NextLogits();
-    EXPECT_TRUE(Generate(*session, Greedy(kOutput), nullptr).ok());
+    EXPECT_TRUE(Generate(*session, Greedy(kOutput), nullptr).status.ok());
     expected_ = session->tokens();
     EXPECT_TRUE(session->CatchUp(Station::kVerify).ok());
     logits_ = session->NextLogits();
@@ -111,11 +111,14 @@ class FaultsTest : public testing::Test {
   // A prompt and an answer; `failed` sees every status but OK.
   void Answer(Session& session,
               const std::function<void(const absl::Status&)>& failed) {
-    Until([&] { return Prefill(session, ids_.data(), kPrompt, kNoProgress); },
-          [&](const absl::Status& status) {
-            failed(status);
-            EXPECT_TRUE(session.tokens().empty());
-          });
+    Until(
+        [&] {
+          return Prefill(session, ids_.data(), kPrompt, kNoProgress).status();
+        },
+        [&](const absl::Status& status) {
+          failed(status);
+          EXPECT_TRUE(session.tokens().empty());
+        });
     Until(
         [&]() -> absl::Status {
           const auto left =
@@ -137,7 +140,7 @@ class FaultsTest : public testing::Test {
 
   // Generations of `params` with `choice`, over a view that a link fills; each
   // time another copy goes wrong, for which the status is `code`.
-  void DraftThroughFaults(Nth& copy, const DraftChoice& choice,
+  void DraftThroughFaults(Nth& copy, const PolicyParams& choice,
                           std::string_view code);
 
   std::unique_ptr<Model> model_;
@@ -145,7 +148,7 @@ class FaultsTest : public testing::Test {
   // An answer's next tokens.
   std::function<absl::Status(Session&, int64_t)> generate_ =
       [](Session& session, int64_t max_tokens) {
-        return Generate(session, Greedy(max_tokens), nullptr);
+        return Generate(session, Greedy(max_tokens), nullptr).status;
       };
 
   // Everything fits, but for what faults_ refuses.
@@ -232,9 +235,10 @@ TEST_F(FaultsTest, AViewMayFindNoRoom) {
   faults_->allocation = [&](int64_t) { return allocation(); };
   options_.retrieval = kSmallView;
   generate_ = [](Session& session, int64_t max_tokens) {
-    return GenerateDrafted(
-        session, Greedy(max_tokens),
-        {.policy = Policy::kTriForce, .verify = VerifyMode::kCoupled});
+    return GenerateDrafted(session, Greedy(max_tokens),
+                           {.policy = PolicyName::kTriForce,
+                            .verify = VerifyMode::kCoupled})
+        .status;
   };
   const Model::Options with = OnALargeDevice();
   const auto model = OpenModel(with);
@@ -309,7 +313,7 @@ TEST_F(FaultsTest, EveryCopyMayFail) {
   }
 }
 
-void FaultsTest::DraftThroughFaults(Nth& copy, const DraftChoice& choice,
+void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
                                     std::string_view code) {
   options_.retrieval = kSmallView;
   const GenerateParams params = DraftedParams(0.8f, 16);
@@ -322,6 +326,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const DraftChoice& choice,
   Session& session = *tiered.session;
   session_ = &session;
   ASSERT_TRUE(Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
+  std::vector<DraftLevel> levels;  // of the last generation
   for (const bool from_then_on : {false, true}) {
     int failures = 0;
     for (int64_t n = 1;; n = After(n)) {
@@ -350,11 +355,13 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const DraftChoice& choice,
             }
             rest.max_tokens -= std::ssize(given);
             if (rest.max_tokens == 0) return absl::OkStatus();
-            return GenerateDrafted(session, rest, choice,
-                                   [&](int32_t id, std::string_view) {
-                                     given.push_back(id);
-                                     return true;
-                                   });
+            const Report report = GenerateDrafted(
+                session, rest, choice, [&](int32_t id, std::string_view) {
+                  given.push_back(id);
+                  return true;
+                });
+            levels = report.rounds.levels;
+            return report.status;
           },
           failed);
       EXPECT_EQ(given, text);
@@ -371,7 +378,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const DraftChoice& choice,
     }
     EXPECT_GT(failures, 40);
   }
-  const DraftLevel& level = session.report().levels.back();
+  const DraftLevel& level = levels.back();
   EXPECT_GT(level.accepted, 0);
   EXPECT_LT(level.accepted, level.drafted);
   const Traffic traffic = session.traffic();
@@ -382,15 +389,15 @@ TEST_F(FaultsTest, EveryCopyOfADraftMayFail) {
   Nth copy;
   faults_->copy = [&](int64_t) { return copy(); };
   DraftThroughFaults(copy,
-                     {.policy = Policy::kTriForce,
+                     {.policy = PolicyName::kTriForce,
                       .verify = VerifyMode::kResidual,
-                      .outer_tokens = 5},
+                      .gamma2 = 5},
                      "copy_failed");
   DraftThroughFaults(copy,
-                     {.policy = Policy::kTriForce,
+                     {.policy = PolicyName::kTriForce,
                       .proposer = Proposer::kNgram,
                       .verify = VerifyMode::kCoupled,
-                      .outer_tokens = 5},
+                      .gamma2 = 5},
                      "copy_failed");
 }
 
@@ -411,13 +418,16 @@ TEST_F(FaultsTest, ARestoreMayFailHalfWay) {
         }).ok());
     copy.Arm(n);
     failed = false;
-    Until([&] { return Prefill(session, ids_.data() + 100, 300, kNoProgress); },
-          [&](const absl::Status& status) {
-            failed = true;
-            EXPECT_EQ(CodeOf(status), "copy_failed");
-            EXPECT_EQ(session.tokens(),
-                      std::vector<int32_t>(ids_.begin(), ids_.begin() + 100));
-          });
+    Until(
+        [&] {
+          return Prefill(session, ids_.data() + 100, 300, kNoProgress).status();
+        },
+        [&](const absl::Status& status) {
+          failed = true;
+          EXPECT_EQ(CodeOf(status), "copy_failed");
+          EXPECT_EQ(session.tokens(),
+                    std::vector<int32_t>(ids_.begin(), ids_.begin() + 100));
+        });
     failed = failed || copy.happened();
     copy.Disarm();
     EXPECT_TRUE(SameBits(session.NextLogits(), prompt_logits_)) << n;
@@ -470,10 +480,10 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
     return false;
   };
   DraftThroughFaults(copy,
-                     {.policy = Policy::kTriForce,
+                     {.policy = PolicyName::kTriForce,
                       .proposer = Proposer::kNgram,
                       .verify = VerifyMode::kResidual,
-                      .outer_tokens = 5},
+                      .gamma2 = 5},
                      "cancelled");
 }
 
@@ -505,7 +515,8 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
         Until(
             [&] {
               return Prefill(session, ids_.data(), kPrompt,
-                             [&](uint64_t, uint64_t) { return go_on(); });
+                             [&](uint64_t, uint64_t) { return go_on(); })
+                  .status();
             },
             [&](const absl::Status& status) {
               failed(status);
@@ -518,8 +529,9 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
                                                      session.tokens().size());
               if (left == 0) return absl::OkStatus();
               return Generate(
-                  session, Greedy(left),
-                  [&](int32_t, std::string_view) { return go_on(); });
+                         session, Greedy(left),
+                         [&](int32_t, std::string_view) { return go_on(); })
+                  .status;
             },
             failed);
         session.ClearCancel();
@@ -548,8 +560,8 @@ TEST_F(FaultsTest, PinningMayBeRefused) {
     Session& session = *tiered.session;
     Answer(session, [](const absl::Status& status) { FAIL() << status; });
     session.Truncate(kPrompt);
-    ASSERT_TRUE(Generate(session, Greedy(2), nullptr).ok());
-    const nlohmann::json report = session.report().ToJson();
+    const nlohmann::json report =
+        Generate(session, Greedy(2), nullptr).ToJson();
     ASSERT_TRUE(report["warnings"].is_array());
     // This machine may refuse of its own; each reason is given once.
     int refused = 0;
@@ -560,7 +572,8 @@ TEST_F(FaultsTest, PinningMayBeRefused) {
   }
   const auto plain = MakeSession(*model_, options_);
   Answer(*plain, [](const absl::Status& status) { FAIL() << status; });
-  EXPECT_EQ(plain->report().ToJson()["warnings"], nlohmann::json::array());
+  EXPECT_EQ(NewReport(*plain, {}).ToJson()["warnings"],
+            nlohmann::json::array());
 }
 
 // ---- Long lives ----
@@ -568,7 +581,8 @@ TEST_F(FaultsTest, PinningMayBeRefused) {
 TEST_F(FaultsTest, AFullContextServesTheNextChat) {
   const auto fresh = MakeSession(*model_, options_);
   ASSERT_TRUE(Prefill(*fresh, ids_.data() + 50, 300, kNoProgress).ok());
-  ASSERT_TRUE(Generate(*fresh, Greedy(20), nullptr).ok());
+  const Report expected = Generate(*fresh, Greedy(20), nullptr);
+  ASSERT_TRUE(expected.status.ok());
   for (const bool simulated : {false, true}) {
     Tiered tiered;
     std::unique_ptr<Session> plain;
@@ -583,11 +597,10 @@ TEST_F(FaultsTest, AFullContextServesTheNextChat) {
       // All that is kept belongs to the new chat.
       ASSERT_TRUE(Prefill(session, ids_.data() + 50, keep, kNoProgress).ok());
       ASSERT_TRUE(Prefill(session, ids_.data(), 500 - keep, kNoProgress).ok());
-      ASSERT_TRUE(Generate(session, Greedy(0), nullptr).ok());
-      EXPECT_EQ(session.report().finish_reason, "length");
+      EXPECT_EQ(Generate(session, Greedy(0), nullptr).finish_reason, "length");
       EXPECT_EQ(session.room(), 0);
       ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());  // the last row too
-      EXPECT_EQ(CodeOf(Prefill(session, ids_.data(), 1, kNoProgress)),
+      EXPECT_EQ(CodeOf(Prefill(session, ids_.data(), 1, kNoProgress).status()),
                 "context_length_exceeded");
       session.Truncate(keep);
       ASSERT_TRUE(
@@ -595,8 +608,7 @@ TEST_F(FaultsTest, AFullContextServesTheNextChat) {
               .ok());
       EXPECT_EQ(session.tokens(),
                 std::vector<int32_t>(ids_.begin() + 50, ids_.begin() + 350));
-      ASSERT_TRUE(Generate(session, Greedy(20), nullptr).ok());
-      EXPECT_EQ(session.report().tokens, fresh->report().tokens);
+      EXPECT_EQ(Generate(session, Greedy(20), nullptr).tokens, expected.tokens);
     }
   }
 }
@@ -630,8 +642,9 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
       if (below(3) == 0) {  // stopped somewhere, perhaps for good
         size_t calls = below(12);
         const absl::Status status =
-            Prefill(*session, ids, count,
-                    [&](uint64_t, uint64_t) { return calls-- > 0; });
+            Prefill(*session, ids, count, [&](uint64_t, uint64_t) {
+              return calls-- > 0;
+            }).status();
         if (status.ok()) {
           session->Truncate(plain->tokens().size());
         } else {
@@ -639,7 +652,8 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
         }
         if (below(3) == 0) return;
       }
-      Until([&] { return Prefill(*session, ids, count, kNoProgress); }, failed);
+      Until([&] { return Prefill(*session, ids, count, kNoProgress).status(); },
+            failed);
       ASSERT_TRUE(Prefill(*plain, ids, count, kNoProgress).ok());
     };
     for (int turn = 0; turn < 25 && !HasFailure(); ++turn) {
@@ -663,7 +677,7 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
           const std::unique_ptr<Session> fork = *session->Fork();
           if (fork->room() == 0) break;
           const absl::Status status =
-              Prefill(*fork, text.data(), 1, kNoProgress);
+              Prefill(*fork, text.data(), 1, kNoProgress).status();
           if (!status.ok() && CodeOf(status) != "copy_failed") {
             EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
           }

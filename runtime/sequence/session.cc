@@ -66,15 +66,7 @@ Session::Session(const Model& model, const SessionSite& site,
       plan_(plan),
       stream_(std::move(stream)),
       decoder_(model.config, *model.weights, model.options.compute,
-               model.memory()),
-      report_(NewReport()) {}
-
-Report Session::NewReport() const {
-  Report report;
-  report.plan = plan_;
-  report.simulated = model_.options.simulation.has_value();
-  return report;
-}
+               model.memory()) {}
 
 absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
     int64_t first_position) {

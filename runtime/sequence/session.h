@@ -14,13 +14,13 @@
 #include "offload/page/kv_store.h"
 #include "offload/plan/tier_plan.h"
 #include "offload/view/retrieval.h"
-#include "runtime/generate/report.h"
 #include "runtime/model/model.h"
 #include "runtime/pass/pass.h"
 #include "runtime/predict/prediction.h"
 #include "runtime/predict/rates_cache.h"
 #include "runtime/predict/session_plan.h"
 #include "runtime/sequence/interrupted_prompt.h"
+#include "runtime/sequence/time_spent.h"
 
 namespace tiercel {
 
@@ -101,6 +101,7 @@ class Session {
   // of its first `layers`, that read and write that view alone, beside the
   // sequence.
   Retrieval* retrieval() { return retrieval_.get(); }
+  const Retrieval* retrieval() const { return retrieval_.get(); }
   // CatchUp, after which the view follows from the tokens alone.
   absl::Status CatchUpForDrafts(Station station);
   // Passes `ids`, which follow what the view holds, at most kMaxStepRows;
@@ -138,9 +139,6 @@ class Session {
   int64_t first_position() const { return kv_->begin(); }
   const Model& model() const { return model_; }
   Stream& stream() { return *stream_; }
-  Report NewReport() const;  // of nothing yet
-  Report& report() { return report_; }
-  const Report& report() const { return report_; }
 
   // Async-signal-safe.
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
@@ -181,7 +179,6 @@ class Session {
   std::unique_ptr<Retrieval> retrieval_;  // null: none; ends before the above
   std::optional<KeptRates> rates_;
   std::vector<float> next_logits_;  // [vocab]; empty: not those of the end
-  Report report_;
   std::atomic<bool> cancelled_{false};
   const Session* whole_ = nullptr;  // null: none; not the fork's
 };

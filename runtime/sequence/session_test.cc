@@ -34,16 +34,19 @@ class SessionTest : public testing::Test {
   static std::unique_ptr<Session> Prefilled() {
     std::unique_ptr<Session> session = MakeSession(*model_);
     const absl::Status status =
-        Prefill(*session, ids_->data(), ids_->size(), kNoProgress);
+        Prefill(*session, ids_->data(), ids_->size(), kNoProgress).status();
     EXPECT_TRUE(status.ok()) << status;
     return session;
   }
 
+  static Report Generated(Session& session, const GenerateParams& params) {
+    Report report = Generate(session, params, nullptr);
+    EXPECT_TRUE(report.status.ok()) << report.status;
+    return report;
+  }
   static std::vector<int32_t> Continue(Session& session,
                                        const GenerateParams& params) {
-    const absl::Status status = Generate(session, params, nullptr);
-    EXPECT_TRUE(status.ok()) << status;
-    return session.report().tokens;
+    return Generated(session, params).tokens;
   }
 
   static Model* model_;
@@ -156,7 +159,8 @@ TEST_F(SessionTest, CancelledPrefillLeavesTheSessionAsItWas) {
     int calls = 0;
     const absl::Status status =
         Prefill(*session, ids_->data() + 60, ids_->size() - 60,
-                [&](uint64_t, uint64_t) { return calls++ != stop_at; });
+                [&](uint64_t, uint64_t) { return calls++ != stop_at; })
+            .status();
     if (status.ok()) {
       EXPECT_GT(stop_at, 1);
       break;
@@ -172,11 +176,11 @@ TEST_F(SessionTest, CancelledPrefillLeavesTheSessionAsItWas) {
 TEST_F(SessionTest, CancelFromTheTokenCallbackKeepsTheToken) {
   const auto session = Prefilled();
   int count = 0;
-  const absl::Status status =
+  const Report report =
       Generate(*session, kSampled,
                [&](int32_t, std::string_view) { return ++count < 5; });
-  EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
-  EXPECT_EQ(session->report().tokens.size(), 5u);
+  EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
+  EXPECT_EQ(report.tokens.size(), 5u);
   EXPECT_EQ(session->tokens().size(), ids_->size() + 5);
   // The rest of the text comes when asked for.
   const auto whole = Prefilled();
@@ -189,8 +193,7 @@ TEST_F(SessionTest, CancelFromTheTokenCallbackKeepsTheToken) {
 
 TEST_F(SessionTest, TextEndsBeforeTheStop) {
   const auto free = Prefilled();
-  Continue(*free, kSampled);
-  const std::string text = free->report().text;
+  const std::string text = Generated(*free, kSampled).text;
   ASSERT_GT(text.size(), 20u);
   const std::string stop = text.substr(10, 3);
   const size_t cut = text.find(stop);
@@ -198,15 +201,16 @@ TEST_F(SessionTest, TextEndsBeforeTheStop) {
   params.stops = {stop};
   const auto session = Prefilled();
   std::string streamed;
-  ASSERT_TRUE(Generate(*session, params, [&](int32_t, std::string_view t) {
-                streamed += t;
-                return true;
-              }).ok());
-  EXPECT_EQ(session->report().text, text.substr(0, cut));
+  const Report report =
+      Generate(*session, params, [&](int32_t, std::string_view t) {
+        streamed += t;
+        return true;
+      });
+  ASSERT_TRUE(report.status.ok()) << report.status;
+  EXPECT_EQ(report.text, text.substr(0, cut));
   EXPECT_EQ(streamed, text.substr(0, cut));
-  EXPECT_EQ(session->report().finish_reason, "stop");
-  EXPECT_EQ(session->tokens().size(),
-            ids_->size() + session->report().tokens.size());
+  EXPECT_EQ(report.finish_reason, "stop");
+  EXPECT_EQ(session->tokens().size(), ids_->size() + report.tokens.size());
 }
 
 TEST_F(SessionTest, AStopTextMayEndWithTheLastTokenThereMayBe) {
@@ -217,17 +221,16 @@ TEST_F(SessionTest, AStopTextMayEndWithTheLastTokenThereMayBe) {
   for (params.max_tokens = 12; text.empty() || (text.back() & 0x80) != 0;
        ++params.max_tokens) {
     session->Truncate(ids_->size());
-    Continue(*session, params);
-    text = session->report().text;
+    text = Generated(*session, params).text;
   }
   --params.max_tokens;
   const size_t cut = text.size() - 8;
   params.stops = {text.substr(cut)};
   ASSERT_EQ(text.find(params.stops[0]), cut);
   session->Truncate(ids_->size());
-  Continue(*session, params);
-  EXPECT_EQ(session->report().text, text.substr(0, cut));
-  EXPECT_EQ(session->report().finish_reason, "stop");
+  const Report report = Generated(*session, params);
+  EXPECT_EQ(report.text, text.substr(0, cut));
+  EXPECT_EQ(report.finish_reason, "stop");
 }
 
 TEST_F(SessionTest, EndOfTextStopsUnlessIgnored) {
@@ -241,22 +244,25 @@ TEST_F(SessionTest, EndOfTextStopsUnlessIgnored) {
   model_->config.eos_ids = {first};
   greedy.ignore_eos = false;
   session->Truncate(ids_->size());
-  EXPECT_TRUE(Continue(*session, greedy).empty());
-  EXPECT_EQ(session->report().finish_reason, "stop");
+  const Report report = Generated(*session, greedy);
+  EXPECT_TRUE(report.tokens.empty());
+  EXPECT_EQ(report.finish_reason, "stop");
   EXPECT_EQ(session->tokens().size(), ids_->size());
   model_->config.eos_ids = ends;
 }
 
 TEST_F(SessionTest, ContextBoundsPromptAndOutput) {
   const auto session = MakeSession(*model_, {.context = 100});
-  const absl::Status status = Prefill(*session, ids_->data(), 101, kNoProgress);
+  const absl::Status status =
+      Prefill(*session, ids_->data(), 101, kNoProgress).status();
   EXPECT_EQ(CodeOf(status), "context_length_exceeded");
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("101"));
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("100"));
   EXPECT_TRUE(session->tokens().empty());
   ASSERT_TRUE(Prefill(*session, ids_->data(), 95, kNoProgress).ok());
-  EXPECT_EQ(Continue(*session, kSampled).size(), 5u);
-  EXPECT_EQ(session->report().finish_reason, "length");
+  const Report report = Generated(*session, kSampled);
+  EXPECT_EQ(report.tokens.size(), 5u);
+  EXPECT_EQ(report.finish_reason, "length");
 }
 
 TEST_F(SessionTest, WrongTokensAndOptionsAreErrors) {
@@ -266,7 +272,8 @@ TEST_F(SessionTest, WrongTokensAndOptionsAreErrors) {
     EXPECT_EQ(CodeOf(session->Append(&bad, 1)), "invalid_token");
   }
   EXPECT_TRUE(session->tokens().empty());
-  EXPECT_EQ(CodeOf(Generate(*session, kSampled, nullptr)), "empty_prompt");
+  EXPECT_EQ(CodeOf(Generate(*session, kSampled, nullptr).status),
+            "empty_prompt");
   for (const Session::Options& options : std::vector<Session::Options>{
            {.context = -1},
            {.context = model_->config.context + 1},
@@ -278,11 +285,14 @@ TEST_F(SessionTest, WrongTokensAndOptionsAreErrors) {
             "invalid_kv_type");
   GenerateParams params = kSampled;
   params.stops = {""};
-  EXPECT_EQ(CodeOf(Generate(*Prefilled(), params, nullptr)), "invalid_stop");
+  EXPECT_EQ(CodeOf(Generate(*Prefilled(), params, nullptr).status),
+            "invalid_stop");
   params.stops.assign(1000, "x");
-  EXPECT_EQ(CodeOf(Generate(*Prefilled(), params, nullptr)), "invalid_stop");
+  EXPECT_EQ(CodeOf(Generate(*Prefilled(), params, nullptr).status),
+            "invalid_stop");
   params.stops = {std::string(1 << 20, 'x')};
-  EXPECT_EQ(CodeOf(Generate(*Prefilled(), params, nullptr)), "invalid_stop");
+  EXPECT_EQ(CodeOf(Generate(*Prefilled(), params, nullptr).status),
+            "invalid_stop");
 }
 
 TEST_F(SessionTest, TwoSessionsInTwoThreads) {
@@ -310,15 +320,14 @@ TEST_F(SessionTest, CancelFromAnotherThreadEndsTheCall) {
     session->Cancel();
   });
   session->ClearCancel();
-  const absl::Status status =
+  const Report report =
       Generate(*session, forever, [&](int32_t, std::string_view) {
         begun = true;
         return true;
       });
   canceller.join();
-  EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
-  EXPECT_EQ(session->tokens().size(),
-            ids_->size() + session->report().tokens.size());
+  EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
+  EXPECT_EQ(session->tokens().size(), ids_->size() + report.tokens.size());
 }
 
 }  // namespace

@@ -65,15 +65,16 @@ TEST_F(TiersTest, TextIsTheSameThroughFollowUpQuestions) {
     ASSERT_TRUE(Prefill(*session, ids.data(), 700, kNoProgress).ok());
   }
   for (const size_t question : {1, 30, 100, 300}) {
+    std::vector<Report> reports;
     for (Session* session : {plain.get(), tiered.session.get()}) {
       session->Truncate(700);
       ASSERT_TRUE(
           Prefill(*session, ids.data() + 700, question, kNoProgress).ok());
-      ASSERT_TRUE(Generate(*session, params, nullptr).ok());
+      reports.push_back(Generate(*session, params, nullptr));
+      ASSERT_TRUE(reports.back().status.ok());
       ASSERT_TRUE(session->CatchUp(Station::kVerify).ok());
     }
-    EXPECT_EQ(tiered.session->report().tokens, plain->report().tokens)
-        << question;
+    EXPECT_EQ(reports[0].tokens, reports[1].tokens) << question;
     EXPECT_EQ(tiered.session->NextLogits(), plain->NextLogits());
   }
 }
@@ -88,10 +89,12 @@ TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
   Session& session = *tiered.session;
   ASSERT_EQ(session.plan().shape.resident_pages, 0);
   const int64_t layers = model->config.layers;
-  ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
+  const auto prefill = Prefill(session, ids.data(), 1000, kNoProgress);
+  ASSERT_TRUE(prefill.ok());
   GenerateParams params = kGreedy40;
   params.max_tokens = 100;
-  ASSERT_TRUE(Generate(session, params, nullptr).ok());
+  const Report report = Generate(session, params, nullptr, *prefill);
+  ASSERT_TRUE(report.status.ok());
   // 100 tokens are 99 steps: the first comes with the prompt. A step reads the
   // pages that were full before the step before it, and asks for the first two
   // layers of the next.
@@ -104,7 +107,7 @@ TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
     ++length;
   }
   swept += 2 * staged;
-  const nlohmann::json ledger = session.report().ToJson()["ledger"];
+  const nlohmann::json ledger = report.ToJson()["ledger"];
   const nlohmann::json& formula = ledger["formula"];
   EXPECT_EQ(formula["swept_pages"], swept);
   EXPECT_EQ(formula["ahead_pages"], 2 * staged);
@@ -116,7 +119,7 @@ TEST_F(TiersTest, EveryByteOfARunIsForeseen) {
   EXPECT_EQ(ledger["stations"]["prefill"]["h2d_bytes"], 0);
   EXPECT_EQ(ledger["stations"]["prefill"]["d2h_bytes"],
             layers * (1000 / kPageTokens) * page);
-  EXPECT_EQ(session.report().ToJson()["simulated"], true);
+  EXPECT_EQ(report.ToJson()["simulated"], true);
 }
 
 // A sweep waits for its layers; but the first two may have come before.
@@ -129,11 +132,12 @@ TEST_F(TiersTest, TheLinksTimeIsOfTheStationInWhoseTimeItMoves) {
   const Tiered tiered = MakeTiered(*model, options, Budget::kLeast, kRate);
   Session& session = *tiered.session;
   const TimeSpent start = session.Elapsed();
-  ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
+  const auto prefill = Prefill(session, ids.data(), 1000, kNoProgress);
+  ASSERT_TRUE(prefill.ok());
   GenerateParams params = kGreedy40;
   params.max_tokens = 20;
-  ASSERT_TRUE(Generate(session, params, nullptr).ok());
-  const Report& report = session.report();
+  const Report report = Generate(session, params, nullptr, *prefill);
+  ASSERT_TRUE(report.status.ok());
   const int64_t page = tiered.session->plan().shape.layout.PageBytes();
   const auto seconds = [&](int64_t pages) {
     return static_cast<double>(pages * page) / kRate * (1 - 1e-6);
@@ -141,16 +145,18 @@ TEST_F(TiersTest, TheLinksTimeIsOfTheStationInWhoseTimeItMoves) {
   const int64_t full = 1000 / kPageTokens;
   const int64_t layers = model->config.layers;
   ASSERT_GT(layers, 2);
-  EXPECT_GE(report.prefill.link_seconds, seconds(layers * full));
-  EXPECT_GE(report.verify.link_seconds, seconds(19 * (layers - 2) * full));
-  EXPECT_EQ(report.draft.link_seconds, 0);
-  EXPECT_LE(report.prefill.link_seconds + report.verify.link_seconds,
-            (session.Elapsed() - start).link_seconds * (1 + 1e-6));
+  EXPECT_GE(report.prefill.spent.link_seconds, seconds(layers * full));
+  EXPECT_GE(report.rounds.verify.link_seconds,
+            seconds(19 * (layers - 2) * full));
+  EXPECT_EQ(report.rounds.draft.link_seconds, 0);
+  EXPECT_LE(
+      report.prefill.spent.link_seconds + report.rounds.verify.link_seconds,
+      (session.Elapsed() - start).link_seconds * (1 + 1e-6));
   const nlohmann::json verify = report.ToJson()["ledger"]["stations"]["verify"];
-  EXPECT_EQ(verify["seconds"], report.verify.seconds);
-  EXPECT_EQ(verify["link_busy_s"], report.verify.link_seconds);
+  EXPECT_EQ(verify["seconds"], report.rounds.verify.seconds);
+  EXPECT_EQ(verify["link_busy_s"], report.rounds.verify.link_seconds);
   EXPECT_EQ(verify["link_busy_share"],
-            report.verify.link_seconds / report.verify.seconds);
+            report.rounds.verify.link_seconds / report.rounds.verify.seconds);
 }
 
 // Logits [ids, vocab] of the tokens, which are read `rows` at a time under a
@@ -292,9 +298,10 @@ TEST_F(TiersTest, NothingMovesWhereAllMemoryIsOne) {
   const auto model = Open("llama_chat");
   const auto session = MakeSession(*model);
   const std::vector<int32_t> ids = RandomIds(300, model->config.vocab);
-  ASSERT_TRUE(Prefill(*session, ids.data(), 300, kNoProgress).ok());
-  ASSERT_TRUE(Generate(*session, kGreedy40, nullptr).ok());
-  const nlohmann::json report = session->report().ToJson();
+  const auto prefill = Prefill(*session, ids.data(), 300, kNoProgress);
+  ASSERT_TRUE(prefill.ok());
+  const nlohmann::json report =
+      Generate(*session, kGreedy40, nullptr, *prefill).ToJson();
   EXPECT_EQ(report["ledger"]["h2d_bytes"], 0);
   EXPECT_EQ(report["ledger"]["d2h_bytes"], 0);
   EXPECT_EQ(report["simulated"], false);
@@ -328,14 +335,16 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
     int stops = 0;
     while (true) {
       int calls = 0;
-      const absl::Status status = Prefill(
-          session, ids.data() + 200, 1300, [&](uint64_t done, uint64_t) {
-            if (++calls == 1 && stopped_at.has_value()) {
-              EXPECT_EQ(done, *stopped_at);
-            }
-            stopped_at = done;
-            return calls < 2;
-          });
+      const absl::Status status =
+          Prefill(session, ids.data() + 200, 1300,
+                  [&](uint64_t done, uint64_t) {
+                    if (++calls == 1 && stopped_at.has_value()) {
+                      EXPECT_EQ(done, *stopped_at);
+                    }
+                    stopped_at = done;
+                    return calls < 2;
+                  })
+              .status();
       if (status.ok()) break;
       ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
       ASSERT_EQ(session.tokens().size(), 200u);
@@ -343,8 +352,10 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
       // Stopped while what was kept comes back, it is kept on.
       if (stops % 2 == 0) continue;
       session.Cancel();
-      ASSERT_EQ(ClassOf(Prefill(session, ids.data() + 200, 1300, kNoProgress)),
-                ErrorClass::kCancelled);
+      ASSERT_EQ(
+          ClassOf(
+              Prefill(session, ids.data() + 200, 1300, kNoProgress).status()),
+          ErrorClass::kCancelled);
       session.ClearCancel();
     }
     EXPECT_GT(stops, 3);
@@ -409,7 +420,7 @@ TEST_F(TiersTest, NoRunTakesMoreThanThePlan) {
   const int64_t taken = tiered.model->arena->used();
   EXPECT_EQ(taken, tiered.session->plan().DeviceBytes());
   AllLogits(*tiered.session, RandomIds(900, model->config.vocab), 450);
-  ASSERT_TRUE(Generate(*tiered.session, kGreedy40, nullptr).ok());
+  ASSERT_TRUE(Generate(*tiered.session, kGreedy40, nullptr).status.ok());
   EXPECT_EQ(tiered.model->arena->most_used(), taken);
   EXPECT_EQ(tiered.session->memory().device, taken);
   // The open page has not gone down.
@@ -430,15 +441,17 @@ TEST_F(TiersTest, SmolLm2) {
   const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
   const auto plain = MakeSession(*model, options);
   ASSERT_TRUE(Prefill(*plain, ids.data(), 1000, kNoProgress).ok());
-  ASSERT_TRUE(Generate(*plain, kGreedy40, nullptr).ok());
+  const Report expected = Generate(*plain, kGreedy40, nullptr);
+  ASSERT_TRUE(expected.status.ok());
   ASSERT_TRUE(plain->CatchUp(Station::kVerify).ok());
   for (const Budget budget : {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
     const Tiered tiered = MakeTiered(*model, options, budget);
     Session& session = *tiered.session;
     ASSERT_TRUE(Prefill(session, ids.data(), 1000, kNoProgress).ok());
-    ASSERT_TRUE(Generate(session, kGreedy40, nullptr).ok());
+    const Report report = Generate(session, kGreedy40, nullptr);
+    ASSERT_TRUE(report.status.ok());
     ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
-    EXPECT_EQ(session.report().tokens, plain->report().tokens);
+    EXPECT_EQ(report.tokens, expected.tokens);
     EXPECT_EQ(session.NextLogits(), plain->NextLogits());
     EXPECT_EQ(tiered.model->arena->most_used(), session.plan().DeviceBytes());
     const int64_t resident = session.plan().shape.resident_pages;

@@ -1,4 +1,4 @@
-#include "runtime/policy/draft_chain.h"
+#include "runtime/drafting/draft_costs.h"
 
 #include <stdlib.h>
 
@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/policy/policy.h"
 #include "runtime/predict/known_rates.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
 
-namespace tiercel::draft_chain_test {
+namespace tiercel::draft_costs_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,7 +39,7 @@ constexpr Rates kNoPositions = {.prompt_row_s = 1.0 / 16,
 class CostRatioTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "/draft_chain_XXXXXX";
+    folder_ = testing::TempDir() + "/draft_costs_XXXXXX";
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
     Model::Options options;
     options.path = CheckpointPath("llama_chat.gguf");
@@ -70,24 +71,23 @@ class CostRatioTest : public testing::Test {
       return inner == other.inner && outer == other.outer;
     }
   };
-  Ratios RatiosOf(const DraftChoice& choice) {
+  Ratios RatiosOf(const PolicyParams& choice) {
     return RatiosOf(choice, *model_);
   }
-  Ratios RatiosOf(DraftChoice choice, const Model& model) {
+  Ratios RatiosOf(PolicyParams choice, const Model& model) {
     const absl::StatusOr<std::unique_ptr<Session>> session =
         Session::Create(model, {.retrieval = kView, .rates_folder = folder_});
     EXPECT_TRUE(session.ok()) << session.status();
     std::vector<int32_t> ids(kLength, 1);
     EXPECT_TRUE((*session)->Append(ids.data(), ids.size()).ok());
-    choice.inner_tokens = choice.outer_tokens = DraftChoice::kAdaptive;
+    choice.gamma1 = choice.gamma2 = PolicyParams::kAdaptive;
     choice.draft_model = model_.get();
-    const auto drafts = DraftChain::Create(**session, {}, choice);
-    EXPECT_TRUE(drafts.ok()) << drafts.status();
-    GenerateParams params;
-    (*drafts)->ApplyTo(&params);
-    const std::vector<DraftLevel> inner = params.drafter->inner_levels();
-    return {.inner = inner.empty() ? 0 : inner.front().cost_ratio,
-            .outer = params.draft_length.cost_ratio()};
+    const auto policy = Policy::Create(**session, choice);
+    EXPECT_TRUE(policy.ok()) << policy.status();
+    EXPECT_TRUE((*policy)->Begin({}, /*seed=*/1).ok());
+    const std::vector<DraftLevel> levels = (*policy)->report().levels;
+    return {.inner = levels.size() > 1 ? levels.front().cost_ratio : 0,
+            .outer = levels.back().cost_ratio};
   }
 
   std::string folder_;
@@ -95,16 +95,16 @@ class CostRatioTest : public testing::Test {
   int layers_ = 0;
 };
 
-constexpr Policy kPolicies[] = {Policy::kFull, Policy::kTriForce};
+constexpr PolicyName kPolicies[] = {PolicyName::kFull, PolicyName::kTriForce};
 constexpr Proposer kProposers[] = {Proposer::kNgram, Proposer::kSelf,
                                    Proposer::kSmall};
 
 TEST_F(CostRatioTest, WithoutRatesItIsEight) {
-  for (const Policy policy : kPolicies) {
+  for (const PolicyName policy : kPolicies) {
     for (const Proposer proposer : kProposers) {
       const Ratios ratios = RatiosOf({.policy = policy, .proposer = proposer});
       EXPECT_EQ(ratios.outer, 8);
-      EXPECT_EQ(ratios.inner, policy == Policy::kTriForce ? 8 : 0);
+      EXPECT_EQ(ratios.inner, policy == PolicyName::kTriForce ? 8 : 0);
     }
   }
 }
@@ -112,7 +112,7 @@ TEST_F(CostRatioTest, WithoutRatesItIsEight) {
 TEST_F(CostRatioTest, IsWhatTheUserSays) {
   Keep(kNoPositions, 0);
   for (const Proposer proposer : kProposers) {
-    EXPECT_EQ(RatiosOf({.policy = Policy::kTriForce,
+    EXPECT_EQ(RatiosOf({.policy = PolicyName::kTriForce,
                         .proposer = proposer,
                         .cost_ratio = 2.5}),
               (Ratios{2.5, 2.5}));
@@ -121,21 +121,21 @@ TEST_F(CostRatioTest, IsWhatTheUserSays) {
 
 TEST_F(CostRatioTest, OfTheTextItselfIsAPassInRows) {
   Keep(kNoPositions, 0);
-  const DraftChoice ngram = {.proposer = Proposer::kNgram};
+  const PolicyParams ngram = {.proposer = Proposer::kNgram};
   EXPECT_EQ(RatiosOf(ngram), (Ratios{0, 16}));
   // A draft of the view is a whole pass where positions cost nothing.
   EXPECT_EQ(
-      RatiosOf({.policy = Policy::kTriForce, .proposer = Proposer::kNgram}),
+      RatiosOf({.policy = PolicyName::kTriForce, .proposer = Proposer::kNgram}),
       (Ratios{16, 1}));
 }
 
 TEST_F(CostRatioTest, OfFewerLayersIsMore) {
   Keep(kNoPositions, 0);
-  DraftChoice self = {.proposer = Proposer::kSelf};
+  PolicyParams self = {.proposer = Proposer::kSelf};
   EXPECT_EQ(RatiosOf(self), (Ratios{0, 1}));
-  self.self_layers = 1;
+  self.draft_layers = 1;
   EXPECT_EQ(RatiosOf(self), (Ratios{0, static_cast<double>(layers_)}));
-  self.policy = Policy::kTriForce;
+  self.policy = PolicyName::kTriForce;
   EXPECT_EQ(RatiosOf(self), (Ratios{static_cast<double>(layers_), 1}));
 }
 
@@ -148,10 +148,10 @@ TEST_F(CostRatioTest, OfASmallerModelIsMore) {
                        static_cast<double>(model_->weights->bytes_per_token());
   const double ratio = std::exp2(std::round(std::log2(bytes)));
   ASSERT_GE(ratio, 2);
-  const DraftChoice small = {.proposer = Proposer::kSmall};
+  const PolicyParams small = {.proposer = Proposer::kSmall};
   EXPECT_EQ(RatiosOf(small, *deep), (Ratios{0, ratio}));
   EXPECT_EQ(
-      RatiosOf({.policy = Policy::kTriForce, .proposer = Proposer::kSmall},
+      RatiosOf({.policy = PolicyName::kTriForce, .proposer = Proposer::kSmall},
                *deep)
           .inner,
       ratio);
@@ -164,7 +164,7 @@ TEST_F(CostRatioTest, OfALongTextIsMore) {
   // 1,001 positions to 128 of the view: 8 after rounding; to 72 of its window
   // and sinks: 16.
   EXPECT_EQ(
-      RatiosOf({.policy = Policy::kTriForce, .proposer = Proposer::kNgram})
+      RatiosOf({.policy = PolicyName::kTriForce, .proposer = Proposer::kNgram})
           .outer,
       8);
   EXPECT_EQ(RatiosOf({.proposer = Proposer::kSelf}).outer, 16);
@@ -173,24 +173,29 @@ TEST_F(CostRatioTest, OfALongTextIsMore) {
 
 // What the README and the help say of blocks.
 TEST_F(CostRatioTest, LengthsThatNobodyAskedForStayTheSame) {
-  const auto session = Session::Create(*model_, {.retrieval = kView});
-  ASSERT_TRUE(session.ok()) << session.status();
-  for (const auto& [policy, tokens] :
-       {std::pair(Policy::kFull, 8), {Policy::kTriForce, 16}}) {
-    const auto drafts = DraftChain::Create(
-        **session, {}, {.policy = policy, .proposer = Proposer::kNgram});
-    ASSERT_TRUE(drafts.ok()) << drafts.status();
-    GenerateParams params;
-    (*drafts)->ApplyTo(&params);
-    EXPECT_FALSE(params.draft_length.adaptive());
-    EXPECT_EQ(params.draft_length.Next(), tokens);
+  // The model itself over a view: as many as it is asked for.
+  for (const auto& [name, tokens] :
+       {std::pair(PolicyName::kFull, 8), {PolicyName::kTriForce, 16}}) {
+    const auto session = Session::Create(*model_, {.retrieval = kView});
+    ASSERT_TRUE(session.ok()) << session.status();
+    const std::vector<int32_t> ids(20, 1);
+    ASSERT_TRUE((*session)->Append(ids.data(), ids.size()).ok());
+    const auto policy = Policy::Create(
+        **session, {.policy = name, .proposer = Proposer::kSelf});
+    ASSERT_TRUE(policy.ok()) << policy.status();
+    ASSERT_TRUE((*policy)->Begin({}, /*seed=*/1).ok());
+    for (const int drafted : {0, tokens}) {  // the first token is known
+      const auto block = (*policy)->NextBlock();
+      ASSERT_TRUE(block.ok()) << block.status();
+      EXPECT_EQ(block->drafted, static_cast<size_t>(drafted));
+    }
   }
 }
 
 // The same command prints the same text, whatever is measured later.
 TEST_F(CostRatioTest, StaysWhatItWasAtFirst) {
   Keep(kNoPositions, /*spread=*/9);
-  const DraftChoice ngram = {.proposer = Proposer::kNgram};
+  const PolicyParams ngram = {.proposer = Proposer::kNgram};
   Rates faster = kNoPositions;
   faster.prompt_row_s /= 64;
   const KeptRates kept = Keep(faster, /*spread=*/0);
@@ -202,4 +207,4 @@ TEST_F(CostRatioTest, StaysWhatItWasAtFirst) {
 }
 
 }  // namespace
-}  // namespace tiercel::draft_chain_test
+}  // namespace tiercel::draft_costs_test

@@ -1,0 +1,79 @@
+#include "runtime/drafting/draft_costs.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "runtime/predict/prediction.h"
+
+namespace tiercel {
+
+double DraftCosts::SweepInProposals() const {
+  switch (proposer_.kind) {
+    case Proposer::kSelf:
+      return SweepSeconds(Length()) / Seconds(WindowOfView());
+    case Proposer::kSmall:
+      return SmallPassesOfAPass() * SweepSeconds(Length()) / SweepSeconds(1);
+    case Proposer::kNone:
+    case Proposer::kNgram:
+      break;
+  }
+  return RowsOfAPass();
+}
+
+double DraftCosts::ViewPassInProposals() const {
+  switch (proposer_.kind) {
+    case Proposer::kSelf:
+      return Seconds(WholeView()) / Seconds(WindowOfView());
+    case Proposer::kSmall:
+      return SmallPassesOfAPass();
+    case Proposer::kNone:
+    case Proposer::kNgram:
+      break;
+  }
+  return RowsOfAPass();
+}
+
+double DraftCosts::SweepInViewPasses() const {
+  return SweepSeconds(Length()) / Seconds(WholeView());
+}
+
+DraftCosts::ViewPass DraftCosts::WholeView() const {
+  const RetrievalSize& view = session_.retrieval()->size();
+  return {session_.model().config.layers,
+          view.budget + view.window + view.chunk};
+}
+
+DraftCosts::ViewPass DraftCosts::WindowOfView() const {
+  const RetrievalSize& view = session_.retrieval()->size();
+  return {proposer_.draft_layers > 0 ? proposer_.draft_layers
+                                     : session_.model().config.layers,
+          view.sink + view.window + view.chunk};
+}
+
+double DraftCosts::Seconds(const ViewPass& pass) const {
+  const auto seen = static_cast<double>(std::min(Length(), pass.positions));
+  return pass.layers * (rates_.step_s + seen * rates_.step_position_s) +
+         rates_.logits_s;
+}
+
+double DraftCosts::SweepSeconds(int64_t length) const {
+  return session_.PredictedBy(rates_, {.cached = length, .prompt = length})
+      .tbt_s;
+}
+
+// What a proposal costs that takes no pass of its own is a row more of the pass
+// that checks it.
+double DraftCosts::RowsOfAPass() const {
+  return rates_.step_s / rates_.prompt_row_s;
+}
+
+// Over little context a pass takes as long as it reads weights.
+double DraftCosts::SmallPassesOfAPass() const {
+  const Model& small = proposer_.draft_session->model();
+  return static_cast<double>(session_.model().weights->bytes_per_token()) /
+         static_cast<double>(small.weights->bytes_per_token());
+}
+
+int64_t DraftCosts::Length() const { return std::ssize(session_.tokens()); }
+
+}  // namespace tiercel

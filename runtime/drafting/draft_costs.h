@@ -1,0 +1,51 @@
+#ifndef TIERCEL_RUNTIME_DRAFTING_DRAFT_COSTS_H_
+#define TIERCEL_RUNTIME_DRAFTING_DRAFT_COSTS_H_
+
+#include <cstdint>
+
+#include "runtime/drafting/proposer.h"
+#include "runtime/predict/rates.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+
+// What a check costs in drafted tokens, at the end of a session's text: the
+// ratio that adaptive lengths count with (DraftLength::Adaptive). By rates
+// alone, never by clocks, so that the same rates give the same lengths.
+class DraftCosts {
+ public:
+  // All of them outlive it.
+  DraftCosts(const Session& session, const ProposerParams& proposer,
+             const Rates& rates)
+      : session_(session), proposer_(proposer), rates_(rates) {}
+
+  // Where the target checks what is proposed.
+  double SweepInProposals() const;
+  // Where the target over its retrieval view does; the session keeps one.
+  double ViewPassInProposals() const;
+  // Where the target checks what that has made of it.
+  double SweepInViewPasses() const;
+
+ private:
+  // A pass of one row of the session's own model over a view.
+  struct ViewPass {
+    int layers = 0;
+    int64_t positions = 0;  // that it attends to, at most
+  };
+  ViewPass WholeView() const;
+  ViewPass WindowOfView() const;  // through the layers that propose
+
+  double Seconds(const ViewPass& pass) const;
+  double SweepSeconds(int64_t length) const;
+  double RowsOfAPass() const;
+  double SmallPassesOfAPass() const;
+  int64_t Length() const;
+
+  const Session& session_;
+  const ProposerParams& proposer_;
+  const Rates& rates_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_DRAFTING_DRAFT_COSTS_H_

@@ -1,0 +1,66 @@
+#include "runtime/drafting/rounds.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tiercel {
+
+Rounds::Rounds(Session& session, const Options& options)
+    : session_(session),
+      options_(options),
+      target_(session, options.law),
+      length_(options.length) {
+  if (options_.drafter == nullptr) return;
+  level_.drafter = options_.drafter->name();
+  level_.cost_ratio = length_.cost_ratio();
+}
+
+absl::Status Rounds::Begin() {
+  return options_.over_view ? session_.CatchUpForDrafts(Station::kVerify)
+                            : absl::OkStatus();
+}
+
+// A block is not cut where the output is about to end: what follows must not
+// depend on that.
+int64_t Rounds::MostToDraft() const {
+  // The first token of a text is known without a sweep.
+  if (options_.drafter == nullptr || session_.pending() != 1) return 0;
+  const int64_t most =
+      std::min({length_.Next(), session_.room() - 1, kMaxStepRows - 1});
+  if (options_.over_view && !session_.retrieval()->HasRoom(most + 1)) return 0;
+  return most;
+}
+
+absl::StatusOr<VerifiedBlock> Rounds::Next() {
+  const TimeSpent start = session_.Elapsed();
+  const TimeSpent swept = target_.spent();
+  const int64_t end = session_.first_position() + std::ssize(session_.tokens());
+  absl::StatusOr<VerifiedBlock> block = VerifyRound(
+      session_.tokens(), MostToDraft(),
+      options_.drafter != nullptr ? options_.verify : VerifyMode::kCoupled,
+      {.seed = options_.seed, .start = end}, options_.drafter, target_);
+  if (!block.ok()) return block;
+  length_.Count(static_cast<int64_t>(block->drafted),
+                static_cast<int64_t>(block->accepted));
+  level_.Count(block->drafted, block->accepted);
+  const TimeSpent decided = session_.Elapsed();
+  const TimeSpent sweep = target_.spent() - swept;
+  verify_ += sweep;
+  if (options_.drafter != nullptr) draft_ += decided - start - sweep;
+  if (options_.over_view) {
+    if (absl::Status s = session_.RefreshView(); !s.ok()) return s;
+    refresh_ += session_.Elapsed() - decided;
+  }
+  return block;
+}
+
+RoundsReport Rounds::report() const {
+  RoundsReport report = {
+      .levels = {}, .verify = verify_, .draft = draft_, .refresh = refresh_};
+  if (options_.drafter == nullptr) return report;
+  report.levels = options_.drafter->inner_levels();
+  report.levels.push_back(level_);
+  return report;
+}
+
+}  // namespace tiercel

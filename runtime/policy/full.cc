@@ -1,0 +1,19 @@
+#include "runtime/policy/full.h"
+
+namespace tiercel {
+absl::Status FullPolicy::Begin(const LawParams& law, uint64_t seed) {
+  const PolicyParams& params = parts_.params;
+  proposer_.emplace(parts_.session, law, parts_.proposer);
+  rounds_.emplace(
+      parts_.session,
+      Rounds::Options{.law = law,
+                      .seed = seed,
+                      .verify = params.verify,
+                      .drafter = proposer_->drafter(),
+                      .length = parts_.Length(params.gamma1, kGamma1,
+                                              &DraftCosts::SweepInProposals),
+                      .over_view = params.NeedsView()});
+  return rounds_->Begin();
+}
+
+}  // namespace tiercel

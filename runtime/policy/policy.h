@@ -1,0 +1,72 @@
+#ifndef TIERCEL_RUNTIME_POLICY_POLICY_H_
+#define TIERCEL_RUNTIME_POLICY_POLICY_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "drafts/verify.h"
+#include "kernels/token/law.h"
+#include "runtime/drafting/proposer.h"
+#include "runtime/drafting/rounds.h"
+#include "runtime/drafting/small_target.h"
+#include "runtime/model/model.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+
+enum class PolicyName {
+  kFull,      // the target itself checks what is proposed
+  kTriForce,  // arXiv 2404.11912: first the target over its retrieval view
+              // does, and the target checks what that has made of it
+};
+
+// How a session makes its tokens; chosen when it is made.
+struct PolicyParams {
+  PolicyName policy = PolicyName::kFull;
+  Proposer proposer = Proposer::kNone;
+  VerifyMode verify = VerifyMode::kResidual;
+  // Tokens at a time (arXiv 2404.11912, section 4): gamma1 of the proposer,
+  // gamma2 of the retrieval view. 0: our choice; kAdaptive: by the acceptance.
+  static constexpr int64_t kAdaptive = -1;
+  int64_t gamma1 = 0;
+  int64_t gamma2 = 0;
+  // What a check costs in drafted tokens, for adaptive lengths; 0: what
+  // KeptRates::costs say, which are the same in every run; 8 without them.
+  double cost_ratio = 0;
+  const Model* draft_model = nullptr;  // of Proposer::kSmall
+  DraftWindow draft_window = {};  // ... what it sees, if it has the context
+  int draft_layers = 0;  // of Proposer::kSelf: the first so many; 0: all
+
+  // It drafts over a retrieval view, which its session must keep.
+  bool NeedsView() const {
+    return policy == PolicyName::kTriForce || proposer == Proposer::kSelf;
+  }
+};
+
+// Makes the tokens of one session, in blocks: what each step reads, who
+// proposes, who checks. Generations pull blocks from it, one after the other.
+class Policy {
+ public:
+  // The session and the draft model outlive it; of the draft model it has a
+  // session of its own.
+  // Errors: no_retrieval_view, where the session keeps none and needs one;
+  // invalid_argument, for more layers than the model has; no_draft_model; those
+  // of CheckDraftModel; draft_context; of that session.
+  static absl::StatusOr<std::unique_ptr<Policy>> Create(
+      Session& session, const PolicyParams& params);
+  virtual ~Policy() = default;
+
+  // A generation begins, whose tokens follow the session's and are drawn by
+  // `law` and `seed`. Errors: those of Session::CatchUpForDrafts.
+  virtual absl::Status Begin(const LawParams& law, uint64_t seed) = 0;
+  // The tokens that follow, one at least; the session holds them then. Errors:
+  // those of the session, and of the draft model's.
+  virtual absl::StatusOr<VerifiedBlock> NextBlock() = 0;
+  // Of the generation that began last.
+  virtual RoundsReport report() const = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_POLICY_POLICY_H_

@@ -1,0 +1,29 @@
+#include "runtime/policy/policy_parts.h"
+
+#include <cmath>
+#include <optional>
+
+namespace tiercel {
+namespace {
+
+// What adaptive lengths count with where nothing has been measured.
+constexpr double kCostRatio = 8;
+
+// To a power of two: what rates differ by from one machine of a kind to the
+// next hardly ever changes a length, and so a text.
+double Rounded(double ratio) { return std::exp2(std::round(std::log2(ratio))); }
+
+}  // namespace
+
+DraftLength PolicyParts::Length(int64_t asked, int64_t ours,
+                                double (DraftCosts::*costs)() const) const {
+  if (asked > 0) return DraftLength::Fixed(asked);
+  if (asked != PolicyParams::kAdaptive) return DraftLength::Fixed(ours);
+  if (params.cost_ratio > 0) return DraftLength::Adaptive(params.cost_ratio);
+  const std::optional<KeptRates>& kept = session.rates();
+  if (!kept.has_value()) return DraftLength::Adaptive(kCostRatio);
+  return DraftLength::Adaptive(
+      Rounded((DraftCosts(session, proposer, kept->costs).*costs)()));
+}
+
+}  // namespace tiercel

@@ -1,0 +1,31 @@
+#ifndef TIERCEL_RUNTIME_POLICY_POLICY_PARTS_H_
+#define TIERCEL_RUNTIME_POLICY_POLICY_PARTS_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "drafts/draft_length.h"
+#include "runtime/drafting/draft_costs.h"
+#include "runtime/drafting/proposer.h"
+#include "runtime/policy/policy.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+
+// What every policy is made of: whom it serves, what it was asked for, and who
+// proposes.
+struct PolicyParts {
+  Session& session;
+  const PolicyParams params;
+  std::unique_ptr<Session> draft_session;  // null: no draft model
+  const ProposerParams proposer;
+
+  // How many tokens to draft before they are checked: what was asked for, or
+  // `ours`; where that adapts, by what the check costs, `costs`.
+  DraftLength Length(int64_t asked, int64_t ours,
+                     double (DraftCosts::*costs)() const) const;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_POLICY_POLICY_PARTS_H_

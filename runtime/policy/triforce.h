@@ -1,0 +1,43 @@
+#ifndef TIERCEL_RUNTIME_POLICY_TRIFORCE_H_
+#define TIERCEL_RUNTIME_POLICY_TRIFORCE_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "drafts/verifying_drafter.h"
+#include "runtime/drafting/proposer.h"
+#include "runtime/drafting/retrieval_target.h"
+#include "runtime/drafting/rounds.h"
+#include "runtime/policy/policy.h"
+#include "runtime/policy/policy_parts.h"
+
+namespace tiercel {
+
+// TriForce (arXiv 2404.11912, section 4): the target over its retrieval view
+// checks what is proposed, and with that has drafted itself; the target over
+// all of the KV checks its blocks. After each the view is chosen anew.
+class TriForcePolicy final : public Policy {
+ public:
+  explicit TriForcePolicy(PolicyParts parts) : parts_(std::move(parts)) {}
+
+  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
+  RoundsReport report() const override { return rounds_->report(); }
+
+ private:
+  // A proposal costs a pass over the view one more row, whether it holds or
+  // not: beside the little that a draft's pass takes, much.
+  static constexpr int64_t kGamma1 = 4;
+  static constexpr int64_t kGamma2 = 16;
+
+  const PolicyParts parts_;
+  std::optional<InnermostDrafter> proposer_;
+  std::optional<RetrievalTarget> middle_;
+  std::optional<VerifyingDrafter> drafter_;
+  std::optional<Rounds> rounds_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_POLICY_TRIFORCE_H_
