@@ -193,6 +193,11 @@ class Case(unittest.TestCase):
         self.assertEqual(out.count(b"\n"), 1, out)
         return json.loads(out)
 
+    def needs_to_start(self, limit):
+        """Skips a test of limits in which not even the version is said."""
+        if run("--version", preexec_fn=limit).returncode != 0:
+            self.skipTest("a sanitizer reserves more before main")
+
     def refuse(self, exit_code, code, *args, **kwargs):
         """The message, which must be the same for people and as JSON."""
         plain = run(*args, **kwargs)

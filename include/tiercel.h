@@ -196,6 +196,54 @@ tiercel_chat_tokens(const tiercel_model* model, const tiercel_message* messages,
 
 typedef struct tiercel_session tiercel_session;
 
+enum { TIERCEL_ADAPTIVE = -1 };
+
+/* How a session makes its tokens: who proposes them, who checks them, several
+ * in one pass. The distribution of the output is the model's whatever is
+ * proposed. */
+typedef struct tiercel_policy {
+  size_t struct_size;
+  /* "full" (default): what is proposed is checked by the model as it is.
+   * "triforce": first by the model over a view, which makes longer blocks of
+   * it, and those by the model as it is. */
+  const char* name;
+  /* Who proposes. "none" (default); "ngram": the text itself, where it repeats;
+   * "self": the model over the first and the newest tokens; "small":
+   * draft_model. */
+  const char* draft;
+  /* "residual" (default): most proposals hold. "coupled": the output is that
+   * of draft "none" for the same seed, token for token. */
+  const char* verify;
+
+  /* Of draft "small": a model with the same vocabulary, faster than the
+   * session's. It reads the first 16 tokens and the newest, 512 or more, as far
+   * as its context goes, at positions from 0 on. Must live as long as the
+   * session. What it takes is no part of the session's plan, of its report, nor
+   * of a device that the session's model plays. */
+  const tiercel_model* draft_model;
+  /* Of draft "self": the model's first so many layers propose, to its number of
+   * layers. Fewer are faster, and hold less often; 0: all. */
+  int32_t draft_layers;
+
+  /* Most tokens at a time, to 63: gamma1 of who proposes, gamma2 of blocks
+   * under "triforce". 0: our choice; TIERCEL_ADAPTIVE: by how many held so far.
+   */
+  int32_t gamma1;
+  int32_t gamma2;
+
+  /* The view, kept on the device beside the text: the chunks that matter to the
+   * newest tokens, and the newest tokens. Only those keep one who read it. In
+   * tokens; 0: our choice. */
+  int32_t view_chunk;  /* 8, 16, 32, 64 or 128 */
+  int64_t view_budget; /* of chunks, per layer and head */
+  int64_t view_sink;   /* of those, the first of the text; to view_budget */
+  int64_t view_window; /* at least so many of the newest, besides */
+
+  /* Of adaptive lengths: what a check costs, in drafted tokens. 0: what
+   * tiercel_measure kept in cache_dir says, or 8 without it; reported. */
+  double cost_ratio;
+} tiercel_policy;
+
 typedef struct tiercel_session_params {
   size_t struct_size;
   int64_t context;       /* most tokens; 0: the checkpoint's, or what fits */
@@ -205,14 +253,7 @@ typedef struct tiercel_session_params {
   /* A folder where tiercel_measure keeps how fast this machine runs the model.
    * With it, and something there, times are predicted. NULL: no times. */
   const char* cache_dir;
-
-  /* A view of the text that drafts read instead of all of it, kept on the
-   * device beside it: the chunks that matter to the newest tokens, and the
-   * newest tokens. In tokens; 0 of the last three: our choice. */
-  int64_t view_budget; /* of chunks, per layer and head; 0: no view is kept */
-  int64_t view_sink;   /* of those, the first of the text; to view_budget */
-  int64_t view_window; /* at least so many of the newest, besides */
-  int32_t view_chunk;  /* 8, 16, 32, 64 or 128 */
+  const tiercel_policy* policy; /* NULL: "full", and nobody drafts */
 } tiercel_session_params;
 
 typedef struct tiercel_measurement {
@@ -232,7 +273,7 @@ typedef struct tiercel_measurement {
  * no more once a call took six seconds; the steadiest counts. The model may
  * have been opened with TIERCEL_LOAD_HEADER: some of its weights are read then.
  *
- * The ratio of costs that adaptive lengths count with (tiercel_sampling) comes
+ * The ratio of costs that adaptive lengths count with (tiercel_policy) comes
  * from the first call's measurement, rounded and kept beside it until
  * tiercel_cache_clear: whatever is measured later, the same calls give the same
  * tokens.
@@ -304,8 +345,6 @@ typedef struct tiercel_token {
 /* Non-zero stops after this token: TIERCEL_CANCELLED, the token is kept. */
 typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
 
-enum { TIERCEL_ADAPTIVE = -1 };
-
 /* Order: repeat penalty, temperature, top-k, top-p, min-p. A draw depends on
  * (seed, position, token) alone where nobody drafts, and with verify "coupled";
  * with "residual" it depends on where blocks begin as well. */
@@ -321,38 +360,6 @@ typedef struct tiercel_sampling {
   int32_t ignore_eos;
   const char* const* stops; /* NUL-terminated texts that end the output */
   size_t num_stops;
-
-  /* Speculation: who proposes tokens that the model then checks, several in
-   * one pass. "none" (default); "ngram": the text itself, where it repeats;
-   * "self": the model over the first and the newest tokens of a view; "small":
-   * draft_model. The distribution of the output is the model's whatever is
-   * proposed. */
-  const char* draft;
-  /* "residual" (default): most proposals hold. "coupled": the output is that
-   * of draft "none" for the same seed, token for token. */
-  const char* verify;
-  int32_t draft_tokens; /* at most so many at a time, to 63; 0: our choice;
-                           TIERCEL_ADAPTIVE: by how many held so far */
-
-  /* "full" (default): what is drafted is checked by the model as it is.
-   * "triforce": first by the model over the session's view, which makes longer
-   * blocks of it, and those by the model as it is. */
-  const char* policy;
-  int32_t block_tokens; /* of such a block, like draft_tokens */
-  /* Of adaptive lengths: what a check costs, in drafted tokens. 0: what
-   * tiercel_measure kept in cache_dir says, or 8 without it; reported. */
-  double cost_ratio;
-
-  /* Of draft "small": a model with the same vocabulary, faster than the
-   * session's. It reads the first 16 tokens and the newest, 512 or more, as far
-   * as its context goes, at positions from 0 on, and again for every call. Must
-   * live until the call returns. What it takes is no part of the session's
-   * plan, of its report, nor of a device that the session's model plays. */
-  const tiercel_model* draft_model;
-
-  /* Of draft "self": the model's first so many layers draft, to its number of
-   * layers. Fewer are faster, and hold less often; 0: all. */
-  int32_t draft_layers;
 } tiercel_sampling;
 
 /* Whether `draft` may be the draft_model of a session on `model`, so that it is

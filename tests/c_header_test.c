@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   tiercel_error error = {sizeof(error), "", ""};
   tiercel_model_params model_params;
   tiercel_session_params session_params;
+  tiercel_policy policy;
   tiercel_sampling sampling;
   tiercel_model* model = NULL;
   tiercel_session* session = NULL;
@@ -36,6 +37,12 @@ int main(int argc, char** argv) {
   model_params.path = argv[1];
   memset(&session_params, 0, sizeof(session_params));
   session_params.struct_size = sizeof(session_params);
+  memset(&policy, 0, sizeof(policy));
+  policy.struct_size = sizeof(policy);
+  policy.name = "triforce";
+  policy.draft = "ngram";
+  policy.gamma2 = TIERCEL_ADAPTIVE;
+  session_params.policy = &policy;
   memset(&sampling, 0, sizeof(sampling));
   sampling.struct_size = sizeof(sampling);
   sampling.max_tokens = 8;

@@ -170,9 +170,9 @@ swapped_letters|apps/cli/suggestion.cc|a\[i - 2\] == b\[j - 1\]|a[i - 2] == b[j 
 help_width|apps/cli/help.cc|word.size() > kColumns|word.size() > kColumns + 30|apps/cli/help_test.cc
 thousand_tokens|apps/cli/numbers.cc|kThousand = 1024|kThousand = 1000|apps/cli/numbers_test.cc
 lost_penalty|apps/commands/sampling.cc|static_cast<float>(from.repeat_penalty)|1.0f|apps/commands/sampling_test.cc
-values_type|apps/commands/command.cc|params.kv_type_v = from.kv_type_v|params.kv_type_v = from.kv_type_k|apps/commands/command_test.cc
-sinks_seen|apps/commands/command.cc|std::max<int64_t>(session.sink, 32)|int64_t{32}|apps/commands/command_test.cc
-block_adapts|apps/cli/check_together.cc|sampling.block_tokens == TIERCEL_ADAPTIVE|false|apps/cli/args_test.cc
+values_type|apps/commands/command.cc|session.kv_type_v = from.kv_type_v|session.kv_type_v = from.kv_type_k|apps/commands/command_test.cc
+sinks_seen|runtime/policy/policy.h|policy == PolicyName::kFull) size|policy == PolicyName::kTriForce) size|runtime/policy/triforce_test.cc
+block_adapts|apps/cli/check_together.cc|sampling.gamma2 == TIERCEL_ADAPTIVE|false|apps/cli/args_test.cc
 flag_at_once|apps/cli/flags.cc|value = args\[i\].substr(2)|value = name.substr(2)|apps/cli/args_test.cc
 predicted_gap|apps/commands/summary.cc|Number(predicted, "tbt_ms")|0 * Number(predicted, "tbt_ms")|apps/commands/summary_test.cc
 surrogate_pair|apps/document/encoding.cc|low >= 0xDC00 \&\& low < 0xE000|low >= 0xDC00|apps/document/encoding_test.cc

@@ -634,8 +634,8 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
     EXPECT_EQ(options.session.chunk, 16);
     EXPECT_EQ(options.session.sink, 24);
     EXPECT_EQ(options.session.window, 40);
-    EXPECT_EQ(options.sampling.draft_tokens, -1);
-    EXPECT_EQ(options.sampling.block_tokens, 9);
+    EXPECT_EQ(options.sampling.gamma1, -1);
+    EXPECT_EQ(options.sampling.gamma2, 9);
     EXPECT_EQ(options.sampling.cost_ratio, 2.5);
     EXPECT_EQ(options.sampling.verify, "coupled");
     EXPECT_EQ(options.sampling.draft_layers, 3);

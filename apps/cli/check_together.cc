@@ -48,8 +48,8 @@ absl::Status CheckDrafts(const SessionOptions& session,
   const bool view = sampling.policy == "triforce";
   const bool drafter = std::string_view(sampling.Drafter()) != "none";
   const bool self = draft == "self";
-  const bool adapts = sampling.draft_tokens == TIERCEL_ADAPTIVE ||
-                      sampling.block_tokens == TIERCEL_ADAPTIVE;
+  const bool adapts = sampling.gamma1 == TIERCEL_ADAPTIVE ||
+                      sampling.gamma2 == TIERCEL_ADAPTIVE;
   const char* const a_view = "--policy triforce";
   const char* const a_window = "--policy triforce or --draft self";
   const char* const a_drafter = "--draft ngram, self or small";
@@ -59,8 +59,8 @@ absl::Status CheckDrafts(const SessionOptions& session,
       {"--chunk", session.chunk > 0, view || self, a_window},
       {"--sink", session.sink > 0, view || self, a_window},
       {"--window", session.window > 0, view || self, a_window},
-      {"--gamma1", sampling.draft_tokens != 0, drafter, a_drafter},
-      {"--gamma2", sampling.block_tokens != 0, view, a_view},
+      {"--gamma1", sampling.gamma1 != 0, drafter, a_drafter},
+      {"--gamma2", sampling.gamma2 != 0, view, a_view},
       {"--cost-ratio", sampling.cost_ratio > 0, adapts,
        "--gamma1 auto or --gamma2 auto"},
       {"--draft-layers", sampling.draft_layers > 0, self, "--draft self"},

@@ -53,11 +53,11 @@ struct SamplingOptions {
   std::vector<std::string> stops;
   bool ignore_eos = false;
   std::string policy = "full";
-  std::string draft;         // empty: the draft model, or the policy's own
-  std::string draft_path;    // of the draft model; empty: none
-  std::string verify;        // empty: residual
-  int32_t draft_tokens = 0;  // 0: the library's choice
-  int32_t block_tokens = 0;
+  std::string draft;       // empty: the draft model, or the policy's own
+  std::string draft_path;  // of the draft model; empty: none
+  std::string verify;      // empty: residual
+  int32_t gamma1 = 0;      // 0: the library's choice
+  int32_t gamma2 = 0;
   double cost_ratio = 0;     // 0: predicted
   int32_t draft_layers = 0;  // 0: all
   bool verify_against_full = false;

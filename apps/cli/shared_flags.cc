@@ -237,11 +237,11 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
   };
   length("--gamma1",
          "guess at most N tokens at a time (default 8; 4 with triforce)",
-         &sampling->draft_tokens);
+         &sampling->gamma1);
   length("--gamma2",
          "triforce: check N tokens at a time against the whole text (default "
          "16)",
-         &sampling->block_tokens);
+         &sampling->gamma2);
   flags.Real("--cost-ratio",
              "of auto: a check costs as much as so many guesses (default: as "
              "first measured, 8 without)",

@@ -245,12 +245,10 @@ struct Tested {
 // Runs the tests of one thread count.
 class Bencher {
  public:
-  Bencher(const Options& options, const Ids& ids,
-          const std::optional<Model>& draft, const BenchContext& context,
+  Bencher(const Options& options, const Ids& ids, const BenchContext& context,
           Session session)
       : options_(options),
         ids_(ids),
-        draft_(draft),
         context_(context),
         session_(std::move(session)) {}
 
@@ -302,7 +300,7 @@ class Bencher {
     sampling.ignore_eos = true;
     std::vector<const char*> stops;
     return session_.Generate(
-        ToApi(sampling, sampling.seed.value_or(0), draft_, &stops),
+        ToApi(sampling, sampling.seed.value_or(0), &stops),
         [](int32_t, std::string_view) { return absl::OkStatus(); });
   }
 
@@ -364,7 +362,6 @@ class Bencher {
 
   const Options& options_;
   const Ids& ids_;
-  const std::optional<Model>& draft_;
   const BenchContext& context_;
   Session session_;
 };
@@ -377,11 +374,10 @@ absl::Status RunTests(const Options& options, const Model& model,
   const absl::StatusOr<std::optional<Model>> draft =
       OpenDraftModel(options, model, kOnStderrAlone);
   if (!draft.ok()) return draft.status();
-  absl::StatusOr<Session> session =
-      OpenSession(options, model, static_cast<size_t>(options.session.context));
+  absl::StatusOr<Session> session = OpenSession(
+      options, model, *draft, static_cast<size_t>(options.session.context));
   if (!session.ok()) return session.status();
-  return Bencher(options, ids, *draft, context, *std::move(session))
-      .Run(on_tested);
+  return Bencher(options, ids, context, *std::move(session)).Run(on_tested);
 }
 
 // Does what was `generated` again as its baseline, and writes the rows

@@ -105,13 +105,19 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
   }
   if (!model.ok()) return model;
   if (absl::Status s = CheckScale(options.model, *model); !s.ok()) return s;
+  const int32_t draft_layers = options.sampling.draft_layers;
+  if (draft_layers > model->info().layers) {
+    return Error(Exit::kUsage, "invalid_argument",
+                 absl::StrCat("--draft-layers: got ", draft_layers,
+                              ", the model has ", model->info().layers));
+  }
   return model;
 }
 
 absl::Status LoadModel(const Options& options, Model* model) {
-  tiercel_session_params params = SessionParams(options);
-  params.cache_dir = nullptr;  // no times are asked for
-  if (absl::Status s = model->Plan(params).status(); !s.ok()) return s;
+  SessionParams params(options);
+  params.session.cache_dir = nullptr;  // no times are asked for
+  if (absl::Status s = model->Plan(params.session).status(); !s.ok()) return s;
   Progress progress(options.progress, "loading", "MB", "MB/s");
   absl::Status loaded = model->Load(InMegabytes(progress.Callback()));
   return loaded.ok() || !options.model.from_environment
@@ -134,31 +140,30 @@ absl::StatusOr<std::optional<Model>> OpenDraftModel(
   return draft;
 }
 
-// The budget of the view that policy and drafter need; 0: they need none.
-int64_t ViewBudget(const Options& options) {
-  constexpr int64_t kBudget = 1024;
-  const SessionOptions& session = options.session;
-  if (options.sampling.policy == "triforce") {
-    return session.budget > 0 ? session.budget : kBudget;
-  }
-  // A drafter over a window needs the sinks alone.
-  if (options.sampling.draft == "self")
-    return std::max<int64_t>(session.sink, 32);
-  return 0;
-}
-
-tiercel_session_params SessionParams(const Options& options) {
+SessionParams::SessionParams(const Options& options, const Model* draft) {
   const SessionOptions& from = options.session;
-  auto params = Defaults<tiercel_session_params>();
-  params.context = from.context;
-  params.kv_type_k = from.kv_type_k.c_str();
-  params.kv_type_v = from.kv_type_v.c_str();
-  params.cache_dir = from.cache_dir.empty() ? nullptr : from.cache_dir.c_str();
-  params.view_budget = ViewBudget(options);
-  params.view_sink = from.sink;
-  params.view_window = from.window;
-  params.view_chunk = from.chunk;
-  return params;
+  session.context = from.context;
+  session.kv_type_k = from.kv_type_k.c_str();
+  session.kv_type_v = from.kv_type_v.c_str();
+  session.cache_dir = from.cache_dir.empty() ? nullptr : from.cache_dir.c_str();
+  session.policy = &policy;
+  const SamplingOptions& sampling = options.sampling;
+  policy.name = sampling.policy.c_str();
+  policy.draft = sampling.Drafter();
+  if (draft != nullptr) {
+    policy.draft_model = draft->get();
+  } else if (std::string_view(policy.draft) == "small") {
+    policy.draft = "none";
+  }
+  policy.verify = sampling.verify.empty() ? nullptr : sampling.verify.c_str();
+  policy.gamma1 = sampling.gamma1;
+  policy.gamma2 = sampling.gamma2;
+  policy.cost_ratio = sampling.cost_ratio;
+  policy.draft_layers = sampling.draft_layers;
+  policy.view_budget = from.budget;
+  policy.view_sink = from.sink;
+  policy.view_window = from.window;
+  policy.view_chunk = from.chunk;
 }
 
 absl::Status MeasureRates(const Options& options, const Model& model,
@@ -168,7 +173,8 @@ absl::Status MeasureRates(const Options& options, const Model& model,
   {
     Progress progress(options.progress,
                       "measuring this machine, once a model:", "parts", "");
-    measurement = model.Measure(SessionParams(options), progress.Callback());
+    measurement =
+        model.Measure(SessionParams(options).session, progress.Callback());
   }
   if (measurement.ok()) return absl::OkStatus();
   const Exit exit = ExitOf(measurement.status());
@@ -184,17 +190,13 @@ int64_t ContextOf(const Options& options, const Model& model) {
 }
 
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
+                                    const std::optional<Model>& draft,
                                     size_t prompt_tokens) {
   if (absl::Status s = CheckLength(options, model, prompt_tokens); !s.ok()) {
     return s;
   }
-  const int32_t draft_layers = options.sampling.draft_layers;
-  if (draft_layers > model.info().layers) {
-    return Error(Exit::kUsage, "invalid_argument",
-                 absl::StrCat("--draft-layers: got ", draft_layers,
-                              ", the model has ", model.info().layers));
-  }
-  return Session::Create(model, SessionParams(options));
+  const SessionParams params(options, draft.has_value() ? &*draft : nullptr);
+  return Session::Create(model, params.session);
 }
 
 std::string VersionNumber() {

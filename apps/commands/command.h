@@ -30,7 +30,8 @@ absl::Status Cache(const Options& options);
 inline constexpr std::vector<std::string>* kOnStderrAlone = nullptr;
 
 // The model of `options`, with progress while it is read. Errors: also kUsage,
-// where positions are to be stretched by a scale that nobody gives.
+// where positions are to be stretched by a scale that nobody gives, and for
+// more draft layers than the model has, with both counts.
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
 
 // The weights of one that was opened by its header, so that all that may be
@@ -46,8 +47,16 @@ absl::StatusOr<std::optional<Model>> OpenDraftModel(
     const Options& options, const Model& model,
     std::vector<std::string>* warnings);
 
-// The session parameters of `options`, which must outlive them.
-tiercel_session_params SessionParams(const Options& options);
+// The session parameters of `options`, which outlive them, and of the draft
+// model; while that is not open, they are without it.
+struct SessionParams {
+  explicit SessionParams(const Options& options, const Model* draft = nullptr);
+  SessionParams(const SessionParams&) = delete;
+  SessionParams& operator=(const SessionParams&) = delete;
+
+  tiercel_session_params session = Defaults<tiercel_session_params>();
+  tiercel_policy policy = Defaults<tiercel_policy>();  // of `session`
+};
 
 // Has the machine's rates for `model` measured where none are kept, with
 // progress: before the sessions and plans that predict by them. Where they
@@ -60,10 +69,10 @@ absl::Status MeasureRates(const Options& options, const Model& model,
 // Most tokens a session of `options` holds.
 int64_t ContextOf(const Options& options, const Model& model);
 
-// A session for `prompt_tokens`. Errors, before memory is taken: CheckLength's;
-// invalid_argument for more draft layers than the model has, with both counts;
-// the library's.
+// A session for `prompt_tokens`, which the draft model outlives. Errors, before
+// memory is taken: CheckLength's; the library's.
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
+                                    const std::optional<Model>& draft,
                                     size_t prompt_tokens);
 
 // "0.1.0" of tiercel_version().

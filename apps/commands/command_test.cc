@@ -16,31 +16,46 @@ TEST(SessionParamsTest, EveryFlagIsHanded) {
   options.session.window = 48;
   options.session.chunk = 16;
   options.sampling.policy = "triforce";
-  const tiercel_session_params params = SessionParams(options);
-  EXPECT_EQ(params.context, 4096);
-  EXPECT_STREQ(params.kv_type_k, "f32");
-  EXPECT_STREQ(params.kv_type_v, "q8_0");
-  EXPECT_STREQ(params.cache_dir, "/cache");
-  EXPECT_EQ(params.view_budget, 256);
-  EXPECT_EQ(params.view_sink, 40);
-  EXPECT_EQ(params.view_window, 48);
-  EXPECT_EQ(params.view_chunk, 16);
+  options.sampling.draft = "self";
+  options.sampling.verify = "coupled";
+  options.sampling.gamma1 = 3;
+  options.sampling.gamma2 = 9;
+  options.sampling.cost_ratio = 2.5;
+  options.sampling.draft_layers = 4;
+  const SessionParams params(options);
+  EXPECT_EQ(params.session.context, 4096);
+  EXPECT_STREQ(params.session.kv_type_k, "f32");
+  EXPECT_STREQ(params.session.kv_type_v, "q8_0");
+  EXPECT_STREQ(params.session.cache_dir, "/cache");
+  const tiercel_policy& policy = *params.session.policy;
+  EXPECT_STREQ(policy.name, "triforce");
+  EXPECT_STREQ(policy.draft, "self");
+  EXPECT_EQ(policy.draft_model, nullptr);
+  EXPECT_STREQ(policy.verify, "coupled");
+  EXPECT_EQ(policy.gamma1, 3);
+  EXPECT_EQ(policy.gamma2, 9);
+  EXPECT_EQ(policy.cost_ratio, 2.5);
+  EXPECT_EQ(policy.draft_layers, 4);
+  EXPECT_EQ(policy.view_budget, 256);
+  EXPECT_EQ(policy.view_sink, 40);
+  EXPECT_EQ(policy.view_window, 48);
+  EXPECT_EQ(policy.view_chunk, 16);
 }
 
-TEST(SessionParamsTest, AViewIsAsLargeAsThoseWhoDraftNeed) {
+TEST(SessionParamsTest, WhatIsNotAskedForIsTheLibrarysChoice) {
+  const Options options;
+  const SessionParams params(options);
+  EXPECT_EQ(params.session.cache_dir, nullptr);
+  EXPECT_STREQ(params.policy.draft, "none");
+  EXPECT_EQ(params.policy.verify, nullptr);
+  EXPECT_EQ(params.policy.view_budget, 0);
+}
+
+// A plan for a model that drafts, before that is open.
+TEST(SessionParamsTest, WithoutTheDraftModelNobodyDrafts) {
   Options options;
-  EXPECT_EQ(SessionParams(options).view_budget, 0);
-  EXPECT_EQ(SessionParams(options).cache_dir, nullptr);
-  options.sampling.policy = "triforce";
-  EXPECT_EQ(SessionParams(options).view_budget, 1024);
-  options.sampling.policy = "full";
-  options.sampling.draft = "ngram";
-  EXPECT_EQ(SessionParams(options).view_budget, 0);
-  // A drafter over a window sees the sinks too, nothing else.
-  options.sampling.draft = "self";
-  EXPECT_EQ(SessionParams(options).view_budget, 32);
-  options.session.sink = 40;
-  EXPECT_EQ(SessionParams(options).view_budget, 40);
+  options.sampling.draft_path = "small.gguf";
+  EXPECT_STREQ(SessionParams(options).policy.draft, "none");
 }
 
 TEST(VersionNumberTest, IsTheNumberAlone) {

@@ -50,7 +50,8 @@ absl::Status Eval(const Options& options) {
       });
   if (!ids.ok()) return ids.status();
   if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
-  absl::StatusOr<Session> session = OpenSession(options, *model, ids->size());
+  absl::StatusOr<Session> session =
+      OpenSession(options, *model, std::nullopt, ids->size());
   if (!session.ok()) return session.status();
 
   const int64_t vocab = model->info().vocab;

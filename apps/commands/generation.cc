@@ -84,7 +84,8 @@ absl::StatusOr<Generator> Generator::Open(const Options& options,
   if (absl::Status s = MeasureRates(options, model, &warnings); !s.ok()) {
     return s;
   }
-  absl::StatusOr<Session> session = OpenSession(options, model, prompt_tokens);
+  absl::StatusOr<Session> session =
+      OpenSession(options, model, *draft, prompt_tokens);
   if (!session.ok()) return session.status();
   Generator generator(options, model, *std::move(draft), *std::move(session));
   generator.warnings_ = std::move(warnings);
@@ -131,7 +132,7 @@ absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
   held_.resize(prompt_);
   std::vector<const char*> stops;
   const absl::Status generated =
-      session_.Generate(ToApi(options_->sampling, seed, draft_, &stops),
+      session_.Generate(ToApi(options_->sampling, seed, &stops),
                         [&](int32_t id, std::string_view text) {
                           held_.push_back(id);
                           text_.append(text);

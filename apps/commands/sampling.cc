@@ -45,7 +45,6 @@ Json Compared(const Json& report, double rate, const Json& baseline,
 }
 
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
-                       const std::optional<Model>& draft,
                        std::vector<const char*>* stops) {
   stops->clear();
   for (const std::string& stop : from.stops) stops->push_back(stop.c_str());
@@ -62,14 +61,6 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
   sampling.ignore_eos = from.ignore_eos;
   sampling.stops = stops->data();
   sampling.num_stops = stops->size();
-  sampling.policy = from.policy.c_str();
-  sampling.draft = from.Drafter();
-  sampling.draft_model = draft.has_value() ? draft->get() : nullptr;
-  sampling.verify = from.verify.empty() ? nullptr : from.verify.c_str();
-  sampling.draft_tokens = from.draft_tokens;
-  sampling.block_tokens = from.block_tokens;
-  sampling.cost_ratio = from.cost_ratio;
-  sampling.draft_layers = from.draft_layers;
   return sampling;
 }
 

@@ -2,17 +2,16 @@
 #define TIERCEL_APPS_COMMANDS_SAMPLING_H_
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "apps/cli/options.h"
-#include "apps/commands/api.h"
 #include "apps/terminal/output.h"
+#include "include/tiercel.h"
 
 namespace tiercel::cli {
 
-// How tokens are drawn and who drafts them: what `generate`, `ask`, `summarize`
-// and `bench` share.
+// How tokens are drawn, and what they are compared with: what `generate`,
+// `ask`, `summarize` and `bench` share.
 
 // The baseline of --verify-against: the same law and context, nobody drafts and
 // no view is kept. `report`: what a run with `options` said.
@@ -28,10 +27,9 @@ bool MustAgree(const SamplingOptions& from);
 Json Compared(const Json& report, double rate, const Json& baseline,
               double baseline_rate);
 
-// The sampling parameters of the C API. They point into `from`, into `draft`,
-// the model of OpenDraftModel, and into `stops`, which is filled.
+// The sampling parameters of the C API. They point into `stops`, which is
+// filled and points into `from`.
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
-                       const std::optional<Model>& draft,
                        std::vector<const char*>* stops);
 
 }  // namespace tiercel::cli

@@ -1,7 +1,6 @@
 #include "apps/commands/sampling.h"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,15 +20,8 @@ TEST(ToApiTest, EveryFlagIsHanded) {
   from.repeat_penalty = 1.25;
   from.stops = {"[end]", "\n"};
   from.ignore_eos = true;
-  from.policy = "triforce";
-  from.draft = "self";
-  from.verify = "coupled";
-  from.draft_tokens = 3;
-  from.block_tokens = 9;
-  from.cost_ratio = 2.5;
-  from.draft_layers = 4;
   std::vector<const char*> stops;
-  const tiercel_sampling to = ToApi(from, /*seed=*/5, std::nullopt, &stops);
+  const tiercel_sampling to = ToApi(from, /*seed=*/5, &stops);
   EXPECT_EQ(to.max_tokens, 7);
   EXPECT_EQ(to.seed, 5u);
   EXPECT_EQ(to.temperature, 0.5f);
@@ -40,26 +32,17 @@ TEST(ToApiTest, EveryFlagIsHanded) {
   EXPECT_THAT(std::vector<std::string>(to.stops, to.stops + to.num_stops),
               ::testing::ElementsAre("[end]", "\n"));
   EXPECT_NE(to.ignore_eos, 0);
-  EXPECT_STREQ(to.policy, "triforce");
-  EXPECT_STREQ(to.draft, "self");
-  EXPECT_EQ(to.draft_model, nullptr);
-  EXPECT_STREQ(to.verify, "coupled");
-  EXPECT_EQ(to.draft_tokens, 3);
-  EXPECT_EQ(to.block_tokens, 9);
-  EXPECT_EQ(to.cost_ratio, 2.5);
-  EXPECT_EQ(to.draft_layers, 4);
 }
 
 TEST(ToApiTest, WhatTheHeaderTakesForOff) {
   SamplingOptions from;
   std::vector<const char*> stops;
-  EXPECT_EQ(ToApi(from, 0, std::nullopt, &stops).max_tokens, 0);
-  EXPECT_EQ(ToApi(from, 0, std::nullopt, &stops).verify, nullptr);
+  EXPECT_EQ(ToApi(from, 0, &stops).max_tokens, 0);
   // Above 0, but not as a float: it must not switch the cut off.
   from.top_p = 1e-60;
   from.repeat_penalty = 1e-60;
-  EXPECT_GT(ToApi(from, 0, std::nullopt, &stops).top_p, 0);
-  EXPECT_GT(ToApi(from, 0, std::nullopt, &stops).repeat_penalty, 0);
+  EXPECT_GT(ToApi(from, 0, &stops).top_p, 0);
+  EXPECT_GT(ToApi(from, 0, &stops).repeat_penalty, 0);
 }
 
 Json ReportOf(const std::vector<int32_t>& tokens) {

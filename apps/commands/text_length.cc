@@ -31,9 +31,9 @@ struct LongText {
 // Most tokens that a prompt of `options` may have: of a session without -c as
 // many as memory has room for.
 absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
-  tiercel_session_params params = SessionParams(options);
-  params.cache_dir = nullptr;  // no times are asked for
-  const absl::StatusOr<Json> plan = model.Plan(params);
+  SessionParams params(options);
+  params.session.cache_dir = nullptr;  // no times are asked for
+  const absl::StatusOr<Json> plan = model.Plan(params.session);
   if (!plan.ok()) return plan.status();
   if (options.session.context > 0 || plan->at("fits").get<bool>()) {
     return ContextOf(options, model);
@@ -43,9 +43,9 @@ absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
 
 bool Fits(Options options, const Model& model, int64_t context) {
   options.session.context = context;
-  tiercel_session_params params = SessionParams(options);
-  params.cache_dir = nullptr;
-  const absl::StatusOr<Json> plan = model.Plan(params);
+  SessionParams params(options);
+  params.session.cache_dir = nullptr;
+  const absl::StatusOr<Json> plan = model.Plan(params.session);
   return plan.ok() && plan->at("fits").get<bool>();
 }
 

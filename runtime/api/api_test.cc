@@ -351,7 +351,7 @@ TEST_F(ApiTest, SamplingIsChecked) {
                             &error_),
             TIERCEL_OK);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  std::vector<tiercel_sampling> bad(15, Sized<tiercel_sampling>());
+  std::vector<tiercel_sampling> bad(8, Sized<tiercel_sampling>());
   bad[0].temperature = nan;
   bad[1].temperature = -1;
   bad[2].top_p = 2;
@@ -360,19 +360,41 @@ TEST_F(ApiTest, SamplingIsChecked) {
   bad[5].repeat_penalty = -1;
   bad[6].max_tokens = -1;
   bad[7].num_stops = 1;  // and no stops
-  bad[8].draft = "nobody";
-  bad[9].verify = "";
-  bad[10].draft_tokens = -2;
-  bad[11].draft_tokens = 64;
-  bad[12].draft = "small";  // and no draft_model
-  bad[13].draft_layers = -1;
-  bad[14].draft_layers = 3;  // of 2
   for (size_t i = 0; i < bad.size(); ++i) {
     EXPECT_EQ(tiercel_generate(session_, &bad[i], nullptr, nullptr, &error_),
               TIERCEL_USAGE)
         << i;
   }
   EXPECT_EQ(tiercel_session_length(session_), ids.size());
+}
+
+TEST_F(ApiTest, PoliciesAreChecked) {
+  std::vector<tiercel_policy> bad(11, Sized<tiercel_policy>());
+  bad[0].name = "nothing";
+  bad[1].draft = "nobody";
+  bad[2].verify = "";
+  bad[3].gamma1 = -2;
+  bad[4].gamma2 = 64;
+  bad[5].draft = "small";  // and no draft_model
+  bad[6].draft_layers = -1;
+  bad[7].draft_layers = 3;  // of 2
+  bad[8].cost_ratio = -1;
+  bad[9].name = "triforce";
+  bad[9].view_chunk = 24;
+  bad[10].struct_size = 0;
+  for (size_t i = 0; i < bad.size(); ++i) {
+    auto params = Sized<tiercel_session_params>();
+    params.policy = &bad[i];
+    tiercel_session* session = nullptr;
+    EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+              TIERCEL_USAGE)
+        << i;
+    EXPECT_EQ(session, nullptr);
+    size_t size = 0;
+    EXPECT_EQ(tiercel_plan(model_, &params, nullptr, &size, &error_),
+              TIERCEL_USAGE)
+        << i;
+  }
 }
 
 TEST_F(ApiTest, CallbacksStopEveryLongCall) {
@@ -475,32 +497,31 @@ TEST_F(ApiTest, TheFirstLayersMayDraft) {
   ASSERT_EQ(info.layers, 2);
   auto params = Sized<tiercel_session_params>();
   params.context = 500;
-  params.view_budget = 32;
-  params.view_sink = 8;
-  params.view_chunk = 8;
-  params.view_window = 16;
-  tiercel_session* session = nullptr;
-  ASSERT_EQ(tiercel_session_create(model_, &params, &session, &error_),
-            TIERCEL_OK)
-      << error_.message;
+  auto policy = Sized<tiercel_policy>();
+  policy.draft = "self";
+  policy.verify = "coupled";
+  policy.view_sink = 8;
+  policy.view_chunk = 8;
+  policy.view_window = 16;
+  params.policy = &policy;
   std::string text;
   for (int i = 0; i < 40; ++i) text += "one two three ";
   const std::vector<int32_t> ids = Tokenize(text);
-  ASSERT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
-                            &error_),
-            TIERCEL_OK)
-      << error_.message;
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 40;
   sampling.temperature = 0.7f;
   sampling.ignore_eos = 1;
-  sampling.draft = "self";
-  sampling.verify = "coupled";
   // Its tokens, and what was drafted.
   const auto generate = [&](int32_t layers) {
-    sampling.draft_layers = layers;
-    EXPECT_EQ(tiercel_session_truncate(session, ids.size(), &error_),
-              TIERCEL_OK);
+    policy.draft_layers = layers;
+    tiercel_session* session = nullptr;
+    EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
+                              &error_),
+              TIERCEL_OK)
+        << error_.message;
     EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
               TIERCEL_OK)
         << error_.message;
@@ -508,6 +529,7 @@ TEST_F(ApiTest, TheFirstLayersMayDraft) {
     size_t size = json.size();
     EXPECT_EQ(tiercel_report(session, json.data(), &size, &error_), TIERCEL_OK);
     const auto report = nlohmann::json::parse(json.data());
+    tiercel_session_free(session);
     return std::pair(report["output"][0]["tokens"],
                      report["speculation"]["levels"]);
   };
@@ -516,12 +538,12 @@ TEST_F(ApiTest, TheFirstLayersMayDraft) {
   EXPECT_EQ(one.first, all.first);
   EXPECT_NE(one.second, all.second);
   EXPECT_EQ(generate(2), all);
-  sampling.draft_layers = 3;
-  EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
+  policy.draft_layers = 3;
+  tiercel_session* none = nullptr;
+  EXPECT_EQ(tiercel_session_create(model_, &params, &none, &error_),
             TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "invalid_argument");
   EXPECT_THAT(error_.message, HasSubstr("draft_layers: got 3"));
-  tiercel_session_free(session);
 }
 
 TEST_F(ApiTest, TextsMayBeGivenUp) {

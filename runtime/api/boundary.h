@@ -24,6 +24,7 @@
 #include "nlohmann/json.hpp"
 #include "runtime/generate/report.h"
 #include "runtime/model/model.h"
+#include "runtime/policy/policy.h"
 #include "runtime/sequence/session.h"
 
 struct tiercel_model {
@@ -32,6 +33,8 @@ struct tiercel_model {
 struct tiercel_session {
   const tiercel_model* owner;
   std::unique_ptr<tiercel::Session> session;
+  tiercel::PolicyParams policy_params;
+  std::unique_ptr<tiercel::Policy> policy;  // of the session
   tiercel::Report report;  // of its last prefill and generation
   // Its threads, and the host tier as only it knows it, are of this process.
   pid_t process = getpid();

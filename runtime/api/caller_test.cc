@@ -442,6 +442,33 @@ TEST_F(NumbersTest, OfSessions) {
   }
 }
 
+TEST_F(NumbersTest, OfPolicies) {
+  using P = tiercel_policy;
+  static void (*const kRefused[])(P*) = {
+      [](P* p) { p->gamma1 = -2; },
+      [](P* p) { p->gamma1 = kMin32; },
+      [](P* p) { p->gamma2 = kMax32; },
+      [](P* p) { p->draft_layers = kMax32; },
+      [](P* p) { p->view_chunk = kMin32; },
+      [](P* p) { p->view_budget = kMax64; },
+      [](P* p) { p->view_sink = kMax64; },
+      [](P* p) { p->view_window = kMin64; },
+      [](P* p) { p->cost_ratio = std::numeric_limits<double>::quiet_NaN(); },
+      [](P* p) { p->cost_ratio = std::numeric_limits<double>::infinity(); },
+  };
+  for (const auto change : kRefused) {
+    auto policy = Sized<P>();
+    policy.name = "triforce";
+    change(&policy);
+    auto params = Sized<tiercel_session_params>();
+    params.policy = &policy;
+    tiercel_session* session = nullptr;
+    EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+              TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_argument") << error_.message;
+  }
+}
+
 TEST_F(NumbersTest, OfSampling) {
   using S = tiercel_sampling;
   tiercel_session* const session = Create(model_);
@@ -456,9 +483,6 @@ TEST_F(NumbersTest, OfSampling) {
       {[](S* s) { s->max_tokens = -1; }, "invalid_sampling"},
       {[](S* s) { s->max_tokens = kMin64; }, "invalid_sampling"},
       {[](S* s) { s->top_k = -1; }, "invalid_sampling"},
-      {[](S* s) { s->draft_tokens = -2; }, "invalid_argument"},
-      {[](S* s) { s->draft_tokens = kMin32; }, "invalid_argument"},
-      {[](S* s) { s->draft_tokens = kMax32; }, "invalid_argument"},
       {[](S* s) { s->top_k = kMin32; }, "invalid_sampling"},
       {[](S* s) {
          s->stops = &kStop;

@@ -170,13 +170,12 @@ TEST_F(ModelApiTest, DraftModelsAreChecked) {
   sampling.max_tokens = 20;
   sampling.temperature = 0.7f;
   sampling.ignore_eos = 1;
-  sampling.verify = "coupled";
-  const auto generate = [&] {
+  const auto generate = [&](tiercel_session* session) {
     std::string text;
-    EXPECT_EQ(tiercel_session_truncate(session_, ids.size(), &error_),
+    EXPECT_EQ(tiercel_session_truncate(session, ids.size(), &error_),
               TIERCEL_OK);
     EXPECT_EQ(tiercel_generate(
-                  session_, &sampling,
+                  session, &sampling,
                   [](void* user_data, const tiercel_token* token) {
                     static_cast<std::string*>(user_data)->append(
                         std::to_string(token->id) + " ");
@@ -187,22 +186,39 @@ TEST_F(ModelApiTest, DraftModelsAreChecked) {
         << error_.message;
     return text;
   };
-  const std::string plain = generate();
+  const std::string plain = generate(session_);
   EXPECT_NE(plain, "");
-  sampling.draft = "small";
-  sampling.draft_model = model_;
-  EXPECT_EQ(generate(), plain);
-  std::vector<char> report(1 << 16);
-  size_t size = report.size();
-  ASSERT_EQ(tiercel_report(session_, report.data(), &size, &error_),
+  auto policy = Sized<tiercel_policy>();
+  policy.draft = "small";
+  policy.verify = "coupled";
+  policy.draft_model = model_;
+  auto params = Sized<tiercel_session_params>();
+  params.policy = &policy;
+  tiercel_session* drafted = nullptr;
+  ASSERT_EQ(tiercel_session_create(model_, &params, &drafted, &error_),
+            TIERCEL_OK)
+      << error_.message;
+  ASSERT_EQ(tiercel_prefill(drafted, ids.data(), ids.size(), nullptr, nullptr,
+                            &error_),
             TIERCEL_OK);
-  EXPECT_THAT(report.data(), HasSubstr("\"drafter\":\"small\""));
+  // So does a copy, which has a draft of its own.
+  tiercel_session* copy = nullptr;
+  ASSERT_EQ(tiercel_session_fork(drafted, &copy, &error_), TIERCEL_OK);
+  for (tiercel_session* const session : {drafted, copy, drafted}) {
+    EXPECT_EQ(generate(session), plain);
+    std::vector<char> report(1 << 16);
+    size_t size = report.size();
+    ASSERT_EQ(tiercel_report(session, report.data(), &size, &error_),
+              TIERCEL_OK);
+    EXPECT_THAT(report.data(), HasSubstr("\"drafter\":\"small\""));
+  }
+  tiercel_session_free(copy);
+  tiercel_session_free(drafted);
 
-  sampling.draft_model = other;
-  EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+  policy.draft_model = other;
+  EXPECT_EQ(tiercel_session_create(model_, &params, &drafted, &error_),
             TIERCEL_INVALID_INPUT);
   EXPECT_STREQ(error_.code, "draft_vocabulary");
-  EXPECT_EQ(tiercel_session_length(session_), ids.size() + 20);
   tiercel_model_free(other);
   tiercel_model_free(header);
 }

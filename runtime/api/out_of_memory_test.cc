@@ -307,30 +307,33 @@ TEST_P(OutOfMemoryTest, Sessions) {
 // A view beside the sequence, and those who draft.
 TEST_P(OutOfMemoryTest, Drafts) {
   Open();
-  session_params_.view_budget = 32;
-  session_params_.view_sink = 8;
-  session_params_.view_window = 16;
-  session_params_.view_chunk = 8;
-  const std::vector<int32_t> expected = RefuseSessions();
-  Create();
-  ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
-  sampling_.verify = "coupled";
-  sampling_.policy = "triforce";
-  sampling_.block_tokens = 4;
-  sampling_.draft_model = model_;
+  auto policy = Sized<tiercel_policy>();
+  policy.name = "triforce";
+  policy.verify = "coupled";
+  policy.gamma2 = 4;
+  policy.draft_model = model_;
+  policy.view_budget = 32;
+  policy.view_sink = 8;
+  policy.view_window = 16;
+  policy.view_chunk = 8;
+  session_params_.policy = &policy;
   for (const char* const draft : {"ngram", "self", "small"}) {
-    sampling_.draft = draft;
+    policy.draft = draft;
+    const std::vector<int32_t> expected = RefuseSessions();
+    Create();
+    ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
     RefuseGenerations(draft, expected);
+    tiercel_session* copy = nullptr;
+    RefuseEach(
+        "fork", Keeps::kNothing,
+        [&](tiercel_error* e) {
+          return tiercel_session_fork(session_, &copy, e);
+        },
+        [&] { EXPECT_EQ(copy, nullptr); }, [&] { tiercel_session_free(copy); });
+    EXPECT_EQ(Output(), expected);
+    tiercel_session_free(session_);
   }
-  tiercel_session* copy = nullptr;
-  RefuseEach(
-      "fork", Keeps::kNothing,
-      [&](tiercel_error* e) {
-        return tiercel_session_fork(session_, &copy, e);
-      },
-      [&] { EXPECT_EQ(copy, nullptr); }, [&] { tiercel_session_free(copy); });
-  EXPECT_EQ(Output(), expected);
-  Free();
+  tiercel_model_free(model_);
 }
 
 // A copy's first step makes pages its own.

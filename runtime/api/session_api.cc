@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/api/boundary.h"
+#include "runtime/api/session_params.h"
 #include "runtime/generate/generate.h"
 #include "runtime/model/draft_model.h"
 #include "runtime/policy/policy.h"
@@ -12,40 +13,6 @@
 
 namespace tiercel {
 namespace {
-
-absl::StatusOr<DType> ParseKvType(const char* name) {
-  if (name == nullptr) return DType::kF16;
-  const std::optional<DType> type = ParseDType(name);
-  if (type.has_value()) return *type;
-  return UsageError(
-      "invalid_kv_type",
-      absl::StrCat("KV type: got \"", name, "\", need f32, f16, bf16 or q8_0"));
-}
-
-absl::StatusOr<Session::Options> ReadSessionOptions(
-    const tiercel_session_params* params) {
-  tiercel_session_params p;
-  if (absl::Status s = ReadStruct("params", params, &p); !s.ok()) return s;
-  Session::Options options;
-  options.context = p.context;
-  options.first_position = p.first_position;
-  const absl::StatusOr<DType> type_k = ParseKvType(p.kv_type_k);
-  if (!type_k.ok()) return type_k.status();
-  const absl::StatusOr<DType> type_v = ParseKvType(p.kv_type_v);
-  if (!type_v.ok()) return type_v.status();
-  options.type_k = *type_k;
-  options.type_v = *type_v;
-  if (p.cache_dir != nullptr) options.rates_folder = p.cache_dir;
-  if (p.view_budget != 0) {
-    RetrievalSize size;
-    if (p.view_chunk != 0) size.chunk = p.view_chunk;
-    if (p.view_sink != 0) size.sink = p.view_sink;
-    if (p.view_window != 0) size.window = p.view_window;
-    size.budget = p.view_budget;
-    options.retrieval = size;
-  }
-  return options;
-}
 
 bool IsForked(const tiercel_session* session) {
   return session->process != getpid();
@@ -60,98 +27,16 @@ absl::Status NeedSession(const tiercel_session* session) {
                    getpid(), "; after fork() make one of this process"));
 }
 
-// One of `names`; NULL is the first.
-template <typename T>
-absl::StatusOr<T> ParseName(
-    const char* what, const char* name,
-    std::initializer_list<std::pair<const char*, T>> names) {
-  if (name == nullptr) return names.begin()->second;
-  std::string known;
-  for (const auto& [one, value] : names) {
-    if (std::string_view(name) == one) return value;
-    absl::StrAppend(&known, known.empty() ? "" : ", ", one);
-  }
-  return UsageError("invalid_argument",
-                    absl::StrCat(what, ": got \"", name, "\", need ", known));
-}
-
-absl::StatusOr<int64_t> ParseDraftTokens(const char* what, int32_t tokens) {
-  if (tokens == TIERCEL_ADAPTIVE) return PolicyParams::kAdaptive;
-  if (tokens >= 0 && tokens <= DraftLength::kMost) return tokens;
-  return UsageError("invalid_argument",
-                    absl::StrCat(what, ": got ", tokens, ", need 0 to ",
-                                 DraftLength::kMost, ", or TIERCEL_ADAPTIVE"));
-}
-
-absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_sampling& s) {
-  const absl::StatusOr<PolicyName> policy = ParseName<PolicyName>(
-      "policy", s.policy,
-      {{"full", PolicyName::kFull}, {"triforce", PolicyName::kTriForce}});
+// Gives the caller `session` with its policy.
+absl::Status Hand(const tiercel_model* owner, std::unique_ptr<Session> session,
+                  const PolicyParams& params, tiercel_session** handle) {
+  absl::StatusOr<std::unique_ptr<Policy>> policy =
+      Policy::Create(*session, params);
   if (!policy.ok()) return policy.status();
-  const absl::StatusOr<Proposer> proposer =
-      ParseName<Proposer>("draft", s.draft,
-                          {{"none", Proposer::kNone},
-                           {"ngram", Proposer::kNgram},
-                           {"self", Proposer::kSelf},
-                           {"small", Proposer::kSmall}});
-  if (!proposer.ok()) return proposer.status();
-  if (*proposer == Proposer::kSmall) {
-    if (absl::Status status = NeedArgument("draft_model", s.draft_model);
-        !status.ok()) {
-      return status;
-    }
-  }
-  const absl::StatusOr<VerifyMode> verify = ParseName<VerifyMode>(
-      "verify", s.verify,
-      {{"residual", VerifyMode::kResidual}, {"coupled", VerifyMode::kCoupled}});
-  if (!verify.ok()) return verify.status();
-  const absl::StatusOr<int64_t> gamma1 =
-      ParseDraftTokens("draft_tokens", s.draft_tokens);
-  if (!gamma1.ok()) return gamma1.status();
-  const absl::StatusOr<int64_t> gamma2 =
-      ParseDraftTokens("block_tokens", s.block_tokens);
-  if (!gamma2.ok()) return gamma2.status();
-  if (!(s.cost_ratio >= 0) || s.cost_ratio > 1e6) {
-    return UsageError(
-        "invalid_argument",
-        absl::StrCat("cost_ratio: got ", s.cost_ratio, ", need 0 to 1000000"));
-  }
-  return PolicyParams{.policy = *policy,
-                      .proposer = *proposer,
-                      .verify = *verify,
-                      .gamma1 = *gamma1,
-                      .gamma2 = *gamma2,
-                      .cost_ratio = s.cost_ratio,
-                      .draft_model = *proposer == Proposer::kSmall
-                                         ? s.draft_model->model.get()
-                                         : nullptr,
-                      .draft_layers = s.draft_layers};
-}
-
-absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling& s) {
-  GenerateParams params;
-  params.max_tokens = s.max_tokens;
-  params.seed = s.seed;
-  params.law = {
-      .temperature = s.temperature,
-      .top_k = s.top_k,
-      .top_p = s.top_p == 0.0f ? 1.0f : s.top_p,
-      .min_p = s.min_p,
-      .repeat_penalty = s.repeat_penalty == 0.0f ? 1.0f : s.repeat_penalty};
-  params.ignore_eos = s.ignore_eos != 0;
-  if (s.num_stops > kMostStops) {
-    return UsageError("invalid_stop",
-                      absl::StrCat("stop texts: got ", s.num_stops,
-                                   ", at most ", kMostStops));
-  }
-  for (size_t i = 0; i < s.num_stops; ++i) {
-    if (s.stops == nullptr || s.stops[i] == nullptr) {
-      return UsageError("null_argument",
-                        absl::StrCat("stop text ", i, ": got NULL"));
-    }
-    params.stops.emplace_back(s.stops[i]);
-  }
-  return params;
+  Report report = NewReport(*session, {});
+  *handle = new tiercel_session{owner, std::move(session), params,
+                                *std::move(policy), std::move(report)};
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -176,20 +61,21 @@ tiercel_status tiercel_measure(const tiercel_model* model,
         return s;
       }
     }
-    const absl::StatusOr<tiercel::Session::Options> options =
-        tiercel::ReadSessionOptions(params);
-    if (!options.ok()) return options.status();
-    if (!options->rates_folder.has_value()) {
+    const absl::StatusOr<tiercel::SessionRequest> request =
+        tiercel::ReadSessionParams(params);
+    if (!request.ok()) return request.status();
+    const tiercel::Session::Options& options = request->options;
+    if (!options.rates_folder.has_value()) {
       return tiercel::UsageError("null_argument", "cache_dir: got NULL");
     }
     const tiercel::Model& m = *model->model;
-    if (absl::Status s = tiercel::CheckSessionOptions(m.config, *options);
+    if (absl::Status s = tiercel::CheckSessionOptions(m.config, options);
         !s.ok()) {
       return s;
     }
     out.measured = 0;
     const absl::StatusOr<tiercel::KeptRates> rates = tiercel::MeasureKnownRates(
-        m, options->Layout(m.config), *options->rates_folder,
+        m, options.Layout(m.config), *options.rates_folder,
         [&](uint64_t done, uint64_t total) {
           out.measured = 1;
           return progress == nullptr || progress(user_data, done, total) == 0;
@@ -246,11 +132,17 @@ tiercel_status tiercel_plan(const tiercel_model* model,
     if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
       return s;
     }
-    const absl::StatusOr<tiercel::Session::Options> options =
-        tiercel::ReadSessionOptions(params);
-    if (!options.ok()) return options.status();
+    const absl::StatusOr<tiercel::SessionRequest> request =
+        tiercel::ReadSessionParams(params);
+    if (!request.ok()) return request.status();
+    const tiercel::Session::Options& options = request->options;
+    if (absl::Status s =
+            tiercel::CheckPolicy(model->model->config, request->policy);
+        !s.ok()) {
+      return s;
+    }
     const absl::StatusOr<nlohmann::json> plan =
-        tiercel::DescribePlan(*model->model, *options);
+        tiercel::DescribePlan(*model->model, options);
     if (!plan.ok()) return plan.status();
     return tiercel::FillJson(*plan, json, size);
   });
@@ -268,16 +160,14 @@ tiercel_status tiercel_session_create(tiercel_model* model,
       return s;
     }
     *session = nullptr;
-    const absl::StatusOr<tiercel::Session::Options> options =
-        tiercel::ReadSessionOptions(params);
-    if (!options.ok()) return options.status();
+    const absl::StatusOr<tiercel::SessionRequest> request =
+        tiercel::ReadSessionParams(params);
+    if (!request.ok()) return request.status();
+    const tiercel::Session::Options& options = request->options;
     absl::StatusOr<std::unique_ptr<tiercel::Session>> created =
-        tiercel::Session::Create(*model->model, *options);
+        tiercel::Session::Create(*model->model, options);
     if (!created.ok()) return created.status();
-    tiercel::Report report = tiercel::NewReport(**created, {});
-    *session =
-        new tiercel_session{model, *std::move(created), std::move(report)};
-    return absl::OkStatus();
+    return tiercel::Hand(model, *std::move(created), request->policy, session);
   });
 }
 
@@ -338,10 +228,8 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
     absl::StatusOr<std::unique_ptr<tiercel::Session>> fork =
         session->session->Fork();
     if (!fork.ok()) return fork.status();
-    tiercel::Report report = tiercel::NewReport(**fork, {});
-    *copy = new tiercel_session{session->owner, *std::move(fork),
-                                std::move(report)};
-    return absl::OkStatus();
+    return tiercel::Hand(session->owner, *std::move(fork),
+                         session->policy_params, copy);
   });
 }
 
@@ -369,22 +257,12 @@ tiercel_status tiercel_generate(tiercel_session* session,
                                 tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
-    tiercel_sampling in;
-    if (absl::Status s = tiercel::ReadStruct("sampling", sampling, &in);
-        !s.ok()) {
-      return s;
-    }
-    absl::StatusOr<tiercel::GenerateParams> params = tiercel::ReadSampling(in);
+    const absl::StatusOr<tiercel::GenerateParams> params =
+        tiercel::ReadSampling(sampling);
     if (!params.ok()) return params.status();
-    const absl::StatusOr<tiercel::PolicyParams> policy_params =
-        tiercel::ReadPolicy(in);
-    if (!policy_params.ok()) return policy_params.status();
     session->session->ClearCancel();
-    const absl::StatusOr<std::unique_ptr<tiercel::Policy>> policy =
-        tiercel::Policy::Create(*session->session, *policy_params);
-    if (!policy.ok()) return policy.status();
     tiercel::Report report = tiercel::Generate(
-        *session->session, **policy, session->report.prefill, *params,
+        *session->session, *session->policy, session->report.prefill, *params,
         [&](int32_t id, std::string_view text) {
           const tiercel_token token = {id, text.data(), text.size()};
           return on_token == nullptr || on_token(user_data, &token) == 0;

@@ -12,26 +12,35 @@
 namespace tiercel {
 namespace {
 
+// What of a session and its model a policy needs.
 absl::Status Check(const Session& session, const PolicyParams& params) {
+  if (absl::Status s = CheckPolicy(session.model().config, params); !s.ok()) {
+    return s;
+  }
   if (params.NeedsView() && session.retrieval() == nullptr) {
     return UsageError("no_retrieval_view",
                       "drafts over a view need a session that keeps one");
   }
-  const int layers = session.model().config.layers;
-  if (params.draft_layers < 0 || params.draft_layers > layers) {
-    return UsageError("invalid_argument",
-                      absl::StrCat("draft_layers: got ", params.draft_layers,
-                                   ", need 0 to the model's ", layers));
-  }
-  if (params.proposer != Proposer::kSmall) return absl::OkStatus();
-  if (params.draft_model == nullptr) {
-    return UsageError("no_draft_model",
-                      "a small model is to draft, but none was given");
-  }
-  return CheckDraftModel(session.model(), *params.draft_model);
+  return params.proposer == Proposer::kSmall
+             ? CheckDraftModel(session.model(), *params.draft_model)
+             : absl::OkStatus();
 }
 
 }  // namespace
+
+absl::Status CheckPolicy(const ModelConfig& config,
+                         const PolicyParams& params) {
+  if (params.draft_layers < 0 || params.draft_layers > config.layers) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("draft_layers: got ", params.draft_layers,
+                                   ", need 0 to the model's ", config.layers));
+  }
+  if (params.proposer == Proposer::kSmall && params.draft_model == nullptr) {
+    return UsageError("no_draft_model",
+                      "a small model is to draft, but none was given");
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
     Session& session, const PolicyParams& params) {

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "drafts/verify.h"
 #include "kernels/token/law.h"
+#include "offload/view/retrieval.h"
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/drafting/small_target.h"
@@ -37,12 +39,24 @@ struct PolicyParams {
   const Model* draft_model = nullptr;  // of Proposer::kSmall
   DraftWindow draft_window = {};  // ... what it sees, if it has the context
   int draft_layers = 0;  // of Proposer::kSelf: the first so many; 0: all
+  RetrievalSize view = {};
 
-  // It drafts over a retrieval view, which its session must keep.
+  // Somebody drafts over a retrieval view.
   bool NeedsView() const {
     return policy == PolicyName::kTriForce || proposer == Proposer::kSelf;
   }
+  // The view that its session must keep; absent: none. A proposer over a window
+  // of it sees no chunks but the sinks.
+  std::optional<RetrievalSize> View() const {
+    if (!NeedsView()) return std::nullopt;
+    RetrievalSize size = view;
+    if (policy == PolicyName::kFull) size.budget = size.sink;
+    return size;
+  }
 };
+
+// Errors: invalid_argument, for more layers than the model has; no_draft_model.
+absl::Status CheckPolicy(const ModelConfig& config, const PolicyParams& params);
 
 // Makes the tokens of one session, in blocks: what each step reads, who
 // proposes, who checks. Generations pull blocks from it, one after the other.
@@ -50,9 +64,9 @@ class Policy {
  public:
   // The session and the draft model outlive it; of the draft model it has a
   // session of its own.
-  // Errors: no_retrieval_view, where the session keeps none and needs one;
-  // invalid_argument, for more layers than the model has; no_draft_model; those
-  // of CheckDraftModel; draft_context; of that session.
+  // Errors: those of CheckPolicy and CheckDraftModel; no_retrieval_view, where
+  // the session keeps none and PolicyParams::View has one; draft_context; those
+  // of the draft model's session.
   static absl::StatusOr<std::unique_ptr<Policy>> Create(
       Session& session, const PolicyParams& params);
   virtual ~Policy() = default;

@@ -338,6 +338,26 @@ TEST_F(TriForceTest, DraftsAreOfWhatIsLikely) {
   }
 }
 
+TEST_F(TriForceTest, AViewIsAsLargeAsThoseWhoDraftNeed) {
+  constexpr RetrievalSize kView = {
+      .chunk = 16, .budget = 256, .sink = 48, .window = 80};
+  const auto view = [&](PolicyName policy, Proposer proposer) {
+    return PolicyParams{.policy = policy, .proposer = proposer, .view = kView}
+        .View();
+  };
+  EXPECT_FALSE(view(PolicyName::kFull, Proposer::kNgram).has_value());
+  const auto whole = view(PolicyName::kTriForce, Proposer::kSelf);
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->chunk, 16);
+  EXPECT_EQ(whole->budget, 256);
+  // A window of it: no chunks are chosen.
+  const auto window = view(PolicyName::kFull, Proposer::kSelf);
+  ASSERT_TRUE(window.has_value());
+  EXPECT_EQ(window->budget, 48);
+  EXPECT_EQ(window->sink, 48);
+  EXPECT_EQ(window->window, 80);
+}
+
 TEST_F(TriForceTest, NeedsAViewThatFits) {
   const auto session = MakeSession(*model_);
   EXPECT_EQ(CodeOf(Policy::Create(*session, {PolicyName::kTriForce}).status()),

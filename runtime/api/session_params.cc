@@ -1,0 +1,156 @@
+#include "runtime/api/session_params.h"
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "runtime/api/boundary.h"
+
+namespace tiercel {
+namespace {
+
+absl::StatusOr<DType> ParseKvType(const char* name) {
+  if (name == nullptr) return DType::kF16;
+  const std::optional<DType> type = ParseDType(name);
+  if (type.has_value()) return *type;
+  return UsageError(
+      "invalid_kv_type",
+      absl::StrCat("KV type: got \"", name, "\", need f32, f16, bf16 or q8_0"));
+}
+
+// One of `names`; NULL is the first.
+template <typename T>
+absl::StatusOr<T> ParseName(
+    const char* what, const char* name,
+    std::initializer_list<std::pair<const char*, T>> names) {
+  if (name == nullptr) return names.begin()->second;
+  std::string known;
+  for (const auto& [one, value] : names) {
+    if (std::string_view(name) == one) return value;
+    absl::StrAppend(&known, known.empty() ? "" : ", ", one);
+  }
+  return UsageError("invalid_argument",
+                    absl::StrCat(what, ": got \"", name, "\", need ", known));
+}
+
+absl::StatusOr<int64_t> ParseGamma(const char* what, int32_t tokens) {
+  if (tokens == TIERCEL_ADAPTIVE) return PolicyParams::kAdaptive;
+  if (tokens >= 0 && tokens <= DraftLength::kMost) return tokens;
+  return UsageError("invalid_argument",
+                    absl::StrCat(what, ": got ", tokens, ", need 0 to ",
+                                 DraftLength::kMost, ", or TIERCEL_ADAPTIVE"));
+}
+
+absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
+  tiercel_policy p;
+  if (absl::Status s = ReadStruct("policy", in, &p); !s.ok()) return s;
+  const absl::StatusOr<PolicyName> policy = ParseName<PolicyName>(
+      "policy", p.name,
+      {{"full", PolicyName::kFull}, {"triforce", PolicyName::kTriForce}});
+  if (!policy.ok()) return policy.status();
+  const absl::StatusOr<Proposer> proposer =
+      ParseName<Proposer>("draft", p.draft,
+                          {{"none", Proposer::kNone},
+                           {"ngram", Proposer::kNgram},
+                           {"self", Proposer::kSelf},
+                           {"small", Proposer::kSmall}});
+  if (!proposer.ok()) return proposer.status();
+  if (*proposer == Proposer::kSmall) {
+    if (absl::Status status = NeedArgument("draft_model", p.draft_model);
+        !status.ok()) {
+      return status;
+    }
+  }
+  const absl::StatusOr<VerifyMode> verify = ParseName<VerifyMode>(
+      "verify", p.verify,
+      {{"residual", VerifyMode::kResidual}, {"coupled", VerifyMode::kCoupled}});
+  if (!verify.ok()) return verify.status();
+  const absl::StatusOr<int64_t> gamma1 = ParseGamma("gamma1", p.gamma1);
+  if (!gamma1.ok()) return gamma1.status();
+  const absl::StatusOr<int64_t> gamma2 = ParseGamma("gamma2", p.gamma2);
+  if (!gamma2.ok()) return gamma2.status();
+  if (!(p.cost_ratio >= 0) || p.cost_ratio > 1e6) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("cost_ratio: got ", p.cost_ratio, ", need 0 to 1000000"));
+  }
+  RetrievalSize view;
+  if (p.view_chunk != 0) view.chunk = p.view_chunk;
+  if (p.view_sink != 0) view.sink = p.view_sink;
+  if (p.view_window != 0) view.window = p.view_window;
+  if (p.view_budget != 0) view.budget = p.view_budget;
+  return PolicyParams{.policy = *policy,
+                      .proposer = *proposer,
+                      .verify = *verify,
+                      .gamma1 = *gamma1,
+                      .gamma2 = *gamma2,
+                      .cost_ratio = p.cost_ratio,
+                      .draft_model = *proposer == Proposer::kSmall
+                                         ? p.draft_model->model.get()
+                                         : nullptr,
+                      .draft_layers = p.draft_layers,
+                      .view = view};
+}
+
+}  // namespace
+
+absl::StatusOr<SessionRequest> ReadSessionParams(
+    const tiercel_session_params* params) {
+  tiercel_session_params p;
+  if (absl::Status s = ReadStruct("params", params, &p); !s.ok()) return s;
+  SessionRequest request;
+  Session::Options& options = request.options;
+  options.context = p.context;
+  options.first_position = p.first_position;
+  const absl::StatusOr<DType> type_k = ParseKvType(p.kv_type_k);
+  if (!type_k.ok()) return type_k.status();
+  const absl::StatusOr<DType> type_v = ParseKvType(p.kv_type_v);
+  if (!type_v.ok()) return type_v.status();
+  options.type_k = *type_k;
+  options.type_v = *type_v;
+  if (p.cache_dir != nullptr) options.rates_folder = p.cache_dir;
+  if (p.policy != nullptr) {
+    absl::StatusOr<PolicyParams> policy = ReadPolicy(p.policy);
+    if (!policy.ok()) return policy.status();
+    request.policy = *policy;
+  }
+  options.retrieval = request.policy.View();
+  return request;
+}
+
+absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling) {
+  tiercel_sampling s;
+  if (absl::Status status = ReadStruct("sampling", sampling, &s);
+      !status.ok()) {
+    return status;
+  }
+  GenerateParams params;
+  params.max_tokens = s.max_tokens;
+  params.seed = s.seed;
+  params.law = {
+      .temperature = s.temperature,
+      .top_k = s.top_k,
+      .top_p = s.top_p == 0.0f ? 1.0f : s.top_p,
+      .min_p = s.min_p,
+      .repeat_penalty = s.repeat_penalty == 0.0f ? 1.0f : s.repeat_penalty};
+  params.ignore_eos = s.ignore_eos != 0;
+  if (s.num_stops > kMostStops) {
+    return UsageError("invalid_stop",
+                      absl::StrCat("stop texts: got ", s.num_stops,
+                                   ", at most ", kMostStops));
+  }
+  for (size_t i = 0; i < s.num_stops; ++i) {
+    if (s.stops == nullptr || s.stops[i] == nullptr) {
+      return UsageError("null_argument",
+                        absl::StrCat("stop text ", i, ": got NULL"));
+    }
+    params.stops.emplace_back(s.stops[i]);
+  }
+  return params;
+}
+
+}  // namespace tiercel

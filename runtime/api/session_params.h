@@ -1,0 +1,31 @@
+#ifndef TIERCEL_RUNTIME_API_SESSION_PARAMS_H_
+#define TIERCEL_RUNTIME_API_SESSION_PARAMS_H_
+
+// The structs of tiercel.h that say how a session is made and how it generates,
+// as ours.
+
+#include "absl/status/statusor.h"
+#include "include/tiercel.h"
+#include "runtime/generate/generate.h"
+#include "runtime/policy/policy.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+
+struct SessionRequest {
+  Session::Options options;
+  PolicyParams policy;
+};
+
+// Errors: null_argument, invalid_struct_size, invalid_kv_type,
+// invalid_argument.
+absl::StatusOr<SessionRequest> ReadSessionParams(
+    const tiercel_session_params* params);
+
+// Errors: null_argument, invalid_struct_size, invalid_stop; what is wrong with
+// the numbers Generate says.
+absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_API_SESSION_PARAMS_H_
