@@ -10,8 +10,13 @@
  *     -> tiercel_prefill -> tiercel_generate -> tiercel_report
  *
  * Conventions
- *   - Every struct begins with struct_size = sizeof(the struct). A zeroed
- *     struct with its size set means the defaults.
+ *   - Every struct begins with struct_size = sizeof(the struct), but for those
+ *     that only callbacks get. A zeroed struct with its size set means the
+ *     defaults. Structs grow: a new field goes to the end, 0 there means what
+ *     was before it, and no struct has padding at its end. So a program made
+ *     with an older header works with a newer library, whatever lies behind its
+ *     structs; the other way round a field that the library does not know and
+ *     that is not 0 is TIERCEL_USAGE, "invalid_struct_size".
  *   - Every function that can fail returns a tiercel_status and fills `error`,
  *     which may be NULL. Nothing throws, aborts, prints, or installs handlers.
  *   - Functions that fill a caller's buffer take its capacity in *size and set
@@ -20,8 +25,14 @@
  *   - Text is UTF-8 with a byte count; it may hold NULs. JSON texts are
  *     NUL-terminated and their size counts the NUL.
  *   - A model may be used from any thread. A session and its forks are used
- *     from one thread at a time (they share pages); only tiercel_cancel may be
- *     called beside another call.
+ *     from one thread at a time (they share pages); only tiercel_cancel and
+ *     tiercel_clear_cancel may be called beside another call.
+ *   - Callbacks are called by the call that was given them, on its thread. From
+ *     one of a session's that session may only be cancelled, and no fork of it
+ *     used. What one throws comes back as TIERCEL_FAILED or OUT_OF_MEMORY.
+ *   - NULL for a handle, a struct or a place for results is TIERCEL_USAGE,
+ *     "null_argument", where nothing else is said; callbacks may be NULL.
+ *     Functions that free take NULL.
  *   - Sessions must be freed before their model.
  *   - Results do not depend on the caller's locale, nor on its rounding mode,
  *     traps and flushing to zero: those are the default ones in every call, its
@@ -179,7 +190,8 @@ TIERCEL_API tiercel_status tiercel_detokenize(const tiercel_model* model,
                                               tiercel_error* error);
 
 typedef struct tiercel_message {
-  const char* role; /* NUL-terminated: "system", "user", "assistant" */
+  size_t struct_size; /* the same in all of an array: its stride */
+  const char* role;   /* NUL-terminated: "system", "user", "assistant" */
   const char* content;
   size_t content_bytes;
 } tiercel_message;
@@ -316,14 +328,30 @@ TIERCEL_API void tiercel_session_free(tiercel_session* session);
 
 /* Appends tokens. Layer by layer: the whole run of tokens passes through a
  * layer before the next. Progress is in token-layers. Cancelled or failed, the
- * session is as it was before the call. */
+ * session is as it was before the call; but what was done of more than 64
+ * tokens is kept beside it until another call computes or drops tokens: given
+ * the same tokens again, the call goes on there, and progress with it. */
 TIERCEL_API tiercel_status tiercel_prefill(tiercel_session* session,
                                            const int32_t* ids, size_t count,
                                            tiercel_progress progress,
                                            void* user_data,
                                            tiercel_error* error);
 
-/* Tokens held, and dropping all from `length` on. */
+/* Makes the session hold these tokens and no others, as for the next turn of a
+ * conversation. What they begin with as the tokens held do is not computed
+ * again; the rest is appended as by tiercel_prefill. Cancelled or failed, the
+ * session holds that common beginning. */
+TIERCEL_API tiercel_status tiercel_read(tiercel_session* session,
+                                        const int32_t* ids, size_t count,
+                                        tiercel_progress progress,
+                                        void* user_data, tiercel_error* error);
+
+/* The tokens held. */
+TIERCEL_API tiercel_status tiercel_session_ids(const tiercel_session* session,
+                                               int32_t* ids, size_t* size,
+                                               tiercel_error* error);
+
+/* Tokens held (of NULL none), and dropping all from `length` on. */
 TIERCEL_API size_t tiercel_session_length(const tiercel_session* session);
 TIERCEL_API tiercel_status tiercel_session_truncate(tiercel_session* session,
                                                     size_t length,
@@ -391,6 +419,30 @@ TIERCEL_API tiercel_status tiercel_score(tiercel_session* session,
                                          tiercel_on_row on_row, void* user_data,
                                          tiercel_error* error);
 
+typedef enum tiercel_finish {
+  TIERCEL_FINISH_NONE = 0, /* nothing was generated, or it failed */
+  TIERCEL_FINISH_STOP = 1, /* the end of the text, or a stop text */
+  TIERCEL_FINISH_LENGTH = 2,
+  TIERCEL_FINISH_CANCELLED = 3
+} tiercel_finish;
+
+/* What of tiercel_report a program shows most. Seconds are 0 where there is
+ * nothing that they could be of. */
+typedef struct tiercel_generation {
+  size_t struct_size;
+  int64_t prompt_tokens;
+  int64_t cached_tokens;
+  int64_t output_tokens;
+  double prefill_seconds;
+  double ttft_seconds;   /* of that prefill, and on to the first token */
+  double decode_seconds; /* of all tokens after the first */
+  tiercel_finish finish;
+  int32_t simulated; /* not 0: the device is played */
+} tiercel_generation;
+TIERCEL_API tiercel_status tiercel_session_get_generation(
+    const tiercel_session* session, tiercel_generation* generation,
+    tiercel_error* error);
+
 /* The last prefill and generation of this session as the JSON document of
  * `tiercel generate --json`, without the fields only the caller knows. Its
  * figures, null where there is nothing that they could be of:
@@ -427,9 +479,15 @@ TIERCEL_API tiercel_status tiercel_token_seconds(const tiercel_session* session,
                                                  double* seconds, size_t* size,
                                                  tiercel_error* error);
 
-/* Stops the call that is running in `session`, from any thread or a signal
- * handler. Without one it does nothing. */
+/* Stops what `session` does, from any thread or a signal handler. One call of
+ * tiercel_prefill, tiercel_read, tiercel_generate or tiercel_score returns
+ * TIERCEL_CANCELLED for it: the one that is running, or where none is, or it
+ * just ends, the next. No other call sees it, and a fork begins without. NULL:
+ * nothing is done. */
 TIERCEL_API void tiercel_cancel(tiercel_session* session);
+/* Forgets a tiercel_cancel that no call has returned for: a Stop that was
+ * pressed as an answer ended is not meant for the next question. */
+TIERCEL_API void tiercel_clear_cancel(tiercel_session* session);
 
 /* ---- The machine --------------------------------------------------------- */
 

@@ -61,7 +61,7 @@ step_tsan() {  # TSan, what has threads
   mapfile -t targets < <(ctest --test-dir build/tsan -N -R "$tests" |
     sed -n 's/.*: \(.*\)\.cc$/\1/p' | tr /. __)
   build tsan "${targets[@]}"
-  run_tests tsan -j "$(nproc)" -R "$tests"
+  TIERCEL_ALL_CANCELS=1 run_tests tsan -j "$(nproc)" -R "$tests"
 }
 
 step_readme() {  # the README's commands, as pasted after demo.sh

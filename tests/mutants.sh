@@ -57,6 +57,10 @@ stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain
 stop_cut_token|runtime/generate/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/generate/transcript_test.cc
 stop_at_length|runtime/generate/generate.cc|if (!\*more) return "stop";|if (!*more \&\& left > 0) return "stop";|runtime/sequence/session_test.cc
 resumed_tokens|runtime/sequence/interrupted_prompt.h|rows == asked_rows \&\& tokens == asked_tokens|rows == asked_rows|runtime/sequence/tiers_test.cc
+cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
+message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
+error_age|runtime/api/boundary.cc|struct_size >= kFirstErrorSize|struct_size == kFirstErrorSize|runtime/api/growth_test.cc
+read_shared|runtime/api/session_api.cc|ids + known, count - known|ids, count|runtime/api/api_test.cc
 observer_view|offload/page/kv_store.cc|view.IsFull() ? observer_ : nullptr|observer_|offload/page/step_observer_test.cc
 observer_resumed|offload/page/kv_store.cc|step_rows_, /\*certain=\*/false|step_rows_, /*certain=*/true|offload/page/step_observer_test.cc
 stopped_twice|runtime/sequence/forward.cc|interrupted_ = last;|(void)last;|runtime/sequence/tiers_test.cc

@@ -184,8 +184,8 @@ absl::StatusOr<std::vector<int32_t>> Model::ChatTokens(
   std::vector<tiercel_message> views;
   size_t guess = 1024;  // what templates add
   for (const Message& message : messages) {
-    views.push_back(
-        {message.role.c_str(), message.content.data(), message.content.size()});
+    views.push_back({sizeof(tiercel_message), message.role.c_str(),
+                     message.content.data(), message.content.size()});
     guess += message.content.size();
   }
   return FillBuffer<std::vector<int32_t>>(
@@ -204,6 +204,19 @@ absl::StatusOr<Session> Session::Create(const Model& model,
       tiercel_session_create(model.get(), &params, &session, &error);
   if (status != TIERCEL_OK) return FromApi(status, error);
   return Session(session);
+}
+
+absl::Status Session::Read(const std::vector<int32_t>& ids,
+                           const ProgressFn& progress) {
+  const CancelOnSignal cancel(session_.get());
+  tiercel_error error = Defaults<tiercel_error>();
+  return FromApi(tiercel_read(session_.get(), ids.data(), ids.size(),
+                              OnProgress, UserData(progress), &error),
+                 error);
+}
+
+size_t Session::Length() const {
+  return tiercel_session_length(session_.get());
 }
 
 absl::Status Session::Prefill(const std::vector<int32_t>& ids,

@@ -61,6 +61,15 @@ class TokenWriter {
   bool open_line_ = false;
 };
 
+// Progress in token-layers as one in tokens.
+ProgressFn InTokens(ProgressFn draw, int32_t layers) {
+  if (!draw) return nullptr;
+  const auto per_token = static_cast<uint64_t>(std::max(layers, 1));
+  return [draw = std::move(draw), per_token](uint64_t done, uint64_t total) {
+    draw(done / per_token, total / per_token);
+  };
+}
+
 // The report with the fields only we know in front.
 Json Document(const Options& options, uint64_t seed, const Json& report) {
   Json document = {{"tiercel", VersionNumber()},
@@ -97,25 +106,15 @@ Generator::Generator(const Options& options, const Model& model,
     : options_(&options),
       draft_(std::move(draft)),
       session_(std::move(session)),
-      as_ids_(model.info().has_tokenizer == 0) {}
+      as_ids_(model.info().has_tokenizer == 0),
+      layers_(model.info().layers) {}
 
 absl::Status Generator::Read(const std::vector<int32_t>& prompt) {
-  const auto differs =
-      std::mismatch(held_.begin(), held_.end(), prompt.begin(), prompt.end());
-  const auto keep = static_cast<size_t>(differs.second - prompt.begin());
-  if (absl::Status s = session_.Truncate(keep); !s.ok()) return s;
-  held_.resize(keep);
-  prompt_ = keep;
-  const std::vector<int32_t> rest(differs.second, prompt.end());
   Progress progress(options_->progress, "reading", "tokens", "tok/s");
-  if (absl::Status s = session_.Prefill(
-          rest, progress.Callback(static_cast<int64_t>(rest.size())));
-      !s.ok()) {
-    return s;
-  }
-  held_ = prompt;
-  prompt_ = prompt.size();
-  return absl::OkStatus();
+  absl::Status read =
+      session_.Read(prompt, InTokens(progress.Callback(), layers_));
+  prompt_ = session_.Length();
+  return read;
 }
 
 absl::Status Generator::SayWarnings() {
@@ -129,12 +128,10 @@ absl::Status Generator::SayWarnings() {
 absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
   text_.clear();
   if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
-  held_.resize(prompt_);
   std::vector<const char*> stops;
   const absl::Status generated =
       session_.Generate(ToApi(options_->sampling, seed, &stops),
                         [&](int32_t id, std::string_view text) {
-                          held_.push_back(id);
                           text_.append(text);
                           return on_token(id, text);
                         });

@@ -53,9 +53,9 @@ class Generator {
   const Options* options_;
   std::optional<Model> draft_;  // absent: no model drafts
   Session session_;
-  bool as_ids_;                // no tokenizer: ids are written
-  std::vector<int32_t> held_;  // the session's tokens
-  size_t prompt_ = 0;          // of them, those that were read
+  bool as_ids_;  // no tokenizer: ids are written
+  int32_t layers_;
+  size_t prompt_ = 0;  // of the session's tokens, those that were read
   std::string text_;
   std::vector<std::string> warnings_;
   bool warned_ = false;

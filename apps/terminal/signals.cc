@@ -135,10 +135,13 @@ KeepOnSignal::KeepOnSignal() { to_keep.fetch_add(1); }
 
 KeepOnSignal::~KeepOnSignal() { to_keep.fetch_sub(1); }
 
-CancelOnSignal::CancelOnSignal(tiercel_session* session) {
+CancelOnSignal::CancelOnSignal(tiercel_session* session) : session_(session) {
   running.store(session);
 }
 
-CancelOnSignal::~CancelOnSignal() { running.store(nullptr); }
+CancelOnSignal::~CancelOnSignal() {
+  running.store(nullptr);
+  tiercel_clear_cancel(session_);
+}
 
 }  // namespace tiercel::cli

@@ -49,13 +49,16 @@ void NoteOutput();
 void WakeReader();
 
 // While it lives a signal that does not end the program cancels what runs in
-// `session`. One at a time.
+// `session`, and nothing that comes after. One at a time.
 class CancelOnSignal {
  public:
   explicit CancelOnSignal(tiercel_session* session);
   ~CancelOnSignal();
   CancelOnSignal(const CancelOnSignal&) = delete;
   CancelOnSignal& operator=(const CancelOnSignal&) = delete;
+
+ private:
+  tiercel_session* const session_;
 };
 
 }  // namespace tiercel::cli

@@ -26,9 +26,10 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   tiercel_session* session = nullptr;
   const auto sampling = Sized<tiercel_sampling>();
   const auto session_params = Sized<tiercel_session_params>();
+  auto generation = Sized<tiercel_generation>();
   auto info = Sized<tiercel_model_info>();
   const auto open_params = Sized<tiercel_model_params>();
-  const tiercel_message no_role = {nullptr, "x", 1};
+  const tiercel_message no_role = {sizeof(tiercel_message), nullptr, "x", 1};
   const std::vector<tiercel_status> statuses = {
       tiercel_model_open(nullptr, &model, &error_),
       tiercel_model_open(&open_params, nullptr, &error_),
@@ -56,6 +57,12 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
       tiercel_plan(model_, &session_params, nullptr, nullptr, &error_),
       tiercel_prefill(nullptr, &id, 1, nullptr, nullptr, &error_),
       tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, &error_),
+      tiercel_read(nullptr, &id, 1, nullptr, nullptr, &error_),
+      tiercel_read(session_, nullptr, 1, nullptr, nullptr, &error_),
+      tiercel_session_ids(nullptr, nullptr, &size, &error_),
+      tiercel_session_ids(session_, nullptr, nullptr, &error_),
+      tiercel_session_get_generation(nullptr, &generation, &error_),
+      tiercel_session_get_generation(session_, nullptr, &error_),
       tiercel_session_truncate(nullptr, 0, &error_),
       tiercel_session_fork(nullptr, &session, &error_),
       tiercel_session_fork(session_, nullptr, &error_),
@@ -85,6 +92,7 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   tiercel_model_free(nullptr);
   tiercel_session_free(nullptr);
   tiercel_cancel(nullptr);
+  tiercel_clear_cancel(nullptr);
   EXPECT_EQ(tiercel_session_length(nullptr), 0u);
   EXPECT_EQ(tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, nullptr),
             TIERCEL_USAGE);
@@ -546,9 +554,111 @@ TEST_F(ApiTest, TheFirstLayersMayDraft) {
   EXPECT_THAT(error_.message, HasSubstr("draft_layers: got 3"));
 }
 
+// The next turn of a conversation: what it shares with the last is not read
+// again, and of the rest of the last nothing is left.
+TEST_F(ApiTest, ReadingKeepsWhatIsShared) {
+  std::vector<int32_t> all;
+  for (int32_t i = 0; i < 200; ++i) all.push_back(5 + i * 7 % 200);
+  const auto held = [&] {
+    std::vector<int32_t> ids(1000);
+    size_t size = ids.size();
+    EXPECT_EQ(tiercel_session_ids(session_, ids.data(), &size, &error_),
+              TIERCEL_OK);
+    ids.resize(size);
+    return ids;
+  };
+  auto last = Sized<tiercel_generation>();
+  const auto read = [&](const std::vector<int32_t>& ids) {
+    const tiercel_status status = tiercel_read(session_, ids.data(), ids.size(),
+                                               nullptr, nullptr, &error_);
+    EXPECT_EQ(tiercel_session_get_generation(session_, &last, &error_),
+              TIERCEL_OK);
+    return status;
+  };
+  ASSERT_EQ(read(all), TIERCEL_OK) << error_.message;
+  EXPECT_EQ(held(), all);
+  EXPECT_EQ(last.prompt_tokens, 200);
+  EXPECT_EQ(last.cached_tokens, 0);
+  EXPECT_GT(last.prefill_seconds, 0);
+  EXPECT_EQ(last.finish, TIERCEL_FINISH_NONE);
+
+  std::vector<int32_t> other(all.begin(), all.begin() + 150);
+  other.insert(other.end(), 20, 3);
+  ASSERT_EQ(read(other), TIERCEL_OK) << error_.message;
+  EXPECT_EQ(held(), other);
+  EXPECT_EQ(last.prompt_tokens, 170);
+  EXPECT_EQ(last.cached_tokens, 150);
+  ASSERT_EQ(read({}), TIERCEL_OK);
+  EXPECT_TRUE(held().empty());
+
+  // As if it had never held anything else.
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 5;
+  sampling.ignore_eos = 1;
+  const auto generated = [&](const std::vector<int32_t>& ids) {
+    EXPECT_EQ(read(ids), TIERCEL_OK);
+    EXPECT_EQ(tiercel_generate(session_, &sampling, nullptr, nullptr, &error_),
+              TIERCEL_OK);
+    return held();
+  };
+  const std::vector<int32_t> expected = generated(other);
+  EXPECT_EQ(expected.size(), 175u);
+  generated(all);
+  EXPECT_EQ(generated(other), expected);
+  EXPECT_EQ(tiercel_session_get_generation(session_, &last, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(last.output_tokens, 5);
+  EXPECT_EQ(last.finish, TIERCEL_FINISH_LENGTH);
+  EXPECT_GE(last.ttft_seconds, last.prefill_seconds);
+  EXPECT_GT(last.decode_seconds, 0);
+  EXPECT_EQ(last.simulated, 0);
+
+  // Wrong, it leaves what the two share.
+  std::vector<int32_t> wrong(all);
+  wrong[100] = -1;
+  EXPECT_EQ(read(wrong), TIERCEL_USAGE);
+  EXPECT_EQ(held(), std::vector<int32_t>(all.begin(), all.begin() + 100));
+}
+
+TEST_F(ApiTest, GenerationsSayHowTheyEnded) {
+  const std::vector<int32_t> ids = Tokenize("one two three");
+  ASSERT_EQ(tiercel_prefill(session_, ids.data(), ids.size(), nullptr, nullptr,
+                            &error_),
+            TIERCEL_OK);
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 40;
+  sampling.temperature = 1;
+  sampling.ignore_eos = 1;
+  const auto finish = [&](tiercel_on_token on_token) {
+    EXPECT_EQ(tiercel_session_truncate(session_, ids.size(), &error_),
+              TIERCEL_OK);
+    tiercel_generate(session_, &sampling, on_token, nullptr, &error_);
+    auto last = Sized<tiercel_generation>();
+    EXPECT_EQ(tiercel_session_get_generation(session_, &last, &error_),
+              TIERCEL_OK);
+    return last.finish;
+  };
+  EXPECT_EQ(finish(nullptr), TIERCEL_FINISH_LENGTH);
+  EXPECT_EQ(finish([](void*, const tiercel_token*) { return 1; }),
+            TIERCEL_FINISH_CANCELLED);
+  size_t size = 1 << 16;
+  std::string json(size, ' ');
+  ASSERT_EQ(finish(nullptr), TIERCEL_FINISH_LENGTH);
+  ASSERT_EQ(tiercel_report(session_, json.data(), &size, &error_), TIERCEL_OK);
+  const std::string text =
+      nlohmann::json::parse(json.c_str())["output"][0]["text"];
+  ASSERT_GT(text.size(), 12u);
+  const std::string stop = text.substr(8, 3);
+  const char* const stops[] = {stop.c_str()};
+  sampling.stops = stops;
+  sampling.num_stops = 1;
+  EXPECT_EQ(finish(nullptr), TIERCEL_FINISH_STOP);
+}
+
 TEST_F(ApiTest, TextsMayBeGivenUp) {
   const std::string text(200'000, 'a');
-  const tiercel_message message = {"user", text.data(), text.size()};
+  const tiercel_message message = {sizeof(tiercel_message), "user", text.data(),
+                                   text.size()};
   auto limits = Sized<tiercel_text_limits>();
   size_t size = 0;
   const auto each = [&](tiercel_status status, const char* code) {

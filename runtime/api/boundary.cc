@@ -7,6 +7,29 @@ namespace {
 
 constexpr std::string_view kTooSmall = "buffer_too_small";
 
+// Of the oldest header there is: an older program's struct keeps its text.
+constexpr size_t kFirstErrorSize = sizeof(size_t) + 48 + 1024;
+
+// Structs grow at their end, where padding would be garbage to a newer library.
+template <typename T, typename Field>
+constexpr bool EndsWith(Field T::*, size_t offset) {
+  return offset + sizeof(Field) == sizeof(T);
+}
+#define TIERCEL_ENDS_WITH(type, field) \
+  static_assert(EndsWith(&type::field, offsetof(type, field)))
+TIERCEL_ENDS_WITH(tiercel_error, message);
+TIERCEL_ENDS_WITH(tiercel_model_params, memory_bytes);
+TIERCEL_ENDS_WITH(tiercel_model_info, layers);
+TIERCEL_ENDS_WITH(tiercel_text_limits, user_data);
+TIERCEL_ENDS_WITH(tiercel_message, content_bytes);
+TIERCEL_ENDS_WITH(tiercel_policy, cost_ratio);
+TIERCEL_ENDS_WITH(tiercel_session_params, policy);
+TIERCEL_ENDS_WITH(tiercel_measurement, spread);
+TIERCEL_ENDS_WITH(tiercel_token, text_bytes);
+TIERCEL_ENDS_WITH(tiercel_sampling, num_stops);
+TIERCEL_ENDS_WITH(tiercel_generation, simulated);
+#undef TIERCEL_ENDS_WITH
+
 tiercel_status StatusOf(const absl::Status& status) {
   if (CodeOf(status) == kTooSmall) return TIERCEL_BUFFER_TOO_SMALL;
   switch (ClassOf(status)) {
@@ -47,7 +70,7 @@ absl::Status BufferTooSmall(size_t got, size_t needed) {
 
 tiercel_status ReportError(tiercel_status status, std::string_view code,
                            std::string_view message, tiercel_error* error) {
-  if (error != nullptr && error->struct_size >= sizeof(tiercel_error)) {
+  if (error != nullptr && error->struct_size >= kFirstErrorSize) {
     Copy(code, error->code, sizeof(error->code));
     Copy(message, error->message, sizeof(error->message));
   }

@@ -108,9 +108,37 @@ absl::Status ReadStruct(const char* name, const T* in, T* out) {
   return absl::OkStatus();
 }
 
+// Element `index` of an array whose stride is the struct_size of its elements.
+template <typename T>
+absl::Status ReadElement(const char* name, const T* array, size_t index,
+                         T* out) {
+  const size_t stride = array->struct_size;
+  const auto* const element = reinterpret_cast<const T*>(
+      reinterpret_cast<const char*>(array) + index * stride);
+  if (absl::Status s = ReadStruct(name, element, out); !s.ok()) return s;
+  if (out->struct_size == stride) return absl::OkStatus();
+  return UsageError("invalid_struct_size",
+                    absl::StrCat(name, " ", index, ": got struct_size ",
+                                 out->struct_size, ", the first has ", stride));
+}
+
+// Fills a caller's struct that ReadStruct has read, as far as the caller knows
+// it.
+template <typename T>
+void WriteStruct(const T& from, T* out) {
+  const size_t size = std::min(from.struct_size, sizeof(T));
+  std::memcpy(out, &from, size);
+}
+
 inline absl::Status NeedArgument(const char* name, const void* argument) {
   if (argument != nullptr) return absl::OkStatus();
   return UsageError("null_argument", absl::StrCat(name, ": got NULL"));
+}
+
+// NULL is an array of none.
+inline absl::Status NeedArray(const char* name, const void* array,
+                              size_t count) {
+  return count > 0 ? NeedArgument(name, array) : absl::OkStatus();
 }
 
 // Marks the one failure that is no error: the buffer's capacity.

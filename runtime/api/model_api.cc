@@ -253,7 +253,7 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
     out.weight_bytes = m.weights ? m.weights->bytes() : 0;
     out.threads = stream.threads > 0 ? stream.threads : tiercel::AllowedCpus();
     out.layers = m.config.layers;
-    std::memcpy(info, &out, std::min(out.struct_size, sizeof(out)));
+    tiercel::WriteStruct(out, info);
     return absl::OkStatus();
   });
 }
@@ -343,7 +343,11 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
     if (!read.ok()) return read.status();
     std::vector<tiercel::ChatMessage> conversation;
     for (size_t i = 0; i < count; ++i) {
-      const tiercel_message& m = messages[i];
+      tiercel_message m;
+      if (absl::Status s = tiercel::ReadElement("message", messages, i, &m);
+          !s.ok()) {
+        return s;
+      }
       if (m.role == nullptr || (m.content == nullptr && m.content_bytes > 0)) {
         return tiercel::UsageError(
             "null_argument",

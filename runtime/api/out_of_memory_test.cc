@@ -384,7 +384,8 @@ TEST_P(OutOfMemoryTest, Text) {
         return tiercel_detokenize(model_, ids, count, 0, out, &size, e);
       },
       nothing, [&] { EXPECT_EQ(std::string(out, size), text); });
-  const tiercel_message message = {"user", text.data(), text.size()};
+  const tiercel_message message = {sizeof(tiercel_message), "user", text.data(),
+                                   text.size()};
   RefuseEach(
       "chat", Keeps::kNothing,
       [&](tiercel_error* e) {

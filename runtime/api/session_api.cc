@@ -1,5 +1,9 @@
 // Sessions: the part of tiercel.h that computes.
 
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +29,38 @@ absl::Status NeedSession(const tiercel_session* session) {
       "forked",
       absl::StrCat("session: made in process ", session->process, ", used in ",
                    getpid(), "; after fork() make one of this process"));
+}
+
+// Runs a call that tiercel_cancel stops, be it before the call: for each there
+// is one that says so.
+template <typename Call>
+absl::Status Stoppable(tiercel_session* session, Call call) {
+  const absl::Status status =
+      session->session->cancelled() ? CancelledError() : call();
+  if (ClassOf(status) == ErrorClass::kCancelled) {
+    session->session->ClearCancel();
+  }
+  return status;
+}
+
+// Appends tokens and keeps the report.
+absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
+                         size_t count, tiercel_progress progress,
+                         void* user_data) {
+  const absl::StatusOr<PrefillReport> prefill = Prefill(
+      *session->session, ids, count, [&](uint64_t done, uint64_t total) {
+        return progress == nullptr || progress(user_data, done, total) == 0;
+      });
+  if (!prefill.ok()) return prefill.status();
+  session->report = NewReport(*session->session, *prefill);
+  return absl::OkStatus();
+}
+
+tiercel_finish FinishOf(const std::string& reason) {
+  if (reason == "stop") return TIERCEL_FINISH_STOP;
+  if (reason == "length") return TIERCEL_FINISH_LENGTH;
+  if (reason == "cancelled") return TIERCEL_FINISH_CANCELLED;
+  return TIERCEL_FINISH_NONE;
 }
 
 // Gives the caller `session` with its policy.
@@ -83,9 +119,7 @@ tiercel_status tiercel_measure(const tiercel_model* model,
     if (!rates.ok()) return rates.status();
     out.steady = rates->best.steady();
     out.spread = rates->best.spread;
-    if (measurement != nullptr) {
-      std::memcpy(measurement, &out, std::min(out.struct_size, sizeof(out)));
-    }
+    if (measurement != nullptr) tiercel::WriteStruct(out, measurement);
     return absl::OkStatus();
   });
 }
@@ -181,19 +215,44 @@ tiercel_status tiercel_prefill(tiercel_session* session, const int32_t* ids,
                                void* user_data, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
-    if (count > 0) {
-      if (absl::Status s = tiercel::NeedArgument("ids", ids); !s.ok()) {
-        return s;
-      }
+    if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
+      return s;
     }
-    session->session->ClearCancel();
-    const absl::StatusOr<tiercel::PrefillReport> prefill = tiercel::Prefill(
-        *session->session, ids, count, [&](uint64_t done, uint64_t total) {
-          return progress == nullptr || progress(user_data, done, total) == 0;
-        });
-    if (!prefill.ok()) return prefill.status();
-    session->report = tiercel::NewReport(*session->session, *prefill);
-    return absl::OkStatus();
+    return tiercel::Stoppable(session, [&] {
+      return tiercel::PrefillInto(session, ids, count, progress, user_data);
+    });
+  });
+}
+
+tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
+                            size_t count, tiercel_progress progress,
+                            void* user_data, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
+      return s;
+    }
+    const std::vector<int32_t>& held = session->session->tokens();
+    const auto known = static_cast<size_t>(
+        std::mismatch(held.begin(), held.end(), ids, ids + count).first -
+        held.begin());
+    session->session->Truncate(known);
+    return tiercel::Stoppable(session, [&] {
+      return tiercel::PrefillInto(session, ids + known, count - known, progress,
+                                  user_data);
+    });
+  });
+}
+
+tiercel_status tiercel_session_ids(const tiercel_session* session, int32_t* ids,
+                                   size_t* size, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+      return s;
+    }
+    const std::vector<int32_t>& held = session->session->tokens();
+    return tiercel::Fill(held.data(), held.size(), ids, size);
   });
 }
 
@@ -260,19 +319,20 @@ tiercel_status tiercel_generate(tiercel_session* session,
     const absl::StatusOr<tiercel::GenerateParams> params =
         tiercel::ReadSampling(sampling);
     if (!params.ok()) return params.status();
-    session->session->ClearCancel();
-    tiercel::Report report = tiercel::Generate(
-        *session->session, *session->policy, session->report.prefill, *params,
-        [&](int32_t id, std::string_view text) {
-          const tiercel_token token = {id, text.data(), text.size()};
-          return on_token == nullptr || on_token(user_data, &token) == 0;
-        });
-    const absl::Status status = report.status;
-    // What was asked for wrongly was not begun.
-    if (tiercel::ClassOf(status) != tiercel::ErrorClass::kUsage) {
-      session->report = std::move(report);
-    }
-    return status;
+    return tiercel::Stoppable(session, [&] {
+      tiercel::Report report = tiercel::Generate(
+          *session->session, *session->policy, session->report.prefill, *params,
+          [&](int32_t id, std::string_view text) {
+            const tiercel_token token = {id, text.data(), text.size()};
+            return on_token == nullptr || on_token(user_data, &token) == 0;
+          });
+      const absl::Status status = report.status;
+      // What was asked for wrongly was not begun.
+      if (tiercel::ClassOf(status) != tiercel::ErrorClass::kUsage) {
+        session->report = std::move(report);
+      }
+      return status;
+    });
   });
 }
 
@@ -282,17 +342,44 @@ tiercel_status tiercel_score(tiercel_session* session, const int32_t* ids,
                              tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
-    if (count > 0) {
-      if (absl::Status s = tiercel::NeedArgument("ids", ids); !s.ok()) {
-        return s;
-      }
+    if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
+      return s;
     }
-    session->session->ClearCancel();
-    return tiercel::Score(*session->session, ids, count, rows_per_step,
-                          [&](size_t index, const float* logits) {
-                            return on_row == nullptr ||
-                                   on_row(user_data, index, logits) == 0;
-                          });
+    return tiercel::Stoppable(session, [&] {
+      return tiercel::Score(*session->session, ids, count, rows_per_step,
+                            [&](size_t index, const float* logits) {
+                              return on_row == nullptr ||
+                                     on_row(user_data, index, logits) == 0;
+                            });
+    });
+  });
+}
+
+tiercel_status tiercel_session_get_generation(const tiercel_session* session,
+                                              tiercel_generation* generation,
+                                              tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    tiercel_generation out;
+    if (absl::Status s = tiercel::ReadStruct("generation", generation, &out);
+        !s.ok()) {
+      return s;
+    }
+    const tiercel::Report& report = session->report;
+    out.prompt_tokens = report.prefill.prompt_tokens;
+    out.cached_tokens = report.prefill.cached_tokens;
+    out.output_tokens = std::ssize(report.tokens);
+    out.prefill_seconds = report.prefill.spent.seconds;
+    const std::vector<double>& seconds = report.token_seconds;
+    out.ttft_seconds =
+        seconds.empty() ? 0 : report.prefill.spent.seconds + seconds.front();
+    out.decode_seconds = seconds.empty() ? 0
+                                         : std::accumulate(seconds.begin() + 1,
+                                                           seconds.end(), 0.0);
+    out.finish = tiercel::FinishOf(report.finish_reason);
+    out.simulated = report.simulated ? 1 : 0;
+    tiercel::WriteStruct(out, generation);
+    return absl::OkStatus();
   });
 }
 
@@ -324,6 +411,10 @@ tiercel_status tiercel_token_seconds(const tiercel_session* session,
 
 void tiercel_cancel(tiercel_session* session) {
   if (session != nullptr) session->session->Cancel();
+}
+
+void tiercel_clear_cancel(tiercel_session* session) {
+  if (session != nullptr) session->session->ClearCancel();
 }
 
 }  // extern "C"

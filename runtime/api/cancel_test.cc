@@ -1,0 +1,143 @@
+// tiercel_cancel: each is answered once, whenever it comes.
+
+#include <stdlib.h>
+
+#include <atomic>
+#include <cstdint>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "include/tiercel.h"
+#include "runtime/api/api_fixture_for_test.h"
+
+namespace tiercel::cancel_test {
+namespace {
+
+using api_test::Sized;
+
+class CancelTest : public api_test::ApiTest {
+ public:
+  tiercel_status Prefill(tiercel_session* session) {
+    return tiercel_prefill(session, kIds.data(), kIds.size(), nullptr, nullptr,
+                           &error_);
+  }
+  tiercel_status Read(tiercel_session* session) {
+    return tiercel_read(session, kIds.data(), kIds.size(), nullptr, nullptr,
+                        &error_);
+  }
+  tiercel_status Generate(tiercel_session* session) {
+    auto sampling = Sized<tiercel_sampling>();
+    sampling.max_tokens = 2;
+    sampling.ignore_eos = 1;
+    return tiercel_generate(session, &sampling, nullptr, nullptr, &error_);
+  }
+  tiercel_status Score(tiercel_session* session) {
+    return tiercel_score(session, kIds.data(), kIds.size(), 0, nullptr, nullptr,
+                         &error_);
+  }
+  // What neither sees nor clears it.
+  void LookOn(tiercel_session* session) {
+    EXPECT_EQ(tiercel_session_truncate(session, 1, &error_), TIERCEL_OK);
+    EXPECT_EQ(tiercel_session_length(session), 1u);
+    size_t size = 0;
+    EXPECT_EQ(tiercel_report(session, nullptr, &size, &error_),
+              TIERCEL_BUFFER_TOO_SMALL);
+    tiercel_session* fork = nullptr;
+    ASSERT_EQ(tiercel_session_fork(session, &fork, &error_), TIERCEL_OK);
+    EXPECT_EQ(Generate(fork), TIERCEL_OK) << error_.message;
+    tiercel_session_free(fork);
+  }
+
+  const std::vector<int32_t> kIds = {3, 4, 5};
+};
+
+TEST_F(CancelTest, TheNextCallAnswersOnce) {
+  ASSERT_EQ(Prefill(session_), TIERCEL_OK) << error_.message;
+  using Call = tiercel_status (CancelTest::*)(tiercel_session*);
+  for (const Call call : {&CancelTest::Prefill, &CancelTest::Read,
+                          &CancelTest::Generate, &CancelTest::Score}) {
+    tiercel_cancel(session_);
+    tiercel_cancel(session_);  // before it was answered: the same
+    LookOn(session_);
+    EXPECT_EQ((this->*call)(session_), TIERCEL_CANCELLED);
+    EXPECT_STREQ(error_.code, "cancelled");
+    EXPECT_EQ(tiercel_session_length(session_), 1u);
+    EXPECT_EQ((this->*call)(session_), TIERCEL_OK) << error_.message;
+  }
+}
+
+TEST_F(CancelTest, MayBeForgotten) {
+  tiercel_cancel(session_);
+  tiercel_clear_cancel(session_);
+  EXPECT_EQ(Prefill(session_), TIERCEL_OK) << error_.message;
+  tiercel_clear_cancel(nullptr);
+}
+
+// A callback that stops has answered what came before it stopped.
+TEST_F(CancelTest, ACallbackThatStopsAnswersToo) {
+  const auto stop = [](void* session, uint64_t, uint64_t) -> int {
+    tiercel_cancel(static_cast<tiercel_session*>(session));
+    return 1;
+  };
+  EXPECT_EQ(tiercel_prefill(session_, kIds.data(), kIds.size(), stop, session_,
+                            &error_),
+            TIERCEL_CANCELLED);
+  EXPECT_EQ(Prefill(session_), TIERCEL_OK) << error_.message;
+}
+
+TEST_F(CancelTest, NoneIsLost) {
+  const int cancels = getenv("TIERCEL_ALL_CANCELS") != nullptr ? 10'000 : 500;
+  std::atomic<int> sent = 0;
+  std::atomic<int> answered = 0;
+  std::thread canceller([&] {
+    std::mt19937 random(1);
+    for (int i = 0; i < cancels; ++i) {
+      for (auto wait = random() % 3000; wait > 0; --wait) {
+        sent.load();  // some time passes
+      }
+      sent = i + 1;
+      tiercel_cancel(session_);
+      while (answered <= i) std::this_thread::yield();
+    }
+  });
+  std::mt19937 random(2);
+  while (answered < cancels) {
+    tiercel_status status = TIERCEL_OK;
+    switch (random() % 6) {
+      case 0:
+        status = Prefill(session_);
+        break;
+      case 1:
+        status = tiercel_session_length(session_) > 0 ? Generate(session_)
+                                                      : Read(session_);
+        break;
+      case 2:
+        status = Score(session_);
+        break;
+      case 3:
+        EXPECT_EQ(tiercel_session_truncate(session_, 0, &error_), TIERCEL_OK);
+        break;
+      case 4:  // between calls
+        for (auto wait = random() % 3000; wait > 0; --wait) sent.load();
+        break;
+      default:
+        status = Read(session_);
+    }
+    if (status == TIERCEL_CANCELLED) {
+      ASSERT_LT(answered, sent);
+      ++answered;
+    } else {
+      ASSERT_EQ(status, TIERCEL_OK) << error_.message;
+    }
+    if (tiercel_session_length(session_) > 300) {
+      EXPECT_EQ(tiercel_session_truncate(session_, 0, &error_), TIERCEL_OK);
+    }
+  }
+  canceller.join();
+  EXPECT_EQ(Read(session_), TIERCEL_OK) << error_.message;
+}
+
+}  // namespace
+}  // namespace tiercel::cancel_test

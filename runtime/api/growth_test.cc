@@ -1,0 +1,209 @@
+// Structs of programs that were made with an older header, and what may lie
+// behind them.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "include/tiercel.h"
+#include "runtime/api/api_fixture_for_test.h"
+
+namespace tiercel::growth_test {
+namespace {
+
+using api_test::Sized;
+using ::testing::Each;
+
+// A struct of `size` bytes with garbage behind, as an older program has it.
+template <typename T>
+class Older {
+ public:
+  explicit Older(size_t size) : size_(size) {
+    std::memset(bytes_, kGarbage, sizeof(bytes_));
+    std::memset(bytes_, 0, size);
+    std::memcpy(bytes_, &size, sizeof(size));
+  }
+  // Whole, as programs of today have it.
+  Older() : Older(sizeof(T)) {}
+
+  T* get() { return reinterpret_cast<T*>(bytes_); }
+  T* operator->() { return get(); }
+  bool garbage_is_whole() const {
+    for (size_t i = size_; i < sizeof(bytes_); ++i) {
+      if (bytes_[i] != kGarbage) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr unsigned char kGarbage = 0xA5;
+  const size_t size_;
+  alignas(T) unsigned char bytes_[sizeof(T) + 64];
+};
+
+class GrowthTest : public api_test::ApiTest {};
+
+TEST_F(GrowthTest, WhatLiesBehindAStructIsNotRead) {
+  Older<tiercel_error> error;
+  Older<tiercel_model_params> model_params;
+  model_params->path = api_test::kModel;
+  tiercel_model* model = nullptr;
+  ASSERT_EQ(tiercel_model_open(model_params.get(), &model, error.get()),
+            TIERCEL_OK)
+      << error->message;
+  Older<tiercel_model_info> info;
+  ASSERT_EQ(tiercel_model_get_info(model, info.get(), error.get()), TIERCEL_OK);
+  EXPECT_EQ(info->layers, 2);
+  Older<tiercel_policy> policy;
+  policy->draft = "ngram";
+  Older<tiercel_session_params> params;
+  params->policy = policy.get();
+  tiercel_session* session = nullptr;
+  ASSERT_EQ(tiercel_session_create(model, params.get(), &session, error.get()),
+            TIERCEL_OK)
+      << error->message;
+  Older<tiercel_text_limits> limits;
+  Older<tiercel_message> message;
+  message->role = "user";
+  message->content = "a b";
+  message->content_bytes = 3;
+  std::vector<int32_t> ids(500);
+  size_t size = ids.size();
+  ASSERT_EQ(tiercel_chat_tokens(model, message.get(), 1, limits.get(),
+                                ids.data(), &size, error.get()),
+            TIERCEL_OK)
+      << error->message;
+  ASSERT_EQ(
+      tiercel_prefill(session, ids.data(), size, nullptr, nullptr, error.get()),
+      TIERCEL_OK);
+  Older<tiercel_sampling> sampling;
+  sampling->max_tokens = 3;
+  sampling->ignore_eos = 1;
+  ASSERT_EQ(
+      tiercel_generate(session, sampling.get(), nullptr, nullptr, error.get()),
+      TIERCEL_OK);
+  Older<tiercel_generation> generation;
+  ASSERT_EQ(
+      tiercel_session_get_generation(session, generation.get(), error.get()),
+      TIERCEL_OK);
+  EXPECT_EQ(generation->output_tokens, 3);
+  EXPECT_TRUE(error.garbage_is_whole());
+  EXPECT_TRUE(info.garbage_is_whole());
+  EXPECT_TRUE(generation.garbage_is_whole());
+  tiercel_session_free(session);
+  tiercel_model_free(model);
+}
+
+TEST_F(GrowthTest, WhatAnOlderStructLacksIsItsDefault) {
+  Older<tiercel_model_params> model_params(
+      offsetof(tiercel_model_params, simulate_device_bytes));
+  model_params->path = api_test::kModel;
+  tiercel_model* model = nullptr;
+  ASSERT_EQ(tiercel_model_open(model_params.get(), &model, &error_), TIERCEL_OK)
+      << error_.message;
+  Older<tiercel_policy> policy(offsetof(tiercel_policy, view_chunk));
+  policy->name = "triforce";
+  Older<tiercel_session_params> params;
+  params->policy = policy.get();
+  Older<tiercel_session_params> before_policies(
+      offsetof(tiercel_session_params, policy));
+  for (auto* const p : {params.get(), before_policies.get()}) {
+    tiercel_session* session = nullptr;
+    ASSERT_EQ(tiercel_session_create(model, p, &session, &error_), TIERCEL_OK)
+        << error_.message;
+    tiercel_session_free(session);
+  }
+  tiercel_model_free(model);
+
+  Older<tiercel_model_info> info(offsetof(tiercel_model_info, threads));
+  ASSERT_EQ(tiercel_model_get_info(model_, info.get(), &error_), TIERCEL_OK);
+  EXPECT_GT(info->vocab, 0);
+  EXPECT_TRUE(info.garbage_is_whole());
+  Older<tiercel_generation> generation(
+      offsetof(tiercel_generation, ttft_seconds));
+  ASSERT_EQ(tiercel_session_get_generation(session_, generation.get(), &error_),
+            TIERCEL_OK);
+  EXPECT_TRUE(generation.garbage_is_whole());
+}
+
+// A newer program's: what is not set is not missed, what is cannot be honoured.
+TEST_F(GrowthTest, WhatANewerProgramSetsIsRefused) {
+  struct Newer {
+    tiercel_sampling sampling;
+    uint64_t field;
+  } newer = {};
+  newer.sampling.struct_size = sizeof(newer);
+  newer.sampling.max_tokens = 1;
+  const int32_t id = 3;
+  ASSERT_EQ(tiercel_prefill(session_, &id, 1, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(
+      tiercel_generate(session_, &newer.sampling, nullptr, nullptr, &error_),
+      TIERCEL_OK)
+      << error_.message;
+  newer.field = 1;
+  EXPECT_EQ(
+      tiercel_generate(session_, &newer.sampling, nullptr, nullptr, &error_),
+      TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "invalid_struct_size");
+}
+
+TEST_F(GrowthTest, AnErrorOfAnySizeKeepsItsText) {
+  struct Newer {
+    tiercel_error error;
+    char more[64];
+  } newer = {};
+  newer.error.struct_size = sizeof(newer);
+  EXPECT_EQ(
+      tiercel_prefill(nullptr, nullptr, 0, nullptr, nullptr, &newer.error),
+      TIERCEL_USAGE);
+  EXPECT_STREQ(newer.error.code, "null_argument");
+  EXPECT_THAT(newer.more, Each('\0'));
+  // None that is too small for one.
+  auto small = Sized<tiercel_error>();
+  small.struct_size = 8;
+  EXPECT_EQ(tiercel_prefill(nullptr, nullptr, 0, nullptr, nullptr, &small),
+            TIERCEL_USAGE);
+  EXPECT_STREQ(small.code, "");
+}
+
+// The stride of an array is the size that its elements say.
+TEST_F(GrowthTest, MessagesMayBeLarger) {
+  struct Newer {
+    tiercel_message message;
+    uint64_t field;
+  };
+  const auto tokens = [&](const tiercel_message* messages, size_t count) {
+    std::vector<int32_t> ids(500);
+    size_t size = ids.size();
+    EXPECT_EQ(tiercel_chat_tokens(model_, messages, count, nullptr, ids.data(),
+                                  &size, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    ids.resize(size);
+    return ids;
+  };
+  const tiercel_message plain[] = {
+      {sizeof(tiercel_message), "user", "one", 3},
+      {sizeof(tiercel_message), "assistant", "two", 3},
+      {sizeof(tiercel_message), "user", "three", 5}};
+  Newer newer[3] = {};
+  for (size_t i = 0; i < 3; ++i) {
+    newer[i].message = plain[i];
+    newer[i].message.struct_size = sizeof(Newer);
+  }
+  EXPECT_EQ(tokens(&newer[0].message, 3), tokens(plain, 3));
+  newer[1].message.struct_size = sizeof(tiercel_message);
+  size_t size = 0;
+  EXPECT_EQ(tiercel_chat_tokens(model_, &newer[0].message, 3, nullptr, nullptr,
+                                &size, &error_),
+            TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "invalid_struct_size");
+}
+
+}  // namespace
+}  // namespace tiercel::growth_test
