@@ -100,7 +100,7 @@ TEST_P(GoldenLogitsTest, Position120000IsPosition0) {
   ExpectGolden(Device::kCpu, options);
 }
 
-// Invariant 6: bytes, not tolerances, with quantised activations too.
+// Row invariance: bytes, not tolerances, with quantised activations too.
 TEST_P(GoldenLogitsTest, RowsAndThreadsChangeNoBit) {
   for (Compute compute : {Compute::kQ8, Compute::kF32}) {
     std::vector<float> first;

@@ -2,7 +2,7 @@
 # Includes never point right (README, "The tree"):
 #   kernels < offload < models < drafts < runtime < bench, tests
 # apps see include/ alone; include/ and apps/document include nothing of ours
-# but themselves.
+# but themselves. Inside a folder the rooms of its README are in order, too.
 #
 #   layering_test.sh SOURCE_DIR
 set -euo pipefail
@@ -10,6 +10,14 @@ script=$(realpath "$0")
 cd "$1"
 
 readonly LAYERS=(kernels offload models drafts runtime)
+# The rooms of a folder: each may include those before it.
+readonly ROOMS=(
+  'kernels base number simd machine layer kv attention token'
+  'offload tier move kv view plan'
+  'models format tokenizer chat decoder'
+  'runtime pass model predict sequence drafting policy generate api'
+  'apps cli terminal document commands'
+)
 failed=0
 
 # Fails on lines in folder $1 that include one of the folders after it.
@@ -26,7 +34,9 @@ forbid() {
   local hits
   # shellcheck disable=SC2086  # paths of the repository have no spaces
   hits=$(grep -nE "^ *# *include +\"($pattern)/" $files || :)
-  [[ $tests == with_tests ]] || hits=$(grep -v '_test\.cc:' <<<"$hits" || :)
+  [[ $tests == with_tests ]] ||
+    hits=$(grep -vE '(_test\.cc|_test_[a-z]+\.(cc|h)|_for_test\.h|testing\.h):' \
+      <<<"$hits" || :)
   if [[ -n $hits ]]; then
     echo "layering: $folder must not include ($pattern):"
     echo "$hits"
@@ -39,6 +49,25 @@ for i in "${!LAYERS[@]}"; do
   forbid "${LAYERS[i]}" with_tests "${right[@]}"
   forbid "${LAYERS[i]}" without_tests tests
 done
+for line in "${ROOMS[@]}"; do
+  read -ra rooms <<<"$line"
+  for i in "${!rooms[@]}"; do
+    ((i > 0)) || continue
+    later=()
+    for room in "${rooms[@]:i+1}"; do later+=("${rooms[0]}/$room"); done
+    ((${#later[@]} == 0)) ||
+      forbid "${rooms[0]}/${rooms[i]}" without_tests "${later[@]}"
+  done
+  # Every room has its place in the order.
+  for folder in "${rooms[0]}"/*/; do
+    [[ -d $folder ]] || continue
+    room=$(basename "$folder")
+    if [[ " ${rooms[*]:1} " != *" $room "* ]]; then
+      echo "layering: $folder has no place in the order of rooms"
+      failed=1
+    fi
+  done
+done
 forbid include with_tests "${LAYERS[@]}" apps bench tests include
 forbid apps with_tests "${LAYERS[@]}" bench tests
 forbid apps/document with_tests include
@@ -50,11 +79,23 @@ if [[ -z ${LAYERING_SELF_TEST:-} ]]; then
   for folder in "${LAYERS[@]}" include apps bench tests; do
     mkdir -p "$scratch/$folder"
   done
-  mkdir -p "$scratch/apps/document"
-  echo '#include "runtime/sequence/session.h"' >"$scratch/models/wrong.h"
-  if LAYERING_SELF_TEST=1 bash "$script" "$scratch" >/dev/null; then
-    echo "layering: the check let a wrong include pass"
+  for line in "${ROOMS[@]}"; do
+    read -ra rooms <<<"$line"
+    for room in "${rooms[@]:1}"; do mkdir -p "$scratch/${rooms[0]}/$room"; done
+  done
+  let_pass() { LAYERING_SELF_TEST=1 bash "$script" "$scratch" >/dev/null; }
+  let_pass || {
+    echo "layering: the check refuses folders without a file"
     failed=1
-  fi
+  }
+  for wrong in 'models/wrong.h runtime/sequence/session.h' \
+    'runtime/pass/wrong.cc runtime/api/boundary.h'; do
+    echo "#include \"${wrong#* }\"" >"$scratch/${wrong% *}"
+    if let_pass; then
+      echo "layering: the check let a wrong include pass: $wrong"
+      failed=1
+    fi
+    rm "$scratch/${wrong% *}"
+  done
 fi
 exit "$failed"

@@ -26,7 +26,7 @@ residual|models/decoder/decoder.cc|config_.hidden, StoreMode::kAdd|config_.hidde
 kv_slot|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + slot) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (slot \& 63)) * KRowBytes|tests/golden_logits_test.cc
 digest_count|kernels/kv/chunk_means_ref.cc|static_cast<float>(rows)|static_cast<float>((rows + 3) / 4 * 4)|kernels/kv/chunk_means_test.cc
 digest_rounding|kernels/kv/chunk_means_ref.cc|F16FromF32(sum\[i\] / count)|F16FromF32(sum[i] / count) \& 0xfffe|kernels/kv/chunk_means_test.cc
-fork_reference|offload/page/host_kv.cc|pool_->AddReference(slot)|(void)slot|offload/move/kv_store_test.cc
+fork_reference|offload/kv/host_kv.cc|pool_->AddReference(slot)|(void)slot|offload/kv/kv_store_test.cc
 chunk_tie|offload/view/chunk_choice.cc|\&\& a < b|\&\& a > b|offload/view/chunk_choice_test.cc
 digest_range|offload/view/digests.cc|(kv.end + rows) / shape_.chunk|(kv.end + rows - 1) / shape_.chunk|offload/view/digests_test.cc
 view_ring|offload/view/compact_kv.h|page % shape_.recent_pages)|(page - recent_begin_ / kPageTokens) % shape_.recent_pages)|offload/view/compact_kv_test.cc
@@ -36,7 +36,7 @@ view_room|offload/view/retrieval.cc|kPageTokens - 1 + window|kPageTokens - 2 + w
 late_copies|offload/view/retrieval.cc|certain \&\& layer < shape_.layers|certain \&\& layer < 0|offload/view/retrieval_test.cc
 lost_chunks|offload/view/retrieval.cc|if (!status.ok()) ready_ = false;|if (!status.ok()) return absl::OkStatus();|runtime/sequence/faults_test.cc
 several_sinks|offload/view/retrieval.cc|std::min(CeilDiv(size.sink, size.chunk), chunks)|std::min(int64_t{1}, chunks)|offload/view/retrieval_test.cc
-run_offset|offload/move/tiered_kv.cc|v.offset += layout_.VOffset(run.head, slot)|v.offset += layout_.VOffset(0, slot)|offload/move/copy_runs_test.cc
+run_offset|offload/kv/tiered_kv.cc|v.offset += layout_.VOffset(run.head, slot)|v.offset += layout_.VOffset(0, slot)|offload/kv/copy_runs_test.cc
 urgent_waits|offload/move/copy_engine.cc|{Turn::kUrgent, Turn::kInOrder}|{Turn::kInOrder, Turn::kUrgent}|offload/move/copy_engine_test.cc
 top_p_crossing|kernels/token/law_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
 draw_bound|kernels/token/law.cc|to_win <= 1 - u)|to_win <= 2 * (1 - u))|kernels/token/law_test.cc
@@ -61,10 +61,10 @@ cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
 error_age|runtime/api/boundary.cc|struct_size >= kFirstErrorSize|struct_size == kFirstErrorSize|runtime/api/growth_test.cc
 read_shared|runtime/api/session_api.cc|ids + known, count - known|ids, count|runtime/api/api_test.cc
-observer_view|offload/page/kv_store.cc|view.IsFull() ? observer_ : nullptr|observer_|offload/page/step_observer_test.cc
-observer_resumed|offload/page/kv_store.cc|step_rows_, /\*certain=\*/false|step_rows_, /*certain=*/true|offload/page/step_observer_test.cc
+observer_view|offload/kv/kv_store.cc|view.IsFull() ? observer_ : nullptr|observer_|offload/kv/step_observer_test.cc
+observer_resumed|offload/kv/kv_store.cc|step_rows_, /\*certain=\*/false|step_rows_, /*certain=*/true|offload/kv/step_observer_test.cc
 stopped_twice|runtime/sequence/forward.cc|interrupted_ = last;|(void)last;|runtime/sequence/tiers_test.cc
-staging_turn|offload/move/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/move/kv_store_test.cc
+staging_turn|offload/kv/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/kv/kv_store_test.cc
 copies_counted|offload/move/copy_engine.cc|transfer.bytes - moved->bytes|0 * moved->bytes|offload/move/copy_engine_test.cc
 link_rate|offload/move/link.cc|static_cast<double>(piece) / rate_|static_cast<double>(piece) / rate_ / 2|offload/move/copy_engine_test.cc
 link_latency|offload/move/link.cc|begin + duration(latency_)|begin|offload/move/copy_engine_test.cc
@@ -131,9 +131,9 @@ certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts
 self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policy/triforce_test.cc
 draft_left|runtime/drafting/retrieval_target.cc|kv.Truncate(end_);|;|runtime/policy/triforce_test.cc
 stale_view|runtime/sequence/session.cc|status.ok() \&\& !retrieval_->fresh()|status.ok() \&\& retrieval_ == nullptr|runtime/policy/triforce_test.cc
-lost_page|offload/move/tiered_kv.cc|page.below = engine().Wait(page.down).ok() && page.below|(void)engine().Wait(page.down)|offload/move/kv_store_test.cc
-lost_ahead|offload/move/tiered_kv.cc|!IsThere(\*step_, layer)|layer >= 0|offload/move/kv_store_test.cc
-reopened_slot|offload/move/tiered_kv.cc|undo = \[&\] { LeaveDevice(page); }|undo = [] {}|offload/move/kv_store_test.cc
+lost_page|offload/kv/tiered_kv.cc|page.below = engine().Wait(page.down).ok() && page.below|(void)engine().Wait(page.down)|offload/kv/kv_store_test.cc
+lost_ahead|offload/kv/tiered_kv.cc|!IsThere(\*step_, layer)|layer >= 0|offload/kv/kv_store_test.cc
+reopened_slot|offload/kv/tiered_kv.cc|undo = \[&\] { LeaveDevice(page); }|undo = [] {}|offload/kv/kv_store_test.cc
 callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 original_context|runtime/model/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model/model_test.cc
 forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc

@@ -24,8 +24,8 @@ namespace tiercel {
 //   m' = max(m, m_b); s = s e^(m - m') + s_b e^(m_b - m'); o likewise
 //
 // A page of which a row's head sees nothing is left out of its fold. So a row's
-// bits do not depend on other rows, threads, where pages live (invariant 6) or
-// what it does not see: such slots are never read into a result, and a page
+// bits do not depend on other rows, threads, where pages live (row invariance)
+// or what it does not see: such slots are never read into a result, and a page
 // that no row sees in any head may be null. A score that is not finite makes
 // its row's head NaN.
 //

@@ -180,7 +180,7 @@ TEST_P(AttentionIsaTest, EveryNumberOfQueriesInATile) {
   }
 }
 
-// Invariant 6: the rows of a call, their number and the threads do not show.
+// Row invariance: the rows of a call, their number and the threads do not show.
 TEST_P(AttentionIsaTest, RowsDoNotDependOnOtherRowsOrThreads) {
   if (TriesLess() && GetParam() != AttentionLevels().back()) GTEST_SKIP();
   std::vector<std::unique_ptr<Stream>> streams;

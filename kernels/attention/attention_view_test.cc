@@ -172,7 +172,7 @@ TEST_P(AttentionViewIsaTest, EverythingIsTheSameAsNoView) {
   }
 }
 
-// Invariant 6, with the edge of the window inside of tiles.
+// Row invariance, with the edge of the window inside of tiles.
 TEST_P(AttentionViewIsaTest, RowsDoNotDependOnOtherRowsOrThreads) {
   if (TriesLess() && GetParam() != AttentionLevels().back()) GTEST_SKIP();
   std::vector<std::unique_ptr<Stream>> streams;

@@ -11,7 +11,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/base/testing.h"
+#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
 
 namespace tiercel::chunk_scores_test {

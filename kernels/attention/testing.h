@@ -13,8 +13,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/attention/attention.h"
-#include "kernels/base/testing.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/machine/testing.h"
 
 namespace tiercel {
 

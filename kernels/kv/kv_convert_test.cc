@@ -8,9 +8,9 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/base/testing.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
+#include "kernels/machine/testing.h"
 
 namespace tiercel::kv_convert_test {
 namespace {

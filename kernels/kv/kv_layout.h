@@ -8,8 +8,8 @@
 namespace tiercel {
 
 // Positions in a page. A page is also the block of attention that is computed
-// as a whole and folded in position order (invariant 6): one number, because a
-// block that crossed pages would tie arithmetic to residency.
+// as a whole and folded in position order (row invariance): one number, because
+// a block that crossed pages would tie arithmetic to residency.
 inline constexpr int kPageTokens = 128;
 
 // Where an element of a page lives (offload/KV_FORMAT.md). A page holds the

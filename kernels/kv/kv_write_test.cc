@@ -9,9 +9,9 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/base/testing.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/testing.h"
+#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
 
 namespace tiercel::kv_write_test {

@@ -11,8 +11,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/base/testing.h"
 #include "kernels/layer/packed_layout.h"
+#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
 
 namespace tiercel::matmul_test {

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/base/testing.h"
+#include "kernels/machine/testing.h"
 #include "kernels/machine/thread_pool.h"
 #include "kernels/number/dequantize.h"
 

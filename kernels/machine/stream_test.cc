@@ -8,8 +8,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/base/testing.h"
 #include "kernels/machine/allowance.h"
+#include "kernels/machine/testing.h"
 
 namespace tiercel {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/testing.h"
+#include "kernels/machine/testing.h"
 
 namespace tiercel {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/testing.h"
+#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
 #include "kernels/number/reference_math.h"
 #include "kernels/simd/simd_test_body.h"

@@ -9,7 +9,7 @@
 #include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
 #include "models/decoder/weights.h"
-#include "offload/page/kv_store.h"
+#include "offload/kv/layered_kv.h"
 
 namespace tiercel {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "kernels/base/error.h"
-#include "kernels/base/testing.h"
+#include "kernels/machine/testing.h"
 #include "models/format/json.h"
 #include "models/tokenizer/nfc.h"
 #include "models/tokenizer/tokenizer.h"

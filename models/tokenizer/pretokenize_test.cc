@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/testing.h"
+#include "kernels/machine/testing.h"
 #include "models/tokenizer/regex_oracle.h"
 #include "models/tokenizer/unicode_classes.h"
 #include "models/tokenizer/utf8.h"

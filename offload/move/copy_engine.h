@@ -14,8 +14,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "offload/move/ledger.h"
 #include "offload/move/link.h"
+#include "offload/tier/ledger.h"
 
 namespace tiercel {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "offload/move/kv_tier.h"
+#include "offload/tier/tier_shape.h"
 
 namespace tiercel {
 

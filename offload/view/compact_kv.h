@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/machine/device_memory.h"
-#include "offload/page/kv_run.h"
-#include "offload/page/layered_kv.h"
+#include "offload/kv/kv_run.h"
+#include "offload/kv/layered_kv.h"
 
 namespace tiercel {
 

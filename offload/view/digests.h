@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/machine/device_memory.h"
 #include "kernels/machine/stream.h"
-#include "offload/page/kv_store.h"
+#include "offload/kv/kv_store.h"
 
 namespace tiercel {
 

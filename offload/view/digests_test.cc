@@ -10,8 +10,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/attention/chunk_scores.h"
-#include "kernels/base/testing.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
 #include "offload/view/testing.h"
 

@@ -12,7 +12,7 @@
 #include "kernels/kv/kv_layout.h"
 #include "kernels/machine/device_memory.h"
 #include "kernels/machine/stream.h"
-#include "offload/page/kv_run.h"
+#include "offload/kv/kv_run.h"
 
 namespace tiercel {
 

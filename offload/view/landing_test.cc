@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/base/testing.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/machine/testing.h"
 #include "offload/view/testing.h"
 
 namespace tiercel {

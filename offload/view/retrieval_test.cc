@@ -17,11 +17,11 @@
 #include "gtest/gtest.h"
 #include "kernels/attention/chunk_scores.h"
 #include "kernels/base/error.h"
-#include "kernels/base/testing.h"
 #include "kernels/kv/chunk_means.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
-#include "offload/page/host_kv.h"
+#include "offload/kv/host_kv.h"
 #include "offload/view/testing.h"
 
 namespace tiercel::retrieval_test {

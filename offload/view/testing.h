@@ -13,7 +13,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/machine/device_memory.h"
-#include "offload/page/kv_store.h"
+#include "offload/kv/kv_store.h"
 
 namespace tiercel {
 

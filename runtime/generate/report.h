@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
-#include "offload/move/ledger.h"
+#include "offload/tier/ledger.h"
 #include "offload/plan/tier_plan.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/predict/prediction.h"

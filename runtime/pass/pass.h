@@ -8,7 +8,7 @@
 #include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
 #include "models/decoder/decoder.h"
-#include "offload/page/layered_kv.h"
+#include "offload/kv/layered_kv.h"
 
 namespace tiercel {
 

@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "offload/page/host_kv.h"
+#include "offload/kv/host_kv.h"
 #include "tests/tiers.h"
 
 namespace tiercel::pass_test {

@@ -8,18 +8,13 @@
 #include "runtime/model/model.h"
 #include "runtime/predict/prediction.h"
 #include "runtime/predict/session_plan.h"
-#include "runtime/sequence/session.h"
 
 namespace tiercel {
-
-// Errors: invalid_context, invalid_argument, invalid_kv_type.
-absl::Status CheckSessionOptions(const ModelConfig& config,
-                                 const Session::Options& options);
 
 // Where sessions with `options` go; `weights.bytes` of the model's memory are
 // taken, or will be.
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
-                   const Session::Options& options, int threads);
+                   const SessionOptions& options, int threads);
 
 // Absent where the device computes in the host tier.
 std::optional<LinkRate> LinkOf(const Model& model);
@@ -29,7 +24,7 @@ std::optional<LinkRate> LinkOf(const Model& model);
 // document of `tiercel plan`. What does not fit is no error. Errors: those of
 // CheckSessionOptions and of MeasureWeights.
 absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
-                                            const Session::Options& options);
+                                            const SessionOptions& options);
 
 }  // namespace tiercel
 

@@ -16,7 +16,7 @@
 #include "kernels/machine/clock.h"
 #include "kernels/token/law.h"
 #include "models/decoder/decoder.h"
-#include "offload/page/host_kv.h"
+#include "offload/kv/host_kv.h"
 #include "runtime/pass/pass.h"
 
 namespace tiercel {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
@@ -10,6 +11,62 @@
 #include "runtime/pass/pass.h"
 
 namespace tiercel {
+
+namespace {
+
+// Positions are absolute and enter angles and page numbers: far beyond any
+// context, far below where either would overflow.
+constexpr int64_t kMostPosition = int64_t{1} << 40;
+
+absl::Status CheckKvType(const char* which, DType type, int head_dim) {
+  if (InfoOf(type).block_elements == 1) return absl::OkStatus();
+  const std::string name(InfoOf(type).name);
+  if (type != DType::kQ8_0) {
+    return UsageError("invalid_kv_type",
+                      absl::StrCat("KV type of ", which, ": got ", name,
+                                   ", need f32, f16, bf16 or q8_0"));
+  }
+  if (head_dim % InfoOf(type).block_elements != 0) {
+    return UsageError(
+        "invalid_kv_type",
+        absl::StrCat("KV type of ", which, ": ", name, " needs a head_dim ",
+                     "that is a multiple of 32, the model has ", head_dim));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSessionOptions(const ModelConfig& config,
+                                 const SessionOptions& options) {
+  if (options.context < 0) {
+    return UsageError("invalid_context",
+                      absl::StrCat("context: got ", options.context,
+                                   ", need 0 to ", config.context));
+  }
+  if (options.context > config.context) {
+    return UsageError(
+        "invalid_context",
+        absl::StrCat("context: got ", options.context, ", the checkpoint is ",
+                     "made for ", config.context,
+                     "; rope scaling extends it (yarn, by a scale of ",
+                     (options.context - 1) / config.context + 1, ")"));
+  }
+  if (options.first_position < 0 || options.first_position > kMostPosition) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("first_position: got ", options.first_position,
+                     ", need 0 to ", kMostPosition));
+  }
+  for (const auto& [which, type] :
+       {std::pair("K", options.type_k), std::pair("V", options.type_v)}) {
+    if (absl::Status s = CheckKvType(which, type, config.head_dim); !s.ok()) {
+      return s;
+    }
+  }
+  return options.retrieval.has_value() ? CheckRetrievalSize(*options.retrieval)
+                                       : absl::OkStatus();
+}
 
 int64_t ScratchBytes(const ModelConfig& config, int threads) {
   // Attention: 8 MiB of partial results and, per thread, a page of K and V as

@@ -4,14 +4,39 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/kv/kv_layout.h"
+#include "kernels/number/dtype.h"
 #include "models/decoder/config.h"
 #include "models/decoder/weights.h"
 #include "offload/plan/tier_plan.h"
 #include "offload/view/retrieval.h"
 
 namespace tiercel {
+
+// What a session is to be.
+struct SessionOptions {
+  int64_t context = 0;  // most tokens; 0: as many of the checkpoint's as fit
+  DType type_k = DType::kF16;
+  DType type_v = DType::kF16;
+  int64_t first_position = 0;
+  // Keeps a retrieval view for drafts.
+  std::optional<RetrievalSize> retrieval = {};
+  // Where measured rates are kept; where there are some for the model, the
+  // session predicts its times.
+  std::optional<std::string> rates_folder = {};
+
+  KvLayout Layout(const ModelConfig& config) const {
+    return {type_k, type_v, config.kv_heads, config.head_dim};
+  }
+};
+
+// Errors: invalid_context, invalid_argument, invalid_kv_type.
+absl::Status CheckSessionOptions(const ModelConfig& config,
+                                 const SessionOptions& options);
 
 // Scratch memory that no op of this model exceeds.
 int64_t ScratchBytes(const ModelConfig& config, int threads);

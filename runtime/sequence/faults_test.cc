@@ -17,7 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/base/testing.h"
+#include "kernels/machine/testing.h"
 #include "runtime/generate/generate.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "offload/view/view.h"
+#include "offload/kv/view.h"
 #include "runtime/pass/pass.h"
 
 namespace tiercel {

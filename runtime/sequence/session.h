@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "models/decoder/decoder.h"
-#include "offload/move/kv_tier.h"
-#include "offload/page/kv_store.h"
+#include "offload/kv/kv_store.h"
+#include "offload/kv/kv_tier.h"
 #include "offload/plan/tier_plan.h"
 #include "offload/view/retrieval.h"
 #include "runtime/model/model.h"
@@ -38,21 +38,7 @@ inline constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 //      for the last row, which may have to be computed again.
 class Session {
  public:
-  struct Options {
-    int64_t context = 0;  // most tokens; 0: as many of the checkpoint's as fit
-    DType type_k = DType::kF16;
-    DType type_v = DType::kF16;
-    int64_t first_position = 0;
-    // Keeps a retrieval view for drafts.
-    std::optional<RetrievalSize> retrieval = {};
-    // Where measured rates are kept; where there are some for the model, the
-    // session predicts its times.
-    std::optional<std::string> rates_folder = {};
-
-    KvLayout Layout(const ModelConfig& config) const {
-      return {type_k, type_v, config.kv_heads, config.head_dim};
-    }
-  };
+  using Options = SessionOptions;
 
   // `model` must hold weights and outlive the session.
   // Errors: no_weights, invalid_argument, invalid_context, invalid_kv_type,

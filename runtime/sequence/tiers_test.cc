@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "kernels/base/testing.h"
+#include "kernels/machine/testing.h"
 #include "runtime/generate/generate.h"
 #include "tests/golden.h"
 
@@ -226,8 +226,8 @@ TEST_F(TiersTest, ViewsGiveTheSameBytesInEveryTier) {
   }
 }
 
-// What a draft wrote under its view is gone when it is truncated away
-// (invariant 5).
+// What a draft wrote under its view is gone when it is truncated away (no
+// trace).
 TEST_F(TiersTest, ADraftLeavesNoTrace) {
   const auto model = Open("llama_chat");
   const std::vector<int32_t> ids = RandomIds(800, model->config.vocab);

@@ -200,10 +200,10 @@ set(TIERCEL_LONG_TESTS
     runtime/sequence/tiers_test.cc
     models/format/gguf_test.cc
     models/chat/chat_template_test.cc
-    offload/move/kv_store_test.cc
+    offload/kv/kv_store_test.cc
     models/tokenizer/pretokenize_test.cc
     kernels/kv/kv_write_test.cc
-    offload/move/copy_runs_test.cc
+    offload/kv/copy_runs_test.cc
     offload/view/retrieval_test.cc
     runtime/policy/triforce_law_test.cc
     runtime/drafting/small_target_test.cc

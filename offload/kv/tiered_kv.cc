@@ -1,4 +1,4 @@
-#include "offload/move/tiered_kv.h"
+#include "offload/kv/tiered_kv.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_PAGE_KV_RUN_H_
-#define TIERCEL_OFFLOAD_PAGE_KV_RUN_H_
+#ifndef TIERCEL_OFFLOAD_KV_KV_RUN_H_
+#define TIERCEL_OFFLOAD_KV_KV_RUN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -31,4 +31,4 @@ inline void CopyRun(const KvLayout& layout, const std::byte* page,
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_PAGE_KV_RUN_H_
+#endif  // TIERCEL_OFFLOAD_KV_KV_RUN_H_

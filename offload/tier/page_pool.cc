@@ -1,4 +1,4 @@
-#include "offload/page/page_pool.h"
+#include "offload/tier/page_pool.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_KERNELS_BASE_TESTING_H_
-#define TIERCEL_KERNELS_BASE_TESTING_H_
+#ifndef TIERCEL_KERNELS_MACHINE_TESTING_H_
+#define TIERCEL_KERNELS_MACHINE_TESTING_H_
 
 // For tests of ops only.
 
@@ -146,4 +146,4 @@ class OnDevice {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_KERNELS_BASE_TESTING_H_
+#endif  // TIERCEL_KERNELS_MACHINE_TESTING_H_

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_PAGE_KV_STORE_H_
-#define TIERCEL_OFFLOAD_PAGE_KV_STORE_H_
+#ifndef TIERCEL_OFFLOAD_KV_KV_STORE_H_
+#define TIERCEL_OFFLOAD_KV_KV_STORE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
-#include "offload/move/ledger.h"
-#include "offload/page/kv_run.h"
-#include "offload/page/layered_kv.h"
-#include "offload/view/view.h"
+#include "offload/kv/kv_run.h"
+#include "offload/kv/layered_kv.h"
+#include "offload/kv/view.h"
+#include "offload/tier/ledger.h"
 
 namespace tiercel {
 
@@ -134,4 +134,4 @@ class KvStore : public LayeredKv {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_PAGE_KV_STORE_H_
+#endif  // TIERCEL_OFFLOAD_KV_KV_STORE_H_

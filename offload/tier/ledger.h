@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_MOVE_LEDGER_H_
-#define TIERCEL_OFFLOAD_MOVE_LEDGER_H_
+#ifndef TIERCEL_OFFLOAD_TIER_LEDGER_H_
+#define TIERCEL_OFFLOAD_TIER_LEDGER_H_
 
 #include <array>
 #include <cstddef>
@@ -66,4 +66,4 @@ struct Traffic {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_MOVE_LEDGER_H_
+#endif  // TIERCEL_OFFLOAD_TIER_LEDGER_H_

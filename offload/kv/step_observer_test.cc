@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "offload/page/host_kv.h"
+#include "offload/kv/host_kv.h"
 
 namespace tiercel::step_observer_test {
 namespace {

@@ -1,13 +1,13 @@
-#ifndef TIERCEL_OFFLOAD_MOVE_TIERED_KV_H_
-#define TIERCEL_OFFLOAD_MOVE_TIERED_KV_H_
+#ifndef TIERCEL_OFFLOAD_KV_TIERED_KV_H_
+#define TIERCEL_OFFLOAD_KV_TIERED_KV_H_
 
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "offload/move/kv_tier.h"
-#include "offload/page/kv_store.h"
+#include "offload/kv/kv_store.h"
+#include "offload/kv/kv_tier.h"
 
 namespace tiercel {
 
@@ -28,8 +28,8 @@ namespace tiercel {
 // nothing moves, and what was fetched ahead waits for the step it is for. So
 // drafts over such views run while the next sweep is on its way.
 //
-// Which pages move is decided by positions and views alone, never by time
-// (invariant 7).
+// Which pages move is decided by positions and views alone (time decides
+// nothing).
 class TieredKv final : public KvStore {
  public:
   TieredKv(std::shared_ptr<KvTier> tier, int64_t begin);
@@ -140,4 +140,4 @@ class TieredKv final : public KvStore {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_MOVE_TIERED_KV_H_
+#endif  // TIERCEL_OFFLOAD_KV_TIERED_KV_H_

@@ -1,4 +1,4 @@
-#include "offload/page/kv_store.h"
+#include "offload/kv/kv_store.h"
 
 #include "kernels/base/error.h"
 

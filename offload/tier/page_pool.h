@@ -1,13 +1,13 @@
-#ifndef TIERCEL_OFFLOAD_PAGE_PAGE_POOL_H_
-#define TIERCEL_OFFLOAD_PAGE_PAGE_POOL_H_
+#ifndef TIERCEL_OFFLOAD_TIER_PAGE_POOL_H_
+#define TIERCEL_OFFLOAD_TIER_PAGE_POOL_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
-#include "offload/page/slot_counter.h"
 #include "offload/tier/host_region.h"
+#include "offload/tier/slot_counter.h"
 
 namespace tiercel {
 
@@ -56,4 +56,4 @@ class PagePool {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_PAGE_PAGE_POOL_H_
+#endif  // TIERCEL_OFFLOAD_TIER_PAGE_POOL_H_

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_PAGE_LAYERED_KV_H_
-#define TIERCEL_OFFLOAD_PAGE_LAYERED_KV_H_
+#ifndef TIERCEL_OFFLOAD_KV_LAYERED_KV_H_
+#define TIERCEL_OFFLOAD_KV_LAYERED_KV_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -67,4 +67,4 @@ class StepObserver {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_PAGE_LAYERED_KV_H_
+#endif  // TIERCEL_OFFLOAD_KV_LAYERED_KV_H_

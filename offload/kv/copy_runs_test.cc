@@ -14,9 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "offload/move/tiered_kv.h"
-#include "offload/page/host_kv.h"
-#include "offload/page/kv_store.h"
+#include "offload/kv/host_kv.h"
+#include "offload/kv/kv_store.h"
+#include "offload/kv/tiered_kv.h"
 #include "offload/tier/device_arena.h"
 
 namespace tiercel::copy_runs_test {

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_MOVE_KV_TIER_H_
-#define TIERCEL_OFFLOAD_MOVE_KV_TIER_H_
+#ifndef TIERCEL_OFFLOAD_KV_KV_TIER_H_
+#define TIERCEL_OFFLOAD_KV_KV_TIER_H_
 
 #include <array>
 #include <cstdint>
@@ -9,31 +9,11 @@
 #include "absl/status/statusor.h"
 #include "kernels/machine/device_memory.h"
 #include "offload/move/copy_engine.h"
-#include "offload/page/device_slots.h"
-#include "offload/page/page_pool.h"
+#include "offload/tier/device_slots.h"
+#include "offload/tier/page_pool.h"
+#include "offload/tier/tier_shape.h"
 
 namespace tiercel {
-
-// How the KV of a session is divided between the tiers; see offload/plan.
-struct TierShape {
-  KvLayout layout = {};
-  int layers = 0;
-  int64_t context_pages = 0;   // pages of the longest sequence
-  int64_t resident_pages = 0;  // of them, those that stay on the device
-  int64_t staged_pages = 0;    // pages that one layer buffer holds
-
-  // Pages that are being written are on the device too: the rows of a step lie
-  // in two, and before a prompt's last page a step may have left two.
-  static constexpr int64_t kOpenPages = 3;
-
-  int64_t StagingBytes() const {
-    return 2 * AlignedBytes(staged_pages * layout.PageBytes());
-  }
-  int64_t SlotBytes() const {
-    return AlignedBytes((resident_pages + kOpenPages) * layers *
-                        layout.PageBytes());
-  }
-};
 
 // What a sequence and its forks share: the pages of both tiers, two buffers
 // that layers are staged in by turns, and the engine that copies.
@@ -69,4 +49,4 @@ struct KvTier {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_MOVE_KV_TIER_H_
+#endif  // TIERCEL_OFFLOAD_KV_KV_TIER_H_

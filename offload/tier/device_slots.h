@@ -1,12 +1,12 @@
-#ifndef TIERCEL_OFFLOAD_PAGE_DEVICE_SLOTS_H_
-#define TIERCEL_OFFLOAD_PAGE_DEVICE_SLOTS_H_
+#ifndef TIERCEL_OFFLOAD_TIER_DEVICE_SLOTS_H_
+#define TIERCEL_OFFLOAD_TIER_DEVICE_SLOTS_H_
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/machine/device_memory.h"
-#include "offload/page/slot_counter.h"
+#include "offload/tier/slot_counter.h"
 
 namespace tiercel {
 
@@ -43,4 +43,4 @@ class DeviceSlots {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_PAGE_DEVICE_SLOTS_H_
+#endif  // TIERCEL_OFFLOAD_TIER_DEVICE_SLOTS_H_

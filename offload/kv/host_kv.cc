@@ -1,4 +1,4 @@
-#include "offload/page/host_kv.h"
+#include "offload/kv/host_kv.h"
 
 #include <cstring>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "offload/move/kv_tier.h"
+#include "offload/kv/kv_tier.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_VIEW_VIEW_H_
-#define TIERCEL_OFFLOAD_VIEW_VIEW_H_
+#ifndef TIERCEL_OFFLOAD_KV_VIEW_H_
+#define TIERCEL_OFFLOAD_KV_VIEW_H_
 
 #include <cstdint>
 #include <vector>
@@ -66,4 +66,4 @@ class BoundView {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_VIEW_VIEW_H_
+#endif  // TIERCEL_OFFLOAD_KV_VIEW_H_

@@ -1,4 +1,4 @@
-#include "offload/page/device_slots.h"
+#include "offload/tier/device_slots.h"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 // The ranges of views against their definition, position by position.
 
-#include "offload/view/view.h"
+#include "offload/kv/view.h"
 
 #include <cstdint>
 #include <random>

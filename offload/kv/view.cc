@@ -1,4 +1,4 @@
-#include "offload/view/view.h"
+#include "offload/kv/view.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Both stores against the same oracle: what a sequence should hold, by
 // position.
 
-#include "offload/page/kv_store.h"
+#include "offload/kv/kv_store.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,8 +15,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "offload/move/tiered_kv.h"
-#include "offload/page/host_kv.h"
+#include "offload/kv/host_kv.h"
+#include "offload/kv/tiered_kv.h"
 #include "offload/tier/device_arena.h"
 
 namespace tiercel {

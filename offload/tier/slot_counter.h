@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_PAGE_SLOT_COUNTER_H_
-#define TIERCEL_OFFLOAD_PAGE_SLOT_COUNTER_H_
+#ifndef TIERCEL_OFFLOAD_TIER_SLOT_COUNTER_H_
+#define TIERCEL_OFFLOAD_TIER_SLOT_COUNTER_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -56,4 +56,4 @@ class SlotCounter {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_PAGE_SLOT_COUNTER_H_
+#endif  // TIERCEL_OFFLOAD_TIER_SLOT_COUNTER_H_

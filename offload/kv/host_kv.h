@@ -1,13 +1,13 @@
-#ifndef TIERCEL_OFFLOAD_PAGE_HOST_KV_H_
-#define TIERCEL_OFFLOAD_PAGE_HOST_KV_H_
+#ifndef TIERCEL_OFFLOAD_KV_HOST_KV_H_
+#define TIERCEL_OFFLOAD_KV_HOST_KV_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "offload/page/kv_store.h"
-#include "offload/page/page_pool.h"
+#include "offload/kv/kv_store.h"
+#include "offload/tier/page_pool.h"
 
 namespace tiercel {
 
@@ -47,4 +47,4 @@ class HostKv final : public KvStore {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_PAGE_HOST_KV_H_
+#endif  // TIERCEL_OFFLOAD_KV_HOST_KV_H_

@@ -1,0 +1,34 @@
+#ifndef TIERCEL_OFFLOAD_TIER_TIER_SHAPE_H_
+#define TIERCEL_OFFLOAD_TIER_TIER_SHAPE_H_
+
+#include <cstdint>
+
+#include "kernels/kv/kv_layout.h"
+#include "kernels/machine/device_memory.h"
+
+namespace tiercel {
+
+// How the KV of a session is divided between the tiers; see offload/plan.
+struct TierShape {
+  KvLayout layout = {};
+  int layers = 0;
+  int64_t context_pages = 0;   // pages of the longest sequence
+  int64_t resident_pages = 0;  // of them, those that stay on the device
+  int64_t staged_pages = 0;    // pages that one layer buffer holds
+
+  // Pages that are being written are on the device too: the rows of a step lie
+  // in two, and before a prompt's last page a step may have left two.
+  static constexpr int64_t kOpenPages = 3;
+
+  int64_t StagingBytes() const {
+    return 2 * AlignedBytes(staged_pages * layout.PageBytes());
+  }
+  int64_t SlotBytes() const {
+    return AlignedBytes((resident_pages + kOpenPages) * layers *
+                        layout.PageBytes());
+  }
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_TIER_TIER_SHAPE_H_
