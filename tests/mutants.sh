@@ -61,6 +61,8 @@ cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
 error_age|runtime/api/boundary.cc|struct_size >= kFirstErrorSize|struct_size == kFirstErrorSize|runtime/api/growth_test.cc
 read_shared|runtime/api/session_api.cc|ids + known, count - known|ids, count|runtime/api/api_test.cc
+resent_page|offload/kv/residency.cc|  ++lost_;|  (void)lost_;|offload/kv/tiered_kv_test.cc
+places_ahead|offload/kv/staging.cc|same_places \&\& layer < Ahead()|layer < Ahead()|offload/kv/kv_store_test.cc
 observer_view|offload/kv/kv_store.cc|view.IsFull() ? observer_ : nullptr|observer_|offload/kv/step_observer_test.cc
 observer_resumed|offload/kv/kv_store.cc|step_rows_, /\*certain=\*/false|step_rows_, /*certain=*/true|offload/kv/step_observer_test.cc
 stopped_twice|runtime/sequence/forward.cc|interrupted_ = last;|(void)last;|runtime/sequence/tiers_test.cc
@@ -131,9 +133,9 @@ certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts
 self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policy/triforce_test.cc
 draft_left|runtime/drafting/retrieval_target.cc|kv.Truncate(end_);|;|runtime/policy/triforce_test.cc
 stale_view|runtime/sequence/session.cc|status.ok() \&\& !retrieval_->fresh()|status.ok() \&\& retrieval_ == nullptr|runtime/policy/triforce_test.cc
-lost_page|offload/kv/tiered_kv.cc|page.below = engine().Wait(page.down).ok() && page.below|(void)engine().Wait(page.down)|offload/kv/kv_store_test.cc
-lost_ahead|offload/kv/tiered_kv.cc|!IsThere(\*step_, layer)|layer >= 0|offload/kv/kv_store_test.cc
-reopened_slot|offload/kv/tiered_kv.cc|undo = \[&\] { LeaveDevice(page); }|undo = [] {}|offload/kv/kv_store_test.cc
+lost_page|offload/kv/residency.cc|page.below = engine().Wait(page.down).ok() \&\& page.below|(void)engine().Wait(page.down)|offload/kv/tiered_kv_test.cc
+lost_ahead|offload/kv/staging.cc|      !IsThere(layer)) {|      layer >= 0) {|offload/kv/tiered_kv_test.cc
+reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
 callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 original_context|runtime/model/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model/model_test.cc
 forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc

@@ -17,8 +17,8 @@ namespace tiercel {
 // regions, then sleep, so an idle process burns nothing.
 //
 // Which thread computes a range is decided by timing, so a body's result must
-// not depend on it (row invariance). One caller at a time; a body must not throw
-// or start a region.
+// not depend on it (row invariance). One caller at a time; a body must not
+// throw or start a region.
 class ThreadPool {
  public:
   // At most `threads` threads, the caller included (>= 1). Where the system

@@ -308,7 +308,7 @@ TEST(CopyRunsOfATierTest, TheyGoBeforeWhatIsFetchedAhead) {
     ASSERT_TRUE(kv.BeginLayer(layer, kGoOn).ok());
     if (layer == kLayers - 2) {
       // The sweep has all it reads; what is asked for from now on is ahead.
-      const auto last = made.tier->StagingOf(layer + 1).filled;
+      const auto last = made.tier->BufferOf(layer + 1).filled;
       ASSERT_TRUE(made.tier->engine->Wait(last).ok());
       copied.clear();
       shut = true;
@@ -323,7 +323,7 @@ TEST(CopyRunsOfATierTest, TheyGoBeforeWhatIsFetchedAhead) {
   EXPECT_TRUE(wanted.HasArrived());
   for (int layer = 0; layer < 2; ++layer) {
     EXPECT_TRUE(
-        made.tier->engine->Wait(made.tier->StagingOf(layer).filled).ok());
+        made.tier->engine->Wait(made.tier->BufferOf(layer).filled).ok());
   }
   // Two pages of each of two layers, one of which may have begun before.
   const int64_t page = kWide.PageBytes();

@@ -10,8 +10,8 @@ absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
       DeviceSlots::Create(memory, shape.layout, shape.layers,
                           shape.resident_pages + TierShape::kOpenPages);
   if (!slots.ok()) return slots.status();
-  std::array<Staging, 2> staging;
-  for (Staging& buffer : staging) {
+  std::array<Buffer, 2> buffers;
+  for (Buffer& buffer : buffers) {
     absl::StatusOr<DeviceArray<std::byte>> pages =
         DeviceArray<std::byte>::Create(
             memory, shape.staged_pages * shape.layout.PageBytes(),
@@ -26,7 +26,7 @@ absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
       KvTier{shape,
              PagePool(shape.layout, shape.layers, shape.context_pages + 2,
                       PagePool::Access::kUnmapped),
-             *std::move(slots), std::move(staging), *std::move(engine)});
+             *std::move(slots), std::move(buffers), *std::move(engine)});
 }
 
 }  // namespace tiercel

@@ -23,7 +23,7 @@ struct KvTier {
       const TierShape& shape, DeviceMemory& memory, std::unique_ptr<Link> link);
 
   // One layer's pages that are not on the device otherwise.
-  struct Staging {
+  struct Buffer {
     DeviceArray<std::byte> pages;   // [staged_pages][page]
     CopyEngine::Ticket filled = 0;  // its fetch
     CopyEngine::Ticket sent = 0;    // what last went down from it
@@ -34,7 +34,7 @@ struct KvTier {
   // copies from and to goes.
   PagePool pool;
   DeviceSlots slots;
-  std::array<Staging, 2> staging;
+  std::array<Buffer, 2> buffers;
   std::unique_ptr<CopyEngine> engine;
 
   // Sequences take turns; the layers fetched ahead are those of `owner`.
@@ -42,8 +42,8 @@ struct KvTier {
   // Layer k of the current step is staged in buffer (turn + k) % 2.
   int64_t turn = 0;
 
-  Staging& StagingOf(int64_t layer) {
-    return staging[static_cast<size_t>((turn + layer) % 2)];
+  Buffer& BufferOf(int64_t layer) {
+    return buffers[static_cast<size_t>((turn + layer) % 2)];
   }
 };
 

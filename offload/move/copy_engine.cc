@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
 
 namespace tiercel {
@@ -87,6 +88,14 @@ absl::Status CopyEngine::Wait(Ticket ticket, Cancelled cancelled) {
 
 absl::Status CopyEngine::Wait(Ticket ticket) {
   return Wait(ticket, [] { return false; });
+}
+
+absl::Status CopyEngine::WaitOrDrop(Ticket ticket, Cancelled cancelled) {
+  const absl::Cleanup drop = [this, ticket] {
+    Drop(ticket);
+    (void)Wait(ticket);
+  };
+  return Wait(ticket, cancelled);
 }
 
 bool CopyEngine::Done(Ticket ticket) const {

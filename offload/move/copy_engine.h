@@ -50,6 +50,8 @@ class CopyEngine {
   using Cancelled = absl::FunctionRef<bool()>;
   absl::Status Wait(Ticket ticket, Cancelled cancelled);
   absl::Status Wait(Ticket ticket);
+  // Waits likewise; whatever comes of it, nothing is on its way afterwards.
+  absl::Status WaitOrDrop(Ticket ticket, Cancelled cancelled);
   bool Done(Ticket ticket) const;
 
   // Leaves out what of the ticket has not been moved yet. It is done soon, and

@@ -200,6 +200,7 @@ set(TIERCEL_LONG_TESTS
     runtime/sequence/tiers_test.cc
     models/format/gguf_test.cc
     models/chat/chat_template_test.cc
+    offload/kv/tiered_kv_test.cc
     offload/kv/kv_store_test.cc
     models/tokenizer/pretokenize_test.cc
     kernels/kv/kv_write_test.cc

@@ -1,0 +1,213 @@
+#ifndef TIERCEL_OFFLOAD_KV_KV_STORE_FOR_TEST_H_
+#define TIERCEL_OFFLOAD_KV_KV_STORE_FOR_TEST_H_
+
+// Stores of both kinds, and an oracle: what a sequence should hold, by
+// position.
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "offload/kv/host_kv.h"
+#include "offload/kv/kv_store.h"
+#include "offload/kv/tiered_kv.h"
+#include "offload/tier/device_arena.h"
+
+namespace tiercel::kv_store_test {
+
+inline constexpr KvLayout kLayout = {DType::kF32, DType::kF16, /*kv_heads=*/2,
+                                     /*head_dim=*/8};
+inline constexpr int kLayers = 3;
+inline constexpr int64_t kContextPages = 12;
+inline constexpr auto kGoOn = [] { return false; };
+
+// Fails the transfer number `fail_at` (from 0), counted over its life.
+class FaultyLink final : public Link {
+ public:
+  FaultyLink(double rate, int64_t fail_at)
+      : link_(rate, 0, nullptr), left_(fail_at) {}
+  absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
+                             const std::atomic<bool>& drop) override {
+    if (left_-- == 0) return DeviceError("copy_failed", "a fault of the test");
+    return link_.Copy(transfer, since, drop);
+  }
+  void Forget(const HostRegion& region) override { link_.Forget(region); }
+  bool fault_is_past() const { return left_ < 0; }
+
+ private:
+  SimulatedLink link_;
+  std::atomic<int64_t> left_;
+};
+
+struct Made {
+  std::unique_ptr<DeviceArena> arena;
+  std::shared_ptr<KvTier> tier;  // null: everything in place
+  const FaultyLink* link = nullptr;
+  std::shared_ptr<PagePool> pool;
+  std::unique_ptr<KvStore> kv;
+
+  int64_t HostSlots() const {
+    return tier != nullptr ? tier->pool.slots_in_use() : pool->slots_in_use();
+  }
+};
+
+// resident < 0: a store in place.
+inline Made Make(int64_t resident, int64_t begin,
+                 int64_t fail_at = std::numeric_limits<int64_t>::max(),
+                 double rate = 1e12) {
+  Made made;
+  if (resident < 0) {
+    made.pool = std::make_shared<PagePool>(kLayout, kLayers, 4);
+    made.kv = std::make_unique<HostKv>(made.pool, begin);
+    return made;
+  }
+  TierShape shape;
+  shape.layout = kLayout;
+  shape.layers = kLayers;
+  shape.context_pages = kContextPages;
+  shape.resident_pages = resident;
+  shape.staged_pages = kContextPages - resident;
+  made.arena = *DeviceArena::Create(
+      AlignedBytes(shape.StagingBytes() + shape.SlotBytes()));
+  auto link = std::make_unique<FaultyLink>(rate, fail_at);
+  made.link = link.get();
+  made.tier = *KvTier::Create(shape, *made.arena, std::move(link));
+  made.kv = std::make_unique<TieredKv>(made.tier, begin);
+  return made;
+}
+
+inline int64_t MovedUp(const Made& made) {
+  uint64_t bytes = 0;
+  for (const LinkUse& use : made.tier->engine->ledger()) bytes += use.h2d_bytes;
+  return static_cast<int64_t>(bytes);
+}
+
+inline float* KeyOf(const KvPages& pages, int head, int64_t position) {
+  std::byte* page = pages.pages[position / kPageTokens - pages.first_page];
+  return reinterpret_cast<float*>(
+      page + kLayout.KOffset(head, static_cast<int>(position % kPageTokens)));
+}
+
+inline uint16_t* ValueOf(const KvPages& pages, int head, int64_t position) {
+  std::byte* page = pages.pages[position / kPageTokens - pages.first_page];
+  return reinterpret_cast<uint16_t*>(
+      page + kLayout.VOffset(head, static_cast<int>(position % kPageTokens)));
+}
+
+// What a sequence holds: a number per position, written once.
+struct Oracle {
+  std::vector<int> numbers;  // [position - begin]
+  int* next;                 // shared by forks
+
+  float Key(int layer, int head, int number) const {
+    return static_cast<float>((number * kLayers + layer) * 2 + head);
+  }
+};
+
+// Whether one of the rows from `first_row` on reads position `at` before them.
+inline bool Reads(const View& view, int layer, int head, int64_t at,
+                  int64_t begin, int64_t first_row) {
+  const auto in = [at](const std::vector<PositionRange>& ranges) {
+    for (const PositionRange& range : ranges) {
+      if (range.begin <= at && at < range.end) return true;
+    }
+    return false;
+  };
+  return at > first_row - view.recent || at < begin + view.sinks ||
+         in(view.pinned) ||
+         (!view.selected.empty() &&
+          in(view.selected[static_cast<size_t>(layer * 2 + head)]));
+}
+
+inline void Check(const KvPages& pages, int layer, const Oracle& oracle,
+                  const View& view) {
+  ASSERT_EQ(pages.end - pages.begin,
+            static_cast<int64_t>(oracle.numbers.size()));
+  for (int64_t at = pages.begin; at < pages.end; ++at) {
+    const int number = oracle.numbers[static_cast<size_t>(at - pages.begin)];
+    for (int head = 0; head < 2; ++head) {
+      if (!Reads(view, layer, head, at, pages.begin, pages.end)) continue;
+      ASSERT_EQ(KeyOf(pages, head, at)[7], oracle.Key(layer, head, number))
+          << "layer " << layer << " position " << at;
+      ASSERT_EQ(ValueOf(pages, head, at)[0],
+                static_cast<uint16_t>(number * 7 + layer * 2 + head));
+    }
+  }
+}
+
+inline void Write(const KvPages& pages, int layer, const Oracle& oracle,
+                  int64_t row, int number) {
+  const int64_t at = pages.end + row;
+  for (int head = 0; head < 2; ++head) {
+    for (int i = 0; i < 8; ++i) {
+      KeyOf(pages, head, at)[i] = oracle.Key(layer, head, number);
+      ValueOf(pages, head, at)[i] =
+          static_cast<uint16_t>(number * 7 + layer * 2 + head);
+    }
+  }
+}
+
+// Layers [first, kLayers) of a step that reads the view and writes `rows`, from
+// row `row` on in the first.
+inline absl::Status Layers(KvStore& kv, const Oracle& oracle, int64_t rows,
+                           int first = 0, int64_t row = 0,
+                           const View& view = View::Full(),
+                           KvStore::Cancelled cancelled = kGoOn) {
+  for (int layer = first; layer < kLayers; ++layer) {
+    const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, cancelled);
+    if (!pages.ok()) return pages.status();
+    Check(*pages, layer, oracle, view);
+    for (int64_t i = layer == first ? row : 0; i < rows; ++i) {
+      Write(*pages, layer, oracle, i, *oracle.next + static_cast<int>(i));
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      const float* const key = KeyOf(*pages, 1, pages->end + i);
+      EXPECT_EQ(*key, oracle.Key(layer, 1, *oracle.next + static_cast<int>(i)));
+    }
+    kv.EndLayer(layer);
+  }
+  return absl::OkStatus();
+}
+
+// A whole step of which `kept` rows are committed. Fails as the store fails,
+// and leaves it as it was.
+inline absl::Status TryStep(KvStore& kv, Oracle& oracle, int64_t rows,
+                            int64_t kept, const View& view = View::Full(),
+                            KvStore::Cancelled cancelled = kGoOn) {
+  absl::Status status = kv.BeginStep(rows, Station::kVerify, view, cancelled);
+  if (!status.ok()) return status;
+  status = Layers(kv, oracle, rows, 0, 0, view, cancelled);
+  if (status.ok()) status = kv.Commit(kept, cancelled);
+  if (!status.ok()) {
+    kv.Abandon();
+    return status;
+  }
+  for (int64_t i = 0; i < kept; ++i) {
+    oracle.numbers.push_back(*oracle.next + static_cast<int>(i));
+  }
+  *oracle.next += static_cast<int>(rows);
+  return status;
+}
+
+inline void Step(KvStore& kv, Oracle& oracle, int64_t rows,
+                 const View& view = View::Full()) {
+  const absl::Status status = TryStep(kv, oracle, rows, rows, view);
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+inline void CutTo(KvStore& kv, Oracle& oracle, int64_t length) {
+  kv.Truncate(length);
+  oracle.numbers.resize(static_cast<size_t>(length));
+}
+
+}  // namespace tiercel::kv_store_test
+
+#endif  // TIERCEL_OFFLOAD_KV_KV_STORE_FOR_TEST_H_

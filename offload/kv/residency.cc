@@ -1,0 +1,188 @@
+#include "offload/kv/residency.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+
+absl::Status Residency::Grow(int64_t count) {
+  pages_.reserve(static_cast<size_t>(count));
+  while (size() < count) {
+    const absl::StatusOr<int64_t> host = tier_.pool.Take();
+    if (!host.ok()) return host.status();
+    pages_.push_back({.host = *host});
+  }
+  return absl::OkStatus();
+}
+
+void Residency::Shrink(int64_t keep) {
+  while (size() > keep) {
+    Page& page = pages_.back();
+    (void)engine().Wait(page.down);
+    if (page.device >= 0) Release(page);
+    tier_.pool.Release(page.host);
+    pages_.pop_back();
+  }
+}
+
+// ---- A page that is written ----
+
+absl::Status Residency::Open(int64_t index, bool exists, int64_t end,
+                             Cancelled cancelled) {
+  Page& page = At(index);
+  const bool away = page.device < 0;
+  if (away) {
+    const absl::StatusOr<int64_t> slot = TakeDeviceSlot(end, cancelled);
+    if (!slot.ok()) return slot.status();
+    page.device = *slot;
+  }
+  if (!exists) return absl::OkStatus();
+  if (away) {
+    absl::Cleanup undo = [&] { Release(page); };
+    if (absl::Status s = Reopen(index, cancelled); !s.ok()) return s;
+    std::move(undo).Cancel();
+  }
+  // Cut by a truncation, it may still be on its way down.
+  const absl::Status sent = engine().Wait(page.down, cancelled);
+  if (ClassOf(sent) == ErrorClass::kCancelled) return sent;
+  page.down = 0;
+  page.below = page.below && sent.ok();
+  return Own(page, end, cancelled);
+}
+
+// Whatever comes of it, nothing is on the way after it: its place may be given
+// back.
+absl::Status Residency::Reopen(int64_t index, Cancelled cancelled) {
+  std::vector<Transfer> transfers;
+  for (int layer = 0; layer < Layers(); ++layer) {
+    transfers.push_back(Between(Direction::kHostToDevice, index, layer,
+                                OnDevicePage(layer, index)));
+  }
+  moves_.reopened_pages += Layers();
+  return engine().WaitOrDrop(engine().Submit(station_, std::move(transfers)),
+                             cancelled);
+}
+
+absl::Status Residency::Own(Page& page, int64_t end, Cancelled cancelled) {
+  if (tier_.slots.IsShared(page.device)) {
+    const absl::StatusOr<int64_t> own = TakeDeviceSlot(end, cancelled);
+    if (!own.ok()) return own.status();
+    for (int layer = 0; layer < Layers(); ++layer) {
+      std::memcpy(tier_.slots.Page(layer, *own),
+                  tier_.slots.Page(layer, page.device),
+                  static_cast<size_t>(tier_.shape.layout.PageBytes()));
+    }
+    tier_.slots.Release(std::exchange(page.device, *own));
+  }
+  if (tier_.pool.IsShared(page.host)) {
+    const absl::StatusOr<int64_t> own = tier_.pool.Take();
+    if (!own.ok()) return own.status();
+    tier_.pool.Release(std::exchange(page.host, *own));
+    page.below = false;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> Residency::TakeDeviceSlot(int64_t end,
+                                                  Cancelled cancelled) {
+  int64_t slot = tier_.slots.Take();
+  // Steps in place may have left closed pages, the first of them the stalest.
+  for (int64_t i = 0; slot < 0 && i < size(); ++i) {
+    if (!IsClosed(i, end)) continue;
+    if (absl::Status s = Leave(i, cancelled); !s.ok()) return s;
+    slot = tier_.slots.Take();
+  }
+  // A fork found the slots taken: resident pages of this sequence make room,
+  // the last of them first.
+  for (int64_t i = tier_.shape.resident_pages - 1; slot < 0 && i >= 0; --i) {
+    if (i >= size() || !OnDevice(i) || !IsFull(i, end)) continue;
+    if (absl::Status s = Leave(i, cancelled); !s.ok()) return s;
+    slot = tier_.slots.Take();
+  }
+  if (slot >= 0) return slot;
+  return MemoryError("out_of_memory",
+                     absl::StrCat("device pages: all ", tier_.slots.count(),
+                                  " are in use by other sequences"));
+}
+
+// ---- A page that is full ----
+
+Residency::Ticket Residency::Close(int64_t index) {
+  std::vector<Transfer> transfers;
+  for (int layer = 0; layer < Layers(); ++layer) {
+    transfers.push_back(Between(Direction::kDeviceToHost, index, layer,
+                                OnDevicePage(layer, index)));
+  }
+  moves_.closed_pages += Layers();
+  return engine().Submit(station_, std::move(transfers));
+}
+
+void Residency::NoteBelow(int64_t first, int64_t end, Ticket down) {
+  for (int64_t i = first; i < size(); ++i) {
+    At(i).below = IsFull(i, end);
+    At(i).down = i == first ? down : 0;
+  }
+}
+
+absl::Status Residency::Leave(int64_t index, Cancelled cancelled) {
+  if (absl::Status s = Settle(index, cancelled); !s.ok()) return s;
+  Release(At(index));
+  return absl::OkStatus();
+}
+
+// Makes sure that the host tier has what the page holds.
+absl::Status Residency::Settle(int64_t index, Cancelled cancelled) {
+  Page& page = At(index);
+  if (page.below) {
+    const absl::Status status = engine().Wait(page.down, cancelled);
+    if (status.ok() || ClassOf(status) == ErrorClass::kCancelled) return status;
+  }
+  page.below = false;
+  ++lost_;
+  page.down = Close(index);
+  if (absl::Status s = engine().Wait(page.down, cancelled); !s.ok()) return s;
+  page.below = true;
+  return absl::OkStatus();
+}
+
+void Residency::Release(Page& page) {
+  tier_.slots.Release(std::exchange(page.device, -1));
+}
+
+// ---- The sequence ----
+
+void Residency::ShareWith(Residency& fork, int64_t count) {
+  fork.pages_.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    Page& page = At(i);
+    // An error is told once, and would concern both.
+    page.below = engine().Wait(page.down).ok() && page.below;
+    page.down = 0;
+    tier_.pool.AddReference(page.host);
+    if (page.device >= 0) tier_.slots.AddReference(page.device);
+    fork.pages_.push_back(page);
+  }
+}
+
+int64_t Residency::HostBytes() const {
+  const auto below = std::count_if(pages_.begin(), pages_.end(),
+                                   [](const Page& page) { return page.below; });
+  return below * Layers() * tier_.shape.layout.PageBytes();
+}
+
+Transfer Residency::Between(Direction direction, int64_t page, int layer,
+                            std::byte* device) const {
+  const PagePool::Place place = tier_.pool.PlaceOf(layer, At(page).host);
+  return {.direction = direction,
+          .host = place.region,
+          .offset = place.offset,
+          .device = device,
+          .bytes = tier_.shape.layout.PageBytes()};
+}
+
+}  // namespace tiercel

@@ -1,0 +1,122 @@
+#ifndef TIERCEL_OFFLOAD_KV_RESIDENCY_H_
+#define TIERCEL_OFFLOAD_KV_RESIDENCY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/kv/kv_layout.h"
+#include "offload/kv/kv_tier.h"
+#include "offload/tier/ledger.h"
+
+namespace tiercel {
+
+// Where each page of one sequence is: its slot of the host tier, its slot on
+// the device if it has one, and whether the host tier has what it holds.
+//
+//   open      being written: on the device, in all layers
+//   closed    full; on its way down, or there; on the device until its place is
+//             wanted
+//   resident  one of the first TierShape::resident_pages: on the device for
+//             good, and below like all others
+//
+// Nothing leaves the device before the host tier has it: what got lost on its
+// way down is sent again.
+class Residency {
+ public:
+  using Ticket = CopyEngine::Ticket;
+  using Cancelled = CopyEngine::Cancelled;
+
+  struct Page {
+    int64_t host = -1;
+    int64_t device = -1;  // -1: not on the device but for a step's staging
+    bool below = false;   // the host tier has (or will, by `down`) what exists
+    Ticket down = 0;
+  };
+
+  // Of a sequence that begins in page `first_page`. `moves` counts, and
+  // outlives it.
+  Residency(KvTier& tier, int64_t first_page, KvMoves& moves)
+      : tier_(tier), first_page_(first_page), moves_(moves) {}
+  ~Residency() { Shrink(0); }
+  Residency(const Residency&) = delete;
+  Residency& operator=(const Residency&) = delete;
+
+  int64_t size() const { return static_cast<int64_t>(pages_.size()); }
+  Page& At(int64_t page) { return pages_[static_cast<size_t>(page)]; }
+  const Page& At(int64_t page) const {
+    return pages_[static_cast<size_t>(page)];
+  }
+  bool OnDevice(int64_t page) const { return At(page).device >= 0; }
+  bool IsResident(int64_t page) const {
+    return page < tier_.shape.resident_pages;
+  }
+  // If the sequence ended at `end`.
+  bool IsFull(int64_t page, int64_t end) const {
+    return (first_page_ + page + 1) * kPageTokens <= end;
+  }
+  bool IsClosed(int64_t page, int64_t end) const {
+    return OnDevice(page) && !IsResident(page) && IsFull(page, end);
+  }
+
+  // Whose bytes the copies are from now on.
+  void ChargeTo(Station station) { station_ = station; }
+
+  // New pages up to `count`, in the host tier. Errors: out_of_memory.
+  absl::Status Grow(int64_t count);
+  // Only the first `keep` pages are there from now on.
+  void Shrink(int64_t keep);
+
+  // Readies a page of a sequence that ends at `end` to be written on the
+  // device. `exists`: it holds positions, which come up if need be, and what a
+  // fork shares of it becomes two. Errors: out_of_memory, copy_failed,
+  // cancelled.
+  absl::Status Open(int64_t page, bool exists, int64_t end,
+                    Cancelled cancelled);
+  // A page that is full on the device leaves it, once it is below.
+  // Errors: copy_failed, cancelled.
+  absl::Status Leave(int64_t page, Cancelled cancelled);
+  // Sends a page down that is full now.
+  Ticket Close(int64_t page);
+  // Of pages from `first` on, what the sequence that ends at `end` knows of
+  // them after a step; `down` is the way of the first.
+  void NoteBelow(int64_t first, int64_t end, Ticket down);
+
+  // Has `fork`, empty, share the first `count` pages.
+  void ShareWith(Residency& fork, int64_t count);
+
+  // How often a page that was thought to be below was not: what was fetched of
+  // it since is not what it holds.
+  int64_t lost() const { return lost_; }
+  int64_t HostBytes() const;
+
+  // A copy of one layer's page, between the host tier and `device`.
+  Transfer Between(Direction direction, int64_t page, int layer,
+                   std::byte* device) const;
+  std::byte* OnDevicePage(int layer, int64_t page) {
+    return tier_.slots.Page(layer, At(page).device);
+  }
+
+ private:
+  absl::StatusOr<int64_t> TakeDeviceSlot(int64_t end, Cancelled cancelled);
+  absl::Status Settle(int64_t page, Cancelled cancelled);
+  absl::Status Reopen(int64_t page, Cancelled cancelled);
+  absl::Status Own(Page& page, int64_t end, Cancelled cancelled);
+  void Release(Page& page);
+
+  int Layers() const { return tier_.shape.layers; }
+  CopyEngine& engine() { return *tier_.engine; }
+
+  KvTier& tier_;
+  const int64_t first_page_;
+  KvMoves& moves_;
+  Station station_ = Station::kVerify;
+  std::vector<Page> pages_;
+  int64_t lost_ = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_KV_RESIDENCY_H_

@@ -1,0 +1,244 @@
+#include "offload/kv/staging.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+// What is fetched ahead leaves room for what is urgent after this many, or
+// after a page that has more.
+constexpr int64_t kAheadBytes = int64_t{1} << 20;
+
+}  // namespace
+
+bool PagesRead::In(int layer, int64_t page) const {
+  if (layers_.empty()) return true;
+  const auto& pages =
+      layers_[layers_.size() == 1 ? 0 : static_cast<size_t>(layer)];
+  return pages[static_cast<size_t>(page)] != 0;
+}
+
+bool PagesRead::InAny(int64_t page) const {
+  for (size_t layer = 0; layer < layers_.size(); ++layer) {
+    if (In(static_cast<int>(layer), page)) return true;
+  }
+  return layers_.empty();
+}
+
+// ---- Before a step ----
+
+absl::Status Staging::Claim(Cancelled cancelled) {
+  if (tier_.owner == this && HasAhead()) return absl::OkStatus();
+  next_.clear();
+  ahead_ = 0;
+  if (absl::Status s = AwaitBuffers(cancelled); !s.ok()) return s;
+  tier_.owner = this;
+  return absl::OkStatus();
+}
+
+// What others, or an abandoned step, asked for may still be arriving. Whether
+// it arrived well concerns nobody any more.
+absl::Status Staging::AwaitBuffers(Cancelled cancelled) {
+  for (KvTier::Buffer& buffer : tier_.buffers) {
+    const absl::Status status = engine().Wait(buffer.filled, cancelled);
+    if (ClassOf(status) == ErrorClass::kCancelled) return status;
+  }
+  return absl::OkStatus();
+}
+
+int Staging::Ahead() const { return lost_ == pages_.lost() ? ahead_ : 0; }
+
+absl::Status Staging::LayOut(PagesRead reads, int64_t first_written,
+                             Station station) {
+  step_ = {.reads = std::move(reads),
+           .station = station,
+           .first_written = first_written};
+  step_.place.assign(static_cast<size_t>(pages_.size()), -1);
+  int64_t place = 0;
+  PageList later;
+  for (int64_t page = 0; page < pages_.size(); ++page) {
+    const bool on_device = pages_.OnDevice(page);
+    if (!on_device) step_.place[static_cast<size_t>(page)] = place++;
+    if (page >= first_written) continue;
+    if (!on_device) step_.away.push_back(page);
+    if (!on_device || !pages_.IsResident(page)) later.push_back(page);
+  }
+  if (place > tier_.shape.staged_pages) {
+    return MemoryError(
+        "out_of_memory",
+        absl::StrCat("a layer buffer holds ", tier_.shape.staged_pages,
+                     " pages, the step needs ", place));
+  }
+  // A page that was closed since, and left, has the next place.
+  const bool same_places =
+      step_.away.size() >= next_.size() &&
+      std::equal(next_.begin(), next_.end(), step_.away.begin());
+  for (int layer = 0; same_places && layer < Ahead(); ++layer) {
+    const PageList& there = asked_ahead_[static_cast<size_t>(layer)];
+    const bool all =
+        std::all_of(step_.away.begin(), step_.away.end(), [&](int64_t page) {
+          return !step_.reads.In(layer, page) ||
+                 std::binary_search(there.begin(), there.end(), page);
+        });
+    if (!all) continue;
+    step_.there[static_cast<size_t>(layer)] = true;
+    moves_.ahead_pages -= std::ssize(there);
+  }
+  ahead_ = 0;
+  next_ = std::move(later);
+  return absl::OkStatus();
+}
+
+// ---- Layer by layer ----
+
+absl::Status Staging::Bring(int layer, Cancelled cancelled) {
+  while (step_.asked < std::min(Layers(), layer + 2)) Ask(step_.asked);
+  if (absl::Status s = AwaitFetched(layer, cancelled); !s.ok()) return s;
+  return engine().Wait(BufferOf(layer).sent, cancelled);
+}
+
+std::byte* Staging::PageOf(int layer, int64_t page) const {
+  if (page < step_.first_written && !step_.reads.In(layer, page)) {
+    return nullptr;
+  }
+  return Place(layer, step_.place[static_cast<size_t>(page)]);
+}
+
+Staging::Ticket Staging::SendDown(const PageList& pages, int layer) {
+  std::vector<Transfer> transfers;
+  for (int64_t page : pages) {
+    transfers.push_back(pages_.Between(
+        Direction::kDeviceToHost, page, layer,
+        pages_.OnDevice(page)
+            ? pages_.OnDevicePage(layer, page)
+            : Place(layer, step_.place[static_cast<size_t>(page)])));
+  }
+  return engine().Submit(step_.station, Joined(std::move(transfers)));
+}
+
+void Staging::Done(int layer, Ticket sent, bool ahead) {
+  if (sent != 0) BufferOf(layer).sent = sent;
+  const int next = layer + 2;
+  if (next < Layers()) {
+    Ask(next);
+  } else if (ahead && next - Layers() < Layers()) {
+    AskAhead(next - Layers());
+  }
+}
+
+// Whether an earlier step has asked for what this one reads of the layer.
+bool Staging::IsThere(int layer) const {
+  return layer < std::ssize(step_.there) &&
+         step_.there[static_cast<size_t>(layer)];
+}
+
+void Staging::Ask(int layer) {
+  if (layer < step_.asked) return;
+  step_.asked = layer + 1;
+  if (!IsThere(layer)) Fetch(layer);
+}
+
+void Staging::Fetch(int layer) {
+  std::vector<Transfer> transfers;
+  const auto fetch = [&](int64_t page) {
+    transfers.push_back(
+        pages_.Between(Direction::kHostToDevice, page, layer,
+                       Place(layer, step_.place[static_cast<size_t>(page)])));
+  };
+  for (int64_t page : step_.away) {
+    if (step_.reads.In(layer, page)) fetch(page);
+  }
+  moves_.swept_pages += std::ssize(transfers);
+  if (layer == step_.parked_layer) {
+    for (int64_t page : step_.parked) fetch(page);
+    moves_.resumed_pages += std::ssize(step_.parked);
+  }
+  BufferOf(layer).filled =
+      engine().Submit(step_.station, Joined(std::move(transfers)));
+}
+
+// What an earlier step asked for and then did not wait for may have got lost:
+// that is no failure of this one, which asks once more.
+absl::Status Staging::AwaitFetched(int layer, Cancelled cancelled) {
+  const absl::Status status = engine().Wait(BufferOf(layer).filled, cancelled);
+  if (status.ok() || ClassOf(status) == ErrorClass::kCancelled ||
+      !IsThere(layer)) {
+    return status;
+  }
+  Fetch(layer);
+  return engine().Wait(BufferOf(layer).filled, cancelled);
+}
+
+void Staging::AskAhead(int layer) {
+  std::vector<Transfer> transfers;
+  PageList& asked = asked_ahead_[static_cast<size_t>(layer)];
+  asked.clear();
+  const int64_t later = Layers() + layer;  // as this step counts
+  for (size_t place = 0; place < next_.size(); ++place) {
+    // The rows that come see of these pages what this step's first row sees,
+    // or less.
+    if (!step_.reads.In(layer, next_[place])) continue;
+    asked.push_back(next_[place]);
+    transfers.push_back(
+        pages_.Between(Direction::kHostToDevice, next_[place], layer,
+                       Place(later, static_cast<int64_t>(place))));
+  }
+  moves_.swept_pages += std::ssize(asked);
+  moves_.ahead_pages += std::ssize(asked);
+  BufferOf(later).filled =
+      engine().Submit(step_.station, Joined(std::move(transfers), kAheadBytes));
+  ahead_ = layer + 1;
+  lost_ = pages_.lost();
+}
+
+std::byte* Staging::Place(int64_t layer, int64_t place) const {
+  return tier_.BufferOf(layer).pages.data() +
+         place * tier_.shape.layout.PageBytes();
+}
+
+// ---- After it ----
+
+void Staging::Commit() {
+  tier_.turn += Layers();
+  step_ = {};
+}
+
+void Staging::Abandon() {
+  if (tier_.owner == this) {  // since it was suspended a fork may have worked
+    for (KvTier::Buffer& buffer : tier_.buffers) engine().Drop(buffer.filled);
+  }
+  next_.clear();
+  ahead_ = 0;
+  step_ = {};
+}
+
+void Staging::Truncate(int64_t end) {
+  // What was fetched ahead would miss what is written from here on.
+  if (next_.empty()) return;
+  if (next_.back() >= pages_.size() || !pages_.IsFull(next_.back(), end)) {
+    ahead_ = 0;
+  }
+}
+
+Staging::Ticket Staging::Suspend(int layer, PageList parked) {
+  for (KvTier::Buffer& buffer : tier_.buffers) engine().Drop(buffer.filled);
+  step_.there = {};
+  step_.parked_layer = layer;
+  step_.parked = std::move(parked);
+  moves_.parked_pages += std::ssize(step_.parked);
+  return SendDown(step_.parked, layer);
+}
+
+absl::Status Staging::Resume(Cancelled cancelled) {
+  if (absl::Status s = AwaitBuffers(cancelled); !s.ok()) return s;
+  tier_.owner = this;
+  step_.asked = step_.parked_layer;
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,125 @@
+#ifndef TIERCEL_OFFLOAD_KV_STAGING_H_
+#define TIERCEL_OFFLOAD_KV_STAGING_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "offload/kv/kv_tier.h"
+#include "offload/kv/residency.h"
+#include "offload/tier/ledger.h"
+
+namespace tiercel {
+
+// What a step's view reads of each layer's pages.
+class PagesRead {
+ public:
+  PagesRead() = default;  // everything
+  // [layer, or one if all are alike][page]: 1 or 0.
+  explicit PagesRead(std::vector<std::vector<uint8_t>> layers)
+      : layers_(std::move(layers)) {}
+
+  bool In(int layer, int64_t page) const;
+  bool InAny(int64_t page) const;
+
+ private:
+  std::vector<std::vector<uint8_t>> layers_;  // empty: everything
+};
+
+// The two layer buffers, as the steps of one sequence use them: while a layer
+// computes over one, the next one's pages arrive in the other. After the last
+// two layers of a step those of the first two are asked for, for a next step
+// with the same view.
+//
+// A page has the same place in both buffers. The buffers are shared with forks,
+// which take turns.
+class Staging {
+ public:
+  using PageList = std::vector<int64_t>;
+  using Ticket = CopyEngine::Ticket;
+  using Cancelled = CopyEngine::Cancelled;
+
+  // `moves` counts; all outlive it.
+  Staging(KvTier& tier, Residency& pages, KvMoves& moves)
+      : tier_(tier), pages_(pages), moves_(moves) {}
+
+  // Before a step lays out its pages: the buffers are this sequence's.
+  // Errors: cancelled.
+  absl::Status Claim(Cancelled cancelled);
+  // Layers of the next step have been asked for: of these pages.
+  bool HasAhead() const { return Ahead() > 0; }
+  const PageList& ahead_pages() const { return next_; }
+
+  // Gives every page that is not on the device a place, whether the view reads
+  // it or not: those that exist first, in order, then those that a prompt
+  // fills, from `first_written` on. Errors: out_of_memory.
+  absl::Status LayOut(PagesRead reads, int64_t first_written, Station station);
+
+  // What `layer` reads has arrived, what it writes over has left; the layer
+  // after it is on its way. Errors: copy_failed, cancelled.
+  absl::Status Bring(int layer, Cancelled cancelled);
+  // Of `page` in `layer`; null: the view reads none of it.
+  std::byte* PageOf(int layer, int64_t page) const;
+  // Sends pages of `layer` down, from where they are.
+  Ticket SendDown(const PageList& pages, int layer);
+  // `layer` has computed; `sent`: what goes down of it. Asks for what its
+  // buffer holds next, and after a step's last layers ahead where `ahead` says
+  // so.
+  void Done(int layer, Ticket sent, bool ahead);
+
+  // The step has been committed; or it is abandoned, and what was asked for is
+  // of no use.
+  void Commit();
+  void Abandon();
+  // Of a sequence that ends at `end` now.
+  void Truncate(int64_t end);
+
+  // A step stops in `layer`, of which it has written `parked`: these go down.
+  Ticket Suspend(int layer, PageList parked);
+  // It goes on there, with those pages. Errors: cancelled.
+  absl::Status Resume(Cancelled cancelled);
+
+ private:
+  // The step that is laid out.
+  struct Step {
+    PagesRead reads;
+    Station station = Station::kVerify;
+    int64_t first_written = 0;
+    PageList away = {};               // pages that exist below alone, in order
+    std::vector<int64_t> place = {};  // [page] in a buffer; -1: none
+    int asked = 0;                    // layers whose fetch has been submitted
+    std::array<bool, 2> there = {};   // layers that were asked for ahead
+    int parked_layer = -1;            // -1: not suspended
+    PageList parked = {};
+  };
+
+  KvTier::Buffer& BufferOf(int64_t layer) { return tier_.BufferOf(layer); }
+  int Layers() const { return tier_.shape.layers; }
+  CopyEngine& engine() { return *tier_.engine; }
+  std::byte* Place(int64_t layer, int64_t place) const;
+  int Ahead() const;
+  bool IsThere(int layer) const;
+  void Ask(int layer);
+  void Fetch(int layer);
+  void AskAhead(int layer);
+  absl::Status AwaitBuffers(Cancelled cancelled);
+  absl::Status AwaitFetched(int layer, Cancelled cancelled);
+
+  KvTier& tier_;
+  Residency& pages_;
+  KvMoves& moves_;
+  Step step_;
+  // Pages that the next step will stage, how many of its layers have been asked
+  // for, which of the pages were, and how many had been lost then.
+  PageList next_;
+  int ahead_ = 0;
+  std::array<PageList, 2> asked_ahead_;  // [layer]
+  int64_t lost_ = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_KV_STAGING_H_
