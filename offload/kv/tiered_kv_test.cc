@@ -295,6 +295,61 @@ TEST(TieredKvTest, AnInterruptedPromptEndsApartFromForks) {
   Step(*fork, forked, 1);
 }
 
+// What a step had asked for ahead is dropped where a prompt stops that waits
+// for it: it is asked for again.
+TEST(TieredKvTest, APromptMayStopBeforeItsFirstLayer) {
+  for (const int layer : {0, 1}) {
+    const auto rate = static_cast<double>(kLayout.PageBytes()) * 300;
+    const Made made =
+        Make(/*resident=*/0, 0, std::numeric_limits<int64_t>::max(), rate);
+    int next = 1;
+    Oracle oracle{{}, &next};
+    Step(*made.kv, oracle, 800);
+    Step(*made.kv, oracle, 1);
+    const int64_t rows = 70;
+    ASSERT_TRUE(
+        made.kv->BeginStep(rows, Station::kPrefill, View::Full(), kGoOn).ok());
+    for (int done = 0; done < layer; ++done) {
+      const absl::StatusOr<KvPages> pages = made.kv->BeginLayer(done, kGoOn);
+      ASSERT_TRUE(pages.ok());
+      for (int64_t i = 0; i < rows; ++i) {
+        Write(*pages, done, oracle, i, next + static_cast<int>(i));
+      }
+      made.kv->EndLayer(done);
+    }
+    std::vector<std::byte> state(96);
+    ASSERT_TRUE(made.kv->Suspend(layer, 0, state.data(), 96).ok());
+    ASSERT_TRUE(made.kv->Resume(state.data(), kGoOn).ok());
+    ASSERT_TRUE(Layers(*made.kv, oracle, rows, layer, 0).ok());
+    ASSERT_TRUE(made.kv->Commit(rows, kGoOn).ok());
+  }
+}
+
+// A page that got lost on its way down costs once.
+TEST(TieredKvTest, AfterALostPageWhatIsAheadIsUsedAgain) {
+  int lost = 0;
+  for (int64_t fail_at = 0;; ++fail_at) {
+    const Made made = Make(/*resident=*/2, 0, fail_at);
+    int next = 1;
+    Oracle oracle{{}, &next};
+    int failures = 0;
+    for (int64_t rows : {1000, 1, 23, 1, 1}) {
+      while (!TryStep(*made.kv, oracle, rows, rows).ok()) {
+        ASSERT_LT(++failures, 2);
+      }
+    }
+    if (!made.link->fault_is_past()) break;
+    for (int step = 0; step < 2; ++step) Step(*made.kv, oracle, 1);
+    const int64_t before = made.kv->moves().swept_pages;
+    Step(*made.kv, oracle, 1);
+    const int64_t staged = made.kv->length() / kPageTokens - 2;
+    EXPECT_EQ(made.kv->moves().swept_pages - before, staged * kLayers)
+        << "copy " << fail_at;
+    lost += failures == 0;
+  }
+  EXPECT_GT(lost, kLayers);
+}
+
 TEST(TieredKvTest, NothingMovesTwice) {
   const Made made = Make(2, 0);
   int next = 1;
