@@ -244,8 +244,8 @@ typedef struct tiercel_policy {
   int32_t gamma2;
 
   /* The view, kept on the device beside the text: the chunks that matter to the
-   * newest tokens, and the newest tokens. Only those keep one who read it. In
-   * tokens; 0: our choice. */
+   * newest tokens, and the newest tokens. Kept where somebody proposes or
+   * checks over it. In tokens; 0: our choice. */
   int32_t view_chunk;  /* 8, 16, 32, 64 or 128 */
   int64_t view_budget; /* of chunks, per layer and head */
   int64_t view_sink;   /* of those, the first of the text; to view_budget */
@@ -261,7 +261,7 @@ typedef struct tiercel_session_params {
   int64_t context;       /* most tokens; 0: the checkpoint's, or what fits */
   const char* kv_type_k; /* "f16" (default), "bf16", "f32", "q8_0" */
   const char* kv_type_v;
-  int64_t first_position; /* of the first token; 0 unless testing RoPE */
+  int64_t first_position; /* for tests: of the first token; else 0 */
   /* A folder where tiercel_measure keeps how fast this machine runs the model.
    * With it, and something there, times are predicted. NULL: no times. */
   const char* cache_dir;
