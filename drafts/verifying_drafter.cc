@@ -18,14 +18,14 @@ absl::StatusOr<DraftBlock> VerifyingDrafter::Draft(
     const int64_t inner_most =
         options_.inner == nullptr
             ? 0
-            : std::min(options_.inner_length.Next(), most - size - 1);
+            : std::min(options_.gamma1.Next(), most - size - 1);
     absl::StatusOr<VerifiedBlock> round =
         VerifyRound(sequence, inner_most, options_.mode,
                     key.Within(key.start + size), options_.inner, target_);
     if (!round.ok()) return round.status();
     inner_level_.Count(round->drafted, round->accepted);
-    options_.inner_length.Count(static_cast<int64_t>(round->drafted),
-                                static_cast<int64_t>(round->accepted));
+    options_.gamma1.Count(static_cast<int64_t>(round->drafted),
+                          static_cast<int64_t>(round->accepted));
     sequence.insert(sequence.end(), round->tokens.begin(), round->tokens.end());
     block.tokens.insert(block.tokens.end(), round->tokens.begin(),
                         round->tokens.end());
@@ -40,7 +40,7 @@ std::vector<DraftLevel> VerifyingDrafter::inner_levels() const {
   std::vector<DraftLevel> levels = options_.inner->inner_levels();
   levels.push_back(inner_level_);
   levels.back().drafter = options_.inner->name();
-  levels.back().cost_ratio = options_.inner_length.cost_ratio();
+  levels.back().cost_ratio = options_.gamma1.cost_ratio();
   return levels;
 }
 

@@ -27,8 +27,8 @@ class VerifyingDrafter final : public Drafter {
   struct Options {
     const char* name = "";  // of `target`, as the report says it
     VerifyMode mode = VerifyMode::kResidual;
-    Drafter* inner = nullptr;  // null: none
-    DraftLength inner_length = DraftLength::Fixed(1);
+    Drafter* inner = nullptr;                    // null: none
+    DraftLength gamma1 = DraftLength::Fixed(1);  // tokens of `inner` at a time
   };
 
   // `target` and what `options` names must outlive it.

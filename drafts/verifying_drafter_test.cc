@@ -36,11 +36,10 @@ Ids Speculated(const Chain& chain, uint64_t seed, VerifyMode mode,
   TableTarget middle(chain.middle);
   TableTarget small(chain.small);
   VerifyingDrafter inner(small, {.name = "small", .mode = mode});
-  VerifyingDrafter outer(middle,
-                         {.name = "middle",
-                          .mode = mode,
-                          .inner = &inner,
-                          .inner_length = DraftLength::Fixed(lengths.inner)});
+  VerifyingDrafter outer(middle, {.name = "middle",
+                                  .mode = mode,
+                                  .inner = &inner,
+                                  .gamma1 = DraftLength::Fixed(lengths.inner)});
   Ids tokens;
   DraftLevel outermost = {outer.name()};
   int64_t most = lengths.outer;
@@ -153,9 +152,9 @@ TEST(VerifyingDrafterTest, EveryTokenHasTheMiddlesLaw) {
     TableTarget middle(middle_laws);
     TableTarget small(small_laws);
     VerifyingDrafter inner(small, {.name = "small"});
-    VerifyingDrafter outer(middle, {.name = "middle",
-                                    .inner = &inner,
-                                    .inner_length = DraftLength::Fixed(2)});
+    VerifyingDrafter outer(
+        middle,
+        {.name = "middle", .inner = &inner, .gamma1 = DraftLength::Fixed(2)});
     const absl::StatusOr<DraftBlock> block =
         outer.Draft({}, 3, {.seed = static_cast<uint64_t>(seed)});
     ASSERT_TRUE(block.ok());
@@ -204,7 +203,7 @@ TEST(VerifyingDrafterTest, InnerLengthsFollowWhatHolds) {
     TableTarget middle(laws);
     TableDrafter inner(small);
     VerifyingDrafter drafter(
-        middle, {.name = "middle", .inner = &inner, .inner_length = length});
+        middle, {.name = "middle", .inner = &inner, .gamma1 = length});
     EXPECT_TRUE(drafter.Draft({}, kMost, {.seed = 5}).ok());
     return drafter.inner_levels().at(0);
   };
@@ -223,9 +222,9 @@ TEST(VerifyingDrafterTest, ErrorsComeOut) {
   const Tables laws(6, 61);
   TableTarget middle(laws);
   TableDrafter inner(laws);
-  VerifyingDrafter drafter(middle, {.name = "middle",
-                                    .inner = &inner,
-                                    .inner_length = DraftLength::Fixed(2)});
+  VerifyingDrafter drafter(
+      middle,
+      {.name = "middle", .inner = &inner, .gamma1 = DraftLength::Fixed(2)});
   inner.fails = true;
   EXPECT_FALSE(drafter.Draft({}, 4, {}).ok());
   inner.fails = false;

@@ -158,7 +158,7 @@ planned_in_place|offload/plan/tier_plan.h|(in_place ? host_kv : 0)|0|offload/pla
 pipeline_ahead|offload/plan/pipeline.cc|l + 2 < layers|l + 1 < layers|offload/plan/pipeline_test.cc
 length_memory|drafts/draft_length.cc|kMemory = 0.9|kMemory = 0.99|drafts/draft_length_test.cc
 ngram_latest|drafts/ngram.cc|length > best_length|length >= best_length|drafts/ngram_test.cc
-inner_length|drafts/verifying_drafter.cc|static_cast<int64_t>(round->accepted)|static_cast<int64_t>(round->drafted)|drafts/verifying_drafter_test.cc
+gamma1|drafts/verifying_drafter.cc|static_cast<int64_t>(round->accepted)|static_cast<int64_t>(round->drafted)|drafts/verifying_drafter_test.cc
 outer_length|runtime/drafting/rounds.cc|static_cast<int64_t>(block->accepted))|static_cast<int64_t>(block->drafted))|runtime/policy/nested_drafting_test.cc
 end_of_text|runtime/generate/generate.cc|return std::find(ends.begin(), ends.end(), id) != ends.end()|return ends.empty()|runtime/policy/nested_drafting_test.cc
 after_the_end|runtime/generate/generate.cc|session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size())|(void)prompt|runtime/policy/nested_drafting_test.cc

@@ -6,13 +6,13 @@ absl::Status TriForcePolicy::Begin(const LawParams& law, uint64_t seed) {
   proposer_.emplace(parts_.session, law, parts_.proposer);
   middle_.emplace(parts_.session,
                   RetrievalTarget::Options{.law = DraftLaw(law)});
-  drafter_.emplace(*middle_, VerifyingDrafter::Options{
-                                 .name = "retrieval",
-                                 .mode = params.verify,
-                                 .inner = proposer_->drafter(),
-                                 .inner_length = parts_.Length(
-                                     params.gamma1, kGamma1,
-                                     &DraftCosts::ViewPassInProposals)});
+  drafter_.emplace(
+      *middle_, VerifyingDrafter::Options{
+                    .name = "retrieval",
+                    .mode = params.verify,
+                    .inner = proposer_->drafter(),
+                    .gamma1 = parts_.Length(params.gamma1, kGamma1,
+                                            &DraftCosts::ViewPassInProposals)});
   rounds_.emplace(
       parts_.session,
       Rounds::Options{.law = law,
