@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
-#include "offload/tier/ledger.h"
 #include "offload/plan/tier_plan.h"
+#include "offload/tier/ledger.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/predict/prediction.h"
 #include "runtime/sequence/session.h"

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "offload/kv/tiered_kv.h"
 #include "offload/kv/host_kv.h"
+#include "offload/kv/tiered_kv.h"
 #include "runtime/predict/known_rates.h"
 #include "runtime/predict/plan.h"
 
