@@ -16,6 +16,7 @@
 #include "kernels/base/error.h"
 #include "offload/kv/host_kv.h"
 #include "offload/kv/kv_store.h"
+#include "offload/kv/kv_tier_for_test.h"
 #include "offload/kv/tiered_kv.h"
 #include "offload/tier/device_arena.h"
 
@@ -42,17 +43,11 @@ Made Make(const KvLayout& layout, int64_t resident, int64_t begin,
         std::make_shared<PagePool>(layout, kLayers, 4), begin);
     return made;
   }
-  TierShape shape;
-  shape.layout = layout;
-  shape.layers = kLayers;
-  shape.context_pages = kContextPages;
-  shape.resident_pages = resident;
-  shape.staged_pages = kContextPages - resident;
-  made.arena = *DeviceArena::Create(
-      AlignedBytes(shape.StagingBytes() + shape.SlotBytes()));
-  made.tier = *KvTier::Create(
-      shape, *made.arena,
+  TierForTest on_device(
+      layout, kLayers, kContextPages, resident,
       std::make_unique<SimulatedLink>(rate, 0, nullptr, std::move(faults)));
+  made.arena = std::move(on_device.arena);
+  made.tier = std::move(on_device.tier);
   made.kv = std::make_unique<TieredKv>(made.tier, begin);
   return made;
 }

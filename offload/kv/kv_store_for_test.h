@@ -18,6 +18,7 @@
 #include "kernels/base/error.h"
 #include "offload/kv/host_kv.h"
 #include "offload/kv/kv_store.h"
+#include "offload/kv/kv_tier_for_test.h"
 #include "offload/kv/tiered_kv.h"
 #include "offload/tier/device_arena.h"
 
@@ -69,17 +70,12 @@ inline Made Make(int64_t resident, int64_t begin,
     made.kv = std::make_unique<HostKv>(made.pool, begin);
     return made;
   }
-  TierShape shape;
-  shape.layout = kLayout;
-  shape.layers = kLayers;
-  shape.context_pages = kContextPages;
-  shape.resident_pages = resident;
-  shape.staged_pages = kContextPages - resident;
-  made.arena = *DeviceArena::Create(
-      AlignedBytes(shape.StagingBytes() + shape.SlotBytes()));
   auto link = std::make_unique<FaultyLink>(rate, fail_at);
   made.link = link.get();
-  made.tier = *KvTier::Create(shape, *made.arena, std::move(link));
+  TierForTest on_device(kLayout, kLayers, kContextPages, resident,
+                        std::move(link));
+  made.arena = std::move(on_device.arena);
+  made.tier = std::move(on_device.tier);
   made.kv = std::make_unique<TieredKv>(made.tier, begin);
   return made;
 }

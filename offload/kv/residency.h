@@ -36,8 +36,8 @@ class Residency {
     Ticket down = 0;
   };
 
-  // Of a sequence that begins in page `first_page`. `moves` counts, and
-  // outlives it.
+  // The sequence begins in page `first_page`. `moves` counts, and outlives
+  // this.
   Residency(KvTier& tier, int64_t first_page, KvMoves& moves)
       : tier_(tier), first_page_(first_page), moves_(moves) {}
   ~Residency() { Shrink(0); }
@@ -61,7 +61,7 @@ class Residency {
     return OnDevice(page) && !IsResident(page) && IsFull(page, end);
   }
 
-  // Whose bytes the copies are from now on.
+  // Copies count as this station's from now on.
   void ChargeTo(Station station) { station_ = station; }
 
   // New pages up to `count`, in the host tier. Errors: out_of_memory.
@@ -80,8 +80,8 @@ class Residency {
   absl::Status Leave(int64_t page, Cancelled cancelled);
   // Sends a page down that is full now.
   Ticket Close(int64_t page);
-  // Of pages from `first` on, what the sequence that ends at `end` knows of
-  // them after a step; `down` is the way of the first.
+  // After a step that wrote pages from `first` on and ends at `end`: those that
+  // are full are below, or on their way; `down` is that of the first.
   void NoteBelow(int64_t first, int64_t end, Ticket down);
 
   // Has `fork`, empty, share the first `count` pages.

@@ -61,7 +61,7 @@ class Staging {
   // What `layer` reads has arrived, what it writes over has left; the layer
   // after it is on its way. Errors: copy_failed, cancelled.
   absl::Status Bring(int layer, Cancelled cancelled);
-  // Of `page` in `layer`; null: the view reads none of it.
+  // Where `page` of `layer` lies; null: the view reads none of it.
   std::byte* PageOf(int layer, int64_t page) const;
   // Sends pages of `layer` down, from where they are.
   Ticket SendDown(const PageList& pages, int layer);
@@ -74,7 +74,7 @@ class Staging {
   // of no use.
   void Commit();
   void Abandon();
-  // Of a sequence that ends at `end` now.
+  // The sequence ends at `end` now: what was asked for ahead may be stale.
   void Truncate(int64_t end);
 
   // A step stops in `layer`, of which it has written `parked`: these go down.

@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::string_view kTooSmall = "buffer_too_small";
 
-// Of the oldest header there is: an older program's struct keeps its text.
+// The size of tiercel_error in the oldest header there is: a program made with
+// it gets its text from any later library.
 constexpr size_t kFirstErrorSize = sizeof(size_t) + 48 + 1024;
 
 // Structs grow at their end, where padding would be garbage to a newer library.

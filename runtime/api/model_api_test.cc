@@ -202,7 +202,7 @@ TEST_F(ModelApiTest, DraftModelsAreChecked) {
   ASSERT_EQ(tiercel_prefill(drafted, ids.data(), ids.size(), nullptr, nullptr,
                             &error_),
             TIERCEL_OK);
-  // So does a copy, which has a draft of its own.
+  // A copy has a draft of its own, and gives the same text.
   tiercel_session* copy = nullptr;
   ASSERT_EQ(tiercel_session_fork(drafted, &copy, &error_), TIERCEL_OK);
   for (tiercel_session* const session : {drafted, copy, drafted}) {

@@ -368,7 +368,7 @@ TEST_F(SmallTargetTest, PromptAfterPrompt) {
     EXPECT_EQ(block->tokens, fresh.Draft(text)->tokens);
   }
 
-  // So is one policy over two generations.
+  // One policy over two generations, as if each had one of its own.
   const auto policy = Policy::Create(*session, choice);
   ASSERT_TRUE(policy.ok()) << policy.status();
   for (const auto& [length, expected] :

@@ -54,7 +54,8 @@ struct Report {
   nlohmann::json ToJson() const;
 };
 
-// Of a generation in `session` that has yet to begin, after `prefill`.
+// The report of a generation in `session` that has yet to begin; `prefill` is
+// the session's last.
 Report NewReport(const Session& session, const PrefillReport& prefill);
 
 }  // namespace tiercel

@@ -19,7 +19,7 @@ struct Pass {
   int64_t rows;
   int64_t before;  // positions of the KV before them
   int layers;      // the first so many
-  // Of all weights that a row meets on its way through the whole model.
+  // All weights that a row meets on its way through the whole model.
   int64_t weight_bytes_per_token;
   float* hidden;                    // [rows, hidden], in place
   StepObserver* seen_by = nullptr;  // null: nobody

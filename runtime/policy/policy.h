@@ -77,7 +77,7 @@ class Policy {
   // The tokens that follow, one at least; the session holds them then. Errors:
   // those of the session, and of the draft model's.
   virtual absl::StatusOr<VerifiedBlock> NextBlock() = 0;
-  // Of the generation that began last.
+  // What the generation that began last has done so far.
   virtual RoundsReport report() const = 0;
 };
 

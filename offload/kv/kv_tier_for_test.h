@@ -1,0 +1,35 @@
+#ifndef TIERCEL_OFFLOAD_KV_KV_TIER_FOR_TEST_H_
+#define TIERCEL_OFFLOAD_KV_KV_TIER_FOR_TEST_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "kernels/kv/kv_layout.h"
+#include "offload/kv/kv_tier.h"
+#include "offload/tier/device_arena.h"
+
+namespace tiercel {
+
+// A tier on a device that has room for it and nothing else.
+struct TierForTest {
+  TierForTest(const KvLayout& layout, int layers, int64_t context_pages,
+              int64_t resident_pages, std::unique_ptr<Link> link) {
+    TierShape shape;
+    shape.layout = layout;
+    shape.layers = layers;
+    shape.context_pages = context_pages;
+    shape.resident_pages = resident_pages;
+    shape.staged_pages = context_pages - resident_pages;
+    arena = *DeviceArena::Create(
+        AlignedBytes(shape.StagingBytes() + shape.SlotBytes()));
+    tier = *KvTier::Create(shape, *arena, std::move(link));
+  }
+
+  std::unique_ptr<DeviceArena> arena;
+  std::shared_ptr<KvTier> tier;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_KV_KV_TIER_FOR_TEST_H_
