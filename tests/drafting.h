@@ -44,7 +44,7 @@ class RepeatedTextTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     model_ = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
-                        .stream = {.threads = 2}})
+                        .machine = {.threads = 2}})
                  .release();
     prompt_ = new Ids(RepeatedText(60, kRounds));
   }

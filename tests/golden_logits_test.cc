@@ -73,7 +73,7 @@ class GoldenLogitsTest : public testing::TestWithParam<Golden> {
   // In exact arithmetic, on every op's body for `device`.
   void ExpectGolden(Device device, const Session::Options& options) {
     const auto model = OpenModel({.path = GetParam().checkpoint,
-                                  .stream = {.device = device, .threads = 2},
+                                  .machine = {.device = device, .threads = 2},
                                   .compute = Compute::kF32});
     ASSERT_NE(model, nullptr);
     const auto vocab = static_cast<size_t>(model->config.vocab);
@@ -107,7 +107,7 @@ TEST_P(GoldenLogitsTest, RowsAndThreadsChangeNoBit) {
     for (int threads : {1, 2, 3}) {
       const auto model =
           OpenModel({.path = GetParam().checkpoint,
-                     .stream = {.device = Device::kCpu, .threads = threads},
+                     .machine = {.device = Device::kCpu, .threads = threads},
                      .compute = compute});
       ASSERT_NE(model, nullptr);
       for (size_t rows : {1, 7, 64, 512}) {

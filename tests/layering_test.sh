@@ -15,7 +15,7 @@ readonly ROOMS=(
   'kernels base number simd machine layer kv attention token'
   'offload tier move kv view plan'
   'models format tokenizer chat decoder'
-  'runtime pass model predict sequence drafting policy generate api'
+  'runtime pass machine model predict sequence drafting policy generate api'
   'apps cli terminal document commands'
 )
 failed=0

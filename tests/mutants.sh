@@ -185,6 +185,8 @@ html_limit|apps/document/document.cc|text.size() > kMaxHtmlBytes|text.size() > k
 window_agrees|models/tokenizer/merge_windows.cc|merger->first() == shared|merger->first().begin == shared.begin|models/tokenizer/merge_windows_test.cc
 window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_last ? size : shared.begin + shared.bytes|models/tokenizer/merge_windows_test.cc
 composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
+pool_turns|kernels/machine/thread_pool.cc|  const std::lock_guard<std::mutex> turn(turn_);||kernels/machine/thread_pool_test.cc
+forked_pool|runtime/machine/machine.cc|if (pool_ != nullptr \&\& pool_process_ != getpid()) pool_.release();||runtime/machine/machine_test.cc
 '
 
 for name in "$@"; do

@@ -107,7 +107,7 @@ inline int64_t BytesFor(const Model& model, const Session::Options& options,
                             .layout = layout,
                             .first_position = options.first_position,
                             .retrieval = options.retrieval,
-                            .threads = model.options.stream.threads};
+                            .threads = model.machine->threads()};
   const TierNeeds needs = site.Needs(options.context);
   const int64_t least = LeastBudget(needs);
   const TierPlan all = PlanTiers(needs, int64_t{1} << 40);
@@ -132,12 +132,12 @@ inline Tiered MakeTiered(const Model& like, const Session::Options& options,
                          std::shared_ptr<const Faults> faults = nullptr,
                          Clock& clock = SteadyClock()) {
   Model::Options with = like.options;
-  with.stream.threads = threads;
-  with.clock = &clock;
-  with.simulation = {{.device_bytes = BytesFor(like, options, budget),
-                      .link_bytes_per_s = link,
-                      .latency_s = 0,
-                      .faults = std::move(faults)}};
+  with.machine.threads = threads;
+  with.machine.clock = &clock;
+  with.machine.simulation = {{.device_bytes = BytesFor(like, options, budget),
+                              .link_bytes_per_s = link,
+                              .latency_s = 0,
+                              .faults = std::move(faults)}};
   Tiered made;
   made.model = OpenModel(with);
   made.session = MakeSession(*made.model, options);

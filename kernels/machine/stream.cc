@@ -48,9 +48,13 @@ Stream::Stream(const Options& options, Isa isa,
     : device_(options.device),
       isa_(isa),
       cuda_(std::move(cuda)),
-      pool_(cuda_ != nullptr      ? 1
-            : options.threads > 0 ? options.threads
-                                  : AllowedCpus()),
+      own_pool_(options.pool != nullptr
+                    ? nullptr
+                    : std::make_unique<ThreadPool>(cuda_ != nullptr ? 1
+                                                   : options.threads > 0
+                                                       ? options.threads
+                                                       : AllowedCpus())),
+      pool_(own_pool_ != nullptr ? *own_pool_ : *options.pool),
       memory_(options.memory != nullptr ? *options.memory
               : cuda_ != nullptr        ? cuda_->memory()
                                         : SystemMemory()) {}

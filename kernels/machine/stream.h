@@ -30,6 +30,8 @@ class Stream {
     Device device = Device::kCpu;
     int threads = 0;  // of the CPU; 0: as many as the process may use
     DeviceMemory* memory = nullptr;  // of scratch; null: the device's own
+    ThreadPool* pool =
+        nullptr;  // which outlives it; null: `threads` of its own
   };
 
   // Errors: TIERCEL_ISA names a level that is not there; no_device.
@@ -69,7 +71,8 @@ class Stream {
   const Device device_;
   const Isa isa_;
   const std::unique_ptr<CudaStream> cuda_;
-  ThreadPool pool_;
+  const std::unique_ptr<ThreadPool> own_pool_;  // null: another's is used
+  ThreadPool& pool_;
   DeviceMemory& memory_;
   DeviceArray<std::byte> scratch_;
 };

@@ -61,6 +61,7 @@ void ThreadPool::ParallelFor(
     }
     return;
   }
+  const std::lock_guard<std::mutex> turn(turn_);
   region_ = {&body, n, grain};
   next_.store(0, std::memory_order_relaxed);
   const uint32_t last = state_.load(std::memory_order_relaxed);

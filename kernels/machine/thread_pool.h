@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -17,8 +18,8 @@ namespace tiercel {
 // regions, then sleep, so an idle process burns nothing.
 //
 // Which thread computes a range is decided by timing, so a body's result must
-// not depend on it (row invariance). One caller at a time; a body must not
-// throw or start a region.
+// not depend on it (row invariance). Callers on different threads take turns,
+// a region each; a body must not throw or start a region.
 class ThreadPool {
  public:
   // At most `threads` threads, the caller included (>= 1). Where the system
@@ -49,6 +50,7 @@ class ThreadPool {
   void Close();
   void RunRanges(int thread);
 
+  std::mutex turn_;  // of the callers
   // Written by the caller while no worker is inside, read by workers inside.
   Region region_;
   // The region's number, whether it is closed, and how many workers are inside

@@ -1,6 +1,7 @@
 #include "kernels/machine/thread_pool.h"
 
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -57,6 +58,27 @@ TEST(ThreadPoolTest, NeighbouringRegionsDoNotMix) {
     const auto of_step = std::count(written.begin(), written.end(), step);
     ASSERT_EQ(of_step, n) << "region " << step;
   }
+}
+
+// Sessions of one machine share its threads, whoever calls them from where.
+TEST(ThreadPoolTest, CallersTakeTurns) {
+  ThreadPool pool(3);
+  const int regions = TriesLess() ? 200 : 2000;
+  std::vector<int64_t> sums(4, 0);
+  std::vector<std::thread> callers;
+  for (int64_t& sum : sums) {
+    callers.emplace_back([&pool, &sum, regions] {
+      std::vector<int64_t> values(64, 0);
+      for (int region = 0; region < regions; ++region) {
+        pool.ParallelFor(64, 1, [&values](int64_t begin, int64_t, int) {
+          ++values[static_cast<size_t>(begin)];
+        });
+      }
+      sum = std::accumulate(values.begin(), values.end(), int64_t{0});
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  for (int64_t sum : sums) EXPECT_EQ(sum, 64 * regions);
 }
 
 TEST(ThreadPoolTest, WakesAfterSleep) {

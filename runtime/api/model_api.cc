@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/machine/allowance.h"
 #include "models/chat/chat_tokens.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/version.h"
@@ -50,7 +49,7 @@ std::optional<T> UnlessZero(T value) {
   return value == T{} ? std::nullopt : std::optional<T>(value);
 }
 
-absl::StatusOr<std::optional<Model::Simulation>> ReadSimulation(
+absl::StatusOr<std::optional<Machine::Simulation>> ReadSimulation(
     const tiercel_model_params& p) {
   const double rate = p.simulate_link_bytes_per_s;
   const double latency = p.simulate_link_latency_us;
@@ -76,9 +75,9 @@ absl::StatusOr<std::optional<Model::Simulation>> ReadSimulation(
   const auto bytes = static_cast<int64_t>(p.simulate_device_bytes) /
                      static_cast<int64_t>(kDeviceAlignment) *
                      static_cast<int64_t>(kDeviceAlignment);
-  return Model::Simulation{.device_bytes = bytes,
-                           .link_bytes_per_s = rate,
-                           .latency_s = latency * 1e-6};
+  return Machine::Simulation{.device_bytes = bytes,
+                             .link_bytes_per_s = rate,
+                             .latency_s = latency * 1e-6};
 }
 
 absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
@@ -103,10 +102,10 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
         "invalid_threads",
         absl::StrCat("threads: got ", p.threads, ", need 0 to 1024"));
   }
-  options.stream.threads = p.threads;
+  options.machine.threads = p.threads;
   const absl::StatusOr<Device> device = ParseDevice(p.device);
   if (!device.ok()) return device.status();
-  options.stream.device = *device;
+  options.machine.device = *device;
   const absl::StatusOr<Compute> compute = ParseCompute(p.compute);
   if (!compute.ok()) return compute.status();
   options.compute = *compute;
@@ -117,16 +116,16 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   options.rope_scale = UnlessZero(p.rope_scale);
   options.rope_freq_base = UnlessZero(p.rope_freq_base);
   options.yarn_orig_ctx = UnlessZero(p.yarn_orig_ctx);
-  const absl::StatusOr<std::optional<Model::Simulation>> simulation =
+  const absl::StatusOr<std::optional<Machine::Simulation>> simulation =
       ReadSimulation(p);
   if (!simulation.ok()) return simulation.status();
-  options.simulation = *simulation;
+  options.machine.simulation = *simulation;
   if (p.memory_bytes > static_cast<uint64_t>(PTRDIFF_MAX)) {
     return UsageError("invalid_argument",
                       absl::StrCat("memory_bytes: got ", p.memory_bytes,
                                    ", need at most ", PTRDIFF_MAX));
   }
-  options.memory_bytes = static_cast<int64_t>(p.memory_bytes);
+  options.machine.memory_bytes = static_cast<int64_t>(p.memory_bytes);
   return options;
 }
 
@@ -241,7 +240,6 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
       return s;
     }
     const tiercel::Model& m = *model->model;
-    const tiercel::Stream::Options& stream = m.options.stream;
     out.vocab = m.config.vocab > 0 || m.tokenizer == nullptr
                     ? m.config.vocab
                     : m.tokenizer->vocab();
@@ -251,7 +249,7 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
     out.adds_bos = m.tokenizer != nullptr && m.tokenizer->adds_bos();
     out.bytes_per_token = m.weights ? m.weights->bytes_per_token() : 0;
     out.weight_bytes = m.weights ? m.weights->bytes() : 0;
-    out.threads = stream.threads > 0 ? stream.threads : tiercel::AllowedCpus();
+    out.threads = m.machine->threads();
     out.layers = m.config.layers;
     tiercel::WriteStruct(out, info);
     return absl::OkStatus();

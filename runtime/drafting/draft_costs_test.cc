@@ -43,7 +43,7 @@ class CostRatioTest : public testing::Test {
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
     Model::Options options;
     options.path = CheckpointPath("llama_chat.gguf");
-    options.stream.threads = 1;
+    options.machine.threads = 1;
     auto model = Model::Open(options, [](uint64_t, uint64_t) { return true; });
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
@@ -142,7 +142,7 @@ TEST_F(CostRatioTest, OfFewerLayersIsMore) {
 // A pass reads the weights: a model of three times the layers takes longer.
 TEST_F(CostRatioTest, OfASmallerModelIsMore) {
   const auto deep =
-      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 1}});
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 1}});
   Keep(kNoPositions, 0, *deep);
   const double bytes = static_cast<double>(deep->weights->bytes_per_token()) /
                        static_cast<double>(model_->weights->bytes_per_token());

@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::unique_ptr<Model> OpenGolden(const std::string& name) {
-  return OpenModel({.path = CheckpointPath(name), .stream = {.threads = 2}});
+  return OpenModel({.path = CheckpointPath(name), .machine = {.threads = 2}});
 }
 
 TEST(DraftWindowTest, MovesOnInBlocks) {
@@ -235,7 +235,7 @@ TEST_F(SmallTargetTest, ComputesOnlyWhatIsNew) {
 
 TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
   const auto deep =
-      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   for (const Model* target : {static_cast<const Model*>(model_),
                               static_cast<const Model*>(deep.get())}) {
     for (float temperature : {0.0f, 0.7f}) {
@@ -315,7 +315,7 @@ TEST_F(SmallTargetTest, WhatIsRejectedLeavesNothing) {
 // however long they are asked to be.
 TEST_F(SmallTargetTest, ResidualTextsReplay) {
   const auto deep =
-      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   for (int64_t recent : {8, 64}) {
     const PolicyParams full =
         Choice(*model_, VerifyMode::kResidual, {4, recent});
@@ -416,7 +416,7 @@ TEST_F(SmallTargetTest, CancelledAnywhereItIsAsItWas) {
 
 TEST_F(SmallTargetTest, BehindALinkTheTextIsTheSame) {
   const auto deep =
-      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   const Session::Options options = {.context = 520};
   const GenerateParams params = Params(0.8f);
   const Ids expected = Plain(*deep, params);
@@ -499,7 +499,7 @@ TEST_F(DraftModelTest, NeedsTheSameVocabulary) {
   const auto same = WithToken([](TokenizerSpec*) {});
   EXPECT_TRUE(CheckDraftModel(*model_, *same).ok());
   const auto deep =
-      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   EXPECT_TRUE(CheckDraftModel(*deep, *model_).ok());
   // Ids are all there is to compare.
   same->tokenizer.reset();

@@ -45,7 +45,7 @@ Report NewReport(const Session& session, const PrefillReport& prefill) {
   Report report;
   report.prefill = prefill;
   report.plan = session.plan();
-  report.simulated = session.model().options.simulation.has_value();
+  report.simulated = session.model().machine->simulated();
   report.warnings = session.warnings();
   return report;
 }

@@ -187,8 +187,7 @@ class TimesTest : public testing::Test {
  protected:
   TimesTest()
       : model_(OpenModel({.path = CheckpointPath("llama_chat.gguf"),
-                          .stream = {.threads = 2},
-                          .clock = &clock_})) {}
+                          .machine = {.threads = 2, .clock = &clock_}})) {}
 
   // Reads the prompt in `seconds`.
   PrefillReport Read(Session& session, double seconds) {
@@ -353,7 +352,7 @@ TEST_F(TimesTest, ChoosingAViewIsNoDrafting) {
     now.Pass(16 * static_cast<double>(count - std::exchange(refreshes, count)));
   });
   Model::Options options = model_->options;
-  options.clock = &clock;
+  options.machine.clock = &clock;
   const auto model = OpenModel(options);
   const auto made = Prefilled(*model, prompt_, {.retrieval = kSmallView});
   session = made.get();
@@ -389,7 +388,7 @@ TEST_F(TimesTest, KeepingWhatHoldsIsPartOfASweep) {
     }
   });
   Model::Options options = model_->options;
-  options.clock = &clock;
+  options.machine.clock = &clock;
   const auto model = OpenModel(options);
   const auto made = Prefilled(*model, prompt_);
   session = made.get();
@@ -427,7 +426,7 @@ class Gate {
 // else takes any time but what a drafter says.
 TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
   const auto like =
-      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   const int64_t layers = like->config.layers;
   ASSERT_EQ(layers, 6);
   const int64_t page = KvLayout{DType::kF16, DType::kF16, like->config.kv_heads,
@@ -493,7 +492,7 @@ TEST_F(TimesTest, AStationHasTheTimeThatItTook) {
 // A prompt goes on: what crossed before is none of its bytes.
 TEST_F(TimesTest, AReportIsOfTheLastPromptAlone) {
   const auto like =
-      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   const Tiered tiered = MakeTiered(*like, {.context = 1500}, Budget::kLeast);
   Session& session = *tiered.session;
   const Ids ids = RandomIds(1128, like->config.vocab);

@@ -114,6 +114,9 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
     absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   auto model = std::make_unique<Model>();
   model->options = options;
+  model->machine = options.beside != nullptr
+                       ? options.beside
+                       : std::make_shared<Machine>(options.machine);
   absl::StatusOr<std::unique_ptr<Checkpoint>> checkpoint =
       Checkpoint::Open(options.path);
   if (!checkpoint.ok()) return checkpoint.status();
@@ -199,23 +202,13 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
                        first.first_block, "; tensors like it: ", bad->size()));
     }
   }
-  std::unique_ptr<DeviceArena> simulated;
-  if (options.simulation.has_value()) {
-    absl::StatusOr<std::unique_ptr<DeviceArena>> created = DeviceArena::Create(
-        options.simulation->device_bytes, options.simulation->faults);
-    if (!created.ok()) return created.status();
-    simulated = *std::move(created);
-  }
-  absl::StatusOr<std::unique_ptr<Stream>> stream =
-      Stream::Create(options.stream);
+  if (absl::Status s = machine->TakeMemory(); !s.ok()) return s;
+  absl::StatusOr<std::unique_ptr<Stream>> stream = machine->NewStream();
   if (!stream.ok()) return stream.status();
-  DeviceMemory& into =
-      simulated != nullptr ? static_cast<DeviceMemory&>(*simulated) : *heap;
-  absl::StatusOr<LoadedWeights> loaded =
-      LoadWeights(*checkpoint, config, (*stream)->pool(), into, progress);
+  absl::StatusOr<LoadedWeights> loaded = LoadWeights(
+      *checkpoint, config, (*stream)->pool(), machine->memory(), progress);
   if (!loaded.ok()) return loaded.status();
   weights = std::make_unique<Weights>(std::move(loaded->weights));
-  arena = std::move(simulated);
   Warn(loaded->warnings);
   return absl::OkStatus();
 }

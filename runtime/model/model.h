@@ -10,39 +10,26 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/layer/matmul.h"
-#include "kernels/machine/clock.h"
-#include "kernels/machine/stream.h"
 #include "models/chat/chat_template.h"
 #include "models/decoder/config.h"
 #include "models/decoder/weights.h"
 #include "models/format/checkpoint.h"
 #include "models/tokenizer/tokenizer.h"
 #include "nlohmann/json.hpp"
-#include "offload/tier/device_arena.h"
+#include "runtime/machine/machine.h"
 
 namespace tiercel {
 
 // Everything a checkpoint gives, read once and shared by sessions. Immutable
 // and thread-safe once opened, and loaded where that comes later.
 struct Model {
-  // A small device behind a slow link, played by this machine: memory and
-  // copies obey the numbers, arithmetic is the CPU's own.
-  struct Simulation {
-    int64_t device_bytes = 0;
-    double link_bytes_per_s = 0;
-    double latency_s = 0;  // per transfer
-    std::shared_ptr<const Faults> faults = nullptr;
-  };
-
   struct Options {
     std::string path = {};
     bool weights = true;  // false: header, tokenizer and template only
     bool check_tensors = false;
-    Stream::Options stream = {};
+    Machine::Options machine = {};              // one of its own ...
+    std::shared_ptr<Machine> beside = nullptr;  // ... or that of other models
     Compute compute = Compute::kQ8;
-    std::optional<Simulation> simulation = {};
-    int64_t memory_bytes = 0;  // most of the machine's to take; 0: all it has
-    Clock* clock = &SteadyClock();  // of its sessions' times and played link
     // Replace what the checkpoint says.
     std::optional<RopeScaling::Type> rope_scaling = {};
     std::optional<double> rope_scale = {};
@@ -62,14 +49,8 @@ struct Model {
   // What `tiercel inspect` shows.
   nlohmann::json Describe() const;
 
-  // Where this model's device keeps what it computes on.
-  DeviceMemory& memory() const {
-    return arena != nullptr ? static_cast<DeviceMemory&>(*arena) : *heap;
-  }
-
   Options options;
-  std::unique_ptr<HeapMemory> heap = std::make_unique<HeapMemory>();
-  std::unique_ptr<DeviceArena> arena;  // null: all the memory there is
+  std::shared_ptr<Machine> machine;  // that holds the weights
   std::unique_ptr<Checkpoint> checkpoint;
   ModelConfig config;                           // vocab 0: no tensors to run
   std::unique_ptr<Tokenizer> tokenizer;         // null: ids only

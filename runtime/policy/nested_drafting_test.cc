@@ -64,7 +64,7 @@ TEST_F(NestedDraftingTest, AnEndOfTextInsideABlock) {
   const Ids endless = PlainText(*model_, *prompt_, params);
   params.ignore_eos = false;
   const auto ending =
-      OpenModel({.path = CheckpointPath("llama_chat.gguf"), .stream = {}});
+      OpenModel({.path = CheckpointPath("llama_chat.gguf"), .machine = {}});
   bool inside = false;
   for (const size_t place : {0, 1, 7, 20, 40}) {
     ending->config.eos_ids = {endless[place]};

@@ -94,7 +94,7 @@ class TriForceLawTest : public testing::Test {
   }
 
   const std::unique_ptr<Model> model_ = OpenModel(
-      {.path = CheckpointPath("tiny_vocab.gguf"), .stream = {.threads = 1}});
+      {.path = CheckpointPath("tiny_vocab.gguf"), .machine = {.threads = 1}});
   Ids prompt_;
   int64_t held_ = 0;
   int64_t refused_ = 0;

@@ -211,7 +211,7 @@ TEST_F(TriForceTest, WhateverCameBefore) {
 
 TEST_F(TriForceTest, BehindALinkTheTextIsTheSame) {
   const auto deep =
-      OpenModel({.path = Deepened("llama_chat"), .stream = {.threads = 2}});
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   for (DType type : {DType::kF16, DType::kF32}) {
     Session::Options options = {.context = 500, .type_k = type, .type_v = type};
     options.retrieval = kSmallView;

@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "kernels/machine/allowance.h"
 #include "kernels/machine/probe.h"
 #include "models/decoder/weights.h"
 
@@ -18,7 +17,7 @@ absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
       MeasureWeights(*model.checkpoint, model.config);
   if (!sizes.ok()) return sizes.status();
   const absl::StatusOr<std::unique_ptr<Stream>> stream =
-      Stream::Create(model.options.stream);
+      model.machine->NewStream(SystemMemory());
   if (!stream.ok()) return stream.status();
   const int layers = LayersToMeasure(model.config, *sizes);
   ModelConfig few = model.config;
@@ -52,7 +51,7 @@ absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
   constexpr int kFormat = 4;  // of what is measured, and how
   const absl::StatusOr<Isa> isa = ChooseIsa();
   if (!isa.ok()) return isa.status();
-  const Stream::Options& stream = model.options.stream;
+  const Machine& machine = *model.machine;
   const ModelConfig& config = model.config;
   nlohmann::json weights = nlohmann::json::object();
   for (const TensorInfo& tensor : model.checkpoint->tensors()) {
@@ -64,8 +63,8 @@ absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
       {"format", kFormat},
       {"cpu", CpuName()},
       {"isa", std::string(NameOf(*isa))},
-      {"device", stream.device == Device::kRef ? "ref" : "cpu"},
-      {"threads", stream.threads > 0 ? stream.threads : AllowedCpus()},
+      {"device", machine.device() == Device::kRef ? "ref" : "cpu"},
+      {"threads", machine.threads()},
       {"compute", model.options.compute == Compute::kQ8 ? "q8" : "f32"},
       {"architecture", config.architecture},
       {"layers", config.layers},

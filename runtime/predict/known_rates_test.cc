@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 std::unique_ptr<Model> Open(Model::Options options) {
   options.path = CheckpointPath("llama_chat.gguf");
-  if (options.stream.threads == 0) options.stream.threads = 2;
+  if (options.machine.threads == 0) options.machine.threads = 2;
   auto model = Model::Open(options, [](uint64_t, uint64_t) { return true; });
   EXPECT_TRUE(model.ok()) << model.status();
   return model.ok() ? *std::move(model) : nullptr;
@@ -110,8 +110,8 @@ TEST_F(KnownRatesTest, WhatWasMeasuredServesEveryone) {
   // Something else is measured by itself.
   for (const auto& [other, options] :
        {std::pair(Open({.compute = Compute::kF32}), Session::Options()),
-        std::pair(Open({.stream = {.threads = 1}}), Session::Options()),
-        std::pair(Open({.stream = {.device = Device::kRef}}),
+        std::pair(Open({.machine = {.threads = 1}}), Session::Options()),
+        std::pair(Open({.machine = {.device = Device::kRef}}),
                   Session::Options()),
         std::pair(Open({}), Session::Options{.type_k = DType::kF32}),
         std::pair(Open({}), Session::Options{.type_v = DType::kBF16})}) {

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "kernels/machine/allowance.h"
 #include "runtime/predict/known_rates.h"
 
 namespace tiercel {
+
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads) {
   SessionSite site = {.config = model.config,
@@ -18,22 +18,11 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .first_position = options.first_position,
                       .retrieval = options.retrieval,
                       .threads = threads};
-  const int64_t free = FreeHostMemory();
-  const int64_t taken = model.memory().used();
-  site.machine_bytes =
-      free > std::numeric_limits<int64_t>::max() - taken ? free : free + taken;
-  site.in_place = !model.options.simulation.has_value();
-  const int64_t most = model.options.memory_bytes;
-  site.device_bytes = !site.in_place ? model.options.simulation->device_bytes
-                      : most > 0     ? std::min(most, site.machine_bytes)
-                                     : site.machine_bytes;
+  const Machine& machine = *model.machine;
+  site.machine_bytes = machine.MemoryBudget();
+  site.in_place = machine.in_place();
+  site.device_bytes = machine.DeviceBudget();
   return site;
-}
-
-std::optional<LinkRate> LinkOf(const Model& model) {
-  const std::optional<Model::Simulation>& simulation = model.options.simulation;
-  if (!simulation.has_value()) return std::nullopt;
-  return LinkRate{simulation->link_bytes_per_s, simulation->latency_s};
 }
 
 absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
@@ -43,14 +32,12 @@ absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
   const absl::StatusOr<WeightSizes> weights =
       MeasureWeights(*model.checkpoint, config);
   if (!weights.ok()) return weights.status();
-  const int threads = model.options.stream.threads > 0
-                          ? model.options.stream.threads
-                          : AllowedCpus();
-  const SessionSite site = SiteOf(model, *weights, options, threads);
+  const Machine& machine = *model.machine;
+  const SessionSite site = SiteOf(model, *weights, options, machine.threads());
   const int64_t context =
       options.context > 0 ? options.context : config.context;
   const TierPlan plan = site.PlanFor(context);
-  const std::optional<LinkRate> link = LinkOf(model);
+  const std::optional<LinkRate> link = machine.link();
   nlohmann::json document = {
       {"context", context},
       {"tiers",
@@ -67,7 +54,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
       {"fits", site.Fits(context)},
       {"device_bytes", site.device_bytes},
       {"machine_bytes", site.machine_bytes},
-      {"simulated", model.options.simulation.has_value()}};
+      {"simulated", machine.simulated()}};
   if (link.has_value()) document["link_gb_s"] = link->bytes_per_s / 1e9;
   if (!site.Fits(context)) {
     document["max_context"] = site.LargestContext(context);

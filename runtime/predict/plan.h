@@ -1,8 +1,6 @@
 #ifndef TIERCEL_RUNTIME_PREDICT_PLAN_H_
 #define TIERCEL_RUNTIME_PREDICT_PLAN_H_
 
-#include <optional>
-
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "runtime/model/model.h"
@@ -11,13 +9,10 @@
 
 namespace tiercel {
 
-// Where sessions with `options` go; `weights.bytes` of the model's memory are
+// Where sessions with `options` go; `weights.bytes` of the machine's memory are
 // taken, or will be.
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads);
-
-// Absent where the device computes in the host tier.
-std::optional<LinkRate> LinkOf(const Model& model);
 
 // What a session with `options` would take and how fast it would be with its
 // context full, where rates are known, before any weights are read: the

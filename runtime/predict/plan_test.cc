@@ -18,16 +18,16 @@ constexpr int64_t kContext = 3000;
 
 std::unique_ptr<Model> Open(Model::Options options) {
   options.path = CheckpointPath("llama_chat.gguf");
-  options.stream.threads = 2;
+  options.machine.threads = 2;
   auto model = Model::Open(options, [](uint64_t, uint64_t) { return true; });
   EXPECT_TRUE(model.ok()) << model.status();
   return model.ok() ? *std::move(model) : nullptr;
 }
 
 Model::Options DeviceOf(int64_t bytes) {
-  return {
-      .simulation = {
-          {.device_bytes = bytes, .link_bytes_per_s = 2e9, .latency_s = 0}}};
+  return {.machine = {.simulation = {{.device_bytes = bytes,
+                                      .link_bytes_per_s = 2e9,
+                                      .latency_s = 0}}}};
 }
 
 nlohmann::json Describe(const Model& model, const Session::Options& options) {
@@ -54,7 +54,7 @@ TEST(PlanTest, TheHeaderTellsWhatASessionTakes) {
   for (const auto& [part, bytes] : plan["tiers"]["device"].items()) {
     device += bytes.get<int64_t>();
   }
-  EXPECT_EQ(device, model->arena->used());
+  EXPECT_EQ(device, model->machine->memory().used());
   EXPECT_EQ(plan["tiers"]["host"]["kv"], (*session)->plan().host_kv);
 }
 
@@ -113,7 +113,7 @@ TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   const nlohmann::json thousand = Describe(*Open(options), {.context = 1000});
   for (const auto& tier : thousand["tiers"]) {
     for (const auto& bytes : tier) {
-      options.memory_bytes += bytes.get<int64_t>();
+      options.machine.memory_bytes += bytes.get<int64_t>();
     }
   }
   const nlohmann::json some = Describe(*Open(options), {});
@@ -122,7 +122,8 @@ TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   ASSERT_GE(most, 1000);
   ASSERT_LT(most, checkpoint);
 
-  const auto model = Open({.memory_bytes = options.memory_bytes});
+  const auto model =
+      Open({.machine = {.memory_bytes = options.machine.memory_bytes}});
   auto session = Session::Create(*model, {});
   ASSERT_TRUE(session.ok()) << session.status();
   EXPECT_EQ((*session)->plan().context, most);
@@ -137,18 +138,20 @@ TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   EXPECT_EQ(CodeOf((*session)->Append(more.data(), more.size())),
             "context_length_exceeded");
 
-  EXPECT_EQ(CodeOf(Created(*Open({.memory_bytes = 1'000'000}), {})),
-            "does_not_fit");
+  EXPECT_EQ(
+      CodeOf(Created(*Open({.machine = {.memory_bytes = 1'000'000}}), {})),
+      "does_not_fit");
 }
 
 TEST(PlanTest, TheMachinesMemoryCounts) {
   const auto model = Open({});
   SessionSite site = SiteOf(
-      *model, {.bytes = model->memory().used(), .bytes_per_token = 1000}, {},
+      *model,
+      {.bytes = model->machine->memory().used(), .bytes_per_token = 1000}, {},
       /*threads=*/2);
   EXPECT_TRUE(site.in_place);
   EXPECT_EQ(site.device_bytes, site.machine_bytes);
-  EXPECT_GT(site.machine_bytes, model->memory().used());
+  EXPECT_GT(site.machine_bytes, model->machine->memory().used());
   // A device as large as wished, on a machine that is not.
   site.in_place = false;
   site.device_bytes = int64_t{1} << 40;

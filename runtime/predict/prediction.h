@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "offload/plan/tier_plan.h"
+#include "runtime/machine/machine.h"
 #include "runtime/predict/rates.h"
 #include "runtime/predict/session_plan.h"
 
@@ -21,12 +22,6 @@ struct Work {
 struct MemoryUse {
   int64_t host = 0;  // KV in the host tier
   int64_t device = 0;
-};
-
-// The way between host and device.
-struct LinkRate {
-  double bytes_per_s = 0;
-  double latency_s = 0;
 };
 
 struct Prediction {

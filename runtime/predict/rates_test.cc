@@ -78,11 +78,11 @@ class MeasureRatesTest : public testing::Test {
   void SetUp() override {
     Model::Options options;
     options.path = CheckpointPath("llama_chat.gguf");
-    options.stream.threads = 2;
+    options.machine.threads = 2;
     auto model = Model::Open(options, [](uint64_t, uint64_t) { return true; });
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
-    auto stream = Stream::Create(options.stream);
+    auto stream = model_->machine->NewStream();
     ASSERT_TRUE(stream.ok()) << stream.status();
     stream_ = *std::move(stream);
   }

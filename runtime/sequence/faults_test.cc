@@ -76,7 +76,7 @@ class FaultsTest : public testing::Test {
 
   FaultsTest() {
     model_ = OpenModel(
-        {.path = Deepened("llama_rope_linear"), .stream = {.threads = 2}});
+        {.path = Deepened("llama_rope_linear"), .machine = {.threads = 2}});
     options_.context = 600;
     ids_ = RandomIds(500, model_->config.vocab);
     const auto session = MakeSession(*model_, options_);
@@ -154,7 +154,7 @@ class FaultsTest : public testing::Test {
   // Everything fits, but for what faults_ refuses.
   Model::Options OnALargeDevice() const {
     Model::Options with = model_->options;
-    with.simulation = {
+    with.machine.simulation = {
         {.device_bytes = BytesFor(*model_, options_, Budget::kAll) + (8 << 20),
          .link_bytes_per_s = kFast,
          .latency_s = 0,
@@ -195,7 +195,7 @@ TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
             return opened.status();
           },
           failed);
-      const int64_t weights = model->arena->used();
+      const int64_t weights = model->machine->memory().used();
       std::unique_ptr<Session> session;
       Until(
           [&] {
@@ -205,18 +205,19 @@ TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
           },
           [&](const absl::Status& status) {
             failed(status);
-            EXPECT_EQ(model->arena->used(), weights) << n;
+            EXPECT_EQ(model->machine->memory().used(), weights) << n;
           });
-      const int64_t taken = model->arena->used();
+      const int64_t taken = model->machine->memory().used();
       Answer(*session, failed);
-      EXPECT_EQ(model->arena->used(), taken);  // all was taken before
+      EXPECT_EQ(model->machine->memory().used(),
+                taken);  // all was taken before
       std::unique_ptr<Session> fork = *session->Fork();
       fork->Truncate(0);
       Answer(*fork, failed);
       fork.reset();
-      EXPECT_EQ(model->arena->used(), taken);
+      EXPECT_EQ(model->machine->memory().used(), taken);
       session.reset();
-      EXPECT_EQ(model->arena->used(), weights);
+      EXPECT_EQ(model->machine->memory().used(), weights);
       if (!allocation.happened()) {
         EXPECT_GT(n, 60);  // weights alone are more
         break;
@@ -242,7 +243,7 @@ TEST_F(FaultsTest, AViewMayFindNoRoom) {
   };
   const Model::Options with = OnALargeDevice();
   const auto model = OpenModel(with);
-  const int64_t weights = model->arena->used();
+  const int64_t weights = model->machine->memory().used();
   for (const bool from_then_on : {false, true}) {
     int64_t n = 1;
     for (;; ++n) {
@@ -263,21 +264,21 @@ TEST_F(FaultsTest, AViewMayFindNoRoom) {
             },
             [&](const absl::Status& status) {
               failed(status);
-              EXPECT_EQ(model->arena->used(), taken);
+              EXPECT_EQ(model->machine->memory().used(), taken);
             });
         return session;
       };
       auto session = make([&] { return Session::Create(*model, options_); });
-      taken = model->arena->used();
+      taken = model->machine->memory().used();
       Answer(*session, failed);
-      EXPECT_EQ(model->arena->used(), taken);
+      EXPECT_EQ(model->machine->memory().used(), taken);
       auto fork = make([&] { return session->Fork(); });
-      EXPECT_GT(model->arena->used(), taken);
+      EXPECT_GT(model->machine->memory().used(), taken);
       fork->Truncate(0);
       Answer(*fork, failed);
       session.reset();
       fork.reset();
-      EXPECT_EQ(model->arena->used(), weights);
+      EXPECT_EQ(model->machine->memory().used(), weights);
       if (HasFailure()) {
         ADD_FAILURE() << "allocation " << n;
         return;

@@ -170,8 +170,8 @@ absl::Status Session::ReserveHidden(int64_t rows) {
   const int64_t size = rows * model_.config.hidden;
   if (static_cast<int64_t>(hidden_.size()) >= size) return absl::OkStatus();
   hidden_ = DeviceArray<float>();
-  absl::StatusOr<DeviceArray<float>> larger =
-      DeviceArray<float>::Create(model_.memory(), size, "hidden states");
+  absl::StatusOr<DeviceArray<float>> larger = DeviceArray<float>::Create(
+      model_.machine->memory(), size, "hidden states");
   if (!larger.ok()) return larger.status();
   hidden_ = *std::move(larger);
   return absl::OkStatus();

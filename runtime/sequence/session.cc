@@ -11,16 +11,6 @@
 #include "runtime/predict/plan.h"
 
 namespace tiercel {
-namespace {
-
-absl::StatusOr<std::unique_ptr<Stream>> StreamOn(const Model& model) {
-  Stream::Options options = model.options.stream;
-  options.memory = &model.memory();
-  return Stream::Create(options);
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     const Model& model, const Options& options) {
   if (model.weights == nullptr) {
@@ -30,11 +20,11 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   if (absl::Status s = CheckSessionOptions(model.config, options); !s.ok()) {
     return s;
   }
-  absl::StatusOr<std::unique_ptr<Stream>> stream = StreamOn(model);
+  absl::StatusOr<std::unique_ptr<Stream>> stream = model.machine->NewStream();
   if (!stream.ok()) return stream.status();
   const SessionSite site =
       SiteOf(model,
-             {.bytes = model.memory().used(),
+             {.bytes = model.machine->memory().used(),
               .bytes_per_token = model.weights->bytes_per_token()},
              options, (*stream)->pool().num_threads());
   const absl::StatusOr<TierPlan> plan = site.Plan(options.context);
@@ -46,8 +36,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   if (!kv.ok()) return kv.status();
   session->kv_ = *std::move(kv);
   if (options.retrieval.has_value()) {
-    absl::StatusOr<std::unique_ptr<Retrieval>> retrieval = Retrieval::Create(
-        model.memory(), site.RetrievalShape(plan->context), *session->kv_);
+    absl::StatusOr<std::unique_ptr<Retrieval>> retrieval =
+        Retrieval::Create(model.machine->memory(),
+                          site.RetrievalShape(plan->context), *session->kv_);
     if (!retrieval.ok()) return retrieval.status();
     session->retrieval_ = *std::move(retrieval);
   }
@@ -66,7 +57,7 @@ Session::Session(const Model& model, const SessionSite& site,
       plan_(plan),
       stream_(std::move(stream)),
       decoder_(model.config, *model.weights, model.options.compute,
-               model.memory()) {}
+               model.machine->memory()) {}
 
 absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
     int64_t first_position) {
@@ -86,13 +77,10 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
   const absl::StatusOr<std::byte*> scratch = stream_->Scratch(
       static_cast<size_t>(ScratchBytes(config, stream_->pool().num_threads())));
   if (!scratch.ok()) return scratch.status();
-  const Model::Simulation& simulation = *model_.options.simulation;
-  placement_ = std::make_shared<Placement>(simulation.faults);
-  absl::StatusOr<std::shared_ptr<KvTier>> tier =
-      KvTier::Create(plan_.shape, model_.memory(),
-                     std::make_unique<SimulatedLink>(
-                         simulation.link_bytes_per_s, simulation.latency_s,
-                         placement_, simulation.faults, *model_.options.clock));
+  const Machine& machine = *model_.machine;
+  placement_ = machine.NewPlacement();
+  absl::StatusOr<std::shared_ptr<KvTier>> tier = KvTier::Create(
+      plan_.shape, machine.memory(), machine.NewLink(placement_));
   if (!tier.ok()) return tier.status();
   tier_ = *std::move(tier);
   return std::make_unique<TieredKv>(tier_, first_position);
@@ -105,7 +93,7 @@ Traffic Session::traffic() const {
 
 TimeSpent Session::Elapsed() const {
   TimeSpent elapsed;
-  elapsed.seconds = SecondsBetween({}, model_.options.clock->Now());
+  elapsed.seconds = SecondsBetween({}, model_.machine->clock().Now());
   for (const LinkUse& use : traffic().link) {
     elapsed.link_seconds += use.busy_seconds;
   }
@@ -113,11 +101,11 @@ TimeSpent Session::Elapsed() const {
 }
 
 MemoryUse Session::memory() const {
-  return {.host = kv_->HostBytes(), .device = model_.memory().used()};
+  return {.host = kv_->HostBytes(), .device = model_.machine->memory().used()};
 }
 
 Prediction Session::PredictedBy(const Rates& rates, const Work& work) const {
-  return Predict(site_, plan_, LinkOf(model_), rates, work);
+  return Predict(site_, plan_, model_.machine->link(), rates, work);
 }
 
 std::optional<Prediction> Session::Predicted(const Work& work) const {
@@ -220,7 +208,7 @@ void Session::Truncate(size_t length) {
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
-  absl::StatusOr<std::unique_ptr<Stream>> stream = StreamOn(model_);
+  absl::StatusOr<std::unique_ptr<Stream>> stream = model_.machine->NewStream();
   if (!stream.ok()) return stream.status();
   absl::StatusOr<std::unique_ptr<KvStore>> kv = kv_->Fork();
   if (!kv.ok()) return kv.status();

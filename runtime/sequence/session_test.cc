@@ -21,7 +21,7 @@ class SessionTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     model_ = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
-                        .stream = {.threads = 2}})
+                        .machine = {.threads = 2}})
                  .release();
     ids_ = new std::vector<int32_t>(
         ReadTokens(CheckpointPath("llama_chat/tokens.txt")));

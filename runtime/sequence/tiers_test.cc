@@ -24,7 +24,7 @@ const GenerateParams kGreedy40 = {
 class TiersTest : public testing::Test {
  protected:
   static std::unique_ptr<Model> Open(const std::string& name) {
-    return OpenModel({.path = Deepened(name), .stream = {.threads = 2}});
+    return OpenModel({.path = Deepened(name), .machine = {.threads = 2}});
   }
 };
 
@@ -389,7 +389,7 @@ TEST_F(TiersTest, WhatDoesNotFitIsRefusedWithNumbers) {
   options.context = 1500;
   const int64_t least = BytesFor(*model, options, Budget::kLeast);
   Model::Options with = model->options;
-  with.simulation = {
+  with.machine.simulation = {
       {.device_bytes = least - 64, .link_bytes_per_s = kFast, .latency_s = 0}};
   const auto small = OpenModel(with);
   const absl::Status status = Session::Create(*small, options).status();
@@ -406,7 +406,7 @@ TEST_F(TiersTest, WhatDoesNotFitIsRefusedWithNumbers) {
   ++options.context;
   EXPECT_FALSE(Session::Create(*small, options).ok());
   // A device that cannot hold the weights.
-  with.simulation->device_bytes = 4096;
+  with.machine.simulation->device_bytes = 4096;
   EXPECT_EQ(CodeOf(Model::Open(with, kNoProgress).status()), "out_of_memory");
 }
 
@@ -417,11 +417,11 @@ TEST_F(TiersTest, NoRunTakesMoreThanThePlan) {
   options.context = 1000;
   options.type_k = options.type_v = DType::kQ8_0;
   const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
-  const int64_t taken = tiered.model->arena->used();
+  const int64_t taken = tiered.model->machine->memory().used();
   EXPECT_EQ(taken, tiered.session->plan().DeviceBytes());
   AllLogits(*tiered.session, RandomIds(900, model->config.vocab), 450);
   ASSERT_TRUE(Generate(*tiered.session, kGreedy40, nullptr).status.ok());
-  EXPECT_EQ(tiered.model->arena->most_used(), taken);
+  EXPECT_EQ(tiered.model->machine->memory().most_used(), taken);
   EXPECT_EQ(tiered.session->memory().device, taken);
   // The open page has not gone down.
   const TierShape& shape = tiered.session->plan().shape;
@@ -435,7 +435,7 @@ TEST_F(TiersTest, SmolLm2) {
   const char* const path = getenv("TIERCEL_MODEL");
   if (path == nullptr && getenv("CI") == nullptr) GTEST_SKIP();
   ASSERT_NE(path, nullptr);
-  const auto model = OpenModel({.path = path, .stream = {.threads = 2}});
+  const auto model = OpenModel({.path = path, .machine = {.threads = 2}});
   Session::Options options;
   options.context = 1100;
   const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
@@ -453,7 +453,8 @@ TEST_F(TiersTest, SmolLm2) {
     ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
     EXPECT_EQ(report.tokens, expected.tokens);
     EXPECT_EQ(session.NextLogits(), plain->NextLogits());
-    EXPECT_EQ(tiered.model->arena->most_used(), session.plan().DeviceBytes());
+    EXPECT_EQ(tiered.model->machine->memory().most_used(),
+              session.plan().DeviceBytes());
     const int64_t resident = session.plan().shape.resident_pages;
     if (budget == Budget::kMiddle) {
       EXPECT_GT(resident, 0);

@@ -1,0 +1,110 @@
+#ifndef TIERCEL_RUNTIME_MACHINE_MACHINE_H_
+#define TIERCEL_RUNTIME_MACHINE_MACHINE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/machine/clock.h"
+#include "kernels/machine/device_memory.h"
+#include "kernels/machine/stream.h"
+#include "kernels/machine/thread_pool.h"
+#include "offload/move/link.h"
+#include "offload/tier/device_arena.h"
+#include "offload/tier/faults.h"
+#include "offload/tier/placement.h"
+
+namespace tiercel {
+
+// What the way between host and device can do.
+struct LinkRate {
+  double bytes_per_s = 0;
+  double latency_s = 0;  // per transfer
+};
+
+// What models are computed on: a device with its memory and its threads, the
+// host tier beside it, and the link between the two. Models that are opened on
+// one machine share all of it, so that one budget holds them and their
+// sessions. Thread-safe.
+class Machine {
+ public:
+  // A small device behind a slow link, played by this machine: memory and
+  // copies obey the numbers, arithmetic is the CPU's own.
+  struct Simulation {
+    int64_t device_bytes = 0;
+    double link_bytes_per_s = 0;
+    double latency_s = 0;  // per transfer
+    std::shared_ptr<const Faults> faults = nullptr;
+  };
+
+  struct Options {
+    Device device = Device::kCpu;
+    int threads = 0;  // 0: as many as the process may use
+    std::optional<Simulation> simulation = {};
+    int64_t memory_bytes = 0;  // most of both tiers to take; 0: all there is
+    Clock* clock = &SteadyClock();  // of sessions' times and a played link
+  };
+
+  explicit Machine(const Options& options) : options_(options) {}
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  // Takes the memory of a device that is played; nothing where that is done or
+  // needless. Errors: out_of_memory.
+  absl::Status TakeMemory();
+  // Where weights, sessions and what they compute on live; before TakeMemory
+  // it holds nothing.
+  DeviceMemory& memory() const;
+
+  // A stream on the device, with its scratch in `scratch`; the machine outlives
+  // it. All streams share the machine's threads, of which each process has its
+  // own. Errors: those of Stream::Create.
+  absl::StatusOr<std::unique_ptr<Stream>> NewStream(DeviceMemory& scratch);
+  absl::StatusOr<std::unique_ptr<Stream>> NewStream() {
+    return NewStream(memory());
+  }
+  Device device() const { return options_.device; }
+  // As many as a stream is to have; the system may refuse some.
+  int threads() const;
+
+  // The device computes where the host tier is: nothing crosses a link.
+  bool in_place() const { return !options_.simulation.has_value(); }
+  bool simulated() const { return options_.simulation.has_value(); }
+  // Absent in place.
+  std::optional<LinkRate> link() const;
+  // For one host tier, where there is a link: where its memory goes, and who
+  // copies.
+  std::shared_ptr<Placement> NewPlacement() const;
+  std::unique_ptr<Link> NewLink(std::shared_ptr<Placement> placement) const;
+
+  // What may be taken, what is taken already included: of the device (in place:
+  // of both tiers), and of this machine's memory by both tiers together.
+  int64_t DeviceBudget() const;
+  int64_t MemoryBudget() const;
+
+  Clock& clock() const { return *options_.clock; }
+
+  // Of how many machines each computes some heads of every layer: KV, plan and
+  // staging are one machine's.
+  int ranks() const { return 1; }
+
+ private:
+  void ForgetPoolOfParent();
+
+  const Options options_;
+  mutable HeapMemory heap_;
+  mutable std::mutex mutex_;            // of the rest
+  std::unique_ptr<DeviceArena> arena_;  // null: all the memory there is
+  std::unique_ptr<ThreadPool> pool_;    // null: not needed yet
+  pid_t pool_process_ = 0;              // whose threads those are
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_MACHINE_MACHINE_H_

@@ -1,0 +1,107 @@
+#include "runtime/machine/machine.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+
+#include "gtest/gtest.h"
+#include "kernels/machine/allowance.h"
+#include "tests/golden.h"
+
+namespace tiercel {
+namespace {
+
+Machine::Options Played(int64_t bytes) {
+  return {
+      .threads = 2,
+      .simulation = {
+          {.device_bytes = bytes, .link_bytes_per_s = 3e9, .latency_s = 1e-5}}};
+}
+
+TEST(MachineTest, InPlaceIsTheMachineItself) {
+  Machine machine({.threads = 3, .memory_bytes = 1'000'000});
+  EXPECT_TRUE(machine.in_place());
+  EXPECT_FALSE(machine.simulated());
+  EXPECT_FALSE(machine.link().has_value());
+  EXPECT_EQ(machine.threads(), 3);
+  EXPECT_EQ(Machine({}).threads(), AllowedCpus());
+  EXPECT_EQ(machine.DeviceBudget(), 1'000'000);
+  const Machine all({});
+  EXPECT_GT(all.DeviceBudget(), 1'000'000);
+  EXPECT_GT(all.MemoryBudget(), 1'000'000);
+}
+
+TEST(MachineTest, APlayedDeviceIsAsLargeAsItSays) {
+  Machine machine(Played(1 << 20));
+  EXPECT_FALSE(machine.in_place());
+  EXPECT_TRUE(machine.simulated());
+  EXPECT_EQ(machine.link()->bytes_per_s, 3e9);
+  EXPECT_EQ(machine.link()->latency_s, 1e-5);
+  EXPECT_EQ(machine.DeviceBudget(), 1 << 20);
+  EXPECT_GT(machine.MemoryBudget(), 1 << 20);
+  ASSERT_TRUE(machine.TakeMemory().ok());
+  DeviceMemory& memory = machine.memory();
+  const auto most = DeviceArray<char>::Create(memory, 1 << 20, "all");
+  ASSERT_TRUE(most.ok());
+  EXPECT_EQ(CodeOf(DeviceArray<char>::Create(memory, 1, "more").status()),
+            "out_of_memory");
+  // Asked for again, it is the same memory.
+  ASSERT_TRUE(machine.TakeMemory().ok());
+  EXPECT_EQ(&machine.memory(), &memory);
+  EXPECT_EQ(memory.used(), 1 << 20);
+}
+
+TEST(MachineTest, StreamsShareItsThreads) {
+  Machine machine({.threads = 2});
+  const auto one = machine.NewStream();
+  const auto other = machine.NewStream(SystemMemory());
+  ASSERT_TRUE(one.ok() && other.ok());
+  EXPECT_EQ(&(*one)->pool(), &(*other)->pool());
+  EXPECT_EQ((*one)->pool().num_threads(), 2);
+  EXPECT_EQ(&(*one)->memory(), &machine.memory());
+  EXPECT_EQ(&(*other)->memory(), &SystemMemory());
+}
+
+// Threads of this process.
+std::ptrdiff_t CountThreads() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return std::distance(begin(threads), end(threads));
+}
+
+TEST(MachineTest, AForkedProcessHasThreadsOfItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer starts no threads after a fork";
+#endif
+  auto machine = std::make_unique<Machine>(Machine::Options{.threads = 3});
+  const auto parents = machine->NewStream();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    bool good = CountThreads() == 1;
+    const auto own = machine->NewStream();
+    good = good && own.ok() && CountThreads() == 3;
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST(MachineTest, ModelsOpenedOnItShareItsBudget) {
+  const auto one = OpenModel(
+      {.path = CheckpointPath("llama_chat.gguf"), .machine = Played(64 << 20)});
+  const int64_t weights = one->machine->memory().used();
+  EXPECT_GT(weights, 0);
+  const auto other = OpenModel(
+      {.path = CheckpointPath("llama_chat.gguf"), .beside = one->machine});
+  EXPECT_EQ(one->machine, other->machine);
+  EXPECT_EQ(one->machine->memory().used(), 2 * weights);
+}
+
+}  // namespace
+}  // namespace tiercel
