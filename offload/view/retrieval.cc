@@ -11,7 +11,8 @@
 namespace tiercel {
 namespace {
 
-int64_t CeilDiv(int64_t n, int64_t by) { return (n + by - 1) / by; }
+// Of n >= 0, to the largest.
+int64_t CeilDiv(int64_t n, int64_t by) { return n / by + (n % by != 0); }
 
 int64_t QueryWidth(const Retrieval::Shape& shape) {
   return int64_t{shape.heads} * shape.layout.head_dim;
@@ -71,14 +72,14 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size) {
       kPageTokens % size.chunk != 0) {
     return refuse("chunk", size.chunk, "8, 16, 32, 64 or 128");
   }
-  if (size.sink < 1 || size.sink > kMost) {
-    return refuse("sink", size.sink, "1 or more");
+  for (const auto& [what, tokens] :
+       {std::pair("sink", size.sink), std::pair("window", size.window),
+        std::pair("budget", size.budget)}) {
+    if (tokens < 1 || tokens > kMost) {
+      return refuse(what, tokens, absl::StrCat("1 to ", kMost));
+    }
   }
-  if (size.window < 1 || size.window > kMost) {
-    return refuse("window", size.window, "1 or more");
-  }
-  if (CeilDiv(size.budget, size.chunk) < CeilDiv(size.sink, size.chunk) ||
-      size.budget > kMost) {
+  if (CeilDiv(size.budget, size.chunk) < CeilDiv(size.sink, size.chunk)) {
     return refuse("budget", size.budget,
                   absl::StrCat("at least the sink's ", size.sink));
   }
