@@ -3,6 +3,7 @@
 
 // The small checkpoints of tests/golden and the logits they must give.
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -56,6 +57,22 @@ inline std::unique_ptr<Session> MakeSession(
       Session::Create(model, options);
   EXPECT_TRUE(session.ok()) << session.status();
   return session.ok() ? *std::move(session) : nullptr;
+}
+
+// What the session says of the next token; empty where it does not know.
+inline std::vector<float> NextLogits(const Session& session) {
+  return {session.NextLogits().begin(), session.NextLogits().end()};
+}
+
+// Those of the last step's first `rows` rows, [rows, vocab].
+inline void RowLogits(Session& session, int64_t rows, float* out) {
+  const int64_t vocab = session.model().config.vocab;
+  for (int64_t row = 0; row < rows; row += kMaxStepRows) {
+    const int64_t some = std::min(kMaxStepRows, rows - row);
+    const absl::StatusOr<const float*> logits = session.RowLogits(row, some);
+    ASSERT_TRUE(logits.ok()) << logits.status();
+    std::copy_n(*logits, some * vocab, out + row * vocab);
+  }
 }
 
 // Continues a session whose tokens nobody drafts.

@@ -270,24 +270,29 @@ TEST_P(OutOfMemoryTest, Sessions) {
       [&] { EXPECT_EQ(tiercel_session_length(session_), 0u); },
       [&] {
         EXPECT_EQ(Output(), expected);
-        Cut(session_, 0);
+        tiercel_session_free(session_);
+        Create();  // one that has no buffers yet
       });
 
   ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
   RefuseGenerations("generate", expected);
 
+  tiercel_session_free(session_);
+  Create();
   RefuseEach(
       "score", Keeps::kBuffers,
       [&](tiercel_error* e) {
-        return tiercel_score(session_, prompt_.data(), 100, 0, nullptr, nullptr,
-                             e);
+        return tiercel_score(session_, prompt_.data(), prompt_.size(), 0,
+                             nullptr, nullptr, e);
       },
-      [&] { EXPECT_EQ(tiercel_session_length(session_), prompt_.size()); },
+      [&] { EXPECT_EQ(tiercel_session_length(session_), 0u); },
       [&] {
-        Cut(session_, prompt_.size());
         EXPECT_EQ(Output(), expected);
+        tiercel_session_free(session_);
+        Create();
       });
 
+  ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
   tiercel_session* copy = nullptr;
   RefuseEach(
       "fork", Keeps::kNothing,

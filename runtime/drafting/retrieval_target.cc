@@ -30,14 +30,10 @@ absl::StatusOr<std::vector<Law>> RetrievalTarget::Laws(
   if (!status.ok()) return status;
   const int64_t vocab = session_.model().config.vocab;
   const size_t wanted = block.size() + 1;
-  logits_.resize(wanted * static_cast<size_t>(vocab));
-  if (absl::Status s =
-          session_.RowLogits(static_cast<int64_t>(rows - wanted),
-                             static_cast<int64_t>(wanted), logits_.data());
-      !s.ok()) {
-    return s;
-  }
-  return MakeLaws(session_.stream(), {.logits = logits_.data(),
+  const absl::StatusOr<const float*> logits = session_.RowLogits(
+      static_cast<int64_t>(rows - wanted), static_cast<int64_t>(wanted));
+  if (!logits.ok()) return logits.status();
+  return MakeLaws(session_.stream(), {.logits = *logits,
                                       .rows = static_cast<int64_t>(wanted),
                                       .vocab = vocab,
                                       .tokens = tokens_.data(),

@@ -37,7 +37,6 @@ class RetrievalTarget final : public DraftTarget {
   std::vector<int32_t> tokens_;
   size_t before_ = 0;  // of them, the block not counted
   int64_t end_ = 0;    // of their K and V in the view
-  std::vector<float> logits_;
 };
 
 }  // namespace tiercel

@@ -19,8 +19,8 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
   }
   before_ = session_.tokens().size();
   swept_ = false;
-  logits_.clear();
-  if (session_.pending() == 0) logits_ = session_.NextLogits();
+  const float* logits = session_.NextLogits().data();
+  const bool next_known = session_.pending() == 0;
   if (absl::Status s = session_.Append(block.data(), block.size()); !s.ok()) {
     return s;
   }
@@ -29,16 +29,14 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
   if (rows > 0) {
     if (absl::Status s = session_.Sweep(Station::kVerify); !s.ok()) return s;
     swept_ = true;
-    const size_t known = logits_.size();
-    logits_.resize(known + rows * static_cast<size_t>(vocab));
-    if (absl::Status s = session_.RowLogits(0, static_cast<int64_t>(rows),
-                                            logits_.data() + known);
-        !s.ok()) {
-      return s;
-    }
+    const absl::StatusOr<const float*> swept =
+        session_.RowLogits(0, static_cast<int64_t>(rows));
+    if (!swept.ok()) return swept.status();
+    // Where the first law was known, the others lie behind it.
+    if (!next_known) logits = *swept;
   }
   return MakeLaws(session_.stream(),
-                  {.logits = logits_.data(),
+                  {.logits = logits,
                    .rows = static_cast<int64_t>(block.size() + 1),
                    .vocab = vocab,
                    .tokens = session_.tokens().data(),

@@ -29,7 +29,6 @@ class SweepTarget final : public Target {
   const LawParams law_;
   size_t before_ = 0;   // tokens of the session, the block not counted
   bool swept_ = false;  // the block's outcome is open
-  std::vector<float> logits_;
   TimeSpent spent_;
 };
 

@@ -190,7 +190,6 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
     if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
   }
   if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
-  std::vector<float> logits;
   size_t index = 0;
   while (session.pending() > 0) {
     const int64_t rows = std::min(step, session.pending());
@@ -200,14 +199,10 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
     }
     for (int64_t row = 0; row < rows; row += kLogitRows) {
       const int64_t some = std::min(kLogitRows, rows - row);
-      logits.resize(static_cast<size_t>(some * vocab));
-      if (absl::Status s = session.RowLogits(row, some, logits.data());
-          !s.ok()) {
-        return s;
-      }
+      const absl::StatusOr<const float*> logits = session.RowLogits(row, some);
+      if (!logits.ok()) return logits.status();
       for (int64_t i = 0; i < some; ++i) {
-        if (session.cancelled() ||
-            !on_row(index++, logits.data() + i * vocab)) {
+        if (session.cancelled() || !on_row(index++, *logits + i * vocab)) {
           return CancelledError();
         }
       }

@@ -68,6 +68,8 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
                                        : absl::OkStatus();
 }
 
+int64_t LogitRows() { return 1 + kMaxStepRows; }
+
 int64_t ScratchBytes(const ModelConfig& config, int threads) {
   // Attention: 8 MiB of partial results and, per thread, a page of K and V as
   // floats. Matrix products: a chunk of activations, and per thread two panels
@@ -90,12 +92,15 @@ TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
       PromptRowsAtOnce(config, weights.bytes_per_token, threads, /*before=*/0);
   const int64_t hidden = AlignedBytes(context * config.hidden *
                                       static_cast<int64_t>(sizeof(float)));
+  const int64_t logits = AlignedBytes(LogitRows() * config.vocab *
+                                      static_cast<int64_t>(sizeof(float)));
   return {.layout = layout,
           .layers = config.layers,
           .context = context,
           .first_position = first_position,
           .weights = weights.bytes,
-          .workspace = hidden + Decoder::ReservedBytes(config, rows, context) +
+          .workspace = hidden + logits +
+                       Decoder::ReservedBytes(config, rows, context) +
                        AlignedBytes(ScratchBytes(config, threads))};
 }
 

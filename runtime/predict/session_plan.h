@@ -38,6 +38,9 @@ struct SessionOptions {
 absl::Status CheckSessionOptions(const ModelConfig& config,
                                  const SessionOptions& options);
 
+// Rows of logits that a session holds: of the next token, and of a step.
+int64_t LogitRows();
+
 // Scratch memory that no op of this model exceeds.
 int64_t ScratchBytes(const ModelConfig& config, int threads);
 

@@ -81,11 +81,11 @@ class FaultsTest : public testing::Test {
     ids_ = RandomIds(500, model_->config.vocab);
     const auto session = MakeSession(*model_, options_);
     EXPECT_TRUE(Prefill(*session, ids_.data(), kPrompt, kNoProgress).ok());
-    prompt_logits_ = session->NextLogits();
+    prompt_logits_ = NextLogits(*session);
     EXPECT_TRUE(Generate(*session, Greedy(kOutput), nullptr).status.ok());
     expected_ = session->tokens();
     EXPECT_TRUE(session->CatchUp(Station::kVerify).ok());
-    logits_ = session->NextLogits();
+    logits_ = NextLogits(*session);
   }
 
   // Opened anew, over a device that fails as `faults_` says.
@@ -135,7 +135,7 @@ class FaultsTest : public testing::Test {
         });
     EXPECT_EQ(session.tokens(), expected_);
     Until([&] { return session.CatchUp(Station::kVerify); }, failed);
-    EXPECT_TRUE(SameBits(session.NextLogits(), logits_));
+    EXPECT_TRUE(SameBits(NextLogits(session), logits_));
   }
 
   // Generations of `params` with `choice`, over a view that a link fills; each
@@ -367,7 +367,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
           failed);
       EXPECT_EQ(given, text);
       Until([&] { return session.CatchUp(Station::kVerify); }, failed);
-      EXPECT_TRUE(SameBits(session.NextLogits(), in_place->NextLogits()));
+      EXPECT_TRUE(SameBits(NextLogits(session), NextLogits(*in_place)));
       // It may have come when all was done, or come yet.
       copy.Disarm();
       session.ClearCancel();
@@ -431,7 +431,7 @@ TEST_F(FaultsTest, ARestoreMayFailHalfWay) {
         });
     failed = failed || copy.happened();
     copy.Disarm();
-    EXPECT_TRUE(SameBits(session.NextLogits(), prompt_logits_)) << n;
+    EXPECT_TRUE(SameBits(NextLogits(session), prompt_logits_)) << n;
   }
   EXPECT_GT(n, 5);
 }
@@ -690,7 +690,7 @@ TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
       if (session->tokens().empty()) continue;
       Until([&] { return session->CatchUp(Station::kVerify); }, failed);
       ASSERT_TRUE(plain->CatchUp(Station::kVerify).ok());
-      EXPECT_TRUE(SameBits(session->NextLogits(), plain->NextLogits()))
+      EXPECT_TRUE(SameBits(NextLogits(*session), NextLogits(*plain)))
           << "turn " << turn;
     }
     if (HasFailure()) {

@@ -54,7 +54,7 @@ absl::Status Session::Sweep(Station station) {
 }
 
 absl::Status Session::Keep(size_t length) {
-  next_logits_.clear();
+  knows_next_ = false;
   absl::Cleanup abandon = [this] { AbandonStep(); };
   const absl::Status status =
       kv_->Commit(static_cast<int64_t>(length) - kv_->length(),

@@ -74,6 +74,7 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
                        stream_->pool().num_threads(), /*before=*/0);
   if (absl::Status s = decoder_.Reserve(rows, plan_.context); !s.ok()) return s;
   if (absl::Status s = ReserveHidden(plan_.context); !s.ok()) return s;
+  if (absl::Status s = ReserveLogits(); !s.ok()) return s;
   const absl::StatusOr<std::byte*> scratch = stream_->Scratch(
       static_cast<size_t>(ScratchBytes(config, stream_->pool().num_threads())));
   if (!scratch.ok()) return scratch.status();
@@ -148,13 +149,30 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
     }
   }
   tokens_.insert(tokens_.end(), ids, ids + count);
-  next_logits_.clear();
+  knows_next_ = false;
   return absl::OkStatus();
 }
 
-absl::Status Session::RowLogits(int64_t first, int64_t count, float* logits) {
-  return decoder_.Logits(
-      *stream_, hidden_.data() + first * model_.config.hidden, count, logits);
+absl::Status Session::ReserveLogits() {
+  if (!logits_.empty()) return absl::OkStatus();
+  absl::StatusOr<DeviceArray<float>> logits = DeviceArray<float>::Create(
+      model_.machine->memory(), LogitRows() * model_.config.vocab, "logits");
+  if (!logits.ok()) return logits.status();
+  logits_ = *std::move(logits);
+  return absl::OkStatus();
+}
+
+// Those of `count` rows of the last step, from row `row` of logits_ on.
+absl::Status Session::LogitsInto(int64_t first, int64_t count, size_t row) {
+  if (absl::Status s = ReserveLogits(); !s.ok()) return s;
+  return decoder_.Logits(*stream_,
+                         hidden_.data() + first * model_.config.hidden, count,
+                         logits_.data() + row * Vocab());
+}
+
+absl::StatusOr<const float*> Session::RowLogits(int64_t first, int64_t count) {
+  if (absl::Status s = LogitsInto(first, count, /*row=*/1); !s.ok()) return s;
+  return logits_.data() + Vocab();
 }
 
 absl::Status Session::CatchUp(Station station) {
@@ -167,18 +185,15 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
                       "the session holds no token to continue from");
   }
   if (pending() == 0) {
-    if (!next_logits_.empty()) return absl::OkStatus();
+    if (knows_next_) return absl::OkStatus();
     // Known KV, unknown logits: the last row is computed once more. It is the
     // same row, whatever runs with it.
     TruncateKv(kv_->length() - 1);
   }
   const int64_t rows = pending();
   if (absl::Status s = Forward(rows, station, progress); !s.ok()) return s;
-  std::vector<float> logits(static_cast<size_t>(model_.config.vocab));
-  if (absl::Status s = RowLogits(rows - 1, 1, logits.data()); !s.ok()) {
-    return s;
-  }
-  next_logits_ = std::move(logits);
+  if (absl::Status s = LogitsInto(rows - 1, 1, /*row=*/0); !s.ok()) return s;
+  knows_next_ = true;
   return absl::OkStatus();
 }
 
@@ -187,7 +202,7 @@ absl::Status Session::CatchUpForDrafts(Station station) {
   if (status.ok() && !retrieval_->fresh()) {
     // There was nothing to catch up with, or it went on with a prompt that had
     // been stopped, half of it unseen.
-    next_logits_.clear();
+    knows_next_ = false;
     status = CatchUp(station);
   }
   return status;
@@ -204,7 +219,7 @@ void Session::Truncate(size_t length) {
   if (kv_->length() > static_cast<int64_t>(length)) {
     TruncateKv(static_cast<int64_t>(length));
   }
-  next_logits_.clear();
+  knows_next_ = false;
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
@@ -226,7 +241,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   copy->rates_ = rates_;
   copy->context_is_what_fits_ = context_is_what_fits_;
   copy->tokens_ = tokens_;
-  copy->next_logits_ = next_logits_;
+  // Without room for them they are computed again.
+  if (knows_next_ && copy->ReserveLogits().ok()) {
+    copy->knows_next_ = copy->stream_
+                            ->Copy(copy->logits_.data(), logits_.data(),
+                                   Vocab() * sizeof(float))
+                            .ok();
+  }
   return copy;
 }
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/machine/device_memory.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier.h"
@@ -74,9 +76,11 @@ class Session {
   // hold, the others were never there. Errors: copy_failed, cancelled.
   absl::Status Keep(size_t length);
 
-  // Logits of `count` rows of the last Forward or Sweep, from row `first` on:
-  // [count, vocab] into `logits`.
-  absl::Status RowLogits(int64_t first, int64_t count, float* logits);
+  // Logits of `count` rows of the last Forward or Sweep, from row `first` on,
+  // at most kMaxStepRows: [count, vocab] in device memory, until the next call.
+  // They lie behind those that NextLogits gave last.
+  // Errors: out_of_memory.
+  absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count);
 
   // Makes NextLogits those of the token after the last, computing what the KV
   // lacks. At least one token must be there.
@@ -110,7 +114,11 @@ class Session {
   std::optional<Prediction> Predicted(const Work& work) const;
   const std::optional<KeptRates>& rates() const { return rates_; }
 
-  const std::vector<float>& NextLogits() const { return next_logits_; }
+  // [vocab], in device memory until the next CatchUp; empty where they are not
+  // known.
+  absl::Span<const float> NextLogits() const {
+    return {logits_.data(), knows_next_ ? Vocab() : 0};
+  }
 
   void Truncate(size_t length);  // at most the tokens held
   absl::StatusOr<std::unique_ptr<Session>> Fork() const;
@@ -149,6 +157,9 @@ class Session {
   void TruncateKv(int64_t length);
   absl::Status RunLayers(int64_t rows, Progress progress, PassPlace* place);
   absl::Status ReserveHidden(int64_t rows);
+  absl::Status ReserveLogits();
+  absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
+  size_t Vocab() const { return static_cast<size_t>(model_.config.vocab); }
 
   const Model& model_;
   const SessionSite site_;
@@ -164,7 +175,10 @@ class Session {
   std::shared_ptr<KvTier> tier_;          // null: one memory
   std::unique_ptr<Retrieval> retrieval_;  // null: none; ends before the above
   std::optional<KeptRates> rates_;
-  std::vector<float> next_logits_;  // [vocab]; empty: not those of the end
+  // [1 + kMaxStepRows, vocab]: those of the token after the last, if they are
+  // known, and of some rows. Empty: nobody asked for any.
+  DeviceArray<float> logits_;
+  bool knows_next_ = false;
   std::atomic<bool> cancelled_{false};
   const Session* whole_ = nullptr;  // null: none; not the fork's
 };

@@ -70,7 +70,7 @@ TEST_F(SessionTest, PrefillInPiecesIsPrefill) {
       const size_t count = std::min(piece, ids_->size() - i);
       ASSERT_TRUE(Prefill(*session, ids_->data() + i, count, kNoProgress).ok());
     }
-    EXPECT_EQ(session->NextLogits(), whole->NextLogits()) << piece;
+    EXPECT_EQ(NextLogits(*session), NextLogits(*whole)) << piece;
   }
 }
 
@@ -153,7 +153,7 @@ TEST_F(SessionTest, CancelledPrefillLeavesTheSessionAsItWas) {
   const auto whole = Prefilled();
   const auto session = MakeSession(*model_);
   ASSERT_TRUE(Prefill(*session, ids_->data(), 60, kNoProgress).ok());
-  const std::vector<float> logits = session->NextLogits();
+  const std::vector<float> logits = NextLogits(*session);
   // At every station the progress callback sees.
   for (int stop_at = 0;; ++stop_at) {
     int calls = 0;
@@ -168,9 +168,9 @@ TEST_F(SessionTest, CancelledPrefillLeavesTheSessionAsItWas) {
     ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
     ASSERT_EQ(session->tokens().size(), 60u);
     ASSERT_TRUE(session->CatchUp(Station::kVerify).ok());
-    ASSERT_EQ(session->NextLogits(), logits);
+    ASSERT_EQ(NextLogits(*session), logits);
   }
-  EXPECT_EQ(session->NextLogits(), whole->NextLogits());
+  EXPECT_EQ(NextLogits(*session), NextLogits(*whole));
 }
 
 TEST_F(SessionTest, CancelFromTheTokenCallbackKeepsTheToken) {

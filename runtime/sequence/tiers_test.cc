@@ -75,7 +75,7 @@ TEST_F(TiersTest, TextIsTheSameThroughFollowUpQuestions) {
       ASSERT_TRUE(session->CatchUp(Station::kVerify).ok());
     }
     EXPECT_EQ(reports[0].tokens, reports[1].tokens) << question;
-    EXPECT_EQ(tiered.session->NextLogits(), plain->NextLogits());
+    EXPECT_EQ(NextLogits(*tiered.session), NextLogits(*plain));
   }
 }
 
@@ -170,8 +170,7 @@ std::vector<float> LogitsUnder(const View& view, Session& session,
   for (int64_t row = 0; row < count; row += rows) {
     const int64_t n = std::min(rows, count - row);
     EXPECT_TRUE(session.Forward(n, Station::kDraft, kNoProgress, view).ok());
-    float* const out = logits.data() + static_cast<size_t>(row) * vocab;
-    EXPECT_TRUE(session.RowLogits(0, n, out).ok());
+    RowLogits(session, n, logits.data() + static_cast<size_t>(row) * vocab);
   }
   return logits;
 }
@@ -276,7 +275,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnUnderItsOwnView) {
                      .ok());
     std::vector<float> logits(expected.size(), kPoison);
     ASSERT_TRUE(session->Forward(300, Station::kDraft, kNoProgress, view).ok());
-    ASSERT_TRUE(session->RowLogits(0, 300, logits.data()).ok());
+    RowLogits(*session, 300, logits.data());
     EXPECT_TRUE(SameBits(logits, expected));
   }
 }
@@ -330,7 +329,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
     }
     Session& session = in_tiers ? *tiered.session : *plain;
     ASSERT_TRUE(Prefill(session, ids.data(), 200, kNoProgress).ok());
-    const std::vector<float> before = session.NextLogits();
+    const std::vector<float> before = NextLogits(session);
     std::optional<uint64_t> stopped_at;
     int stops = 0;
     while (true) {
@@ -359,7 +358,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
       session.ClearCancel();
     }
     EXPECT_GT(stops, 3);
-    EXPECT_EQ(session.NextLogits(), uninterrupted->NextLogits());
+    EXPECT_EQ(NextLogits(session), NextLogits(*uninterrupted));
     // Another prompt of the same length drops what was kept of this one.
     session.Truncate(200);
     ASSERT_FALSE(
@@ -367,7 +366,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
           return done == 0;
         }).ok());
     ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
-    EXPECT_EQ(session.NextLogits(), before);
+    EXPECT_EQ(NextLogits(session), before);
     ASSERT_FALSE(
         Prefill(session, ids.data() + 200, 1300, [](uint64_t done, uint64_t) {
           return done == 0;
@@ -379,7 +378,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
       }
       ASSERT_TRUE(Prefill(*one, ids.data(), 1300, kNoProgress).ok());
     }
-    EXPECT_EQ(session.NextLogits(), other->NextLogits());
+    EXPECT_EQ(NextLogits(session), NextLogits(*other));
   }
 }
 
@@ -452,7 +451,7 @@ TEST_F(TiersTest, SmolLm2) {
     ASSERT_TRUE(report.status.ok());
     ASSERT_TRUE(session.CatchUp(Station::kVerify).ok());
     EXPECT_EQ(report.tokens, expected.tokens);
-    EXPECT_EQ(session.NextLogits(), plain->NextLogits());
+    EXPECT_EQ(NextLogits(session), NextLogits(*plain));
     EXPECT_EQ(tiered.model->machine->memory().most_used(),
               session.plan().DeviceBytes());
     const int64_t resident = session.plan().shape.resident_pages;
