@@ -121,6 +121,12 @@ typedef struct tiercel_model_params {
 
   /* Most memory to take for weights, KV and work; 0: what is free. */
   uint64_t memory_bytes;
+
+  /* Opens the model on the machine of this one: its device, threads and
+   * memory, of which one budget holds both. device, threads, memory_bytes and
+   * simulate_* are NULL or 0 then. It may be freed before. NULL: a machine of
+   * its own. */
+  const tiercel_model* beside;
 } tiercel_model_params;
 
 TIERCEL_API tiercel_status
@@ -228,10 +234,10 @@ typedef struct tiercel_policy {
   const char* verify;
 
   /* Of draft "small": a model with the same vocabulary, faster than the
-   * session's. It reads the first 16 tokens and the newest, 512 or more, as far
-   * as its context goes, at positions from 0 on. Must live as long as the
-   * session. What it takes is no part of the session's plan, of its report, nor
-   * of a device that the session's model plays. */
+   * session's and opened beside it. It reads the first 16 tokens and the
+   * newest, 512 or more, as far as its context goes, at positions from 0 on.
+   * Must live as long as the session. It stays on the device with all it takes,
+   * which plans and reports count. */
   const tiercel_model* draft_model;
   /* Of draft "self": the model's first so many layers propose, to its number of
    * layers. Fewer are faster, and hold less often; 0: all. */
@@ -391,9 +397,10 @@ typedef struct tiercel_sampling {
 } tiercel_sampling;
 
 /* Whether `draft` may be the draft_model of a session on `model`, so that it is
- * known before a prompt is read. Otherwise TIERCEL_INVALID_INPUT with
- * "draft_vocabulary", which names the first token that differs, or
- * "draft_context"; TIERCEL_USAGE with "no_weights". */
+ * known before a prompt is read. Both may have been opened with
+ * TIERCEL_LOAD_HEADER. Otherwise TIERCEL_INVALID_INPUT with "draft_vocabulary",
+ * which names the first token that differs, or "draft_context"; TIERCEL_USAGE
+ * with "draft_machine", where it was not opened beside `model`. */
 TIERCEL_API tiercel_status tiercel_check_draft(const tiercel_model* model,
                                                const tiercel_model* draft,
                                                tiercel_error* error);

@@ -26,7 +26,7 @@ residual|models/decoder/decoder.cc|config_.hidden, StoreMode::kAdd|config_.hidde
 kv_slot|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + slot) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (slot \& 63)) * KRowBytes|tests/golden_logits_test.cc
 digest_count|kernels/kv/chunk_means_ref.cc|static_cast<float>(rows)|static_cast<float>((rows + 3) / 4 * 4)|kernels/kv/chunk_means_test.cc
 digest_rounding|kernels/kv/chunk_means_ref.cc|F16FromF32(sum\[i\] / count)|F16FromF32(sum[i] / count) \& 0xfffe|kernels/kv/chunk_means_test.cc
-fork_reference|offload/kv/host_kv.cc|pool_->AddReference(slot)|(void)slot|offload/kv/kv_store_test.cc
+fork_reference|offload/kv/in_place_kv.cc|pool_->AddReference(slot)|(void)slot|offload/kv/kv_store_test.cc
 chunk_tie|offload/view/chunk_choice.cc|\&\& a < b|\&\& a > b|offload/view/chunk_choice_test.cc
 digest_range|offload/view/digests.cc|(kv.end + rows) / shape_.chunk|(kv.end + rows - 1) / shape_.chunk|offload/view/digests_test.cc
 view_ring|offload/view/compact_kv.h|page % shape_.recent_pages)|(page - recent_begin_ / kPageTokens) % shape_.recent_pages)|offload/view/compact_kv_test.cc
@@ -187,6 +187,10 @@ window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_
 composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
 pool_turns|kernels/machine/thread_pool.cc|  const std::lock_guard<std::mutex> turn(turn_);||kernels/machine/thread_pool_test.cc
 forked_pool|runtime/machine/machine.cc|if (pool_ != nullptr \&\& pool_process_ != getpid()) pool_.release();||runtime/machine/machine_test.cc
+draft_planned|runtime/predict/plan.cc|site.draft_bytes = \*bytes|(void)*bytes|runtime/api/model_api_test.cc
+draft_weights_once|runtime/predict/plan.cc|weights->bytes = 0|weights->bytes += 0|runtime/api/model_api_test.cc
+draft_reserved|runtime/sequence/session.cc|plan_.in_place \&\& !site_.on_device|plan_.in_place|runtime/api/model_api_test.cc
+logits_planned|runtime/predict/session_plan.cc|hidden + logits +|hidden + 0 * logits +|runtime/predict/plan_test.cc
 '
 
 for name in "$@"; do

@@ -86,7 +86,8 @@ class Runs:
         if draft != "none":
             args += ["--gamma1", lengths[0]]
         if draft == "small":
-            args += ["-md", self.small_model]
+            flags += ["-md", self.small_model]
+            args += flags[-2:]
         if simulated:
             context = common[common.index("-c") + 1]
             args += ["--simulate", self.least_device(context, flags)]

@@ -269,7 +269,8 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
       {{"generate", "-p", "x", "-md", "y", "--draft", "none"}, "none"},
       {{"generate", "-p", "x", "-md", ""}, "-md"},
       {{"generate", "-p", "x", "-md"}, "-md"},
-      {{"plan", "-md", "y"}, "-md"},
+      {{"plan", "--draft", "small"}, "-md"},
+      {{"plan", "-md", "y", "--gamma1", "4"}, "--gamma1"},
       {{"eval", "-f", "x", "-md", "y"}, "-md"},
       {{"generate", "-p", "x", "--rope-scaling", "ntk"}, "--rope-scaling"},
       {{"generate", "-p", "x", "--rope-scale", "0.5"}, "--rope-scale"},
@@ -499,6 +500,7 @@ TEST_F(ArgsTest, ANumberMayFollowItsShortFlagAtOnce) {
 
 TEST_F(ArgsTest, TokensAreCountedInThousandsToo) {
   EXPECT_EQ(Parse({"plan", "-c", "128k"}).session.context, 131072);
+  EXPECT_EQ(Parse({"plan", "-md", "y"}).sampling.draft_path, "y");
   EXPECT_EQ(Parse({"plan", "-c", "4K"}).session.context, 4096);
   EXPECT_EQ(Parse({"generate", "-p", "x", "-n", "1k"}).sampling.max_tokens,
             1024);

@@ -109,6 +109,7 @@ void AddPlan(FlagSet& flags, Options* options) {
   options->session.cache_dir = CacheFolder();
   AddSessionFlags(flags, options);
   AddPolicyFlags(flags, &options->session, &options->sampling);
+  AddDraftFlags(flags, &options->sampling);
   AddJsonFlag(flags, options);
   AddProgressFlag(flags, options);
 }

@@ -204,16 +204,19 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
   flags.NotBuilt({"--plain", "--set"});
 }
 
-void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
+void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling) {
   flags.Choice("--draft", {"none", "ngram", "self", "small"},
                "who guesses: nobody (default with full), the text itself where "
                "it repeats (default with triforce), the model over the newest "
                "tokens, another model (default with -md)",
                &sampling->draft);
   flags.Text("--model-draft", "PATH",
-             "a faster model with the same tokens, for --draft small; its "
-             "memory is in no plan, and on no simulated device",
+             "a faster model with the same tokens, for --draft small",
              [=](const std::string& path) { sampling->draft_path = path; });
+}
+
+void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
+  AddDraftFlags(flags, sampling);
   flags.Int(
       "--draft-layers",
       "of --draft self: its first N layers guess (default: all)", 1, kMaxTokens,

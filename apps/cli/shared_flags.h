@@ -27,6 +27,7 @@ void AddSessionFlags(FlagSet& flags, Options* options);
 void AddFullPolicyFlag(FlagSet& flags);  // of a command that knows no other
 void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
                     SamplingOptions* sampling);
+void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling);
 void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling);
 void AddVerifyAgainstFlag(FlagSet& flags, SamplingOptions* sampling);
 

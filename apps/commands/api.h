@@ -51,6 +51,12 @@ class Model {
   absl::StatusOr<Json> Plan(const tiercel_session_params& params) const;
   absl::Status CheckDraft(const Model& draft) const;
 
+  // A model beside this one, by its header, for plans with it; null: none.
+  void SetDraft(Model draft) {
+    draft_ = std::make_unique<Model>(std::move(draft));
+  }
+  const Model* draft() const { return draft_.get(); }
+
   // When to give up on a text: tiercel_text_limits.
   struct TextLimits {
     size_t most_tokens = 0;
@@ -77,6 +83,7 @@ class Model {
 
   std::unique_ptr<tiercel_model, Free> model_;
   tiercel_model_info info_ = Defaults<tiercel_model_info>();
+  std::unique_ptr<Model> draft_;
 };
 
 // Must not outlive its model.

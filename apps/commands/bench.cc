@@ -372,7 +372,7 @@ absl::Status RunTests(const Options& options, const Model& model,
                       const Ids& ids, const BenchContext& context,
                       absl::FunctionRef<absl::Status(Tested)> on_tested) {
   const absl::StatusOr<std::optional<Model>> draft =
-      OpenDraftModel(options, model, kOnStderrAlone);
+      OpenDraftModel(options, model);
   if (!draft.ok()) return draft.status();
   absl::StatusOr<Session> session = OpenSession(
       options, model, *draft, static_cast<size_t>(options.session.context));

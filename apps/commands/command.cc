@@ -32,6 +32,12 @@ ProgressFn InMegabytes(ProgressFn draw) {
   };
 }
 
+absl::StatusOr<Model> Read(const tiercel_model_params& params,
+                           bool show_progress) {
+  Progress progress(show_progress, "loading", "MB", "MB/s");
+  return Model::Open(params, InMegabytes(progress.Callback()));
+}
+
 absl::StatusOr<Model> Open(const ModelOptions& from, tiercel_load load,
                            bool show_progress) {
   auto params = Defaults<tiercel_model_params>();
@@ -52,9 +58,7 @@ absl::StatusOr<Model> Open(const ModelOptions& from, tiercel_load load,
     params.simulate_link_bytes_per_s = from.simulation->link_bytes_per_s;
     params.simulate_link_latency_us = from.simulation->latency_us;
   }
-
-  Progress progress(show_progress, "loading", "MB", "MB/s");
-  return Model::Open(params, InMegabytes(progress.Callback()));
+  return Read(params, show_progress);
 }
 
 // Whether what is said of stretching has a scale to act on, the flag's or the
@@ -77,28 +81,28 @@ absl::Status CheckScale(const ModelOptions& from, const Model& model) {
                    "has no scale that it acts on"));
 }
 
+// The model that -md names, beside `model`; none where it names none.
 absl::StatusOr<std::optional<Model>> OpenDraft(const Options& options,
+                                               const Model& model,
                                                tiercel_load load) {
   if (options.sampling.draft_path.empty()) return std::nullopt;
-  ModelOptions from;
-  from.path = options.sampling.draft_path;
-  from.device = options.model.device;
-  from.compute = options.model.compute;
-  from.threads = options.model.threads;
-  from.check_tensors = options.model.check_tensors;
-  from.memory_bytes = options.model.memory_bytes;
-  absl::StatusOr<Model> draft = Open(from, load, options.progress);
+  auto params = Defaults<tiercel_model_params>();
+  params.path = options.sampling.draft_path.c_str();
+  params.load = load;
+  params.compute = options.model.compute.c_str();
+  params.check_tensors = options.model.check_tensors;
+  params.beside = model.get();
+  absl::StatusOr<Model> draft = Read(params, options.progress);
   if (!draft.ok()) return Blame(draft.status(), "-md");
+  if (absl::Status s = model.CheckDraft(*draft); !s.ok()) {
+    return Blame(s, "-md");
+  }
   return std::optional<Model>(*std::move(draft));
 }
 
 }  // namespace
 
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
-  // What -md names is looked at before any weights are read.
-  const absl::StatusOr<std::optional<Model>> draft =
-      OpenDraft(options, TIERCEL_LOAD_HEADER);
-  if (!draft.ok()) return draft.status();
   absl::StatusOr<Model> model = Open(options.model, load, options.progress);
   if (!model.ok() && options.model.from_environment) {
     return Blame(model.status(), "TIERCEL_MODEL");
@@ -111,11 +115,15 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
                  absl::StrCat("--draft-layers: got ", draft_layers,
                               ", the model has ", model->info().layers));
   }
+  absl::StatusOr<std::optional<Model>> draft =
+      OpenDraft(options, *model, TIERCEL_LOAD_HEADER);
+  if (!draft.ok()) return draft.status();
+  if (draft->has_value()) model->SetDraft(**std::move(draft));
   return model;
 }
 
 absl::Status LoadModel(const Options& options, Model* model) {
-  SessionParams params(options);
+  SessionParams params(options, model->draft());
   params.session.cache_dir = nullptr;  // no times are asked for
   if (absl::Status s = model->Plan(params.session).status(); !s.ok()) return s;
   Progress progress(options.progress, "loading", "MB", "MB/s");
@@ -125,19 +133,9 @@ absl::Status LoadModel(const Options& options, Model* model) {
              : Blame(loaded, "TIERCEL_MODEL");
 }
 
-absl::StatusOr<std::optional<Model>> OpenDraftModel(
-    const Options& options, const Model& model,
-    std::vector<std::string>* warnings) {
-  absl::StatusOr<std::optional<Model>> draft =
-      OpenDraft(options, TIERCEL_LOAD_ALL);
-  if (!draft.ok() || !draft->has_value()) return draft;
-  if (absl::Status s = model.CheckDraft(**draft); !s.ok()) {
-    return Blame(s, "-md");
-  }
-  if (options.model.simulation.has_value()) {
-    Warn("-md: the simulated device is without the draft model", warnings);
-  }
-  return draft;
+absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
+                                                    const Model& model) {
+  return OpenDraft(options, model, TIERCEL_LOAD_ALL);
 }
 
 SessionParams::SessionParams(const Options& options, const Model* draft) {
@@ -150,11 +148,7 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   const SamplingOptions& sampling = options.sampling;
   policy.name = sampling.policy.c_str();
   policy.draft = sampling.Drafter();
-  if (draft != nullptr) {
-    policy.draft_model = draft->get();
-  } else if (std::string_view(policy.draft) == "small") {
-    policy.draft = "none";
-  }
+  policy.draft_model = draft != nullptr ? draft->get() : nullptr;
   policy.verify = sampling.verify.empty() ? nullptr : sampling.verify.c_str();
   policy.gamma1 = sampling.gamma1;
   policy.gamma2 = sampling.gamma2;
@@ -173,8 +167,8 @@ absl::Status MeasureRates(const Options& options, const Model& model,
   {
     Progress progress(options.progress,
                       "measuring this machine, once a model:", "parts", "");
-    measurement =
-        model.Measure(SessionParams(options).session, progress.Callback());
+    measurement = model.Measure(SessionParams(options, model.draft()).session,
+                                progress.Callback());
   }
   if (measurement.ok()) return absl::OkStatus();
   const Exit exit = ExitOf(measurement.status());

@@ -29,9 +29,11 @@ absl::Status Cache(const Options& options);
 // kOnStderrAlone where what is written has no place for it.
 inline constexpr std::vector<std::string>* kOnStderrAlone = nullptr;
 
-// The model of `options`, with progress while it is read. Errors: also kUsage,
-// where positions are to be stretched by a scale that nobody gives, and for
-// more draft layers than the model has, with both counts.
+// The model of `options`, with progress while it is read, and with the header
+// of the model that drafts for it, if one does. Errors: also kUsage, where
+// positions are to be stretched by a scale that nobody gives, and for more
+// draft layers than the model has, with both counts; those of
+// tiercel_check_draft.
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
 
 // The weights of one that was opened by its header, so that all that may be
@@ -39,18 +41,17 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
 // for `options`.
 absl::Status LoadModel(const Options& options, Model* model);
 
-// The model that drafts, for `model`; none where nobody asked for one. It
-// computes as `model` does, but with the RoPE of its own checkpoint and on no
-// simulated device, which a warning says. Errors: the library's, of opening it
-// and of tiercel_check_draft.
-absl::StatusOr<std::optional<Model>> OpenDraftModel(
-    const Options& options, const Model& model,
-    std::vector<std::string>* warnings);
+// The model that drafts for `model`, beside it and with its weights; none where
+// nobody asked for one. It computes as `model` does, but with the RoPE of its
+// own checkpoint. Errors: the library's, of opening it and of
+// tiercel_check_draft.
+absl::StatusOr<std::optional<Model>> OpenDraftModel(const Options& options,
+                                                    const Model& model);
 
-// The session parameters of `options`, which outlive them, and of the draft
-// model; while that is not open, they are without it.
+// The session parameters of `options`, which outlive them, and of the model
+// that drafts, by its header for a plan; null: none does.
 struct SessionParams {
-  explicit SessionParams(const Options& options, const Model* draft = nullptr);
+  SessionParams(const Options& options, const Model* draft);
   SessionParams(const SessionParams&) = delete;
   SessionParams& operator=(const SessionParams&) = delete;
 

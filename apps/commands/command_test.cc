@@ -22,7 +22,7 @@ TEST(SessionParamsTest, EveryFlagIsHanded) {
   options.sampling.gamma2 = 9;
   options.sampling.cost_ratio = 2.5;
   options.sampling.draft_layers = 4;
-  const SessionParams params(options);
+  const SessionParams params(options, nullptr);
   EXPECT_EQ(params.session.context, 4096);
   EXPECT_STREQ(params.session.kv_type_k, "f32");
   EXPECT_STREQ(params.session.kv_type_v, "q8_0");
@@ -44,18 +44,11 @@ TEST(SessionParamsTest, EveryFlagIsHanded) {
 
 TEST(SessionParamsTest, WhatIsNotAskedForIsTheLibrarysChoice) {
   const Options options;
-  const SessionParams params(options);
+  const SessionParams params(options, nullptr);
   EXPECT_EQ(params.session.cache_dir, nullptr);
   EXPECT_STREQ(params.policy.draft, "none");
   EXPECT_EQ(params.policy.verify, nullptr);
   EXPECT_EQ(params.policy.view_budget, 0);
-}
-
-// A plan for a model that drafts, before that is open.
-TEST(SessionParamsTest, WithoutTheDraftModelNobodyDrafts) {
-  Options options;
-  options.sampling.draft_path = "small.gguf";
-  EXPECT_STREQ(SessionParams(options).policy.draft, "none");
 }
 
 TEST(VersionNumberTest, IsTheNumberAlone) {

@@ -87,8 +87,7 @@ absl::StatusOr<Generator> Generator::Open(const Options& options,
                                           size_t prompt_tokens) {
   std::vector<std::string> warnings;
   // Before the session, which is told how much memory is left.
-  absl::StatusOr<std::optional<Model>> draft =
-      OpenDraftModel(options, model, &warnings);
+  absl::StatusOr<std::optional<Model>> draft = OpenDraftModel(options, model);
   if (!draft.ok()) return draft.status();
   if (absl::Status s = MeasureRates(options, model, &warnings); !s.ok()) {
     return s;

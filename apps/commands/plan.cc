@@ -76,7 +76,8 @@ absl::Status Plan(const Options& options) {
   if (absl::Status s = MeasureRates(options, *model, &warnings); !s.ok()) {
     return s;
   }
-  absl::StatusOr<Json> plan = model->Plan(SessionParams(options).session);
+  absl::StatusOr<Json> plan =
+      model->Plan(SessionParams(options, model->draft()).session);
   if (!plan.ok()) return plan.status();
   WriteWarnings(plan->at("warnings").get<std::vector<std::string>>());
   for (std::string& warning : warnings) {

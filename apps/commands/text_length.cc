@@ -31,7 +31,7 @@ struct LongText {
 // Most tokens that a prompt of `options` may have: of a session without -c as
 // many as memory has room for.
 absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
-  SessionParams params(options);
+  SessionParams params(options, model.draft());
   params.session.cache_dir = nullptr;  // no times are asked for
   const absl::StatusOr<Json> plan = model.Plan(params.session);
   if (!plan.ok()) return plan.status();
@@ -43,7 +43,7 @@ absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
 
 bool Fits(Options options, const Model& model, int64_t context) {
   options.session.context = context;
-  SessionParams params(options);
+  SessionParams params(options, model.draft());
   params.session.cache_dir = nullptr;
   const absl::StatusOr<Json> plan = model.Plan(params.session);
   return plan.ok() && plan->at("fits").get<bool>();

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "offload/kv/host_kv.h"
+#include "offload/kv/in_place_kv.h"
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier_for_test.h"
 #include "offload/kv/tiered_kv.h"
@@ -39,7 +39,7 @@ Made Make(const KvLayout& layout, int64_t resident, int64_t begin,
           std::shared_ptr<const Faults> faults = nullptr, double rate = 1e12) {
   Made made;
   if (resident < 0) {
-    made.kv = std::make_unique<HostKv>(
+    made.kv = std::make_unique<InPlaceKv>(
         std::make_shared<PagePool>(layout, kLayers, 4), begin);
     return made;
   }

@@ -16,7 +16,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "offload/kv/host_kv.h"
+#include "offload/kv/in_place_kv.h"
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier_for_test.h"
 #include "offload/kv/tiered_kv.h"
@@ -67,7 +67,7 @@ inline Made Make(int64_t resident, int64_t begin,
   Made made;
   if (resident < 0) {
     made.pool = std::make_shared<PagePool>(kLayout, kLayers, 4);
-    made.kv = std::make_unique<HostKv>(made.pool, begin);
+    made.kv = std::make_unique<InPlaceKv>(made.pool, begin);
     return made;
   }
   auto link = std::make_unique<FaultyLink>(rate, fail_at);

@@ -222,7 +222,7 @@ TEST(HostKvTest, RefusedMemoryLeavesTheSequenceAsItWas) {
                               /*head_dim=*/1 << 16};
   // A segment of 2^47 bytes is more address space than a process has.
   auto pool = std::make_shared<PagePool>(kHuge, 1, int64_t{1} << 11);
-  HostKv kv(pool, 0);
+  InPlaceKv kv(pool, 0);
   const absl::Status status =
       kv.BeginStep(1, Station::kVerify, View::Full(), kGoOn);
   EXPECT_EQ(CodeOf(status), "out_of_memory") << status;

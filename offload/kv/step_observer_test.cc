@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "offload/kv/host_kv.h"
+#include "offload/kv/in_place_kv.h"
 
 namespace tiercel::step_observer_test {
 namespace {
@@ -76,7 +76,7 @@ class StepObserverTest : public testing::Test {
   }
 
   Spy spy_;
-  HostKv kv_{std::make_shared<PagePool>(kLayout, kLayers, 4), /*begin=*/100};
+  InPlaceKv kv_{std::make_shared<PagePool>(kLayout, kLayers, 4), /*begin=*/100};
 };
 
 TEST_F(StepObserverTest, SeesAStepFromItsBeginningToItsEnd) {

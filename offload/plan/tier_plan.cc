@@ -1,6 +1,7 @@
 #include "offload/plan/tier_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tiercel {
 namespace {
@@ -20,6 +21,7 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
       plan.shape.context_pages - plan.shape.resident_pages;
   plan.budget = budget;
   plan.weights = needs.weights;
+  plan.draft = needs.draft;
   plan.workspace = needs.workspace;
   plan.views = needs.views;
   plan.staging = plan.shape.StagingBytes();
@@ -57,6 +59,12 @@ TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget) {
   plan.shape.staged_pages = 0;
   plan.staging = 0;
   plan.resident = 0;
+  return plan;
+}
+
+TierPlan PlanOnDevice(const TierNeeds& needs, int64_t budget) {
+  TierPlan plan = PlanInPlace(needs, budget);
+  plan.resident = AlignedBytes(std::exchange(plan.host_kv, 0));
   return plan;
 }
 

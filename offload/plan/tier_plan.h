@@ -11,11 +11,12 @@ namespace tiercel {
 struct TierPlan {
   int64_t context = 0;  // positions
   TierShape shape;
-  bool in_place = false;  // the device computes in the host tier
+  bool in_place = false;  // no page ever moves
 
   // Device
   int64_t budget = 0;  // in place: of both tiers
   int64_t weights = 0;
+  int64_t draft = 0;      // a model that drafts, its KV and its workspace
   int64_t workspace = 0;  // hidden states of a prompt, activations, scratch
   int64_t staging = 0;    // two layer buffers
   int64_t views = 0;      // of drafts: chunks, digests, queries
@@ -25,7 +26,7 @@ struct TierPlan {
   int64_t host_kv = 0;
 
   int64_t DeviceBytes() const {
-    return weights + workspace + staging + views + resident;
+    return weights + draft + workspace + staging + views + resident;
   }
   bool fits() const {
     return DeviceBytes() + (in_place ? host_kv : 0) <= budget;
@@ -39,6 +40,7 @@ struct TierNeeds {
   int64_t context = 0;  // positions
   int64_t first_position = 0;
   int64_t weights = 0;
+  int64_t draft = 0;
   int64_t workspace = 0;
   int64_t views = 0;
 };
@@ -52,6 +54,9 @@ TierPlan PlanTiers(const TierNeeds& needs, int64_t budget);
 // The plan where the device computes in the host tier: nothing is staged, and
 // all pages are where they are written.
 TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget);
+
+// The plan where all pages are on the device and nowhere else.
+TierPlan PlanOnDevice(const TierNeeds& needs, int64_t budget);
 
 // The least budget that PlanTiers can divide.
 int64_t LeastBudget(const TierNeeds& needs);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+
 namespace tiercel {
 
 PagePool::PagePool(const KvLayout& layout, int layers,
@@ -12,9 +15,26 @@ PagePool::PagePool(const KvLayout& layout, int layers,
       slots_per_segment_(std::max<int64_t>(1, slots_per_segment)),
       access_(access) {}
 
+absl::StatusOr<PagePool> PagePool::OnDevice(const KvLayout& layout, int layers,
+                                            int64_t slots,
+                                            DeviceMemory& memory) {
+  absl::StatusOr<DeviceArray<std::byte>> pages = DeviceArray<std::byte>::Create(
+      memory, layers * slots * layout.PageBytes(), "KV pages");
+  if (!pages.ok()) return pages.status();
+  PagePool pool(layout, layers, slots);
+  pool.device_ = *std::move(pages);
+  pool.slots_.Grow(slots);
+  return pool;
+}
+
 absl::StatusOr<int64_t> PagePool::Take() {
   const int64_t slot = slots_.Take();
   if (slot >= 0) return slot;
+  if (on_device()) {
+    return MemoryError("out_of_memory",
+                       absl::StrCat("KV pages on the device: all ",
+                                    slots_per_segment_, " are in use"));
+  }
   std::vector<HostRegion> segment;
   for (int layer = 0; layer < layers_; ++layer) {
     const auto bytes =
@@ -31,7 +51,11 @@ absl::StatusOr<int64_t> PagePool::Take() {
   return slots_.Take();
 }
 
-std::byte* PagePool::Page(int layer, int64_t slot) const {
+std::byte* PagePool::Page(int layer, int64_t slot) {
+  if (on_device()) {
+    return device_.data() +
+           (layer * slots_per_segment_ + slot) * layout_.PageBytes();
+  }
   const Place place = PlaceOf(layer, slot);
   return place.region->data() + place.offset;
 }

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
+#include "kernels/machine/device_memory.h"
 #include "offload/tier/host_region.h"
 #include "offload/tier/slot_counter.h"
 
@@ -17,7 +18,8 @@ namespace tiercel {
 //
 //   segment s, layer l:  [slots_per_segment][layout.PageBytes()]
 //
-// An unmapped pool has no addresses: its pages are reached by copying.
+// An unmapped pool has no addresses: its pages are reached by copying. A pool
+// on the device is one segment, which it takes when it is made.
 //
 // Slots are counted references: a fork shares them until it writes.
 // Not thread-safe: used by sessions that take turns.
@@ -26,6 +28,9 @@ class PagePool {
   enum class Access { kMapped, kUnmapped };
   PagePool(const KvLayout& layout, int layers, int64_t slots_per_segment,
            Access access = Access::kMapped);
+  // Errors: out_of_memory.
+  static absl::StatusOr<PagePool> OnDevice(const KvLayout& layout, int layers,
+                                           int64_t slots, DeviceMemory& memory);
 
   // A slot with one reference and undefined contents.
   // Errors: out_of_memory; the pool is as before.
@@ -34,12 +39,13 @@ class PagePool {
   void Release(int64_t slot) { slots_.Release(slot); }
   bool IsShared(int64_t slot) const { return slots_.IsShared(slot); }
 
-  std::byte* Page(int layer, int64_t slot) const;  // of a mapped pool
+  bool on_device() const { return !device_.empty(); }
+  std::byte* Page(int layer, int64_t slot);  // of a pool with addresses
   struct Place {
     const HostRegion* region;  // as long as the pool lives
     int64_t offset;
   };
-  Place PlaceOf(int layer, int64_t slot) const;
+  Place PlaceOf(int layer, int64_t slot) const;  // of a pool in host memory
 
   const KvLayout& layout() const { return layout_; }
   int layers() const { return layers_; }
@@ -51,6 +57,7 @@ class PagePool {
   const int64_t slots_per_segment_;
   const Access access_;
   std::vector<std::vector<HostRegion>> segments_;  // [segment][layer]
+  DeviceArray<std::byte> device_;                  // [layer], or none
   SlotCounter slots_;
 };
 

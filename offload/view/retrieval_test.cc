@@ -21,7 +21,7 @@
 #include "kernels/kv/kv_row.h"
 #include "kernels/machine/testing.h"
 #include "kernels/number/half.h"
-#include "offload/kv/host_kv.h"
+#include "offload/kv/in_place_kv.h"
 #include "offload/view/testing.h"
 
 namespace tiercel::retrieval_test {
@@ -156,7 +156,7 @@ class Life {
        unsigned seed)
       : stream_(stream), shape_(shape), random_(seed) {
     kv_ = std::make_unique<LateKv>(
-        std::make_unique<HostKv>(
+        std::make_unique<InPlaceKv>(
             std::make_shared<PagePool>(shape.layout, kLayers, 16), shape.begin),
         shape.layout, shape.begin);
     view_ = *Retrieval::Create(memory, shape, *kv_);
@@ -644,7 +644,7 @@ TEST_F(RetrievalTest, TakesNoMoreThanThereWillBe) {
   const auto taken = [](const Retrieval::Shape& shape) {
     PoisonedMemory memory;
     const int64_t begin = shape.begin;
-    HostKv kv(std::make_shared<PagePool>(shape.layout, kLayers, 16), begin);
+    InPlaceKv kv(std::make_shared<PagePool>(shape.layout, kLayers, 16), begin);
     const auto view = Retrieval::Create(memory, shape, kv);
     EXPECT_TRUE(view.ok()) << view.status();
     EXPECT_EQ(memory.used(), Retrieval::Bytes(shape));

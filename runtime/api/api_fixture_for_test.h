@@ -48,10 +48,12 @@ class ApiTest : public testing::Test {
     return folder_;
   }
 
-  tiercel_model* Open(const char* path, tiercel_load load) {
+  tiercel_model* Open(const char* path, tiercel_load load,
+                      const tiercel_model* beside = nullptr) {
     auto params = Sized<tiercel_model_params>();
     params.path = path;
     params.load = load;
+    params.beside = beside;
     tiercel_model* model = nullptr;
     EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_OK)
         << error_.message;

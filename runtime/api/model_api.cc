@@ -97,6 +97,16 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   }
   options.weights = load == TIERCEL_LOAD_ALL;
   options.check_tensors = p.check_tensors != 0;
+  if (p.beside != nullptr) {
+    if (p.device != nullptr || p.threads != 0 || p.memory_bytes != 0 ||
+        p.simulate_device_bytes != 0 || p.simulate_link_bytes_per_s != 0 ||
+        p.simulate_link_latency_us != 0) {
+      return UsageError("invalid_argument",
+                        "beside: device, threads, memory_bytes and simulate_* "
+                        "are those of that model: leave them zero");
+    }
+    options.beside = p.beside->model->machine;
+  }
   if (p.threads < 0 || p.threads > 1024) {
     return UsageError(
         "invalid_threads",

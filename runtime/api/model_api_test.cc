@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -21,6 +22,17 @@ namespace {
 using ::testing::HasSubstr;
 
 class ModelApiTest : public ApiTest {};
+
+// What the report says that the device holds.
+uint64_t DeviceBytes(const tiercel_session* session) {
+  auto error = Sized<tiercel_error>();
+  std::vector<char> json(1 << 16);
+  size_t size = json.size();
+  EXPECT_EQ(tiercel_report(session, json.data(), &size, &error), TIERCEL_OK)
+      << error.message;
+  return nlohmann::json::parse(json.data())["memory"]["device_bytes"]
+      .get<uint64_t>();
+}
 
 // What a session continues a few tokens with.
 std::vector<int32_t> Continued(tiercel_model* model) {
@@ -140,7 +152,7 @@ TEST_F(ModelApiTest, ADraftModelNeedsContext) {
   for (const int context : {81, 82}) {
     config["max_position_embeddings"] = context;
     std::ofstream(path + "/config.json") << config;
-    tiercel_model* draft = Open(path.c_str(), TIERCEL_LOAD_ALL);
+    tiercel_model* draft = Open(path.c_str(), TIERCEL_LOAD_HEADER, model_);
     const bool enough = context == 82;
     EXPECT_EQ(tiercel_check_draft(model_, draft, &error_),
               enough ? TIERCEL_OK : TIERCEL_INVALID_INPUT);
@@ -152,12 +164,14 @@ TEST_F(ModelApiTest, ADraftModelNeedsContext) {
 }
 
 TEST_F(ModelApiTest, DraftModelsAreChecked) {
-  tiercel_model* header = Open(kModel, TIERCEL_LOAD_HEADER);
-  tiercel_model* other = Open(kIdsOnly, TIERCEL_LOAD_ALL);
+  tiercel_model* header = Open(kModel, TIERCEL_LOAD_HEADER, model_);
+  tiercel_model* other = Open(kIdsOnly, TIERCEL_LOAD_ALL, model_);
+  tiercel_model* elsewhere = Open(kModel, TIERCEL_LOAD_HEADER);
   EXPECT_EQ(tiercel_check_draft(model_, model_, &error_), TIERCEL_OK);
   EXPECT_EQ(tiercel_check_draft(header, model_, &error_), TIERCEL_OK);
-  EXPECT_EQ(tiercel_check_draft(model_, header, &error_), TIERCEL_USAGE);
-  EXPECT_STREQ(error_.code, "no_weights");
+  EXPECT_EQ(tiercel_check_draft(model_, header, &error_), TIERCEL_OK);
+  EXPECT_EQ(tiercel_check_draft(model_, elsewhere, &error_), TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "draft_machine");
   EXPECT_EQ(tiercel_check_draft(model_, other, &error_), TIERCEL_INVALID_INPUT);
   EXPECT_STREQ(error_.code, "draft_vocabulary");
   EXPECT_THAT(error_.message, HasSubstr("384"));
@@ -216,12 +230,125 @@ TEST_F(ModelApiTest, DraftModelsAreChecked) {
   tiercel_session_free(copy);
   tiercel_session_free(drafted);
 
-  policy.draft_model = other;
-  EXPECT_EQ(tiercel_session_create(model_, &params, &drafted, &error_),
-            TIERCEL_INVALID_INPUT);
-  EXPECT_STREQ(error_.code, "draft_vocabulary");
-  tiercel_model_free(other);
+  for (const auto& [draft, status, code] :
+       {std::tuple(other, TIERCEL_INVALID_INPUT, "draft_vocabulary"),
+        std::tuple(elsewhere, TIERCEL_USAGE, "draft_machine"),
+        std::tuple(header, TIERCEL_USAGE, "no_weights")}) {
+    policy.draft_model = draft;
+    EXPECT_EQ(tiercel_session_create(model_, &params, &drafted, &error_),
+              status);
+    EXPECT_STREQ(error_.code, code);
+    tiercel_model_free(draft);
+  }
+}
+
+// What a plan says of a draft model is what it takes, on a device that is as
+// small as the plan needs.
+TEST_F(ModelApiTest, ADraftModelIsInThePlanAndOnTheDevice) {
+  auto policy = Sized<tiercel_policy>();
+  policy.name = "triforce";
+  policy.draft = "small";
+  auto params = Sized<tiercel_session_params>();
+  params.context = 1000;
+  params.policy = &policy;
+  const auto plan = [&](const tiercel_model* model) {
+    std::vector<char> json(1 << 14);
+    size_t size = json.size();
+    EXPECT_EQ(tiercel_plan(model, &params, json.data(), &size, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    return nlohmann::json::parse(json.data());
+  };
+  const auto open = [&](uint64_t bytes, tiercel_load load) {
+    auto on = Sized<tiercel_model_params>();
+    on.path = kModel;
+    on.load = load;
+    on.simulate_device_bytes = bytes;
+    on.simulate_link_bytes_per_s = 1e12;
+    tiercel_model* model = nullptr;
+    EXPECT_EQ(tiercel_model_open(&on, &model, &error_), TIERCEL_OK)
+        << error_.message;
+    return model;
+  };
+  tiercel_model* header = open(1 << 20, TIERCEL_LOAD_HEADER);
+  tiercel_model* draft_header = Open(kModel, TIERCEL_LOAD_HEADER, header);
+  policy.draft_model = draft_header;
+  const nlohmann::json planned = plan(header);
+  EXPECT_EQ(planned["fits"], false);
+  const auto least = planned["min_device_bytes"].get<uint64_t>();
+  int64_t device = 0;
+  for (const auto& [part, bytes] : planned["tiers"]["device"].items()) {
+    EXPECT_GT(bytes, 0) << part;
+    device += bytes.get<int64_t>();
+  }
+  EXPECT_EQ(device, static_cast<int64_t>(least));
+  // Without it the least is less, by what it says; so it is by the model
+  // itself, whose weights are there once.
+  const auto of_draft = planned["tiers"]["device"]["draft"].get<uint64_t>();
+  policy.draft = "ngram";
+  EXPECT_EQ(plan(header)["min_device_bytes"], least - of_draft);
+  EXPECT_FALSE(plan(header)["tiers"]["device"].contains("draft"));
+  policy.draft = "small";
+  policy.draft_model = header;
+  EXPECT_EQ(plan(header)["min_device_bytes"].get<uint64_t>(),
+            least - planned["tiers"]["device"]["weights"].get<uint64_t>());
   tiercel_model_free(header);
+  tiercel_model_free(draft_header);
+
+  for (const bool enough : {true, false}) {
+    tiercel_model* model = open(enough ? least : least - 64, TIERCEL_LOAD_ALL);
+    tiercel_model* draft = Open(kModel, TIERCEL_LOAD_ALL, model);
+    policy.draft_model = draft;
+    tiercel_session* session = nullptr;
+    ASSERT_EQ(tiercel_session_create(model, &params, &session, &error_),
+              enough ? TIERCEL_OK : TIERCEL_OUT_OF_MEMORY)
+        << error_.message;
+    if (enough) {
+      EXPECT_EQ(DeviceBytes(session), least);
+      const std::vector<int32_t> ids = Tokenize("one two one two one");
+      EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr,
+                                nullptr, &error_),
+                TIERCEL_OK)
+          << error_.message;
+      auto sampling = Sized<tiercel_sampling>();
+      sampling.max_tokens = 30;
+      sampling.ignore_eos = 1;
+      EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
+                TIERCEL_OK)
+          << error_.message;
+      EXPECT_EQ(DeviceBytes(session), least);
+    }
+    tiercel_session_free(session);
+    tiercel_model_free(draft);
+    tiercel_model_free(model);
+  }
+}
+
+// The machine of a model outlives it, for those beside it.
+TEST_F(ModelApiTest, BesideIsOnOneMachine) {
+  tiercel_model* first = Open(kModel, TIERCEL_LOAD_HEADER);
+  tiercel_model* second = Open(kModel, TIERCEL_LOAD_ALL, first);
+  tiercel_model_free(first);
+  EXPECT_EQ(Continued(second), Continued(model_));
+  tiercel_model_free(second);
+
+  auto params = Sized<tiercel_model_params>();
+  params.path = kModel;
+  params.beside = model_;
+  const auto refused = [&](auto tiercel_model_params::*field, auto value) {
+    tiercel_model_params bad = params;
+    bad.*field = value;
+    tiercel_model* none = nullptr;
+    EXPECT_EQ(tiercel_model_open(&bad, &none, &error_), TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_argument");
+    EXPECT_THAT(error_.message, HasSubstr("beside"));
+  };
+  refused(&tiercel_model_params::device, "cpu");
+  refused(&tiercel_model_params::threads, 2);
+  refused(&tiercel_model_params::memory_bytes, uint64_t{1} << 30);
+  refused(&tiercel_model_params::simulate_device_bytes, uint64_t{1} << 30);
+  refused(&tiercel_model_params::simulate_link_bytes_per_s, 1e9);
+  refused(&tiercel_model_params::simulate_link_latency_us, 1.0);
 }
 
 TEST_F(ModelApiTest, HeaderModelsTokenizeAndDescribeOnly) {

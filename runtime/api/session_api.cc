@@ -63,11 +63,27 @@ tiercel_finish FinishOf(const std::string& reason) {
   return TIERCEL_FINISH_NONE;
 }
 
+// One budget holds a model and who drafts for it.
+absl::Status NeedBeside(const Model& model, const Model& draft) {
+  if (draft.machine == model.machine) return absl::OkStatus();
+  return UsageError("draft_machine",
+                    "the draft model was opened on a machine of its own; open "
+                    "it beside the session's model");
+}
+
+absl::Status CheckRequest(const Model& model, const SessionRequest& request) {
+  if (absl::Status s = CheckPolicy(model, request.policy); !s.ok()) return s;
+  const Model* const draft = request.policy.draft_model;
+  return draft != nullptr ? NeedBeside(model, *draft) : absl::OkStatus();
+}
+
 // Gives the caller `session` with its policy.
 absl::Status Hand(const tiercel_model* owner, std::unique_ptr<Session> session,
-                  const PolicyParams& params, tiercel_session** handle) {
+                  const PolicyParams& params,
+                  std::unique_ptr<Session> draft_session,
+                  tiercel_session** handle) {
   absl::StatusOr<std::unique_ptr<Policy>> policy =
-      Policy::Create(*session, params);
+      Policy::Create(*session, params, std::move(draft_session));
   if (!policy.ok()) return policy.status();
   Report report = NewReport(*session, {});
   *handle = new tiercel_session{owner, std::move(session), params,
@@ -169,14 +185,18 @@ tiercel_status tiercel_plan(const tiercel_model* model,
     const absl::StatusOr<tiercel::SessionRequest> request =
         tiercel::ReadSessionParams(params);
     if (!request.ok()) return request.status();
-    const tiercel::Session::Options& options = request->options;
-    if (absl::Status s =
-            tiercel::CheckPolicy(model->model->config, request->policy);
-        !s.ok()) {
-      return s;
+    const tiercel::Model& m = *model->model;
+    if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
+    std::optional<tiercel::DraftPart> draft;
+    if (request->policy.draft_model != nullptr) {
+      const absl::StatusOr<tiercel::DraftWindow> window =
+          tiercel::DraftWindowOf(request->policy);
+      if (!window.ok()) return window.status();
+      draft.emplace(*request->policy.draft_model,
+                    tiercel::DraftSessionOptions(*window));
     }
     const absl::StatusOr<nlohmann::json> plan =
-        tiercel::DescribePlan(*model->model, options);
+        tiercel::DescribePlan(m, request->options, draft);
     if (!plan.ok()) return plan.status();
     return tiercel::FillJson(*plan, json, size);
   });
@@ -197,11 +217,16 @@ tiercel_status tiercel_session_create(tiercel_model* model,
     const absl::StatusOr<tiercel::SessionRequest> request =
         tiercel::ReadSessionParams(params);
     if (!request.ok()) return request.status();
-    const tiercel::Session::Options& options = request->options;
+    const tiercel::Model& m = *model->model;
+    if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
+    absl::StatusOr<std::unique_ptr<tiercel::Session>> draft =
+        tiercel::NewDraftSession(request->policy);
+    if (!draft.ok()) return draft.status();
     absl::StatusOr<std::unique_ptr<tiercel::Session>> created =
-        tiercel::Session::Create(*model->model, options);
+        tiercel::Session::Create(m, request->options);
     if (!created.ok()) return created.status();
-    return tiercel::Hand(model, *std::move(created), request->policy, session);
+    return tiercel::Hand(model, *std::move(created), request->policy,
+                         *std::move(draft), session);
   });
 }
 
@@ -287,8 +312,11 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
     absl::StatusOr<std::unique_ptr<tiercel::Session>> fork =
         session->session->Fork();
     if (!fork.ok()) return fork.status();
+    absl::StatusOr<std::unique_ptr<tiercel::Session>> draft =
+        tiercel::NewDraftSession(session->policy_params);
+    if (!draft.ok()) return draft.status();
     return tiercel::Hand(session->owner, *std::move(fork),
-                         session->policy_params, copy);
+                         session->policy_params, *std::move(draft), copy);
   });
 }
 
@@ -302,11 +330,11 @@ tiercel_status tiercel_check_draft(const tiercel_model* model,
     if (absl::Status s = tiercel::NeedArgument("draft", draft); !s.ok()) {
       return s;
     }
-    if (absl::Status s = tiercel::CheckDraftModel(*model->model, *draft->model);
-        !s.ok()) {
-      return s;
-    }
-    return tiercel::DraftWindow().Within(draft->model->config.context).status();
+    const tiercel::Model& m = *model->model;
+    const tiercel::Model& d = *draft->model;
+    if (absl::Status s = tiercel::NeedBeside(m, d); !s.ok()) return s;
+    if (absl::Status s = tiercel::CheckDraftModel(m, d); !s.ok()) return s;
+    return tiercel::DraftWindow().Within(d.config.context).status();
   });
 }
 

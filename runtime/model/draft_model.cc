@@ -36,10 +36,6 @@ bool SameToken(const Tokenizer& a, const Tokenizer& b, int32_t id) {
 }  // namespace
 
 absl::Status CheckDraftModel(const Model& target, const Model& draft) {
-  if (draft.weights == nullptr) {
-    return UsageError("no_weights",
-                      "the draft model was opened without its weights");
-  }
   const auto sizes = [](int64_t ours, int64_t drafts) {
     return Differs(
         absl::StrCat("it has ", drafts, " tokens, the model ", ours));

@@ -6,10 +6,10 @@
 
 namespace tiercel {
 
-// Whether `draft` may propose tokens to `target`: it has weights, and its
-// vocabulary is the same, id by id. Where one of them has no tokenizer the
-// sizes must do. Errors: no_weights; draft_vocabulary, with both sizes or with
-// the first token that differs.
+// Whether `draft` may propose tokens to `target`: its vocabulary is the same,
+// id by id. Where one of them has no tokenizer the sizes must do. Neither needs
+// its weights. Errors: draft_vocabulary, with both sizes or with the first
+// token that differs.
 absl::Status CheckDraftModel(const Model& target, const Model& draft);
 
 }  // namespace tiercel

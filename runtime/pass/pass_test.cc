@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
-#include "offload/kv/host_kv.h"
+#include "offload/kv/in_place_kv.h"
 #include "tests/tiers.h"
 
 namespace tiercel::pass_test {
@@ -120,7 +120,7 @@ class PassTest : public testing::Test {
   const std::unique_ptr<Model> model_;
   const ModelConfig& config_;
   const std::vector<int32_t> ids_;
-  HostKv kv_;
+  InPlaceKv kv_;
   const std::unique_ptr<Stream> stream_;
   Decoder decoder_;
   std::vector<float> hidden_;

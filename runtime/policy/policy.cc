@@ -10,54 +10,62 @@
 #include "runtime/policy/triforce.h"
 
 namespace tiercel {
-namespace {
-
-// What of a session and its model a policy needs.
-absl::Status Check(const Session& session, const PolicyParams& params) {
-  if (absl::Status s = CheckPolicy(session.model().config, params); !s.ok()) {
-    return s;
-  }
-  if (params.NeedsView() && session.retrieval() == nullptr) {
-    return UsageError("no_retrieval_view",
-                      "drafts over a view need a session that keeps one");
-  }
-  return params.proposer == Proposer::kSmall
-             ? CheckDraftModel(session.model(), *params.draft_model)
-             : absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status CheckPolicy(const ModelConfig& config,
-                         const PolicyParams& params) {
-  if (params.draft_layers < 0 || params.draft_layers > config.layers) {
+absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
+  const int layers = target.config.layers;
+  if (params.draft_layers < 0 || params.draft_layers > layers) {
     return UsageError("invalid_argument",
                       absl::StrCat("draft_layers: got ", params.draft_layers,
-                                   ", need 0 to the model's ", config.layers));
+                                   ", need 0 to the model's ", layers));
   }
-  if (params.proposer == Proposer::kSmall && params.draft_model == nullptr) {
+  if (params.proposer != Proposer::kSmall) return absl::OkStatus();
+  if (params.draft_model == nullptr) {
     return UsageError("no_draft_model",
                       "a small model is to draft, but none was given");
   }
-  return absl::OkStatus();
+  return CheckDraftModel(target, *params.draft_model);
+}
+
+absl::StatusOr<DraftWindow> DraftWindowOf(const PolicyParams& params) {
+  return params.draft_window.Within(params.draft_model->config.context);
+}
+
+SessionOptions DraftSessionOptions(const DraftWindow& window) {
+  return {.context = window.Context(), .on_device = true};
+}
+
+absl::StatusOr<std::unique_ptr<Session>> NewDraftSession(
+    const PolicyParams& params) {
+  if (params.proposer != Proposer::kSmall) return nullptr;
+  const absl::StatusOr<DraftWindow> window = DraftWindowOf(params);
+  if (!window.ok()) return window.status();
+  absl::StatusOr<std::unique_ptr<Session>> made =
+      Session::Create(*params.draft_model, DraftSessionOptions(*window));
+  if (!made.ok()) return Annotate(made.status(), "draft model");
+  return made;
 }
 
 absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
     Session& session, const PolicyParams& params) {
-  if (absl::Status s = Check(session, params); !s.ok()) return s;
+  if (absl::Status s = CheckPolicy(session.model(), params); !s.ok()) return s;
+  absl::StatusOr<std::unique_ptr<Session>> draft_session =
+      NewDraftSession(params);
+  if (!draft_session.ok()) return draft_session.status();
+  return Create(session, params, *std::move(draft_session));
+}
+
+absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
+    Session& session, const PolicyParams& params,
+    std::unique_ptr<Session> draft_session) {
+  if (params.NeedsView() && session.retrieval() == nullptr) {
+    return UsageError("no_retrieval_view",
+                      "drafts over a view need a session that keeps one");
+  }
   ProposerParams proposer = {.kind = params.proposer,
                              .verify = params.verify,
                              .draft_layers = params.draft_layers};
-  std::unique_ptr<Session> draft_session;
-  if (params.proposer == Proposer::kSmall) {
-    const Model& model = *params.draft_model;
-    const absl::StatusOr<DraftWindow> window =
-        params.draft_window.Within(model.config.context);
+  if (draft_session != nullptr) {
+    const absl::StatusOr<DraftWindow> window = DraftWindowOf(params);
     if (!window.ok()) return window.status();
-    absl::StatusOr<std::unique_ptr<Session>> made =
-        Session::Create(model, {.context = window->Context()});
-    if (!made.ok()) return Annotate(made.status(), "draft model");
-    draft_session = *std::move(made);
     draft_session->CancelWith(session);
     proposer.draft_session = draft_session.get();
     proposer.draft_window = *window;

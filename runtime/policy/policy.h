@@ -55,18 +55,33 @@ struct PolicyParams {
   }
 };
 
-// Errors: invalid_argument, for more layers than the model has; no_draft_model.
-absl::Status CheckPolicy(const ModelConfig& config, const PolicyParams& params);
+// Whether sessions of `target` may make their tokens so. Errors:
+// invalid_argument, for more layers than the model has; no_draft_model; those
+// of CheckDraftModel.
+absl::Status CheckPolicy(const Model& target, const PolicyParams& params);
+
+// What the draft model of `params`, which has one, sees of a text, and the
+// session that it does so in. Errors: draft_context.
+absl::StatusOr<DraftWindow> DraftWindowOf(const PolicyParams& params);
+SessionOptions DraftSessionOptions(const DraftWindow& window);
+// That session, to be made before the target's, whose plan counts what is
+// taken; null where no model drafts. Errors: no_weights, those of
+// DraftWindowOf and of Session::Create.
+absl::StatusOr<std::unique_ptr<Session>> NewDraftSession(
+    const PolicyParams& params);
 
 // Makes the tokens of one session, in blocks: what each step reads, who
 // proposes, who checks. Generations pull blocks from it, one after the other.
 class Policy {
  public:
-  // The session and the draft model outlive it; of the draft model it has a
-  // session of its own.
-  // Errors: those of CheckPolicy and CheckDraftModel; no_retrieval_view, where
-  // the session keeps none and PolicyParams::View has one; draft_context; those
-  // of the draft model's session.
+  // The session and the draft model outlive it. `params` have passed
+  // CheckPolicy, and `draft_session` is NewDraftSession's for them. Errors:
+  // no_retrieval_view, where the session keeps none and PolicyParams::View has
+  // one; those of DraftWindowOf.
+  static absl::StatusOr<std::unique_ptr<Policy>> Create(
+      Session& session, const PolicyParams& params,
+      std::unique_ptr<Session> draft_session);
+  // Does those two, too. Errors: also theirs.
   static absl::StatusOr<std::unique_ptr<Policy>> Create(
       Session& session, const PolicyParams& params);
   virtual ~Policy() = default;

@@ -17,7 +17,8 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .layout = options.Layout(model.config),
                       .first_position = options.first_position,
                       .retrieval = options.retrieval,
-                      .threads = threads};
+                      .threads = threads,
+                      .on_device = options.on_device};
   const Machine& machine = *model.machine;
   site.machine_bytes = machine.MemoryBudget();
   site.in_place = machine.in_place();
@@ -25,15 +26,38 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   return site;
 }
 
-absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
-                                            const SessionOptions& options) {
+namespace {
+
+// What a draft takes of the device of `target`, where it may be the same model.
+absl::StatusOr<int64_t> DraftBytes(const DraftPart& draft,
+                                   const Model& target) {
+  absl::StatusOr<WeightSizes> weights =
+      MeasureWeights(*draft.model.checkpoint, draft.model.config);
+  if (!weights.ok()) return Annotate(weights.status(), "draft model");
+  if (&draft.model == &target) weights->bytes = 0;
+  return SiteOf(draft.model, *weights, draft.options,
+                draft.model.machine->threads())
+      .PlanFor(draft.options.context)
+      .DeviceBytes();
+}
+
+}  // namespace
+
+absl::StatusOr<nlohmann::json> DescribePlan(
+    const Model& model, const SessionOptions& options,
+    const std::optional<DraftPart>& draft) {
   const ModelConfig& config = model.config;
   if (absl::Status s = CheckSessionOptions(config, options); !s.ok()) return s;
   const absl::StatusOr<WeightSizes> weights =
       MeasureWeights(*model.checkpoint, config);
   if (!weights.ok()) return weights.status();
   const Machine& machine = *model.machine;
-  const SessionSite site = SiteOf(model, *weights, options, machine.threads());
+  SessionSite site = SiteOf(model, *weights, options, machine.threads());
+  if (draft.has_value()) {
+    const absl::StatusOr<int64_t> bytes = DraftBytes(*draft, model);
+    if (!bytes.ok()) return bytes.status();
+    site.draft_bytes = *bytes;
+  }
   const int64_t context =
       options.context > 0 ? options.context : config.context;
   const TierPlan plan = site.PlanFor(context);
@@ -55,6 +79,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
       {"device_bytes", site.device_bytes},
       {"machine_bytes", site.machine_bytes},
       {"simulated", machine.simulated()}};
+  if (draft.has_value()) document["tiers"]["device"]["draft"] = plan.draft;
   if (link.has_value()) document["link_gb_s"] = link->bytes_per_s / 1e9;
   if (!site.Fits(context)) {
     document["max_context"] = site.LargestContext(context);

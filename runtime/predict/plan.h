@@ -1,6 +1,8 @@
 #ifndef TIERCEL_RUNTIME_PREDICT_PLAN_H_
 #define TIERCEL_RUNTIME_PREDICT_PLAN_H_
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "runtime/model/model.h"
@@ -14,12 +16,20 @@ namespace tiercel {
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads);
 
-// What a session with `options` would take and how fast it would be with its
-// context full, where rates are known, before any weights are read: the
-// document of `tiercel plan`. What does not fit is no error. Errors: those of
-// CheckSessionOptions and of MeasureWeights.
-absl::StatusOr<nlohmann::json> DescribePlan(const Model& model,
-                                            const SessionOptions& options);
+// A model that drafts, and the session that it does so in.
+struct DraftPart {
+  const Model& model;
+  const SessionOptions options;
+};
+
+// What a session with `options`, and with `draft` beside it, would take and how
+// fast it would be with its context full and nobody drafting, where rates are
+// known, before any weights are read: the document of `tiercel plan`. What does
+// not fit is no error. Errors: those of CheckSessionOptions and of
+// MeasureWeights.
+absl::StatusOr<nlohmann::json> DescribePlan(
+    const Model& model, const SessionOptions& options,
+    const std::optional<DraftPart>& draft = std::nullopt);
 
 }  // namespace tiercel
 

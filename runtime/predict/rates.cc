@@ -16,7 +16,7 @@
 #include "kernels/machine/clock.h"
 #include "kernels/token/law.h"
 #include "models/decoder/decoder.h"
-#include "offload/kv/host_kv.h"
+#include "offload/kv/in_place_kv.h"
 #include "runtime/pass/pass.h"
 
 namespace tiercel {
@@ -136,7 +136,7 @@ class Probe {
   const RatesProgress progress_;
   uint64_t done_ = 0;
   Decoder decoder_;
-  HostKv kv_;
+  InPlaceKv kv_;
   int64_t rows_ = 0;   // of a prompt
   int64_t few_ = 0;    // of it, far down
   int64_t depth_ = 0;  // positions there

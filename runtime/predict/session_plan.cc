@@ -107,6 +107,7 @@ TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
 TierNeeds SessionSite::Needs(int64_t context) const {
   TierNeeds needs =
       SessionNeeds(config, weights, layout, context, first_position, threads);
+  needs.draft = draft_bytes;
   if (retrieval.has_value()) {
     needs.views = Retrieval::Bytes(RetrievalShape(context));
   }
@@ -115,6 +116,7 @@ TierNeeds SessionSite::Needs(int64_t context) const {
 
 TierPlan SessionSite::PlanFor(int64_t context) const {
   const TierNeeds needs = Needs(context);
+  if (on_device) return PlanOnDevice(needs, device_bytes);
   return in_place ? PlanInPlace(needs, device_bytes)
                   : PlanTiers(needs, device_bytes);
 }

@@ -23,6 +23,9 @@ struct SessionOptions {
   DType type_k = DType::kF16;
   DType type_v = DType::kF16;
   int64_t first_position = 0;
+  // The KV stays on the device, beside what it serves; all the session will
+  // ever need is taken when it is made.
+  bool on_device = false;
   // Keeps a retrieval view for drafts.
   std::optional<RetrievalSize> retrieval = {};
   // Where measured rates are kept; where there are some for the model, the
@@ -57,7 +60,9 @@ struct SessionSite {
   KvLayout layout;
   int64_t first_position = 0;
   std::optional<RetrievalSize> retrieval = {};  // a view for drafts
+  int64_t draft_bytes = 0;  // of a model that drafts, and all of its session
   int threads = 1;
+  bool on_device = false;    // the KV is nowhere else
   bool in_place = false;     // the device computes in the host tier
   int64_t device_bytes = 0;  // weights included; in place: of both tiers
   // For both tiers, weights included.

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "offload/kv/host_kv.h"
+#include "offload/kv/in_place_kv.h"
 #include "offload/kv/tiered_kv.h"
 #include "runtime/predict/known_rates.h"
 #include "runtime/predict/plan.h"
@@ -61,8 +61,8 @@ Session::Session(const Model& model, const SessionSite& site,
 
 absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
     int64_t first_position) {
-  if (plan_.in_place) {
-    return std::make_unique<HostKv>(
+  if (plan_.in_place && !site_.on_device) {
+    return std::make_unique<InPlaceKv>(
         std::make_shared<PagePool>(plan_.shape.layout, plan_.shape.layers,
                                    plan_.context / kPageTokens + 2),
         first_position);
@@ -78,7 +78,15 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
   const absl::StatusOr<std::byte*> scratch = stream_->Scratch(
       static_cast<size_t>(ScratchBytes(config, stream_->pool().num_threads())));
   if (!scratch.ok()) return scratch.status();
-  const Machine& machine = *model_.machine;
+  Machine& machine = *model_.machine;
+  if (site_.on_device) {
+    absl::StatusOr<PagePool> pool =
+        PagePool::OnDevice(plan_.shape.layout, plan_.shape.layers,
+                           plan_.shape.context_pages, machine.memory());
+    if (!pool.ok()) return pool.status();
+    return std::make_unique<InPlaceKv>(
+        std::make_shared<PagePool>(*std::move(pool)), first_position);
+  }
   placement_ = machine.NewPlacement();
   absl::StatusOr<std::shared_ptr<KvTier>> tier = KvTier::Create(
       plan_.shape, machine.memory(), machine.NewLink(placement_));

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_KV_HOST_KV_H_
-#define TIERCEL_OFFLOAD_KV_HOST_KV_H_
+#ifndef TIERCEL_OFFLOAD_KV_IN_PLACE_KV_H_
+#define TIERCEL_OFFLOAD_KV_IN_PLACE_KV_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tiercel {
 
-// The KV of a device that computes where the host tier is: pages are read and
-// written in place, and nothing moves.
-class HostKv final : public KvStore {
+// KV whose pages are read and written where they are, and never move: in the
+// host tier, where the device computes there, or on the device alone.
+class InPlaceKv final : public KvStore {
  public:
-  HostKv(std::shared_ptr<PagePool> pool, int64_t begin);
-  ~HostKv() override;
+  InPlaceKv(std::shared_ptr<PagePool> pool, int64_t begin);
+  ~InPlaceKv() override;
 
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
   void EndLayer(int /*layer*/) override {}
@@ -24,6 +24,7 @@ class HostKv final : public KvStore {
   absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
   int64_t HostBytes() const override {
+    if (pool_->on_device()) return 0;
     return static_cast<int64_t>(slots_.size()) * layers_ * layout_.PageBytes();
   }
 
@@ -47,4 +48,4 @@ class HostKv final : public KvStore {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_KV_HOST_KV_H_
+#endif  // TIERCEL_OFFLOAD_KV_IN_PLACE_KV_H_

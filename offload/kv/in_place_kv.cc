@@ -1,19 +1,20 @@
-#include "offload/kv/host_kv.h"
+#include "offload/kv/in_place_kv.h"
 
 #include <cstring>
 #include <utility>
 
 namespace tiercel {
 
-HostKv::HostKv(std::shared_ptr<PagePool> pool, int64_t begin)
+InPlaceKv::InPlaceKv(std::shared_ptr<PagePool> pool, int64_t begin)
     : KvStore(pool->layout(), pool->layers(), begin),
       pool_(std::move(pool)),
       pages_(static_cast<size_t>(layers_)) {}
 
-HostKv::~HostKv() { DropPages(0); }
+InPlaceKv::~InPlaceKv() { DropPages(0); }
 
-absl::Status HostKv::BeginOwnStep(int64_t rows, Station /*station*/,
-                                  const View& view, Cancelled /*cancelled*/) {
+absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
+                                     const View& view,
+                                     Cancelled /*cancelled*/) {
   if (absl::Status s = BindView(view); !s.ok()) return s;
   AbandonOwn();
   // The open page is the only one that both exists and will be written.
@@ -39,7 +40,7 @@ absl::Status HostKv::BeginOwnStep(int64_t rows, Station /*station*/,
 }
 
 // Room for it everywhere comes first: then nothing can stop half-way.
-absl::Status HostKv::AddPage() {
+absl::Status InPlaceKv::AddPage() {
   const size_t room = 2 * slots_.size() + 1;
   if (slots_.size() == slots_.capacity()) slots_.reserve(room);
   for (std::vector<std::byte*>& pages : pages_) {
@@ -54,7 +55,8 @@ absl::Status HostKv::AddPage() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<KvPages> HostKv::BeginLayer(int layer, Cancelled /*cancelled*/) {
+absl::StatusOr<KvPages> InPlaceKv::BeginLayer(int layer,
+                                              Cancelled /*cancelled*/) {
   const std::vector<std::byte*>& pages = pages_[static_cast<size_t>(layer)];
   return KvPages{.layout = layout_,
                  .pages = pages.data(),
@@ -65,22 +67,24 @@ absl::StatusOr<KvPages> HostKv::BeginLayer(int layer, Cancelled /*cancelled*/) {
                  .view = reads_.Heads(layer)};
 }
 
-absl::Status HostKv::CommitOwn(int64_t rows, Cancelled /*cancelled*/) {
+absl::Status InPlaceKv::CommitOwn(int64_t rows, Cancelled /*cancelled*/) {
   end_ += rows;
   DropPages(PagesUpTo(end_));
   return absl::OkStatus();
 }
 
-absl::Status HostKv::SuspendOwn(int /*layer*/, int64_t /*rows*/,
-                                std::byte* /*state*/, int64_t /*bytes*/) {
+absl::Status InPlaceKv::SuspendOwn(int /*layer*/, int64_t /*rows*/,
+                                   std::byte* /*state*/, int64_t /*bytes*/) {
   return absl::OkStatus();
 }
 
-absl::Status HostKv::ResumeOwn(std::byte* /*state*/, Cancelled /*cancelled*/) {
+absl::Status InPlaceKv::ResumeOwn(std::byte* /*state*/,
+                                  Cancelled /*cancelled*/) {
   return absl::OkStatus();
 }
 
-uint64_t HostKv::CopyRuns(Station /*station*/, const std::vector<KvRun>& runs) {
+uint64_t InPlaceKv::CopyRuns(Station /*station*/,
+                             const std::vector<KvRun>& runs) {
   for (const KvRun& run : runs) {
     const auto page =
         static_cast<size_t>(run.position / kPageTokens - FirstPage());
@@ -89,17 +93,18 @@ uint64_t HostKv::CopyRuns(Station /*station*/, const std::vector<KvRun>& runs) {
   return 0;
 }
 
-absl::Status HostKv::AwaitCopies(uint64_t /*copies*/, Cancelled /*cancelled*/) {
+absl::Status InPlaceKv::AwaitCopies(uint64_t /*copies*/,
+                                    Cancelled /*cancelled*/) {
   return absl::OkStatus();
 }
 
-void HostKv::TruncateOwn(int64_t length) {
+void InPlaceKv::TruncateOwn(int64_t length) {
   end_ = begin_ + length;
   DropPages(PagesUpTo(end_));
 }
 
-absl::StatusOr<std::unique_ptr<KvStore>> HostKv::Fork() {
-  auto fork = std::make_unique<HostKv>(pool_, begin_);
+absl::StatusOr<std::unique_ptr<KvStore>> InPlaceKv::Fork() {
+  auto fork = std::make_unique<InPlaceKv>(pool_, begin_);
   fork->end_ = end_;
   const auto pages = static_cast<size_t>(PagesUpTo(end_));
   for (size_t layer = 0; layer < pages_.size(); ++layer) {
@@ -115,7 +120,7 @@ absl::StatusOr<std::unique_ptr<KvStore>> HostKv::Fork() {
   return fork;
 }
 
-void HostKv::DropPages(int64_t keep) {
+void InPlaceKv::DropPages(int64_t keep) {
   while (static_cast<int64_t>(slots_.size()) > keep) {
     pool_->Release(slots_.back());
     slots_.pop_back();
