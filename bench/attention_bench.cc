@@ -146,7 +146,7 @@ int Main(int argc, char** argv) {
     std::cerr << peaks.status() << "\n";
     return 1;
   }
-  std::cout << "level " << NameOf((*stream)->isa()) << ", "
+  std::cout << "ISA " << NameOf((*stream)->isa()) << ", "
             << (*stream)->pool().num_threads() << " threads, read peak "
             << peaks->read_bytes_per_s * 1e-9 << " GB/s, f32 peak "
             << peaks->f32_ops_per_s * 1e-9 << " Gop/s\n";

@@ -6,8 +6,8 @@
   bench/peer.py --save               also writes bench/results/<date>-<cpu>.*
 
 llama.cpp is built from nothing, Release, with its own flags: for this machine
-(-march=native), or, where TIERCEL_ISA names a level below the machine's, for
-that level. The files are SmolLM2-135M-Instruct as shipped (Q4_1) and made from
+(-march=native), or, where TIERCEL_ISA names an ISA below the machine's, for
+that ISA. The files are SmolLM2-135M-Instruct as shipped (Q4_1) and made from
 it by llama.cpp's own llama-quantize (Q4_0, Q8_0, F16).
 
 A round runs every file at every depth, first one program, then the other, and
@@ -45,9 +45,9 @@ CACHE = CACHE / "tiercel"
 FILES = ("q4_1", "q4_0", "q8_0", "f16")
 TOOLS = ("llama-bench", "llama-quantize")
 
-# What llama.cpp may use at each level of TIERCEL_ISA; all else is off.
+# What llama.cpp may use at each ISA; all else is off.
 AVX2 = ("SSE42", "AVX", "AVX2", "BMI2", "FMA", "F16C")
-LEVELS = {
+ISAS = {
     "portable": (),
     "avx2": AVX2,
     "avxvnni": AVX2 + ("AVX_VNNI",),
@@ -78,12 +78,12 @@ def say(text):
 
 
 def machine_environment():
-    """Ours without TIERCEL_ISA: the machine's own level."""
+    """Ours without TIERCEL_ISA: the machine's own ISA."""
     return {k: v for k, v in os.environ.items() if k != "TIERCEL_ISA"}
 
 
-def levels(tiercel):
-    """The level that is measured, and the machine's own."""
+def isas(tiercel):
+    """The ISA that is measured, and the machine's own."""
     if tiercel is None:
         return "native", "native"
     found = []
@@ -93,25 +93,25 @@ def levels(tiercel):
     return tuple(found)
 
 
-def build_flags(level):
-    """CMake's, of llama.cpp for a level; None: for this machine."""
-    if level is None:
+def build_flags(isa):
+    """CMake's, of llama.cpp for an ISA; None: for this machine."""
+    if isa is None:
         return ["-DGGML_NATIVE=ON"]
-    every = sorted(set().union(*LEVELS.values()))
+    every = sorted(set().union(*ISAS.values()))
     return ["-DGGML_NATIVE=OFF"] + [
-        f"-DGGML_{name}={'ON' if name in LEVELS[level] else 'OFF'}"
+        f"-DGGML_{name}={'ON' if name in ISAS[isa] else 'OFF'}"
         for name in every]
 
 
-def peer_programs(source, level, jobs):
+def peer_programs(source, isa, jobs):
     """llama.cpp's programs by name, built where they are missing."""
     if source is None:
         script = ROOT / "tests/setup/peer.sh"
         source = pathlib.Path(output_of([script]).strip())
-    folder = source / ("build" if level is None else f"build-{level}")
+    folder = source / ("build" if isa is None else f"build-{isa}")
     programs = {tool: folder / "bin" / tool for tool in TOOLS}
     if not all(path.exists() for path in programs.values()):
-        build_peer(source, folder, build_flags(level), jobs)
+        build_peer(source, folder, build_flags(isa), jobs)
     return programs
 
 
@@ -227,7 +227,7 @@ def run_tiercel(program, model, depth, args):
 
 def read_peak(program, model, threads):
     """Bytes a second that all threads read together, at the machine's own
-    level: the greatest of some measurements, as what disturbs them slows."""
+    ISA: the greatest of some measurements, as what disturbs them slows."""
     peaks = []
     for _ in range(PEAKS):
         (row,) = json.loads(
@@ -348,12 +348,12 @@ def parse():
 
 def main():
     args = parse()
-    isa = levels(None if args.peer_only else args.tiercel)
-    level = None if isa[0] == isa[1] else isa[0]
-    programs = peer_programs(args.peer_dir, level, jobs=args.threads)
+    both = isas(None if args.peer_only else args.tiercel)
+    isa = None if both[0] == both[1] else both[0]
+    programs = peer_programs(args.peer_dir, isa, jobs=args.threads)
     models = model_files(args.files, args.model, programs["llama-quantize"])
     any_model = next(iter(models.values()))
-    if level is None:
+    if isa is None:
         without_broken_amx(programs, any_model, args.threads)
     peak = None
     if not args.peer_only:
@@ -361,7 +361,7 @@ def main():
         peak = read_peak(args.tiercel, any_model, args.threads)
     samples, rows, others = measure(programs, models, args)
     lines = summarise(samples, rows, peak)
-    about = describe(rows, isa, peak, others, args)
+    about = describe(rows, both, peak, others, args)
     table = markdown(about, lines)
     print(table, end="")
     if args.save:

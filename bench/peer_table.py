@@ -46,18 +46,18 @@ def spread(rates):
     return [min(rates), max(rates)] if rates else None
 
 
-def describe(rows, isa, peak, others, args):
+def describe(rows, isas, peak, others, args):
     """Where, when and what: everything a reader needs to distrust a number."""
     build = None
     for row in rows.values():
         build = row.get("build")
-    level, machine = isa
-    native = "native" if level == machine else f"built for {level}"
+    isa, machine = isas
+    native = "native" if isa == machine else f"built for {isa}"
     return {
         "date": args.date.isoformat(timespec="minutes"),
         "build": build,
         "cpu": pages.cpu_name(),
-        "isa": level,
+        "isa": isa,
         "machine_isa": machine,
         "cores": len(os.sched_getaffinity(0)),
         "threads": args.threads,
@@ -123,7 +123,7 @@ RESULTS = "<!-- results: written by bench/peer.py --save -->"
 
 def save(about, lines, table, root=pages.ROOT):
     """Writes bench/results/<date>-<cpu>.json and .md, and the README's table;
-    of a level below the machine's <date>-<cpu>-<level> and no README. Returns
+    of an ISA below the machine's <date>-<cpu>-<isa> and no README. Returns
     the paths."""
     below = about["isa"] != about["machine_isa"]
     suffixes = [about["isa"]] if below else []

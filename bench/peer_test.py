@@ -165,12 +165,12 @@ print(json.dumps([
 
     def test_a_level_below_the_machine_s(self):
         with mock.patch.dict(os.environ, TIERCEL_ISA="portable"):
-            level, machine = peer.levels(TIERCEL)
-        self.assertEqual(level, "portable")
-        self.assertIn(machine, peer.LEVELS)
+            isa, machine = peer.isas(TIERCEL)
+        self.assertEqual(isa, "portable")
+        self.assertIn(machine, peer.ISAS)
         with mock.patch.dict(os.environ):
             os.environ.pop("TIERCEL_ISA", None)
-            self.assertEqual(peer.levels(TIERCEL), (machine, machine))
+            self.assertEqual(peer.isas(TIERCEL), (machine, machine))
         self.assertEqual(peer.build_flags(None), ["-DGGML_NATIVE=ON"])
         flags = peer.build_flags("avx2")
         for flag in ("NATIVE=OFF", "AVX2=ON", "FMA=ON", "AVX512=OFF",
@@ -182,16 +182,16 @@ print(json.dumps([
     def test_each_level_has_a_build(self):
         built = []
         with mock.patch("peer.build_peer", lambda *what: built.append(what)):
-            for level, folder in ((None, "build"), ("avx2", "build-avx2")):
-                programs = peer.peer_programs(self.directory, level, 2)
+            for isa, folder in ((None, "build"), ("avx2", "build-avx2")):
+                programs = peer.peer_programs(self.directory, isa, 2)
                 self.assertEqual(programs["llama-bench"],
                                  self.directory / folder / "bin/llama-bench")
                 self.assertEqual(built.pop()[1:], (
-                    self.directory / folder, peer.build_flags(level), 2))
+                    self.directory / folder, peer.build_flags(isa), 2))
                 for path in programs.values():
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.touch()
-                peer.peer_programs(self.directory, level, 2)
+                peer.peer_programs(self.directory, isa, 2)
                 self.assertEqual(built, [])
 
 

@@ -499,7 +499,7 @@ TIERCEL_API void tiercel_clear_cancel(tiercel_session* session);
 /* ---- The machine --------------------------------------------------------- */
 
 /* Measures for about a second: memory read bandwidth, float and int8 peaks
- * with `threads` threads (0: all), CPU name, instruction-set level. `progress`,
+ * with `threads` threads (0: all), CPU name, instruction set. `progress`,
  * in runs, may be NULL. */
 TIERCEL_API tiercel_status tiercel_machine(int32_t threads,
                                            tiercel_progress progress,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The long tests, run before a piece of work is called finished: sanitizers over
-# the whole suite, every instruction-set level, fuzzing, the matrices on the
+# the whole suite, every ISA, fuzzing, the matrices on the
 # real model, and faults that the suite must notice. Takes two to three hours on
 # two cores; the result is one page under bench/results/.
 #
@@ -68,15 +68,15 @@ step_readme() {  # the README's commands, as pasted after demo.sh
   python3 -B apps/readme_test.py --installed
 }
 
-step_isa() {  # what computes, on every level that this machine has
-  local level said
-  for level in portable avx2 avxvnni avx512 avx512vnni; do
-    said=$(TIERCEL_ISA=$level "$TIERCEL" generate -p a -n 1 --json) || :
-    if [[ $said == *'"invalid_environment"'* && $level != portable ]]; then
-      echo "$level: not on this machine"
+step_isa() {  # what computes, on every ISA that this machine has
+  local isa said
+  for isa in portable avx2 avxvnni avx512 avx512vnni; do
+    said=$(TIERCEL_ISA=$isa "$TIERCEL" generate -p a -n 1 --json) || :
+    if [[ $said == *'"invalid_environment"'* && $isa != portable ]]; then
+      echo "$isa: not on this machine"
       continue
     fi
-    TIERCEL_ISA=$level run_tests cpu -j "$(nproc)" \
+    TIERCEL_ISA=$isa run_tests cpu -j "$(nproc)" \
       -R '^(kernels|runtime|tests/golden)'
   done
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The objects of one instruction-set level define nothing outside the level's
-# namespace. A weak symbol there (an inline function of the standard library,
+# The objects of one ISA define nothing outside its namespace. A weak symbol
+# there (an inline function of the standard library,
 # say) could be the copy the linker keeps for the whole program, and would then
 # run on machines that lack its instructions.
 #
@@ -10,14 +10,14 @@ set -euo pipefail
 failed=0
 (($# > 0)) || { echo "isa_symbols: no objects given"; exit 1; }
 for object in "$@"; do
-  level=$(grep -oE '_(portable|avx2|avxvnni|avx512vnni|avx512)\.dir' <<<"$object" |
+  isa=$(grep -oE '_(portable|avx2|avxvnni|avx512vnni|avx512)\.dir' <<<"$object" |
     head -1 | sed 's/^_//; s/\.dir$//')
   # Defined symbols that other objects can see; local ones ("t") are harmless.
   symbols=$(nm --defined-only --demangle "$object")
   outside=$(grep -E '^[0-9a-f]* +[A-Zuvw] ' <<<"$symbols" |
-    grep -v "tiercel::$level::" || :)
+    grep -v "tiercel::$isa::" || :)
   if [[ -n $outside ]]; then
-    echo "isa_symbols: $object defines outside tiercel::$level:"
+    echo "isa_symbols: $object defines outside tiercel::$isa:"
     echo "$outside"
     failed=1
   fi

@@ -23,7 +23,7 @@ norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kerne
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
 wrong_weights|models/decoder/decoder.cc|{&w.up, OrNull(w.up_bias)|{\&w.gate, OrNull(w.up_bias)|tests/golden_logits_test.cc
 residual|models/decoder/decoder.cc|config_.hidden, StoreMode::kAdd|config_.hidden, StoreMode::kAssign|tests/golden_logits_test.cc
-kv_slot|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + slot) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (slot \& 63)) * KRowBytes|tests/golden_logits_test.cc
+kv_cell|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + cell) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (cell \& 63)) * KRowBytes|tests/golden_logits_test.cc
 digest_count|kernels/kv/chunk_means_ref.cc|static_cast<float>(rows)|static_cast<float>((rows + 3) / 4 * 4)|kernels/kv/chunk_means_test.cc
 digest_rounding|kernels/kv/chunk_means_ref.cc|F16FromF32(sum\[i\] / count)|F16FromF32(sum[i] / count) \& 0xfffe|kernels/kv/chunk_means_test.cc
 fork_reference|offload/kv/in_place_kv.cc|pool_->AddReference(slot)|(void)slot|offload/kv/kv_store_test.cc
@@ -36,7 +36,7 @@ view_room|offload/view/retrieval.cc|kPageTokens - 1 + window|kPageTokens - 2 + w
 late_copies|offload/view/retrieval.cc|certain \&\& layer < shape_.layers|certain \&\& layer < 0|offload/view/retrieval_test.cc
 lost_chunks|offload/view/retrieval.cc|if (!status.ok()) ready_ = false;|if (!status.ok()) return absl::OkStatus();|runtime/sequence/faults_test.cc
 several_sinks|offload/view/retrieval.cc|std::min(CeilDiv(size.sink, size.chunk), chunks)|std::min(int64_t{1}, chunks)|offload/view/retrieval_test.cc
-run_offset|offload/kv/tiered_kv.cc|v.offset += layout_.VOffset(run.head, slot)|v.offset += layout_.VOffset(0, slot)|offload/kv/copy_runs_test.cc
+run_offset|offload/kv/tiered_kv.cc|v.offset += layout_.VOffset(run.head, cell)|v.offset += layout_.VOffset(0, cell)|offload/kv/copy_runs_test.cc
 urgent_waits|offload/move/copy_engine.cc|{Turn::kUrgent, Turn::kInOrder}|{Turn::kInOrder, Turn::kUrgent}|offload/move/copy_engine_test.cc
 top_p_crossing|kernels/token/law_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
 draw_bound|kernels/token/law.cc|to_win <= 1 - u)|to_win <= 2 * (1 - u))|kernels/token/law_test.cc
@@ -146,7 +146,7 @@ failed_encode|models/tokenizer/tokenizer.cc|ids->resize(before)|(void)before|mod
 longest_special|models/tokenizer/special_matcher.cc|if (++low == high) break;|break;|models/tokenizer/special_matcher_test.cc
 first_space|models/tokenizer/stream_decoder.cc|  first_ = false;|  (void)first_;|models/tokenizer/stream_decoder_test.cc
 equal_scores|models/tokenizer/sentence_piece.cc|i > 0 \&\& score(normal\[i\]) != score(normal\[i - 1\])|i > 0|models/tokenizer/tokenizer_test.cc
-chat_at_most|models/chat/tests.cc|IsEqual(run, value, args) .. IsBelow(run, value, args)|IsBelow(run, value, args)|models/chat/chat_template_test.cc
+chat_at_most|models/chat/tests.cc|IsEqual(rendering, value, args) .. IsBelow(rendering, value, args)|IsBelow(rendering, value, args)|models/chat/chat_template_test.cc
 chat_sum|models/chat/list_filters.cc|terms.push_back(bound\[1\])|(void)bound|models/chat/chat_template_test.cc
 chat_loop|models/chat/attributes.cc|return length - index - 1|return length - index|models/chat/chat_template_test.cc
 yarn_attention|models/decoder/rope_frequencies.cc|std::log(scaling.factor) + 1|std::log(scaling.factor)|models/decoder/rope_frequencies_test.cc

@@ -52,7 +52,7 @@ Row RowOf(const Json& file) {
 
 // Rates at the beginning of a text, in tokens a second.
 std::string RatesTable(const Json& files) {
-  std::vector<Row> rows = {{"rates of", "measured", "level", "threads", "KV",
+  std::vector<Row> rows = {{"rates of", "measured", "ISA", "threads", "KV",
                             "read tok/s", "decode tok/s", "spread"}};
   for (const Json& file : files) rows.push_back(RowOf(file));
   std::vector<size_t> widths(rows[0].size());

@@ -104,7 +104,7 @@ absl::Status CheckPages(const AttentionParams& p, const PageList& pages) {
 
 // How the work is cut. Nothing here shows in the result: a block's bits depend
 // on its query and its page alone, and blocks are folded in page order.
-struct Plan {
+struct Division {
   int64_t padded_dim;
   int64_t block_rows;  // rows whose partial results exist at the same time
   int64_t wave_pages;  // pages of them
@@ -112,18 +112,18 @@ struct Plan {
   int64_t page_queries;
 };
 
-Plan MakePlan(const AttentionParams& p) {
-  Plan plan;
-  plan.padded_dim = AlignUp(p.layout.head_dim, kAlignFloats);
-  const int64_t query_floats = plan.padded_dim + 2;
-  plan.block_rows =
+Division Divide(const AttentionParams& p) {
+  Division division;
+  division.padded_dim = AlignUp(p.layout.head_dim, kAlignFloats);
+  const int64_t query_floats = division.padded_dim + 2;
+  division.block_rows =
       std::clamp<int64_t>(kPageFloats / (p.heads * query_floats), 1, p.rows);
-  plan.page_queries = plan.block_rows * p.heads;
-  plan.wave_pages =
-      std::max<int64_t>(1, kWaveFloats / (plan.page_queries * query_floats));
-  plan.tile_rows = std::clamp<int64_t>(
-      kTileQueries / (p.heads / p.layout.kv_heads), 1, plan.block_rows);
-  return plan;
+  division.page_queries = division.block_rows * p.heads;
+  division.wave_pages = std::max<int64_t>(
+      1, kWaveFloats / (division.page_queries * query_floats));
+  division.tile_rows = std::clamp<int64_t>(
+      kTileQueries / (p.heads / p.layout.kv_heads), 1, division.block_rows);
+  return division;
 }
 
 // The scratch memory of one call.
@@ -139,19 +139,21 @@ struct Buffers {
 };
 
 absl::Status Allocate(Stream& stream, const AttentionParams& p,
-                      const Plan& plan, Buffers* buffers) {
+                      const Division& division, Buffers* buffers) {
   const int64_t pages = PagesUpTo(p, p.rows - 1);
-  const int64_t queries = std::min(plan.wave_pages, pages) * plan.page_queries;
+  const int64_t queries =
+      std::min(division.wave_pages, pages) * division.page_queries;
   const int64_t scalars = AlignUp(queries, kAlignFloats);
-  const int64_t running = AlignUp(plan.page_queries, kAlignFloats);
-  const int64_t thread_floats = BlockScratchFloats(plan.padded_dim);
-  const int64_t total = queries * plan.padded_dim + 2 * scalars + 2 * running +
+  const int64_t running = AlignUp(division.page_queries, kAlignFloats);
+  const int64_t thread_floats = BlockScratchFloats(division.padded_dim);
+  const int64_t total = queries * division.padded_dim + 2 * scalars +
+                        2 * running +
                         stream.pool().num_threads() * thread_floats;
   absl::StatusOr<std::byte*> scratch = stream.Scratch(
       static_cast<size_t>(total) * sizeof(float) + PageListBytes(p));
   if (!scratch.ok()) return scratch.status();
   buffers->out = reinterpret_cast<float*>(*scratch);
-  buffers->max = buffers->out + queries * plan.padded_dim;
+  buffers->max = buffers->out + queries * division.padded_dim;
   buffers->sum = buffers->max + scalars;
   buffers->running_max = buffers->sum + scalars;
   buffers->running_sum = buffers->running_max + running;
@@ -161,17 +163,17 @@ absl::Status Allocate(Stream& stream, const AttentionParams& p,
   return absl::OkStatus();
 }
 
-class Run {
+class Call {
  public:
-  Run(Stream& stream, const AttentionParams& p, const Plan& plan,
-      const Buffers& buffers)
-      : stream_(stream), p_(p), plan_(plan), buffers_(buffers) {}
+  Call(Stream& stream, const AttentionParams& p, const Division& division,
+       const Buffers& buffers)
+      : stream_(stream), p_(p), division_(division), buffers_(buffers) {}
 
   // Rows row..row + rows - 1, over the pages that they see.
   void Rows(int64_t row, int64_t rows, const PageList& pages) {
-    for (int64_t at = 0; at < pages.count; at += plan_.wave_pages) {
+    for (int64_t at = 0; at < pages.count; at += division_.wave_pages) {
       const PageList wave =
-          pages.Part(at, std::min(plan_.wave_pages, pages.count - at));
+          pages.Part(at, std::min(division_.wave_pages, pages.count - at));
       ComputeWave(row, rows, wave);
       FoldWave(row, rows, wave, at == 0);
     }
@@ -189,8 +191,8 @@ class Run {
     int begin;
     int64_t end;
     int64_t recent;
-    SlotSet fixed;
-    bool whole;   // each row sees every slot up to its own
+    CellSet fixed;
+    bool whole;   // each row sees every cell up to its own
     bool hidden;  // no row sees any
   };
 
@@ -202,14 +204,14 @@ class Run {
     Item item;
     item.wave_page = index / tiles / kv_heads;
     item.kv_head = static_cast<int>(index / tiles % kv_heads);
-    item.tile = index % tiles * plan_.tile_rows;
+    item.tile = index % tiles * division_.tile_rows;
     const int64_t page = wave.At(item.wave_page);
     item.k =
         p_.pages[page - p_.first_page] + p_.layout.KOffset(item.kv_head, 0);
 
     const int64_t start = page * kPageTokens;
     const int64_t position = p_.position + row + item.tile;
-    item.rows = std::min(plan_.tile_rows, rows - item.tile);
+    item.rows = std::min(division_.tile_rows, rows - item.tile);
     item.begin = static_cast<int>(std::max(p_.begin - start, int64_t{0}));
     item.end = position + 1 - start;
     Look(position, page, &item);
@@ -228,7 +230,7 @@ class Run {
     const int64_t recent =
         position + 1 - page * kPageTokens - std::min(view.recent, kEver);
     if (recent + item->rows - 1 <= item->begin) return;
-    const SlotSet fixed = SlotsOf(view.fixed, page);
+    const CellSet fixed = CellsOf(view.fixed, page);
     if (std::all_of(std::begin(fixed.word), std::end(fixed.word),
                     [](uint64_t word) { return word == ~uint64_t{0}; })) {
       return;
@@ -245,7 +247,8 @@ class Run {
   }
 
   void ComputeWave(int64_t row, int64_t rows, const PageList& wave) {
-    const int64_t tiles = (rows + plan_.tile_rows - 1) / plan_.tile_rows;
+    const int64_t tiles =
+        (rows + division_.tile_rows - 1) / division_.tile_rows;
     const int64_t items = wave.count * p_.layout.kv_heads * tiles;
     // A step's items are a microsecond each and bound by memory: a range of
     // them fetches ahead across items. A prompt's are a hundred times longer.
@@ -269,7 +272,7 @@ class Run {
                    int thread) {
     const KvLayout& kv = p_.layout;
     const int group = p_.heads / kv.kv_heads;
-    const int64_t query = item.wave_page * plan_.page_queries +
+    const int64_t query = item.wave_page * division_.page_queries +
                           item.tile * p_.heads + int64_t{item.kv_head} * group;
     if (item.hidden) {
       for (int64_t r = 0; r < item.rows; ++r) {
@@ -299,7 +302,7 @@ class Run {
     b.stride = p_.heads;
     b.max = buffers_.max + query;
     b.sum = buffers_.sum + query;
-    b.out = buffers_.out + query * plan_.padded_dim;
+    b.out = buffers_.out + query * division_.padded_dim;
     b.scratch = buffers_.threads + thread * buffers_.thread_floats;
     kComputeBlock[stream_.isa()](b);
   }
@@ -325,9 +328,9 @@ class Run {
     AttentionFold f;
     f.max = buffers_.max + query;
     f.sum = buffers_.sum + query;
-    f.out = buffers_.out + query * plan_.padded_dim;
-    f.stride = plan_.page_queries;
-    f.out_stride = plan_.page_queries * plan_.padded_dim;
+    f.out = buffers_.out + query * division_.padded_dim;
+    f.stride = division_.page_queries;
+    f.out_stride = division_.page_queries * division_.padded_dim;
     f.pages = seen;
     f.head_dim = p_.layout.head_dim;
     f.first = first;
@@ -340,7 +343,7 @@ class Run {
 
   Stream& stream_;
   const AttentionParams& p_;
-  const Plan& plan_;
+  const Division& division_;
   const Buffers& buffers_;
 };
 
@@ -360,16 +363,17 @@ absl::Status Attention(Stream& stream, const AttentionParams& p) {
     AttentionReference(p);
     return absl::OkStatus();
   }
-  const Plan plan = MakePlan(p);
+  const Division division = Divide(p);
   Buffers buffers;
-  if (absl::Status s = Allocate(stream, p, plan, &buffers); !s.ok()) return s;
+  if (absl::Status s = Allocate(stream, p, division, &buffers); !s.ok())
+    return s;
   PageList pages = SeenPages(p, 0, p.rows, buffers.list);
   if (absl::Status s = CheckPages(p, pages); !s.ok()) return s;
-  Run run(stream, p, plan, buffers);
-  for (int64_t row = 0; row < p.rows; row += plan.block_rows) {
-    const int64_t rows = std::min(plan.block_rows, p.rows - row);
+  Call call(stream, p, division, buffers);
+  for (int64_t row = 0; row < p.rows; row += division.block_rows) {
+    const int64_t rows = std::min(division.block_rows, p.rows - row);
     if (rows < p.rows) pages = SeenPages(p, row, rows, buffers.list);
-    run.Rows(row, rows, pages);
+    call.Rows(row, rows, pages);
   }
   return absl::OkStatus();
 }

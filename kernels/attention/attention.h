@@ -25,7 +25,7 @@ namespace tiercel {
 //
 // A page of which a row's head sees nothing is left out of its fold. So a row's
 // bits do not depend on other rows, threads, where pages live (row invariance)
-// or what it does not see: such slots are never read into a result, and a page
+// or what it does not see: such cells are never read into a result, and a page
 // that no row sees in any head may be null. A score that is not finite makes
 // its row's head NaN.
 //

@@ -2,8 +2,8 @@
 #define TIERCEL_KERNELS_ATTENTION_ATTENTION_BODY_H_
 
 // Between attention.cc, which plans, and attention_cpu.cc, which computes and
-// is compiled once per level: plain data, no inline functions, and no header
-// whose static initialisers would be compiled for the level too (<iostream>).
+// is compiled once per ISA: plain data, no inline functions, and no header
+// whose static initialisers would be compiled for the ISA too (<iostream>).
 
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +18,8 @@ void AttentionReference(const AttentionParams& p);
 // Queries whose scores a body holds at a time, at most.
 inline constexpr int kMaxTileQueries = 8;
 
-// Some of a page's slots, one bit each, the first in the lowest.
-struct SlotSet {
+// Some of a page's cells, one bit each, the first in the lowest.
+struct CellSet {
   uint64_t word[kPageTokens / 64];
 };
 
@@ -41,15 +41,15 @@ struct AttentionBlock {
   int64_t v_row_bytes;
   const std::byte* next_k;  // of the block that follows, or null: a hint
 
-  // Row r sees slots begin..end + r - 1 that are in `fixed` or not before
+  // Row r sees cells begin..end + r - 1 that are in `fixed` or not before
   // recent + r.
   int begin;
   int64_t end;
   int64_t recent;
-  SlotSet fixed;
+  CellSet fixed;
 
   // Partial results: of query (r, g) at index r * stride + g. Rows that see no
-  // slot get a sum of zero; those before the page (end + r < 1) are left alone.
+  // cell get a sum of zero; those before the page (end + r < 1) are left alone.
   int64_t stride;
   float* max;
   float* sum;

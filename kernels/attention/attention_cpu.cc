@@ -30,7 +30,7 @@ constexpr int kTileQueries = 2;
 constexpr int ColumnsOf(int) { return 1; }
 #endif
 
-// Slots (or groups of 16 of them) begin..end - 1.
+// Cells (or groups of 16 of them) begin..end - 1.
 struct Run {
   int begin;
   int end;
@@ -42,18 +42,18 @@ template <int R>
 struct Tile {
   const float* q[R];
   int64_t index[R];  // among the partial results
-  SlotSet sees[R];
-  int first[R];  // slot seen; kPageTokens: none
-  SlotSet any;   // what one of them sees
-  SlotSet all;   // what each of them sees
+  CellSet sees[R];
+  int first[R];  // cell seen; kPageTokens: none
+  CellSet any;   // what one of them sees
+  CellSet all;   // what each of them sees
 
-  // The slots that one of them sees, in order
+  // The cells that one of them sees, in order
   Run runs[kPageTokens];
   int num_runs;
-  // The groups that have such a slot
+  // The groups that have such a cell
   Run groups[kGroups];
   int num_groups;
-  // Groups among these with a slot that one of them does not see
+  // Groups among these with a cell that one of them does not see
   int edges[kGroups];
   int num_edges;
 };
@@ -68,16 +68,16 @@ void FindRuns(Tile<R>& t) {
     return;
   }
   t.num_runs = 0;
-  for (int slot = NextIn(t.any, 0); slot < kPageTokens;
-       slot = NextIn(t.any, slot)) {
-    const bool common = IsIn(t.all, slot);
-    int end = NextOut(common ? t.all : t.any, slot);
+  for (int cell = NextIn(t.any, 0); cell < kPageTokens;
+       cell = NextIn(t.any, cell)) {
+    const bool common = IsIn(t.all, cell);
+    int end = NextOut(common ? t.all : t.any, cell);
     if (!common) {
-      const int next = NextIn(t.all, slot);
+      const int next = NextIn(t.all, cell);
       end = next < end ? next : end;
     }
-    t.runs[t.num_runs++] = {slot, end, common};
-    slot = end;
+    t.runs[t.num_runs++] = {cell, end, common};
+    cell = end;
   }
   t.num_groups = 0;
   for (int g = 0; g < kGroups; ++g) {
@@ -96,7 +96,7 @@ template <int R>
 void MakeTile(const AttentionBlock& b, int query, Tile<R>& t) {
   int row = query / b.group;
   int head = query % b.group;
-  SlotSet seen = SeenBy(b, row);
+  CellSet seen = SeenBy(b, row);
   int first = NextIn(seen, 0);
   t.any = t.all = seen;
   for (int r = 0; r < R; ++r) {
@@ -200,7 +200,7 @@ TIERCEL_INLINE void Fill(const Tile<R>& t, int r, float x, float* score) {
   }
 }
 
-// Dot products of the slots that query r sees to weights, zero in the other
+// Dot products of the cells that query r sees to weights, zero in the other
 // lanes of the tile's groups. A sum of zero: it sees none.
 template <int R>
 void Softmax(const Tile<R>& t, int r, float scale, float* score, float* max,
@@ -261,7 +261,7 @@ struct ValueRows {
 };
 
 // Weighted sums of the values that each query sees, in the order of positions:
-// elements from d on, below `end`, C registers at a time. A hidden slot may
+// elements from d on, below `end`, C registers at a time. A hidden cell may
 // hold NaN, which a weight of zero would let through.
 template <typename Source, int R, int C>
 void Values(const Tile<R>& t, const float* weight, const ValueRows& v, int d,
@@ -276,7 +276,7 @@ void Values(const Tile<R>& t, const float* weight, const ValueRows& v, int d,
       const Run run = t.runs[i];
       const std::byte* row = v.rows + run.begin * v.row_bytes;
       if (run.common) {
-        for (int slot = run.begin; slot < run.end; ++slot) {
+        for (int cell = run.begin; cell < run.end; ++cell) {
           if (soon != nullptr) soon = Prefetch(soon, v.soon_row_bytes);
           F32x16 value[C];
 #pragma GCC unroll 8
@@ -285,7 +285,7 @@ void Values(const Tile<R>& t, const float* weight, const ValueRows& v, int d,
           }
 #pragma GCC unroll 8
           for (int r = 0; r < R; ++r) {
-            const F32x16 w = Set1(weight[r * kPageTokens + slot]);
+            const F32x16 w = Set1(weight[r * kPageTokens + cell]);
 #pragma GCC unroll 8
             for (int c = 0; c < C; ++c) sum[r][c] = Fma(w, value[c], sum[r][c]);
           }
@@ -293,7 +293,7 @@ void Values(const Tile<R>& t, const float* weight, const ValueRows& v, int d,
         }
         continue;
       }
-      for (int slot = run.begin; slot < run.end; ++slot) {
+      for (int cell = run.begin; cell < run.end; ++cell) {
         F32x16 value[C];
 #pragma GCC unroll 8
         for (int c = 0; c < C; ++c) {
@@ -301,8 +301,8 @@ void Values(const Tile<R>& t, const float* weight, const ValueRows& v, int d,
         }
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
-          if (!IsIn(t.sees[r], slot)) continue;
-          const F32x16 w = Set1(weight[r * kPageTokens + slot]);
+          if (!IsIn(t.sees[r], cell)) continue;
+          const F32x16 w = Set1(weight[r * kPageTokens + cell]);
 #pragma GCC unroll 8
           for (int c = 0; c < C; ++c) sum[r][c] = Fma(w, value[c], sum[r][c]);
         }
@@ -406,7 +406,7 @@ void ComputeBlock(const AttentionBlock& b) {
     DirectBlock<kTileQueries>(b, query, queries - query, s);
     return;
   }
-  const SlotSet seen = SeenFrom(b, first_row);
+  const CellSet seen = SeenFrom(b, first_row);
   ForSource(b.type_k,
             [&](auto source) { ExpandK<decltype(source)>(b, seen, s.k); });
   ForSource(b.type_v,

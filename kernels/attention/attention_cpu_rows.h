@@ -4,7 +4,7 @@
 // The rows of a page's K and V as attention reads them. For op_cpu.cc files
 // only, as simd.h says.
 
-#include "kernels/attention/attention_cpu_slots.h"
+#include "kernels/attention/attention_cpu_cells.h"
 #include "kernels/kv/kv_lanes.h"
 
 namespace tiercel::TIERCEL_ISA_NS {
@@ -41,9 +41,9 @@ TIERCEL_INLINE RowGroup RowsOf(const AttentionBlock& b, int group, int lanes) {
   return rows;
 }
 
-// K of the slots that are seen, to [group of 16 slots][padded head_dim][16].
+// K of the cells that are seen, to [group of 16 cells][padded head_dim][16].
 template <typename Source>
-void ExpandK(const AttentionBlock& b, const SlotSet& seen, float* out) {
+void ExpandK(const AttentionBlock& b, const CellSet& seen, float* out) {
   const int padded = Padded(b.head_dim);
   for (int g = 0; g < kGroups; ++g) {
     const int lanes = LanesOf(seen, g);
@@ -63,17 +63,17 @@ void ExpandK(const AttentionBlock& b, const SlotSet& seen, float* out) {
   }
 }
 
-// V of the slots that are seen, to [slot][padded head_dim].
+// V of the cells that are seen, to [cell][padded head_dim].
 template <typename Source>
-void ExpandV(const AttentionBlock& b, const SlotSet& seen, float* out) {
+void ExpandV(const AttentionBlock& b, const CellSet& seen, float* out) {
   const int padded = Padded(b.head_dim);
   const std::byte* soon = b.next_k;
-  for (int slot = NextIn(seen, 0); slot < kPageTokens;
-       slot = NextIn(seen, slot)) {
-    for (const int end = NextOut(seen, slot); slot < end; ++slot) {
+  for (int cell = NextIn(seen, 0); cell < kPageTokens;
+       cell = NextIn(seen, cell)) {
+    for (const int end = NextOut(seen, cell); cell < end; ++cell) {
       if (soon != nullptr) soon = Prefetch(soon, b.k_row_bytes);
-      const std::byte* row = b.v + slot * b.v_row_bytes;
-      float* to = out + slot * padded;
+      const std::byte* row = b.v + cell * b.v_row_bytes;
+      float* to = out + cell * padded;
       int d = 0;
       for (; d + kLanes <= b.head_dim; d += kLanes) {
         Store(Source::Read(row, d), to + d);

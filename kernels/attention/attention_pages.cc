@@ -47,29 +47,29 @@ PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
   return {.first = first, .listed = listed, .count = count};
 }
 
-SlotSet SlotsOf(std::span<const PositionRange> ranges, int64_t page) {
-  constexpr int64_t kWordSlots = 64;
+CellSet CellsOf(std::span<const PositionRange> ranges, int64_t page) {
+  constexpr int64_t kWordCells = 64;
   const int64_t start = page * kPageTokens;
   auto range = std::upper_bound(ranges.begin(), ranges.end(), start,
                                 [](int64_t position, const PositionRange& r) {
                                   return position < r.end;
                                 });
-  SlotSet slots = {};
+  CellSet cells = {};
   for (; range != ranges.end() && range->begin < start + kPageTokens; ++range) {
     int64_t word_start = start;
-    for (uint64_t& word : slots.word) {
-      // The slots of the word before a position.
+    for (uint64_t& word : cells.word) {
+      // The cells of the word before a position.
       const auto before = [word_start](int64_t position) {
         const int64_t n = position - word_start;
         return n <= 0            ? 0
-               : n >= kWordSlots ? ~uint64_t{0}
+               : n >= kWordCells ? ~uint64_t{0}
                                  : (uint64_t{1} << n) - 1;
       };
       word |= before(range->end) & ~before(range->begin);
-      word_start += kWordSlots;
+      word_start += kWordCells;
     }
   }
-  return slots;
+  return cells;
 }
 
 }  // namespace tiercel

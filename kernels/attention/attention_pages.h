@@ -10,7 +10,7 @@
 
 namespace tiercel {
 
-// Which pages, and which of their slots, a call of Attention is about.
+// Which pages, and which of their cells, a call of Attention is about.
 
 // Pages in order: `count` from `first` on, or those of a list.
 struct PageList {
@@ -37,9 +37,9 @@ PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
                    std::byte* room);
 size_t PageListBytes(const AttentionParams& p);
 
-// The slots of page `page` that are in the ranges, which are sorted and
+// The cells of page `page` that are in the ranges, which are sorted and
 // disjoint.
-SlotSet SlotsOf(std::span<const PositionRange> ranges, int64_t page);
+CellSet CellsOf(std::span<const PositionRange> ranges, int64_t page);
 
 }  // namespace tiercel
 

@@ -38,16 +38,16 @@ bool Sees(const AttentionParams& p, int kv_head, int64_t t, int64_t j) {
   return range != view.fixed.end() && range->begin <= j;
 }
 
-// The slots in `slots` of one page.
+// The cells in `cells` of one page.
 State OfPage(const AttentionParams& p, const float* q, int kv_head,
-             const std::byte* page, const std::vector<int>& slots) {
+             const std::byte* page, const std::vector<int>& cells) {
   const int dim = p.layout.head_dim;
   std::vector<float> row(static_cast<size_t>(dim));
   float score[kPageTokens];
   State block{-std::numeric_limits<float>::infinity(), 0.0f,
               std::vector<float>(static_cast<size_t>(dim), 0.0f)};
   bool finite = true;
-  for (int j : slots) {
+  for (int j : cells) {
     KvRowToF32(p.layout.type_k, page + p.layout.KOffset(kv_head, j), dim,
                row.data());
     score[j] = Score(q, row, p.scale);
@@ -58,7 +58,7 @@ State OfPage(const AttentionParams& p, const float* q, int kv_head,
   if (!finite) block.max = std::numeric_limits<float>::quiet_NaN();
 
   float lane[16] = {};
-  for (int j : slots) {
+  for (int j : cells) {
     const float weight = ExpLane(score[j] - block.max);
     lane[j % 16] += weight;
     KvRowToF32(p.layout.type_v, page + p.layout.VOffset(kv_head, j), dim,
@@ -93,16 +93,16 @@ void AttentionReference(const AttentionParams& p) {
       State all;
       for (int64_t page = p.begin / kPageTokens; page <= t / kPageTokens;
            ++page) {
-        std::vector<int> slots;
-        for (int slot = 0; slot < kPageTokens; ++slot) {
-          const int64_t j = page * kPageTokens + slot;
+        std::vector<int> cells;
+        for (int cell = 0; cell < kPageTokens; ++cell) {
+          const int64_t j = page * kPageTokens + cell;
           if (j >= p.begin && j <= t && Sees(p, h / group, t, j)) {
-            slots.push_back(slot);
+            cells.push_back(cell);
           }
         }
-        if (slots.empty()) continue;
+        if (cells.empty()) continue;
         State block =
-            OfPage(p, q, h / group, p.pages[page - p.first_page], slots);
+            OfPage(p, q, h / group, p.pages[page - p.first_page], cells);
         if (all.out.empty()) {
           all = std::move(block);
         } else {

@@ -129,7 +129,7 @@ TEST(AttentionTest, ReferenceReadsEveryKvType) {
 
 class AttentionIsaTest : public testing::TestWithParam<Isa> {
  protected:
-  // Levels whose Fma rounds once equal the reference bit for bit.
+  // ISAs whose Fma rounds once equal the reference bit for bit.
   void ExpectIsReference(Problem& problem, const std::vector<float>& out) {
     if (GetParam() == Isa::kPortable) {
       ExpectNearSoftmax(problem, out);
@@ -142,7 +142,7 @@ class AttentionIsaTest : public testing::TestWithParam<Isa> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Isas, AttentionIsaTest,
-                         testing::ValuesIn(AttentionLevels()), NameOfLevel);
+                         testing::ValuesIn(AttentionIsas()), NameOfIsa);
 
 TEST_P(AttentionIsaTest, EqualsReferenceForEveryShapeAndPlace) {
   const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 2, GetParam());
@@ -182,7 +182,7 @@ TEST_P(AttentionIsaTest, EveryNumberOfQueriesInATile) {
 
 // Row invariance: the rows of a call, their number and the threads do not show.
 TEST_P(AttentionIsaTest, RowsDoNotDependOnOtherRowsOrThreads) {
-  if (TriesLess() && GetParam() != AttentionLevels().back()) GTEST_SKIP();
+  if (TriesLess() && GetParam() != AttentionIsas().back()) GTEST_SKIP();
   std::vector<std::unique_ptr<Stream>> streams;
   for (int threads : {1, 2, 3}) {
     streams.push_back(MakeStream(Device::kCpu, threads, GetParam()));
@@ -211,7 +211,7 @@ TEST_P(AttentionIsaTest, RowsDoNotDependOnOtherRowsOrThreads) {
 
 // Enough rows and pages for several blocks of rows and several waves of pages.
 TEST_P(AttentionIsaTest, WavesDoNotShow) {
-  if (TriesLess() && GetParam() != AttentionLevels().back()) GTEST_SKIP();
+  if (TriesLess() && GetParam() != AttentionIsas().back()) GTEST_SKIP();
   const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 2, GetParam());
   const Case c = {64, 1, 128, DType::kF16, DType::kF16, 0, 1300, 40};
   const Problem problem(c);

@@ -119,7 +119,7 @@ class AttentionViewIsaTest : public testing::TestWithParam<Isa> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Isas, AttentionViewIsaTest,
-                         testing::ValuesIn(AttentionLevels()), NameOfLevel);
+                         testing::ValuesIn(AttentionIsas()), NameOfIsa);
 
 TEST_P(AttentionViewIsaTest, EqualsReferenceForEveryView) {
   for (const Place place : kPlaces) {
@@ -174,7 +174,7 @@ TEST_P(AttentionViewIsaTest, EverythingIsTheSameAsNoView) {
 
 // Row invariance, with the edge of the window inside of tiles.
 TEST_P(AttentionViewIsaTest, RowsDoNotDependOnOtherRowsOrThreads) {
-  if (TriesLess() && GetParam() != AttentionLevels().back()) GTEST_SKIP();
+  if (TriesLess() && GetParam() != AttentionIsas().back()) GTEST_SKIP();
   std::vector<std::unique_ptr<Stream>> streams;
   for (int threads : {1, 3}) {
     streams.push_back(MakeStream(Device::kCpu, threads, GetParam()));
@@ -203,7 +203,7 @@ TEST_P(AttentionViewIsaTest, RowsDoNotDependOnOtherRowsOrThreads) {
 
 // Several blocks of rows and several waves of pages, some of them hidden.
 TEST_P(AttentionViewIsaTest, WavesDoNotShow) {
-  if (TriesLess() && GetParam() != AttentionLevels().back()) GTEST_SKIP();
+  if (TriesLess() && GetParam() != AttentionIsas().back()) GTEST_SKIP();
   Case c{64, 1, 128, DType::kF16, DType::kF16, 0, 1300, 34};
   for (const ViewCase& view :
        {ViewCase{Chunks(0, 1400, 128, 3), 20}, ViewCase{{{0, 4}}, 800},

@@ -160,7 +160,7 @@ TEST(ChunkScoresTest, HandWorked) {
 
 class ChunkScoresIsaTest : public testing::TestWithParam<Isa> {
  protected:
-  // The formula on both; levels whose Fma rounds once equal the reference bit
+  // The formula on both; ISAs whose Fma rounds once equal the reference bit
   // for bit.
   void Check(Problem& problem, Stream& cpu) {
     const std::vector<float> out = problem.Run(cpu);
@@ -175,7 +175,7 @@ class ChunkScoresIsaTest : public testing::TestWithParam<Isa> {
   std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 2, GetParam());
 };
 INSTANTIATE_TEST_SUITE_P(Isas, ChunkScoresIsaTest,
-                         testing::ValuesIn(SupportedIsas()), NameOfLevel);
+                         testing::ValuesIn(SupportedIsas()), NameOfIsa);
 
 TEST_P(ChunkScoresIsaTest, EqualsReferenceAndFormula) {
   for (auto [heads, kv_heads] : {std::pair(1, 1), {4, 4}, {9, 3}, {28, 4}}) {

@@ -19,10 +19,10 @@
 namespace tiercel {
 
 // Where its body runs; avx512vnni has that of avx512.
-inline std::vector<Isa> AttentionLevels() {
-  std::vector<Isa> levels = SupportedIsas();
-  if (levels.back() == Isa::kAvx512Vnni) levels.pop_back();
-  return levels;
+inline std::vector<Isa> AttentionIsas() {
+  std::vector<Isa> isas = SupportedIsas();
+  if (isas.back() == Isa::kAvx512Vnni) isas.pop_back();
+  return isas;
 }
 
 // A view of one KV head.

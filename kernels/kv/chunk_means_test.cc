@@ -198,7 +198,7 @@ class ChunkMeansIsaTest : public testing::TestWithParam<Isa> {
   std::unique_ptr<Stream> three_ = MakeStream(Device::kCpu, 3, GetParam());
 };
 INSTANTIATE_TEST_SUITE_P(Isas, ChunkMeansIsaTest,
-                         testing::ValuesIn(SupportedIsas()), NameOfLevel);
+                         testing::ValuesIn(SupportedIsas()), NameOfIsa);
 
 TEST_P(ChunkMeansIsaTest, EveryKvTypeAndShape) {
   for (int64_t head_dim : Some({1, 8, 33, 40, 64, 96, 128})) {

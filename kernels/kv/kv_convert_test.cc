@@ -43,7 +43,7 @@ class KvConvertTest : public testing::TestWithParam<Isa> {
   std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 2, GetParam());
 };
 INSTANTIATE_TEST_SUITE_P(Isas, KvConvertTest,
-                         testing::ValuesIn(SupportedIsas()), NameOfLevel);
+                         testing::ValuesIn(SupportedIsas()), NameOfIsa);
 
 // Row by row by its definition, and nothing beside.
 TEST_P(KvConvertTest, EveryTypeToEveryOther) {

@@ -28,13 +28,13 @@ struct KvLayout {
   int64_t KRowBytes() const { return RowBytes(type_k, head_dim); }
   int64_t VRowBytes() const { return RowBytes(type_v, head_dim); }
 
-  // Bytes from the start of the page; slot = position % kPageTokens.
-  int64_t KOffset(int head, int slot) const {
-    return (static_cast<int64_t>(head) * kPageTokens + slot) * KRowBytes();
+  // Bytes from the start of the page; cell = position % kPageTokens.
+  int64_t KOffset(int head, int cell) const {
+    return (static_cast<int64_t>(head) * kPageTokens + cell) * KRowBytes();
   }
-  int64_t VOffset(int head, int slot) const {
+  int64_t VOffset(int head, int cell) const {
     return kv_heads * kPageTokens * KRowBytes() +
-           (static_cast<int64_t>(head) * kPageTokens + slot) * VRowBytes();
+           (static_cast<int64_t>(head) * kPageTokens + cell) * VRowBytes();
   }
   int64_t PageBytes() const {
     return kv_heads * kPageTokens * (KRowBytes() + VRowBytes());

@@ -59,14 +59,14 @@ absl::Status Validate(const KvWriteParams& p) {
 void WriteRow(const KvWriteParams& p, int64_t r, KvRowWriteFn* write) {
   const KvLayout& kv = p.layout;
   const int64_t position = p.position + r;
-  const auto slot = static_cast<int>(position % kPageTokens);
+  const auto cell = static_cast<int>(position % kPageTokens);
   std::byte* page = p.pages[position / kPageTokens - p.first_page];
   for (int head = 0; head < kv.kv_heads; ++head) {
     const int64_t column = int64_t{head} * kv.head_dim;
     write(kv.type_k, p.k + r * p.k_stride + column, kv.head_dim,
-          page + kv.KOffset(head, slot));
+          page + kv.KOffset(head, cell));
     write(kv.type_v, p.v + r * p.v_stride + column, kv.head_dim,
-          page + kv.VOffset(head, slot));
+          page + kv.VOffset(head, cell));
   }
 }
 

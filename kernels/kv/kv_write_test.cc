@@ -71,7 +71,7 @@ class Problem {
 
 class KvWriteTest : public testing::TestWithParam<Isa> {};
 INSTANTIATE_TEST_SUITE_P(Isas, KvWriteTest, testing::ValuesIn(SupportedIsas()),
-                         NameOfLevel);
+                         NameOfIsa);
 
 TEST_P(KvWriteTest, EqualsReferenceAndTouchesNothingElse) {
   const std::unique_ptr<Stream> ref = MakeStream(Device::kRef, 1, GetParam());
@@ -107,12 +107,12 @@ TEST(KvWriteReferenceTest, ReadsBack) {
     const KvWriteParams p = problem.Params();
     for (int64_t r = 0; r < 5; ++r) {
       const auto page = static_cast<size_t>(r < 2 ? 0 : 1);
-      const int slot = static_cast<int>((kPageTokens - 2 + r) % kPageTokens);
+      const int cell = static_cast<int>((kPageTokens - 2 + r) % kPageTokens);
       for (int head = 0; head < 2; ++head) {
         float k[32], v[32];
-        KvRowToF32(type, pages[page].data() + layout.KOffset(head, slot), 32,
+        KvRowToF32(type, pages[page].data() + layout.KOffset(head, cell), 32,
                    k);
-        KvRowToF32(type, pages[page].data() + layout.VOffset(head, slot), 32,
+        KvRowToF32(type, pages[page].data() + layout.VOffset(head, cell), 32,
                    v);
         for (int i = 0; i < 32; ++i) {
           const float* given_k = p.k + r * p.k_stride + head * 32;

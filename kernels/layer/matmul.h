@@ -28,7 +28,7 @@ enum class StoreMode { kAssign, kAdd };
 // (float), s the one of 127, 126, 125, 124 that rounds best, and
 // q = round(x / d_x), ties to even, within 127 also where d_x is subnormal. A
 // block that holds a NaN or an infinity makes its row's outputs
-// NaN. Every instruction-set level and the reference give the same bits.
+// NaN. Every ISA and the reference give the same bits.
 //
 // No output may overlap x or another output. Errors: invalid_argument (null),
 // invalid_shape, out_of_memory (scratch; nothing was written).

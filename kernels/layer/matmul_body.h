@@ -2,7 +2,7 @@
 #define TIERCEL_KERNELS_LAYER_MATMUL_BODY_H_
 
 // What matmul.cc and its bodies agree on. matmul_cpu.cc is compiled once per
-// instruction-set level: plain structs only, no inline functions.
+// instruction set: plain structs only, no inline functions.
 
 #include <cstdint>
 
@@ -35,7 +35,7 @@ struct Q8Block {
   int32_t neg_sum_low;  // - sum of the first 16 codes
 };
 
-// Activations are laid out in tiles of a level's tile rows, the last tile with
+// Activations are laid out in tiles of an ISA's tile rows, the last tile with
 // what is left, each k-major: [k or block][row in tile]. So one pointer walks
 // through a tile, whatever the strides of x. A tile of one float row is x.
 

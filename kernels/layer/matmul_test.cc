@@ -126,7 +126,7 @@ std::vector<int64_t> EveryK(DType type) {
   }
 }
 
-class MatmulLevelTest : public testing::TestWithParam<Isa> {
+class MatmulIsaTest : public testing::TestWithParam<Isa> {
  protected:
   Stream& Cpu(int threads) {
     std::unique_ptr<Stream>& stream = cpu_[threads];
@@ -142,12 +142,12 @@ class MatmulLevelTest : public testing::TestWithParam<Isa> {
   std::unique_ptr<Stream> reference_ = MakeStream(Device::kRef);
 };
 
-INSTANTIATE_TEST_SUITE_P(Levels, MatmulLevelTest,
-                         testing::ValuesIn(SupportedIsas()), NameOfLevel);
+INSTANTIATE_TEST_SUITE_P(Isas, MatmulIsaTest,
+                         testing::ValuesIn(SupportedIsas()), NameOfIsa);
 
-// The arithmetic is specified to the last bit, so every level has the
+// The arithmetic is specified to the last bit, so every ISA has the
 // reference's bits. Flags and threads take turns.
-TEST_P(MatmulLevelTest, HasTheReferencesBits) {
+TEST_P(MatmulIsaTest, HasTheReferencesBits) {
   unsigned turn = 0;
   for (const DType type : kTypes) {
     for (const int64_t k : Some(EveryK(type))) {
@@ -174,7 +174,7 @@ TEST_P(MatmulLevelTest, HasTheReferencesBits) {
 }
 
 // Every tile height there is, and the rows that do not fill one.
-TEST_P(MatmulLevelTest, EveryRowCountHasTheBitsOfSingleRows) {
+TEST_P(MatmulIsaTest, EveryRowCountHasTheBitsOfSingleRows) {
   for (const DType type : kTypes) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
       const Problem problem(RandomMatrix(type, 72, 256, 1), 64,
@@ -197,7 +197,7 @@ TEST_P(MatmulLevelTest, EveryRowCountHasTheBitsOfSingleRows) {
 }
 
 // Long rows and many of them: chunks of rows, and rows split among threads.
-TEST_P(MatmulLevelTest, ChunksOfRowsChangeNothing) {
+TEST_P(MatmulIsaTest, ChunksOfRowsChangeNothing) {
   if (TriesLess() && GetParam() != SupportedIsas().back()) GTEST_SKIP();
   for (const DType type : {DType::kQ4_1, DType::kF16}) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
@@ -212,7 +212,7 @@ TEST_P(MatmulLevelTest, ChunksOfRowsChangeNothing) {
   }
 }
 
-TEST_P(MatmulLevelTest, ThreeOutputsAreThreeMatmuls) {
+TEST_P(MatmulIsaTest, ThreeOutputsAreThreeMatmuls) {
   for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
     for (const int64_t rows : {1, 5, 40}) {
       const Problem problems[] = {
@@ -250,7 +250,7 @@ TEST_P(MatmulLevelTest, ThreeOutputsAreThreeMatmuls) {
 }
 
 // A NaN or an infinity in a row shows in all of that row, and nowhere else.
-TEST_P(MatmulLevelTest, WhatIsNotFiniteShows) {
+TEST_P(MatmulIsaTest, WhatIsNotFiniteShows) {
   const float bad_values[] = {std::numeric_limits<float>::quiet_NaN(),
                               std::numeric_limits<float>::infinity(),
                               -std::numeric_limits<float>::infinity()};
@@ -279,7 +279,7 @@ TEST_P(MatmulLevelTest, WhatIsNotFiniteShows) {
 
 // Blocks of zeros, and of subnormals whose scale is coarse or none, against
 // weights large enough to make them show.
-TEST_P(MatmulLevelTest, ExtremeActivations) {
+TEST_P(MatmulIsaTest, ExtremeActivations) {
   PackedMatrix weights = *PackedMatrix::Create(DType::kQ8_0, 17, 96);
   std::vector<std::byte> row(3 * 34);
   std::mt19937 random(1);

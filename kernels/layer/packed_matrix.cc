@@ -149,11 +149,11 @@ CodeBlock GetCodes(CodeLayout layout, int lane, const std::byte* block) {
 
 // Element `lane` of array `index` of sixteen T.
 template <typename T>
-std::byte* Slot(std::byte* arrays, int index, int lane) {
+std::byte* At(std::byte* arrays, int index, int lane) {
   return arrays + (index * kLanes + lane) * static_cast<int>(sizeof(T));
 }
 template <typename T>
-const std::byte* Slot(const std::byte* arrays, int index, int lane) {
+const std::byte* At(const std::byte* arrays, int index, int lane) {
   return arrays + (index * kLanes + lane) * static_cast<int>(sizeof(T));
 }
 
@@ -175,28 +175,28 @@ void PackScales(DType type, const std::byte* source, int lane,
     case ScaleLayout::kNone:
       return;
     case ScaleLayout::kD:
-      WriteAs(ReadAs<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
+      WriteAs(ReadAs<uint16_t>(source), At<uint16_t>(group, 0, lane));
       return;
     case ScaleLayout::kDM:
-      WriteAs(ReadAs<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
-      WriteAs(ReadAs<uint16_t>(source + 2), Slot<uint16_t>(group, 1, lane));
+      WriteAs(ReadAs<uint16_t>(source), At<uint16_t>(group, 0, lane));
+      WriteAs(ReadAs<uint16_t>(source + 2), At<uint16_t>(group, 1, lane));
       return;
     case ScaleLayout::kK: {
       const uint16_t dmin = ReadAs<uint16_t>(source + 2);
-      WriteAs(ReadAs<uint16_t>(source), Slot<uint16_t>(group, 0, lane));
+      WriteAs(ReadAs<uint16_t>(source), At<uint16_t>(group, 0, lane));
       WriteAs(static_cast<uint16_t>(dmin ^ kHalfSign),
-              Slot<uint16_t>(group, 1, lane));
+              At<uint16_t>(group, 1, lane));
       for (int j = 0; j < 8; ++j) {
         const SixBits six = SixBitsOf(source + 4, j);
-        WriteAs(six.scale, Slot<uint8_t>(group + 64, 2 * j, lane));
-        WriteAs(six.min, Slot<uint8_t>(group + 64, 2 * j + 1, lane));
+        WriteAs(six.scale, At<uint8_t>(group + 64, 2 * j, lane));
+        WriteAs(six.min, At<uint8_t>(group + 64, 2 * j + 1, lane));
       }
       return;
     }
     case ScaleLayout::kK6:
-      WriteAs(ReadAs<uint16_t>(source + 208), Slot<uint16_t>(group, 0, lane));
+      WriteAs(ReadAs<uint16_t>(source + 208), At<uint16_t>(group, 0, lane));
       for (int j = 0; j < 16; ++j) {
-        *Slot<int8_t>(group + 32, j, lane) = source[192 + j];
+        *At<int8_t>(group + 32, j, lane) = source[192 + j];
       }
       return;
   }
@@ -206,7 +206,7 @@ void PackScales(DType type, const std::byte* source, int lane,
 void UnpackScales(ScaleLayout layout, const std::byte* group, int j, int lane,
                   WeightBlock& out) {
   const auto half = [&](int index) {
-    return F32FromF16(ReadAs<uint16_t>(Slot<uint16_t>(group, index, lane)));
+    return F32FromF16(ReadAs<uint16_t>(At<uint16_t>(group, index, lane)));
   };
   out.half_scales[0] = out.half_scales[1] = 1;
   out.has_min = HasMin(layout);
@@ -223,15 +223,15 @@ void UnpackScales(ScaleLayout layout, const std::byte* group, int j, int lane,
       return;
     case ScaleLayout::kK:
       out.scale =
-          half(0) * ReadAs<uint8_t>(Slot<uint8_t>(group + 64, 2 * j, lane));
+          half(0) * ReadAs<uint8_t>(At<uint8_t>(group + 64, 2 * j, lane));
       out.min =
-          half(1) * ReadAs<uint8_t>(Slot<uint8_t>(group + 64, 2 * j + 1, lane));
+          half(1) * ReadAs<uint8_t>(At<uint8_t>(group + 64, 2 * j + 1, lane));
       return;
     case ScaleLayout::kK6:
       out.scale = half(0);
       for (int h = 0; h < 2; ++h) {
         out.half_scales[h] =
-            ReadAs<int8_t>(Slot<int8_t>(group + 32, 2 * j + h, lane));
+            ReadAs<int8_t>(At<int8_t>(group + 32, 2 * j + h, lane));
       }
       return;
   }

@@ -46,7 +46,7 @@ class SwigluTest : public testing::TestWithParam<Isa> {
   std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 2, GetParam());
 };
 INSTANTIATE_TEST_SUITE_P(Isas, SwigluTest, testing::ValuesIn(SupportedIsas()),
-                         NameOfLevel);
+                         NameOfIsa);
 
 TEST_P(SwigluTest, EqualsReferenceAndFormula) {
   for (int64_t dim : {1, 15, 16, 17, 1536, 4099}) {

@@ -8,22 +8,22 @@
 
 namespace tiercel {
 
-// Instruction-set levels. Each op_cpu.cc is compiled once per level, into the
-// namespace of the level's name. A level includes those before it, but AVX-512
+// Instruction sets (ISAs). Each op_cpu.cc is compiled once per ISA, into the
+// namespace of the ISA's name. An ISA includes those before it, but AVX-512
 // does without AVX-VNNI, whose place it takes: products of bytes for processors
 // that have no AVX-512.
 enum class Isa { kPortable, kAvx2, kAvxVnni, kAvx512, kAvx512Vnni };
 
 std::string_view NameOf(Isa isa);
 
-// The levels this machine can run, lowest first.
+// The ISAs this machine can run, lowest first.
 std::vector<Isa> SupportedIsas();
 
-// The level to use: the highest supported one, or what TIERCEL_ISA names.
-// Errors: TIERCEL_ISA names no level, or one that this machine cannot run.
+// The ISA to use: the highest supported one, or what TIERCEL_ISA names.
+// Errors: TIERCEL_ISA names no ISA, or one that this machine cannot run.
 absl::StatusOr<Isa> ChooseIsa();
 
-// One body per level, picked at run time:
+// One body per ISA, picked at run time:
 //   constexpr PerIsa<decltype(&portable::RmsNormRows)> kRows = {
 //       portable::RmsNormRows, avx2::RmsNormRows, ...};
 template <typename Function>

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "kernels/base/error.h"
-#include "kernels/machine/probe_levels.h"
+#include "kernels/machine/probe_isas.h"
 
 namespace tiercel {
 namespace {

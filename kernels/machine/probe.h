@@ -11,7 +11,7 @@
 
 namespace tiercel {
 
-// What this machine can do with the stream's threads and instruction-set level:
+// What this machine can do with the stream's threads and instruction set:
 // the peaks that every speed is a share of.
 struct Peaks {
   double read_bytes_per_s;  // summing 256 MiB, far more than caches hold

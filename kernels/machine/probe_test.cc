@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/clock_for_test.h"
-#include "kernels/machine/probe_levels.h"
+#include "kernels/machine/probe_isas.h"
 
 namespace tiercel {
 namespace {

@@ -21,7 +21,7 @@ enum class Device {
   kCuda,  // the first GPU; what ops are given lies in its memory
 };
 
-// Where ops run: a device, its instruction-set level, its threads and its
+// Where ops run: a device, its instruction set, its threads and its
 // scratch memory. Ops on one stream run in the order of the calls; a stream is
 // used from one thread at a time. Lives longer than anything queued on it.
 class Stream {
@@ -34,7 +34,7 @@ class Stream {
         nullptr;  // which outlives it; null: `threads` of its own
   };
 
-  // Errors: TIERCEL_ISA names a level that is not there; no_device.
+  // Errors: TIERCEL_ISA names an ISA that is not there; no_device.
   static absl::StatusOr<std::unique_ptr<Stream>> Create(const Options& options);
   // A stream on kCuda over `cuda`, for tests that bring their own.
   static absl::StatusOr<std::unique_ptr<Stream>> Over(

@@ -65,8 +65,8 @@ inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 // For INSTANTIATE_TEST_SUITE_P over SupportedIsas().
-inline std::string NameOfLevel(const testing::TestParamInfo<Isa>& level) {
-  return std::string(NameOf(level.param));
+inline std::string NameOfIsa(const testing::TestParamInfo<Isa>& isa) {
+  return std::string(NameOf(isa.param));
 }
 
 // Where the cases of an op run.
@@ -75,7 +75,7 @@ struct Backend {
   Isa isa;
 };
 
-// The reference, every level of the CPU, and CUDA if this build has it.
+// The reference, every ISA of the CPU, and CUDA if this build has it.
 inline std::vector<Backend> Backends() {
   std::vector<Backend> backends = {{Device::kRef, Isa::kPortable}};
   for (Isa isa : SupportedIsas()) backends.push_back({Device::kCpu, isa});

@@ -6,7 +6,7 @@
 namespace tiercel {
 
 // Scalar twins of what simd.h does to sixteen lanes, for references that a
-// fast body has to equal bit for bit (on levels whose Fma rounds once).
+// fast body has to equal bit for bit (on ISAs whose Fma rounds once).
 
 // simd.h's Exp.
 inline float ExpLane(float x) {

@@ -4,9 +4,9 @@
 // Sixteen float lanes, whatever the machine: one register with AVX-512, two
 // with AVX2, an array otherwise. Bodies are written once over it, and because
 // every operation is defined lane by lane (and ReduceAdd by a fixed tree) all
-// levels round alike.
+// ISAs round alike.
 //
-// Only op_cpu.cc files include this. They are compiled once per level with
+// Only op_cpu.cc files include this. They are compiled once per ISA with
 // TIERCEL_ISA_NS as their namespace, and must not use inline functions of the
 // standard library: the linker keeps one copy of those for the whole program,
 // and it could be the one compiled for a machine that is not there
@@ -22,7 +22,7 @@
 #endif
 
 #ifndef TIERCEL_ISA_NS
-#error "simd.h is for op_cpu.cc files, which CMake compiles once per ISA level"
+#error "simd.h is for op_cpu.cc files, which CMake compiles once per ISA"
 #endif
 
 #define TIERCEL_INLINE static inline __attribute__((always_inline))
@@ -506,7 +506,7 @@ TIERCEL_INLINE void TransposeBytes(const std::byte* const (&row)[16],
 }
 #endif
 
-// Lanes i and i+8, then i+4, i+2, i+1: the same tree on every level.
+// Lanes i and i+8, then i+4, i+2, i+1: the same tree on every ISA.
 #if defined(__AVX2__)
 TIERCEL_INLINE __m256 LowLanes(F32x16 a) {
 #if defined(__AVX512F__)

@@ -3,7 +3,7 @@
 
 // Integer lanes beside simd.h's floats: 16 lanes of int32, and 64 bytes seen as
 // 16 lanes of a quad, four consecutive k of one output. Everything is exact, so
-// levels may add in any order. simd.h's rules for includers hold here.
+// ISAs may add in any order. simd.h's rules for includers hold here.
 
 #include "kernels/simd/simd.h"
 

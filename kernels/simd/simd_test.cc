@@ -52,7 +52,7 @@ class SimdTest : public testing::TestWithParam<Isa> {
   SimdLanes lanes_ = {};
 };
 INSTANTIATE_TEST_SUITE_P(Isas, SimdTest, testing::ValuesIn(SupportedIsas()),
-                         NameOfLevel);
+                         NameOfIsa);
 
 TEST_P(SimdTest, Arithmetic) {
   const float* a = lanes_.a;

@@ -5,7 +5,7 @@
 
 namespace tiercel {
 
-// simd.h, seen from outside of the level it was compiled for.
+// simd.h, seen from outside of the ISA it was compiled for.
 enum class SimdOp {
   kAdd,
   kSub,

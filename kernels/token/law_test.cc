@@ -119,16 +119,16 @@ std::vector<float> ProbabilitiesOn(Stream& stream,
   return probabilities;
 }
 
-class LawLevelTest : public testing::TestWithParam<Isa> {
+class LawIsaTest : public testing::TestWithParam<Isa> {
  protected:
   std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1, GetParam());
   std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 2, GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(Isas, LawLevelTest, testing::ValuesIn(SupportedIsas()),
-                         NameOfLevel);
+INSTANTIATE_TEST_SUITE_P(Isas, LawIsaTest, testing::ValuesIn(SupportedIsas()),
+                         NameOfIsa);
 
 // Vocabularies fill lanes, sums and ranges, or end within one.
-TEST_P(LawLevelTest, EqualsReferenceAndSoftmax) {
+TEST_P(LawIsaTest, EqualsReferenceAndSoftmax) {
   for (size_t vocab : {1, 15, 17, 255, 257, 4096, 9001}) {
     for (float temperature : {0.1f, 0.6f, 3.0f}) {
       std::vector<float> logits(vocab);
@@ -160,7 +160,7 @@ TEST_P(LawLevelTest, EqualsReferenceAndSoftmax) {
 }
 
 // Weights are of the greatest logit of all, far above those of other ranges.
-TEST_P(LawLevelTest, OneLogitTowersOverOtherRanges) {
+TEST_P(LawIsaTest, OneLogitTowersOverOtherRanges) {
   for (size_t at : {0, 4096, 9000}) {
     std::vector<float> logits(9001, -100);
     logits[at] = 200;
@@ -174,7 +174,7 @@ TEST_P(LawLevelTest, OneLogitTowersOverOtherRanges) {
 }
 
 // A logit that is not finite is found wherever it stands.
-TEST_P(LawLevelTest, FindsWhatIsNotFinite) {
+TEST_P(LawIsaTest, FindsWhatIsNotFinite) {
   for (size_t vocab : {1, 16, 37}) {
     for (size_t at = 0; at < vocab; ++at) {
       for (float bad : {kPoison, std::numeric_limits<float>::infinity(),

@@ -2,19 +2,20 @@
 #include "models/chat/builtins.h"
 
 namespace tiercel::jinja {
-void FailKind(Run& run, std::string_view who, const Value& got,
+void FailKind(Rendering& rendering, std::string_view who, const Value& got,
               std::string_view needed) {
-  run.Fail(absl::StrCat(Abseil(who), ": got ", Abseil(KindOf(got)), ", needs ",
-                        Abseil(needed)));
+  rendering.Fail(absl::StrCat(Abseil(who), ": got ", Abseil(KindOf(got)),
+                              ", needs ", Abseil(needed)));
 }
 
-std::vector<Value> Bind(Run& run, std::string_view who, const Args& args,
+std::vector<Value> Bind(Rendering& rendering, std::string_view who,
+                        const Args& args,
                         std::initializer_list<std::string_view> names,
                         size_t required) {
   std::vector<Value> bound(names.size());
   if (args.positional.size() > names.size()) {
-    run.Fail(absl::StrCat(Abseil(who), ": got ", args.positional.size(),
-                          " arguments, takes ", names.size()));
+    rendering.Fail(absl::StrCat(Abseil(who), ": got ", args.positional.size(),
+                                " arguments, takes ", names.size()));
     return bound;
   }
   std::copy(args.positional.begin(), args.positional.end(), bound.begin());
@@ -26,15 +27,16 @@ std::vector<Value> Bind(Run& run, std::string_view who, const Args& args,
       ++i;
     }
     if (i == names.size() || i < args.positional.size()) {
-      run.Fail(absl::StrCat(Abseil(who), ": takes no argument '", name, "'"));
+      rendering.Fail(
+          absl::StrCat(Abseil(who), ": takes no argument '", name, "'"));
       return bound;
     }
     num_given += i < required;
     bound[i] = value;
   }
   if (num_given < required) {
-    run.Fail(absl::StrCat(Abseil(who), ": needs ", required, " arguments, got ",
-                          num_given));
+    rendering.Fail(absl::StrCat(Abseil(who), ": needs ", required,
+                                " arguments, got ", num_given));
   }
   return bound;
 }

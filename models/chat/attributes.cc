@@ -10,24 +10,26 @@ namespace {
 
 enum class DictPart { kItems, kKeys, kValues };
 
-Value DictParts(Run& run, const Dict& dict, DictPart part) {
+Value DictParts(Rendering& rendering, const Dict& dict, DictPart part) {
   std::vector<Value> items;
   for (const auto& [key, value] : dict.items) {
-    items.push_back(part == DictPart::kKeys     ? key
-                    : part == DictPart::kValues ? value
-                                                : MakeList(run, {key, value},
-                                                           /*tuple=*/true));
-    if (!run.ok()) return Undefined{};
+    items.push_back(part == DictPart::kKeys ? key
+                    : part == DictPart::kValues
+                        ? value
+                        : MakeList(rendering, {key, value},
+                                   /*tuple=*/true));
+    if (!rendering.ok()) return Undefined{};
   }
-  return MakeList(run, std::move(items));
+  return MakeList(rendering, std::move(items));
 }
 
 // A dict's method bound to it; undefined where there is none of that name.
-Value DictMethod(Run& run, const Value& self, const std::string& name) {
-  const auto parts = [&run, &name, &self](DictPart part) {
-    return MakeFunction(name, self, [&run, self, part](const Args& args) {
-      Bind(run, "a dict's method", args, {});
-      return DictParts(run, *self.IfRef<Dict>(), part);
+Value DictMethod(Rendering& rendering, const Value& self,
+                 const std::string& name) {
+  const auto parts = [&rendering, &name, &self](DictPart part) {
+    return MakeFunction(name, self, [&rendering, self, part](const Args& args) {
+      Bind(rendering, "a dict's method", args, {});
+      return DictParts(rendering, *self.IfRef<Dict>(), part);
     });
   };
   if (name == "items") return parts(DictPart::kItems);
@@ -37,35 +39,38 @@ Value DictMethod(Run& run, const Value& self, const std::string& name) {
     return MakeFunction(name, self, [self](const Args&) { return self; });
   }
   if (name != "get") return Undefined{&name};
-  return MakeFunction(name, self, [&run, self](const Args& args) -> Value {
-    const std::vector<Value> bound =
-        Bind(run, "get", args, {"key", "default"}, 1);
-    const Value* found = Find(run, *self.IfRef<Dict>(), bound[0]);
-    if (found != nullptr) return *found;
-    return args.positional.size() > 1 ? bound[1] : Value(None{});
-  });
+  return MakeFunction(
+      name, self, [&rendering, self](const Args& args) -> Value {
+        const std::vector<Value> bound =
+            Bind(rendering, "get", args, {"key", "default"}, 1);
+        const Value* found = Find(rendering, *self.IfRef<Dict>(), bound[0]);
+        if (found != nullptr) return *found;
+        return args.positional.size() > 1 ? bound[1] : Value(None{});
+      });
 }
 
-Value ListMethod(Run& run, const Value& self, const std::string& name) {
+Value ListMethod(Rendering& rendering, const Value& self,
+                 const std::string& name) {
   if (name != "index" && name != "count") return Undefined{&name};
   const bool is_index = name == "index";
   return MakeFunction(
-      name, self, [&run, self, is_index](const Args& args) -> Value {
+      name, self, [&rendering, self, is_index](const Args& args) -> Value {
         const std::vector<Value> bound =
-            Bind(run, "a list's method", args, {"value"}, 1);
+            Bind(rendering, "a list's method", args, {"value"}, 1);
         const std::vector<Value>& items = self.IfRef<List>()->items;
         int64_t count = 0;
-        for (size_t i = 0; i < items.size() && run.ok(); ++i) {
-          if (!Equal(run, items[i], bound[0])) continue;
+        for (size_t i = 0; i < items.size() && rendering.ok(); ++i) {
+          if (!Equal(rendering, items[i], bound[0])) continue;
           if (is_index) return static_cast<int64_t>(i);
           ++count;
         }
-        if (is_index) run.Fail("index: the value is not in the list");
+        if (is_index) rendering.Fail("index: the value is not in the list");
         return count;
       });
 }
 
-Value LoopAttribute(Run& run, const Value& self, const std::string& name) {
+Value LoopAttribute(Rendering& rendering, const Value& self,
+                    const std::string& name) {
   const Loop& loop = *self.IfLoop();
   const std::vector<Value>& items = loop.items->items;
   const auto index = static_cast<int64_t>(loop.index);
@@ -82,62 +87,66 @@ Value LoopAttribute(Run& run, const Value& self, const std::string& name) {
   if (name == "previtem" && index > 0) return items[loop.index - 1];
   if (name == "nextitem" && index + 1 < length) return items[loop.index + 1];
   if (name != "cycle") return Undefined{&name};
-  return MakeFunction(name, self, [&run, self](const Args& args) -> Value {
-    if (args.positional.empty()) {
-      run.Fail("cycle: needs an argument");
-      return Undefined{};
-    }
-    return args.positional[self.IfLoop()->index % args.positional.size()];
-  });
+  return MakeFunction(
+      name, self, [&rendering, self](const Args& args) -> Value {
+        if (args.positional.empty()) {
+          rendering.Fail("cycle: needs an argument");
+          return Undefined{};
+        }
+        return args.positional[self.IfLoop()->index % args.positional.size()];
+      });
 }
 
-Value FindAttribute(Run& run, const Value& value, const std::string& name) {
+Value FindAttribute(Rendering& rendering, const Value& value,
+                    const std::string& name) {
   if (value.IfText() != nullptr) {
-    return GetStringMethod(run, value, name);
+    return GetStringMethod(rendering, value, name);
   } else if (value.IfRef<Dict>() != nullptr) {
-    return DictMethod(run, value, name);
+    return DictMethod(rendering, value, name);
   } else if (value.IfRef<List>() != nullptr) {
-    return ListMethod(run, value, name);
+    return ListMethod(rendering, value, name);
   } else if (const Scope* names = value.IfNamespace()) {
     const Value* found = names->FindOwn(name);
     if (found != nullptr) return *found;
   } else if (value.IfLoop() != nullptr) {
-    return LoopAttribute(run, value, name);
+    return LoopAttribute(rendering, value, name);
   } else if (const Function* function = value.IfRef<Function>()) {
-    if (name == "name") return MakeString(run, function->name);
+    if (name == "name") return MakeString(rendering, function->name);
   }
   return Undefined{&name};
 }
 
-bool FailUndefined(Run& run, const Value& value, std::string_view wanted) {
+bool FailUndefined(Rendering& rendering, const Value& value,
+                   std::string_view wanted) {
   const Undefined* undefined = value.If<Undefined>();
   if (undefined == nullptr) return false;
-  run.Fail(absl::StrCat(undefined->name == nullptr
-                            ? "a value"
-                            : absl::StrCat("'", *undefined->name, "'"),
-                        " is undefined and has no ", Abseil(wanted)));
+  rendering.Fail(absl::StrCat(undefined->name == nullptr
+                                  ? "a value"
+                                  : absl::StrCat("'", *undefined->name, "'"),
+                              " is undefined and has no ", Abseil(wanted)));
   return true;
 }
 
 }  // namespace
 
-Value GetAttribute(Run& run, const Value& value, const std::string& name) {
-  if (FailUndefined(run, value, absl::StrCat("'", name, "'"))) {
+Value GetAttribute(Rendering& rendering, const Value& value,
+                   const std::string& name) {
+  if (FailUndefined(rendering, value, absl::StrCat("'", name, "'"))) {
     return Undefined{};
   }
-  const Value attribute = FindAttribute(run, value, name);
+  const Value attribute = FindAttribute(rendering, value, name);
   if (!attribute.IsUndefined()) return attribute;
   if (const Dict* dict = value.IfRef<Dict>()) {
-    const Value* found = Find(run, *dict, name);
+    const Value* found = Find(rendering, *dict, name);
     if (found != nullptr) return *found;
   }
   return Undefined{&name};
 }
 
-Value GetItem(Run& run, const Value& value, const Value& key) {
-  if (FailUndefined(run, value, "items")) return Undefined{};
+Value GetItem(Rendering& rendering, const Value& value, const Value& key) {
+  if (FailUndefined(rendering, value, "items")) return Undefined{};
   if (const Dict* dict = value.IfRef<Dict>()) {
-    const Value* found = Find(run, *dict, key);
+    const Value* found = Find(rendering, *dict, key);
     if (found != nullptr) return *found;
   }
   std::optional<int64_t> index = key.IfInteger();
@@ -149,7 +158,7 @@ Value GetItem(Run& run, const Value& value, const Value& key) {
   }
   if (const Text* text = value.IfText(); text != nullptr && index) {
     const std::string_view bytes = text->bytes();
-    run.StepBytes(bytes.size());
+    rendering.StepBytes(bytes.size());
     if (*index < 0) *index += static_cast<int64_t>(CountCharacters(bytes));
     if (*index < 0) return Undefined{};
     size_t begin = 0;
@@ -157,11 +166,11 @@ Value GetItem(Run& run, const Value& value, const Value& key) {
       begin = CharacterEnd(bytes, begin);
     }
     if (begin == bytes.size()) return Undefined{};
-    return MakeString(run, text->Cut(begin, CharacterEnd(bytes, begin)));
+    return MakeString(rendering, text->Cut(begin, CharacterEnd(bytes, begin)));
   }
   // `name` of what is found must not be the short-lived key's.
   if (const Text* name = key.IfText()) {
-    Value found = FindAttribute(run, value, std::string(name->bytes()));
+    Value found = FindAttribute(rendering, value, std::string(name->bytes()));
     if (!found.IsUndefined()) return found;
   }
   return Undefined{};

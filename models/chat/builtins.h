@@ -9,10 +9,11 @@
 
 namespace tiercel::jinja {
 
-// What the language brings with it. Each fails the run on arguments it does
-// not take; case is mapped for ASCII letters only.
+// What the language brings with it. Each fails the rendering on arguments it
+// does not take; case is mapped for ASCII letters only.
 
-using Filter = Value (*)(Run& run, const Value& input, const Args& args);
+using Filter = Value (*)(Rendering& rendering, const Value& input,
+                         const Args& args);
 struct FilterEntry {
   std::string_view name;
   Filter filter;
@@ -20,27 +21,31 @@ struct FilterEntry {
 Filter FindFilter(std::string_view name);      // null where there is none
 Filter FindListFilter(std::string_view name);  // those of list_filters.cc
 
-using Test = bool (*)(Run& run, const Value& value, const Args& args);
+using Test = bool (*)(Rendering& rendering, const Value& value,
+                      const Args& args);
 Test FindTest(std::string_view name);  // null where there is none
 
 // value.name, methods included; undefined where there is none. `name` outlives
-// the run.
-Value GetAttribute(Run& run, const Value& value, const std::string& name);
+// the rendering.
+Value GetAttribute(Rendering& rendering, const Value& value,
+                   const std::string& name);
 // value[key], which may be an attribute too.
-Value GetItem(Run& run, const Value& value, const Value& key);
+Value GetItem(Rendering& rendering, const Value& value, const Value& key);
 
 // self.name of a string, bound to it; undefined where there is none.
-Value GetStringMethod(Run& run, const Value& self, const std::string& name);
+Value GetStringMethod(Rendering& rendering, const Value& self,
+                      const std::string& name);
 
 // range, dict, raise_exception and strftime_now, by name.
-void AddGlobals(Run& run, Scope* globals);
+void AddGlobals(Rendering& rendering, Scope* globals);
 
-// Fails the run since the value, which should be `needed`, is not.
-void FailKind(Run& run, std::string_view who, const Value& got,
+// Fails the rendering since the value, which should be `needed`, is not.
+void FailKind(Rendering& rendering, std::string_view who, const Value& got,
               std::string_view needed);
 
 // The arguments in the order of `names`; undefined where not given.
-std::vector<Value> Bind(Run& run, std::string_view who, const Args& args,
+std::vector<Value> Bind(Rendering& rendering, std::string_view who,
+                        const Args& args,
                         std::initializer_list<std::string_view> names,
                         size_t required = 0);
 
@@ -49,11 +54,11 @@ std::vector<Value> Bind(Run& run, std::string_view who, const Args& args,
 enum class Side { kLeft, kRight, kBoth };
 Text Strip(const Text& text, const Text* set, Side side);
 // str.replace; count < 0 means all.
-Value Replace(Run& run, const Text& text, const Text& from, const Text& to,
-              int64_t count);
+Value Replace(Rendering& rendering, const Text& text, const Text& from,
+              const Text& to, int64_t count);
 // str.splitlines: the lines as strings.
-std::vector<Value> SplitLines(Run& run, const Text& text);
-Value Join(Run& run, const Value& items, const Text& separator);
+std::vector<Value> SplitLines(Rendering& rendering, const Text& text);
+Value Join(Rendering& rendering, const Value& items, const Text& separator);
 
 char Lower(char byte);
 char Upper(char byte);

@@ -19,13 +19,16 @@ constexpr size_t kMaxBytes = size_t{32} << 20;
 constexpr size_t kMaxCopies = 8;
 constexpr size_t kMaxTemplateBytes = size_t{1} << 20;
 
-jinja::Value MakeMessage(jinja::Run& run, const ChatMessage& message) {
-  const auto said = [&run](std::string_view text) {
-    return jinja::MakeString(run, jinja::Text(text, jinja::Origin::kMessage));
+jinja::Value MakeMessage(jinja::Rendering& rendering,
+                         const ChatMessage& message) {
+  const auto said = [&rendering](std::string_view text) {
+    return jinja::MakeString(rendering,
+                             jinja::Text(text, jinja::Origin::kMessage));
   };
   return jinja::MakeDict(
-      run, {{jinja::MakeString(run, "role"), said(message.role)},
-            {jinja::MakeString(run, "content"), said(message.content)}});
+      rendering,
+      {{jinja::MakeString(rendering, "role"), said(message.role)},
+       {jinja::MakeString(rendering, "content"), said(message.content)}});
 }
 
 size_t BytesOf(const std::vector<ChatMessage>& messages) {
@@ -110,24 +113,27 @@ absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Create(
 
 absl::StatusOr<std::vector<ChatPiece>> ChatTemplate::Render(
     const Inputs& inputs) const {
-  jinja::Run run(
+  jinja::Rendering rendering(
       {kMaxSteps, kMaxBytes + kMaxCopies * BytesOf(inputs.messages)});
-  jinja::Interpreter interpreter(run);
+  jinja::Interpreter interpreter(rendering);
   std::vector<jinja::Value> messages;
   for (const ChatMessage& message : inputs.messages) {
-    messages.push_back(MakeMessage(run, message));
+    messages.push_back(MakeMessage(rendering, message));
   }
-  interpreter.Define("messages", jinja::MakeList(run, std::move(messages)));
+  interpreter.Define("messages",
+                     jinja::MakeList(rendering, std::move(messages)));
   interpreter.Define("add_generation_prompt", inputs.add_generation_prompt);
-  interpreter.Define("bos_token", jinja::MakeString(run, inputs.bos_token));
-  interpreter.Define("eos_token", jinja::MakeString(run, inputs.eos_token));
+  interpreter.Define("bos_token",
+                     jinja::MakeString(rendering, inputs.bos_token));
+  interpreter.Define("eos_token",
+                     jinja::MakeString(rendering, inputs.eos_token));
   interpreter.Define("tools", jinja::None{});
   interpreter.Define("documents", jinja::None{});
   if (inputs.enable_thinking.has_value()) {
     interpreter.Define("enable_thinking", *inputs.enable_thinking);
   }
   const jinja::Text text = interpreter.Render(impl_->body);
-  if (!run.ok()) return run.status();
+  if (!rendering.ok()) return rendering.status();
   std::vector<ChatPiece> pieces;
   text.ForEachRun([&pieces](std::string_view part, jinja::Origin origin) {
     pieces.push_back({std::string(part), origin == jinja::Origin::kMessage});

@@ -13,56 +13,58 @@ namespace {
 
 // --- strings
 
-Value Mapped(Run& run, const Value& input, char (*map)(char)) {
-  return MakeString(run, Str(run, input).Mapped(map));
+Value Mapped(Rendering& rendering, const Value& input, char (*map)(char)) {
+  return MakeString(rendering, Str(rendering, input).Mapped(map));
 }
 
-Value CallStringMethod(Run& run, const Value& input, const std::string& method,
-                       const Args& args) {
-  const Value string = MakeString(run, Str(run, input));
-  const Value function = GetAttribute(run, string, method);
-  return run.ok() ? function.IfRef<Function>()->call(args) : Undefined{};
+Value CallStringMethod(Rendering& rendering, const Value& input,
+                       const std::string& method, const Args& args) {
+  const Value string = MakeString(rendering, Str(rendering, input));
+  const Value function = GetAttribute(rendering, string, method);
+  return rendering.ok() ? function.IfRef<Function>()->call(args) : Undefined{};
 }
 
-Value TitleFilter(Run& run, const Value& input, const Args&) {
+Value TitleFilter(Rendering& rendering, const Value& input, const Args&) {
   bool starts = true;
-  return MakeString(run, Str(run, input).Mapped([&starts](char byte) {
-    const char mapped = starts ? Upper(byte) : Lower(byte);
-    starts = std::string_view("- \t\n\r\v\f({[<").find(byte) !=
-             std::string_view::npos;
-    return mapped;
-  }));
+  return MakeString(
+      rendering, Str(rendering, input).Mapped([&starts](char byte) {
+        const char mapped = starts ? Upper(byte) : Lower(byte);
+        starts = std::string_view("- \t\n\r\v\f({[<").find(byte) !=
+                 std::string_view::npos;
+        return mapped;
+      }));
 }
 
-Value ReplaceFilter(Run& run, const Value& input, const Args& args) {
+Value ReplaceFilter(Rendering& rendering, const Value& input,
+                    const Args& args) {
   const std::vector<Value> bound =
-      Bind(run, "replace", args, {"old", "new", "count"}, 2);
-  return Replace(run, Str(run, input), Str(run, bound[0]), Str(run, bound[1]),
-                 bound[2].IfInteger().value_or(-1));
+      Bind(rendering, "replace", args, {"old", "new", "count"}, 2);
+  return Replace(rendering, Str(rendering, input), Str(rendering, bound[0]),
+                 Str(rendering, bound[1]), bound[2].IfInteger().value_or(-1));
 }
 
-Value IndentFilter(Run& run, const Value& input, const Args& args) {
+Value IndentFilter(Rendering& rendering, const Value& input, const Args& args) {
   const std::vector<Value> bound =
-      Bind(run, "indent", args, {"width", "first", "blank"});
+      Bind(rendering, "indent", args, {"width", "first", "blank"});
   const Text* text = input.IfText();
   if (text == nullptr) {
-    FailKind(run, "indent", input, "a string");
+    FailKind(rendering, "indent", input, "a string");
     return Undefined{};
   }
-  TextBuilder width(run);
+  TextBuilder width(rendering);
   if (const Text* given = bound[0].IfText()) {
     width.Append(*given);
   } else {
     const int64_t spaces =
         bound[0].IsUndefined() ? 4 : bound[0].IfInteger().value_or(0);
-    for (int64_t i = 0; i < spaces && run.Step(); ++i) width.Append(" ");
+    for (int64_t i = 0; i < spaces && rendering.Step(); ++i) width.Append(" ");
   }
-  TextBuilder lines(run);
+  TextBuilder lines(rendering);
   lines.Append(*text);
   lines.Append("\n");
-  const std::vector<Value> split = SplitLines(run, lines.text());
-  TextBuilder out(run);
-  for (size_t i = 0; i < split.size() && run.ok(); ++i) {
+  const std::vector<Value> split = SplitLines(rendering, lines.text());
+  TextBuilder out(rendering);
+  for (size_t i = 0; i < split.size() && rendering.ok(); ++i) {
     const Text& line = *split[i].IfText();
     if (i > 0) out.Append("\n");
     const bool indents =
@@ -70,12 +72,12 @@ Value IndentFilter(Run& run, const Value& input, const Args& args) {
     if (indents) out.Append(width.text());
     out.Append(line);
   }
-  return MakeString(run, out.TakeText());
+  return MakeString(rendering, out.TakeText());
 }
 
-Value EscapeFilter(Run& run, const Value& input, const Args&) {
-  const Text text = Str(run, input);
-  TextBuilder out(run);
+Value EscapeFilter(Rendering& rendering, const Value& input, const Args&) {
+  const Text text = Str(rendering, input);
+  TextBuilder out(rendering);
   text.ForEachRun([&out](std::string_view part, Origin origin) {
     for (size_t i = 0; i < part.size(); ++i) {
       switch (part[i]) {
@@ -99,12 +101,12 @@ Value EscapeFilter(Run& run, const Value& input, const Args&) {
       }
     }
   });
-  return MakeString(run, out.TakeText());
+  return MakeString(rendering, out.TakeText());
 }
 
-Value ToJson(Run& run, const Value& input, const Args& args) {
+Value ToJson(Rendering& rendering, const Value& input, const Args& args) {
   const std::vector<Value> bound =
-      Bind(run, "tojson", args,
+      Bind(rendering, "tojson", args,
            {"ensure_ascii", "indent", "separators", "sort_keys"});
   JsonStyle style;
   style.ensure_ascii = Truth(bound[0]);
@@ -114,23 +116,23 @@ Value ToJson(Run& run, const Value& input, const Args& args) {
     style.indent = *indent;
   } else if (const std::optional<int64_t> spaces = bound[1].IfInteger()) {
     style.multiline = true;
-    if (*spaces > 64) run.Fail("tojson: the indent is more than 64");
-    style.indent =
-        Text(std::string(run.ok() ? std::max<int64_t>(*spaces, 0) : 0, ' '));
+    if (*spaces > 64) rendering.Fail("tojson: the indent is more than 64");
+    style.indent = Text(
+        std::string(rendering.ok() ? std::max<int64_t>(*spaces, 0) : 0, ' '));
   }
   style.item_separator = Text(style.multiline ? "," : ", ");
   style.key_separator = Text(": ");
   if (const List* separators = bound[2].IfRef<List>()) {
     if (separators->items.size() != 2) {
-      run.Fail("tojson: needs two separators");
+      rendering.Fail("tojson: needs two separators");
       return Undefined{};
     }
-    style.item_separator = Str(run, separators->items[0]);
-    style.key_separator = Str(run, separators->items[1]);
+    style.item_separator = Str(rendering, separators->items[0]);
+    style.key_separator = Str(rendering, separators->items[1]);
   }
-  TextBuilder out(run);
-  AppendJson(run, input, style, &out);
-  return MakeString(run, out.TakeText());
+  TextBuilder out(rendering);
+  AppendJson(rendering, input, style, &out);
+  return MakeString(rendering, out.TakeText());
 }
 
 // --- numbers
@@ -165,14 +167,15 @@ std::optional<int64_t> Truncate(double value) {
   return static_cast<int64_t>(value);
 }
 
-Value IntFilter(Run& run, const Value& input, const Args& args) {
-  const std::vector<Value> bound = Bind(run, "int", args, {"default", "base"});
+Value IntFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "int", args, {"default", "base"});
   std::optional<int64_t> value = input.IfInteger();
   if (const double* real = input.If<double>()) value = Truncate(*real);
   if (const Text* text = input.IfText()) {
     const int64_t base = bound[1].IfInteger().value_or(10);
     if (base < 2 || base > 36) {
-      run.Fail("int: the base is not from 2 to 36");
+      rendering.Fail("int: the base is not from 2 to 36");
       return Undefined{};
     }
     value = ParseInteger(*text, static_cast<int>(base));
@@ -185,35 +188,35 @@ Value IntFilter(Run& run, const Value& input, const Args& args) {
   return bound[0].IsUndefined() ? Value(int64_t{0}) : bound[0];
 }
 
-Value FloatFilter(Run& run, const Value& input, const Args& args) {
-  const std::vector<Value> bound = Bind(run, "float", args, {"default"});
+Value FloatFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound = Bind(rendering, "float", args, {"default"});
   std::optional<double> value = input.IfNumber();
   if (const Text* text = input.IfText()) value = ParseFloat(*text);
   if (value.has_value()) return *value;
   return bound[0].IsUndefined() ? Value(0.0) : bound[0];
 }
 
-Value AbsFilter(Run& run, const Value& input, const Args&) {
+Value AbsFilter(Rendering& rendering, const Value& input, const Args&) {
   if (const std::optional<int64_t> integer = input.IfInteger()) {
-    if (*integer == INT64_MIN) run.Fail("an integer is out of range");
-    return *integer < 0 && run.ok() ? -*integer : *integer;
+    if (*integer == INT64_MIN) rendering.Fail("an integer is out of range");
+    return *integer < 0 && rendering.ok() ? -*integer : *integer;
   }
   if (const double* real = input.If<double>()) return std::fabs(*real);
-  FailKind(run, "abs", input, "a number");
+  FailKind(rendering, "abs", input, "a number");
   return Undefined{};
 }
 
-Value RoundFilter(Run& run, const Value& input, const Args& args) {
+Value RoundFilter(Rendering& rendering, const Value& input, const Args& args) {
   const std::vector<Value> bound =
-      Bind(run, "round", args, {"precision", "method"});
+      Bind(rendering, "round", args, {"precision", "method"});
   const std::optional<double> value = input.IfNumber();
   const int64_t precision = bound[0].IfInteger().value_or(0);
   if (!value.has_value() || precision < 0 || precision > 15) {
-    run.Fail("round: needs a number and a precision from 0 to 15");
+    rendering.Fail("round: needs a number and a precision from 0 to 15");
     return Undefined{};
   }
   const double scale = std::pow(10.0, static_cast<double>(precision));
-  const Text method = Str(run, bound[1]);
+  const Text method = Str(rendering, bound[1]);
   if (method.bytes() == "ceil") return std::ceil(*value * scale) / scale;
   if (method.bytes() == "floor") return std::floor(*value * scale) / scale;
   // As Python rounds: the decimal nearest to the exact binary value.
@@ -228,22 +231,24 @@ Value RoundFilter(Run& run, const Value& input, const Args& args) {
 
 // --- the rest
 
-Value DefaultFilter(Run& run, const Value& input, const Args& args) {
+Value DefaultFilter(Rendering& rendering, const Value& input,
+                    const Args& args) {
   const std::vector<Value> bound =
-      Bind(run, "default", args, {"default_value", "boolean"});
+      Bind(rendering, "default", args, {"default_value", "boolean"});
   const bool takes = input.IsUndefined() || (Truth(bound[1]) && !Truth(input));
   if (!takes) return input;
   const bool given = !args.positional.empty() || !args.named.empty();
-  return given && !bound[0].IsUndefined() ? bound[0] : MakeString(run, "");
+  return given && !bound[0].IsUndefined() ? bound[0]
+                                          : MakeString(rendering, "");
 }
 
-Value StringFilter(Run& run, const Value& input, const Args&) {
-  return MakeString(run, Str(run, input));
+Value StringFilter(Rendering& rendering, const Value& input, const Args&) {
+  return MakeString(rendering, Str(rendering, input));
 }
 
-Value AttrFilter(Run& run, const Value& input, const Args& args) {
-  const std::vector<Value> bound = Bind(run, "attr", args, {"name"}, 1);
-  return input.IfRef<Dict>() == nullptr ? GetItem(run, input, bound[0])
+Value AttrFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound = Bind(rendering, "attr", args, {"name"}, 1);
+  return input.IfRef<Dict>() == nullptr ? GetItem(rendering, input, bound[0])
                                         : Undefined{};
 }
 
@@ -251,8 +256,8 @@ constexpr FilterEntry kFilters[] = {
     {"abs", AbsFilter},
     {"attr", AttrFilter},
     {"capitalize",
-     [](Run& run, const Value& v, const Args& args) {
-       return CallStringMethod(run, v, "capitalize", args);
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return CallStringMethod(rendering, v, "capitalize", args);
      }},
     {"d", DefaultFilter},
     {"default", DefaultFilter},
@@ -261,8 +266,8 @@ constexpr FilterEntry kFilters[] = {
     {"float", FloatFilter},
     {"indent", IndentFilter},
     {"int", IntFilter},
-    {"lower", [](Run& run, const Value& v,
-                 const Args&) { return Mapped(run, v, Lower); }},
+    {"lower", [](Rendering& rendering, const Value& v,
+                 const Args&) { return Mapped(rendering, v, Lower); }},
     {"replace", ReplaceFilter},
     {"round", RoundFilter},
     {"safe", StringFilter},
@@ -270,11 +275,11 @@ constexpr FilterEntry kFilters[] = {
     {"title", TitleFilter},
     {"tojson", ToJson},
     {"trim",
-     [](Run& run, const Value& v, const Args& args) {
-       return CallStringMethod(run, v, "strip", args);
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return CallStringMethod(rendering, v, "strip", args);
      }},
-    {"upper", [](Run& run, const Value& v,
-                 const Args&) { return Mapped(run, v, Upper); }},
+    {"upper", [](Rendering& rendering, const Value& v,
+                 const Args&) { return Mapped(rendering, v, Upper); }},
 };
 
 }  // namespace

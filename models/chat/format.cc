@@ -21,16 +21,16 @@ std::string Hex(const char* prefix, int digits, uint32_t value) {
 // keeps its byte's origin, and an empty one means the byte stands for itself.
 template <typename Escape>
 void AppendEscaped(const Text& text, Escape escape, TextBuilder* out) {
-  text.ForEachRun([&](std::string_view run, Origin origin) {
+  text.ForEachRun([&](std::string_view rendering, Origin origin) {
     size_t written = 0;
-    for (size_t i = 0; i < run.size(); ++i) {
-      const std::string replacement = escape(run[i]);
+    for (size_t i = 0; i < rendering.size(); ++i) {
+      const std::string replacement = escape(rendering[i]);
       if (replacement.empty()) continue;
-      out->Append(run.substr(written, i - written), origin);
+      out->Append(rendering.substr(written, i - written), origin);
       out->Append(replacement, origin);
       written = i + 1;
     }
-    out->Append(run.substr(written), origin);
+    out->Append(rendering.substr(written), origin);
   });
 }
 
@@ -61,31 +61,31 @@ void AppendStringRepr(const Text& text, TextBuilder* out) {
   out->Append(mark);
 }
 
-void AppendRepr(Run& run, const Value& value, TextBuilder* out);
+void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out);
 
-void AppendListRepr(Run& run, const List& list, TextBuilder* out) {
+void AppendListRepr(Rendering& rendering, const List& list, TextBuilder* out) {
   out->Append(list.tuple ? "(" : "[");
-  for (size_t i = 0; i < list.items.size() && run.ok(); ++i) {
+  for (size_t i = 0; i < list.items.size() && rendering.ok(); ++i) {
     if (i > 0) out->Append(", ");
-    AppendRepr(run, list.items[i], out);
+    AppendRepr(rendering, list.items[i], out);
   }
   if (list.tuple && list.items.size() == 1) out->Append(",");
   out->Append(list.tuple ? ")" : "]");
 }
 
-void AppendDictRepr(Run& run, const Dict& dict, TextBuilder* out) {
+void AppendDictRepr(Rendering& rendering, const Dict& dict, TextBuilder* out) {
   out->Append("{");
-  for (size_t i = 0; i < dict.items.size() && run.ok(); ++i) {
+  for (size_t i = 0; i < dict.items.size() && rendering.ok(); ++i) {
     if (i > 0) out->Append(", ");
-    AppendRepr(run, dict.items[i].first, out);
+    AppendRepr(rendering, dict.items[i].first, out);
     out->Append(": ");
-    AppendRepr(run, dict.items[i].second, out);
+    AppendRepr(rendering, dict.items[i].second, out);
   }
   out->Append("}");
 }
 
-void AppendRepr(Run& run, const Value& value, TextBuilder* out) {
-  if (!run.Step()) return;
+void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out) {
+  if (!rendering.Step()) return;
   if (value.IsUndefined()) {
     out->Append("Undefined");
   } else if (value.Is<None>()) {
@@ -99,21 +99,22 @@ void AppendRepr(Run& run, const Value& value, TextBuilder* out) {
   } else if (const Text* text = value.IfText()) {
     AppendStringRepr(*text, out);
   } else if (const List* list = value.IfRef<List>()) {
-    AppendListRepr(run, *list, out);
+    AppendListRepr(rendering, *list, out);
   } else if (const Dict* dict = value.IfRef<Dict>()) {
-    AppendDictRepr(run, *dict, out);
+    AppendDictRepr(rendering, *dict, out);
   } else {
-    run.Fail(absl::StrCat("a ", Abseil(KindOf(value)), " cannot be written"));
+    rendering.Fail(
+        absl::StrCat("a ", Abseil(KindOf(value)), " cannot be written"));
   }
 }
 
 class JsonWriter {
  public:
-  JsonWriter(Run& run, const JsonStyle& style, TextBuilder* out)
-      : run_(run), style_(style), out_(out) {}
+  JsonWriter(Rendering& rendering, const JsonStyle& style, TextBuilder* out)
+      : rendering_(rendering), style_(style), out_(out) {}
 
   void Write(const Value& value) {
-    if (!run_.Step()) return;
+    if (!rendering_.Step()) return;
     if (value.Is<None>()) {
       out_->Append("null");
     } else if (const bool* boolean = value.If<bool>()) {
@@ -130,7 +131,7 @@ class JsonWriter {
     } else if (const Dict* dict = value.IfRef<Dict>()) {
       WriteDict(*dict);
     } else {
-      run_.Fail(absl::StrCat("a ", Abseil(KindOf(value)), " is no JSON"));
+      rendering_.Fail(absl::StrCat("a ", Abseil(KindOf(value)), " is no JSON"));
     }
   }
 
@@ -146,7 +147,7 @@ class JsonWriter {
                   WriteItem write_item) {
     out_->Append(std::string_view(&open, 1));
     ++level_;
-    for (size_t i = 0; i < items.size() && run_.ok(); ++i) {
+    for (size_t i = 0; i < items.size() && rendering_.ok(); ++i) {
       if (i > 0) out_->Append(style_.item_separator);
       NewLine();
       write_item(items[i]);
@@ -185,7 +186,8 @@ class JsonWriter {
       Write(key);
       out_->Append("\"");
     } else {
-      run_.Fail(absl::StrCat("a ", Abseil(KindOf(key)), " is no JSON key"));
+      rendering_.Fail(
+          absl::StrCat("a ", Abseil(KindOf(key)), " is no JSON key"));
     }
   }
 
@@ -212,7 +214,7 @@ class JsonWriter {
   }
 
   void WriteAscii(const Text& text) {
-    for (size_t begin = 0; begin < text.size() && run_.ok();) {
+    for (size_t begin = 0; begin < text.size() && rendering_.ok();) {
       const std::string_view bytes = text.bytes();
       const Origin origin = text.OriginAt(begin);
       const auto lead = static_cast<unsigned char>(bytes[begin]);
@@ -243,10 +245,11 @@ class JsonWriter {
   void NewLine() {
     if (!style_.multiline) return;
     out_->Append("\n");
-    for (int i = 0; i < level_ && run_.ok(); ++i) out_->Append(style_.indent);
+    for (int i = 0; i < level_ && rendering_.ok(); ++i)
+      out_->Append(style_.indent);
   }
 
-  Run& run_;
+  Rendering& rendering_;
   const JsonStyle& style_;
   TextBuilder* const out_;
   int level_ = 0;
@@ -274,25 +277,25 @@ std::string FloatRepr(double value) {
   return text;
 }
 
-void AppendStr(Run& run, const Value& value, TextBuilder* out) {
+void AppendStr(Rendering& rendering, const Value& value, TextBuilder* out) {
   if (value.IsUndefined()) return;
   if (const Text* text = value.IfText()) {
     out->Append(*text);
   } else {
-    AppendRepr(run, value, out);
+    AppendRepr(rendering, value, out);
   }
 }
 
-Text Str(Run& run, const Value& value) {
+Text Str(Rendering& rendering, const Value& value) {
   if (const Text* text = value.IfText()) return *text;
-  TextBuilder out(run);
-  AppendStr(run, value, &out);
+  TextBuilder out(rendering);
+  AppendStr(rendering, value, &out);
   return out.TakeText();
 }
 
-void AppendJson(Run& run, const Value& value, const JsonStyle& style,
-                TextBuilder* out) {
-  JsonWriter(run, style, out).Write(value);
+void AppendJson(Rendering& rendering, const Value& value,
+                const JsonStyle& style, TextBuilder* out) {
+  JsonWriter(rendering, style, out).Write(value);
 }
 
 }  // namespace tiercel::jinja

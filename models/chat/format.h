@@ -8,9 +8,9 @@
 namespace tiercel::jinja {
 
 // Appends str(value), as {{ value }} writes it; nothing for undefined.
-void AppendStr(Run& run, const Value& value, TextBuilder* out);
+void AppendStr(Rendering& rendering, const Value& value, TextBuilder* out);
 // The str() of a value as a text; a string's own where it is one.
-Text Str(Run& run, const Value& value);
+Text Str(Rendering& rendering, const Value& value);
 // Python's repr of a float: the shortest digits that read back the same.
 std::string FloatRepr(double value);
 
@@ -23,8 +23,8 @@ struct JsonStyle {
   bool sort_keys = false;
   bool ensure_ascii = false;
 };
-void AppendJson(Run& run, const Value& value, const JsonStyle& style,
-                TextBuilder* out);
+void AppendJson(Rendering& rendering, const Value& value,
+                const JsonStyle& style, TextBuilder* out);
 
 }  // namespace tiercel::jinja
 

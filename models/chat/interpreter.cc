@@ -21,7 +21,8 @@ class Interpreter::Nesting {
  public:
   explicit Nesting(Interpreter* interpreter) : interpreter_(*interpreter) {
     if (++interpreter_.nesting_ > kMaxNesting) {
-      interpreter_.run_.Fail("the template is nested or recurses too deeply");
+      interpreter_.rendering_.Fail(
+          "the template is nested or recurses too deeply");
     }
   }
   ~Nesting() { --interpreter_.nesting_; }
@@ -47,8 +48,9 @@ class Interpreter::Scoped {
   std::shared_ptr<Scope> before_;
 };
 
-Interpreter::Interpreter(Run& run) : run_(run), scope_(NewScope(nullptr)) {
-  AddGlobals(run_, scope_.get());
+Interpreter::Interpreter(Rendering& rendering)
+    : rendering_(rendering), scope_(NewScope(nullptr)) {
+  AddGlobals(rendering_, scope_.get());
   Define("namespace", MakeFunction("namespace", None{}, [this](const Args& a) {
            return MakeNamespace(a);
          }));
@@ -63,7 +65,7 @@ void Interpreter::Define(std::string_view name, Value value) {
 }
 
 Text Interpreter::Render(const Body& body) {
-  TextBuilder out(run_);
+  TextBuilder out(rendering_);
   out_ = &out;
   {
     const Scoped scoped(this, NewScope(scope_));
@@ -76,7 +78,7 @@ Text Interpreter::Render(const Body& body) {
 std::shared_ptr<Scope> Interpreter::NewScope(std::shared_ptr<Scope> parent) {
   auto scope = std::make_shared<Scope>();
   scope->parent = std::move(parent);
-  scope->charge = Charge(run_);
+  scope->charge = Charge(rendering_);
   scope->charge.Grow(kScopeBytes);
   return scope;
 }
@@ -89,7 +91,7 @@ void Interpreter::Keep(const std::shared_ptr<Scope>& scope) {
 Interpreter::Flow Interpreter::ExecuteBody(const Body& body) {
   const Nesting nesting(this);
   for (const std::unique_ptr<Stmt>& statement : body) {
-    if (!run_.Step()) break;
+    if (!rendering_.Step()) break;
     const Flow flow = Execute(*statement);
     if (flow != Flow::kNext) return flow;
   }
@@ -97,13 +99,13 @@ Interpreter::Flow Interpreter::ExecuteBody(const Body& body) {
 }
 
 Interpreter::Flow Interpreter::Execute(const Stmt& statement) {
-  run_.set_line(statement.line);
+  rendering_.set_line(statement.line);
   switch (statement.kind) {
     case Stmt::Kind::kData:
       out_->Append(statement.text);
       break;
     case Stmt::Kind::kOutput:
-      AppendStr(run_, Evaluate(*statement.value), out_);
+      AppendStr(rendering_, Evaluate(*statement.value), out_);
       break;
     case Stmt::Kind::kIf:
       return ExecuteIf(statement);
@@ -122,7 +124,7 @@ Interpreter::Flow Interpreter::Execute(const Stmt& statement) {
       ExecuteCall(statement);
       break;
     case Stmt::Kind::kFilter:
-      AppendStr(run_, Capture(statement), out_);
+      AppendStr(rendering_, Capture(statement), out_);
       break;
     case Stmt::Kind::kWith:
       return ExecuteWith(statement);
@@ -141,7 +143,7 @@ Interpreter::Flow Interpreter::Execute(const Stmt& statement) {
 Interpreter::Flow Interpreter::ExecuteIf(const Stmt& statement) {
   for (const Stmt::Branch& branch : statement.branches) {
     const bool holds = Truth(Evaluate(*branch.condition));
-    if (!run_.ok()) return Flow::kNext;
+    if (!rendering_.ok()) return Flow::kNext;
     if (holds) return ExecuteBody(branch.body);
   }
   return ExecuteBody(statement.otherwise);
@@ -154,24 +156,26 @@ std::vector<Value> Interpreter::ChooseItems(const Stmt& statement,
     const Scoped scoped(this, NewScope(scope_));
     Assign(*statement.target, item);
     const bool holds = Truth(Evaluate(*statement.condition));
-    if (!run_.ok()) break;
+    if (!rendering_.ok()) break;
     if (holds) chosen.push_back(item);
   }
   return chosen;
 }
 
 Interpreter::Flow Interpreter::ExecuteFor(const Stmt& statement) {
-  std::shared_ptr<const List> list = Iterate(run_, Evaluate(*statement.value));
+  std::shared_ptr<const List> list =
+      Iterate(rendering_, Evaluate(*statement.value));
   if (list != nullptr && statement.condition != nullptr) {
-    list = Iterate(run_, MakeList(run_, ChooseItems(statement, *list)));
+    list = Iterate(rendering_,
+                   MakeList(rendering_, ChooseItems(statement, *list)));
   }
-  if (list == nullptr || !run_.ok()) return Flow::kNext;
+  if (list == nullptr || !rendering_.ok()) return Flow::kNext;
   if (list->items.empty()) {
     const Scoped scoped(this, NewScope(scope_));
     return ExecuteBody(statement.otherwise);
   }
   const auto loop = std::make_shared<Loop>(Loop{list});
-  for (; loop->index < list->items.size() && run_.Step(); ++loop->index) {
+  for (; loop->index < list->items.size() && rendering_.Step(); ++loop->index) {
     const Scoped scoped(this, NewScope(scope_));
     scope_->Set("loop", loop);
     Assign(*statement.target, list->items[loop->index]);
@@ -186,7 +190,7 @@ void Interpreter::ExecuteMacro(const Stmt& statement) {
 
 void Interpreter::ExecuteCall(const Stmt& statement) {
   const Value caller = MakeMacro(statement, "caller");
-  AppendStr(run_, EvaluateCall(*statement.value, &caller), out_);
+  AppendStr(rendering_, EvaluateCall(*statement.value, &caller), out_);
 }
 
 Interpreter::Flow Interpreter::ExecuteWith(const Stmt& statement) {
@@ -199,14 +203,14 @@ Interpreter::Flow Interpreter::ExecuteWith(const Stmt& statement) {
 }
 
 Value Interpreter::Capture(const Stmt& statement) {
-  TextBuilder captured(run_);
+  TextBuilder captured(rendering_);
   TextBuilder* const out = std::exchange(out_, &captured);
   {
     const Scoped scoped(this, NewScope(scope_));
     ExecuteBody(statement.body);
   }
   out_ = out;
-  const Value text = MakeString(run_, captured.TakeText());
+  const Value text = MakeString(rendering_, captured.TakeText());
   const Value before = std::exchange(block_text_, text);
   const Value filtered = Evaluate(*statement.value);
   block_text_ = before;
@@ -223,15 +227,17 @@ void Interpreter::Assign(const Expr& target, const Value& value) {
     if (Scope* names = object.IfNamespace()) {
       names->Set(target.name, value);
     } else {
-      FailKind(run_, absl::StrCat("set .", target.name), object, "a namespace");
+      FailKind(rendering_, absl::StrCat("set .", target.name), object,
+               "a namespace");
     }
     return;
   }
-  const std::shared_ptr<const List> list = Iterate(run_, value);
+  const std::shared_ptr<const List> list = Iterate(rendering_, value);
   if (list == nullptr) return;
   if (list->items.size() != target.children.size()) {
-    run_.Fail(absl::StrCat("cannot unpack ", list->items.size(),
-                           " values into ", target.children.size(), " names"));
+    rendering_.Fail(absl::StrCat("cannot unpack ", list->items.size(),
+                                 " values into ", target.children.size(),
+                                 " names"));
     return;
   }
   for (size_t i = 0; i < list->items.size(); ++i) {
@@ -252,8 +258,9 @@ Value Interpreter::CallMacro(const Stmt& statement,
                              const Args& args) {
   const std::string& name = statement.name.empty() ? "caller" : statement.name;
   if (args.positional.size() > statement.parameters.size()) {
-    run_.Fail(absl::StrCat(name, ": got ", args.positional.size(),
-                           " arguments, takes ", statement.parameters.size()));
+    rendering_.Fail(absl::StrCat(name, ": got ", args.positional.size(),
+                                 " arguments, takes ",
+                                 statement.parameters.size()));
     return Undefined{};
   }
   const Scoped scoped(this, NewScope(outer));
@@ -265,7 +272,7 @@ Value Interpreter::CallMacro(const Stmt& statement,
                       return parameter.name == key;
                     });
     if (!known) {
-      run_.Fail(absl::StrCat(name, ": takes no argument '", key, "'"));
+      rendering_.Fail(absl::StrCat(name, ": takes no argument '", key, "'"));
       return Undefined{};
     }
     scope_->Set(key, value);
@@ -280,28 +287,28 @@ Value Interpreter::CallMacro(const Stmt& statement,
                                       : Evaluate(*parameter.value));
     }
   }
-  TextBuilder written(run_);
+  TextBuilder written(rendering_);
   TextBuilder* const out = std::exchange(out_, &written);
   ExecuteBody(statement.body);
   out_ = out;
-  return MakeString(run_, written.TakeText());
+  return MakeString(rendering_, written.TakeText());
 }
 
 Value Interpreter::MakeNamespace(const Args& args) {
   const std::shared_ptr<Scope> names = NewScope(nullptr);
   Keep(names);
   if (args.positional.size() > 1) {
-    run_.Fail("namespace: takes a dict and names");
+    rendering_.Fail("namespace: takes a dict and names");
     return Undefined{};
   }
   if (args.positional.size() == 1) {
     const Dict* dict = args.positional[0].IfRef<Dict>();
     if (dict == nullptr) {
-      FailKind(run_, "namespace", args.positional[0], "a dict");
+      FailKind(rendering_, "namespace", args.positional[0], "a dict");
       return Undefined{};
     }
     for (const auto& [key, value] : dict->items) {
-      names->Set(Str(run_, key).bytes(), value);
+      names->Set(Str(rendering_, key).bytes(), value);
     }
   }
   for (const auto& [name, value] : args.named) names->Set(name, value);
@@ -312,8 +319,8 @@ Value Interpreter::MakeNamespace(const Args& args) {
 
 Value Interpreter::Evaluate(const Expr& node) {
   const Nesting nesting(this);
-  if (!run_.Step()) return Undefined{};
-  run_.set_line(node.line);
+  if (!rendering_.Step()) return Undefined{};
+  rendering_.set_line(node.line);
   switch (node.kind) {
     case Expr::Kind::kConstant:
       return node.constant;
@@ -325,10 +332,10 @@ Value Interpreter::Evaluate(const Expr& node) {
     case Expr::Kind::kDict:
       return EvaluateDict(node);
     case Expr::Kind::kAttribute:
-      return GetAttribute(run_, Evaluate(*node.children[0]), node.name);
+      return GetAttribute(rendering_, Evaluate(*node.children[0]), node.name);
     case Expr::Kind::kItem: {
       const Value object = Evaluate(*node.children[0]);
-      return GetItem(run_, object, Evaluate(*node.children[1]));
+      return GetItem(rendering_, object, Evaluate(*node.children[1]));
     }
     case Expr::Kind::kSlice:
       return EvaluateSlice(node);
@@ -339,10 +346,11 @@ Value Interpreter::Evaluate(const Expr& node) {
     case Expr::Kind::kTest:
       return EvaluateTest(node);
     case Expr::Kind::kUnary:
-      return ApplyUnary(run_, node.operators[0], Evaluate(*node.children[0]));
+      return ApplyUnary(rendering_, node.operators[0],
+                        Evaluate(*node.children[0]));
     case Expr::Kind::kBinary: {
       const Value left = Evaluate(*node.children[0]);
-      return ApplyBinary(run_, node.operators[0], left,
+      return ApplyBinary(rendering_, node.operators[0], left,
                          Evaluate(*node.children[1]));
     }
     case Expr::Kind::kAnd: {
@@ -366,7 +374,7 @@ Value Interpreter::Evaluate(const Expr& node) {
 Value Interpreter::EvaluateName(const Expr& node) {
   for (const Scope* scope = scope_.get(); scope != nullptr;
        scope = scope->parent.get()) {
-    run_.Step();
+    rendering_.Step();
     if (const Value* value = scope->FindOwn(node.name)) return *value;
   }
   return Undefined{&node.name};
@@ -375,24 +383,26 @@ Value Interpreter::EvaluateName(const Expr& node) {
 Value Interpreter::EvaluateList(const Expr& node) {
   std::vector<Value> items;
   for (const ExprPtr& child : node.children) items.push_back(Evaluate(*child));
-  return MakeList(run_, std::move(items), node.kind == Expr::Kind::kTuple);
+  return MakeList(rendering_, std::move(items),
+                  node.kind == Expr::Kind::kTuple);
 }
 
 Value Interpreter::EvaluateDict(const Expr& node) {
   std::vector<Dict::Item> items;
-  for (size_t i = 0; i < node.children.size() && run_.ok(); i += 2) {
+  for (size_t i = 0; i < node.children.size() && rendering_.ok(); i += 2) {
     const Value key = Evaluate(*node.children[i]);
     Value value = Evaluate(*node.children[i + 1]);
-    const auto same = std::find_if(
-        items.begin(), items.end(),
-        [&](const Dict::Item& item) { return Equal(run_, item.first, key); });
+    const auto same =
+        std::find_if(items.begin(), items.end(), [&](const Dict::Item& item) {
+          return Equal(rendering_, item.first, key);
+        });
     if (same == items.end()) {
       items.emplace_back(key, std::move(value));
     } else {
       same->second = std::move(value);
     }
   }
-  return MakeDict(run_, std::move(items));
+  return MakeDict(rendering_, std::move(items));
 }
 
 Value Interpreter::EvaluateSlice(const Expr& node) {
@@ -400,7 +410,7 @@ Value Interpreter::EvaluateSlice(const Expr& node) {
   for (size_t i = 0; i < 4; ++i) {
     if (node.children[i] != nullptr) parts[i] = Evaluate(*node.children[i]);
   }
-  return Slice(run_, parts[0], parts[1], parts[2], parts[3]);
+  return Slice(rendering_, parts[0], parts[1], parts[2], parts[3]);
 }
 
 Args Interpreter::EvaluateArgs(const Expr& node) {
@@ -418,47 +428,48 @@ Value Interpreter::EvaluateCall(const Expr& node, const Value* caller) {
   const Value callee = Evaluate(*node.children[0]);
   Args args = EvaluateArgs(node);
   if (caller != nullptr) args.named.emplace_back("caller", *caller);
-  run_.set_line(node.line);
-  if (!run_.ok()) return Undefined{};
+  rendering_.set_line(node.line);
+  if (!rendering_.ok()) return Undefined{};
   const Function* function = callee.IfRef<Function>();
   if (function != nullptr) return function->call(args);
   const Undefined* undefined = callee.If<Undefined>();
-  run_.Fail(undefined != nullptr && undefined->name != nullptr
-                ? absl::StrCat("'", *undefined->name, "' is undefined")
-                : absl::StrCat("a ", std::string(KindOf(callee)),
-                               " cannot be called"));
+  rendering_.Fail(undefined != nullptr && undefined->name != nullptr
+                      ? absl::StrCat("'", *undefined->name, "' is undefined")
+                      : absl::StrCat("a ", std::string(KindOf(callee)),
+                                     " cannot be called"));
   return Undefined{};
 }
 
 Value Interpreter::EvaluateFilter(const Expr& node) {
   const Filter filter = FindFilter(node.name);
   if (filter == nullptr) {
-    run_.Fail(absl::StrCat("no filter is named '", node.name, "'"));
+    rendering_.Fail(absl::StrCat("no filter is named '", node.name, "'"));
     return Undefined{};
   }
   const Value input = Evaluate(*node.children[0]);
   const Args args = EvaluateArgs(node);
-  run_.set_line(node.line);
-  return run_.ok() ? filter(run_, input, args) : Undefined{};
+  rendering_.set_line(node.line);
+  return rendering_.ok() ? filter(rendering_, input, args) : Undefined{};
 }
 
 Value Interpreter::EvaluateTest(const Expr& node) {
   const Test test = FindTest(node.name);
   if (test == nullptr) {
-    run_.Fail(absl::StrCat("no test is named '", node.name, "'"));
+    rendering_.Fail(absl::StrCat("no test is named '", node.name, "'"));
     return Undefined{};
   }
   const Value value = Evaluate(*node.children[0]);
   const Args args = EvaluateArgs(node);
-  run_.set_line(node.line);
-  return run_.ok() && test(run_, value, args);
+  rendering_.set_line(node.line);
+  return rendering_.ok() && test(rendering_, value, args);
 }
 
 Value Interpreter::EvaluateCompare(const Expr& node) {
   Value left = Evaluate(*node.children[0]);
   for (size_t i = 0; i < node.operators.size(); ++i) {
     Value right = Evaluate(*node.children[i + 1]);
-    if (!run_.ok() || !ApplyComparison(run_, node.operators[i], left, right)) {
+    if (!rendering_.ok() ||
+        !ApplyComparison(rendering_, node.operators[i], left, right)) {
       return false;
     }
     left = std::move(right);

@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "models/chat/ast.h"
-#include "models/chat/run.h"
+#include "models/chat/rendering.h"
 #include "models/chat/value.h"
 
 namespace tiercel::jinja {
 
-// Runs a template's tree. Scopes follow Jinja: a loop's body, a macro, a with
-// block and a block that is captured have their own; an if has not.
+// Renders a template's tree. Scopes follow Jinja: a loop's body, a macro, a
+// with block and a block that is captured have their own; an if has not.
 class Interpreter {
  public:
-  // `run` outlives this object and everything it returns.
-  explicit Interpreter(Run& run);
+  // `rendering` outlives this object and everything it returns.
+  explicit Interpreter(Rendering& rendering);
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
@@ -25,7 +25,7 @@ class Interpreter {
   // A variable the template sees. Call before Render.
   void Define(std::string_view name, Value value);
 
-  // What the template writes; meaningless where the run has failed.
+  // What the template writes; meaningless where the rendering has failed.
   Text Render(const Body& body);
 
  private:
@@ -67,7 +67,7 @@ class Interpreter {
   void Keep(const std::shared_ptr<Scope>& scope);
   std::shared_ptr<Scope> NewScope(std::shared_ptr<Scope> parent);
 
-  Run& run_;
+  Rendering& rendering_;
   std::shared_ptr<Scope> scope_;
   std::vector<std::shared_ptr<Scope>> kept_;
   TextBuilder* out_ = nullptr;

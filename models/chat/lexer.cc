@@ -27,7 +27,7 @@ class Lexer {
  public:
   explicit Lexer(std::string source) : source_(std::move(source)) {}
 
-  absl::StatusOr<std::vector<Token>> Run() {
+  absl::StatusOr<std::vector<Token>> Rendering() {
     while (status_.ok() && at_ < source_.size()) LexData();
     if (!status_.ok()) return status_;
     Push(Token::Kind::kEnd, "");
@@ -382,7 +382,7 @@ absl::StatusOr<std::vector<Token>> Tokenize(std::string_view source) {
     }
   }
   if (!lines.empty() && lines.back() == '\n') lines.pop_back();
-  return Lexer(std::move(lines)).Run();
+  return Lexer(std::move(lines)).Rendering();
 }
 
 absl::Status TemplateError(int line, std::string_view message) {

@@ -13,7 +13,8 @@ namespace {
 // The items a filter works on; none after a failure.
 class Items {
  public:
-  Items(Run& run, const Value& input) : list_(Iterate(run, input)) {}
+  Items(Rendering& rendering, const Value& input)
+      : list_(Iterate(rendering, input)) {}
 
   const Value* begin() const {
     return list_ == nullptr ? nullptr : list_->items.data();
@@ -26,42 +27,43 @@ class Items {
   const std::shared_ptr<const List> list_;
 };
 
-Value JoinFilter(Run& run, const Value& input, const Args& args) {
-  const std::vector<Value> bound = Bind(run, "join", args, {"d", "attribute"});
-  const Text separator = Str(run, bound[0]);
-  if (bound[1].IsUndefined()) return Join(run, input, separator);
+Value JoinFilter(Rendering& rendering, const Value& input, const Args& args) {
+  const std::vector<Value> bound =
+      Bind(rendering, "join", args, {"d", "attribute"});
+  const Text separator = Str(rendering, bound[0]);
+  if (bound[1].IsUndefined()) return Join(rendering, input, separator);
   std::vector<Value> parts;
-  for (const Value& item : Items(run, input)) {
-    parts.push_back(GetItem(run, item, bound[1]));
-    if (!run.ok()) return Undefined{};
+  for (const Value& item : Items(rendering, input)) {
+    parts.push_back(GetItem(rendering, item, bound[1]));
+    if (!rendering.ok()) return Undefined{};
   }
-  return Join(run, MakeList(run, std::move(parts)), separator);
+  return Join(rendering, MakeList(rendering, std::move(parts)), separator);
 }
 
-Value SumFilter(Run& run, const Value& input, const Args& args) {
+Value SumFilter(Rendering& rendering, const Value& input, const Args& args) {
   const std::vector<Value> bound =
-      Bind(run, "sum", args, {"attribute", "start"});
+      Bind(rendering, "sum", args, {"attribute", "start"});
   int64_t integers = 0;
   double reals = 0;
   bool has_real = false;
-  const Items items(run, input);
+  const Items items(rendering, input);
   std::vector<Value> terms(items.begin(), items.end());
   if (!bound[0].IsUndefined()) {
-    for (Value& term : terms) term = GetItem(run, term, bound[0]);
+    for (Value& term : terms) term = GetItem(rendering, term, bound[0]);
   }
   if (!bound[1].IsUndefined()) terms.push_back(bound[1]);
   for (const Value& term : terms) {
     const std::optional<int64_t> integer = term.IfInteger();
     const std::optional<double> number = term.IfNumber();
     if (!number.has_value()) {
-      FailKind(run, "sum", term, "numbers");
+      FailKind(rendering, "sum", term, "numbers");
       return Undefined{};
     }
     if (!integer.has_value()) {
       has_real = true;
       reals += *number;
     } else if (__builtin_add_overflow(integers, *integer, &integers)) {
-      run.Fail("an integer is out of range");
+      rendering.Fail("an integer is out of range");
       return Undefined{};
     }
   }
@@ -69,9 +71,9 @@ Value SumFilter(Run& run, const Value& input, const Args& args) {
   return integers;
 }
 
-Value LengthFilter(Run& run, const Value& input, const Args&) {
+Value LengthFilter(Rendering& rendering, const Value& input, const Args&) {
   if (const Text* text = input.IfText()) {
-    run.StepBytes(text->size());
+    rendering.StepBytes(text->size());
     return static_cast<int64_t>(CountCharacters(text->bytes()));
   }
   if (const List* list = input.IfRef<List>()) {
@@ -81,63 +83,64 @@ Value LengthFilter(Run& run, const Value& input, const Args&) {
     return static_cast<int64_t>(dict->items.size());
   }
   if (input.IsUndefined()) return int64_t{0};
-  FailKind(run, "length", input, "a string, a list or a dict");
+  FailKind(rendering, "length", input, "a string, a list or a dict");
   return Undefined{};
 }
 
-Value FirstFilter(Run& run, const Value& input, const Args&) {
-  const Items items(run, input);
+Value FirstFilter(Rendering& rendering, const Value& input, const Args&) {
+  const Items items(rendering, input);
   return items.size() == 0 ? Undefined{} : items[0];
 }
 
-Value LastFilter(Run& run, const Value& input, const Args&) {
-  const Items items(run, input);
+Value LastFilter(Rendering& rendering, const Value& input, const Args&) {
+  const Items items(rendering, input);
   return items.size() == 0 ? Undefined{} : items[items.size() - 1];
 }
 
-Value ListFilter(Run& run, const Value& input, const Args&) {
-  const Items items(run, input);
-  return MakeList(run, std::vector<Value>(items.begin(), items.end()));
+Value ListFilter(Rendering& rendering, const Value& input, const Args&) {
+  const Items items(rendering, input);
+  return MakeList(rendering, std::vector<Value>(items.begin(), items.end()));
 }
 
-Value ReverseFilter(Run& run, const Value& input, const Args&) {
-  const Items items(run, input);
+Value ReverseFilter(Rendering& rendering, const Value& input, const Args&) {
+  const Items items(rendering, input);
   std::vector<Value> backwards(items.begin(), items.end());
   std::reverse(backwards.begin(), backwards.end());
-  const Value reversed = MakeList(run, std::move(backwards));
-  return input.IfText() == nullptr ? reversed : Join(run, reversed, Text());
+  const Value reversed = MakeList(rendering, std::move(backwards));
+  return input.IfText() == nullptr ? reversed
+                                   : Join(rendering, reversed, Text());
 }
 
-Value ItemsFilter(Run& run, const Value& input, const Args&) {
-  if (input.IsUndefined()) return MakeList(run, {});
+Value ItemsFilter(Rendering& rendering, const Value& input, const Args&) {
+  if (input.IsUndefined()) return MakeList(rendering, {});
   const Dict* dict = input.IfRef<Dict>();
   if (dict == nullptr) {
-    FailKind(run, "items", input, "a dict");
+    FailKind(rendering, "items", input, "a dict");
     return Undefined{};
   }
   std::vector<Value> items;
   for (const auto& [key, value] : dict->items) {
-    items.push_back(MakeList(run, {key, value}, /*tuple=*/true));
-    if (!run.ok()) return Undefined{};
+    items.push_back(MakeList(rendering, {key, value}, /*tuple=*/true));
+    if (!rendering.ok()) return Undefined{};
   }
-  return MakeList(run, std::move(items));
+  return MakeList(rendering, std::move(items));
 }
 
 // A value as sorting sees it: without case unless that matters.
-Value SortKey(Run& run, const Value& value, bool case_sensitive) {
+Value SortKey(Rendering& rendering, const Value& value, bool case_sensitive) {
   const Text* text = value.IfText();
   if (case_sensitive || text == nullptr) return value;
-  return MakeString(run, text->Mapped(Lower));
+  return MakeString(rendering, text->Mapped(Lower));
 }
 
-// Sorts `items` by key, stably; merge sort is ours since a failed run orders
-// nothing, which std::stable_sort must not see.
-std::vector<Value> SortBy(Run& run, const Items& items,
+// Sorts `items` by key, stably; merge sort is ours since a failed rendering
+// orders nothing, which std::stable_sort must not see.
+std::vector<Value> SortBy(Rendering& rendering, const Items& items,
                           const std::vector<Value>& keys, bool reverse) {
   std::vector<size_t> order(items.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::vector<size_t> merged(order.size());
-  for (size_t width = 1; width < order.size() && run.ok(); width *= 2) {
+  for (size_t width = 1; width < order.size() && rendering.ok(); width *= 2) {
     for (size_t begin = 0; begin < order.size(); begin += 2 * width) {
       const size_t middle = std::min(begin + width, order.size());
       const size_t end = std::min(begin + 2 * width, order.size());
@@ -147,8 +150,9 @@ std::vector<Value> SortBy(Run& run, const Items& items,
         const bool take_right =
             left == middle ||
             (right < end &&
-             (reverse ? Less(run, keys[order[left]], keys[order[right]])
-                      : Less(run, keys[order[right]], keys[order[left]])));
+             (reverse
+                  ? Less(rendering, keys[order[left]], keys[order[right]])
+                  : Less(rendering, keys[order[right]], keys[order[left]])));
         merged[i] = order[take_right ? right++ : left++];
       }
     }
@@ -159,125 +163,129 @@ std::vector<Value> SortBy(Run& run, const Items& items,
   return sorted;
 }
 
-Value SortFilter(Run& run, const Value& input, const Args& args) {
+Value SortFilter(Rendering& rendering, const Value& input, const Args& args) {
   const std::vector<Value> bound =
-      Bind(run, "sort", args, {"reverse", "case_sensitive", "attribute"});
-  const Items items(run, input);
+      Bind(rendering, "sort", args, {"reverse", "case_sensitive", "attribute"});
+  const Items items(rendering, input);
   std::vector<Value> keys;
   for (const Value& item : items) {
     const Value key =
-        bound[2].IsUndefined() ? item : GetItem(run, item, bound[2]);
-    keys.push_back(SortKey(run, key, Truth(bound[1])));
-    if (!run.ok()) return Undefined{};
+        bound[2].IsUndefined() ? item : GetItem(rendering, item, bound[2]);
+    keys.push_back(SortKey(rendering, key, Truth(bound[1])));
+    if (!rendering.ok()) return Undefined{};
   }
-  return MakeList(run, SortBy(run, items, keys, Truth(bound[0])));
+  return MakeList(rendering, SortBy(rendering, items, keys, Truth(bound[0])));
 }
 
-Value DictSortFilter(Run& run, const Value& input, const Args& args) {
+Value DictSortFilter(Rendering& rendering, const Value& input,
+                     const Args& args) {
   const std::vector<Value> bound =
-      Bind(run, "dictsort", args, {"case_sensitive", "by", "reverse"});
+      Bind(rendering, "dictsort", args, {"case_sensitive", "by", "reverse"});
   const Text* by = bound[1].IfText();
   const size_t part = by != nullptr && by->bytes() == "value" ? 1 : 0;
-  const Items items(run, ItemsFilter(run, input, {}));
+  const Items items(rendering, ItemsFilter(rendering, input, {}));
   std::vector<Value> keys;
   for (const Value& item : items) {
     keys.push_back(
-        SortKey(run, item.IfRef<List>()->items[part], Truth(bound[0])));
-    if (!run.ok()) return Undefined{};
+        SortKey(rendering, item.IfRef<List>()->items[part], Truth(bound[0])));
+    if (!rendering.ok()) return Undefined{};
   }
-  return MakeList(run, SortBy(run, items, keys, Truth(bound[2])));
+  return MakeList(rendering, SortBy(rendering, items, keys, Truth(bound[2])));
 }
 
-Value UniqueFilter(Run& run, const Value& input, const Args& args) {
+Value UniqueFilter(Rendering& rendering, const Value& input, const Args& args) {
   const std::vector<Value> bound =
-      Bind(run, "unique", args, {"case_sensitive"});
+      Bind(rendering, "unique", args, {"case_sensitive"});
   std::vector<Value> kept;
   std::vector<Value> keys;
-  for (const Value& item : Items(run, input)) {
-    const Value key = SortKey(run, item, Truth(bound[0]));
-    const bool seen =
-        std::any_of(keys.begin(), keys.end(),
-                    [&](const Value& other) { return Equal(run, key, other); });
-    if (!run.ok()) return Undefined{};
+  for (const Value& item : Items(rendering, input)) {
+    const Value key = SortKey(rendering, item, Truth(bound[0]));
+    const bool seen = std::any_of(
+        keys.begin(), keys.end(),
+        [&](const Value& other) { return Equal(rendering, key, other); });
+    if (!rendering.ok()) return Undefined{};
     if (seen) continue;
     keys.push_back(key);
     kept.push_back(item);
   }
-  return MakeList(run, std::move(kept));
+  return MakeList(rendering, std::move(kept));
 }
 
-Value Extreme(Run& run, const Value& input, bool least) {
-  const Items items(run, input);
+Value Extreme(Rendering& rendering, const Value& input, bool least) {
+  const Items items(rendering, input);
   if (items.size() == 0) return Undefined{};
   size_t best = 0;
-  for (size_t i = 1; i < items.size() && run.ok(); ++i) {
-    const Value a = SortKey(run, items[i], /*case_sensitive=*/false);
-    const Value b = SortKey(run, items[best], /*case_sensitive=*/false);
-    if (least ? Less(run, a, b) : Less(run, b, a)) best = i;
+  for (size_t i = 1; i < items.size() && rendering.ok(); ++i) {
+    const Value a = SortKey(rendering, items[i], /*case_sensitive=*/false);
+    const Value b = SortKey(rendering, items[best], /*case_sensitive=*/false);
+    if (least ? Less(rendering, a, b) : Less(rendering, b, a)) best = i;
   }
   return items[best];
 }
 
 // The value of a dotted attribute path, as map and select take it.
-Value GetPath(Run& run, const Value& item, const Value& path) {
+Value GetPath(Rendering& rendering, const Value& item, const Value& path) {
   const Text* text = path.IfText();
-  if (text == nullptr) return GetItem(run, item, path);
+  if (text == nullptr) return GetItem(rendering, item, path);
   Value value = item;
   const std::string_view bytes = text->bytes();
-  for (size_t begin = 0; begin <= bytes.size() && run.Step();) {
+  for (size_t begin = 0; begin <= bytes.size() && rendering.Step();) {
     const size_t end = std::min(bytes.find('.', begin), bytes.size());
-    value =
-        GetItem(run, value, MakeString(run, bytes.substr(begin, end - begin)));
+    value = GetItem(rendering, value,
+                    MakeString(rendering, bytes.substr(begin, end - begin)));
     begin = end + 1;
   }
   return value;
 }
 
-Value MapFilter(Run& run, const Value& input, const Args& args) {
-  if (!Truth(input)) return MakeList(run, {});  // none has no items either
+Value MapFilter(Rendering& rendering, const Value& input, const Args& args) {
+  if (!Truth(input))
+    return MakeList(rendering, {});  // none has no items either
   std::vector<Value> mapped;
   if (args.positional.empty()) {
     const std::vector<Value> bound =
-        Bind(run, "map", args, {"attribute", "default"});
-    for (const Value& item : Items(run, input)) {
-      const Value value = GetPath(run, item, bound[0]);
+        Bind(rendering, "map", args, {"attribute", "default"});
+    for (const Value& item : Items(rendering, input)) {
+      const Value value = GetPath(rendering, item, bound[0]);
       mapped.push_back(value.IsUndefined() ? bound[1] : value);
-      if (!run.ok()) return Undefined{};
+      if (!rendering.ok()) return Undefined{};
     }
-    return MakeList(run, std::move(mapped));
+    return MakeList(rendering, std::move(mapped));
   }
-  const Text name = Str(run, args.positional[0]);
+  const Text name = Str(rendering, args.positional[0]);
   const Filter filter = FindFilter(name.bytes());
   if (filter == nullptr) {
-    run.Fail(absl::StrCat("no filter is named '", Abseil(name.bytes()), "'"));
+    rendering.Fail(
+        absl::StrCat("no filter is named '", Abseil(name.bytes()), "'"));
     return Undefined{};
   }
   const Args rest{{args.positional.begin() + 1, args.positional.end()},
                   args.named};
-  for (const Value& item : Items(run, input)) {
-    mapped.push_back(filter(run, item, rest));
-    if (!run.ok()) return Undefined{};
+  for (const Value& item : Items(rendering, input)) {
+    mapped.push_back(filter(rendering, item, rest));
+    if (!rendering.ok()) return Undefined{};
   }
-  return MakeList(run, std::move(mapped));
+  return MakeList(rendering, std::move(mapped));
 }
 
 // select, reject and their attr forms: those items for which the test named by
 // the next argument (truth, where there is none) says `wanted`.
-Value Choose(Run& run, const Value& input, const Args& args, bool by_attribute,
-             bool wanted) {
-  if (!Truth(input)) return MakeList(run, {});
+Value Choose(Rendering& rendering, const Value& input, const Args& args,
+             bool by_attribute, bool wanted) {
+  if (!Truth(input)) return MakeList(rendering, {});
   const size_t skip = by_attribute ? 1 : 0;
   if (args.positional.size() < skip) {
-    run.Fail("selectattr: needs an attribute");
+    rendering.Fail("selectattr: needs an attribute");
     return Undefined{};
   }
   Test test = nullptr;
   Args rest;
   if (args.positional.size() > skip) {
-    const Text name = Str(run, args.positional[skip]);
+    const Text name = Str(rendering, args.positional[skip]);
     test = FindTest(name.bytes());
     if (test == nullptr) {
-      run.Fail(absl::StrCat("no test is named '", Abseil(name.bytes()), "'"));
+      rendering.Fail(
+          absl::StrCat("no test is named '", Abseil(name.bytes()), "'"));
       return Undefined{};
     }
     rest.positional.assign(
@@ -285,14 +293,15 @@ Value Choose(Run& run, const Value& input, const Args& args, bool by_attribute,
         args.positional.end());
   }
   std::vector<Value> chosen;
-  for (const Value& item : Items(run, input)) {
+  for (const Value& item : Items(rendering, input)) {
     const Value value =
-        by_attribute ? GetPath(run, item, args.positional[0]) : item;
-    const bool holds = test == nullptr ? Truth(value) : test(run, value, rest);
-    if (!run.Step()) return Undefined{};
+        by_attribute ? GetPath(rendering, item, args.positional[0]) : item;
+    const bool holds =
+        test == nullptr ? Truth(value) : test(rendering, value, rest);
+    if (!rendering.Step()) return Undefined{};
     if (holds == wanted) chosen.push_back(item);
   }
-  return MakeList(run, std::move(chosen));
+  return MakeList(rendering, std::move(chosen));
 }
 
 constexpr FilterEntry kListFilters[] = {
@@ -305,26 +314,30 @@ constexpr FilterEntry kListFilters[] = {
     {"length", LengthFilter},
     {"list", ListFilter},
     {"map", MapFilter},
-    {"max", [](Run& run, const Value& v,
-               const Args&) { return Extreme(run, v, /*least=*/false); }},
-    {"min", [](Run& run, const Value& v,
-               const Args&) { return Extreme(run, v, /*least=*/true); }},
+    {"max", [](Rendering& rendering, const Value& v,
+               const Args&) { return Extreme(rendering, v, /*least=*/false); }},
+    {"min", [](Rendering& rendering, const Value& v,
+               const Args&) { return Extreme(rendering, v, /*least=*/true); }},
     {"reject",
-     [](Run& run, const Value& v, const Args& args) {
-       return Choose(run, v, args, /*by_attribute=*/false, /*wanted=*/false);
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Choose(rendering, v, args, /*by_attribute=*/false,
+                     /*wanted=*/false);
      }},
     {"rejectattr",
-     [](Run& run, const Value& v, const Args& args) {
-       return Choose(run, v, args, /*by_attribute=*/true, /*wanted=*/false);
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Choose(rendering, v, args, /*by_attribute=*/true,
+                     /*wanted=*/false);
      }},
     {"reverse", ReverseFilter},
     {"select",
-     [](Run& run, const Value& v, const Args& args) {
-       return Choose(run, v, args, /*by_attribute=*/false, /*wanted=*/true);
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Choose(rendering, v, args, /*by_attribute=*/false,
+                     /*wanted=*/true);
      }},
     {"selectattr",
-     [](Run& run, const Value& v, const Args& args) {
-       return Choose(run, v, args, /*by_attribute=*/true, /*wanted=*/true);
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Choose(rendering, v, args, /*by_attribute=*/true,
+                     /*wanted=*/true);
      }},
     {"sort", SortFilter},
     {"sum", SumFilter},

@@ -41,37 +41,40 @@ std::string Describe(const Value& value) {
   return std::string(KindOf(value));
 }
 
-Value FailOperands(Run& run, Operator op, const Value& a, const Value& b) {
-  run.Fail(absl::StrCat("'", Abseil(Spelling(op)), "' cannot be applied to ",
-                        Describe(a), " and ", Describe(b)));
+Value FailOperands(Rendering& rendering, Operator op, const Value& a,
+                   const Value& b) {
+  rendering.Fail(absl::StrCat("'", Abseil(Spelling(op)),
+                              "' cannot be applied to ", Describe(a), " and ",
+                              Describe(b)));
   return Undefined{};
 }
 
-Value FailRange(Run& run) {
-  run.Fail("an integer is out of range");
+Value FailRange(Rendering& rendering) {
+  rendering.Fail("an integer is out of range");
   return Undefined{};
 }
 
-Value FailDivision(Run& run) {
-  run.Fail("division by zero");
+Value FailDivision(Rendering& rendering) {
+  rendering.Fail("division by zero");
   return Undefined{};
 }
 
-Value IntegerPower(Run& run, int64_t base, int64_t exponent) {
+Value IntegerPower(Rendering& rendering, int64_t base, int64_t exponent) {
   if (exponent < 0) {
-    if (base == 0) return FailDivision(run);
+    if (base == 0) return FailDivision(rendering);
     return std::pow(static_cast<double>(base), static_cast<double>(exponent));
   }
   if (base == 0 || base == 1) return exponent == 0 ? int64_t{1} : base;
   if (base == -1) return exponent % 2 == 0 ? int64_t{1} : int64_t{-1};
   int64_t power = 1;
   for (int64_t i = 0; i < exponent; ++i) {  // overflows within 63 rounds
-    if (__builtin_mul_overflow(power, base, &power)) return FailRange(run);
+    if (__builtin_mul_overflow(power, base, &power))
+      return FailRange(rendering);
   }
   return power;
 }
 
-Value ApplyIntegers(Run& run, Operator op, int64_t a, int64_t b) {
+Value ApplyIntegers(Rendering& rendering, Operator op, int64_t a, int64_t b) {
   int64_t result = 0;
   bool overflow = false;
   switch (op) {
@@ -85,11 +88,11 @@ Value ApplyIntegers(Run& run, Operator op, int64_t a, int64_t b) {
       overflow = __builtin_mul_overflow(a, b, &result);
       break;
     case Operator::kDivide:
-      if (b == 0) return FailDivision(run);
+      if (b == 0) return FailDivision(rendering);
       return static_cast<double>(a) / static_cast<double>(b);
     case Operator::kFloorDivide:
     case Operator::kModulo: {
-      if (b == 0) return FailDivision(run);
+      if (b == 0) return FailDivision(rendering);
       if (b == -1) {  // the one quotient that overflows
         overflow = __builtin_sub_overflow(0, a, &result);
         if (op == Operator::kModulo) return int64_t{0};
@@ -102,13 +105,13 @@ Value ApplyIntegers(Run& run, Operator op, int64_t a, int64_t b) {
       break;
     }
     default:
-      return IntegerPower(run, a, b);
+      return IntegerPower(rendering, a, b);
   }
-  if (overflow) return FailRange(run);
+  if (overflow) return FailRange(rendering);
   return result;
 }
 
-Value ApplyReals(Run& run, Operator op, double a, double b) {
+Value ApplyReals(Rendering& rendering, Operator op, double a, double b) {
   switch (op) {
     case Operator::kAdd:
       return a + b;
@@ -117,13 +120,13 @@ Value ApplyReals(Run& run, Operator op, double a, double b) {
     case Operator::kMultiply:
       return a * b;
     case Operator::kDivide:
-      if (b == 0) return FailDivision(run);
+      if (b == 0) return FailDivision(rendering);
       return a / b;
     case Operator::kFloorDivide:
-      if (b == 0) return FailDivision(run);
+      if (b == 0) return FailDivision(rendering);
       return std::floor(a / b);
     case Operator::kModulo: {
-      if (b == 0) return FailDivision(run);
+      if (b == 0) return FailDivision(rendering);
       const double rest = std::fmod(a, b);
       return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
     }
@@ -132,39 +135,40 @@ Value ApplyReals(Run& run, Operator op, double a, double b) {
   }
 }
 
-Value Concatenate(Run& run, const Text& a, const Text& b) {
-  TextBuilder joined(run);
+Value Concatenate(Rendering& rendering, const Text& a, const Text& b) {
+  TextBuilder joined(rendering);
   joined.Append(a);
   joined.Append(b);
-  return MakeString(run, joined.TakeText());
+  return MakeString(rendering, joined.TakeText());
 }
 
-Value JoinLists(Run& run, const List& a, const List& b) {
-  Charge charge(run);
+Value JoinLists(Rendering& rendering, const List& a, const List& b) {
+  Charge charge(rendering);
   if (!charge.Grow((a.items.size() + b.items.size()) * sizeof(Value))) {
     return Undefined{};
   }
   std::vector<Value> items = a.items;
   items.insert(items.end(), b.items.begin(), b.items.end());
-  return MakeList(run, std::move(items), a.tuple);
+  return MakeList(rendering, std::move(items), a.tuple);
 }
 
-Value Repeat(Run& run, const Value& value, int64_t times) {
+Value Repeat(Rendering& rendering, const Value& value, int64_t times) {
   if (const Text* text = value.IfText()) {
-    TextBuilder repeated(run);
-    for (int64_t i = 0; i < times && !text->empty() && run.Step(); ++i) {
+    TextBuilder repeated(rendering);
+    for (int64_t i = 0; i < times && !text->empty() && rendering.Step(); ++i) {
       repeated.Append(*text);
     }
-    return MakeString(run, repeated.TakeText());
+    return MakeString(rendering, repeated.TakeText());
   }
   const List& list = *value.IfRef<List>();
-  Charge charge(run);
+  Charge charge(rendering);
   std::vector<Value> items;
-  for (int64_t i = 0; i < times && !list.items.empty() && run.Step(); ++i) {
+  for (int64_t i = 0; i < times && !list.items.empty() && rendering.Step();
+       ++i) {
     if (!charge.Grow(list.items.size() * sizeof(Value))) break;
     items.insert(items.end(), list.items.begin(), list.items.end());
   }
-  return MakeList(run, std::move(items), list.tuple);
+  return MakeList(rendering, std::move(items), list.tuple);
 }
 
 bool IsSequence(const Value& value) {
@@ -198,12 +202,13 @@ Picks Resolve(int64_t size, std::optional<int64_t> start,
   return {first, (distance - 1) / stride + 1, step > 0 ? stride : -stride};
 }
 
-Value SliceText(Run& run, const Text& text, std::optional<int64_t> start,
-                std::optional<int64_t> stop, int64_t step) {
+Value SliceText(Rendering& rendering, const Text& text,
+                std::optional<int64_t> start, std::optional<int64_t> stop,
+                int64_t step) {
   const std::string_view bytes = text.bytes();
-  Charge charge(run);
+  Charge charge(rendering);
   std::vector<size_t> begins;  // of every character, and the end
-  if (!run.StepBytes(bytes.size()) ||
+  if (!rendering.StepBytes(bytes.size()) ||
       !charge.Grow((CountCharacters(bytes) + 1) * sizeof(size_t))) {
     return Undefined{};
   }
@@ -213,123 +218,125 @@ Value SliceText(Run& run, const Text& text, std::optional<int64_t> start,
   const auto size = static_cast<int64_t>(begins.size());
   begins.push_back(bytes.size());
   const Picks picks = Resolve(size, start, stop, step);
-  TextBuilder slice(run);
+  TextBuilder slice(rendering);
   if (picks.step == 1) {
     const auto first = static_cast<size_t>(picks.first);
     slice.Append(text, begins[first],
                  begins[first + static_cast<size_t>(picks.count)]);
   } else {
-    for (int64_t i = 0; i < picks.count && run.ok(); ++i) {
+    for (int64_t i = 0; i < picks.count && rendering.ok(); ++i) {
       const auto at = static_cast<size_t>(picks.first + i * picks.step);
       slice.Append(text, begins[at], begins[at + 1]);
     }
   }
-  return MakeString(run, slice.TakeText());
+  return MakeString(rendering, slice.TakeText());
 }
 
 }  // namespace
 
-Value ApplyUnary(Run& run, Operator op, const Value& operand) {
+Value ApplyUnary(Rendering& rendering, Operator op, const Value& operand) {
   if (op == Operator::kNot) return !Truth(operand);
   if (const std::optional<int64_t> integer = operand.IfInteger()) {
     return op == Operator::kPositive
                ? Value(*integer)
-               : ApplyIntegers(run, Operator::kSubtract, 0, *integer);
+               : ApplyIntegers(rendering, Operator::kSubtract, 0, *integer);
   }
   if (const double* real = operand.If<double>()) {
     return op == Operator::kPositive ? *real : -*real;
   }
-  run.Fail(absl::StrCat("'", Abseil(Spelling(op)), "' cannot be applied to ",
-                        Describe(operand)));
+  rendering.Fail(absl::StrCat("'", Abseil(Spelling(op)),
+                              "' cannot be applied to ", Describe(operand)));
   return Undefined{};
 }
 
-Value ApplyBinary(Run& run, Operator op, const Value& a, const Value& b) {
+Value ApplyBinary(Rendering& rendering, Operator op, const Value& a,
+                  const Value& b) {
   if (op == Operator::kConcat) {
-    return Concatenate(run, Str(run, a), Str(run, b));
+    return Concatenate(rendering, Str(rendering, a), Str(rendering, b));
   }
   const std::optional<int64_t> integer_a = a.IfInteger();
   const std::optional<int64_t> integer_b = b.IfInteger();
   if (integer_a.has_value() && integer_b.has_value()) {
-    return ApplyIntegers(run, op, *integer_a, *integer_b);
+    return ApplyIntegers(rendering, op, *integer_a, *integer_b);
   }
   const std::optional<double> number_a = a.IfNumber();
   const std::optional<double> number_b = b.IfNumber();
   if (number_a.has_value() && number_b.has_value()) {
-    return ApplyReals(run, op, *number_a, *number_b);
+    return ApplyReals(rendering, op, *number_a, *number_b);
   }
   if (op == Operator::kAdd) {
     const Text* text_a = a.IfText();
     const Text* text_b = b.IfText();
     if (text_a != nullptr && text_b != nullptr) {
-      return Concatenate(run, *text_a, *text_b);
+      return Concatenate(rendering, *text_a, *text_b);
     }
     const List* list_a = a.IfRef<List>();
     const List* list_b = b.IfRef<List>();
     if (list_a != nullptr && list_b != nullptr &&
         list_a->tuple == list_b->tuple) {
-      return JoinLists(run, *list_a, *list_b);
+      return JoinLists(rendering, *list_a, *list_b);
     }
   }
   if (op == Operator::kMultiply && integer_b.has_value() && IsSequence(a)) {
-    return Repeat(run, a, *integer_b);
+    return Repeat(rendering, a, *integer_b);
   }
   if (op == Operator::kMultiply && integer_a.has_value() && IsSequence(b)) {
-    return Repeat(run, b, *integer_a);
+    return Repeat(rendering, b, *integer_a);
   }
-  return FailOperands(run, op, a, b);
+  return FailOperands(rendering, op, a, b);
 }
 
-bool ApplyComparison(Run& run, Operator op, const Value& a, const Value& b) {
+bool ApplyComparison(Rendering& rendering, Operator op, const Value& a,
+                     const Value& b) {
   switch (op) {
     case Operator::kEqual:
-      return Equal(run, a, b);
+      return Equal(rendering, a, b);
     case Operator::kNotEqual:
-      return !Equal(run, a, b);
+      return !Equal(rendering, a, b);
     case Operator::kLess:
-      return Less(run, a, b);
+      return Less(rendering, a, b);
     case Operator::kLessEqual:
-      return Equal(run, a, b) || Less(run, a, b);
+      return Equal(rendering, a, b) || Less(rendering, a, b);
     case Operator::kGreater:
-      return Less(run, b, a);
+      return Less(rendering, b, a);
     case Operator::kGreaterEqual:
-      return Equal(run, a, b) || Less(run, b, a);
+      return Equal(rendering, a, b) || Less(rendering, b, a);
     case Operator::kIn:
-      return Contains(run, b, a);
+      return Contains(rendering, b, a);
     default:
-      return !Contains(run, b, a);
+      return !Contains(rendering, b, a);
   }
 }
 
-Value Slice(Run& run, const Value& value, const Value& start, const Value& stop,
-            const Value& step) {
+Value Slice(Rendering& rendering, const Value& value, const Value& start,
+            const Value& stop, const Value& step) {
   std::optional<int64_t> numbers[3];
   const Value* const bounds[3] = {&start, &stop, &step};
   for (int i = 0; i < 3; ++i) {
     numbers[i] = bounds[i]->IfInteger();
     if (!numbers[i].has_value() && !bounds[i]->IsUndefined() &&
         !bounds[i]->Is<None>()) {
-      run.Fail(
+      rendering.Fail(
           absl::StrCat("a slice needs integers, got ", Describe(*bounds[i])));
       return Undefined{};
     }
   }
   const int64_t stride = numbers[2].value_or(1);
   if (stride == 0) {
-    run.Fail("a slice's step is zero");
+    rendering.Fail("a slice's step is zero");
     return Undefined{};
   }
   if (const Text* text = value.IfText()) {
-    return SliceText(run, *text, numbers[0], numbers[1], stride);
+    return SliceText(rendering, *text, numbers[0], numbers[1], stride);
   }
   const List* list = value.IfRef<List>();
   if (list == nullptr) {
-    run.Fail(absl::StrCat("cannot slice ", Describe(value)));
+    rendering.Fail(absl::StrCat("cannot slice ", Describe(value)));
     return Undefined{};
   }
   const Picks picks = Resolve(static_cast<int64_t>(list->items.size()),
                               numbers[0], numbers[1], stride);
-  Charge charge(run);
+  Charge charge(rendering);
   if (!charge.Grow(static_cast<size_t>(picks.count) * sizeof(Value))) {
     return Undefined{};
   }
@@ -339,7 +346,7 @@ Value Slice(Run& run, const Value& value, const Value& start, const Value& stop,
     items.push_back(
         list->items[static_cast<size_t>(picks.first + i * picks.step)]);
   }
-  return MakeList(run, std::move(items), list->tuple);
+  return MakeList(rendering, std::move(items), list->tuple);
 }
 
 }  // namespace tiercel::jinja

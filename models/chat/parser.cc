@@ -19,7 +19,7 @@ class Parser {
   explicit Parser(std::vector<Token> tokens)
       : tokens_(std::move(tokens)), expressions_(&tokens_) {}
 
-  absl::StatusOr<Body> Run() {
+  absl::StatusOr<Body> Rendering() {
     Body body = ParseBody({});
     if (!tokens_.status().ok()) return tokens_.status();
     return body;
@@ -260,7 +260,7 @@ class Parser {
 absl::StatusOr<Body> ParseTemplate(std::string_view source) {
   absl::StatusOr<std::vector<Token>> tokens = Tokenize(source);
   if (!tokens.ok()) return tokens.status();
-  return Parser(*std::move(tokens)).Run();
+  return Parser(*std::move(tokens)).Rendering();
 }
 
 }  // namespace tiercel::jinja

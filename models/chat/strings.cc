@@ -44,14 +44,14 @@ Text Strip(const Text& text, const Text* set, Side side) {
   return text.Cut(begin, end);
 }
 
-Value Replace(Run& run, const Text& text, const Text& from, const Text& to,
-              int64_t count) {
+Value Replace(Rendering& rendering, const Text& text, const Text& from,
+              const Text& to, int64_t count) {
   const std::string_view bytes = text.bytes();
-  TextBuilder out(run);
+  TextBuilder out(rendering);
   size_t at = 0;
-  run.StepBytes(bytes.size());
+  rendering.StepBytes(bytes.size());
   if (from.empty()) {  // `to` goes before every character and at the end
-    for (; count != 0 && run.Step(); --count) {
+    for (; count != 0 && rendering.Step(); --count) {
       out.Append(to);
       if (at == bytes.size()) break;
       const size_t next = CharacterEnd(bytes, at);
@@ -59,7 +59,7 @@ Value Replace(Run& run, const Text& text, const Text& from, const Text& to,
       at = next;
     }
   } else {
-    for (; count != 0 && run.Step(); --count) {
+    for (; count != 0 && rendering.Step(); --count) {
       const size_t found = bytes.find(from.bytes(), at);
       if (found == std::string_view::npos) break;
       out.Append(text, at, found);
@@ -68,31 +68,31 @@ Value Replace(Run& run, const Text& text, const Text& from, const Text& to,
     }
   }
   out.Append(text, at, bytes.size());
-  return MakeString(run, out.TakeText());
+  return MakeString(rendering, out.TakeText());
 }
 
-std::vector<Value> SplitLines(Run& run, const Text& text) {
+std::vector<Value> SplitLines(Rendering& rendering, const Text& text) {
   std::vector<Value> lines;
   const std::string_view bytes = text.bytes();
-  run.StepBytes(bytes.size());
-  for (size_t begin = 0; begin < bytes.size() && run.Step();) {
+  rendering.StepBytes(bytes.size());
+  for (size_t begin = 0; begin < bytes.size() && rendering.Step();) {
     const size_t end = std::min(
         bytes.find_first_of("\n\r\v\f\x1C\x1D\x1E", begin), bytes.size());
-    lines.push_back(MakeString(run, text.Cut(begin, end)));
+    lines.push_back(MakeString(rendering, text.Cut(begin, end)));
     begin = bytes.substr(end, 2) == "\r\n" ? end + 2 : end + 1;
   }
   return lines;
 }
 
-Value Join(Run& run, const Value& items, const Text& separator) {
-  const std::shared_ptr<const List> list = Iterate(run, items);
+Value Join(Rendering& rendering, const Value& items, const Text& separator) {
+  const std::shared_ptr<const List> list = Iterate(rendering, items);
   if (list == nullptr) return Undefined{};
-  TextBuilder out(run);
-  for (size_t i = 0; i < list->items.size() && run.ok(); ++i) {
+  TextBuilder out(rendering);
+  for (size_t i = 0; i < list->items.size() && rendering.ok(); ++i) {
     if (i > 0) out.Append(separator);
-    AppendStr(run, list->items[i], &out);
+    AppendStr(rendering, list->items[i], &out);
   }
-  return MakeString(run, out.TakeText());
+  return MakeString(rendering, out.TakeText());
 }
 
 }  // namespace tiercel::jinja

@@ -5,47 +5,48 @@
 namespace tiercel::jinja {
 namespace {
 
-const Value& Operand(Run& run, const Args& args) {
+const Value& Operand(Rendering& rendering, const Args& args) {
   static const Value kNone = Undefined{};
   if (args.positional.size() == 1) return args.positional[0];
-  run.Fail("this test needs one argument");
+  rendering.Fail("this test needs one argument");
   return kNone;
 }
 
-int64_t IntegerOf(Run& run, const Value& value) {
+int64_t IntegerOf(Rendering& rendering, const Value& value) {
   const std::optional<int64_t> integer = value.IfInteger();
-  if (!integer.has_value()) FailKind(run, "a test", value, "an integer");
+  if (!integer.has_value()) FailKind(rendering, "a test", value, "an integer");
   return integer.value_or(0);
 }
 
-bool IsIterable(Run&, const Value& value, const Args&) {
+bool IsIterable(Rendering&, const Value& value, const Args&) {
   return value.IfText() != nullptr || value.IfRef<List>() != nullptr ||
          value.IfRef<Dict>() != nullptr || value.IsUndefined();
 }
 
-bool IsEqual(Run& run, const Value& value, const Args& args) {
-  return Equal(run, value, Operand(run, args));
+bool IsEqual(Rendering& rendering, const Value& value, const Args& args) {
+  return Equal(rendering, value, Operand(rendering, args));
 }
-bool IsUnequal(Run& run, const Value& value, const Args& args) {
-  return !Equal(run, value, Operand(run, args));
+bool IsUnequal(Rendering& rendering, const Value& value, const Args& args) {
+  return !Equal(rendering, value, Operand(rendering, args));
 }
-bool IsBelow(Run& run, const Value& value, const Args& args) {
-  return Less(run, value, Operand(run, args));
+bool IsBelow(Rendering& rendering, const Value& value, const Args& args) {
+  return Less(rendering, value, Operand(rendering, args));
 }
-bool IsAbove(Run& run, const Value& value, const Args& args) {
-  return Less(run, Operand(run, args), value);
+bool IsAbove(Rendering& rendering, const Value& value, const Args& args) {
+  return Less(rendering, Operand(rendering, args), value);
 }
-bool IsAtMost(Run& run, const Value& value, const Args& args) {
-  return IsEqual(run, value, args) || IsBelow(run, value, args);
+bool IsAtMost(Rendering& rendering, const Value& value, const Args& args) {
+  return IsEqual(rendering, value, args) || IsBelow(rendering, value, args);
 }
-bool IsAtLeast(Run& run, const Value& value, const Args& args) {
-  return IsEqual(run, value, args) || IsAbove(run, value, args);
+bool IsAtLeast(Rendering& rendering, const Value& value, const Args& args) {
+  return IsEqual(rendering, value, args) || IsAbove(rendering, value, args);
 }
 
-bool IsDivisible(Run& run, const Value& value, const Args& args) {
-  const int64_t divisor = IntegerOf(run, Operand(run, args));
-  if (divisor == 0) run.Fail("division by zero");
-  return run.ok() && (divisor == -1 || IntegerOf(run, value) % divisor == 0);
+bool IsDivisible(Rendering& rendering, const Value& value, const Args& args) {
+  const int64_t divisor = IntegerOf(rendering, Operand(rendering, args));
+  if (divisor == 0) rendering.Fail("division by zero");
+  return rendering.ok() &&
+         (divisor == -1 || IntegerOf(rendering, value) % divisor == 0);
 }
 
 // str.islower and str.isupper: some letter, and none of the other case.
@@ -72,51 +73,54 @@ constexpr TestEntry kTests[] = {
     {"==", IsEqual},
     {">", IsAbove},
     {">=", IsAtLeast},
-    {"boolean", [](Run&, const Value& v, const Args&) { return v.Is<bool>(); }},
-    {"callable", [](Run&, const Value& v,
+    {"boolean",
+     [](Rendering&, const Value& v, const Args&) { return v.Is<bool>(); }},
+    {"callable", [](Rendering&, const Value& v,
                     const Args&) { return v.IfRef<Function>() != nullptr; }},
     {"defined",
-     [](Run&, const Value& v, const Args&) { return !v.IsUndefined(); }},
+     [](Rendering&, const Value& v, const Args&) { return !v.IsUndefined(); }},
     {"divisibleby", IsDivisible},
     {"eq", IsEqual},
     {"equalto", IsEqual},
-    {"even", [](Run& run, const Value& v,
-                const Args&) { return IntegerOf(run, v) % 2 == 0; }},
-    {"false", [](Run&, const Value& v,
+    {"even", [](Rendering& rendering, const Value& v,
+                const Args&) { return IntegerOf(rendering, v) % 2 == 0; }},
+    {"false", [](Rendering&, const Value& v,
                  const Args&) { return v.Is<bool>() && !Truth(v); }},
-    {"float", [](Run&, const Value& v, const Args&) { return v.Is<double>(); }},
+    {"float",
+     [](Rendering&, const Value& v, const Args&) { return v.Is<double>(); }},
     {"ge", IsAtLeast},
     {"greaterthan", IsAbove},
     {"gt", IsAbove},
     {"in",
-     [](Run& run, const Value& v, const Args& args) {
-       return Contains(run, Operand(run, args), v);
+     [](Rendering& rendering, const Value& v, const Args& args) {
+       return Contains(rendering, Operand(rendering, args), v);
      }},
     {"integer",
-     [](Run&, const Value& v, const Args&) { return v.Is<int64_t>(); }},
+     [](Rendering&, const Value& v, const Args&) { return v.Is<int64_t>(); }},
     {"iterable", IsIterable},
     {"le", IsAtMost},
     {"lessthan", IsBelow},
     {"lower",
-     [](Run&, const Value& v, const Args&) { return IsCased(v, Lower); }},
+     [](Rendering&, const Value& v, const Args&) { return IsCased(v, Lower); }},
     {"lt", IsBelow},
-    {"mapping", [](Run&, const Value& v,
+    {"mapping", [](Rendering&, const Value& v,
                    const Args&) { return v.IfRef<Dict>() != nullptr; }},
     {"ne", IsUnequal},
-    {"none", [](Run&, const Value& v, const Args&) { return v.Is<None>(); }},
-    {"number", [](Run&, const Value& v,
+    {"none",
+     [](Rendering&, const Value& v, const Args&) { return v.Is<None>(); }},
+    {"number", [](Rendering&, const Value& v,
                   const Args&) { return v.IfNumber().has_value(); }},
-    {"odd", [](Run& run, const Value& v,
-               const Args&) { return IntegerOf(run, v) % 2 != 0; }},
+    {"odd", [](Rendering& rendering, const Value& v,
+               const Args&) { return IntegerOf(rendering, v) % 2 != 0; }},
     {"sequence", IsIterable},
-    {"string",
-     [](Run&, const Value& v, const Args&) { return v.IfText() != nullptr; }},
-    {"true", [](Run&, const Value& v,
+    {"string", [](Rendering&, const Value& v,
+                  const Args&) { return v.IfText() != nullptr; }},
+    {"true", [](Rendering&, const Value& v,
                 const Args&) { return v.Is<bool>() && Truth(v); }},
     {"undefined",
-     [](Run&, const Value& v, const Args&) { return v.IsUndefined(); }},
+     [](Rendering&, const Value& v, const Args&) { return v.IsUndefined(); }},
     {"upper",
-     [](Run&, const Value& v, const Args&) { return IsCased(v, Upper); }},
+     [](Rendering&, const Value& v, const Args&) { return IsCased(v, Upper); }},
 };
 
 }  // namespace

@@ -13,8 +13,8 @@ using Marked = std::vector<std::pair<char, Origin>>;
 
 Marked MarksOf(const Text& text) {
   Marked marks;
-  text.ForEachRun([&marks](std::string_view run, Origin origin) {
-    for (const char byte : run) marks.emplace_back(byte, origin);
+  text.ForEachRun([&marks](std::string_view rendering, Origin origin) {
+    for (const char byte : rendering) marks.emplace_back(byte, origin);
   });
   return marks;
 }
@@ -27,9 +27,9 @@ TEST(TextTest, RunsAreLongest) {
   text.Append("d", Origin::kMessage);
   text.Append("e", Origin::kTemplate);
   std::string shown;
-  text.ForEachRun([&shown](std::string_view run, Origin origin) {
+  text.ForEachRun([&shown](std::string_view rendering, Origin origin) {
     shown += origin == Origin::kMessage ? "<" : "[";
-    shown += run;
+    shown += rendering;
   });
   EXPECT_EQ(shown, "[ab<cd[e");
   EXPECT_EQ(text.num_flips(), 2u);

@@ -16,25 +16,25 @@ int Deepest(const std::vector<Value>& items) {
   return deepest;
 }
 
-bool CheckDepth(Run& run, int depth) {
+bool CheckDepth(Rendering& rendering, int depth) {
   if (depth <= kMaxValueDepth) return true;
-  run.Fail("a value is nested too deeply");
+  rendering.Fail("a value is nested too deeply");
   return false;
 }
 
-bool EqualLists(Run& run, const List& a, const List& b) {
+bool EqualLists(Rendering& rendering, const List& a, const List& b) {
   if (a.tuple != b.tuple || a.items.size() != b.items.size()) return false;
   for (size_t i = 0; i < a.items.size(); ++i) {
-    if (!Equal(run, a.items[i], b.items[i])) return false;
+    if (!Equal(rendering, a.items[i], b.items[i])) return false;
   }
   return true;
 }
 
-bool EqualDicts(Run& run, const Dict& a, const Dict& b) {
+bool EqualDicts(Rendering& rendering, const Dict& a, const Dict& b) {
   if (a.items.size() != b.items.size()) return false;
   for (const auto& [key, value] : a.items) {
-    const Value* other = Find(run, b, key);
-    if (other == nullptr || !Equal(run, value, *other)) return false;
+    const Value* other = Find(rendering, b, key);
+    if (other == nullptr || !Equal(rendering, value, *other)) return false;
   }
   return true;
 }
@@ -125,11 +125,11 @@ std::string_view KindOf(const Value& value) {
   return "function";
 }
 
-bool Equal(Run& run, const Value& a, const Value& b) {
-  if (!run.Step()) return false;
+bool Equal(Rendering& rendering, const Value& a, const Value& b) {
+  if (!rendering.Step()) return false;
   if (const Text* text = a.IfText()) {
     const Text* other = b.IfText();
-    return other != nullptr && run.StepBytes(text->size()) &&
+    return other != nullptr && rendering.StepBytes(text->size()) &&
            text->bytes() == other->bytes();
   }
   const std::optional<int64_t> integer = a.IfInteger();
@@ -145,10 +145,10 @@ bool Equal(Run& run, const Value& a, const Value& b) {
   }
   if (a.index() != b.index()) return false;
   if (const List* list = a.IfRef<List>()) {
-    return EqualLists(run, *list, *b.IfRef<List>());
+    return EqualLists(rendering, *list, *b.IfRef<List>());
   }
   if (const Dict* dict = a.IfRef<Dict>()) {
-    return EqualDicts(run, *dict, *b.IfRef<Dict>());
+    return EqualDicts(rendering, *dict, *b.IfRef<Dict>());
   }
   if (a.IsUndefined() || a.Is<None>()) return true;
   if (a.IfNamespace() != nullptr) return a.IfNamespace() == b.IfNamespace();
@@ -156,8 +156,8 @@ bool Equal(Run& run, const Value& a, const Value& b) {
   return a.IfRef<Function>() == b.IfRef<Function>();
 }
 
-bool Less(Run& run, const Value& a, const Value& b) {
-  if (!run.Step()) return false;
+bool Less(Rendering& rendering, const Value& a, const Value& b) {
+  if (!rendering.Step()) return false;
   const std::optional<int64_t> integer = a.IfInteger();
   const std::optional<int64_t> other_integer = b.IfInteger();
   if (integer.has_value() && other_integer.has_value()) {
@@ -172,7 +172,7 @@ bool Less(Run& run, const Value& a, const Value& b) {
   const Text* other_text = b.IfText();
   if (text != nullptr && other_text != nullptr) {
     // UTF-8 sorts by bytes as it does by code points.
-    run.StepBytes(text->size());
+    rendering.StepBytes(text->size());
     return text->bytes() < other_text->bytes();
   }
   const List* list = a.IfRef<List>();
@@ -181,89 +181,91 @@ bool Less(Run& run, const Value& a, const Value& b) {
       list->tuple == other_list->tuple) {
     const size_t common =
         std::min(list->items.size(), other_list->items.size());
-    for (size_t i = 0; i < common && run.ok(); ++i) {
-      if (!Equal(run, list->items[i], other_list->items[i])) {
-        return Less(run, list->items[i], other_list->items[i]);
+    for (size_t i = 0; i < common && rendering.ok(); ++i) {
+      if (!Equal(rendering, list->items[i], other_list->items[i])) {
+        return Less(rendering, list->items[i], other_list->items[i]);
       }
     }
     return list->items.size() < other_list->items.size();
   }
-  run.Fail(absl::StrCat("cannot order ", Abseil(KindOf(a)), " and ",
-                        Abseil(KindOf(b))));
+  rendering.Fail(absl::StrCat("cannot order ", Abseil(KindOf(a)), " and ",
+                              Abseil(KindOf(b))));
   return false;
 }
 
-bool Contains(Run& run, const Value& haystack, const Value& needle) {
+bool Contains(Rendering& rendering, const Value& haystack,
+              const Value& needle) {
   if (const Text* text = haystack.IfText()) {
     const Text* part = needle.IfText();
     if (part == nullptr) {
-      run.Fail(absl::StrCat("'in <string>' needs a string, got ",
-                            Abseil(KindOf(needle))));
+      rendering.Fail(absl::StrCat("'in <string>' needs a string, got ",
+                                  Abseil(KindOf(needle))));
       return false;
     }
-    run.StepBytes(text->size());
+    rendering.StepBytes(text->size());
     return text->bytes().find(part->bytes()) != std::string_view::npos;
   }
   if (const Dict* dict = haystack.IfRef<Dict>()) {
-    return Find(run, *dict, needle) != nullptr;
+    return Find(rendering, *dict, needle) != nullptr;
   }
-  const std::shared_ptr<const List> list = Iterate(run, haystack);
+  const std::shared_ptr<const List> list = Iterate(rendering, haystack);
   if (list == nullptr) return false;
   for (const Value& item : list->items) {
-    if (Equal(run, item, needle)) return true;
-    if (!run.ok()) return false;
+    if (Equal(rendering, item, needle)) return true;
+    if (!rendering.ok()) return false;
   }
   return false;
 }
 
-const Value* Find(Run& run, const Dict& dict, const Value& key) {
+const Value* Find(Rendering& rendering, const Dict& dict, const Value& key) {
   for (const auto& [name, value] : dict.items) {
-    if (Equal(run, name, key)) return &value;
-    if (!run.ok()) return nullptr;
+    if (Equal(rendering, name, key)) return &value;
+    if (!rendering.ok()) return nullptr;
   }
   return nullptr;
 }
 
-const Value* Find(Run& run, const Dict& dict, std::string_view key) {
+const Value* Find(Rendering& rendering, const Dict& dict,
+                  std::string_view key) {
   for (const auto& [name, value] : dict.items) {
-    if (!run.Step()) return nullptr;
+    if (!rendering.Step()) return nullptr;
     const Text* text = name.IfText();
     if (text != nullptr && text->bytes() == key) return &value;
   }
   return nullptr;
 }
 
-Value MakeString(Run& run, Text text) {
-  Charge charge(run);
+Value MakeString(Rendering& rendering, Text text) {
+  Charge charge(rendering);
   charge.Grow(kObjectBytes + text.size() + text.num_flips() * sizeof(size_t));
-  if (!run.StepBytes(text.size())) return Undefined{};
+  if (!rendering.StepBytes(text.size())) return Undefined{};
   return std::make_shared<const String>(
       String{std::move(text), std::move(charge)});
 }
 
-Value MakeString(Run& run, std::string_view text) {
-  return MakeString(run, Text(text));
+Value MakeString(Rendering& rendering, std::string_view text) {
+  return MakeString(rendering, Text(text));
 }
 
-Value MakeList(Run& run, std::vector<Value> items, bool tuple) {
-  Charge charge(run);
+Value MakeList(Rendering& rendering, std::vector<Value> items, bool tuple) {
+  Charge charge(rendering);
   charge.Grow(kObjectBytes + items.size() * sizeof(Value));
   const int depth = 1 + Deepest(items);
-  if (!run.Step(1 + items.size() / 8) || !CheckDepth(run, depth)) {
+  if (!rendering.Step(1 + items.size() / 8) || !CheckDepth(rendering, depth)) {
     return Undefined{};
   }
   return std::make_shared<const List>(
       List{std::move(items), tuple, depth, std::move(charge)});
 }
 
-Value MakeDict(Run& run, std::vector<Dict::Item> items) {
-  Charge charge(run);
+Value MakeDict(Rendering& rendering, std::vector<Dict::Item> items) {
+  Charge charge(rendering);
   charge.Grow(kObjectBytes + items.size() * sizeof(Dict::Item));
   int depth = 1;
   for (const auto& [key, value] : items) {
     depth = std::max({depth, 1 + DepthOf(key), 1 + DepthOf(value)});
   }
-  if (!run.Step(1 + items.size() / 8) || !CheckDepth(run, depth)) {
+  if (!rendering.Step(1 + items.size() / 8) || !CheckDepth(rendering, depth)) {
     return Undefined{};
   }
   return std::make_shared<const Dict>(
@@ -276,23 +278,23 @@ Value MakeFunction(std::string name, const Value& self,
       Function{std::move(name), DepthOf(self) + 1, std::move(call)});
 }
 
-std::shared_ptr<const List> Iterate(Run& run, const Value& value) {
+std::shared_ptr<const List> Iterate(Rendering& rendering, const Value& value) {
   if (const auto* list = value.If<std::shared_ptr<const List>>()) return *list;
   std::vector<Value> items;
   if (const Text* text = value.IfText()) {
     for (size_t begin = 0; begin < text->size();) {
       const size_t end = CharacterEnd(text->bytes(), begin);
-      items.push_back(MakeString(run, text->Cut(begin, end)));
-      if (!run.ok()) return nullptr;
+      items.push_back(MakeString(rendering, text->Cut(begin, end)));
+      if (!rendering.ok()) return nullptr;
       begin = end;
     }
   } else if (const Dict* dict = value.IfRef<Dict>()) {
     for (const auto& [key, unused] : dict->items) items.push_back(key);
   } else if (!value.IsUndefined()) {
-    run.Fail(absl::StrCat(Abseil(KindOf(value)), " cannot be iterated"));
+    rendering.Fail(absl::StrCat(Abseil(KindOf(value)), " cannot be iterated"));
     return nullptr;
   }
-  const Value list = MakeList(run, std::move(items));
+  const Value list = MakeList(rendering, std::move(items));
   const auto* pointer = list.If<std::shared_ptr<const List>>();
   return pointer == nullptr ? nullptr : *pointer;
 }

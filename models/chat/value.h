@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "models/chat/run.h"
+#include "models/chat/rendering.h"
 #include "models/chat/text.h"
 
 namespace tiercel::jinja {
@@ -26,14 +26,14 @@ struct Function;
 struct Loop;
 
 struct Undefined {
-  const std::string* name = nullptr;  // for errors; outlives the run
+  const std::string* name = nullptr;  // for errors; outlives the rendering
 };
 struct None {};
 
 // A value of the template language. Everything it points to is immutable but
 // for namespaces and the loop object. Containers are at most kMaxValueDepth
 // deep, so walking and destroying one never exhausts the stack; namespaces
-// count as leaves, and Run breaks the cycles they can make.
+// count as leaves, and Rendering breaks the cycles they can make.
 struct Value
     : std::variant<Undefined, None, bool, int64_t, double,
                    std::shared_ptr<const String>, std::shared_ptr<const List>,
@@ -124,26 +124,28 @@ bool Truth(const Value& value);
 std::string_view KindOf(const Value& value);
 
 // Python's ==. Steps are counted, since a value may share its parts.
-bool Equal(Run& run, const Value& a, const Value& b);
-// Python's <, for two numbers, strings or sequences; else the run fails.
-bool Less(Run& run, const Value& a, const Value& b);
+bool Equal(Rendering& rendering, const Value& a, const Value& b);
+// Python's <, for two numbers, strings or sequences; else the rendering fails.
+bool Less(Rendering& rendering, const Value& a, const Value& b);
 // Python's `needle in haystack`.
-bool Contains(Run& run, const Value& haystack, const Value& needle);
+bool Contains(Rendering& rendering, const Value& haystack, const Value& needle);
 // The value of `key` in a dict, or null.
-const Value* Find(Run& run, const Dict& dict, const Value& key);
-const Value* Find(Run& run, const Dict& dict, std::string_view key);
+const Value* Find(Rendering& rendering, const Dict& dict, const Value& key);
+const Value* Find(Rendering& rendering, const Dict& dict, std::string_view key);
 
-// The makers: what they make counts against the run's memory.
-Value MakeString(Run& run, Text text);
-Value MakeString(Run& run, std::string_view text);  // the template's
-Value MakeList(Run& run, std::vector<Value> items, bool tuple = false);
-Value MakeDict(Run& run, std::vector<Dict::Item> items);
+// The makers: what they make counts against the rendering's memory.
+Value MakeString(Rendering& rendering, Text text);
+Value MakeString(Rendering& rendering,
+                 std::string_view text);  // the template's
+Value MakeList(Rendering& rendering, std::vector<Value> items,
+               bool tuple = false);
+Value MakeDict(Rendering& rendering, std::vector<Dict::Item> items);
 Value MakeFunction(std::string name, const Value& self,
                    std::function<Value(const Args&)> call);
 
-// What iterating over the value yields, as one list; null, and the run fails,
-// where it cannot be iterated.
-std::shared_ptr<const List> Iterate(Run& run, const Value& value);
+// What iterating over the value yields, as one list; null, and the rendering
+// fails, where it cannot be iterated.
+std::shared_ptr<const List> Iterate(Rendering& rendering, const Value& value);
 
 }  // namespace tiercel::jinja
 

@@ -22,10 +22,10 @@ struct KvRun {
 // From its page.
 inline void CopyRun(const KvLayout& layout, const std::byte* page,
                     const KvRun& run) {
-  const auto slot = static_cast<int>(run.position % kPageTokens);
-  std::memcpy(run.k, page + layout.KOffset(run.head, slot),
+  const auto cell = static_cast<int>(run.position % kPageTokens);
+  std::memcpy(run.k, page + layout.KOffset(run.head, cell),
               static_cast<size_t>(run.rows * layout.KRowBytes()));
-  std::memcpy(run.v, page + layout.VOffset(run.head, slot),
+  std::memcpy(run.v, page + layout.VOffset(run.head, cell),
               static_cast<size_t>(run.rows * layout.VRowBytes()));
 }
 

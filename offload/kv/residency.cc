@@ -177,10 +177,11 @@ int64_t Residency::HostBytes() const {
 
 Transfer Residency::Between(Direction direction, int64_t page, int layer,
                             std::byte* device) const {
-  const PagePool::Place place = tier_.pool.PlaceOf(layer, At(page).host);
+  const PagePool::Location location =
+      tier_.pool.LocationOf(layer, At(page).host);
   return {.direction = direction,
-          .host = place.region,
-          .offset = place.offset,
+          .host = location.region,
+          .offset = location.offset,
           .device = device,
           .bytes = tier_.shape.layout.PageBytes()};
 }

@@ -238,14 +238,14 @@ uint64_t TieredKv::CopyRuns(Station station, const std::vector<KvRun>& runs) {
       CopyRun(layout_, pages_.OnDevicePage(run.layer, page), run);
       continue;
     }
-    const auto slot = static_cast<int>(run.position % kPageTokens);
+    const auto cell = static_cast<int>(run.position % kPageTokens);
     Transfer k =
         pages_.Between(Direction::kHostToDevice, page, run.layer, run.k);
-    k.offset += layout_.KOffset(run.head, slot);
+    k.offset += layout_.KOffset(run.head, cell);
     k.bytes = run.rows * layout_.KRowBytes();
     Transfer v =
         pages_.Between(Direction::kHostToDevice, page, run.layer, run.v);
-    v.offset += layout_.VOffset(run.head, slot);
+    v.offset += layout_.VOffset(run.head, cell);
     v.bytes = run.rows * layout_.VRowBytes();
     moves_.gathered_bytes += k.bytes + v.bytes;
     transfers.push_back(k);

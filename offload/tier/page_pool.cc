@@ -56,11 +56,11 @@ std::byte* PagePool::Page(int layer, int64_t slot) {
     return device_.data() +
            (layer * slots_per_segment_ + slot) * layout_.PageBytes();
   }
-  const Place place = PlaceOf(layer, slot);
-  return place.region->data() + place.offset;
+  const Location location = LocationOf(layer, slot);
+  return location.region->data() + location.offset;
 }
 
-PagePool::Place PagePool::PlaceOf(int layer, int64_t slot) const {
+PagePool::Location PagePool::LocationOf(int layer, int64_t slot) const {
   const auto segment = static_cast<size_t>(slot / slots_per_segment_);
   return {&segments_[segment][static_cast<size_t>(layer)],
           slot % slots_per_segment_ * layout_.PageBytes()};

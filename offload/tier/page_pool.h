@@ -41,11 +41,12 @@ class PagePool {
 
   bool on_device() const { return !device_.empty(); }
   std::byte* Page(int layer, int64_t slot);  // of a pool with addresses
-  struct Place {
+  struct Location {
     const HostRegion* region;  // as long as the pool lives
     int64_t offset;
   };
-  Place PlaceOf(int layer, int64_t slot) const;  // of a pool in host memory
+  Location LocationOf(int layer,
+                      int64_t slot) const;  // of a pool in host memory
 
   const KvLayout& layout() const { return layout_; }
   int layers() const { return layers_; }

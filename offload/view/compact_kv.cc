@@ -62,17 +62,17 @@ void CompactKv::Choose(int layer, int head, std::span<const int32_t> chunks,
     if (std::binary_search(kept_.begin(), kept_.end(), chunk)) continue;
     place = std::find(place, in_use, kNone);
     *place = chunk;
-    const int64_t slot = (place - places.begin()) * shape_.chunk;
+    const int64_t cells = (place - places.begin()) * shape_.chunk;
     const int64_t first = (begin_ / shape_.chunk + chunk) * shape_.chunk;
     const int64_t from = std::max(first, begin_);
-    std::byte* const page = Page(layer, slot / kPageTokens);
-    const auto at = static_cast<int>(slot % kPageTokens + from - first);
+    std::byte* const page = Page(layer, cells / kPageTokens);
+    const auto cell = static_cast<int>(cells % kPageTokens + from - first);
     missing->push_back({.layer = layer,
                         .head = head,
                         .position = from,
                         .rows = first + shape_.chunk - from,
-                        .k = page + shape_.layout.KOffset(head, at),
-                        .v = page + shape_.layout.VOffset(head, at)});
+                        .k = page + shape_.layout.KOffset(head, cell),
+                        .v = page + shape_.layout.VOffset(head, cell)});
   }
 }
 
@@ -81,15 +81,15 @@ void CompactKv::Recent(int layer, int64_t begin, int64_t end,
   while (begin < end) {
     const int64_t page = begin / kPageTokens;
     const int64_t stop = std::min(end, (page + 1) * kPageTokens);
-    const auto slot = static_cast<int>(begin % kPageTokens);
+    const auto cell = static_cast<int>(begin % kPageTokens);
     for (int head = 0; head < shape_.layout.kv_heads; ++head) {
       std::byte* const bytes = RingPage(layer, page);
       runs->push_back({.layer = layer,
                        .head = head,
                        .position = begin,
                        .rows = stop - begin,
-                       .k = bytes + shape_.layout.KOffset(head, slot),
-                       .v = bytes + shape_.layout.VOffset(head, slot)});
+                       .k = bytes + shape_.layout.KOffset(head, cell),
+                       .v = bytes + shape_.layout.VOffset(head, cell)});
     }
     begin = stop;
   }

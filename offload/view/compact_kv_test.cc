@@ -178,7 +178,7 @@ class Life {
     std::map<int64_t, int64_t>& places =
         places_[static_cast<size_t>(layer * kHeads + head)];
     std::map<int64_t, int64_t> now;
-    for (const auto& [slot, row] : SeenSlots(pages, head)) {
+    for (const auto& [slot, row] : SeenCells(pages, head)) {
       const int64_t t = PositionOf(row);
       ASSERT_EQ(expected.erase(t), 1u) << "position " << t << ", slot " << slot;
       ASSERT_EQ(row, RowOf(shape_.layout, layer, head, t, versions_.at(t)));

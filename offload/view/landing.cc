@@ -35,9 +35,9 @@ absl::Status FillRuns(Stream& stream, const KvLayout& layout,
   for (const KvRun& run : runs) {
     const std::byte* const page =
         pages[run.position / kPageTokens - first_page];
-    const auto slot = static_cast<int>(run.position % kPageTokens);
-    k.push_back({page + layout.KOffset(run.head, slot), run.k, run.rows});
-    v.push_back({page + layout.VOffset(run.head, slot), run.v, run.rows});
+    const auto cell = static_cast<int>(run.position % kPageTokens);
+    k.push_back({page + layout.KOffset(run.head, cell), run.k, run.rows});
+    v.push_back({page + layout.VOffset(run.head, cell), run.v, run.rows});
   }
   return Convert(stream, layout, to, k, v);
 }

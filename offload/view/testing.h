@@ -53,31 +53,31 @@ struct StoredRow {
 inline StoredRow RowAt(const KvPages& kv, int head, int64_t position) {
   const std::byte* const page =
       kv.pages[position / kPageTokens - kv.first_page];
-  const auto slot = static_cast<int>(position % kPageTokens);
-  const std::byte* const k = page + kv.layout.KOffset(head, slot);
-  const std::byte* const v = page + kv.layout.VOffset(head, slot);
+  const auto cell = static_cast<int>(position % kPageTokens);
+  const std::byte* const k = page + kv.layout.KOffset(head, cell);
+  const std::byte* const v = page + kv.layout.VOffset(head, cell);
   return {{k, k + kv.layout.KRowBytes()}, {v, v + kv.layout.VRowBytes()}};
 }
 
 inline void SetRowAt(const KvPages& kv, int head, int64_t position,
                      const StoredRow& row) {
   std::byte* const page = kv.pages[position / kPageTokens - kv.first_page];
-  const auto slot = static_cast<int>(position % kPageTokens);
-  std::memcpy(page + kv.layout.KOffset(head, slot), row.k.data(), row.k.size());
-  std::memcpy(page + kv.layout.VOffset(head, slot), row.v.data(), row.v.size());
+  const auto cell = static_cast<int>(position % kPageTokens);
+  std::memcpy(page + kv.layout.KOffset(head, cell), row.k.data(), row.k.size());
+  std::memcpy(page + kv.layout.VOffset(head, cell), row.v.data(), row.v.size());
 }
 
-// What the next row sees of a head before itself, by slot.
-inline std::map<int64_t, StoredRow> SeenSlots(const KvPages& kv, int head) {
+// What the next row sees of a head before itself, by cell.
+inline std::map<int64_t, StoredRow> SeenCells(const KvPages& kv, int head) {
   const HeadView& view = kv.view[head];
   EXPECT_TRUE(CheckHeadView(view, head).ok());
   std::map<int64_t, StoredRow> seen;
-  for (int64_t slot = kv.begin; slot < kv.end; ++slot) {
-    bool sees = slot > kv.end - view.recent;
+  for (int64_t cell = kv.begin; cell < kv.end; ++cell) {
+    bool sees = cell > kv.end - view.recent;
     for (const PositionRange& range : view.fixed) {
-      sees = sees || (range.begin <= slot && slot < range.end);
+      sees = sees || (range.begin <= cell && cell < range.end);
     }
-    if (sees) seen[slot] = RowAt(kv, head, slot);
+    if (sees) seen[cell] = RowAt(kv, head, cell);
   }
   return seen;
 }

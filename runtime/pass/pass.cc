@@ -8,45 +8,45 @@ namespace tiercel {
 
 absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
                      PassProgress progress, LayeredKv::Cancelled cancelled,
-                     PassPlace* place) {
+                     PassPoint* point) {
   const ModelConfig& config = decoder.config();
   const auto total = static_cast<uint64_t>(pass.rows * pass.layers);
   for (;;) {
     const absl::StatusOr<KvPages> pages =
-        pass.kv.BeginLayer(place->layer, cancelled);
+        pass.kv.BeginLayer(point->layer, cancelled);
     if (!pages.ok()) return pages.status();
-    while (place->row < pass.rows) {
-      const int64_t done = place->layer * pass.rows + place->row;
+    while (point->row < pass.rows) {
+      const int64_t done = point->layer * pass.rows + point->row;
       if (cancelled() || !progress(static_cast<uint64_t>(done), total)) {
         return CancelledError();
       }
       const int64_t rows =
-          std::min(pass.rows - place->row,
+          std::min(pass.rows - point->row,
                    PromptRowsAtOnce(config, pass.weight_bytes_per_token,
                                     stream.pool().num_threads(),
-                                    pass.before + place->row));
+                                    pass.before + point->row));
       if (absl::Status s =
-              decoder.Layer(stream, place->layer, rows, place->row, *pages,
-                            pass.hidden + place->row * config.hidden);
+              decoder.Layer(stream, point->layer, rows, point->row, *pages,
+                            pass.hidden + point->row * config.hidden);
           !s.ok()) {
         return s;
       }
       if (pass.seen_by != nullptr) {
-        pass.seen_by->KeepQueries(place->layer, place->row, rows,
+        pass.seen_by->KeepQueries(point->layer, point->row, rows,
                                   decoder.queries());
       }
-      place->row += rows;
+      point->row += rows;
     }
     if (pass.seen_by != nullptr) {
       if (absl::Status s =
-              pass.seen_by->AfterLayer(stream, place->layer, *pages);
+              pass.seen_by->AfterLayer(stream, point->layer, *pages);
           !s.ok()) {
         return s;
       }
     }
-    pass.kv.EndLayer(place->layer);
-    if (place->layer + 1 == pass.layers) break;
-    *place = {place->layer + 1, 0};
+    pass.kv.EndLayer(point->layer);
+    if (point->layer + 1 == pass.layers) break;
+    *point = {point->layer + 1, 0};
   }
   return progress(total, total) ? absl::OkStatus() : CancelledError();
 }

@@ -26,7 +26,7 @@ struct Pass {
 };
 
 // How far a pass has come: rows before `row` have passed through `layer`.
-struct PassPlace {
+struct PassPoint {
   int layer = 0;
   int64_t row = 0;
 };
@@ -34,7 +34,7 @@ struct PassPlace {
 // False ends the pass. `done` of `total` token-layers.
 using PassProgress = absl::FunctionRef<bool(uint64_t done, uint64_t total)>;
 
-// Goes on at `place`, and leaves there how far it came. Layer-major: every row
+// Goes on at `point`, and leaves there how far it came. Layer-major: every row
 // passes through a layer before any enters the next, so that a layer's weights
 // and KV are wanted once per prompt, not once per block of its rows. What must
 // fit is one hidden state per row.
@@ -43,7 +43,7 @@ using PassProgress = absl::FunctionRef<bool(uint64_t done, uint64_t total)>;
 // at the end too. Errors: cancelled; those of the ops, the KV and the observer.
 absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
                      PassProgress progress, LayeredKv::Cancelled cancelled,
-                     PassPlace* place);
+                     PassPoint* point);
 
 // Rows of a pass that pass through a layer at once after `before` positions: as
 // many as fill the machine, and of these as few as answer a cancellation in

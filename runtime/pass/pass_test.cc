@@ -105,7 +105,7 @@ class PassTest : public testing::Test {
     ASSERT_TRUE(decoder_.BeginStep(*stream_, kRows, 0).ok());
   }
   // `weights`: so heavy that few rows pass at once.
-  absl::Status Run(int layers, PassProgress progress, PassPlace* place,
+  absl::Status Run(int layers, PassProgress progress, PassPoint* point,
                    int64_t weights = 0) {
     return RunPass({.kv = kv_,
                     .rows = kRows,
@@ -114,7 +114,7 @@ class PassTest : public testing::Test {
                     .weight_bytes_per_token = weights,
                     .hidden = hidden_.data(),
                     .seen_by = &notes_},
-                   decoder_, *stream_, progress, kGoOn, place);
+                   decoder_, *stream_, progress, kGoOn, point);
   }
 
   const std::unique_ptr<Model> model_;
@@ -130,7 +130,7 @@ class PassTest : public testing::Test {
 TEST_F(PassTest, EveryRowPassesALayerBeforeAnyEntersTheNext) {
   Begin();
   std::vector<uint64_t> done;
-  PassPlace place;
+  PassPoint point;
   ASSERT_TRUE(Run(
                   3,
                   [&](uint64_t now, uint64_t total) {
@@ -138,7 +138,7 @@ TEST_F(PassTest, EveryRowPassesALayerBeforeAnyEntersTheNext) {
                     done.push_back(now);
                     return true;
                   },
-                  &place)
+                  &point)
                   .ok());
   // Light weights: 512 rows at once.
   EXPECT_EQ(done, (std::vector<uint64_t>{0, 512, 700, 1212, 1400, 1912, 2100}));
@@ -151,27 +151,27 @@ TEST_F(PassTest, EveryRowPassesALayerBeforeAnyEntersTheNext) {
                                                    {2, 0, 512},
                                                    {2, 512, 188},
                                                    {2, -1, -1}}));
-  EXPECT_EQ(place.layer, 2);
-  EXPECT_EQ(place.row, kRows);
+  EXPECT_EQ(point.layer, 2);
+  EXPECT_EQ(point.row, kRows);
 }
 
 // Wherever it is stopped, and however many rows pass at once: the same bytes.
 TEST_F(PassTest, GoesOnWhereItWasStopped) {
   Begin();
-  PassPlace whole;
+  PassPoint whole;
   ASSERT_TRUE(Run(config_.layers, kNoProgress, &whole).ok());
   kv_.Abandon();
   const std::vector<float> expected = hidden_;
   notes_.seen.clear();
 
   Begin();
-  PassPlace place;
+  PassPoint point;
   int stops = 0;
   absl::Status status = CancelledError();
   while (ClassOf(status) == ErrorClass::kCancelled) {
     uint64_t begun = 0;
     status = Run(
-        config_.layers, [&](uint64_t, uint64_t) { return begun++ < 2; }, &place,
+        config_.layers, [&](uint64_t, uint64_t) { return begun++ < 2; }, &point,
         /*weights=*/int64_t{1} << 40);
     ++stops;
   }
@@ -190,8 +190,8 @@ TEST_F(PassTest, GoesOnWhereItWasStopped) {
 TEST_F(PassTest, EndsWhereTheObserverFails) {
   Begin();
   notes_.refused = 1;
-  PassPlace place;
-  EXPECT_EQ(CodeOf(Run(config_.layers, kNoProgress, &place)), "copy_failed");
+  PassPoint point;
+  EXPECT_EQ(CodeOf(Run(config_.layers, kNoProgress, &point)), "copy_failed");
   EXPECT_EQ(std::get<0>(notes_.seen.back()), 1);
 }
 

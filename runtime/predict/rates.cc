@@ -180,7 +180,7 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
     return s;
   }
   const Clock::Time begin = Now();
-  PassPlace place;
+  PassPoint point;
   if (absl::Status s = RunPass(
           {.kv = kv_,
            .rows = rows,
@@ -189,7 +189,7 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
            .weight_bytes_per_token = weight_bytes_per_token_,
            .hidden = hidden_.data()},
           decoder_, stream_, [this](uint64_t, uint64_t) { return Progress(); },
-          kNever, &place);
+          kNever, &point);
       !s.ok()) {
     return s;
   }

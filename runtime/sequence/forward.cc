@@ -13,15 +13,15 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
                               const View& view) {
   rows = std::min(rows, pending());
   if (rows <= 0) return absl::OkStatus();
-  PassPlace place;
+  PassPoint point;
   // However this ends, by an exception too.
   absl::Cleanup abandon = [this] { AbandonStep(); };
   if (absl::Status s =
-          BeginForward(rows, station, view, /*certain=*/true, &place);
+          BeginForward(rows, station, view, /*certain=*/true, &point);
       !s.ok()) {
     return s;
   }
-  absl::Status status = RunLayers(rows, progress, &place);
+  absl::Status status = RunLayers(rows, progress, &point);
   if (status.ok()) {
     status = kv_->Commit(rows, [this] { return cancelled(); });
   }
@@ -30,10 +30,10 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
   } else if (ClassOf(status) == ErrorClass::kCancelled && rows > kMaxStepRows) {
     const int64_t bytes =
         rows * model_.config.hidden * static_cast<int64_t>(sizeof(float));
-    if (kv_->Suspend(place.layer, place.row,
+    if (kv_->Suspend(point.layer, point.row,
                      reinterpret_cast<std::byte*>(hidden_.data()), bytes)
             .ok()) {
-      interrupted_ = {tokens_, rows, view, place};
+      interrupted_ = {tokens_, rows, view, point};
     }
   }
   return status;
@@ -41,14 +41,14 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
 
 absl::Status Session::Sweep(Station station) {
   const int64_t rows = pending();
-  PassPlace place;
+  PassPoint point;
   absl::Cleanup abandon = [this] { AbandonStep(); };
   if (absl::Status s = BeginForward(rows, station, View::Full(),
-                                    /*certain=*/false, &place);
+                                    /*certain=*/false, &point);
       !s.ok()) {
     return s;
   }
-  const absl::Status status = RunLayers(rows, kNoProgress, &place);
+  const absl::Status status = RunLayers(rows, kNoProgress, &point);
   if (status.ok()) std::move(abandon).Cancel();
   return status;
 }
@@ -72,14 +72,14 @@ void Session::AbandonStep() {
 // Makes room for a step, or takes up the one that was stopped.
 absl::Status Session::BeginForward(int64_t rows, Station station,
                                    const View& view, bool certain,
-                                   PassPlace* place) {
+                                   PassPoint* point) {
   // Whatever happens now, a callback that throws too, is not resumed twice.
   const std::optional<InterruptedPrompt> last =
       std::exchange(interrupted_, std::nullopt);
   const auto stop = [this] { return cancelled(); };
   absl::Status status;
   if (last.has_value() && last->IsFor(tokens_, rows, view)) {
-    *place = last->place;
+    *point = last->point;
     status = kv_->Resume(reinterpret_cast<std::byte*>(hidden_.data()), stop);
     if (ClassOf(status) == ErrorClass::kCancelled) interrupted_ = last;
   } else {
@@ -97,7 +97,7 @@ absl::Status Session::BeginForward(int64_t rows, Station station,
 }
 
 absl::Status Session::RunLayers(int64_t rows, Progress progress,
-                                PassPlace* place) {
+                                PassPoint* point) {
   return RunPass(
       {.kv = *kv_,
        .rows = rows,
@@ -106,7 +106,7 @@ absl::Status Session::RunLayers(int64_t rows, Progress progress,
        .weight_bytes_per_token = model_.weights->bytes_per_token(),
        .hidden = hidden_.data(),
        .seen_by = kv_->StepSeenBy()},
-      decoder_, *stream_, progress, [this] { return cancelled(); }, place);
+      decoder_, *stream_, progress, [this] { return cancelled(); }, point);
 }
 
 namespace {
@@ -144,7 +144,7 @@ absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
     return s;
   }
   ArrivedKv arrived(*retrieval_, *stream_);
-  PassPlace place;
+  PassPoint point;
   if (absl::Status s = RunPass(
           {.kv = arrived,
            .rows = rows,
@@ -153,7 +153,7 @@ absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
            .weight_bytes_per_token = model_.weights->bytes_per_token(),
            .hidden = hidden_.data()},
           decoder_, *stream_, kNoProgress, [this] { return cancelled(); },
-          &place);
+          &point);
       !s.ok()) {
     return s;
   }

@@ -16,7 +16,7 @@ struct InterruptedPrompt {
   std::vector<int32_t> tokens;  // all of the sequence, with the prompt
   int64_t rows = 0;             // of the prompt
   View view;
-  PassPlace place;
+  PassPoint point;
 
   bool IsFor(const std::vector<int32_t>& asked_tokens, int64_t asked_rows,
              const View& asked_view) const {

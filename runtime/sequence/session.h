@@ -152,10 +152,10 @@ class Session {
 
   // `certain`: all rows will hold.
   absl::Status BeginForward(int64_t rows, Station station, const View& view,
-                            bool certain, PassPlace* place);
+                            bool certain, PassPoint* point);
   void AbandonStep();  // but for an interrupted prompt
   void TruncateKv(int64_t length);
-  absl::Status RunLayers(int64_t rows, Progress progress, PassPlace* place);
+  absl::Status RunLayers(int64_t rows, Progress progress, PassPoint* point);
   absl::Status ReserveHidden(int64_t rows);
   absl::Status ReserveLogits();
   absl::Status LogitsInto(int64_t first, int64_t count, size_t row);

@@ -95,8 +95,8 @@ function(tiercel_library name)
   endif()
 endfunction()
 
-# One instruction-set level is one namespace and one set of flags; op_cpu.cc is
-# compiled once per level and kernels/machine/isa.h picks at run time.
+# One ISA is one namespace and one set of flags; op_cpu.cc is
+# compiled once per ISA and kernels/machine/isa.h picks at run time.
 set(TIERCEL_ISAS portable avx2 avx512 avx512vnni)
 set(TIERCEL_BYTE_ISAS ${TIERCEL_ISAS} avxvnni) # where bytes are multiplied
 set(TIERCEL_FLAGS_portable "")
@@ -119,10 +119,10 @@ if(TIERCEL_FUZZ)
 endif()
 
 # Adds the op `folder/name` to tiercel_kernels: name.h (contract), name.cc (the
-# one entry), name_ref.cc (plain loops); with CPU, name_cpu.cc per level (all of
-# them, or LEVELS); with CUDA, name.cu where the build has CUDA.
+# one entry), name_ref.cc (plain loops); with CPU, name_cpu.cc per ISA (all of
+# them, or ISAS); with CUDA, name.cu where the build has CUDA.
 function(tiercel_op path)
-  cmake_parse_arguments(ARG "CPU;CUDA" "" "LEVELS" ${ARGN})
+  cmake_parse_arguments(ARG "CPU;CUDA" "" "ISAS" ${ARGN})
   foreach(suffix .h .cc _ref.cc _test.cc)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${path}${suffix})
       message(FATAL_ERROR "op ${path} has no ${path}${suffix}")
@@ -130,7 +130,7 @@ function(tiercel_op path)
   endforeach()
   target_sources(tiercel_kernels PRIVATE ${path}.cc ${path}_ref.cc)
   if(ARG_CPU)
-    tiercel_isa_bodies(${path} LEVELS ${ARG_LEVELS})
+    tiercel_isa_bodies(${path} ISAS ${ARG_ISAS})
   endif()
   set(gpu "")
   if(ARG_CUDA)
@@ -142,18 +142,18 @@ function(tiercel_op path)
   tiercel_test(${path}_test.cc ${gpu} DEPS tiercel_kernels)
 endfunction()
 
-# Compiles path_cpu.cc once per level of LEVELS (all) into TARGET
+# Compiles path_cpu.cc once per ISA of ISAS (all) into TARGET
 # (tiercel_kernels).
 function(tiercel_isa_bodies path)
-  cmake_parse_arguments(ARG "" "TARGET" "LEVELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TARGET" "ISAS" ${ARGN})
   if(NOT ARG_TARGET)
     set(ARG_TARGET tiercel_kernels)
   endif()
-  if(NOT ARG_LEVELS)
-    set(ARG_LEVELS ${TIERCEL_ISAS})
+  if(NOT ARG_ISAS)
+    set(ARG_ISAS ${TIERCEL_ISAS})
   endif()
   string(REPLACE "/" "_" flat ${path})
-  foreach(isa ${ARG_LEVELS})
+  foreach(isa ${ARG_ISAS})
     set(object tiercel_${flat}_${isa})
     add_library(${object} OBJECT ${path}_cpu.cc)
     target_link_libraries(${object} PRIVATE tiercel_flags tiercel_kernel_flags

@@ -1,12 +1,12 @@
-#ifndef TIERCEL_KERNELS_MACHINE_PROBE_LEVELS_H_
-#define TIERCEL_KERNELS_MACHINE_PROBE_LEVELS_H_
+#ifndef TIERCEL_KERNELS_MACHINE_PROBE_ISAS_H_
+#define TIERCEL_KERNELS_MACHINE_PROBE_ISAS_H_
 
 #include "kernels/machine/isa.h"
 #include "kernels/machine/probe_body.h"
 
 namespace tiercel {
 
-// The loops that are measured, per level.
+// The loops that are measured, per ISA.
 inline constexpr PerIsa<ProbeReadFn*> kProbeRead = {
     portable::ProbeRead, avx2::ProbeRead, avx512::ProbeRead,
     avx512vnni::ProbeRead};
@@ -18,4 +18,4 @@ inline constexpr PerIsa<ProbeInt8Fn*> kProbeInt8 = {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_KERNELS_MACHINE_PROBE_LEVELS_H_
+#endif  // TIERCEL_KERNELS_MACHINE_PROBE_ISAS_H_

@@ -1,4 +1,4 @@
-#include "models/chat/run.h"
+#include "models/chat/rendering.h"
 
 #include <utility>
 
@@ -6,13 +6,13 @@
 
 namespace tiercel::jinja {
 
-void Run::Fail(std::string_view message) {
+void Rendering::Fail(std::string_view message) {
   if (status_.ok()) status_ = TemplateError(line_, message);
 }
 
-void Run::FailSteps() { Fail("the template takes too many steps"); }
+void Rendering::FailSteps() { Fail("the template takes too many steps"); }
 
-bool Run::Take(size_t bytes) {
+bool Rendering::Take(size_t bytes) {
   if (bytes > limits_.bytes - bytes_) {
     Fail("the template needs too much memory");
     return false;
@@ -22,26 +22,26 @@ bool Run::Take(size_t bytes) {
 }
 
 Charge::Charge(Charge&& other) noexcept
-    : run_(other.run_), bytes_(std::exchange(other.bytes_, 0)) {}
+    : rendering_(other.rendering_), bytes_(std::exchange(other.bytes_, 0)) {}
 
 Charge& Charge::operator=(Charge&& other) noexcept {
-  std::swap(run_, other.run_);
+  std::swap(rendering_, other.rendering_);
   std::swap(bytes_, other.bytes_);
   return *this;
 }
 
 Charge::~Charge() {
-  if (bytes_ > 0) run_->Return(bytes_);
+  if (bytes_ > 0) rendering_->Return(bytes_);
 }
 
 bool Charge::Grow(size_t bytes) {
-  if (!run_->ok() || !run_->Take(bytes)) return false;
+  if (!rendering_->ok() || !rendering_->Take(bytes)) return false;
   bytes_ += bytes;
   return true;
 }
 
 void TextBuilder::Append(const Text& text, size_t begin, size_t end) {
-  if (begin >= end || !run_.StepBytes(end - begin)) return;
+  if (begin >= end || !rendering_.StepBytes(end - begin)) return;
   const size_t flips = text_.num_flips();
   if (!charge_.Grow(end - begin)) return;
   text_.Append(text, begin, end);
@@ -50,7 +50,7 @@ void TextBuilder::Append(const Text& text, size_t begin, size_t end) {
 }
 
 void TextBuilder::Append(std::string_view bytes, Origin origin) {
-  if (bytes.empty() || !run_.StepBytes(bytes.size())) return;
+  if (bytes.empty() || !rendering_.StepBytes(bytes.size())) return;
   const size_t flips = text_.num_flips();
   if (!charge_.Grow(bytes.size())) return;
   text_.Append(bytes, origin);

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_MODELS_CHAT_RUN_H_
-#define TIERCEL_MODELS_CHAT_RUN_H_
+#ifndef TIERCEL_MODELS_CHAT_RENDERING_H_
+#define TIERCEL_MODELS_CHAT_RENDERING_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,15 +16,15 @@ namespace tiercel::jinja {
 // Errors are sticky: after Fail() every Step() says no, loops end, and what is
 // computed meanwhile is thrown away. Evaluation thus needs no error checks but
 // at loops. Not thread-safe; outlives every value made in it.
-class Run {
+class Rendering {
  public:
   struct Limits {
     uint64_t steps;
     size_t bytes;  // of live values and output
   };
-  explicit Run(const Limits& limits) : limits_(limits) {}
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
+  explicit Rendering(const Limits& limits) : limits_(limits) {}
+  Rendering(const Rendering&) = delete;
+  Rendering& operator=(const Rendering&) = delete;
 
   bool ok() const { return status_.ok(); }
   const absl::Status& status() const { return status_; }
@@ -33,7 +33,7 @@ class Run {
   int line() const { return line_; }
 
   // Counts work: about as much as evaluating one expression. False once the
-  // run has failed, as it does when the steps are spent.
+  // rendering has failed, as it does when the steps are spent.
   bool Step(uint64_t steps = 1) {
     steps_ += steps;
     if (steps_ > limits_.steps) FailSteps();
@@ -55,27 +55,28 @@ class Run {
   absl::Status status_;
 };
 
-// Memory held against a run's limit, returned when destroyed.
+// Memory held against a rendering's limit, returned when destroyed.
 class Charge {
  public:
   Charge() = default;  // holds nothing: constants of the template itself
-  explicit Charge(Run& run) : run_(&run) {}
+  explicit Charge(Rendering& rendering) : rendering_(&rendering) {}
   Charge(Charge&& other) noexcept;
   Charge& operator=(Charge&& other) noexcept;
   ~Charge();
 
-  bool Grow(size_t bytes);  // false where the run has failed
+  bool Grow(size_t bytes);  // false where the rendering has failed
 
  private:
-  Run* run_ = nullptr;
+  Rendering* rendering_ = nullptr;
   size_t bytes_ = 0;
 };
 
-// A text under construction. Appends what fits; the run fails where it does
-// not.
+// A text under construction. Appends what fits; the rendering fails where it
+// does not.
 class TextBuilder {
  public:
-  explicit TextBuilder(Run& run) : run_(run), charge_(run) {}
+  explicit TextBuilder(Rendering& rendering)
+      : rendering_(rendering), charge_(rendering) {}
 
   void Append(const Text& text) { Append(text, 0, text.size()); }
   void Append(const Text& text, size_t begin, size_t end);
@@ -86,11 +87,11 @@ class TextBuilder {
   Charge TakeCharge() { return std::move(charge_); }
 
  private:
-  Run& run_;
+  Rendering& rendering_;
   Text text_;
   Charge charge_;
 };
 
 }  // namespace tiercel::jinja
 
-#endif  // TIERCEL_MODELS_CHAT_RUN_H_
+#endif  // TIERCEL_MODELS_CHAT_RENDERING_H_
