@@ -14,6 +14,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,7 @@
 #include "runtime/generate/report.h"
 #include "runtime/model/model.h"
 #include "runtime/policy/policy.h"
+#include "runtime/predict/rates_cache.h"
 #include "runtime/sequence/session.h"
 
 struct tiercel_model {
@@ -35,6 +37,7 @@ struct tiercel_session {
   std::unique_ptr<tiercel::Session> session;
   tiercel::PolicyParams policy_params;
   std::unique_ptr<tiercel::Policy> policy;  // of the session
+  std::optional<tiercel::KeptRates> rates;  // what times are predicted by
   tiercel::Report report;  // of its last prefill and generation
   // Its threads, and the host tier as only it knows it, are of this process.
   pid_t process = getpid();

@@ -43,6 +43,23 @@ absl::Status Stoppable(tiercel_session* session, Call call) {
   return status;
 }
 
+// What is known of the machine, for sessions of `request`.
+std::optional<KeptRates> RatesOf(const Model& model,
+                                 const SessionRequest& request) {
+  if (!request.rates_folder.has_value()) return std::nullopt;
+  return KnownRates(model, request.options.Layout(model.config),
+                    *request.rates_folder);
+}
+
+// Keeps the report of what the session did last.
+void Keep(Report report, tiercel_session* session) {
+  const std::optional<KeptRates>& rates = session->rates;
+  if (rates.has_value() && !rates->best.steady()) {
+    report.warnings.push_back(rates->Warning());
+  }
+  session->report = std::move(report);
+}
+
 // Appends tokens and keeps the report.
 absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
                          size_t count, tiercel_progress progress,
@@ -52,7 +69,7 @@ absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
         return progress == nullptr || progress(user_data, done, total) == 0;
       });
   if (!prefill.ok()) return prefill.status();
-  session->report = NewReport(*session->session, *prefill);
+  Keep(NewReport(*session->session, *prefill), session);
   return absl::OkStatus();
 }
 
@@ -77,17 +94,21 @@ absl::Status CheckRequest(const Model& model, const SessionRequest& request) {
   return draft != nullptr ? NeedBeside(model, *draft) : absl::OkStatus();
 }
 
-// Gives the caller `session` with its policy.
+// Gives the caller `session` with its policy, which counts with `rates`.
 absl::Status Hand(const tiercel_model* owner, std::unique_ptr<Session> session,
-                  const PolicyParams& params,
-                  std::unique_ptr<Session> draft_session,
+                  PolicyParams params, std::unique_ptr<Session> draft_session,
+                  const std::optional<KeptRates>& rates,
                   tiercel_session** handle) {
+  if (rates.has_value()) params.costs = rates->costs;
   absl::StatusOr<std::unique_ptr<Policy>> policy =
       Policy::Create(*session, params, std::move(draft_session));
   if (!policy.ok()) return policy.status();
   Report report = NewReport(*session, {});
-  *handle = new tiercel_session{owner, std::move(session), params,
-                                *std::move(policy), std::move(report)};
+  auto made = std::make_unique<tiercel_session>(
+      tiercel_session{owner, std::move(session), params, *std::move(policy),
+                      rates, /*report=*/{}});
+  Keep(std::move(report), made.get());
+  *handle = made.release();
   return absl::OkStatus();
 }
 
@@ -117,7 +138,7 @@ tiercel_status tiercel_measure(const tiercel_model* model,
         tiercel::ReadSessionParams(params);
     if (!request.ok()) return request.status();
     const tiercel::Session::Options& options = request->options;
-    if (!options.rates_folder.has_value()) {
+    if (!request->rates_folder.has_value()) {
       return tiercel::UsageError("null_argument", "cache_dir: got NULL");
     }
     const tiercel::Model& m = *model->model;
@@ -127,7 +148,7 @@ tiercel_status tiercel_measure(const tiercel_model* model,
     }
     out.measured = 0;
     const absl::StatusOr<tiercel::KeptRates> rates = tiercel::MeasureKnownRates(
-        m, options.Layout(m.config), *options.rates_folder,
+        m, options.Layout(m.config), *request->rates_folder,
         [&](uint64_t done, uint64_t total) {
           out.measured = 1;
           return progress == nullptr || progress(user_data, done, total) == 0;
@@ -195,8 +216,8 @@ tiercel_status tiercel_plan(const tiercel_model* model,
       draft.emplace(*request->policy.draft_model,
                     tiercel::DraftSessionOptions(*window));
     }
-    const absl::StatusOr<nlohmann::json> plan =
-        tiercel::DescribePlan(m, request->options, draft);
+    const absl::StatusOr<nlohmann::json> plan = tiercel::DescribePlan(
+        m, request->options, tiercel::RatesOf(m, *request), draft);
     if (!plan.ok()) return plan.status();
     return tiercel::FillJson(*plan, json, size);
   });
@@ -226,7 +247,8 @@ tiercel_status tiercel_session_create(tiercel_model* model,
         tiercel::Session::Create(m, request->options);
     if (!created.ok()) return created.status();
     return tiercel::Hand(model, *std::move(created), request->policy,
-                         *std::move(draft), session);
+                         *std::move(draft), tiercel::RatesOf(m, *request),
+                         session);
   });
 }
 
@@ -316,7 +338,8 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
         tiercel::NewDraftSession(session->policy_params);
     if (!draft.ok()) return draft.status();
     return tiercel::Hand(session->owner, *std::move(fork),
-                         session->policy_params, *std::move(draft), copy);
+                         session->policy_params, *std::move(draft),
+                         session->rates, copy);
   });
 }
 
@@ -357,7 +380,11 @@ tiercel_status tiercel_generate(tiercel_session* session,
       const absl::Status status = report.status;
       // What was asked for wrongly was not begun.
       if (tiercel::ClassOf(status) != tiercel::ErrorClass::kUsage) {
-        session->report = std::move(report);
+        if (session->rates.has_value()) {
+          tiercel::AddPrediction(*session->session, session->rates->best.rates,
+                                 &report);
+        }
+        tiercel::Keep(std::move(report), session);
       }
       return status;
     });

@@ -112,7 +112,7 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
   if (!type_v.ok()) return type_v.status();
   options.type_k = *type_k;
   options.type_v = *type_v;
-  if (p.cache_dir != nullptr) options.rates_folder = p.cache_dir;
+  if (p.cache_dir != nullptr) request.rates_folder = p.cache_dir;
   if (p.policy != nullptr) {
     absl::StatusOr<PolicyParams> policy = ReadPolicy(p.policy);
     if (!policy.ok()) return policy.status();

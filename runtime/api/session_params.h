@@ -4,6 +4,9 @@
 // The structs of tiercel.h that say how a session is made and how it generates,
 // as ours.
 
+#include <optional>
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "include/tiercel.h"
 #include "runtime/generate/generate.h"
@@ -15,6 +18,7 @@ namespace tiercel {
 struct SessionRequest {
   Session::Options options;
   PolicyParams policy;
+  std::optional<std::string> rates_folder;
 };
 
 // Errors: null_argument, invalid_struct_size, invalid_kv_type,

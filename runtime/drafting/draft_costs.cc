@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "runtime/predict/prediction.h"
+#include "runtime/sequence/predicted.h"
 
 namespace tiercel {
 
@@ -57,7 +57,7 @@ double DraftCosts::Seconds(const ViewPass& pass) const {
 }
 
 double DraftCosts::SweepSeconds(int64_t length) const {
-  return session_.PredictedBy(rates_, {.cached = length, .prompt = length})
+  return PredictedBy(session_, rates_, {.cached = length, .prompt = length})
       .tbt_s;
 }
 

@@ -76,12 +76,15 @@ class CostRatioTest : public testing::Test {
   }
   Ratios RatiosOf(PolicyParams choice, const Model& model) {
     const absl::StatusOr<std::unique_ptr<Session>> session =
-        Session::Create(model, {.retrieval = kView, .rates_folder = folder_});
+        Session::Create(model, {.retrieval = kView});
     EXPECT_TRUE(session.ok()) << session.status();
     std::vector<int32_t> ids(kLength, 1);
     EXPECT_TRUE((*session)->Append(ids.data(), ids.size()).ok());
     choice.gamma1 = choice.gamma2 = PolicyParams::kAdaptive;
     choice.draft_model = model_.get();
+    const std::optional<KeptRates> kept =
+        KnownRates(model, (*session)->site().layout, folder_);
+    if (kept.has_value()) choice.costs = kept->costs;
     const auto policy = Policy::Create(**session, choice);
     EXPECT_TRUE(policy.ok()) << policy.status();
     EXPECT_TRUE((*policy)->Begin({}, /*seed=*/1).ok());

@@ -159,10 +159,6 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   report.tokens = transcript.tokens();
   // A stop text takes back what it began in.
   report.token_seconds.resize(report.tokens.size());
-  report.predicted =
-      session.Predicted({.cached = report.prefill.cached_tokens,
-                         .prompt = prompt,
-                         .generated = std::ssize(report.tokens)});
   report.status = reason.status();
   if (reason.ok()) {
     report.finish_reason = *std::move(reason);

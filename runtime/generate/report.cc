@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
+
+#include "runtime/sequence/predicted.h"
 
 namespace tiercel {
 namespace {
@@ -48,6 +51,13 @@ Report NewReport(const Session& session, const PrefillReport& prefill) {
   report.simulated = session.model().machine->simulated();
   report.warnings = session.warnings();
   return report;
+}
+
+void AddPrediction(const Session& session, const Rates& rates, Report* report) {
+  report->predicted = PredictedBy(session, rates,
+                                  {.cached = report->prefill.cached_tokens,
+                                   .prompt = report->prefill.prompt_tokens,
+                                   .generated = std::ssize(report->tokens)});
 }
 
 nlohmann::json Report::ToJson() const {

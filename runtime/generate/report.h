@@ -58,6 +58,10 @@ struct Report {
 // the session's last.
 Report NewReport(const Session& session, const PrefillReport& prefill);
 
+// Adds what `rates` had said of a generation in `session`, now that it is known
+// how long it became.
+void AddPrediction(const Session& session, const Rates& rates, Report* report);
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_RUNTIME_GENERATE_REPORT_H_

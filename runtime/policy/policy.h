@@ -33,9 +33,10 @@ struct PolicyParams {
   static constexpr int64_t kAdaptive = -1;
   int64_t gamma1 = 0;
   int64_t gamma2 = 0;
-  // What a check costs in drafted tokens, for adaptive lengths; 0: what
-  // KeptRates::costs say, which are the same in every run; 8 without them.
+  // What a check costs in drafted tokens, for adaptive lengths; 0: what `costs`
+  // say, or 8 without them.
   double cost_ratio = 0;
+  std::optional<Rates> costs = {};  // KeptRates::costs: the same in every run
   const Model* draft_model = nullptr;  // of Proposer::kSmall
   DraftWindow draft_window = {};  // ... what it sees, if it has the context
   int draft_layers = 0;  // of Proposer::kSelf: the first so many; 0: all

@@ -20,10 +20,9 @@ DraftLength PolicyParts::Length(int64_t asked, int64_t ours,
   if (asked > 0) return DraftLength::Fixed(asked);
   if (asked != PolicyParams::kAdaptive) return DraftLength::Fixed(ours);
   if (params.cost_ratio > 0) return DraftLength::Adaptive(params.cost_ratio);
-  const std::optional<KeptRates>& kept = session.rates();
-  if (!kept.has_value()) return DraftLength::Adaptive(kCostRatio);
+  if (!params.costs.has_value()) return DraftLength::Adaptive(kCostRatio);
   return DraftLength::Adaptive(
-      Rounded((DraftCosts(session, proposer, kept->costs).*costs)()));
+      Rounded((DraftCosts(session, proposer, *params.costs).*costs)()));
 }
 
 }  // namespace tiercel

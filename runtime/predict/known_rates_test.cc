@@ -13,7 +13,7 @@
 #include "kernels/base/error.h"
 #include "runtime/generate/generate.h"
 #include "runtime/predict/plan.h"
-#include "runtime/sequence/session.h"
+#include "runtime/sequence/predicted.h"
 #include "tests/golden.h"
 
 namespace tiercel::known_rates_test {
@@ -63,12 +63,14 @@ class KnownRatesTest : public testing::Test {
     kept["attempts"] = attempts;
     std::ofstream(file) << kept;
   }
-  std::unique_ptr<Session> Predicting(const Session::Options& options = {}) {
-    Session::Options with = options;
-    with.rates_folder = folder_;
-    auto session = Session::Create(*model_, with);
-    EXPECT_TRUE(session.ok()) << session.status();
-    return session.ok() ? *std::move(session) : nullptr;
+  std::optional<KeptRates> Known() const {
+    return KnownRates(*model_, LayoutOf(*model_), folder_);
+  }
+  nlohmann::json Plan() const {
+    const absl::StatusOr<nlohmann::json> plan =
+        DescribePlan(*model_, {}, Known());
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? *plan : nlohmann::json();
   }
 
   std::string folder_;
@@ -76,13 +78,10 @@ class KnownRatesTest : public testing::Test {
 };
 
 TEST_F(KnownRatesTest, NothingMeasuresUnasked) {
-  const Work work = {.cached = 0, .prompt = 100};
-  EXPECT_FALSE(Predicting()->Predicted(work).has_value());
-  const absl::StatusOr<nlohmann::json> plan =
-      DescribePlan(*model_, {.rates_folder = folder_});
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_TRUE(plan->at("ttft_s").is_null());
-  EXPECT_TRUE(plan->at("tbt_ms").is_null());
+  EXPECT_FALSE(Known().has_value());
+  const nlohmann::json plan = Plan();
+  EXPECT_TRUE(plan["ttft_s"].is_null());
+  EXPECT_TRUE(plan["tbt_ms"].is_null());
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
@@ -97,15 +96,15 @@ TEST_F(KnownRatesTest, WhatWasMeasuredServesEveryone) {
   }
   const double layers = model_->config.layers;
   const Work work = {.cached = 0, .prompt = 100};
-  const auto session = Predicting();
-  EXPECT_GE(session->Predicted(work)->tbt_s, layers * 0.5);
-  EXPECT_LT(session->Predicted(work)->tbt_s, layers * 0.6);
-  EXPECT_GE(session->PredictedBy(session->rates()->costs, work).tbt_s, layers);
-  EXPECT_TRUE(session->warnings().empty());
-  const absl::StatusOr<nlohmann::json> plan =
-      DescribePlan(*model_, {.rates_folder = folder_});
-  EXPECT_GE(plan->at("tbt_ms").get<double>(), layers * 500);
-  EXPECT_TRUE(plan->at("warnings").empty());
+  const auto session = MakeSession(*model_);
+  const KeptRates known = *Known();
+  EXPECT_GE(PredictedBy(*session, known.best.rates, work).tbt_s, layers * 0.5);
+  EXPECT_LT(PredictedBy(*session, known.best.rates, work).tbt_s, layers * 0.6);
+  EXPECT_GE(PredictedBy(*session, known.costs, work).tbt_s, layers);
+  EXPECT_EQ(known.Warning(), "");
+  const nlohmann::json plan = Plan();
+  EXPECT_GE(plan["tbt_ms"].get<double>(), layers * 500);
+  EXPECT_TRUE(plan["warnings"].empty());
 
   // Something else is measured by itself.
   for (const auto& [other, options] :
@@ -128,11 +127,7 @@ TEST_F(KnownRatesTest, AReportPredictsItsOwnWork) {
                        .step_position_s = 1e-2,
                        .logits_s = 1,
                        .copy_bytes_per_s = 1e9};
-  ASSERT_TRUE(
-      RatesCache(folder_)
-          .Add(*RatesKey(*model_, LayoutOf(*model_)), "model", {.rates = rates})
-          .ok());
-  const auto session = Predicting();
+  const auto session = MakeSession(*model_);
   const std::vector<int32_t> ids(300, 1);
   for (const int64_t cached : {0, 100}) {
     const int64_t rows = 100 + cached;
@@ -146,17 +141,19 @@ TEST_F(KnownRatesTest, AReportPredictsItsOwnWork) {
     const std::unique_ptr<Session> fork = *session->Fork();
     for (Session* const one : {session.get(), fork.get()}) {
       const bool is_fork = one == fork.get();
-      const Report report =
+      Report report =
           Generate(*one, params, nullptr, is_fork ? PrefillReport() : *prefill);
       ASSERT_TRUE(report.status.ok());
+      EXPECT_FALSE(report.predicted.has_value());
+      AddPrediction(*one, rates, &report);
       const Work work = {.cached = is_fork ? cached + rows : cached,
                          .prompt = cached + rows,
                          .generated = 40};
-      const std::optional<Prediction> want = one->Predicted(work);
+      const Prediction want = PredictedBy(*one, rates, work);
       const std::optional<Prediction>& said = report.predicted;
-      ASSERT_TRUE(want.has_value() && said.has_value());
-      EXPECT_EQ(said->ttft_s, want->ttft_s);
-      EXPECT_EQ(said->tbt_s, want->tbt_s);
+      ASSERT_TRUE(said.has_value());
+      EXPECT_EQ(said->ttft_s, want.ttft_s);
+      EXPECT_EQ(said->tbt_s, want.tbt_s);
     }
     session->Truncate(100);
   }
@@ -172,10 +169,8 @@ TEST_F(KnownRatesTest, TheHeaderIsEnough) {
 TEST_F(KnownRatesTest, WhatIsNotSteadyIsSaidAndMeasuredAgain) {
   Measure(*model_);
   Keep(/*step_s=*/0.5, /*spread=*/1e6, /*attempts=*/3);
-  ASSERT_EQ(Predicting()->warnings().size(), 1);
-  EXPECT_EQ(
-      DescribePlan(*model_, {.rates_folder = folder_})->at("warnings").size(),
-      1);
+  EXPECT_NE(Known()->Warning(), "");
+  EXPECT_EQ(Plan()["warnings"], nlohmann::json::array({Known()->Warning()}));
   const auto [kept, measured] = Measure(*model_);
   EXPECT_TRUE(measured);
   EXPECT_LT(kept.best.spread, 1e6);

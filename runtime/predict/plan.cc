@@ -6,25 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "runtime/predict/known_rates.h"
+#include "runtime/predict/prediction.h"
 
 namespace tiercel {
-
-SessionSite SiteOf(const Model& model, const WeightSizes& weights,
-                   const SessionOptions& options, int threads) {
-  SessionSite site = {.config = model.config,
-                      .weights = weights,
-                      .layout = options.Layout(model.config),
-                      .first_position = options.first_position,
-                      .retrieval = options.retrieval,
-                      .threads = threads,
-                      .on_device = options.on_device};
-  const Machine& machine = *model.machine;
-  site.machine_bytes = machine.MemoryBudget();
-  site.in_place = machine.in_place();
-  site.device_bytes = machine.DeviceBudget();
-  return site;
-}
 
 namespace {
 
@@ -45,6 +29,7 @@ absl::StatusOr<int64_t> DraftBytes(const DraftPart& draft,
 
 absl::StatusOr<nlohmann::json> DescribePlan(
     const Model& model, const SessionOptions& options,
+    const std::optional<KeptRates>& kept,
     const std::optional<DraftPart>& draft) {
   const ModelConfig& config = model.config;
   if (absl::Status s = CheckSessionOptions(config, options); !s.ok()) return s;
@@ -85,10 +70,6 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     document["max_context"] = site.LargestContext(context);
     document["min_device_bytes"] = site.LeastDeviceBytes(context);
   }
-  const std::optional<KeptRates> kept =
-      options.rates_folder.has_value()
-          ? KnownRates(model, site.layout, *options.rates_folder)
-          : std::nullopt;
   document["warnings"] = nlohmann::json::array();
   if (kept.has_value()) {
     if (const std::string warning = kept->Warning(); !warning.empty()) {

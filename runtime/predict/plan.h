@@ -6,15 +6,10 @@
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "runtime/model/model.h"
-#include "runtime/predict/prediction.h"
+#include "runtime/predict/rates_cache.h"
 #include "runtime/predict/session_plan.h"
 
 namespace tiercel {
-
-// Where sessions with `options` go; `weights.bytes` of the machine's memory are
-// taken, or will be.
-SessionSite SiteOf(const Model& model, const WeightSizes& weights,
-                   const SessionOptions& options, int threads);
 
 // A model that drafts, and the session that it does so in.
 struct DraftPart {
@@ -23,12 +18,13 @@ struct DraftPart {
 };
 
 // What a session with `options`, and with `draft` beside it, would take and how
-// fast it would be with its context full and nobody drafting, where rates are
-// known, before any weights are read: the document of `tiercel plan`. What does
-// not fit is no error. Errors: those of CheckSessionOptions and of
-// MeasureWeights.
+// fast it would be with its context full and nobody drafting, where `kept` says
+// how fast the machine is, before any weights are read: the document of
+// `tiercel plan`. What does not fit is no error. Errors: those of
+// CheckSessionOptions and of MeasureWeights.
 absl::StatusOr<nlohmann::json> DescribePlan(
     const Model& model, const SessionOptions& options,
+    const std::optional<KeptRates>& kept = std::nullopt,
     const std::optional<DraftPart>& draft = std::nullopt);
 
 }  // namespace tiercel

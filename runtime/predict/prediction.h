@@ -18,12 +18,6 @@ struct Work {
   int64_t generated = 0;  // after it
 };
 
-// Bytes that are taken.
-struct MemoryUse {
-  int64_t host = 0;  // KV in the host tier
-  int64_t device = 0;
-};
-
 struct Prediction {
   double ttft_s = 0;  // time to first token
   double tbt_s = 0;   // time between tokens, half way through the generated

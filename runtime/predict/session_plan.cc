@@ -188,4 +188,20 @@ absl::Status SessionSite::DoesNotFit(int64_t context) const {
                                   machine_bytes, " are free", best));
 }
 
+SessionSite SiteOf(const Model& model, const WeightSizes& weights,
+                   const SessionOptions& options, int threads) {
+  SessionSite site = {.config = model.config,
+                      .weights = weights,
+                      .layout = options.Layout(model.config),
+                      .first_position = options.first_position,
+                      .retrieval = options.retrieval,
+                      .threads = threads,
+                      .on_device = options.on_device};
+  const Machine& machine = *model.machine;
+  site.machine_bytes = machine.MemoryBudget();
+  site.in_place = machine.in_place();
+  site.device_bytes = machine.DeviceBudget();
+  return site;
+}
+
 }  // namespace tiercel

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,8 +13,15 @@
 #include "models/decoder/weights.h"
 #include "offload/plan/tier_plan.h"
 #include "offload/view/retrieval.h"
+#include "runtime/model/model.h"
 
 namespace tiercel {
+
+// Bytes that are taken.
+struct MemoryUse {
+  int64_t host = 0;  // KV in the host tier
+  int64_t device = 0;
+};
 
 // What a session is to be.
 struct SessionOptions {
@@ -28,9 +34,6 @@ struct SessionOptions {
   bool on_device = false;
   // Keeps a retrieval view for drafts.
   std::optional<RetrievalSize> retrieval = {};
-  // Where measured rates are kept; where there are some for the model, the
-  // session predicts its times.
-  std::optional<std::string> rates_folder = {};
 
   KvLayout Layout(const ModelConfig& config) const {
     return {type_k, type_v, config.kv_heads, config.head_dim};
@@ -84,6 +87,11 @@ struct SessionSite {
   absl::StatusOr<TierPlan> Plan(int64_t context) const;
   absl::Status DoesNotFit(int64_t context) const;
 };
+
+// Where sessions with `options` go; `weights.bytes` of the machine's memory are
+// taken, or will be. The model outlives it.
+SessionSite SiteOf(const Model& model, const WeightSizes& weights,
+                   const SessionOptions& options, int threads);
 
 }  // namespace tiercel
 

@@ -7,8 +7,6 @@
 #include "kernels/base/error.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/kv/tiered_kv.h"
-#include "runtime/predict/known_rates.h"
-#include "runtime/predict/plan.h"
 
 namespace tiercel {
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
@@ -44,9 +42,6 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   }
   session->context_is_what_fits_ =
       options.context == 0 && plan->context < model.config.context;
-  if (options.rates_folder.has_value()) {
-    session->rates_ = KnownRates(model, site.layout, *options.rates_folder);
-  }
   return session;
 }
 
@@ -113,23 +108,11 @@ MemoryUse Session::memory() const {
   return {.host = kv_->HostBytes(), .device = model_.machine->memory().used()};
 }
 
-Prediction Session::PredictedBy(const Rates& rates, const Work& work) const {
-  return Predict(site_, plan_, model_.machine->link(), rates, work);
-}
-
-std::optional<Prediction> Session::Predicted(const Work& work) const {
-  if (!rates_.has_value()) return std::nullopt;
-  return PredictedBy(rates_->best.rates, work);
-}
-
 std::vector<std::string> Session::warnings() const {
   std::vector<std::string> all = model_.warnings;
   if (placement_ != nullptr) {
     const std::vector<std::string> more = placement_->warnings();
     all.insert(all.end(), more.begin(), more.end());
-  }
-  if (rates_.has_value() && !rates_->best.steady()) {
-    all.push_back(rates_->Warning());
   }
   return all;
 }
@@ -246,7 +229,6 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   }
   copy->placement_ = placement_;
   copy->tier_ = tier_;
-  copy->rates_ = rates_;
   copy->context_is_what_fits_ = context_is_what_fits_;
   copy->tokens_ = tokens_;
   // Without room for them they are computed again.

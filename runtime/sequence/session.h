@@ -18,8 +18,6 @@
 #include "offload/view/retrieval.h"
 #include "runtime/model/model.h"
 #include "runtime/pass/pass.h"
-#include "runtime/predict/prediction.h"
-#include "runtime/predict/rates_cache.h"
 #include "runtime/predict/session_plan.h"
 #include "runtime/sequence/interrupted_prompt.h"
 #include "runtime/sequence/time_spent.h"
@@ -101,6 +99,7 @@ class Session {
   // Errors: copy_failed, cancelled.
   absl::Status RefreshView();
 
+  const SessionSite& site() const { return site_; }
   const TierPlan& plan() const { return plan_; }
   Traffic traffic() const;    // since the session was made
   TimeSpent Elapsed() const;  // since whenever, always growing
@@ -109,10 +108,6 @@ class Session {
   // What is taken now, weights too: a session takes more, and gives back
   // nothing.
   MemoryUse memory() const;
-  Prediction PredictedBy(const Rates& rates, const Work& work) const;
-  // Absent where rates are not known.
-  std::optional<Prediction> Predicted(const Work& work) const;
-  const std::optional<KeptRates>& rates() const { return rates_; }
 
   // [vocab], in device memory until the next CatchUp; empty where they are not
   // known.
@@ -174,7 +169,6 @@ class Session {
   std::shared_ptr<Placement> placement_;  // null: one memory
   std::shared_ptr<KvTier> tier_;          // null: one memory
   std::unique_ptr<Retrieval> retrieval_;  // null: none; ends before the above
-  std::optional<KeptRates> rates_;
   // [1 + kMaxStepRows, vocab]: those of the token after the last, if they are
   // known, and of some rows. Empty: nobody asked for any.
   DeviceArray<float> logits_;
