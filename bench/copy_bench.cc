@@ -72,8 +72,8 @@ int main(int argc, char** argv) {
                                  "GB/" + std::to_string(size >> 10) + "KiB";
         benchmark::RegisterBenchmark(
             name.c_str(),
-            [direction, rate, size](benchmark::State& state) {
-              tiercel::Run(state, direction, rate * 1e9, size);
+            [to = direction, rate, size](benchmark::State& state) {
+              tiercel::Run(state, to, rate * 1e9, size);
             })
             ->UseRealTime()
             ->Unit(benchmark::kMillisecond);

@@ -4,7 +4,7 @@
 # real model, and faults that the suite must notice. Takes two to three hours on
 # two cores; the result is one page under bench/results/.
 #
-#   full.sh [STEP...]    steps: asan ubsan tsan isa fuzz vocabs rows exact
+#   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs rows exact
 #                               tiers triforce faults readme mutants
 #
 # A step that is run again on the same day and kind of machine replaces its line
@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(asan ubsan tsan isa fuzz vocabs rows exact tiers triforce faults
+readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs rows exact tiers triforce faults
   readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
@@ -41,6 +41,12 @@ build() {  # preset [target...]
 
 run_tests() {  # preset [ctest's arguments...]
   ctest --test-dir "build/$1" --output-on-failure --no-tests=error "${@:2}"
+}
+
+step_tidy() {  # what .clang-tidy wants, of all but tests
+  build tidy tiercel_build_info
+  git ls-files '*.cc' | grep -vE '_test\.cc$|_fuzz\.cc$|^tests/' |
+    xargs -P "$(nproc)" -n 8 clang-tidy -p build/tidy --quiet
 }
 
 step_asan() {  # ASan and UBSan, the whole suite

@@ -1,6 +1,7 @@
 #include "apps/cli/args.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "apps/cli/check_together.h"
@@ -45,6 +46,7 @@ absl::Status UnknownCommand(const std::vector<std::string>& args) {
                      " ", name, " ..."));
   }
   std::vector<std::string> known;
+  known.reserve(std::size(kCommands));
   for (const CommandFlags& one : kCommands) known.push_back(one.name);
   return Error(
       Exit::kUsage, "usage",

@@ -1,6 +1,7 @@
 #include "apps/cli/flags.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <map>
 #include <optional>
@@ -93,8 +94,8 @@ void FlagSet::Group(const std::string& title) {
 }
 
 void FlagSet::Text(const std::string& names, const std::string& value_name,
-                   const std::string& description, Use use) {
-  app_.add_option_function<std::string>(names, std::move(use), description)
+                   const std::string& description, const Use& use) {
+  app_.add_option_function<std::string>(names, use, description)
       ->type_name(value_name);
 }
 
@@ -252,7 +253,9 @@ absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
   std::set<const CLI::Option*> seen;
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i] == "--") {
-      positionals.insert(positionals.end(), args.begin() + i + 1, args.end());
+      positionals.insert(positionals.end(),
+                         args.begin() + static_cast<std::ptrdiff_t>(i + 1),
+                         args.end());
       break;
     }
     if (!LooksLikeFlag(args[i])) {

@@ -36,7 +36,7 @@ class FlagSet {
   // where the flag is given.
   using Use = std::function<void(const std::string& value)>;
   void Text(const std::string& names, const std::string& value_name,
-            const std::string& description, Use use);
+            const std::string& description, const Use& use);
   void RepeatableText(const std::string& names, const std::string& value_name,
                       const std::string& description, Use use);
   void Choice(const std::string& names, const std::vector<std::string>& values,

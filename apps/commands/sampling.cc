@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "apps/commands/api.h"
+
 namespace tiercel::cli {
 
 Options BaselineOf(const Options& options, const Json& report) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -38,7 +39,7 @@ int Columns() {
 }
 
 std::string Duration(double seconds) {
-  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
   if (whole < 60) return absl::StrCat(whole, " s");
   if (whole < 3600) return absl::StrCat(whole / 60, " min ", whole % 60, " s");
   return absl::StrCat(whole / 3600, " h ", whole / 60 % 60, " min");

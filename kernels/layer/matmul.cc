@@ -98,7 +98,8 @@ class CpuMatmul {
     // Whole tiles of either kind.
     const int64_t tile_rows =
         std::lcm(bodies_.q8_tile_rows, bodies_.f32_tile_rows);
-    const int64_t row_bytes = any_f32_ ? k_ * 4 : k_ / 32 * sizeof(Q8Block);
+    const int64_t row_bytes =
+        any_f32_ ? k_ * 4 : k_ / 32 * static_cast<int64_t>(sizeof(Q8Block));
     chunk_rows_ = CeilDiv(kChunkBytes / row_bytes + 1, tile_rows) * tile_rows;
     chunk_rows_ = std::min(chunk_rows_, p.rows);
   }

@@ -48,7 +48,8 @@ int64_t PrefetchDistance(const MatmulTarget& t, int panels) {
 TIERCEL_INLINE void Prefetch(const uint8_t* p, int64_t ahead, int bytes) {
   const uintptr_t target = reinterpret_cast<uintptr_t>(p) + ahead;
   for (int i = 0; i < bytes; i += 64) {
-    __builtin_prefetch(reinterpret_cast<const void*>(target + i), 0, 2);
+    const uintptr_t line = target + i;
+    __builtin_prefetch(reinterpret_cast<const void*>(line), 0, 2);  // NOLINT
   }
 }
 

@@ -90,7 +90,7 @@ TIERCEL_INLINE void HalfBlockWeights(const uint8_t* codes,
   const uint8_t* block_codes = codes + block * CodeBytes(kLayout.codes);
   const auto weight = [&](I32x16 code) __attribute__((always_inline)) {
     if constexpr (HasMin(kLayout.scales)) return Fma(ToF32(code), s.d, s.m);
-    return ToF32(code - SetI32(kOffset)) * s.d;
+    return ToF32(code - SetI32(kOffset)) * s.d;  // NOLINT: LoadScales fills it
   };
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {

@@ -222,10 +222,10 @@ void UnpackScales(ScaleLayout layout, const std::byte* group, int j, int lane,
       out.min = half(1);
       return;
     case ScaleLayout::kK:
-      out.scale =
-          half(0) * ReadAs<uint8_t>(At<uint8_t>(group + 64, 2 * j, lane));
-      out.min =
-          half(1) * ReadAs<uint8_t>(At<uint8_t>(group + 64, 2 * j + 1, lane));
+      out.scale = half(0) * static_cast<float>(ReadAs<uint8_t>(
+                                At<uint8_t>(group + 64, 2 * j, lane)));
+      out.min = half(1) * static_cast<float>(ReadAs<uint8_t>(
+                              At<uint8_t>(group + 64, 2 * j + 1, lane)));
       return;
     case ScaleLayout::kK6:
       out.scale = half(0);

@@ -326,9 +326,11 @@ TIERCEL_INLINE U8x64 operator|(U8x64 a, U8x64 b) {
 template <int kBits>
 TIERCEL_INLINE U8x64 ShiftMask(U8x64 a, int8_t mask) {
   return Bytes([&](int i) {
-    const int shifted = kBits >= 0 ? a.v[i] << (kBits >= 0 ? kBits : 0)
-                                   : a.v[i] >> (kBits < 0 ? -kBits : 0);
-    return shifted & mask;
+    if constexpr (kBits >= 0) {
+      return (a.v[i] << kBits) & mask;
+    } else {
+      return (a.v[i] >> -kBits) & mask;
+    }
   });
 }
 // Byte kIndex of every quad.

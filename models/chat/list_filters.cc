@@ -159,6 +159,7 @@ std::vector<Value> SortBy(Rendering& rendering, const Items& items,
     order.swap(merged);
   }
   std::vector<Value> sorted;
+  sorted.reserve(order.size());
   for (const size_t i : order) sorted.push_back(items[i]);
   return sorted;
 }

@@ -28,7 +28,7 @@ void Text::Append(std::string_view bytes, Origin origin) {
 void Text::Append(const Text& other, size_t begin, size_t end) {
   if (begin >= end) return;
   if (&other == this) {
-    const Text copy = other;
+    const Text copy = other;  // NOLINT: what follows changes this
     Append(copy, begin, end);
     return;
   }

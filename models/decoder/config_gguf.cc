@@ -79,7 +79,7 @@ class MetadataReader {
   std::string String(std::string_view key, std::string absent) {
     return Keep(metadata_.FindString(Key(key))).value_or(std::move(absent));
   }
-  void Fail(std::string_view code, std::string message) {
+  void Fail(std::string_view code, const std::string& message) {
     if (status_.ok()) status_ = InputError(code, message);
   }
 

@@ -35,8 +35,9 @@ absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
     array = DeviceArray<float>();  // contents are of the last step
     absl::StatusOr<DeviceArray<float>> larger =
         DeviceArray<float>::Create(memory_, size, "activations");
-    if (larger.ok()) array = *std::move(larger);
-    return larger.status();
+    if (!larger.ok()) return larger.status();
+    array = *std::move(larger);
+    return absl::OkStatus();
   };
   const std::array<int64_t, 7> widths = ActivationWidths(config_);
   DeviceArray<float>* const arrays[] = {&a_.norm, &a_.q,    &a_.k, &a_.v,

@@ -1,5 +1,6 @@
 // A GGUF file, or a set of them, as one checkpoint.
 
+#include <cinttypes>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -19,9 +20,8 @@ constexpr std::string_view kTensorsKey = "split.tensors.count";
 
 std::string PartSuffix(int64_t part, int64_t count) {
   char suffix[64];
-  std::snprintf(suffix, sizeof(suffix), "-%05lld-of-%05lld.gguf",
-                static_cast<long long>(part + 1),
-                static_cast<long long>(count));
+  std::snprintf(suffix, sizeof(suffix), "-%05" PRId64 "-of-%05" PRId64 ".gguf",
+                part + 1, count);
   return suffix;
 }
 

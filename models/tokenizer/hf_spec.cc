@@ -183,7 +183,7 @@ absl::Status ReadAddedTokens(const Json& added, TokenizerSpec* spec) {
     return InvalidJsonVocab("added_tokens must be an array");
   for (const Json& token : added) {
     const Json& content = Member(token, "content");
-    if (!content.is_string() || content == "") {
+    if (!content.is_string() || content.get_ref<const std::string&>().empty()) {
       return InvalidJsonVocab("an added token has no content");
     }
     const std::string& text = content.get_ref<const std::string&>();

@@ -96,8 +96,9 @@ class KvStore : public LayeredKv {
   absl::Status BindView(const View& view) {
     absl::StatusOr<BoundView> bound =
         BoundView::Bind(view, layers_, layout_.kv_heads, begin_);
-    if (bound.ok()) reads_ = *std::move(bound);
-    return bound.status();
+    if (!bound.ok()) return bound.status();
+    reads_ = *std::move(bound);
+    return absl::OkStatus();
   }
   int64_t FirstPage() const { return begin_ / kPageTokens; }
   // Pages of the sequence if it ended at `end`.

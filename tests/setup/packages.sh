@@ -40,6 +40,7 @@ readonly TEST=(
 )
 readonly FULL=(
   clang  # fuzzing
+  clang-tidy
   libclang-rt-14-dev
 )
 
