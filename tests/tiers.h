@@ -106,6 +106,8 @@ inline int64_t BytesFor(const Model& model, const Session::Options& options,
                             .weights = *weights,
                             .layout = layout,
                             .first_position = options.first_position,
+                            .kept_first = options.kept_first,
+                            .kept_newest = options.kept_newest,
                             .retrieval = options.retrieval,
                             .threads = model.machine->threads()};
   const TierNeeds needs = site.Needs(options.context);

@@ -7,8 +7,7 @@ namespace tiercel {
 absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
     const TierShape& shape, DeviceMemory& memory, std::unique_ptr<Link> link) {
   absl::StatusOr<DeviceSlots> slots =
-      DeviceSlots::Create(memory, shape.layout, shape.layers,
-                          shape.resident_pages + TierShape::kOpenPages);
+      DeviceSlots::Create(memory, shape.layout, shape.layers, shape.Slots());
   if (!slots.ok()) return slots.status();
   std::array<Buffer, 2> buffers;
   for (Buffer& buffer : buffers) {

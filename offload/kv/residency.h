@@ -21,6 +21,8 @@ namespace tiercel {
 //             wanted
 //   resident  one of the first TierShape::resident_pages: on the device for
 //             good, and below like all others
+//   newest    one of the last TierShape::newest_pages before the open one: on
+//             the device until the sequence has grown beyond it
 //
 // Nothing leaves the device before the host tier has it: what got lost on its
 // way down is sent again.
@@ -53,7 +55,10 @@ class Residency {
   bool IsResident(int64_t page) const {
     return page < tier_.shape.resident_pages;
   }
-  // If the sequence ended at `end`.
+  // If the sequence ended at `end`, as of the next two.
+  bool IsNewest(int64_t page, int64_t end) const {
+    return page >= end / kPageTokens - first_page_ - tier_.shape.newest_pages;
+  }
   bool IsFull(int64_t page, int64_t end) const {
     return (first_page_ + page + 1) * kPageTokens <= end;
   }

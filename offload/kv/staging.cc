@@ -53,8 +53,8 @@ absl::Status Staging::AwaitBuffers(Cancelled cancelled) {
 
 int Staging::Ahead() const { return lost_ == pages_.lost() ? ahead_ : 0; }
 
-absl::Status Staging::LayOut(PagesRead reads, int64_t first_written,
-                             Station station) {
+absl::Status Staging::LayOut(PagesRead reads, int64_t end,
+                             int64_t first_written, Station station) {
   step_ = {.reads = std::move(reads),
            .station = station,
            .first_written = first_written};
@@ -66,7 +66,8 @@ absl::Status Staging::LayOut(PagesRead reads, int64_t first_written,
     if (!on_device) step_.place[static_cast<size_t>(page)] = place++;
     if (page >= first_written) continue;
     if (!on_device) step_.away.push_back(page);
-    if (!on_device || !pages_.IsResident(page)) later.push_back(page);
+    const bool stays = pages_.IsResident(page) || pages_.IsNewest(page, end);
+    if (!on_device || !stays) later.push_back(page);
   }
   if (place > tier_.shape.staged_pages) {
     return MemoryError(

@@ -55,8 +55,10 @@ class Staging {
 
   // Gives every page that is not on the device a place, whether the view reads
   // it or not: those that exist first, in order, then those that a prompt
-  // fills, from `first_written` on. Errors: out_of_memory.
-  absl::Status LayOut(PagesRead reads, int64_t first_written, Station station);
+  // fills, from `first_written` on. The sequence ends at `end` before the step.
+  // Errors: out_of_memory.
+  absl::Status LayOut(PagesRead reads, int64_t end, int64_t first_written,
+                      Station station);
 
   // What `layer` reads has arrived, what it writes over has left; the layer
   // after it is on its way. Errors: copy_failed, cancelled.

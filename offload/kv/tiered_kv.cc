@@ -41,7 +41,7 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Station station,
   absl::Cleanup undo = [this] { AbandonOwn(); };
   absl::Status status = OpenPages(cancelled);
   if (status.ok() && !step_->in_place) {
-    status = staging_.LayOut(step_->reads, step_->first_written, station);
+    status = staging_.LayOut(step_->reads, end_, step_->first_written, station);
   }
   if (status.ok()) std::move(undo).Cancel();
   return status;
@@ -74,15 +74,18 @@ absl::StatusOr<bool> TieredKv::FitsInPlace(Step& step, Cancelled cancelled) {
   return tier_->slots.free() >= needed;
 }
 
-// Pages that are full and not resident leave the device: after a step those
-// that were fetched ahead, so that what is on the way is what is needed.
+// Pages that are full and neither resident nor among the newest leave the
+// device: after a step those that were fetched ahead, so that what is on the
+// way is what is needed.
 absl::Status TieredKv::RetireClosedPages(Cancelled cancelled) {
   PageList closed;
   if (staging_.HasAhead()) {
     closed = staging_.ahead_pages();
   } else {
     for (int64_t page = 0; page < pages_.size(); ++page) {
-      if (pages_.IsClosed(page, end_)) closed.push_back(page);
+      if (pages_.IsClosed(page, end_) && !pages_.IsNewest(page, end_)) {
+        closed.push_back(page);
+      }
     }
   }
   for (int64_t page : closed) {
@@ -102,6 +105,7 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
     const bool exists =
         page == first && end_ % kPageTokens != 0 && end_ > begin_;
     const bool stays = !step_->prompt || pages_.IsResident(page) ||
+                       pages_.IsNewest(page, end_ + step_->rows) ||
                        page == count - 1 || exists;
     if (!stays) continue;
     if (absl::Status s = pages_.Open(page, exists, end_, cancelled); !s.ok()) {

@@ -18,7 +18,8 @@ namespace tiercel {
 // the buffers Staging; this decides what a step needs of both.
 //
 //   on the device   pages being written; the first `resident_pages`, for good;
-//                   the layer that computes and the one after it
+//                   the last `newest_pages` before those; the layer that
+//                   computes and the one after it
 //   down            a step's pages once they are full and committed; a prompt's
 //                   layer by layer, as soon as the layer is done
 //   up              per layer, the pages that the view reads there and that are

@@ -30,6 +30,10 @@ struct View {
   }
 
   bool IsFull() const { return recent == kAllPositions; }
+  // As a sequence of at most `context` positions knows it.
+  View Within(int64_t context) const {
+    return recent >= context ? Full() : *this;
+  }
   friend bool operator==(const View&, const View&) = default;
 };
 

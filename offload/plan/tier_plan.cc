@@ -17,6 +17,8 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
   plan.shape.context_pages = (end + kPageTokens - 1) / kPageTokens - first;
   plan.shape.resident_pages =
       std::min(resident_pages, plan.shape.context_pages);
+  plan.shape.newest_pages = std::min(
+      needs.newest_pages, plan.shape.context_pages - plan.shape.resident_pages);
   plan.shape.staged_pages =
       plan.shape.context_pages - plan.shape.resident_pages;
   plan.budget = budget;
@@ -37,7 +39,7 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
 // in both buffers, so bytes rise with pages wherever there are three layers,
 // and fall with fewer: then all pages are resident or none is.
 TierPlan PlanTiers(const TierNeeds& needs, int64_t budget) {
-  const TierPlan least = WithResidentPages(needs, budget, 0);
+  const TierPlan least = WithResidentPages(needs, budget, needs.resident_pages);
   const TierPlan all =
       WithResidentPages(needs, budget, least.shape.context_pages);
   if (all.fits()) return all;
@@ -45,8 +47,8 @@ TierPlan PlanTiers(const TierNeeds& needs, int64_t budget) {
   if (!least.fits() || needs.layers <= 2) {
     return least.DeviceBytes() <= all.DeviceBytes() ? least : all;
   }
-  int64_t pages =
-      (budget - least.DeviceBytes()) / ((needs.layers - 2) * page_bytes);
+  int64_t pages = needs.resident_pages + (budget - least.DeviceBytes()) /
+                                             ((needs.layers - 2) * page_bytes);
   TierPlan plan = WithResidentPages(needs, budget, pages);
   // Alignment may take the last page's place.
   while (!plan.fits()) plan = WithResidentPages(needs, budget, --pages);
@@ -56,6 +58,7 @@ TierPlan PlanTiers(const TierNeeds& needs, int64_t budget) {
 TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget) {
   TierPlan plan = WithResidentPages(needs, budget, 0);
   plan.in_place = true;
+  plan.shape.newest_pages = 0;
   plan.shape.staged_pages = 0;
   plan.staging = 0;
   plan.resident = 0;

@@ -43,6 +43,8 @@ struct TierNeeds {
   int64_t draft = 0;
   int64_t workspace = 0;
   int64_t views = 0;
+  int64_t resident_pages = 0;  // at least so many
+  int64_t newest_pages = 0;
 };
 
 // Divides `budget` bytes of device memory: what must be there, then as many

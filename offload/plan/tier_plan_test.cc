@@ -55,6 +55,36 @@ TEST(TierPlanTest, PartsAreThoseThatAreTaken) {
   EXPECT_EQ(plan.DeviceBytes(), 1'192'000 + plan.staging + plan.resident);
 }
 
+// The pages that must stay are there in the least device, and no budget leaves
+// room for another.
+TEST(TierPlanTest, SomePagesMustStay) {
+  TierNeeds needs = Needs(30, 8000);
+  const int64_t page = needs.layout.PageBytes();
+  const int64_t before = LeastBudget(needs);
+  needs.resident_pages = 2;
+  needs.newest_pages = 9;
+  const int64_t least = LeastBudget(needs);
+  // Two give back their places in both buffers.
+  EXPECT_EQ(least - before, (11 * 30 - 2 * 2) * page);
+  int64_t resident = 2;
+  for (int64_t budget = least; budget < least + 300'000'000;
+       budget += 1'999'993) {
+    const TierPlan plan = PlanTiers(needs, budget);
+    ASSERT_TRUE(plan.fits()) << budget;
+    ASSERT_GE(plan.shape.resident_pages, resident);
+    resident = plan.shape.resident_pages;
+    ASSERT_EQ(plan.shape.newest_pages, resident == 63 ? 0 : 9);
+    ASSERT_EQ(plan.shape.Slots(), resident + plan.shape.newest_pages + 3);
+    if (resident < 63) {
+      ASSERT_LT(budget - plan.DeviceBytes(), 28 * page + 256);
+    }
+  }
+  EXPECT_EQ(resident, 63);
+  // A text shorter than its window is all there.
+  needs.context = 500;
+  EXPECT_EQ(PlanTiers(needs, 0).shape.newest_pages, 2);
+}
+
 TEST(TierPlanTest, PagesFollowAbsolutePositions) {
   TierNeeds needs = Needs(3, 130);
   needs.first_position = 127;

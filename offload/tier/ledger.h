@@ -8,8 +8,8 @@
 namespace tiercel {
 
 // What a step is for; every byte that moves is asked for by one.
-enum class Station { kPrefill, kRefresh, kDraft, kVerify };
-inline constexpr int kNumStations = 4;
+enum class Station { kPrefill, kRefresh, kDraft, kFast, kVerify };
+inline constexpr int kNumStations = 5;
 
 // What crossed the link between host and device; always growing, so that a run
 // is the difference of two readings.

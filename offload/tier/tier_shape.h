@@ -13,7 +13,8 @@ struct TierShape {
   KvLayout layout = {};
   int layers = 0;
   int64_t context_pages = 0;   // pages of the longest sequence
-  int64_t resident_pages = 0;  // of them, those that stay on the device
+  int64_t resident_pages = 0;  // of them, the first, that stay on the device
+  int64_t newest_pages = 0;    // and the last before the one that is written
   int64_t staged_pages = 0;    // pages that one layer buffer holds
 
   // Pages that are being written are on the device too: the rows of a step lie
@@ -23,9 +24,9 @@ struct TierShape {
   int64_t StagingBytes() const {
     return 2 * AlignedBytes(staged_pages * layout.PageBytes());
   }
+  int64_t Slots() const { return resident_pages + newest_pages + kOpenPages; }
   int64_t SlotBytes() const {
-    return AlignedBytes((resident_pages + kOpenPages) * layers *
-                        layout.PageBytes());
+    return AlignedBytes(Slots() * layers * layout.PageBytes());
   }
 };
 

@@ -53,7 +53,8 @@ class Predictor {
  private:
   // Pages of a layer that a step reads and the device does not hold.
   int64_t SweptPages(int64_t before) const {
-    return std::max<int64_t>(0, FullPages(before) - plan_.shape.resident_pages);
+    return std::max<int64_t>(0, FullPages(before) - plan_.shape.resident_pages -
+                                    plan_.shape.newest_pages);
   }
   double BytesOf(int64_t pages) const {
     return static_cast<double>(pages * plan_.shape.layout.PageBytes());

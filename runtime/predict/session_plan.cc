@@ -108,6 +108,14 @@ TierNeeds SessionSite::Needs(int64_t context) const {
   TierNeeds needs =
       SessionNeeds(config, weights, layout, context, first_position, threads);
   needs.draft = draft_bytes;
+  const auto pages = [](int64_t positions) {
+    return positions / kPageTokens + (positions % kPageTokens != 0);
+  };
+  if (kept_first > 0) {
+    needs.resident_pages = pages(first_position % kPageTokens + kept_first);
+  }
+  // Such a window begins anywhere in a page.
+  if (kept_newest > 0) needs.newest_pages = pages(kept_newest) + 1;
   if (retrieval.has_value()) {
     needs.views = Retrieval::Bytes(RetrievalShape(context));
   }
@@ -194,6 +202,8 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .weights = weights,
                       .layout = options.Layout(model.config),
                       .first_position = options.first_position,
+                      .kept_first = options.kept_first,
+                      .kept_newest = options.kept_newest,
                       .retrieval = options.retrieval,
                       .threads = threads,
                       .on_device = options.on_device};

@@ -11,6 +11,7 @@
 #include "kernels/number/dtype.h"
 #include "models/decoder/config.h"
 #include "models/decoder/weights.h"
+#include "offload/kv/view.h"
 #include "offload/plan/tier_plan.h"
 #include "offload/view/retrieval.h"
 #include "runtime/model/model.h"
@@ -32,6 +33,10 @@ struct SessionOptions {
   // The KV stays on the device, beside what it serves; all the session will
   // ever need is taken when it is made.
   bool on_device = false;
+  View prompt_view = View::Full();  // what a prompt's rows read
+  // Positions that stay on the device at least, of the first and of the newest.
+  int64_t kept_first = 0;
+  int64_t kept_newest = 0;
   // Keeps a retrieval view for drafts.
   std::optional<RetrievalSize> retrieval = {};
 
@@ -62,6 +67,8 @@ struct SessionSite {
   WeightSizes weights;
   KvLayout layout;
   int64_t first_position = 0;
+  int64_t kept_first = 0;  // SessionOptions'
+  int64_t kept_newest = 0;
   std::optional<RetrievalSize> retrieval = {};  // a view for drafts
   int64_t draft_bytes = 0;  // of a model that drafts, and all of its session
   int threads = 1;
