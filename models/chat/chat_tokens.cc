@@ -1,5 +1,6 @@
 #include "models/chat/chat_tokens.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,19 +14,17 @@ absl::StatusOr<std::string> TextOf(const Tokenizer& tokenizer,
   return tokenizer.Piece(*id, Tokenizer::Special::kParse);
 }
 
-}  // namespace
-
-absl::Status EncodeChat(const ChatTemplate& chat_template,
-                        const Tokenizer& tokenizer,
-                        std::vector<ChatMessage> messages,
-                        const EncodeLimits& limits, std::vector<int32_t>* ids) {
+absl::Status Encode(const ChatTemplate& chat_template,
+                    const Tokenizer& tokenizer,
+                    std::vector<ChatMessage> messages, bool assistant_speaks,
+                    const EncodeLimits& limits, std::vector<int32_t>* ids) {
   absl::StatusOr<std::string> bos = TextOf(tokenizer, tokenizer.bos());
   if (!bos.ok()) return bos.status();
   absl::StatusOr<std::string> eos = TextOf(tokenizer, tokenizer.eos());
   if (!eos.ok()) return eos.status();
   const absl::StatusOr<std::vector<ChatPiece>> pieces =
       chat_template.Render({.messages = std::move(messages),
-                            .add_generation_prompt = true,
+                            .add_generation_prompt = assistant_speaks,
                             .bos_token = *std::move(bos),
                             .eos_token = *std::move(eos)});
   if (!pieces.ok()) return pieces.status();
@@ -37,6 +36,33 @@ absl::Status EncodeChat(const ChatTemplate& chat_template,
                                      : Tokenizer::Special::kParse});
   }
   return tokenizer.Encode(parts, ids, limits);
+}
+
+}  // namespace
+
+absl::Status EncodeChat(const ChatTemplate& chat_template,
+                        const Tokenizer& tokenizer,
+                        std::vector<ChatMessage> messages,
+                        const EncodeLimits& limits, std::vector<int32_t>* ids) {
+  return Encode(chat_template, tokenizer, std::move(messages),
+                /*assistant_speaks=*/true, limits, ids);
+}
+
+absl::StatusOr<std::vector<int32_t>> AssistantHeader(
+    const ChatTemplate& chat_template, const Tokenizer& tokenizer) {
+  std::vector<int32_t> with;
+  std::vector<int32_t> without;
+  for (std::vector<int32_t>* const ids : {&with, &without}) {
+    if (absl::Status s =
+            Encode(chat_template, tokenizer, {{"user", "?"}},
+                   /*assistant_speaks=*/ids == &with, EncodeLimits(), ids);
+        !s.ok()) {
+      return s;
+    }
+  }
+  const auto [header, rest] =
+      std::mismatch(with.begin(), with.end(), without.begin(), without.end());
+  return std::vector<int32_t>(header, with.end());
 }
 
 }  // namespace tiercel

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "models/chat/chat_template.h"
 #include "models/tokenizer/tokenizer.h"
 
@@ -17,6 +18,12 @@ absl::Status EncodeChat(const ChatTemplate& chat_template,
                         const Tokenizer& tokenizer,
                         std::vector<ChatMessage> messages,
                         const EncodeLimits& limits, std::vector<int32_t>* ids);
+
+// The ids that the template writes where the assistant is to speak, the last of
+// any conversation; none where it writes nothing there. Errors: those of Render
+// and Encode.
+absl::StatusOr<std::vector<int32_t>> AssistantHeader(
+    const ChatTemplate& chat_template, const Tokenizer& tokenizer);
 
 }  // namespace tiercel
 
