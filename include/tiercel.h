@@ -223,7 +223,8 @@ typedef struct tiercel_policy {
   size_t struct_size;
   /* "full" (default): what is proposed is checked by the model as it is.
    * "triforce": first by the model over a view, which makes longer blocks of
-   * it, and those by the model as it is. */
+   * it, and those by the model as it is. "sadas": while the text thinks, the
+   * model over its newest tokens; while it answers, as "triforce". */
   const char* name;
   /* Who proposes. "none" (default); "ngram": the text itself, where it repeats;
    * "self": the model over the first and the newest tokens; "small":
@@ -260,6 +261,27 @@ typedef struct tiercel_policy {
   /* Of adaptive lengths: what a check costs, in drafted tokens. 0: what
    * tiercel_measure kept in cache_dir says, or 8 without it; reported. */
   double cost_ratio;
+
+  /* Of "sadas". "verified" (default): it drafts, and the output is the model's.
+   * "plain": its view is all that is read, as its authors have it; faster, and
+   * another text. "baseline": the model as it is, with what the policy forces
+   * of the text: what the other two are compared with. */
+  const char* form;
+  /* What only this policy knows, "key=value,key=value"; NULL: its defaults,
+   * here the first of each. "sadas", whose window is view_window (0: 4096)
+   * newest tokens and the first view_sink (0: none):
+   *
+   *   gate    state: the window is read while the text thinks; literal: until
+   *           it has thought, in the prompt too; always
+   *   open    the tag that begins it, <think>; close: that ends it, </think>
+   *   think   off; on: the text thinks from its first token on
+   *   most    tokens that it may think, then the closing tag follows; 0: as
+   *           many as it likes
+   *   latch   on: it thinks once; off
+   *   pin     none; prompt: the prompt stays in view
+   *   answer  all: an answer reads everything; kept: what a cache of the window
+   *           alone would have kept */
+  const char* settings;
 } tiercel_policy;
 
 typedef struct tiercel_session_params {
@@ -419,7 +441,9 @@ typedef int (*tiercel_on_row)(void* user_data, size_t index,
                               const float* logits);
 
 /* Appends tokens, `rows_per_step` (0: the library's choice) at a time, and
- * gives the logits of every row. They do not depend on rows_per_step. */
+ * gives the logits of every row. They do not depend on rows_per_step. With a
+ * policy in its plain form rows are steps of it, one at a time: TIERCEL_USAGE
+ * for other rows_per_step than 0 and 1. */
 TIERCEL_API tiercel_status tiercel_score(tiercel_session* session,
                                          const int32_t* ids, size_t count,
                                          size_t rows_per_step,

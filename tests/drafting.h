@@ -13,6 +13,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/drafting/rounds.h"
+#include "runtime/drafting/sweep_target.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policy/policy.h"
 #include "tests/golden.h"
@@ -135,12 +136,13 @@ class ScriptedPolicy final : public Policy {
       : session_(session), params_(params) {}
 
   absl::Status Begin(const LawParams& law, uint64_t seed) override {
-    rounds_.emplace(session_, Rounds::Options{.law = law,
-                                              .seed = seed,
-                                              .verify = params_.verify,
-                                              .drafter = params_.drafter,
-                                              .length = params_.draft_length,
-                                              .over_view = params_.over_view});
+    target_.emplace(session_, law);
+    rounds_.emplace(session_, *target_,
+                    Rounds::Options{.seed = seed,
+                                    .verify = params_.verify,
+                                    .drafter = params_.drafter,
+                                    .length = params_.draft_length,
+                                    .over_view = params_.over_view});
     return rounds_->Begin();
   }
   absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
@@ -149,6 +151,7 @@ class ScriptedPolicy final : public Policy {
  private:
   Session& session_;
   const ScriptedParams params_;
+  std::optional<SweepTarget> target_;
   std::optional<Rounds> rounds_;
 };
 

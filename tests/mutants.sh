@@ -57,6 +57,18 @@ stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain
 stop_cut_token|runtime/generate/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/generate/transcript_test.cc
 stop_at_length|runtime/generate/generate.cc|if (!\*more) return "stop";|if (!*more \&\& left > 0) return "stop";|runtime/sequence/session_test.cc
 resumed_tokens|runtime/sequence/interrupted_prompt.h|tokens == asked_tokens|tokens.size() == asked_tokens.size()|runtime/sequence/tiers_test.cc
+think_latch|runtime/policy/think_schedule.h|thinking_ \&\& !(options_->latch|thinking_ \&\& (options_->latch|runtime/policy/think_schedule_test.cc
+think_border|runtime/policy/think_schedule.cc|    matched_ = pattern_->border\[matched_\];|    matched_ = 0;|runtime/policy/think_schedule_test.cc
+think_most|runtime/policy/think_schedule.cc|thought_ < options_->most|thought_ <= options_->most|runtime/policy/think_schedule_test.cc
+think_literal|runtime/policy/think_schedule.cc|return !has_thought_|return thinking()|runtime/policy/sadas_test.cc
+kept_answer|runtime/policy/sadas_params.cc|closed_at() + 1 - params.window|closed_at() - params.window|runtime/policy/sadas_test.cc
+within_mode|runtime/policy/sadas.cc|ahead.windowed() != mode|!mode \&\& ahead.windowed()|runtime/policy/sadas_test.cc
+forced_place|runtime/drafting/forced_target.h|if (i > 0) ahead|if (i > 1) ahead|runtime/policy/sadas_test.cc
+window_trace|runtime/drafting/window_drafter.cc|    session_.DropProvisional();|    (void)session_;|runtime/policy/sadas_test.cc
+plain_kept|runtime/sequence/forward.cc|settled_ == before \&\& view == prompt_view_|settled_ == before|runtime/policy/sadas_test.cc
+newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|false|runtime/policy/sadas_test.cc
+newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|page < 0|runtime/policy/sadas_test.cc
+scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/cli_policies_test.py
 cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
 error_age|runtime/api/boundary.cc|struct_size >= kFirstErrorSize|struct_size == kFirstErrorSize|runtime/api/growth_test.cc

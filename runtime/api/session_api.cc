@@ -400,12 +400,22 @@ tiercel_status tiercel_score(tiercel_session* session, const int32_t* ids,
     if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
       return s;
     }
+    const bool plain =
+        session->policy_params.form == tiercel::PolicyForm::kPlain;
+    if (plain && rows_per_step > 1) {
+      return tiercel::UsageError(
+          "invalid_argument",
+          absl::StrCat("rows_per_step: got ", rows_per_step,
+                       ", a policy in its plain form takes one at a time"));
+    }
+    const auto give = [&](size_t index, const float* logits) {
+      return on_row == nullptr || on_row(user_data, index, logits) == 0;
+    };
     return tiercel::Stoppable(session, [&] {
-      return tiercel::Score(*session->session, ids, count, rows_per_step,
-                            [&](size_t index, const float* logits) {
-                              return on_row == nullptr ||
-                                     on_row(user_data, index, logits) == 0;
-                            });
+      return plain ? tiercel::ScoreSteps(*session->session, *session->policy,
+                                         ids, count, give)
+                   : tiercel::Score(*session->session, ids, count,
+                                    rows_per_step, give);
     });
   });
 }

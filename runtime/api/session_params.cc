@@ -4,11 +4,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "runtime/api/boundary.h"
+#include "runtime/policy/settings.h"
 
 namespace tiercel {
 namespace {
@@ -45,12 +47,39 @@ absl::StatusOr<int64_t> ParseGamma(const char* what, int32_t tokens) {
                                  DraftLength::kMost, ", or TIERCEL_ADAPTIVE"));
 }
 
+// What is said of the policy that `p` names, and of no other.
+absl::StatusOr<SadasParams> ReadSadas(const tiercel_policy& p) {
+  const std::string settings = p.settings != nullptr ? p.settings : "";
+  const std::string name = p.name != nullptr ? p.name : "full";
+  SadasParams sadas;
+  if (name != "sadas") {
+    absl::Status status = Settings(name.c_str(), settings).Finish();
+    return status.ok() ? absl::StatusOr<SadasParams>(sadas) : status;
+  }
+  for (const auto& [what, tokens, least, value] :
+       {std::tuple("view_window", p.view_window, int64_t{1}, &sadas.window),
+        std::tuple("view_sink", p.view_sink, int64_t{0}, &sadas.sink)}) {
+    if (tokens == 0) continue;
+    constexpr int64_t kMost = int64_t{1} << 40;
+    if (tokens < least || tokens > kMost) {
+      return UsageError("invalid_argument",
+                        absl::StrCat(what, ": got ", tokens, ", need ", least,
+                                     " to ", kMost));
+    }
+    *value = tokens;
+  }
+  if (absl::Status s = sadas.Set(settings); !s.ok()) return s;
+  return sadas;
+}
+
 absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
   tiercel_policy p;
   if (absl::Status s = ReadStruct("policy", in, &p); !s.ok()) return s;
-  const absl::StatusOr<PolicyName> policy = ParseName<PolicyName>(
-      "policy", p.name,
-      {{"full", PolicyName::kFull}, {"triforce", PolicyName::kTriForce}});
+  const absl::StatusOr<PolicyName> policy =
+      ParseName<PolicyName>("policy", p.name,
+                            {{"full", PolicyName::kFull},
+                             {"triforce", PolicyName::kTriForce},
+                             {"sadas", PolicyName::kSadas}});
   if (!policy.ok()) return policy.status();
   const absl::StatusOr<Proposer> proposer =
       ParseName<Proposer>("draft", p.draft,
@@ -78,12 +107,23 @@ absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
         "invalid_argument",
         absl::StrCat("cost_ratio: got ", p.cost_ratio, ", need 0 to 1000000"));
   }
+  const absl::StatusOr<PolicyForm> form =
+      ParseName<PolicyForm>("form", p.form,
+                            {{"verified", PolicyForm::kVerified},
+                             {"plain", PolicyForm::kPlain},
+                             {"baseline", PolicyForm::kBaseline}});
+  if (!form.ok()) return form.status();
   RetrievalSize view;
   if (p.view_chunk != 0) view.chunk = p.view_chunk;
-  if (p.view_sink != 0) view.sink = p.view_sink;
-  if (p.view_window != 0) view.window = p.view_window;
   if (p.view_budget != 0) view.budget = p.view_budget;
+  const absl::StatusOr<SadasParams> sadas = ReadSadas(p);
+  if (!sadas.ok()) return sadas.status();
+  if (*policy != PolicyName::kSadas) {
+    if (p.view_sink != 0) view.sink = p.view_sink;
+    if (p.view_window != 0) view.window = p.view_window;
+  }
   return PolicyParams{.policy = *policy,
+                      .form = *form,
                       .proposer = *proposer,
                       .verify = *verify,
                       .gamma1 = *gamma1,
@@ -93,7 +133,8 @@ absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
                                          ? p.draft_model->model.get()
                                          : nullptr,
                       .draft_layers = p.draft_layers,
-                      .view = view};
+                      .view = view,
+                      .sadas = *sadas};
 }
 
 }  // namespace
@@ -118,7 +159,10 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
     if (!policy.ok()) return policy.status();
     request.policy = *policy;
   }
-  options.retrieval = request.policy.View();
+  options.retrieval = request.policy.RetrievalView();
+  options.prompt_view = request.policy.PromptView();
+  options.kept_first = request.policy.KeptFirst();
+  options.kept_newest = request.policy.KeptNewest();
   return request;
 }
 

@@ -21,9 +21,17 @@ double DraftCosts::SweepInProposals() const {
 }
 
 double DraftCosts::ViewPassInProposals() const {
+  return InProposals(WholeView());
+}
+
+double DraftCosts::WindowPassInProposals(int64_t window) const {
+  return InProposals(WholeWindow(window));
+}
+
+double DraftCosts::InProposals(const ViewPass& pass) const {
   switch (proposer_.kind) {
     case Proposer::kSelf:
-      return Seconds(WholeView()) / Seconds(WindowOfView());
+      return Seconds(pass) / Seconds(WindowOfView());
     case Proposer::kSmall:
       return SmallPassesOfAPass();
     case Proposer::kNone:
@@ -37,10 +45,18 @@ double DraftCosts::SweepInViewPasses() const {
   return SweepSeconds(Length()) / Seconds(WholeView());
 }
 
+double DraftCosts::SweepInWindowPasses(int64_t window) const {
+  return SweepSeconds(Length()) / Seconds(WholeWindow(window));
+}
+
 DraftCosts::ViewPass DraftCosts::WholeView() const {
   const RetrievalSize& view = session_.retrieval()->size();
   return {session_.model().config.layers,
           view.budget + view.window + view.chunk};
+}
+
+DraftCosts::ViewPass DraftCosts::WholeWindow(int64_t window) const {
+  return {session_.model().config.layers, window};
 }
 
 DraftCosts::ViewPass DraftCosts::WindowOfView() const {

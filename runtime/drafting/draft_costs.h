@@ -25,6 +25,9 @@ class DraftCosts {
   double ViewPassInProposals() const;
   // Where the target checks what that has made of it.
   double SweepInViewPasses() const;
+  // The last two where the target drafts over its newest `window` positions.
+  double WindowPassInProposals(int64_t window) const;
+  double SweepInWindowPasses(int64_t window) const;
 
  private:
   // A pass of one row of the session's own model over a view.
@@ -33,8 +36,10 @@ class DraftCosts {
     int64_t positions = 0;  // that it attends to, at most
   };
   ViewPass WholeView() const;
+  ViewPass WholeWindow(int64_t window) const;
   ViewPass WindowOfView() const;  // through the layers that propose
 
+  double InProposals(const ViewPass& pass) const;
   double Seconds(const ViewPass& pass) const;
   double SweepSeconds(int64_t length) const;
   double RowsOfAPass() const;

@@ -3,12 +3,38 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/cleanup/cleanup.h"
+
 namespace tiercel {
 
-Rounds::Rounds(Session& session, const Options& options)
+RoundsReport& RoundsReport::operator+=(const RoundsReport& other) {
+  levels.insert(levels.end(), other.levels.begin(), other.levels.end());
+  verify += other.verify;
+  fast += other.fast;
+  draft += other.draft;
+  refresh += other.refresh;
+  return *this;
+}
+
+absl::StatusOr<std::vector<Law>> Rounds::TimedTarget::Laws(
+    const std::vector<int32_t>& block) {
+  const absl::Cleanup count = [this, start = session_.Elapsed()] {
+    spent_ += session_.Elapsed() - start;
+  };
+  return target_.Laws(block);
+}
+
+absl::Status Rounds::TimedTarget::Keep(size_t count, int32_t next) {
+  const absl::Cleanup spent = [this, start = session_.Elapsed()] {
+    spent_ += session_.Elapsed() - start;
+  };
+  return target_.Keep(count, next);
+}
+
+Rounds::Rounds(Session& session, Target& target, const Options& options)
     : session_(session),
       options_(options),
-      target_(session, options.law),
+      target_(session, target),
       length_(options.length) {
   if (options_.drafter == nullptr) return;
   level_.drafter = options_.drafter->name();
@@ -55,8 +81,11 @@ absl::StatusOr<VerifiedBlock> Rounds::Next() {
 }
 
 RoundsReport Rounds::report() const {
-  RoundsReport report = {
-      .levels = {}, .verify = verify_, .draft = draft_, .refresh = refresh_};
+  RoundsReport report = {.levels = {},
+                         .verify = verify_,
+                         .fast = {},
+                         .draft = draft_,
+                         .refresh = refresh_};
   if (options_.drafter == nullptr) return report;
   report.levels = options_.drafter->inner_levels();
   report.levels.push_back(level_);

@@ -2,14 +2,14 @@
 #define TIERCEL_RUNTIME_DRAFTING_ROUNDS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "drafts/draft_length.h"
 #include "drafts/drafter.h"
 #include "drafts/verify.h"
-#include "kernels/token/law.h"
-#include "runtime/drafting/sweep_target.h"
+#include "runtime/drafting/schedule_report.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
@@ -17,24 +17,29 @@ namespace tiercel {
 // What the rounds of one generation did, and where their time went.
 struct RoundsReport {
   std::vector<DraftLevel> levels;  // the innermost first
-  TimeSpent verify;                // sweeps
+  TimeSpent verify;                // sweeps, and steps that read everything
+  TimeSpent fast;                  // steps that read a view, and are kept
   TimeSpent draft;
   TimeSpent refresh;
+  std::optional<ScheduleReport> schedule = {};  // absent: the policy has none
+
+  // Other rounds of the same generation.
+  RoundsReport& operator+=(const RoundsReport& other);
 };
 
-// Round after round of one generation: a drafter proposes, a sweep of the
-// session decides. Without a drafter a round is a decode step.
+// Round after round of one generation of a session: a drafter proposes, the
+// target decides. Without a drafter a round is a decode step.
 class Rounds {
  public:
   struct Options {
-    LawParams law;
     uint64_t seed = 0;
     VerifyMode verify = VerifyMode::kResidual;
     Drafter* drafter = nullptr;                  // null: nobody; outlives this
     DraftLength length = DraftLength::Fixed(1);  // of what it drafts, at most
     bool over_view = false;  // it drafts over the session's retrieval view
   };
-  Rounds(Session& session, const Options& options);
+  // `target` is the session's, and outlives this.
+  Rounds(Session& session, Target& target, const Options& options);
 
   // Before the first round: readies the view that is drafted over.
   // Errors: those of Session::CatchUpForDrafts.
@@ -48,11 +53,28 @@ class Rounds {
   RoundsReport report() const;
 
  private:
+  // A target, and how long it takes.
+  class TimedTarget final : public Target {
+   public:
+    TimedTarget(Session& session, Target& target)
+        : session_(session), target_(target) {}
+
+    absl::StatusOr<std::vector<Law>> Laws(
+        const std::vector<int32_t>& block) override;
+    absl::Status Keep(size_t count, int32_t next) override;
+    TimeSpent spent() const { return spent_; }
+
+   private:
+    Session& session_;
+    Target& target_;
+    TimeSpent spent_;
+  };
+
   int64_t MostToDraft() const;
 
   Session& session_;
   const Options options_;
-  SweepTarget target_;
+  TimedTarget target_;
   DraftLength length_;
   DraftLevel level_;  // of the drafter
   TimeSpent verify_;

@@ -2,16 +2,12 @@
 
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "kernels/token/law.h"
 
 namespace tiercel {
 
 absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
     const std::vector<int32_t>& block) {
-  const absl::Cleanup count = [this, start = session_.Elapsed()] {
-    spent_ += session_.Elapsed() - start;
-  };
   // After a prompt the first law is known; otherwise the last token's row is
   // the first of the sweep.
   if (session_.pending() != 1) {
@@ -45,11 +41,9 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
 }
 
 absl::Status SweepTarget::Keep(size_t count, int32_t next) {
-  const TimeSpent start = session_.Elapsed();
   if (swept_) {
     if (absl::Status s = session_.Keep(before_ + count); !s.ok()) return s;
   }
-  spent_ += session_.Elapsed() - start;
   return session_.Append(&next, 1);
 }
 

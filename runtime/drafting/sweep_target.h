@@ -22,14 +22,11 @@ class SweepTarget final : public Target {
       const std::vector<int32_t>& block) override;
   absl::Status Keep(size_t count, int32_t next) override;
 
-  TimeSpent spent() const { return spent_; }  // in all of these
-
  private:
   Session& session_;
   const LawParams law_;
   size_t before_ = 0;   // tokens of the session, the block not counted
   bool swept_ = false;  // the block's outcome is open
-  TimeSpent spent_;
 };
 
 }  // namespace tiercel

@@ -107,6 +107,7 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
                                       size_t count,
                                       Session::Progress progress) {
   const size_t before = session.tokens().size();
+  session.DropProvisional();
   const TimeSpent start = session.Elapsed();
   const Traffic traffic = session.traffic();
   // However this ends, by an exception of a callback too.
@@ -152,9 +153,16 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   transcript.Finish();
   if (reason.ok() && transcript.refused()) reason = CancelledError();
   report.rounds = policy.report();
+  if (report.rounds.schedule.has_value()) {
+    ScheduleReport& schedule = *report.rounds.schedule;
+    (schedule.plain ? report.sweeps : schedule.slow.steps) =
+        schedule.plain ? schedule.slow.steps : report.sweeps;
+    schedule.Cut(std::ssize(transcript.tokens()));
+  }
   report.traffic = session.traffic();
   report.traffic -= traffic;
   report.warnings = session.warnings();
+  report.NoteKv(session);
   report.text = transcript.text();
   report.tokens = transcript.tokens();
   // A stop text takes back what it began in.
@@ -182,6 +190,7 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
   const size_t before = session.tokens().size();
 
   absl::Cleanup forget = [&] { session.Truncate(before); };
+  session.DropProvisional();
   if (before > 0) {
     if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
   }
@@ -203,6 +212,23 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
         }
       }
     }
+  }
+  std::move(forget).Cancel();
+  return absl::OkStatus();
+}
+
+absl::Status ScoreSteps(Session& session, Policy& policy, const int32_t* ids,
+                        size_t count,
+                        absl::FunctionRef<bool(size_t, const float*)> on_row) {
+  const size_t before = session.tokens().size();
+  absl::Cleanup forget = [&] { session.Truncate(before); };
+  if (absl::Status s = policy.Begin(LawParams(), /*seed=*/0); !s.ok()) return s;
+  StepTarget& steps = *policy.steps();
+  for (size_t i = 0; i < count; ++i) {
+    if (absl::Status s = steps.Append(ids[i]); !s.ok()) return s;
+    const absl::StatusOr<const float*> logits = steps.NextLogits();
+    if (!logits.ok()) return logits.status();
+    if (session.cancelled() || !on_row(i, *logits)) return CancelledError();
   }
   std::move(forget).Cancel();
   return absl::OkStatus();

@@ -44,13 +44,50 @@ nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves) {
 
 }  // namespace
 
+namespace {
+
+nlohmann::json ToJson(const ScheduleReport& schedule) {
+  const auto steps = [](const ScheduleReport::Steps& of) {
+    return nlohmann::json{{"steps", of.steps}, {"seconds", of.seconds}};
+  };
+  nlohmann::json reasons = nlohmann::json::object();
+  for (const auto& [reason, count] : schedule.reasons) reasons[reason] = count;
+  nlohmann::json segments = nlohmann::json::array();
+  for (const ScheduleReport::Segment& segment : schedule.segments) {
+    segments.push_back({{"mode", segment.mode},
+                        {"begin", segment.begin},
+                        {"end", segment.end}});
+  }
+  const auto known = [](const auto& value) {
+    return value.has_value() ? nlohmann::json(*value) : nlohmann::json(nullptr);
+  };
+  return {{"form", schedule.plain ? "plain" : "verified"},
+          {"fast", steps(schedule.fast)},
+          {"slow", steps(schedule.slow)},
+          {"reasons", std::move(reasons)},
+          {"slow_at", schedule.slow_at},
+          {"segments", std::move(segments)},
+          {"selected", known(schedule.selected)},
+          {"coverage", known(schedule.coverage)}};
+}
+
+}  // namespace
+
 Report NewReport(const Session& session, const PrefillReport& prefill) {
   Report report;
   report.prefill = prefill;
   report.plan = session.plan();
   report.simulated = session.model().machine->simulated();
   report.warnings = session.warnings();
+  report.NoteKv(session);
   return report;
+}
+
+void Report::NoteKv(const Session& session) {
+  const KvLayout& layout = session.site().layout;
+  kv_entries = session.site().config.layers * session.kv_length();
+  kv_bytes =
+      kv_entries * layout.kv_heads * (layout.KRowBytes() + layout.VRowBytes());
 }
 
 void AddPrediction(const Session& session, const Rates& rates, Report* report) {
@@ -130,12 +167,17 @@ nlohmann::json Report::ToJson() const {
          {{"prefill", station(Station::kPrefill, prefill.spent)},
           {"refresh", station(Station::kRefresh, rounds.refresh)},
           {"draft", station(Station::kDraft, rounds.draft)},
+          {"fast", station(Station::kFast, rounds.fast)},
           {"verify", station(Station::kVerify, rounds.verify)}}}}},
       {"memory",
        {{"host_bytes", memory.host}, {"device_bytes", memory.device}}},
+      {"kv", {{"entries", kv_entries}, {"bytes", kv_bytes}}},
       {"warnings", warnings},
       {"simulated", simulated},
   };
+  if (rounds.schedule.has_value()) {
+    document["schedule"] = tiercel::ToJson(*rounds.schedule);
+  }
   if (predicted.has_value()) {
     document["predicted"] = {
         {"ttft_s", predicted->ttft_s},

@@ -48,9 +48,12 @@ struct Report {
   // what drafts will hold nobody knows.
   std::optional<Prediction> predicted;
   MemoryUse memory;
+  int64_t kv_entries = 0;  // pairs of a layer and a position that have KV
+  int64_t kv_bytes = 0;    // of all of these
   bool simulated = false;
   std::vector<std::string> warnings;  // Session::warnings
 
+  void NoteKv(const Session& session);  // as it is now
   nlohmann::json ToJson() const;
 };
 

@@ -125,21 +125,22 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   report.prefill.spent = {1, 0.5};
   report.rounds.refresh = {2, 0.5};
   report.rounds.draft = {4, 3};
+  report.rounds.fast = {16, 12};
   report.rounds.verify = {8, 7};
   for (size_t i = 0; i < kNumStations; ++i) {
-    report.prefill.traffic.link[i] = {1u << i, 16u << i, 0.25};
-    report.traffic.link[i] = {256u << i, 4096u << i, 0.25};
+    report.prefill.traffic.link[i] = {1u << i, 0x20u << i, 0.25};
+    report.traffic.link[i] = {0x400u << i, 0x8000u << i, 0.25};
   }
   const Json ledger = report.ToJson()["ledger"];
-  EXPECT_EQ(ledger["h2d_bytes"], 0xf0f);
-  EXPECT_EQ(ledger["d2h_bytes"], 0xf0f0);
+  EXPECT_EQ(ledger["h2d_bytes"], 0x7c1f);
+  EXPECT_EQ(ledger["d2h_bytes"], 0xf83e0);
   const auto expect = [&](const char* name, Station station,
                           const TimeSpent& spent) {
     const Json& json = ledger["stations"][name];
     const auto i = static_cast<size_t>(station);
     EXPECT_EQ(json["seconds"], spent.seconds) << name;
-    EXPECT_EQ(json["h2d_bytes"], 0x101u << i) << name;
-    EXPECT_EQ(json["d2h_bytes"], 0x1010u << i) << name;
+    EXPECT_EQ(json["h2d_bytes"], 0x401u << i) << name;
+    EXPECT_EQ(json["d2h_bytes"], 0x8020u << i) << name;
     EXPECT_EQ(json["link_busy_s"], spent.link_seconds) << name;
     EXPECT_EQ(json["link_busy_share"], spent.link_seconds / spent.seconds)
         << name;
@@ -147,6 +148,7 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   expect("prefill", Station::kPrefill, report.prefill.spent);
   expect("refresh", Station::kRefresh, report.rounds.refresh);
   expect("draft", Station::kDraft, report.rounds.draft);
+  expect("fast", Station::kFast, report.rounds.fast);
   expect("verify", Station::kVerify, report.rounds.verify);
 }
 
@@ -378,11 +380,11 @@ TEST_F(TimesTest, ChoosingAViewIsNoDrafting) {
 // What takes time is that the rows of a sweep become the session's.
 TEST_F(TimesTest, KeepingWhatHoldsIsPartOfASweep) {
   const Session* session = nullptr;
-  int64_t pending = 0;
+  int64_t length = 0;
   int keeps = 0;
   ManualClock clock([&](ManualClock& now) {
     if (session == nullptr) return;
-    if (std::exchange(pending, session->pending()) > 0 && pending == 0) {
+    if (std::exchange(length, session->kv_length()) < session->kv_length()) {
       now.Pass(16);
       ++keeps;
     }
@@ -392,6 +394,7 @@ TEST_F(TimesTest, KeepingWhatHoldsIsPartOfASweep) {
   const auto model = OpenModel(options);
   const auto made = Prefilled(*model, prompt_);
   session = made.get();
+  length = session->kv_length();
   ScriptedDrafter some([](const Ids&, int64_t) { return Ids{1, 2, 3}; });
   ScriptedParams params = DraftedParams(0.0f, 6);
   params.drafter = &some;

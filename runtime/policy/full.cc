@@ -4,10 +4,10 @@ namespace tiercel {
 absl::Status FullPolicy::Begin(const LawParams& law, uint64_t seed) {
   const PolicyParams& params = parts_.params;
   proposer_.emplace(parts_.session, law, parts_.proposer);
+  target_.emplace(parts_.session, law);
   rounds_.emplace(
-      parts_.session,
-      Rounds::Options{.law = law,
-                      .seed = seed,
+      parts_.session, *target_,
+      Rounds::Options{.seed = seed,
                       .verify = params.verify,
                       .drafter = proposer_->drafter(),
                       .length = parts_.Length(params.gamma1, kGamma1,

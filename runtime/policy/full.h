@@ -7,6 +7,7 @@
 
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/rounds.h"
+#include "runtime/drafting/sweep_target.h"
 #include "runtime/policy/policy.h"
 #include "runtime/policy/policy_parts.h"
 
@@ -28,6 +29,7 @@ class FullPolicy final : public Policy {
 
   const PolicyParts parts_;
   std::optional<InnermostDrafter> proposer_;
+  std::optional<SweepTarget> target_;
   std::optional<Rounds> rounds_;
 };
 

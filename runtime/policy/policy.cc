@@ -1,12 +1,16 @@
 #include "runtime/policy/policy.h"
 
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "models/chat/chat_tokens.h"
 #include "runtime/model/draft_model.h"
 #include "runtime/policy/full.h"
 #include "runtime/policy/policy_parts.h"
+#include "runtime/policy/sadas.h"
 #include "runtime/policy/triforce.h"
 
 namespace tiercel {
@@ -16,6 +20,21 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
     return UsageError("invalid_argument",
                       absl::StrCat("draft_layers: got ", params.draft_layers,
                                    ", need 0 to the model's ", layers));
+  }
+  if (params.form != PolicyForm::kVerified) {
+    if (params.policy != PolicyName::kSadas) {
+      return UsageError("invalid_argument",
+                        "form: the policy has none but verified");
+    }
+    if (params.proposer != Proposer::kNone) {
+      return UsageError("invalid_argument",
+                        "draft: nobody drafts but for the verified form");
+    }
+  }
+  if (params.policy == PolicyName::kSadas) {
+    const absl::StatusOr<ThinkSchedule::Options> options =
+        ThinkOptionsOf(target, params.sadas);
+    if (!options.ok()) return options.status();
   }
   if (params.proposer != Proposer::kSmall) return absl::OkStatus();
   if (params.draft_model == nullptr) {
@@ -43,6 +62,27 @@ absl::StatusOr<std::unique_ptr<Session>> NewDraftSession(
   if (!made.ok()) return Annotate(made.status(), "draft model");
   return made;
 }
+
+namespace {
+
+absl::StatusOr<std::unique_ptr<Policy>> NewSadas(PolicyParts parts) {
+  const Model& model = parts.session.model();
+  absl::StatusOr<ThinkSchedule::Options> options =
+      ThinkOptionsOf(model, parts.params.sadas);
+  if (!options.ok()) return options.status();
+  ThinkParts think = {.options = *std::move(options), .header = {}};
+  if (model.chat_template != nullptr && model.tokenizer != nullptr) {
+    absl::StatusOr<std::vector<int32_t>> header =
+        AssistantHeader(*model.chat_template, *model.tokenizer);
+    if (header.ok()) think.header = *std::move(header);
+  }
+  if (parts.params.form == PolicyForm::kPlain) {
+    return std::make_unique<SadasPlain>(std::move(parts), std::move(think));
+  }
+  return std::make_unique<SadasVerified>(std::move(parts), std::move(think));
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
     Session& session, const PolicyParams& params) {
@@ -76,6 +116,8 @@ absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
       return std::make_unique<FullPolicy>(std::move(parts));
     case PolicyName::kTriForce:
       return std::make_unique<TriForcePolicy>(std::move(parts));
+    case PolicyName::kSadas:
+      return NewSadas(std::move(parts));
   }
   return InternalError("internal", "policy: none of that name");
 }

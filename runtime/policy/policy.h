@@ -12,7 +12,9 @@
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/drafting/small_target.h"
+#include "runtime/drafting/step_target.h"
 #include "runtime/model/model.h"
+#include "runtime/policy/sadas_params.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
@@ -21,11 +23,21 @@ enum class PolicyName {
   kFull,      // the target itself checks what is proposed
   kTriForce,  // arXiv 2404.11912: first the target over its retrieval view
               // does, and the target checks what that has made of it
+  kSadas,     // a window while the text thinks, everything while it answers
+};
+
+// What a policy's view is for.
+enum class PolicyForm {
+  kVerified,  // it drafts: the output is the model's
+  kPlain,     // it is all there is, as the policy's authors have it
+  kBaseline,  // nothing: the model as it is, with what the policy forces of the
+              // text; what the other two are compared with
 };
 
 // How a session makes its tokens; chosen when it is made.
 struct PolicyParams {
   PolicyName policy = PolicyName::kFull;
+  PolicyForm form = PolicyForm::kVerified;
   Proposer proposer = Proposer::kNone;
   VerifyMode verify = VerifyMode::kResidual;
   // Tokens at a time (arXiv 2404.11912, section 4): gamma1 of the proposer,
@@ -41,24 +53,46 @@ struct PolicyParams {
   DraftWindow draft_window = {};  // ... what it sees, if it has the context
   int draft_layers = 0;  // of Proposer::kSelf: the first so many; 0: all
   RetrievalSize view = {};
+  SadasParams sadas = {};  // of PolicyName::kSadas
 
   // Somebody drafts over a retrieval view.
   bool NeedsView() const {
-    return policy == PolicyName::kTriForce || proposer == Proposer::kSelf;
+    if (form != PolicyForm::kVerified) return false;
+    return policy == PolicyName::kTriForce || proposer == Proposer::kSelf ||
+           (policy == PolicyName::kSadas && sadas.gate != ThinkGate::kAlways);
   }
   // The view that its session must keep; absent: none. A proposer over a window
   // of it sees no chunks but the sinks.
-  std::optional<RetrievalSize> View() const {
+  std::optional<RetrievalSize> RetrievalView() const {
     if (!NeedsView()) return std::nullopt;
     RetrievalSize size = view;
     if (policy == PolicyName::kFull) size.budget = size.sink;
     return size;
   }
+  // What of its session's positions stays on the device: so many of the first,
+  // and of the newest.
+  int64_t KeptFirst() const {
+    return policy == PolicyName::kSadas && form != PolicyForm::kBaseline
+               ? sadas.sink
+               : 0;
+  }
+  int64_t KeptNewest() const {
+    return policy == PolicyName::kSadas && form != PolicyForm::kBaseline
+               ? sadas.window
+               : 0;
+  }
+  // What the rows of its session's prompts read.
+  View PromptView() const {
+    const bool plain = form == PolicyForm::kPlain;
+    return plain && policy == PolicyName::kSadas ? PromptViewOf(sadas)
+                                                 : View::Full();
+  }
 };
 
 // Whether sessions of `target` may make their tokens so. Errors:
-// invalid_argument, for more layers than the model has; no_draft_model; those
-// of CheckDraftModel.
+// invalid_argument, for more layers than the model has, a form that the policy
+// lacks or that nobody can draft for; no_draft_model; those of ThinkOptionsOf
+// and of CheckDraftModel.
 absl::Status CheckPolicy(const Model& target, const PolicyParams& params);
 
 // What the draft model of `params`, which has one, sees of a text, and the
@@ -77,8 +111,8 @@ class Policy {
  public:
   // The session and the draft model outlive it. `params` have passed
   // CheckPolicy, and `draft_session` is NewDraftSession's for them. Errors:
-  // no_retrieval_view, where the session keeps none and PolicyParams::View has
-  // one; those of DraftWindowOf.
+  // no_retrieval_view, where the session keeps none and
+  // PolicyParams::RetrievalView has one; those of DraftWindowOf.
   static absl::StatusOr<std::unique_ptr<Policy>> Create(
       Session& session, const PolicyParams& params,
       std::unique_ptr<Session> draft_session);
@@ -95,6 +129,9 @@ class Policy {
   virtual absl::StatusOr<VerifiedBlock> NextBlock() = 0;
   // What the generation that began last has done so far.
   virtual RoundsReport report() const = 0;
+  // The steps of the generation that began last, for texts that are known; null
+  // but in a plain form, where a row is not the model's own.
+  virtual StepTarget* steps() { return nullptr; }
 };
 
 }  // namespace tiercel

@@ -15,14 +15,15 @@ double Rounded(double ratio) { return std::exp2(std::round(std::log2(ratio))); }
 
 }  // namespace
 
-DraftLength PolicyParts::Length(int64_t asked, int64_t ours,
-                                double (DraftCosts::*costs)() const) const {
+DraftLength PolicyParts::Length(
+    int64_t asked, int64_t ours,
+    absl::FunctionRef<double(const DraftCosts&)> costs) const {
   if (asked > 0) return DraftLength::Fixed(asked);
   if (asked != PolicyParams::kAdaptive) return DraftLength::Fixed(ours);
   if (params.cost_ratio > 0) return DraftLength::Adaptive(params.cost_ratio);
   if (!params.costs.has_value()) return DraftLength::Adaptive(kCostRatio);
   return DraftLength::Adaptive(
-      Rounded((DraftCosts(session, proposer, *params.costs).*costs)()));
+      Rounded(costs(DraftCosts(session, proposer, *params.costs))));
 }
 
 }  // namespace tiercel

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "drafts/draft_length.h"
 #include "runtime/drafting/draft_costs.h"
 #include "runtime/drafting/proposer.h"
@@ -23,7 +24,7 @@ struct PolicyParts {
   // How many tokens to draft before they are checked: what was asked for, or
   // `ours`; where that adapts, by what the check costs, `costs`.
   DraftLength Length(int64_t asked, int64_t ours,
-                     double (DraftCosts::*costs)() const) const;
+                     absl::FunctionRef<double(const DraftCosts&)> costs) const;
 };
 
 }  // namespace tiercel

@@ -13,10 +13,10 @@ absl::Status TriForcePolicy::Begin(const LawParams& law, uint64_t seed) {
                     .inner = proposer_->drafter(),
                     .gamma1 = parts_.Length(params.gamma1, kGamma1,
                                             &DraftCosts::ViewPassInProposals)});
+  target_.emplace(parts_.session, law);
   rounds_.emplace(
-      parts_.session,
-      Rounds::Options{.law = law,
-                      .seed = seed,
+      parts_.session, *target_,
+      Rounds::Options{.seed = seed,
                       .verify = params.verify,
                       .drafter = &*drafter_,
                       .length = parts_.Length(params.gamma2, kGamma2,

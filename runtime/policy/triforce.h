@@ -9,6 +9,7 @@
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/retrieval_target.h"
 #include "runtime/drafting/rounds.h"
+#include "runtime/drafting/sweep_target.h"
 #include "runtime/policy/policy.h"
 #include "runtime/policy/policy_parts.h"
 
@@ -35,6 +36,7 @@ class TriForcePolicy final : public Policy {
   std::optional<InnermostDrafter> proposer_;
   std::optional<RetrievalTarget> middle_;
   std::optional<VerifyingDrafter> drafter_;
+  std::optional<SweepTarget> target_;
   std::optional<Rounds> rounds_;
 };
 

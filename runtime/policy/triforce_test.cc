@@ -343,7 +343,7 @@ TEST_F(TriForceTest, AViewIsAsLargeAsThoseWhoDraftNeed) {
       .chunk = 16, .budget = 256, .sink = 48, .window = 80};
   const auto view = [&](PolicyName policy, Proposer proposer) {
     return PolicyParams{.policy = policy, .proposer = proposer, .view = kView}
-        .View();
+        .RetrievalView();
   };
   EXPECT_FALSE(view(PolicyName::kFull, Proposer::kNgram).has_value());
   const auto whole = view(PolicyName::kTriForce, Proposer::kSelf);

@@ -14,6 +14,7 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
   rows = std::min(rows, pending());
   if (rows <= 0) return absl::OkStatus();
   PassPoint point;
+  const int64_t before = kv_->length();
   // However this ends, by an exception too.
   absl::Cleanup abandon = [this] { AbandonStep(); };
   if (absl::Status s =
@@ -27,6 +28,7 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
   }
   if (status.ok()) {
     std::move(abandon).Cancel();
+    NoteAdded(before, view);
   } else if (ClassOf(status) == ErrorClass::kCancelled && rows > kMaxStepRows) {
     const int64_t bytes =
         rows * model_.config.hidden * static_cast<int64_t>(sizeof(float));
@@ -56,13 +58,18 @@ absl::Status Session::Sweep(Station station) {
 absl::Status Session::Keep(size_t length) {
   knows_next_ = false;
   absl::Cleanup abandon = [this] { AbandonStep(); };
-  const absl::Status status =
-      kv_->Commit(static_cast<int64_t>(length) - kv_->length(),
-                  [this] { return cancelled(); });
+  const int64_t before = kv_->length();
+  const absl::Status status = kv_->Commit(static_cast<int64_t>(length) - before,
+                                          [this] { return cancelled(); });
   if (!status.ok()) return status;
   std::move(abandon).Cancel();
+  NoteAdded(before, View::Full());
   tokens_.resize(length);
   return absl::OkStatus();
+}
+
+void Session::NoteAdded(int64_t before, const View& view) {
+  if (settled_ == before && view == prompt_view_) settled_ = kv_->length();
 }
 
 void Session::AbandonStep() {

@@ -28,7 +28,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   const absl::StatusOr<TierPlan> plan = site.Plan(options.context);
   if (!plan.ok()) return plan.status();
   std::unique_ptr<Session> session(
-      new Session(model, site, *plan, *std::move(stream)));
+      new Session(model, site, *plan, options.prompt_view.Within(plan->context),
+                  *std::move(stream)));
   absl::StatusOr<std::unique_ptr<KvStore>> kv =
       session->MakeKv(options.first_position);
   if (!kv.ok()) return kv.status();
@@ -46,10 +47,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
 }
 
 Session::Session(const Model& model, const SessionSite& site,
-                 const TierPlan& plan, std::unique_ptr<Stream> stream)
+                 const TierPlan& plan, const View& prompt_view,
+                 std::unique_ptr<Stream> stream)
     : model_(model),
       site_(site),
       plan_(plan),
+      prompt_view_(prompt_view),
       stream_(std::move(stream)),
       decoder_(model.config, *model.weights, model.options.compute,
                model.machine->memory()) {}
@@ -182,8 +185,21 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
     TruncateKv(kv_->length() - 1);
   }
   const int64_t rows = pending();
-  if (absl::Status s = Forward(rows, station, progress); !s.ok()) return s;
+  if (absl::Status s = Forward(rows, station, progress, prompt_view_);
+      !s.ok()) {
+    return s;
+  }
   if (absl::Status s = LogitsInto(rows - 1, 1, /*row=*/0); !s.ok()) return s;
+  knows_next_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Session::Step(Station station, const View& view) {
+  if (absl::Status s = Forward(/*rows=*/1, station, kNoProgress, view);
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = LogitsInto(0, 1, /*row=*/0); !s.ok()) return s;
   knows_next_ = true;
   return absl::OkStatus();
 }
@@ -202,6 +218,13 @@ absl::Status Session::CatchUpForDrafts(Station station) {
 void Session::TruncateKv(int64_t length) {
   interrupted_.reset();
   kv_->Truncate(length);
+  settled_ = std::min(settled_, length);
+}
+
+void Session::DropProvisional() {
+  if (settled_ == kv_->length()) return;
+  TruncateKv(settled_);
+  knows_next_ = false;
 }
 
 void Session::Truncate(size_t length) {
@@ -219,7 +242,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   absl::StatusOr<std::unique_ptr<KvStore>> kv = kv_->Fork();
   if (!kv.ok()) return kv.status();
   std::unique_ptr<Session> copy(
-      new Session(model_, site_, plan_, *std::move(stream)));
+      new Session(model_, site_, plan_, prompt_view_, *std::move(stream)));
   copy->kv_ = *std::move(kv);
   if (retrieval_ != nullptr) {
     absl::StatusOr<std::unique_ptr<Retrieval>> retrieval =
@@ -231,6 +254,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   copy->tier_ = tier_;
   copy->context_is_what_fits_ = context_is_what_fits_;
   copy->tokens_ = tokens_;
+  copy->settled_ = settled_;
   // Without room for them they are computed again.
   if (knows_next_ && copy->ReserveLogits().ok()) {
     copy->knows_next_ = copy->stream_

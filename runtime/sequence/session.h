@@ -59,13 +59,15 @@ class Session {
   // stays beside the sequence, which is as before: asked for the same rows of
   // the same tokens again, Forward goes on there. Anything else drops it.
   //
-  // The rows read what `view` shows of the KV. Under another view than the
-  // target's their KV is provisional, and so is all that follows it: a draft
-  // goes on over it, and Truncate takes it away before the target does.
-  // Errors: invalid_view.
+  // The rows read what `view` shows of the KV. Under another view than a
+  // prompt's their KV is provisional, and so is all that follows it: steps go
+  // on over it, and DropProvisional takes it away. Errors: invalid_view.
   using Progress = PassProgress;
   absl::Status Forward(int64_t rows, Station station, Progress progress,
                        const View& view = View::Full());
+  // From now on the KV holds what a prompt of the same tokens would have left
+  // there, and nothing else; the tokens stay.
+  void DropProvisional();
 
   // Forward of all the tokens that the KV lacks, at most kMaxStepRows, with the
   // outcome open until Keep.
@@ -82,8 +84,11 @@ class Session {
 
   // Makes NextLogits those of the token after the last, computing what the KV
   // lacks. At least one token must be there.
+  // Rows read what a prompt's do.
   absl::Status CatchUp(Station station, Progress progress);
   absl::Status CatchUp(Station station);
+  // The same for the one token that the KV lacks, whose row reads `view`.
+  absl::Status Step(Station station, const View& view);
 
   // Drafts, in a session that keeps a retrieval view: passes of the model, or
   // of its first `layers`, that read and write that view alone, beside the
@@ -119,6 +124,7 @@ class Session {
   absl::StatusOr<std::unique_ptr<Session>> Fork() const;
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
+  int64_t kv_length() const { return kv_->length(); }
   int64_t pending() const {  // tokens the KV lacks
     return static_cast<int64_t>(tokens_.size()) - kv_->length();
   }
@@ -141,7 +147,7 @@ class Session {
 
  private:
   Session(const Model& model, const SessionSite& site, const TierPlan& plan,
-          std::unique_ptr<Stream> stream);
+          const View& prompt_view, std::unique_ptr<Stream> stream);
 
   absl::StatusOr<std::unique_ptr<KvStore>> MakeKv(int64_t first_position);
 
@@ -149,6 +155,8 @@ class Session {
   absl::Status BeginForward(int64_t rows, Station station, const View& view,
                             bool certain, PassPoint* point);
   void AbandonStep();  // but for an interrupted prompt
+  // A step under `view` has added to a KV of `before` positions.
+  void NoteAdded(int64_t before, const View& view);
   void TruncateKv(int64_t length);
   absl::Status RunLayers(int64_t rows, Progress progress, PassPoint* point);
   absl::Status ReserveHidden(int64_t rows);
@@ -159,11 +167,13 @@ class Session {
   const Model& model_;
   const SessionSite site_;
   const TierPlan plan_;
+  const View prompt_view_;
   bool context_is_what_fits_ = false;  // less than the checkpoint's
   std::unique_ptr<Stream> stream_;
   Decoder decoder_;
   std::unique_ptr<KvStore> kv_;
   std::vector<int32_t> tokens_;
+  int64_t settled_ = 0;  // of the KV, the beginning that is not provisional
   DeviceArray<float> hidden_;  // [rows of the last Forward, hidden]
   std::optional<InterruptedPrompt> interrupted_;
   std::shared_ptr<Placement> placement_;  // null: one memory

@@ -1,0 +1,115 @@
+// Policies through the header: their forms and settings, and plain scores.
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/api/api_fixture_for_test.h"
+
+namespace tiercel::api_test {
+namespace {
+
+class PolicyApiTest : public ApiTest {
+ protected:
+  tiercel_session* Create(const tiercel_policy& policy, tiercel_status want) {
+    auto params = Sized<tiercel_session_params>();
+    params.policy = &policy;
+    tiercel_session* session = nullptr;
+    EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_), want)
+        << error_.message;
+    return session;
+  }
+
+  static tiercel_policy Sadas(const char* form, const char* settings) {
+    auto policy = Sized<tiercel_policy>();
+    policy.name = "sadas";
+    policy.form = form;
+    policy.settings = settings;
+    policy.view_window = 16;
+    policy.view_sink = 2;
+    return policy;
+  }
+
+  // One logit after each of `ids`, in millionths; the first `prompt` of them
+  // are read as a prompt.
+  std::vector<int64_t> LogitsAfter(tiercel_session* session,
+                                   const std::vector<int32_t>& ids,
+                                   size_t prompt) {
+    EXPECT_EQ(
+        tiercel_prefill(session, ids.data(), prompt, nullptr, nullptr, &error_),
+        TIERCEL_OK)
+        << error_.message;
+    std::vector<int64_t> logits_of;
+    EXPECT_EQ(tiercel_score(
+                  session, ids.data() + prompt, ids.size() - prompt, 1,
+                  [](void* out, size_t, const float* logits) {
+                    static_cast<std::vector<int64_t>*>(out)->push_back(
+                        static_cast<int64_t>(1e6 * double{logits[7]}));
+                    return 0;
+                  },
+                  &logits_of, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    return logits_of;
+  }
+};
+
+TEST_F(PolicyApiTest, APlainFormScoresByItsOwnSteps) {
+  const std::vector<int32_t> ids = Tokenize(
+      "the sea saw the falcon and the falcon saw the sea again and "
+      "again until the sea was tired of falcons");
+  ASSERT_GT(ids.size(), 40u);
+  const std::vector<int64_t> full = LogitsAfter(session_, ids, 20);
+  for (const auto& [form, settings, same] :
+       {std::tuple("verified", "gate=always", true),
+        std::tuple("baseline", "gate=always", true),
+        std::tuple("plain", "gate=always", false),
+        std::tuple("plain", "think=off", true)}) {
+    tiercel_session* const session = Create(Sadas(form, settings), TIERCEL_OK);
+    ASSERT_NE(session, nullptr);
+    EXPECT_EQ(LogitsAfter(session, ids, 20) == full, same)
+        << form << " " << settings;
+    tiercel_session_free(session);
+  }
+  // Rows of a plain form are steps: not several at once.
+  tiercel_session* const plain = Create(Sadas("plain", nullptr), TIERCEL_OK);
+  EXPECT_EQ(tiercel_score(plain, ids.data(), ids.size(), 2, nullptr, nullptr,
+                          &error_),
+            TIERCEL_USAGE);
+  EXPECT_EQ(tiercel_session_length(plain), 0u);
+  EXPECT_EQ(tiercel_score(plain, ids.data(), ids.size(), 0, nullptr, nullptr,
+                          &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(tiercel_session_length(plain), ids.size());
+  tiercel_session_free(plain);
+}
+
+TEST_F(PolicyApiTest, FormsAndSettingsAreChecked) {
+  for (const auto& [form, settings] :
+       {std::pair("lossy", ""), std::pair("plain", "interval=4"),
+        std::pair("plain", "latch"), std::pair("plain", "close=<think>")}) {
+    EXPECT_EQ(Create(Sadas(form, settings), TIERCEL_USAGE), nullptr);
+  }
+  tiercel_policy window = Sadas("plain", nullptr);
+  window.view_window = -1;
+  EXPECT_EQ(Create(window, TIERCEL_USAGE), nullptr);
+  EXPECT_NE(std::string(error_.message).find("view_window"), std::string::npos);
+  tiercel_policy drafts = Sadas("plain", nullptr);
+  drafts.draft = "ngram";
+  EXPECT_EQ(Create(drafts, TIERCEL_USAGE), nullptr);
+  for (const char* name : {"full", "triforce"}) {
+    tiercel_policy other = Sadas("plain", nullptr);
+    other.name = name;
+    EXPECT_EQ(Create(other, TIERCEL_USAGE), nullptr);
+    other.form = nullptr;
+    other.settings = "think=on";
+    EXPECT_EQ(Create(other, TIERCEL_USAGE), nullptr);
+    EXPECT_NE(std::string(error_.message).find(name), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::api_test

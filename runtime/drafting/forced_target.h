@@ -1,0 +1,47 @@
+#ifndef TIERCEL_RUNTIME_DRAFTING_FORCED_TARGET_H_
+#define TIERCEL_RUNTIME_DRAFTING_FORCED_TARGET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "drafts/verify.h"
+
+namespace tiercel {
+
+// A target whose text a schedule may force: where one token alone may follow,
+// its law is that token. `Schedule` is a value with Advance(id) and forced(),
+// that of what the target holds.
+template <typename Schedule>
+class ForcedTarget final : public Target {
+ public:
+  // Both outlive it.
+  ForcedTarget(Target& target, const Schedule& schedule)
+      : target_(target), schedule_(schedule) {}
+
+  absl::StatusOr<std::vector<Law>> Laws(
+      const std::vector<int32_t>& block) override {
+    absl::StatusOr<std::vector<Law>> laws = target_.Laws(block);
+    if (!laws.ok()) return laws;
+    Schedule ahead = schedule_;
+    for (size_t i = 0; i < laws->size(); ++i) {
+      if (i > 0) ahead.Advance(block[i - 1]);
+      const std::optional<int32_t> forced = ahead.forced();
+      if (forced.has_value()) (*laws)[i] = {{*forced}, {1.0f}};
+    }
+    return laws;
+  }
+  absl::Status Keep(size_t count, int32_t next) override {
+    return target_.Keep(count, next);
+  }
+
+ private:
+  Target& target_;
+  const Schedule& schedule_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_DRAFTING_FORCED_TARGET_H_

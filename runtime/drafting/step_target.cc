@@ -1,0 +1,50 @@
+#include "runtime/drafting/step_target.h"
+
+#include "kernels/base/error.h"
+
+namespace tiercel {
+
+absl::Status StepTarget::Begin() {
+  session_.DropProvisional();
+  return session_.tokens().empty() ? absl::OkStatus()
+                                   : session_.CatchUp(Station::kVerify);
+}
+
+absl::StatusOr<const float*> StepTarget::NextLogits() {
+  if (session_.pending() > 0) {
+    const TimeSpent start = session_.Elapsed();
+    const absl::StatusOr<Speed> speed = Step();
+    if (!speed.ok()) return speed.status();
+    const bool fast = *speed == Speed::kFast;
+    ++(fast ? fast_steps_ : slow_steps_);
+    (fast ? fast_spent_ : slow_spent_) += session_.Elapsed() - start;
+  }
+  return session_.NextLogits().data();
+}
+
+absl::Status StepTarget::Append(int32_t id) {
+  if (absl::Status s = session_.Append(&id, 1); !s.ok()) return s;
+  Advance(id);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Law>> StepTarget::Laws(
+    const std::vector<int32_t>& block) {
+  if (!block.empty()) {
+    return InternalError("internal", "a plain form checks no drafts");
+  }
+  const absl::StatusOr<const float*> logits = NextLogits();
+  if (!logits.ok()) return logits.status();
+  return MakeLaws(session_.stream(), {.logits = *logits,
+                                      .rows = 1,
+                                      .vocab = session_.model().config.vocab,
+                                      .tokens = session_.tokens().data(),
+                                      .before = std::ssize(session_.tokens()),
+                                      .law = law_});
+}
+
+absl::Status StepTarget::Keep(size_t /*count*/, int32_t next) {
+  return Append(next);
+}
+
+}  // namespace tiercel

@@ -1,0 +1,53 @@
+#include "runtime/drafting/window_drafter.h"
+
+#include "absl/cleanup/cleanup.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+
+absl::Status WindowTarget::Begin(const std::vector<int32_t>& tokens) {
+  session_.Truncate(tokens.size());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Law>> WindowTarget::Laws(
+    const std::vector<int32_t>& block) {
+  before_ = session_.tokens().size();
+  if (absl::Status s = session_.Append(block.data(), block.size()); !s.ok()) {
+    return s;
+  }
+  const int64_t rows = session_.pending();
+  const auto wanted = static_cast<int64_t>(block.size() + 1);
+  if (absl::Status s =
+          session_.Forward(rows, Station::kDraft, kNoProgress, view_);
+      !s.ok()) {
+    return s;
+  }
+  const absl::StatusOr<const float*> logits =
+      session_.RowLogits(rows - wanted, wanted);
+  if (!logits.ok()) return logits.status();
+  return MakeLaws(session_.stream(), {.logits = *logits,
+                                      .rows = wanted,
+                                      .vocab = session_.model().config.vocab,
+                                      .tokens = session_.tokens().data(),
+                                      .before = static_cast<int64_t>(before_),
+                                      .law = law_});
+}
+
+absl::Status WindowTarget::Keep(size_t count, int32_t next) {
+  session_.Truncate(before_ + count);
+  return session_.Append(&next, 1);
+}
+
+absl::StatusOr<DraftBlock> WindowDrafter::Draft(
+    const std::vector<int32_t>& tokens, int64_t most, const DrawKey& key) {
+  // `tokens` are the session's own, which grow while it drafts.
+  const std::vector<int32_t> before = tokens;
+  const absl::Cleanup forget = [&] {
+    session_.Truncate(before.size());
+    session_.DropProvisional();
+  };
+  return drafter_.Draft(before, most, key);
+}
+
+}  // namespace tiercel

@@ -1,0 +1,62 @@
+#ifndef TIERCEL_RUNTIME_DRAFTING_WINDOW_DRAFTER_H_
+#define TIERCEL_RUNTIME_DRAFTING_WINDOW_DRAFTER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "drafts/verifying_drafter.h"
+#include "kernels/token/law.h"
+#include "offload/kv/view.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+
+// The session's own model over a view of its KV store, read in place: what it
+// writes is provisional.
+class WindowTarget final : public DraftTarget {
+ public:
+  WindowTarget(Session& session, const LawParams& law, View view)
+      : session_(session), law_(law), view_(std::move(view)) {}
+
+  // Of the session's tokens, whose last row alone is not computed yet.
+  absl::Status Begin(const std::vector<int32_t>& tokens) override;
+  absl::StatusOr<std::vector<Law>> Laws(
+      const std::vector<int32_t>& block) override;
+  absl::Status Keep(size_t count, int32_t next) override;
+
+ private:
+  Session& session_;
+  const LawParams law_;
+  const View view_;
+  size_t before_ = 0;  // tokens of the session, the block not counted
+};
+
+// Drafts with that, and leaves the session as it found it (no trace).
+class WindowDrafter final : public Drafter {
+ public:
+  // The session and `options.inner` outlive it.
+  WindowDrafter(Session& session, const LawParams& law, View view,
+                const VerifyingDrafter::Options& options)
+      : session_(session),
+        target_(session, law, std::move(view)),
+        drafter_(target_, options) {}
+
+  const char* name() const override { return drafter_.name(); }
+  absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
+                                   int64_t most, const DrawKey& key) override;
+  std::vector<DraftLevel> inner_levels() const override {
+    return drafter_.inner_levels();
+  }
+
+ private:
+  Session& session_;
+  WindowTarget target_;
+  VerifyingDrafter drafter_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_DRAFTING_WINDOW_DRAFTER_H_

@@ -1,0 +1,162 @@
+#include "runtime/policy/sadas.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "runtime/drafting/draft_costs.h"
+
+namespace tiercel {
+namespace {
+
+// Those that a text begins with, where it does.
+std::vector<int32_t> HeaderOf(const std::vector<int32_t>& tokens,
+                              const std::vector<int32_t>& header) {
+  const bool ends_in_it =
+      tokens.size() >= header.size() &&
+      std::equal(header.rbegin(), header.rend(), tokens.rbegin());
+  return ends_in_it ? header : std::vector<int32_t>();
+}
+
+View ViewOf(const SadasParams& params, const ThinkTrack& track,
+            const Session& session) {
+  return ViewOf(params, track.schedule(), session.first_position(),
+                track.prompt(), session.plan().context);
+}
+
+}  // namespace
+
+ThinkTrack::ThinkTrack(const ThinkSchedule::Options& options,
+                       const Session& session,
+                       const std::vector<int32_t>& header)
+    : prompt_(std::ssize(session.tokens())),
+      schedule_(options, prompt_, HeaderOf(session.tokens(), header)) {}
+
+void ThinkTrack::Advance(int32_t id) {
+  schedule_.Advance(id);
+  report_.Note(schedule_.thinking() ? "think" : "answer", tokens_++);
+}
+
+// ---- Plain ----
+
+absl::Status SadasPlain::Begin(const LawParams& law, uint64_t seed) {
+  Session& session = parts_.session;
+  track_.emplace(think_.options, session, think_.header);
+  steps_.emplace(*this, session, law, *track_);
+  target_.emplace(*steps_, track_->schedule());
+  rounds_.emplace(session, *target_, Rounds::Options{.seed = seed});
+  return steps_->Begin();
+}
+
+absl::StatusOr<StepTarget::Speed> SadasPlain::Steps::Step() {
+  const View view = ViewOf(policy_.parts_.params.sadas, track_, session());
+  const bool fast = !view.IsFull();
+  const absl::Status status =
+      session().Step(fast ? Station::kFast : Station::kVerify, view);
+  if (!status.ok()) return status;
+  return fast ? Speed::kFast : Speed::kSlow;
+}
+
+RoundsReport SadasPlain::report() const {
+  RoundsReport report = rounds_->report();
+  report.fast = steps_->fast_spent();
+  report.verify = steps_->slow_spent();
+  report.schedule = track_->report();
+  report.schedule->plain = true;
+  report.schedule->fast = steps_->fast();
+  report.schedule->slow = steps_->slow();
+  return report;
+}
+
+// ---- Verified ----
+
+absl::StatusOr<DraftBlock> SadasVerified::WithinMode::Draft(
+    const std::vector<int32_t>& tokens, int64_t most, const DrawKey& key) {
+  ThinkSchedule ahead = track_.schedule();
+  if (ahead.forced().has_value()) return DraftBlock();
+  absl::StatusOr<DraftBlock> block = drafter_.Draft(tokens, most, key);
+  if (!block.ok()) return block;
+  const bool mode = ahead.windowed();
+  size_t within = 0;
+  while (within < block->tokens.size()) {
+    ahead.Advance(block->tokens[within++]);
+    if (ahead.windowed() != mode || ahead.forced().has_value()) break;
+  }
+  block->tokens.resize(within);
+  block->laws.resize(within);
+  return block;
+}
+
+absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
+  const PolicyParams& params = parts_.params;
+  Session& session = parts_.session;
+  track_.emplace(think_.options, session, think_.header);
+  sweeps_.emplace(session, law);
+  target_.emplace(*sweeps_, track_->schedule());
+  Rounds::Options options = {.seed = seed, .verify = params.verify};
+  if (params.form == PolicyForm::kBaseline) {
+    think_rounds_.emplace(session, *target_, options);
+    return think_rounds_->Begin();
+  }
+  proposer_.emplace(session, law, parts_.proposer);
+  VerifyingDrafter::Options drafting = {
+      .name = "window",
+      .mode = params.verify,
+      .inner = proposer_->drafter(),
+      .gamma1 =
+          parts_.Length(params.gamma1, kGamma1, [&](const DraftCosts& costs) {
+            return costs.WindowPassInProposals(params.sadas.window);
+          })};
+  window_.emplace(
+      session, DraftLaw(law),
+      WindowOf(params.sadas, session.first_position(), track_->prompt()),
+      drafting);
+  thinking_.emplace(*window_, *track_);
+  options.drafter = &*thinking_;
+  options.over_view = params.NeedsView();
+  options.length =
+      parts_.Length(params.gamma2, kGamma2, [&](const DraftCosts& costs) {
+        return costs.SweepInWindowPasses(params.sadas.window);
+      });
+  think_rounds_.emplace(session, *target_, options);
+  if (!options.over_view) return think_rounds_->Begin();
+
+  middle_.emplace(session, RetrievalTarget::Options{.law = DraftLaw(law)});
+  drafting.name = "retrieval";
+  drafting.gamma1 =
+      parts_.Length(params.gamma1, kGamma1, &DraftCosts::ViewPassInProposals);
+  retrieval_.emplace(*middle_, drafting);
+  answering_.emplace(*retrieval_, *track_);
+  options.drafter = &*answering_;
+  options.length =
+      parts_.Length(params.gamma2, kGamma2, &DraftCosts::SweepInViewPasses);
+  answer_rounds_.emplace(session, *target_, options);
+  return answer_rounds_->Begin();
+}
+
+absl::StatusOr<VerifiedBlock> SadasVerified::NextBlock() {
+  const bool windowed =
+      track_->schedule().windowed() || !answer_rounds_.has_value();
+  absl::StatusOr<VerifiedBlock> block =
+      (windowed ? think_rounds_ : answer_rounds_)->Next();
+  if (!block.ok()) return block;
+  for (const int32_t id : block->tokens) track_->Advance(id);
+  return block;
+}
+
+RoundsReport SadasVerified::report() const {
+  RoundsReport report = think_rounds_->report();
+  if (answer_rounds_.has_value()) report += answer_rounds_->report();
+  report.schedule = track_->report();
+  for (const DraftLevel& level : report.levels) {
+    const std::string_view drafter = level.drafter;
+    if (drafter == "window" || drafter == "retrieval") {
+      report.schedule->fast.steps += level.drafted;
+    }
+  }
+  report.schedule->fast.seconds = report.draft.seconds;
+  report.schedule->slow.seconds = report.verify.seconds;
+  return report;
+}
+
+}  // namespace tiercel

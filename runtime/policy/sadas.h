@@ -1,0 +1,142 @@
+#ifndef TIERCEL_RUNTIME_POLICY_SADAS_H_
+#define TIERCEL_RUNTIME_POLICY_SADAS_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "drafts/verifying_drafter.h"
+#include "runtime/drafting/forced_target.h"
+#include "runtime/drafting/proposer.h"
+#include "runtime/drafting/retrieval_target.h"
+#include "runtime/drafting/rounds.h"
+#include "runtime/drafting/step_target.h"
+#include "runtime/drafting/sweep_target.h"
+#include "runtime/drafting/window_drafter.h"
+#include "runtime/policy/policy.h"
+#include "runtime/policy/policy_parts.h"
+#include "runtime/policy/think_schedule.h"
+
+namespace tiercel {
+
+// Where the text of one generation thinks, and the report of it.
+class ThinkTrack {
+ public:
+  // The text begins after `session`'s tokens, whose last ids may be `header`.
+  ThinkTrack(const ThinkSchedule::Options& options, const Session& session,
+             const std::vector<int32_t>& header);
+
+  void Advance(int32_t id);
+  const ThinkSchedule& schedule() const { return schedule_; }
+  int64_t prompt() const { return prompt_; }  // tokens before the text
+  const ScheduleReport& report() const { return report_; }
+
+ private:
+  const int64_t prompt_;
+  ThinkSchedule schedule_;
+  int64_t tokens_ = 0;  // of the text
+  ScheduleReport report_;
+};
+
+// The beginning of a turn that the model's template writes; none without one.
+struct ThinkParts {
+  ThinkSchedule::Options options;
+  std::vector<int32_t> header;
+};
+
+// SADAS, State-Aware Dynamic Attention Scheduling, section 3: a model that
+// thinks reads a window of the newest positions, and everything once it
+// answers. The plain form, which is the paper's: what was written over the
+// window stays. It saves time, and costs what the window does not show.
+class SadasPlain final : public Policy {
+ public:
+  SadasPlain(PolicyParts parts, ThinkParts think)
+      : parts_(std::move(parts)), think_(std::move(think)) {}
+
+  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
+  RoundsReport report() const override;
+  StepTarget* steps() override { return &*steps_; }
+
+ private:
+  // Steps over the window or over everything, as the schedule says.
+  class Steps final : public StepTarget {
+   public:
+    Steps(const SadasPlain& policy, Session& session, const LawParams& law,
+          ThinkTrack& track)
+        : StepTarget(session, law), policy_(policy), track_(track) {}
+
+   private:
+    absl::StatusOr<Speed> Step() override;
+    void Advance(int32_t id) override { track_.Advance(id); }
+
+    const SadasPlain& policy_;
+    ThinkTrack& track_;
+  };
+
+  const PolicyParts parts_;
+  const ThinkParts think_;
+  std::optional<ThinkTrack> track_;
+  std::optional<Steps> steps_;
+  std::optional<ForcedTarget<ThinkSchedule>> target_;
+  std::optional<Rounds> rounds_;
+};
+
+// The same with everything to decide: while the text thinks the model drafts
+// over the window, while it answers over the retrieval view, and a sweep checks
+// each block. So the text is the model's own. The baseline is this without
+// drafts.
+class SadasVerified final : public Policy {
+ public:
+  SadasVerified(PolicyParts parts, ThinkParts think)
+      : parts_(std::move(parts)), think_(std::move(think)) {}
+
+  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::StatusOr<VerifiedBlock> NextBlock() override;
+  RoundsReport report() const override;
+
+ private:
+  static constexpr int64_t kGamma1 = 4;
+  static constexpr int64_t kGamma2 = 16;
+
+  // Ends a block where the mode of the text does, and drafts nothing where it
+  // is forced. Where that is the drafted tokens alone say: what would have
+  // followed has decided nothing, so the law stays.
+  class WithinMode final : public Drafter {
+   public:
+    WithinMode(Drafter& drafter, const ThinkTrack& track)
+        : drafter_(drafter), track_(track) {}
+
+    const char* name() const override { return drafter_.name(); }
+    absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
+                                     int64_t most, const DrawKey& key) override;
+    std::vector<DraftLevel> inner_levels() const override {
+      return drafter_.inner_levels();
+    }
+
+   private:
+    Drafter& drafter_;
+    const ThinkTrack& track_;
+  };
+
+  const PolicyParts parts_;
+  const ThinkParts think_;
+  std::optional<ThinkTrack> track_;
+  std::optional<SweepTarget> sweeps_;
+  std::optional<ForcedTarget<ThinkSchedule>> target_;
+  std::optional<InnermostDrafter> proposer_;
+  // While the text thinks
+  std::optional<WindowDrafter> window_;
+  std::optional<WithinMode> thinking_;
+  std::optional<Rounds> think_rounds_;
+  // While it answers
+  std::optional<RetrievalTarget> middle_;
+  std::optional<VerifyingDrafter> retrieval_;
+  std::optional<WithinMode> answering_;
+  std::optional<Rounds> answer_rounds_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_POLICY_SADAS_H_

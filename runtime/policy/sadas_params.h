@@ -1,0 +1,52 @@
+#ifndef TIERCEL_RUNTIME_POLICY_SADAS_PARAMS_H_
+#define TIERCEL_RUNTIME_POLICY_SADAS_PARAMS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "offload/kv/view.h"
+#include "runtime/model/model.h"
+#include "runtime/policy/think_schedule.h"
+
+namespace tiercel {
+
+// What SADAS was asked for.
+struct SadasParams {
+  int64_t window = 4096;  // of the newest positions, the row's own included
+  int64_t sink = 0;       // and the first of the text
+  ThinkGate gate = ThinkGate::kState;
+  std::string open = "<think>";
+  std::string close = "</think>";
+  bool begins_open = false;
+  int64_t most = 0;
+  bool latch = true;
+  bool pins_prompt = false;  // the prompt stays in view
+  // The answer reads what a cache of the window alone would have kept (the
+  // paper's truncated and hybrid caches), not everything.
+  bool keeps_window = false;
+
+  // Reads `settings`. Errors: invalid_argument.
+  absl::Status Set(const std::string& settings);
+};
+
+// Errors: invalid_argument, for what `model` cannot do: tags without a
+// tokenizer, or such as it has no ids for.
+absl::StatusOr<ThinkSchedule::Options> ThinkOptionsOf(
+    const Model& model, const SadasParams& params);
+
+// The window of a sequence that begins at position `begin` and whose prompt has
+// `prompt` tokens.
+View WindowOf(const SadasParams& params, int64_t begin, int64_t prompt);
+// What the row of the schedule's last token reads, where there are at most
+// `context` positions.
+View ViewOf(const SadasParams& params, const ThinkSchedule& schedule,
+            int64_t begin, int64_t prompt, int64_t context);
+// What the plain form's prompt reads.
+View PromptViewOf(const SadasParams& params);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_POLICY_SADAS_PARAMS_H_

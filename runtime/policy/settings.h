@@ -1,0 +1,59 @@
+#ifndef TIERCEL_RUNTIME_POLICY_SETTINGS_H_
+#define TIERCEL_RUNTIME_POLICY_SETTINGS_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace tiercel {
+
+// What only one policy knows, written KEY=VALUE,KEY=VALUE. Each Take reads one
+// key into `value`, which stays as it is where the key is not given; the first
+// error is kept, and Finish returns it.
+class Settings {
+ public:
+  Settings(const char* policy, const std::string& text);
+
+  void TakeText(const char* key, std::string* value);
+  void TakeCount(const char* key, int64_t least, int64_t most, int64_t* value);
+  template <typename T>
+  void TakeChoice(const char* key,
+                  std::initializer_list<std::pair<const char*, T>> names,
+                  T* value) {
+    std::string text;
+    if (!Find(key, &text)) return;
+    std::string known;
+    for (const auto& [name, meaning] : names) {
+      if (text == name) {
+        *value = meaning;
+        return;
+      }
+      absl::StrAppend(&known, known.empty() ? "" : ", ", name);
+    }
+    Refuse(key, text, known);
+  }
+
+  // Errors: invalid_argument, for what has been read, and for a key that nobody
+  // took or that is there twice.
+  absl::Status Finish() const;
+
+ private:
+  bool Find(const char* key, std::string* value);
+  void Refuse(const char* key, const std::string& got,
+              const std::string& needed);
+  void Fail(const std::string& what);
+
+  const char* const policy_;
+  std::vector<std::pair<std::string, std::string>> given_;
+  std::vector<std::string> known_;
+  absl::Status status_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_POLICY_SETTINGS_H_
