@@ -45,20 +45,36 @@ absl::Status CheckDrafts(const SessionOptions& session,
                                    " excludes -md,--model-draft, which is for "
                                    "--draft small"));
   }
-  const bool view = sampling.policy == "triforce";
+  const bool sadas = sampling.policy == "sadas";
+  const bool view = sampling.policy == "triforce" || (sadas && !sampling.plain);
   const bool drafter = std::string_view(sampling.Drafter()) != "none";
   const bool self = draft == "self";
   const bool adapts = sampling.gamma1 == TIERCEL_ADAPTIVE ||
                       sampling.gamma2 == TIERCEL_ADAPTIVE;
-  const char* const a_view = "--policy triforce";
-  const char* const a_window = "--policy triforce or --draft self";
+  if (sampling.plain && !sadas) {
+    return UsageError(absl::StrCat("--plain: --policy ", sampling.policy,
+                                   " has no plain form; need --policy sadas"));
+  }
+  if (sampling.plain && drafter) {
+    return UsageError(
+        "--plain excludes --draft and -md,--model-draft: nobody checks");
+  }
+  if (!sampling.settings.empty() && !sadas) {
+    return UsageError(absl::StrCat("--set: --policy ", sampling.policy,
+                                   " has no settings; need --policy sadas"));
+  }
+  if (session.sink == 0 && !sadas) {
+    return UsageError("--sink: got 0, need 1 or more");
+  }
+  const char* const a_view = "--policy triforce, or sadas without --plain";
+  const char* const a_window = "--policy triforce, sadas, or --draft self";
   const char* const a_drafter = "--draft ngram, self or small";
-  const char* const drafts = "--policy triforce or --draft";
+  const char* const drafts = "--policy triforce, sadas, or --draft";
   const Heeded kFlags[] = {
       {"--budget", session.budget > 0, view, a_view},
       {"--chunk", session.chunk > 0, view || self, a_window},
-      {"--sink", session.sink > 0, view || self, a_window},
-      {"--window", session.window > 0, view || self, a_window},
+      {"--sink", session.sink.has_value(), view || sadas || self, a_window},
+      {"--window", session.window > 0, view || sadas || self, a_window},
       {"--gamma1", sampling.gamma1 != 0, drafter, a_drafter},
       {"--gamma2", sampling.gamma2 != 0, view, a_view},
       {"--cost-ratio", sampling.cost_ratio > 0, adapts,
@@ -66,7 +82,7 @@ absl::Status CheckDrafts(const SessionOptions& session,
       {"--draft-layers", sampling.draft_layers > 0, self, "--draft self"},
       // Without drafts both ways give the same text.
       {"--verify", !sampling.verify.empty(), sampling.HasDrafts(), drafts},
-      {"--verify-against", sampling.verify_against_full, sampling.HasDrafts(),
+      {"--verify-against", sampling.verify_against_full, sampling.HasPolicy(),
        drafts},
   };
   return CheckHeeded(kFlags);
@@ -90,9 +106,9 @@ absl::Status CheckLaw(const BenchOptions& bench,
   const bool generates =
       std::any_of(bench.generations.begin(), bench.generations.end(),
                   [](int64_t n) { return n > 0; });
-  const bool draws = generates && sampling.HasDrafts();
+  const bool draws = generates && sampling.HasPolicy();
   const char* const by =
-      generates ? "--policy triforce or --draft" : "-n,--n-gen above 0";
+      generates ? "--policy triforce, sadas, or --draft" : "-n,--n-gen above 0";
   return CheckHeeded(
       {{"--seed", sampling.seed.has_value(), draws, by},
        {"--temp", sampling.temperature > 0, draws, by},
@@ -162,16 +178,16 @@ absl::Status CheckBench(Options* options) {
     return UsageError("bench: -p and -n are 0, no test is left");
   }
   if (absl::Status s = CheckLaw(bench, options->sampling); !s.ok()) return s;
-  if (!options->sampling.HasDrafts()) return absl::OkStatus();
-  if (Sources(*options) == 0) {
+  if (!options->sampling.HasPolicy()) return absl::OkStatus();
+  if (options->sampling.HasDrafts() && Sources(*options) == 0) {
     return UsageError(
         "bench: drafts go on from a text; give one with -f FILE or --tokens "
         "FILE");
   }
   if (std::any_of(bench.depths.begin(), bench.depths.end(), is_zero)) {
     return UsageError(
-        "bench: drafts go on from a text; every depth -d,--n-depth must be 1 "
-        "or more");
+        "bench: drafts and plain forms go on from a text; every depth "
+        "-d,--n-depth must be 1 or more");
   }
   return absl::OkStatus();
 }
@@ -190,6 +206,12 @@ absl::Status CheckTogether(Options* options) {
   WarnOfCuts(options);
   if (absl::Status s = CheckTexts(*options); !s.ok()) return s;
   if (options->command == "bench") return CheckBench(options);
+  if (options->command == "eval" && sampling.plain &&
+      options->eval.rows_per_step > 1) {
+    return UsageError(absl::StrCat("-ub,--ubatch-size: got ",
+                                   options->eval.rows_per_step,
+                                   ", with --plain tokens go one at a time"));
+  }
   const std::string& action = options->cache_action;
   if (options->command == "cache" && action != "list" && action != "clear") {
     return UsageError(

@@ -52,8 +52,13 @@ void AddEval(FlagSet& flags, Options* options) {
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);
   AddSessionFlags(flags, options);
-  AddFullPolicyFlag(flags);
-  flags.NotBuilt({"--prefill", "--verify-against"});
+  AddPolicyFlags(flags, &options->session, &options->sampling);
+  AddVerifyAgainstFlag(flags, &options->sampling);
+  flags.Tokens(
+      "--prefill",
+      "read the first N tokens at once, and score the rest as they are "
+      "generated, one at a time (default 0)",
+      0, kMaxTokens, [=](int64_t n) { options->eval.prefill = n; });
   flags.Int("--ubatch-size",
             "feed the text N tokens at a time; the numbers do not depend on it",
             1, kMaxTokens, [=](int64_t n) { options->eval.rows_per_step = n; });

@@ -36,7 +36,7 @@ struct SessionOptions {
   std::string cache_dir;  // of measured rates; empty: no predictions
   // The view that drafts read; 0: none, or the library's choice.
   int64_t budget = 0;
-  int64_t sink = 0;
+  std::optional<int64_t> sink;
   int64_t window = 0;
   int32_t chunk = 0;
 };
@@ -53,6 +53,9 @@ struct SamplingOptions {
   std::vector<std::string> stops;
   bool ignore_eos = false;
   std::string policy = "full";
+  bool plain = false;
+  bool baseline = false;   // the policy without what it saves
+  std::string settings;    // KEY=VALUE,... of what only the policy knows
   std::string draft;       // empty: the draft model, or the policy's own
   std::string draft_path;  // of the draft model; empty: none
   std::string verify;      // empty: residual
@@ -66,12 +69,15 @@ struct SamplingOptions {
   const char* Drafter() const {
     if (!draft.empty()) return draft.c_str();
     if (!draft_path.empty()) return "small";
-    return policy == "full" ? "none" : "ngram";
+    return policy == "full" || plain || baseline ? "none" : "ngram";
   }
   // Somebody drafts: a proposer, or the policy's view.
   bool HasDrafts() const {
-    return policy != "full" || std::string_view(Drafter()) != "none";
+    return (policy != "full" && !plain && !baseline) ||
+           std::string_view(Drafter()) != "none";
   }
+  // Something is done otherwise than by the model, token by token.
+  bool HasPolicy() const { return plain || HasDrafts(); }
 };
 
 // Where a text or its tokens come from: exactly one is set.
@@ -88,6 +94,7 @@ struct TokenOptions {
 };
 
 struct EvalOptions {
+  int64_t prefill = 0;        // tokens read as a prompt
   int64_t rows_per_step = 0;  // 0: the library's choice
   std::string logits_path;    // empty: not wanted
 };

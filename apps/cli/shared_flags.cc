@@ -45,13 +45,6 @@ void AddLongContextFlags(FlagSet& flags, ModelOptions* model) {
                kMaxTokens, [=](int64_t n) { model->yarn_orig_ctx = n; });
 }
 
-void RejectPolicy(const std::string& policy, const char* allowed) {
-  for (const char* known : {"triforce", "sfi", "sadas", "speed"}) {
-    if (policy == known) FlagSet::RejectNotBuilt("--policy " + policy);
-  }
-  FlagSet::Reject("--policy", allowed, policy);
-}
-
 void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
   flags.Group("The answer");
   flags.Tokens("-n,--n-predict,--predict",
@@ -164,30 +157,35 @@ void AddSessionFlags(FlagSet& flags, Options* options) {
   AddRunFlags(flags, &options->model);
 }
 
-void AddFullPolicyFlag(FlagSet& flags) {
-  flags.Group("Model");
-  flags.Text("--policy", "full", "what each step reads: everything",
-             [](const std::string& policy) {
-               if (policy != "full") RejectPolicy(policy, "full");
-             });
-  flags.NotBuilt({"--plain", "--set"});
-}
-
 void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
                     SamplingOptions* sampling) {
   flags.Group(
       "Guessing ahead: several tokens are guessed, then checked at once");
-  flags.Text("--policy", "full|triforce",
-             "full (default): each step reads the whole text; triforce: the "
-             "model guesses from the parts of the text that matter now, and "
-             "checks against all of it",
-             [=](const std::string& policy) {
-               if (policy != "full" && policy != "triforce") {
-                 RejectPolicy(policy, "full, triforce");
-               }
-               sampling->policy = policy;
-             });
-  flags.Tokens("--budget", "triforce: tokens of those parts (default 1024)", 1,
+  flags.Text(
+      "--policy", "full|triforce|sadas",
+      "full (default): each step reads the whole text; triforce: the "
+      "model guesses from the parts of the text that matter now, and "
+      "checks against all of it; sadas: so too, but while the answer "
+      "thinks it guesses from the newest tokens alone",
+      [=](const std::string& policy) {
+        if (policy == "sfi" || policy == "speed") {
+          FlagSet::RejectNotBuilt("--policy " + policy);
+        }
+        if (policy != "full" && policy != "triforce" && policy != "sadas") {
+          FlagSet::Reject("--policy", "full, triforce, sadas", policy);
+        }
+        sampling->policy = policy;
+      });
+  flags.Switch("--plain",
+               "sadas: do not check: faster, and not the model's own text",
+               [=] { sampling->plain = true; });
+  flags.Text(
+      "--set", "KEY=VALUE,...",
+      "sadas: gate=state|literal|always, open=TAG, close=TAG, "
+      "think=off|on, most=N, latch=on|off, pin=none|prompt, "
+      "answer=all|kept",
+      [=](const std::string& settings) { sampling->settings = settings; });
+  flags.Tokens("--budget", "tokens of those parts (default 1024)", 1,
                kMaxTokens, [=](int64_t n) { session->budget = n; });
   flags.Int("--chunk", "... in runs of 8, 16, 32 (default), 64 or 128", 8, 128,
             [=](int64_t n) {
@@ -197,11 +195,14 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
               }
               session->chunk = static_cast<int32_t>(n);
             });
-  flags.Tokens("--sink", "... with the first N of the text (default 32)", 1,
-               kMaxTokens, [=](int64_t n) { session->sink = n; });
-  flags.Tokens("--window", "... and the newest N, besides (default 64)", 1,
-               kMaxTokens, [=](int64_t n) { session->window = n; });
-  flags.NotBuilt({"--plain", "--set"});
+  flags.Tokens("--sink",
+               "... with the first N of the text (default 32; sadas, where it "
+               "thinks: 0)",
+               0, kMaxTokens, [=](int64_t n) { session->sink = n; });
+  flags.Tokens("--window",
+               "... and the newest N, besides (default 64; sadas, where it "
+               "thinks: 4096)",
+               1, kMaxTokens, [=](int64_t n) { session->window = n; });
 }
 
 void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling) {
@@ -239,11 +240,11 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
     });
   };
   length("--gamma1",
-         "guess at most N tokens at a time (default 8; 4 with triforce)",
+         "guess at most N tokens at a time (default 8; 4 with triforce, sadas)",
          &sampling->gamma1);
   length("--gamma2",
-         "triforce: check N tokens at a time against the whole text (default "
-         "16)",
+         "triforce, sadas: check N tokens at a time against the whole text "
+         "(default 16)",
          &sampling->gamma2);
   flags.Real("--cost-ratio",
              "of auto: a check costs as much as so many guesses (default: as "

@@ -24,7 +24,6 @@ void AddCacheTypeFlags(FlagSet& flags, SessionOptions* session);
 void AddSessionFlags(FlagSet& flags, Options* options);
 
 // What each step reads, who proposes tokens, and how they are checked.
-void AddFullPolicyFlag(FlagSet& flags);  // of a command that knows no other
 void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
                     SamplingOptions* sampling);
 void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling);

@@ -73,7 +73,7 @@ absl::Status CheckContext(const Options& options, const Model& model) {
 
 // Whether tgN is a generation. The baseline of drafts is one, too.
 bool Generates(const Options& options) {
-  return options.sampling.HasDrafts() || options.sampling.verify_against_full;
+  return options.sampling.HasPolicy() || options.sampling.verify_against_full;
 }
 
 // The ids of the tests, in reading order: of the text, else random ones, the
@@ -83,7 +83,7 @@ absl::StatusOr<Ids> ContextIds(const Options& options, const Model& model) {
   const auto needed = static_cast<size_t>(
       Greatest(bench.depths) +
       std::max(Greatest(bench.prompts),
-               options.sampling.HasDrafts() ? 0 : Greatest(bench.generations)));
+               options.sampling.HasPolicy() ? 0 : Greatest(bench.generations)));
   const InputOptions& input = options.input;
   if (!input.file.has_value() && !input.tokens_file.has_value()) {
     std::mt19937_64 random(/*seed=*/0);

@@ -155,9 +155,14 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   policy.cost_ratio = sampling.cost_ratio;
   policy.draft_layers = sampling.draft_layers;
   policy.view_budget = from.budget;
-  policy.view_sink = from.sink;
+  policy.view_sink = from.sink.value_or(0);
   policy.view_window = from.window;
   policy.view_chunk = from.chunk;
+  policy.form = sampling.plain      ? "plain"
+                : sampling.baseline ? "baseline"
+                                    : nullptr;
+  policy.settings =
+      sampling.settings.empty() ? nullptr : sampling.settings.c_str();
 }
 
 absl::Status MeasureRates(const Options& options, const Model& model,

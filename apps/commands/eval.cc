@@ -2,12 +2,15 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
 #include "apps/commands/command.h"
 #include "apps/commands/input.h"
+#include "apps/commands/likelihood.h"
 #include "apps/commands/npy.h"
+#include "apps/commands/sampling.h"
 #include "apps/commands/text_length.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
@@ -16,27 +19,94 @@
 namespace tiercel::cli {
 namespace {
 
-// -ln softmax(logits)[id], in double. With the greatest logit taken out no
-// exponential overflows, and the sum is at least 1.
-double NegativeLogLikelihood(const float* logits, int64_t vocab, int32_t id) {
-  const double greatest = *std::max_element(logits, logits + vocab);
-  double sum = 0;
-  for (int64_t i = 0; i < vocab; ++i) {
-    sum += std::exp(static_cast<double>(logits[i]) - greatest);
+using Ids = std::vector<int32_t>;
+
+// Reads `ids` in a session of its own, the first options.eval.prefill of them
+// as a prompt, and gives the logits of every other row with its index in `ids`.
+absl::Status ScoreText(const Options& options, const Model& model,
+                       const Ids& ids, const char* what, const RowFn& on_row) {
+  absl::StatusOr<Session> session =
+      OpenSession(options, model, std::nullopt, ids.size());
+  if (!session.ok()) return session.status();
+  const auto prompt = static_cast<size_t>(options.eval.prefill);
+  Progress progress(options.progress, what, "tokens", "tok/s");
+  const ProgressFn draw = progress.Callback(static_cast<int64_t>(ids.size()));
+  if (prompt > 0) {
+    const Ids first(ids.begin(), ids.begin() + options.eval.prefill);
+    if (absl::Status s = session->Prefill(first, nullptr); !s.ok()) return s;
   }
-  return std::log(sum) + greatest - static_cast<double>(logits[id]);
+  const Ids rest(ids.begin() + options.eval.prefill, ids.end());
+  return session->Score(rest, static_cast<size_t>(options.eval.rows_per_step),
+                        [&](size_t row, const float* logits) {
+                          if (draw) draw(prompt + row + 1, ids.size());
+                          return on_row(prompt + row, logits);
+                        });
 }
 
+absl::Status CheckPrefill(const Options& options, const Ids& ids) {
+  if (options.eval.prefill < static_cast<int64_t>(ids.size())) {
+    return absl::OkStatus();
+  }
+  return Error(
+      Exit::kInput, "text_too_short",
+      absl::StrCat("--prefill ", options.eval.prefill, ": the text has ",
+                   ids.size(), " tokens, it needs one more"));
+}
+
+Json MeanOf(double total, int64_t count) {
+  return count > 0 ? Json(total / static_cast<double>(count)) : Json(nullptr);
+}
+
+Json PerplexityOf(const Json& nll) {
+  return nll.is_null() ? Json(nullptr) : Json(std::exp(nll.get<double>()));
+}
+
+// Figures of `result`, beside its own what --verify-against found.
 std::string Table(const Json& result, double seconds) {
-  const auto show = [&](const char* key, int digits) {
-    return result[key].is_null() ? std::string("-")
-                                 : Fixed(result[key].get<double>(), digits);
+  const auto show = [](const Json& figure, int digits) {
+    return figure.is_null() ? std::string("-")
+                            : Fixed(figure.get<double>(), digits);
   };
-  return absl::StrCat("tokens      ", result["tokens"].get<int64_t>(),
-                      "\nscored      ", result["scored"].get<int64_t>(),
-                      "\nnll         ", show("nll", 6), " nats per token",
-                      "\nperplexity  ", show("perplexity", 4), "\nseconds     ",
-                      Fixed(seconds, 2), "\n");
+  std::string table = absl::StrCat(
+      "tokens      ", result["tokens"].get<int64_t>(), "\nscored      ",
+      result["scored"].get<int64_t>(), "\nnll         ", show(result["nll"], 6),
+      " nats per token\nperplexity  ", show(result["perplexity"], 4), "\n");
+  if (result.contains("kl")) {
+    absl::StrAppend(&table, "... of full  ", show(result["perplexity_full"], 4),
+                    "\nmean KL     ", show(result["kl"]["mean"], 6),
+                    "\np99 KL      ", show(result["kl"]["p99"], 6),
+                    "\ntop-1       ", show(result["top1"], 4), "\n");
+  }
+  return absl::StrCat(table, "seconds     ", Fixed(seconds, 2), "\n");
+}
+
+// How far the rows of `laws` are from those of the model as it is.
+absl::Status Compare(const Options& options, const Model& model, const Ids& ids,
+                     LogitsFile& laws, Json* result) {
+  Options full = BaselineOf(options, {{"context", options.session.context}});
+  full.eval.rows_per_step = 0;
+  Divergence divergence(model.info().vocab);
+  double total = 0;
+  int64_t scored = 0;
+  const absl::Status status =
+      ScoreText(full, model, ids, "comparing",
+                [&](size_t row, const float* logits) -> absl::Status {
+                  const absl::StatusOr<const float*> other = laws.Next();
+                  if (!other.ok()) return other.status();
+                  divergence.Add(logits, *other);
+                  if (row + 1 < ids.size()) {
+                    total += NegativeLogLikelihood(logits, model.info().vocab,
+                                                   ids[row + 1]);
+                    ++scored;
+                  }
+                  return absl::OkStatus();
+                });
+  if (!status.ok()) return status;
+  (*result)["kl"] = {{"mean", divergence.MeanKl()},
+                     {"p99", divergence.P99Kl()}};
+  (*result)["top1"] = divergence.Top1();
+  (*result)["perplexity_full"] = PerplexityOf(MeanOf(total, scored));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -44,65 +114,74 @@ std::string Table(const Json& result, double seconds) {
 absl::Status Eval(const Options& options) {
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
-  absl::StatusOr<std::vector<int32_t>> ids = WithinContext(
+  absl::StatusOr<Ids> ids = WithinContext(
       options, *model, Answer::kNone, [&](const Model::TextLimits& limits) {
         return ReadPrompt(*model, options.input, limits);
       });
   if (!ids.ok()) return ids.status();
+  if (absl::Status s = CheckPrefill(options, *ids); !s.ok()) return s;
   if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
-  absl::StatusOr<Session> session =
-      OpenSession(options, *model, std::nullopt, ids->size());
-  if (!session.ok()) return session.status();
 
   const int64_t vocab = model->info().vocab;
   const auto tokens = static_cast<int64_t>(ids->size());
+  const int64_t prefill = options.eval.prefill;
   std::optional<KeepOnSignal> keep;  // the file goes where it is not whole
   std::optional<NpyWriter> npy;
   if (!options.eval.logits_path.empty()) {
     keep.emplace();
     absl::StatusOr<NpyWriter> created =
-        NpyWriter::Create(options.eval.logits_path, tokens, vocab);
+        NpyWriter::Create(options.eval.logits_path, tokens - prefill, vocab);
     if (!created.ok()) return created.status();
     npy.emplace(*std::move(created));
   }
+  std::optional<LogitsFile> laws;
+  if (options.sampling.verify_against_full) {
+    absl::StatusOr<LogitsFile> created = LogitsFile::Create(vocab);
+    if (!created.ok()) return created.status();
+    laws.emplace(*std::move(created));
+  }
 
   double total = 0;  // nats
+  int64_t scored = 0;
   const auto begin = std::chrono::steady_clock::now();
-  {
-    Progress progress(options.progress, "reading", "tokens", "tok/s");
-    const ProgressFn draw = progress.Callback(tokens);
-    const absl::Status scored = session->Score(
-        *ids, static_cast<size_t>(options.eval.rows_per_step),
-        [&](size_t row, const float* logits) -> absl::Status {
-          if (draw) draw(row + 1, ids->size());
-          // The row after the last token has nothing to be compared with.
-          if (row + 1 < ids->size()) {
-            total += NegativeLogLikelihood(logits, vocab, (*ids)[row + 1]);
-          }
-          if (!std::isfinite(total)) {
-            return Error(Exit::kFailed, "non_finite_logits",
-                         absl::StrCat("the logits after token ", row,
-                                      " are not finite"));
-          }
-          return npy.has_value() ? npy->WriteRow(logits) : absl::OkStatus();
-        });
-    if (!scored.ok()) return scored;
-  }
+  const absl::Status status = ScoreText(
+      options, *model, *ids, "reading",
+      [&](size_t row, const float* logits) -> absl::Status {
+        // The row after the last token has nothing to be compared with.
+        if (row + 1 < ids->size()) {
+          total += NegativeLogLikelihood(logits, vocab, (*ids)[row + 1]);
+          ++scored;
+        }
+        if (!std::isfinite(total)) {
+          return Error(
+              Exit::kFailed, "non_finite_logits",
+              absl::StrCat("the logits after token ", row, " are not finite"));
+        }
+        if (laws.has_value()) {
+          if (absl::Status s = laws->Add(logits); !s.ok()) return s;
+        }
+        return npy.has_value() ? npy->WriteRow(logits) : absl::OkStatus();
+      });
+  if (!status.ok()) return status;
   const std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - begin;
   if (npy.has_value()) {
     if (absl::Status s = npy->Finish(); !s.ok()) return s;
   }
 
+  const Json nll = MeanOf(total, scored);
   Json result = {{"tokens", tokens},
-                 {"scored", tokens - 1},
-                 {"nll", nullptr},
-                 {"perplexity", nullptr}};
+                 {"scored", scored},
+                 {"nll", nll},
+                 {"perplexity", PerplexityOf(nll)}};
   if (options.model.simulation.has_value()) result["simulated"] = true;
-  if (tokens > 1) {
-    const double mean = total / static_cast<double>(tokens - 1);
-    result["nll"] = mean;
-    result["perplexity"] = std::exp(mean);
+  if (prefill > 0) result["prefill"] = prefill;
+  if (options.sampling.HasPolicy()) result["policy"] = options.sampling.policy;
+  if (laws.has_value()) {
+    if (absl::Status s = Compare(options, *model, *ids, *laws, &result);
+        !s.ok()) {
+      return s;
+    }
   }
   return options.json ? WriteJson(result)
                       : WriteOut(Table(result, elapsed.count()));

@@ -12,7 +12,13 @@ namespace tiercel::cli {
 Options BaselineOf(const Options& options, const Json& report) {
   Options full = options;
   full.session.context = report.at("context").get<int64_t>();
-  full.sampling.policy = "full";
+  // What a policy forces of the text its baseline has as well.
+  if (full.sampling.policy == "sadas") {
+    full.sampling.plain = false;
+    full.sampling.baseline = true;
+  } else {
+    full.sampling.policy = "full";
+  }
   full.sampling.draft = "none";
   full.sampling.draft_path.clear();
   full.sampling.draft_layers = 0;
@@ -21,7 +27,7 @@ Options BaselineOf(const Options& options, const Json& report) {
 }
 
 bool MustAgree(const SamplingOptions& from) {
-  return from.verify == "coupled" || from.temperature == 0;
+  return !from.plain && (from.verify == "coupled" || from.temperature == 0);
 }
 
 Json Compared(const Json& report, double rate, const Json& baseline,

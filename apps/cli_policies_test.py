@@ -1,0 +1,199 @@
+"""Policies that read less than everything, as a user meets them.
+
+    cli_policies_test.py TIERCEL CHECKPOINTS
+"""
+
+import json
+import math
+import os
+import sys
+import unittest
+
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+from cli_testing import CHAT, IDS_ONLY, Case, environment, read_npy
+
+TEXT = "the falcon saw the sea and the sea saw the falcon again " * 12
+SADAS = ["--policy", "sadas", "--window", "48"]
+
+
+class EvalTest(Case):
+    def evaluate(self, *args):
+        text = self.path("text.txt", TEXT.encode())
+        return self.document("eval", "-m", CHAT, "-f", text, *args)
+
+    def test_a_window_of_everything_changes_nothing(self):
+        full = self.evaluate("--prefill", "100")
+        logits = self.path("logits.npy")
+        plain = self.evaluate("--prefill", "100", "--policy", "sadas",
+                              "--plain", "--window", "5000", "--set",
+                              "gate=always", "--verify-against", "full",
+                              "--logits", logits)
+        for key in ("tokens", "scored", "nll", "perplexity", "prefill"):
+            self.assertEqual(plain[key], full[key])
+        self.assertEqual(plain["scored"], plain["tokens"] - 101)
+        self.assertEqual(plain["kl"], {"mean": 0, "p99": 0})
+        self.assertEqual(plain["top1"], 1)
+        self.assertEqual(plain["perplexity_full"], plain["perplexity"])
+        self.assertEqual(read_npy(logits)[0][0], plain["tokens"] - 100)
+
+    def test_a_window_costs_what_it_does_not_show(self):
+        plain = self.evaluate("--prefill", "100", *SADAS, "--plain", "--set",
+                              "gate=always", "--verify-against", "full")
+        full = self.evaluate("--prefill", "100")
+        self.assertGreater(plain["kl"]["mean"], 0)
+        self.assertGreaterEqual(plain["kl"]["p99"], plain["kl"]["mean"])
+        self.assertLessEqual(plain["top1"], 1)
+        self.assertAlmostEqual(plain["perplexity_full"], full["perplexity"],
+                               places=9)
+        self.assertNotEqual(plain["perplexity"], full["perplexity"])
+        # What is verified is the model's own.
+        verified = self.evaluate("--prefill", "100", *SADAS)
+        self.assertEqual(verified["nll"], full["nll"])
+
+    def test_the_figures_are_those_of_the_logits(self):
+        files = {}
+        for name, policy in (("full", []),
+                             ("plain", [*SADAS, "--plain", "--set",
+                                        "think=on"])):
+            files[name] = self.path(name + ".npy")
+            self.evaluate("--prefill", "120", "--logits", files[name], *policy)
+        plain = self.evaluate("--prefill", "120", *SADAS, "--plain", "--set",
+                              "think=on", "--verify-against", "full")
+        (rows, vocab), full = read_npy(files["full"])
+        _, other = read_npy(files["plain"])
+        kl, same = [], 0
+        for row in range(rows):
+            p, q = (values[row * vocab:(row + 1) * vocab]
+                    for values in (full, other))
+            p_sum, q_sum = (math.log(math.fsum(map(math.exp, law)))
+                            for law in (p, q))
+            kl.append(math.fsum(math.exp(a - p_sum) * (a - p_sum - b + q_sum)
+                                for a, b in zip(p, q)))
+            same += p.index(max(p)) == q.index(max(q))
+        self.assertAlmostEqual(plain["kl"]["mean"], sum(kl) / rows, places=9)
+        self.assertAlmostEqual(plain["kl"]["p99"],
+                               sorted(kl)[math.ceil(0.99 * rows) - 1],
+                               places=9)
+        self.assertEqual(plain["top1"], same / rows)
+
+    def test_what_cannot_be(self):
+        text = self.path("text.txt", TEXT.encode())
+        message = self.refuse(2, "usage", "eval", "-m", CHAT, "-f", text,
+                              *SADAS, "--plain", "-ub", "8")
+        self.assertIn("-ub", message)
+        self.refuse(3, "text_too_short", "eval", "-m", CHAT, "-f", text,
+                    "--prefill", "5000")
+        self.refuse(2, "usage", "eval", "-m", CHAT, "-f", text,
+                    "--verify-against", "full")
+
+
+class GenerateTest(Case):
+    def generate(self, *args):
+        return self.document("generate", "-m", CHAT, "-p", TEXT, "-n", "40",
+                             "--temp", "0.8", "--ignore-eos", *args)
+
+    def test_a_verified_text_is_the_models(self):
+        for settings in ("think=on", "think=on,most=12", "gate=always"):
+            document = self.generate(*SADAS, "--set", settings, "--verify",
+                                     "coupled", "--verify-against", "full")
+            self.assertTrue(document["baseline"]["agree"], settings)
+            schedule = document["schedule"]
+            self.assertEqual(schedule["form"], "verified")
+            self.assertEqual(schedule["slow"]["steps"],
+                             document["speculation"]["sweeps"])
+            self.assertIn("window", [level["drafter"] for level in
+                                     document["speculation"]["levels"]])
+
+    def test_a_plain_text_says_what_it_read(self):
+        document = self.generate(*SADAS, "--plain", "--set",
+                                 "think=on,most=12", "--verify-against",
+                                 "full")
+        schedule = document["schedule"]
+        self.assertEqual(schedule["form"], "plain")
+        first, second = schedule["segments"]
+        self.assertEqual((first["mode"], second["mode"]), ("think", "answer"))
+        self.assertEqual((first["begin"], second["end"]), (0, 40))
+        self.assertEqual(first["end"], second["begin"])
+        # The closing tag's last id is of the answer.
+        self.assertGreater(first["end"], 12)
+        self.assertEqual(schedule["fast"]["steps"], first["end"])
+        self.assertEqual(schedule["slow"]["steps"], 39 - first["end"])
+        stations = document["ledger"]["stations"]
+        for name, steps in (("fast", "fast"), ("verify", "slow")):
+            self.assertAlmostEqual(stations[name]["seconds"],
+                                   schedule[steps]["seconds"])
+        self.assertEqual(document["speculation"]["levels"], [])
+        # The baseline has the tag, too.
+        tokens = document["output"][0]["tokens"]
+        self.assertFalse(document["baseline"]["agree"])
+        base = self.generate(*SADAS, "--set", "think=on,most=12", "--verify",
+                             "coupled")["output"][0]["tokens"]
+        self.assertEqual(base[12:first["end"] + 1],
+                         tokens[12:first["end"] + 1])
+
+    def test_kv_is_counted(self):
+        document = self.generate()
+        model = self.document("inspect", CHAT)["metadata"]
+        layers = model["num_hidden_layers"]
+        row = 2 * 2 * (model["num_key_value_heads"] * model["hidden_size"] //
+                       model["num_attention_heads"])  # K and V, f16
+        entries = layers * (document["prompt_tokens"] + 39)
+        self.assertEqual(document["kv"],
+                         {"entries": entries, "bytes": entries * row})
+
+    def test_without_a_tokenizer(self):
+        tokens = self.path("tokens.txt", b"5 6 7 8 9 " * 20)
+        args = ["generate", "-m", IDS_ONLY, "--tokens", tokens, "-n", "8",
+                *SADAS, "--plain", "--set"]
+        for settings in ("gate=always", "think=on,most=3"):
+            document = self.document(*args, settings)
+            self.assertEqual(len(document["output"][0]["tokens"]), 8)
+        for settings in ("gate=state", "gate=literal"):
+            message = self.refuse(2, "invalid_argument", *args, settings)
+            self.assertIn("tokenizer", message)
+
+    def test_what_cannot_be_set(self):
+        model = self.without_weights()
+        args = ["generate", "-m", model, "--check-tensors", "-p", "x"]
+        for settings, words in (
+                ("interval=5", "interval"), ("latch=on,latch=off", "twice"),
+                ("latch=maybe", "maybe"), ("most=-1", "most"),
+                ("open=", "open"), ("open=a,close=a", "differ"),
+                ("think", "KEY=VALUE"), ("cut=4", "cut")):
+            message = self.refuse(2, "invalid_argument", *args, *SADAS,
+                                  "--set", settings)
+            self.assertIn(words, message)
+        for policy in ("full", "triforce"):
+            message = self.refuse(2, "usage", *args, "--policy", policy,
+                                  "--plain")
+            self.assertIn("--plain", message)
+            message = self.refuse(2, "usage", *args, "--policy", policy,
+                                  "--set", "think=on")
+            self.assertIn("--set", message)
+        for drafter in (["--draft", "ngram"], ["-md", CHAT]):
+            message = self.refuse(2, "usage", *args, *SADAS, "--plain",
+                                  *drafter)
+            self.assertIn("--plain", message)
+        for flag in ("--budget", "--gamma2"):
+            message = self.refuse(2, "usage", *args, *SADAS, "--plain", flag,
+                                  "16")
+            self.assertIn(flag, message)
+
+
+class BenchTest(Case):
+    def test_a_plain_form(self):
+        rows = json.loads(self.succeed(
+            "bench", "-m", CHAT, "-p", "0", "-n", "8", "-d", "200", "-r", "1",
+            *SADAS, "--plain", "--set", "think=on", "--verify-against", "full",
+            "-o", "json", env=environment()))
+        (row,) = rows
+        self.assertEqual(row["policy"], "sadas")
+        self.assertGreater(row["avg_ts"], 0)
+        self.assertIn("baseline", row)
+        message = self.refuse(2, "usage", "bench", "-m", CHAT, "-p", "0", "-n",
+                              "8", *SADAS, "--plain")
+        self.assertIn("--n-depth", message)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
