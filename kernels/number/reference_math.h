@@ -1,7 +1,9 @@
 #ifndef TIERCEL_KERNELS_NUMBER_REFERENCE_MATH_H_
 #define TIERCEL_KERNELS_NUMBER_REFERENCE_MATH_H_
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 namespace tiercel {
 
@@ -22,6 +24,27 @@ inline float ExpLane(float x) {
   p = std::fma(p, r, 1.0f);
   p = std::fma(p, r, 1.0f);
   return std::isnan(p) ? p : std::ldexp(p, static_cast<int>(n));
+}
+
+// simd.h's Log.
+inline float LogLane(float x) {
+  const auto bits = std::bit_cast<uint32_t>(x);
+  const int32_t exponent = static_cast<int32_t>(bits - 0x3f3504f3u) >> 23;
+  const auto n = static_cast<float>(exponent);
+  const float r =
+      std::bit_cast<float>(bits - (static_cast<uint32_t>(exponent) << 23)) -
+      1.0f;
+  float p = -0.0762170702f;
+  p = std::fma(p, r, 0.129043832f);
+  p = std::fma(p, r, -0.132429928f);
+  p = std::fma(p, r, 0.141818345f);
+  p = std::fma(p, r, -0.166090831f);
+  p = std::fma(p, r, 0.200019732f);
+  p = std::fma(p, r, -0.250015825f);
+  p = std::fma(p, r, 0.333333254f);
+  p = std::fma(p, r, -0.499999881f);
+  const float rest = std::fma(r * r, p, n * -2.12194440e-4f);
+  return std::fma(n, 0.693359375f, r + rest);
 }
 
 // simd.h's ReduceAdd; overwrites the lanes.

@@ -68,6 +68,15 @@ TEST_P(SimdTest, Arithmetic) {
   ExpectLanes(SimdOp::kAbs, [&](int i) { return std::fabs(a[i]); });
 }
 
+TEST_P(SimdTest, SqrtRoundsOnce) {
+  for (float& a : lanes_.a) a = std::fabs(a);
+  lanes_.a[3] = -0.0f;
+  lanes_.a[4] = kInf;
+  lanes_.a[5] = kPoison;
+  lanes_.a[6] = 1e-45f;
+  ExpectLanes(SimdOp::kSqrt, [&](int i) { return std::sqrt(lanes_.a[i]); });
+}
+
 TEST_P(SimdTest, FmaRoundsOnce) {
   // (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24; the product alone rounds it away.
   for (int i = 0; i < 16; ++i) {
@@ -144,6 +153,37 @@ TEST_P(SimdTest, ExpAtTheEnds) {
     EXPECT_NEAR(lanes_.out[i], least, least * 1e-7) << values[i];
   }
   EXPECT_TRUE(std::isnan(lanes_.out[9]));
+}
+
+// Over all powers of two at steps of 2^-9 of one, and closer around 1.
+TEST_P(SimdTest, LogIsWithin1Em7) {
+  double worst = 0;
+  const auto check = [&] {
+    RunOp(SimdOp::kLog);
+    for (int i = 0; i < 16; ++i) {
+      const double exact = std::log(static_cast<double>(lanes_.a[i]));
+      if (exact == 0) {
+        EXPECT_EQ(lanes_.out[i], 0.0f);
+      } else {
+        worst = std::max(worst, std::fabs(lanes_.out[i] / exact - 1));
+      }
+      if (GetParam() == Isa::kPortable) continue;
+      ASSERT_EQ(lanes_.out[i], LogLane(lanes_.a[i])) << lanes_.a[i];
+    }
+  };
+  for (uint32_t first = 0x00800000u; first < 0x7f800000u; first += 16u << 14) {
+    for (uint32_t i = 0; i < 16; ++i) {
+      lanes_.a[i] = std::bit_cast<float>(first + (i << 14) + i * 777 % 4096);
+    }
+    check();
+  }
+  for (int32_t first = -0x4000; first < 0x4000; first += 16) {
+    for (int32_t i = 0; i < 16; ++i) {
+      lanes_.a[i] = std::bit_cast<float>(0x3f800000 + first + i);
+    }
+    check();
+  }
+  EXPECT_LE(worst, 1e-7);
 }
 
 TEST_P(SimdTest, PartialLoadsAndStores) {

@@ -15,9 +15,11 @@ enum class SimdOp {
   kMax,
   kMin,
   kAbs,
+  kSqrt,
   kRound,
   kScaleByPowerOf2,  // a * 2^b
   kExp,
+  kLog,
   kLoadN,   // n lanes of a
   kStoreN,  // n lanes of a
   kReduceAdd,

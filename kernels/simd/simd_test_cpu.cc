@@ -24,12 +24,16 @@ F32x16 Compute(SimdOp op, const SimdLanes& in) {
       return Min(a, b);
     case SimdOp::kAbs:
       return Abs(a);
+    case SimdOp::kSqrt:
+      return Sqrt(a);
     case SimdOp::kRound:
       return Round(a);
     case SimdOp::kScaleByPowerOf2:
       return ScaleByPowerOf2(a, b);
     case SimdOp::kExp:
       return Exp(a);
+    case SimdOp::kLog:
+      return Log(a);
     case SimdOp::kLoadN:
       return LoadN(in.a, in.n);
     case SimdOp::kReduceAdd:
