@@ -11,22 +11,17 @@
 namespace tiercel::TIERCEL_ISA_NS {
 namespace {
 
-// Queries in a full tile, and how many registers of positions (scores) or of
-// elements (values) a tile of R queries covers at a time: enough independent
-// chains to hide the latency of a multiply-add, few enough to stay in the
-// registers.
+// How many registers of positions (scores) or of elements (values) a tile of
+// that many queries covers at a time, for the same ends as kTileQueries.
 #if defined(__AVX512F__)
-constexpr int kTileQueries = 8;
 constexpr int ColumnsOf(int queries) {
   return queries == 1 ? 8 : queries <= 4 ? 4 : 2;
 }
 #elif defined(__AVX2__)
-constexpr int kTileQueries = 6;
 constexpr int ColumnsOf(int queries) {
   return queries == 1 ? 4 : queries == 2 ? 2 : 1;
 }
 #else
-constexpr int kTileQueries = 2;
 constexpr int ColumnsOf(int) { return 1; }
 #endif
 
@@ -155,30 +150,10 @@ void Scores(const Tile<R>& t, const float* k, int head_dim, int group, int end,
 template <typename Source, int R>
 void DirectScores(const AttentionBlock& b, const Tile<R>& t, float* score) {
   const auto group_scores = [&](int g) {
-    const RowGroup group = RowsOf(b, g, LanesOf(t.any, g));
+    const RowGroup group = RowsOf(b.k, b.k_row_bytes, g, LanesOf(t.any, g));
     Prefetch(b.v + int64_t{g} * kLanes * b.v_row_bytes, kLanes * b.v_row_bytes);
     F32x16 sum[R];
-    for (int r = 0; r < R; ++r) sum[r] = Zero();
-    F32x16 column[kLanes];
-    int d = 0;
-    for (; d + kLanes <= b.head_dim; d += kLanes) {
-      ReadColumns<Source>(group.row, d, column);
-#pragma GCC unroll 16
-      for (int j = 0; j < kLanes; ++j) {
-#pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) {
-          sum[r] = Fma(Set1(t.q[r][d + j]), column[j], sum[r]);
-        }
-      }
-    }
-    if (d < b.head_dim) {
-      ReadColumns<TailOf<Source>>(group.row, d, column);
-      for (int j = 0; j < 8; ++j) {
-        for (int r = 0; r < R; ++r) {
-          sum[r] = Fma(Set1(t.q[r][d + j]), column[j], sum[r]);
-        }
-      }
-    }
+    KeyDots<Source>(group, b.head_dim, t.q, sum);
     for (int r = 0; r < R; ++r) {
       Store(sum[r], score + r * kPageTokens + g * kLanes);
     }

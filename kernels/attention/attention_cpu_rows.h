@@ -13,6 +13,17 @@ TIERCEL_INLINE int Padded(int head_dim) {
   return (head_dim + kLanes - 1) / kLanes * kLanes;
 }
 
+// Queries that are multiplied with K at the same time: enough independent
+// chains to hide the latency of a multiply-add, few enough to stay in the
+// registers.
+#if defined(__AVX512F__)
+constexpr int kTileQueries = 8;
+#elif defined(__AVX2__)
+constexpr int kTileQueries = 6;
+#else
+constexpr int kTileQueries = 2;
+#endif
+
 // While K is computed on, V comes into the cache, and with V the next block's
 // K: a block's bytes lie in two places, which is too short for the hardware to
 // see where they go on.
@@ -27,18 +38,47 @@ TIERCEL_INLINE const std::byte* Prefetch(const std::byte* p, int64_t bytes) {
 struct RowGroup {
   const std::byte* row[kLanes];
 };
-TIERCEL_INLINE RowGroup RowsOf(const AttentionBlock& b, int group, int lanes) {
+TIERCEL_INLINE RowGroup RowsOf(const std::byte* k, int64_t row_bytes, int group,
+                               int lanes) {
   RowGroup rows;
-  const std::byte* const first = b.k + int64_t{group} * kLanes * b.k_row_bytes;
+  const std::byte* const first = k + int64_t{group} * kLanes * row_bytes;
   if (lanes == kAllLanes) {
-    for (int i = 0; i < kLanes; ++i) rows.row[i] = first + i * b.k_row_bytes;
+    for (int i = 0; i < kLanes; ++i) rows.row[i] = first + i * row_bytes;
     return rows;
   }
   const int seen = __builtin_ctz(static_cast<unsigned>(lanes));
   for (int i = 0; i < kLanes; ++i) {
-    rows.row[i] = first + ((lanes >> i & 1) != 0 ? i : seen) * b.k_row_bytes;
+    rows.row[i] = first + ((lanes >> i & 1) != 0 ? i : seen) * row_bytes;
   }
   return rows;
+}
+
+// Dot products of R queries with a group of rows of K: of each pair one chain
+// of fma over the elements.
+template <typename Source, int R>
+TIERCEL_INLINE void KeyDots(const RowGroup& group, int head_dim,
+                            const float* const (&q)[R], F32x16 (&sum)[R]) {
+  for (int r = 0; r < R; ++r) sum[r] = Zero();
+  F32x16 column[kLanes];
+  int d = 0;
+  for (; d + kLanes <= head_dim; d += kLanes) {
+    ReadColumns<Source>(group.row, d, column);
+#pragma GCC unroll 16
+    for (int j = 0; j < kLanes; ++j) {
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        sum[r] = Fma(Set1(q[r][d + j]), column[j], sum[r]);
+      }
+    }
+  }
+  if (d < head_dim) {
+    ReadColumns<TailOf<Source>>(group.row, d, column);
+    for (int j = 0; j < 8; ++j) {
+      for (int r = 0; r < R; ++r) {
+        sum[r] = Fma(Set1(q[r][d + j]), column[j], sum[r]);
+      }
+    }
+  }
 }
 
 // K of the cells that are seen, to [group of 16 cells][padded head_dim][16].
@@ -48,7 +88,7 @@ void ExpandK(const AttentionBlock& b, const CellSet& seen, float* out) {
   for (int g = 0; g < kGroups; ++g) {
     const int lanes = LanesOf(seen, g);
     if (lanes == 0) continue;
-    const RowGroup group = RowsOf(b, g, lanes);
+    const RowGroup group = RowsOf(b.k, b.k_row_bytes, g, lanes);
     Prefetch(b.v + int64_t{g} * kLanes * b.v_row_bytes, kLanes * b.v_row_bytes);
     float* to = out + g * kLanes * padded;
     for (int d = 0; d < padded; d += kLanes) {

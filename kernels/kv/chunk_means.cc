@@ -4,6 +4,7 @@
 #include "kernels/base/error.h"
 #include "kernels/kv/chunk_means_body.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/kv/page_range.h"
 
 namespace tiercel {
 namespace {
@@ -54,22 +55,9 @@ absl::Status Validate(const ChunkMeansParams& p) {
                      "; need chunks from ", p.begin / p.chunk, " on"));
   }
   const int64_t in_page = kPageTokens / p.chunk;
-  const int64_t first = p.first_chunk / in_page;
-  const int64_t last = (p.first_chunk + p.num_chunks - 1) / in_page;
-  if (first < p.first_page || last - p.first_page >= p.num_pages) {
-    return UsageError(
-        "invalid_position",
-        absl::StrCat("ChunkMeans: got ", p.num_pages, " pages from page ",
-                     p.first_page, "; need pages ", first, " to ", last));
-  }
-  for (int64_t page = first; page <= last; ++page) {
-    if (p.pages[page - p.first_page] != nullptr) continue;
-    return UsageError(
-        "invalid_position",
-        absl::StrCat("ChunkMeans: page ", page, " is null; need pages ", first,
-                     " to ", last));
-  }
-  return absl::OkStatus();
+  return CheckPageRange("ChunkMeans", p.pages, p.first_page, p.num_pages,
+                        p.first_chunk / in_page,
+                        (p.first_chunk + p.num_chunks - 1) / in_page);
 }
 
 }  // namespace

@@ -1,0 +1,108 @@
+#include "kernels/attention/key_scores.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/attention/key_scores_body.h"
+#include "kernels/base/error.h"
+#include "kernels/kv/kv_row.h"
+#include "kernels/kv/page_range.h"
+
+namespace tiercel {
+namespace {
+
+// As attention: VNNI would not change a bit.
+constexpr PerIsa<KeyBlockFn*> kComputeKeyBlock = {
+    portable::ComputeKeyBlock, avx2::ComputeKeyBlock, avx512::ComputeKeyBlock,
+    avx512::ComputeKeyBlock};
+
+absl::Status Validate(const KeyScoresParams& p) {
+  const KvLayout& kv = p.layout;
+  if (p.rows < 0 || p.heads <= 0 || kv.kv_heads <= 0 ||
+      p.heads % kv.kv_heads != 0) {
+    return UsageError("invalid_shape",
+                      absl::StrCat("KeyScores: rows=", p.rows, ", heads=",
+                                   p.heads, ", kv_heads=", kv.kv_heads,
+                                   "; need rows >= 0 and heads a positive "
+                                   "multiple of kv_heads"));
+  }
+  if (kv.head_dim <= 0 || kv.head_dim % 8 != 0 ||
+      p.q_stride < int64_t{p.heads} * kv.head_dim) {
+    return UsageError("invalid_shape",
+                      absl::StrCat("KeyScores: head_dim=", kv.head_dim,
+                                   ", q_stride=", p.q_stride,
+                                   "; need head_dim a positive multiple of 8 "
+                                   "and q_stride >= heads * head_dim"));
+  }
+  if (absl::Status s = CheckKvType("KeyScores", kv.type_k, kv.head_dim);
+      !s.ok()) {
+    return s;
+  }
+  constexpr int64_t kMaxPosition = int64_t{1} << 48;
+  if (p.position < 0 || p.position > kMaxPosition || p.rows > kMaxPosition ||
+      p.first < 0 || p.first > p.last || p.last > p.position + p.rows) {
+    return UsageError(
+        "invalid_position",
+        absl::StrCat("KeyScores: first=", p.first, ", last=", p.last,
+                     ", position=", p.position, ", rows=", p.rows,
+                     "; need 0 <= first <= last <= position + rows, both "
+                     "position and rows at most 2^48"));
+  }
+  if (p.rows == 0 || p.first == p.last) return absl::OkStatus();
+  return CheckPageRange("KeyScores", p.pages, p.first_page, p.num_pages,
+                        p.first / kPageTokens, (p.last - 1) / kPageTokens);
+}
+
+// One KV head of one page.
+KeyBlock BlockOf(const KeyScoresParams& p, int64_t page, int kv_head) {
+  const KvLayout& kv = p.layout;
+  const int group = p.heads / kv.kv_heads;
+  const int64_t start = page * kPageTokens;
+  const int64_t positions = p.last - p.first;
+  KeyBlock b;
+  b.q = p.q + int64_t{kv_head} * group * kv.head_dim;
+  b.q_stride = p.q_stride;
+  b.rows = p.rows;
+  b.group = group;
+  b.head_dim = kv.head_dim;
+  b.scale = p.scale;
+  b.k = p.pages[page - p.first_page] + kv.KOffset(kv_head, 0);
+  b.type_k = kv.type_k;
+  b.k_row_bytes = kv.KRowBytes();
+  b.begin = static_cast<int>(std::max(p.first - start, int64_t{0}));
+  b.end = static_cast<int>(std::min<int64_t>(p.last - start, kPageTokens));
+  b.seen = p.position + 1 - start;
+  b.out = p.out + int64_t{kv_head} * group * positions +
+          std::max(start - p.first, int64_t{0});
+  b.out_head_stride = positions;
+  b.out_row_stride = p.heads * positions;
+  return b;
+}
+
+}  // namespace
+
+absl::Status KeyScores(Stream& stream, const KeyScoresParams& p) {
+  if (absl::Status s = stream.RequireHost("KeyScores"); !s.ok()) return s;
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (p.rows == 0 || p.first == p.last) return absl::OkStatus();
+  if (stream.device() == Device::kRef) {
+    KeyScoresReference(p);
+    return absl::OkStatus();
+  }
+  // Items in the order of memory: a page's keys are one run of it.
+  const int64_t kv_heads = p.layout.kv_heads;
+  const int64_t first = p.first / kPageTokens;
+  const int64_t items = ((p.last - 1) / kPageTokens - first + 1) * kv_heads;
+  const int64_t ranges = int64_t{12} * stream.pool().num_threads();
+  stream.pool().ParallelFor(
+      items, std::clamp<int64_t>(items / ranges, 1, 16),
+      [&](int64_t begin, int64_t end, int) {
+        for (int64_t item = begin; item < end; ++item) {
+          kComputeKeyBlock[stream.isa()](BlockOf(
+              p, first + item / kv_heads, static_cast<int>(item % kv_heads)));
+        }
+      });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,49 @@
+#ifndef TIERCEL_KERNELS_ATTENTION_KEY_SCORES_BODY_H_
+#define TIERCEL_KERNELS_ATTENTION_KEY_SCORES_BODY_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/number/dtype.h"
+
+namespace tiercel {
+
+struct KeyScoresParams;
+void KeyScoresReference(const KeyScoresParams& p);
+
+// Scores of one page's cells begin..end - 1 of one KV head, for the query heads
+// that share it and `rows` consecutive rows.
+struct KeyBlock {
+  const float* q;  // the first query; the next head is head_dim further
+  int64_t q_stride;
+  int64_t rows;
+  int group;  // query heads of this KV head
+  int head_dim;
+  float scale;
+
+  const std::byte* k;  // this head's [kPageTokens][head_dim]
+  DType type_k;
+  int64_t k_row_bytes;
+  int begin;
+  int end;       // after begin; the last row sees the cells before it
+  int64_t seen;  // row r sees the cells before seen + r
+
+  float* out;  // of cell `begin`
+  int64_t out_head_stride;
+  int64_t out_row_stride;
+};
+using KeyBlockFn = void(const KeyBlock& b);
+
+namespace portable {
+KeyBlockFn ComputeKeyBlock;
+}
+namespace avx2 {
+KeyBlockFn ComputeKeyBlock;
+}
+namespace avx512 {
+KeyBlockFn ComputeKeyBlock;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_ATTENTION_KEY_SCORES_BODY_H_
