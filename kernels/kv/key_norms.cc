@@ -1,0 +1,82 @@
+#include "kernels/kv/key_norms.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/kv/key_norms_body.h"
+#include "kernels/kv/kv_row.h"
+#include "kernels/kv/page_range.h"
+
+namespace tiercel {
+namespace {
+
+constexpr PerIsa<NormRowsFn*> kComputeNorms = {
+    portable::ComputeNorms, avx2::ComputeNorms, avx512::ComputeNorms,
+    avx512::ComputeNorms};
+
+absl::Status Validate(const KeyNormsParams& p) {
+  const KvLayout& kv = p.layout;
+  if (kv.kv_heads <= 0 || kv.head_dim <= 0 || kv.head_dim % 8 != 0) {
+    return UsageError("invalid_shape",
+                      absl::StrCat("KeyNorms: kv_heads=", kv.kv_heads,
+                                   ", head_dim=", kv.head_dim,
+                                   "; need kv_heads positive and head_dim a "
+                                   "positive multiple of 8"));
+  }
+  if (absl::Status s = CheckKvType("KeyNorms", kv.type_k, kv.head_dim);
+      !s.ok()) {
+    return s;
+  }
+  constexpr int64_t kMaxPosition = int64_t{1} << 48;
+  if (p.first < 0 || p.first > p.last || p.last > kMaxPosition) {
+    return UsageError(
+        "invalid_position",
+        absl::StrCat("KeyNorms: first=", p.first, ", last=", p.last,
+                     "; need 0 <= first <= last <= 2^48"));
+  }
+  if (p.out_stride < p.last - p.first) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("KeyNorms: out_stride=", p.out_stride,
+                     "; need at least last - first = ", p.last - p.first));
+  }
+  if (p.first == p.last) return absl::OkStatus();
+  return CheckPageRange("KeyNorms", p.pages, p.first_page, p.num_pages,
+                        p.first / kPageTokens, (p.last - 1) / kPageTokens);
+}
+
+}  // namespace
+
+absl::Status KeyNorms(Stream& stream, const KeyNormsParams& p) {
+  if (absl::Status s = stream.RequireHost("KeyNorms"); !s.ok()) return s;
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (p.first == p.last) return absl::OkStatus();
+  if (stream.device() == Device::kRef) {
+    KeyNormsReference(p);
+    return absl::OkStatus();
+  }
+  // An item is one KV head of one page: some microseconds.
+  const KvLayout& kv = p.layout;
+  const int64_t first_page = p.first / kPageTokens;
+  const int64_t pages = (p.last - 1) / kPageTokens - first_page + 1;
+  stream.pool().ParallelFor(
+      pages * kv.kv_heads, 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t page = first_page + item / kv.kv_heads;
+          const auto head = static_cast<int>(item % kv.kv_heads);
+          const int64_t start = page * kPageTokens;
+          const int64_t first = std::max(p.first, start);
+          const int64_t last = std::min(p.last, start + kPageTokens);
+          kComputeNorms[stream.isa()](
+              {kv.type_k,
+               p.pages[page - p.first_page] +
+                   kv.KOffset(head, static_cast<int>(first - start)),
+               kv.KRowBytes(), kv.head_dim, static_cast<int>(last - first),
+               p.out + head * p.out_stride + first - p.first});
+        }
+      });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

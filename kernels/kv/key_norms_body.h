@@ -1,0 +1,37 @@
+#ifndef TIERCEL_KERNELS_KV_KEY_NORMS_BODY_H_
+#define TIERCEL_KERNELS_KV_KEY_NORMS_BODY_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/number/dtype.h"
+
+namespace tiercel {
+
+struct KeyNormsParams;
+void KeyNormsReference(const KeyNormsParams& p);
+
+// Norms of `rows` consecutive rows of one KV head, at least one.
+struct NormRows {
+  DType type;
+  const std::byte* row;
+  int64_t row_bytes;
+  int head_dim;
+  int rows;
+  uint16_t* out;  // [rows]
+};
+using NormRowsFn = void(const NormRows& n);
+
+namespace portable {
+NormRowsFn ComputeNorms;
+}
+namespace avx2 {
+NormRowsFn ComputeNorms;
+}
+namespace avx512 {
+NormRowsFn ComputeNorms;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_KV_KEY_NORMS_BODY_H_
