@@ -1,0 +1,81 @@
+#include "kernels/attention/evidence.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/attention/evidence_body.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+constexpr PerIsa<RootWeightsFn*> kWeighRoots = {
+    portable::WeighRoots, avx2::WeighRoots, avx512::WeighRoots,
+    avx512::WeighRoots};
+constexpr PerIsa<AddRootsFn*> kAddRoots = {portable::AddRoots, avx2::AddRoots,
+                                           avx512::AddRoots, avx512::AddRoots};
+
+absl::Status Validate(const EvidenceParams& p) {
+  constexpr int64_t kMaxRows = int64_t{1} << 28;
+  constexpr int64_t kMaxCandidates = int64_t{1} << 28;
+  if (p.heads <= 0 || p.kv_heads <= 0 || p.heads % p.kv_heads != 0) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("AddEvidence: heads=", p.heads, ", kv_heads=", p.kv_heads,
+                     "; need heads a positive multiple of kv_heads"));
+  }
+  if (p.rows < 0 || p.rows > kMaxRows || p.candidates < 0 ||
+      p.candidates > kMaxCandidates) {
+    return UsageError("invalid_shape",
+                      absl::StrCat("AddEvidence: rows=", p.rows,
+                                   ", candidates=", p.candidates,
+                                   "; need both in 0 to 2^28"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AddEvidence(Stream& stream, const EvidenceParams& p) {
+  if (absl::Status s = stream.RequireHost("AddEvidence"); !s.ok()) return s;
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (p.rows == 0 || p.candidates == 0) return absl::OkStatus();
+  if (stream.device() == Device::kRef) {
+    AddEvidenceReference(p);
+    return absl::OkStatus();
+  }
+  const int64_t queries = p.rows * p.heads;
+  absl::StatusOr<std::byte*> scratch =
+      stream.Scratch(static_cast<size_t>(queries) * sizeof(RootWeights));
+  if (!scratch.ok()) return scratch.status();
+  auto* const weights = reinterpret_cast<RootWeights*>(*scratch);
+  stream.pool().ParallelFor(queries, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) {
+      weights[i] =
+          kWeighRoots[stream.isa()](p.scores + i * p.candidates, p.candidates);
+    }
+  });
+
+  const int group = p.heads / p.kv_heads;
+  constexpr int64_t kTile = 4096;  // candidates whose sums stay in the cache
+  const int64_t tiles = (p.candidates + kTile - 1) / kTile;
+  stream.pool().ParallelFor(
+      p.kv_heads * tiles, 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t kv_head = item / tiles;
+          const int64_t first = item % tiles * kTile;
+          const int64_t size = std::min(kTile, p.candidates - first);
+          for (int64_t i = 0; i < p.rows * group; ++i) {
+            const int64_t query =
+                i / group * p.heads + kv_head * group + i % group;
+            if (weights[query].length == 0.0f) continue;
+            kAddRoots[stream.isa()](
+                p.scores + query * p.candidates + first, size, weights[query],
+                p.evidence + kv_head * p.candidates + first);
+          }
+        }
+      });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,37 @@
+#ifndef TIERCEL_KERNELS_ATTENTION_EVIDENCE_BODY_H_
+#define TIERCEL_KERNELS_ATTENTION_EVIDENCE_BODY_H_
+
+#include <cstdint>
+
+namespace tiercel {
+
+struct EvidenceParams;
+void AddEvidenceReference(const EvidenceParams& p);
+
+// What the scores of one row's head have in common.
+struct RootWeights {
+  float max;
+  float length;  // sqrt(sum_j w_j^2), or 0: they add nothing
+};
+using RootWeightsFn = RootWeights(const float* scores, int64_t candidates);
+
+// Adds w_j / length for some of the candidates.
+using AddRootsFn = void(const float* scores, int64_t candidates,
+                        const RootWeights& weights, float* evidence);
+
+namespace portable {
+RootWeightsFn WeighRoots;
+AddRootsFn AddRoots;
+}  // namespace portable
+namespace avx2 {
+RootWeightsFn WeighRoots;
+AddRootsFn AddRoots;
+}  // namespace avx2
+namespace avx512 {
+RootWeightsFn WeighRoots;
+AddRootsFn AddRoots;
+}  // namespace avx512
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_ATTENTION_EVIDENCE_BODY_H_

@@ -1,0 +1,239 @@
+#include "kernels/attention/evidence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/machine/testing.h"
+
+namespace tiercel::evidence_test {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// Scores of which the last rows see more, on top of what is there.
+struct Problem {
+  Problem(int64_t rows, int heads, int kv_heads, int64_t candidates)
+      : scores(static_cast<size_t>(rows * heads * candidates)),
+        before(static_cast<size_t>(kv_heads * candidates)),
+        p{nullptr, rows, heads, kv_heads, candidates, nullptr} {
+    std::mt19937 random(11);
+    std::normal_distribution<float> normal(0.0f, 3.0f);
+    for (int64_t i = 0; i < rows * heads; ++i) {
+      for (int64_t j = 0; j < candidates; ++j) {
+        const bool seen = j <= candidates - rows + i / heads;
+        Score(i, j) = seen ? normal(random) : -kInf;
+      }
+    }
+    for (float& x : before) x = std::fabs(normal(random));
+  }
+
+  // Of query row * heads + head.
+  float& Score(int64_t query, int64_t j) {
+    return scores[static_cast<size_t>(query * p.candidates + j)];
+  }
+
+  std::string Name() const {
+    return std::to_string(p.rows) + " " + std::to_string(p.heads) + " " +
+           std::to_string(p.kv_heads) + " " + std::to_string(p.candidates);
+  }
+
+  // [kv_heads, candidates]. One element more is given than is used, so that a
+  // write past the end shows.
+  std::vector<float> Run(Stream& stream) const {
+    std::vector<float> out = before;
+    out.push_back(kPoison);
+    EvidenceParams run = p;
+    run.scores = scores.data();
+    run.evidence = out.data();
+    const absl::Status status = AddEvidence(stream, run);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(std::isnan(out.back()));
+    out.pop_back();
+    return out;
+  }
+
+  // Roots of the softmax in double, and a bound on the error of float
+  // arithmetic: the distance to the maximum is off by a rounding, which is a
+  // relative error of half of it; Exp and its floor are 1e-7 each, the sum of n
+  // squares adds n / 16 + 5 roundings, halved by the root, and the root, the
+  // quotient and the sum over queries one each.
+  void ExpectNear(const std::vector<float>& out) {
+    constexpr double kRounding = 0x1p-24;
+    const auto n = static_cast<size_t>(p.candidates);
+    const int group = p.heads / p.kv_heads;
+    std::vector<double> expected(before.begin(), before.end());
+    for (int64_t i = 0; i < p.rows * p.heads; ++i) {
+      double max = -1e300;
+      for (int64_t j = 0; j < p.candidates; ++j) {
+        max = std::max(max, static_cast<double>(Score(i, j)));
+      }
+      double sum = 0;
+      for (int64_t j = 0; j < p.candidates; ++j) {
+        sum += std::exp(static_cast<double>(Score(i, j)) - max);
+      }
+      const auto g = static_cast<size_t>(i % p.heads / group);
+      for (int64_t j = 0; j < p.candidates && sum > 0; ++j) {
+        expected[g * n + static_cast<size_t>(j)] +=
+            std::sqrt(std::exp(static_cast<double>(Score(i, j)) - max) / sum);
+      }
+    }
+    const double relative = 2 * (2e-7 + (30 + static_cast<double>(n) / 32 + 8 +
+                                         static_cast<double>(p.rows * group)) *
+                                            kRounding);
+    ASSERT_EQ(out.size(), expected.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      ASSERT_NEAR(out[i], expected[i], relative * expected[i])
+          << Name() << ": " << i;
+    }
+  }
+
+  std::vector<float> scores;
+  std::vector<float> before;
+  EvidenceParams p;
+};
+
+TEST(EvidenceTest, HandWorked) {
+  for (Device device : {Device::kRef, Device::kCpu}) {
+    Problem problem(2, 2, 1, 3);
+    std::fill(problem.before.begin(), problem.before.end(), 1.0f);
+    const float ln3 = 1.0986123f;
+    problem.scores = {0,     ln3,   -kInf,    // weights 1/4 and 3/4
+                      5,     -kInf, -kInf,    // 1
+                      7,     7,     7 + ln3,  // 1/5, 1/5 and 3/5
+                      -kInf, 0,     0};       // 1/2 and 1/2
+    const std::vector<float> out = problem.Run(*MakeStream(device));
+    EXPECT_NEAR(out[0], 1 + 0.5 + 1 + std::sqrt(0.2), 1e-6);
+    EXPECT_NEAR(out[1], 1 + std::sqrt(0.75) + std::sqrt(0.2) + std::sqrt(0.5),
+                1e-6);
+    EXPECT_NEAR(out[2], 1 + std::sqrt(0.6) + std::sqrt(0.5), 1e-6);
+  }
+}
+
+class EvidenceIsaTest : public testing::TestWithParam<Isa> {
+ protected:
+  // The formula on both; ISAs whose Fma rounds once equal the reference bit
+  // for bit.
+  void Check(Problem& problem) {
+    const std::vector<float> out = problem.Run(*cpu_);
+    const std::vector<float> expected = problem.Run(*ref_);
+    problem.ExpectNear(expected);
+    problem.ExpectNear(out);
+    EXPECT_TRUE(SameBits(out, problem.Run(*three_))) << problem.Name();
+    if (GetParam() == Isa::kPortable) return;
+    EXPECT_TRUE(SameBits(out, expected)) << problem.Name();
+  }
+
+  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1, GetParam());
+  std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 1, GetParam());
+  std::unique_ptr<Stream> three_ = MakeStream(Device::kCpu, 3, GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(Isas, EvidenceIsaTest,
+                         testing::ValuesIn(SupportedIsas()), NameOfIsa);
+
+TEST_P(EvidenceIsaTest, EqualsReferenceAndFormula) {
+  for (auto [heads, kv_heads] : {std::pair(1, 1), {4, 4}, {9, 3}, {8, 2}}) {
+    for (int64_t rows : {0, 1, 2, 16}) {
+      for (int64_t candidates : Some({0, 1, 2, 15, 16, 17, 33, 100}, {1, 33})) {
+        Problem problem(rows, heads, kv_heads, candidates);
+        Check(problem);
+      }
+    }
+  }
+}
+
+// More candidates than one item of the threads has.
+TEST_P(EvidenceIsaTest, ManyCandidates) {
+  for (int64_t candidates : {4095, 4096, 4097, 9000}) {
+    Problem problem(2, 4, 2, candidates);
+    Check(problem);
+  }
+}
+
+// Weights that are nothing, a maximum far below zero, a difference that is not
+// a float, no candidate that is seen.
+TEST_P(EvidenceIsaTest, FarScores) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    Problem problem(1, 1, 1, 17);
+    std::fill(problem.before.begin(), problem.before.end(), 0.0f);
+    std::fill(problem.scores.begin(), problem.scores.end(), -1000.0f);
+    for (float x : problem.Run(*stream))
+      EXPECT_NEAR(x, std::sqrt(1 / 17.), 1e-7);
+
+    problem.Score(0, 16) = -1.0f;
+    problem.Score(0, 1) = -101.0f;
+    problem.Score(0, 2) = -kInf;
+    std::vector<float> out = problem.Run(*stream);
+    for (size_t j = 0; j < 17; ++j) {
+      EXPECT_NEAR(out[j],
+                  j == 16  ? 1
+                  : j == 1 ? std::exp(-50.)
+                           : 0,
+                  j == 16 ? 1e-7 : 1e-28);
+    }
+    EXPECT_EQ(out[2], 0.0f);
+    EXPECT_EQ(out[3], 0.0f);
+
+    problem.Score(0, 3) = 3e38f;
+    problem.Score(0, 5) = -3e38f;
+    out = problem.Run(*stream);
+    for (size_t j = 0; j < 17; ++j) EXPECT_EQ(out[j], j == 3 ? 1.0f : 0.0f);
+
+    std::fill(problem.scores.begin(), problem.scores.end(), -kInf);
+    for (float x : problem.Run(*stream)) EXPECT_EQ(x, 0.0f);
+  }
+}
+
+TEST_P(EvidenceIsaTest, ARowThatIsNotFiniteAddsNothing) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    for (float fault : {kPoison, kInf}) {
+      for (int64_t j : {0, 15, 18}) {
+        Problem problem(2, 4, 2, 19);
+        problem.Score(4 + 1, j) = fault;  // row 1, head 1
+        Problem rest = problem;
+        for (int64_t i = 0; i < 19; ++i) rest.Score(4 + 1, i) = -kInf;
+        const std::vector<float> expected = rest.Run(*stream);
+        EXPECT_TRUE(SameBits(problem.Run(*stream), expected)) << fault;
+        rest.ExpectNear(expected);
+      }
+    }
+  }
+}
+
+TEST(EvidenceTest, RefusesWrongShapes) {
+  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const Problem problem(2, 4, 2, 3);
+  std::vector<float> out(6, kPoison);
+  const auto code_of = [&](auto change) {
+    EvidenceParams p = problem.p;
+    p.scores = problem.scores.data();
+    p.evidence = out.data();
+    change(p);
+    return CodeOf(AddEvidence(*stream, p));
+  };
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.rows = int64_t{1} << 60; }),
+            "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.candidates = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.candidates = int64_t{1} << 60; }),
+            "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) {
+              p.rows = int64_t{1} << 28;
+              p.heads = 1 << 30;
+            }),
+            "out_of_memory");
+  for (float x : out) EXPECT_TRUE(std::isnan(x));
+}
+
+}  // namespace
+}  // namespace tiercel::evidence_test
