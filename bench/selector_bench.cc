@@ -1,0 +1,139 @@
+// What a choice of single positions costs: scores of one row with all keys, and
+// the choice, for 32K positions of 8 KV heads of 128 elements in f16, two query
+// heads each:
+//
+//   selector_bench --benchmark_filter='scores|evidence|select'
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "benchmark/benchmark.h"
+#include "kernels/attention/evidence.h"
+#include "kernels/attention/key_scores.h"
+#include "kernels/attention/selector.h"
+#include "kernels/kv/key_norms.h"
+#include "kernels/number/half.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int64_t kPositions = 32768;
+constexpr int kHeads = 16;
+constexpr int kKvHeads = 8;
+constexpr int kHeadDim = 128;
+
+// Pages that hold random keys; V is there, and zero.
+struct Keys {
+  explicit Keys(DType type) : layout{type, type, kKvHeads, kHeadDim} {
+    std::mt19937 random(1);
+    const int64_t count = kPositions / kPageTokens;
+    const auto page_bytes = static_cast<size_t>(layout.PageBytes());
+    bytes.resize(static_cast<size_t>(count) * page_bytes);
+    std::uniform_int_distribution<int> codes(0, 255);
+    for (int64_t page = 0; page < count; ++page) {
+      std::byte* const start = bytes.data() + page * layout.PageBytes();
+      for (int64_t i = 0; i < layout.VOffset(0, 0); ++i) {
+        // Exponents that are small, whatever the type.
+        start[i] = static_cast<std::byte>(codes(random) & 0x37);
+      }
+      pages.push_back(start);
+    }
+  }
+
+  KvLayout layout;
+  std::vector<std::byte> bytes;
+  std::vector<const std::byte*> pages;
+};
+
+std::vector<float> Normal(int64_t n) {
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(static_cast<size_t>(n));
+  for (float& y : x) y = normal(random);
+  return x;
+}
+
+// GB/s of keys, which is all that one row reads.
+void RunScores(benchmark::State& state, DType type, int64_t rows) {
+  const auto stream = Stream::Create({});
+  const Keys keys(type);
+  const std::vector<float> q = Normal(rows * kHeads * kHeadDim);
+  std::vector<float> out(static_cast<size_t>(rows * kHeads * kPositions));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        KeyScores(**stream, {.q = q.data(),
+                             .q_stride = kHeads * kHeadDim,
+                             .rows = rows,
+                             .heads = kHeads,
+                             .scale = 0.09f,
+                             .layout = keys.layout,
+                             .pages = keys.pages.data(),
+                             .first_page = 0,
+                             .num_pages = kPositions / kPageTokens,
+                             .position = kPositions - rows,
+                             .first = 0,
+                             .last = kPositions,
+                             .out = out.data()}));
+  }
+  state.SetBytesProcessed(state.iterations() * kPositions * kKvHeads *
+                          keys.layout.KRowBytes());
+}
+
+void RunNorms(benchmark::State& state, DType type) {
+  const auto stream = Stream::Create({});
+  const Keys keys(type);
+  std::vector<uint16_t> out(static_cast<size_t>(kKvHeads * kPositions));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(KeyNorms(
+        **stream, {keys.layout, keys.pages.data(), 0, kPositions / kPageTokens,
+                   0, kPositions, out.data(), kPositions}));
+  }
+  state.SetBytesProcessed(state.iterations() * kPositions * kKvHeads *
+                          keys.layout.KRowBytes());
+}
+
+void RunEvidence(benchmark::State& state, int64_t rows) {
+  const auto stream = Stream::Create({});
+  const std::vector<float> scores = Normal(rows * kHeads * kPositions);
+  std::vector<float> evidence(static_cast<size_t>(kKvHeads * kPositions));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(AddEvidence(
+        **stream,
+        {scores.data(), rows, kHeads, kKvHeads, kPositions, evidence.data()}));
+  }
+}
+
+void RunSelect(benchmark::State& state, int64_t budget) {
+  const auto stream = Stream::Create({});
+  std::vector<float> evidence = Normal(kKvHeads * kPositions);
+  for (float& x : evidence) x = x * x;
+  std::vector<uint16_t> norms;
+  for (const float x : evidence) norms.push_back(F16FromF32(5 + x));
+  std::vector<int32_t> out(static_cast<size_t>(kKvHeads * budget));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(Select(**stream, {.evidence = evidence.data(),
+                                               .norms = norms.data(),
+                                               .norms_stride = kPositions,
+                                               .kv_heads = kKvHeads,
+                                               .candidates = kPositions,
+                                               .budget = budget,
+                                               .most_prior = 0.25f,
+                                               .reach = 16,
+                                               .suppression = 1.0f,
+                                               .exclusivity = 0.85f,
+                                               .out = out.data()}));
+  }
+}
+
+BENCHMARK_CAPTURE(RunScores, scores_f16, DType::kF16, 1);
+BENCHMARK_CAPTURE(RunScores, scores_q8_0, DType::kQ8_0, 1);
+BENCHMARK_CAPTURE(RunScores, scores_f16_16, DType::kF16, 16);
+BENCHMARK_CAPTURE(RunNorms, norms_f16, DType::kF16);
+BENCHMARK_CAPTURE(RunEvidence, evidence, 1);
+BENCHMARK_CAPTURE(RunSelect, select, 2048)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace tiercel
+
+BENCHMARK_MAIN();

@@ -1,0 +1,126 @@
+#include "kernels/attention/selector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/attention/selector_body.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+constexpr PerIsa<AgePriorFn*> kAgePrior = {
+    portable::ComputeAgePrior, avx2::ComputeAgePrior, avx512::ComputeAgePrior,
+    avx512::ComputeAgePrior};
+constexpr PerIsa<HeadChoiceFn*> kHeadChoice = {
+    portable::ComputeHeadChoice, avx2::ComputeHeadChoice,
+    avx512::ComputeHeadChoice, avx512::ComputeHeadChoice};
+constexpr PerIsa<HeadRivalsFn*> kHeadRivals = {
+    portable::ComputeHeadRivals, avx2::ComputeHeadRivals,
+    avx512::ComputeHeadRivals, avx512::ComputeHeadRivals};
+
+constexpr int64_t kLanes = 16;
+
+absl::Status Validate(const SelectParams& p) {
+  constexpr int64_t kMaxCandidates = int64_t{1} << 24;  // exact in float
+  if (p.kv_heads <= 0 || p.candidates < 0 || p.candidates > kMaxCandidates ||
+      p.norms_stride < p.candidates || p.budget < 0 || p.reach < 0) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("Select: kv_heads=", p.kv_heads, ", candidates=",
+                     p.candidates, ", norms_stride=", p.norms_stride,
+                     ", budget=", p.budget, ", reach=", p.reach,
+                     "; need kv_heads positive, candidates in 0 to 2^24, "
+                     "norms_stride >= candidates, budget and reach >= 0"));
+  }
+  const bool mixes = p.most_prior >= 0.0f && p.most_prior <= 1.0f;
+  constexpr float kMaxStrength = 1e6f;
+  for (float strength : {p.suppression, p.exclusivity}) {
+    if (mixes && strength >= 0.0f && strength <= kMaxStrength) continue;
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("Select: most_prior=", p.most_prior, ", suppression=",
+                     p.suppression, ", exclusivity=", p.exclusivity,
+                     "; need most_prior in 0 to 1, the others in 0 to 10^6"));
+  }
+  return absl::OkStatus();
+}
+
+// The places of the k greatest of n numbers, ascending; of equals the first.
+// Their order is lost in `room`, [n].
+void KeepGreatest(const float* v, int64_t n, int64_t k, float* room,
+                  int32_t* out) {
+  if (k == n) {
+    std::iota(out, out + n, 0);
+    return;
+  }
+  if (k == 0) return;
+  std::copy_n(v, n, room);
+  std::nth_element(room, room + k - 1, room + n, std::greater<>());
+  const float least = room[k - 1];
+  int64_t equals =
+      k - std::count_if(v, v + n, [least](float x) { return x > least; });
+  for (int64_t j = 0; j < n; ++j) {
+    if (v[j] > least || (v[j] == least && equals-- > 0)) {
+      *out++ = static_cast<int32_t>(j);
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status Select(Stream& stream, const SelectParams& p) {
+  if (absl::Status s = stream.RequireHost("Select"); !s.ok()) return s;
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  const int64_t kept = std::min(p.budget, p.candidates);
+  if (kept == 0) return absl::OkStatus();
+  if (stream.device() == Device::kRef) {
+    SelectReference(p);
+    return absl::OkStatus();
+  }
+  const int64_t reach = std::min(p.reach, p.candidates - 1);
+  const int64_t stride = (p.candidates + kLanes - 1) / kLanes * kLanes;
+  const int64_t window = p.candidates + 4 * reach + 48;
+  absl::StatusOr<std::byte*> scratch =
+      stream.Scratch(static_cast<size_t>((p.kv_heads + 1) * stride +
+                                         stream.pool().num_threads() * window) *
+                     sizeof(float));
+  if (!scratch.ok()) return scratch.status();
+  auto* const t = reinterpret_cast<float*>(*scratch);
+  float* const prior = t + p.kv_heads * stride;
+  float* const windows = prior + stride;
+
+  constexpr int64_t kTile = 64 * kLanes;
+  stream.pool().ParallelFor(
+      stride, kTile, [&](int64_t begin, int64_t end, int) {
+        kAgePrior[stream.isa()]({p.candidates, begin, end, prior});
+      });
+  stream.pool().ParallelFor(
+      p.kv_heads, 1, [&](int64_t begin, int64_t end, int thread) {
+        for (int64_t head = begin; head < end; ++head) {
+          kHeadChoice[stream.isa()]({p.evidence + head * p.candidates,
+                                     p.norms + head * p.norms_stride, prior,
+                                     p.candidates, p.most_prior, reach,
+                                     p.suppression, t + head * stride,
+                                     windows + thread * window});
+        }
+      });
+  stream.pool().ParallelFor(
+      stride, kTile, [&](int64_t begin, int64_t end, int) {
+        kHeadRivals[stream.isa()](
+            {t, stride, p.kv_heads, p.exclusivity, begin, end});
+      });
+  stream.pool().ParallelFor(
+      p.kv_heads, 1, [&](int64_t begin, int64_t end, int thread) {
+        for (int64_t head = begin; head < end; ++head) {
+          KeepGreatest(t + head * stride, p.candidates, kept,
+                       windows + thread * window, p.out + head * kept);
+        }
+      });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

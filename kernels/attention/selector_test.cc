@@ -1,0 +1,534 @@
+#include "kernels/attention/selector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/machine/testing.h"
+#include "kernels/number/half.h"
+
+namespace tiercel::selector_test {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr uint16_t kPoisonF16 = 0x7e00;  // NaN
+constexpr int32_t kUnwritten = -77;
+
+using Doubles = std::vector<double>;
+
+// Evidence of a few needles in a haystack. Norms have a stride that is longer
+// than theirs; what lies between is NaN.
+struct Problem {
+  Problem(int kv_heads, int64_t candidates, int64_t budget)
+      : stride(candidates + 5),
+        evidence(static_cast<size_t>(kv_heads * candidates)),
+        norms(static_cast<size_t>(kv_heads * stride), kPoisonF16) {
+    p = {.evidence = nullptr,
+         .norms = nullptr,
+         .norms_stride = stride,
+         .kv_heads = kv_heads,
+         .candidates = candidates,
+         .budget = budget,
+         .most_prior = 0.25f,
+         .reach = 16,
+         .suppression = 1.0f,
+         .exclusivity = 0.85f,
+         .out = nullptr};
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal;
+    for (int64_t g = 0; g < kv_heads; ++g) {
+      for (int64_t j = 0; j < candidates; ++j) {
+        Evidence(g, j) = std::exp(1.5f * normal(random)) * 0.01f;
+        SetNorm(g, j, 10.0f * std::exp(0.5f * normal(random)));
+      }
+    }
+  }
+
+  float& Evidence(int64_t head, int64_t j) {
+    return evidence[static_cast<size_t>(head * p.candidates + j)];
+  }
+  float Norm(int64_t head, int64_t j) const {
+    return F32FromF16(norms[static_cast<size_t>(head * stride + j)]);
+  }
+  void SetNorm(int64_t head, int64_t j, float norm) {
+    norms[static_cast<size_t>(head * stride + j)] = F16FromF32(norm);
+  }
+  // No window, no rivals.
+  void Plain() { p.suppression = p.exclusivity = 0.0f; }
+
+  std::string Name() const {
+    std::string name;
+    for (int64_t n : {int64_t{p.kv_heads}, p.candidates, p.budget, p.reach}) {
+      name += std::to_string(n) + " ";
+    }
+    for (float x : {p.most_prior, p.suppression, p.exclusivity}) {
+      name += std::to_string(x) + " ";
+    }
+    return name;
+  }
+
+  // [kv_heads, min(budget, candidates)]. One element more is given than is
+  // used, so that a write past the end shows.
+  std::vector<int32_t> Run(Stream& stream) const {
+    std::vector<int32_t> out(
+        static_cast<size_t>(p.kv_heads * std::min(p.budget, p.candidates)) + 1,
+        kUnwritten);
+    SelectParams run = p;
+    run.evidence = evidence.data();
+    run.norms = norms.data();
+    run.out = out.data();
+    const absl::Status status = Select(stream, run);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(out.back(), kUnwritten);
+    out.pop_back();
+    return out;
+  }
+
+  int64_t stride;
+  std::vector<float> evidence;
+  std::vector<uint16_t> norms;
+  SelectParams p{};
+};
+
+void Normalise(Doubles& x) {
+  double sum = 0;
+  for (double y : x) sum += y;
+  for (double& y : x) y /= sum;
+}
+
+// The paper's formulas in double, one after the other.
+Doubles Shares(Problem& problem, int64_t head) {
+  Doubles f;
+  for (int64_t j = 0; j < problem.p.candidates; ++j) {
+    f.push_back(std::pow(problem.Evidence(head, j), 2));
+  }
+  Normalise(f);
+  return f;
+}
+Doubles Prior(const Problem& problem, int64_t head) {
+  const double beta = -std::log(0.6) / 0.9;
+  const auto last =
+      static_cast<double>(std::max<int64_t>(problem.p.candidates - 1, 1));
+  Doubles r;
+  for (int64_t j = 0; j < problem.p.candidates; ++j) {
+    const double u = static_cast<double>(j) / last;
+    r.push_back(std::exp(-0.5 * std::log(problem.Norm(head, j)) +
+                         0.7 * (-beta * std::pow(u, 1.8) +
+                                0.4 * std::log(std::max(1 - u, 1e-12)))));
+  }
+  Normalise(r);
+  return r;
+}
+double Lambda(const Doubles& f, const Doubles& r) {
+  double ff = 0;
+  double fr = 0;
+  double rr = 0;
+  for (size_t j = 0; j < f.size(); ++j) {
+    ff += f[j] * f[j];
+    fr += f[j] * r[j];
+    rr += r[j] * r[j];
+  }
+  return (ff - fr) / std::max(ff - 2 * fr + rr, 1e-12);
+}
+Doubles LogMixture(Problem& problem, int64_t head) {
+  const Doubles f = Shares(problem, head);
+  const Doubles r = Prior(problem, head);
+  const double lambda =
+      std::clamp(Lambda(f, r), 0.0, double{problem.p.most_prior});
+  Doubles l;
+  for (size_t j = 0; j < f.size(); ++j) {
+    l.push_back(std::log((1 - lambda) * f[j] + lambda * r[j]));
+  }
+  return l;
+}
+std::vector<Doubles> Values(Problem& problem) {
+  const SelectParams& p = problem.p;
+  std::vector<Doubles> t;
+  for (int64_t head = 0; head < p.kv_heads; ++head) {
+    const Doubles l = LogMixture(problem, head);
+    t.emplace_back();
+    for (int64_t j = 0; j < p.candidates; ++j) {
+      double greatest = l[static_cast<size_t>(j)];
+      for (int64_t i = 0; i < p.candidates; ++i) {
+        if (std::abs(i - j) > p.reach) continue;
+        greatest = std::max(greatest, l[static_cast<size_t>(i)]);
+      }
+      const double own = l[static_cast<size_t>(j)];
+      t.back().push_back(own - p.suppression * (greatest - own));
+    }
+  }
+  std::vector<Doubles> v = t;
+  for (size_t j = 0; j < static_cast<size_t>(p.candidates); ++j) {
+    double sum = 0;
+    for (const Doubles& head : t) sum += std::exp((head[j] - t[0][j]) / 2);
+    for (size_t head = 0; head < t.size(); ++head) {
+      const double share = std::exp((t[head][j] - t[0][j]) / 2) / sum;
+      v[head][j] += p.exclusivity * std::log(std::max(share, 1e-12));
+    }
+  }
+  return v;
+}
+
+// Every head keeps the `budget` greatest values, but for what lies within 1e-5
+// of the least of them.
+void ExpectGreatest(Problem& problem, const std::vector<Doubles>& values,
+                    const std::vector<int32_t>& out) {
+  const auto n = static_cast<size_t>(problem.p.candidates);
+  const auto kept = std::min(static_cast<size_t>(problem.p.budget), n);
+  ASSERT_EQ(out.size(), kept * values.size());
+  if (kept == 0) return;
+  for (size_t head = 0; head < values.size(); ++head) {
+    const Doubles& v = values[head];
+    Doubles sorted = v;
+    std::sort(sorted.rbegin(), sorted.rend());
+    const double least = sorted[kept - 1];
+    const double tie = 1e-5 * std::fabs(least);
+    std::vector<bool> chosen(n, false);
+    for (size_t i = 0; i < kept; ++i) {
+      const int32_t j = out[head * kept + i];
+      ASSERT_GE(j, 0) << problem.Name();
+      ASSERT_LT(j, problem.p.candidates) << problem.Name();
+      ASSERT_TRUE(i == 0 || out[head * kept + i - 1] < j) << problem.Name();
+      chosen[static_cast<size_t>(j)] = true;
+    }
+    for (size_t j = 0; j < n; ++j) {
+      if (std::fabs(v[j] - least) <= tie) continue;
+      ASSERT_EQ(chosen[j], v[j] > least)
+          << problem.Name() << ": head " << head << " candidate " << j
+          << " of value " << v[j] << ", the least kept is " << least;
+    }
+  }
+}
+
+class SelectorIsaTest : public testing::TestWithParam<Isa> {
+ protected:
+  // The formulas on both; ISAs whose Fma rounds once equal the reference.
+  void Check(Problem& problem) {
+    const std::vector<int32_t> out = problem.Run(*cpu_);
+    const std::vector<int32_t> expected = problem.Run(*ref_);
+    const std::vector<Doubles> values = Values(problem);
+    ExpectGreatest(problem, values, expected);
+    ExpectGreatest(problem, values, out);
+    EXPECT_EQ(out, problem.Run(*three_)) << problem.Name();
+    if (GetParam() == Isa::kPortable) return;
+    EXPECT_EQ(out, expected) << problem.Name();
+  }
+  // With every budget: the order of all candidates.
+  void CheckOrder(Problem& problem) {
+    for (int64_t budget = 0; budget <= problem.p.candidates + 1; ++budget) {
+      problem.p.budget = budget;
+      Check(problem);
+    }
+  }
+
+  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1, GetParam());
+  std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 1, GetParam());
+  std::unique_ptr<Stream> three_ = MakeStream(Device::kCpu, 3, GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(Isas, SelectorIsaTest,
+                         testing::ValuesIn(SupportedIsas()), NameOfIsa);
+
+TEST_P(SelectorIsaTest, EveryShape) {
+  for (int kv_heads : {1, 2, 3, 8}) {
+    for (int64_t candidates :
+         Some({0, 1, 2, 15, 16, 17, 31, 33, 100, 255, 256, 257, 700})) {
+      for (int64_t budget : {int64_t{0}, int64_t{1}, candidates / 4,
+                             candidates - 1, candidates, candidates + 9}) {
+        if (budget < 0) continue;
+        Problem problem(kv_heads, candidates, budget);
+        Check(problem);
+      }
+    }
+  }
+}
+
+TEST_P(SelectorIsaTest, EveryReachAndStrength) {
+  for (int64_t reach : {0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 40, 98, 99, 1000}) {
+    for (float suppression : {0.0f, 0.5f, 1.0f}) {
+      for (float exclusivity : {0.0f, 0.85f}) {
+        Problem problem(2, 99, 33);
+        problem.p.reach = reach;
+        problem.p.suppression = suppression;
+        problem.p.exclusivity = exclusivity;
+        Check(problem);
+      }
+    }
+  }
+}
+
+TEST_P(SelectorIsaTest, TheWholeOrder) {
+  for (float most_prior : {0.0f, 0.25f, 0.35f, 1.0f}) {
+    Problem problem(3, 45, 0);
+    problem.p.most_prior = most_prior;
+    problem.p.reach = 2;
+    CheckOrder(problem);
+  }
+}
+
+// More candidates than one item of the threads has, and many sums.
+TEST_P(SelectorIsaTest, ManyCandidates) {
+  Problem problem(2, TriesLess() ? 1025 : 5003, 500);
+  Check(problem);
+}
+
+// One candidate has all the evidence: the others' order is the prior's, and
+// lambda would be near 1.
+TEST_P(SelectorIsaTest, ThePriorAlone) {
+  for (float most_prior : {0.25f, 1.0f}) {
+    Problem problem(1, 60, 0);
+    problem.Plain();
+    problem.p.most_prior = most_prior;
+    std::fill(problem.evidence.begin(), problem.evidence.end(), 0.0f);
+    problem.Evidence(0, 17) = 0.5f;
+    EXPECT_GT(Lambda(Shares(problem, 0), Prior(problem, 0)), 0.5);
+    CheckOrder(problem);
+  }
+}
+
+// The last candidate has no distance to the end: 1e-12 stands for it. Its norm
+// is so small that it comes in the middle all the same.
+TEST_P(SelectorIsaTest, TheNewestCandidate) {
+  Problem problem(1, 40, 0);
+  problem.Plain();
+  problem.p.most_prior = 1.0f;
+  std::fill(problem.evidence.begin(), problem.evidence.end(), 0.0f);
+  problem.Evidence(0, 0) = 1.0f;
+  for (int64_t j = 0; j < 40; ++j) {
+    problem.SetNorm(0, j, 0.05f + 0.03f * static_cast<float>(j * 7 % 40));
+  }
+  problem.SetNorm(0, 39, 0x1p-24f);
+  const Doubles r = Prior(problem, 0);
+  const auto before =
+      std::count_if(r.begin(), r.end(), [&](double x) { return x > r[39]; });
+  EXPECT_GT(before, 10);
+  EXPECT_LT(before, 30);
+  CheckOrder(problem);
+}
+
+// Rows that agree on nothing: lambda is between its bounds.
+TEST_P(SelectorIsaTest, NearlyUniformEvidence) {
+  for (int64_t candidates : {50, 600}) {
+    Problem problem(1, candidates, candidates / 3);
+    for (int64_t j = 0; j < candidates; ++j) {
+      problem.Evidence(0, j) = 1.0f + 0.3f * std::sin(static_cast<float>(j));
+      problem.SetNorm(0, j,
+                      12.0f + 11.0f * std::cos(2.3f * static_cast<float>(j)));
+    }
+    problem.p.most_prior = 1.0f;
+    const double lambda = Lambda(Shares(problem, 0), Prior(problem, 0));
+    EXPECT_GT(lambda, 0.1);
+    EXPECT_LT(lambda, 0.9);
+    Check(problem);
+    problem.Plain();
+    Check(problem);
+    // A prior that agrees: lambda would be negative.
+    for (int64_t j = 0; j < candidates; ++j) {
+      problem.SetNorm(0, j, std::pow(problem.Evidence(0, j), -30.0f));
+    }
+    EXPECT_LT(Lambda(Shares(problem, 0), Prior(problem, 0)), 0);
+    Check(problem);
+  }
+}
+
+// The most of lambda decides whether the prior overcomes the evidence.
+TEST_P(SelectorIsaTest, MostPrior) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    Problem problem(1, 4, 2);
+    problem.Plain();
+    problem.evidence = {0.9f, 0.3f, 0.1f, 0.0f};  // f is 0.89, 0.10, 0.01, 0
+    for (int64_t j = 0; j < 4; ++j) problem.SetNorm(0, j, 100.0f);
+    problem.SetNorm(0, 2, 2.4e-5f);  // almost all of r
+    problem.p.most_prior = 0.05f;
+    EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{0, 1}));
+    problem.p.most_prior = 0.35f;
+    EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{0, 2}));
+    Check(problem);
+  }
+}
+
+TEST_P(SelectorIsaTest, AloneItIsTheGreatestEvidence) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    Problem problem(1, 200, 20);
+    problem.Plain();
+    problem.p.most_prior = 0.0f;
+    std::vector<int32_t> order(200);
+    for (int32_t j = 0; j < 200; ++j) order[static_cast<size_t>(j)] = j;
+    std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+      return problem.Evidence(0, a) > problem.Evidence(0, b);
+    });
+    order.resize(20);
+    std::sort(order.begin(), order.end());
+    EXPECT_EQ(problem.Run(*stream), order);
+  }
+}
+
+TEST_P(SelectorIsaTest, OfEqualsTheEarliest) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    Problem problem(2, 100, 30);
+    problem.Plain();
+    problem.p.most_prior = 0.0f;
+    std::fill(problem.evidence.begin(), problem.evidence.end(), 0.25f);
+    problem.Evidence(0, 70) = 1.0f;
+    problem.Evidence(1, 10) = 0.0f;
+    const std::vector<int32_t> out = problem.Run(*stream);
+    for (int32_t i = 0; i < 30; ++i) {
+      EXPECT_EQ(out[static_cast<size_t>(i)], i == 29 ? 70 : i);
+      EXPECT_EQ(out[static_cast<size_t>(30 + i)], i < 10 ? i : i + 1);
+    }
+  }
+}
+
+// A local maximum keeps its value, and what lies beside it loses as much again
+// as it is behind, up to `reach` away.
+TEST_P(SelectorIsaTest, TheWindowSuppressesNeighbours) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    Problem problem(1, 64, 3);
+    problem.Plain();
+    problem.p.most_prior = 0.0f;
+    problem.p.reach = 4;
+    std::fill(problem.evidence.begin(), problem.evidence.end(), 1e-6f);
+    problem.Evidence(0, 20) = 1.0f;
+    problem.Evidence(0, 24) = 0.5f;   // within reach
+    problem.Evidence(0, 25) = 0.3f;   // within reach of 24
+    problem.Evidence(0, 40) = 0.28f;  // alone
+    problem.Evidence(0, 50) = 0.26f;
+    EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{20, 24, 25}));
+    problem.p.suppression = 1.0f;
+    // 24 counts as 0.25, 25 as 0.18.
+    EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{20, 40, 50}));
+    problem.p.reach = 3;  // 24 is a local maximum
+    EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{20, 24, 40}));
+    Check(problem);
+  }
+}
+
+TEST_P(SelectorIsaTest, OneHeadHasNoRivals) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    Problem problem(1, 333, 50);
+    const std::vector<int32_t> out = problem.Run(*stream);
+    problem.p.exclusivity = 0.0f;
+    EXPECT_EQ(problem.Run(*stream), out);
+  }
+}
+
+TEST_P(SelectorIsaTest, TheHeadThatWantsACandidateMostGetsIt) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    Problem problem(2, 32, 1);
+    problem.p.most_prior = 0.0f;
+    problem.p.reach = 0;
+    std::fill(problem.evidence.begin(), problem.evidence.end(), 1e-3f);
+    problem.Evidence(0, 5) = 1.0f;
+    problem.Evidence(1, 5) = 0.30f;
+    problem.Evidence(1, 9) = 0.29f;
+    problem.p.exclusivity = 0.0f;
+    EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{5, 5}));
+    problem.p.exclusivity = 0.85f;
+    EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{5, 9}));
+    Check(problem);
+  }
+}
+
+// A rival that is far ahead takes no more than ln 1e-12.
+TEST_P(SelectorIsaTest, TheLeastShare) {
+  Problem problem(2, 40, 0);
+  problem.p.most_prior = 0.0f;
+  problem.p.reach = 0;
+  std::fill(problem.evidence.begin(), problem.evidence.end(), 1.0f);
+  for (int64_t j = 0; j < 40; ++j) {
+    problem.Evidence(0, j) = std::exp(-0.9f * static_cast<float>(j));
+    problem.Evidence(1, j) =
+        std::exp(-0.35f * static_cast<float>(std::min(j, 39 - j)));
+  }
+  CheckOrder(problem);
+}
+
+// Evidence and norms that are not what they should be: NaN, infinite, negative,
+// nothing.
+TEST_P(SelectorIsaTest, FaultsAreNoEvidence) {
+  Problem problem(2, 80, 0);
+  problem.Plain();
+  problem.p.most_prior = 0.0f;
+  Problem clean = problem;
+  int64_t j = 0;
+  for (float fault : {kPoison, kInf, -kInf, -1.0f, -3e38f}) {
+    for (int64_t head = 0; head < 2; ++head) {
+      problem.Evidence(head, 7 * j + 3) = fault;
+      clean.Evidence(head, 7 * j + 3) = 0.0f;
+      problem.SetNorm(head, 5 * j, fault == -1.0f ? 0.0f : fault);
+      const bool greatest = std::isnan(fault) || fault == kInf;
+      clean.SetNorm(head, 5 * j, greatest ? 65504.0f : 0x1p-24f);
+    }
+    ++j;
+  }
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    for (float most_prior : {0.0f, 0.25f}) {
+      for (int64_t budget : {20, 75, 77}) {
+        problem.p.most_prior = clean.p.most_prior = most_prior;
+        problem.p.budget = clean.p.budget = budget;
+        EXPECT_EQ(problem.Run(*stream), clean.Run(*stream));
+      }
+    }
+  }
+}
+
+// None at all, and more than fits a float when squared.
+TEST_P(SelectorIsaTest, ExtremeEvidence) {
+  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+    Problem problem(2, 80, 3);
+    problem.Plain();
+    std::fill(problem.evidence.begin(), problem.evidence.end(), kPoison);
+    EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{0, 1, 2, 0, 1, 2}));
+    std::fill(problem.evidence.begin(), problem.evidence.end(), 1e38f);
+    problem.Evidence(0, 50) = problem.Evidence(1, 60) = 3e38f;
+    problem.p.most_prior = 0.0f;
+    EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{0, 1, 50, 0, 1, 60}));
+  }
+}
+
+TEST(SelectorTest, RefusesWhatMakesNoSense) {
+  const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
+  const Problem problem(2, 30, 10);
+  std::vector<int32_t> out(20, kUnwritten);
+  const auto code_of = [&](auto change) {
+    SelectParams p = problem.p;
+    p.evidence = problem.evidence.data();
+    p.norms = problem.norms.data();
+    p.out = out.data();
+    change(p);
+    return CodeOf(Select(*stream, p));
+  };
+  EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.candidates = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) {
+              p.candidates = p.norms_stride = (int64_t{1} << 24) + 1;
+            }),
+            "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.norms_stride = 29; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.budget = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.reach = -1; }), "invalid_shape");
+  for (float wrong : {-0.1f, 1.1e6f, kPoison, kInf}) {
+    EXPECT_EQ(code_of([wrong](auto& p) { p.most_prior = wrong; }),
+              "invalid_argument");
+    EXPECT_EQ(code_of([wrong](auto& p) { p.suppression = wrong; }),
+              "invalid_argument");
+    EXPECT_EQ(code_of([wrong](auto& p) { p.exclusivity = wrong; }),
+              "invalid_argument");
+  }
+  EXPECT_EQ(code_of([](auto& p) { p.most_prior = 1.01f; }), "invalid_argument");
+  EXPECT_EQ(code_of([](auto& p) {
+              p.kv_heads = 1 << 30;
+              p.candidates = p.norms_stride = int64_t{1} << 24;
+            }),
+            "out_of_memory");
+  for (int32_t j : out) EXPECT_EQ(j, kUnwritten);
+}
+
+}  // namespace
+}  // namespace tiercel::selector_test
