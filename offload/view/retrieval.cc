@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/number/half.h"
-#include "offload/view/chunk_choice.h"
+#include "offload/view/digest_chooser.h"
 
 namespace tiercel {
 namespace {
@@ -27,11 +27,28 @@ Digests::Shape DigestsShape(const Retrieval::Shape& shape) {
           .context = shape.context};
 }
 
+// The rows that choose see all that may be chosen.
+int64_t WindowOf(const RetrievalSize& size) {
+  return size.keys.has_value() ? std::max(size.window, size.keys->evidence)
+                               : size.window;
+}
+
+KeyChooser::Shape KeysShape(const Retrieval::Shape& shape) {
+  return {.layout = shape.layout,
+          .layers = shape.layers,
+          .heads = shape.heads,
+          .begin = shape.begin,
+          .context = shape.context,
+          .sinks = std::min(shape.size.sink, shape.context),
+          .budget = std::min(shape.size.budget, shape.context),
+          .choice = *shape.size.keys};
+}
+
 CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
   const RetrievalSize& size = shape.size;
   // No more than there will ever be.
   const int64_t chunks = DigestsShape(shape).Chunks();
-  const int64_t window = std::min(size.window, shape.context);
+  const int64_t window = std::min(WindowOf(size), shape.context);
   return {
       .layout = shape.view_layout,
       .layers = shape.layers,
@@ -39,9 +56,11 @@ CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
       .chunks = std::min(CeilDiv(size.budget, size.chunk), chunks),
       .sinks = std::min(CeilDiv(size.sink, size.chunk), chunks),
       // The window begins anywhere in a page, and until it is next cut there
-      // come the rows of one step, which lie where those of its draft lay.
-      .recent_pages =
-          CeilDiv(kPageTokens - 1 + window + kMaxStepRows, kPageTokens)};
+      // come the rows of steps, which lie where those of their drafts lay.
+      .recent_pages = CeilDiv(
+          kPageTokens - 1 +
+              std::min(window + size.growth, shape.context + kMaxStepRows),
+          kPageTokens)};
 }
 
 bool TypesDiffer(const Retrieval::Shape& shape) {
@@ -68,8 +87,11 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size) {
                       absl::StrCat(std::string(what), ": got ", got, ", need ",
                                    std::string(needed)));
   };
-  if (size.chunk < 8 || size.chunk > kPageTokens ||
-      kPageTokens % size.chunk != 0) {
+  if (size.keys.has_value() && size.chunk != 1) {
+    return refuse("chunk", size.chunk, "1 where keys choose");
+  }
+  if (!size.keys.has_value() && (size.chunk < 8 || size.chunk > kPageTokens ||
+                                 kPageTokens % size.chunk != 0)) {
     return refuse("chunk", size.chunk, "8, 16, 32, 64 or 128");
   }
   for (const auto& [what, tokens] :
@@ -94,33 +116,40 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
   absl::StatusOr<Landing> landing =
       Landing::Create(memory, LandingShape(shape));
   if (!landing.ok()) return landing.status();
-  absl::StatusOr<Digests> digests =
-      Digests::Create(memory, DigestsShape(shape));
-  if (!digests.ok()) return digests.status();
+  const CompactKv::Shape& held = compact->shape();
+  absl::StatusOr<std::unique_ptr<Chooser>> chooser =
+      shape.size.keys.has_value()
+          ? KeyChooser::Create(memory, KeysShape(shape))
+          : DigestChooser::Create(memory, {.digests = DigestsShape(shape),
+                                           .sinks = held.sinks,
+                                           .chunks = held.chunks});
+  if (!chooser.ok()) return chooser.status();
   absl::StatusOr<DeviceArray<uint16_t>> queries = DeviceArray<uint16_t>::Create(
       memory, shape.layers * kMaxStepRows * QueryWidth(shape), "queries");
   if (!queries.ok()) return queries.status();
   return std::unique_ptr<Retrieval>(new Retrieval(
       shape, memory, store, *std::move(compact), *std::move(landing),
-      *std::move(digests), *std::move(queries)));
+      *std::move(chooser), *std::move(queries)));
 }
 
 int64_t Retrieval::Bytes(const Shape& shape) {
   return CompactShape(shape).Bytes() + AlignedBytes(LandingShape(shape).bytes) +
-         DigestsShape(shape).Bytes() +
+         (shape.size.keys.has_value() ? KeysShape(shape).Bytes()
+                                      : DigestsShape(shape).Bytes()) +
          AlignedBytes(shape.layers * kMaxStepRows * QueryWidth(shape) *
                       static_cast<int64_t>(sizeof(uint16_t)));
 }
 
 Retrieval::Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
-                     CompactKv compact, Landing landing, Digests digests,
+                     CompactKv compact, Landing landing,
+                     std::unique_ptr<Chooser> chooser,
                      DeviceArray<uint16_t> queries)
     : shape_(shape),
       memory_(memory),
       store_(store),
       compact_(std::move(compact)),
       landing_(std::move(landing)),
-      digests_(std::move(digests)),
+      chooser_(std::move(chooser)),
       queries_(std::move(queries)),
       copies_(static_cast<size_t>(shape.layers), 0) {
   store_.Observe(this);
@@ -138,9 +167,9 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Fork(
   absl::StatusOr<std::unique_ptr<Retrieval>> fork =
       Create(memory_, shape_, store);
   if (!fork.ok()) return fork;
-  absl::StatusOr<Digests> digests = digests_.Copy(memory_);
-  if (!digests.ok()) return digests.status();
-  (*fork)->digests_ = *std::move(digests);
+  absl::StatusOr<std::unique_ptr<Chooser>> chooser = chooser_->Copy(memory_);
+  if (!chooser.ok()) return chooser.status();
+  (*fork)->chooser_ = *std::move(chooser);
   return fork;
 }
 
@@ -163,10 +192,18 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
   step_rows_ = rows;
   certain_ = certain;
   last_row_ = -1;
-  if (certain) {
-    ready_ = false;
-    compact_.Reset(RecentBegin(end + rows), end + rows);
+  const bool keep = std::exchange(keep_places_, false) || !certain;
+  if (!certain && !ByKeys()) return absl::OkStatus();
+  kept_ = keep && ready_ && ByKeys();
+  ready_ = false;
+  // Of a sweep the first row alone is sure to stay.
+  const int64_t recent_begin = RecentBegin(end + (certain ? rows : 1));
+  if (!kept_) {
+    compact_.Reset(recent_begin, end);
+  } else {
+    compact_.DropBefore(recent_begin);
   }
+  if (certain) compact_.Extend(rows);
   return absl::OkStatus();
 }
 
@@ -184,17 +221,21 @@ void Retrieval::KeepQueries(int layer, int64_t first_row, int64_t rows,
 
 absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
                                    const KvPages& kv) {
-  if (absl::Status s = digests_.Update(stream, layer, kv, step_rows_);
+  if (absl::Status s = chooser_->Update(stream, layer, kv, step_rows_);
       !s.ok()) {
     return s;
   }
   runs_.clear();
-  if (certain_) {
-    const int64_t last = std::min(step_rows_, kMaxStepRows) - 1;
-    if (absl::Status s = Choose(stream, layer, last, &runs_); !s.ok()) {
+  if (certain_ || ByKeys()) {
+    const int64_t kept = std::min(step_rows_, kMaxStepRows);
+    const int64_t rows = certain_ ? std::min(kept, evidence()) : 1;
+    if (absl::Status s = Choose(stream, layer, certain_ ? kept - rows : 0, rows,
+                                &kv, &runs_);
+        !s.ok()) {
       return s;
     }
-    compact_.Recent(layer, compact_.recent_begin(), compact_.end(), &runs_);
+    compact_.Recent(layer, kept_ ? step_end_ : compact_.recent_begin(),
+                    step_end_ + step_rows_, &runs_);
   } else if (HasRoom(step_rows_)) {
     compact_.Recent(layer, step_end_, step_end_ + step_rows_, &runs_);
   }
@@ -204,12 +245,16 @@ absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
 
 void Retrieval::Commit(int64_t end) {
   last_row_ = certain_ || step_rows_ > kMaxStepRows ? -1 : end - step_end_ - 1;
+  chooser_->Truncate(end);
+  fresh_ = false;
   if (certain_) {
     ready_ = true;
-    fresh_ = true;
+    fresh_ = !kept_ && step_rows_ >= std::min(evidence(), end - shape_.begin);
+  } else if (ByKeys()) {
+    ready_ = step_rows_ <= kMaxStepRows;  // else a prompt, half of it unseen
+    compact_.Extend(end - step_end_);
   } else {
     ready_ = HasRoom(step_rows_);
-    fresh_ = false;
     if (ready_) compact_.Extend(end - step_end_);
   }
 }
@@ -220,6 +265,7 @@ void Retrieval::Abandon() {
 }
 
 void Retrieval::Truncate(int64_t end) {
+  chooser_->Truncate(end);
   if (end >= compact_.end()) return;
   last_row_ = -1;
   fresh_ = false;
@@ -231,45 +277,42 @@ void Retrieval::Truncate(int64_t end) {
 // ---- What is in view ----
 
 int64_t Retrieval::RecentBegin(int64_t end) const {
-  const int64_t chunk = shape_.size.chunk;
-  return std::max(shape_.begin, (end - shape_.size.window) / chunk * chunk);
+  const int64_t run = ByKeys() ? 16 : shape_.size.chunk;
+  return std::max(shape_.begin, (end - WindowOf(shape_.size)) / run * run);
 }
 
 uint16_t* Retrieval::Query(int layer, int64_t row) {
   return queries_.data() + (layer * kMaxStepRows + row) * QueryWidth(shape_);
 }
 
-absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t row,
+absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t first,
+                               int64_t rows, const KvPages* kv,
                                std::vector<KvRun>* missing) {
-  const CompactKv::Shape& compact = compact_.shape();
-  const int64_t first = shape_.begin / shape_.size.chunk;
-  const int64_t chunks =
-      std::max<int64_t>(0, compact_.recent_begin() / shape_.size.chunk - first);
-  const int heads = shape_.layout.kv_heads;
-  scores_.assign(static_cast<size_t>(heads * chunks), 0.0f);
-  if (compact.chunks > compact.sinks && chunks > compact.chunks) {
-    const uint16_t* const query = Query(layer, row);
-    query_.resize(static_cast<size_t>(QueryWidth(shape_)));
-    std::transform(query, query + QueryWidth(shape_), query_.begin(),
-                   F32FromF16);
-    if (absl::Status s = digests_.Score(stream, layer, query_.data(), chunks,
-                                        scores_.data());
-        !s.ok()) {
-      return s;
-    }
+  const int64_t chunk = shape_.size.chunk;
+  const int64_t chunks = std::max<int64_t>(
+      0, compact_.recent_begin() / chunk - shape_.begin / chunk);
+  const int64_t width = QueryWidth(shape_);
+  asking_.resize(static_cast<size_t>(rows * width));
+  const uint16_t* const queries = Query(layer, first);
+  std::transform(queries, queries + rows * width, asking_.begin(), F32FromF16);
+  const int64_t skipped = std::max<int64_t>(0, step_rows_ - kMaxStepRows);
+  if (absl::Status s =
+          chooser_->Choose(stream, layer,
+                           {.q = asking_.data(),
+                            .rows = rows,
+                            .position = step_end_ + skipped + first},
+                           kv, chunks, &chosen_);
+      !s.ok()) {
+    return s;
   }
-  for (int head = 0; head < heads; ++head) {
-    const std::vector<int32_t> chosen = ChooseChunks(
-        {scores_.data() + head * chunks, static_cast<size_t>(chunks)},
-        static_cast<size_t>(compact.sinks),
-        static_cast<size_t>(compact.chunks));
-    compact_.Choose(layer, head, chosen, missing);
+  for (size_t head = 0; head < chosen_.size(); ++head) {
+    compact_.Choose(layer, static_cast<int>(head), chosen_[head], missing);
   }
   return absl::OkStatus();
 }
 
 absl::Status Retrieval::Refresh(Stream& stream, Cancelled cancelled) {
-  if (!ready_ || fresh_ || last_row_ < 0) return absl::OkStatus();
+  if (ByKeys() || !ready_ || fresh_ || last_row_ < 0) return absl::OkStatus();
   for (int layer = 0; layer < shape_.layers; ++layer) {
     if (absl::Status s = Await(stream, layer, cancelled); !s.ok()) return s;
   }
@@ -277,7 +320,9 @@ absl::Status Retrieval::Refresh(Stream& stream, Cancelled cancelled) {
   compact_.DropBefore(RecentBegin(compact_.end()));
   for (int layer = 0; layer < shape_.layers; ++layer) {
     runs_.clear();
-    if (absl::Status s = Choose(stream, layer, last_row_, &runs_); !s.ok()) {
+    if (absl::Status s = Choose(stream, layer, last_row_, /*rows=*/1,
+                                /*kv=*/nullptr, &runs_);
+        !s.ok()) {
       return s;
     }
     if (absl::Status s = Fetch(stream, layer, runs_, cancelled); !s.ok()) {

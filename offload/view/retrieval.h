@@ -3,14 +3,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/machine/device_memory.h"
 #include "kernels/machine/stream.h"
 #include "offload/kv/kv_store.h"
+#include "offload/view/chooser.h"
 #include "offload/view/compact_kv.h"
-#include "offload/view/digests.h"
+#include "offload/view/key_chooser.h"
 #include "offload/view/landing.h"
 
 namespace tiercel {
@@ -21,6 +23,12 @@ struct RetrievalSize {
   int64_t budget = 1024;  // positions of chosen chunks, per layer and KV head
   int64_t sink = 32;      // of those, the first of the sequence
   int64_t window = 64;    // and at least so many of its newest, besides
+  // By what chunks are chosen; absent: by their digests. By keys a chunk is one
+  // position.
+  std::optional<KeyChoice> keys = {};
+  bool keeps_types = false;  // those of the store: what it holds may be kept
+  // Rows that may come until the newest are cut to the window again.
+  int64_t growth = kMaxStepRows;
 };
 // Errors: invalid_argument.
 absl::Status CheckRetrievalSize(const RetrievalSize& size);
@@ -36,9 +44,14 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size);
 //                    then the last row that holds may choose again (Refresh):
 //                    chunks that are missing are copied, no others
 //
-// Between refreshes all the newest positions are in view. What drafts read is
-// bit for bit the same after the same certain step and what followed it,
-// whatever came before.
+// Chosen by keys, which are at hand in a step alone, the view is chosen in
+// every step: in a prompt by its last rows, in a sweep by its first row, which
+// always holds; Refresh has nothing left to do. A step that KeepPlaces goes
+// before, and a sweep, leave what stays chosen where it lies.
+//
+// Between choices all the newest positions are in view. What drafts read is bit
+// for bit the same after the same certain step and what followed it, whatever
+// came before.
 //
 // The view may hold its rows in other types than the store. What is copied from
 // below then lands beside it, and is in its place once it is awaited.
@@ -86,8 +99,15 @@ class Retrieval final : public StepObserver {
   bool HasRoom(int64_t rows) const {
     return ready_ && compact_.RecentRoom() >= Recent() + rows;
   }
-  // Nothing has been added since a certain step.
+  // Nothing has been added since a certain step of all the rows that are to
+  // choose.
   bool fresh() const { return fresh_; }
+  // The rows of a prompt that choose.
+  int64_t evidence() const {
+    return shape_.size.keys.has_value() ? shape_.size.keys->evidence : 1;
+  }
+  // The certain step that comes next goes on with the view.
+  void KeepPlaces() { keep_places_ = true; }
 
   // Chooses by the last row of the last sweep, if it is known, and has what is
   // missing copied. Errors: those of ChunkScores; copy_failed, cancelled.
@@ -101,15 +121,17 @@ class Retrieval final : public StepObserver {
 
  private:
   Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
-            CompactKv compact, Landing landing, Digests digests,
-            DeviceArray<uint16_t> queries);
+            CompactKv compact, Landing landing,
+            std::unique_ptr<Chooser> chooser, DeviceArray<uint16_t> queries);
 
   int64_t Recent() const { return compact_.end() - compact_.recent_begin(); }
   // Where the newest positions begin if the sequence ends at `end`.
   int64_t RecentBegin(int64_t end) const;
-  // The chunks of `layer` for a row of the last step: those that are not there.
-  absl::Status Choose(Stream& stream, int layer, int64_t row,
-                      std::vector<KvRun>* missing);
+  bool ByKeys() const { return shape_.size.keys.has_value(); }
+  // The chunks of `layer` for `rows` kept rows of the last step: those that are
+  // not there. `kv` as the chooser takes it.
+  absl::Status Choose(Stream& stream, int layer, int64_t first, int64_t rows,
+                      const KvPages* kv, std::vector<KvRun>* missing);
   uint16_t* Query(int layer, int64_t row);
   // Has `missing` of the layer copied; the view gets them when it is awaited.
   absl::Status Fetch(Stream& stream, int layer,
@@ -122,21 +144,23 @@ class Retrieval final : public StepObserver {
   KvStore& store_;
   CompactKv compact_;
   Landing landing_;
-  Digests digests_;
+  std::unique_ptr<Chooser> chooser_;
   // f16 [layer][kMaxStepRows][heads * head_dim]
   DeviceArray<uint16_t> queries_;
-  std::vector<float> query_;   // of the row that chooses
-  std::vector<float> scores_;  // [kv_heads, chunks]
+  std::vector<float> asking_;                 // of the rows that choose
+  std::vector<std::vector<int32_t>> chosen_;  // [kv_head]
   std::vector<KvRun> runs_;
   std::vector<uint64_t> copies_;  // [layer]: on their way
   bool ready_ = false;
   bool fresh_ = false;
+  bool keep_places_ = false;
   int64_t refreshes_ = 0;
 
   // The last step
   int64_t step_end_ = 0;
   int64_t step_rows_ = 0;
   bool certain_ = false;
+  bool kept_ = false;      // the view goes on
   int64_t last_row_ = -1;  // that holds; -1: not known
 };
 

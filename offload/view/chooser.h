@@ -1,0 +1,45 @@
+#ifndef TIERCEL_OFFLOAD_VIEW_CHOOSER_H_
+#define TIERCEL_OFFLOAD_VIEW_CHOOSER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/machine/device_memory.h"
+#include "kernels/machine/stream.h"
+#include "offload/kv/layered_kv.h"
+
+namespace tiercel {
+
+// Says which chunks of a sequence its retrieval view shows, per layer and KV
+// head. Chunks are counted from the one in which the sequence begins.
+class Chooser {
+ public:
+  // Rows whose queries choose: [rows, heads * head_dim], rotated.
+  struct Asking {
+    const float* q;
+    int64_t rows;
+    int64_t position;  // of the first of them
+  };
+  virtual ~Chooser() = default;
+
+  // Positions kv.end .. kv.end + rows - 1 of `layer` have been written.
+  virtual absl::Status Update(Stream& stream, int layer, const KvPages& kv,
+                              int64_t rows) = 0;
+  // Of the first `chunks` chunks of `layer`, those that each KV head sees, in
+  // order, the sinks among them. `kv` has the layer's pages; null: they are not
+  // at hand. Errors: those of the ops.
+  virtual absl::Status Choose(Stream& stream, int layer, const Asking& by,
+                              const KvPages* kv, int64_t chunks,
+                              std::vector<std::vector<int32_t>>* chosen) = 0;
+  // Forgets the positions from `end` on.
+  virtual void Truncate(int64_t end) = 0;
+  // One that goes its own way from now on. Errors: out_of_memory.
+  virtual absl::StatusOr<std::unique_ptr<Chooser>> Copy(
+      DeviceMemory& memory) const = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_VIEW_CHOOSER_H_

@@ -1,0 +1,51 @@
+#ifndef TIERCEL_OFFLOAD_VIEW_DIGEST_CHOOSER_H_
+#define TIERCEL_OFFLOAD_VIEW_DIGEST_CHOOSER_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "offload/view/chooser.h"
+#include "offload/view/digests.h"
+
+namespace tiercel {
+
+// By the digests of chunks and the last row that asks (TriForce, arXiv
+// 2404.11912, section 4.1), whether the keys are at hand or not.
+class DigestChooser final : public Chooser {
+ public:
+  struct Shape {
+    Digests::Shape digests;
+    int64_t sinks = 0;   // chunks, the first
+    int64_t chunks = 0;  // that a head sees at most, the sinks among them
+  };
+  // Errors: out_of_memory.
+  static absl::StatusOr<std::unique_ptr<Chooser>> Create(DeviceMemory& memory,
+                                                         const Shape& shape);
+
+  absl::Status Update(Stream& stream, int layer, const KvPages& kv,
+                      int64_t rows) override {
+    return digests_.Update(stream, layer, kv, rows);
+  }
+  absl::Status Choose(Stream& stream, int layer, const Asking& by,
+                      const KvPages* kv, int64_t chunks,
+                      std::vector<std::vector<int32_t>>* chosen) override;
+  void Truncate(int64_t /*end*/) override {
+  }  // what is written anew is digested
+  absl::StatusOr<std::unique_ptr<Chooser>> Copy(
+      DeviceMemory& memory) const override;
+
+ private:
+  DigestChooser(const Shape& shape, Digests digests)
+      : shape_(shape), digests_(std::move(digests)) {}
+
+  const Shape shape_;
+  Digests digests_;
+  std::vector<float> scores_;  // [kv_heads, chunks]
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_VIEW_DIGEST_CHOOSER_H_
