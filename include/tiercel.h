@@ -224,7 +224,8 @@ typedef struct tiercel_policy {
   /* "full" (default): what is proposed is checked by the model as it is.
    * "triforce": first by the model over a view, which makes longer blocks of
    * it, and those by the model as it is. "sadas": while the text thinks, the
-   * model over its newest tokens; while it answers, as "triforce". */
+   * model over its newest tokens; while it answers, as "triforce". "sfi": the
+   * model over single tokens that it chose, to the end of each sentence. */
   const char* name;
   /* Who proposes. "none" (default); "ngram": the text itself, where it repeats;
    * "self": the model over the first and the newest tokens; "small":
@@ -262,10 +263,10 @@ typedef struct tiercel_policy {
    * tiercel_measure kept in cache_dir says, or 8 without it; reported. */
   double cost_ratio;
 
-  /* Of "sadas". "verified" (default): it drafts, and the output is the model's.
-   * "plain": its view is all that is read, as its authors have it; faster, and
-   * another text. "baseline": the model as it is, with what the policy forces
-   * of the text: what the other two are compared with. */
+  /* Of "sadas" and "sfi". "verified" (default): it drafts, and the output is
+   * the model's. "plain": its view is all that is read, as its authors have it;
+   * faster, and another text. "baseline": the model as it is, with what the
+   * policy forces of the text: what the other two are compared with. */
   const char* form;
   /* What only this policy knows, "key=value,key=value"; NULL: its defaults,
    * here the first of each. "sadas", whose window is view_window (0: 4096)
@@ -280,7 +281,25 @@ typedef struct tiercel_policy {
    *   latch   on: it thinks once; off
    *   pin     none; prompt: the prompt stays in view
    *   answer  all: an answer reads everything; kept: what a cache of the window
-   *           alone would have kept */
+   *           alone would have kept
+   *
+   * "sfi", with view_budget (0: 1024) chosen tokens per layer and head, of them
+   * the first view_sink (0: 4), and view_window (0: 256) newest:
+   *
+   *   interval  64: most steps from one that reads everything, and chooses, to
+   *             the next
+   *   gap       16, or the interval if that is less: the fewest, for the end of
+   *             a sentence to count
+   *   trigger   sentence; fixed: by the interval alone; random: one step in so
+   *             many; never
+   *   fire      end: at the end of a sentence; start: at the first token of the
+   *             next
+   *   spacing   gap; half: a gap of half the interval at least
+   *   evidence  16: the last tokens of a prompt that choose, to 64
+   *   prior     0.25: the most that place and size of a key weigh beside
+   *             attention, 0 to 1
+   *   nms       1: how much a token loses beside a greater one, 0 to 1
+   *   exclusive 0.85: how much it loses to another head, 0 to 1 */
   const char* settings;
 } tiercel_policy;
 

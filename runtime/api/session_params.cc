@@ -47,29 +47,63 @@ absl::StatusOr<int64_t> ParseGamma(const char* what, int32_t tokens) {
                                  DraftLength::kMost, ", or TIERCEL_ADAPTIVE"));
 }
 
-// What is said of the policy that `p` names, and of no other.
-absl::StatusOr<SadasParams> ReadSadas(const tiercel_policy& p) {
-  const std::string settings = p.settings != nullptr ? p.settings : "";
-  const std::string name = p.name != nullptr ? p.name : "full";
-  SadasParams sadas;
-  if (name != "sadas") {
-    absl::Status status = Settings(name.c_str(), settings).Finish();
-    return status.ok() ? absl::StatusOr<SadasParams>(sadas) : status;
-  }
-  for (const auto& [what, tokens, least, value] :
-       {std::tuple("view_window", p.view_window, int64_t{1}, &sadas.window),
-        std::tuple("view_sink", p.view_sink, int64_t{0}, &sadas.sink)}) {
+// Sizes of the views of sadas and sfi, where they are not 0.
+absl::Status ReadSizes(
+    std::initializer_list<std::tuple<const char*, int64_t, int64_t*>> sizes) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  for (const auto& [what, tokens, value] : sizes) {
     if (tokens == 0) continue;
-    constexpr int64_t kMost = int64_t{1} << 40;
-    if (tokens < least || tokens > kMost) {
-      return UsageError("invalid_argument",
-                        absl::StrCat(what, ": got ", tokens, ", need ", least,
-                                     " to ", kMost));
+    if (tokens < 1 || tokens > kMost) {
+      return UsageError(
+          "invalid_argument",
+          absl::StrCat(what, ": got ", tokens, ", need 1 to ", kMost));
     }
     *value = tokens;
   }
-  if (absl::Status s = sadas.Set(settings); !s.ok()) return s;
-  return sadas;
+  return absl::OkStatus();
+}
+
+// What is said of the policy that `p` names, and of no other.
+absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
+  const std::string settings = p.settings != nullptr ? p.settings : "";
+  RetrievalSize& view = params->view;
+  switch (params->policy) {
+    case PolicyName::kFull:
+    case PolicyName::kTriForce:
+      if (p.view_chunk != 0) view.chunk = p.view_chunk;
+      if (p.view_budget != 0) view.budget = p.view_budget;
+      if (p.view_sink != 0) view.sink = p.view_sink;
+      if (p.view_window != 0) view.window = p.view_window;
+      return Settings(p.name != nullptr ? p.name : "full", settings).Finish();
+    case PolicyName::kSadas:
+      if (p.view_chunk != 0) view.chunk = p.view_chunk;
+      if (p.view_budget != 0) view.budget = p.view_budget;
+      if (absl::Status s =
+              ReadSizes({{"view_window", p.view_window, &params->sadas.window},
+                         {"view_sink", p.view_sink, &params->sadas.sink}});
+          !s.ok()) {
+        return s;
+      }
+      return params->sadas.Set(settings);
+    case PolicyName::kSfi: {
+      if (p.view_chunk > 1) {
+        return UsageError("invalid_argument",
+                          absl::StrCat("view_chunk: got ", p.view_chunk,
+                                       ", sfi chooses single tokens, in this "
+                                       "version"));
+      }
+      SfiParams& sfi = params->sfi;
+      if (absl::Status s =
+              ReadSizes({{"view_window", p.view_window, &sfi.window},
+                         {"view_sink", p.view_sink, &sfi.sink},
+                         {"view_budget", p.view_budget, &sfi.budget}});
+          !s.ok()) {
+        return s;
+      }
+      return sfi.Set(settings);
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
@@ -79,7 +113,8 @@ absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
       ParseName<PolicyName>("policy", p.name,
                             {{"full", PolicyName::kFull},
                              {"triforce", PolicyName::kTriForce},
-                             {"sadas", PolicyName::kSadas}});
+                             {"sadas", PolicyName::kSadas},
+                             {"sfi", PolicyName::kSfi}});
   if (!policy.ok()) return policy.status();
   const absl::StatusOr<Proposer> proposer =
       ParseName<Proposer>("draft", p.draft,
@@ -113,28 +148,19 @@ absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
                              {"plain", PolicyForm::kPlain},
                              {"baseline", PolicyForm::kBaseline}});
   if (!form.ok()) return form.status();
-  RetrievalSize view;
-  if (p.view_chunk != 0) view.chunk = p.view_chunk;
-  if (p.view_budget != 0) view.budget = p.view_budget;
-  const absl::StatusOr<SadasParams> sadas = ReadSadas(p);
-  if (!sadas.ok()) return sadas.status();
-  if (*policy != PolicyName::kSadas) {
-    if (p.view_sink != 0) view.sink = p.view_sink;
-    if (p.view_window != 0) view.window = p.view_window;
-  }
-  return PolicyParams{.policy = *policy,
-                      .form = *form,
-                      .proposer = *proposer,
-                      .verify = *verify,
-                      .gamma1 = *gamma1,
-                      .gamma2 = *gamma2,
-                      .cost_ratio = p.cost_ratio,
-                      .draft_model = *proposer == Proposer::kSmall
-                                         ? p.draft_model->model.get()
-                                         : nullptr,
-                      .draft_layers = p.draft_layers,
-                      .view = view,
-                      .sadas = *sadas};
+  PolicyParams params = {.policy = *policy,
+                         .form = *form,
+                         .proposer = *proposer,
+                         .verify = *verify,
+                         .gamma1 = *gamma1,
+                         .gamma2 = *gamma2,
+                         .cost_ratio = p.cost_ratio,
+                         .draft_model = *proposer == Proposer::kSmall
+                                            ? p.draft_model->model.get()
+                                            : nullptr,
+                         .draft_layers = p.draft_layers};
+  if (absl::Status s = ReadOwn(p, &params); !s.ok()) return s;
+  return params;
 }
 
 }  // namespace

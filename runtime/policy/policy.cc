@@ -11,6 +11,7 @@
 #include "runtime/policy/full.h"
 #include "runtime/policy/policy_parts.h"
 #include "runtime/policy/sadas.h"
+#include "runtime/policy/sfi.h"
 #include "runtime/policy/triforce.h"
 
 namespace tiercel {
@@ -22,7 +23,8 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
                                    ", need 0 to the model's ", layers));
   }
   if (params.form != PolicyForm::kVerified) {
-    if (params.policy != PolicyName::kSadas) {
+    if (params.policy != PolicyName::kSadas &&
+        params.policy != PolicyName::kSfi) {
       return UsageError("invalid_argument",
                         "form: the policy has none but verified");
     }
@@ -34,6 +36,11 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
   if (params.policy == PolicyName::kSadas) {
     const absl::StatusOr<ThinkSchedule::Options> options =
         ThinkOptionsOf(target, params.sadas);
+    if (!options.ok()) return options.status();
+  }
+  if (params.policy == PolicyName::kSfi) {
+    const absl::StatusOr<SfiSchedule::Options> options =
+        SfiOptionsOf(target, params.sfi);
     if (!options.ok()) return options.status();
   }
   if (params.proposer != Proposer::kSmall) return absl::OkStatus();
@@ -82,6 +89,22 @@ absl::StatusOr<std::unique_ptr<Policy>> NewSadas(PolicyParts parts) {
   return std::make_unique<SadasVerified>(std::move(parts), std::move(think));
 }
 
+absl::StatusOr<std::unique_ptr<Policy>> NewSfi(PolicyParts parts) {
+  absl::StatusOr<SfiSchedule::Options> options =
+      SfiOptionsOf(parts.session.model(), parts.params.sfi);
+  if (!options.ok()) return options.status();
+  switch (parts.params.form) {
+    case PolicyForm::kVerified:
+      return std::make_unique<SfiVerified>(std::move(parts),
+                                           *std::move(options));
+    case PolicyForm::kPlain:
+      return std::make_unique<SfiPlain>(std::move(parts), *std::move(options));
+    case PolicyForm::kBaseline:
+      break;
+  }
+  return std::make_unique<FullPolicy>(std::move(parts));  // it forces nothing
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
@@ -118,6 +141,8 @@ absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
       return std::make_unique<TriForcePolicy>(std::move(parts));
     case PolicyName::kSadas:
       return NewSadas(std::move(parts));
+    case PolicyName::kSfi:
+      return NewSfi(std::move(parts));
   }
   return InternalError("internal", "policy: none of that name");
 }

@@ -15,6 +15,8 @@
 #include "runtime/drafting/step_target.h"
 #include "runtime/model/model.h"
 #include "runtime/policy/sadas_params.h"
+#include "runtime/policy/sfi_params.h"
+#include "runtime/predict/rates.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
@@ -24,6 +26,7 @@ enum class PolicyName {
   kTriForce,  // arXiv 2404.11912: first the target over its retrieval view
               // does, and the target checks what that has made of it
   kSadas,     // a window while the text thinks, everything while it answers
+  kSfi,       // arXiv 2603.12038: chosen positions, everything now and then
 };
 
 // What a policy's view is for.
@@ -54,10 +57,13 @@ struct PolicyParams {
   int draft_layers = 0;  // of Proposer::kSelf: the first so many; 0: all
   RetrievalSize view = {};
   SadasParams sadas = {};  // of PolicyName::kSadas
+  SfiParams sfi = {};      // of PolicyName::kSfi
 
-  // Somebody drafts over a retrieval view.
+  // Somebody drafts or steps over a retrieval view.
   bool NeedsView() const {
-    if (form != PolicyForm::kVerified) return false;
+    if (form == PolicyForm::kBaseline) return false;
+    if (policy == PolicyName::kSfi) return true;
+    if (form == PolicyForm::kPlain) return false;
     return policy == PolicyName::kTriForce || proposer == Proposer::kSelf ||
            (policy == PolicyName::kSadas && sadas.gate != ThinkGate::kAlways);
   }
@@ -65,6 +71,9 @@ struct PolicyParams {
   // of it sees no chunks but the sinks.
   std::optional<RetrievalSize> RetrievalView() const {
     if (!NeedsView()) return std::nullopt;
+    if (policy == PolicyName::kSfi) {
+      return sfi.View(/*plain=*/form == PolicyForm::kPlain);
+    }
     RetrievalSize size = view;
     if (policy == PolicyName::kFull) size.budget = size.sink;
     return size;

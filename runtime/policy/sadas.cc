@@ -70,21 +70,15 @@ RoundsReport SadasPlain::report() const {
 
 // ---- Verified ----
 
-absl::StatusOr<DraftBlock> SadasVerified::WithinMode::Draft(
-    const std::vector<int32_t>& tokens, int64_t most, const DrawKey& key) {
-  ThinkSchedule ahead = track_.schedule();
-  if (ahead.forced().has_value()) return DraftBlock();
-  absl::StatusOr<DraftBlock> block = drafter_.Draft(tokens, most, key);
-  if (!block.ok()) return block;
+size_t SadasVerified::WithinMode(const std::vector<int32_t>& block) const {
+  ThinkSchedule ahead = track_->schedule();
   const bool mode = ahead.windowed();
   size_t within = 0;
-  while (within < block->tokens.size()) {
-    ahead.Advance(block->tokens[within++]);
-    if (ahead.windowed() != mode || ahead.forced().has_value()) break;
+  while (within < block.size() && !ahead.forced().has_value()) {
+    ahead.Advance(block[within++]);
+    if (ahead.windowed() != mode) break;
   }
-  block->tokens.resize(within);
-  block->laws.resize(within);
-  return block;
+  return within;
 }
 
 absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
@@ -107,11 +101,14 @@ absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
           parts_.Length(params.gamma1, kGamma1, [&](const DraftCosts& costs) {
             return costs.WindowPassInProposals(params.sadas.window);
           })};
+  const auto within = [this](const std::vector<int32_t>& block) {
+    return WithinMode(block);
+  };
   window_.emplace(
       session, DraftLaw(law),
       WindowOf(params.sadas, session.first_position(), track_->prompt()),
       drafting);
-  thinking_.emplace(*window_, *track_);
+  thinking_.emplace(*window_, within);
   options.drafter = &*thinking_;
   options.over_view = params.NeedsView();
   options.length =
@@ -126,7 +123,7 @@ absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
   drafting.gamma1 =
       parts_.Length(params.gamma1, kGamma1, &DraftCosts::ViewPassInProposals);
   retrieval_.emplace(*middle_, drafting);
-  answering_.emplace(*retrieval_, *track_);
+  answering_.emplace(*retrieval_, within);
   options.drafter = &*answering_;
   options.length =
       parts_.Length(params.gamma2, kGamma2, &DraftCosts::SweepInViewPasses);

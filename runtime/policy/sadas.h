@@ -1,12 +1,14 @@
 #ifndef TIERCEL_RUNTIME_POLICY_SADAS_H_
 #define TIERCEL_RUNTIME_POLICY_SADAS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "drafts/verifying_drafter.h"
+#include "runtime/drafting/cut_drafter.h"
 #include "runtime/drafting/forced_target.h"
 #include "runtime/drafting/proposer.h"
 #include "runtime/drafting/retrieval_target.h"
@@ -100,25 +102,9 @@ class SadasVerified final : public Policy {
   static constexpr int64_t kGamma1 = 4;
   static constexpr int64_t kGamma2 = 16;
 
-  // Ends a block where the mode of the text does, and drafts nothing where it
-  // is forced. Where that is the drafted tokens alone say: what would have
-  // followed has decided nothing, so the law stays.
-  class WithinMode final : public Drafter {
-   public:
-    WithinMode(Drafter& drafter, const ThinkTrack& track)
-        : drafter_(drafter), track_(track) {}
-
-    const char* name() const override { return drafter_.name(); }
-    absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
-                                     int64_t most, const DrawKey& key) override;
-    std::vector<DraftLevel> inner_levels() const override {
-      return drafter_.inner_levels();
-    }
-
-   private:
-    Drafter& drafter_;
-    const ThinkTrack& track_;
-  };
+  // How many of a drafted block's tokens have the mode of its beginning; none
+  // where the text is forced.
+  size_t WithinMode(const std::vector<int32_t>& block) const;
 
   const PolicyParts parts_;
   const ThinkParts think_;
@@ -128,12 +114,12 @@ class SadasVerified final : public Policy {
   std::optional<InnermostDrafter> proposer_;
   // While the text thinks
   std::optional<WindowDrafter> window_;
-  std::optional<WithinMode> thinking_;
+  std::optional<CutDrafter> thinking_;
   std::optional<Rounds> think_rounds_;
   // While it answers
   std::optional<RetrievalTarget> middle_;
   std::optional<VerifyingDrafter> retrieval_;
-  std::optional<WithinMode> answering_;
+  std::optional<CutDrafter> answering_;
   std::optional<Rounds> answer_rounds_;
 };
 

@@ -55,6 +55,17 @@ void Settings::TakeCount(const char* key, int64_t least, int64_t most,
   Refuse(key, text, absl::StrCat(least, " to ", most));
 }
 
+void Settings::TakeShare(const char* key, float* value) {
+  std::string text;
+  if (!Find(key, &text)) return;
+  float share = 0;
+  if (absl::SimpleAtof(text, &share) && share >= 0 && share <= 1) {
+    *value = share;
+    return;
+  }
+  Refuse(key, text, "0 to 1");
+}
+
 absl::Status Settings::Finish() const {
   if (!status_.ok()) return status_;
   for (const auto& [key, value] : given_) {

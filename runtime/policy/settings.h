@@ -21,6 +21,7 @@ class Settings {
 
   void TakeText(const char* key, std::string* value);
   void TakeCount(const char* key, int64_t least, int64_t most, int64_t* value);
+  void TakeShare(const char* key, float* value);  // 0 to 1
   template <typename T>
   void TakeChoice(const char* key,
                   std::initializer_list<std::pair<const char*, T>> names,

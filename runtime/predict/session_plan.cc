@@ -132,7 +132,7 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
 Retrieval::Shape SessionSite::RetrievalShape(int64_t context) const {
   // Drafts only guess: half the memory for the same chunks guesses as well.
   KvLayout view_layout = layout;
-  if (IsKvType(DType::kQ8_0, layout.head_dim)) {
+  if (!retrieval->keeps_types && IsKvType(DType::kQ8_0, layout.head_dim)) {
     view_layout.type_k = view_layout.type_v = DType::kQ8_0;
   }
   return {.layout = layout,

@@ -168,6 +168,94 @@ absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
   return absl::OkStatus();
 }
 
+namespace {
+
+// What a step over a view reads and writes: the view, and of the store the
+// cells of the one row that it adds.
+class KeptKv final : public LayeredKv {
+ public:
+  KeptKv(ArrivedKv& view, KvStore& store, Stream& stream)
+      : view_(view), store_(store), stream_(stream) {}
+
+  absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override {
+    const absl::StatusOr<KvPages> kept = store_.BeginLayer(layer, cancelled);
+    if (!kept.ok()) return kept;
+    kept_ = *kept;
+    const absl::StatusOr<KvPages> seen = view_.BeginLayer(layer, cancelled);
+    if (seen.ok()) seen_ = *seen;
+    return seen;
+  }
+  void EndLayer(int layer) override {
+    const std::byte* const from =
+        seen_.pages[seen_.end / kPageTokens - seen_.first_page];
+    std::byte* const to =
+        kept_.pages[kept_.end / kPageTokens - kept_.first_page];
+    const auto seen = static_cast<int>(seen_.end % kPageTokens);
+    const auto kept = static_cast<int>(kept_.end % kPageTokens);
+    const KvLayout& layout = kept_.layout;
+    for (int head = 0; head < layout.kv_heads; ++head) {
+      status_.Update(stream_.Copy(to + layout.KOffset(head, kept),
+                                  from + layout.KOffset(head, seen),
+                                  static_cast<size_t>(layout.KRowBytes())));
+      status_.Update(stream_.Copy(to + layout.VOffset(head, kept),
+                                  from + layout.VOffset(head, seen),
+                                  static_cast<size_t>(layout.VRowBytes())));
+    }
+    view_.EndLayer(layer);
+    store_.EndLayer(layer);
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  ArrivedKv& view_;
+  KvStore& store_;
+  Stream& stream_;
+  KvPages seen_ = {};
+  KvPages kept_ = {};
+  absl::Status status_;
+};
+
+}  // namespace
+
+absl::Status Session::ViewStep(Station station) {
+  interrupted_.reset();  // its hidden states go
+  const int64_t before = kv_->length();
+  const View row = View::Window(/*sinks=*/0, /*recent=*/1);
+  const auto stop = [this] { return cancelled(); };
+  CompactKv& view = retrieval_->kv();
+  absl::Cleanup abandon = [this] { AbandonStep(); };
+  if (absl::Status s = ReserveHidden(1); !s.ok()) return s;
+  if (absl::Status s = kv_->BeginStep(1, station, row, stop); !s.ok()) return s;
+  if (absl::Status s =
+          decoder_.Embed(*stream_, tokens_.data() + before, 1, hidden_.data());
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = decoder_.BeginStep(*stream_, 1, view.end()); !s.ok()) {
+    return s;
+  }
+  ArrivedKv arrived(*retrieval_, *stream_);
+  KeptKv both(arrived, *kv_, *stream_);
+  PassPoint point;
+  absl::Status status =
+      RunPass({.kv = both,
+               .rows = 1,
+               .before = before,
+               .layers = model_.config.layers,
+               .weight_bytes_per_token = model_.weights->bytes_per_token(),
+               .hidden = hidden_.data()},
+              decoder_, *stream_, kNoProgress, stop, &point);
+  status.Update(both.status());
+  if (status.ok()) status = kv_->Commit(1, stop);
+  if (!status.ok()) return status;
+  std::move(abandon).Cancel();
+  view.Extend(1);
+  NoteAdded(before, row);
+  if (absl::Status s = LogitsInto(0, 1, /*row=*/0); !s.ok()) return s;
+  knows_next_ = true;
+  return absl::OkStatus();
+}
+
 absl::Status Session::RefreshView() {
   return retrieval_->Refresh(*stream_, [this] { return cancelled(); });
 }

@@ -207,8 +207,9 @@ absl::Status Session::Step(Station station, const View& view) {
 absl::Status Session::CatchUpForDrafts(Station station) {
   absl::Status status = CatchUp(station);
   if (status.ok() && !retrieval_->fresh()) {
-    // There was nothing to catch up with, or it went on with a prompt that had
-    // been stopped, half of it unseen.
+    // There was nothing to catch up with, or less than chooses, or it went on
+    // with a prompt that had been stopped, half of it unseen.
+    TruncateKv(std::max<int64_t>(0, kv_->length() - retrieval_->evidence()));
     knows_next_ = false;
     status = CatchUp(station);
   }

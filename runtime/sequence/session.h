@@ -100,6 +100,10 @@ class Session {
   // Passes `ids`, which follow what the view holds, at most kMaxStepRows;
   // RowLogits gives theirs. Errors: copy_failed, cancelled.
   absl::Status DraftForward(const int32_t* ids, int64_t rows, int layers);
+  // CatchUp for the one token that the KV lacks, whose row reads that view
+  // instead, which has the types of the store; its K and V go to both. Errors:
+  // also those of KvStore::BeginStep.
+  absl::Status ViewStep(Station station);
   // Chooses anew what the view shows, by the last Sweep's last row that holds.
   // Errors: copy_failed, cancelled.
   absl::Status RefreshView();

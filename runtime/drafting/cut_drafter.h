@@ -1,0 +1,45 @@
+#ifndef TIERCEL_RUNTIME_DRAFTING_CUT_DRAFTER_H_
+#define TIERCEL_RUNTIME_DRAFTING_CUT_DRAFTER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "drafts/drafter.h"
+
+namespace tiercel {
+
+// Another's blocks, each as far as its own tokens say. What would have followed
+// has decided nothing, so the law of what comes instead stays.
+class CutDrafter final : public Drafter {
+ public:
+  // How many of a block's tokens are drafted.
+  using Length = std::function<size_t(const std::vector<int32_t>& block)>;
+  // `drafter` outlives it.
+  CutDrafter(Drafter& drafter, Length length)
+      : drafter_(drafter), length_(std::move(length)) {}
+
+  const char* name() const override { return drafter_.name(); }
+  absl::StatusOr<DraftBlock> Draft(const std::vector<int32_t>& tokens,
+                                   int64_t most, const DrawKey& key) override {
+    absl::StatusOr<DraftBlock> block = drafter_.Draft(tokens, most, key);
+    if (!block.ok()) return block;
+    const size_t length = length_(block->tokens);
+    block->tokens.resize(length);
+    block->laws.resize(length);
+    return block;
+  }
+  std::vector<DraftLevel> inner_levels() const override {
+    return drafter_.inner_levels();
+  }
+
+ private:
+  Drafter& drafter_;
+  const Length length_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_DRAFTING_CUT_DRAFTER_H_

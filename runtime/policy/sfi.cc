@@ -1,0 +1,114 @@
+#include "runtime/policy/sfi.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "runtime/drafting/draft_costs.h"
+
+namespace tiercel {
+
+// ---- Plain ----
+
+absl::Status SfiPlain::Begin(const LawParams& law, uint64_t seed) {
+  Session& session = parts_.session;
+  steps_.emplace(session, law,
+                 SfiSchedule(options_, std::ssize(session.tokens())));
+  rounds_.emplace(session, *steps_, Rounds::Options{.seed = seed});
+  session.DropProvisional();
+  return session.tokens().empty() ? absl::OkStatus()
+                                  : session.CatchUpForDrafts(Station::kVerify);
+}
+
+absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
+  Retrieval& view = *session().retrieval();
+  // Where the view is not whole a step reads everything, and makes it so.
+  const bool slow = schedule_.slow() || !view.HasRoom(1);
+  if (!slow) {
+    if (absl::Status s = session().ViewStep(Station::kFast); !s.ok()) return s;
+    return Speed::kFast;
+  }
+  report_.slow_at.push_back(tokens_);
+  ++reasons_[NameOf(schedule_.reason())];
+  report_.reasons.assign(reasons_.begin(), reasons_.end());
+  view.KeepPlaces();
+  if (absl::Status s = session().Step(Station::kVerify, View::Full());
+      !s.ok()) {
+    return s;
+  }
+  return Speed::kSlow;
+}
+
+void SfiPlain::Steps::Advance(int32_t id) {
+  schedule_.Advance(id);
+  report_.Note(schedule_.slow() ? "slow" : "fast", tokens_++);
+}
+
+RoundsReport SfiPlain::report() const {
+  RoundsReport report = rounds_->report();
+  report.fast = steps_->fast_spent();
+  report.verify = steps_->slow_spent();
+  report.schedule = steps_->report();
+  report.schedule->plain = true;
+  report.schedule->fast = steps_->fast();
+  report.schedule->slow = steps_->slow();
+  report.schedule->selected = parts_.params.sfi.budget;
+  return report;
+}
+
+// ---- Verified ----
+
+absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
+  const PolicyParams& params = parts_.params;
+  Session& session = parts_.session;
+  schedule_.emplace(options_, std::ssize(session.tokens()));
+  target_.emplace(session, law);
+  proposer_.emplace(session, law, parts_.proposer);
+  middle_.emplace(session, RetrievalTarget::Options{.law = DraftLaw(law)});
+  retrieval_.emplace(
+      *middle_, VerifyingDrafter::Options{
+                    .name = "retrieval",
+                    .mode = params.verify,
+                    .inner = proposer_->drafter(),
+                    .gamma1 = parts_.Length(params.gamma1, kGamma1,
+                                            &DraftCosts::ViewPassInProposals)});
+  drafter_.emplace(*retrieval_, [this](const std::vector<int32_t>& block) {
+    SfiSchedule ahead = *schedule_;
+    size_t length = 0;
+    while (length < block.size()) {
+      ahead.Advance(block[length++]);
+      if (ahead.at_boundary()) break;
+    }
+    return length;
+  });
+  rounds_.emplace(
+      session, *target_,
+      Rounds::Options{.seed = seed,
+                      .verify = params.verify,
+                      .drafter = &*drafter_,
+                      .length = parts_.Length(params.gamma2, kGamma2,
+                                              &DraftCosts::SweepInViewPasses),
+                      .over_view = true});
+  return rounds_->Begin();
+}
+
+absl::StatusOr<VerifiedBlock> SfiVerified::NextBlock() {
+  absl::StatusOr<VerifiedBlock> block = rounds_->Next();
+  if (!block.ok()) return block;
+  for (const int32_t id : block->tokens) schedule_->Advance(id);
+  return block;
+}
+
+RoundsReport SfiVerified::report() const {
+  RoundsReport report = rounds_->report();
+  report.schedule = ScheduleReport();
+  report.schedule->fast = {.steps = report.levels.back().drafted,
+                           .seconds = report.draft.seconds};
+  report.schedule->slow.seconds = report.verify.seconds;
+  report.schedule->selected = parts_.params.sfi.budget;
+  return report;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,87 @@
+#ifndef TIERCEL_RUNTIME_POLICY_SFI_H_
+#define TIERCEL_RUNTIME_POLICY_SFI_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "drafts/verifying_drafter.h"
+#include "runtime/drafting/cut_drafter.h"
+#include "runtime/drafting/proposer.h"
+#include "runtime/drafting/retrieval_target.h"
+#include "runtime/drafting/rounds.h"
+#include "runtime/drafting/step_target.h"
+#include "runtime/drafting/sweep_target.h"
+#include "runtime/policy/policy.h"
+#include "runtime/policy/policy_parts.h"
+#include "runtime/policy/sfi_schedule.h"
+
+namespace tiercel {
+
+// Slow-Fast Inference, arXiv 2603.12038. Its plain form: fast steps read the
+// first positions, those that were chosen and the newest; a slow step, at the
+// end of a sentence or after an interval, reads everything and chooses anew.
+class SfiPlain final : public Policy {
+ public:
+  SfiPlain(PolicyParts parts, SfiSchedule::Options options)
+      : parts_(std::move(parts)), options_(std::move(options)) {}
+
+  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
+  RoundsReport report() const override;
+  StepTarget* steps() override { return &*steps_; }
+
+ private:
+  class Steps final : public StepTarget {
+   public:
+    Steps(Session& session, const LawParams& law, const SfiSchedule& schedule)
+        : StepTarget(session, law), schedule_(schedule) {}
+    const ScheduleReport& report() const { return report_; }
+
+   private:
+    absl::StatusOr<Speed> Step() override;
+    void Advance(int32_t id) override;
+
+    SfiSchedule schedule_;
+    int64_t tokens_ = 0;  // of the text
+    ScheduleReport report_;
+    std::map<std::string, int64_t> reasons_;
+  };
+
+  const PolicyParts parts_;
+  const SfiSchedule::Options options_;
+  std::optional<Steps> steps_;
+  std::optional<Rounds> rounds_;
+};
+
+// The same with everything to decide: the model drafts over the view to the end
+// of a sentence, and a sweep checks the block and chooses the next view by its
+// first row, which always holds. So the text is the model's own.
+class SfiVerified final : public Policy {
+ public:
+  SfiVerified(PolicyParts parts, SfiSchedule::Options options)
+      : parts_(std::move(parts)), options_(std::move(options)) {}
+
+  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::StatusOr<VerifiedBlock> NextBlock() override;
+  RoundsReport report() const override;
+
+ private:
+  static constexpr int64_t kGamma1 = 4;
+  static constexpr int64_t kGamma2 = 16;
+
+  const PolicyParts parts_;
+  const SfiSchedule::Options options_;
+  std::optional<SfiSchedule> schedule_;  // of the session's tokens
+  std::optional<SweepTarget> target_;
+  std::optional<InnermostDrafter> proposer_;
+  std::optional<RetrievalTarget> middle_;
+  std::optional<VerifyingDrafter> retrieval_;
+  std::optional<CutDrafter> drafter_;
+  std::optional<Rounds> rounds_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_POLICY_SFI_H_

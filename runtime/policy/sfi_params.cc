@@ -1,0 +1,81 @@
+#include "runtime/policy/sfi_params.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "runtime/policy/settings.h"
+
+namespace tiercel {
+
+absl::Status SfiParams::Set(const std::string& settings) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  constexpr int64_t kGap = 16;
+  Settings read("sfi", settings);
+  read.TakeCount("interval", 1, kMost, &interval);
+  int64_t given_gap = std::min(kGap, interval);
+  read.TakeCount("gap", 1, kMost, &given_gap);
+  read.TakeChoice<SfiTrigger>("trigger",
+                              {{"sentence", SfiTrigger::kSentence},
+                               {"fixed", SfiTrigger::kFixed},
+                               {"random", SfiTrigger::kRandom},
+                               {"never", SfiTrigger::kNever}},
+                              &trigger);
+  read.TakeChoice<bool>("fire", {{"end", false}, {"start", true}}, &at_start);
+  read.TakeChoice<bool>("spacing", {{"gap", false}, {"half", true}}, &half_gap);
+  read.TakeCount("evidence", 1, kMaxStepRows, &choice.evidence);
+  read.TakeShare("prior", &choice.most_prior);
+  read.TakeShare("nms", &choice.suppression);
+  read.TakeShare("exclusive", &choice.exclusivity);
+  if (absl::Status s = read.Finish(); !s.ok()) return s;
+  if (interval < given_gap) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("settings of sfi: interval: got ", interval,
+                                   ", need at least the gap's ", given_gap));
+  }
+  gap = given_gap;
+  return absl::OkStatus();
+}
+
+RetrievalSize SfiParams::View(bool plain) const {
+  RetrievalSize size = {.chunk = 1,
+                        .budget = budget,
+                        .sink = sink,
+                        .window = window,
+                        .keys = choice};
+  if (plain) {
+    size.keeps_types = true;
+    const bool ends =
+        trigger == SfiTrigger::kSentence || trigger == SfiTrigger::kFixed;
+    size.growth =
+        std::max(kMaxStepRows,
+                 ends ? interval + 1 : std::numeric_limits<int64_t>::max() / 4);
+  }
+  return size;
+}
+
+absl::StatusOr<SfiSchedule::Options> SfiOptionsOf(const Model& model,
+                                                  const SfiParams& params) {
+  SfiSchedule::Options options = {
+      .trigger = params.trigger,
+      .interval = params.interval,
+      .gap = params.gap.value_or(std::min<int64_t>(16, params.interval)),
+      .at_start = params.at_start,
+      .half_gap = params.half_gap,
+      .everything = params.budget + params.window};
+  if (model.tokenizer != nullptr) {
+    options.kinds = std::make_shared<const std::vector<TokenKind>>(
+        KindsOf(*model.tokenizer));
+  } else if (params.trigger == SfiTrigger::kSentence) {
+    return UsageError(
+        "invalid_argument",
+        "settings of sfi: the checkpoint has no tokenizer to find the ends of "
+        "sentences with; need trigger=fixed");
+  }
+  return options;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,43 @@
+#ifndef TIERCEL_RUNTIME_POLICY_SFI_PARAMS_H_
+#define TIERCEL_RUNTIME_POLICY_SFI_PARAMS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "offload/view/retrieval.h"
+#include "runtime/model/model.h"
+#include "runtime/policy/sfi_schedule.h"
+
+namespace tiercel {
+
+// What SFI was asked for.
+struct SfiParams {
+  int64_t budget = 1024;  // positions of a KV head that are chosen, with sinks
+  int64_t sink = 4;
+  int64_t window = 256;  // of the newest, at least, besides
+  SfiTrigger trigger = SfiTrigger::kSentence;
+  int64_t interval = 64;
+  std::optional<int64_t> gap = {};  // absent: 16, or the interval if less
+  bool at_start = false;
+  bool half_gap = false;
+  KeyChoice choice = {};
+
+  // Reads `settings`. Errors: invalid_argument.
+  absl::Status Set(const std::string& settings);
+
+  // The view of its sessions. `plain`: its steps are kept, so it has the types
+  // of the store, and room for the tokens between two choices.
+  RetrievalSize View(bool plain) const;
+};
+
+// Errors: invalid_argument, where sentences are to end and the checkpoint has
+// no tokenizer.
+absl::StatusOr<SfiSchedule::Options> SfiOptionsOf(const Model& model,
+                                                  const SfiParams& params);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_POLICY_SFI_PARAMS_H_

@@ -1,0 +1,289 @@
+// Slow-Fast Inference end to end: what its plain form computes, and that the
+// verified form gives the text of no drafter.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "runtime/generate/generate.h"
+#include "runtime/policy/policy.h"
+#include "tests/drafting.h"
+#include "tests/golden.h"
+#include "tests/tiers.h"
+
+namespace tiercel::sfi_test {
+namespace {
+
+PolicyParams Sfi(PolicyForm form, const std::string& settings,
+                 int64_t budget = 40) {
+  PolicyParams params = {
+      .policy = PolicyName::kSfi, .form = form, .verify = VerifyMode::kCoupled};
+  params.sfi.budget = budget;
+  params.sfi.sink = 2;
+  params.sfi.window = 20;
+  EXPECT_TRUE(params.sfi.Set(settings).ok());
+  return params;
+}
+
+Session::Options OptionsOf(const PolicyParams& params,
+                           Session::Options options = {}) {
+  options.retrieval = params.RetrievalView();
+  return options;
+}
+
+class SfiTest : public RepeatedTextTest<5> {
+ protected:
+  static std::unique_ptr<Session> SessionFor(const PolicyParams& params,
+                                             Session::Options options = {}) {
+    return Prefilled(*model_, *prompt_, OptionsOf(params, options));
+  }
+  static Ids Text() { return {prompt_->begin() + 7, prompt_->begin() + 97}; }
+
+  // The logits after each of `ids`, which follow the prompt, by the policy.
+  static std::vector<float> Scored(Session& session, const PolicyParams& params,
+                                   const Ids& ids) {
+    const auto policy = Policy::Create(session, params);
+    EXPECT_TRUE(policy.ok()) << policy.status();
+    std::vector<float> all;
+    EXPECT_TRUE(ScoreSteps(session, **policy, ids.data(), ids.size(),
+                           [&](size_t /*index*/, const float* logits) {
+                             all.insert(all.end(), logits,
+                                        logits + model_->config.vocab);
+                             return true;
+                           })
+                    .ok());
+    return all;
+  }
+};
+
+TEST_F(SfiTest, AnIntervalOfOneIsTheModel) {
+  for (const DType type : {DType::kF16, DType::kF32}) {
+    const Session::Options types = {.type_k = type, .type_v = type};
+    const PolicyParams params = Sfi(PolicyForm::kPlain, "interval=1");
+    EXPECT_EQ(Scored(*SessionFor(params, types), params, Text()),
+              AllLogits(*Prefilled(*model_, *prompt_, types), Text(), 16));
+  }
+}
+
+// Where all that is not among the newest is chosen, a fast step is the model's
+// but for the order of sums.
+TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
+  const Session::Options types = {.type_k = DType::kF32, .type_v = DType::kF32};
+  Model::Options exact = model_->options;
+  exact.compute = Compute::kF32;
+  const auto model = OpenModel(exact);
+  ASSERT_EQ(prompt_->size(), 300u);
+  // The newest begin at 288, so that 289 positions are less than there are.
+  PolicyParams params =
+      Sfi(PolicyForm::kPlain, "trigger=never,evidence=1", /*budget=*/288);
+  params.sfi.window = 1;
+  const auto session = Prefilled(*model, *prompt_, OptionsOf(params, types));
+  const auto policy = Policy::Create(*session, params);
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  const Ids ids = Text();
+  const auto vocab = static_cast<size_t>(model->config.vocab);
+  const std::vector<float> full =
+      AllLogits(*Prefilled(*model, *prompt_, types), ids, 16);
+  float farthest = 0;
+  ASSERT_TRUE(ScoreSteps(*session, **policy, ids.data(), ids.size(),
+                         [&](size_t index, const float* logits) {
+                           for (size_t i = 0; i < vocab; ++i) {
+                             const float other = full[index * vocab + i];
+                             farthest = std::max(farthest,
+                                                 std::abs(logits[i] - other));
+                           }
+                           return true;
+                         })
+                  .ok());
+  EXPECT_EQ((*policy)->report().schedule->fast.steps, std::ssize(ids));
+  EXPECT_LT(farthest, 1e-4f);
+}
+
+TEST_F(SfiTest, StepsFollowTheSchedule) {
+  const PolicyParams params =
+      Sfi(PolicyForm::kPlain, "trigger=fixed,interval=7,gap=1");
+  const auto session = SessionFor(params);
+  const Report report =
+      GenerateDrafted(*session, DraftedParams(0.7f, 30), params);
+  ASSERT_TRUE(report.status.ok()) << report.status;
+  const ScheduleReport& schedule = *report.rounds.schedule;
+  EXPECT_EQ(schedule.slow_at, (std::vector<int64_t>{7, 14, 21, 28}));
+  EXPECT_EQ(schedule.slow.steps, 4);
+  EXPECT_EQ(schedule.fast.steps, 25);
+  EXPECT_EQ(report.sweeps, 4);
+  EXPECT_EQ(schedule.reasons,
+            (std::vector<std::pair<std::string, int64_t>>{{"interval", 4}}));
+}
+
+TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
+  std::vector<DraftLevel> sums(2);
+  for (const float temperature : {0.0f, 0.6f, 1.0f}) {
+    const GenerateParams params = DraftedParams(temperature, 80);
+    const Ids expected = PlainText(*model_, *prompt_, params);
+    for (const char* settings :
+         {"", "exclusive=0,nms=0,prior=0", "evidence=1,fire=start"}) {
+      for (const int64_t budget : {3, 24, 64, 4000}) {
+        for (const Proposer proposer : {Proposer::kNone, Proposer::kNgram}) {
+          PolicyParams choice = Sfi(PolicyForm::kVerified, settings, budget);
+          choice.proposer = proposer;
+          const auto session = SessionFor(choice);
+          const Report report = GenerateDrafted(*session, params, choice);
+          ASSERT_EQ(report.tokens, expected) << settings << budget;
+          for (const DraftLevel& level : report.rounds.levels) {
+            DraftLevel& sum = sums[std::string(level.drafter) == "retrieval"];
+            sum.drafted += level.drafted;
+            sum.accepted += level.accepted;
+          }
+          ExpectNoTrace(*session, *model_);
+        }
+      }
+    }
+  }
+  for (const DraftLevel& level : sums) {
+    EXPECT_GT(level.accepted, 0);
+    EXPECT_LT(level.accepted, level.drafted);
+  }
+}
+
+// Whatever came before, however long they are, cached or not, on one thread or
+// two, and for every question what a fresh run gives.
+TEST_F(SfiTest, PlainTextsFollowFromTheTokens) {
+  const PolicyParams choice =
+      Sfi(PolicyForm::kPlain, "trigger=fixed,interval=6,gap=1,evidence=5");
+  const auto params = [](int64_t length) {
+    return DraftedParams(0.9f, length);
+  };
+  const auto session = SessionFor(choice);
+  const Ids all = DraftedText(*session, params(40), choice);
+  for (int64_t length = 1; length <= 40; ++length) {
+    session->Truncate(prompt_->size());
+    ASSERT_EQ(DraftedText(*session, params(length), choice),
+              Ids(all.begin(), all.begin() + length));
+  }
+  Model::Options one = model_->options;
+  one.machine.threads = 1;
+  const auto alone = OpenModel(one);
+  EXPECT_EQ(DraftedText(*Prefilled(*alone, *prompt_, OptionsOf(choice)),
+                        params(40), choice),
+            all);
+
+  Ids text = *prompt_;
+  text.insert(text.end(), all.begin(), all.end());
+  // A question shorter than the rows that choose.
+  for (const int64_t asked : {3, 80}) {
+    const Ids question(prompt_->begin() + 3, prompt_->begin() + 3 + asked);
+    Ids whole = text;
+    whole.insert(whole.end(), question.begin(), question.end());
+    session->Truncate(prompt_->size());
+    ASSERT_EQ(DraftedText(*session, params(40), choice), all);
+    ASSERT_TRUE(
+        Prefill(*session, question.data(), question.size(), kNoProgress).ok());
+    EXPECT_EQ(DraftedText(*session, params(30), choice),
+              DraftedText(*Prefilled(*model_, whole, OptionsOf(choice)),
+                          params(30), choice))
+        << asked;
+  }
+  const absl::StatusOr<std::unique_ptr<Session>> fork = session->Fork();
+  ASSERT_TRUE(fork.ok());
+  (*fork)->Truncate(prompt_->size());
+  EXPECT_EQ(DraftedText(**fork, params(40), choice), all);
+  ExpectNoTrace(**fork, *model_);
+}
+
+TEST_F(SfiTest, BehindALinkFastStepsBringNothingUp) {
+  const auto deep =
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
+  const GenerateParams params = DraftedParams(0.8f, 150);
+  const Ids prompt = RepeatedText(60, 12);
+  for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
+    const PolicyParams choice =
+        Sfi(form, "trigger=fixed,interval=20,gap=1", 64);
+    const Session::Options options = OptionsOf(choice, {.context = 900});
+    const Ids expected =
+        DraftedText(*Prefilled(*deep, prompt, options), params, choice);
+    for (const Budget budget :
+         {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
+      const Tiered tiered = MakeTiered(*deep, options, budget);
+      Session& session = *tiered.session;
+      ASSERT_TRUE(
+          Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
+      ASSERT_EQ(DraftedText(session, params, choice), expected);
+      const LinkLedger link = session.traffic().link;
+      for (const Station station :
+           {Station::kFast, Station::kDraft, Station::kRefresh}) {
+        EXPECT_EQ(link[static_cast<size_t>(station)].h2d_bytes, 0u);
+      }
+      ExpectNoTrace(session, *deep);
+    }
+  }
+}
+
+TEST_F(SfiTest, CancelledAnywhereItIsAsItWas) {
+  const GenerateParams params = DraftedParams(0.9f, 30);
+  for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
+    const PolicyParams choice = Sfi(form, "trigger=fixed,interval=4,gap=1");
+    const auto session = SessionFor(choice);
+    const Ids expected = DraftedText(*session, params, choice);
+    for (size_t stop = 1; stop < expected.size(); ++stop) {
+      session->Truncate(prompt_->size());
+      size_t count = 0;
+      const Report report = GenerateDrafted(
+          *session, params, choice,
+          [&](int32_t, std::string_view) { return ++count < stop; });
+      ASSERT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
+      ASSERT_EQ(report.tokens,
+                Ids(expected.begin(),
+                    expected.begin() + static_cast<std::ptrdiff_t>(stop)));
+    }
+    session->Truncate(prompt_->size());
+    EXPECT_EQ(DraftedText(*session, params, choice), expected);
+  }
+}
+
+// A text shorter than the view is read whole, and one that grows out of it goes
+// on over the view.
+TEST_F(SfiTest, ShortTextsAreReadWhole) {
+  const PolicyParams choice =
+      Sfi(PolicyForm::kPlain, "trigger=fixed,interval=50,gap=1");
+  for (const size_t length : {1, 9, 58, 60, 61, 129}) {
+    const Ids prompt(prompt_->begin(),
+                     prompt_->begin() + static_cast<std::ptrdiff_t>(length));
+    const auto session = Prefilled(*model_, prompt, OptionsOf(choice));
+    const Report report =
+        GenerateDrafted(*session, DraftedParams(0.7f, 20), choice);
+    ASSERT_TRUE(report.status.ok()) << report.status;
+    const int64_t fits =
+        std::clamp<int64_t>(60 - static_cast<int64_t>(length), 0, 19);
+    EXPECT_EQ(report.rounds.schedule->slow.steps, fits) << length;
+    EXPECT_EQ(report.rounds.schedule->fast.steps, 19 - fits) << length;
+  }
+}
+
+TEST_F(SfiTest, SettingsAreChecked) {
+  SfiParams params;
+  ASSERT_TRUE(params.Set("interval=9").ok());
+  EXPECT_EQ(params.gap, 9);  // 16, but never more than the interval
+  ASSERT_TRUE(SfiParams().Set("interval=64,gap=64").ok());
+  for (const char* wrong :
+       {"interval=0", "interval=8,gap=9", "gap=0", "trigger=often", "fire=mid",
+        "spacing=wide", "evidence=0", "evidence=65", "prior=2", "nms=-1",
+        "exclusive=x", "most=3"}) {
+    EXPECT_EQ(CodeOf(SfiParams().Set(wrong)), "invalid_argument") << wrong;
+  }
+  const auto ids_only = OpenModel({.path = CheckpointPath("llama_gqa.gguf")});
+  EXPECT_FALSE(CheckPolicy(*ids_only, Sfi(PolicyForm::kPlain, "")).ok());
+  EXPECT_TRUE(
+      CheckPolicy(*ids_only, Sfi(PolicyForm::kPlain, "trigger=fixed")).ok());
+  // A view of keys has chunks of one position.
+  EXPECT_EQ(CodeOf(CheckRetrievalSize({.chunk = 8, .keys = KeyChoice()})),
+            "invalid_argument");
+  EXPECT_EQ(CodeOf(CheckRetrievalSize({.chunk = 1})), "invalid_argument");
+}
+
+}  // namespace
+}  // namespace tiercel::sfi_test
