@@ -46,37 +46,48 @@ absl::Status CheckDrafts(const SessionOptions& session,
                                    "--draft small"));
   }
   const bool sadas = sampling.policy == "sadas";
-  const bool view = sampling.policy == "triforce" || (sadas && !sampling.plain);
+  const bool sfi = sampling.policy == "sfi";
+  const bool own = sfi || sadas;  // has a plain form, and settings
+  const bool drafts_over_view =
+      sampling.policy == "triforce" || (own && !sampling.plain);
+  const bool view = drafts_over_view || sfi;
   const bool drafter = std::string_view(sampling.Drafter()) != "none";
   const bool self = draft == "self";
   const bool adapts = sampling.gamma1 == TIERCEL_ADAPTIVE ||
                       sampling.gamma2 == TIERCEL_ADAPTIVE;
-  if (sampling.plain && !sadas) {
+  if (sampling.plain && !own) {
     return UsageError(absl::StrCat("--plain: --policy ", sampling.policy,
-                                   " has no plain form; need --policy sadas"));
+                                   " has no plain form; need --policy sfi or "
+                                   "sadas"));
   }
   if (sampling.plain && drafter) {
     return UsageError(
         "--plain excludes --draft and -md,--model-draft: nobody checks");
   }
-  if (!sampling.settings.empty() && !sadas) {
+  if (!sampling.settings.empty() && !own) {
     return UsageError(absl::StrCat("--set: --policy ", sampling.policy,
-                                   " has no settings; need --policy sadas"));
+                                   " has no settings; need --policy sfi or "
+                                   "sadas"));
+  }
+  if (session.chunk == 1 && !sfi) {
+    return UsageError("--chunk: got 1, need 8, 16, 32, 64 or 128");
   }
   if (session.sink == 0 && !sadas) {
     return UsageError("--sink: got 0, need 1 or more");
   }
-  const char* const a_view = "--policy triforce, or sadas without --plain";
-  const char* const a_window = "--policy triforce, sadas, or --draft self";
+  const char* const a_view = "--policy triforce, sfi, or sadas without --plain";
+  const char* const blocks =
+      "--policy triforce, or sfi or sadas without --plain";
+  const char* const a_window = "--policy triforce, sfi, sadas, or --draft self";
   const char* const a_drafter = "--draft ngram, self or small";
-  const char* const drafts = "--policy triforce, sadas, or --draft";
+  const char* const drafts = "--policy triforce, sfi, sadas, or --draft";
   const Heeded kFlags[] = {
       {"--budget", session.budget > 0, view, a_view},
       {"--chunk", session.chunk > 0, view || self, a_window},
       {"--sink", session.sink.has_value(), view || sadas || self, a_window},
       {"--window", session.window > 0, view || sadas || self, a_window},
       {"--gamma1", sampling.gamma1 != 0, drafter, a_drafter},
-      {"--gamma2", sampling.gamma2 != 0, view, a_view},
+      {"--gamma2", sampling.gamma2 != 0, drafts_over_view, blocks},
       {"--cost-ratio", sampling.cost_ratio > 0, adapts,
        "--gamma1 auto or --gamma2 auto"},
       {"--draft-layers", sampling.draft_layers > 0, self, "--draft self"},
@@ -107,8 +118,8 @@ absl::Status CheckLaw(const BenchOptions& bench,
       std::any_of(bench.generations.begin(), bench.generations.end(),
                   [](int64_t n) { return n > 0; });
   const bool draws = generates && sampling.HasPolicy();
-  const char* const by =
-      generates ? "--policy triforce, sadas, or --draft" : "-n,--n-gen above 0";
+  const char* const by = generates ? "--policy triforce, sfi, sadas, or --draft"
+                                   : "-n,--n-gen above 0";
   return CheckHeeded(
       {{"--seed", sampling.seed.has_value(), draws, by},
        {"--temp", sampling.temperature > 0, draws, by},

@@ -162,47 +162,51 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
   flags.Group(
       "Guessing ahead: several tokens are guessed, then checked at once");
   flags.Text(
-      "--policy", "full|triforce|sadas",
+      "--policy", "full|triforce|sfi|sadas",
       "full (default): each step reads the whole text; triforce: the "
       "model guesses from the parts of the text that matter now, and "
-      "checks against all of it; sadas: so too, but while the answer "
-      "thinks it guesses from the newest tokens alone",
+      "checks against all of it; sfi: so too, from single tokens, to the "
+      "end of each sentence; sadas: while the answer thinks, from the newest "
+      "tokens alone",
       [=](const std::string& policy) {
-        if (policy == "sfi" || policy == "speed") {
-          FlagSet::RejectNotBuilt("--policy " + policy);
-        }
-        if (policy != "full" && policy != "triforce" && policy != "sadas") {
-          FlagSet::Reject("--policy", "full, triforce, sadas", policy);
+        if (policy == "speed") FlagSet::RejectNotBuilt("--policy " + policy);
+        if (policy != "full" && policy != "triforce" && policy != "sfi" &&
+            policy != "sadas") {
+          FlagSet::Reject("--policy", "full, triforce, sfi, sadas", policy);
         }
         sampling->policy = policy;
       });
   flags.Switch("--plain",
-               "sadas: do not check: faster, and not the model's own text",
+               "sfi, sadas: do not check: faster, and not the model's own text",
                [=] { sampling->plain = true; });
   flags.Text(
       "--set", "KEY=VALUE,...",
-      "sadas: gate=state|literal|always, open=TAG, close=TAG, "
+      "sfi: interval=N, gap=N, trigger=sentence|fixed|random|never, "
+      "fire=end|start, spacing=gap|half, evidence=N, prior=X, nms=X, "
+      "exclusive=X; sadas: gate=state|literal|always, open=TAG, close=TAG, "
       "think=off|on, most=N, latch=on|off, pin=none|prompt, "
       "answer=all|kept",
       [=](const std::string& settings) { sampling->settings = settings; });
   flags.Tokens("--budget", "tokens of those parts (default 1024)", 1,
                kMaxTokens, [=](int64_t n) { session->budget = n; });
-  flags.Int("--chunk", "... in runs of 8, 16, 32 (default), 64 or 128", 8, 128,
-            [=](int64_t n) {
-              if ((n & (n - 1)) != 0) {
-                FlagSet::Reject("--chunk", "8, 16, 32, 64 or 128",
-                                std::to_string(n));
-              }
-              session->chunk = static_cast<int32_t>(n);
-            });
-  flags.Tokens("--sink",
-               "... with the first N of the text (default 32; sadas, where it "
-               "thinks: 0)",
-               0, kMaxTokens, [=](int64_t n) { session->sink = n; });
-  flags.Tokens("--window",
-               "... and the newest N, besides (default 64; sadas, where it "
-               "thinks: 4096)",
-               1, kMaxTokens, [=](int64_t n) { session->window = n; });
+  flags.Int(
+      "--chunk", "... in runs of 8, 16, 32 (default), 64 or 128; sfi: of 1", 1,
+      128, [=](int64_t n) {
+        if ((n & (n - 1)) != 0 || n == 2 || n == 4) {
+          FlagSet::Reject("--chunk", "8, 16, 32, 64 or 128", std::to_string(n));
+        }
+        session->chunk = static_cast<int32_t>(n);
+      });
+  flags.Tokens(
+      "--sink",
+      "... with the first N of the text (default 32; sfi: 4; sadas, where it "
+      "thinks: 0)",
+      0, kMaxTokens, [=](int64_t n) { session->sink = n; });
+  flags.Tokens(
+      "--window",
+      "... and the newest N, besides (default 64; sfi: 256; sadas, where it "
+      "thinks: 4096)",
+      1, kMaxTokens, [=](int64_t n) { session->window = n; });
 }
 
 void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling) {
@@ -240,12 +244,14 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
     });
   };
   length("--gamma1",
-         "guess at most N tokens at a time (default 8; 4 with triforce, sadas)",
+         "guess at most N tokens at a time (default 8; 4 with triforce, sfi, "
+         "sadas)",
          &sampling->gamma1);
-  length("--gamma2",
-         "triforce, sadas: check N tokens at a time against the whole text "
-         "(default 16)",
-         &sampling->gamma2);
+  length(
+      "--gamma2",
+      "triforce, sfi, sadas: check N tokens at a time against the whole text "
+      "(default 16)",
+      &sampling->gamma2);
   flags.Real("--cost-ratio",
              "of auto: a check costs as much as so many guesses (default: as "
              "first measured, 8 without)",

@@ -13,11 +13,12 @@ Options BaselineOf(const Options& options, const Json& report) {
   Options full = options;
   full.session.context = report.at("context").get<int64_t>();
   // What a policy forces of the text its baseline has as well.
+  full.sampling.plain = false;
   if (full.sampling.policy == "sadas") {
-    full.sampling.plain = false;
     full.sampling.baseline = true;
   } else {
     full.sampling.policy = "full";
+    full.sampling.settings.clear();
   }
   full.sampling.draft = "none";
   full.sampling.draft_path.clear();
