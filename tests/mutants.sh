@@ -26,6 +26,18 @@ residual|models/decoder/decoder.cc|config_.hidden, StoreMode::kAdd|config_.hidde
 kv_cell|kernels/kv/kv_layout.h|static_cast<int64_t>(head) \* kPageTokens + cell) \* KRowBytes|static_cast<int64_t>(head) * kPageTokens + (cell \& 63)) * KRowBytes|tests/golden_logits_test.cc
 digest_count|kernels/kv/chunk_means_ref.cc|static_cast<float>(rows)|static_cast<float>((rows + 3) / 4 * 4)|kernels/kv/chunk_means_test.cc
 digest_rounding|kernels/kv/chunk_means_ref.cc|F16FromF32(sum\[i\] / count)|F16FromF32(sum[i] / count) \& 0xfffe|kernels/kv/chunk_means_test.cc
+key_causal|kernels/attention/key_scores.cc|b.seen = p.position + 1 - start|b.seen = p.position - start|kernels/attention/key_scores_test.cc
+key_row|kernels/attention/key_scores_cpu.cc|b.seen + row - first|b.seen - first|kernels/attention/key_scores_test.cc
+norm_root|kernels/kv/key_norms_cpu.cc|Sqrt(sum)|sum|kernels/kv/key_norms_test.cc
+evidence_mean|kernels/attention/evidence_cpu.cc|Set1(0.5f)) - Exp|Set1(1.0f)) - Exp|kernels/attention/evidence_test.cc
+evidence_unseen|kernels/attention/evidence_cpu.cc| - Exp(Set1(-87.0f))||kernels/attention/evidence_test.cc
+prior_edge|kernels/attention/selector_body.h|kLeastShare = 1e-12f|kLeastShare = 1e-11f|kernels/attention/selector_test.cc
+prior_age|kernels/attention/selector_body.h|kAgePower = 1.8f|kAgePower = 1.7f|kernels/attention/selector_test.cc
+prior_most|kernels/attention/selector_cpu.cc|lambda < h.most_prior ? lambda : h.most_prior|h.most_prior|kernels/attention/selector_test.cc
+window_width|kernels/attention/selector_cpu.cc|width = 2 \* h.reach + 1|width = 2 * h.reach|kernels/attention/selector_test.cc
+rival_share|kernels/attention/selector_body.h|kLnLeastShare = -27.6310211f|kLnLeastShare = -25.3f|kernels/attention/selector_test.cc
+rival_warmth|kernels/attention/selector_body.h|kTemperature = 2.0f|kTemperature = 2.2f|kernels/attention/selector_test.cc
+selector_tie|kernels/attention/selector_ref.cc|order.begin(), order.end(), 0|order.rbegin(), order.rend(), 0|kernels/attention/selector_test.cc
 fork_reference|offload/kv/in_place_kv.cc|pool_->AddReference(slot)|(void)slot|offload/kv/kv_store_test.cc
 chunk_tie|offload/view/chunk_choice.cc|\&\& a < b|\&\& a > b|offload/view/chunk_choice_test.cc
 digest_range|offload/view/digests.cc|(kv.end + rows) / shape_.chunk|(kv.end + rows - 1) / shape_.chunk|offload/view/digests_test.cc

@@ -435,17 +435,18 @@ TEST_P(SelectorIsaTest, TheHeadThatWantsACandidateMostGetsIt) {
   }
 }
 
-// A rival that is far ahead takes no more than ln 1e-12.
+// A rival that is far ahead takes no more than ln 1e-12: some are, some not.
 TEST_P(SelectorIsaTest, TheLeastShare) {
   Problem problem(2, 40, 0);
   problem.p.most_prior = 0.0f;
   problem.p.reach = 0;
-  std::fill(problem.evidence.begin(), problem.evidence.end(), 1.0f);
+  const auto fraction = [](float x) { return x - std::floor(x); };
   for (int64_t j = 0; j < 40; ++j) {
-    problem.Evidence(0, j) = std::exp(-0.9f * static_cast<float>(j));
-    problem.Evidence(1, j) =
-        std::exp(-0.35f * static_cast<float>(std::min(j, 39 - j)));
+    const auto x = static_cast<float>(j);
+    problem.Evidence(0, j) = std::exp(-27.5f - 5.5f * fraction(0.618f * x));
+    problem.Evidence(1, j) = std::exp(-15.0f * fraction(0.414f * x));
   }
+  problem.Evidence(0, 0) = 1.0f;
   CheckOrder(problem);
 }
 
