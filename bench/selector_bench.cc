@@ -1,9 +1,8 @@
-// What a choice of single positions costs: scores of one row with all keys, and
-// the choice, for 32K positions of 8 KV heads of 128 elements in f16, two query
-// heads each:
+// What a choice of single positions costs in one layer: the scores of a row
+// with all keys, what they say and the choice, of 32K positions in 8 KV heads
+// of 128 elements and two query heads each:
 //
-//   selector_bench --benchmark_filter='scores|evidence|select'
-#include <algorithm>
+//   selector_bench --benchmark_filter='scores|norms|evidence|select'
 #include <memory>
 #include <random>
 #include <vector>
@@ -126,12 +125,15 @@ void RunSelect(benchmark::State& state, int64_t budget) {
   }
 }
 
-BENCHMARK_CAPTURE(RunScores, scores_f16, DType::kF16, 1);
-BENCHMARK_CAPTURE(RunScores, scores_q8_0, DType::kQ8_0, 1);
-BENCHMARK_CAPTURE(RunScores, scores_f16_16, DType::kF16, 16);
-BENCHMARK_CAPTURE(RunNorms, norms_f16, DType::kF16);
-BENCHMARK_CAPTURE(RunEvidence, evidence, 1);
-BENCHMARK_CAPTURE(RunSelect, select, 2048)->Unit(benchmark::kMillisecond);
+// All threads' time, so as to count what they read together.
+BENCHMARK_CAPTURE(RunScores, scores_f16, DType::kF16, 1)->UseRealTime();
+BENCHMARK_CAPTURE(RunScores, scores_q8_0, DType::kQ8_0, 1)->UseRealTime();
+BENCHMARK_CAPTURE(RunScores, scores_f16_16, DType::kF16, 16)->UseRealTime();
+BENCHMARK_CAPTURE(RunNorms, norms_f16, DType::kF16)->UseRealTime();
+BENCHMARK_CAPTURE(RunEvidence, evidence, 1)->UseRealTime();
+BENCHMARK_CAPTURE(RunSelect, select, 2048)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace tiercel
