@@ -180,6 +180,60 @@ class GenerateTest(Case):
             self.assertIn(flag, message)
 
 
+class SfiTest(Case):
+    SFI = ["--policy", "sfi", "--budget", "32", "--sink", "2", "--window",
+           "24"]
+
+    def generate(self, *args):
+        return self.document("generate", "-m", CHAT, "-p", TEXT, "-n", "40",
+                             "--temp", "0.8", "--ignore-eos", *self.SFI, *args)
+
+    def test_a_verified_text_is_the_models(self):
+        for drafter in ("none", "ngram"):
+            document = self.generate("--draft", drafter, "--verify", "coupled",
+                                     "--verify-against", "full")
+            self.assertTrue(document["baseline"]["agree"])
+            self.assertEqual(document["schedule"]["form"], "verified")
+            self.assertEqual(document["schedule"]["selected"], 32)
+
+    def test_a_plain_text_says_when_it_read_everything(self):
+        document = self.generate("--plain", "--set",
+                                 "trigger=fixed,interval=9,gap=1")
+        schedule = document["schedule"]
+        self.assertEqual(schedule["slow_at"], [9, 18, 27, 36])
+        self.assertEqual(schedule["reasons"], {"interval": 4})
+        self.assertEqual(schedule["slow"]["steps"], 4)
+        self.assertEqual(schedule["fast"]["steps"], 35)
+        slow = [segment for segment in schedule["segments"]
+                if segment["mode"] == "slow"]
+        self.assertEqual([segment["begin"] for segment in slow],
+                         [8, 17, 26, 35])
+        self.assertEqual(document["speculation"]["levels"], [])
+
+    def test_an_interval_of_one_is_the_model(self):
+        full = self.document("generate", "-m", CHAT, "-p", TEXT, "-n", "40",
+                             "--temp", "0.8", "--ignore-eos")
+        plain = self.generate("--plain", "--set", "interval=1")
+        self.assertEqual(plain["output"], full["output"])
+
+    def test_what_cannot_be(self):
+        model = self.without_weights()
+        args = ["generate", "-m", model, "--check-tensors", "-p", "x"]
+        message = self.refuse(4, "does_not_fit", *args, "-c", "100", *self.SFI,
+                              "--plain")
+        self.assertIn("121", message)  # 32, 24, and 65 till the next choice
+        for settings in ("think=on", "interval=8,gap=9", "evidence=65",
+                         "prior=1.5", "nms=x"):
+            self.refuse(2, "invalid_argument", *args, *self.SFI, "--set",
+                        settings)
+        self.assertIn("chunk", self.refuse(2, "invalid_argument", *args,
+                                           *self.SFI, "--chunk", "16"))
+        self.assertIn("--chunk", self.refuse(2, "usage", *args, "--policy",
+                                             "triforce", "--chunk", "1"))
+        self.assertIn("--gamma2", self.refuse(2, "usage", *args, *self.SFI,
+                                              "--plain", "--gamma2", "4"))
+
+
 class BenchTest(Case):
     def test_a_plain_form(self):
         rows = json.loads(self.succeed(

@@ -81,6 +81,15 @@ plain_kept|runtime/sequence/forward.cc|settled_ == before \&\& view == prompt_vi
 newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|false|runtime/policy/sadas_test.cc
 newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|page < 0|runtime/policy/sadas_test.cc
 scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/cli_policies_test.py
+sfi_gap|runtime/policy/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Gap()|runtime/policy/sfi_schedule_test.cc
+sfi_closer|runtime/policy/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policy/sfi_schedule_test.cc
+sfi_cooldown|runtime/policy/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policy/sfi_schedule_test.cc
+sfi_evidence|runtime/sequence/session.cc|kv_->length() - retrieval_->evidence()|kv_->length() - 1|runtime/policy/sfi_test.cc
+sfi_first_row|offload/view/retrieval.cc|certain_ ? kept - rows : 0, rows|kept - rows, rows|runtime/policy/sfi_test.cc
+sfi_kept_row|runtime/sequence/forward.cc|to + layout.VOffset(head, kept)|to + layout.VOffset(0, kept)|runtime/policy/sfi_test.cc
+sfi_norms|offload/view/key_chooser.cc|NormsOf(layer) + shape_.sinks|NormsOf(0) + shape_.sinks|offload/view/key_chooser_test.cc
+sfi_one_row|offload/view/key_chooser.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/key_chooser_test.cc
+sfi_forgotten|offload/view/key_chooser.cc|known = std::min(known, end)|(void)end|offload/view/key_chooser_test.cc
 cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
 error_age|runtime/api/boundary.cc|struct_size >= kFirstErrorSize|struct_size == kFirstErrorSize|runtime/api/growth_test.cc

@@ -80,9 +80,10 @@ TEST(TierPlanTest, SomePagesMustStay) {
     }
   }
   EXPECT_EQ(resident, 63);
-  // A text shorter than its window is all there.
+  // A text shorter than its window is all there, and needs no buffers.
   needs.context = 500;
-  EXPECT_EQ(PlanTiers(needs, 0).shape.newest_pages, 2);
+  EXPECT_EQ(PlanTiers(needs, 0).shape.resident_pages, 4);
+  EXPECT_EQ(PlanTiers(needs, 0).shape.newest_pages, 0);
 }
 
 TEST(TierPlanTest, PagesFollowAbsolutePositions) {

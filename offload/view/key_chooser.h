@@ -17,6 +17,7 @@ namespace tiercel {
 // 2603.12038); kernels/attention/selector.h has what it means.
 struct KeyChoice {
   int64_t evidence = 16;      // rows of a prompt, its last, that choose
+  int64_t queries = 1;        // and of a later step, with those before it
   float most_prior = 0.25f;   // of the mixture of evidence and prior
   float suppression = 1;      // of what lies beside a greater one
   float exclusivity = 0.85f;  // of KV heads

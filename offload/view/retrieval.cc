@@ -29,8 +29,8 @@ Digests::Shape DigestsShape(const Retrieval::Shape& shape) {
 
 // The rows that choose see all that may be chosen.
 int64_t WindowOf(const RetrievalSize& size) {
-  return size.keys.has_value() ? std::max(size.window, size.keys->evidence)
-                               : size.window;
+  if (!size.keys.has_value()) return size.window;
+  return std::max({size.window, size.keys->evidence, size.keys->queries});
 }
 
 KeyChooser::Shape KeysShape(const Retrieval::Shape& shape) {
@@ -191,10 +191,12 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
   step_end_ = end;
   step_rows_ = rows;
   certain_ = certain;
-  last_row_ = -1;
+  last_position_ = -1;
+  over_view_ = false;
   const bool keep = std::exchange(keep_places_, false) || !certain;
   if (!certain && !ByKeys()) return absl::OkStatus();
   kept_ = keep && ready_ && ByKeys();
+  if (!kept_) queries_begin_ = end + std::max<int64_t>(0, rows - kMaxStepRows);
   ready_ = false;
   // Of a sweep the first row alone is sure to stay.
   const int64_t recent_begin = RecentBegin(end + (certain ? rows : 1));
@@ -209,28 +211,28 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
 
 void Retrieval::KeepQueries(int layer, int64_t first_row, int64_t rows,
                             const float* q) {
-  // A prompt's last one is wanted.
+  // A prompt's last ones are wanted.
   const int64_t skipped = std::max<int64_t>(0, step_rows_ - kMaxStepRows);
-  const int64_t first = std::max(first_row, skipped);
-  if (first >= first_row + rows) return;
   const int64_t width = QueryWidth(shape_);
-  const float* const from = q + (first - first_row) * width;
-  std::transform(from, q + rows * width, Query(layer, first - skipped),
-                 F16FromF32);
+  for (int64_t row = std::max(first_row, skipped); row < first_row + rows;
+       ++row) {
+    const float* const from = q + (row - first_row) * width;
+    std::transform(from, from + width, Query(layer, step_end_ + row),
+                   F16FromF32);
+  }
 }
 
 absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
                                    const KvPages& kv) {
+  if (over_view_) return absl::OkStatus();
   if (absl::Status s = chooser_->Update(stream, layer, kv, step_rows_);
       !s.ok()) {
     return s;
   }
   runs_.clear();
   if (certain_ || ByKeys()) {
-    const int64_t kept = std::min(step_rows_, kMaxStepRows);
-    const int64_t rows = certain_ ? std::min(kept, evidence()) : 1;
-    if (absl::Status s = Choose(stream, layer, certain_ ? kept - rows : 0, rows,
-                                &kv, &runs_);
+    if (absl::Status s =
+            Choose(stream, layer, LastAsking(), Asking(), &kv, &runs_);
         !s.ok()) {
       return s;
     }
@@ -244,7 +246,8 @@ absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
 }
 
 void Retrieval::Commit(int64_t end) {
-  last_row_ = certain_ || step_rows_ > kMaxStepRows ? -1 : end - step_end_ - 1;
+  const bool known = !certain_ && step_rows_ <= kMaxStepRows && end > step_end_;
+  last_position_ = known ? end - 1 : -1;
   chooser_->Truncate(end);
   fresh_ = false;
   if (certain_) {
@@ -260,14 +263,14 @@ void Retrieval::Commit(int64_t end) {
 }
 
 void Retrieval::Abandon() {
-  last_row_ = -1;
+  last_position_ = -1;
   if (certain_) fresh_ = false;  // and ready_ since it began
 }
 
 void Retrieval::Truncate(int64_t end) {
   chooser_->Truncate(end);
   if (end >= compact_.end()) return;
-  last_row_ = -1;
+  last_position_ = -1;
   fresh_ = false;
   // As many of the newest positions as there are to be.
   ready_ = ready_ && RecentBegin(end) >= compact_.recent_begin();
@@ -281,11 +284,31 @@ int64_t Retrieval::RecentBegin(int64_t end) const {
   return std::max(shape_.begin, (end - WindowOf(shape_.size)) / run * run);
 }
 
-uint16_t* Retrieval::Query(int layer, int64_t row) {
-  return queries_.data() + (layer * kMaxStepRows + row) * QueryWidth(shape_);
+uint16_t* Retrieval::Query(int layer, int64_t position) {
+  return queries_.data() +
+         (layer * kMaxStepRows + position % kMaxStepRows) * QueryWidth(shape_);
 }
 
-absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t first,
+void Retrieval::BeginViewStep(int64_t end) {
+  step_end_ = end;
+  step_rows_ = 1;
+  over_view_ = true;
+}
+
+int64_t Retrieval::LastAsking() const {
+  return certain_ ? step_end_ + step_rows_ - 1 : step_end_;
+}
+
+int64_t Retrieval::Asking() const {
+  if (!ByKeys()) return 1;
+  // The rows after the last that asks lie where older ones lay.
+  const int64_t after = step_end_ + step_rows_ - 1 - LastAsking();
+  const int64_t wanted = kept_ ? shape_.size.keys->queries : evidence();
+  return std::min({wanted, LastAsking() + 1 - queries_begin_,
+                   kMaxStepRows - std::min(after, kMaxStepRows - 1)});
+}
+
+absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t position,
                                int64_t rows, const KvPages* kv,
                                std::vector<KvRun>* missing) {
   const int64_t chunk = shape_.size.chunk;
@@ -293,15 +316,15 @@ absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t first,
       0, compact_.recent_begin() / chunk - shape_.begin / chunk);
   const int64_t width = QueryWidth(shape_);
   asking_.resize(static_cast<size_t>(rows * width));
-  const uint16_t* const queries = Query(layer, first);
-  std::transform(queries, queries + rows * width, asking_.begin(), F32FromF16);
-  const int64_t skipped = std::max<int64_t>(0, step_rows_ - kMaxStepRows);
-  if (absl::Status s =
-          chooser_->Choose(stream, layer,
-                           {.q = asking_.data(),
-                            .rows = rows,
-                            .position = step_end_ + skipped + first},
-                           kv, chunks, &chosen_);
+  const int64_t first = position + 1 - rows;
+  for (int64_t row = 0; row < rows; ++row) {
+    const uint16_t* const query = Query(layer, first + row);
+    std::transform(query, query + width, asking_.data() + row * width,
+                   F32FromF16);
+  }
+  if (absl::Status s = chooser_->Choose(
+          stream, layer, {.q = asking_.data(), .rows = rows, .position = first},
+          kv, chunks, &chosen_);
       !s.ok()) {
     return s;
   }
@@ -312,7 +335,8 @@ absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t first,
 }
 
 absl::Status Retrieval::Refresh(Stream& stream, Cancelled cancelled) {
-  if (ByKeys() || !ready_ || fresh_ || last_row_ < 0) return absl::OkStatus();
+  if (ByKeys() || !ready_ || fresh_ || last_position_ < 0)
+    return absl::OkStatus();
   for (int layer = 0; layer < shape_.layers; ++layer) {
     if (absl::Status s = Await(stream, layer, cancelled); !s.ok()) return s;
   }
@@ -320,7 +344,7 @@ absl::Status Retrieval::Refresh(Stream& stream, Cancelled cancelled) {
   compact_.DropBefore(RecentBegin(compact_.end()));
   for (int layer = 0; layer < shape_.layers; ++layer) {
     runs_.clear();
-    if (absl::Status s = Choose(stream, layer, last_row_, /*rows=*/1,
+    if (absl::Status s = Choose(stream, layer, last_position_, /*rows=*/1,
                                 /*kv=*/nullptr, &runs_);
         !s.ok()) {
       return s;

@@ -108,6 +108,9 @@ class Retrieval final : public StepObserver {
   }
   // The certain step that comes next goes on with the view.
   void KeepPlaces() { keep_places_ = true; }
+  // A step over the view begins at `end`, which is that of the view; it calls
+  // KeepQueries, and AfterLayer to no effect.
+  void BeginViewStep(int64_t end);
 
   // Chooses by the last row of the last sweep, if it is known, and has what is
   // missing copied. Errors: those of ChunkScores; copy_failed, cancelled.
@@ -128,11 +131,14 @@ class Retrieval final : public StepObserver {
   // Where the newest positions begin if the sequence ends at `end`.
   int64_t RecentBegin(int64_t end) const;
   bool ByKeys() const { return shape_.size.keys.has_value(); }
-  // The chunks of `layer` for `rows` kept rows of the last step: those that are
-  // not there. `kv` as the chooser takes it.
-  absl::Status Choose(Stream& stream, int layer, int64_t first, int64_t rows,
+  // The chunks of `layer` for the `rows` rows up to `position`, whose queries
+  // are kept: those that are not there. `kv` as the chooser takes it.
+  absl::Status Choose(Stream& stream, int layer, int64_t position, int64_t rows,
                       const KvPages* kv, std::vector<KvRun>* missing);
-  uint16_t* Query(int layer, int64_t row);
+  // How many rows of the step choose, and the position of the last of them.
+  int64_t Asking() const;
+  int64_t LastAsking() const;
+  uint16_t* Query(int layer, int64_t position);
   // Has `missing` of the layer copied; the view gets them when it is awaited.
   absl::Status Fetch(Stream& stream, int layer,
                      const std::vector<KvRun>& missing, Cancelled cancelled);
@@ -145,9 +151,11 @@ class Retrieval final : public StepObserver {
   CompactKv compact_;
   Landing landing_;
   std::unique_ptr<Chooser> chooser_;
-  // f16 [layer][kMaxStepRows][heads * head_dim]
+  // Of the newest positions: f16 [layer][position % kMaxStepRows][heads *
+  // head_dim]
   DeviceArray<uint16_t> queries_;
-  std::vector<float> asking_;                 // of the rows that choose
+  int64_t queries_begin_ = 0;  // the first position whose queries are kept
+  std::vector<float> asking_;  // of the rows that choose
   std::vector<std::vector<int32_t>> chosen_;  // [kv_head]
   std::vector<KvRun> runs_;
   std::vector<uint64_t> copies_;  // [layer]: on their way
@@ -160,8 +168,9 @@ class Retrieval final : public StepObserver {
   int64_t step_end_ = 0;
   int64_t step_rows_ = 0;
   bool certain_ = false;
-  bool kept_ = false;      // the view goes on
-  int64_t last_row_ = -1;  // that holds; -1: not known
+  bool kept_ = false;           // the view goes on
+  bool over_view_ = false;      // it reads the view
+  int64_t last_position_ = -1;  // that holds; -1: not known
 };
 
 }  // namespace tiercel

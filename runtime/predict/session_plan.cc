@@ -64,8 +64,23 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
       return s;
     }
   }
-  return options.retrieval.has_value() ? CheckRetrievalSize(*options.retrieval)
-                                       : absl::OkStatus();
+  if (!options.retrieval.has_value()) return absl::OkStatus();
+  const RetrievalSize& view = *options.retrieval;
+  if (absl::Status s = CheckRetrievalSize(view); !s.ok()) return s;
+  const int64_t context =
+      options.context > 0 ? options.context : config.context;
+  // One that chooses nothing, and has room for nothing, is no view.
+  const int64_t growth = view.growth <= context ? view.growth : 0;
+  if (!view.keys.has_value() || view.budget + view.window + growth <= context) {
+    return absl::OkStatus();
+  }
+  return MemoryError(
+      "does_not_fit",
+      absl::StrCat("a view of ", view.budget, " chosen and ", view.window,
+                   " newest tokens, with room for ", growth,
+                   " more until it is chosen again, needs a context of ",
+                   view.budget + view.window + growth, " at least, it is ",
+                   context));
 }
 
 int64_t LogitRows() { return 1 + kMaxStepRows; }

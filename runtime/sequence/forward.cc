@@ -234,6 +234,7 @@ absl::Status Session::ViewStep(Station station) {
   if (absl::Status s = decoder_.BeginStep(*stream_, 1, view.end()); !s.ok()) {
     return s;
   }
+  retrieval_->BeginViewStep(view.end());
   ArrivedKv arrived(*retrieval_, *stream_);
   KeptKv both(arrived, *kv_, *stream_);
   PassPoint point;
@@ -243,7 +244,8 @@ absl::Status Session::ViewStep(Station station) {
                .before = before,
                .layers = model_.config.layers,
                .weight_bytes_per_token = model_.weights->bytes_per_token(),
-               .hidden = hidden_.data()},
+               .hidden = hidden_.data(),
+               .seen_by = retrieval_.get()},
               decoder_, *stream_, kNoProgress, stop, &point);
   status.Update(both.status());
   if (status.ok()) status = kv_->Commit(1, stop);
