@@ -182,7 +182,8 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
   flags.Text(
       "--set", "KEY=VALUE,...",
       "sfi: interval=N, gap=N, trigger=sentence|fixed|random|never, "
-      "fire=end|start, spacing=gap|half, evidence=N, prior=X, nms=X, "
+      "fire=end|start, spacing=gap|half, evidence=N, queries=N, prior=X, "
+      "nms=X, "
       "exclusive=X; sadas: gate=state|literal|always, open=TAG, close=TAG, "
       "think=off|on, most=N, latch=on|off, pin=none|prompt, "
       "answer=all|kept",

@@ -126,7 +126,7 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
     const GenerateParams params = DraftedParams(temperature, 80);
     const Ids expected = PlainText(*model_, *prompt_, params);
     for (const char* settings :
-         {"", "exclusive=0,nms=0,prior=0", "evidence=1,fire=start"}) {
+         {"", "exclusive=0,nms=0,prior=0", "evidence=1,queries=8,fire=start"}) {
       for (const int64_t budget : {3, 24, 64, 4000}) {
         for (const Proposer proposer : {Proposer::kNone, Proposer::kNgram}) {
           PolicyParams choice = Sfi(PolicyForm::kVerified, settings, budget);
@@ -154,7 +154,8 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
 // two, and for every question what a fresh run gives.
 TEST_F(SfiTest, PlainTextsFollowFromTheTokens) {
   const PolicyParams choice =
-      Sfi(PolicyForm::kPlain, "trigger=fixed,interval=6,gap=1,evidence=5");
+      Sfi(PolicyForm::kPlain,
+          "trigger=fixed,interval=6,gap=1,evidence=5,queries=4");
   const auto params = [](int64_t length) {
     return DraftedParams(0.9f, length);
   };
@@ -271,8 +272,8 @@ TEST_F(SfiTest, SettingsAreChecked) {
   ASSERT_TRUE(SfiParams().Set("interval=64,gap=64").ok());
   for (const char* wrong :
        {"interval=0", "interval=8,gap=9", "gap=0", "trigger=often", "fire=mid",
-        "spacing=wide", "evidence=0", "evidence=65", "prior=2", "nms=-1",
-        "exclusive=x", "most=3"}) {
+        "spacing=wide", "queries=0", "evidence=0", "evidence=65", "prior=2",
+        "nms=-1", "exclusive=x", "most=3"}) {
     EXPECT_EQ(CodeOf(SfiParams().Set(wrong)), "invalid_argument") << wrong;
   }
   const auto ids_only = OpenModel({.path = CheckpointPath("llama_gqa.gguf")});
