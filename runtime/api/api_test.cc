@@ -88,6 +88,39 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   for (size_t i = 0; i < statuses.size(); ++i) {
     EXPECT_EQ(statuses[i], TIERCEL_USAGE) << "call " << i;
   }
+  // Only who asks for the size may give no buffer. Nothing is written.
+  const auto place = [&](auto call) {
+    size = 1;
+    EXPECT_EQ(call(), TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "null_argument");
+    EXPECT_EQ(size, 1u) << error_.message;
+  };
+  const tiercel_message message = {sizeof(tiercel_message), "user", "x", 1};
+  place(
+      [&] { return tiercel_model_describe(model_, nullptr, &size, &error_); });
+  place([&] {
+    return tiercel_tokenize(model_, "x", 1, 0, nullptr, nullptr, &size,
+                            &error_);
+  });
+  place([&] {
+    return tiercel_detokenize(model_, &id, 1, 0, nullptr, &size, &error_);
+  });
+  place([&] {
+    return tiercel_chat_tokens(model_, &message, 1, nullptr, nullptr, &size,
+                               &error_);
+  });
+  place([&] {
+    return tiercel_plan(model_, &session_params, nullptr, &size, &error_);
+  });
+  place([&] { return tiercel_session_ids(session_, nullptr, &size, &error_); });
+  place([&] { return tiercel_report(session_, nullptr, &size, &error_); });
+  place(
+      [&] { return tiercel_token_seconds(session_, nullptr, &size, &error_); });
+  place([&] { return tiercel_cache_list("x", nullptr, &size, &error_); });
+  place([&] {
+    return tiercel_machine(0, nullptr, nullptr, nullptr, &size, &error_);
+  });
+
   // What cannot fail does nothing. An error object is optional.
   tiercel_model_free(nullptr);
   tiercel_session_free(nullptr);
@@ -660,12 +693,13 @@ TEST_F(ApiTest, TextsMayBeGivenUp) {
   const tiercel_message message = {sizeof(tiercel_message), "user", text.data(),
                                    text.size()};
   auto limits = Sized<tiercel_text_limits>();
-  size_t size = 0;
   const auto each = [&](tiercel_status status, const char* code) {
+    size_t size = 0;
     EXPECT_EQ(tiercel_tokenize(model_, text.data(), text.size(), 0, &limits,
                                nullptr, &size, &error_),
               status);
     EXPECT_STREQ(error_.code, code);
+    size = 0;
     EXPECT_EQ(tiercel_chat_tokens(model_, &message, 1, &limits, nullptr, &size,
                                   &error_),
               status);

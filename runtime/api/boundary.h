@@ -144,10 +144,18 @@ inline absl::Status NeedArray(const char* name, const void* array,
   return count > 0 ? NeedArgument(name, array) : absl::OkStatus();
 }
 
+// Where a function that fills a buffer puts its result; the buffer may be NULL
+// only to ask for the size.
+inline absl::Status NeedPlace(const char* name, const void* buffer,
+                              const size_t* size) {
+  if (absl::Status s = NeedArgument("size", size); !s.ok()) return s;
+  return NeedArray(name, buffer, *size);
+}
+
 // Marks the one failure that is no error: the buffer's capacity.
 absl::Status BufferTooSmall(size_t got, size_t needed);
 
-// The fill convention of tiercel.h.
+// The fill convention of tiercel.h, for a place that NeedPlace has seen.
 template <typename T>
 absl::Status Fill(const T* data, size_t count, T* buffer, size_t* size) {
   const size_t capacity = *size;

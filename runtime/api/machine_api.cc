@@ -28,7 +28,7 @@ extern "C" tiercel_status tiercel_machine(int32_t threads,
                                           void* user_data, char* json,
                                           size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+    if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
       return s;
     }
     if (threads < 0 || threads > 1024) {

@@ -227,12 +227,11 @@ void tiercel_model_free(tiercel_model* model) { delete model; }
 tiercel_status tiercel_model_describe(const tiercel_model* model, char* json,
                                       size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    for (const void* argument :
-         {static_cast<const void*>(model), static_cast<const void*>(size)}) {
-      if (absl::Status s = tiercel::NeedArgument("model or size", argument);
-          !s.ok()) {
-        return s;
-      }
+    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
+      return s;
     }
     return tiercel::FillJson(model->model->Describe(), json, size);
   });
@@ -272,7 +271,7 @@ tiercel_status tiercel_tokenize(const tiercel_model* model, const char* text,
                                 size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
-    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+    if (absl::Status s = tiercel::NeedPlace("ids", ids, size); !s.ok()) {
       return s;
     }
     if (text_bytes > 0) {
@@ -305,7 +304,7 @@ tiercel_status tiercel_detokenize(const tiercel_model* model,
                                   tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
-    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+    if (absl::Status s = tiercel::NeedPlace("text", text, size); !s.ok()) {
       return s;
     }
     if (count > 0) {
@@ -333,7 +332,7 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
                                    tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
-    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+    if (absl::Status s = tiercel::NeedPlace("ids", ids, size); !s.ok()) {
       return s;
     }
     if (count > 0) {

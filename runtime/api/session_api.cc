@@ -164,12 +164,12 @@ tiercel_status tiercel_measure(const tiercel_model* model,
 tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
                                   size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    for (const void* argument : {static_cast<const void*>(cache_dir),
-                                 static_cast<const void*>(size)}) {
-      if (absl::Status s = tiercel::NeedArgument("cache_dir or size", argument);
-          !s.ok()) {
-        return s;
-      }
+    if (absl::Status s = tiercel::NeedArgument("cache_dir", cache_dir);
+        !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
+      return s;
     }
     const absl::StatusOr<nlohmann::json> files =
         tiercel::RatesCache(cache_dir).List();
@@ -200,7 +200,7 @@ tiercel_status tiercel_plan(const tiercel_model* model,
     if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
       return s;
     }
-    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+    if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
       return s;
     }
     const absl::StatusOr<tiercel::SessionRequest> request =
@@ -295,7 +295,7 @@ tiercel_status tiercel_session_ids(const tiercel_session* session, int32_t* ids,
                                    size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
-    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+    if (absl::Status s = tiercel::NeedPlace("ids", ids, size); !s.ok()) {
       return s;
     }
     const std::vector<int32_t>& held = session->session->tokens();
@@ -452,7 +452,7 @@ tiercel_status tiercel_report(const tiercel_session* session, char* json,
                               size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
-    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+    if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
       return s;
     }
     tiercel::Report report = session->report;
@@ -466,7 +466,8 @@ tiercel_status tiercel_token_seconds(const tiercel_session* session,
                                      tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
-    if (absl::Status s = tiercel::NeedArgument("size", size); !s.ok()) {
+    if (absl::Status s = tiercel::NeedPlace("seconds", seconds, size);
+        !s.ok()) {
       return s;
     }
     const std::vector<double>& all = session->report.token_seconds;
