@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -209,6 +211,53 @@ TEST_F(ApiTest, RatesAreMeasuredWhenAskedForAndKept) {
   EXPECT_EQ(
       tiercel_measure(model_, &params, nullptr, nullptr, nullptr, &error_),
       TIERCEL_USAGE);
+}
+
+// Of what is kept, times are predicted by the rates and lengths adapt by the
+// costs; of a fork too.
+TEST_F(ApiTest, ASessionAndItsForkCountWithWhatIsKept) {
+  auto policy = Sized<tiercel_policy>();
+  policy.draft = "ngram";
+  policy.gamma1 = TIERCEL_ADAPTIVE;
+  auto params = Sized<tiercel_session_params>();
+  params.policy = &policy;
+  const std::string folder = TempFolder();
+  params.cache_dir = folder.c_str();
+  ASSERT_EQ(
+      tiercel_measure(model_, &params, nullptr, nullptr, nullptr, &error_),
+      TIERCEL_OK)
+      << error_.message;
+  const std::filesystem::path file =
+      *std::filesystem::directory_iterator(folder);
+  nlohmann::json kept = nlohmann::json::parse(std::ifstream(file));
+  kept["costs"]["step_s"] = 32.0;
+  kept["costs"]["prompt_row_s"] = 1.0;
+  std::ofstream(file) << kept;
+
+  tiercel_session* session = nullptr;
+  ASSERT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+            TIERCEL_OK);
+  tiercel_session* fork = nullptr;
+  ASSERT_EQ(tiercel_session_fork(session, &fork, &error_), TIERCEL_OK);
+  const std::vector<int32_t> ids = Tokenize("one two one two one");
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 3;
+  sampling.ignore_eos = 1;
+  for (tiercel_session* const one : {session, fork}) {
+    ASSERT_EQ(
+        tiercel_prefill(one, ids.data(), ids.size(), nullptr, nullptr, &error_),
+        TIERCEL_OK);
+    ASSERT_EQ(tiercel_generate(one, &sampling, nullptr, nullptr, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    size_t size = 1 << 16;
+    std::string json(size, ' ');
+    ASSERT_EQ(tiercel_report(one, json.data(), &size, &error_), TIERCEL_OK);
+    const nlohmann::json report = nlohmann::json::parse(json.c_str());
+    EXPECT_TRUE(report.contains("predicted"));
+    EXPECT_EQ(report["speculation"]["levels"][0]["cost_ratio"], 32);
+    tiercel_session_free(one);
+  }
 }
 
 TEST_F(ApiTest, StructSizesAreChecked) {
