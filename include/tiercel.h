@@ -388,7 +388,8 @@ TIERCEL_API tiercel_status tiercel_prefill(tiercel_session* session,
 /* Makes the session hold these tokens and no others, as for the next turn of a
  * conversation. What they begin with as the tokens held do is not computed
  * again; the rest is appended as by tiercel_prefill. Cancelled or failed, the
- * session holds that common beginning. */
+ * session holds that common beginning; where more was held, tiercel_report
+ * tells of the beginning alone. */
 TIERCEL_API tiercel_status tiercel_read(tiercel_session* session,
                                         const int32_t* ids, size_t count,
                                         tiercel_progress progress,

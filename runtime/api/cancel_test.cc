@@ -68,6 +68,67 @@ TEST_F(CancelTest, TheNextCallAnswersOnce) {
   }
 }
 
+// Nothing is computed, and still there is something to answer.
+TEST_F(CancelTest, ACallWithNothingToDoAnswersToo) {
+  ASSERT_EQ(Read(session_), TIERCEL_OK) << error_.message;
+  tiercel_cancel(session_);
+  EXPECT_EQ(Read(session_), TIERCEL_CANCELLED);
+  EXPECT_EQ(Read(session_), TIERCEL_OK) << error_.message;
+  tiercel_cancel(session_);
+  EXPECT_EQ(tiercel_score(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
+            TIERCEL_CANCELLED);
+  EXPECT_EQ(tiercel_score(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+}
+
+// The report is of the call that ended, not of the one before it.
+TEST_F(CancelTest, WhatWasNotBegunIsReportedSo) {
+  const auto last = [&] {
+    auto generation = Sized<tiercel_generation>();
+    EXPECT_EQ(tiercel_session_get_generation(session_, &generation, &error_),
+              TIERCEL_OK);
+    return generation;
+  };
+  ASSERT_EQ(Read(session_), TIERCEL_OK) << error_.message;
+  ASSERT_EQ(Generate(session_), TIERCEL_OK) << error_.message;
+  ASSERT_EQ(last().output_tokens, 2);
+  tiercel_cancel(session_);
+  EXPECT_EQ(Generate(session_), TIERCEL_CANCELLED);
+  EXPECT_EQ(last().finish, TIERCEL_FINISH_CANCELLED);
+  EXPECT_EQ(last().prompt_tokens, 5);
+  EXPECT_EQ(last().output_tokens, 0);
+  EXPECT_EQ(last().ttft_seconds, 0);
+
+  // What is asked for wrongly is no call that ended.
+  ASSERT_EQ(Generate(session_), TIERCEL_OK) << error_.message;
+  auto wrong = Sized<tiercel_sampling>();
+  wrong.max_tokens = -1;
+  EXPECT_EQ(tiercel_generate(session_, &wrong, nullptr, nullptr, &error_),
+            TIERCEL_USAGE);
+  EXPECT_EQ(last().output_tokens, 2);
+  EXPECT_EQ(last().finish, TIERCEL_FINISH_LENGTH);
+}
+
+TEST_F(CancelTest, AReadThatFailsReportsWhatItLeft) {
+  for (const bool cancelled : {true, false}) {
+    ASSERT_EQ(Read(session_), TIERCEL_OK) << error_.message;
+    ASSERT_EQ(Generate(session_), TIERCEL_OK) << error_.message;
+    if (cancelled) tiercel_cancel(session_);
+    const std::vector<int32_t> other = {3, 4, cancelled ? 6 : -1};
+    EXPECT_EQ(tiercel_read(session_, other.data(), other.size(), nullptr,
+                           nullptr, &error_),
+              cancelled ? TIERCEL_CANCELLED : TIERCEL_USAGE);
+    auto generation = Sized<tiercel_generation>();
+    ASSERT_EQ(tiercel_session_get_generation(session_, &generation, &error_),
+              TIERCEL_OK);
+    EXPECT_EQ(generation.prompt_tokens, 2);
+    EXPECT_EQ(generation.cached_tokens, 2);
+    EXPECT_EQ(generation.prefill_seconds, 0);
+    EXPECT_EQ(generation.output_tokens, 0);
+    EXPECT_EQ(generation.finish, TIERCEL_FINISH_NONE);
+  }
+}
+
 TEST_F(CancelTest, MayBeForgotten) {
   tiercel_cancel(session_);
   tiercel_clear_cancel(session_);

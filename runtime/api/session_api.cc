@@ -31,12 +31,11 @@ absl::Status NeedSession(const tiercel_session* session) {
                    getpid(), "; after fork() make one of this process"));
 }
 
-// Runs a call that tiercel_cancel stops, be it before the call: for each there
-// is one that says so.
+// Runs a call that tiercel_cancel stops, be it before the call: one that says
+// so has answered it.
 template <typename Call>
 absl::Status Stoppable(tiercel_session* session, Call call) {
-  const absl::Status status =
-      session->session->cancelled() ? CancelledError() : call();
+  const absl::Status status = call();
   if (ClassOf(status) == ErrorClass::kCancelled) {
     session->session->ClearCancel();
   }
@@ -283,7 +282,16 @@ tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
     const auto known = static_cast<size_t>(
         std::mismatch(held.begin(), held.end(), ids, ids + count).first -
         held.begin());
-    session->session->Truncate(known);
+    if (known < held.size()) {
+      session->session->Truncate(known);
+      // What was said of tokens that are gone is not this text's, however the
+      // rest ends.
+      const auto kept = static_cast<int64_t>(known);
+      tiercel::Keep(
+          tiercel::NewReport(*session->session,
+                             {.prompt_tokens = kept, .cached_tokens = kept}),
+          session);
+    }
     return tiercel::Stoppable(session, [&] {
       return tiercel::PrefillInto(session, ids + known, count - known, progress,
                                   user_data);

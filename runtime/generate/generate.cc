@@ -106,6 +106,7 @@ absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
 absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
                                       size_t count,
                                       Session::Progress progress) {
+  if (session.cancelled()) return CancelledError();
   const size_t before = session.tokens().size();
   session.DropProvisional();
   const TimeSpent start = session.Elapsed();
@@ -133,15 +134,18 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
                 const Transcript::OnToken& on_token) {
   const int64_t prompt = std::ssize(session.tokens());
   // Again from one prefill: each reports what that took.
-  Report report =
-      NewReport(session, prefill.prompt_tokens == prompt
-                             ? prefill
-                             : PrefillReport{.prompt_tokens = prompt,
-                                             .cached_tokens = prompt,
-                                             .spent = {},
-                                             .traffic = {}});
+  Report report = NewReport(
+      session,
+      prefill.prompt_tokens == prompt
+          ? prefill
+          : PrefillReport{.prompt_tokens = prompt, .cached_tokens = prompt});
   report.status = Validate(params);
   if (!report.status.ok()) return report;
+  if (session.cancelled()) {
+    report.status = CancelledError();
+    report.finish_reason = "cancelled";
+    return report;
+  }
   const Traffic traffic = session.traffic();
   Transcript transcript(session.model().tokenizer.get(), params.stops,
                         on_token);
@@ -179,6 +183,7 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
 absl::Status Score(Session& session, const int32_t* ids, size_t count,
                    size_t rows_per_step,
                    absl::FunctionRef<bool(size_t, const float*)> on_row) {
+  if (session.cancelled()) return CancelledError();
   // Logits are wide: rows are computed many at a time, looked at few at a time.
   constexpr int64_t kRowsPerStep = 512;
   constexpr int64_t kLogitRows = 32;

@@ -27,6 +27,8 @@ struct GenerateParams {
   std::vector<std::string> stops;
 };
 
+// A session that is cancelled already begins none of these.
+
 // Appends `ids` and computes their KV. Errors leave the session as it was.
 absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
                                       size_t count, Session::Progress progress);

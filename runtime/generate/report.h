@@ -21,8 +21,8 @@ namespace tiercel {
 struct PrefillReport {
   int64_t prompt_tokens = 0;  // that the session held after it
   int64_t cached_tokens = 0;  // of those, whose KV was there before
-  TimeSpent spent;
-  Traffic traffic;
+  TimeSpent spent = {};
+  Traffic traffic = {};
 
   int64_t computed_tokens() const { return prompt_tokens - cached_tokens; }
 };
