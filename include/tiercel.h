@@ -119,7 +119,8 @@ typedef struct tiercel_model_params {
   double simulate_link_bytes_per_s; /* over 0 */
   double simulate_link_latency_us;  /* per transfer */
 
-  /* Most memory to take for weights, KV and work; 0: what is free. */
+  /* Most memory to take for weights, KV and work, of a played device and of
+   * what is behind its link together; 0: what is free. */
   uint64_t memory_bytes;
 
   /* Opens the model on the machine of this one: its device, threads and

@@ -282,7 +282,7 @@ try_faults() {  # copy, file of survivors
       return 1
     fi
     green[$test]=1
-    sed "s|$from|$to|" "$file" >"$copy/$file"
+    sed "s|$from|$to|" "$scratch/tree/$file" >"$copy/$file"
     outcome=$(outcome_of "$copy" "$test")
     case $outcome in
       failed) outcome=killed ;;
@@ -290,7 +290,7 @@ try_faults() {  # copy, file of survivors
     esac
     printf '%-20s %-14s %s\n' "$name" "$outcome" "$test"
     [[ $outcome == killed ]] || echo "$name" >>"$survivors"
-    cp "$file" "$copy/$file"
+    cp "$scratch/tree/$file" "$copy/$file"
   done
 }
 

@@ -68,16 +68,16 @@ std::unique_ptr<Link> Machine::NewLink(
 }
 
 int64_t Machine::MemoryBudget() const {
+  const int64_t most = options_.memory_bytes > 0
+                           ? options_.memory_bytes
+                           : std::numeric_limits<int64_t>::max();
   const int64_t free = FreeHostMemory();
   const int64_t taken = memory().used();
-  return free > std::numeric_limits<int64_t>::max() - taken ? free
-                                                            : free + taken;
+  return free > most - taken ? most : free + taken;
 }
 
 int64_t Machine::DeviceBudget() const {
-  if (!in_place()) return options_.simulation->device_bytes;
-  const int64_t all = MemoryBudget();
-  return options_.memory_bytes > 0 ? std::min(options_.memory_bytes, all) : all;
+  return in_place() ? MemoryBudget() : options_.simulation->device_bytes;
 }
 
 }  // namespace tiercel

@@ -84,7 +84,8 @@ class Machine {
   std::unique_ptr<Link> NewLink(std::shared_ptr<Placement> placement) const;
 
   // What may be taken, what is taken already included: of the device (in place:
-  // of both tiers), and of this machine's memory by both tiers together.
+  // of both tiers), and of this machine's memory by both tiers together, which
+  // memory_bytes bounds wherever they are.
   int64_t DeviceBudget() const;
   int64_t MemoryBudget() const;
 

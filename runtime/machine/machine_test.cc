@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <memory>
 
 #include "gtest/gtest.h"
@@ -30,9 +31,37 @@ TEST(MachineTest, InPlaceIsTheMachineItself) {
   EXPECT_EQ(machine.threads(), 3);
   EXPECT_EQ(Machine({}).threads(), AllowedCpus());
   EXPECT_EQ(machine.DeviceBudget(), 1'000'000);
+  EXPECT_EQ(machine.MemoryBudget(), 1'000'000);
   const Machine all({});
   EXPECT_GT(all.DeviceBudget(), 1'000'000);
   EXPECT_GT(all.MemoryBudget(), 1'000'000);
+  // More than there is, is what there is.
+  const Machine boastful({.memory_bytes = std::numeric_limits<int64_t>::max()});
+  EXPECT_LT(boastful.MemoryBudget(), int64_t{1} << 60);
+}
+
+// Both tiers of a played device are this machine's memory.
+TEST(MachineTest, AWishBoundsThePlayedDeviceAndItsHost) {
+  Machine::Options options = Played(1 << 20);
+  options.memory_bytes = (1 << 20) + 1000;
+  Machine machine(options);
+  EXPECT_EQ(machine.DeviceBudget(), 1 << 20);
+  EXPECT_EQ(machine.MemoryBudget(), (1 << 20) + 1000);
+  ASSERT_TRUE(machine.TakeMemory().ok());
+  const auto some = DeviceArray<char>::Create(machine.memory(), 1 << 19, "x");
+  ASSERT_TRUE(some.ok());
+  EXPECT_EQ(machine.MemoryBudget(), (1 << 20) + 1000);
+}
+
+TEST(MachineTest, WhatIsTakenIsOfTheBudget) {
+  constexpr int64_t kMoreThanThereIs = int64_t{1} << 40;  // but not written
+  Machine machine(Played(2 * kMoreThanThereIs));
+  ASSERT_TRUE(machine.TakeMemory().ok());
+  ASSERT_LT(machine.MemoryBudget(), kMoreThanThereIs);
+  const auto taken =
+      DeviceArray<char>::Create(machine.memory(), kMoreThanThereIs, "x");
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_GT(machine.MemoryBudget(), kMoreThanThereIs);
 }
 
 TEST(MachineTest, APlayedDeviceIsAsLargeAsItSays) {

@@ -107,6 +107,18 @@ nlohmann::json ToJson(const RopeScaling& scaling) {
           {"original_context", scaling.original_context}};
 }
 
+// Whether `machine` has room for weights of `bytes`.
+absl::Status CheckRoom(const Machine& machine, int64_t bytes) {
+  const int64_t budget =
+      std::min(machine.DeviceBudget(), machine.MemoryBudget());
+  const int64_t free = std::max<int64_t>(0, budget - machine.memory().used());
+  if (bytes <= free) return absl::OkStatus();
+  return MemoryError(
+      "out_of_memory",
+      absl::StrCat("the weights need ", bytes, " bytes of memory, ", free,
+                   " of ", budget, " are free"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Open(
@@ -189,6 +201,9 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   if (config.layers == 0) {  // of a vocabulary alone it was not needed
     if (absl::Status s = ReadConfig(); !s.ok()) return s;
   }
+  const absl::StatusOr<WeightSizes> sizes = MeasureWeights(*checkpoint, config);
+  if (!sizes.ok()) return sizes.status();
+  if (absl::Status s = CheckRoom(*machine, sizes->bytes); !s.ok()) return s;
   if (options.check_tensors) {
     const absl::StatusOr<std::vector<BadTensor>> bad =
         CheckTensors(*checkpoint, progress);

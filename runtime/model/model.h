@@ -43,7 +43,9 @@ struct Model {
       absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
   // Reads the weights of a model that was opened without; nothing where it has
-  // them. After an error it is as before.
+  // them. After an error it is as before. Errors: out_of_memory with the bytes
+  // needed and free, before any is read; those of MeasureWeights and of
+  // LoadWeights; non_finite_weights.
   absl::Status Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
   // What `tiercel inspect` shows.

@@ -1,10 +1,12 @@
-// What flags make of a checkpoint's rotary settings.
+// What flags make of a checkpoint's rotary settings, and weights of a budget.
 
 #include "runtime/model/model.h"
 
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "tests/golden.h"
@@ -12,6 +14,8 @@
 namespace tiercel::model_test {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using Type = RopeScaling::Type;
 
 absl::StatusOr<ModelConfig> ConfigOf(const std::string& name,
@@ -80,6 +84,44 @@ TEST(RopeFlagsTest, NoneLeavesFrequenciesAsTheyAre) {
   const auto both =
       ConfigOf("llama_chat", {.rope_scaling = Type::kNone, .rope_scale = 2});
   EXPECT_EQ(CodeOf(both.status()), "invalid_rope");
+}
+
+// Weights that are more than may be taken are refused before any is read, with
+// what they need and what is free.
+TEST(WeightsTest, MoreThanTheBudgetAreNotRead) {
+  Model::Options options = {.path = CheckpointPath("llama_chat.gguf")};
+  const int64_t bytes = OpenModel(options)->machine->memory().used();
+  const auto refused = [](const Model::Options& some, Model* header) {
+    bool read = false;
+    const auto progress = [&](uint64_t, uint64_t) { return read = true; };
+    const absl::Status status = header != nullptr
+                                    ? header->Load(progress)
+                                    : Model::Open(some, progress).status();
+    EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
+    EXPECT_EQ(ClassOf(status), ErrorClass::kMemory);
+    EXPECT_FALSE(read);
+    return std::string(status.message());
+  };
+  options.machine.memory_bytes = bytes - 1;
+  const std::string need = absl::StrCat("need ", bytes, " bytes");
+  EXPECT_THAT(refused(options, nullptr),
+              AllOf(HasSubstr(need),
+                    HasSubstr(absl::StrCat(bytes - 1, " of ", bytes - 1))));
+  options.weights = false;
+  EXPECT_THAT(refused({}, OpenModel(options).get()), HasSubstr(need));
+
+  // A played device within less than it wishes to be.
+  options.weights = true;
+  options.machine.simulation = {
+      {.device_bytes = 2 * bytes, .link_bytes_per_s = 1e9, .latency_s = 0}};
+  refused(options, nullptr);
+
+  options.machine.memory_bytes = bytes;
+  const auto fits = OpenModel(options);
+  ASSERT_NE(fits, nullptr);
+  // One budget holds those beside it.
+  EXPECT_THAT(refused({.path = options.path, .beside = fits->machine}, nullptr),
+              HasSubstr(absl::StrCat("0 of ", bytes)));
 }
 
 }  // namespace

@@ -165,6 +165,25 @@ TEST(PlanTest, TheMachinesMemoryCounts) {
   EXPECT_THAT(status.message(), HasSubstr("this machine's memory"));
 }
 
+// What may be taken of it bounds both tiers of a played device.
+TEST(PlanTest, AWishBoundsBothTiers) {
+  const TierPlan plan = (*Session::Create(*Open(DeviceOf(int64_t{1} << 30)),
+                                          {.context = kContext}))
+                            ->plan();
+  const int64_t both = plan.DeviceBytes() + plan.host_kv;
+  for (const int64_t wish : {both, both - 1}) {
+    Model::Options options = DeviceOf(int64_t{1} << 30);
+    options.machine.memory_bytes = wish;
+    const absl::Status status = Created(*Open(options), {.context = kContext});
+    if (wish == both) {
+      EXPECT_TRUE(status.ok()) << status;
+    } else {
+      EXPECT_EQ(CodeOf(status), "does_not_fit");
+      EXPECT_THAT(status.message(), HasSubstr(absl::StrCat(wish)));
+    }
+  }
+}
+
 TEST(PlanTest, OptionsAreCheckedAsASessionsAre) {
   const auto model = Open({});
   EXPECT_EQ(CodeOf(DescribePlan(*model, {.context = -1}).status()),

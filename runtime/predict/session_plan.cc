@@ -208,7 +208,7 @@ absl::Status SessionSite::DoesNotFit(int64_t context) const {
                      absl::StrCat("context ", context, " needs ",
                                   plan.DeviceBytes() + plan.host_kv,
                                   " bytes of this machine's memory, ",
-                                  machine_bytes, " are free", best));
+                                  machine_bytes, " may be taken", best));
 }
 
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
