@@ -361,7 +361,8 @@ TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
                                                size_t* removed,
                                                tiercel_error* error);
 
-/* What a session would take of each tier, and, where cache_dir holds how fast
+/* What a session would take of each tier, beside what is there already
+ * ("others": other models, and sessions), and, where cache_dir holds how fast
  * this machine is, its times with its context full and without drafts, as the
  * JSON of `tiercel plan`. The model may have been opened with
  * TIERCEL_LOAD_HEADER. "fits": false is an answer, not an error. */
@@ -518,7 +519,9 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *                   its seconds, the bytes that it asked for, and how long, and
  *                   for what share of its seconds, the link was occupied;
  *                   formula: what the bytes are the sum of
- *   memory          the most that was held
+ *   memory          what is held when this is asked: host_bytes of KV in the
+ *                   host tier by this session; device_bytes by all models and
+ *                   sessions on its device
  *   predicted       the same figures as they were foreseen; tbt_ms is null
  *                   with drafts, which save as much as hold of them */
 TIERCEL_API tiercel_status tiercel_report(const tiercel_session* session,

@@ -221,7 +221,13 @@ window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_
 composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
 pool_turns|kernels/machine/thread_pool.cc|  const std::lock_guard<std::mutex> turn(turn_);||kernels/machine/thread_pool_test.cc
 forked_pool|runtime/machine/machine.cc|if (pool_ != nullptr \&\& pool_process_ != getpid()) pool_.release();||runtime/machine/machine_test.cc
-draft_planned|runtime/predict/plan.cc|site.draft_bytes = \*bytes|(void)*bytes|runtime/api/model_api_test.cc
+draft_planned|runtime/predict/plan.cc|site.draft_bytes = draft_bytes|(void)draft_bytes|runtime/api/model_api_test.cc
+others_planned|runtime/predict/plan.cc|  weights->bytes += others;|  (void)others;|runtime/predict/plan_test.cc
+weights_before|runtime/model/model.cc|  if (bytes <= free) return|  if (bytes < 2 * free) return|runtime/model/model_test.cc
+wish_bounds|runtime/machine/machine.cc|in_place() ? MemoryBudget() : options_.simulation->device_bytes|MemoryBudget()|runtime/machine/machine_test.cc
+taken_counts|runtime/machine/machine.cc|most : free + taken|most : free|runtime/machine/machine_test.cc
+unbegun_report|runtime/generate/generate.cc|    report.finish_reason = "cancelled";|    report = {};|runtime/api/cancel_test.cc
+sticky_cancel|runtime/generate/generate.cc|  if (session.cancelled()) return CancelledError();|  (void)session;|runtime/api/cancel_test.cc
 draft_weights_once|runtime/predict/plan.cc|weights->bytes = 0|weights->bytes += 0|runtime/api/model_api_test.cc
 draft_reserved|runtime/sequence/session.cc|plan_.in_place \&\& !site_.on_device|plan_.in_place|runtime/api/model_api_test.cc
 logits_planned|runtime/predict/session_plan.cc|hidden + logits +|hidden + 0 * logits +|runtime/predict/plan_test.cc

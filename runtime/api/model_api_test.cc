@@ -299,6 +299,10 @@ TEST_F(ModelApiTest, ADraftModelIsInThePlanAndOnTheDevice) {
     tiercel_model* model = open(enough ? least : least - 64, TIERCEL_LOAD_ALL);
     tiercel_model* draft = Open(kModel, TIERCEL_LOAD_ALL, model);
     policy.draft_model = draft;
+    // The weights of both are nobody else's once they are there.
+    const nlohmann::json device_part = plan(model)["tiers"]["device"];
+    EXPECT_EQ(device_part["draft"], of_draft);
+    EXPECT_FALSE(device_part.contains("others"));
     tiercel_session* session = nullptr;
     ASSERT_EQ(tiercel_session_create(model, &params, &session, &error_),
               enough ? TIERCEL_OK : TIERCEL_OUT_OF_MEMORY)

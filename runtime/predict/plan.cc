@@ -12,17 +12,19 @@ namespace tiercel {
 
 namespace {
 
-// What a draft takes of the device of `target`, where it may be the same model.
-absl::StatusOr<int64_t> DraftBytes(const DraftPart& draft,
-                                   const Model& target) {
+// The weights of a model that drafts for `target`, where it may be the same.
+absl::StatusOr<WeightSizes> DraftWeights(const Model& draft,
+                                         const Model& target) {
   absl::StatusOr<WeightSizes> weights =
-      MeasureWeights(*draft.model.checkpoint, draft.model.config);
+      MeasureWeights(*draft.checkpoint, draft.config);
   if (!weights.ok()) return Annotate(weights.status(), "draft model");
-  if (&draft.model == &target) weights->bytes = 0;
-  return SiteOf(draft.model, *weights, draft.options,
-                draft.model.machine->threads())
-      .PlanFor(draft.options.context)
-      .DeviceBytes();
+  if (&draft == &target) weights->bytes = 0;
+  return weights;
+}
+
+// What of the machine's memory such weights of `model` have taken.
+int64_t Taken(const Model& model, const WeightSizes& weights) {
+  return model.weights != nullptr ? weights.bytes : 0;
 }
 
 }  // namespace
@@ -33,16 +35,24 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     const std::optional<DraftPart>& draft) {
   const ModelConfig& config = model.config;
   if (absl::Status s = CheckSessionOptions(config, options); !s.ok()) return s;
-  const absl::StatusOr<WeightSizes> weights =
+  absl::StatusOr<WeightSizes> weights =
       MeasureWeights(*model.checkpoint, config);
   if (!weights.ok()) return weights.status();
   const Machine& machine = *model.machine;
-  SessionSite site = SiteOf(model, *weights, options, machine.threads());
+  int64_t others = machine.memory().used() - Taken(model, *weights);
+  int64_t draft_bytes = 0;
   if (draft.has_value()) {
-    const absl::StatusOr<int64_t> bytes = DraftBytes(*draft, model);
-    if (!bytes.ok()) return bytes.status();
-    site.draft_bytes = *bytes;
+    const absl::StatusOr<WeightSizes> small = DraftWeights(draft->model, model);
+    if (!small.ok()) return small.status();
+    others -= Taken(draft->model, *small);
+    draft_bytes =
+        SiteOf(draft->model, *small, draft->options, machine.threads())
+            .PlanFor(draft->options.context)
+            .DeviceBytes();
   }
+  weights->bytes += others;
+  SessionSite site = SiteOf(model, *weights, options, machine.threads());
+  site.draft_bytes = draft_bytes;
   const int64_t context =
       options.context > 0 ? options.context : config.context;
   const TierPlan plan = site.PlanFor(context);
@@ -51,7 +61,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(
       {"context", context},
       {"tiers",
        {{"device",
-         {{"weights", plan.weights},
+         {{"weights", plan.weights - others},
           {"staging", plan.staging},
           {"workspace", plan.workspace},
           {"views", plan.views},
@@ -64,6 +74,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(
       {"device_bytes", site.device_bytes},
       {"machine_bytes", site.machine_bytes},
       {"simulated", machine.simulated()}};
+  if (others > 0) document["tiers"]["device"]["others"] = others;
   if (draft.has_value()) document["tiers"]["device"]["draft"] = plan.draft;
   if (link.has_value()) document["link_gb_s"] = link->bytes_per_s / 1e9;
   if (!site.Fits(context)) {

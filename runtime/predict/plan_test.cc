@@ -165,6 +165,40 @@ TEST(PlanTest, TheMachinesMemoryCounts) {
   EXPECT_THAT(status.message(), HasSubstr("this machine's memory"));
 }
 
+// What is there already is not there for one more.
+TEST(PlanTest, WhatOthersHoldCounts) {
+  Model::Options options = DeviceOf(100'000'000);
+  options.weights = false;
+  const auto header = Open(options);
+  ASSERT_EQ(Describe(*header, {})["tiers"]["device"].count("others"), 0u);
+  const auto model = Open(DeviceOf(100'000'000));
+  const nlohmann::json alone = Describe(*model, {.context = kContext});
+  EXPECT_EQ(alone["tiers"], Describe(*header, {.context = kContext})["tiers"]);
+  const auto weights = alone["tiers"]["device"]["weights"].get<int64_t>();
+
+  const auto session = Session::Create(*model, {.context = kContext});
+  ASSERT_TRUE(session.ok()) << session.status();
+  const int64_t held = model->machine->memory().used() - weights;
+  const nlohmann::json beside = Describe(*model, {.context = kContext});
+  EXPECT_EQ(beside["tiers"]["device"]["others"], held);
+  EXPECT_EQ(beside["tiers"]["device"]["weights"], weights);
+  // A model of the same machine that has yet to be read.
+  Model::Options late = {.weights = false, .beside = model->machine};
+  late.path = CheckpointPath("llama_chat.gguf");
+  EXPECT_EQ(Describe(*OpenModel(late), {})["tiers"]["device"]["others"],
+            held + weights);
+
+  // The plan is what a second session finds.
+  ASSERT_EQ(beside["fits"], true);
+  const auto second = Session::Create(*model, {.context = kContext});
+  ASSERT_TRUE(second.ok()) << second.status();
+  int64_t device = 0;
+  for (const auto& [part, bytes] : beside["tiers"]["device"].items()) {
+    device += bytes.get<int64_t>();
+  }
+  EXPECT_EQ(device, model->machine->memory().used());
+}
+
 // What may be taken of it bounds both tiers of a played device.
 TEST(PlanTest, AWishBoundsBothTiers) {
   const TierPlan plan = (*Session::Create(*Open(DeviceOf(int64_t{1} << 30)),
