@@ -92,6 +92,7 @@ sfi_one_row|offload/view/key_chooser.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfO
 sfi_forgotten|offload/view/key_chooser.cc|known = std::min(known, end)|(void)end|offload/view/key_chooser_test.cc
 cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
+size_within_field|runtime/api/boundary.h| .. size % alignof(T) != 0||runtime/api/growth_test.cc
 error_age|runtime/api/boundary.cc|struct_size >= kFirstErrorSize|struct_size == kFirstErrorSize|runtime/api/growth_test.cc
 read_shared|runtime/api/session_api.cc|ids + known, count - known|ids, count|runtime/api/api_test.cc
 resent_page|offload/kv/residency.cc|  ++lost_;|  (void)lost_;|offload/kv/tiered_kv_test.cc

@@ -94,7 +94,8 @@ absl::Status ReadStruct(const char* name, const T* in, T* out) {
     return UsageError("null_argument", absl::StrCat(name, ": got NULL"));
   }
   const size_t size = in->struct_size;
-  if (size < sizeof(size_t) * 2 || size > 65536) {
+  // No header's struct ends within a field: each is made of words.
+  if (size < sizeof(size_t) * 2 || size > 65536 || size % alignof(T) != 0) {
     return UsageError(
         "invalid_struct_size",
         absl::StrCat(name, ": got struct_size ", size, ", need ", sizeof(T)));

@@ -105,7 +105,7 @@ TEST_F(GrowthTest, WhatAnOlderStructLacksIsItsDefault) {
   tiercel_model* model = nullptr;
   ASSERT_EQ(tiercel_model_open(model_params.get(), &model, &error_), TIERCEL_OK)
       << error_.message;
-  Older<tiercel_policy> policy(offsetof(tiercel_policy, view_chunk));
+  Older<tiercel_policy> policy(offsetof(tiercel_policy, view_budget));
   policy->name = "triforce";
   Older<tiercel_session_params> params;
   params->policy = policy.get();
@@ -150,6 +150,19 @@ TEST_F(GrowthTest, WhatANewerProgramSetsIsRefused) {
       tiercel_generate(session_, &newer.sampling, nullptr, nullptr, &error_),
       TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "invalid_struct_size");
+}
+
+// No header has a struct that ends within a field, half of which would count.
+TEST_F(GrowthTest, ASizeWithinAFieldIsRefused) {
+  const size_t seed = offsetof(tiercel_sampling, seed);
+  for (size_t size = seed; size <= seed + sizeof(uint64_t); ++size) {
+    Older<tiercel_sampling> sampling(size);
+    const tiercel_status status =
+        tiercel_generate(session_, sampling.get(), nullptr, nullptr, &error_);
+    EXPECT_EQ(status, TIERCEL_USAGE);  // nothing to continue from, at best
+    const bool whole = size == seed || size == seed + sizeof(uint64_t);
+    EXPECT_STREQ(error_.code, whole ? "empty_prompt" : "invalid_struct_size");
+  }
 }
 
 TEST_F(GrowthTest, AnErrorOfAnySizeKeepsItsText) {
