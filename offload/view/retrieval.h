@@ -30,7 +30,7 @@ struct RetrievalSize {
   // Rows that may come until the newest are cut to the window again.
   int64_t growth = kMaxStepRows;
 };
-// Errors: invalid_argument.
+// Errors: invalid_argument, naming the field as tiercel.h does.
 absl::Status CheckRetrievalSize(const RetrievalSize& size);
 
 // The retrieval view of a sequence (TriForce, arXiv 2404.11912, sections 4.1

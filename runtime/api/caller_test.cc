@@ -24,6 +24,7 @@
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr char kModel[] = "tests/golden/checkpoints/llama_chat.gguf";
 
@@ -444,19 +445,24 @@ TEST_F(NumbersTest, OfSessions) {
 
 TEST_F(NumbersTest, OfPolicies) {
   using P = tiercel_policy;
-  static void (*const kRefused[])(P*) = {
-      [](P* p) { p->gamma1 = -2; },
-      [](P* p) { p->gamma1 = kMin32; },
-      [](P* p) { p->gamma2 = kMax32; },
-      [](P* p) { p->draft_layers = kMax32; },
-      [](P* p) { p->view_chunk = kMin32; },
-      [](P* p) { p->view_budget = kMax64; },
-      [](P* p) { p->view_sink = kMax64; },
-      [](P* p) { p->view_window = kMin64; },
-      [](P* p) { p->cost_ratio = std::numeric_limits<double>::quiet_NaN(); },
-      [](P* p) { p->cost_ratio = std::numeric_limits<double>::infinity(); },
+  static constexpr struct {
+    const char* field;
+    void (*change)(P*);
+  } kRefused[] = {
+      {"gamma1", [](P* p) { p->gamma1 = -2; }},
+      {"gamma1", [](P* p) { p->gamma1 = kMin32; }},
+      {"gamma2", [](P* p) { p->gamma2 = kMax32; }},
+      {"draft_layers", [](P* p) { p->draft_layers = kMax32; }},
+      {"view_chunk", [](P* p) { p->view_chunk = kMin32; }},
+      {"view_budget", [](P* p) { p->view_budget = kMax64; }},
+      {"view_sink", [](P* p) { p->view_sink = kMax64; }},
+      {"view_window", [](P* p) { p->view_window = kMin64; }},
+      {"cost_ratio",
+       [](P* p) { p->cost_ratio = std::numeric_limits<double>::quiet_NaN(); }},
+      {"cost_ratio",
+       [](P* p) { p->cost_ratio = std::numeric_limits<double>::infinity(); }},
   };
-  for (const auto change : kRefused) {
+  for (const auto& [field, change] : kRefused) {
     auto policy = Sized<P>();
     policy.name = "triforce";
     change(&policy);
@@ -466,6 +472,7 @@ TEST_F(NumbersTest, OfPolicies) {
     EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
               TIERCEL_USAGE);
     EXPECT_STREQ(error_.code, "invalid_argument") << error_.message;
+    EXPECT_THAT(error_.message, StartsWith(field));
   }
 }
 

@@ -177,7 +177,7 @@ TEST_F(KnownRatesTest, WhatIsNotSteadyIsSaidAndMeasuredAgain) {
   EXPECT_LT(kept.best.rates.step_s, 0.5);
   EXPECT_EQ(kept.costs.step_s, 1);  // as they were
   EXPECT_GT(kept.best.attempts, 3);
-  EXPECT_LE(kept.best.attempts, 3 + kMostAttempts);
+  EXPECT_LE(kept.best.attempts, 3 + kAttemptsInACall);
   // Not for ever: some machines are never quiet.
   Keep(/*step_s=*/0.5, /*spread=*/1e6, KeptRates::kMostAttempts);
   EXPECT_FALSE(Measure(*model_).second);

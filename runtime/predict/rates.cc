@@ -358,7 +358,7 @@ absl::StatusOr<Measurement> SteadiestOf(
   Measurement best;
   best.spread = std::numeric_limits<double>::infinity();
   double seconds = 0;
-  for (int attempt = 0; attempt < kMostAttempts && !best.steady() &&
+  for (int attempt = 0; attempt < kAttemptsInACall && !best.steady() &&
                         seconds < kMostMeasuringSeconds;
        ++attempt) {
     const absl::StatusOr<Measurement> measured = measure(attempt);

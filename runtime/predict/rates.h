@@ -71,10 +71,10 @@ absl::StatusOr<Measurement> MeasureRates(const RatesProbe& probe,
                                          Stream& stream,
                                          RatesProgress progress);
 
-// Calls `measure` until a measurement is steady, kMostAttempts times at most,
-// and no more once they took kMostMeasuringSeconds: that one, or the one with
-// the least spread. Errors: `measure`'s.
-inline constexpr int kMostAttempts = 3;
+// Calls `measure` until a measurement is steady, kAttemptsInACall times at
+// most, and no more once they took kMostMeasuringSeconds: that one, or the one
+// with the least spread. Errors: `measure`'s.
+inline constexpr int kAttemptsInACall = 3;
 inline constexpr double kMostMeasuringSeconds = 6;
 absl::StatusOr<Measurement> SteadiestOf(
     absl::FunctionRef<absl::StatusOr<Measurement>(int attempt)> measure);

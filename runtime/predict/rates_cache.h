@@ -23,7 +23,7 @@ struct KeptRates {
 
   // Whether the next who asks for a measurement gets one: what is kept is not
   // steady, and the machine may be quieter now. Not for ever.
-  static constexpr int kMostAttempts = 3 * tiercel::kMostAttempts;
+  static constexpr int kMostAttempts = 3 * kAttemptsInACall;
   bool wants_more() const {
     return !best.steady() && best.attempts < kMostAttempts;
   }
