@@ -111,7 +111,7 @@ inline int64_t BytesFor(const Model& model, const Session::Options& options,
                             .retrieval = options.retrieval,
                             .threads = model.machine->threads()};
   const TierNeeds needs = site.Needs(options.context);
-  const int64_t least = LeastBudget(needs);
+  const int64_t least = PlanTiers(needs, 0).DeviceBytes();
   const TierPlan all = PlanTiers(needs, int64_t{1} << 40);
   switch (budget) {
     case Budget::kLeast:

@@ -10,13 +10,6 @@
 
 namespace tiercel {
 
-void DeviceMemory::Count(int64_t bytes) {
-  const int64_t used = used_.fetch_add(bytes) + bytes;
-  int64_t most = most_used_;
-  while (most < used && !most_used_.compare_exchange_weak(most, used)) {
-  }
-}
-
 absl::StatusOr<std::byte*> HeapMemory::Allocate(size_t bytes,
                                                 std::string_view what) {
   void* data = nullptr;

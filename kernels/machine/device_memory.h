@@ -25,17 +25,15 @@ class DeviceMemory {
                                               std::string_view what) = 0;
   virtual void Free(std::byte* data, size_t bytes) = 0;
 
-  // Bytes of the blocks that are taken, aligned, and the most that ever were.
+  // Bytes of the blocks that are taken, aligned.
   int64_t used() const { return used_; }
-  int64_t most_used() const { return most_used_; }
 
  protected:
   // `bytes` of a block that is given (> 0) or came back (< 0).
-  void Count(int64_t bytes);
+  void Count(int64_t bytes) { used_ += bytes; }
 
  private:
   std::atomic<int64_t> used_{0};
-  std::atomic<int64_t> most_used_{0};
 };
 
 // The machine's own memory, as far as the system gives any.

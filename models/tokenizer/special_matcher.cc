@@ -30,14 +30,6 @@ std::optional<SpecialMatcher::Match> SpecialMatcher::Find(std::string_view text,
   return std::nullopt;
 }
 
-std::optional<int32_t> SpecialMatcher::IdOf(std::string_view text) const {
-  const auto found = std::lower_bound(
-      tokens_.begin(), tokens_.end(), text,
-      [](const auto& token, std::string_view t) { return token.first < t; });
-  if (found == tokens_.end() || found->first != text) return std::nullopt;
-  return found->second;
-}
-
 // The tokens that agree with the text so far are neighbours in the sorted list:
 // each byte of the text narrows the range.
 std::optional<SpecialMatcher::Match> SpecialMatcher::MatchAt(

@@ -30,9 +30,6 @@ class SpecialMatcher {
   // The first match in `text` from `from` on.
   std::optional<Match> Find(std::string_view text, size_t from) const;
 
-  // The id whose text is exactly `text`.
-  std::optional<int32_t> IdOf(std::string_view text) const;
-
  private:
   std::optional<Match> MatchAt(std::string_view text, size_t begin) const;
 

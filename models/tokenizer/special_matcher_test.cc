@@ -29,16 +29,14 @@ TEST(SpecialMatcherTest, LeftmostThenLongest) {
 TEST(SpecialMatcherTest, EmptyTextsNeverMatch) {
   const SpecialMatcher matcher({{"", 0}, {"", 1}});
   EXPECT_FALSE(matcher.Find("abc", 0));
-  EXPECT_FALSE(matcher.IdOf(""));
+  EXPECT_FALSE(matcher.Find("", 0));
   EXPECT_FALSE(SpecialMatcher().Find("abc", 0));
 }
 
 TEST(SpecialMatcherTest, OfEqualTextsTheLeastIdCounts) {
   const SpecialMatcher matcher({{"ab", 7}, {"ab", 3}, {"a", 5}});
-  EXPECT_EQ(matcher.IdOf("ab"), 3);
   EXPECT_EQ(matcher.Find("ab", 0)->id, 3);
-  EXPECT_EQ(matcher.IdOf("b"), std::nullopt);
-  EXPECT_EQ(matcher.IdOf("abc"), std::nullopt);
+  EXPECT_FALSE(matcher.Find("b", 0));
 }
 
 TEST(SpecialMatcherTest, EqualsThePlainDefinitionOnRandomTexts) {

@@ -188,10 +188,6 @@ bool Tokenizer::IsControl(int32_t id) const {
   return id >= 0 && id < vocab() && IsControlType(spec_.tokens[id].type);
 }
 
-std::optional<int32_t> Tokenizer::FindSpecial(std::string_view text) const {
-  return special_.IdOf(text);
-}
-
 nlohmann::json Tokenizer::Describe() const {
   const auto special = [this](const std::optional<int32_t>& id) {
     if (!id) return nlohmann::json();

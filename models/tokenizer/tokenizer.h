@@ -69,8 +69,6 @@ class Tokenizer {
   // A decoded text has lost its first space, where it had one.
   bool strips_first_space() const { return spec_.strips_prefix; }
   bool IsControl(int32_t id) const;  // false for what is no token
-  // The id whose text is exactly `text` and which is control or user-defined.
-  std::optional<int32_t> FindSpecial(std::string_view text) const;
 
   // For `inspect`: kind, pre-tokeniser, sizes, special ids.
   nlohmann::json Describe() const;

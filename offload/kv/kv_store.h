@@ -82,12 +82,6 @@ class KvStore : public LayeredKv {
   // What the sequence holds of the host tier.
   virtual int64_t HostBytes() const = 0;
 
-  // What a sweep over one layer reads: K and V rows of every position.
-  int64_t SweepBytesPerLayer() const {
-    return length() * layout_.kv_heads *
-           (layout_.KRowBytes() + layout_.VRowBytes());
-  }
-
  protected:
   KvStore(const KvLayout& layout, int layers, int64_t begin)
       : layout_(layout), layers_(layers), begin_(begin), end_(begin) {}

@@ -71,8 +71,4 @@ TierPlan PlanOnDevice(const TierNeeds& needs, int64_t budget) {
   return plan;
 }
 
-int64_t LeastBudget(const TierNeeds& needs) {
-  return PlanTiers(needs, 0).DeviceBytes();
-}
-
 }  // namespace tiercel

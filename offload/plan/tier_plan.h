@@ -60,9 +60,6 @@ TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget);
 // The plan where all pages are on the device and nowhere else.
 TierPlan PlanOnDevice(const TierNeeds& needs, int64_t budget);
 
-// The least budget that PlanTiers can divide.
-int64_t LeastBudget(const TierNeeds& needs);
-
 }  // namespace tiercel
 
 #endif  // TIERCEL_OFFLOAD_PLAN_TIER_PLAN_H_

@@ -20,7 +20,7 @@ TEST(TierPlanTest, EveryBudgetIsUsedAsFarAsPagesGo) {
   for (int layers : {1, 2, 3, 30}) {
     for (int64_t context : {1, 128, 129, 8192}) {
       const TierNeeds needs = Needs(layers, context);
-      const int64_t least = LeastBudget(needs);
+      const int64_t least = PlanTiers(needs, 0).DeviceBytes();
       EXPECT_FALSE(PlanTiers(needs, least - 1).fits());
       int64_t resident = 0;
       for (int64_t budget = least; budget < least + 300'000'000;

@@ -15,6 +15,8 @@
 namespace tiercel {
 namespace {
 
+constexpr size_t kMostStops = 64;  // each is looked for at every token
+
 absl::StatusOr<DType> ParseKvType(const char* name) {
   if (name == nullptr) return DType::kF16;
   const std::optional<DType> type = ParseDType(name);

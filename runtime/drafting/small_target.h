@@ -55,8 +55,6 @@ class SmallTarget final : public DraftTarget {
     return sweep_.Keep(count, next);
   }
 
-  const Session& session() const { return session_; }
-
  private:
   Session& session_;
   const DraftWindow window_;

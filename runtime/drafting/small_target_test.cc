@@ -175,7 +175,7 @@ TEST_F(SmallTargetTest, HoldsTheWindowOfTheText) {
       Ids tokens(text.begin(), text.begin() + length);
       if (length == 101) tokens[60] = 5;
       ASSERT_TRUE(small->Begin(tokens).ok());
-      ASSERT_EQ(small->session().tokens(), Seen(tokens, window)) << length;
+      ASSERT_EQ(small.session->tokens(), Seen(tokens, window)) << length;
       const auto fresh = Small(*model_, law, window);
       ASSERT_TRUE(fresh->Begin(tokens).ok());
       for (int32_t next : {7, 8, 9}) {
@@ -212,7 +212,7 @@ TEST_F(SmallTargetTest, ChecksBlocksToo) {
   Ids tokens = Seen(text, kWindow);
   tokens.push_back(3);
   tokens.push_back(9);
-  EXPECT_EQ(small->session().tokens(), tokens);
+  EXPECT_EQ(small.session->tokens(), tokens);
 }
 
 // Most of the time only new tokens are computed.
@@ -222,7 +222,7 @@ TEST_F(SmallTargetTest, ComputesOnlyWhatIsNew) {
   int64_t rows = 0;
   for (int i = 0; i < 160; ++i) {
     ASSERT_TRUE(small->Begin(text).ok());
-    rows += small->session().pending();
+    rows += small.session->pending();
     ASSERT_TRUE(small->Laws({}).ok());
     ASSERT_TRUE(small->Keep(0, 1).ok());  // which does not hold
     text.push_back(2 + i % 300);

@@ -20,11 +20,6 @@ absl::Status Validate(const GenerateParams& params) {
                       absl::StrCat("max_tokens: got ", params.max_tokens,
                                    ", need 0 or more"));
   }
-  if (params.stops.size() > kMostStops) {
-    return UsageError("invalid_stop",
-                      absl::StrCat("stop texts: got ", params.stops.size(),
-                                   ", at most ", kMostStops));
-  }
   for (const std::string& stop : params.stops) {
     if (stop.empty() || stop.size() > kMostStopBytes) {
       return UsageError("invalid_stop",

@@ -17,8 +17,6 @@
 
 namespace tiercel {
 
-inline constexpr size_t kMostStops = 64;
-
 struct GenerateParams {
   int64_t max_tokens = 0;  // 0: to the end of the context
   uint64_t seed = 0;

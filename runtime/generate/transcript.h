@@ -34,7 +34,6 @@ class Transcript {
   const std::string& text() const { return text_; }
   // The tokens given out: those whose text is in text(), whole.
   const std::vector<int32_t>& tokens() const { return tokens_; }
-  bool stop_matched() const { return stops_.matched(); }
   bool refused() const { return refused_; }  // on_token asked to stop
 
  private:
