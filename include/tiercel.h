@@ -333,6 +333,8 @@ typedef struct tiercel_measurement {
  * It is made again until one is steady, three times in a call, nine in all, and
  * no more once a call took six seconds; the steadiest counts. The model may
  * have been opened with TIERCEL_LOAD_HEADER: some of its weights are read then.
+ * Sessions of the model may work meanwhile, but then it measures a busy
+ * machine.
  *
  * The ratio of costs that adaptive lengths count with (tiercel_policy) comes
  * from the first call's measurement, rounded and kept beside it until
@@ -451,7 +453,9 @@ TIERCEL_API tiercel_status tiercel_check_draft(const tiercel_model* model,
                                                tiercel_error* error);
 
 /* Generates from where the session is; at least one token must be there.
- * Texts in `stops` and the end-of-text token are not part of the output. */
+ * Texts in `stops` and the end-of-text token are not part of the output.
+ * However it ends, the session then holds the tokens that on_token was given,
+ * after what it held before. */
 TIERCEL_API tiercel_status tiercel_generate(tiercel_session* session,
                                             const tiercel_sampling* sampling,
                                             tiercel_on_token on_token,
@@ -466,7 +470,8 @@ typedef int (*tiercel_on_row)(void* user_data, size_t index,
 /* Appends tokens, `rows_per_step` (0: the library's choice) at a time, and
  * gives the logits of every row. They do not depend on rows_per_step. With a
  * policy in its plain form rows are steps of it, one at a time: TIERCEL_USAGE
- * for other rows_per_step than 0 and 1. */
+ * for other rows_per_step than 0 and 1. Cancelled or failed, the session holds
+ * what it held before. */
 TIERCEL_API tiercel_status tiercel_score(tiercel_session* session,
                                          const int32_t* ids, size_t count,
                                          size_t rows_per_step,
