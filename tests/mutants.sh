@@ -169,6 +169,14 @@ draft_left|runtime/drafting/retrieval_target.cc|kv.Truncate(end_);|;|runtime/pol
 stale_view|runtime/sequence/session.cc|status.ok() \&\& !retrieval_->fresh()|status.ok() \&\& retrieval_ == nullptr|runtime/policy/triforce_test.cc
 lost_page|offload/kv/residency.cc|page.below = engine().Wait(page.down).ok() \&\& page.below|(void)engine().Wait(page.down)|offload/kv/tiered_kv_test.cc
 lost_ahead|offload/kv/staging.cc|      !IsThere(layer)) {|      layer >= 0) {|offload/kv/tiered_kv_test.cc
+slot_order|offload/kv/residency.cc|int64_t i = tier_.shape.resident_pages - 1; slot < 0 \&\& i >= 0; --i|int64_t i = 0; slot < 0 \&\& i < tier_.shape.resident_pages; ++i|offload/kv/tiered_kv_test.cc
+own_below|offload/kv/residency.cc|    page.below = false;|    (void)page;|offload/kv/tiered_kv_test.cc
+cancelled_open|offload/kv/residency.cc|  if (ClassOf(sent) == ErrorClass::kCancelled) return sent;|  (void)sent;|offload/kv/tiered_kv_test.cc
+resumed_buffers|offload/kv/staging.cc|  tier_.owner = this;|  (void)this;|offload/kv/tiered_kv_test.cc
+rows_before|runtime/pass/pass.cc|pass.before + point->row));|pass.before));|runtime/pass/pass_test.cc
+drafted_over|runtime/sequence/forward.cc|interrupted_.reset();  // its|(void)0;  // its|runtime/policy/triforce_test.cc
+draft_stops|runtime/policy/policy.cc|draft_session->CancelWith(session);|(void)session;|runtime/drafting/small_target_test.cc
+draft_on_device|runtime/policy/policy.cc|.on_device = true|.on_device = false|runtime/drafting/small_target_test.cc
 reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
 callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 original_context|runtime/model/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model/model_test.cc

@@ -252,6 +252,61 @@ TEST(TieredKvTest, ResidentPagesMakeRoomForAFork) {
   Step(*fork, forked, 1);
 }
 
+// Of the resident pages the last goes first: the sinks, which every view reads,
+// stay longest.
+TEST(TieredKvTest, TheFirstPageLeavesLast) {
+  const Made made = Make(/*resident=*/2, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 1000);
+  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+  Oracle forked = oracle;
+  CutTo(*fork, forked, 100);
+  Step(*fork, forked, 60);     // two pages of its own: all slots are taken
+  Step(*made.kv, oracle, 60);  // into one more
+  const int64_t before = made.kv->moves().swept_pages;
+  Step(*made.kv, oracle, 1, View::Window(4, 20));
+  EXPECT_EQ(made.kv->moves().swept_pages, before);
+}
+
+// What one of two owners writes over is below for the other alone.
+TEST(TieredKvTest, AForksOwnPageIsNotBelow) {
+  const Made made = Make(/*resident=*/0, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 100);
+  Step(*made.kv, oracle, 40);
+  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+  Oracle forked = oracle;
+  EXPECT_EQ(fork->HostBytes(), kLayers * kLayout.PageBytes());
+  CutTo(*fork, forked, 100);
+  ASSERT_TRUE(fork->BeginStep(1, Station::kVerify, View::Full(), kGoOn).ok());
+  fork->Abandon();
+  EXPECT_EQ(fork->HostBytes(), 0);
+  EXPECT_EQ(made.kv->HostBytes(), kLayers * kLayout.PageBytes());
+  Step(*fork, forked, 1);
+}
+
+// A page that was cut while it is on its way down is waited for: who asks to
+// stop meanwhile has not begun.
+TEST(TieredKvTest, AStepThatWaitsForAPageMayBeCancelled) {
+  const auto rate = static_cast<double>(kLayout.PageBytes()) * 20;
+  const Made made =
+      Make(/*resident=*/0, 0, std::numeric_limits<int64_t>::max(), rate);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  const View window = View::Window(0, 20);
+  Step(*made.kv, oracle, 100);
+  Step(*made.kv, oracle, 40, window);
+  CutTo(*made.kv, oracle, 100);
+  const auto stop = [] { return true; };
+  EXPECT_EQ(ClassOf(made.kv->BeginStep(1, Station::kDraft, window, stop)),
+            ErrorClass::kCancelled);
+  EXPECT_EQ(made.kv->length(), 100);
+  Step(*made.kv, oracle, 1, window);
+  Step(*made.kv, oracle, 1);
+}
+
 // A page counts once the host tier has all of it, and until more of it is
 // committed: a step that is abandoned changes nothing.
 TEST(TieredKvTest, HostBytesAreOfWhatArrived) {
@@ -292,6 +347,29 @@ TEST(TieredKvTest, AnInterruptedPromptEndsApartFromForks) {
   ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
   Step(*fork, forked, 1);  // its next step's pages are on their way
   made.kv.reset();
+  Step(*fork, forked, 1);
+}
+
+// A prompt that goes on takes the buffers from a fork that has worked
+// meanwhile: what that has asked for ahead is written over.
+TEST(TieredKvTest, AResumedPromptTakesTheBuffers) {
+  const Made made = Make(/*resident=*/0, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 700);
+  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+  Oracle forked = oracle;
+  CutTo(*fork, forked, 200);
+  Step(*fork, forked, 500);  // other pages
+  std::vector<std::byte> state(96);
+  ASSERT_TRUE(
+      made.kv->BeginStep(66, Station::kPrefill, View::Full(), kGoOn).ok());
+  ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
+  Step(*fork, forked, 1);
+  ASSERT_TRUE(made.kv->Resume(state.data(), kGoOn).ok());
+  ASSERT_TRUE(Layers(*made.kv, oracle, 66).ok());
+  ASSERT_TRUE(made.kv->Commit(66, kGoOn).ok());
+  next += 66;
   Step(*fork, forked, 1);
 }
 

@@ -215,6 +215,33 @@ TEST_F(SmallTargetTest, ChecksBlocksToo) {
   EXPECT_EQ(small.session->tokens(), tokens);
 }
 
+// The session of a draft model stops with the one that it drafts for, and its
+// KV stays on the device.
+TEST_F(SmallTargetTest, ADraftSessionGoesWithItsSession) {
+  const auto target = MakeTiered(*model_, {.context = 500}, Budget::kMiddle);
+  const auto small =
+      OpenModel({.path = CheckpointPath("llama_chat.gguf"),
+                 .machine = {.threads = 2,
+                             .simulation = {{.device_bytes = int64_t{1} << 30,
+                                             .link_bytes_per_s = kFast,
+                                             .latency_s = 0}}}});
+  const PolicyParams params = {.proposer = Proposer::kSmall,
+                               .draft_model = small.get()};
+  auto made = NewDraftSession(params);
+  ASSERT_TRUE(made.ok()) << made.status();
+  Session& draft = **made;
+  const auto policy = Policy::Create(*target.session, params, *std::move(made));
+  ASSERT_TRUE(policy.ok()) << policy.status();
+
+  const Ids text = Text(300);
+  ASSERT_TRUE(Prefill(draft, text.data(), text.size(), kNoProgress).ok());
+  EXPECT_EQ(draft.memory().host, 0);
+  EXPECT_EQ(draft.plan().host_kv, 0);
+  EXPECT_FALSE(draft.cancelled());
+  target.session->Cancel();
+  EXPECT_TRUE(draft.cancelled());
+}
+
 // Most of the time only new tokens are computed.
 TEST_F(SmallTargetTest, ComputesOnlyWhatIsNew) {
   const auto small = Small(*model_, {}, kWindow);

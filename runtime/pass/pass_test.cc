@@ -105,11 +105,12 @@ class PassTest : public testing::Test {
     ASSERT_TRUE(decoder_.BeginStep(*stream_, kRows, 0).ok());
   }
   // `weights`: so heavy that few rows pass at once.
+  // `before`: as many positions as slow a row down.
   absl::Status Run(int layers, PassProgress progress, PassPoint* point,
-                   int64_t weights = 0) {
+                   int64_t weights = 0, int64_t before = 0) {
     return RunPass({.kv = kv_,
                     .rows = kRows,
-                    .before = 0,
+                    .before = before,
                     .layers = layers,
                     .weight_bytes_per_token = weights,
                     .hidden = hidden_.data(),
@@ -153,6 +154,34 @@ TEST_F(PassTest, EveryRowPassesALayerBeforeAnyEntersTheNext) {
                                                    {2, -1, -1}}));
   EXPECT_EQ(point.layer, 2);
   EXPECT_EQ(point.row, kRows);
+}
+
+// A row attends to those before the pass and to those of the pass before it.
+TEST_F(PassTest, FewerRowsPassAtOnceAfterMore) {
+  const auto at_once = [&](int64_t before) {
+    return PromptRowsAtOnce(config_, /*weight_bytes_per_token=*/0,
+                            stream_->pool().num_threads(), before);
+  };
+  // The last positions after which 100 rows pass, and no more do.
+  int64_t before = 0;
+  for (int64_t step = int64_t{1} << 40; step > 0; step /= 2) {
+    if (at_once(before + step) >= 100) before += step;
+  }
+  ASSERT_EQ(at_once(before), 100);
+  ASSERT_EQ(at_once(before + 1), 99);
+  Begin();
+  std::vector<uint64_t> done;
+  PassPoint point;
+  ASSERT_TRUE(Run(
+                  1,
+                  [&](uint64_t now, uint64_t) {
+                    done.push_back(now);
+                    return true;
+                  },
+                  &point, /*weights=*/0, before)
+                  .ok());
+  EXPECT_EQ(done,
+            (std::vector<uint64_t>{0, 100, 199, 298, 397, 496, 595, 694, 700}));
 }
 
 // Wherever it is stopped, and however many rows pass at once: the same bytes.

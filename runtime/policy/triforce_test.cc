@@ -293,6 +293,28 @@ TEST_F(TriForceTest, AResumedPromptIsAPrompt) {
   }
 }
 
+// A draft computes where an interrupted prompt keeps its hidden states: that
+// begins anew.
+TEST_F(TriForceTest, ADraftEndsAnInterruptedPrompt) {
+  const auto plain = WithView(kSmallView);
+  const auto session = WithView(kSmallView);
+  ASSERT_TRUE(session->CatchUpForDrafts(Station::kVerify).ok());
+  const Ids more(prompt_->begin(), prompt_->begin() + 200);
+  const absl::Status stopped =
+      Prefill(*session, more.data(), more.size(),
+              [](uint64_t done, uint64_t total) { return 2 * done < total; })
+          .status();
+  ASSERT_EQ(ClassOf(stopped), ErrorClass::kCancelled);
+  const int64_t end = session->retrieval()->kv().end();
+  ASSERT_TRUE(
+      session->DraftForward(more.data(), 3, model_->config.layers).ok());
+  session->retrieval()->kv().Truncate(end);
+  for (Session* const one : {plain.get(), session.get()}) {
+    ASSERT_TRUE(Prefill(*one, more.data(), more.size(), kNoProgress).ok());
+  }
+  EXPECT_EQ(NextLogits(*session), NextLogits(*plain));
+}
+
 // A draft of half the model is another one, and half as long.
 TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
   const GenerateParams params = Params(0.8f);
