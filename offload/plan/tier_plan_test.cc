@@ -60,10 +60,10 @@ TEST(TierPlanTest, PartsAreThoseThatAreTaken) {
 TEST(TierPlanTest, SomePagesMustStay) {
   TierNeeds needs = Needs(30, 8000);
   const int64_t page = needs.layout.PageBytes();
-  const int64_t before = LeastBudget(needs);
+  const int64_t before = PlanTiers(needs, 0).DeviceBytes();
   needs.resident_pages = 2;
   needs.newest_pages = 9;
-  const int64_t least = LeastBudget(needs);
+  const int64_t least = PlanTiers(needs, 0).DeviceBytes();
   // Two give back their places in both buffers.
   EXPECT_EQ(least - before, (11 * 30 - 2 * 2) * page);
   int64_t resident = 2;
