@@ -25,8 +25,8 @@ struct ProposerParams {
   Proposer kind = Proposer::kNone;
   VerifyMode verify = VerifyMode::kResidual;
   int draft_layers = 0;              // of kSelf: the first so many; 0: all
-  Session* draft_session = nullptr;  // of kSmall; holds at most the window
-  DraftWindow draft_window = {};     // ... that its model sees
+  Session* draft_session = nullptr;  // of kSmall; holds at most draft_window
+  DraftWindow draft_window = {};     // what the draft model sees of a text
 };
 
 // The law of a draft, where `law` is promised. It need not be the same: without

@@ -91,7 +91,7 @@ class Machine {
 
   Clock& clock() const { return *options_.clock; }
 
-  // Of how many machines each computes some heads of every layer: KV, plan and
+  // How many machines divide the heads of every layer among them: KV, plan and
   // staging are one machine's.
   int ranks() const { return 1; }
 

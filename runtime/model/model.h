@@ -27,8 +27,9 @@ struct Model {
     std::string path = {};
     bool weights = true;  // false: header, tokenizer and template only
     bool check_tensors = false;
-    Machine::Options machine = {};              // one of its own ...
-    std::shared_ptr<Machine> beside = nullptr;  // ... or that of other models
+    // The machine that other models are on; null: one of its own, `machine`.
+    std::shared_ptr<Machine> beside = nullptr;
+    Machine::Options machine = {};
     Compute compute = Compute::kQ8;
     // Replace what the checkpoint says.
     std::optional<RopeScaling::Type> rope_scaling = {};

@@ -53,7 +53,8 @@ struct PolicyParams {
   double cost_ratio = 0;
   std::optional<Rates> costs = {};  // KeptRates::costs: the same in every run
   const Model* draft_model = nullptr;  // of Proposer::kSmall
-  DraftWindow draft_window = {};  // ... what it sees, if it has the context
+  // What the draft model sees of a text, as far as its context goes.
+  DraftWindow draft_window = {};
   int draft_layers = 0;  // of Proposer::kSelf: the first so many; 0: all
   RetrievalSize view = {};
   SadasParams sadas = {};  // of PolicyName::kSadas
@@ -104,12 +105,13 @@ struct PolicyParams {
 // and of CheckDraftModel.
 absl::Status CheckPolicy(const Model& target, const PolicyParams& params);
 
-// What the draft model of `params`, which has one, sees of a text, and the
-// session that it does so in. Errors: draft_context.
+// What the draft model of `params`, which has one, sees of a text. Errors:
+// draft_context.
 absl::StatusOr<DraftWindow> DraftWindowOf(const PolicyParams& params);
+// The session of a draft model that sees so much.
 SessionOptions DraftSessionOptions(const DraftWindow& window);
-// That session, to be made before the target's, whose plan counts what is
-// taken; null where no model drafts. Errors: no_weights, those of
+// Makes the draft model's session; null where no model drafts. It comes before
+// the target's, whose plan counts what is taken. Errors: no_weights, those of
 // DraftWindowOf and of Session::Create.
 absl::StatusOr<std::unique_ptr<Session>> NewDraftSession(
     const PolicyParams& params);
@@ -125,7 +127,8 @@ class Policy {
   static absl::StatusOr<std::unique_ptr<Policy>> Create(
       Session& session, const PolicyParams& params,
       std::unique_ptr<Session> draft_session);
-  // Does those two, too. Errors: also theirs.
+  // Checks `params` and makes the draft session first. Errors: also those of
+  // CheckPolicy and NewDraftSession.
   static absl::StatusOr<std::unique_ptr<Policy>> Create(
       Session& session, const PolicyParams& params);
   virtual ~Policy() = default;
