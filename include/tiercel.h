@@ -528,7 +528,8 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *                   host tier by this session; device_bytes by all models and
  *                   sessions on its device
  *   predicted       the same figures as they were foreseen; tbt_ms is null
- *                   with drafts, which save as much as hold of them */
+ *                   with drafts, which save as much as hold of them, and with
+ *                   a schedule, which follows from the text */
 TIERCEL_API tiercel_status tiercel_report(const tiercel_session* session,
                                           char* json, size_t* size,
                                           tiercel_error* error);

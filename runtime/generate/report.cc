@@ -181,7 +181,7 @@ nlohmann::json Report::ToJson() const {
   if (predicted.has_value()) {
     document["predicted"] = {
         {"ttft_s", predicted->ttft_s},
-        {"tbt_ms", rounds.levels.empty()
+        {"tbt_ms", rounds.levels.empty() && !rounds.schedule.has_value()
                        ? nlohmann::json(1e3 * predicted->tbt_s)
                        : nlohmann::json(nullptr)},
         {"host_bytes", predicted->memory.host},

@@ -45,7 +45,7 @@ struct Report {
   Traffic traffic;  // without the prefill's
   TierPlan plan;
   // Absent: rates are not known. Its time between tokens is that of sweeps:
-  // what drafts will hold nobody knows.
+  // what drafts will hold nobody knows, nor what a schedule makes of a text.
   std::optional<Prediction> predicted;
   MemoryUse memory;
   int64_t kv_entries = 0;  // pairs of a layer and a position that have KV

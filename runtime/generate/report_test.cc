@@ -181,6 +181,9 @@ TEST(ReportTest, PredictionsAreInTheirUnits) {
                             "device_bytes": 20})"));
   report.rounds.levels.emplace_back();
   EXPECT_TRUE(report.ToJson()["predicted"]["tbt_ms"].is_null());
+  report.rounds.levels.clear();
+  report.rounds.schedule.emplace();
+  EXPECT_TRUE(report.ToJson()["predicted"]["tbt_ms"].is_null());
   EXPECT_EQ(report.ToJson()["memory"]["host_bytes"], 30);
   EXPECT_EQ(report.ToJson()["memory"]["device_bytes"], 40);
 }

@@ -9,7 +9,7 @@
 namespace tiercel {
 namespace {
 
-// Those that a text begins with, where it does.
+// The header, where the tokens end in it; otherwise none.
 std::vector<int32_t> HeaderOf(const std::vector<int32_t>& tokens,
                               const std::vector<int32_t>& header) {
   const bool ends_in_it =

@@ -41,7 +41,8 @@ class ThinkTrack {
   ScheduleReport report_;
 };
 
-// The beginning of a turn that the model's template writes; none without one.
+// How a text thinks, and the ids with which the model's template begins a turn,
+// which may hold a tag; none without a template.
 struct ThinkParts {
   ThinkSchedule::Options options;
   std::vector<int32_t> header;
