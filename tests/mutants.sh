@@ -44,7 +44,7 @@ digest_range|offload/view/digests.cc|(kv.end + rows) / shape_.chunk|(kv.end + ro
 view_ring|offload/view/compact_kv.h|page % shape_.recent_pages)|(page - recent_begin_ / kPageTokens) % shape_.recent_pages)|offload/view/compact_kv_test.cc
 evicted_bytes|offload/view/compact_kv.cc|!wanted(\*place)) \*place = kNone|!wanted(*place)) (void)kNone|offload/view/compact_kv_test.cc
 view_shrunk|offload/view/retrieval.cc|RecentBegin(end) >= compact_.recent_begin()|end > compact_.recent_begin()|offload/view/retrieval_test.cc
-view_room|offload/view/retrieval.cc|kPageTokens - 1 + window|kPageTokens - 2 + window|offload/view/retrieval_test.cc
+view_room|offload/view/retrieval.cc|          kPageTokens - 1 +|          kPageTokens - 2 +|offload/view/retrieval_test.cc
 late_copies|offload/view/retrieval.cc|certain \&\& layer < shape_.layers|certain \&\& layer < 0|offload/view/retrieval_test.cc
 lost_chunks|offload/view/retrieval.cc|if (!status.ok()) ready_ = false;|if (!status.ok()) return absl::OkStatus();|runtime/sequence/faults_test.cc
 several_sinks|offload/view/retrieval.cc|std::min(CeilDiv(size.sink, size.chunk), chunks)|std::min(int64_t{1}, chunks)|offload/view/retrieval_test.cc
@@ -85,7 +85,6 @@ sfi_gap|runtime/policy/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Ga
 sfi_closer|runtime/policy/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policy/sfi_schedule_test.cc
 sfi_cooldown|runtime/policy/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policy/sfi_schedule_test.cc
 sfi_evidence|runtime/sequence/session.cc|kv_->length() - retrieval_->evidence()|kv_->length() - 1|runtime/policy/sfi_test.cc
-sfi_first_row|offload/view/retrieval.cc|certain_ ? kept - rows : 0, rows|kept - rows, rows|runtime/policy/sfi_test.cc
 sfi_kept_row|runtime/sequence/forward.cc|to + layout.VOffset(head, kept)|to + layout.VOffset(0, kept)|runtime/policy/sfi_test.cc
 sfi_norms|offload/view/key_chooser.cc|NormsOf(layer) + shape_.sinks|NormsOf(0) + shape_.sinks|offload/view/key_chooser_test.cc
 sfi_one_row|offload/view/key_chooser.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/key_chooser_test.cc
@@ -128,7 +127,7 @@ predicted_cached|runtime/generate/report.cc|{.cached = report->prefill.cached_to
 refresh_since|runtime/drafting/rounds.cc|session_.Elapsed() - decided;|session_.Elapsed() - start;|runtime/generate/report_test.cc
 undelivered|runtime/generate/generate.cc|static_cast<size_t>(before - left)|block->tokens.size() + 0 * static_cast<size_t>(before)|runtime/generate/report_test.cc
 stop_times|runtime/generate/generate.cc|report.token_seconds.resize(report.tokens.size());|;|runtime/generate/report_test.cc
-sweep_untimed|runtime/drafting/sweep_target.cc|spent_ += session_.Elapsed() - start|(void)start|runtime/generate/report_test.cc
+sweep_untimed|runtime/drafting/rounds.cc|const absl::Cleanup spent = \[this, start = session_.Elapsed()\] {|const absl::Cleanup spent = [this, start = session_.Elapsed()] { return;|runtime/generate/report_test.cc
 first_block_time|runtime/generate/generate.cc|times.push_back(seconds);|times.push_back(0);|runtime/generate/report_test.cc
 draft_checked|drafts/drafter.h|checked += CheckedOf(all, held)|checked += all|drafts/verifying_drafter_test.cc
 peak_best|kernels/machine/probe.cc|std::min(best, |std::max(0 * best, |kernels/machine/probe_test.cc
