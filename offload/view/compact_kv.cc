@@ -45,21 +45,29 @@ void CompactKv::Reset(int64_t recent_begin, int64_t end) {
 void CompactKv::Choose(int layer, int head, std::span<const int32_t> chunks,
                        std::vector<KvRun>* missing) {
   std::vector<int32_t>& places = ChunksOf(layer, head);
+  // What a chunk that is wanted is, by its number: to be filled, or there.
+  enum : uint8_t { kMissing = 1, kThere = 2 };
+  if (!chunks.empty() && std::ssize(marks_) <= chunks.back()) {
+    marks_.resize(static_cast<size_t>(chunks.back()) + 1);
+  }
+  const auto mark = [&](int32_t chunk) -> uint8_t& {
+    return marks_[static_cast<size_t>(chunk)];
+  };
+  for (const int32_t chunk : chunks) mark(chunk) = kMissing;
   const auto wanted = [&](int32_t chunk) {
-    return std::binary_search(chunks.begin(), chunks.end(), chunk);
+    return chunk < std::ssize(marks_) && mark(chunk) != 0;
   };
   // The places in use come first, as many as there are chunks: what lies
   // behind them or is not wanted any more makes room.
   const auto in_use = places.begin() + std::ssize(chunks);
   for (auto place = places.begin(); place != in_use; ++place) {
     if (*place != kNone && !wanted(*place)) *place = kNone;
+    if (*place != kNone) mark(*place) = kThere;
   }
   std::fill(in_use, places.end(), kNone);
-  kept_.assign(places.begin(), in_use);
-  std::sort(kept_.begin(), kept_.end());
   auto place = places.begin();
   for (int32_t chunk : chunks) {
-    if (std::binary_search(kept_.begin(), kept_.end(), chunk)) continue;
+    if (std::exchange(mark(chunk), uint8_t{0}) == kThere) continue;
     place = std::find(place, in_use, kNone);
     *place = chunk;
     const int64_t cells = (place - places.begin()) * shape_.chunk;

@@ -103,7 +103,7 @@ class CompactKv final : public LayeredKv {
   int64_t recent_begin_ = 0;
   int64_t end_ = 0;
   int64_t window_ = 0;
-  std::vector<int32_t> kept_;  // of the current head
+  std::vector<uint8_t> marks_;  // [chunk] of the current head; zeros between
   // What BeginLayer made of the current layer
   std::vector<std::byte*> table_;
   std::vector<PositionRange> ranges_;
