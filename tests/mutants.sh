@@ -74,21 +74,19 @@ think_border|runtime/policy/think_schedule.cc|    matched_ = pattern_->border\[m
 think_most|runtime/policy/think_schedule.cc|thought_ < options_->most|thought_ <= options_->most|runtime/policy/think_schedule_test.cc
 think_literal|runtime/policy/think_schedule.cc|return !has_thought_|return thinking()|runtime/policy/sadas_test.cc
 kept_answer|runtime/policy/sadas_params.cc|closed_at() + 1 - params.window|closed_at() - params.window|runtime/policy/sadas_test.cc
-within_mode|runtime/policy/sadas.cc|ahead.windowed() != mode|!mode \&\& ahead.windowed()|runtime/policy/sadas_test.cc
 forced_place|runtime/drafting/forced_target.h|if (i > 0) ahead|if (i > 1) ahead|runtime/policy/sadas_test.cc
-window_trace|runtime/drafting/window_drafter.cc|    session_.DropProvisional();|    (void)session_;|runtime/policy/sadas_test.cc
-plain_kept|runtime/sequence/forward.cc|settled_ == before \&\& view == prompt_view_|settled_ == before|runtime/policy/sadas_test.cc
+plain_kept|runtime/sequence/forward.cc|settled_ == before \&\& view == prompt_view_|settled_ == before \&\& view == view|runtime/policy/sadas_test.cc
 newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|false|runtime/policy/sadas_test.cc
-newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|page < 0|runtime/policy/sadas_test.cc
-scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/cli_policies_test.py
+newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|pages_.IsNewest(page, end + (1 << 30))|runtime/policy/sadas_test.cc
+scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/commands/likelihood_test.cc
 sfi_gap|runtime/policy/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Gap()|runtime/policy/sfi_schedule_test.cc
 sfi_closer|runtime/policy/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policy/sfi_schedule_test.cc
 sfi_cooldown|runtime/policy/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policy/sfi_schedule_test.cc
 sfi_evidence|runtime/sequence/session.cc|kv_->length() - retrieval_->evidence()|kv_->length() - 1|runtime/policy/sfi_test.cc
 sfi_kept_row|runtime/sequence/forward.cc|to + layout.VOffset(head, kept)|to + layout.VOffset(0, kept)|runtime/policy/sfi_test.cc
-sfi_norms|offload/view/key_chooser.cc|NormsOf(layer) + shape_.sinks|NormsOf(0) + shape_.sinks|offload/view/key_chooser_test.cc
+sfi_norms|offload/view/key_chooser.cc|NormsOf(layer) + shape_.sinks|NormsOf(layer / 2) + shape_.sinks|offload/view/key_chooser_test.cc
 sfi_one_row|offload/view/key_chooser.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/key_chooser_test.cc
-sfi_forgotten|offload/view/key_chooser.cc|known = std::min(known, end)|(void)end|offload/view/key_chooser_test.cc
+sfi_forgotten|offload/view/key_chooser.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/key_chooser_test.cc
 cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
 size_within_field|runtime/api/boundary.h| .. size % alignof(T) != 0||runtime/api/growth_test.cc

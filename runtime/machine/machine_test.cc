@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "gtest/gtest.h"
+#include "kernels/base/error.h"
 #include "kernels/machine/allowance.h"
 #include "tests/golden.h"
 

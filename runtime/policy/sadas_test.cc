@@ -225,6 +225,21 @@ TEST_F(SadasTest, AThoughtThatIsCutShortIsClosed) {
   EXPECT_NE(texts[0], PlainText(*model_, *prompt_, params));
 }
 
+// Wherever in a drafted block that is.
+TEST_F(SadasTest, AThoughtIsCutShortAnywhereInABlock) {
+  const Ids tag = Tag("</think>");
+  const GenerateParams params = DraftedParams(0.4f, 60);
+  for (int most = 2; most < 30; ++most) {
+    PolicyParams choice =
+        Sadas(PolicyForm::kVerified, "think=on,most=" + std::to_string(most));
+    choice.proposer = Proposer::kNgram;
+    const Ids text = DraftedText(*SessionFor(choice), params, choice);
+    ASSERT_EQ(Ids(text.begin() + most, text.begin() + most + std::ssize(tag)),
+              tag)
+        << most;
+  }
+}
+
 TEST_F(SadasTest, ResidualTextsReplay) {
   PolicyParams choice = Sadas(PolicyForm::kVerified, "think=on,most=20");
   choice.verify = VerifyMode::kResidual;
