@@ -104,6 +104,41 @@ TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
   EXPECT_LT(farthest, 1e-4f);
 }
 
+// What fast steps wrote into the store, a slow step reads, of every KV head.
+TEST_F(SfiTest, ASlowStepReadsWhatFastStepsKept) {
+  const auto model = OpenModel({.path = CheckpointPath("llama_mha.gguf"),
+                                .machine = {.threads = 2},
+                                .compute = Compute::kF32});
+  ASSERT_GT(model->config.kv_heads, 1);
+  const Ids ids = RandomIds(415, model->config.vocab);
+  const Ids prompt(ids.begin(), ids.begin() + 410);
+  const Ids text(ids.begin() + 410, ids.end());
+  const Session::Options types = {.type_k = DType::kF32, .type_v = DType::kF32};
+  // The newest begin at 400: all before them are chosen.
+  PolicyParams params =
+      Sfi(PolicyForm::kPlain, "trigger=fixed,interval=3,gap=1,evidence=1", 400);
+  params.sfi.window = 1;
+  const auto session = Prefilled(*model, prompt, OptionsOf(params, types));
+  const auto policy = Policy::Create(*session, params);
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  const auto vocab = static_cast<size_t>(model->config.vocab);
+  const std::vector<float> full =
+      AllLogits(*Prefilled(*model, prompt, types), text, 16);
+  float farthest = 0;
+  ASSERT_TRUE(ScoreSteps(*session, **policy, text.data(), text.size(),
+                         [&](size_t index, const float* logits) {
+                           for (size_t i = 0; i < vocab; ++i) {
+                             const float other = full[index * vocab + i];
+                             farthest = std::max(farthest,
+                                                 std::abs(logits[i] - other));
+                           }
+                           return true;
+                         })
+                  .ok());
+  EXPECT_EQ((*policy)->report().schedule->slow_at, (std::vector<int64_t>{3}));
+  EXPECT_LT(farthest, 1e-4f);
+}
+
 TEST_F(SfiTest, StepsFollowTheSchedule) {
   const PolicyParams params =
       Sfi(PolicyForm::kPlain, "trigger=fixed,interval=7,gap=1");
