@@ -8,10 +8,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/base/error.h"
 #include "runtime/drafting/rounds.h"
 #include "runtime/drafting/sweep_target.h"
 #include "runtime/generate/generate.h"
@@ -97,6 +99,27 @@ inline Ids DraftedText(Session& session, const GenerateParams& params,
   const Report report = GenerateDrafted(session, params, policy_params);
   EXPECT_TRUE(report.status.ok()) << report.status;
   return report.tokens;
+}
+
+// The text of a request, which is stopped at each of its tokens and gives those
+// until there. The session holds its prompt before, and nearly all of the text
+// after.
+inline Ids StoppedAnywhere(Session& session, const GenerateParams& params,
+                           const PolicyParams& policy_params) {
+  const size_t prompt = session.tokens().size();
+  Ids expected = DraftedText(session, params, policy_params);
+  for (size_t stop = 1; stop < expected.size(); ++stop) {
+    session.Truncate(prompt);
+    size_t count = 0;
+    const Report report = GenerateDrafted(
+        session, params, policy_params,
+        [&](int32_t, std::string_view) { return ++count < stop; });
+    EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled) << stop;
+    EXPECT_EQ(report.tokens,
+              Ids(expected.begin(),
+                  expected.begin() + static_cast<std::ptrdiff_t>(stop)));
+  }
+  return expected;
 }
 
 // Proposes what a function says.

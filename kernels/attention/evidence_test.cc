@@ -35,7 +35,7 @@ struct Problem {
     for (float& x : before) x = std::fabs(normal(random));
   }
 
-  // Of query row * heads + head.
+  // The score of candidate j for row r and head h, query = r * heads + h.
   float& Score(int64_t query, int64_t j) {
     return scores[static_cast<size_t>(query * p.candidates + j)];
   }

@@ -252,7 +252,7 @@ TEST(TieredKvTest, ResidentPagesMakeRoomForAFork) {
   Step(*fork, forked, 1);
 }
 
-// Of the resident pages the last goes first: the sinks, which every view reads,
+// The last of the resident pages goes first: the sinks, which every view reads,
 // stay longest.
 TEST(TieredKvTest, TheFirstPageLeavesLast) {
   const Made made = Make(/*resident=*/2, 0);

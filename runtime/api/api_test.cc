@@ -458,35 +458,6 @@ TEST_F(ApiTest, SamplingIsChecked) {
   EXPECT_EQ(tiercel_session_length(session_), ids.size());
 }
 
-TEST_F(ApiTest, PoliciesAreChecked) {
-  std::vector<tiercel_policy> bad(11, Sized<tiercel_policy>());
-  bad[0].name = "nothing";
-  bad[1].draft = "nobody";
-  bad[2].verify = "";
-  bad[3].gamma1 = -2;
-  bad[4].gamma2 = 64;
-  bad[5].draft = "small";  // and no draft_model
-  bad[6].draft_layers = -1;
-  bad[7].draft_layers = 3;  // of 2
-  bad[8].cost_ratio = -1;
-  bad[9].name = "triforce";
-  bad[9].view_chunk = 24;
-  bad[10].struct_size = 0;
-  for (size_t i = 0; i < bad.size(); ++i) {
-    auto params = Sized<tiercel_session_params>();
-    params.policy = &bad[i];
-    tiercel_session* session = nullptr;
-    EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
-              TIERCEL_USAGE)
-        << i;
-    EXPECT_EQ(session, nullptr);
-    size_t size = 0;
-    EXPECT_EQ(tiercel_plan(model_, &params, nullptr, &size, &error_),
-              TIERCEL_USAGE)
-        << i;
-  }
-}
-
 TEST_F(ApiTest, CallbacksStopEveryLongCall) {
   auto params = Sized<tiercel_model_params>();
   params.path = kModel;

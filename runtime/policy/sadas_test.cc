@@ -61,7 +61,7 @@ class SadasTest : public RepeatedTextTest<5> {
     return all;
   }
 
-  // ... where row i reads view(i), said outright.
+  // The same logits where row i reads view(i), said outright.
   template <typename ViewAt>
   static std::vector<float> Expected(const Ids& ids, ViewAt view,
                                      const View& prompt = View::Full()) {
@@ -327,18 +327,7 @@ TEST_F(SadasTest, CancelledAnywhereItIsAsItWas) {
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
     const PolicyParams choice = Sadas(form, "think=on,most=12");
     const auto session = SessionFor(choice);
-    const Ids expected = DraftedText(*session, params, choice);
-    for (size_t stop = 1; stop < expected.size(); ++stop) {
-      session->Truncate(prompt_->size());
-      size_t count = 0;
-      const Report report = GenerateDrafted(
-          *session, params, choice,
-          [&](int32_t, std::string_view) { return ++count < stop; });
-      ASSERT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
-      ASSERT_EQ(report.tokens,
-                Ids(expected.begin(),
-                    expected.begin() + static_cast<std::ptrdiff_t>(stop)));
-    }
+    const Ids expected = StoppedAnywhere(*session, params, choice);
     session->Truncate(prompt_->size());
     EXPECT_EQ(DraftedText(*session, params, choice), expected);
   }

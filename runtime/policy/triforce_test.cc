@@ -246,18 +246,7 @@ TEST_F(TriForceTest, CancelledAnywhereItIsAsItWas) {
   const GenerateParams params = Params(0.9f, 20);
   for (const PolicyParams& choice : Choices(VerifyMode::kResidual)) {
     const auto session = WithView(kSmallView);
-    const Ids expected = DraftedText(*session, params, choice);
-    for (size_t stop = 1; stop < expected.size(); ++stop) {
-      session->Truncate(prompt_->size());
-      size_t count = 0;
-      const Report report = GenerateDrafted(
-          *session, params, choice,
-          [&](int32_t, std::string_view) { return ++count < stop; });
-      ASSERT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
-      ASSERT_EQ(report.tokens,
-                Ids(expected.begin(),
-                    expected.begin() + static_cast<std::ptrdiff_t>(stop)));
-    }
+    const Ids expected = StoppedAnywhere(*session, params, choice);
     ExpectNoTrace(*session, *model_);
     session->Truncate(prompt_->size());
     EXPECT_EQ(DraftedText(*session, params, choice), expected);
