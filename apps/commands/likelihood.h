@@ -22,9 +22,9 @@ class Divergence {
   // One row of each, [vocab].
   void Add(const float* full, const float* other);
 
-  // Of at least one row: sum_i p_i ln(p_i / q_i) in nats, p of full; its mean,
-  // and the least that 99 % of the rows do not exceed; the share of rows whose
-  // likeliest token is the same.
+  // Where there is a row: the mean of sum_i p_i ln(p_i / q_i) in nats, p being
+  // full's law; the least that 99 % of the rows do not exceed; the share of
+  // rows whose likeliest token is the same.
   double MeanKl() const;
   double P99Kl() const;
   double Top1() const;

@@ -27,7 +27,7 @@ class Chooser {
   // Positions kv.end .. kv.end + rows - 1 of `layer` have been written.
   virtual absl::Status Update(Stream& stream, int layer, const KvPages& kv,
                               int64_t rows) = 0;
-  // Of the first `chunks` chunks of `layer`, those that each KV head sees, in
+  // Finds which of the first `chunks` chunks of `layer` each KV head sees, in
   // order, the sinks among them. `kv` has the layer's pages; null: they are not
   // at hand. Errors: those of the ops.
   virtual absl::Status Choose(Stream& stream, int layer, const Asking& by,

@@ -54,7 +54,7 @@ class KeyChooser final : public Chooser {
       DeviceMemory& memory) const override;
 
  private:
-  // Of one layer's candidates, written anew for each.
+  // What is said of one layer's candidates; it is written anew for each layer.
   struct Workspace {
     DeviceArray<float> scores;    // [heads, context]
     DeviceArray<float> evidence;  // [kv_heads, context]

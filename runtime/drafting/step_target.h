@@ -30,7 +30,7 @@ class StepTarget : public Target {
   // `id` follows. Errors: those of Session::Append.
   absl::Status Append(int32_t id);
 
-  // Of no block but an empty one.
+  // The block must be empty: nobody drafts for it.
   absl::StatusOr<std::vector<Law>> Laws(
       const std::vector<int32_t>& block) override;
   absl::Status Keep(size_t count, int32_t next) override;

@@ -21,7 +21,7 @@ class WindowTarget final : public DraftTarget {
   WindowTarget(Session& session, const LawParams& law, View view)
       : session_(session), law_(law), view_(std::move(view)) {}
 
-  // Of the session's tokens, whose last row alone is not computed yet.
+  // `tokens` are the session's, whose last row alone is not computed yet.
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
   absl::StatusOr<std::vector<Law>> Laws(
       const std::vector<int32_t>& block) override;

@@ -47,7 +47,7 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
 absl::Status Score(Session& session, const int32_t* ids, size_t count,
                    size_t rows_per_step,
                    absl::FunctionRef<bool(size_t, const float*)> on_row);
-// The same by the steps of `policy`, which is in its plain form.
+// Score by the steps of `policy`, which is in its plain form.
 absl::Status ScoreSteps(Session& session, Policy& policy, const int32_t* ids,
                         size_t count,
                         absl::FunctionRef<bool(size_t, const float*)> on_row);

@@ -20,7 +20,7 @@ enum class TokenKind : uint8_t {
 // The kind of a token by its text. An abbreviation's point and a decimal's are
 // taken for ends: the tokens alone do not tell.
 TokenKind KindOf(const std::string& text);
-// ... of every token of a vocabulary.
+// The kind of every token of a vocabulary.
 std::vector<TokenKind> KindsOf(const Tokenizer& tokenizer);
 
 enum class SfiTrigger { kSentence, kFixed, kRandom, kNever };

@@ -87,7 +87,7 @@ class Session {
   // Rows read what a prompt's do.
   absl::Status CatchUp(Station station, Progress progress);
   absl::Status CatchUp(Station station);
-  // The same for the one token that the KV lacks, whose row reads `view`.
+  // CatchUp for the one token that the KV lacks, whose row reads `view`.
   absl::Status Step(Station station, const View& view);
 
   // Drafts, in a session that keeps a retrieval view: passes of the model, or
