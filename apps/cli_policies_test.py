@@ -87,6 +87,75 @@ class EvalTest(Case):
                     "--verify-against", "full")
 
 
+class SpeedTest(Case):
+    """The checkpoint has two layers: one below the cut."""
+
+    def generate(self, *args):
+        return self.document("generate", "-m", CHAT, "-p", TEXT, "-n", "40",
+                             "--temp", "0.8", "--ignore-eos", "--policy",
+                             "speed", *args)
+
+    def test_a_verified_text_is_the_models(self):
+        for settings in ("cut=1", "cut=1,anchor=9", "cut=2"):
+            document = self.generate("--set", settings, "--verify", "coupled",
+                                     "--verify-against", "full")
+            self.assertTrue(document["baseline"]["agree"], settings)
+            self.assertEqual(document["warnings"], [])
+            # With or without the row of the last token.
+            self.assertIn(document["kv"]["entries"],
+                          [2 * (document["prompt_tokens"] + held)
+                           for held in (39, 40)])
+
+    def test_a_plain_text_says_what_there_is(self):
+        for settings, tail, anchor in (("cut=1", 1, 1), ("tail=7", 7, 1),
+                                       ("anchor=5", 1, 5)):
+            document = self.generate("--plain", "--set", settings)
+            n = document["prompt_tokens"] - tail
+            m = tail + 39
+            kv = document["kv"]
+            self.assertEqual(kv["entries"], n + anchor + 2 * m)
+            # A head of 16, K and V in f16.
+            self.assertEqual(kv["bytes"], kv["entries"] * 16 * 2 * 2)
+            (warning,) = document["warnings"]
+            self.assertIn("trained", warning)
+            stations = document["ledger"]["stations"]
+            self.assertGreater(stations["fast"]["seconds"], 0)
+            self.assertEqual(stations["verify"]["seconds"], 0)
+            self.assertNotIn("schedule", document)
+        plan = self.document("plan", "-m", CHAT, "-c", "8000", "--policy",
+                             "speed", "--plain")
+        full = self.document("plan", "-m", CHAT, "-c", "8000")
+        self.assertLess(plan["tiers"]["host"]["kv"],
+                        0.6 * full["tiers"]["host"]["kv"])
+
+    def test_everything_deep_is_the_model(self):
+        text = self.path("text.txt", TEXT.encode())
+        for settings in ("cut=2", "tail=100"):
+            plain = self.document("eval", "-m", CHAT, "-f", text, "--prefill",
+                                  "100", "--policy", "speed", "--plain",
+                                  "--set", settings, "--verify-against",
+                                  "full")
+            self.assertEqual(plain["kl"], {"mean": 0, "p99": 0})
+        shallow = self.document("eval", "-m", CHAT, "-f", text, "--prefill",
+                                "100", "--policy", "speed", "--plain",
+                                "--verify-against", "full")
+        self.assertGreater(shallow["kl"]["mean"], 0)
+
+    def test_what_cannot_be(self):
+        for settings, said in (("cut=0", "cut"), ("cut=3", "2 layers"),
+                               ("tail=5000", "tail"), ("past=x", "past"),
+                               ("cut=1,cut=1", "twice"),
+                               ("interval=8", "interval")):
+            for form in ([], ["--plain"]):
+                message = self.refuse(2, "invalid_argument", "generate", "-m",
+                                      CHAT, "-p", TEXT, "-n", "4", "--policy",
+                                      "speed", "--set", settings, *form)
+                self.assertIn(said, message)
+        for flags in (["--budget", "64"], ["--draft", "ngram"]):
+            self.refuse(2, "usage", "generate", "-m", CHAT, "-p", TEXT,
+                        "--policy", "speed", "--plain", *flags)
+
+
 class GenerateTest(Case):
     def generate(self, *args):
         return self.document("generate", "-m", CHAT, "-p", TEXT, "-n", "40",

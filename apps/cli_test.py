@@ -62,7 +62,6 @@ class UsageTest(Case):
 
     def test_not_in_this_version(self):
         for args in (["chat"],
-                     ["generate", "-p", "x", "--policy", "speed"],
                      ["generate", "-p", "x", "--device", "cuda"]):
             message = self.refuse(2, "not_in_this_version", *args)
             self.assertIn("not in this version", message)

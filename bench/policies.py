@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""SFI and SADAS beside everything: what their plain forms cost and save.
+"""SFI, SADAS and SPEED beside everything: what their plain forms cost and save.
 
   bench/policies.py            both tables, about twenty minutes
   bench/policies.py --quality  how far plain rows are from the model's
@@ -72,6 +72,13 @@ QUALITY = [
     ("window of 1312", window(1312, 0)),
 ]
 
+# How a model takes what it was not trained for.
+SPEED_QUALITY = [
+    (f"SPEED, cut {cut} of 30, {name} (untrained)",
+     ["--policy", "speed", "--plain", "--set", f"cut={cut},anchor={anchor}"])
+    for cut in (29, 28, 26, 24, 22, 15)
+    for anchor, name in ((1, "anchor"), (0, "no anchor"))]
+
 SPEED = [
     ("SADAS plain, thinking, 1024",
      ["--policy", "sadas", "--plain", "--window", 1024, "--set", "think=on"]),
@@ -90,7 +97,7 @@ def quality_table(program, book, ids, prefill, scored, say):
     say()
     say("| view | KL, mean | p99 | top-1 | perplexity | of full |")
     say("|---|---:|---:|---:|---:|---:|")
-    for name, flags in QUALITY:
+    for name, flags in QUALITY + SPEED_QUALITY:
         d = program.document("eval", "--tokens", ids, "--prefill", prefill,
                              "--verify-against", "full", *flags)
         say(f"| {name} | {d['kl']['mean']:.4f} | {d['kl']['p99']:.3f} | "

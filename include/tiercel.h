@@ -226,7 +226,9 @@ typedef struct tiercel_policy {
    * "triforce": first by the model over a view, which makes longer blocks of
    * it, and those by the model as it is. "sadas": while the text thinks, the
    * model over its newest tokens; while it answers, as "triforce". "sfi": the
-   * model over single tokens that it chose, to the end of each sentence. */
+   * model over single tokens that it chose, to the end of each sentence.
+   * "speed": as "triforce", over a view of which the layers above a cut see
+   * the first token and the answer alone. */
   const char* name;
   /* Who proposes. "none" (default); "ngram": the text itself, where it repeats;
    * "self": the model over the first and the newest tokens; "small":
@@ -264,9 +266,9 @@ typedef struct tiercel_policy {
    * tiercel_measure kept in cache_dir says, or 8 without it; reported. */
   double cost_ratio;
 
-  /* Of "sadas" and "sfi". "verified" (default): it drafts, and the output is
-   * the model's. "plain": its view is all that is read, as its authors have it;
-   * faster, and another text. "baseline": the model as it is, with what the
+  /* Of "sadas", "sfi" and "speed". "verified" (default): it drafts, and the
+   * output is the model's. "plain": its view is all that is read, as its authors
+   * have it; faster, and another text. "baseline": the model as it is, with what the
    * policy forces of the text: what the other two are compared with. */
   const char* form;
   /* What only this policy knows, "key=value,key=value"; NULL: its defaults,
@@ -301,7 +303,17 @@ typedef struct tiercel_policy {
    *   prior     0.25: the most that place and size of a key weigh beside
    *             attention, 0 to 1
    *   nms       1: how much a token loses beside a greater one, 0 to 1
-   *   exclusive 0.85: how much it loses to another head, 0 to 1 */
+   *   exclusive 0.85: how much it loses to another head, 0 to 1
+   *
+   * "speed", plain: rows of a prompt go through the first layers alone; those
+   * above see, and keep, what is named here and the answer. Such sessions do
+   * not score. A checkpoint that was not trained so gives a warning.
+   *
+   *   cut       how many layers: three quarters of the model's, to all
+   *   tail      auto: the ids with which the chat template ends a prompt, or its
+   *             last; or so many last tokens of a prompt, all of it at most
+   *   anchor    1: the first tokens of the text
+   *   past      drop; keep: earlier answers of the conversation */
   const char* settings;
 } tiercel_policy;
 

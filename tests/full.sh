@@ -5,7 +5,7 @@
 # two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs rows exact
-#                               tiers triforce faults readme mutants
+#                               tiers triforce policies faults readme mutants
 #
 # A step that is run again on the same day and kind of machine replaces its line
 # of the page; another machine has a page of its own.
@@ -13,8 +13,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs rows exact tiers triforce faults
-  readme mutants)
+readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs rows exact tiers triforce
+  policies faults readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -146,6 +146,10 @@ step_triforce() {  # laws by counting; on the real model the same text
   TIERCEL_ALL_SEEDS=1 run_tests cpu \
     -R '^(drafts/verify|runtime/policy/triforce_law)_test'
   python3 tests/triforce_matrix.py "$TIERCEL" all
+}
+
+step_policies() {  # the others, verified: the same text; plain: one text
+  python3 tests/policies_matrix.py "$TIERCEL" all
 }
 
 step_faults() {  # every allocation refused, hundreds of random lives

@@ -49,6 +49,8 @@ class Runs:
         self.tokens = 0
         self.devices = {}
         self.small_model = scratch / "small.gguf"
+
+    def make_small_model(self):
         subprocess.run(
             [sys.executable, "-B", MAKE_DRAFT, "drop", "--layers",
              str(SMALL_LAYERS), os.environ["TIERCEL_MODEL"], self.small_model],
@@ -88,31 +90,41 @@ class Runs:
         if draft == "small":
             flags += ["-md", self.small_model]
             args += flags[-2:]
+        self.verify(common, plain, f"--draft {draft}", flags, args, simulated)
+
+    def run(self, common, flags, args, simulated):
         if simulated:
             context = common[common.index("-c") + 1]
-            args += ["--simulate", self.least_device(context, flags)]
-        run = self.document(*args)
+            args = [*args, "--simulate", self.least_device(context, flags)]
+        return self.document(*args)
+
+    @staticmethod
+    def must_agree(run, plain, args):
         theirs = plain["output"][0]["tokens"]
         ours = run["output"][0]["tokens"]
         assert ours == theirs, (
             args, next(i for i, pair in enumerate(zip(ours, theirs))
                        if pair[0] != pair[1]))
+
+    def verify(self, common, plain, name, flags, args, simulated,
+               least=LEAST_TOKENS_PER_SWEEP):
+        run = self.run(common, flags, args, simulated)
+        self.must_agree(run, plain, args)
         speculation = run["speculation"]
-        assert speculation["tokens_per_sweep"] > LEAST_TOKENS_PER_SWEEP, (
-            args, speculation)
+        assert speculation["tokens_per_sweep"] > least, (args, speculation)
         for level in speculation["levels"]:
-            held = self.levels[draft, level["drafter"]]
+            held = self.levels[name, level["drafter"]]
             held[0] += level["accepted"]
             held[1] += level["checked"] - level["accepted"]
         self.count += 1
         self.sweeps += speculation["sweeps"]
-        self.tokens += len(ours)
+        self.tokens += len(run["output"][0]["tokens"])
 
     def report(self):
-        for (draft, level), (held, refused) in sorted(self.levels.items()):
-            print(f"--draft {draft}, level {level}: {held} held, "
-                  f"{refused} refused")
-            assert held > 0 and refused > 0, (draft, level)
+        for (name, level), (held, refused) in sorted(self.levels.items()):
+            print(f"{name}, level {level}: {held} held, {refused} refused, "
+                  f"{held / (held + refused):.2f}")
+            assert held > 0 and refused > 0, (name, level)
         print(f"{self.count} runs, all the tokens of --policy full, "
               f"{self.tokens / self.sweeps:.1f} a sweep")
 
@@ -146,14 +158,18 @@ def everything(runs, text):
         print(f"prompt {prompt}: {runs.count} runs", flush=True)
 
 
+def book():
+    books = pathlib.Path(os.environ["TIERCEL_BOOKS"])
+    return next(iter(sorted(books.glob("*.txt")))).read_text(
+        encoding="utf-8", errors="replace")
+
+
 def main():
     program, part = sys.argv[1:]
-    books = pathlib.Path(os.environ["TIERCEL_BOOKS"])
-    text = next(iter(sorted(books.glob("*.txt")))).read_text(
-        encoding="utf-8", errors="replace")
     with tempfile.TemporaryDirectory() as scratch:
         runs = Runs(program, pathlib.Path(scratch))
-        {"small": small, "all": everything}[part](runs, text)
+        runs.make_small_model()
+        {"small": small, "all": everything}[part](runs, book())
         runs.report()
 
 

@@ -370,8 +370,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"chat", "--help"},
            {"chat", "--book", "x"},
            {"detokenize", "--add-bos", "1"},
-           {"generate", "-p", "x", "--policy", "speed"},
-           {"eval", "-f", "x", "--policy", "speed"},
            {"generate", "-p", "x", "--device", "cuda"},
            {"generate", "-p", "x", "--tensor-parallel", "2"},
            {"generate", "-p", "x", "--device", "far"},
@@ -388,7 +386,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"ask", "x", "who?", "--no-cache"},
            {"ask", "x", "who?", "--restart"},
            {"bench", "--fill"},
-           {"bench", "--policy", "speed"},
            {"help", "chat"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))

@@ -47,7 +47,8 @@ absl::Status CheckDrafts(const SessionOptions& session,
   }
   const bool sadas = sampling.policy == "sadas";
   const bool sfi = sampling.policy == "sfi";
-  const bool own = sfi || sadas;  // has a plain form, and settings
+  const bool own =  // has a plain form, and settings
+      sfi || sadas || sampling.policy == "speed";
   const bool drafts_over_view =
       sampling.policy == "triforce" || (own && !sampling.plain);
   const bool view = drafts_over_view || sfi;
@@ -57,8 +58,8 @@ absl::Status CheckDrafts(const SessionOptions& session,
                       sampling.gamma2 == TIERCEL_ADAPTIVE;
   if (sampling.plain && !own) {
     return UsageError(absl::StrCat("--plain: --policy ", sampling.policy,
-                                   " has no plain form; need --policy sfi or "
-                                   "sadas"));
+                                   " has no plain form; need --policy sfi, "
+                                   "sadas or speed"));
   }
   if (sampling.plain && drafter) {
     return UsageError(
@@ -66,8 +67,8 @@ absl::Status CheckDrafts(const SessionOptions& session,
   }
   if (!sampling.settings.empty() && !own) {
     return UsageError(absl::StrCat("--set: --policy ", sampling.policy,
-                                   " has no settings; need --policy sfi or "
-                                   "sadas"));
+                                   " has no settings; need --policy sfi, "
+                                   "sadas or speed"));
   }
   if (session.chunk == 1 && !sfi) {
     return UsageError("--chunk: got 1, need 8, 16, 32, 64 or 128");
@@ -75,12 +76,14 @@ absl::Status CheckDrafts(const SessionOptions& session,
   if (session.sink == 0 && !sadas) {
     return UsageError("--sink: got 0, need 1 or more");
   }
-  const char* const a_view = "--policy triforce, sfi, or sadas without --plain";
+  const char* const a_view =
+      "--policy triforce, sfi, or sadas or speed without --plain";
   const char* const blocks =
-      "--policy triforce, or sfi or sadas without --plain";
-  const char* const a_window = "--policy triforce, sfi, sadas, or --draft self";
+      "--policy triforce, or sfi, sadas or speed without --plain";
+  const char* const a_window =
+      "--policy triforce, sfi, sadas, speed without --plain, or --draft self";
   const char* const a_drafter = "--draft ngram, self or small";
-  const char* const drafts = "--policy triforce, sfi, sadas, or --draft";
+  const char* const drafts = "--policy triforce, sfi, sadas, speed, or --draft";
   const Heeded kFlags[] = {
       {"--budget", session.budget > 0, view, a_view},
       {"--chunk", session.chunk > 0, view || self, a_window},
@@ -118,8 +121,9 @@ absl::Status CheckLaw(const BenchOptions& bench,
       std::any_of(bench.generations.begin(), bench.generations.end(),
                   [](int64_t n) { return n > 0; });
   const bool draws = generates && sampling.HasPolicy();
-  const char* const by = generates ? "--policy triforce, sfi, sadas, or --draft"
-                                   : "-n,--n-gen above 0";
+  const char* const by =
+      generates ? "--policy triforce, sfi, sadas, speed, or --draft"
+                : "-n,--n-gen above 0";
   return CheckHeeded(
       {{"--seed", sampling.seed.has_value(), draws, by},
        {"--temp", sampling.temperature > 0, draws, by},

@@ -162,22 +162,24 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
   flags.Group(
       "Guessing ahead: several tokens are guessed, then checked at once");
   flags.Text(
-      "--policy", "full|triforce|sfi|sadas",
+      "--policy", "full|triforce|sfi|sadas|speed",
       "full (default): each step reads the whole text; triforce: the "
       "model guesses from the parts of the text that matter now, and "
       "checks against all of it; sfi: so too, from single tokens, to the "
       "end of each sentence; sadas: while the answer thinks, from the newest "
-      "tokens alone",
+      "tokens alone; speed: from those parts too, which the upper layers do "
+      "not see",
       [=](const std::string& policy) {
-        if (policy == "speed") FlagSet::RejectNotBuilt("--policy " + policy);
         if (policy != "full" && policy != "triforce" && policy != "sfi" &&
-            policy != "sadas") {
-          FlagSet::Reject("--policy", "full, triforce, sfi, sadas", policy);
+            policy != "sadas" && policy != "speed") {
+          FlagSet::Reject("--policy", "full, triforce, sfi, sadas, speed",
+                          policy);
         }
         sampling->policy = policy;
       });
   flags.Switch("--plain",
-               "sfi, sadas: do not check: faster, and not the model's own text",
+               "sfi, sadas, speed: do not check: faster, and not the model's "
+               "own text",
                [=] { sampling->plain = true; });
   flags.Text(
       "--set", "KEY=VALUE,...",
@@ -186,7 +188,7 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
       "nms=X, "
       "exclusive=X; sadas: gate=state|literal|always, open=TAG, close=TAG, "
       "think=off|on, most=N, latch=on|off, pin=none|prompt, "
-      "answer=all|kept",
+      "answer=all|kept; speed: cut=N, tail=auto|N, anchor=N, past=drop|keep",
       [=](const std::string& settings) { sampling->settings = settings; });
   flags.Tokens("--budget", "tokens of those parts (default 1024)", 1,
                kMaxTokens, [=](int64_t n) { session->budget = n; });
@@ -246,13 +248,12 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
   };
   length("--gamma1",
          "guess at most N tokens at a time (default 8; 4 with triforce, sfi, "
-         "sadas)",
+         "sadas, speed)",
          &sampling->gamma1);
-  length(
-      "--gamma2",
-      "triforce, sfi, sadas: check N tokens at a time against the whole text "
-      "(default 16)",
-      &sampling->gamma2);
+  length("--gamma2",
+         "triforce, sfi, sadas, speed: check N tokens at a time against the "
+         "whole text (default 16)",
+         &sampling->gamma2);
   flags.Real("--cost-ratio",
              "of auto: a check costs as much as so many guesses (default: as "
              "first measured, 8 without)",

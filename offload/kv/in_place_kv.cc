@@ -1,5 +1,6 @@
 #include "offload/kv/in_place_kv.h"
 
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -22,11 +23,14 @@ absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
   if (rows > 0 && open < slots_.size() && pool_->IsShared(slots_[open])) {
     const absl::StatusOr<int64_t> copy = pool_->Take();
     if (!copy.ok()) return copy.status();
-    for (int layer = 0; layer < layers_; ++layer) {
+    for (int layer = 0; layer < page_layers_[open]; ++layer) {
       std::byte*& page = pages_[static_cast<size_t>(layer)][open];
       std::byte* const own = pool_->Page(layer, *copy);
       std::memcpy(own, page, static_cast<size_t>(layout_.PageBytes()));
       page = own;
+    }
+    for (int layer = page_layers_[open]; layer < layers_; ++layer) {
+      pages_[static_cast<size_t>(layer)][open] = pool_->Page(layer, *copy);
     }
     pool_->Release(std::exchange(slots_[open], *copy));
   }
@@ -36,6 +40,10 @@ absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
       return s;
     }
   }
+  for (size_t page = reads_.shallow() ? 0 : open; page < slots_.size();
+       ++page) {
+    page_layers_[page] = LayersOf(static_cast<int64_t>(page));
+  }
   return absl::OkStatus();
 }
 
@@ -43,12 +51,16 @@ absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
 absl::Status InPlaceKv::AddPage() {
   const size_t room = 2 * slots_.size() + 1;
   if (slots_.size() == slots_.capacity()) slots_.reserve(room);
+  if (page_layers_.size() == page_layers_.capacity()) {
+    page_layers_.reserve(room);
+  }
   for (std::vector<std::byte*>& pages : pages_) {
     if (pages.size() == pages.capacity()) pages.reserve(room);
   }
   const absl::StatusOr<int64_t> slot = pool_->Take();
   if (!slot.ok()) return slot.status();
   slots_.push_back(*slot);
+  page_layers_.push_back(layers_);
   for (int layer = 0; layer < layers_; ++layer) {
     pages_[static_cast<size_t>(layer)].push_back(pool_->Page(layer, *slot));
   }
@@ -111,6 +123,9 @@ absl::StatusOr<std::unique_ptr<KvStore>> InPlaceKv::Fork() {
     fork->pages_[layer] = pages_[layer];
     fork->pages_[layer].resize(pages);
   }
+  fork->page_layers_.assign(
+      page_layers_.begin(),
+      page_layers_.begin() + static_cast<std::ptrdiff_t>(pages));
   fork->slots_.reserve(pages);
   for (size_t page = 0; page < pages; ++page) {
     const int64_t slot = slots_[page];
@@ -124,6 +139,7 @@ void InPlaceKv::DropPages(int64_t keep) {
   while (static_cast<int64_t>(slots_.size()) > keep) {
     pool_->Release(slots_.back());
     slots_.pop_back();
+    page_layers_.pop_back();
     for (std::vector<std::byte*>& pages : pages_) pages.pop_back();
   }
 }

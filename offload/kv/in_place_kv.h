@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "offload/kv/kv_store.h"
@@ -25,7 +26,9 @@ class InPlaceKv final : public KvStore {
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
   int64_t HostBytes() const override {
     if (pool_->on_device()) return 0;
-    return static_cast<int64_t>(slots_.size()) * layers_ * layout_.PageBytes();
+    return std::accumulate(page_layers_.begin(), page_layers_.end(),
+                           int64_t{0}) *
+           layout_.PageBytes();
   }
 
  private:
@@ -43,6 +46,7 @@ class InPlaceKv final : public KvStore {
 
   std::shared_ptr<PagePool> pool_;
   std::vector<int64_t> slots_;                  // [page]
+  std::vector<int> page_layers_;                // [page] in which it exists
   std::vector<std::vector<std::byte*>> pages_;  // [layer][page]
 };
 

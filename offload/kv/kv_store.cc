@@ -1,5 +1,7 @@
 #include "offload/kv/kv_store.h"
 
+#include <algorithm>
+
 #include "kernels/base/error.h"
 
 namespace tiercel {
@@ -51,6 +53,23 @@ absl::Status KvStore::Resume(std::byte* state, Cancelled cancelled) {
 void KvStore::Truncate(int64_t length) {
   TruncateOwn(length);
   if (observer_ != nullptr) observer_->Truncate(end_);
+}
+
+std::vector<PositionRange> KvStore::StepDeepRows() const {
+  std::vector<PositionRange> rows = reads_.Deep(end_, end_ + step_rows_);
+  for (PositionRange& range : rows) {
+    range = {range.begin - end_, range.end - end_};
+  }
+  return rows;
+}
+
+int KvStore::LayersOf(int64_t page) const {
+  if (!reads_.shallow()) return layers_;
+  const int64_t first = (FirstPage() + page) * kPageTokens;
+  const int64_t end = std::min(first + kPageTokens, end_ + step_rows_);
+  return reads_.Deep(std::max(first, begin_), end).empty()
+             ? reads_.full_layers()
+             : layers_;
 }
 
 absl::Status KvStore::ShowStep(int64_t rows, bool certain,

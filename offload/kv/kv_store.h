@@ -75,6 +75,12 @@ class KvStore : public LayeredKv {
   // nobody does. It outlives the store or the next call of this. Forks have
   // none.
   void Observe(StepObserver* observer) { observer_ = observer; }
+  // Of the step's rows, counted from its first, those that go through all
+  // layers; the others end after so many. In order.
+  std::vector<PositionRange> StepDeepRows() const;
+  int StepShallowLayers() const {
+    return reads_.shallow() ? reads_.full_layers() : layers_;
+  }
   // Who sees this step; null: nobody.
   StepObserver* StepSeenBy() const { return seen_by_; }
 
@@ -100,6 +106,9 @@ class KvStore : public LayeredKv {
     return end == begin_ ? 0
                          : (end + kPageTokens - 1) / kPageTokens - FirstPage();
   }
+
+  // The first so many layers in which `page` exists once the step's rows do.
+  int LayersOf(int64_t page) const;
 
   const KvLayout layout_;
   const int layers_;

@@ -59,11 +59,11 @@ absl::Status Residency::Open(int64_t index, bool exists, int64_t end,
 // back.
 absl::Status Residency::Reopen(int64_t index, Cancelled cancelled) {
   std::vector<Transfer> transfers;
-  for (int layer = 0; layer < Layers(); ++layer) {
+  for (int layer = 0; layer < At(index).layers; ++layer) {
     transfers.push_back(Between(Direction::kHostToDevice, index, layer,
                                 OnDevicePage(layer, index)));
   }
-  moves_.reopened_pages += Layers();
+  moves_.reopened_pages += At(index).layers;
   return engine().WaitOrDrop(engine().Submit(station_, std::move(transfers)),
                              cancelled);
 }
@@ -72,7 +72,7 @@ absl::Status Residency::Own(Page& page, int64_t end, Cancelled cancelled) {
   if (tier_.slots.IsShared(page.device)) {
     const absl::StatusOr<int64_t> own = TakeDeviceSlot(end, cancelled);
     if (!own.ok()) return own.status();
-    for (int layer = 0; layer < Layers(); ++layer) {
+    for (int layer = 0; layer < page.layers; ++layer) {
       std::memcpy(tier_.slots.Page(layer, *own),
                   tier_.slots.Page(layer, page.device),
                   static_cast<size_t>(tier_.shape.layout.PageBytes()));
@@ -114,11 +114,11 @@ absl::StatusOr<int64_t> Residency::TakeDeviceSlot(int64_t end,
 
 Residency::Ticket Residency::Close(int64_t index) {
   std::vector<Transfer> transfers;
-  for (int layer = 0; layer < Layers(); ++layer) {
+  for (int layer = 0; layer < At(index).layers; ++layer) {
     transfers.push_back(Between(Direction::kDeviceToHost, index, layer,
                                 OnDevicePage(layer, index)));
   }
-  moves_.closed_pages += Layers();
+  moves_.closed_pages += At(index).layers;
   return engine().Submit(station_, std::move(transfers));
 }
 
@@ -170,9 +170,9 @@ void Residency::ShareWith(Residency& fork, int64_t count) {
 }
 
 int64_t Residency::HostBytes() const {
-  const auto below = std::count_if(pages_.begin(), pages_.end(),
-                                   [](const Page& page) { return page.below; });
-  return below * Layers() * tier_.shape.layout.PageBytes();
+  int64_t below = 0;
+  for (const Page& page : pages_) below += page.below ? page.layers : 0;
+  return below * tier_.shape.layout.PageBytes();
 }
 
 Transfer Residency::Between(Direction direction, int64_t page, int layer,

@@ -16,7 +16,7 @@ namespace tiercel {
 // Where each page of one sequence is: its slot of the host tier, its slot on
 // the device if it has one, and whether the host tier has what it holds.
 //
-//   open      being written: on the device, in all layers
+//   open      being written: on the device, in all layers where it exists
 //   closed    full; on its way down, or there; on the device until its place is
 //             wanted
 //   resident  one of the first TierShape::resident_pages: on the device for
@@ -34,6 +34,7 @@ class Residency {
   struct Page {
     int64_t host = -1;
     int64_t device = -1;  // -1: not on the device but for a step's staging
+    int layers = 0;       // the first so many in which it exists
     bool below = false;   // the host tier has (or will, by `down`) what exists
     Ticket down = 0;
   };
@@ -111,7 +112,6 @@ class Residency {
   absl::Status Own(Page& page, int64_t end, Cancelled cancelled);
   void Release(Page& page);
 
-  int Layers() const { return tier_.shape.layers; }
   CopyEngine& engine() { return *tier_.engine; }
 
   KvTier& tier_;

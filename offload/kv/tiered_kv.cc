@@ -101,9 +101,17 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
   const int64_t first = step_->first_written;
   const int64_t count = PagesUpTo(end_ + step_->rows);
   if (absl::Status s = pages_.Grow(count); !s.ok()) return s;
+  const auto exists_already = [&](int64_t page) {
+    return page < first ||
+           (page == first && end_ % kPageTokens != 0 && end_ > begin_);
+  };
+  for (int64_t page = reads_.shallow() ? 0 : first; page < count; ++page) {
+    int& layers = pages_.At(page).layers;
+    layers = exists_already(page) ? std::min(layers, LayersOf(page))
+                                  : LayersOf(page);
+  }
   for (int64_t page = first; page < count; ++page) {
-    const bool exists =
-        page == first && end_ % kPageTokens != 0 && end_ > begin_;
+    const bool exists = exists_already(page);
     const bool stays = !step_->prompt || pages_.IsResident(page) ||
                        pages_.IsNewest(page, end_ + step_->rows) ||
                        page == count - 1 || exists;
@@ -111,6 +119,7 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
     if (absl::Status s = pages_.Open(page, exists, end_, cancelled); !s.ok()) {
       return s;
     }
+    pages_.At(page).layers = LayersOf(page);
   }
   return absl::OkStatus();
 }
@@ -144,7 +153,9 @@ void TieredKv::EndLayer(int layer) {
   if (step_->prompt) {
     PageList full;
     for (int64_t i = step_->first_written; i < pages_.size(); ++i) {
-      if (pages_.IsFull(i, end_ + step_->rows)) full.push_back(i);
+      if (layer < pages_.At(i).layers && pages_.IsFull(i, end_ + step_->rows)) {
+        full.push_back(i);
+      }
     }
     sent = staging_.SendDown(full, layer);
     moves_.closed_pages += std::ssize(full);
@@ -204,7 +215,10 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
   PageList written;
   for (int64_t i = step.first_written; i < pages_.size(); ++i) {
     const int64_t page_begin = (FirstPage() + i) * kPageTokens;
-    if (!pages_.OnDevice(i) && page_begin < end_ + rows) written.push_back(i);
+    if (layer < pages_.At(i).layers && !pages_.OnDevice(i) &&
+        page_begin < end_ + rows) {
+      written.push_back(i);
+    }
   }
   const Ticket parked = staging_.Suspend(layer, std::move(written));
   const Ticket saved =

@@ -35,6 +35,16 @@ absl::Status Check(const View& view, int layers, int kv_heads) {
                      "; need sinks 0 to 2^48 and recent at least "
                      "1, since a row reads itself"));
   }
+  if (view.full_layers < 0 || view.full_layers > layers) {
+    return UsageError("invalid_view",
+                      absl::StrCat("view: full_layers=", view.full_layers,
+                                   "; need 0 to ", layers));
+  }
+  if (view.shallow && (!view.selected.empty() || view.recent != 1)) {
+    return UsageError("invalid_view",
+                      "view: rows that end below have nothing selected and "
+                      "nothing recent above");
+  }
   const size_t lists = static_cast<size_t>(layers) * kv_heads;
   if (!view.selected.empty() && view.selected.size() != lists) {
     return UsageError(
@@ -87,6 +97,8 @@ absl::StatusOr<BoundView> BoundView::Bind(const View& view, int layers,
   if (view.IsFull()) return bound;
   bound.kv_heads_ = kv_heads;
   bound.begin_ = begin;
+  bound.full_layers_ = view.full_layers;
+  bound.shallow_ = view.shallow;
   Ranges common;
   AppendUnion({{.begin = begin, .end = begin + view.sinks}}, view.pinned,
               &common);
@@ -113,8 +125,18 @@ absl::StatusOr<BoundView> BoundView::Bind(const View& view, int layers,
 }
 
 const HeadView* BoundView::Heads(int layer) const {
-  if (IsFull()) return nullptr;
+  if (IsFull() || layer < full_layers_) return nullptr;
   return heads_.data() + (layers_alike_ ? 0 : int64_t{layer} * kv_heads_);
+}
+
+Ranges BoundView::Deep(int64_t begin, int64_t end) const {
+  if (!shallow_) return {{.begin = begin, .end = end}};
+  Ranges deep;
+  for (PositionRange range : ranges_) {
+    range = {std::max(begin, range.begin), std::min(end, range.end)};
+    if (range.begin < range.end) deep.push_back(range);
+  }
+  return deep;
 }
 
 std::vector<uint8_t> BoundView::PagesRead(int layer, int64_t position,
@@ -122,6 +144,10 @@ std::vector<uint8_t> BoundView::PagesRead(int layer, int64_t position,
   const int64_t first_page = begin_ / kPageTokens;
   const int64_t last_page = (position + rows - 1) / kPageTokens;
   std::vector<uint8_t> read(static_cast<size_t>(last_page + 1 - first_page));
+  if (layer < full_layers_) {
+    std::fill(read.begin(), read.end(), uint8_t{1});
+    return read;
+  }
   for (int head = 0; head < kv_heads_; ++head) {
     MarkSeenPages(Heads(layer)[head], begin_, position, rows, first_page, read);
   }

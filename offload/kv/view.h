@@ -23,10 +23,18 @@ struct View {
   // [layer * kv_heads + kv_head], or empty: none in any.
   std::vector<std::vector<PositionRange>> selected;
   int64_t recent = kAllPositions;  // at least 1: a row reads itself
+  // The first so many layers read everything; all else here is of those above.
+  // `shallow`: a row that is neither a sink nor pinned ends after them, and has
+  // no K and V above (SPEED, arXiv 2605.06105).
+  int full_layers = 0;
+  bool shallow = false;
 
   static View Full() { return {}; }
   static View Window(int64_t sinks, int64_t recent) {
-    return {.sinks = sinks, .pinned = {}, .selected = {}, .recent = recent};
+    View window;
+    window.sinks = sinks;
+    window.recent = recent;
+    return window;
   }
 
   bool IsFull() const { return recent == kAllPositions; }
@@ -54,16 +62,24 @@ class BoundView {
   // [kv_heads]; null: everything. Valid until this is destroyed or assigned to.
   const HeadView* Heads(int layer) const;
 
+  // Rows may end after the first full_layers().
+  bool shallow() const { return shallow_; }
+  int full_layers() const { return full_layers_; }
+  // Of positions begin <= j < end those whose rows go on, in order.
+  std::vector<PositionRange> Deep(int64_t begin, int64_t end) const;
+
   // Which pages rows position..position + rows - 1 read in some KV head of
   // `layer`: [page of the sequence], 1 or 0. Not for a full view.
   std::vector<uint8_t> PagesRead(int layer, int64_t position,
                                  int64_t rows) const;
-  bool LayersAreAlike() const { return layers_alike_; }
+  bool LayersAreAlike() const { return layers_alike_ && full_layers_ == 0; }
 
  private:
   int kv_heads_ = 0;
   int64_t begin_ = 0;
-  bool layers_alike_ = true;
+  int full_layers_ = 0;
+  bool shallow_ = false;
+  bool layers_alike_ = true;           // above those
   std::vector<PositionRange> ranges_;  // of all heads, one after the other
   std::vector<HeadView> heads_;        // [layers, or 1 if alike, kv_heads]
 };

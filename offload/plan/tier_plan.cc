@@ -28,8 +28,13 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
   plan.views = needs.views;
   plan.staging = plan.shape.StagingBytes();
   plan.resident = plan.shape.SlotBytes();
-  plan.host_kv =
-      plan.shape.context_pages * needs.layers * needs.layout.PageBytes();
+  int64_t page_layers = plan.shape.context_pages * needs.layers;
+  if (needs.shallow_layers > 0) {
+    page_layers -=
+        std::max<int64_t>(0, plan.shape.context_pages - needs.deep_pages) *
+        (needs.layers - needs.shallow_layers);
+  }
+  plan.host_kv = page_layers * needs.layout.PageBytes();
   return plan;
 }
 

@@ -45,6 +45,9 @@ struct TierNeeds {
   int64_t views = 0;
   int64_t resident_pages = 0;  // at least so many
   int64_t newest_pages = 0;
+  // All but so many pages exist in the first `shallow_layers` alone, if not 0.
+  int shallow_layers = 0;
+  int64_t deep_pages = 0;
 };
 
 // Divides `budget` bytes of device memory: what must be there, then as many

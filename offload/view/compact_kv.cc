@@ -25,7 +25,7 @@ CompactKv::CompactKv(const Shape& shape, int64_t begin,
       memory_(std::move(memory)),
       chunks_(static_cast<size_t>(shape.layers * shape.layout.kv_heads),
               std::vector<int32_t>(static_cast<size_t>(shape.chunks), kNone)),
-      ranges_(static_cast<size_t>(2 * shape.layout.kv_heads)),
+      ranges_(static_cast<size_t>(shape.layout.kv_heads)),
       views_(static_cast<size_t>(shape.layout.kv_heads)) {
   table_.reserve(static_cast<size_t>(shape.ChunkPages() + shape.recent_pages));
 }
@@ -117,19 +117,10 @@ absl::StatusOr<KvPages> CompactKv::BeginLayer(int layer,
     const std::vector<int32_t>& places = ChunksOf(layer, head);
     const int64_t have =
         std::find(places.begin(), places.end(), kNone) - places.begin();
-    const auto at = static_cast<size_t>(2 * head);
-    // The sequence may begin within the first chunk.
-    ranges_[at] = {begin_ % shape_.chunk, have * shape_.chunk};
-    size_t num = have > 0 ? 1 : 0;
-    if (window_ > 0) {
-      ranges_[at].end = std::min(ranges_[at].end, shape_.sinks * shape_.chunk);
-    } else {
-      ranges_[at + num++] = {SlotOf(recent_begin_), kAllPositions};
-    }
-    // The newest positions are no more than they are.
-    const int64_t newest = std::min(window_, end_ - recent_begin_ + 1);
-    views_[static_cast<size_t>(head)] = {
-        .fixed = {&ranges_[at], num}, .recent = std::max<int64_t>(newest, 1)};
+    std::array<PositionRange, 6>& ranges = ranges_[static_cast<size_t>(head)];
+    views_[static_cast<size_t>(head)] = layer < above_.layers
+                                            ? SeenBelow(have, ranges)
+                                            : SeenAbove(places, have, ranges);
   }
   return KvPages{.layout = shape_.layout,
                  .pages = table_.data(),
@@ -138,6 +129,60 @@ absl::StatusOr<KvPages> CompactKv::BeginLayer(int layer,
                  .begin = 0,
                  .end = SlotOf(end_),
                  .view = views_.data()};
+}
+
+// The chunks that a head has, and the newest positions, which are no more than
+// they are.
+HeadView CompactKv::SeenBelow(int64_t chunks,
+                              std::span<PositionRange, 6> ranges) const {
+  // The sequence may begin within the first chunk.
+  ranges[0] = {begin_ % shape_.chunk, chunks * shape_.chunk};
+  size_t num = chunks > 0 ? 1 : 0;
+  if (window_ > 0) {
+    ranges[0].end = std::min(ranges[0].end, shape_.sinks * shape_.chunk);
+  } else {
+    ranges[num++] = {SlotOf(recent_begin_), kAllPositions};
+  }
+  const int64_t newest = std::min(window_, end_ - recent_begin_ + 1);
+  return {.fixed = ranges.first(num), .recent = std::max<int64_t>(newest, 1)};
+}
+
+// Of these the anchor and the answer, which may begin within a chunk.
+HeadView CompactKv::SeenAbove(const std::vector<int32_t>& places,
+                              int64_t chunks,
+                              std::span<PositionRange, 6> ranges) const {
+  size_t num = 0;
+  const auto add = [&](int64_t begin, int64_t end) {
+    if (begin < end) ranges[num++] = {begin, end};
+  };
+  const int64_t anchor_end = begin_ + above_.anchor;
+  const int64_t first = begin_ % shape_.chunk;
+  const int64_t sinks = std::min(shape_.sinks, chunks) * shape_.chunk;
+  add(first, std::min(sinks, first + above_.anchor));
+  if (window_ == 0) {
+    const int64_t first_chunk = begin_ / shape_.chunk;
+    add(std::max(first + above_.anchor,
+                 above_.answer_begin - first_chunk * shape_.chunk),
+        sinks);
+    const int64_t cut_chunk = above_.answer_begin / shape_.chunk - first_chunk;
+    const auto cut =
+        std::find(places.begin() + std::min(shape_.sinks, chunks),
+                  places.begin() + chunks, static_cast<int32_t>(cut_chunk));
+    const int64_t place = (cut - places.begin()) * shape_.chunk;
+    add(sinks, place);
+    if (place < chunks * shape_.chunk) {
+      add(place + above_.answer_begin % shape_.chunk, chunks * shape_.chunk);
+    }
+  }
+  add(SlotOf(recent_begin_), SlotOf(std::max(recent_begin_, anchor_end)));
+  const int64_t answer =
+      std::max({above_.answer_begin, recent_begin_, anchor_end});
+  if (window_ == 0) {
+    add(SlotOf(answer), kAllPositions);
+    return {.fixed = ranges.first(num), .recent = 1};
+  }
+  const int64_t newest = std::min(window_, end_ - answer + 1);
+  return {.fixed = ranges.first(num), .recent = std::max<int64_t>(newest, 1)};
 }
 
 std::byte* CompactKv::Page(int layer, int64_t index) {

@@ -1,7 +1,9 @@
 #ifndef TIERCEL_OFFLOAD_VIEW_COMPACT_KV_H_
 #define TIERCEL_OFFLOAD_VIEW_COMPACT_KV_H_
 
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -44,6 +46,14 @@ class CompactKv final : public LayeredKv {
     }
   };
 
+  // Above the first `layers` only the first `anchor` positions of the sequence
+  // are seen, and those from `answer_begin` on.
+  struct Above {
+    int layers = std::numeric_limits<int>::max();
+    int64_t anchor = 0;
+    int64_t answer_begin = 0;
+  };
+
   // The sequence begins at `begin`. Errors: out_of_memory.
   static absl::StatusOr<CompactKv> Create(DeviceMemory& memory,
                                           const Shape& shape, int64_t begin);
@@ -77,6 +87,8 @@ class CompactKv final : public LayeredKv {
   // A draft's step: rows at `end` and after. `window`: of it only the sinks
   // and the last so many positions, if not 0; then of one row.
   void SetWindow(int64_t window) { window_ = window; }
+  void ShowAbove(const Above& above) { above_ = above; }
+  const Above& above() const { return above_; }
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
   void EndLayer(int /*layer*/) override {}
 
@@ -87,6 +99,9 @@ class CompactKv final : public LayeredKv {
     return chunks_[static_cast<size_t>(layer * shape_.layout.kv_heads + head)];
   }
   std::byte* Page(int layer, int64_t index);
+  HeadView SeenBelow(int64_t chunks, std::span<PositionRange, 6> ranges) const;
+  HeadView SeenAbove(const std::vector<int32_t>& places, int64_t chunks,
+                     std::span<PositionRange, 6> ranges) const;
   std::byte* RingPage(int layer, int64_t page) {
     return Page(layer, shape_.ChunkPages() + page % shape_.recent_pages);
   }
@@ -103,11 +118,12 @@ class CompactKv final : public LayeredKv {
   int64_t recent_begin_ = 0;
   int64_t end_ = 0;
   int64_t window_ = 0;
+  Above above_;
   std::vector<uint8_t> marks_;  // [chunk] of the current head; zeros between
   // What BeginLayer made of the current layer
   std::vector<std::byte*> table_;
-  std::vector<PositionRange> ranges_;
-  std::vector<HeadView> views_;  // [head]
+  std::vector<std::array<PositionRange, 6>> ranges_;  // [head]
+  std::vector<HeadView> views_;                       // [head]
 };
 
 }  // namespace tiercel

@@ -1,6 +1,7 @@
 #include "offload/view/retrieval.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -314,6 +315,37 @@ absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t position,
   const int64_t chunk = shape_.size.chunk;
   const int64_t chunks = std::max<int64_t>(
       0, compact_.recent_begin() / chunk - shape_.begin / chunk);
+  if (layer >= compact_.above().layers) {
+    ChooseAnswer(chunks);
+  } else if (absl::Status s =
+                 ChooseByScores(stream, layer, position, rows, kv, chunks);
+             !s.ok()) {
+    return s;
+  }
+  for (size_t head = 0; head < chosen_.size(); ++head) {
+    compact_.Choose(layer, static_cast<int>(head), chosen_[head], missing);
+  }
+  return absl::OkStatus();
+}
+
+void Retrieval::ChooseAnswer(int64_t chunks) {
+  const CompactKv::Shape& held = compact_.shape();
+  const int64_t chunk = shape_.size.chunk;
+  const int64_t sinks = std::min(held.sinks, chunks);
+  const int64_t answer =
+      compact_.above().answer_begin / chunk - shape_.begin / chunk;
+  std::vector<int32_t> chosen(static_cast<size_t>(sinks));
+  std::iota(chosen.begin(), chosen.end(), 0);
+  for (int64_t i = std::max({sinks, answer, chunks - (held.chunks - sinks)});
+       i < chunks; ++i) {
+    chosen.push_back(static_cast<int32_t>(i));
+  }
+  chosen_.assign(static_cast<size_t>(shape_.layout.kv_heads), chosen);
+}
+
+absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
+                                       int64_t position, int64_t rows,
+                                       const KvPages* kv, int64_t chunks) {
   const int64_t width = QueryWidth(shape_);
   asking_.resize(static_cast<size_t>(rows * width));
   const int64_t first = position + 1 - rows;
@@ -322,16 +354,9 @@ absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t position,
     std::transform(query, query + width, asking_.data() + row * width,
                    F32FromF16);
   }
-  if (absl::Status s = chooser_->Choose(
-          stream, layer, {.q = asking_.data(), .rows = rows, .position = first},
-          kv, chunks, &chosen_);
-      !s.ok()) {
-    return s;
-  }
-  for (size_t head = 0; head < chosen_.size(); ++head) {
-    compact_.Choose(layer, static_cast<int>(head), chosen_[head], missing);
-  }
-  return absl::OkStatus();
+  return chooser_->Choose(
+      stream, layer, {.q = asking_.data(), .rows = rows, .position = first}, kv,
+      chunks, &chosen_);
 }
 
 absl::Status Retrieval::Refresh(Stream& stream, Cancelled cancelled) {

@@ -108,6 +108,10 @@ class Retrieval final : public StepObserver {
   }
   // The certain step that comes next goes on with the view.
   void KeepPlaces() { keep_places_ = true; }
+  // Above some layers drafts see the anchor and the answer alone, from the next
+  // certain step on (SPEED, arXiv 2605.06105): of what the view chooses there,
+  // the newest of the answer take the place. For chunks.
+  void ShowAbove(const CompactKv::Above& above) { compact_.ShowAbove(above); }
   // A step over the view begins at `end`, which is that of the view; it calls
   // KeepQueries, and AfterLayer to no effect.
   void BeginViewStep(int64_t end);
@@ -131,10 +135,15 @@ class Retrieval final : public StepObserver {
   // Where the newest positions begin if the sequence ends at `end`.
   int64_t RecentBegin(int64_t end) const;
   bool ByKeys() const { return shape_.size.keys.has_value(); }
+  // The newest chunks of the answer, of those before `chunks`.
+  void ChooseAnswer(int64_t chunks);
   // The chunks of `layer` for the `rows` rows up to `position`, whose queries
   // are kept: those that are not there. `kv` as the chooser takes it.
   absl::Status Choose(Stream& stream, int layer, int64_t position, int64_t rows,
                       const KvPages* kv, std::vector<KvRun>* missing);
+  // Those of `layer` that the chooser finds, as Choose takes them.
+  absl::Status ChooseByScores(Stream& stream, int layer, int64_t position,
+                              int64_t rows, const KvPages* kv, int64_t chunks);
   // How many rows of the step choose, and the position of the last of them.
   int64_t Asking() const;
   int64_t LastAsking() const;

@@ -69,17 +69,22 @@ absl::Status ReadSizes(
 absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
   const std::string settings = p.settings != nullptr ? p.settings : "";
   RetrievalSize& view = params->view;
+  if (params->policy != PolicyName::kSfi) {
+    if (p.view_chunk != 0) view.chunk = p.view_chunk;
+    if (p.view_budget != 0) view.budget = p.view_budget;
+  }
+  if (params->policy != PolicyName::kSfi &&
+      params->policy != PolicyName::kSadas) {
+    if (p.view_sink != 0) view.sink = p.view_sink;
+    if (p.view_window != 0) view.window = p.view_window;
+  }
   switch (params->policy) {
     case PolicyName::kFull:
     case PolicyName::kTriForce:
-      if (p.view_chunk != 0) view.chunk = p.view_chunk;
-      if (p.view_budget != 0) view.budget = p.view_budget;
-      if (p.view_sink != 0) view.sink = p.view_sink;
-      if (p.view_window != 0) view.window = p.view_window;
       return Settings(p.name != nullptr ? p.name : "full", settings).Finish();
+    case PolicyName::kSpeed:
+      return params->speed.Set(settings);
     case PolicyName::kSadas:
-      if (p.view_chunk != 0) view.chunk = p.view_chunk;
-      if (p.view_budget != 0) view.budget = p.view_budget;
       if (absl::Status s =
               ReadSizes({{"view_window", p.view_window, &params->sadas.window},
                          {"view_sink", p.view_sink, &params->sadas.sink}});
@@ -116,7 +121,8 @@ absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
                             {{"full", PolicyName::kFull},
                              {"triforce", PolicyName::kTriForce},
                              {"sadas", PolicyName::kSadas},
-                             {"sfi", PolicyName::kSfi}});
+                             {"sfi", PolicyName::kSfi},
+                             {"speed", PolicyName::kSpeed}});
   if (!policy.ok()) return policy.status();
   const absl::StatusOr<Proposer> proposer =
       ParseName<Proposer>("draft", p.draft,
@@ -187,10 +193,7 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
     if (!policy.ok()) return policy.status();
     request.policy = *policy;
   }
-  options.retrieval = request.policy.RetrievalView();
-  options.prompt_view = request.policy.PromptView();
-  options.kept_first = request.policy.KeptFirst();
-  options.kept_newest = request.policy.KeptNewest();
+  options = request.policy.OptionsFor(options);
   return request;
 }
 

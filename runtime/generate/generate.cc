@@ -102,12 +102,11 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
                                       size_t count,
                                       Session::Progress progress) {
   if (session.cancelled()) return CancelledError();
-  const size_t before = session.tokens().size();
-  session.DropProvisional();
+  session.BeginPrompt();
   const TimeSpent start = session.Elapsed();
   const Traffic traffic = session.traffic();
   // However this ends, by an exception of a callback too.
-  absl::Cleanup forget = [&] { session.Truncate(before); };
+  absl::Cleanup forget = [&] { session.AbandonPrompt(); };
   if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
   const int64_t rows = session.pending();
   if (count > 0) {
@@ -161,6 +160,7 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   report.traffic = session.traffic();
   report.traffic -= traffic;
   report.warnings = session.warnings();
+  std::move(forget).Invoke();
   report.NoteKv(session);
   report.text = transcript.text();
   report.tokens = transcript.tokens();
@@ -178,6 +178,11 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
 absl::Status Score(Session& session, const int32_t* ids, size_t count,
                    size_t rows_per_step,
                    absl::FunctionRef<bool(size_t, const float*)> on_row) {
+  if (session.site().depth.has_value()) {
+    return UsageError("invalid_argument",
+                      "score: rows of this session's prompts end before the "
+                      "last layer; need a session of another policy or form");
+  }
   if (session.cancelled()) return CancelledError();
   // Logits are wide: rows are computed many at a time, looked at few at a time.
   constexpr int64_t kRowsPerStep = 512;

@@ -85,7 +85,7 @@ Report NewReport(const Session& session, const PrefillReport& prefill) {
 
 void Report::NoteKv(const Session& session) {
   const KvLayout& layout = session.site().layout;
-  kv_entries = session.site().config.layers * session.kv_length();
+  kv_entries = session.KvEntries();
   kv_bytes =
       kv_entries * layout.kv_heads * (layout.KRowBytes() + layout.VRowBytes());
 }

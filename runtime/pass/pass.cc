@@ -6,36 +6,82 @@
 
 namespace tiercel {
 
+namespace {
+
+// Which rows a layer has, and how far that brings the pass.
+class PassRows {
+ public:
+  explicit PassRows(const Pass& pass)
+      : all_({{.begin = 0, .end = pass.rows}}),
+        deep_(pass.deep),
+        shallow_(std::min(pass.shallow_layers, pass.layers)),
+        layers_(pass.layers) {}
+
+  const std::vector<PositionRange>& In(int layer) const {
+    return layer < shallow_ ? all_ : deep_;
+  }
+  uint64_t Total() const { return Done(layers_, 0); }
+  uint64_t Done(const PassPoint& point) const {
+    return Done(point.layer, Before(In(point.layer), point.row));
+  }
+
+ private:
+  // `rows` rows have passed through `layer`, and all of theirs before it.
+  uint64_t Done(int layer, int64_t rows) const {
+    constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+    return static_cast<uint64_t>(
+        std::min(layer, shallow_) * Before(all_, kEnd) +
+        std::max(layer - shallow_, 0) * Before(deep_, kEnd) + rows);
+  }
+  static int64_t Before(const std::vector<PositionRange>& ranges, int64_t row) {
+    int64_t count = 0;
+    for (const PositionRange& range : ranges) {
+      count += std::max<int64_t>(0, std::min(range.end, row) - range.begin);
+    }
+    return count;
+  }
+
+  const std::vector<PositionRange> all_;
+  const std::vector<PositionRange>& deep_;
+  const int shallow_;
+  const int layers_;
+};
+
+}  // namespace
+
 absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
                      PassProgress progress, LayeredKv::Cancelled cancelled,
                      PassPoint* point) {
   const ModelConfig& config = decoder.config();
-  const auto total = static_cast<uint64_t>(pass.rows * pass.layers);
+  const PassRows rows_of(pass);
+  const uint64_t total = rows_of.Total();
   for (;;) {
     const absl::StatusOr<KvPages> pages =
         pass.kv.BeginLayer(point->layer, cancelled);
     if (!pages.ok()) return pages.status();
-    while (point->row < pass.rows) {
-      const int64_t done = point->layer * pass.rows + point->row;
-      if (cancelled() || !progress(static_cast<uint64_t>(done), total)) {
-        return CancelledError();
+    for (const PositionRange& range : rows_of.In(point->layer)) {
+      point->row = std::max(point->row, range.begin);
+      while (point->row < range.end) {
+        if (cancelled() || !progress(rows_of.Done(*point), total)) {
+          return CancelledError();
+        }
+        const int64_t rows =
+            std::min(range.end - point->row,
+                     PromptRowsAtOnce(config, pass.weight_bytes_per_token,
+                                      stream.pool().num_threads(),
+                                      pass.before + point->row));
+        if (absl::Status s =
+                decoder.Layer(stream, point->layer, rows, point->row, *pages,
+                              pass.hidden + point->row * config.hidden);
+            !s.ok()) {
+          return s;
+        }
+        if (pass.seen_by != nullptr) {
+          pass.seen_by->KeepQueries(point->layer, point->row, rows,
+                                    decoder.queries());
+        }
+        point->row += rows;
       }
-      const int64_t rows =
-          std::min(pass.rows - point->row,
-                   PromptRowsAtOnce(config, pass.weight_bytes_per_token,
-                                    stream.pool().num_threads(),
-                                    pass.before + point->row));
-      if (absl::Status s =
-              decoder.Layer(stream, point->layer, rows, point->row, *pages,
-                            pass.hidden + point->row * config.hidden);
-          !s.ok()) {
-        return s;
-      }
-      if (pass.seen_by != nullptr) {
-        pass.seen_by->KeepQueries(point->layer, point->row, rows,
-                                  decoder.queries());
-      }
-      point->row += rows;
     }
     if (pass.seen_by != nullptr) {
       if (absl::Status s =

@@ -2,9 +2,12 @@
 #define TIERCEL_RUNTIME_PASS_PASS_H_
 
 #include <cstdint>
+#include <limits>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "kernels/attention/head_view.h"
 #include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
 #include "models/decoder/decoder.h"
@@ -15,10 +18,15 @@ namespace tiercel {
 // Rows on their way through the layers of a model: of a prompt, a sweep or a
 // draft. The KV has room for them, and the decoder has begun their step.
 struct Pass {
+  static constexpr int kAllLayers = std::numeric_limits<int>::max();
+
   LayeredKv& kv;
   int64_t rows;
   int64_t before;  // positions of the KV before them
   int layers;      // the first so many
+  // Of the rows only these, in order, go on after the first `shallow_layers`.
+  std::vector<PositionRange> deep = {};
+  int shallow_layers = kAllLayers;
   // All weights that a row meets on its way through the whole model.
   int64_t weight_bytes_per_token;
   float* hidden;                    // [rows, hidden], in place
@@ -31,7 +39,7 @@ struct PassPoint {
   int64_t row = 0;
 };
 
-// False ends the pass. `done` of `total` token-layers.
+// False ends the pass. `done` of `total` token-layers, a layer of a row each.
 using PassProgress = absl::FunctionRef<bool(uint64_t done, uint64_t total)>;
 
 // Goes on at `point`, and leaves there how far it came. Layer-major: every row

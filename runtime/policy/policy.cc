@@ -12,6 +12,7 @@
 #include "runtime/policy/policy_parts.h"
 #include "runtime/policy/sadas.h"
 #include "runtime/policy/sfi.h"
+#include "runtime/policy/speed.h"
 #include "runtime/policy/triforce.h"
 
 namespace tiercel {
@@ -24,7 +25,8 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
   }
   if (params.form != PolicyForm::kVerified) {
     if (params.policy != PolicyName::kSadas &&
-        params.policy != PolicyName::kSfi) {
+        params.policy != PolicyName::kSfi &&
+        params.policy != PolicyName::kSpeed) {
       return UsageError("invalid_argument",
                         "form: the policy has none but verified");
     }
@@ -42,6 +44,12 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
     const absl::StatusOr<SfiSchedule::Options> options =
         SfiOptionsOf(target, params.sfi);
     if (!options.ok()) return options.status();
+  }
+  if (params.policy == PolicyName::kSpeed) {
+    if (absl::Status s = CheckPromptDepth(target.config, params.speed.depth);
+        !s.ok()) {
+      return s;
+    }
   }
   if (params.proposer != Proposer::kSmall) return absl::OkStatus();
   if (params.draft_model == nullptr) {
@@ -105,6 +113,18 @@ absl::StatusOr<std::unique_ptr<Policy>> NewSfi(PolicyParts parts) {
   return std::make_unique<FullPolicy>(std::move(parts));  // it forces nothing
 }
 
+std::unique_ptr<Policy> NewSpeed(PolicyParts parts) {
+  switch (parts.params.form) {
+    case PolicyForm::kVerified:
+      return std::make_unique<TriForcePolicy>(std::move(parts));
+    case PolicyForm::kPlain:
+      return std::make_unique<SpeedPlain>(std::move(parts));
+    case PolicyForm::kBaseline:
+      break;
+  }
+  return std::make_unique<FullPolicy>(std::move(parts));  // it forces nothing
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
@@ -143,6 +163,8 @@ absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
       return NewSadas(std::move(parts));
     case PolicyName::kSfi:
       return NewSfi(std::move(parts));
+    case PolicyName::kSpeed:
+      return NewSpeed(std::move(parts));
   }
   return InternalError("internal", "policy: none of that name");
 }

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_RUNTIME_POLICY_POLICY_H_
 #define TIERCEL_RUNTIME_POLICY_POLICY_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "runtime/model/model.h"
 #include "runtime/policy/sadas_params.h"
 #include "runtime/policy/sfi_params.h"
+#include "runtime/policy/speed_params.h"
 #include "runtime/predict/rates.h"
 #include "runtime/sequence/session.h"
 
@@ -27,6 +29,7 @@ enum class PolicyName {
               // does, and the target checks what that has made of it
   kSadas,     // a window while the text thinks, everything while it answers
   kSfi,       // arXiv 2603.12038: chosen positions, everything now and then
+  kSpeed,     // arXiv 2605.06105: above some layers the answer alone
 };
 
 // What a policy's view is for.
@@ -59,13 +62,15 @@ struct PolicyParams {
   RetrievalSize view = {};
   SadasParams sadas = {};  // of PolicyName::kSadas
   SfiParams sfi = {};      // of PolicyName::kSfi
+  SpeedParams speed = {};  // of PolicyName::kSpeed
 
   // Somebody drafts or steps over a retrieval view.
   bool NeedsView() const {
     if (form == PolicyForm::kBaseline) return false;
     if (policy == PolicyName::kSfi) return true;
     if (form == PolicyForm::kPlain) return false;
-    return policy == PolicyName::kTriForce || proposer == Proposer::kSelf ||
+    return policy == PolicyName::kTriForce || policy == PolicyName::kSpeed ||
+           proposer == Proposer::kSelf ||
            (policy == PolicyName::kSadas && sadas.gate != ThinkGate::kAlways);
   }
   // The view that its session must keep; absent: none. A proposer over a window
@@ -77,7 +82,17 @@ struct PolicyParams {
     }
     RetrievalSize size = view;
     if (policy == PolicyName::kFull) size.budget = size.sink;
+    if (policy == PolicyName::kSpeed) {
+      size.sink = std::max(size.sink, speed.depth.anchor);
+    }
     return size;
+  }
+  // How deep the rows of prompts go, or what drafts read; absent: all alike.
+  std::optional<PromptDepth> Depth() const {
+    if (policy != PolicyName::kSpeed || form == PolicyForm::kBaseline) {
+      return std::nullopt;
+    }
+    return speed.depth;
   }
   // What of its session's positions stays on the device: so many of the first,
   // and of the newest.
@@ -90,6 +105,15 @@ struct PolicyParams {
     return policy == PolicyName::kSadas && form != PolicyForm::kBaseline
                ? sadas.window
                : 0;
+  }
+  // `options` with what its sessions need besides.
+  SessionOptions OptionsFor(SessionOptions options) const {
+    options.retrieval = RetrievalView();
+    options.depth = Depth();
+    options.prompt_view = PromptView();
+    options.kept_first = KeptFirst();
+    options.kept_newest = KeptNewest();
+    return options;
   }
   // What the rows of its session's prompts read.
   View PromptView() const {

@@ -34,16 +34,8 @@ PolicyParams Sadas(PolicyForm form, const std::string& settings,
 
 class SadasTest : public RepeatedTextTest<5> {
  protected:
-  static Session::Options OptionsOf(const PolicyParams& params,
-                                    Session::Options options = {}) {
-    options.retrieval = params.RetrievalView();
-    options.prompt_view = params.PromptView();
-    options.kept_first = params.KeptFirst();
-    options.kept_newest = params.KeptNewest();
-    return options;
-  }
   static std::unique_ptr<Session> SessionFor(const PolicyParams& params) {
-    return Prefilled(*model_, *prompt_, OptionsOf(params));
+    return Prefilled(*model_, *prompt_, params.OptionsFor({}));
   }
 
   // The logits after each of `ids`, which follow the prompt, by the policy.
@@ -270,7 +262,7 @@ TEST_F(SadasTest, PlainTextsFollowFromTheTokens) {
   // It goes on from its own text, and a question after it, as after any.
   Ids text = *prompt_;
   text.insert(text.end(), all.begin(), all.end());
-  const auto fresh = Prefilled(*model_, text, OptionsOf(choice));
+  const auto fresh = Prefilled(*model_, text, choice.OptionsFor({}));
   const absl::StatusOr<std::unique_ptr<Session>> fork = session->Fork();
   ASSERT_TRUE(fork.ok());
   const Ids second = DraftedText(*fresh, params(30), choice);
@@ -278,7 +270,7 @@ TEST_F(SadasTest, PlainTextsFollowFromTheTokens) {
 
   const Ids question(prompt_->begin() + 3, prompt_->begin() + 90);
   text.insert(text.end(), question.begin(), question.end());
-  const auto asked = Prefilled(*model_, text, OptionsOf(choice));
+  const auto asked = Prefilled(*model_, text, choice.OptionsFor({}));
   const absl::StatusOr<PrefillReport> prefill =
       Prefill(*session, question.data(), question.size(), kNoProgress);
   ASSERT_TRUE(prefill.ok());
@@ -298,7 +290,7 @@ TEST_F(SadasTest, BehindALinkThinkingBringsNothingUp) {
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
     PolicyParams choice = Sadas(form, "think=on,most=70", /*window=*/200);
     choice.sadas.sink = 2;
-    const Session::Options options = OptionsOf(choice, {.context = 900});
+    const Session::Options options = choice.OptionsFor({.context = 900});
     const auto in_place = Prefilled(*deep, prompt, options);
     const Ids expected = DraftedText(*in_place, params, choice);
     for (const Budget budget :

@@ -31,6 +31,10 @@ Settings::Settings(const char* policy, const std::string& text)
 
 bool Settings::Find(const char* key, std::string* value) {
   known_.emplace_back(key);
+  return Peek(key, value);
+}
+
+bool Settings::Peek(const char* key, std::string* value) const {
   for (const auto& [name, text] : given_) {
     if (name != key) continue;
     *value = text;
@@ -53,6 +57,16 @@ void Settings::TakeCount(const char* key, int64_t least, int64_t most,
     return;
   }
   Refuse(key, text, absl::StrCat(least, " to ", most));
+}
+
+void Settings::TakeCountOr(const char* key, const char* ours, int64_t least,
+                           int64_t most, int64_t* value) {
+  std::string text;
+  if (Peek(key, &text) && text == ours) {
+    known_.emplace_back(key);
+  } else {
+    TakeCount(key, least, most, value);
+  }
 }
 
 void Settings::TakeShare(const char* key, float* value) {

@@ -21,6 +21,9 @@ class Settings {
 
   void TakeText(const char* key, std::string* value);
   void TakeCount(const char* key, int64_t least, int64_t most, int64_t* value);
+  // TakeCount, where the word `ours` leaves `value` as it is.
+  void TakeCountOr(const char* key, const char* ours, int64_t least,
+                   int64_t most, int64_t* value);
   void TakeShare(const char* key, float* value);  // 0 to 1
   template <typename T>
   void TakeChoice(const char* key,
@@ -45,6 +48,7 @@ class Settings {
 
  private:
   bool Find(const char* key, std::string* value);
+  bool Peek(const char* key, std::string* value) const;
   void Refuse(const char* key, const std::string& got,
               const std::string& needed);
   void Fail(const std::string& what);

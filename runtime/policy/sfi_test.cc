@@ -30,17 +30,11 @@ PolicyParams Sfi(PolicyForm form, const std::string& settings,
   return params;
 }
 
-Session::Options OptionsOf(const PolicyParams& params,
-                           Session::Options options = {}) {
-  options.retrieval = params.RetrievalView();
-  return options;
-}
-
 class SfiTest : public RepeatedTextTest<5> {
  protected:
   static std::unique_ptr<Session> SessionFor(const PolicyParams& params,
                                              Session::Options options = {}) {
-    return Prefilled(*model_, *prompt_, OptionsOf(params, options));
+    return Prefilled(*model_, *prompt_, params.OptionsFor(options));
   }
   static Ids Text() { return {prompt_->begin() + 7, prompt_->begin() + 97}; }
 
@@ -82,7 +76,7 @@ TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
   PolicyParams params =
       Sfi(PolicyForm::kPlain, "trigger=never,evidence=1", /*budget=*/288);
   params.sfi.window = 1;
-  const auto session = Prefilled(*model, *prompt_, OptionsOf(params, types));
+  const auto session = Prefilled(*model, *prompt_, params.OptionsFor(types));
   const auto policy = Policy::Create(*session, params);
   ASSERT_TRUE(policy.ok()) << policy.status();
   const Ids ids = Text();
@@ -118,7 +112,7 @@ TEST_F(SfiTest, ASlowStepReadsWhatFastStepsKept) {
   PolicyParams params =
       Sfi(PolicyForm::kPlain, "trigger=fixed,interval=3,gap=1,evidence=1", 400);
   params.sfi.window = 1;
-  const auto session = Prefilled(*model, prompt, OptionsOf(params, types));
+  const auto session = Prefilled(*model, prompt, params.OptionsFor(types));
   const auto policy = Policy::Create(*session, params);
   ASSERT_TRUE(policy.ok()) << policy.status();
   const auto vocab = static_cast<size_t>(model->config.vocab);
@@ -204,7 +198,7 @@ TEST_F(SfiTest, PlainTextsFollowFromTheTokens) {
   Model::Options one = model_->options;
   one.machine.threads = 1;
   const auto alone = OpenModel(one);
-  EXPECT_EQ(DraftedText(*Prefilled(*alone, *prompt_, OptionsOf(choice)),
+  EXPECT_EQ(DraftedText(*Prefilled(*alone, *prompt_, choice.OptionsFor({})),
                         params(40), choice),
             all);
 
@@ -220,7 +214,7 @@ TEST_F(SfiTest, PlainTextsFollowFromTheTokens) {
     ASSERT_TRUE(
         Prefill(*session, question.data(), question.size(), kNoProgress).ok());
     EXPECT_EQ(DraftedText(*session, params(30), choice),
-              DraftedText(*Prefilled(*model_, whole, OptionsOf(choice)),
+              DraftedText(*Prefilled(*model_, whole, choice.OptionsFor({})),
                           params(30), choice))
         << asked;
   }
@@ -239,7 +233,7 @@ TEST_F(SfiTest, BehindALinkFastStepsBringNothingUp) {
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
     const PolicyParams choice =
         Sfi(form, "trigger=fixed,interval=20,gap=1", 64);
-    const Session::Options options = OptionsOf(choice, {.context = 900});
+    const Session::Options options = choice.OptionsFor({.context = 900});
     const Ids expected =
         DraftedText(*Prefilled(*deep, prompt, options), params, choice);
     for (const Budget budget :
@@ -278,7 +272,7 @@ TEST_F(SfiTest, ShortTextsAreReadWhole) {
   for (const size_t length : {1, 9, 58, 60, 61, 129}) {
     const Ids prompt(prompt_->begin(),
                      prompt_->begin() + static_cast<std::ptrdiff_t>(length));
-    const auto session = Prefilled(*model_, prompt, OptionsOf(choice));
+    const auto session = Prefilled(*model_, prompt, choice.OptionsFor({}));
     const Report report =
         GenerateDrafted(*session, DraftedParams(0.7f, 20), choice);
     ASSERT_TRUE(report.status.ok()) << report.status;

@@ -12,9 +12,12 @@ int64_t FullPages(int64_t position) { return position / kPageTokens; }
 
 class Predictor {
  public:
-  Predictor(const ModelConfig& config, const Rates& rates, const TierPlan& plan,
+  Predictor(const SessionSite& site, const Rates& rates, const TierPlan& plan,
             const std::optional<LinkRate>& link)
-      : config_(config), rates_(rates), plan_(plan), link_(link) {}
+      : depth_(site.depth), rates_(rates), plan_(plan), link_(link) {
+    layers_ = depth_.has_value() ? depth_->cut : site.config.layers;
+    layers_above_ = site.config.layers - layers_;
+  }
 
   // `rows` rows that follow `before` tokens, to the logits of the last.
   double Prompt(int64_t before, int64_t rows) const {
@@ -23,34 +26,58 @@ class Predictor {
     LayerTimes layer;
     layer.compute_s = std::max(rates_.step_s, n * rates_.prompt_row_s) +
                       positions * rates_.prompt_position_s;
-    if (!link_.has_value()) {
-      return config_.layers * layer.compute_s + rates_.logits_s;
-    }
+    // Above the cut the prompt's tail alone goes on.
+    const double after =
+        layers_above_ * std::max(rates_.step_s, static_cast<double>(Tail()) *
+                                                    rates_.prompt_row_s) +
+        rates_.logits_s;
+    if (!link_.has_value()) return layers_ * layer.compute_s + after;
     layer.up_s = OnLink(SweptPages(before));
     layer.down_s = OnLink(FullPages(before + rows) - FullPages(before));
-    return PromptSeconds(config_.layers, layer) + rates_.logits_s;
+    return PromptSeconds(layers_, layer) + after;
   }
 
-  // One token after `before`.
-  double Step(int64_t before) const {
+  // One token after `before`, of which `answered` follow the prompt.
+  double Step(int64_t before, int64_t answered) const {
     LayerTimes layer;
     layer.compute_s = rates_.step_s +
                       static_cast<double>(before + 1) * rates_.step_position_s;
-    if (!link_.has_value()) {
-      return config_.layers * layer.compute_s + rates_.logits_s;
-    }
+    // Above the cut the anchor and the answer are read, which are there or
+    // nearly so.
+    const double after =
+        layers_above_ *
+            (rates_.step_s +
+             static_cast<double>(Deep(answered) + 1) * rates_.step_position_s) +
+        rates_.logits_s;
+    if (!link_.has_value()) return layers_ * layer.compute_s + after;
     const int64_t pages = SweptPages(before);
     layer.up_s = OnLink(pages);
-    const double alone = StepSeconds(config_.layers, layer, rates_.logits_s);
+    const double alone = StepSeconds(layers_, layer, after);
     // The cores that copy are those that compute.
-    const double copying = CopySeconds(pages * config_.layers);
+    const double copying = CopySeconds(pages * layers_);
     const double share = std::min(1.0, copying / alone);
     const double slower = 1 + (rates_.copy_slowdown - 1) * share;
     layer.compute_s *= slower;
-    return StepSeconds(config_.layers, layer, rates_.logits_s * slower);
+    return StepSeconds(layers_, layer, after * slower);
+  }
+
+  // Of `pages` pages, each in its first layers or in all: pages of single
+  // layers.
+  int64_t PageLayers(int64_t pages, int64_t prompt) const {
+    if (!depth_.has_value()) return pages * layers_;
+    const int64_t anchor = FullPages(depth_->anchor + kPageTokens - 1);
+    const int64_t answer = pages - FullPages(prompt - Tail());
+    return pages * layers_ + std::min(pages, anchor + answer) * layers_above_;
   }
 
  private:
+  int64_t Tail() const {
+    return depth_.has_value() ? std::max<int64_t>(1, depth_->tail) : 0;
+  }
+  // Positions that exist above the cut.
+  int64_t Deep(int64_t answered) const {
+    return depth_.has_value() ? depth_->anchor + Tail() + answered : 0;
+  }
   // Pages of a layer that a step reads and the device does not hold.
   int64_t SweptPages(int64_t before) const {
     return std::max<int64_t>(0, FullPages(before) - plan_.shape.resident_pages -
@@ -72,7 +99,9 @@ class Predictor {
                     CopySeconds(pages));
   }
 
-  const ModelConfig& config_;
+  const std::optional<PromptDepth>& depth_;
+  int layers_;        // that all rows go through
+  int layers_above_;  // that the others go through besides
   const Rates& rates_;
   const TierPlan& plan_;
   const std::optional<LinkRate>& link_;
@@ -83,10 +112,11 @@ class Predictor {
 Prediction Predict(const SessionSite& site, const TierPlan& plan,
                    const std::optional<LinkRate>& link, const Rates& rates,
                    const Work& work) {
-  const Predictor predictor(site.config, rates, plan, link);
+  const Predictor predictor(site, rates, plan, link);
   Prediction prediction;
   prediction.ttft_s = predictor.Prompt(work.cached, work.prompt - work.cached);
-  prediction.tbt_s = predictor.Step(work.prompt + work.generated / 2);
+  prediction.tbt_s =
+      predictor.Step(work.prompt + work.generated / 2, work.generated / 2);
 
   // The open page goes down when it is full; in place it is there from its
   // first token on.
@@ -94,7 +124,7 @@ Prediction Predict(const SessionSite& site, const TierPlan& plan,
   const int64_t pages =
       FullPages(plan.in_place ? tokens + kPageTokens - 1 : tokens);
   prediction.memory.host =
-      pages * plan.shape.layers * plan.shape.layout.PageBytes();
+      predictor.PageLayers(pages, work.prompt) * plan.shape.layout.PageBytes();
   // In place a session takes what its rows need, and a view for its context;
   // else all it could ever need.
   TierPlan taken = plan;

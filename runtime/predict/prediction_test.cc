@@ -70,6 +70,34 @@ TEST_F(PredictionTest, AViewIsThatOfTheWholeContext) {
   EXPECT_GT(device(8192), device(4096));
 }
 
+// Of ten layers seven have the whole prompt, three its last two rows, the first
+// position and what was generated.
+TEST_F(PredictionTest, AShallowPromptTakesTheLayersBelowTheCut) {
+  SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
+  site.depth = PromptDepth{.cut = 7, .anchor = 1, .tail = 2};
+  const Work work = {.cached = 0, .prompt = 1000, .generated = 100};
+  const Prediction p =
+      Predict(site, site.PlanFor(4096), std::nullopt, kRates, work);
+  EXPECT_NEAR(p.ttft_s,
+              7 * (1000 * 1e-4 + 1000 * 1001 / 2 * 1e-8) + 3 * 1e-3 + 5e-3,
+              kClose);
+  EXPECT_NEAR(p.tbt_s, 7 * (1e-3 + 1051 * 1e-7) + 3 * (1e-3 + 54 * 1e-7) + 5e-3,
+              kClose);
+  // Nine pages; above the cut the first, and two that 998 to 1,099 lie in.
+  EXPECT_EQ(p.memory.host, (9 * 7 + 3 * 3) * kPageBytes);
+
+  const LinkRate link = {.bytes_per_s = 1e7, .latency_s = 0};
+  const auto behind = [&](bool shallow) {
+    SessionSite tiered = Site(/*in_place=*/false, 8'000'000);
+    if (shallow) tiered.depth = site.depth;
+    const TierPlan plan = tiered.PlanFor(4096);
+    EXPECT_EQ(plan.shape.resident_pages, 0);
+    return Predict(tiered, plan, link, kRates, work);
+  };
+  // A sweep that waits for the link takes seven tenths of one.
+  EXPECT_NEAR(behind(true).tbt_s / behind(false).tbt_s, 0.7, 0.05);
+}
+
 TEST_F(PredictionTest, CachedTokensAreAttendedToAndNotComputed) {
   const SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
   const TierPlan plan = site.PlanFor(4096);

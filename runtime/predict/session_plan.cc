@@ -18,6 +18,10 @@ namespace {
 // context, far below where either would overflow.
 constexpr int64_t kMostPosition = int64_t{1} << 40;
 
+// Positions of an answer, where it goes deeper than its prompt. A longer one
+// takes more of the host tier than was planned.
+constexpr int64_t kPlannedAnswer = 1024;
+
 absl::Status CheckKvType(const char* which, DType type, int head_dim) {
   if (InfoOf(type).block_elements == 1) return absl::OkStatus();
   const std::string name(InfoOf(type).name);
@@ -61,6 +65,11 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
   for (const auto& [which, type] :
        {std::pair("K", options.type_k), std::pair("V", options.type_v)}) {
     if (absl::Status s = CheckKvType(which, type, config.head_dim); !s.ok()) {
+      return s;
+    }
+  }
+  if (options.depth.has_value()) {
+    if (absl::Status s = CheckPromptDepth(config, *options.depth); !s.ok()) {
       return s;
     }
   }
@@ -133,6 +142,11 @@ TierNeeds SessionSite::Needs(int64_t context) const {
   if (kept_newest > 0) needs.newest_pages = pages(kept_newest) + 1;
   if (retrieval.has_value()) {
     needs.views = Retrieval::Bytes(RetrievalShape(context));
+  }
+  if (depth.has_value()) {
+    needs.shallow_layers = depth->cut;
+    needs.deep_pages = pages(first_position % kPageTokens + depth->anchor) +
+                       pages(std::max(depth->tail, kPlannedAnswer)) + 1;
   }
   return needs;
 }
@@ -220,8 +234,10 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .kept_first = options.kept_first,
                       .kept_newest = options.kept_newest,
                       .retrieval = options.retrieval,
+                      .depth = std::nullopt,
                       .threads = threads,
                       .on_device = options.on_device};
+  if (options.EndsPrompts()) site.depth = options.depth->Of(model.config);
   const Machine& machine = *model.machine;
   site.machine_bytes = machine.MemoryBudget();
   site.in_place = machine.in_place();

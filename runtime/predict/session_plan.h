@@ -10,6 +10,7 @@
 #include "kernels/kv/kv_layout.h"
 #include "kernels/number/dtype.h"
 #include "models/decoder/config.h"
+#include "models/decoder/prompt_depth.h"
 #include "models/decoder/weights.h"
 #include "offload/kv/view.h"
 #include "offload/plan/tier_plan.h"
@@ -39,7 +40,13 @@ struct SessionOptions {
   int64_t kept_newest = 0;
   // Keeps a retrieval view for drafts.
   std::optional<RetrievalSize> retrieval = {};
+  // Rows of prompts end below; absent: none do. Beside a view those of drafts
+  // read no deeper, and prompts are whole.
+  std::optional<PromptDepth> depth = {};
 
+  bool EndsPrompts() const {
+    return depth.has_value() && !retrieval.has_value();
+  }
   KvLayout Layout(const ModelConfig& config) const {
     return {type_k, type_v, config.kv_heads, config.head_dim};
   }
@@ -71,6 +78,7 @@ struct SessionSite {
   int64_t kept_first = 0;  // SessionOptions'
   int64_t kept_newest = 0;
   std::optional<RetrievalSize> retrieval = {};  // a view for drafts
+  std::optional<PromptDepth> depth = {};  // of prompts; absent: they are whole
   int64_t draft_bytes = 0;  // of a model that drafts, and all of its session
   int threads = 1;
   bool on_device = false;    // the KV is nowhere else

@@ -316,7 +316,7 @@ TEST_F(FaultsTest, EveryCopyMayFail) {
 
 void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
                                     std::string_view code) {
-  options_.retrieval = kSmallView;
+  options_ = choice.OptionsFor(options_);
   const GenerateParams params = DraftedParams(0.8f, 16);
   const Ids prompt(ids_.begin(), ids_.begin() + kPrompt);
   const auto in_place = Prefilled(*model_, prompt, options_);
@@ -349,8 +349,9 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
       Until(
           [&]() -> absl::Status {
             GenerateParams rest = params;
-            if (choice.verify == VerifyMode::kResidual) {
-              // Where blocks begin is part of the text.
+            if (choice.verify == VerifyMode::kResidual ||
+                choice.form == PolicyForm::kPlain) {
+              // Where blocks begin, or the text itself, is part of the text.
               given.clear();
               session.Truncate(kPrompt);
             }
@@ -377,11 +378,14 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
       }
       if (!copy.happened()) break;
     }
-    EXPECT_GT(failures, 40);
+    // Steps over a view bring up little or nothing.
+    EXPECT_GT(failures, choice.form == PolicyForm::kPlain ? 8 : 20);
   }
+  if (choice.form == PolicyForm::kPlain) return;
   const DraftLevel& level = levels.back();
   EXPECT_GT(level.accepted, 0);
   EXPECT_LT(level.accepted, level.drafted);
+  if (choice.policy != PolicyName::kTriForce) return;
   const Traffic traffic = session.traffic();
   EXPECT_GT(traffic.link[static_cast<size_t>(Station::kRefresh)].h2d_bytes, 0u);
 }
@@ -392,14 +396,50 @@ TEST_F(FaultsTest, EveryCopyOfADraftMayFail) {
   DraftThroughFaults(copy,
                      {.policy = PolicyName::kTriForce,
                       .verify = VerifyMode::kResidual,
-                      .gamma2 = 5},
+                      .gamma2 = 5,
+                      .view = kSmallView},
                      "copy_failed");
   DraftThroughFaults(copy,
                      {.policy = PolicyName::kTriForce,
                       .proposer = Proposer::kNgram,
                       .verify = VerifyMode::kCoupled,
-                      .gamma2 = 5},
+                      .gamma2 = 5,
+                      .view = kSmallView},
                      "copy_failed");
+}
+
+// The other policies, whose steps read windows, chosen positions or fewer
+// layers, and whose sweeps check what such steps drafted.
+std::vector<PolicyParams> OtherPolicies() {
+  std::vector<PolicyParams> all;
+  for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
+    PolicyParams params = {.form = form,
+                           .verify = VerifyMode::kCoupled,
+                           .gamma2 = 5,
+                           .view = kSmallView};
+    params.policy = PolicyName::kSadas;
+    params.sadas.window = 64;
+    EXPECT_TRUE(params.sadas.Set("think=on,most=8").ok());
+    all.push_back(params);
+    params.policy = PolicyName::kSfi;
+    params.sfi.budget = 64;
+    params.sfi.window = 32;
+    EXPECT_TRUE(params.sfi.Set("trigger=fixed,interval=4,evidence=4").ok());
+    all.push_back(params);
+    params.policy = PolicyName::kSpeed;
+    EXPECT_TRUE(params.speed.Set("cut=4,tail=3").ok());
+    all.push_back(params);
+  }
+  return all;
+}
+
+TEST_F(FaultsTest, EveryCopyOfAnyPolicyMayFail) {
+  Nth copy;
+  faults_->copy = [&](int64_t) { return copy(); };
+  for (const PolicyParams& choice : OtherPolicies()) {
+    SCOPED_TRACE(static_cast<int>(choice.policy));
+    DraftThroughFaults(copy, choice, "copy_failed");
+  }
 }
 
 // Every copy may fail, too, of a prompt that goes on where it was stopped.
@@ -484,8 +524,13 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
                      {.policy = PolicyName::kTriForce,
                       .proposer = Proposer::kNgram,
                       .verify = VerifyMode::kResidual,
-                      .gamma2 = 5},
+                      .gamma2 = 5,
+                      .view = kSmallView},
                      "cancelled");
+  for (const PolicyParams& choice : OtherPolicies()) {
+    SCOPED_TRACE(static_cast<int>(choice.policy));
+    DraftThroughFaults(copy, choice, "cancelled");
+  }
 }
 
 // Between any two parts of the arithmetic too, and whichever way it is asked.

@@ -69,7 +69,9 @@ absl::Status Session::Keep(size_t length) {
 }
 
 void Session::NoteAdded(int64_t before, const View& view) {
-  if (settled_ == before && view == prompt_view_) settled_ = kv_->length();
+  // Below the cut rows are the same in prompts and answers.
+  const bool same = view == prompt_view_ || site_.depth.has_value();
+  if (settled_ == before && same) settled_ = kv_->length();
 }
 
 void Session::AbandonStep() {
@@ -110,6 +112,8 @@ absl::Status Session::RunLayers(int64_t rows, Progress progress,
        .rows = rows,
        .before = kv_->length(),
        .layers = model_.config.layers,
+       .deep = kv_->StepDeepRows(),
+       .shallow_layers = kv_->StepShallowLayers(),
        .weight_bytes_per_token = model_.weights->bytes_per_token(),
        .hidden = hidden_.data(),
        .seen_by = kv_->StepSeenBy()},

@@ -5,10 +5,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "models/chat/chat_tokens.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/kv/tiered_kv.h"
 
 namespace tiercel {
+namespace {
+
+// The ids that the model's chat template ends a prompt with, if it has one.
+std::vector<int32_t> HeaderOf(const Model& model) {
+  if (model.chat_template == nullptr || model.tokenizer == nullptr) return {};
+  return AssistantHeader(*model.chat_template, *model.tokenizer)
+      .value_or(std::vector<int32_t>());
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     const Model& model, const Options& options) {
   if (model.weights == nullptr) {
@@ -40,6 +52,10 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
                           site.RetrievalShape(plan->context), *session->kv_);
     if (!retrieval.ok()) return retrieval.status();
     session->retrieval_ = *std::move(retrieval);
+  }
+  if (options.depth.has_value()) {
+    session->spans_.emplace(options.depth->Of(model.config), HeaderOf(model),
+                            options.first_position);
   }
   session->context_is_what_fits_ =
       options.context == 0 && plan->context < model.config.context;
@@ -113,6 +129,10 @@ MemoryUse Session::memory() const {
 
 std::vector<std::string> Session::warnings() const {
   std::vector<std::string> all = model_.warnings;
+  if (site_.depth.has_value() && site_.depth->cut < model_.config.layers) {
+    std::string untrained = UntrainedFor(*model_.checkpoint, *site_.depth);
+    if (!untrained.empty()) all.push_back(std::move(untrained));
+  }
   if (placement_ != nullptr) {
     const std::vector<std::string> more = placement_->warnings();
     all.insert(all.end(), more.begin(), more.end());
@@ -184,14 +204,37 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
     // same row, whatever runs with it.
     TruncateKv(kv_->length() - 1);
   }
+  absl::StatusOr<std::optional<DeepSpans>> spans = NextSpans();
+  if (!spans.ok()) return spans.status();
+  View view = prompt_view_;
+  if (spans->has_value()) {
+    const int64_t answer = (*spans)->answer_begin() - kv_->begin();
+    if (kv_->length() > answer) TruncateKv(answer);
+    if (retrieval_ == nullptr) view = (*spans)->Reads();
+    if (retrieval_ != nullptr) {
+      retrieval_->ShowAbove({.layers = (*spans)->depth().cut,
+                             .anchor = (*spans)->depth().anchor,
+                             .answer_begin = (*spans)->answer_begin()});
+    }
+  }
   const int64_t rows = pending();
-  if (absl::Status s = Forward(rows, station, progress, prompt_view_);
-      !s.ok()) {
+  if (absl::Status s = Forward(rows, station, progress, view); !s.ok()) {
     return s;
   }
+  spans_ = *std::move(spans);
+  prompt_begins_ = false;
   if (absl::Status s = LogitsInto(rows - 1, 1, /*row=*/0); !s.ok()) return s;
   knows_next_ = true;
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<DeepSpans>> Session::NextSpans() const {
+  std::optional<DeepSpans> next = spans_;
+  if (!next.has_value() || !prompt_begins_) return next;
+  if (absl::Status s = next->BeginAnswer(tokens_, kv_->end()); !s.ok()) {
+    return s;
+  }
+  return next;
 }
 
 absl::Status Session::Step(Station station, const View& view) {
@@ -228,6 +271,23 @@ void Session::DropProvisional() {
   knows_next_ = false;
 }
 
+void Session::BeginPrompt() {
+  DropProvisional();
+  prompt_had_begun_ = std::exchange(prompt_begins_, true);
+  tokens_before_ = tokens_.size();
+}
+
+void Session::AbandonPrompt() {
+  Truncate(tokens_before_);
+  prompt_begins_ = prompt_had_begun_;
+}
+
+int64_t Session::KvEntries() const {
+  const int layers = model_.config.layers;
+  return site_.depth.has_value() ? spans_->Entries(layers, kv_->end())
+                                 : layers * kv_->length();
+}
+
 void Session::Truncate(size_t length) {
   if (length >= tokens_.size()) return;
   tokens_.resize(length);
@@ -235,6 +295,10 @@ void Session::Truncate(size_t length) {
     TruncateKv(static_cast<int64_t>(length));
   }
   knows_next_ = false;
+  if (!spans_.has_value()) return;
+  const int64_t end = kv_->begin() + static_cast<int64_t>(length);
+  spans_->Truncate(end);
+  if (!spans_->HasAnswer(end)) prompt_begins_ = true;
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
@@ -256,6 +320,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   copy->context_is_what_fits_ = context_is_what_fits_;
   copy->tokens_ = tokens_;
   copy->settled_ = settled_;
+  copy->spans_ = spans_;
+  copy->prompt_begins_ = prompt_begins_;
   // Without room for them they are computed again.
   if (knows_next_ && copy->ReserveLogits().ok()) {
     copy->knows_next_ = copy->stream_

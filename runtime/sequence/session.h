@@ -19,6 +19,7 @@
 #include "runtime/model/model.h"
 #include "runtime/pass/pass.h"
 #include "runtime/predict/session_plan.h"
+#include "runtime/sequence/deep_spans.h"
 #include "runtime/sequence/interrupted_prompt.h"
 #include "runtime/sequence/time_spent.h"
 
@@ -68,6 +69,11 @@ class Session {
   // From now on the KV holds what a prompt of the same tokens would have left
   // there, and nothing else; the tokens stay.
   void DropProvisional();
+  // DropProvisional, and what follows belongs to a prompt, not to the answer
+  // before it, until the next CatchUp; or to that answer after all, and the
+  // tokens since were never there.
+  void BeginPrompt();
+  void AbandonPrompt();
 
   // Forward of all the tokens that the KV lacks, at most kMaxStepRows, with the
   // outcome open until Keep.
@@ -84,7 +90,8 @@ class Session {
 
   // Makes NextLogits those of the token after the last, computing what the KV
   // lacks. At least one token must be there.
-  // Rows read what a prompt's do.
+  // Rows read what a prompt's do, and go as deep. Errors: those of Forward;
+  // invalid_argument, for a prompt that is shorter than its tail.
   absl::Status CatchUp(Station station, Progress progress);
   absl::Status CatchUp(Station station);
   // CatchUp for the one token that the KV lacks, whose row reads `view`.
@@ -129,6 +136,8 @@ class Session {
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
   int64_t kv_length() const { return kv_->length(); }
+  // Pairs of layer and position whose K and V exist.
+  int64_t KvEntries() const;
   int64_t pending() const {  // tokens the KV lacks
     return static_cast<int64_t>(tokens_.size()) - kv_->length();
   }
@@ -155,6 +164,8 @@ class Session {
 
   absl::StatusOr<std::unique_ptr<KvStore>> MakeKv(int64_t first_position);
 
+  // Where the answer begins that the KV's next rows belong to.
+  absl::StatusOr<std::optional<DeepSpans>> NextSpans() const;
   // `certain`: all rows will hold.
   absl::Status BeginForward(int64_t rows, Station station, const View& view,
                             bool certain, PassPoint* point);
@@ -178,6 +189,11 @@ class Session {
   std::unique_ptr<KvStore> kv_;
   std::vector<int32_t> tokens_;
   int64_t settled_ = 0;  // of the KV, the beginning that is not provisional
+  std::optional<DeepSpans> spans_;  // absent: all rows are alike
+  bool prompt_begins_ = true;       // the next rows are a prompt's
+  // When BeginPrompt was called last: prompt_begins_, and how many tokens.
+  bool prompt_had_begun_ = true;
+  size_t tokens_before_ = 0;
   DeviceArray<float> hidden_;  // [rows of the last Forward, hidden]
   std::optional<InterruptedPrompt> interrupted_;
   std::shared_ptr<Placement> placement_;  // null: one memory

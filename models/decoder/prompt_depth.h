@@ -1,0 +1,40 @@
+#ifndef TIERCEL_MODELS_DECODER_PROMPT_DEPTH_H_
+#define TIERCEL_MODELS_DECODER_PROMPT_DEPTH_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "models/decoder/config.h"
+#include "models/format/checkpoint.h"
+
+namespace tiercel {
+
+// How deep the rows of a prompt go (SPEED, arXiv 2605.06105): all of them
+// through the first layers, to which the whole text is visible. Through those
+// above go the anchor, the tail of the prompt and the answer, which alone are
+// visible there.
+struct PromptDepth {
+  int cut = 0;         // layers that all rows go through; 0: three quarters
+  int64_t anchor = 1;  // the first positions of the sequence
+  int64_t tail = 0;    // the last rows of a prompt; 0: those that the chat
+                       // template ends it with, else the last alone
+  bool keeps_past = false;  // earlier answers stay visible above the cut
+
+  // With the cut that is meant in `config`.
+  PromptDepth Of(const ModelConfig& config) const;
+};
+
+// Errors: invalid_argument.
+absl::Status CheckPromptDepth(const ModelConfig& config,
+                              const PromptDepth& depth);
+
+// What there is to say where prompts of `checkpoint` end so: "" if it declares
+// that it was trained for it, by tiercel.speed.cut, .anchor and .past in GGUF's
+// metadata or "speed" in config.json.
+std::string UntrainedFor(const Checkpoint& checkpoint,
+                         const PromptDepth& depth);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_DECODER_PROMPT_DEPTH_H_

@@ -1,0 +1,23 @@
+#include "runtime/policy/speed.h"
+
+namespace tiercel {
+
+absl::Status SpeedPlain::Begin(const LawParams& law, uint64_t seed) {
+  steps_.emplace(parts_.session, law);
+  rounds_.emplace(parts_.session, *steps_, Rounds::Options{.seed = seed});
+  return steps_->Begin();
+}
+
+absl::StatusOr<StepTarget::Speed> SpeedPlain::Steps::Step() {
+  if (absl::Status s = session().CatchUp(Station::kFast); !s.ok()) return s;
+  return Speed::kFast;
+}
+
+RoundsReport SpeedPlain::report() const {
+  RoundsReport report = rounds_->report();
+  report.verify = steps_->slow_spent();
+  report.fast = steps_->fast_spent();
+  return report;
+}
+
+}  // namespace tiercel

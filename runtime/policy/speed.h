@@ -1,0 +1,47 @@
+#ifndef TIERCEL_RUNTIME_POLICY_SPEED_H_
+#define TIERCEL_RUNTIME_POLICY_SPEED_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "runtime/drafting/rounds.h"
+#include "runtime/drafting/step_target.h"
+#include "runtime/policy/policy.h"
+#include "runtime/policy/policy_parts.h"
+
+namespace tiercel {
+
+// SPEED, shallow prefill and deep decode (arXiv 2605.06105). The plain form:
+// the session ends the rows of prompts below the cut, and a step reads the
+// whole text there, the anchor and its own answer above.
+//
+// The verified form is TriForcePolicy over a view that shows the same above the
+// cut, of prompts that are whole.
+class SpeedPlain final : public Policy {
+ public:
+  explicit SpeedPlain(PolicyParts parts) : parts_(std::move(parts)) {}
+
+  absl::Status Begin(const LawParams& law, uint64_t seed) override;
+  absl::StatusOr<VerifiedBlock> NextBlock() override { return rounds_->Next(); }
+  RoundsReport report() const override;
+  StepTarget* steps() override { return &*steps_; }
+
+ private:
+  class Steps final : public StepTarget {
+   public:
+    using StepTarget::StepTarget;
+
+   private:
+    absl::StatusOr<Speed> Step() override;
+    void Advance(int32_t /*id*/) override {}
+  };
+
+  const PolicyParts parts_;
+  std::optional<Steps> steps_;
+  std::optional<Rounds> rounds_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_POLICY_SPEED_H_

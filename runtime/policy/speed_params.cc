@@ -1,0 +1,23 @@
+#include "runtime/policy/speed_params.h"
+
+#include <cstdint>
+
+#include "models/decoder/config.h"
+#include "runtime/policy/settings.h"
+
+namespace tiercel {
+
+absl::Status SpeedParams::Set(const std::string& settings) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  Settings read("speed", settings);
+  int64_t cut = depth.cut;
+  read.TakeCount("cut", 1, ConfigLimits::kLayers, &cut);
+  depth.cut = static_cast<int>(cut);
+  read.TakeCount("anchor", 0, kMost, &depth.anchor);
+  read.TakeCountOr("tail", "auto", 1, kMost, &depth.tail);
+  read.TakeChoice<bool>("past", {{"drop", false}, {"keep", true}},
+                        &depth.keeps_past);
+  return read.Finish();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""SADAS, SFI and SPEED on the real model and real text.
+
+    policies_matrix.py TIERCEL small|all
+
+Verified, with --verify coupled, each gives the tokens of --policy full for the
+same seed, on plain cpu and behind a simulated link, at three temperatures. A run
+shows more than 1.3 tokens a sweep (of SPEED, for which the model was not
+trained, more than 1), and over all runs each level has drafts that hold and
+drafts that do not. The plain form of each gives one text: for one thread and for
+two, behind a link and without.
+
+  small   one prompt of 400 tokens, 32 generated
+  all     twenty prompts of 300 to 2,500 tokens, 256 generated; plain, of five
+
+Reads TIERCEL_MODEL and TIERCEL_BOOKS. Standard library only.
+"""
+
+import itertools
+import pathlib
+import sys
+import tempfile
+
+from triforce_matrix import LEAST_TOKENS_PER_SWEEP, Runs, book
+
+# By turns: flags of both forms, and the drafter of the verified one.
+POLICIES = {
+    "sadas": ((["--window", 256, "--set", "think=on"], "ngram"),
+              (["--window", 128, "--sink", 4, "--set", "gate=always"], "none"),
+              (["--window", 200, "--set", "think=off"], "ngram")),
+    "sfi": ((["--budget", 320, "--window", 100], "ngram"),
+            (["--budget", 256, "--window", 64], "none"),
+            (["--budget", 192, "--window", 64, "--set",
+              "trigger=fixed,interval=16"], "ngram")),
+    "speed": (([], "ngram"),
+              (["--set", "cut=28"], "none"),
+              (["--set", "cut=26,anchor=4"], "ngram")),
+}
+
+
+def verified(runs, common, plain, policy, turn, simulated):
+    settings, draft = POLICIES[policy][turn % 3]
+    flags = ["--policy", policy, *settings]
+    runs.verify(common, plain, policy, flags,
+                [*common, *flags, "--verify", "coupled", "--draft", draft],
+                simulated, 1 if policy == "speed" else LEAST_TOKENS_PER_SWEEP)
+
+
+def plain_form(runs, common, policy, turn):
+    settings, _ = POLICIES[policy][turn % 3]
+    flags = ["--policy", policy, "--plain", *settings]
+    args = [*common, *flags]
+    one = runs.run(common, flags, args, simulated=False)
+    for more, simulated in ((["-t", 1], False), (["-t", 1], True), ([], True)):
+        run = runs.run(common, flags, [*args, *more], simulated)
+        runs.must_agree(run, one, [*args, *more])
+
+
+def small(runs, text):
+    common = runs.prompt(text[20000:], 400, 32)
+    args = [*common, "--temp", 1.0, "--seed", 5]
+    plain = runs.document(*args)
+    for i, policy in enumerate(POLICIES):
+        for turn in (0, 2):
+            verified(runs, args, plain, policy, turn, (turn // 2 + i) % 2 == 1)
+    plain_form(runs, args, "speed", 0)
+
+
+def everything(runs, text):
+    sizes = itertools.cycle((300, 600, 1200, 2500))
+    n = 0
+    for prompt in range(20):
+        common = runs.prompt(text[prompt * len(text) // 20:], next(sizes), 256)
+        for temp in (0, 0.6, 1.0):
+            args = [*common, "--temp", temp, "--seed", prompt]
+            plain = runs.document(*args)
+            for policy in POLICIES:
+                verified(runs, args, plain, policy, n // 2, n % 7 < 3)
+                if prompt % 4 == 3 and temp == 0.6:
+                    plain_form(runs, args, policy, prompt // 4)
+                n += 1
+        print(f"prompt {prompt}: {runs.count} runs", flush=True)
+
+
+def main():
+    program, part = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as scratch:
+        runs = Runs(program, pathlib.Path(scratch))
+        {"small": small, "all": everything}[part](runs, book())
+        runs.report()
+
+
+if __name__ == "__main__":
+    main()
