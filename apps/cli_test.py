@@ -660,6 +660,7 @@ class SurroundingsTest(Case):
             args = [*args, "--tokens", ids, "-t", "2", "--json"]
             expected = json.loads(self.succeed(*args))["output"]
             codes = set()
+            enough = 256
             for mebibytes in range(16, 256, 8):
                 if run_in(mebibytes, "--version").returncode != 0:
                     continue  # the program and its libraries do not fit
@@ -668,13 +669,15 @@ class SurroundingsTest(Case):
                 document = json.loads(result.stdout)
                 if result.returncode == 0:
                     self.assertEqual(document["output"], expected)
+                    enough = min(enough, mebibytes)
                     continue
                 self.assertEqual(result.returncode, 4, document)
                 self.assertIn(document["error"]["code"], (
                     "out_of_memory", "does_not_fit", "no_thread"))
             self.assertLessEqual({0, 4}, codes)
         # Enough to run, not to measure in: times are not predicted.
-        for mebibytes in (64, 88, 104, 120):
+        for more in (8, 32, 48, 64):
+            mebibytes = enough + more
             result = run_in(mebibytes, *args, env=environment(
                 XDG_CACHE_HOME=self.path("rates%d" % mebibytes)))
             self.assertEqual(result.returncode, 0, result.stderr.decode())
