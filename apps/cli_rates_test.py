@@ -97,6 +97,25 @@ class MeasuringTest(RatesCase):
         drafted = self.run_(*self.GENERATE, *view)
         self.assertGreater(drafted["predicted"]["ttft_s"], 0)
         self.assertIsNone(drafted["predicted"]["tbt_ms"])
+        # A plain form is predicted by what its steps read.
+        self.keep(rates={**rates, "step_position_s": 1.0})
+        long = "one two three four " * 40
+        window = ["--policy", "sadas", "--plain", "--window", "50", "--set",
+                  "think=on"]
+        chosen = ["--policy", "sfi", "--plain", "--budget", "32", "--window",
+                  "16", "--set", "trigger=fixed,interval=4"]
+        for flags, steps in ((window, lambda s: (0, 50)),
+                             (chosen, lambda s: (s["slow"]["steps"], 50))):
+            document = self.run_("generate", "-m", CHAT, "-p", long, "-n",
+                                 "21", "--ignore-eos", *flags)
+            slow, read = steps(document["schedule"])
+            length = document["prompt_tokens"] + 10 + 1
+            expected = ((20 - slow) * read + slow * length) / 20 * layers
+            self.assertAlmostEqual(document["predicted"]["tbt_ms"] / 1e3,
+                                   expected, delta=1 + 0.01 * expected)
+            plan = self.run_(*self.PLAN, *flags)
+            self.assertLess(plan["tbt_ms"], 1e3 * layers * 1000)
+        self.keep(rates={**rates, "step_s": rates["step_s"] + 1})
         generated = self.run_(*self.GENERATE)
         self.assertGreater(generated["predicted"]["tbt_ms"], 1e3 * layers)
         # Without a folder nothing is measured nor predicted.

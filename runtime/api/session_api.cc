@@ -216,7 +216,8 @@ tiercel_status tiercel_plan(const tiercel_model* model,
                     tiercel::DraftSessionOptions(*window));
     }
     const absl::StatusOr<nlohmann::json> plan = tiercel::DescribePlan(
-        m, request->options, tiercel::RatesOf(m, *request), draft);
+        m, request->options, tiercel::RatesOf(m, *request), draft,
+        request->policy.PlannedSteps());
     if (!plan.ok()) return plan.status();
     return tiercel::FillJson(*plan, json, size);
   });

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 
 #include "runtime/sequence/predicted.h"
 
@@ -90,11 +91,24 @@ void Report::NoteKv(const Session& session) {
       kv_entries * layout.kv_heads * (layout.KRowBytes() + layout.VRowBytes());
 }
 
+namespace {
+
+// Of a plain form: its schedule is known, and with it what each step read.
+FastSteps FastOf(const std::optional<ScheduleReport>& schedule) {
+  if (!schedule.has_value() || !schedule->plain) return {};
+  const auto fast = static_cast<double>(schedule->fast.steps);
+  const auto all = fast + static_cast<double>(schedule->slow.steps);
+  return {schedule->fast_positions, all > 0 ? fast / all : 0};
+}
+
+}  // namespace
+
 void AddPrediction(const Session& session, const Rates& rates, Report* report) {
   report->predicted = PredictedBy(session, rates,
                                   {.cached = report->prefill.cached_tokens,
                                    .prompt = report->prefill.prompt_tokens,
-                                   .generated = std::ssize(report->tokens)});
+                                   .generated = std::ssize(report->tokens),
+                                   .fast = FastOf(report->rounds.schedule)});
 }
 
 nlohmann::json Report::ToJson() const {
@@ -181,7 +195,7 @@ nlohmann::json Report::ToJson() const {
   if (predicted.has_value()) {
     document["predicted"] = {
         {"ttft_s", predicted->ttft_s},
-        {"tbt_ms", rounds.levels.empty() && !rounds.schedule.has_value()
+        {"tbt_ms", rounds.levels.empty()
                        ? nlohmann::json(1e3 * predicted->tbt_s)
                        : nlohmann::json(nullptr)},
         {"host_bytes", predicted->memory.host},

@@ -59,6 +59,12 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
   return CheckDraftModel(target, *params.draft_model);
 }
 
+FastSteps PolicyParams::PlannedSteps() const {
+  if (form != PolicyForm::kPlain) return {};
+  if (policy == PolicyName::kSadas) return sadas.PlannedSteps();
+  return policy == PolicyName::kSfi ? sfi.PlannedSteps() : FastSteps();
+}
+
 absl::StatusOr<DraftWindow> DraftWindowOf(const PolicyParams& params) {
   return params.draft_window.Within(params.draft_model->config.context);
 }

@@ -18,6 +18,7 @@
 #include "runtime/policy/sadas_params.h"
 #include "runtime/policy/sfi_params.h"
 #include "runtime/policy/speed_params.h"
+#include "runtime/predict/prediction.h"
 #include "runtime/predict/rates.h"
 #include "runtime/sequence/session.h"
 
@@ -94,6 +95,9 @@ struct PolicyParams {
     }
     return speed.depth;
   }
+  // What a plan expects of the steps of a plain form; none are fast in others,
+  // of which it says how long they take without drafts.
+  FastSteps PlannedSteps() const;
   // What of its session's positions stays on the device: so many of the first,
   // and of the newest.
   int64_t KeptFirst() const {

@@ -65,6 +65,7 @@ RoundsReport SadasPlain::report() const {
   report.schedule->plain = true;
   report.schedule->fast = steps_->fast();
   report.schedule->slow = steps_->slow();
+  report.schedule->fast_positions = parts_.params.PlannedSteps().positions;
   return report;
 }
 

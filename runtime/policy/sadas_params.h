@@ -10,6 +10,7 @@
 #include "offload/kv/view.h"
 #include "runtime/model/model.h"
 #include "runtime/policy/think_schedule.h"
+#include "runtime/predict/prediction.h"
 
 namespace tiercel {
 
@@ -30,6 +31,12 @@ struct SadasParams {
 
   // Reads `settings`. Errors: invalid_argument.
   absl::Status Set(const std::string& settings);
+
+  // Of the plain form: all steps where the text is sure to think, else none.
+  FastSteps PlannedSteps() const {
+    const bool thinks = gate == ThinkGate::kAlways || begins_open;
+    return {window + sink, thinks ? 1.0 : 0.0};
+  }
 };
 
 // Errors: invalid_argument, for what `model` cannot do: tags without a

@@ -54,6 +54,7 @@ RoundsReport SfiPlain::report() const {
   report.schedule->plain = true;
   report.schedule->fast = steps_->fast();
   report.schedule->slow = steps_->slow();
+  report.schedule->fast_positions = parts_.params.PlannedSteps().positions;
   report.schedule->selected = parts_.params.sfi.budget;
   return report;
 }

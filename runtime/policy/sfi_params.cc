@@ -58,6 +58,15 @@ RetrievalSize SfiParams::View(bool plain) const {
   return size;
 }
 
+FastSteps SfiParams::PlannedSteps() const {
+  const int64_t least = gap.value_or(std::min<int64_t>(16, interval));
+  const bool sentences = trigger == SfiTrigger::kSentence;
+  const int64_t between = sentences ? (least + interval) / 2 : interval;
+  // What comes between two choices is read too, half of it by a step of them.
+  if (trigger == SfiTrigger::kNever) return {budget + window, 1};
+  return {budget + window + between / 2, 1 - 1 / static_cast<double>(between)};
+}
+
 absl::StatusOr<SfiSchedule::Options> SfiOptionsOf(const Model& model,
                                                   const SfiParams& params) {
   SfiSchedule::Options options = {

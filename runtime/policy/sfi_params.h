@@ -10,6 +10,7 @@
 #include "offload/view/retrieval.h"
 #include "runtime/model/model.h"
 #include "runtime/policy/sfi_schedule.h"
+#include "runtime/predict/prediction.h"
 
 namespace tiercel {
 
@@ -31,6 +32,10 @@ struct SfiParams {
   // The view of its sessions. `plain`: its steps are kept, so it has the types
   // of the store, and room for the tokens between two choices.
   RetrievalSize View(bool plain) const;
+
+  // Of the plain form. The end of a sentence comes half way between the least
+  // and the most that it may take, about.
+  FastSteps PlannedSteps() const;
 };
 
 // Errors: invalid_argument, where sentences are to end and the checkpoint has

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "runtime/predict/prediction.h"
 
 namespace tiercel {
 
@@ -31,8 +30,8 @@ int64_t Taken(const Model& model, const WeightSizes& weights) {
 
 absl::StatusOr<nlohmann::json> DescribePlan(
     const Model& model, const SessionOptions& options,
-    const std::optional<KeptRates>& kept,
-    const std::optional<DraftPart>& draft) {
+    const std::optional<KeptRates>& kept, const std::optional<DraftPart>& draft,
+    const FastSteps& fast) {
   const ModelConfig& config = model.config;
   if (absl::Status s = CheckSessionOptions(config, options); !s.ok()) return s;
   absl::StatusOr<WeightSizes> weights =
@@ -89,7 +88,9 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     // The first token after a prompt that leaves room for it, the last token.
     const Prediction times =
         Predict(site, plan, link, kept->best.rates,
-                {.cached = 0, .prompt = std::max<int64_t>(1, context - 1)});
+                {.cached = 0,
+                 .prompt = std::max<int64_t>(1, context - 1),
+                 .fast = fast});
     document["ttft_s"] = times.ttft_s;
     document["tbt_ms"] = 1e3 * times.tbt_s;
   }

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "runtime/model/model.h"
+#include "runtime/predict/prediction.h"
 #include "runtime/predict/rates_cache.h"
 #include "runtime/predict/session_plan.h"
 
@@ -18,7 +19,8 @@ struct DraftPart {
 };
 
 // What a session with `options`, and with `draft` beside it, would take and how
-// fast it would be with its context full and nobody drafting, where `kept` says
+// fast it would be with its context full and nobody drafting, some of its steps
+// `fast` by their policy's plain form, where `kept` says
 // how fast the machine is, before any weights are read: the document of
 // `tiercel plan`. What others hold of the machine's memory counts. What does
 // not fit is no error. Errors: those of CheckSessionOptions and of
@@ -26,7 +28,8 @@ struct DraftPart {
 absl::StatusOr<nlohmann::json> DescribePlan(
     const Model& model, const SessionOptions& options,
     const std::optional<KeptRates>& kept = std::nullopt,
-    const std::optional<DraftPart>& draft = std::nullopt);
+    const std::optional<DraftPart>& draft = std::nullopt,
+    const FastSteps& fast = {});
 
 }  // namespace tiercel
 

@@ -61,6 +61,13 @@ class Predictor {
     return StepSeconds(layers_, layer, after * slower);
   }
 
+  // One token after `before` that reads no more than `positions`.
+  double FastStep(int64_t before, int64_t positions) const {
+    const auto seen = static_cast<double>(std::min(before + 1, positions));
+    return layers_ * (rates_.step_s + seen * rates_.step_position_s) +
+           rates_.logits_s;
+  }
+
   // Of `pages` pages, each in its first layers or in all: pages of single
   // layers.
   int64_t PageLayers(int64_t pages, int64_t prompt) const {
@@ -115,8 +122,13 @@ Prediction Predict(const SessionSite& site, const TierPlan& plan,
   const Predictor predictor(site, rates, plan, link);
   Prediction prediction;
   prediction.ttft_s = predictor.Prompt(work.cached, work.prompt - work.cached);
-  prediction.tbt_s =
-      predictor.Step(work.prompt + work.generated / 2, work.generated / 2);
+  const int64_t half = work.generated / 2;
+  const double slow = 1 - work.fast.share;
+  if (slow > 0) {
+    prediction.tbt_s = slow * predictor.Step(work.prompt + half, half);
+  }
+  prediction.tbt_s += work.fast.share * predictor.FastStep(work.prompt + half,
+                                                           work.fast.positions);
 
   // The open page goes down when it is full; in place it is there from its
   // first token on.

@@ -11,16 +11,25 @@
 
 namespace tiercel {
 
+// Steps that read no more than so many positions, all of them on the device.
+struct FastSteps {
+  int64_t positions = 0;
+  double share = 0;  // of all steps
+};
+
 // What a session is asked to do, in tokens.
 struct Work {
   int64_t cached = 0;     // of the prompt, whose KV is there
   int64_t prompt = 0;     // cached ones included
   int64_t generated = 0;  // after it
+  FastSteps fast = {};    // by which; the others read everything
 };
 
 struct Prediction {
   double ttft_s = 0;  // time to first token
-  double tbt_s = 0;   // time between tokens, half way through the generated
+  // Time between tokens, half way through the generated: the mean of fast and
+  // other steps.
+  double tbt_s = 0;
   MemoryUse memory;
 };
 

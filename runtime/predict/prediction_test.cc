@@ -70,6 +70,30 @@ TEST_F(PredictionTest, AViewIsThatOfTheWholeContext) {
   EXPECT_GT(device(8192), device(4096));
 }
 
+// Three steps of four read 300 positions, and nothing for which they wait.
+TEST_F(PredictionTest, FastStepsTakeWhatTheyRead) {
+  const Work work = {.prompt = 1000, .generated = 100, .fast = {300, 0.75}};
+  const double fast = kLayers * (1e-3 + 300 * 1e-7) + 5e-3;
+  const auto tbt = [&](bool in_place, Work of) {
+    const SessionSite site =
+        Site(in_place, in_place ? int64_t{1} << 40 : 8'000'000);
+    const LinkRate link = {.bytes_per_s = 1e7, .latency_s = 0};
+    return Predict(site, site.PlanFor(4096),
+                   in_place ? std::nullopt : std::optional(link), kRates, of)
+        .tbt_s;
+  };
+  for (const bool in_place : {false, true}) {
+    Work none = work;
+    none.fast.share = 0;
+    EXPECT_NEAR(tbt(in_place, work), 0.75 * fast + 0.25 * tbt(in_place, none),
+                kClose);
+    Work all = work;
+    all.fast = {5000, 1};  // as much as there is
+    EXPECT_NEAR(tbt(in_place, all), kLayers * (1e-3 + 1051 * 1e-7) + 5e-3,
+                kClose);
+  }
+}
+
 // Of ten layers seven have the whole prompt, three its last two rows, the first
 // position and what was generated.
 TEST_F(PredictionTest, AShallowPromptTakesTheLayersBelowTheCut) {
