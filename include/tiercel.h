@@ -267,9 +267,10 @@ typedef struct tiercel_policy {
   double cost_ratio;
 
   /* Of "sadas", "sfi" and "speed". "verified" (default): it drafts, and the
-   * output is the model's. "plain": its view is all that is read, as its authors
-   * have it; faster, and another text. "baseline": the model as it is, with what the
-   * policy forces of the text: what the other two are compared with. */
+   * output is the model's. "plain": its view is all that is read, as its
+   * authors have it; faster, and another text. "baseline": the model as it is,
+   * with what the policy forces of the text: what the other two are compared
+   * with. */
   const char* form;
   /* What only this policy knows, "key=value,key=value"; NULL: its defaults,
    * here the first of each. "sadas", whose window is view_window (0: 4096)
@@ -310,10 +311,10 @@ typedef struct tiercel_policy {
    * not score. A checkpoint that was not trained so gives a warning.
    *
    *   cut       how many layers: three quarters of the model's, to all
-   *   tail      auto: the ids with which the chat template ends a prompt, or its
-   *             last; or so many last tokens of a prompt, all of it at most
-   *   anchor    1: the first tokens of the text
-   *   past      drop; keep: earlier answers of the conversation */
+   *   tail      auto: the ids with which the chat template ends a prompt, or
+   * its last; or so many last tokens of a prompt, all of it at most anchor 1:
+   * the first tokens of the text past      drop; keep: earlier answers of the
+   * conversation */
   const char* settings;
 } tiercel_policy;
 

@@ -28,7 +28,7 @@ struct ScheduleReport {
   bool plain = false;
   Steps fast;  // over a view; where they are verified, tokens drafted over it
   int64_t fast_positions = 0;  // that one of them reads, about, at most
-  Steps slow;  // over everything
+  Steps slow;                  // over everything
   std::vector<std::pair<std::string, int64_t>> reasons = {};  // of slow steps
   std::vector<int64_t> slow_at = {};  // output tokens there were before each
   std::vector<Segment> segments = {};
