@@ -330,8 +330,7 @@ class BenchTest(Case):
             self.assertEqual(len(self.document(*args, "-f", text, "-d", "80",
                                                "-r", "1")), 1)
             self.refuse(3, "text_too_short", *args, "-f", text, "-d", "900")
-        self.refuse(2, "not_in_this_version", "bench", "-m", CHAT, "--policy",
-                    "speed")
+        self.refuse(2, "usage", "bench", "-m", CHAT, "--policy", "speed")
         self.refuse(3, "draft_vocabulary", "bench", "-m", CHAT, "-f", text,
                     "-p", "0", "-d", "9", "-md", IDS_ONLY)
         self.refuse(2, "invalid_argument", "bench", "-m", CHAT, "-f", text,
