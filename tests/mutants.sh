@@ -88,6 +88,7 @@ speed_answer|offload/view/retrieval.cc|layer >= compact_.above().layers|layer > 
 speed_clip|offload/view/compact_kv.cc|place + above_.answer_begin % shape_.chunk|place|runtime/policy/speed_test.cc
 speed_anchor|offload/view/compact_kv.cc|std::min(sinks, first + above_.anchor)|sinks|runtime/policy/speed_test.cc
 speed_stopped|runtime/sequence/session.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/policy/speed_test.cc
+speed_once|runtime/sequence/session.cc|prompt_begins_ \&\& kv_->length() > answer|kv_->length() > answer|runtime/policy/speed_test.cc
 speed_declared|models/decoder/prompt_depth.cc|declared.anchor == depth.anchor|depth.anchor == depth.anchor|models/decoder/prompt_depth_test.cc
 predicted_fast|runtime/predict/prediction.cc|std::min(before + 1, positions)|before + 1|runtime/predict/prediction_test.cc
 predicted_share|runtime/generate/report.cc|all > 0 ? fast / all : 0|0 * fast * all|apps/cli_rates_test.py

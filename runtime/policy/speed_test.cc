@@ -178,6 +178,34 @@ TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
             page * (100 * 4 + (1 + 1024 / kPageTokens + 1) * 2));
 }
 
+// Each row of an answer is computed once, also where the answer fills pages.
+TEST_F(SpeedTest, AStepComputesOneRow) {
+  const Ids prompt = RepeatedText(60, 20);
+  const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4,tail=2");
+  const Session::Options options = params.OptionsFor({.context = 1500});
+  const Tiered tiered = MakeTiered(*deep_, options, Budget::kLeast);
+  Session& session = *tiered.session;
+  ASSERT_TRUE(Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
+  const Report report = GenerateDrafted(session, DraftedParams(0, 120), params);
+  ASSERT_TRUE(report.status.ok()) << report.status;
+  // The first page exists in six layers, and so do those with the answer, of
+  // which the first, the tenth of the text, is full at position 1,280.
+  int64_t swept = 0;
+  int64_t staged = 9;
+  int64_t length = std::ssize(prompt);
+  for (int step = 0; step < 119; ++step) {
+    swept += 4 * staged + 2 * (staged > 9 ? 2 : 1);
+    staged = length++ / kPageTokens;
+  }
+  swept += 2 * staged;
+  const nlohmann::json formula =
+      NewReport(session, {.traffic = session.traffic()})
+          .ToJson()["ledger"]["formula"];
+  EXPECT_EQ(formula["swept_pages"], swept);
+  EXPECT_EQ(formula["reopened_pages"], 0);
+  EXPECT_EQ(formula["closed_pages"], 9 * 4 + 2 + 6);
+}
+
 TEST_F(SpeedTest, TextIsTheSameInEveryTier) {
   const Ids prompt = RepeatedText(60, 12);
   for (const char* settings : {"cut=3", "cut=5,tail=200,anchor=140"}) {

@@ -208,13 +208,16 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
   if (!spans.ok()) return spans.status();
   View view = prompt_view_;
   if (spans->has_value()) {
-    const int64_t answer = (*spans)->answer_begin() - kv_->begin();
-    if (kv_->length() > answer) TruncateKv(answer);
-    if (retrieval_ == nullptr) view = (*spans)->Reads();
-    if (retrieval_ != nullptr) {
-      retrieval_->ShowAbove({.layers = (*spans)->depth().cut,
-                             .anchor = (*spans)->depth().anchor,
-                             .answer_begin = (*spans)->answer_begin()});
+    const DeepSpans& next = **spans;
+    const int64_t answer = next.answer_begin() - kv_->begin();
+    // What is there of a new answer's tail ends below the cut.
+    if (prompt_begins_ && kv_->length() > answer) TruncateKv(answer);
+    if (retrieval_ == nullptr) {
+      view = next.Reads();
+    } else {
+      retrieval_->ShowAbove({.layers = next.depth().cut,
+                             .anchor = next.depth().anchor,
+                             .answer_begin = next.answer_begin()});
     }
   }
   const int64_t rows = pending();
