@@ -84,6 +84,8 @@ SPEED = [
      ["--policy", "sadas", "--plain", "--window", 1024, "--set", "think=on"]),
     ("SFI plain, 1024, sentences", sfi("trigger=sentence")),
     ("SFI plain, 1024, every 64", sfi("trigger=fixed,interval=64")),
+    ("SPEED plain, cut 22 of 30 (untrained)",
+     ["--policy", "speed", "--plain", "--set", "cut=22"]),
     ("SADAS verified, thinking, 1024",
      ["--policy", "sadas", "--window", 1024, "--set", "think=on", "--verify",
       "coupled"]),
