@@ -101,6 +101,24 @@ inline Ids DraftedText(Session& session, const GenerateParams& params,
   return report.tokens;
 }
 
+// The logits after each of `ids`, which follow the session's tokens, where each
+// is a step of the policy's plain form: [ids, vocab].
+inline std::vector<float> ScoredSteps(Session& session,
+                                      const PolicyParams& params,
+                                      const Ids& ids) {
+  const auto policy = Policy::Create(session, params);
+  EXPECT_TRUE(policy.ok()) << policy.status();
+  std::vector<float> all;
+  EXPECT_TRUE(ScoreSteps(session, **policy, ids.data(), ids.size(),
+                         [&](size_t /*index*/, const float* logits) {
+                           all.insert(all.end(), logits,
+                                      logits + session.model().config.vocab);
+                           return true;
+                         })
+                  .ok());
+  return all;
+}
+
 // The text of a request, which is stopped at each of its tokens and gives those
 // until there. The session holds its prompt before, and nearly all of the text
 // after.

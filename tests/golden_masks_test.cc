@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/policy/policy.h"
+#include "tests/drafting.h"
 #include "tests/golden.h"
 
 namespace tiercel {
@@ -33,16 +34,11 @@ class GoldenMasksTest : public testing::TestWithParam<const char*> {
     const auto session = MakeSession(*model_, options);
     ASSERT_TRUE(Prefill(*session, ids_.data(), kPrompt, kNoProgress).ok());
     std::vector<float> got = NextLogits(*session);
-    const auto policy = Policy::Create(*session, params);
-    ASSERT_TRUE(policy.ok()) << policy.status();
     const size_t vocab = got.size();
-    ASSERT_TRUE(ScoreSteps(*session, **policy, ids_.data() + kPrompt,
-                           ids_.size() - kPrompt,
-                           [&](size_t, const float* logits) {
-                             got.insert(got.end(), logits, logits + vocab);
-                             return true;
-                           })
-                    .ok());
+    const std::vector<float> after = ScoredSteps(
+        *session, params,
+        Ids(ids_.begin() + static_cast<std::ptrdiff_t>(kPrompt), ids_.end()));
+    got.insert(got.end(), after.begin(), after.end());
     const std::vector<float> expected =
         ReadNpy(CheckpointPath(GetParam()) + "/" + golden,
                 (ids_.size() - first) * vocab);

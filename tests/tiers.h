@@ -11,7 +11,6 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <system_error>
@@ -101,20 +100,8 @@ inline int64_t BytesFor(const Model& model, const Session::Options& options,
   const absl::StatusOr<WeightSizes> weights =
       MeasureWeights(*model.checkpoint, model.config);
   EXPECT_TRUE(weights.ok());
-  const KvLayout layout = {options.type_k, options.type_v,
-                           model.config.kv_heads, model.config.head_dim};
-  const SessionSite site = {
-      .config = model.config,
-      .weights = *weights,
-      .layout = layout,
-      .first_position = options.first_position,
-      .kept_first = options.kept_first,
-      .kept_newest = options.kept_newest,
-      .retrieval = options.retrieval,
-      .depth = options.EndsPrompts()
-                   ? std::optional(options.depth->Of(model.config))
-                   : std::nullopt,
-      .threads = model.machine->threads()};
+  const SessionSite site =
+      SiteOf(model, *weights, options, model.machine->threads());
   const TierNeeds needs = site.Needs(options.context);
   const int64_t least = PlanTiers(needs, 0).DeviceBytes();
   const TierPlan all = PlanTiers(needs, int64_t{1} << 40);

@@ -64,12 +64,10 @@ std::vector<PositionRange> KvStore::StepDeepRows() const {
 }
 
 int KvStore::LayersOf(int64_t page) const {
-  if (!reads_.shallow()) return layers_;
   const int64_t first = (FirstPage() + page) * kPageTokens;
   const int64_t end = std::min(first + kPageTokens, end_ + step_rows_);
-  return reads_.Deep(std::max(first, begin_), end).empty()
-             ? reads_.full_layers()
-             : layers_;
+  return reads_.AnyDeep(std::max(first, begin_), end) ? layers_
+                                                      : reads_.full_layers();
 }
 
 absl::Status KvStore::ShowStep(int64_t rows, bool certain,

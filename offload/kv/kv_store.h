@@ -75,8 +75,8 @@ class KvStore : public LayeredKv {
   // nobody does. It outlives the store or the next call of this. Forks have
   // none.
   void Observe(StepObserver* observer) { observer_ = observer; }
-  // Of the step's rows, counted from its first, those that go through all
-  // layers; the others end after so many. In order.
+  // The rows that go through all layers, in order and counted from the step's
+  // first; and after how many layers the others end.
   std::vector<PositionRange> StepDeepRows() const;
   int StepShallowLayers() const {
     return reads_.shallow() ? reads_.full_layers() : layers_;

@@ -139,6 +139,14 @@ Ranges BoundView::Deep(int64_t begin, int64_t end) const {
   return deep;
 }
 
+bool BoundView::AnyDeep(int64_t begin, int64_t end) const {
+  return !shallow_ ||
+         std::any_of(ranges_.begin(), ranges_.end(),
+                     [&](const PositionRange& range) {
+                       return range.begin < end && begin < range.end;
+                     });
+}
+
 std::vector<uint8_t> BoundView::PagesRead(int layer, int64_t position,
                                           int64_t rows) const {
   const int64_t first_page = begin_ / kPageTokens;

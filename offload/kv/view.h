@@ -65,8 +65,9 @@ class BoundView {
   // Rows may end after the first full_layers().
   bool shallow() const { return shallow_; }
   int full_layers() const { return full_layers_; }
-  // Of positions begin <= j < end those whose rows go on, in order.
+  // The rows at begin <= j < end that go on, in order; whether there are any.
   std::vector<PositionRange> Deep(int64_t begin, int64_t end) const;
+  bool AnyDeep(int64_t begin, int64_t end) const;
 
   // Which pages rows position..position + rows - 1 read in some KV head of
   // `layer`: [page of the sequence], 1 or 0. Not for a full view.

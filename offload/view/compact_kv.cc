@@ -147,7 +147,8 @@ HeadView CompactKv::SeenBelow(int64_t chunks,
   return {.fixed = ranges.first(num), .recent = std::max<int64_t>(newest, 1)};
 }
 
-// Of these the anchor and the answer, which may begin within a chunk.
+// The anchor and the answer alone, both of which may end or begin within a
+// chunk.
 HeadView CompactKv::SeenAbove(const std::vector<int32_t>& places,
                               int64_t chunks,
                               std::span<PositionRange, 6> ranges) const {

@@ -12,7 +12,7 @@
 namespace tiercel {
 namespace {
 
-// Of n >= 0, to the largest.
+// n / by, rounded up; n >= 0 may be the largest there is.
 int64_t CeilDiv(int64_t n, int64_t by) { return n / by + (n % by != 0); }
 
 int64_t QueryWidth(const Retrieval::Shape& shape) {
@@ -199,7 +199,7 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
   kept_ = keep && ready_ && ByKeys();
   if (!kept_) queries_begin_ = end + std::max<int64_t>(0, rows - kMaxStepRows);
   ready_ = false;
-  // Of a sweep the first row alone is sure to stay.
+  // A sweep's first row alone is sure to stay.
   const int64_t recent_begin = RecentBegin(end + (certain ? rows : 1));
   if (!kept_) {
     compact_.Reset(recent_begin, end);

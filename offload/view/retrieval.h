@@ -141,7 +141,7 @@ class Retrieval final : public StepObserver {
   // are kept: those that are not there. `kv` as the chooser takes it.
   absl::Status Choose(Stream& stream, int layer, int64_t position, int64_t rows,
                       const KvPages* kv, std::vector<KvRun>* missing);
-  // Those of `layer` that the chooser finds, as Choose takes them.
+  // Has the chooser find the chunks of `layer`.
   absl::Status ChooseByScores(Stream& stream, int layer, int64_t position,
                               int64_t rows, const KvPages* kv, int64_t chunks);
   // How many rows of the step choose, and the position of the last of them.

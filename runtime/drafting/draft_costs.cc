@@ -67,9 +67,7 @@ DraftCosts::ViewPass DraftCosts::WindowOfView() const {
 }
 
 double DraftCosts::Seconds(const ViewPass& pass) const {
-  const auto seen = static_cast<double>(std::min(Length(), pass.positions));
-  return pass.layers * (rates_.step_s + seen * rates_.step_position_s) +
-         rates_.logits_s;
+  return rates_.StepSeconds(pass.layers, std::min(Length(), pass.positions));
 }
 
 double DraftCosts::SweepSeconds(int64_t length) const {

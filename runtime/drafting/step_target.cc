@@ -28,6 +28,15 @@ absl::Status StepTarget::Append(int32_t id) {
   return absl::OkStatus();
 }
 
+void StepTarget::AddTo(RoundsReport* report) const {
+  report->fast = fast_spent_;
+  report->verify = slow_spent_;
+  if (!report->schedule.has_value()) return;
+  report->schedule->plain = true;
+  report->schedule->fast = {fast_steps_, fast_spent_.seconds};
+  report->schedule->slow = {slow_steps_, slow_spent_.seconds};
+}
+
 absl::StatusOr<std::vector<Law>> StepTarget::Laws(
     const std::vector<int32_t>& block) {
   if (!block.empty()) {

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "drafts/verify.h"
 #include "kernels/token/law.h"
-#include "runtime/drafting/schedule_report.h"
+#include "runtime/drafting/rounds.h"
 #include "runtime/sequence/session.h"
 #include "runtime/sequence/time_spent.h"
 
@@ -35,15 +35,8 @@ class StepTarget : public Target {
       const std::vector<int32_t>& block) override;
   absl::Status Keep(size_t count, int32_t next) override;
 
-  // What was computed since Begin.
-  ScheduleReport::Steps fast() const {
-    return {fast_steps_, fast_spent_.seconds};
-  }
-  ScheduleReport::Steps slow() const {
-    return {slow_steps_, slow_spent_.seconds};
-  }
-  TimeSpent fast_spent() const { return fast_spent_; }
-  TimeSpent slow_spent() const { return slow_spent_; }
+  // Adds what was computed since Begin, to its schedule too if it has one.
+  void AddTo(RoundsReport* report) const;
 
  protected:
   enum class Speed { kFast, kSlow };  // over a view, over everything

@@ -93,7 +93,7 @@ void Report::NoteKv(const Session& session) {
 
 namespace {
 
-// Of a plain form: its schedule is known, and with it what each step read.
+// Which steps were fast, known after a plain form's generation.
 FastSteps FastOf(const std::optional<ScheduleReport>& schedule) {
   if (!schedule.has_value() || !schedule->plain) return {};
   const auto fast = static_cast<double>(schedule->fast.steps);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "models/chat/chat_tokens.h"
 #include "models/format/check_tensors.h"
 
 namespace tiercel {
@@ -226,6 +227,12 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   weights = std::make_unique<Weights>(std::move(loaded->weights));
   Warn(loaded->warnings);
   return absl::OkStatus();
+}
+
+std::vector<int32_t> Model::AssistantHeader() const {
+  if (chat_template == nullptr || tokenizer == nullptr) return {};
+  return tiercel::AssistantHeader(*chat_template, *tokenizer)
+      .value_or(std::vector<int32_t>());
 }
 
 nlohmann::json Model::Describe() const {

@@ -49,6 +49,9 @@ struct Model {
   // LoadWeights; non_finite_weights.
   absl::Status Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
+  // The ids that the chat template ends a prompt with; none without one.
+  std::vector<int32_t> AssistantHeader() const;
+
   // What `tiercel inspect` shows.
   nlohmann::json Describe() const;
 

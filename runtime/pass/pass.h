@@ -24,7 +24,7 @@ struct Pass {
   int64_t rows;
   int64_t before;  // positions of the KV before them
   int layers;      // the first so many
-  // Of the rows only these, in order, go on after the first `shallow_layers`.
+  // The rows that go on after the first `shallow_layers`, in order.
   std::vector<PositionRange> deep = {};
   int shallow_layers = kAllLayers;
   // All weights that a row meets on its way through the whole model.

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "models/chat/chat_tokens.h"
 #include "runtime/model/draft_model.h"
 #include "runtime/policy/full.h"
 #include "runtime/policy/policy_parts.h"
@@ -91,12 +90,8 @@ absl::StatusOr<std::unique_ptr<Policy>> NewSadas(PolicyParts parts) {
   absl::StatusOr<ThinkSchedule::Options> options =
       ThinkOptionsOf(model, parts.params.sadas);
   if (!options.ok()) return options.status();
-  ThinkParts think = {.options = *std::move(options), .header = {}};
-  if (model.chat_template != nullptr && model.tokenizer != nullptr) {
-    absl::StatusOr<std::vector<int32_t>> header =
-        AssistantHeader(*model.chat_template, *model.tokenizer);
-    if (header.ok()) think.header = *std::move(header);
-  }
+  ThinkParts think = {.options = *std::move(options),
+                      .header = model.AssistantHeader()};
   if (parts.params.form == PolicyForm::kPlain) {
     return std::make_unique<SadasPlain>(std::move(parts), std::move(think));
   }
@@ -107,28 +102,17 @@ absl::StatusOr<std::unique_ptr<Policy>> NewSfi(PolicyParts parts) {
   absl::StatusOr<SfiSchedule::Options> options =
       SfiOptionsOf(parts.session.model(), parts.params.sfi);
   if (!options.ok()) return options.status();
-  switch (parts.params.form) {
-    case PolicyForm::kVerified:
-      return std::make_unique<SfiVerified>(std::move(parts),
-                                           *std::move(options));
-    case PolicyForm::kPlain:
-      return std::make_unique<SfiPlain>(std::move(parts), *std::move(options));
-    case PolicyForm::kBaseline:
-      break;
+  if (parts.params.form == PolicyForm::kPlain) {
+    return std::make_unique<SfiPlain>(std::move(parts), *std::move(options));
   }
-  return std::make_unique<FullPolicy>(std::move(parts));  // it forces nothing
+  return std::make_unique<SfiVerified>(std::move(parts), *std::move(options));
 }
 
 std::unique_ptr<Policy> NewSpeed(PolicyParts parts) {
-  switch (parts.params.form) {
-    case PolicyForm::kVerified:
-      return std::make_unique<TriForcePolicy>(std::move(parts));
-    case PolicyForm::kPlain:
-      return std::make_unique<SpeedPlain>(std::move(parts));
-    case PolicyForm::kBaseline:
-      break;
+  if (parts.params.form == PolicyForm::kPlain) {
+    return std::make_unique<SpeedPlain>(std::move(parts));
   }
-  return std::make_unique<FullPolicy>(std::move(parts));  // it forces nothing
+  return std::make_unique<TriForcePolicy>(std::move(parts));
 }
 
 }  // namespace
@@ -160,6 +144,11 @@ absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
     proposer.draft_window = *window;
   }
   PolicyParts parts = {session, params, std::move(draft_session), proposer};
+  // SADAS alone forces something of a text.
+  if (params.form == PolicyForm::kBaseline &&
+      params.policy != PolicyName::kSadas) {
+    return std::make_unique<FullPolicy>(std::move(parts));
+  }
   switch (params.policy) {
     case PolicyName::kFull:
       return std::make_unique<FullPolicy>(std::move(parts));

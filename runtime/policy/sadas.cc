@@ -59,12 +59,8 @@ absl::StatusOr<StepTarget::Speed> SadasPlain::Steps::Step() {
 
 RoundsReport SadasPlain::report() const {
   RoundsReport report = rounds_->report();
-  report.fast = steps_->fast_spent();
-  report.verify = steps_->slow_spent();
   report.schedule = track_->report();
-  report.schedule->plain = true;
-  report.schedule->fast = steps_->fast();
-  report.schedule->slow = steps_->slow();
+  steps_->AddTo(&report);
   report.schedule->fast_positions = parts_.params.PlannedSteps().positions;
   return report;
 }

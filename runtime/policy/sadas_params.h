@@ -32,7 +32,7 @@ struct SadasParams {
   // Reads `settings`. Errors: invalid_argument.
   absl::Status Set(const std::string& settings);
 
-  // Of the plain form: all steps where the text is sure to think, else none.
+  // The plain form's fast steps: all where the text is sure to think, or none.
   FastSteps PlannedSteps() const {
     const bool thinks = gate == ThinkGate::kAlways || begins_open;
     return {window + sink, thinks ? 1.0 : 0.0};

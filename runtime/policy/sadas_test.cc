@@ -38,21 +38,6 @@ class SadasTest : public RepeatedTextTest<5> {
     return Prefilled(*model_, *prompt_, params.OptionsFor({}));
   }
 
-  // The logits after each of `ids`, which follow the prompt, by the policy.
-  static std::vector<float> Scored(Session& session, const PolicyParams& params,
-                                   const Ids& ids) {
-    const auto policy = Policy::Create(session, params);
-    EXPECT_TRUE(policy.ok()) << policy.status();
-    std::vector<float> all;
-    EXPECT_TRUE(ScoreSteps(session, **policy, ids.data(), ids.size(),
-                           [&](size_t /*index*/, const float* logits) {
-                             all.insert(all.end(), logits, logits + Vocab());
-                             return true;
-                           })
-                    .ok());
-    return all;
-  }
-
   // The same logits where row i reads view(i), said outright.
   template <typename ViewAt>
   static std::vector<float> Expected(const Ids& ids, ViewAt view,
@@ -102,7 +87,8 @@ TEST_F(SadasTest, EachRowReadsWhatItsModeSays) {
                          const View& prompt = View::Full()) {
     const PolicyParams params = Sadas(PolicyForm::kPlain, settings);
     const auto session = SessionFor(params);
-    EXPECT_EQ(Scored(*session, params, ids), Expected(ids, view_at, prompt))
+    EXPECT_EQ(ScoredSteps(*session, params, ids),
+              Expected(ids, view_at, prompt))
         << settings;
   };
   check("", [&](size_t i) { return thinks(i) ? window : View::Full(); });
@@ -130,7 +116,7 @@ TEST_F(SadasTest, SinksStayInTheWindow) {
   const Ids ids = Thought();
   PolicyParams params = Sadas(PolicyForm::kPlain, "gate=always");
   params.sadas.sink = 3;
-  EXPECT_EQ(Scored(*SessionFor(params), params, ids),
+  EXPECT_EQ(ScoredSteps(*SessionFor(params), params, ids),
             Expected(ids, [](size_t) { return View::Window(3, kWindow); }));
 }
 
@@ -140,7 +126,7 @@ TEST_F(SadasTest, AWindowOfTheWholeTextIsTheModel) {
   for (const int64_t window : {1000, 1 << 20}) {
     for (const char* settings : {"think=on", "gate=literal", "gate=always"}) {
       const PolicyParams params = Sadas(PolicyForm::kPlain, settings, window);
-      EXPECT_EQ(Scored(*SessionFor(params), params, ids),
+      EXPECT_EQ(ScoredSteps(*SessionFor(params), params, ids),
                 AllLogits(*Prefilled(*model_, *prompt_), ids, 16))
           << window << ", " << settings;
     }

@@ -48,12 +48,8 @@ void SfiPlain::Steps::Advance(int32_t id) {
 
 RoundsReport SfiPlain::report() const {
   RoundsReport report = rounds_->report();
-  report.fast = steps_->fast_spent();
-  report.verify = steps_->slow_spent();
   report.schedule = steps_->report();
-  report.schedule->plain = true;
-  report.schedule->fast = steps_->fast();
-  report.schedule->slow = steps_->slow();
+  steps_->AddTo(&report);
   report.schedule->fast_positions = parts_.params.PlannedSteps().positions;
   report.schedule->selected = parts_.params.sfi.budget;
   return report;

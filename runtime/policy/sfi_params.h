@@ -33,8 +33,8 @@ struct SfiParams {
   // of the store, and room for the tokens between two choices.
   RetrievalSize View(bool plain) const;
 
-  // Of the plain form. The end of a sentence comes half way between the least
-  // and the most that it may take, about.
+  // The plain form's fast steps, where the end of a sentence comes half way
+  // between the least and the most that it may take, about.
   FastSteps PlannedSteps() const;
 };
 

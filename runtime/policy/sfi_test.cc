@@ -37,29 +37,13 @@ class SfiTest : public RepeatedTextTest<5> {
     return Prefilled(*model_, *prompt_, params.OptionsFor(options));
   }
   static Ids Text() { return {prompt_->begin() + 7, prompt_->begin() + 97}; }
-
-  // The logits after each of `ids`, which follow the prompt, by the policy.
-  static std::vector<float> Scored(Session& session, const PolicyParams& params,
-                                   const Ids& ids) {
-    const auto policy = Policy::Create(session, params);
-    EXPECT_TRUE(policy.ok()) << policy.status();
-    std::vector<float> all;
-    EXPECT_TRUE(ScoreSteps(session, **policy, ids.data(), ids.size(),
-                           [&](size_t /*index*/, const float* logits) {
-                             all.insert(all.end(), logits,
-                                        logits + model_->config.vocab);
-                             return true;
-                           })
-                    .ok());
-    return all;
-  }
 };
 
 TEST_F(SfiTest, AnIntervalOfOneIsTheModel) {
   for (const DType type : {DType::kF16, DType::kF32}) {
     const Session::Options types = {.type_k = type, .type_v = type};
     const PolicyParams params = Sfi(PolicyForm::kPlain, "interval=1");
-    EXPECT_EQ(Scored(*SessionFor(params, types), params, Text()),
+    EXPECT_EQ(ScoredSteps(*SessionFor(params, types), params, Text()),
               AllLogits(*Prefilled(*model_, *prompt_, types), Text(), 16));
   }
 }

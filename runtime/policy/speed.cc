@@ -15,8 +15,7 @@ absl::StatusOr<StepTarget::Speed> SpeedPlain::Steps::Step() {
 
 RoundsReport SpeedPlain::report() const {
   RoundsReport report = rounds_->report();
-  report.verify = steps_->slow_spent();
-  report.fast = steps_->fast_spent();
+  steps_->AddTo(&report);
   return report;
 }
 

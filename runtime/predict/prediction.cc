@@ -44,11 +44,7 @@ class Predictor {
                       static_cast<double>(before + 1) * rates_.step_position_s;
     // Above the cut the anchor and the answer are read, which are there or
     // nearly so.
-    const double after =
-        layers_above_ *
-            (rates_.step_s +
-             static_cast<double>(Deep(answered) + 1) * rates_.step_position_s) +
-        rates_.logits_s;
+    const double after = rates_.StepSeconds(layers_above_, Deep(answered) + 1);
     if (!link_.has_value()) return layers_ * layer.compute_s + after;
     const int64_t pages = SweptPages(before);
     layer.up_s = OnLink(pages);
@@ -63,13 +59,11 @@ class Predictor {
 
   // One token after `before` that reads no more than `positions`.
   double FastStep(int64_t before, int64_t positions) const {
-    const auto seen = static_cast<double>(std::min(before + 1, positions));
-    return layers_ * (rates_.step_s + seen * rates_.step_position_s) +
-           rates_.logits_s;
+    return rates_.StepSeconds(layers_, std::min(before + 1, positions));
   }
 
-  // Of `pages` pages, each in its first layers or in all: pages of single
-  // layers.
+  // How many pages of single layers `pages` pages are, each of which exists in
+  // the first layers or in all.
   int64_t PageLayers(int64_t pages, int64_t prompt) const {
     if (!depth_.has_value()) return pages * layers_;
     const int64_t anchor = FullPages(depth_->anchor + kPageTokens - 1);

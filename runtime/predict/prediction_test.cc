@@ -94,7 +94,7 @@ TEST_F(PredictionTest, FastStepsTakeWhatTheyRead) {
   }
 }
 
-// Of ten layers seven have the whole prompt, three its last two rows, the first
+// Seven of ten layers have the whole prompt, three its last two rows, the first
 // position and what was generated.
 TEST_F(PredictionTest, AShallowPromptTakesTheLayersBelowTheCut) {
   SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);

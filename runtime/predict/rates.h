@@ -29,6 +29,14 @@ struct Rates {
   // decode steps, and how many times longer those take meanwhile.
   double copy_bytes_per_s = 0;
   double copy_slowdown = 1;
+
+  // A decode step through so many layers that reads so many positions, none of
+  // which has to come up, to the draw.
+  double StepSeconds(int layers, int64_t positions) const {
+    return layers *
+               (step_s + static_cast<double>(positions) * step_position_s) +
+           logits_s;
+  }
 };
 
 // What is measured: a model, or as much of one as tells its rates.

@@ -5,22 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "models/chat/chat_tokens.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/kv/tiered_kv.h"
 
 namespace tiercel {
-namespace {
-
-// The ids that the model's chat template ends a prompt with, if it has one.
-std::vector<int32_t> HeaderOf(const Model& model) {
-  if (model.chat_template == nullptr || model.tokenizer == nullptr) return {};
-  return AssistantHeader(*model.chat_template, *model.tokenizer)
-      .value_or(std::vector<int32_t>());
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     const Model& model, const Options& options) {
   if (model.weights == nullptr) {
@@ -54,8 +42,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     session->retrieval_ = *std::move(retrieval);
   }
   if (options.depth.has_value()) {
-    session->spans_.emplace(options.depth->Of(model.config), HeaderOf(model),
-                            options.first_position);
+    session->spans_.emplace(options.depth->Of(model.config),
+                            model.AssistantHeader(), options.first_position);
   }
   session->context_is_what_fits_ =
       options.context == 0 && plan->context < model.config.context;
