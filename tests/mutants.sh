@@ -76,7 +76,7 @@ think_literal|runtime/policy/think_schedule.cc|return !has_thought_|return think
 kept_answer|runtime/policy/sadas_params.cc|closed_at() + 1 - params.window|closed_at() - params.window|runtime/policy/sadas_test.cc
 forced_place|runtime/drafting/forced_target.h|if (i > 0) ahead|if (i > 1) ahead|runtime/policy/sadas_test.cc
 plain_kept|runtime/sequence/forward.cc|view == prompt_view_|view == view|runtime/policy/sadas_test.cc
-speed_header|runtime/sequence/deep_spans.cc|ends_so ? std::ssize(header_) : 1|1|runtime/sequence/deep_spans_test.cc
+speed_header|runtime/sequence/deep_spans.cc|ends_so ? std::ssize(header_) : 1|ends_so ? 1 : 1|runtime/sequence/deep_spans_test.cc
 speed_kept|runtime/sequence/deep_spans.cc|past_.push_back({answer_begin_, end})|past_.push_back({end, end})|runtime/sequence/deep_spans_test.cc
 speed_entries|runtime/sequence/deep_spans.cc|deep += anchor_end - begin_|deep += 0 * (anchor_end - begin_)|runtime/sequence/deep_spans_test.cc
 speed_cut|offload/kv/view.cc|layer < full_layers_) return nullptr|layer <= full_layers_) return nullptr|runtime/policy/speed_test.cc
@@ -89,9 +89,9 @@ speed_clip|offload/view/compact_kv.cc|place + above_.answer_begin % shape_.chunk
 speed_anchor|offload/view/compact_kv.cc|std::min(sinks, first + above_.anchor)|sinks|runtime/policy/speed_test.cc
 speed_stopped|runtime/sequence/session.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/policy/speed_test.cc
 speed_once|runtime/sequence/session.cc|prompt_begins_ \&\& kv_->length() > answer|kv_->length() > answer|runtime/policy/speed_test.cc
-speed_declared|models/decoder/prompt_depth.cc|declared.anchor == depth.anchor|depth.anchor == depth.anchor|models/decoder/prompt_depth_test.cc
-predicted_fast|runtime/predict/prediction.cc|std::min(before + 1, positions)|before + 1|runtime/predict/prediction_test.cc
-predicted_share|runtime/generate/report.cc|all > 0 ? fast / all : 0|0 * fast * all|apps/cli_rates_test.py
+speed_declared|models/decoder/prompt_depth.cc|declared.anchor == depth.anchor|depth.anchor >= 0|models/decoder/prompt_depth_test.cc
+predicted_fast|runtime/predict/prediction.cc|std::min(before + 1, positions)|before + 1 + 0 * positions|runtime/predict/prediction_test.cc
+predicted_share|runtime/generate/report.cc|all > 0 ? fast / all : 0|0 * fast * all|runtime/predict/known_rates_test.cc
 newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|false|runtime/policy/sadas_test.cc
 newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|pages_.IsNewest(page, end + (1 << 30))|runtime/policy/sadas_test.cc
 scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/commands/likelihood_test.cc

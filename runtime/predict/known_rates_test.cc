@@ -154,6 +154,14 @@ TEST_F(KnownRatesTest, AReportPredictsItsOwnWork) {
       ASSERT_TRUE(said.has_value());
       EXPECT_EQ(said->ttft_s, want.ttft_s);
       EXPECT_EQ(said->tbt_s, want.tbt_s);
+      // A plain form's fast steps count by their share.
+      report.rounds.schedule = ScheduleReport{
+          .plain = true, .fast = {9}, .fast_positions = 20, .slow = {3}};
+      AddPrediction(*one, rates, &report);
+      Work mixed = work;
+      mixed.fast = {20, 0.75};
+      EXPECT_EQ(report.predicted->tbt_s, PredictedBy(*one, rates, mixed).tbt_s);
+      EXPECT_NE(report.predicted->tbt_s, want.tbt_s);
     }
     session->Truncate(100);
   }
