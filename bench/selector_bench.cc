@@ -73,7 +73,8 @@ void RunScores(benchmark::State& state, DType type, int64_t rows) {
                              .position = kPositions - rows,
                              .first = 0,
                              .last = kPositions,
-                             .out = out.data()}));
+                             .out = out.data(),
+                             .out_stride = kPositions}));
   }
   state.SetBytesProcessed(state.iterations() * kPositions * kKvHeads *
                           keys.layout.KRowBytes());
@@ -97,9 +98,9 @@ void RunEvidence(benchmark::State& state, int64_t rows) {
   const std::vector<float> scores = Normal(rows * kHeads * kPositions);
   std::vector<float> evidence(static_cast<size_t>(kKvHeads * kPositions));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(AddEvidence(
-        **stream,
-        {scores.data(), rows, kHeads, kKvHeads, kPositions, evidence.data()}));
+    benchmark::DoNotOptimize(
+        AddEvidence(**stream, {scores.data(), kPositions, rows, kHeads,
+                               kKvHeads, kPositions, evidence.data()}));
   }
 }
 

@@ -12,7 +12,7 @@ namespace tiercel {
 // (kernels/kv/chunk_means.h), summed over the query heads h that share KV head
 // g, h / (heads / kv_heads) = g (TriForce, arXiv 2404.11912, section 4.1).
 //
-//   score[h, c] = scale * dot(q[h], means[g, c])   a chain of fma over head_dim
+//   score[h, c] = scale * dot(q[h], means[g, c])   as MeanScores
 //   w[h, c] = e^(score[h, c] - max_c score[h, c])
 //   out[g, c] = sum_h w[h, c] / sum_c w[h, c]      in ascending h
 //

@@ -31,6 +31,12 @@ absl::Status Validate(const EvidenceParams& p) {
                                    ", candidates=", p.candidates,
                                    "; need both in 0 to 2^28"));
   }
+  if (p.scores_stride < p.candidates) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("AddEvidence: scores_stride=", p.scores_stride,
+                     ", candidates=", p.candidates, "; need no less"));
+  }
   return absl::OkStatus();
 }
 
@@ -51,8 +57,8 @@ absl::Status AddEvidence(Stream& stream, const EvidenceParams& p) {
   auto* const weights = reinterpret_cast<RootWeights*>(*scratch);
   stream.pool().ParallelFor(queries, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) {
-      weights[i] =
-          kWeighRoots[stream.isa()](p.scores + i * p.candidates, p.candidates);
+      weights[i] = kWeighRoots[stream.isa()](p.scores + i * p.scores_stride,
+                                             p.candidates);
     }
   });
 
@@ -70,8 +76,8 @@ absl::Status AddEvidence(Stream& stream, const EvidenceParams& p) {
                 i / group * p.heads + kv_head * group + i % group;
             if (weights[query].length == 0.0f) continue;
             kAddRoots[stream.isa()](
-                p.scores + query * p.candidates + first, size, weights[query],
-                p.evidence + kv_head * p.candidates + first);
+                p.scores + query * p.scores_stride + first, size,
+                weights[query], p.evidence + kv_head * p.candidates + first);
           }
         }
       });

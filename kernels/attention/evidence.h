@@ -24,9 +24,12 @@ namespace tiercel {
 // Scratch: two floats per row and query head. Errors: invalid_shape,
 // out_of_memory.
 struct EvidenceParams {
-  const float* scores;  // [rows, heads, candidates], as KeyScores leaves them
-  int64_t rows;         // 0 is allowed
-  int heads;            // a multiple of kv_heads
+  // [rows, heads, scores_stride], of each [candidates]: as KeyScores and
+  // MeanScores leave them
+  const float* scores;
+  int64_t scores_stride;  // elements from one head to the next
+  int64_t rows;           // 0 is allowed
+  int heads;              // a multiple of kv_heads
   int kv_heads;
   int64_t candidates;  // 0 is allowed; at most 2^28
   float* evidence;     // [kv_heads, candidates]; must not overlap the scores

@@ -38,7 +38,7 @@ void AddEvidenceReference(const EvidenceParams& p) {
   const int group = p.heads / p.kv_heads;
   for (int64_t r = 0; r < p.rows; ++r) {
     for (int h = 0; h < p.heads; ++h) {
-      AddRow({p.scores + (r * p.heads + h) * p.candidates,
+      AddRow({p.scores + (r * p.heads + h) * p.scores_stride,
               static_cast<size_t>(p.candidates)},
              p.evidence + h / group * p.candidates);
     }

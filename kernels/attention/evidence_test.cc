@@ -18,12 +18,19 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// Scores of which the last rows see more, on top of what is there.
+// Scores of which the last rows see more, on top of what is there. What lies
+// between those of one head and the next is NaN.
 struct Problem {
   Problem(int64_t rows, int heads, int kv_heads, int64_t candidates)
-      : scores(static_cast<size_t>(rows * heads * candidates)),
+      : scores(static_cast<size_t>(rows * heads * (candidates + 3)), kPoison),
         before(static_cast<size_t>(kv_heads * candidates)),
-        p{nullptr, rows, heads, kv_heads, candidates, nullptr} {
+        p{.scores = nullptr,
+          .scores_stride = candidates + 3,
+          .rows = rows,
+          .heads = heads,
+          .kv_heads = kv_heads,
+          .candidates = candidates,
+          .evidence = nullptr} {
     std::mt19937 random(11);
     std::normal_distribution<float> normal(0.0f, 3.0f);
     for (int64_t i = 0; i < rows * heads; ++i) {
@@ -37,7 +44,7 @@ struct Problem {
 
   // The score of candidate j for row r and head h, query = r * heads + h.
   float& Score(int64_t query, int64_t j) {
-    return scores[static_cast<size_t>(query * p.candidates + j)];
+    return scores[static_cast<size_t>(query * p.scores_stride + j)];
   }
 
   std::string Name() const {
@@ -105,6 +112,7 @@ TEST(EvidenceTest, HandWorked) {
     Problem problem(2, 2, 1, 3);
     std::fill(problem.before.begin(), problem.before.end(), 1.0f);
     const float ln3 = 1.0986123f;
+    problem.p.scores_stride = 3;
     problem.scores = {0,     ln3,   -kInf,    // weights 1/4 and 3/4
                       5,     -kInf, -kInf,    // 1
                       7,     7,     7 + ln3,  // 1/5, 1/5 and 3/5
@@ -163,7 +171,8 @@ TEST_P(EvidenceIsaTest, FarScores) {
   for (Stream* stream : {ref_.get(), cpu_.get()}) {
     Problem problem(1, 1, 1, 17);
     std::fill(problem.before.begin(), problem.before.end(), 0.0f);
-    std::fill(problem.scores.begin(), problem.scores.end(), -1000.0f);
+    problem.p.scores_stride = 17;
+    problem.scores.assign(17, -1000.0f);
     for (float x : problem.Run(*stream))
       EXPECT_NEAR(x, std::sqrt(1 / 17.), 1e-7);
 
@@ -222,6 +231,7 @@ TEST(EvidenceTest, RefusesWrongShapes) {
   EXPECT_EQ(code_of([](auto& p) { p.heads = 5; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.scores_stride = 2; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.rows = int64_t{1} << 60; }),
             "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.candidates = -1; }), "invalid_shape");

@@ -48,6 +48,12 @@ absl::Status Validate(const KeyScoresParams& p) {
                      "; need 0 <= first <= last <= position + rows, both "
                      "position and rows at most 2^48"));
   }
+  if (p.out_stride < p.last - p.first) {
+    return UsageError("invalid_shape",
+                      absl::StrCat("KeyScores: out_stride=", p.out_stride,
+                                   ", first=", p.first, ", last=", p.last,
+                                   "; need no less than last - first"));
+  }
   if (p.rows == 0 || p.first == p.last) return absl::OkStatus();
   return CheckPageRange("KeyScores", p.pages, p.first_page, p.num_pages,
                         p.first / kPageTokens, (p.last - 1) / kPageTokens);
@@ -58,7 +64,6 @@ KeyBlock BlockOf(const KeyScoresParams& p, int64_t page, int kv_head) {
   const KvLayout& kv = p.layout;
   const int group = p.heads / kv.kv_heads;
   const int64_t start = page * kPageTokens;
-  const int64_t positions = p.last - p.first;
   KeyBlock b;
   b.q = p.q + int64_t{kv_head} * group * kv.head_dim;
   b.q_stride = p.q_stride;
@@ -72,10 +77,10 @@ KeyBlock BlockOf(const KeyScoresParams& p, int64_t page, int kv_head) {
   b.begin = static_cast<int>(std::max(p.first - start, int64_t{0}));
   b.end = static_cast<int>(std::min<int64_t>(p.last - start, kPageTokens));
   b.seen = p.position + 1 - start;
-  b.out = p.out + int64_t{kv_head} * group * positions +
+  b.out = p.out + int64_t{kv_head} * group * p.out_stride +
           std::max(start - p.first, int64_t{0});
-  b.out_head_stride = positions;
-  b.out_row_stride = p.heads * positions;
+  b.out_head_stride = p.out_stride;
+  b.out_row_stride = p.heads * p.out_stride;
   return b;
 }
 

@@ -39,7 +39,9 @@ struct KeyScoresParams {
   int64_t first;     // positions that are scored, which the last row sees:
   int64_t last;      // first <= last <= position + rows
 
-  float* out;  // [rows, heads, last - first]; must not overlap q
+  // [rows, heads, out_stride], of each [last - first]; must not overlap q
+  float* out;
+  int64_t out_stride;  // floats from one head to the next
 };
 absl::Status KeyScores(Stream& stream, const KeyScoresParams& p);
 

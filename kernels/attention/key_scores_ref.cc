@@ -24,7 +24,7 @@ void KeyScoresReference(const KeyScoresParams& p) {
         for (size_t d = 0; d < key.size(); ++d) {
           dot = std::fma(q[d], key[d], dot);
         }
-        p.out[(r * p.heads + h) * (p.last - p.first) + j - p.first] =
+        p.out[(r * p.heads + h) * p.out_stride + j - p.first] =
             j <= p.position + r ? dot * p.scale
                                 : -std::numeric_limits<float>::infinity();
       }

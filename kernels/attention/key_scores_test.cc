@@ -44,23 +44,27 @@ class Keys {
 
   KeyScoresParams Params() const {
     const AttentionParams p = problem_.Params();
-    return {p.q,      p.q_stride,    p.rows,       p.heads,     p.scale,
-            p.layout, pages_.data(), p.first_page, p.num_pages, p.position,
-            first_,   last_,         nullptr};
+    return {p.q,         p.q_stride,        p.rows,        p.heads,
+            p.scale,     p.layout,          pages_.data(), p.first_page,
+            p.num_pages, p.position,        first_,        last_,
+            nullptr,     last_ - first_ + 3};
   }
-  size_t positions() const { return static_cast<size_t>(last_ - first_); }
 
-  // [rows, heads, last - first]. One element more is given than is used, so
-  // that a write past the end shows.
+  // [rows, heads, last - first]. What lies between two heads stays as it is.
   std::vector<float> Run(Stream& stream, KeyScoresParams p) const {
-    std::vector<float> out(
-        static_cast<size_t>(p.rows * p.heads) * positions() + 1, kPoison);
+    std::vector<float> out(static_cast<size_t>(p.rows * p.heads * p.out_stride),
+                           kPoison);
     p.out = out.data();
     const absl::Status status = KeyScores(stream, p);
     EXPECT_TRUE(status.ok()) << status;
-    EXPECT_TRUE(std::isnan(out.back()));
-    out.pop_back();
-    return out;
+    std::vector<float> scores;
+    for (auto head = out.begin(); head != out.end(); head += p.out_stride) {
+      const auto end = head + (last_ - first_);
+      scores.insert(scores.end(), head, end);
+      EXPECT_TRUE(std::all_of(end, head + p.out_stride,
+                              [](float x) { return std::isnan(x); }));
+    }
+    return scores;
   }
   std::vector<float> Run(Stream& stream) const { return Run(stream, Params()); }
 
@@ -284,6 +288,7 @@ TEST(KeyScoresTest, RefusesWhatItCannotRead) {
   const auto code_of = [&](auto change) {
     KeyScoresParams p = keys.Params();
     p.out = out.data();
+    p.out_stride = 400;
     change(p);
     return CodeOf(KeyScores(*stream, p));
   };
@@ -295,6 +300,7 @@ TEST(KeyScoresTest, RefusesWhatItCannotRead) {
   EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 0; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.layout.head_dim = 12; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.q_stride = 63; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.out_stride = 169; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ8_0; }),
             "invalid_kv_type");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ6_K; }),

@@ -31,6 +31,12 @@ absl::Status Validate(const ChunkMeansParams& p) {
                      "; need num_chunks >= 0 and out_stride >= num_chunks * "
                      "head_dim"));
   }
+  if (p.norms != nullptr && p.norms_stride < p.num_chunks) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("ChunkMeans: norms_stride=", p.norms_stride,
+                     ", num_chunks=", p.num_chunks, "; need no less"));
+  }
   if (absl::Status s = CheckKvType("ChunkMeans", kv.type_k, kv.head_dim);
       !s.ok()) {
     return s;

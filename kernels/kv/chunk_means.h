@@ -36,6 +36,10 @@ struct ChunkMeansParams {
   int64_t num_chunks;   // 0 is allowed
   uint16_t* out;  // f16 [kv_heads, out_stride], of each [num_chunks, head_dim]
   int64_t out_stride;  // elements from one KV head to the next
+  // Lengths of the digests, as KeyNorms has them of keys: f16 [kv_heads,
+  // norms_stride], of each [num_chunks]; null: none are wanted.
+  uint16_t* norms;
+  int64_t norms_stride;
 };
 absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/kv/chunk_means_body.h"
 #include "kernels/kv/kv_row.h"
@@ -24,6 +25,15 @@ void MeanOfPiece(const KvLayout& kv, const std::byte* keys, int64_t rows, int d,
   for (int i = 0; i < n; ++i) out[i] = F16FromF32(sum[i] / count);
 }
 
+uint16_t NormOf(const uint16_t* mean, int head_dim) {
+  float sum = 0.0f;
+  for (int d = 0; d < head_dim; ++d) {
+    const float x = F32FromF16(mean[d]);
+    sum = std::fma(x, x, sum);
+  }
+  return F16FromF32(std::sqrt(sum));
+}
+
 }  // namespace
 
 void ChunkMeansReference(const ChunkMeansParams& p, int64_t begin,
@@ -42,6 +52,9 @@ void ChunkMeansReference(const ChunkMeansParams& p, int64_t begin,
     for (int d = 0; d < kv.head_dim; d += kPiece) {
       MeanOfPiece(kv, keys, rows, d, std::min(kPiece, kv.head_dim - d),
                   out + d);
+    }
+    if (p.norms != nullptr) {
+      p.norms[head * p.norms_stride + index] = NormOf(out, kv.head_dim);
     }
   }
 }

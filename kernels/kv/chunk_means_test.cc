@@ -82,11 +82,18 @@ class Problem {
   }
 
   ChunkMeansParams Params() const {
-    return {layout_,           pages_.data(),
-            first_page_,       static_cast<int64_t>(pages_.size()),
-            case_.begin,       case_.chunk,
-            case_.first_chunk, case_.num_chunks,
-            nullptr,           stride_};
+    return {.layout = layout_,
+            .pages = pages_.data(),
+            .first_page = first_page_,
+            .num_pages = std::ssize(pages_),
+            .begin = case_.begin,
+            .chunk = case_.chunk,
+            .first_chunk = case_.first_chunk,
+            .num_chunks = case_.num_chunks,
+            .out = nullptr,
+            .out_stride = stride_,
+            .norms = nullptr,
+            .norms_stride = 0};
   }
 
   // [kv_heads, stride()], of f16.
@@ -95,14 +102,52 @@ class Problem {
     std::vector<uint16_t> out(static_cast<size_t>(case_.kv_heads * stride_),
                               kPoisonF16);
     p.out = out.data();
+    p.norms_stride = case_.num_chunks + 2;
+    std::vector<uint16_t> norms(
+        static_cast<size_t>(case_.kv_heads * p.norms_stride), kPoisonF16);
+    p.norms = norms.data();
     const absl::Status status = ChunkMeans(stream, p);
     EXPECT_TRUE(status.ok()) << status;
     std::vector<float> means;
     for (const uint16_t half : out) means.push_back(F32FromF16(half));
+    ExpectNorms(means, norms);
+    p.norms = nullptr;
+    std::vector<uint16_t> alone(out.size(), kPoisonF16);
+    p.out = alone.data();
+    EXPECT_TRUE(ChunkMeans(stream, p).ok());
+    EXPECT_EQ(alone, out);
     return means;
   }
 
   int64_t stride() const { return stride_; }
+
+  // The root of a sum of n squares is off by half of n roundings and one of its
+  // own, and then by one to f16.
+  void ExpectNorms(const std::vector<float>& means,
+                   const std::vector<uint16_t>& norms) const {
+    const int64_t stride = case_.num_chunks + 2;
+    for (int64_t i = 0; i < std::ssize(norms); ++i) {
+      const float norm = F32FromF16(norms[static_cast<size_t>(i)]);
+      if (i % stride >= case_.num_chunks) {
+        ASSERT_TRUE(std::isnan(norm)) << "written between heads";
+        continue;
+      }
+      double sum = 0;
+      for (int64_t d = 0; d < case_.head_dim; ++d) {
+        const float x = means[static_cast<size_t>(
+            i / stride * stride_ + i % stride * case_.head_dim + d)];
+        sum += double{x} * double{x};
+      }
+      if (!std::isfinite(sum)) {
+        EXPECT_FALSE(std::isfinite(norm)) << NameOfCase(case_) << ": " << i;
+        continue;
+      }
+      const double expected = std::sqrt(sum);
+      ASSERT_NEAR(norm, expected,
+                  expected * (0x1.01p-11 + (case_.head_dim + 2) * 0x1p-24))
+          << NameOfCase(case_) << ": norm " << i;
+    }
+  }
 
   // A sum of n floats in order is off by n - 1 roundings of the sum of
   // magnitudes at most, the quotient by one of itself, and then by one to f16,
@@ -329,6 +374,11 @@ TEST(ChunkMeansTest, RefusesWhatItCannotRead) {
   EXPECT_EQ(code_of([](auto& p) { p.num_chunks = -1; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.num_chunks = kMost; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.out_stride = 799; }), "invalid_shape");
+  EXPECT_EQ(code_of([&](auto& p) {
+              p.norms = out.data();
+              p.norms_stride = 19;
+            }),
+            "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ8_0; }),
             "invalid_kv_type");
   EXPECT_EQ(code_of([](auto& p) { p.layout.type_k = DType::kQ6_K; }),

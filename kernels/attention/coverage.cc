@@ -1,0 +1,66 @@
+#include "kernels/attention/coverage.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/attention/coverage_body.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+// VNNI would not change a bit.
+constexpr PerIsa<WeighPositionsFn*> kWeigh = {
+    portable::WeighPositions, avx2::WeighPositions, avx512::WeighPositions,
+    avx512::WeighPositions};
+
+absl::Status Validate(const CoverageParams& p) {
+  if (p.heads <= 0 || p.kv_heads <= 0 || p.heads % p.kv_heads != 0) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("Coverage: heads=", p.heads, ", kv_heads=", p.kv_heads,
+                     "; need heads a positive multiple of kv_heads"));
+  }
+  if (p.positions < 1 || p.scores_stride < p.positions || p.num_kept < 0) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("Coverage: positions=", p.positions, ", scores_stride=",
+                     p.scores_stride, ", num_kept=", p.num_kept,
+                     "; need positions >= 1, a stride no less and num_kept >= "
+                     "0"));
+  }
+  bool kept = p.newest >= 0 && p.newest <= p.positions;
+  for (int g = 0; g < p.kv_heads; ++g) {
+    kept =
+        kept && std::all_of(p.kept[g], p.kept[g] + p.num_kept,
+                            [&](int32_t j) { return 0 <= j && j < p.newest; });
+  }
+  if (kept) return absl::OkStatus();
+  return UsageError(
+      "invalid_position",
+      absl::StrCat("Coverage: newest=", p.newest, ", positions=", p.positions,
+                   "; need 0 to positions, and kept positions "
+                   "before it"));
+}
+
+}  // namespace
+
+absl::Status Coverage(Stream& stream, const CoverageParams& p) {
+  if (absl::Status s = stream.RequireHost("Coverage"); !s.ok()) return s;
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (stream.device() == Device::kRef) {
+    CoverageReference(p);
+    return absl::OkStatus();
+  }
+  const int group = p.heads / p.kv_heads;
+  stream.pool().ParallelFor(p.heads, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t h = begin; h < end; ++h) {
+      float* const scores = p.scores + h * p.scores_stride;
+      const HeadSums sums = kWeigh[stream.isa()](scores, p.positions, p.newest);
+      p.out[h] = CoverageOf(sums, scores, p.kept[h / group], p.num_kept);
+    }
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,85 @@
+#include "kernels/attention/mean_scores.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/attention/mean_scores_body.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int64_t kLanes = 16;
+
+// VNNI would not change a bit.
+constexpr PerIsa<MeanDotsFn*> kDots = {
+    portable::ComputeMeanDots, avx2::ComputeMeanDots, avx512::ComputeMeanDots,
+    avx512::ComputeMeanDots};
+
+absl::Status Validate(const MeanScoresParams& p) {
+  if (p.heads <= 0 || p.kv_heads <= 0 || p.heads % p.kv_heads != 0) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("MeanScores: heads=", p.heads, ", kv_heads=", p.kv_heads,
+                     "; need heads a positive multiple of kv_heads"));
+  }
+  if (p.head_dim <= 0 || p.head_dim % 8 != 0) {
+    return UsageError("invalid_shape",
+                      absl::StrCat("MeanScores: head_dim=", p.head_dim,
+                                   "; need a positive multiple of 8"));
+  }
+  constexpr int64_t kMaxChunks = int64_t{1} << 28;
+  if (p.num_chunks < 0 || p.num_chunks > kMaxChunks ||
+      p.means_stride < p.num_chunks * p.head_dim) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("MeanScores: num_chunks=", p.num_chunks, ", means_stride=",
+                     p.means_stride, ", head_dim=", p.head_dim,
+                     "; need num_chunks in 0 to 2^28 and means_stride >= "
+                     "num_chunks * head_dim"));
+  }
+  if (p.out_stride % kLanes != 0 || p.out_stride < p.num_chunks) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("MeanScores: out_stride=", p.out_stride,
+                     ", num_chunks=", p.num_chunks, "; need a multiple of ",
+                     kLanes, " that is no less than num_chunks"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status MeanScores(Stream& stream, const MeanScoresParams& p) {
+  if (absl::Status s = stream.RequireHost("MeanScores"); !s.ok()) return s;
+  if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (p.num_chunks == 0) return absl::OkStatus();
+  if (stream.device() == Device::kRef) {
+    MeanScoresReference(p);
+    return absl::OkStatus();
+  }
+  const int group = p.heads / p.kv_heads;
+  // About 32K elements, some microseconds, make an item.
+  const int64_t tile =
+      std::max<int64_t>(1, (int64_t{1} << 15) / (kLanes * p.head_dim)) * kLanes;
+  const int64_t tiles = (p.num_chunks + tile - 1) / tile;
+  stream.pool().ParallelFor(
+      p.kv_heads * tiles, 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t item = begin; item < end; ++item) {
+          const int64_t kv_head = item / tiles;
+          const int64_t chunk = item % tiles * tile;
+          kDots[stream.isa()](
+              {.q = p.q + kv_head * group * p.head_dim,
+               .group = group,
+               .head_dim = p.head_dim,
+               .scale = p.scale,
+               .means = p.means + kv_head * p.means_stride + chunk * p.head_dim,
+               .chunks = std::min(tile, p.num_chunks - chunk),
+               .score = p.out + kv_head * group * p.out_stride + chunk,
+               .stride = p.out_stride});
+        }
+      });
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

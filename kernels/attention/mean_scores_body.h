@@ -1,0 +1,38 @@
+#ifndef TIERCEL_KERNELS_ATTENTION_MEAN_SCORES_BODY_H_
+#define TIERCEL_KERNELS_ATTENTION_MEAN_SCORES_BODY_H_
+
+#include <cstdint>
+
+namespace tiercel {
+
+struct MeanScoresParams;
+void MeanScoresReference(const MeanScoresParams& p);
+
+// Scores of consecutive chunks of one KV head, for all of its query heads.
+struct MeanDots {
+  const float* q;  // [group, head_dim]
+  int group;       // query heads of this KV head
+  int head_dim;
+  float scale;
+  const uint16_t* means;  // f16 [chunks, head_dim]
+  int64_t chunks;         // at least 1
+  // [group, stride], stride a multiple of 16. The last score is repeated up to
+  // the next multiple of 16 chunks.
+  float* score;
+  int64_t stride;
+};
+using MeanDotsFn = void(const MeanDots& d);
+
+namespace portable {
+MeanDotsFn ComputeMeanDots;
+}
+namespace avx2 {
+MeanDotsFn ComputeMeanDots;
+}
+namespace avx512 {
+MeanDotsFn ComputeMeanDots;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_ATTENTION_MEAN_SCORES_BODY_H_
