@@ -278,6 +278,15 @@ class SfiTest(Case):
         self.assertEqual([segment["begin"] for segment in slow],
                          [8, 17, 26, 35])
         self.assertEqual(document["speculation"]["levels"], [])
+        shares = schedule["coverage_at"]
+        self.assertEqual(len(shares), 4)
+        self.assertTrue(all(0 < share < 1 for share in shares), shares)
+        self.assertAlmostEqual(schedule["coverage"], sum(shares) / 4)
+        # Of the means of chunks nothing like it is known.
+        chunks = self.generate("--plain", "--chunk", "8", "--set",
+                               "trigger=fixed,interval=9,gap=1")["schedule"]
+        self.assertIsNone(chunks["coverage"])
+        self.assertEqual(chunks["coverage_at"], [None] * 4)
 
     def test_an_interval_of_one_is_the_model(self):
         full = self.document("generate", "-m", CHAT, "-p", TEXT, "-n", "40",
@@ -295,10 +304,12 @@ class SfiTest(Case):
                          "prior=1.5", "nms=x"):
             self.refuse(2, "invalid_argument", *args, *self.SFI, "--set",
                         settings)
-        self.assertIn("chunk", self.refuse(2, "invalid_argument", *args,
-                                           *self.SFI, "--chunk", "16"))
-        self.assertIn("--chunk", self.refuse(2, "usage", *args, "--policy",
-                                             "triforce", "--chunk", "1"))
+        self.assertIn("--chunk", self.refuse(2, "usage", *args, *self.SFI,
+                                             "--chunk", "24"))
+        for policy, chunk in (("triforce", "2"), ("sadas", "1"),
+                              ("speed", "4")):
+            self.assertIn("--chunk", self.refuse(
+                2, "usage", *args, "--policy", policy, "--chunk", chunk))
         self.assertIn("--gamma2", self.refuse(2, "usage", *args, *self.SFI,
                                               "--plain", "--gamma2", "4"))
 

@@ -256,8 +256,10 @@ typedef struct tiercel_policy {
 
   /* The view, kept on the device beside the text: the chunks that matter to the
    * newest tokens, and the newest tokens. Kept where somebody proposes or
-   * checks over it. In tokens; 0: our choice. */
-  int32_t view_chunk;  /* 8, 16, 32, 64 or 128 */
+   * checks over it. In tokens; 0: our choice. Chunks are chosen by the mean of
+   * their keys; a view_chunk of 1, for "triforce" and by default for "sfi", has
+   * single tokens chosen by their keys themselves. "sfi" takes 2 and 4 too. */
+  int32_t view_chunk;  /* 8, 16, 32 (default), 64 or 128; see above */
   int64_t view_budget; /* of chunks, per layer and head */
   int64_t view_sink;   /* of those, the first of the text; to view_budget */
   int64_t view_window; /* at least so many of the newest, besides */
@@ -311,10 +313,10 @@ typedef struct tiercel_policy {
    * not score. A checkpoint that was not trained so gives a warning.
    *
    *   cut       how many layers: three quarters of the model's, to all
-   *   tail      auto: the ids with which the chat template ends a prompt, or
-   * its last; or so many last tokens of a prompt, all of it at most anchor 1:
-   * the first tokens of the text past      drop; keep: earlier answers of the
-   * conversation */
+   *   tail      the last tokens of a prompt, to all; auto: the ids with which
+   *             the chat template ends it, or the last
+   *   anchor    1: the first tokens of the text
+   *   past      drop; keep: earlier answers of the conversation */
   const char* settings;
 } tiercel_policy;
 
@@ -401,6 +403,15 @@ TIERCEL_API tiercel_status tiercel_prefill(tiercel_session* session,
                                            tiercel_progress progress,
                                            void* user_data,
                                            tiercel_error* error);
+
+/* For measurements of depths that would take long to read: as tiercel_prefill,
+ * but the keys and values of all these tokens are drawn from `seed`; nobody
+ * computes them. Progress is in tokens. Not under "speed". */
+TIERCEL_API tiercel_status tiercel_fill(tiercel_session* session,
+                                        const int32_t* ids, size_t count,
+                                        uint64_t seed,
+                                        tiercel_progress progress,
+                                        void* user_data, tiercel_error* error);
 
 /* Makes the session hold these tokens and no others, as for the next turn of a
  * conversation. What they begin with as the tokens held do is not computed
@@ -555,10 +566,10 @@ TIERCEL_API tiercel_status tiercel_token_seconds(const tiercel_session* session,
                                                  tiercel_error* error);
 
 /* Stops what `session` does, from any thread or a signal handler. One call of
- * tiercel_prefill, tiercel_read, tiercel_generate or tiercel_score returns
- * TIERCEL_CANCELLED for it: the one that is running, or where none is, or it
- * just ends, the next. No other call sees it, and a fork begins without. NULL:
- * nothing is done. */
+ * tiercel_prefill, tiercel_fill, tiercel_read, tiercel_generate or
+ * tiercel_score returns TIERCEL_CANCELLED for it: the one that is running, or
+ * where none is, or it just ends, the next. No other call sees it, and a fork
+ * begins without. NULL: nothing is done. */
 TIERCEL_API void tiercel_cancel(tiercel_session* session);
 /* Forgets a tiercel_cancel that no call has returned for: a Stop that was
  * pressed as an answer ended is not meant for the next question. */

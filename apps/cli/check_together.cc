@@ -70,8 +70,15 @@ absl::Status CheckDrafts(const SessionOptions& session,
                                    " has no settings; need --policy sfi, "
                                    "sadas or speed"));
   }
-  if (session.chunk == 1 && !sfi) {
-    return UsageError("--chunk: got 1, need 8, 16, 32, 64 or 128");
+  if (session.chunk == 1 && !sfi && sampling.policy != "triforce") {
+    return UsageError(
+        "--chunk: got 1, need 8, 16, 32, 64 or 128, or --policy triforce or "
+        "sfi");
+  }
+  if ((session.chunk == 2 || session.chunk == 4) && !sfi) {
+    return UsageError(absl::StrCat("--chunk: got ", session.chunk,
+                                   ", need 8, 16, 32, 64 or 128, or --policy "
+                                   "sfi"));
   }
   if (session.sink == 0 && !sadas) {
     return UsageError("--sink: got 0, need 1 or more");
@@ -192,9 +199,18 @@ absl::Status CheckBench(Options* options) {
                   is_zero)) {
     return UsageError("bench: -p and -n are 0, no test is left");
   }
+  if (bench.fill &&
+      std::all_of(bench.depths.begin(), bench.depths.end(), is_zero)) {
+    return UsageError("--fill: it has no effect without -d,--n-depth above 0");
+  }
+  if (bench.fill && options->sampling.policy == "speed") {
+    return UsageError(
+        "--fill: --policy speed keeps no K and V above its cut that could be "
+        "filled");
+  }
   if (absl::Status s = CheckLaw(bench, options->sampling); !s.ok()) return s;
   if (!options->sampling.HasPolicy()) return absl::OkStatus();
-  if (options->sampling.HasDrafts() && Sources(*options) == 0) {
+  if (options->sampling.HasDrafts() && Sources(*options) == 0 && !bench.fill) {
     return UsageError(
         "bench: drafts go on from a text; give one with -f FILE or --tokens "
         "FILE");

@@ -192,14 +192,17 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
       [=](const std::string& settings) { sampling->settings = settings; });
   flags.Tokens("--budget", "tokens of those parts (default 1024)", 1,
                kMaxTokens, [=](int64_t n) { session->budget = n; });
-  flags.Int(
-      "--chunk", "... in runs of 8, 16, 32 (default), 64 or 128; sfi: of 1", 1,
-      128, [=](int64_t n) {
-        if ((n & (n - 1)) != 0 || n == 2 || n == 4) {
-          FlagSet::Reject("--chunk", "8, 16, 32, 64 or 128", std::to_string(n));
-        }
-        session->chunk = static_cast<int32_t>(n);
-      });
+  flags.Int("--chunk",
+            "... in runs of 8, 16, 32 (default), 64 or 128; sfi: also 1 "
+            "(default), 2, "
+            "4; triforce: also 1",
+            1, 128, [=](int64_t n) {
+              if ((n & (n - 1)) != 0) {
+                FlagSet::Reject("--chunk", "a power of two from 1 to 128",
+                                std::to_string(n));
+              }
+              session->chunk = static_cast<int32_t>(n);
+            });
   flags.Tokens(
       "--sink",
       "... with the first N of the text (default 32; sfi: 4; sadas, where it "

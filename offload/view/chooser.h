@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,11 +17,20 @@ namespace tiercel {
 // head. Chunks are counted from the one in which the sequence begins.
 class Chooser {
  public:
-  // Rows whose queries choose: [rows, heads * head_dim], rotated.
+  // What a row had in view so far, of single positions counted from where the
+  // sequence begins.
+  struct Seen {
+    const int32_t* const* kept;  // [kv_heads][num_kept], each once
+    int64_t num_kept;
+    int64_t newest;  // and all from this one on
+  };
+  // Rows whose queries choose: [rows, row_floats], rotated.
   struct Asking {
     const float* q;
+    int64_t row_floats;  // heads * head_dim
     int64_t rows;
-    int64_t position;  // of the first of them
+    int64_t position;            // of the first of them
+    const Seen* seen = nullptr;  // by the last; null: nobody asks
   };
   virtual ~Chooser() = default;
 
@@ -33,6 +43,10 @@ class Chooser {
   virtual absl::Status Choose(Stream& stream, int layer, const Asking& by,
                               const KvPages* kv, int64_t chunks,
                               std::vector<std::vector<int32_t>>* chosen) = 0;
+  // The share of the last row's attention, in the layer that was chosen last,
+  // that fell on what it had seen: the mean of the query heads. Absent where
+  // nobody asked, or what is scored are not positions.
+  virtual std::optional<double> coverage() const { return std::nullopt; }
   // Forgets the positions from `end` on.
   virtual void Truncate(int64_t end) = 0;
   // One that goes its own way from now on. Errors: out_of_memory.

@@ -84,6 +84,12 @@ void CompactKv::Choose(int layer, int head, std::span<const int32_t> chunks,
   }
 }
 
+std::span<const int32_t> CompactKv::Chosen(int layer, int head) const {
+  const std::vector<int32_t>& places =
+      chunks_[static_cast<size_t>(layer * shape_.layout.kv_heads + head)];
+  return {places.begin(), std::find(places.begin(), places.end(), kNone)};
+}
+
 void CompactKv::Recent(int layer, int64_t begin, int64_t end,
                        std::vector<KvRun>* runs) {
   while (begin < end) {
@@ -115,8 +121,7 @@ absl::StatusOr<KvPages> CompactKv::BeginLayer(int layer,
   }
   for (int head = 0; head < shape_.layout.kv_heads; ++head) {
     const std::vector<int32_t>& places = ChunksOf(layer, head);
-    const int64_t have =
-        std::find(places.begin(), places.end(), kNone) - places.begin();
+    const int64_t have = std::ssize(Chosen(layer, head));
     std::array<PositionRange, 6>& ranges = ranges_[static_cast<size_t>(head)];
     views_[static_cast<size_t>(head)] = layer < above_.layers
                                             ? SeenBelow(have, ranges)

@@ -80,6 +80,8 @@ class CompactKv final : public LayeredKv {
   // those it lacks, to be filled by the caller.
   void Choose(int layer, int head, std::span<const int32_t> chunks,
               std::vector<KvRun>* missing);
+  // The chunks that `head` of `layer` has, in the order of their places.
+  std::span<const int32_t> Chosen(int layer, int head) const;
   // The runs of positions begin <= j < end of a layer in the ring, which may
   // lie beyond end().
   void Recent(int layer, int64_t begin, int64_t end, std::vector<KvRun>* runs);

@@ -1,7 +1,9 @@
 #include "offload/view/digest_chooser.h"
 
+#include <cmath>
 #include <cstddef>
 
+#include "kernels/attention/chunk_scores.h"
 #include "offload/view/chunk_choice.h"
 
 namespace tiercel {
@@ -28,11 +30,17 @@ absl::Status DigestChooser::Choose(Stream& stream, int layer, const Asking& by,
   const int heads = shape_.digests.layout.kv_heads;
   scores_.assign(static_cast<size_t>(heads * chunks), 0.0f);
   if (shape_.chunks > shape_.sinks && chunks > shape_.chunks) {
-    const int64_t width =
-        int64_t{shape_.digests.heads} * shape_.digests.layout.head_dim;
-    const float* const last = by.q + (by.rows - 1) * width;
-    if (absl::Status s =
-            digests_.Score(stream, layer, last, chunks, scores_.data());
+    const int head_dim = shape_.digests.layout.head_dim;
+    if (absl::Status s = ChunkScores(
+            stream, {.q = by.q + (by.rows - 1) * by.row_floats,
+                     .heads = shape_.digests.heads,
+                     .kv_heads = heads,
+                     .head_dim = head_dim,
+                     .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+                     .means = digests_.MeansOf(layer),
+                     .means_stride = digests_.HeadElements(),
+                     .num_chunks = chunks,
+                     .out = scores_.data()});
         !s.ok()) {
       return s;
     }

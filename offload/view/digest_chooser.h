@@ -32,8 +32,7 @@ class DigestChooser final : public Chooser {
   absl::Status Choose(Stream& stream, int layer, const Asking& by,
                       const KvPages* kv, int64_t chunks,
                       std::vector<std::vector<int32_t>>* chosen) override;
-  void Truncate(int64_t /*end*/) override {
-  }  // what is written anew is digested
+  void Truncate(int64_t end) override { digests_.Truncate(end); }
   absl::StatusOr<std::unique_ptr<Chooser>> Copy(
       DeviceMemory& memory) const override;
 

@@ -15,7 +15,8 @@ namespace tiercel {
 // The mean of every complete chunk's keys, per layer and KV head, on the device
 // wherever the keys themselves are: what a retrieval view is chosen by
 // (TriForce, arXiv 2404.11912, section 4.1). f16. Chunk i begins at position
-// i * chunk, the first of a sequence may lack its beginning.
+// i * chunk, the first of a sequence may lack its beginning. Their lengths are
+// kept too where they are wanted.
 class Digests {
  public:
   struct Shape {
@@ -25,16 +26,18 @@ class Digests {
     int chunk = 32;       // positions; divides kPageTokens
     int64_t begin = 0;    // of the sequence
     int64_t context = 0;  // positions
+    bool norms = false;
 
     int64_t FirstChunk() const { return begin / chunk; }
     int64_t Chunks() const {  // at most
       return (begin + context) / chunk - FirstChunk();
     }
     int64_t Bytes() const {
-      return AlignedBytes(layers * layout.kv_heads * Chunks() *
-                          layout.head_dim *
-                          static_cast<int64_t>(sizeof(uint16_t)));
+      constexpr int64_t kHalf = sizeof(uint16_t);
+      return AlignedBytes(Means() * layout.head_dim * kHalf) +
+             AlignedBytes(norms ? Means() * kHalf : 0);
     }
+    int64_t Means() const { return layers * layout.kv_heads * Chunks(); }
   };
 
   // Errors: out_of_memory.
@@ -43,26 +46,39 @@ class Digests {
   // A copy that goes its own way from now on. Errors: out_of_memory.
   absl::StatusOr<Digests> Copy(DeviceMemory& memory) const;
 
-  // Digests the chunks of `layer` that the positions kv.end .. kv.end + rows -
-  // 1 complete, which have been written.
+  // Digests the chunks of `layer` that are complete once the positions up to
+  // kv.end + rows have been written, those of steps that nobody showed too.
   absl::Status Update(Stream& stream, int layer, const KvPages& kv,
                       int64_t rows);
 
-  // How much the first `chunks` chunks of the sequence matter to a row with
-  // the queries `q` ([heads, head_dim], rotated): [kv_heads, chunks], see
-  // ChunkScores.
-  absl::Status Score(Stream& stream, int layer, const float* q, int64_t chunks,
-                     float* scores) const;
+  // What is written from position `end` on is digested anew.
+  void Truncate(int64_t end);
 
- private:
-  Digests(const Shape& shape, DeviceArray<uint16_t> means)
-      : shape_(shape), means_(std::move(means)) {}
+  // Of chunk 0 of the sequence, in `layer`: [kv_heads, HeadElements()].
+  const uint16_t* MeansOf(int layer) const {
+    return means_.data() + layer * shape_.layout.kv_heads * HeadElements();
+  }
+  // [kv_heads, Chunks()]
+  const uint16_t* NormsOf(int layer) const {
+    return norms_.data() + layer * shape_.layout.kv_heads * shape_.Chunks();
+  }
   int64_t HeadElements() const {
     return shape_.Chunks() * shape_.layout.head_dim;
   }
+  const Shape& shape() const { return shape_; }
+
+ private:
+  Digests(const Shape& shape, DeviceArray<uint16_t> means,
+          DeviceArray<uint16_t> norms)
+      : shape_(shape),
+        means_(std::move(means)),
+        norms_(std::move(norms)),
+        known_(static_cast<size_t>(shape.layers), shape.begin) {}
 
   Shape shape_;
   DeviceArray<uint16_t> means_;  // f16 [layer][kv_head][chunk][head_dim]
+  DeviceArray<uint16_t> norms_;  // f16 [layer][kv_head][chunk]
+  std::vector<int64_t> known_;   // [layer]: digested up to this position
 };
 
 }  // namespace tiercel

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/number/half.h"
 #include "offload/view/digest_chooser.h"
+#include "offload/view/key_scorer.h"
+#include "offload/view/mean_scorer.h"
 
 namespace tiercel {
 namespace {
@@ -25,24 +28,27 @@ Digests::Shape DigestsShape(const Retrieval::Shape& shape) {
           .heads = shape.heads,
           .chunk = shape.size.chunk,
           .begin = shape.begin,
-          .context = shape.context};
+          .context = shape.context,
+          .norms = shape.size.selection.has_value()};
+}
+
+bool ByKeys(const RetrievalSize& size) {
+  return size.selection.has_value() && size.chunk == 1;
 }
 
 // The rows that choose see all that may be chosen.
 int64_t WindowOf(const RetrievalSize& size) {
-  if (!size.keys.has_value()) return size.window;
-  return std::max({size.window, size.keys->evidence, size.keys->queries});
+  if (!size.selection.has_value()) return size.window;
+  return std::max(
+      {size.window, size.selection->evidence, size.selection->queries});
 }
 
-KeyChooser::Shape KeysShape(const Retrieval::Shape& shape) {
+KeyScorer::Shape KeysShape(const Retrieval::Shape& shape) {
   return {.layout = shape.layout,
           .layers = shape.layers,
           .heads = shape.heads,
           .begin = shape.begin,
-          .context = shape.context,
-          .sinks = std::min(shape.size.sink, shape.context),
-          .budget = std::min(shape.size.budget, shape.context),
-          .choice = *shape.size.keys};
+          .context = shape.context};
 }
 
 CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
@@ -62,6 +68,41 @@ CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
           kPageTokens - 1 +
               std::min(window + size.growth, shape.context + kMaxStepRows),
           kPageTokens)};
+}
+
+SelectorChooser::Shape SelectorShape(const Retrieval::Shape& shape) {
+  const CompactKv::Shape held = CompactShape(shape);
+  return {.heads = shape.heads,
+          .kv_heads = shape.layout.kv_heads,
+          .chunk = shape.size.chunk,
+          .begin = shape.begin,
+          .chunks = DigestsShape(shape).Chunks(),
+          .sinks = held.sinks,
+          .budget = held.chunks,
+          .choice = *shape.size.selection};
+}
+
+absl::StatusOr<std::unique_ptr<Chooser>> MakeChooser(
+    DeviceMemory& memory, const Retrieval::Shape& shape) {
+  const CompactKv::Shape held = CompactShape(shape);
+  if (!shape.size.selection.has_value()) {
+    return DigestChooser::Create(memory, {.digests = DigestsShape(shape),
+                                          .sinks = held.sinks,
+                                          .chunks = held.chunks});
+  }
+  absl::StatusOr<std::unique_ptr<Scorer>> scorer =
+      ByKeys(shape.size) ? KeyScorer::Create(memory, KeysShape(shape))
+                         : MeanScorer::Create(memory, DigestsShape(shape));
+  if (!scorer.ok()) return scorer.status();
+  return SelectorChooser::Create(memory, SelectorShape(shape),
+                                 *std::move(scorer));
+}
+
+int64_t ChooserBytes(const Retrieval::Shape& shape) {
+  if (!shape.size.selection.has_value()) return DigestsShape(shape).Bytes();
+  return SelectorShape(shape).Bytes() + (ByKeys(shape.size)
+                                             ? KeysShape(shape).Bytes()
+                                             : DigestsShape(shape).Bytes());
 }
 
 bool TypesDiffer(const Retrieval::Shape& shape) {
@@ -88,12 +129,12 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size) {
                       absl::StrCat(std::string(what), ": got ", got, ", need ",
                                    std::string(needed)));
   };
-  if (size.keys.has_value() && size.chunk != 1) {
-    return refuse("view_chunk", size.chunk, "1 where keys choose");
-  }
-  if (!size.keys.has_value() && (size.chunk < 8 || size.chunk > kPageTokens ||
-                                 kPageTokens % size.chunk != 0)) {
-    return refuse("view_chunk", size.chunk, "8, 16, 32, 64 or 128");
+  const bool selected = size.selection.has_value();
+  if (size.chunk < (selected ? 1 : 8) || size.chunk > kPageTokens ||
+      kPageTokens % size.chunk != 0) {
+    return refuse(
+        "view_chunk", size.chunk,
+        selected ? "1, 2, 4, 8, 16, 32, 64 or 128" : "8, 16, 32, 64 or 128");
   }
   for (const auto& [what, tokens] : {std::pair("view_sink", size.sink),
                                      std::pair("view_window", size.window),
@@ -117,13 +158,7 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
   absl::StatusOr<Landing> landing =
       Landing::Create(memory, LandingShape(shape));
   if (!landing.ok()) return landing.status();
-  const CompactKv::Shape& held = compact->shape();
-  absl::StatusOr<std::unique_ptr<Chooser>> chooser =
-      shape.size.keys.has_value()
-          ? KeyChooser::Create(memory, KeysShape(shape))
-          : DigestChooser::Create(memory, {.digests = DigestsShape(shape),
-                                           .sinks = held.sinks,
-                                           .chunks = held.chunks});
+  absl::StatusOr<std::unique_ptr<Chooser>> chooser = MakeChooser(memory, shape);
   if (!chooser.ok()) return chooser.status();
   absl::StatusOr<DeviceArray<uint16_t>> queries = DeviceArray<uint16_t>::Create(
       memory, shape.layers * kMaxStepRows * QueryWidth(shape), "queries");
@@ -135,8 +170,7 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
 
 int64_t Retrieval::Bytes(const Shape& shape) {
   return CompactShape(shape).Bytes() + AlignedBytes(LandingShape(shape).bytes) +
-         (shape.size.keys.has_value() ? KeysShape(shape).Bytes()
-                                      : DigestsShape(shape).Bytes()) +
+         ChooserBytes(shape) +
          AlignedBytes(shape.layers * kMaxStepRows * QueryWidth(shape) *
                       static_cast<int64_t>(sizeof(uint16_t)));
 }
@@ -195,10 +229,12 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
   last_position_ = -1;
   over_view_ = false;
   const bool keep = std::exchange(keep_places_, false) || !certain;
-  if (!certain && !ByKeys()) return absl::OkStatus();
-  kept_ = keep && ready_ && ByKeys();
+  if (!certain && !InSteps()) return absl::OkStatus();
+  kept_ = keep && ready_ && InSteps();
   if (!kept_) queries_begin_ = end + std::max<int64_t>(0, rows - kMaxStepRows);
   ready_ = false;
+  coverage_ = {};
+  seen_from_ = compact_.recent_begin();
   // A sweep's first row alone is sure to stay.
   const int64_t recent_begin = RecentBegin(end + (certain ? rows : 1));
   if (!kept_) {
@@ -226,12 +262,15 @@ void Retrieval::KeepQueries(int layer, int64_t first_row, int64_t rows,
 absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
                                    const KvPages& kv) {
   if (over_view_) return absl::OkStatus();
-  if (absl::Status s = chooser_->Update(stream, layer, kv, step_rows_);
-      !s.ok()) {
-    return s;
+  // Above the cut of a prompt there may be no keys, and none is asked.
+  if (layer < compact_.above().layers) {
+    if (absl::Status s = chooser_->Update(stream, layer, kv, step_rows_);
+        !s.ok()) {
+      return s;
+    }
   }
   runs_.clear();
-  if (certain_ || ByKeys()) {
+  if (certain_ || InSteps()) {
     if (absl::Status s =
             Choose(stream, layer, LastAsking(), Asking(), &kv, &runs_);
         !s.ok()) {
@@ -254,7 +293,7 @@ void Retrieval::Commit(int64_t end) {
   if (certain_) {
     ready_ = true;
     fresh_ = !kept_ && step_rows_ >= std::min(evidence(), end - shape_.begin);
-  } else if (ByKeys()) {
+  } else if (InSteps()) {
     ready_ = step_rows_ <= kMaxStepRows;  // else a prompt, half of it unseen
     compact_.Extend(end - step_end_);
   } else {
@@ -281,7 +320,7 @@ void Retrieval::Truncate(int64_t end) {
 // ---- What is in view ----
 
 int64_t Retrieval::RecentBegin(int64_t end) const {
-  const int64_t run = ByKeys() ? 16 : shape_.size.chunk;
+  const int64_t run = std::max(InSteps() ? 16 : 1, shape_.size.chunk);
   return std::max(shape_.begin, (end - WindowOf(shape_.size)) / run * run);
 }
 
@@ -301,10 +340,10 @@ int64_t Retrieval::LastAsking() const {
 }
 
 int64_t Retrieval::Asking() const {
-  if (!ByKeys()) return 1;
+  if (!InSteps()) return 1;
   // The rows after the last that asks lie where older ones lay.
   const int64_t after = step_end_ + step_rows_ - 1 - LastAsking();
-  const int64_t wanted = kept_ ? shape_.size.keys->queries : evidence();
+  const int64_t wanted = kept_ ? shape_.size.selection->queries : evidence();
   return std::min({wanted, LastAsking() + 1 - queries_begin_,
                    kMaxStepRows - std::min(after, kMaxStepRows - 1)});
 }
@@ -354,13 +393,34 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
     std::transform(query, query + width, asking_.data() + row * width,
                    F32FromF16);
   }
-  return chooser_->Choose(
-      stream, layer, {.q = asking_.data(), .rows = rows, .position = first}, kv,
-      chunks, &chosen_);
+  std::vector<const int32_t*> kept;
+  Chooser::Seen seen = {
+      .kept = nullptr, .num_kept = 0, .newest = seen_from_ - shape_.begin};
+  for (int head = 0; kept_ && head < shape_.layout.kv_heads; ++head) {
+    const std::span<const int32_t> places = compact_.Chosen(layer, head);
+    kept.push_back(places.data());
+    seen.num_kept = std::ssize(places);
+  }
+  seen.kept = kept.data();
+  if (absl::Status s = chooser_->Choose(stream, layer,
+                                        {.q = asking_.data(),
+                                         .row_floats = width,
+                                         .rows = rows,
+                                         .position = first,
+                                         .seen = kept_ ? &seen : nullptr},
+                                        kv, chunks, &chosen_);
+      !s.ok()) {
+    return s;
+  }
+  if (const std::optional<double> share = chooser_->coverage()) {
+    coverage_.sum += *share;
+    ++coverage_.layers;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Retrieval::Refresh(Stream& stream, Cancelled cancelled) {
-  if (ByKeys() || !ready_ || fresh_ || last_position_ < 0)
+  if (InSteps() || !ready_ || fresh_ || last_position_ < 0)
     return absl::OkStatus();
   for (int layer = 0; layer < shape_.layers; ++layer) {
     if (absl::Status s = Await(stream, layer, cancelled); !s.ok()) return s;

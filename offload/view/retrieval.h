@@ -12,8 +12,8 @@
 #include "offload/kv/kv_store.h"
 #include "offload/view/chooser.h"
 #include "offload/view/compact_kv.h"
-#include "offload/view/key_chooser.h"
 #include "offload/view/landing.h"
+#include "offload/view/selector_chooser.h"
 
 namespace tiercel {
 
@@ -23,9 +23,10 @@ struct RetrievalSize {
   int64_t budget = 1024;  // positions of chosen chunks, per layer and KV head
   int64_t sink = 32;      // of those, the first of the sequence
   int64_t window = 64;    // and at least so many of its newest, besides
-  // By what chunks are chosen; absent: by their digests. By keys a chunk is one
-  // position.
-  std::optional<KeyChoice> keys = {};
+  // How SFI's Selector chooses, in chunks of 1, 2, 4 positions too: of one by
+  // exact scores of keys, of more by digests. Absent: TriForce's way, by
+  // digests and the last row.
+  std::optional<Selection> selection = {};
   bool keeps_types = false;  // those of the store: what it holds may be kept
   // Rows that may come until the newest are cut to the window again.
   int64_t growth = kMaxStepRows;
@@ -44,10 +45,10 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size);
 //                    then the last row that holds may choose again (Refresh):
 //                    chunks that are missing are copied, no others
 //
-// Chosen by keys, which are at hand in a step alone, the view is chosen in
-// every step: in a prompt by its last rows, in a sweep by its first row, which
-// always holds; Refresh has nothing left to do. A step that KeepPlaces goes
-// before, and a sweep, leave what stays chosen where it lies.
+// By a selection, which may ask keys that are at hand in a step alone, the view
+// is chosen in every step: in a prompt by its last rows, in a sweep by its
+// first row, which always holds; Refresh has nothing left to do. A step that
+// KeepPlaces goes before, and a sweep, leave what stays chosen where it lies.
 //
 // Between choices all the newest positions are in view. What drafts read is bit
 // for bit the same after the same certain step and what followed it, whatever
@@ -104,7 +105,7 @@ class Retrieval final : public StepObserver {
   bool fresh() const { return fresh_; }
   // The rows of a prompt that choose.
   int64_t evidence() const {
-    return shape_.size.keys.has_value() ? shape_.size.keys->evidence : 1;
+    return InSteps() ? shape_.size.selection->evidence : 1;
   }
   // The certain step that comes next goes on with the view.
   void KeepPlaces() { keep_places_ = true; }
@@ -125,6 +126,13 @@ class Retrieval final : public StepObserver {
   // What drafts read; they leave it as long as they found it.
   CompactKv& kv() { return compact_; }
   int64_t refreshes() const { return refreshes_; }
+  // The share of the attention of the row that chose last which fell on what
+  // was in view before, the mean of layers and query heads. Absent where the
+  // view did not go on, or chunks are not single positions.
+  std::optional<double> coverage() const {
+    if (coverage_.layers == 0) return std::nullopt;
+    return coverage_.sum / coverage_.layers;
+  }
 
  private:
   Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
@@ -134,7 +142,8 @@ class Retrieval final : public StepObserver {
   int64_t Recent() const { return compact_.end() - compact_.recent_begin(); }
   // Where the newest positions begin if the sequence ends at `end`.
   int64_t RecentBegin(int64_t end) const;
-  bool ByKeys() const { return shape_.size.keys.has_value(); }
+  // The view is chosen in every step.
+  bool InSteps() const { return shape_.size.selection.has_value(); }
   // The newest chunks of the answer, of those before `chunks`.
   void ChooseAnswer(int64_t chunks);
   // The chunks of `layer` for the `rows` rows up to `position`, whose queries
@@ -177,7 +186,12 @@ class Retrieval final : public StepObserver {
   int64_t step_end_ = 0;
   int64_t step_rows_ = 0;
   bool certain_ = false;
-  bool kept_ = false;           // the view goes on
+  bool kept_ = false;      // the view goes on
+  int64_t seen_from_ = 0;  // where its newest positions began before
+  struct {
+    double sum = 0;
+    int layers = 0;
+  } coverage_;
   bool over_view_ = false;      // it reads the view
   int64_t last_position_ = -1;  // that holds; -1: not known
 };

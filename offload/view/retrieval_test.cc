@@ -443,7 +443,9 @@ class Life {
                                        .first_chunk = first,
                                        .num_chunks = there,
                                        .out = means.data(),
-                                       .out_stride = there * kHeadDim})
+                                       .out_stride = there * kHeadDim,
+                                       .norms = nullptr,
+                                       .norms_stride = 0})
                       .ok());
       ASSERT_TRUE(
           ChunkScores(stream_, {.q = query_[layer].data(),

@@ -71,6 +71,9 @@ absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
   RetrievalSize& view = params->view;
   if (params->policy != PolicyName::kSfi) {
     if (p.view_chunk != 0) view.chunk = p.view_chunk;
+    if (params->policy == PolicyName::kTriForce && view.chunk == 1) {
+      view.selection = kDraftSelection;
+    }
     if (p.view_budget != 0) view.budget = p.view_budget;
   }
   if (params->policy != PolicyName::kSfi &&
@@ -93,13 +96,8 @@ absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
       }
       return params->sadas.Set(settings);
     case PolicyName::kSfi: {
-      if (p.view_chunk > 1) {
-        return UsageError("invalid_argument",
-                          absl::StrCat("view_chunk: got ", p.view_chunk,
-                                       ", sfi chooses single tokens, in this "
-                                       "version"));
-      }
       SfiParams& sfi = params->sfi;
+      if (p.view_chunk != 0) sfi.chunk = p.view_chunk;
       if (absl::Status s =
               ReadSizes({{"view_window", p.view_window, &sfi.window},
                          {"view_sink", p.view_sink, &sfi.sink},

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_RUNTIME_DRAFTING_SCHEDULE_REPORT_H_
 #define TIERCEL_RUNTIME_DRAFTING_SCHEDULE_REPORT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,8 +34,10 @@ struct ScheduleReport {
   std::vector<int64_t> slow_at = {};  // output tokens there were before each
   std::vector<Segment> segments = {};
   std::optional<int64_t> selected =
-      {};                               // positions of a head; absent: none are
-  std::optional<double> coverage = {};  // share of the attention they had
+      {};  // positions of a head; absent: none are
+  // The share of the attention of each row that chose anew which fell on what
+  // was in view before; absent where that cannot be known.
+  std::vector<std::optional<double>> coverage_at = {};
 
   // Output token `index`, the last so far, has a row of this mode.
   void Note(std::string_view mode, int64_t index) {
@@ -51,7 +54,10 @@ struct ScheduleReport {
     if (!segments.empty() && segments.back().end > count) {
       segments.back().end = count;
     }
-    while (!slow_at.empty() && slow_at.back() >= count) slow_at.pop_back();
+    while (!slow_at.empty() && slow_at.back() >= count) {
+      slow_at.pop_back();
+      coverage_at.resize(std::min(coverage_at.size(), slow_at.size()));
+    }
   }
 };
 

@@ -62,6 +62,14 @@ nlohmann::json ToJson(const ScheduleReport& schedule) {
   const auto known = [](const auto& value) {
     return value.has_value() ? nlohmann::json(*value) : nlohmann::json(nullptr);
   };
+  nlohmann::json coverage_at = nlohmann::json::array();
+  double sum = 0;
+  int measured = 0;
+  for (const std::optional<double>& share : schedule.coverage_at) {
+    coverage_at.push_back(known(share));
+    sum += share.value_or(0);
+    measured += share.has_value() ? 1 : 0;
+  }
   return {{"form", schedule.plain ? "plain" : "verified"},
           {"fast", steps(schedule.fast)},
           {"slow", steps(schedule.slow)},
@@ -69,7 +77,9 @@ nlohmann::json ToJson(const ScheduleReport& schedule) {
           {"slow_at", schedule.slow_at},
           {"segments", std::move(segments)},
           {"selected", known(schedule.selected)},
-          {"coverage", known(schedule.coverage)}};
+          {"coverage", measured > 0 ? nlohmann::json(sum / measured)
+                                    : nlohmann::json(nullptr)},
+          {"coverage_at", std::move(coverage_at)}};
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
       !s.ok()) {
     return s;
   }
+  report_.coverage_at.push_back(view.coverage());
   return Speed::kSlow;
 }
 
@@ -61,6 +62,7 @@ absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
   const PolicyParams& params = parts_.params;
   Session& session = parts_.session;
   schedule_.emplace(options_, std::ssize(session.tokens()));
+  coverage_at_.clear();
   target_.emplace(session, law);
   proposer_.emplace(session, law, parts_.proposer);
   middle_.emplace(session, RetrievalTarget::Options{.law = DraftLaw(law)});
@@ -95,6 +97,10 @@ absl::StatusOr<VerifiedBlock> SfiVerified::NextBlock() {
   absl::StatusOr<VerifiedBlock> block = rounds_->Next();
   if (!block.ok()) return block;
   for (const int32_t id : block->tokens) schedule_->Advance(id);
+  // By the sweep's first row, if there was a sweep.
+  if (const auto share = parts_.session.retrieval()->coverage()) {
+    coverage_at_.push_back(share);
+  }
   return block;
 }
 
@@ -105,6 +111,7 @@ RoundsReport SfiVerified::report() const {
                            .seconds = report.draft.seconds};
   report.schedule->slow.seconds = report.verify.seconds;
   report.schedule->selected = parts_.params.sfi.budget;
+  report.schedule->coverage_at = coverage_at_;
   return report;
 }
 

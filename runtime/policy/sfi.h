@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "drafts/verifying_drafter.h"
 #include "runtime/drafting/cut_drafter.h"
@@ -74,6 +75,7 @@ class SfiVerified final : public Policy {
   const PolicyParts parts_;
   const SfiSchedule::Options options_;
   std::optional<SfiSchedule> schedule_;  // of the session's tokens
+  std::vector<std::optional<double>> coverage_at_;
   std::optional<SweepTarget> target_;
   std::optional<InnermostDrafter> proposer_;
   std::optional<RetrievalTarget> middle_;

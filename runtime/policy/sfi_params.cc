@@ -42,11 +42,11 @@ absl::Status SfiParams::Set(const std::string& settings) {
 }
 
 RetrievalSize SfiParams::View(bool plain) const {
-  RetrievalSize size = {.chunk = 1,
+  RetrievalSize size = {.chunk = chunk,
                         .budget = budget,
                         .sink = sink,
                         .window = window,
-                        .keys = choice};
+                        .selection = choice};
   if (plain) {
     size.keeps_types = true;
     const bool ends =

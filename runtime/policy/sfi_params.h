@@ -24,7 +24,8 @@ struct SfiParams {
   std::optional<int64_t> gap = {};  // absent: 16, or the interval if less
   bool at_start = false;
   bool half_gap = false;
-  KeyChoice choice = {};
+  int chunk = 1;  // positions: 1 chooses by exact scores, more by their means
+  Selection choice = {};
 
   // Reads `settings`. Errors: invalid_argument.
   absl::Status Set(const std::string& settings);

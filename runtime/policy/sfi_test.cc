@@ -20,10 +20,11 @@ namespace tiercel::sfi_test {
 namespace {
 
 PolicyParams Sfi(PolicyForm form, const std::string& settings,
-                 int64_t budget = 40) {
+                 int64_t budget = 40, int chunk = 1) {
   PolicyParams params = {
       .policy = PolicyName::kSfi, .form = form, .verify = VerifyMode::kCoupled};
   params.sfi.budget = budget;
+  params.sfi.chunk = chunk;
   params.sfi.sink = 2;
   params.sfi.window = 20;
   EXPECT_TRUE(params.sfi.Set(settings).ok());
@@ -56,30 +57,32 @@ TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
   exact.compute = Compute::kF32;
   const auto model = OpenModel(exact);
   ASSERT_EQ(prompt_->size(), 300u);
-  // The newest begin at 288, so that 289 positions are less than there are.
-  PolicyParams params =
-      Sfi(PolicyForm::kPlain, "trigger=never,evidence=1", /*budget=*/288);
-  params.sfi.window = 1;
-  const auto session = Prefilled(*model, *prompt_, params.OptionsFor(types));
-  const auto policy = Policy::Create(*session, params);
-  ASSERT_TRUE(policy.ok()) << policy.status();
   const Ids ids = Text();
   const auto vocab = static_cast<size_t>(model->config.vocab);
   const std::vector<float> full =
       AllLogits(*Prefilled(*model, *prompt_, types), ids, 16);
-  float farthest = 0;
-  ASSERT_TRUE(ScoreSteps(*session, **policy, ids.data(), ids.size(),
-                         [&](size_t index, const float* logits) {
-                           for (size_t i = 0; i < vocab; ++i) {
-                             const float other = full[index * vocab + i];
-                             farthest = std::max(farthest,
-                                                 std::abs(logits[i] - other));
-                           }
-                           return true;
-                         })
-                  .ok());
-  EXPECT_EQ((*policy)->report().schedule->fast.steps, std::ssize(ids));
-  EXPECT_LT(farthest, 1e-4f);
+  for (const int chunk : {1, 2, 16, 32}) {
+    // The newest begin at 288, so that 289 positions are less than there are.
+    PolicyParams params = Sfi(PolicyForm::kPlain, "trigger=never,evidence=1",
+                              /*budget=*/288, chunk);
+    params.sfi.window = 1;
+    const auto session = Prefilled(*model, *prompt_, params.OptionsFor(types));
+    const auto policy = Policy::Create(*session, params);
+    ASSERT_TRUE(policy.ok()) << policy.status();
+    float farthest = 0;
+    ASSERT_TRUE(ScoreSteps(*session, **policy, ids.data(), ids.size(),
+                           [&](size_t index, const float* logits) {
+                             for (size_t i = 0; i < vocab; ++i) {
+                               const float other = full[index * vocab + i];
+                               farthest = std::max(farthest,
+                                                   std::abs(logits[i] - other));
+                             }
+                             return true;
+                           })
+                    .ok());
+    EXPECT_EQ((*policy)->report().schedule->fast.steps, std::ssize(ids));
+    EXPECT_LT(farthest, 1e-4f) << chunk;
+  }
 }
 
 // What fast steps wrote into the store, a slow step reads, of every KV head.
@@ -133,8 +136,43 @@ TEST_F(SfiTest, StepsFollowTheSchedule) {
             (std::vector<std::pair<std::string, int64_t>>{{"interval", 4}}));
 }
 
+// The older a view is, the less it has of what a row would attend to; what
+// holds nearly everything has nearly all of it.
+TEST_F(SfiTest, CoverageIsThatOfTheViewBefore) {
+  const auto coverage = [&](const std::string& settings, int64_t budget,
+                            PolicyForm form = PolicyForm::kPlain,
+                            int chunk = 1) {
+    const PolicyParams params = Sfi(form, settings, budget, chunk);
+    const Report report =
+        GenerateDrafted(*SessionFor(params), DraftedParams(0.7f, 60), params);
+    EXPECT_TRUE(report.status.ok()) << report.status;
+    return report.rounds.schedule->coverage_at;
+  };
+  double last = 1;
+  for (const int64_t budget : {200, 100, 24, 3}) {
+    const auto shares = coverage("trigger=fixed,interval=10,gap=1", budget);
+    ASSERT_EQ(shares.size(), 5u);
+    double sum = 0;
+    for (const std::optional<double>& share : shares) {
+      ASSERT_TRUE(share.has_value());
+      EXPECT_GT(*share, 0);
+      EXPECT_LT(*share, 1);
+      sum += *share / 5;
+    }
+    EXPECT_LT(sum, last) << budget;
+    last = sum;
+  }
+  EXPECT_FALSE(coverage("", 40, PolicyForm::kVerified).empty());
+  for (const auto& share :
+       coverage("trigger=fixed,interval=10,gap=1", 40, PolicyForm::kPlain, 8)) {
+    EXPECT_EQ(share, std::nullopt);
+  }
+}
+
 TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
   std::vector<DraftLevel> sums(2);
+  constexpr int kChunks[] = {1, 8, 2, 32};
+  size_t n = 0;
   for (const float temperature : {0.0f, 0.6f, 1.0f}) {
     const GenerateParams params = DraftedParams(temperature, 80);
     const Ids expected = PlainText(*model_, *prompt_, params);
@@ -142,11 +180,14 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
          {"", "exclusive=0,nms=0,prior=0", "evidence=1,queries=8,fire=start"}) {
       for (const int64_t budget : {3, 24, 64, 4000}) {
         for (const Proposer proposer : {Proposer::kNone, Proposer::kNgram}) {
-          PolicyParams choice = Sfi(PolicyForm::kVerified, settings, budget);
+          const int chunk = kChunks[n++ % 4];
+          PolicyParams choice =
+              Sfi(PolicyForm::kVerified, settings, budget, chunk);
           choice.proposer = proposer;
           const auto session = SessionFor(choice);
           const Report report = GenerateDrafted(*session, params, choice);
-          ASSERT_EQ(report.tokens, expected) << settings << budget;
+          ASSERT_EQ(report.tokens, expected)
+              << settings << budget << ", chunk " << chunk;
           for (const DraftLevel& level : report.rounds.levels) {
             DraftLevel& sum = sums[std::string(level.drafter) == "retrieval"];
             sum.drafted += level.drafted;
@@ -163,12 +204,15 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
   }
 }
 
+class SfiChunkTest : public SfiTest, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Chunks, SfiChunkTest, testing::Values(1, 16));
+
 // Whatever came before, however long they are, cached or not, on one thread or
 // two, and for every question what a fresh run gives.
-TEST_F(SfiTest, PlainTextsFollowFromTheTokens) {
-  const PolicyParams choice =
-      Sfi(PolicyForm::kPlain,
-          "trigger=fixed,interval=6,gap=1,evidence=5,queries=4");
+TEST_P(SfiChunkTest, PlainTextsFollowFromTheTokens) {
+  const PolicyParams choice = Sfi(
+      PolicyForm::kPlain, "trigger=fixed,interval=6,gap=1,evidence=5,queries=4",
+      40, GetParam());
   const auto params = [](int64_t length) {
     return DraftedParams(0.9f, length);
   };
@@ -209,14 +253,14 @@ TEST_F(SfiTest, PlainTextsFollowFromTheTokens) {
   ExpectNoTrace(**fork, *model_);
 }
 
-TEST_F(SfiTest, BehindALinkFastStepsBringNothingUp) {
+TEST_P(SfiChunkTest, BehindALinkFastStepsBringNothingUp) {
   const auto deep =
       OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   const GenerateParams params = DraftedParams(0.8f, 150);
   const Ids prompt = RepeatedText(60, 12);
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
     const PolicyParams choice =
-        Sfi(form, "trigger=fixed,interval=20,gap=1", 64);
+        Sfi(form, "trigger=fixed,interval=20,gap=1", 64, GetParam());
     const Session::Options options = choice.OptionsFor({.context = 900});
     const Ids expected =
         DraftedText(*Prefilled(*deep, prompt, options), params, choice);
@@ -237,10 +281,11 @@ TEST_F(SfiTest, BehindALinkFastStepsBringNothingUp) {
   }
 }
 
-TEST_F(SfiTest, CancelledAnywhereItIsAsItWas) {
+TEST_P(SfiChunkTest, CancelledAnywhereItIsAsItWas) {
   const GenerateParams params = DraftedParams(0.9f, 30);
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
-    const PolicyParams choice = Sfi(form, "trigger=fixed,interval=4,gap=1");
+    const PolicyParams choice =
+        Sfi(form, "trigger=fixed,interval=4,gap=1", 40, GetParam());
     const auto session = SessionFor(choice);
     const Ids expected = StoppedAnywhere(*session, params, choice);
     session->Truncate(prompt_->size());
@@ -282,10 +327,17 @@ TEST_F(SfiTest, SettingsAreChecked) {
   EXPECT_FALSE(CheckPolicy(*ids_only, Sfi(PolicyForm::kPlain, "")).ok());
   EXPECT_TRUE(
       CheckPolicy(*ids_only, Sfi(PolicyForm::kPlain, "trigger=fixed")).ok());
-  // A view of keys has chunks of one position.
-  EXPECT_EQ(CodeOf(CheckRetrievalSize({.chunk = 8, .keys = KeyChoice()})),
-            "invalid_argument");
-  EXPECT_EQ(CodeOf(CheckRetrievalSize({.chunk = 1})), "invalid_argument");
+  // Only a selection has chunks of less than 8 positions.
+  for (const int chunk : {1, 2, 4}) {
+    EXPECT_TRUE(
+        CheckRetrievalSize({.chunk = chunk, .selection = Selection()}).ok());
+    EXPECT_EQ(CodeOf(CheckRetrievalSize({.chunk = chunk})), "invalid_argument");
+  }
+  for (const int chunk : {-1, 0, 3, 256}) {
+    EXPECT_EQ(
+        CodeOf(CheckRetrievalSize({.chunk = chunk, .selection = Selection()})),
+        "invalid_argument");
+  }
 }
 
 }  // namespace

@@ -66,7 +66,8 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
     const Ids expected = Plain(params);
     for (const RetrievalSize& size :
          {kSmallView, RetrievalSize{8, 8, 8, 1}, RetrievalSize{32, 64, 1, 40},
-          RetrievalSize{128, 128, 1, 7}, RetrievalSize{16, 4096, 1, 64}}) {
+          RetrievalSize{128, 128, 1, 7}, RetrievalSize{16, 4096, 1, 64},
+          RetrievalSize{1, 64, 4, 40, kDraftSelection}}) {
       size_t sum = 0;
       for (const PolicyParams& choice : Choices(VerifyMode::kCoupled)) {
         const auto session = WithView(size);

@@ -1,0 +1,42 @@
+#ifndef TIERCEL_OFFLOAD_VIEW_MEAN_SCORER_H_
+#define TIERCEL_OFFLOAD_VIEW_MEAN_SCORER_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "offload/view/digests.h"
+#include "offload/view/scorer.h"
+
+namespace tiercel {
+
+// By the means of the keys of each chunk, whether the keys are at hand or not.
+class MeanScorer final : public Scorer {
+ public:
+  // `shape` keeps norms. Errors: out_of_memory.
+  static absl::StatusOr<std::unique_ptr<Scorer>> Create(
+      DeviceMemory& memory, const Digests::Shape& shape);
+
+  absl::Status Update(Stream& stream, int layer, const KvPages& kv,
+                      int64_t rows) override {
+    return digests_.Update(stream, layer, kv, rows);
+  }
+  void Truncate(int64_t end) override { digests_.Truncate(end); }
+  absl::StatusOr<std::unique_ptr<Scorer>> Copy(
+      DeviceMemory& memory) const override;
+  absl::Status Score(Stream& stream, int layer, const Question& asked,
+                     float* scores, int64_t stride) override;
+  bool OfPositions() const override { return false; }
+  Norms NormsOf(int layer) const override {
+    return {digests_.NormsOf(layer), digests_.shape().Chunks()};
+  }
+
+ private:
+  explicit MeanScorer(Digests digests) : digests_(std::move(digests)) {}
+
+  Digests digests_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_VIEW_MEAN_SCORER_H_

@@ -1,0 +1,143 @@
+#include "offload/view/selector_chooser.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+#include "kernels/attention/coverage.h"
+#include "kernels/attention/evidence.h"
+#include "kernels/attention/selector.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int64_t kReach = 16;  // half the window in which neighbours compete
+// One row of one head says less: the prior may weigh more.
+constexpr float kOfOneRow = 0.35f / 0.25f;
+
+}  // namespace
+
+int64_t SelectorChooser::Shape::Bytes() const {
+  constexpr int64_t kFloat = sizeof(float);
+  return AlignedBytes(heads * Stride() * kFloat) +
+         AlignedBytes(kv_heads * chunks * kFloat);
+}
+
+absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Create(
+    DeviceMemory& memory, const Shape& shape, std::unique_ptr<Scorer> scorer) {
+  absl::StatusOr<DeviceArray<float>> scores = DeviceArray<float>::Create(
+      memory, shape.heads * shape.Stride(), "scores");
+  if (!scores.ok()) return scores.status();
+  absl::StatusOr<DeviceArray<float>> evidence = DeviceArray<float>::Create(
+      memory, shape.kv_heads * shape.chunks, "evidence");
+  if (!evidence.ok()) return evidence.status();
+  return std::unique_ptr<Chooser>(new SelectorChooser(
+      shape, std::move(scorer), {*std::move(scores), *std::move(evidence)}));
+}
+
+absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Copy(
+    DeviceMemory& memory) const {
+  absl::StatusOr<std::unique_ptr<Scorer>> scorer = scorer_->Copy(memory);
+  if (!scorer.ok()) return scorer.status();
+  return Create(memory, shape_, *std::move(scorer));
+}
+
+absl::Status SelectorChooser::Weigh(Stream& stream, int layer, const Asking& by,
+                                    const KvPages* kv, int64_t chunks) {
+  const int64_t candidates = chunks - shape_.sinks;
+  std::fill_n(work_.evidence.data(), shape_.kv_heads * candidates, 0.0f);
+  const bool measures = by.seen != nullptr && scorer_->OfPositions();
+  for (int64_t row = 0; row < by.rows; ++row) {
+    // What is measured is a share of all that the row sees.
+    const bool all = measures && row == by.rows - 1;
+    const int64_t first = all ? 0 : shape_.sinks;
+    const int64_t last = all ? by.position + row + 1 - shape_.begin : chunks;
+    if (absl::Status s = scorer_->Score(stream, layer,
+                                        {.q = by.q + row * by.row_floats,
+                                         .position = by.position + row,
+                                         .kv = kv,
+                                         .first = first,
+                                         .last = last},
+                                        work_.scores.data(), shape_.Stride());
+        !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = AddEvidence(
+            stream, {.scores = work_.scores.data() + (shape_.sinks - first),
+                     .scores_stride = shape_.Stride(),
+                     .rows = 1,
+                     .heads = shape_.heads,
+                     .kv_heads = shape_.kv_heads,
+                     .candidates = candidates,
+                     .evidence = work_.evidence.data()});
+        !s.ok()) {
+      return s;
+    }
+  }
+  return measures
+             ? Measure(stream, *by.seen, by.position + by.rows - shape_.begin)
+             : absl::OkStatus();
+}
+
+absl::Status SelectorChooser::Measure(Stream& stream, const Seen& seen,
+                                      int64_t positions) {
+  std::vector<float> shares(static_cast<size_t>(shape_.heads));
+  if (absl::Status s = Coverage(stream, {.scores = work_.scores.data(),
+                                         .scores_stride = shape_.Stride(),
+                                         .heads = shape_.heads,
+                                         .kv_heads = shape_.kv_heads,
+                                         .positions = positions,
+                                         .kept = seen.kept,
+                                         .num_kept = seen.num_kept,
+                                         .newest = seen.newest,
+                                         .out = shares.data()});
+      !s.ok()) {
+    return s;
+  }
+  coverage_ = std::accumulate(shares.begin(), shares.end(), 0.0) / shape_.heads;
+  return absl::OkStatus();
+}
+
+absl::Status SelectorChooser::Choose(
+    Stream& stream, int layer, const Asking& by, const KvPages* kv,
+    int64_t chunks, std::vector<std::vector<int32_t>>* chosen) {
+  coverage_.reset();
+  std::vector<int32_t> first(
+      static_cast<size_t>(chunks <= shape_.budget ? chunks : shape_.sinks));
+  std::iota(first.begin(), first.end(), 0);
+  chosen->assign(static_cast<size_t>(shape_.kv_heads), first);
+  if (chunks <= shape_.budget || shape_.budget == shape_.sinks) {
+    return absl::OkStatus();
+  }
+  if (absl::Status s = Weigh(stream, layer, by, kv, chunks); !s.ok()) return s;
+
+  const bool one = by.rows * (shape_.heads / shape_.kv_heads) == 1;
+  const float prior = shape_.choice.most_prior * (one ? kOfOneRow : 1.0f);
+  const int64_t budget = shape_.budget - shape_.sinks;
+  const Scorer::Norms norms = scorer_->NormsOf(layer);
+  picked_.resize(static_cast<size_t>(shape_.kv_heads * budget));
+  if (absl::Status s = Select(stream, {.evidence = work_.evidence.data(),
+                                       .norms = norms.of_first + shape_.sinks,
+                                       .norms_stride = norms.stride,
+                                       .kv_heads = shape_.kv_heads,
+                                       .candidates = chunks - shape_.sinks,
+                                       .budget = budget,
+                                       .most_prior = std::min(prior, 1.0f),
+                                       .reach = kReach / shape_.chunk,
+                                       .suppression = shape_.choice.suppression,
+                                       .exclusivity = shape_.choice.exclusivity,
+                                       .out = picked_.data()});
+      !s.ok()) {
+    return s;
+  }
+  for (size_t head = 0; head < chosen->size(); ++head) {
+    const int32_t* const picked =
+        picked_.data() + static_cast<int64_t>(head) * budget;
+    for (int64_t i = 0; i < budget; ++i) {
+      (*chosen)[head].push_back(static_cast<int32_t>(shape_.sinks) + picked[i]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

@@ -1,0 +1,96 @@
+#ifndef TIERCEL_OFFLOAD_VIEW_SELECTOR_CHOOSER_H_
+#define TIERCEL_OFFLOAD_VIEW_SELECTOR_CHOOSER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/machine/device_memory.h"
+#include "offload/view/chooser.h"
+#include "offload/view/scorer.h"
+
+namespace tiercel {
+
+// How SFI's Selector chooses (Slow-Fast Inference, arXiv 2603.12038);
+// kernels/attention/selector.h has what it means.
+struct Selection {
+  int64_t evidence = 16;      // rows of a prompt, its last, that choose
+  int64_t queries = 1;        // and of a later step, with those before it
+  float most_prior = 0.25f;   // of the mixture of evidence and prior
+  float suppression = 1;      // of what lies beside a greater one
+  float exclusivity = 0.85f;  // of KV heads
+};
+
+// For drafts that are checked, which gain nothing from a prior or from
+// spreading what is chosen: by the attention of the newest rows alone.
+inline constexpr Selection kDraftSelection = {.evidence = 16,
+                                              .queries = 16,
+                                              .most_prior = 0,
+                                              .suppression = 0,
+                                              .exclusivity = 0};
+
+// By what a scorer makes of chunks for all the rows that ask, and by the
+// lengths of what it scores.
+class SelectorChooser final : public Chooser {
+ public:
+  struct Shape {
+    int heads = 0;  // query heads
+    int kv_heads = 0;
+    int chunk = 1;       // positions
+    int64_t begin = 0;   // of the sequence
+    int64_t chunks = 0;  // at most
+    int64_t sinks = 0;   // chunks, the first
+    int64_t budget = 0;  // chunks that a head sees, the sinks among them
+    Selection choice = {};
+
+    // The scorer's are not in it.
+    int64_t Bytes() const;
+    // Of the scores of one head.
+    int64_t Stride() const { return (chunks + 15) / 16 * 16; }
+  };
+  // Errors: out_of_memory.
+  static absl::StatusOr<std::unique_ptr<Chooser>> Create(
+      DeviceMemory& memory, const Shape& shape, std::unique_ptr<Scorer> scorer);
+
+  absl::Status Update(Stream& stream, int layer, const KvPages& kv,
+                      int64_t rows) override {
+    return scorer_->Update(stream, layer, kv, rows);
+  }
+  absl::Status Choose(Stream& stream, int layer, const Asking& by,
+                      const KvPages* kv, int64_t chunks,
+                      std::vector<std::vector<int32_t>>* chosen) override;
+  std::optional<double> coverage() const override { return coverage_; }
+  void Truncate(int64_t end) override { scorer_->Truncate(end); }
+  absl::StatusOr<std::unique_ptr<Chooser>> Copy(
+      DeviceMemory& memory) const override;
+
+ private:
+  // What is said of one layer's candidates; it is written anew for each layer.
+  struct Workspace {
+    DeviceArray<float> scores;    // [heads, Stride()]
+    DeviceArray<float> evidence;  // [kv_heads, chunks]
+  };
+  SelectorChooser(const Shape& shape, std::unique_ptr<Scorer> scorer,
+                  Workspace work)
+      : shape_(shape), scorer_(std::move(scorer)), work_(std::move(work)) {}
+
+  // Fills the evidence of the candidates for all rows that ask, and measures
+  // what the last of them had in view.
+  absl::Status Weigh(Stream& stream, int layer, const Asking& by,
+                     const KvPages* kv, int64_t chunks);
+  // Of the scores of the first `positions`, all of them there are.
+  absl::Status Measure(Stream& stream, const Seen& seen, int64_t positions);
+
+  const Shape shape_;
+  std::unique_ptr<Scorer> scorer_;
+  Workspace work_;
+  std::optional<double> coverage_;
+  std::vector<int32_t> picked_;  // [kv_heads, ...] of one layer
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_VIEW_SELECTOR_CHOOSER_H_

@@ -1,0 +1,403 @@
+// Chunks chosen by their keys or the means of these: the ops put together, what
+// is kept for them, and what is forgotten.
+
+#include "offload/view/selector_chooser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/attention/evidence.h"
+#include "kernels/attention/selector.h"
+#include "kernels/machine/testing.h"
+#include "kernels/number/half.h"
+#include "offload/view/key_scorer.h"
+#include "offload/view/mean_scorer.h"
+#include "offload/view/testing.h"
+
+namespace tiercel::selector_chooser_test {
+namespace {
+
+constexpr int kHeadDim = 16;
+constexpr int64_t kContext = 300;
+constexpr int64_t kBegin = 37;
+
+// Pages of random keys, in all layers.
+class Keys {
+ public:
+  explicit Keys(int layers, int kv_heads)
+      : layout_{DType::kF32, DType::kF32, kv_heads, kHeadDim} {
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal;
+    for (int layer = 0; layer < layers; ++layer) {
+      std::vector<std::vector<std::byte>>& pages = bytes_.emplace_back();
+      tables_.emplace_back();
+      for (int page = 0; page < 3; ++page) {
+        pages.emplace_back(static_cast<size_t>(layout_.PageBytes()));
+        std::vector<float> values(pages.back().size() / sizeof(float));
+        for (float& value : values) value = normal(random);
+        std::memcpy(pages.back().data(), values.data(), pages.back().size());
+        tables_.back().push_back(pages.back().data());
+      }
+    }
+  }
+
+  const KvLayout& layout() const { return layout_; }
+  // As a step of `rows` rows sees them whose sequence ended at `end`.
+  KvPages At(int layer, int64_t end) {
+    return {.layout = layout_,
+            .pages = tables_[static_cast<size_t>(layer)].data(),
+            .first_page = 0,
+            .num_pages = 3,
+            .begin = kBegin,
+            .end = end,
+            .view = nullptr};
+  }
+  // The mean of the keys of a chunk of the sequence, as a digest has it; of one
+  // key it is the key.
+  std::vector<float> MeanOf(int layer, int head, int chunk, int64_t index) {
+    const int64_t first = (kBegin / chunk + index) * chunk;
+    const int64_t from = std::max(first, kBegin);
+    std::vector<float> sum(kHeadDim, 0.0f);
+    for (int64_t p = from; p < first + chunk; ++p) {
+      const StoredRow row = RowAt(At(layer, p), head, p);
+      float key[kHeadDim];
+      std::memcpy(key, row.k.data(), sizeof(key));
+      for (size_t d = 0; d < sum.size(); ++d) sum[d] += key[d];
+    }
+    if (chunk == 1) return sum;
+    const auto count = static_cast<float>(first + chunk - from);
+    for (float& x : sum) x = F32FromF16(F16FromF32(x / count));
+    return sum;
+  }
+  // Every key of the layer from `position` on becomes longer.
+  void Lengthen(int layer, int64_t position, float by) {
+    for (int64_t p = position; p < 3 * kPageTokens; ++p) {
+      for (int head = 0; head < layout_.kv_heads; ++head) {
+        std::byte* const key =
+            bytes_[static_cast<size_t>(layer)]
+                  [static_cast<size_t>(p / kPageTokens)]
+                      .data() +
+            layout_.KOffset(head, static_cast<int>(p % kPageTokens));
+        float values[kHeadDim];
+        std::memcpy(values, key, sizeof(values));
+        for (float& x : values) x *= by;
+        std::memcpy(key, values, sizeof(values));
+      }
+    }
+  }
+
+ private:
+  const KvLayout layout_;
+  std::vector<std::vector<std::vector<std::byte>>> bytes_;
+  std::vector<std::vector<std::byte*>> tables_;
+};
+
+// A chooser of a few positions at a time, by keys where it is one.
+struct Chosen {
+  int layers;
+  int heads;
+  int chunk = 1;
+  int64_t budget = 60;  // chunks
+  static constexpr int64_t kSinks = 3;
+
+  Digests::Shape DigestsOf(const Keys& keys) const {
+    return {.layout = keys.layout(),
+            .layers = layers,
+            .heads = heads,
+            .chunk = chunk,
+            .begin = kBegin,
+            .context = kContext,
+            .norms = true};
+  }
+  KeyScorer::Shape KeysOf(const Keys& keys) const {
+    return {.layout = keys.layout(),
+            .layers = layers,
+            .heads = heads,
+            .begin = kBegin,
+            .context = kContext};
+  }
+  SelectorChooser::Shape ShapeOf(const Keys& keys) const {
+    return {.heads = heads,
+            .kv_heads = keys.layout().kv_heads,
+            .chunk = chunk,
+            .begin = kBegin,
+            .chunks = DigestsOf(keys).Chunks(),
+            .sinks = kSinks,
+            .budget = budget,
+            .choice = {}};
+  }
+  std::unique_ptr<Chooser> Make(DeviceMemory& memory, const Keys& keys) const {
+    return *SelectorChooser::Create(
+        memory, ShapeOf(keys),
+        chunk == 1 ? *KeyScorer::Create(memory, KeysOf(keys))
+                   : *MeanScorer::Create(memory, DigestsOf(keys)));
+  }
+  int64_t Bytes(const Keys& keys) const {
+    return ShapeOf(keys).Bytes() +
+           (chunk == 1 ? KeysOf(keys).Bytes() : DigestsOf(keys).Bytes());
+  }
+};
+
+// What the Selector says of the mean keys of chunks, which the test adds up
+// itself: a sequence of keys that are as few as the chunks.
+std::vector<std::vector<int32_t>> Expected(Stream& stream, Keys& keys,
+                                           int layer, const Chosen& c,
+                                           const Chooser::Asking& by,
+                                           int64_t chunks, float most_prior) {
+  const int kv_heads = keys.layout().kv_heads;
+  const int64_t candidates = chunks - Chosen::kSinks;
+  std::vector<float> evidence(static_cast<size_t>(kv_heads * candidates));
+  std::vector<uint16_t> norms(evidence.size());
+  std::vector<float> scores(static_cast<size_t>(c.heads * candidates));
+  for (int64_t row = 0; row < by.rows; ++row) {
+    for (int64_t i = 0; i < c.heads * candidates; ++i) {
+      const auto head = static_cast<int>(i / candidates);
+      const int kv_head = head / (c.heads / kv_heads);
+      const std::vector<float> key =
+          keys.MeanOf(layer, kv_head, c.chunk, Chosen::kSinks + i % candidates);
+      float dot = 0;
+      float square = 0;
+      for (int d = 0; d < kHeadDim; ++d) {
+        const auto x = static_cast<size_t>(d);
+        dot = std::fma(by.q[row * by.row_floats + head * kHeadDim + d], key[x],
+                       dot);
+        square = std::fma(key[x], key[x], square);
+      }
+      scores[static_cast<size_t>(i)] = dot * 0.25f;
+      norms[static_cast<size_t>(kv_head * candidates + i % candidates)] =
+          F16FromF32(std::sqrt(square));
+    }
+    EXPECT_TRUE(AddEvidence(stream, {.scores = scores.data(),
+                                     .scores_stride = candidates,
+                                     .rows = 1,
+                                     .heads = c.heads,
+                                     .kv_heads = kv_heads,
+                                     .candidates = candidates,
+                                     .evidence = evidence.data()})
+                    .ok());
+  }
+  const int64_t picked = c.budget - Chosen::kSinks;
+  std::vector<int32_t> out(static_cast<size_t>(kv_heads * picked));
+  EXPECT_TRUE(Select(stream, {.evidence = evidence.data(),
+                              .norms = norms.data(),
+                              .norms_stride = candidates,
+                              .kv_heads = kv_heads,
+                              .candidates = candidates,
+                              .budget = picked,
+                              .most_prior = most_prior,
+                              .reach = 16 / c.chunk,
+                              .suppression = 1,
+                              .exclusivity = 0.85f,
+                              .out = out.data()})
+                  .ok());
+  std::vector<std::vector<int32_t>> chosen;
+  for (int head = 0; head < kv_heads; ++head) {
+    std::vector<int32_t>& one = chosen.emplace_back(3);
+    std::iota(one.begin(), one.end(), 0);
+    for (int64_t i = 0; i < picked; ++i) {
+      one.push_back(3 + out[static_cast<size_t>(head * picked + i)]);
+    }
+  }
+  return chosen;
+}
+
+class SelectorChooserTest : public testing::Test {
+ protected:
+  std::vector<float> Queries(int64_t rows, int heads) {
+    std::mt19937 random(9);
+    std::normal_distribution<float> normal;
+    std::vector<float> q(static_cast<size_t>(rows * heads * kHeadDim));
+    for (float& x : q) x = normal(random);
+    return q;
+  }
+  std::unique_ptr<Stream> stream_ = MakeStream(Device::kCpu, 2);
+  PoisonedMemory memory_;
+};
+
+TEST_F(SelectorChooserTest, ChoosesAsTheOpsDo) {
+  struct Case {
+    int heads;
+    int kv_heads;
+    int64_t rows;
+    float prior;
+    int chunk;
+    int64_t budget;
+  };
+  for (const Case& c :
+       {Case{4, 2, 1, 0.25f, 1, 60}, Case{4, 2, 5, 0.25f, 1, 60},
+        Case{1, 1, 1, 0.35f, 1, 60}, Case{1, 1, 2, 0.25f, 1, 60},
+        Case{4, 2, 3, 0.25f, 2, 40}, Case{4, 2, 1, 0.25f, 8, 12},
+        Case{4, 2, 2, 0.25f, 32, 5}}) {
+    Keys keys(2, c.kv_heads);
+    const Chosen chosen_by = {
+        .layers = 2, .heads = c.heads, .chunk = c.chunk, .budget = c.budget};
+    const int64_t before = memory_.used();
+    auto chooser = chosen_by.Make(memory_, keys);
+    EXPECT_EQ(memory_.used() - before, chosen_by.Bytes(keys));
+    const std::vector<float> q = Queries(c.rows, c.heads);
+    const Chooser::Asking by = {.q = q.data(),
+                                .row_floats = c.heads * kHeadDim,
+                                .rows = c.rows,
+                                .position = kBegin + 250 - c.rows};
+    const int64_t chunks = (kBegin + 230) / c.chunk - kBegin / c.chunk;
+    for (int layer = 0; layer < 2; ++layer) {
+      // A prompt, then steps that nobody showed, then one that was.
+      ASSERT_TRUE(
+          chooser->Update(*stream_, layer, keys.At(layer, kBegin), 100).ok());
+      ASSERT_TRUE(
+          chooser->Update(*stream_, layer, keys.At(layer, kBegin + 249), 1)
+              .ok());
+      const KvPages kv = keys.At(layer, kBegin + 249);
+      std::vector<std::vector<int32_t>> chosen;
+      ASSERT_TRUE(
+          chooser->Choose(*stream_, layer, by, &kv, chunks, &chosen).ok());
+      EXPECT_EQ(chosen,
+                Expected(*stream_, keys, layer, chosen_by, by, chunks, c.prior))
+          << layer << ", " << c.heads << " heads, " << c.rows << " rows, chunk "
+          << c.chunk;
+    }
+  }
+}
+
+TEST_F(SelectorChooserTest, FewPositionsAreAllChosen) {
+  Keys keys(1, 2);
+  auto chooser = Chosen{.layers = 1, .heads = 4}.Make(memory_, keys);
+  const std::vector<float> q = Queries(1, 4);
+  const Chooser::Asking by = {.q = q.data(),
+                              .row_floats = 4 * kHeadDim,
+                              .rows = 1,
+                              .position = kBegin + 249};
+  const KvPages kv = keys.At(0, kBegin + 250);
+  std::vector<std::vector<int32_t>> chosen;
+  for (const int64_t chunks : {0, 1, 3, 59, 60}) {
+    ASSERT_TRUE(chooser->Choose(*stream_, 0, by, &kv, chunks, &chosen).ok());
+    std::vector<int32_t> all(static_cast<size_t>(chunks));
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(chosen, (std::vector<std::vector<int32_t>>{all, all}));
+  }
+  // Keys must be at hand, digests are.
+  EXPECT_FALSE(chooser->Choose(*stream_, 0, by, nullptr, 100, &chosen).ok());
+  auto means = Chosen{.layers = 1, .heads = 4, .chunk = 2}.Make(memory_, keys);
+  ASSERT_TRUE(means->Update(*stream_, 0, keys.At(0, kBegin), 250).ok());
+  EXPECT_TRUE(means->Choose(*stream_, 0, by, nullptr, 100, &chosen).ok());
+}
+
+// What is measured is that of the last row that asks, and changes nothing.
+TEST_F(SelectorChooserTest, CoverageIsTheShareOfWhatWasSeen) {
+  for (const int64_t rows : {1, 3}) {
+    Keys keys(1, 2);
+    const auto chooser = Chosen{.layers = 1, .heads = 4}.Make(memory_, keys);
+    const std::vector<float> q = Queries(rows, 4);
+    const KvPages kv = keys.At(0, kBegin + 249);
+    ASSERT_TRUE(chooser->Update(*stream_, 0, kv, 1).ok());
+    Chooser::Asking by = {.q = q.data(),
+                          .row_floats = 4 * kHeadDim,
+                          .rows = rows,
+                          .position = kBegin + 250 - rows};
+    std::vector<std::vector<int32_t>> expected;
+    ASSERT_TRUE(chooser->Choose(*stream_, 0, by, &kv, 230, &expected).ok());
+    EXPECT_EQ(chooser->coverage(), std::nullopt);
+
+    const std::vector<std::vector<int32_t>> kept = {{0, 1, 2, 77, 30},
+                                                    {2, 0, 1, 199, 144}};
+    const int32_t* const of_heads[] = {kept[0].data(), kept[1].data()};
+    const Chooser::Seen seen = {.kept = of_heads, .num_kept = 5, .newest = 200};
+    by.seen = &seen;
+    std::vector<std::vector<int32_t>> chosen;
+    ASSERT_TRUE(chooser->Choose(*stream_, 0, by, &kv, 230, &chosen).ok());
+    EXPECT_EQ(chosen, expected);
+
+    double sum = 0;
+    for (int head = 0; head < 4; ++head) {
+      double all = 0;
+      double of_seen = 0;
+      for (int64_t j = 0; j < 250; ++j) {
+        const std::vector<float> key = keys.MeanOf(0, head / 2, 1, j);
+        double dot = 0;
+        for (size_t d = 0; d < key.size(); ++d) {
+          dot += double{q[static_cast<size_t>((rows - 1) * by.row_floats +
+                                              head * kHeadDim) +
+                          d]} *
+                 double{key[d]};
+        }
+        const double weight = std::exp(dot / 4);
+        const auto& one = kept[static_cast<size_t>(head / 2)];
+        all += weight;
+        if (j >= 200 || std::find(one.begin(), one.end(), j) != one.end()) {
+          of_seen += weight;
+        }
+      }
+      sum += of_seen / all;
+    }
+    ASSERT_NE(chooser->coverage(), std::nullopt);
+    EXPECT_NEAR(*chooser->coverage(), sum / 4, 1e-5);
+    // Where all is chosen nothing is scored.
+    ASSERT_TRUE(chooser->Choose(*stream_, 0, by, &kv, 60, &chosen).ok());
+    EXPECT_EQ(chooser->coverage(), std::nullopt);
+  }
+  // Means say nothing of single positions.
+  Keys keys(1, 2);
+  const auto means =
+      Chosen{.layers = 1, .heads = 4, .chunk = 2, .budget = 9}.Make(memory_,
+                                                                    keys);
+  const std::vector<float> q = Queries(1, 4);
+  const KvPages kv = keys.At(0, kBegin + 249);
+  ASSERT_TRUE(means->Update(*stream_, 0, kv, 1).ok());
+  const Chooser::Seen nothing = {.kept = nullptr, .num_kept = 0, .newest = 9};
+  std::vector<std::vector<int32_t>> chosen;
+  ASSERT_TRUE(means
+                  ->Choose(*stream_, 0,
+                           {.q = q.data(),
+                            .row_floats = 4 * kHeadDim,
+                            .rows = 1,
+                            .position = kBegin + 249,
+                            .seen = &nothing},
+                           &kv, 100, &chosen)
+                  .ok());
+  EXPECT_EQ(means->coverage(), std::nullopt);
+}
+
+// What is written over after a truncation is measured anew, and a copy goes its
+// own way.
+TEST_F(SelectorChooserTest, WhatIsWrittenAnewIsMeasuredAnew) {
+  for (const int chunk : {1, 4}) {
+    Keys keys(1, 2);
+    const Chosen by_few = {
+        .layers = 1, .heads = 4, .chunk = chunk, .budget = 60 / chunk};
+    auto chooser = by_few.Make(memory_, keys);
+    const std::vector<float> q = Queries(1, 4);
+    const Chooser::Asking by = {.q = q.data(),
+                                .row_floats = 4 * kHeadDim,
+                                .rows = 1,
+                                .position = kBegin + 249};
+    const int64_t chunks = (kBegin + 230) / chunk - kBegin / chunk;
+    const auto choose = [&](Chooser& one) {
+      std::vector<std::vector<int32_t>> chosen;
+      const KvPages kv = keys.At(0, kBegin + 249);
+      EXPECT_TRUE(one.Update(*stream_, 0, kv, 1).ok());
+      EXPECT_TRUE(one.Choose(*stream_, 0, by, &kv, chunks, &chosen).ok());
+      return chosen;
+    };
+    const auto expected = [&] {
+      return Expected(*stream_, keys, 0, by_few, by, chunks, 0.25f);
+    };
+    EXPECT_EQ(choose(*chooser), expected());
+    auto copy = *chooser->Copy(memory_);
+    keys.Lengthen(0, kBegin + 120, 30);
+    copy->Truncate(kBegin + 120);
+    EXPECT_EQ(choose(*copy), expected());
+    // Nobody told the other.
+    EXPECT_NE(choose(*chooser), expected());
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::selector_chooser_test
