@@ -318,6 +318,27 @@ class BenchTest(Case):
         self.assertLessEqual(row["baseline"]["device_bytes"], device)
         self.assertGreater(row["baseline"]["resident_pages"], 0)
 
+    def test_depths_that_nobody_read(self):
+        args = ["bench", "-m", IDS_ONLY, "-n", "6", "-d", "40", "-r", "1"]
+        read = self.document(*args, "-p", "4")
+        filled = self.document(*args, "-p", "4", "--fill")
+        self.assertEqual([row["test"] for row in filled],
+                         ["pp4@d40", "tg6@d40"])
+        for row, other in zip(filled, read):
+            self.assertIs(row["filled"], True)
+            self.assertIs(other["filled"], False)
+            self.assertEqual(row["bytes_per_token"], other["bytes_per_token"])
+            self.assertEqual(row["backend"], "cpu filled")
+        # Ids are enough, also to a policy, and the baseline is filled alike.
+        (row,) = self.document(
+            *args, "-p", "0", "--fill", "--policy", "sfi", "--plain",
+            "--budget", "8", "--window", "8", "--set",
+            "trigger=fixed,interval=1,evidence=4", "--verify-against", "full")
+        self.assertIs(row["baseline"]["agree"], True)
+        for wrong in (["-d", "0"], ["-d", "9", "--policy", "speed"]):
+            self.assertIn("--fill", self.refuse(2, "usage", "bench", "-m",
+                                                IDS_ONLY, "--fill", *wrong))
+
     def test_drafts_need_a_text(self):
         text = self.path("text", b"a b " * 40)
         for flags in (["--draft", "ngram"], ["--policy", "triforce"],

@@ -385,7 +385,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"summarize", "x", "--format", "md"},
            {"ask", "x", "who?", "--no-cache"},
            {"ask", "x", "who?", "--restart"},
-           {"bench", "--fill"},
            {"help", "chat"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))

@@ -141,7 +141,9 @@ void AddBench(FlagSet& flags, Options* options) {
                 kMaxTokens, &bench->depths);
   flags.Int("-r,--repetitions", "of every test (default 5)", 1, 10'000,
             [=](int64_t n) { bench->repetitions = n; });
-  flags.NotBuilt({"--fill"});
+  flags.Switch("--fill",
+               "depths are not read: their K and V are random, for measuring",
+               [=] { bench->fill = true; });
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);
   AddJsonFlag(flags, options);

@@ -105,6 +105,7 @@ struct BenchOptions {
   std::vector<int64_t> depths = {0};
   std::vector<int64_t> threads = {0};
   int64_t repetitions = 5;
+  bool fill = false;   // depths hold KV that nobody computed
   std::string output;  // md, csv, json or jsonl
 };
 

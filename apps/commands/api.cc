@@ -228,6 +228,15 @@ absl::Status Session::Prefill(const std::vector<int32_t>& ids,
                  error);
 }
 
+absl::Status Session::Fill(const std::vector<int32_t>& ids, uint64_t seed,
+                           const ProgressFn& progress) {
+  const CancelOnSignal cancel(session_.get());
+  tiercel_error error = Defaults<tiercel_error>();
+  return FromApi(tiercel_fill(session_.get(), ids.data(), ids.size(), seed,
+                              OnProgress, UserData(progress), &error),
+                 error);
+}
+
 absl::Status Session::Generate(const tiercel_sampling& sampling,
                                const TokenFn& on_token) {
   const CancelOnSignal cancel(session_.get());

@@ -94,6 +94,8 @@ class Session {
 
   absl::Status Prefill(const std::vector<int32_t>& ids,
                        const ProgressFn& progress);
+  absl::Status Fill(const std::vector<int32_t>& ids, uint64_t seed,
+                    const ProgressFn& progress);
   absl::Status Read(const std::vector<int32_t>& ids,
                     const ProgressFn& progress);
   size_t Length() const;

@@ -5,9 +5,9 @@
 // drafts it times tiercel_generate of N tokens instead: what is drafted, and
 // what of it holds, is that of `tiercel generate` after the same tokens. All
 // start after `depth` tokens that are read once, untimed, and are dropped back
-// to them between repetitions. Tokenizing is never timed. Every test runs once
-// before it is timed. --verify-against full then runs the generations again in
-// the baseline's session.
+// to them between repetitions; with --fill their K and V are random. Tokenizing
+// is never timed. Every test runs once before it is timed. --verify-against
+// full then runs the generations again in the baseline's session.
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -156,7 +156,9 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.backend =
       options.model.device == "auto" ? "cpu" : options.model.device;
   context.simulated = options.model.simulation.has_value();
+  context.filled = options.bench.fill;
   if (context.simulated) context.backend += " simulated";
+  if (context.filled) context.backend += " filled";
   context.kv_type_k = options.session.kv_type_k;
   context.kv_type_v = options.session.kv_type_v;
   context.policy = options.sampling.policy;
@@ -290,6 +292,11 @@ class Bencher {
 
   absl::Status ReadDepth(int64_t depth) {
     if (depth == 0) return absl::OkStatus();
+    if (options_.bench.fill) {
+      Progress progress(options_.progress, "filling", "tokens", "tok/s");
+      return session_.Fill(Slice(0, depth), /*seed=*/0,
+                           progress.Callback(depth));
+    }
     Progress progress(options_.progress, "reading", "tokens", "tok/s");
     return session_.Prefill(Slice(0, depth), progress.Callback(depth));
   }

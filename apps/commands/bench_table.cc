@@ -153,6 +153,7 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"n_threads", context.threads},
           {"backend", context.backend},
           {"simulated", context.simulated},
+          {"filled", context.filled},
           {"type_k", context.kv_type_k},
           {"type_v", context.kv_type_v},
           {"build", context.build},

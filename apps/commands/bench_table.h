@@ -45,6 +45,7 @@ struct BenchContext {
   int64_t threads = 0;
   std::string backend;  // "cpu", "ref"; "cpu simulated"
   bool simulated = false;
+  bool filled = false;  // nobody computed the KV of depths
   std::string kv_type_k;
   std::string kv_type_v;
   std::string policy = "full";

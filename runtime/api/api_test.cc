@@ -59,6 +59,8 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
       tiercel_plan(model_, &session_params, nullptr, nullptr, &error_),
       tiercel_prefill(nullptr, &id, 1, nullptr, nullptr, &error_),
       tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, &error_),
+      tiercel_fill(nullptr, &id, 1, 0, nullptr, nullptr, &error_),
+      tiercel_fill(session_, nullptr, 1, 0, nullptr, nullptr, &error_),
       tiercel_read(nullptr, &id, 1, nullptr, nullptr, &error_),
       tiercel_read(session_, nullptr, 1, nullptr, nullptr, &error_),
       tiercel_session_ids(nullptr, nullptr, &size, &error_),

@@ -72,6 +72,25 @@ absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
   return absl::OkStatus();
 }
 
+absl::Status FillInto(tiercel_session* session, const int32_t* ids,
+                      size_t count, uint64_t seed, tiercel_progress progress,
+                      void* user_data) {
+  if (absl::Status s = FillPrompt(
+          *session->session, ids, count, seed,
+          [&](uint64_t done, uint64_t total) {
+            return progress == nullptr || progress(user_data, done, total) == 0;
+          });
+      !s.ok()) {
+    return s;
+  }
+  const int64_t length = std::ssize(session->session->tokens());
+  Keep(NewReport(*session->session,
+                 {.prompt_tokens = length,
+                  .cached_tokens = length - static_cast<int64_t>(count)}),
+       session);
+  return absl::OkStatus();
+}
+
 tiercel_finish FinishOf(const std::string& reason) {
   if (reason == "stop") return TIERCEL_FINISH_STOP;
   if (reason == "length") return TIERCEL_FINISH_LENGTH;
@@ -267,6 +286,21 @@ tiercel_status tiercel_prefill(tiercel_session* session, const int32_t* ids,
     }
     return tiercel::Stoppable(session, [&] {
       return tiercel::PrefillInto(session, ids, count, progress, user_data);
+    });
+  });
+}
+
+tiercel_status tiercel_fill(tiercel_session* session, const int32_t* ids,
+                            size_t count, uint64_t seed,
+                            tiercel_progress progress, void* user_data,
+                            tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
+      return s;
+    }
+    return tiercel::Stoppable(session, [&] {
+      return tiercel::FillInto(session, ids, count, seed, progress, user_data);
     });
   });
 }

@@ -123,6 +123,17 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
   return report;
 }
 
+absl::Status FillPrompt(Session& session, const int32_t* ids, size_t count,
+                        uint64_t seed, Session::Progress progress) {
+  if (session.cancelled()) return CancelledError();
+  session.BeginPrompt();
+  absl::Cleanup forget = [&] { session.AbandonPrompt(); };
+  if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
+  if (absl::Status s = session.Fill(seed, progress); !s.ok()) return s;
+  std::move(forget).Cancel();
+  return absl::OkStatus();
+}
+
 Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
                 const GenerateParams& params,
                 const Transcript::OnToken& on_token) {

@@ -31,6 +31,11 @@ struct GenerateParams {
 absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
                                       size_t count, Session::Progress progress);
 
+// For measurements: the same, with KV that nobody computed, drawn from `seed`
+// (Session::Fill); of the last token too. Errors: those of Session::Fill.
+absl::Status FillPrompt(Session& session, const int32_t* ids, size_t count,
+                        uint64_t seed, Session::Progress progress);
+
 // Continues the session's text with what `policy`, made for the session, gives.
 // However that ends, the session then holds the tokens that were given out, and
 // the report says what they are. `prefill`: the session's last.

@@ -1,0 +1,102 @@
+// KV that nobody computed, for measurements: Session::Fill.
+
+#include <algorithm>
+#include <cstddef>
+#include <random>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "kernels/base/error.h"
+#include "kernels/kv/kv_write.h"
+#include "runtime/sequence/session.h"
+
+namespace tiercel {
+namespace {
+
+// Rows of normal floats. One is a piece of a large pool from a place of its
+// own: drawing each would take longer than what is to be measured.
+class RandomRows {
+ public:
+  RandomRows(uint64_t seed, int64_t width) : width_(width), random_(seed) {
+    std::normal_distribution<float> normal;
+    pool_.resize(static_cast<size_t>(kPool + width));
+    for (float& x : pool_) x = normal(random_);
+  }
+
+  // [rows, width], until the next call.
+  const float* Draw(int64_t rows) {
+    rows_.resize(static_cast<size_t>(rows * width_));
+    for (int64_t row = 0; row < rows; ++row) {
+      std::copy_n(pool_.data() + static_cast<int64_t>(random_() % kPool),
+                  width_, rows_.data() + row * width_);
+    }
+    return rows_.data();
+  }
+
+ private:
+  static constexpr int64_t kPool = int64_t{1} << 18;
+
+  const int64_t width_;
+  std::mt19937_64 random_;
+  std::vector<float> pool_;
+  std::vector<float> rows_;
+};
+
+}  // namespace
+
+absl::Status Session::Fill(uint64_t seed, Progress progress) {
+  if (spans_.has_value()) {
+    return UsageError("invalid_argument",
+                      "KV is filled in all layers; this session's prompts do "
+                      "not go through all");
+  }
+  interrupted_.reset();
+  knows_next_ = false;
+  constexpr int64_t kRows = 512;
+  // No row reads another, and nobody looks on: what follows finds the keys.
+  const View alone = View::Window(/*sinks=*/0, /*recent=*/1);
+  const auto stop = [this] { return cancelled(); };
+  const KvLayout& layout = kv_->layout();
+  const int64_t width = int64_t{layout.kv_heads} * layout.head_dim;
+  RandomRows keys(seed, width);
+  RandomRows values(~seed, width);
+  const auto total = static_cast<uint64_t>(pending());
+  while (pending() > 0) {
+    if (stop() || !progress(total - static_cast<uint64_t>(pending()), total)) {
+      return CancelledError();
+    }
+    const int64_t before = kv_->length();
+    const int64_t rows = std::min(kRows, pending());
+    absl::Cleanup abandon = [this] { AbandonStep(); };
+    if (absl::Status s = kv_->BeginStep(rows, Station::kPrefill, alone, stop);
+        !s.ok()) {
+      return s;
+    }
+    for (int layer = 0; layer < kv_->layers(); ++layer) {
+      const absl::StatusOr<KvPages> pages = kv_->BeginLayer(layer, stop);
+      if (!pages.ok()) return pages.status();
+      if (absl::Status s = KvWrite(*stream_, {.k = keys.Draw(rows),
+                                              .v = values.Draw(rows),
+                                              .k_stride = width,
+                                              .v_stride = width,
+                                              .rows = rows,
+                                              .layout = pages->layout,
+                                              .pages = pages->pages,
+                                              .first_page = pages->first_page,
+                                              .num_pages = pages->num_pages,
+                                              .position = pages->end});
+          !s.ok()) {
+        return s;
+      }
+      kv_->EndLayer(layer);
+    }
+    if (absl::Status s = kv_->Commit(rows, stop); !s.ok()) return s;
+    std::move(abandon).Cancel();
+    // To what follows it is a prompt's.
+    if (settled_ == before) settled_ = kv_->length();
+  }
+  progress(total, total);
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

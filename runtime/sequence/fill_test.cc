@@ -1,0 +1,115 @@
+// KV that nobody computed: what follows finds it wherever it lies, as it would
+// find a prompt's.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "runtime/generate/generate.h"
+#include "runtime/policy/policy.h"
+#include "tests/drafting.h"
+#include "tests/tiers.h"
+
+namespace tiercel::fill_test {
+namespace {
+
+class FillTest : public RepeatedTextTest<14> {
+ protected:
+  static std::unique_ptr<Session> Filled(uint64_t seed, size_t length,
+                                         const Session::Options& options = {}) {
+    auto session = MakeSession(*model_, options);
+    EXPECT_TRUE(
+        FillPrompt(*session, prompt_->data(), length, seed, kNoProgress).ok());
+    EXPECT_EQ(session->pending(), 0);
+    EXPECT_EQ(session->tokens(),
+              Ids(prompt_->begin(),
+                  prompt_->begin() + static_cast<std::ptrdiff_t>(length)));
+    return session;
+  }
+  static Ids Tail() { return {prompt_->begin(), prompt_->begin() + 40}; }
+};
+
+// More than one block of rows is written.
+TEST_F(FillTest, FollowsFromTheSeedAlone) {
+  const size_t length = 800;
+  const auto logits = [&](uint64_t seed) {
+    return AllLogits(*Filled(seed, length), Tail(), 7);
+  };
+  const std::vector<float> first = logits(1);
+  EXPECT_EQ(logits(1), first);
+  EXPECT_NE(logits(2), first);
+  EXPECT_NE(AllLogits(*Prefilled(*model_, *prompt_), Tail(), 7), first);
+}
+
+// Its beginning is there for a longer text, and its end can be cut.
+TEST_F(FillTest, IsAPromptToWhatFollows) {
+  const auto session = Filled(3, 600);
+  const std::vector<float> after = AllLogits(*session, Tail(), 5);
+  session->Truncate(600);
+  session->DropProvisional();
+  EXPECT_EQ(session->kv_length(), 600);
+  EXPECT_EQ(AllLogits(*session, Tail(), 5), after);
+}
+
+TEST_F(FillTest, LiesOnEitherSideOfALink) {
+  const auto deep =
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
+  PolicyParams sfi = {.policy = PolicyName::kSfi, .form = PolicyForm::kPlain};
+  sfi.sfi.budget = 64;
+  sfi.sfi.sink = 2;
+  sfi.sfi.window = 20;
+  ASSERT_TRUE(sfi.sfi.Set("trigger=fixed,interval=8,gap=1").ok());
+  const PolicyParams triforce = {.policy = PolicyName::kTriForce,
+                                 .verify = VerifyMode::kCoupled,
+                                 .view = kSmallView};
+  for (const PolicyParams& policy : {PolicyParams(), sfi, triforce}) {
+    const Session::Options options = policy.OptionsFor({.context = 900});
+    const auto text = [&](Session& session) {
+      EXPECT_TRUE(
+          FillPrompt(session, prompt_->data(), 700, 9, kNoProgress).ok());
+      return DraftedText(session, DraftedParams(0.8f, 40), policy);
+    };
+    const Ids expected = text(*MakeSession(*deep, options));
+    for (const Budget budget : {Budget::kLeast, Budget::kAll}) {
+      const Tiered tiered = MakeTiered(*deep, options, budget);
+      EXPECT_EQ(text(*tiered.session), expected)
+          << static_cast<int>(policy.policy);
+    }
+  }
+}
+
+TEST_F(FillTest, CancelledItWasNeverThere) {
+  const auto session = Filled(4, 300);
+  const std::vector<float> expected = AllLogits(*Filled(4, 300), Tail(), 5);
+  const Ids more(900, 5);
+  int asked = 0;
+  EXPECT_EQ(ClassOf(FillPrompt(*session, more.data(), more.size(), 1,
+                               [&](uint64_t done, uint64_t total) {
+                                 EXPECT_EQ(total, 900u);
+                                 EXPECT_EQ(done, asked == 0 ? 0u : 512u);
+                                 return ++asked < 2;
+                               })),
+            ErrorClass::kCancelled);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(session->tokens().size(), 300u);
+  EXPECT_EQ(AllLogits(*session, Tail(), 5), expected);
+
+  session->Truncate(300);
+  session->Cancel();
+  EXPECT_EQ(ClassOf(FillPrompt(*session, more.data(), 1, 1, kNoProgress)),
+            ErrorClass::kCancelled);
+  session->ClearCancel();
+  EXPECT_EQ(session->tokens().size(), 300u);
+}
+
+TEST_F(FillTest, IsRefusedWherePromptsAreShallow) {
+  const auto session = MakeSession(*model_, {.depth = PromptDepth{.cut = 1}});
+  EXPECT_EQ(CodeOf(FillPrompt(*session, prompt_->data(), 9, 1, kNoProgress)),
+            "invalid_argument");
+  EXPECT_TRUE(session->tokens().empty());
+}
+
+}  // namespace
+}  // namespace tiercel::fill_test
