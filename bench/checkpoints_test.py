@@ -241,7 +241,7 @@ class MakeRandomTest(Case):
     def test_shape(self):
         ids = self.directory / "prompt"
         ids.write_text("1 2 3 199")
-        for kind in ("f16", "q8_0"):
+        for kind in ("f16", "q4_0", "q8_0"):
             args = ("--layers", 2, "--hidden", 96, "--heads", 4, "--kv-heads",
                     2, "--head-dim", 32, "--ffn", 64, "--vocab", 200,
                     "--context", 500, "--type", kind)
@@ -260,6 +260,36 @@ class MakeRandomTest(Case):
             other = self.make_random(*args, "--seed", 1,
                                      self.directory / "other")
             self.assertNotEqual(other.read_bytes(), self.out.read_bytes())
+
+
+    def test_blocks_are_near_what_they_stand_for(self):
+        args = ("--layers", 1, "--hidden", 64, "--heads", 2, "--ffn", 64,
+                "--vocab", 50)
+        exact = self.data(self.make_random(*args, "--type", "f16",
+                                           self.directory / "f16"))
+        # Of the scale: half a step, and the one code that a nibble lacks.
+        for kind, size, off in (("q8_0", 34, 0.5), ("q4_0", 18, 1)):
+            coarse = self.data(self.make_random(*args, "--type", kind,
+                                                self.directory / kind))
+            for name, (theirs, shape, content) in exact.items():
+                if theirs != "f16":
+                    continue
+                values = [x for (x,) in struct.iter_unpack("<e", content)]
+                blocks = coarse[name][2]
+                self.assertEqual(len(blocks), len(values) // 32 * size)
+                most = 0
+                for i in range(len(values) // 32):
+                    block = blocks[i * size:(i + 1) * size]
+                    (scale,) = struct.unpack_from("<e", block)
+                    codes = struct.unpack("32b", block[2:]) if size == 34 else [
+                        (block[2 + j % 16] >> j // 16 * 4 & 15) - 8
+                        for j in range(32)]
+                    most = max(most, *map(abs, codes))
+                    for code, value in zip(codes, values[32 * i:]):
+                        self.assertAlmostEqual(
+                            code * scale, value,
+                            delta=(off + 0.1) * abs(scale))
+                self.assertEqual(most, 127 if size == 34 else 8, name)
 
 
 class RefusalTest(Case):

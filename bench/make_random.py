@@ -23,9 +23,10 @@ import sys
 import numpy as np
 
 import gguf_file
-from gguf_file import F16, F32, Q8_0
+from gguf_file import F16, F32, Q4_0, Q8_0
 
-BLOCK, _ = gguf_file.BLOCKS[Q8_0]  # f16 scale, int8 quants
+KINDS = {"f16": F16, "q4_0": Q4_0, "q8_0": Q8_0}
+BLOCK = 32  # elements of a quantised block
 
 
 def arguments():
@@ -43,7 +44,7 @@ def arguments():
     parser.add_argument("--ffn", default=1024, **number)
     parser.add_argument("--vocab", default=1024, **number)
     parser.add_argument("--context", default=4096, **number)
-    parser.add_argument("--type", choices=("f16", "q8_0"), default="q8_0")
+    parser.add_argument("--type", choices=KINDS, default="q8_0")
     parser.add_argument("--seed", default=0, **number)
     args = parser.parse_args()
     complete(args, parser.error)
@@ -73,8 +74,9 @@ def complete(args, error):
         error(f"head-dim: got {args.head_dim}, need an even number")
     for name, inputs in (("hidden", args.hidden), ("ffn", args.ffn),
                          ("heads x head-dim", args.heads * args.head_dim)):
-        if args.type == "q8_0" and inputs % BLOCK != 0:
-            error(f"{name}: got {inputs}, q8_0 needs a multiple of {BLOCK}")
+        if args.type != "f16" and inputs % BLOCK != 0:
+            error(f"{name}: got {inputs}, {args.type} needs a multiple of "
+                  f"{BLOCK}")
 
 
 def shapes(args):
@@ -97,8 +99,26 @@ def shapes(args):
     yield "output", args.vocab, args.hidden, 1
 
 
-def quantised(x):
-    """float32 [rows, inputs] -> the bytes of its Q8_0 blocks."""
+def as_q4_0(x):
+    """float32 [rows, inputs] -> the bytes of its blocks: f16 scale, nibbles.
+
+    The element furthest from zero becomes -8. Of a byte the low nibble is
+    element i, the high one i + 16.
+    """
+    x = x.reshape(-1, BLOCK)
+    furthest = np.take_along_axis(
+        x, np.abs(x).argmax(axis=1)[:, None], axis=1)
+    scale = furthest / np.float32(-8)
+    quants = np.rint(x / np.where(scale == 0, 1, scale)) + 8
+    quants = quants.clip(0, 15).astype("u1")
+    blocks = np.empty(len(x), np.dtype([("d", "<f2"), ("q", "u1", BLOCK // 2)]))
+    blocks["d"] = scale[:, 0]
+    blocks["q"] = quants[:, :BLOCK // 2] | quants[:, BLOCK // 2:] << 4
+    return blocks.tobytes()
+
+
+def as_q8_0(x):
+    """float32 [rows, inputs] -> the bytes of its blocks: f16 scale, int8."""
     x = x.reshape(-1, BLOCK)
     scale = np.abs(x).max(axis=1, keepdims=True) / np.float32(127)
     quants = np.rint(x / np.where(scale == 0, 1, scale))
@@ -114,7 +134,9 @@ def tensor_bytes(random, tensor, scale):
         return np.ones(inputs, "<f4").tobytes()
     x = random.standard_normal(tensor.dims[::-1], np.float32)
     x *= np.float32(scale / math.sqrt(inputs))
-    return quantised(x) if tensor.kind == Q8_0 else x.astype("<f2").tobytes()
+    if tensor.kind == F16:
+        return x.astype("<f2").tobytes()
+    return as_q4_0(x) if tensor.kind == Q4_0 else as_q8_0(x)
 
 
 def key_values(args):
@@ -143,7 +165,7 @@ def key_values(args):
 
 def write(args, file, more_keys=()):
     """Writes the checkpoint of `args`; more_keys: {key: encoded value}."""
-    matrix = Q8_0 if args.type == "q8_0" else F16
+    matrix = KINDS[args.type]
     tensors, scales = [], []
     for name, rows, inputs, scale in shapes(args):
         dims, kind = ((inputs,), F32) if rows is None else (

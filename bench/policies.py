@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """SFI, SADAS and SPEED beside everything: what their plain forms cost and save.
 
-  bench/policies.py            both tables, about twenty minutes
-  bench/policies.py --quality  how far plain rows are from the model's
-  bench/policies.py --speed    plain and verified decoding beside plain full
-  bench/policies.py --save     also writes bench/results/<date>-<cpu>-policies.md
+  bench/policies.py             all but --filled, about an hour
+  bench/policies.py --quality   how far plain rows are from the model's
+  bench/policies.py --coverage  how much of a row's attention an older view has
+  bench/policies.py --needle    what a view finds that lies far behind it
+  bench/policies.py --speed     plain and verified decoding beside plain full
+  bench/policies.py --filled    the shape of Qwen3-1.7B, KV that nobody computed
+  bench/policies.py --save      also writes bench/results/<date>-<cpu>-policies*:
+                                the page, and its charts (SVG)
 
 Real text: books of $TIERCEL_BOOKS. Quality: the first tokens are read as a
 prompt, then the text goes on token by token under the policy, as it stands in
@@ -14,35 +18,30 @@ token is the same, both perplexities. Beside each view stands a window of as man
 tokens, which is what choosing has to beat: with the first four tokens, on which
 attention leans, and without.
 
+Coverage: at each step that chooses anew, how much of that row's attention falls
+on what was in view before, by how many tokens ago that was chosen (the stability
+of support, Slow-Fast Inference, arXiv 2603.12038, Fig. 1A). Needle: bench/
+needle.py says what it is.
+
 Speed: tokens decoded a second after a prompt, over those of `--policy full` in
 the same call and on the same device (`--verify-against full`). What SADAS thinks
-is forced: it thinks all the time. Standard library only.
+is forced: it thinks all the time. `--filled`: random weights and random KV, where
+only the shape matters; random keys are the worst that a choice can meet. Standard
+library only, numpy for --filled.
 """
 
 import argparse
-import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
 
+import chart
+import needle
 import pages
-
-
-class Program:
-    def __init__(self, path):
-        self.path = path
-
-    def document(self, command, *args):
-        done = subprocess.run(
-            [self.path, command, *map(str, args), "--json", "--no-progress"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE)
-        document = json.loads(done.stdout)
-        if done.returncode != 0:
-            sys.exit(f"{command} {args}: {done.stdout.decode()}")
-        return document
+from program import Program
 
 
 def sfi(settings, budget=1024):
@@ -68,6 +67,9 @@ QUALITY = [
     ("... none of these", sfi("prior=0,nms=0,exclusive=0")),
     ("... none, 512", sfi("prior=0,nms=0,exclusive=0", 512)),
     ("... none, 2048", sfi("prior=0,nms=0,exclusive=0", 2048)),
+    ("... none, chunks of 8", [*sfi("prior=0,nms=0,exclusive=0"), "--chunk", 8]),
+    ("... none, chunks of 32",
+     [*sfi("prior=0,nms=0,exclusive=0"), "--chunk", 32]),
     ("window of 1312, 4 first", window(1312, 4)),
     ("window of 1312", window(1312, 0)),
 ]
@@ -123,6 +125,88 @@ def speed_table(program, book, text, depth, tokens, say):
             f"{base['device_bytes'] / 1e6:.1f} |")
 
 
+def coverage_table(program, book, tokens, depth, say, charts):
+    say()
+    say(f"## Coverage, {book}: 256 tokens after {depth:,}, chosen every N")
+    say()
+    say("| N | 256 chosen | 1,024 chosen |")
+    say("|---:|---:|---:|")
+    series = {"256 chosen": [], "1,024 chosen": []}
+    for interval in (4, 16, 64, 128):
+        cells = []
+        for name, budget in (("256 chosen", 256), ("1,024 chosen", 1024)):
+            d = program.document(
+                "generate", "--tokens", tokens, "-n", 256, "--ignore-eos", "--temp",
+                0.6, "-c", depth + 400,
+                *sfi(f"trigger=fixed,interval={interval},gap=1", budget))
+            share = d["schedule"]["coverage"]
+            cells.append(f"{share:.3f}")
+            series[name].append((interval, share))
+        say(f"| {interval} | {' | '.join(cells)} |")
+    charts["coverage"] = chart.line_chart(
+        f"Attention that falls on the old view, {book}", "tokens since",
+        "share", series)
+
+
+NEEDLE = [
+    ("SFI, 1024", sfi("trigger=sentence")),
+    ("SFI, 1024, chunks of 8", [*sfi("trigger=sentence"), "--chunk", 8]),
+    ("SFI, 512", sfi("trigger=sentence", 512)),
+    ("window of 1312, 4 first", window(1312, 4)),
+]
+
+
+def needle_table(program, book, ids, items, length, scratch, say):
+    found = needle.recoveries(program, scratch, ids, NEEDLE, items, length)
+    count = len(found[NEEDLE[0][0]])
+    say()
+    say(f"## Needle, {book}: {length:,} tokens, {count} of {items} items that "
+        "full finds")
+    say()
+    say("| view | recovery: mean | least |")
+    say("|---|---:|---:|")
+    for name, shares in found.items():
+        if shares:
+            say(f"| {name} | {statistics.mean(shares):.2f} | "
+                f"{min(shares):.2f} |")
+
+
+# The shape of Qwen3-1.7B.
+SHAPE = ["--layers", 28, "--hidden", 2048, "--heads", 16, "--kv-heads", 8,
+         "--head-dim", 128, "--ffn", 6144, "--vocab", 151936, "--type", "q4_0"]
+FILLED = [
+    ("SADAS plain, thinking, 1024",
+     ["--policy", "sadas", "--plain", "--window", 1024, "--set",
+      "gate=always"]),
+    ("SFI plain, 2048, every 64", sfi("trigger=fixed,interval=64", 2048)),
+    ("SFI plain, 2048, every 64, chunks of 32",
+     [*sfi("trigger=fixed,interval=64", 2048), "--chunk", 32]),
+]
+
+
+def filled_table(path, depths, tokens, scratch, say):
+    model = scratch / "shape.gguf"
+    subprocess.run(
+        ["/usr/bin/python3", pages.ROOT / "bench/make_random.py",
+         *map(str, SHAPE), "--context", str(max(depths) + 1024), model],
+        check=True)
+    program = Program(path)
+    say()
+    say(f"## Speed, the shape of Qwen3-1.7B in Q4_0, random weights: {tokens} "
+        "tokens after KV that nobody computed")
+    say()
+    say("| policy | depth | tokens/s | full | ratio |")
+    say("|---|---:|---:|---:|---:|")
+    for depth in depths:
+        for name, flags in FILLED:
+            (row,) = program.document(
+                "bench", "-m", model, "-p", 0, "-n", tokens, "-d", depth, "-r",
+                1, "--fill", "--verify-against", "full", *flags)
+            base = row["baseline"]
+            say(f"| {name} | {depth:,} | {row['avg_ts']:.2f} | "
+                f"{base['decode_tok_s']:.2f} | {base['speedup']:.2f} |")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiercel",
@@ -132,14 +216,18 @@ def main():
     parser.add_argument("--scored", type=int, default=512)
     parser.add_argument("--depth", type=int, default=7000)
     parser.add_argument("--tokens", type=int, default=128)
-    parser.add_argument("--quality", action="store_true")
-    parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--items", type=int, default=10)
+    parser.add_argument("--filled-depths", default="32768")
+    parts = ("quality", "coverage", "needle", "speed", "filled")
+    for part in parts:
+        parser.add_argument(f"--{part}", action="store_true")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
-    both = not args.quality and not args.speed
+    wanted = {part for part in parts if getattr(args, part)}
+    wanted = wanted or set(parts) - {"filled"}
     folder = pathlib.Path(os.environ["TIERCEL_BOOKS"])
     books = args.books.split(",")
-    out = []
+    out, charts = [], {}
 
     def say(line=""):
         print(line, flush=True)
@@ -151,21 +239,36 @@ def main():
     say(f"{cpu}, {os.cpu_count()} threads, {pages.today()}, "
         f"{pages.version_of(args.tiercel)}, load {os.getloadavg()[0]:.1f}. "
         f"SmolLM2-135M Q4_1, untrained for any of them.")
-    program = Program(str(args.tiercel))
-    with tempfile.TemporaryDirectory() as scratch:
-        for book in books:
+    program = Program(args.tiercel)
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        for book in books if wanted != {"filled"} else ():
             text = folder / book
             ids = program.document("tokenize", "-f", text)["tokens"]
-            tokens = pathlib.Path(scratch) / "tokens.txt"
+            tokens = scratch / "tokens.txt"
             tokens.write_text(
                 " ".join(map(str, ids[:args.prefill + args.scored + 1])))
-            if both or args.quality:
+            if "quality" in wanted:
                 quality_table(program, book, tokens, args.prefill, args.scored,
                               say)
-        if both or args.speed:
+        if "coverage" in wanted:
+            coverage_table(program, book, tokens, args.prefill, say, charts)
+        if "needle" in wanted:
+            needle_table(program, book, ids, args.items, 3000, scratch, say)
+        if "speed" in wanted:
             speed_table(program, books[0], folder / books[0], args.depth,
                         args.tokens, say)
+        if "filled" in wanted:
+            filled_table(args.tiercel,
+                         list(map(int, args.filled_depths.split(","))), 65,
+                         scratch, say)
     if args.save:
+        for chart_name, drawn in charts.items():
+            path = pages.page(pages.today(), cpu,
+                              f"policies-{chart_name}.svg")
+            path.write_text(drawn)
+            say()
+            say(f"![{chart_name}]({path.name})")
         path = pages.page(pages.today(), cpu, "policies.md")
         path.write_text("\n".join(out) + "\n")
         print(path)

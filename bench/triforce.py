@@ -40,15 +40,14 @@ Standard library only.
 
 import argparse
 import functools
-import json
 import operator
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import pages
+from program import Program
 
 README = "<!-- TriForce: written by bench/triforce.py --save -->"
 LAYERS = 30
@@ -57,21 +56,6 @@ PAGE = 128  # tokens
 BASELINE_TOKENS = 16
 LAW = ["--repeat-penalty", 1, "--top-p", 1]
 YARN = ["--rope-scaling", "yarn", "--rope-scale", 4, "--yarn-orig-ctx", 8192]
-
-
-class Program:
-    def __init__(self, path):
-        self.path = path
-
-    def document(self, command, *args):
-        done = subprocess.run(
-            [self.path, command, *map(str, args), "--json", "--no-progress"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE)
-        document = json.loads(done.stdout)
-        if done.returncode not in (0, 4):
-            sys.exit(f"{command} {args}: {done.stderr.decode()}")
-        return document
 
 
 class Text:
@@ -359,7 +343,7 @@ def main():
         f"{os.getloadavg()[0]:.1f}. SmolLM2-135M Q4_1, {', '.join(books)}, "
         f"{args.tokens} tokens decoded for each of {args.seeds} seeds, "
         f"--verify {args.verify}.")
-    program = Program(str(args.tiercel))
+    program = Program(args.tiercel)
     readme = README_HEADER
     with tempfile.TemporaryDirectory() as scratch:
         def text(name, tokens):

@@ -17,7 +17,12 @@ attention_mask|kernels/attention/attention.cc|item.end = position + 1 - start|it
 attention_begin|kernels/attention/attention.cc|std::max(p_.begin - start, int64_t{0})|std::max(p_.begin - start + 1, int64_t{0})|kernels/attention/attention_test.cc
 view_window|kernels/attention/attention.cc|position + 1 - page \* kPageTokens|position - page * kPageTokens|kernels/attention/attention_view_test.cc
 view_head|kernels/attention/attention.cc|p_.view\[item->kv_head\]|p_.view[0]|kernels/attention/attention_view_test.cc
-chunk_head|kernels/attention/chunk_scores.cc|p.q + kv_head \* group \* p.head_dim|p.q + kv_head * p.head_dim|kernels/attention/chunk_scores_test.cc
+chunk_head|kernels/attention/mean_scores.cc|p.q + kv_head \* group \* p.head_dim|p.q + kv_head * p.head_dim|kernels/attention/mean_scores_test.cc
+chunk_tile|kernels/attention/mean_scores.cc|std::min(tile, p.num_chunks - chunk)|std::min(tile, p.num_chunks)|kernels/attention/chunk_scores_test.cc
+mean_norms|kernels/kv/chunk_means_ref.cc|NormOf(out, kv.head_dim)|NormOf(out, kv.head_dim / 2)|kernels/kv/chunk_means_test.cc
+evidence_stride|kernels/attention/evidence.cc|p.scores + i \* p.scores_stride, p.cand|p.scores + i * p.candidates, p.cand|kernels/attention/evidence_test.cc
+coverage_newest|kernels/attention/coverage_cpu.cc|SumOf(scores + newest, positions - newest)|SumOf(scores, newest)|kernels/attention/coverage_test.cc
+coverage_group|kernels/attention/coverage.cc|p.kept\[h / group\]|p.kept[h % p.kv_heads]|kernels/attention/coverage_test.cc
 attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
 norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kernels/layer/rms_norm_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
@@ -100,9 +105,15 @@ sfi_closer|runtime/policy/sfi_schedule.cc|kind != TokenKind::kWord) return false
 sfi_cooldown|runtime/policy/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policy/sfi_schedule_test.cc
 sfi_evidence|runtime/sequence/session.cc|kv_->length() - retrieval_->evidence()|kv_->length() - 1|runtime/policy/sfi_test.cc
 sfi_kept_row|runtime/sequence/forward.cc|to + layout.VOffset(head, kept)|to + layout.VOffset(0, kept)|runtime/policy/sfi_test.cc
-sfi_norms|offload/view/key_chooser.cc|NormsOf(layer) + shape_.sinks|NormsOf(layer / 2) + shape_.sinks|offload/view/key_chooser_test.cc
-sfi_one_row|offload/view/key_chooser.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/key_chooser_test.cc
-sfi_forgotten|offload/view/key_chooser.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/key_chooser_test.cc
+sfi_norms|offload/view/selector_chooser.cc|scorer_->NormsOf(layer)|scorer_->NormsOf(layer / 2)|offload/view/selector_chooser_test.cc
+sfi_one_row|offload/view/selector_chooser.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/selector_chooser_test.cc
+sfi_reach|offload/view/selector_chooser.cc|kReach / shape_.chunk|kReach|offload/view/selector_chooser_test.cc
+sfi_mean_sinks|offload/view/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/view/selector_chooser_test.cc
+sfi_coverage_row|offload/view/selector_chooser.cc|row == by.rows - 1|row == 0|offload/view/selector_chooser_test.cc
+digest_unshown|offload/view/digests.cc|std::min(known, kv.end) / shape_.chunk|kv.end / shape_.chunk|offload/view/digests_test.cc
+fill_seed|runtime/sequence/fill.cc|RandomRows keys(seed, width)|RandomRows keys(0, width)|runtime/sequence/fill_test.cc
+fill_settled|runtime/sequence/fill.cc|settled_ = kv_->length()|settled_ = before|runtime/sequence/fill_test.cc
+sfi_forgotten|offload/view/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/selector_chooser_test.cc
 cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
 size_within_field|runtime/api/boundary.h| .. size % alignof(T) != 0||runtime/api/growth_test.cc
