@@ -405,8 +405,8 @@ TIERCEL_API tiercel_status tiercel_prefill(tiercel_session* session,
                                            tiercel_error* error);
 
 /* For measurements of depths that would take long to read: as tiercel_prefill,
- * but the keys and values of all these tokens are drawn from `seed`; nobody
- * computes them. Progress is in tokens. Not under "speed". */
+ * but nobody computes the keys and values of these tokens, all but the last 64:
+ * they are drawn from `seed`. Progress is in tokens. Not under "speed". */
 TIERCEL_API tiercel_status tiercel_fill(tiercel_session* session,
                                         const int32_t* ids, size_t count,
                                         uint64_t seed,

@@ -129,7 +129,14 @@ absl::Status FillPrompt(Session& session, const int32_t* ids, size_t count,
   session.BeginPrompt();
   absl::Cleanup forget = [&] { session.AbandonPrompt(); };
   if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
-  if (absl::Status s = session.Fill(seed, progress); !s.ok()) return s;
+  if (absl::Status s =
+          session.Fill(session.pending() - kMaxStepRows, seed, progress);
+      !s.ok()) {
+    return s;
+  }
+  if (count > 0) {
+    if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
+  }
   std::move(forget).Cancel();
   return absl::OkStatus();
 }

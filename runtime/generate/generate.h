@@ -31,8 +31,9 @@ struct GenerateParams {
 absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
                                       size_t count, Session::Progress progress);
 
-// For measurements: the same, with KV that nobody computed, drawn from `seed`
-// (Session::Fill); of the last token too. Errors: those of Session::Fill.
+// For measurements: the same, but that nobody computes the KV of all but the
+// last kMaxStepRows tokens, which is drawn from `seed`. `progress` is of those.
+// Errors: also those of Session::Fill.
 absl::Status FillPrompt(Session& session, const int32_t* ids, size_t count,
                         uint64_t seed, Session::Progress progress);
 

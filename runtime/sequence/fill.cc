@@ -44,7 +44,7 @@ class RandomRows {
 
 }  // namespace
 
-absl::Status Session::Fill(uint64_t seed, Progress progress) {
+absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
   if (spans_.has_value()) {
     return UsageError("invalid_argument",
                       "KV is filled in all layers; this session's prompts do "
@@ -52,7 +52,7 @@ absl::Status Session::Fill(uint64_t seed, Progress progress) {
   }
   interrupted_.reset();
   knows_next_ = false;
-  constexpr int64_t kRows = 512;
+  constexpr int64_t kStep = 512;
   // No row reads another, and nobody looks on: what follows finds the keys.
   const View alone = View::Window(/*sinks=*/0, /*recent=*/1);
   const auto stop = [this] { return cancelled(); };
@@ -60,26 +60,27 @@ absl::Status Session::Fill(uint64_t seed, Progress progress) {
   const int64_t width = int64_t{layout.kv_heads} * layout.head_dim;
   RandomRows keys(seed, width);
   RandomRows values(~seed, width);
-  const auto total = static_cast<uint64_t>(pending());
-  while (pending() > 0) {
-    if (stop() || !progress(total - static_cast<uint64_t>(pending()), total)) {
+  int64_t done = 0;
+  while (done < rows) {
+    if (stop() ||
+        !progress(static_cast<uint64_t>(done), static_cast<uint64_t>(rows))) {
       return CancelledError();
     }
     const int64_t before = kv_->length();
-    const int64_t rows = std::min(kRows, pending());
+    const int64_t step = std::min(kStep, rows - done);
     absl::Cleanup abandon = [this] { AbandonStep(); };
-    if (absl::Status s = kv_->BeginStep(rows, Station::kPrefill, alone, stop);
+    if (absl::Status s = kv_->BeginStep(step, Station::kPrefill, alone, stop);
         !s.ok()) {
       return s;
     }
     for (int layer = 0; layer < kv_->layers(); ++layer) {
       const absl::StatusOr<KvPages> pages = kv_->BeginLayer(layer, stop);
       if (!pages.ok()) return pages.status();
-      if (absl::Status s = KvWrite(*stream_, {.k = keys.Draw(rows),
-                                              .v = values.Draw(rows),
+      if (absl::Status s = KvWrite(*stream_, {.k = keys.Draw(step),
+                                              .v = values.Draw(step),
                                               .k_stride = width,
                                               .v_stride = width,
-                                              .rows = rows,
+                                              .rows = step,
                                               .layout = pages->layout,
                                               .pages = pages->pages,
                                               .first_page = pages->first_page,
@@ -90,12 +91,12 @@ absl::Status Session::Fill(uint64_t seed, Progress progress) {
       }
       kv_->EndLayer(layer);
     }
-    if (absl::Status s = kv_->Commit(rows, stop); !s.ok()) return s;
+    if (absl::Status s = kv_->Commit(step, stop); !s.ok()) return s;
     std::move(abandon).Cancel();
     // To what follows it is a prompt's.
     if (settled_ == before) settled_ = kv_->length();
+    done += step;
   }
-  progress(total, total);
   return absl::OkStatus();
 }
 

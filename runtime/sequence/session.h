@@ -66,11 +66,12 @@ class Session {
   using Progress = PassProgress;
   absl::Status Forward(int64_t rows, Station station, Progress progress,
                        const View& view = View::Full());
-  // For measurements: gives the tokens that the KV lacks keys and values that
-  // nobody computed, normal ones drawn from `seed`, as if a prompt had left
-  // them there. `progress(done, total)` in tokens. Errors: invalid_argument, in
-  // a session whose prompts are shallow; cancelled, copy_failed, out_of_memory.
-  absl::Status Fill(uint64_t seed, Progress progress);
+  // For measurements: gives the first `rows` of the tokens that the KV lacks
+  // (at most all) keys and values that nobody computed, normal ones drawn from
+  // `seed`, as if a prompt had left them there. `progress(done, rows)`. Errors:
+  // invalid_argument, in a session whose prompts are shallow; cancelled,
+  // copy_failed, out_of_memory.
+  absl::Status Fill(int64_t rows, uint64_t seed, Progress progress);
   // From now on the KV holds what a prompt of the same tokens would have left
   // there, and nothing else; the tokens stay.
   void DropProvisional();
