@@ -3,6 +3,7 @@
 // of 128 elements and two query heads each:
 //
 //   selector_bench --benchmark_filter='scores|norms|evidence|select'
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
@@ -108,8 +109,9 @@ void RunSelect(benchmark::State& state, int64_t budget) {
   const auto stream = Stream::Create({});
   std::vector<float> evidence = Normal(kKvHeads * kPositions);
   for (float& x : evidence) x = x * x;
-  std::vector<uint16_t> norms;
-  for (const float x : evidence) norms.push_back(F16FromF32(5 + x));
+  std::vector<uint16_t> norms(evidence.size());
+  std::transform(evidence.begin(), evidence.end(), norms.begin(),
+                 [](float x) { return F16FromF32(5 + x); });
   std::vector<int32_t> out(static_cast<size_t>(kKvHeads * budget));
   for (auto _ : state) {
     benchmark::DoNotOptimize(Select(**stream, {.evidence = evidence.data(),

@@ -81,6 +81,7 @@ TIERCEL_INLINE void HalfBlockWeights(const uint8_t* codes,
                                      const uint8_t* scales, int64_t block,
                                      int half, F32x16 w[16]) {
   constexpr PackedLayout kLayout = LayoutOf(kType);
+  constexpr bool kHasMin = HasMin(kLayout.scales);
   constexpr int kOffset =
       kLayout.offset_bits > 0 ? 1 << kLayout.offset_bits : 0;
   BlockScales s = LoadScales<kLayout.scales>(scales, block);
@@ -89,7 +90,7 @@ TIERCEL_INLINE void HalfBlockWeights(const uint8_t* codes,
   }
   const uint8_t* block_codes = codes + block * CodeBytes(kLayout.codes);
   const auto weight = [&](I32x16 code) __attribute__((always_inline)) {
-    if constexpr (HasMin(kLayout.scales)) return Fma(ToF32(code), s.d, s.m);
+    if constexpr (kHasMin) return Fma(ToF32(code), s.d, s.m);
     return ToF32(code - SetI32(kOffset)) * s.d;  // NOLINT: LoadScales fills it
   };
 #pragma GCC unroll 4

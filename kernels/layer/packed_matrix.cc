@@ -347,8 +347,8 @@ void PackedMatrix::UnpackRow(int64_t row, float* out) const {
     for (int64_t block = 0; block < cols_ / 32; ++block) {
       const WeightBlock w = UnpackBlock(row, block);
       for (int i = 0; i < 32; ++i) {
-        const float value = w.scale *
-                            static_cast<float>(w.half_scales[i / 16]) *
+        const int half = i / 16;
+        const float value = w.scale * static_cast<float>(w.half_scales[half]) *
                             static_cast<float>(w.codes[i]);
         *out++ = w.has_min ? value + w.min : value;
       }
