@@ -319,11 +319,11 @@ class BenchTest(Case):
         self.assertGreater(row["baseline"]["resident_pages"], 0)
 
     def test_depths_that_nobody_read(self):
-        args = ["bench", "-m", IDS_ONLY, "-n", "6", "-d", "40", "-r", "1"]
+        args = ["bench", "-m", IDS_ONLY, "-n", "6", "-d", "200", "-r", "1"]
         read = self.document(*args, "-p", "4")
         filled = self.document(*args, "-p", "4", "--fill")
         self.assertEqual([row["test"] for row in filled],
-                         ["pp4@d40", "tg6@d40"])
+                         ["pp4@d200", "tg6@d200"])
         for row, other in zip(filled, read):
             self.assertIs(row["filled"], True)
             self.assertIs(other["filled"], False)
@@ -335,7 +335,9 @@ class BenchTest(Case):
             "--budget", "8", "--window", "8", "--set",
             "trigger=fixed,interval=1,evidence=4", "--verify-against", "full")
         self.assertIs(row["baseline"]["agree"], True)
-        for wrong in (["-d", "0"], ["-d", "9", "--policy", "speed"]):
+        # The last 64 tokens of a depth are computed.
+        for wrong in (["-d", "0"], ["-d", "200,64"],
+                      ["-d", "99", "--policy", "speed"]):
             self.assertIn("--fill", self.refuse(2, "usage", "bench", "-m",
                                                 IDS_ONLY, "--fill", *wrong))
 

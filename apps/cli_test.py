@@ -206,6 +206,12 @@ class PlanTest(Case):
         message = self.refuse(4, "does_not_fit", "generate", *args, *text,
                               "-c", str(most + 1))
         self.assertIn("the budget is %d" % budget, message)
+        # Where there is room for nothing no text is too long.
+        for args in (["--device-memory", "9kB"],
+                     ["--simulate", "device=9kB,link=1GB/s"]):
+            message = self.refuse(4, "does_not_fit", "generate", "-m", CHAT,
+                                  *text, *args)
+            self.assertIn("1 token needs", message)
         for size in ("much", "8"):
             self.assertIn("8GiB", self.refuse(2, "usage", "plan", "-m", CHAT,
                                               "--device-memory", size))

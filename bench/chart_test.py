@@ -38,6 +38,12 @@ class LineChartTest(unittest.TestCase):
         # Heights are linear in y, from that of 0 to that of 1; places of equal
         # x are one, and to the right of those of less.
         zero, one = circles[3][1], circles[2][1]
+        self.assertLess(one, zero)  # up is less in SVG
+        marks = {float(text.text): float(text.get("y")) - 4
+                 for text in self.root.iter(SVG + "text")
+                 if text.get("text-anchor") == "end"}
+        self.assertAlmostEqual(marks[0], zero, delta=0.11)
+        self.assertAlmostEqual(marks[1], one, delta=0.11)
         for (x, y), (cx, cy) in zip(points, circles):
             self.assertAlmostEqual(cy, zero + (one - zero) * y, delta=0.11)
             for (other, _), (ox, _) in zip(points, circles):

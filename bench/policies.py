@@ -252,6 +252,7 @@ def main():
                 quality_table(program, book, tokens, args.prefill, args.scored,
                               say)
         if "coverage" in wanted:
+            tokens.write_text(" ".join(map(str, ids[:args.prefill])))
             coverage_table(program, book, tokens, args.prefill, say, charts)
         if "needle" in wanted:
             needle_table(program, book, ids, args.items, 3000, scratch, say)

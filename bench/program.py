@@ -10,13 +10,13 @@ class Program:
         self.path = str(path)
 
     def document(self, command, *args):
-        """The document of a command; one that does not fit in memory (exit
-        code 4) has one too. Ends this script where there is another error."""
+        """The document of a command; of `plan` also where it says that something
+        does not fit (exit code 4). Another error ends this script."""
         done = subprocess.run(
             [self.path, command, *map(str, args), "--json", "--no-progress"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
-        if done.returncode not in (0, 4):
+        if done.returncode not in ((0, 4) if command == "plan" else (0,)):
             sys.exit(f"{command} {args}: {done.stdout.decode()} "
                      f"{done.stderr.decode()}")
         return json.loads(done.stdout)

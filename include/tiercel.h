@@ -404,9 +404,12 @@ TIERCEL_API tiercel_status tiercel_prefill(tiercel_session* session,
                                            void* user_data,
                                            tiercel_error* error);
 
-/* For measurements of depths that would take long to read: as tiercel_prefill,
- * but nobody computes the keys and values of these tokens, all but the last 64:
- * they are drawn from `seed`. Progress is in tokens. Not under "speed". */
+/* For measurements of depths that would take long to read: appends tokens whose
+ * keys and values nobody computes, but for the last 64 of them; those of the
+ * others are drawn from `seed`. Progress is in tokens, and comes at the end
+ * too. Cancelled or failed, the session is as it was before the call, and
+ * nothing is kept to go on with. tiercel_report counts them as cached. Not
+ * under "speed", in this version: TIERCEL_USAGE. */
 TIERCEL_API tiercel_status tiercel_fill(tiercel_session* session,
                                         const int32_t* ids, size_t count,
                                         uint64_t seed,
@@ -548,6 +551,12 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *                   its seconds, the bytes that it asked for, and how long, and
  *                   for what share of its seconds, the link was occupied;
  *                   formula: what the bytes are the sum of
+ *   schedule        of a policy that has one: fast and slow steps; slow_at:
+ *                   output tokens before each slow one; segments: runs of
+ *                   tokens whose rows had one mode; selected: positions that a
+ *                   head chose; coverage_at: of each slow step the share of its
+ *                   row's attention that fell on what was in view before, where
+ *                   single tokens are chosen, and coverage: their mean
  *   memory          what is held when this is asked: host_bytes of KV in the
  *                   host tier by this session; device_bytes by all models and
  *                   sessions on its device
@@ -572,7 +581,8 @@ TIERCEL_API tiercel_status tiercel_token_seconds(const tiercel_session* session,
  * begins without. NULL: nothing is done. */
 TIERCEL_API void tiercel_cancel(tiercel_session* session);
 /* Forgets a tiercel_cancel that no call has returned for: a Stop that was
- * pressed as an answer ended is not meant for the next question. */
+ * pressed as an answer ended is not meant for the next question. NULL: nothing
+ * is done. */
 TIERCEL_API void tiercel_clear_cancel(tiercel_session* session);
 
 /* ---- The machine --------------------------------------------------------- */

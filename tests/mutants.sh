@@ -20,7 +20,7 @@ view_head|kernels/attention/attention.cc|p_.view\[item->kv_head\]|p_.view[0]|ker
 chunk_head|kernels/attention/mean_scores.cc|p.q + kv_head \* group \* p.head_dim|p.q + kv_head * p.head_dim|kernels/attention/mean_scores_test.cc
 chunk_tile|kernels/attention/mean_scores.cc|std::min(tile, p.num_chunks - chunk)|std::min(tile, p.num_chunks)|kernels/attention/chunk_scores_test.cc
 mean_norms|kernels/kv/chunk_means_ref.cc|NormOf(out, kv.head_dim)|NormOf(out, kv.head_dim / 2)|kernels/kv/chunk_means_test.cc
-evidence_stride|kernels/attention/evidence.cc|p.scores + i \* p.scores_stride, p.cand|p.scores + i * p.candidates, p.cand|kernels/attention/evidence_test.cc
+evidence_stride|kernels/attention/evidence.cc|p.scores + i \* p.scores_stride|p.scores + i * p.candidates|kernels/attention/evidence_test.cc
 coverage_newest|kernels/attention/coverage_cpu.cc|SumOf(scores + newest, positions - newest)|SumOf(scores, newest)|kernels/attention/coverage_test.cc
 coverage_group|kernels/attention/coverage.cc|p.kept\[h / group\]|p.kept[h % p.kv_heads]|kernels/attention/coverage_test.cc
 attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc

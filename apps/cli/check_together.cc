@@ -199,14 +199,16 @@ absl::Status CheckBench(Options* options) {
                   is_zero)) {
     return UsageError("bench: -p and -n are 0, no test is left");
   }
+  // The last tokens of a depth are computed.
+  constexpr int64_t kComputed = 64;
   if (bench.fill &&
-      std::all_of(bench.depths.begin(), bench.depths.end(), is_zero)) {
-    return UsageError("--fill: it has no effect without -d,--n-depth above 0");
+      std::any_of(bench.depths.begin(), bench.depths.end(),
+                  [](int64_t depth) { return depth <= kComputed; })) {
+    return UsageError(absl::StrCat(
+        "--fill: every depth -d,--n-depth must be above ", kComputed));
   }
   if (bench.fill && options->sampling.policy == "speed") {
-    return UsageError(
-        "--fill: --policy speed keeps no K and V above its cut that could be "
-        "filled");
+    return UsageError("--fill: not for --policy speed, in this version");
   }
   if (absl::Status s = CheckLaw(bench, options->sampling); !s.ok()) return s;
   if (!options->sampling.HasPolicy()) return absl::OkStatus();

@@ -142,7 +142,8 @@ void AddBench(FlagSet& flags, Options* options) {
   flags.Int("-r,--repetitions", "of every test (default 5)", 1, 10'000,
             [=](int64_t n) { bench->repetitions = n; });
   flags.Switch("--fill",
-               "depths are not read: their K and V are random, for measuring",
+               "depths are not read, but for their last 64 tokens: K and V "
+               "are random",
                [=] { bench->fill = true; });
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);

@@ -28,8 +28,11 @@ absl::Status TooLarge(const std::string& name, const std::string& size) {
 }
 
 absl::StatusOr<std::string> ReadAll(int fd, const std::string& name) {
-  struct stat info;
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+  struct stat info = {};
+  if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+    return Error(Exit::kInput, "not_a_regular_file", name + " is a directory");
+  }
+  if (S_ISREG(info.st_mode) &&
       static_cast<uint64_t>(info.st_size) > document::kMaxFileBytes) {
     return TooLarge(name, absl::StrCat(info.st_size));
   }
@@ -82,12 +85,6 @@ absl::StatusOr<std::string> ReadInput(const std::string& path) {
     return Error(Exit::kIo, "file_not_found", "no such file: '" + path + "'");
   }
   if (fd == -1) return SystemError("opening '" + path + "'");
-  struct stat info;
-  if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-    close(fd);
-    return Error(Exit::kInput, "not_a_regular_file",
-                 "'" + path + "' is a directory");
-  }
   absl::StatusOr<std::string> text = ReadAll(fd, "'" + path + "'");
   close(fd);
   return text;

@@ -28,6 +28,21 @@ struct LongText {
   bool fills = false;  // the context, to the last token
 };
 
+// Not the text is too long where there is no room for any.
+absl::Status NothingFits(Options options, const Model& model) {
+  options.session.context = 1;
+  SessionParams params(options, model.draft());
+  params.session.cache_dir = nullptr;
+  const absl::StatusOr<Json> plan = model.Plan(params.session);
+  if (!plan.ok()) return plan.status();
+  return Error(
+      Exit::kMemory, "does_not_fit",
+      absl::StrCat("a context of 1 token needs ",
+                   plan->at("min_device_bytes").get<int64_t>(),
+                   " bytes of device memory, ",
+                   plan->at("device_bytes").get<int64_t>(), " are there"));
+}
+
 // Most tokens that a prompt of `options` may have: of a session without -c as
 // many as memory has room for.
 absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
@@ -38,7 +53,9 @@ absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
   if (options.session.context > 0 || plan->at("fits").get<bool>()) {
     return ContextOf(options, model);
   }
-  return plan->at("max_context").get<int64_t>();
+  const auto most = plan->at("max_context").get<int64_t>();
+  if (most == 0) return NothingFits(options, model);
+  return most;
 }
 
 bool Fits(Options options, const Model& model, int64_t context) {

@@ -59,6 +59,7 @@ absl::Status Residency::Open(int64_t index, bool exists, int64_t end,
 // back.
 absl::Status Residency::Reopen(int64_t index, Cancelled cancelled) {
   std::vector<Transfer> transfers;
+  transfers.reserve(static_cast<size_t>(At(index).layers));
   for (int layer = 0; layer < At(index).layers; ++layer) {
     transfers.push_back(Between(Direction::kHostToDevice, index, layer,
                                 OnDevicePage(layer, index)));
@@ -114,6 +115,7 @@ absl::StatusOr<int64_t> Residency::TakeDeviceSlot(int64_t end,
 
 Residency::Ticket Residency::Close(int64_t index) {
   std::vector<Transfer> transfers;
+  transfers.reserve(static_cast<size_t>(At(index).layers));
   for (int layer = 0; layer < At(index).layers; ++layer) {
     transfers.push_back(Between(Direction::kDeviceToHost, index, layer,
                                 OnDevicePage(layer, index)));

@@ -54,6 +54,7 @@ absl::StatusOr<bool> TieredKv::FitsInPlace(Step& step, Cancelled cancelled) {
   if (reads_.IsFull() || step.rows == 0) return false;
   const int lists = reads_.LayersAreAlike() ? 1 : layers_;
   std::vector<std::vector<uint8_t>> layers;
+  layers.reserve(static_cast<size_t>(lists));
   for (int layer = 0; layer < lists; ++layer) {
     layers.push_back(reads_.PagesRead(layer, end_, step.rows));
   }

@@ -18,7 +18,8 @@ constexpr int64_t kPieceBytes = 1 << 20;
 
 }  // namespace
 
-std::vector<Transfer> Joined(std::vector<Transfer> transfers, int64_t most) {
+std::vector<Transfer> Joined(const std::vector<Transfer>& transfers,
+                             int64_t most) {
   std::vector<Transfer> joined;
   for (const Transfer& t : transfers) {
     Transfer* const last = joined.empty() ? nullptr : &joined.back();

@@ -33,7 +33,7 @@ struct Transfer {
 // Moves the bytes in fewer transfers: neighbours on both sides become one, as
 // far as it then has no more than `most` bytes.
 std::vector<Transfer> Joined(
-    std::vector<Transfer> transfers,
+    const std::vector<Transfer>& transfers,
     int64_t most = std::numeric_limits<int64_t>::max());
 
 // What copies between host and device. Copy is called by one thread.

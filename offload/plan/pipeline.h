@@ -10,7 +10,7 @@ struct LayerTimes {
   double down_s = 0;  // the link with the pages it has filled; prompts only
 };
 
-// What a step takes through two layer buffers, as move/tiered_kv runs it: one
+// What a step takes through two layer buffers, as kv/tiered_kv runs it: one
 // link works in order; a layer begins when its pages are there and what was in
 // its buffer has left; the layer after next is asked for when a layer ends.
 double PromptSeconds(int layers, const LayerTimes& layer);

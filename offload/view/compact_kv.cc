@@ -85,8 +85,7 @@ void CompactKv::Choose(int layer, int head, std::span<const int32_t> chunks,
 }
 
 std::span<const int32_t> CompactKv::Chosen(int layer, int head) const {
-  const std::vector<int32_t>& places =
-      chunks_[static_cast<size_t>(layer * shape_.layout.kv_heads + head)];
+  const std::vector<int32_t>& places = chunks_[PlacesOf(layer, head)];
   return {places.begin(), std::find(places.begin(), places.end(), kNone)};
 }
 

@@ -97,8 +97,11 @@ class CompactKv final : public LayeredKv {
  private:
   CompactKv(const Shape& shape, int64_t begin, DeviceArray<std::byte> memory);
 
+  size_t PlacesOf(int layer, int head) const {
+    return static_cast<size_t>(int64_t{layer} * shape_.layout.kv_heads + head);
+  }
   std::vector<int32_t>& ChunksOf(int layer, int head) {
-    return chunks_[static_cast<size_t>(layer * shape_.layout.kv_heads + head)];
+    return chunks_[PlacesOf(layer, head)];
   }
   std::byte* Page(int layer, int64_t index);
   HeadView SeenBelow(int64_t chunks, std::span<PositionRange, 6> ranges) const;

@@ -22,6 +22,12 @@ int64_t QueryWidth(const Retrieval::Shape& shape) {
   return int64_t{shape.heads} * shape.layout.head_dim;
 }
 
+// Positions whose queries are kept. Of a sweep the last that holds may choose;
+// where rows before it choose too, the sweep's others lie behind these.
+int64_t QueryRows(const Retrieval::Shape& shape) {
+  return (shape.size.selection.has_value() ? 2 : 1) * kMaxStepRows;
+}
+
 Digests::Shape DigestsShape(const Retrieval::Shape& shape) {
   return {.layout = shape.layout,
           .layers = shape.layers,
@@ -161,7 +167,7 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
   absl::StatusOr<std::unique_ptr<Chooser>> chooser = MakeChooser(memory, shape);
   if (!chooser.ok()) return chooser.status();
   absl::StatusOr<DeviceArray<uint16_t>> queries = DeviceArray<uint16_t>::Create(
-      memory, shape.layers * kMaxStepRows * QueryWidth(shape), "queries");
+      memory, shape.layers * QueryRows(shape) * QueryWidth(shape), "queries");
   if (!queries.ok()) return queries.status();
   return std::unique_ptr<Retrieval>(new Retrieval(
       shape, memory, store, *std::move(compact), *std::move(landing),
@@ -171,7 +177,7 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
 int64_t Retrieval::Bytes(const Shape& shape) {
   return CompactShape(shape).Bytes() + AlignedBytes(LandingShape(shape).bytes) +
          ChooserBytes(shape) +
-         AlignedBytes(shape.layers * kMaxStepRows * QueryWidth(shape) *
+         AlignedBytes(shape.layers * QueryRows(shape) * QueryWidth(shape) *
                       static_cast<int64_t>(sizeof(uint16_t)));
 }
 
@@ -303,6 +309,7 @@ void Retrieval::Commit(int64_t end) {
 }
 
 void Retrieval::Abandon() {
+  chooser_->Truncate(step_end_);
   last_position_ = -1;
   if (certain_) fresh_ = false;  // and ready_ since it began
 }
@@ -326,7 +333,8 @@ int64_t Retrieval::RecentBegin(int64_t end) const {
 
 uint16_t* Retrieval::Query(int layer, int64_t position) {
   return queries_.data() +
-         (layer * kMaxStepRows + position % kMaxStepRows) * QueryWidth(shape_);
+         (layer * QueryRows(shape_) + position % QueryRows(shape_)) *
+             QueryWidth(shape_);
 }
 
 void Retrieval::BeginViewStep(int64_t end) {
@@ -341,11 +349,8 @@ int64_t Retrieval::LastAsking() const {
 
 int64_t Retrieval::Asking() const {
   if (!InSteps()) return 1;
-  // The rows after the last that asks lie where older ones lay.
-  const int64_t after = step_end_ + step_rows_ - 1 - LastAsking();
   const int64_t wanted = kept_ ? shape_.size.selection->queries : evidence();
-  return std::min({wanted, LastAsking() + 1 - queries_begin_,
-                   kMaxStepRows - std::min(after, kMaxStepRows - 1)});
+  return std::min(wanted, LastAsking() + 1 - queries_begin_);
 }
 
 absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t position,
@@ -396,7 +401,8 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
   std::vector<const int32_t*> kept;
   Chooser::Seen seen = {
       .kept = nullptr, .num_kept = 0, .newest = seen_from_ - shape_.begin};
-  for (int head = 0; kept_ && head < shape_.layout.kv_heads; ++head) {
+  const bool measures = kept_ && shape_.size.measures;
+  for (int head = 0; measures && head < shape_.layout.kv_heads; ++head) {
     const std::span<const int32_t> places = compact_.Chosen(layer, head);
     kept.push_back(places.data());
     seen.num_kept = std::ssize(places);
@@ -407,7 +413,7 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
                                          .row_floats = width,
                                          .rows = rows,
                                          .position = first,
-                                         .seen = kept_ ? &seen : nullptr},
+                                         .seen = measures ? &seen : nullptr},
                                         kv, chunks, &chosen_);
       !s.ok()) {
     return s;

@@ -28,6 +28,9 @@ struct RetrievalSize {
   // digests and the last row.
   std::optional<Selection> selection = {};
   bool keeps_types = false;  // those of the store: what it holds may be kept
+  // A context that it could hold whole is refused.
+  bool must_choose = false;
+  bool measures = false;  // coverage
   // Rows that may come until the newest are cut to the window again.
   int64_t growth = kMaxStepRows;
 };
@@ -169,7 +172,7 @@ class Retrieval final : public StepObserver {
   CompactKv compact_;
   Landing landing_;
   std::unique_ptr<Chooser> chooser_;
-  // Of the newest positions: f16 [layer][position % kMaxStepRows][heads *
+  // Of the newest positions: f16 [layer][position % rows that are kept][heads *
   // head_dim]
   DeviceArray<uint16_t> queries_;
   int64_t queries_begin_ = 0;  // the first position whose queries are kept

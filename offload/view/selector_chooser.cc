@@ -44,13 +44,13 @@ absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Copy(
 
 absl::Status SelectorChooser::Weigh(Stream& stream, int layer, const Asking& by,
                                     const KvPages* kv, int64_t chunks) {
-  const int64_t candidates = chunks - shape_.sinks;
+  const int64_t candidates = std::max<int64_t>(0, chunks - shape_.sinks);
   std::fill_n(work_.evidence.data(), shape_.kv_heads * candidates, 0.0f);
   const bool measures = by.seen != nullptr && scorer_->OfPositions();
   for (int64_t row = 0; row < by.rows; ++row) {
     // What is measured is a share of all that the row sees.
     const bool all = measures && row == by.rows - 1;
-    const int64_t first = all ? 0 : shape_.sinks;
+    const int64_t first = all ? 0 : std::min(shape_.sinks, chunks);
     const int64_t last = all ? by.position + row + 1 - shape_.begin : chunks;
     if (absl::Status s = scorer_->Score(stream, layer,
                                         {.q = by.q + row * by.row_floats,
@@ -106,10 +106,10 @@ absl::Status SelectorChooser::Choose(
       static_cast<size_t>(chunks <= shape_.budget ? chunks : shape_.sinks));
   std::iota(first.begin(), first.end(), 0);
   chosen->assign(static_cast<size_t>(shape_.kv_heads), first);
-  if (chunks <= shape_.budget || shape_.budget == shape_.sinks) {
-    return absl::OkStatus();
-  }
+  const bool chooses = chunks > shape_.budget && shape_.budget > shape_.sinks;
+  if (!chooses && by.seen == nullptr) return absl::OkStatus();
   if (absl::Status s = Weigh(stream, layer, by, kv, chunks); !s.ok()) return s;
+  if (!chooses) return absl::OkStatus();
 
   const bool one = by.rows * (shape_.heads / shape_.kv_heads) == 1;
   const float prior = shape_.choice.most_prior * (one ? kOfOneRow : 1.0f);

@@ -339,9 +339,12 @@ TEST_F(SelectorChooserTest, CoverageIsTheShareOfWhatWasSeen) {
     }
     ASSERT_NE(chooser->coverage(), std::nullopt);
     EXPECT_NEAR(*chooser->coverage(), sum / 4, 1e-5);
-    // Where all is chosen nothing is scored.
-    ASSERT_TRUE(chooser->Choose(*stream_, 0, by, &kv, 60, &chosen).ok());
-    EXPECT_EQ(chooser->coverage(), std::nullopt);
+    // It does not depend on what is chosen, be it everything.
+    for (const int64_t chunks : {0, 2, 60}) {
+      ASSERT_TRUE(chooser->Choose(*stream_, 0, by, &kv, chunks, &chosen).ok());
+      ASSERT_NE(chooser->coverage(), std::nullopt) << chunks;
+      EXPECT_NEAR(*chooser->coverage(), sum / 4, 1e-5);
+    }
   }
   // Means say nothing of single positions.
   Keys keys(1, 2);

@@ -474,6 +474,14 @@ TEST_F(ApiTest, CallbacksStopEveryLongCall) {
                 [](void*, uint64_t, uint64_t) { return 1; }, nullptr, &error_),
             TIERCEL_CANCELLED);
   EXPECT_EQ(tiercel_session_length(session_), 0u);
+  EXPECT_EQ(tiercel_fill(
+                session_, ids.data(), ids.size(), 1,
+                [](void*, uint64_t done, uint64_t total) {
+                  return done == total ? 1 : 0;
+                },
+                nullptr, &error_),
+            TIERCEL_CANCELLED);
+  EXPECT_EQ(tiercel_session_length(session_), 0u);
   EXPECT_EQ(
       tiercel_score(
           session_, ids.data(), ids.size(), 0,

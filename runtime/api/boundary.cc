@@ -14,7 +14,7 @@ constexpr size_t kFirstErrorSize = sizeof(size_t) + 48 + 1024;
 // Structs grow at their end, where padding would be garbage to a newer library.
 template <typename T, typename Field>
 constexpr bool EndsWith(Field T::*, size_t offset) {
-  return offset + sizeof(Field) == sizeof(T);
+  return offset + sizeof(Field) == sizeof(T);  // NOLINT: it may be a pointer
 }
 #define TIERCEL_ENDS_WITH(type, field) \
   static_assert(EndsWith(&type::field, offsetof(type, field)))

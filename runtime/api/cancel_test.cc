@@ -23,6 +23,10 @@ class CancelTest : public api_test::ApiTest {
     return tiercel_prefill(session, kIds.data(), kIds.size(), nullptr, nullptr,
                            &error_);
   }
+  tiercel_status Fill(tiercel_session* session) {
+    return tiercel_fill(session, kIds.data(), kIds.size(), 1, nullptr, nullptr,
+                        &error_);
+  }
   tiercel_status Read(tiercel_session* session) {
     return tiercel_read(session, kIds.data(), kIds.size(), nullptr, nullptr,
                         &error_);
@@ -56,8 +60,9 @@ class CancelTest : public api_test::ApiTest {
 TEST_F(CancelTest, TheNextCallAnswersOnce) {
   ASSERT_EQ(Prefill(session_), TIERCEL_OK) << error_.message;
   using Call = tiercel_status (CancelTest::*)(tiercel_session*);
-  for (const Call call : {&CancelTest::Prefill, &CancelTest::Read,
-                          &CancelTest::Generate, &CancelTest::Score}) {
+  for (const Call call :
+       {&CancelTest::Prefill, &CancelTest::Fill, &CancelTest::Read,
+        &CancelTest::Generate, &CancelTest::Score}) {
     tiercel_cancel(session_);
     tiercel_cancel(session_);  // before it was answered: the same
     LookOn(session_);
@@ -79,6 +84,32 @@ TEST_F(CancelTest, ACallWithNothingToDoAnswersToo) {
             TIERCEL_CANCELLED);
   EXPECT_EQ(tiercel_score(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
             TIERCEL_OK);
+  tiercel_cancel(session_);
+  EXPECT_EQ(tiercel_fill(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
+            TIERCEL_CANCELLED);
+  EXPECT_EQ(tiercel_fill(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+
+  // In a plain form too.
+  auto policy = Sized<tiercel_policy>();
+  policy.name = "sfi";
+  policy.form = "plain";
+  policy.settings = "trigger=fixed";
+  policy.view_budget = 8;
+  policy.view_window = 8;
+  auto params = Sized<tiercel_session_params>();
+  params.policy = &policy;
+  tiercel_session* plain = nullptr;
+  ASSERT_EQ(tiercel_session_create(model_, &params, &plain, &error_),
+            TIERCEL_OK)
+      << error_.message;
+  EXPECT_EQ(Prefill(plain), TIERCEL_OK) << error_.message;
+  tiercel_cancel(plain);
+  EXPECT_EQ(tiercel_score(plain, nullptr, 0, 0, nullptr, nullptr, &error_),
+            TIERCEL_CANCELLED);
+  EXPECT_EQ(tiercel_score(plain, nullptr, 0, 0, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+  tiercel_session_free(plain);
 }
 
 // The report is of the call that ended, not of the one before it.

@@ -72,22 +72,16 @@ absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
   return absl::OkStatus();
 }
 
+// As PrefillInto, with KV that nobody computes.
 absl::Status FillInto(tiercel_session* session, const int32_t* ids,
                       size_t count, uint64_t seed, tiercel_progress progress,
                       void* user_data) {
-  if (absl::Status s = FillPrompt(
-          *session->session, ids, count, seed,
-          [&](uint64_t done, uint64_t total) {
-            return progress == nullptr || progress(user_data, done, total) == 0;
-          });
-      !s.ok()) {
-    return s;
-  }
-  const int64_t length = std::ssize(session->session->tokens());
-  Keep(NewReport(*session->session,
-                 {.prompt_tokens = length,
-                  .cached_tokens = length - static_cast<int64_t>(count)}),
-       session);
+  const absl::StatusOr<PrefillReport> filled = FillPrompt(
+      *session->session, ids, count, seed, [&](uint64_t done, uint64_t total) {
+        return progress == nullptr || progress(user_data, done, total) == 0;
+      });
+  if (!filled.ok()) return filled.status();
+  Keep(NewReport(*session->session, *filled), session);
   return absl::OkStatus();
 }
 
@@ -231,8 +225,8 @@ tiercel_status tiercel_plan(const tiercel_model* model,
       const absl::StatusOr<tiercel::DraftWindow> window =
           tiercel::DraftWindowOf(request->policy);
       if (!window.ok()) return window.status();
-      draft.emplace(*request->policy.draft_model,
-                    tiercel::DraftSessionOptions(*window));
+      draft.emplace(tiercel::DraftPart{*request->policy.draft_model,
+                                       tiercel::DraftSessionOptions(*window)});
     }
     const absl::StatusOr<nlohmann::json> plan = tiercel::DescribePlan(
         m, request->options, tiercel::RatesOf(m, *request), draft,

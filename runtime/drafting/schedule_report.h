@@ -35,8 +35,8 @@ struct ScheduleReport {
   std::vector<Segment> segments = {};
   std::optional<int64_t> selected =
       {};  // positions of a head; absent: none are
-  // The share of the attention of each row that chose anew which fell on what
-  // was in view before; absent where that cannot be known.
+  // Of each of these the share of the attention of the row that chose anew
+  // which fell on what was in view before; absent where that cannot be known.
   std::vector<std::optional<double>> coverage_at = {};
 
   // Output token `index`, the last so far, has a row of this mode.

@@ -123,22 +123,37 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
   return report;
 }
 
-absl::Status FillPrompt(Session& session, const int32_t* ids, size_t count,
-                        uint64_t seed, Session::Progress progress) {
+absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
+                                         size_t count, uint64_t seed,
+                                         Session::Progress progress) {
   if (session.cancelled()) return CancelledError();
   session.BeginPrompt();
+  const Traffic traffic = session.traffic();
+  // Only these tokens are filled: what the KV lacks of earlier ones is
+  // computed.
+  if (session.pending() > 0) {
+    if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
+  }
   absl::Cleanup forget = [&] { session.AbandonPrompt(); };
   if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
-  if (absl::Status s =
-          session.Fill(session.pending() - kMaxStepRows, seed, progress);
+  if (absl::Status s = session.Fill(session.pending() - kMaxStepRows, seed,
+                                    [&](uint64_t done, uint64_t /*rows*/) {
+                                      return progress(done, count);
+                                    });
       !s.ok()) {
     return s;
   }
   if (count > 0) {
     if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
   }
+  if (!progress(count, count)) return CancelledError();
   std::move(forget).Cancel();
-  return absl::OkStatus();
+  PrefillReport report;
+  report.prompt_tokens = std::ssize(session.tokens());
+  report.cached_tokens = report.prompt_tokens;
+  report.traffic = session.traffic();
+  report.traffic -= traffic;
+  return report;
 }
 
 Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
@@ -243,6 +258,7 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
 absl::Status ScoreSteps(Session& session, Policy& policy, const int32_t* ids,
                         size_t count,
                         absl::FunctionRef<bool(size_t, const float*)> on_row) {
+  if (session.cancelled()) return CancelledError();
   const size_t before = session.tokens().size();
   absl::Cleanup forget = [&] { session.Truncate(before); };
   if (absl::Status s = policy.Begin(LawParams(), /*seed=*/0); !s.ok()) return s;

@@ -31,11 +31,13 @@ struct GenerateParams {
 absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
                                       size_t count, Session::Progress progress);
 
-// For measurements: the same, but that nobody computes the KV of all but the
-// last kMaxStepRows tokens, which is drawn from `seed`. `progress` is of those.
-// Errors: also those of Session::Fill.
-absl::Status FillPrompt(Session& session, const int32_t* ids, size_t count,
-                        uint64_t seed, Session::Progress progress);
+// For measurements: appends `ids`, of which nobody computes the KV but for the
+// last kMaxStepRows; that of the others is drawn from `seed`. `progress(done,
+// count)` in tokens, at the end too; they count as cached. Errors leave the
+// session as it was: those of Prefill and of Session::Fill.
+absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
+                                         size_t count, uint64_t seed,
+                                         Session::Progress progress);
 
 // Continues the session's text with what `policy`, made for the session, gives.
 // However that ends, the session then holds the tokens that were given out, and

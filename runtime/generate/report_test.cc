@@ -161,7 +161,7 @@ TEST(ReportTest, TheFormulaHasEveryCount) {
   report.traffic.moves = {10, 20, 30, 40, 50, 60, 70, 80, 90};
   EXPECT_EQ(report.ToJson()["ledger"]["formula"],
             Json::parse(R"({"page_bytes": 25088, "page_tokens": 128,
-                            "layers": 3, "resident_pages": 4,
+                            "layers": 3, "resident_pages": 4, "newest_pages": 0,
                             "swept_pages": 11, "ahead_pages": 22,
                             "reopened_pages": 33, "gathered_bytes": 44,
                             "resumed_pages": 55, "resumed_bytes": 66,

@@ -42,7 +42,8 @@ absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
 // A fork of the process has its memory but not its threads: there is nobody to
 // end, and ending them would wait for ever.
 void Machine::ForgetPoolOfParent() {
-  if (pool_ != nullptr && pool_process_ != getpid()) pool_.release();
+  if (pool_ == nullptr || pool_process_ == getpid()) return;
+  [[maybe_unused]] ThreadPool* const nobodys = pool_.release();
 }
 
 int Machine::threads() const {

@@ -52,7 +52,7 @@ RoundsReport SfiPlain::report() const {
   report.schedule = steps_->report();
   steps_->AddTo(&report);
   report.schedule->fast_positions = parts_.params.PlannedSteps().positions;
-  report.schedule->selected = parts_.params.sfi.budget;
+  report.schedule->selected = parts_.params.sfi.Selected();
   return report;
 }
 
@@ -62,6 +62,8 @@ absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
   const PolicyParams& params = parts_.params;
   Session& session = parts_.session;
   schedule_.emplace(options_, std::ssize(session.tokens()));
+  tokens_ = 0;
+  slow_at_.clear();
   coverage_at_.clear();
   target_.emplace(session, law);
   proposer_.emplace(session, law, parts_.proposer);
@@ -94,13 +96,15 @@ absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
 }
 
 absl::StatusOr<VerifiedBlock> SfiVerified::NextBlock() {
+  const int64_t before = parts_.session.kv_length();
   absl::StatusOr<VerifiedBlock> block = rounds_->Next();
   if (!block.ok()) return block;
   for (const int32_t id : block->tokens) schedule_->Advance(id);
-  // By the sweep's first row, if there was a sweep.
-  if (const auto share = parts_.session.retrieval()->coverage()) {
-    coverage_at_.push_back(share);
+  if (parts_.session.kv_length() > before) {  // there was a sweep
+    slow_at_.push_back(tokens_);
+    coverage_at_.push_back(parts_.session.retrieval()->coverage());
   }
+  tokens_ += std::ssize(block->tokens);
   return block;
 }
 
@@ -110,7 +114,8 @@ RoundsReport SfiVerified::report() const {
   report.schedule->fast = {.steps = report.levels.back().drafted,
                            .seconds = report.draft.seconds};
   report.schedule->slow.seconds = report.verify.seconds;
-  report.schedule->selected = parts_.params.sfi.budget;
+  report.schedule->selected = parts_.params.sfi.Selected();
+  report.schedule->slow_at = slow_at_;
   report.schedule->coverage_at = coverage_at_;
   return report;
 }

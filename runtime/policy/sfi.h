@@ -75,6 +75,8 @@ class SfiVerified final : public Policy {
   const PolicyParts parts_;
   const SfiSchedule::Options options_;
   std::optional<SfiSchedule> schedule_;  // of the session's tokens
+  int64_t tokens_ = 0;                   // of the text
+  std::vector<int64_t> slow_at_;
   std::vector<std::optional<double>> coverage_at_;
   std::optional<SweepTarget> target_;
   std::optional<InnermostDrafter> proposer_;

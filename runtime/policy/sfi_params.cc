@@ -46,7 +46,9 @@ RetrievalSize SfiParams::View(bool plain) const {
                         .budget = budget,
                         .sink = sink,
                         .window = window,
-                        .selection = choice};
+                        .selection = choice,
+                        .must_choose = true,
+                        .measures = true};
   if (plain) {
     size.keeps_types = true;
     const bool ends =

@@ -24,7 +24,8 @@ struct SfiParams {
   std::optional<int64_t> gap = {};  // absent: 16, or the interval if less
   bool at_start = false;
   bool half_gap = false;
-  int chunk = 1;  // positions: 1 chooses by exact scores, more by their means
+  // Positions: single ones are chosen by their keys, more by the mean of these.
+  int chunk = 1;
   Selection choice = {};
 
   // Reads `settings`. Errors: invalid_argument.
@@ -33,6 +34,9 @@ struct SfiParams {
   // The view of its sessions. `plain`: its steps are kept, so it has the types
   // of the store, and room for the tokens between two choices.
   RetrievalSize View(bool plain) const;
+
+  // Positions of a head that are chosen, in whole chunks.
+  int64_t Selected() const { return (budget + chunk - 1) / chunk * chunk; }
 
   // The plain form's fast steps, where the end of a sentence comes half way
   // between the least and the most that it may take, about.

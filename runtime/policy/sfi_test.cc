@@ -136,8 +136,7 @@ TEST_F(SfiTest, StepsFollowTheSchedule) {
             (std::vector<std::pair<std::string, int64_t>>{{"interval", 4}}));
 }
 
-// The older a view is, the less it has of what a row would attend to; what
-// holds nearly everything has nearly all of it.
+// The less a view holds, the less it has of what a row would attend to.
 TEST_F(SfiTest, CoverageIsThatOfTheViewBefore) {
   const auto coverage = [&](const std::string& settings, int64_t budget,
                             PolicyForm form = PolicyForm::kPlain,
@@ -162,25 +161,62 @@ TEST_F(SfiTest, CoverageIsThatOfTheViewBefore) {
     EXPECT_LT(sum, last) << budget;
     last = sum;
   }
-  EXPECT_FALSE(coverage("", 40, PolicyForm::kVerified).empty());
-  for (const auto& share :
-       coverage("trigger=fixed,interval=10,gap=1", 40, PolicyForm::kPlain, 8)) {
-    EXPECT_EQ(share, std::nullopt);
+  const auto of_sweeps = coverage("", 40, PolicyForm::kVerified);
+  EXPECT_GT(of_sweeps.size(), 1u);
+  for (const std::optional<double>& share : of_sweeps) {
+    ASSERT_TRUE(share.has_value());
+    EXPECT_GT(*share, 0);
+    EXPECT_LE(*share, 1);
   }
+  EXPECT_EQ(coverage("trigger=fixed,interval=10,gap=1", 40, PolicyForm::kPlain,
+                     /*chunk=*/8),
+            std::vector<std::optional<double>>(5));
+}
+
+// Which rows choose does not depend on what was drafted and did not hold.
+TEST_F(SfiTest, RowsThatDidNotHoldLeaveNoTrace) {
+  Session::Options options;
+  options.retrieval =
+      Sfi(PolicyForm::kVerified, "queries=64", 40).RetrievalView();
+  const Ids more = RepeatedText(60, 2);
+  const auto chosen = [&](int64_t drafted) {
+    const auto session = Prefilled(*model_, *prompt_, options);
+    // Sweeps of one row that holds and `drafted` that do not, then a short one.
+    size_t length = prompt_->size();
+    for (const int64_t after : {drafted, drafted, int64_t{4}}) {
+      Ids rows(more.begin() + static_cast<std::ptrdiff_t>(length % 7),
+               more.begin() + static_cast<std::ptrdiff_t>(length % 7) + 1);
+      rows.resize(static_cast<size_t>(1 + after), 3);
+      EXPECT_TRUE(session->Append(rows.data(), rows.size()).ok());
+      EXPECT_TRUE(session->Sweep(Station::kVerify).ok());
+      EXPECT_TRUE(session->Keep(++length).ok());
+    }
+    std::vector<Ids> all;
+    for (int layer = 0; layer < model_->config.layers; ++layer) {
+      for (int head = 0; head < model_->config.kv_heads; ++head) {
+        const auto places = session->retrieval()->kv().Chosen(layer, head);
+        Ids& one = all.emplace_back(places.begin(), places.end());
+        std::sort(one.begin(), one.end());
+      }
+    }
+    return all;
+  };
+  EXPECT_EQ(chosen(40), chosen(0));
+  EXPECT_EQ(chosen(62), chosen(0));
 }
 
 TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
   std::vector<DraftLevel> sums(2);
-  constexpr int kChunks[] = {1, 8, 2, 32};
+  constexpr int kChunks[] = {1, 8, 2, 32, 64};
   size_t n = 0;
   for (const float temperature : {0.0f, 0.6f, 1.0f}) {
     const GenerateParams params = DraftedParams(temperature, 80);
     const Ids expected = PlainText(*model_, *prompt_, params);
     for (const char* settings :
          {"", "exclusive=0,nms=0,prior=0", "evidence=1,queries=8,fire=start"}) {
-      for (const int64_t budget : {3, 24, 64, 4000}) {
+      for (const int64_t budget : {3, 24, 130, 4000}) {
         for (const Proposer proposer : {Proposer::kNone, Proposer::kNgram}) {
-          const int chunk = kChunks[n++ % 4];
+          const int chunk = kChunks[n++ % 5];
           PolicyParams choice =
               Sfi(PolicyForm::kVerified, settings, budget, chunk);
           choice.proposer = proposer;
@@ -205,7 +241,7 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
 }
 
 class SfiChunkTest : public SfiTest, public testing::WithParamInterface<int> {};
-INSTANTIATE_TEST_SUITE_P(Chunks, SfiChunkTest, testing::Values(1, 16));
+INSTANTIATE_TEST_SUITE_P(Chunks, SfiChunkTest, testing::Values(1, 16, 32));
 
 // Whatever came before, however long they are, cached or not, on one thread or
 // two, and for every question what a fresh run gives.

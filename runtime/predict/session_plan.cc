@@ -80,8 +80,7 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
       options.context > 0 ? options.context : config.context;
   // One that chooses nothing, and has room for nothing, is no view.
   const int64_t growth = view.growth <= context ? view.growth : 0;
-  if (!view.selection.has_value() ||
-      view.budget + view.window + growth <= context) {
+  if (!view.must_choose || view.budget + view.window + growth <= context) {
     return absl::OkStatus();
   }
   return MemoryError(

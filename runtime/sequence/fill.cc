@@ -47,8 +47,8 @@ class RandomRows {
 absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
   if (spans_.has_value()) {
     return UsageError("invalid_argument",
-                      "KV is filled in all layers; this session's prompts do "
-                      "not go through all");
+                      "sessions of the policy speed are not filled, in this "
+                      "version");
   }
   interrupted_.reset();
   knows_next_ = false;

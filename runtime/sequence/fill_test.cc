@@ -66,9 +66,13 @@ TEST_F(FillTest, LiesOnEitherSideOfALink) {
                                  .view = kSmallView};
   for (const PolicyParams& policy : {PolicyParams(), sfi, triforce}) {
     const Session::Options options = policy.OptionsFor({.context = 900});
+    // From within a page on, and then fewer rows than a prompt's.
     const auto text = [&](Session& session) {
-      EXPECT_TRUE(
-          FillPrompt(session, prompt_->data(), 700, 9, kNoProgress).ok());
+      EXPECT_TRUE(Prefill(session, prompt_->data(), 50, kNoProgress).ok());
+      for (const size_t rows : {600, 100}) {
+        EXPECT_TRUE(
+            FillPrompt(session, prompt_->data(), rows, 9, kNoProgress).ok());
+      }
       return DraftedText(session, DraftedParams(0.8f, 40), policy);
     };
     const Ids expected = text(*MakeSession(*deep, options));
@@ -87,10 +91,11 @@ TEST_F(FillTest, CancelledItWasNeverThere) {
   int asked = 0;
   EXPECT_EQ(ClassOf(FillPrompt(*session, more.data(), more.size(), 1,
                                [&](uint64_t done, uint64_t total) {
-                                 EXPECT_EQ(total, 900u - kMaxStepRows);
+                                 EXPECT_EQ(total, 900u);
                                  EXPECT_EQ(done, asked == 0 ? 0u : 512u);
                                  return ++asked < 2;
-                               })),
+                               })
+                        .status()),
             ErrorClass::kCancelled);
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(session->tokens().size(), 300u);
@@ -98,16 +103,76 @@ TEST_F(FillTest, CancelledItWasNeverThere) {
 
   session->Truncate(300);
   session->Cancel();
-  EXPECT_EQ(ClassOf(FillPrompt(*session, more.data(), 1, 1, kNoProgress)),
-            ErrorClass::kCancelled);
+  EXPECT_EQ(
+      ClassOf(FillPrompt(*session, more.data(), 1, 1, kNoProgress).status()),
+      ErrorClass::kCancelled);
   session->ClearCancel();
   EXPECT_EQ(session->tokens().size(), 300u);
 }
 
+// What the KV lacked of an answer before is computed, whether the call ends or
+// is stopped.
+TEST_F(FillTest, WhatWasThereIsComputed) {
+  PolicyParams sadas = {.policy = PolicyName::kSadas,
+                        .form = PolicyForm::kPlain};
+  sadas.sadas.window = 16;
+  ASSERT_TRUE(sadas.sadas.Set("gate=always").ok());
+  for (const PolicyParams& policy : {PolicyParams(), sadas}) {
+    const auto session = Prefilled(*model_, Tail(), policy.OptionsFor({}));
+    const Ids answer = DraftedText(*session, DraftedParams(0.8f, 30), policy);
+    Ids text = Tail();
+    text.insert(text.end(), answer.begin(), answer.end());
+    const std::vector<float> expected =
+        AllLogits(*Prefilled(*model_, text, policy.OptionsFor({})), Tail(), 5);
+
+    const Ids more(900, 5);
+    EXPECT_EQ(
+        ClassOf(FillPrompt(*session, more.data(), more.size(), 1,
+                           [](uint64_t done, uint64_t) { return done < 512; })
+                    .status()),
+        ErrorClass::kCancelled);
+    ASSERT_EQ(session->tokens(), text);
+    const auto fork = session->Fork();
+    ASSERT_TRUE(fork.ok());
+    EXPECT_EQ(AllLogits(**fork, Tail(), 5), expected);
+
+    ASSERT_TRUE(
+        FillPrompt(*session, more.data(), more.size(), 1, kNoProgress).ok());
+    session->Truncate(text.size());
+    EXPECT_EQ(AllLogits(*session, Tail(), 5), expected);
+  }
+}
+
+// What choosers noted of a prompt that was stopped is not what is there now.
+TEST_F(FillTest, AStoppedPromptIsForgotten) {
+  PolicyParams sfi = {.policy = PolicyName::kSfi, .form = PolicyForm::kPlain};
+  sfi.sfi.budget = 32;
+  sfi.sfi.sink = 2;
+  sfi.sfi.window = 20;
+  ASSERT_TRUE(sfi.sfi.Set("trigger=fixed,interval=8,gap=1").ok());
+  for (const int chunk : {1, 8}) {
+    sfi.sfi.chunk = chunk;
+    const auto text = [&](bool stopped) {
+      auto session = Prefilled(*model_, Tail(), sfi.OptionsFor({}));
+      if (stopped) {
+        const absl::StatusOr<PrefillReport> prefill = Prefill(
+            *session, prompt_->data() + 40, 300,
+            [](uint64_t done, uint64_t total) { return done < total / 2 + 1; });
+        EXPECT_EQ(ClassOf(prefill.status()), ErrorClass::kCancelled);
+      }
+      EXPECT_TRUE(
+          FillPrompt(*session, prompt_->data(), 400, 2, kNoProgress).ok());
+      return DraftedText(*session, DraftedParams(0.8f, 40), sfi);
+    };
+    EXPECT_EQ(text(true), text(false)) << chunk;
+  }
+}
+
 TEST_F(FillTest, IsRefusedWherePromptsAreShallow) {
   const auto session = MakeSession(*model_, {.depth = PromptDepth{.cut = 1}});
-  EXPECT_EQ(CodeOf(FillPrompt(*session, prompt_->data(), 9, 1, kNoProgress)),
-            "invalid_argument");
+  EXPECT_EQ(
+      CodeOf(FillPrompt(*session, prompt_->data(), 9, 1, kNoProgress).status()),
+      "invalid_argument");
   EXPECT_TRUE(session->tokens().empty());
 }
 
