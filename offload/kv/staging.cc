@@ -119,7 +119,7 @@ Staging::Ticket Staging::SendDown(const PageList& pages, int layer) {
             ? pages_.OnDevicePage(layer, page)
             : Place(layer, step_.place[static_cast<size_t>(page)])));
   }
-  return engine().Submit(step_.station, Joined(std::move(transfers)));
+  return engine().Submit(step_.station, Joined(transfers));
 }
 
 void Staging::Done(int layer, Ticket sent, bool ahead) {
@@ -159,8 +159,7 @@ void Staging::Fetch(int layer) {
     for (int64_t page : step_.parked) fetch(page);
     moves_.resumed_pages += std::ssize(step_.parked);
   }
-  BufferOf(layer).filled =
-      engine().Submit(step_.station, Joined(std::move(transfers)));
+  BufferOf(layer).filled = engine().Submit(step_.station, Joined(transfers));
 }
 
 // What an earlier step asked for and then did not wait for may have got lost:
@@ -192,7 +191,7 @@ void Staging::AskAhead(int layer) {
   moves_.swept_pages += std::ssize(asked);
   moves_.ahead_pages += std::ssize(asked);
   BufferOf(later).filled =
-      engine().Submit(step_.station, Joined(std::move(transfers), kAheadBytes));
+      engine().Submit(step_.station, Joined(transfers, kAheadBytes));
   ahead_ = layer + 1;
   lost_ = pages_.lost();
 }

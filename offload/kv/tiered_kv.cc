@@ -271,8 +271,7 @@ uint64_t TieredKv::CopyRuns(Station station, const std::vector<KvRun>& runs) {
     transfers.push_back(v);
   }
   // What is not on the device is below for good: nothing queued writes it.
-  return engine().Submit(station, Joined(std::move(transfers)),
-                         CopyEngine::Turn::kUrgent);
+  return engine().Submit(station, Joined(transfers), CopyEngine::Turn::kUrgent);
 }
 
 absl::Status TieredKv::AwaitCopies(uint64_t copies, Cancelled cancelled) {
