@@ -111,7 +111,7 @@ sfi_reach|offload/view/selector_chooser.cc|kReach / shape_.chunk|kReach|offload/
 sfi_mean_sinks|offload/view/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/view/selector_chooser_test.cc
 sfi_coverage_row|offload/view/selector_chooser.cc|row == by.rows - 1|row == 0|offload/view/selector_chooser_test.cc
 digest_unshown|offload/view/digests.cc|std::min(known, kv.end) / shape_.chunk|kv.end / shape_.chunk|offload/view/digests_test.cc
-fill_seed|runtime/sequence/fill.cc|width_(width), random_(seed)|width_(width), random_(0)|runtime/sequence/fill_test.cc
+fill_seed|runtime/sequence/fill.cc|width_(width), random_(seed)|width_(width), random_(seed * 0)|runtime/sequence/fill_test.cc
 fill_pending|runtime/generate/generate.cc|  if (session.pending() > 0) {|  if (session.pending() > 99) {|runtime/sequence/fill_test.cc
 view_abandoned|offload/view/retrieval.cc|  chooser_->Truncate(step_end_);||runtime/sequence/fill_test.cc
 view_queries|offload/view/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policy/sfi_test.cc
