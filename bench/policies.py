@@ -35,7 +35,6 @@ import os
 import pathlib
 import statistics
 import subprocess
-import sys
 import tempfile
 
 import chart

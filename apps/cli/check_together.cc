@@ -70,15 +70,13 @@ absl::Status CheckDrafts(const SessionOptions& session,
                                    " has no settings; need --policy sfi, "
                                    "sadas or speed"));
   }
-  if (session.chunk == 1 && !sfi && sampling.policy != "triforce") {
-    return UsageError(
-        "--chunk: got 1, need 8, 16, 32, 64 or 128, or --policy triforce or "
-        "sfi");
-  }
-  if ((session.chunk == 2 || session.chunk == 4) && !sfi) {
+  const bool chooses_single_tokens =
+      session.chunk == 1 && sampling.policy == "triforce";
+  if (session.chunk > 0 && session.chunk < 8 && !sfi &&
+      !chooses_single_tokens) {
     return UsageError(absl::StrCat("--chunk: got ", session.chunk,
-                                   ", need 8, 16, 32, 64 or 128, or --policy "
-                                   "sfi"));
+                                   ", need 8, 16, 32, 64 or 128; 1 with "
+                                   "--policy triforce, 1, 2 or 4 with sfi"));
   }
   if (session.sink == 0 && !sadas) {
     return UsageError("--sink: got 0, need 1 or more");

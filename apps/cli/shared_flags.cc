@@ -194,8 +194,7 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
                kMaxTokens, [=](int64_t n) { session->budget = n; });
   flags.Int("--chunk",
             "... in runs of 8, 16, 32 (default), 64 or 128; sfi: also 1 "
-            "(default), 2, "
-            "4; triforce: also 1",
+            "(default), 2, 4; triforce: also 1",
             1, 128, [=](int64_t n) {
               if ((n & (n - 1)) != 0) {
                 FlagSet::Reject("--chunk", "a power of two from 1 to 128",

@@ -28,12 +28,16 @@ struct LongText {
   bool fills = false;  // the context, to the last token
 };
 
+absl::StatusOr<Json> PlanOf(const Options& options, const Model& model) {
+  SessionParams params(options, model.draft());
+  params.session.cache_dir = nullptr;  // no times are asked for
+  return model.Plan(params.session);
+}
+
 // Not the text is too long where there is no room for any.
 absl::Status NothingFits(Options options, const Model& model) {
   options.session.context = 1;
-  SessionParams params(options, model.draft());
-  params.session.cache_dir = nullptr;
-  const absl::StatusOr<Json> plan = model.Plan(params.session);
+  const absl::StatusOr<Json> plan = PlanOf(options, model);
   if (!plan.ok()) return plan.status();
   return Error(
       Exit::kMemory, "does_not_fit",
@@ -46,9 +50,7 @@ absl::Status NothingFits(Options options, const Model& model) {
 // Most tokens that a prompt of `options` may have: of a session without -c as
 // many as memory has room for.
 absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
-  SessionParams params(options, model.draft());
-  params.session.cache_dir = nullptr;  // no times are asked for
-  const absl::StatusOr<Json> plan = model.Plan(params.session);
+  const absl::StatusOr<Json> plan = PlanOf(options, model);
   if (!plan.ok()) return plan.status();
   if (options.session.context > 0 || plan->at("fits").get<bool>()) {
     return ContextOf(options, model);
@@ -60,9 +62,7 @@ absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
 
 bool Fits(Options options, const Model& model, int64_t context) {
   options.session.context = context;
-  SessionParams params(options, model.draft());
-  params.session.cache_dir = nullptr;
-  const absl::StatusOr<Json> plan = model.Plan(params.session);
+  const absl::StatusOr<Json> plan = PlanOf(options, model);
   return plan.ok() && plan->at("fits").get<bool>();
 }
 

@@ -3,10 +3,26 @@
 
 #include <cstdint>
 
+#include "kernels/attention/chunk_scores.h"
+#include "kernels/attention/mean_scores.h"
+
 namespace tiercel {
 
-struct ChunkScoresParams;
 void ChunkScoresReference(const ChunkScoresParams& p);
+
+// The scores that are summed: [heads, out_stride].
+inline MeanScoresParams ScoresOf(const ChunkScoresParams& p) {
+  return {.q = p.q,
+          .heads = p.heads,
+          .kv_heads = p.kv_heads,
+          .head_dim = p.head_dim,
+          .scale = p.scale,
+          .means = p.means,
+          .means_stride = p.means_stride,
+          .num_chunks = p.num_chunks,
+          .out = nullptr,
+          .out_stride = (p.num_chunks + 15) / 16 * 16};
+}
 
 // The scores of all chunks of one KV head to the sum of its heads' softmax.
 struct ChunkWeights {

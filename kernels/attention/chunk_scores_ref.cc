@@ -33,18 +33,11 @@ void AddSoftmax(std::span<float> score, float* out) {
 
 void ChunkScoresReference(const ChunkScoresParams& p) {
   const int group = p.heads / p.kv_heads;
-  const int64_t stride = (p.num_chunks + 15) / 16 * 16;
+  MeanScoresParams scoring = ScoresOf(p);
+  const int64_t stride = scoring.out_stride;
   std::vector<float> scores(static_cast<size_t>(p.heads * stride));
-  MeanScoresReference({.q = p.q,
-                       .heads = p.heads,
-                       .kv_heads = p.kv_heads,
-                       .head_dim = p.head_dim,
-                       .scale = p.scale,
-                       .means = p.means,
-                       .means_stride = p.means_stride,
-                       .num_chunks = p.num_chunks,
-                       .out = scores.data(),
-                       .out_stride = stride});
+  scoring.out = scores.data();
+  MeanScoresReference(scoring);
   std::fill_n(p.out, p.kv_heads * p.num_chunks, 0.0f);
   for (int h = 0; h < p.heads; ++h) {
     AddSoftmax({scores.data() + h * stride, static_cast<size_t>(p.num_chunks)},

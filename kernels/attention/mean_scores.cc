@@ -1,6 +1,7 @@
 #include "kernels/attention/mean_scores.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/mean_scores_body.h"
@@ -16,28 +17,7 @@ constexpr PerIsa<MeanDotsFn*> kDots = {
     portable::ComputeMeanDots, avx2::ComputeMeanDots, avx512::ComputeMeanDots,
     avx512::ComputeMeanDots};
 
-absl::Status Validate(const MeanScoresParams& p) {
-  if (p.heads <= 0 || p.kv_heads <= 0 || p.heads % p.kv_heads != 0) {
-    return UsageError(
-        "invalid_shape",
-        absl::StrCat("MeanScores: heads=", p.heads, ", kv_heads=", p.kv_heads,
-                     "; need heads a positive multiple of kv_heads"));
-  }
-  if (p.head_dim <= 0 || p.head_dim % 8 != 0) {
-    return UsageError("invalid_shape",
-                      absl::StrCat("MeanScores: head_dim=", p.head_dim,
-                                   "; need a positive multiple of 8"));
-  }
-  constexpr int64_t kMaxChunks = int64_t{1} << 28;
-  if (p.num_chunks < 0 || p.num_chunks > kMaxChunks ||
-      p.means_stride < p.num_chunks * p.head_dim) {
-    return UsageError(
-        "invalid_shape",
-        absl::StrCat("MeanScores: num_chunks=", p.num_chunks, ", means_stride=",
-                     p.means_stride, ", head_dim=", p.head_dim,
-                     "; need num_chunks in 0 to 2^28 and means_stride >= "
-                     "num_chunks * head_dim"));
-  }
+absl::Status CheckOut(const MeanScoresParams& p) {
   if (p.out_stride % kLanes != 0 || p.out_stride < p.num_chunks) {
     return UsageError(
         "invalid_shape",
@@ -50,9 +30,37 @@ absl::Status Validate(const MeanScoresParams& p) {
 
 }  // namespace
 
+absl::Status CheckMeans(std::string_view op, const MeanScoresParams& p) {
+  if (p.heads <= 0 || p.kv_heads <= 0 || p.heads % p.kv_heads != 0) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat(std::string(op), ": heads=", p.heads,
+                     ", kv_heads=", p.kv_heads,
+                     "; need heads a positive multiple of kv_heads"));
+  }
+  if (p.head_dim <= 0 || p.head_dim % 8 != 0) {
+    return UsageError("invalid_shape",
+                      absl::StrCat(std::string(op), ": head_dim=", p.head_dim,
+                                   "; need a positive multiple of 8"));
+  }
+  constexpr int64_t kMaxChunks = int64_t{1} << 28;
+  if (p.num_chunks < 0 || p.num_chunks > kMaxChunks ||
+      p.means_stride < p.num_chunks * p.head_dim) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat(std::string(op), ": num_chunks=", p.num_chunks,
+                     ", means_stride=", p.means_stride,
+                     ", head_dim=", p.head_dim,
+                     "; need num_chunks in 0 to 2^28 and means_stride >= "
+                     "num_chunks * head_dim"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status MeanScores(Stream& stream, const MeanScoresParams& p) {
   if (absl::Status s = stream.RequireHost("MeanScores"); !s.ok()) return s;
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (absl::Status s = CheckMeans("MeanScores", p); !s.ok()) return s;
+  if (absl::Status s = CheckOut(p); !s.ok()) return s;
   if (p.num_chunks == 0) return absl::OkStatus();
   if (stream.device() == Device::kRef) {
     MeanScoresReference(p);

@@ -2,6 +2,7 @@
 #define TIERCEL_KERNELS_ATTENTION_MEAN_SCORES_H_
 
 #include <cstdint>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "kernels/machine/stream.h"
@@ -31,6 +32,10 @@ struct MeanScoresParams {
   int64_t out_stride;  // a multiple of 16
 };
 absl::Status MeanScores(Stream& stream, const MeanScoresParams& p);
+
+// Whether `op` can score so, but for where the scores go. Errors:
+// invalid_shape.
+absl::Status CheckMeans(std::string_view op, const MeanScoresParams& p);
 
 }  // namespace tiercel
 

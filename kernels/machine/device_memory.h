@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -88,6 +89,16 @@ class DeviceArray {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     return *this;
+  }
+
+  // Another with the same elements. Errors: those of Allocate.
+  absl::StatusOr<DeviceArray> Copy(DeviceMemory& memory,
+                                   std::string_view what) const {
+    absl::StatusOr<DeviceArray> copy =
+        Create(memory, static_cast<int64_t>(size_), what);
+    if (copy.ok() && !empty())
+      std::memcpy(copy->data_, data_, size_ * sizeof(T));
+    return copy;
   }
 
   T* data() { return data_; }

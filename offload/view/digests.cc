@@ -1,21 +1,11 @@
 #include "offload/view/digests.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "kernels/kv/chunk_means.h"
 
 namespace tiercel {
-namespace {
-
-void CopyAll(const DeviceArray<uint16_t>& from, DeviceArray<uint16_t>* to) {
-  if (from.empty()) return;
-  std::memcpy(to->data(), from.data(), from.size() * sizeof(uint16_t));
-}
-
-}  // namespace
-
 absl::StatusOr<Digests> Digests::Create(DeviceMemory& memory,
                                         const Shape& shape) {
   absl::StatusOr<DeviceArray<uint16_t>> means = DeviceArray<uint16_t>::Create(
@@ -28,11 +18,13 @@ absl::StatusOr<Digests> Digests::Create(DeviceMemory& memory,
 }
 
 absl::StatusOr<Digests> Digests::Copy(DeviceMemory& memory) const {
-  absl::StatusOr<Digests> copy = Create(memory, shape_);
-  if (!copy.ok()) return copy;
-  CopyAll(means_, &copy->means_);
-  CopyAll(norms_, &copy->norms_);
-  copy->known_ = known_;
+  absl::StatusOr<DeviceArray<uint16_t>> means = means_.Copy(memory, "digests");
+  if (!means.ok()) return means.status();
+  absl::StatusOr<DeviceArray<uint16_t>> norms =
+      norms_.Copy(memory, "norms of digests");
+  if (!norms.ok()) return norms.status();
+  Digests copy(shape_, *std::move(means), *std::move(norms));
+  copy.known_ = known_;
   return copy;
 }
 

@@ -54,7 +54,8 @@ class Digests {
   // What is written from position `end` on is digested anew.
   void Truncate(int64_t end);
 
-  // Of chunk 0 of the sequence, in `layer`: [kv_heads, HeadElements()].
+  // The means of `layer` from the sequence's chunk 0 on: [kv_heads,
+  // HeadElements()].
   const uint16_t* MeansOf(int layer) const {
     return means_.data() + layer * shape_.layout.kv_heads * HeadElements();
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 
 #include "kernels/attention/key_scores.h"
 #include "kernels/base/error.h"
@@ -21,15 +20,12 @@ absl::StatusOr<std::unique_ptr<Scorer>> KeyScorer::Create(DeviceMemory& memory,
 
 absl::StatusOr<std::unique_ptr<Scorer>> KeyScorer::Copy(
     DeviceMemory& memory) const {
-  absl::StatusOr<std::unique_ptr<Scorer>> made = Create(memory, shape_);
-  if (!made.ok()) return made;
-  auto& copy = static_cast<KeyScorer&>(**made);
-  if (!norms_.empty()) {
-    std::memcpy(copy.norms_.data(), norms_.data(),
-                norms_.size() * sizeof(uint16_t));
-  }
-  copy.known_ = known_;
-  return made;
+  absl::StatusOr<DeviceArray<uint16_t>> norms =
+      norms_.Copy(memory, "norms of keys");
+  if (!norms.ok()) return norms.status();
+  std::unique_ptr<KeyScorer> copy(new KeyScorer(shape_, *std::move(norms)));
+  copy->known_ = known_;
+  return copy;
 }
 
 absl::Status KeyScorer::Update(Stream& stream, int layer, const KvPages& kv,

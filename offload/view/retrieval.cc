@@ -90,8 +90,8 @@ SelectorChooser::Shape SelectorShape(const Retrieval::Shape& shape) {
 
 absl::StatusOr<std::unique_ptr<Chooser>> MakeChooser(
     DeviceMemory& memory, const Retrieval::Shape& shape) {
-  const CompactKv::Shape held = CompactShape(shape);
   if (!shape.size.selection.has_value()) {
+    const CompactKv::Shape held = CompactShape(shape);
     return DigestChooser::Create(memory, {.digests = DigestsShape(shape),
                                           .sinks = held.sinks,
                                           .chunks = held.chunks});

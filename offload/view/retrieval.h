@@ -172,8 +172,8 @@ class Retrieval final : public StepObserver {
   CompactKv compact_;
   Landing landing_;
   std::unique_ptr<Chooser> chooser_;
-  // Of the newest positions: f16 [layer][position % rows that are kept][heads *
-  // head_dim]
+  // The queries of the newest positions: f16 [layer][position % rows that are
+  // kept][heads * head_dim]
   DeviceArray<uint16_t> queries_;
   int64_t queries_begin_ = 0;  // the first position whose queries are kept
   std::vector<float> asking_;  // of the rows that choose

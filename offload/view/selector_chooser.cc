@@ -46,7 +46,7 @@ absl::Status SelectorChooser::Weigh(Stream& stream, int layer, const Asking& by,
                                     const KvPages* kv, int64_t chunks) {
   const int64_t candidates = std::max<int64_t>(0, chunks - shape_.sinks);
   std::fill_n(work_.evidence.data(), shape_.kv_heads * candidates, 0.0f);
-  const bool measures = by.seen != nullptr && scorer_->OfPositions();
+  const bool measures = Measures(by);
   for (int64_t row = 0; row < by.rows; ++row) {
     // What is measured is a share of all that the row sees.
     const bool all = measures && row == by.rows - 1;
@@ -107,8 +107,16 @@ absl::Status SelectorChooser::Choose(
   std::iota(first.begin(), first.end(), 0);
   chosen->assign(static_cast<size_t>(shape_.kv_heads), first);
   const bool chooses = chunks > shape_.budget && shape_.budget > shape_.sinks;
-  if (!chooses && by.seen == nullptr) return absl::OkStatus();
-  if (absl::Status s = Weigh(stream, layer, by, kv, chunks); !s.ok()) return s;
+  if (!chooses && !Measures(by)) return absl::OkStatus();
+  Asking rows = by;
+  if (!chooses) {  // only what the last row saw is of interest
+    rows.q += (by.rows - 1) * by.row_floats;
+    rows.position += by.rows - 1;
+    rows.rows = 1;
+  }
+  if (absl::Status s = Weigh(stream, layer, rows, kv, chunks); !s.ok()) {
+    return s;
+  }
   if (!chooses) return absl::OkStatus();
 
   const bool one = by.rows * (shape_.heads / shape_.kv_heads) == 1;

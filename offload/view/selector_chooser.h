@@ -48,7 +48,7 @@ class SelectorChooser final : public Chooser {
 
     // The scorer's are not in it.
     int64_t Bytes() const;
-    // Of the scores of one head.
+    // Floats from one head's scores to the next's.
     int64_t Stride() const { return (chunks + 15) / 16 * 16; }
   };
   // Errors: out_of_memory.
@@ -77,11 +77,14 @@ class SelectorChooser final : public Chooser {
                   Workspace work)
       : shape_(shape), scorer_(std::move(scorer)), work_(std::move(work)) {}
 
+  bool Measures(const Asking& by) const {
+    return by.seen != nullptr && scorer_->OfPositions();
+  }
   // Fills the evidence of the candidates for all rows that ask, and measures
   // what the last of them had in view.
   absl::Status Weigh(Stream& stream, int layer, const Asking& by,
                      const KvPages* kv, int64_t chunks);
-  // Of the scores of the first `positions`, all of them there are.
+  // Needs the scores of all `positions` that the row sees.
   absl::Status Measure(Stream& stream, const Seen& seen, int64_t positions);
 
   const Shape shape_;

@@ -215,8 +215,7 @@ TEST_F(ApiTest, RatesAreMeasuredWhenAskedForAndKept) {
       TIERCEL_USAGE);
 }
 
-// Of what is kept, times are predicted by the rates and lengths adapt by the
-// costs; of a fork too.
+// Kept rates predict times and kept costs adapt lengths, in a fork too.
 TEST_F(ApiTest, ASessionAndItsForkCountWithWhatIsKept) {
   auto policy = Sized<tiercel_policy>();
   policy.draft = "ngram";

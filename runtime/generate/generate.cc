@@ -96,6 +96,18 @@ absl::StatusOr<std::string> Decode(Session& session, Policy& policy,
   return "length";
 }
 
+// A prompt is there, of which `computed` tokens were not before; `before`: what
+// had moved until then.
+PrefillReport ReportOf(const Session& session, int64_t computed,
+                       const Traffic& before) {
+  PrefillReport report;
+  report.prompt_tokens = std::ssize(session.tokens());
+  report.cached_tokens = report.prompt_tokens - computed;
+  report.traffic = session.traffic();
+  report.traffic -= before;
+  return report;
+}
+
 }  // namespace
 
 absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
@@ -114,12 +126,8 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
       return s;
   }
   std::move(forget).Cancel();
-  PrefillReport report;
-  report.prompt_tokens = std::ssize(session.tokens());
-  report.cached_tokens = report.prompt_tokens - rows;
+  PrefillReport report = ReportOf(session, rows, traffic);
   report.spent = session.Elapsed() - start;
-  report.traffic = session.traffic();
-  report.traffic -= traffic;
   return report;
 }
 
@@ -129,12 +137,12 @@ absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
   if (session.cancelled()) return CancelledError();
   session.BeginPrompt();
   const Traffic traffic = session.traffic();
+  absl::Cleanup forget = [&] { session.AbandonPrompt(); };
   // Only these tokens are filled: what the KV lacks of earlier ones is
   // computed.
   if (session.pending() > 0) {
     if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
   }
-  absl::Cleanup forget = [&] { session.AbandonPrompt(); };
   if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
   if (absl::Status s = session.Fill(session.pending() - kMaxStepRows, seed,
                                     [&](uint64_t done, uint64_t /*rows*/) {
@@ -148,12 +156,7 @@ absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
   }
   if (!progress(count, count)) return CancelledError();
   std::move(forget).Cancel();
-  PrefillReport report;
-  report.prompt_tokens = std::ssize(session.tokens());
-  report.cached_tokens = report.prompt_tokens;
-  report.traffic = session.traffic();
-  report.traffic -= traffic;
-  return report;
+  return ReportOf(session, /*computed=*/0, traffic);
 }
 
 Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,

@@ -63,8 +63,7 @@ absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
   Session& session = parts_.session;
   schedule_.emplace(options_, std::ssize(session.tokens()));
   tokens_ = 0;
-  slow_at_.clear();
-  coverage_at_.clear();
+  report_ = {};
   target_.emplace(session, law);
   proposer_.emplace(session, law, parts_.proposer);
   middle_.emplace(session, RetrievalTarget::Options{.law = DraftLaw(law)});
@@ -101,8 +100,8 @@ absl::StatusOr<VerifiedBlock> SfiVerified::NextBlock() {
   if (!block.ok()) return block;
   for (const int32_t id : block->tokens) schedule_->Advance(id);
   if (parts_.session.kv_length() > before) {  // there was a sweep
-    slow_at_.push_back(tokens_);
-    coverage_at_.push_back(parts_.session.retrieval()->coverage());
+    report_.slow_at.push_back(tokens_);
+    report_.coverage_at.push_back(parts_.session.retrieval()->coverage());
   }
   tokens_ += std::ssize(block->tokens);
   return block;
@@ -110,13 +109,11 @@ absl::StatusOr<VerifiedBlock> SfiVerified::NextBlock() {
 
 RoundsReport SfiVerified::report() const {
   RoundsReport report = rounds_->report();
-  report.schedule = ScheduleReport();
+  report.schedule = report_;
   report.schedule->fast = {.steps = report.levels.back().drafted,
                            .seconds = report.draft.seconds};
   report.schedule->slow.seconds = report.verify.seconds;
   report.schedule->selected = parts_.params.sfi.Selected();
-  report.schedule->slow_at = slow_at_;
-  report.schedule->coverage_at = coverage_at_;
   return report;
 }
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "drafts/verifying_drafter.h"
 #include "runtime/drafting/cut_drafter.h"
@@ -76,8 +75,7 @@ class SfiVerified final : public Policy {
   const SfiSchedule::Options options_;
   std::optional<SfiSchedule> schedule_;  // of the session's tokens
   int64_t tokens_ = 0;                   // of the text
-  std::vector<int64_t> slow_at_;
-  std::vector<std::optional<double>> coverage_at_;
+  ScheduleReport report_;
   std::optional<SweepTarget> target_;
   std::optional<InnermostDrafter> proposer_;
   std::optional<RetrievalTarget> middle_;

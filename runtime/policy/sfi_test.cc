@@ -38,6 +38,24 @@ class SfiTest : public RepeatedTextTest<5> {
     return Prefilled(*model_, *prompt_, params.OptionsFor(options));
   }
   static Ids Text() { return {prompt_->begin() + 7, prompt_->begin() + 97}; }
+  // How far the logits after some of `ids`, each a step of `policy`, are from
+  // those of `full`, [ids, vocab].
+  static float Farthest(Session& session, Policy& policy, const Ids& ids,
+                        const std::vector<float>& full) {
+    const auto vocab = static_cast<size_t>(session.model().config.vocab);
+    float farthest = 0;
+    EXPECT_TRUE(ScoreSteps(session, policy, ids.data(), ids.size(),
+                           [&](size_t index, const float* logits) {
+                             for (size_t i = 0; i < vocab; ++i) {
+                               const float other = full[index * vocab + i];
+                               farthest = std::max(farthest,
+                                                   std::abs(logits[i] - other));
+                             }
+                             return true;
+                           })
+                    .ok());
+    return farthest;
+  }
 };
 
 TEST_F(SfiTest, AnIntervalOfOneIsTheModel) {
@@ -58,7 +76,6 @@ TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
   const auto model = OpenModel(exact);
   ASSERT_EQ(prompt_->size(), 300u);
   const Ids ids = Text();
-  const auto vocab = static_cast<size_t>(model->config.vocab);
   const std::vector<float> full =
       AllLogits(*Prefilled(*model, *prompt_, types), ids, 16);
   for (const int chunk : {1, 2, 16, 32}) {
@@ -69,17 +86,7 @@ TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
     const auto session = Prefilled(*model, *prompt_, params.OptionsFor(types));
     const auto policy = Policy::Create(*session, params);
     ASSERT_TRUE(policy.ok()) << policy.status();
-    float farthest = 0;
-    ASSERT_TRUE(ScoreSteps(*session, **policy, ids.data(), ids.size(),
-                           [&](size_t index, const float* logits) {
-                             for (size_t i = 0; i < vocab; ++i) {
-                               const float other = full[index * vocab + i];
-                               farthest = std::max(farthest,
-                                                   std::abs(logits[i] - other));
-                             }
-                             return true;
-                           })
-                    .ok());
+    const float farthest = Farthest(*session, **policy, ids, full);
     EXPECT_EQ((*policy)->report().schedule->fast.steps, std::ssize(ids));
     EXPECT_LT(farthest, 1e-4f) << chunk;
   }
@@ -102,20 +109,9 @@ TEST_F(SfiTest, ASlowStepReadsWhatFastStepsKept) {
   const auto session = Prefilled(*model, prompt, params.OptionsFor(types));
   const auto policy = Policy::Create(*session, params);
   ASSERT_TRUE(policy.ok()) << policy.status();
-  const auto vocab = static_cast<size_t>(model->config.vocab);
   const std::vector<float> full =
       AllLogits(*Prefilled(*model, prompt, types), text, 16);
-  float farthest = 0;
-  ASSERT_TRUE(ScoreSteps(*session, **policy, text.data(), text.size(),
-                         [&](size_t index, const float* logits) {
-                           for (size_t i = 0; i < vocab; ++i) {
-                             const float other = full[index * vocab + i];
-                             farthest = std::max(farthest,
-                                                 std::abs(logits[i] - other));
-                           }
-                           return true;
-                         })
-                  .ok());
+  const float farthest = Farthest(*session, **policy, text, full);
   EXPECT_EQ((*policy)->report().schedule->slow_at, (std::vector<int64_t>{3}));
   EXPECT_LT(farthest, 1e-4f);
 }
