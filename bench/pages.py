@@ -37,6 +37,19 @@ def page(date, cpu, *suffixes, root=ROOT):
     return folder / "-".join([date, slug, *suffixes])
 
 
+def save(lines, charts, name, root=ROOT):
+    """Writes the page `name` of today, with its charts {name: SVG} beneath and
+    beside it. Returns its path."""
+    date, cpu = today(), cpu_name()
+    for chart_name, drawn in charts.items():
+        path = page(date, cpu, f"{name}-{chart_name}.svg", root=root)
+        path.write_text(drawn)
+        lines = [*lines, "", f"![{chart_name}]({path.name})"]
+    path = page(date, cpu, f"{name}.md", root=root)
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
 def fill_readme(mark, text, root=ROOT):
     """Puts `text` in the README in the place of what stands between the line
     `mark` and the next "end" comment. Returns its path."""

@@ -6,6 +6,7 @@
   bench/policies.py --coverage  how much of a row's attention an older view has
   bench/policies.py --needle    what a view finds that lies far behind it
   bench/policies.py --speed     plain and verified decoding beside plain full
+  bench/policies.py --links     the same behind a slow link, simulated
   bench/policies.py --filled    the shape of Qwen3-1.7B, KV that nobody computed
   bench/policies.py --save      also writes bench/results/<date>-<cpu>-policies*:
                                 the page, and its charts (SVG)
@@ -25,7 +26,10 @@ needle.py says what it is.
 
 Speed: tokens decoded a second after a prompt, over those of `--policy full` in
 the same call and on the same device (`--verify-against full`). What SADAS thinks
-is forced: it thinks all the time. `--filled`: random weights and random KV, where
+is forced: it thinks all the time. `--links`: the device is simulated, and the
+least that a policy's view leaves room for; a sweep over everything takes 20 and
+100 times a step over a window of 1,024 (measured here first, in place).
+`--filled`: random weights and random KV, where
 only the shape matters; random keys are the worst that a choice can meet. Standard
 library only, numpy for --filled.
 """
@@ -41,6 +45,7 @@ import chart
 import needle
 import pages
 from program import Program
+from triforce import KV_BYTES
 
 
 def sfi(settings, budget=1024):
@@ -122,6 +127,48 @@ def speed_table(program, book, text, depth, tokens, say):
         say(f"| {name} | {row['avg_ts']:.1f} | {base['decode_tok_s']:.1f} | "
             f"{base['speedup']:.2f} | {row['device_bytes'] / 1e6:.1f} | "
             f"{base['device_bytes'] / 1e6:.1f} |")
+
+
+LINKS = [
+    ("SFI plain, sentences", sfi("trigger=sentence")),
+    ("SFI plain, every 64", sfi("trigger=fixed,interval=64")),
+    ("SADAS plain, thinking", SPEED[0][1]),
+    ("SFI verified", ["--policy", "sfi"]),
+    ("TriForce", ["--policy", "triforce"]),
+]
+
+
+def links_table(program, book, text, depth, tokens, say):
+    def bench(*args):
+        (row,) = program.document("bench", "-p", 0, "-n", tokens, "-d", depth,
+                                  "-r", 1, "-f", text, "--temp", 0.6, *args)
+        return row
+
+    step = 1 / bench(*window(1024, 4))["avg_ts"]
+    for ratio in (20, 100):
+        rate = depth * KV_BYTES / (ratio * step)
+        link = f"link={rate / 1e6:.2f}MB/s"
+        say()
+        say(f"## Links, {book}: {tokens} tokens after {depth:,}, views of 1,024; "
+            f"a sweep of {ratio} steps of {1e3 * step:.1f} ms: "
+            f"{rate / 1e6:.0f} MB/s, simulated")
+        say()
+        say("| policy | tokens/s | full | ratio | tokens a sweep | device, MB "
+            "| of full |")
+        say("|---|---:|---:|---:|---:|---:|---:|")
+        for name, flags in LINKS:
+            plan = program.document("plan", "-c", depth + tokens, "--simulate",
+                                    f"device=1MB,{link}", *flags)
+            device = -(-plan["min_device_bytes"] // 1000)
+            row = bench("--verify-against", "full", "--simulate",
+                        f"device={device}kB,{link}", *flags)
+            base = row["baseline"]
+            per_sweep = row["tokens_per_sweep"]
+            say(f"| {name} | {row['avg_ts']:.1f} | {base['decode_tok_s']:.2f} | "
+                f"{base['speedup']:.1f} | "
+                f"{f'{per_sweep:.1f}' if per_sweep else ''} | "
+                f"{row['device_bytes'] / 1e6:.1f} | "
+                f"{base['device_bytes'] / 1e6:.1f} |")
 
 
 def coverage_table(program, book, tokens, depth, say, charts):
@@ -217,7 +264,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--items", type=int, default=10)
     parser.add_argument("--filled-depths", default="32768")
-    parts = ("quality", "coverage", "needle", "speed", "filled")
+    parts = ("quality", "coverage", "needle", "speed", "links", "filled")
     for part in parts:
         parser.add_argument(f"--{part}", action="store_true")
     parser.add_argument("--save", action="store_true")
@@ -232,10 +279,9 @@ def main():
         print(line, flush=True)
         out.append(line)
 
-    cpu = pages.cpu_name()
     say("# Policies that read less than everything")
     say()
-    say(f"{cpu}, {os.cpu_count()} threads, {pages.today()}, "
+    say(f"{pages.cpu_name()}, {os.cpu_count()} threads, {pages.today()}, "
         f"{pages.version_of(args.tiercel)}, load {os.getloadavg()[0]:.1f}. "
         f"SmolLM2-135M Q4_1, untrained for any of them.")
     program = Program(args.tiercel)
@@ -258,20 +304,15 @@ def main():
         if "speed" in wanted:
             speed_table(program, books[0], folder / books[0], args.depth,
                         args.tokens, say)
+        if "links" in wanted:
+            links_table(program, books[0], folder / books[0], args.depth,
+                        args.tokens, say)
         if "filled" in wanted:
             filled_table(args.tiercel,
                          list(map(int, args.filled_depths.split(","))), 65,
                          scratch, say)
     if args.save:
-        for chart_name, drawn in charts.items():
-            path = pages.page(pages.today(), cpu,
-                              f"policies-{chart_name}.svg")
-            path.write_text(drawn)
-            say()
-            say(f"![{chart_name}]({path.name})")
-        path = pages.page(pages.today(), cpu, "policies.md")
-        path.write_text("\n".join(out) + "\n")
-        print(path)
+        print(pages.save(out, charts, "policies"))
 
 
 if __name__ == "__main__":

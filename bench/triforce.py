@@ -5,11 +5,8 @@
   bench/triforce.py --brief      some rows of each, an hour
   bench/triforce.py --quick      the defaults alone, half an hour
   bench/triforce.py --only 2048,24  one row: the view's size, tokens a block
-  bench/triforce.py --acceptance how much holds, by the size of the view, in
-                                 texts of several books; nothing is timed
-  bench/triforce.py --save       also writes bench/results/<date>-<cpu>-triforce.md
-                                 (-acceptance.md), and the defaults' rows into
-                                 the README
+  bench/triforce.py --save       also writes bench/results/<date>-<cpu>-triforce.md,
+                                 and the defaults' rows into the README
 
 Real text: a piece of a book of $TIERCEL_BOOKS and the request to summarise it,
 7,000 tokens in all, and 28,000, for which SmolLM2's context is scaled (YaRN).
@@ -53,9 +50,15 @@ README = "<!-- TriForce: written by bench/triforce.py --save -->"
 LAYERS = 30
 KV_BYTES = LAYERS * 3 * 64 * 2 * 2  # of one token: heads, width, K and V, f16
 PAGE = 128  # tokens
+LONG = 20000  # tokens of a prompt that gets the larger view
 BASELINE_TOKENS = 16
 LAW = ["--repeat-penalty", 1, "--top-p", 1]
 YARN = ["--rope-scaling", "yarn", "--rope-scale", 4, "--yarn-orig-ctx", 8192]
+
+
+def view_of(prompt):
+    """Tokens in view after a prompt of so many."""
+    return 1024 if prompt < LONG else 4096
 
 
 class Text:
@@ -174,37 +177,6 @@ def configurations(view, args):
     return default + rows + [one(1024, 32, 16, 0.6, "self")]
 
 
-def acceptance_table(texts, tokens, seeds, common, say):
-    """Budgets by draft lengths; each cell a range over the books."""
-    columns = [(0.6, 8), (0.6, 16), (0, 16)]
-    budgets = (256, 512, 1024, 2048)
-    seen = {}
-    for text in texts:
-        for budget in budgets:
-            for temp, length in columns:
-                runs = text.run(
-                    tokens, seeds, *common, "--policy", "triforce", "--draft",
-                    "none", "--budget", budget, "--gamma2", length, "--temp",
-                    temp)
-                seen.setdefault((budget, temp, length), []).append(
-                    (runs.acceptance(), runs.tokens_per_sweep()))
-
-    def between(values, digits):
-        low, high = (f"{v:.{digits}f}" for v in (min(values), max(values)))
-        return low if low == high else f"{low} to {high}"
-
-    say("Acceptance; tokens a sweep. No inner drafter, chunks of 32.")
-    say()
-    say("| budget | " + " | ".join(f"T {temp}, blocks of {length}"
-                                   for temp, length in columns) + " |")
-    say("|---:|" + "---|" * len(columns))
-    for budget in budgets:
-        say(f"| {budget} | " + " | ".join(
-            "{}; {}".format(between([a for a, _ in seen[budget, *column]], 3),
-                            between([t for _, t in seen[budget, *column]], 1))
-            for column in columns) + " |")
-
-
 def draft_step(text, view, common):
     """Seconds of a step over a view of so many tokens, on plain cpu."""
     runs = text.run(64, [1], *common, "--policy", "triforce", "--draft", "none",
@@ -302,8 +274,6 @@ def main():
     parser.add_argument("--tiercel",
                         default=pages.ROOT / "build/cpu/apps/tiercel")
     parser.add_argument("--book", default="moby_dick.txt")
-    parser.add_argument("--books", default="moby_dick.txt,news_from_nowhere.txt",
-                        help="of --acceptance")
     parser.add_argument("--skip", type=int, default=30000,
                         help="letters of the book before the text")
     parser.add_argument("--tokens", type=int, default=160)
@@ -316,7 +286,6 @@ def main():
     parser.add_argument("--ratios", default="20,100",
                         help="draft steps that a sweep takes")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--acceptance", action="store_true")
     parser.add_argument("--brief", action="store_true")
     parser.add_argument("--only", metavar="BUDGET,GAMMA2", help="one row")
     parser.add_argument("--save", action="store_true")
@@ -333,44 +302,35 @@ def main():
 
     cpu = pages.cpu_name()
     common = ["--verify", args.verify]
-    what = "acceptance" if args.acceptance else "triforce"
-    books = args.books.split(",") if args.acceptance else [args.book]
-    say("# What holds of TriForce's drafts" if args.acceptance else
-        "# TriForce over a slow link (simulated)")
+    say("# TriForce over a slow link (simulated)")
     say()
     say(f"{cpu}, {os.cpu_count()} threads, "
         f"{pages.today()}, {pages.version_of(args.tiercel)}, load "
-        f"{os.getloadavg()[0]:.1f}. SmolLM2-135M Q4_1, {', '.join(books)}, "
+        f"{os.getloadavg()[0]:.1f}. SmolLM2-135M Q4_1, {args.book}, "
         f"{args.tokens} tokens decoded for each of {args.seeds} seeds, "
         f"--verify {args.verify}.")
     program = Program(args.tiercel)
     readme = README_HEADER
     with tempfile.TemporaryDirectory() as scratch:
-        def text(name, tokens):
-            return Text(program, book(name)[args.skip:],
-                        pathlib.Path(scratch) / f"{tokens}-{name}", tokens)
+        def text(tokens):
+            return Text(program, book(args.book)[args.skip:],
+                        pathlib.Path(scratch) / f"{tokens}-{args.book}", tokens)
 
-        short = [text(name, 7000) for name in books]
-        if args.acceptance:
-            say()
-            acceptance_table(short, args.tokens, range(1, args.seeds + 1),
-                             common, say)
-        else:
-            for tokens in map(int, args.lengths.split(",")):
-                view = 1024 if tokens < 20000 else 4096
-                step = draft_step(short[0], view, common)
-                read = text(args.book, tokens)
-                for ratio in map(float, args.ratios.split(",")):
-                    readme += speed_table(read, view, step, ratio, args,
-                                          common, say)
+        short = text(7000)
+        for tokens in map(int, args.lengths.split(",")):
+            view = view_of(tokens)
+            step = draft_step(short, view, common)
+            read = text(tokens)
+            for ratio in map(float, args.ratios.split(",")):
+                readme += speed_table(read, view, step, ratio, args, common, say)
     if args.save:
-        path = pages.page(pages.today(), cpu, f"{what}.md")
+        path = pages.page(pages.today(), cpu, "triforce.md")
         path.write_text("\n".join(out) + "\n")
         print(path)
         usual = all(getattr(args, name) == parser.get_default(name)
                     for name in ("book", "only", "lengths", "ratios",
                                  "tokens", "verify"))
-        if usual and not args.acceptance:
+        if usual:
             print(pages.fill_readme(README, readme))
 
 

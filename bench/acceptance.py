@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""What holds of TriForce's drafts, by view, chunk and length of a block.
+
+  bench/acceptance.py           7,000 tokens, half an hour
+  bench/acceptance.py --lengths 7000,28000
+                                and 28,000, another hour
+  bench/acceptance.py --save    also writes bench/results/<date>-<cpu>-acceptance*:
+                                the page, and its charts (SVG)
+
+The same texts as bench/triforce.py, of several books. A cell is a range over
+them: the share of the drafted tokens that held, of those that were checked; and
+tokens a sweep. Nothing is timed, so other work does not matter. Standard library
+only.
+"""
+
+import argparse
+import functools
+import pathlib
+import statistics
+import tempfile
+
+import chart
+import pages
+import triforce
+from program import Program
+
+
+class Held:
+    """What holds in each of some runs, one a text."""
+
+    def __init__(self, runs):
+        self.acceptance = [run.acceptance() for run in runs]
+        self.per_sweep = [run.tokens_per_sweep() for run in runs]
+
+    def cell(self):
+        return f"{between(self.acceptance, 3)}; {between(self.per_sweep, 1)}"
+
+    def mean(self):
+        return statistics.mean(self.acceptance)
+
+
+def between(values, digits):
+    low, high = (f"{v:.{digits}f}" for v in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def budget_table(held, prompt, view, say):
+    """Budgets by draft lengths, of held(budget, chunk, length, temperature);
+    returns the chart."""
+    columns = {f"T {temp}, blocks of {length}": (length, temp)
+               for temp, length in ((0.6, 8), (0.6, 16), (0, 16))}
+    series = {name: [] for name in columns}
+    say("Chunks of 32.")
+    say()
+    say(f"| budget | {' | '.join(columns)} |")
+    say("|---:|" + "---|" * len(columns))
+    for budget in (view // 4, view // 2, view, 2 * view):
+        cells = []
+        for name, column in columns.items():
+            one = held(budget, 32, *column)
+            cells.append(one.cell())
+            series[name].append((budget, one.mean()))
+        say(f"| {budget} | {' | '.join(cells)} |")
+    say()
+    return chart.line_chart(
+        f"Drafts that hold, {prompt:,} tokens, chunks of 32", "tokens in view",
+        "acceptance", series)
+
+
+def chunk_table(held, prompt, view, chunks, say):
+    """Chunks at one budget, of `held` as above; returns the chart."""
+    say(f"A view of {view:,}, T 0.6, blocks of 16. Chunks of 1 are positions, "
+        "chosen by the keys' own scores with the last 16 rows.")
+    say()
+    say("| chunk | acceptance; tokens a sweep |")
+    say("|---:|---|")
+    points = []
+    for chunk in chunks:
+        one = held(view, chunk, 16, 0.6)
+        points.append((chunk, one.mean()))
+        say(f"| {chunk} | {one.cell()} |")
+    say()
+    return chart.line_chart(
+        f"Drafts that hold, {prompt:,} tokens, a view of {view:,}",
+        "positions a chunk", "acceptance", {"T 0.6, blocks of 16": points})
+
+
+def tables(texts, prompt, args, say, charts):
+    @functools.cache
+    def held(budget, chunk, length, temp):
+        return Held([text.run(
+            args.tokens, range(1, args.seeds + 1), "--policy", "triforce",
+            "--draft", "none", "--verify", args.verify, "--budget", budget,
+            "--chunk", chunk, "--gamma2", length, "--temp", temp)
+            for text in texts])
+
+    say()
+    say(f"## {prompt:,} tokens")
+    say()
+    if prompt < triforce.LONG:
+        charts["budget"] = budget_table(held, prompt, 1024, say)
+        chunks = (1, 8, 16, 32, 64, 128)
+    else:
+        chunks = (1, 8, 32)
+    charts[f"chunk-{prompt}"] = chunk_table(
+        held, prompt, triforce.view_of(prompt), chunks, say)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tiercel",
+                        default=pages.ROOT / "build/cpu/apps/tiercel")
+    parser.add_argument("--books", default="moby_dick.txt,news_from_nowhere.txt")
+    parser.add_argument("--skip", type=int, default=30000,
+                        help="letters of a book before the text")
+    parser.add_argument("--tokens", type=int, default=160)
+    parser.add_argument("--seeds", type=int, default=1,
+                        help="runs of each configuration, summed")
+    parser.add_argument("--verify", default="residual")
+    parser.add_argument("--lengths", default="7000", help="tokens of a prompt")
+    parser.add_argument("--save", action="store_true")
+    args = parser.parse_args()
+    out, charts = [], {}
+
+    def say(line=""):
+        print(line, flush=True)
+        out.append(line)
+
+    cpu = pages.cpu_name()
+    books = args.books.split(",")
+    say("# What holds of TriForce's drafts")
+    say()
+    say(f"{cpu}, {pages.today()}, {pages.version_of(args.tiercel)}. SmolLM2-135M "
+        f"Q4_1, {', '.join(books)}, {args.tokens} tokens decoded for each of "
+        f"{args.seeds} seeds, --verify {args.verify}, no inner drafter. A cell: "
+        "acceptance; tokens a sweep; each a range over the books.")
+    program = Program(args.tiercel)
+    with tempfile.TemporaryDirectory() as scratch:
+        for prompt in map(int, args.lengths.split(",")):
+            texts = [triforce.Text(program, triforce.book(name)[args.skip:],
+                                   pathlib.Path(scratch) / f"{prompt}-{name}",
+                                   prompt) for name in books]
+            tables(texts, prompt, args, say, charts)
+    if args.save:
+        print(pages.save(out, charts, "acceptance"))
+
+
+if __name__ == "__main__":
+    main()
