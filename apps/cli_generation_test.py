@@ -64,7 +64,9 @@ class SpeculationTest(Case):
         same = self.document(*args, "--verify", "coupled")
         self.assertTrue(same["baseline"]["agree"])
         self.assertIsNone(same["baseline"]["first_difference"])
-        self.assertGreater(same["baseline"]["speedup"], 0)
+        self.assertAlmostEqual(
+            same["baseline"]["speedup"] * same["baseline"]["decode_tok_s"] /
+            same["decode_tok_s"], 1)
         for level in same["speculation"]["levels"]:
             self.assertGreater(level["cost_ratio"], 0)
         other = self.document(*args, "--cost-ratio", "7.5")
@@ -126,11 +128,37 @@ class SpeculationTest(Case):
         self.assertLess(here["baseline"]["device_bytes"],
                         here["memory"]["device_bytes"])
 
+    def test_no_baseline_is_beyond_the_link(self):
+        model = self.path("deeper.gguf")
+        write_deeper(model, 3)
+        link = "link=4MB/s"
+        plan = run("plan", "-m", model, "-c", "1000", "--simulate",
+                   "device=1kB," + link, "--json")
+        device = json.loads(plan.stdout)["min_device_bytes"]
+        document = self.document(
+            "generate", "-m", model, "-p", "one two three " * 100, "-n", "6",
+            "-c", "1000", "--ignore-eos", "--draft", "ngram", "--simulate",
+            f"device={device},{link}", "--verify-against", "full")
+        baseline, f = document["baseline"], document["ledger"]["formula"]
+        self.assertEqual(baseline["resident_pages"], 0)
+        # Every step of one token brings all pages up; what was asked for ahead
+        # may have come before the first token.
+        moved = f["page_bytes"] * (5 * f["closed_pages"] - f["ahead_pages"])
+        self.assertLessEqual(baseline["decode_tok_s"] * moved / 5, 4e6)
+        totals = {**document["ledger"], **document["memory"]}
+        for key in ("h2d_bytes", "d2h_bytes", "device_bytes"):
+            self.assertGreater(totals[key], 0)
+            self.assertEqual(sum(rank[key] for rank in document["ranks"]),
+                             totals[key])
+
     def check_baselines(self, drafted, plain, coupled):
         """Every output against the one of nobody's drafts; True: all agree."""
         for ours, theirs in zip(drafted, plain, strict=True):
             same = ours["tokens"] == theirs["tokens"]
             self.assertEqual(ours["baseline"]["agree"], same)
+            self.assertAlmostEqual(
+                ours["baseline"]["speedup"] * ours["baseline"]["decode_tok_s"] /
+                ours["decode_tok_s"], 1)
             first = ours["baseline"]["first_difference"]
             if same:
                 self.assertIsNone(first)
