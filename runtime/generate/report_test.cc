@@ -134,6 +134,7 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   const Json ledger = report.ToJson()["ledger"];
   EXPECT_EQ(ledger["h2d_bytes"], 0x7c1f);
   EXPECT_EQ(ledger["d2h_bytes"], 0xf83e0);
+  EXPECT_EQ(ledger["disk_read_bytes"], 0);
   const auto expect = [&](const char* name, Station station,
                           const TimeSpent& spent) {
     const Json& json = ledger["stations"][name];
@@ -150,6 +151,17 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   expect("draft", Station::kDraft, report.rounds.draft);
   expect("fast", Station::kFast, report.rounds.fast);
   expect("verify", Station::kVerify, report.rounds.verify);
+}
+
+// Of one machine the shares are all there is.
+TEST(ReportTest, RanksShareWhatWasTakenAndMoved) {
+  Report report;
+  report.memory = {.host = 30, .device = 40};
+  report.prefill.traffic.link[0] = {1, 2, 0.25};
+  report.traffic.link[1] = {4, 8, 0.25};
+  EXPECT_EQ(report.ToJson()["ranks"],
+            Json::parse(R"([{"device_bytes": 40, "h2d_bytes": 5,
+                             "d2h_bytes": 10, "gathered_bytes": 0}])"));
 }
 
 TEST(ReportTest, TheFormulaHasEveryCount) {
