@@ -6,6 +6,7 @@
 import json
 import math
 import os
+import re
 import sys
 import unittest
 
@@ -57,8 +58,9 @@ class EvalTest(Case):
                                         "think=on"])):
             files[name] = self.path(name + ".npy")
             self.evaluate("--prefill", "120", "--logits", files[name], *policy)
-        plain = self.evaluate("--prefill", "120", *SADAS, "--plain", "--set",
-                              "think=on", "--verify-against", "full")
+        compared = ["--prefill", "120", *SADAS, "--plain", "--set", "think=on",
+                    "--verify-against", "full"]
+        plain = self.evaluate(*compared)
         (rows, vocab), full = read_npy(files["full"])
         _, other = read_npy(files["plain"])
         kl, same = [], 0
@@ -75,6 +77,17 @@ class EvalTest(Case):
                                sorted(kl)[math.ceil(0.99 * rows) - 1],
                                places=9)
         self.assertEqual(plain["top1"], same / rows)
+        self.assertLess(plain["top1"], 1)
+        table = self.succeed("eval", "-m", CHAT, "-f", self.path("text.txt"),
+                             *compared).decode()
+        for line, figure, shown in (
+                ("perplexity", plain["perplexity"], "%.4f"),
+                ("... of full", plain["perplexity_full"], "%.4f"),
+                ("mean KL", plain["kl"]["mean"], "%.6f"),
+                ("p99 KL", plain["kl"]["p99"], "%.6f"),
+                ("top-1", plain["top1"], "%.4f")):
+            self.assertRegex(table, r"(?m)^%s +%s$" %
+                             (re.escape(line), shown % figure))
 
     def test_what_cannot_be(self):
         text = self.path("text.txt", TEXT.encode())
