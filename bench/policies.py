@@ -99,6 +99,13 @@ SPEED = [
 ]
 
 
+def quality_line(name, d):
+    """Of what `eval` says."""
+    return (f"| {name} | {d['kl']['mean']:.4f} | {d['kl']['p99']:.3f} "
+            f"| {d['top1']:.3f} | {d['perplexity']:.2f} "
+            f"| {d['perplexity_full']:.2f} |")
+
+
 def quality_table(program, book, ids, prefill, scored, say):
     say()
     say(f"## Quality, {book}: {prefill:,} tokens read, {scored} scored")
@@ -106,11 +113,21 @@ def quality_table(program, book, ids, prefill, scored, say):
     say("| view | KL, mean | p99 | top-1 | perplexity | of full |")
     say("|---|---:|---:|---:|---:|---:|")
     for name, flags in QUALITY + SPEED_QUALITY:
-        d = program.document("eval", "--tokens", ids, "--prefill", prefill,
-                             "--verify-against", "full", *flags)
-        say(f"| {name} | {d['kl']['mean']:.4f} | {d['kl']['p99']:.3f} | "
-            f"{d['top1']:.3f} | {d['perplexity']:.2f} | "
-            f"{d['perplexity_full']:.2f} |")
+        say(quality_line(name, program.document(
+            "eval", "--tokens", ids, "--prefill", prefill, "--verify-against",
+            "full", *flags)))
+
+
+def speed_cells(row, digits):
+    """Of a row of `bench`: tokens a second, the baseline's, and their ratio."""
+    base = row["baseline"]
+    return (f"| {row['avg_ts']:.{digits}f} | {base['decode_tok_s']:.{digits}f} "
+            f"| {base['speedup']:.2f} |")
+
+
+def speed_line(name, row):
+    return (f"| {name} {speed_cells(row, 1)} {row['device_bytes'] / 1e6:.1f} "
+            f"| {row['baseline']['device_bytes'] / 1e6:.1f} |")
 
 
 def speed_table(program, book, text, depth, tokens, say):
@@ -123,10 +140,7 @@ def speed_table(program, book, text, depth, tokens, say):
         (row,) = program.document(
             "bench", "-p", 0, "-n", tokens, "-d", depth, "-r", 2, "-f", text,
             "--verify-against", "full", "--temp", 0.6, *flags)
-        base = row["baseline"]
-        say(f"| {name} | {row['avg_ts']:.1f} | {base['decode_tok_s']:.1f} | "
-            f"{base['speedup']:.2f} | {row['device_bytes'] / 1e6:.1f} | "
-            f"{base['device_bytes'] / 1e6:.1f} |")
+        say(speed_line(name, row))
 
 
 LINKS = [
@@ -248,9 +262,7 @@ def filled_table(path, depths, tokens, scratch, say):
             (row,) = program.document(
                 "bench", "-m", model, "-p", 0, "-n", tokens, "-d", depth, "-r",
                 1, "--fill", "--verify-against", "full", *flags)
-            base = row["baseline"]
-            say(f"| {name} | {depth:,} | {row['avg_ts']:.2f} | "
-                f"{base['decode_tok_s']:.2f} | {base['speedup']:.2f} |")
+            say(f"| {name} | {depth:,} {speed_cells(row, 2)}")
 
 
 def main():

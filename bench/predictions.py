@@ -81,6 +81,63 @@ def percent(share):
     return f"{100 * share:+.1f} %"
 
 
+FIGURES = (("ttft", "TTFT", 1), ("tbt", "TBT", 1), ("memory", "tiers", 1e-6),
+           ("resident", "resident set", 1e-6))
+
+
+def compared(document, resident, program):
+    """Of a run: pairs of predicted and measured, in seconds, milliseconds and
+    bytes. Its largest resident set is `resident`, `program` that of a process
+    that only reads the header."""
+    predicted, memory = document["predicted"], document["memory"]
+    tiers = predicted["host_bytes"] + predicted["device_bytes"]
+    return {
+        "ttft": (predicted["ttft_s"], document["ttft_s"]),
+        "tbt": (predicted["tbt_ms"], document["tbt_ms"]["p50"]),
+        "memory": (tiers, memory["host_bytes"] + memory["device_bytes"]),
+        "resident": (tiers, resident - program),
+    }
+
+
+def medians(runs):
+    """Of each figure of several runs."""
+    return {key: tuple(map(statistics.median, zip(*(run[key] for run in runs))))
+            for key in runs[0]}
+
+
+HEADER = [
+    "| file | prompt | flags | TTFT s | | TBT ms (p50) | | tiers MB | | resident MB | |",
+    "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+]
+
+
+def line(name, prompt, flags, figures):
+    """Of a table under HEADER."""
+    cells = [name, f"{prompt:,}", flags or "-"]
+    for key, _, scale in FIGURES:
+        predicted, measured = figures[key]
+        cells += [
+            f"{predicted * scale:.2f} / {measured * scale:.2f}",
+            percent(off(predicted, measured)),
+        ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def verdict(key, name, rows):
+    errors = [abs(off(*figures[key])) for figures in rows]
+    return (f"{name}: off by {100 * statistics.median(errors):.1f} % in the"
+            f" median, {100 * max(errors):.1f} % at worst, of {len(errors)}.")
+
+
+def steadiness(files):
+    """Of the rates that `cache list` shows."""
+    spreads = [100 * kept["spread"] for kept in files]
+    busy = sum(not kept["steady"] for kept in files)
+    return (f"Rates: {len(spreads)} measured, with a spread of"
+            f" {min(spreads):.0f} to {max(spreads):.0f} %; {busy} while the"
+            " machine was busy.")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiercel", default=pages.ROOT / "build/cpu/apps/tiercel")
@@ -117,58 +174,20 @@ def main():
                 [arguments.tiercel, "generate", "--tokens", ids, "-n", TOKENS,
                  "--ignore-eos", *common], env
             )
-            predicted, memory = document["predicted"], document["memory"]
-            tiers = predicted["host_bytes"] + predicted["device_bytes"]
-            run = {
-                "ttft": (predicted["ttft_s"], document["ttft_s"]),
-                "tbt": (predicted["tbt_ms"], document["tbt_ms"]["p50"]),
-                "memory": (tiers, memory["host_bytes"] + memory["device_bytes"]),
-                "resident": (tiers, resident - program),
-            }
+            run = compared(document, resident, program)
             seen[path, prompt, flags].append(run)
             print(path.name, prompt, flags, run, file=sys.stderr, flush=True)
         listed, _ = largest_resident(
             [arguments.tiercel, "cache", "list", "--json"], env
         )
 
-    rows = []
-    for (path, prompt, flags), runs in seen.items():
-        rows.append({
-            "file": path.name.replace("SmolLM2-135M-Instruct.", ""),
-            "prompt": prompt,
-            "flags": flags,
-        })
-        for key in runs[0]:
-            pairs = zip(*(run[key] for run in runs))
-            rows[-1][key] = tuple(map(statistics.median, pairs))
-
-    lines = [
-        "| file | prompt | flags | TTFT s | | TBT ms (p50) | | tiers MB | | resident MB | |",
-        "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    for row in rows:
-        cells = [row["file"], f"{row['prompt']:,}", row["flags"] or "-"]
-        for key, scale in (("ttft", 1), ("tbt", 1), ("memory", 1e-6), ("resident", 1e-6)):
-            predicted, measured = row[key]
-            cells += [
-                f"{predicted * scale:.2f} / {measured * scale:.2f}",
-                percent(off(predicted, measured)),
-            ]
-        lines.append("| " + " | ".join(cells) + " |")
-    lines.append("")
-    for key, name in (("ttft", "TTFT"), ("tbt", "TBT"), ("memory", "tiers"),
-                      ("resident", "resident set")):
-        errors = [abs(off(*row[key])) for row in rows]
-        lines.append(
-            f"{name}: off by {100 * statistics.median(errors):.1f} % in the median,"
-            f" {100 * max(errors):.1f} % at worst, of {len(errors)}."
-        )
-    spreads = [100 * kept["spread"] for kept in listed["files"]]
-    busy = sum(not kept["steady"] for kept in listed["files"])
-    lines.append(
-        f"Rates: {len(spreads)} measured, with a spread of {min(spreads):.0f} to"
-        f" {max(spreads):.0f} %; {busy} while the machine was busy."
-    )
+    rows = {which: medians(runs) for which, runs in seen.items()}
+    lines = HEADER + [
+        line(path.name.replace("SmolLM2-135M-Instruct.", ""), prompt, flags,
+             figures)
+        for (path, prompt, flags), figures in rows.items()
+    ] + [""] + [verdict(key, name, rows.values()) for key, name, _ in FIGURES]
+    lines.append(steadiness(listed["files"]))
     table = "\n".join(lines)
     print(table)
     if not arguments.save:

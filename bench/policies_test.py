@@ -1,0 +1,72 @@
+"""What policies.py makes of documents whose figures are known."""
+
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+import policies
+
+EVALUATED = {"kl": {"mean": 0.09234, "p99": 1.5678}, "top1": 0.8512,
+             "perplexity": 21.504, "perplexity_full": 20.25}
+BENCH_ROW = {"avg_ts": 48.26, "device_bytes": 151_240_000,
+             "baseline": {"decode_tok_s": 32.14, "speedup": 1.5016,
+                          "device_bytes": 149_500_000}}
+
+
+class Program:
+    """Notes what it is asked for; says `said`, or what it says of a budget."""
+
+    def __init__(self, said, **budgets):
+        self.said = said
+        self.budgets = budgets
+        self.asked = []
+
+    def document(self, *args):
+        self.asked.append(args)
+        budget = (args[args.index("--budget") + 1] if "--budget" in args
+                  else None)
+        return self.budgets.get(f"of_{budget}", self.said)
+
+
+class TablesTest(unittest.TestCase):
+    def table(self, make, said, *args):
+        """The last line, which has the columns of its header."""
+        lines, program = [], Program(said)
+        make(program, *args, lambda line="": lines.append(line))
+        header = next(line for line in lines if line.startswith("|"))
+        self.assertEqual(lines[-1].count("|"), header.count("|"))
+        return lines[-1], program.asked
+
+    def test_quality(self):
+        line, asked = self.table(policies.quality_table, EVALUATED, "a book",
+                                 "ids.txt", 6000, 512)
+        name, _ = policies.SPEED_QUALITY[-1]
+        self.assertEqual(
+            line, f"| {name} | 0.0923 | 1.568 | 0.851 | 21.50 | 20.25 |")
+        for command, *args in asked:
+            self.assertEqual(command, "eval")
+            self.assertIn("--verify-against", args)
+
+    def test_speed(self):
+        line, asked = self.table(policies.speed_table, [BENCH_ROW], "a book",
+                                 "book.txt", 7000, 128)
+        name, _ = policies.SPEED[-1]
+        self.assertEqual(
+            line, f"| {name} | 48.3 | 32.1 | 1.50 | 151.2 | 149.5 |")
+        self.assertEqual(len(asked), len(policies.SPEED))
+        self.assertEqual(policies.speed_cells(BENCH_ROW, 2),
+                         "| 48.26 | 32.14 | 1.50 |")
+
+    def test_coverage(self):
+        lines, charts = [], {}
+        program = Program({"schedule": {"coverage": 0.875}},
+                          of_256={"schedule": {"coverage": 0.5}})
+        policies.coverage_table(program, "a book", "ids.txt", 6000,
+                                lambda line="": lines.append(line), charts)
+        self.assertEqual(lines[-1], "| 128 | 0.500 | 0.875 |")
+        self.assertEqual(len(program.asked), 4 * 2)
+        self.assertIn("coverage", charts)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
