@@ -152,6 +152,15 @@ LINKS = [
 ]
 
 
+def link_line(name, row):
+    per_sweep = row["tokens_per_sweep"]
+    base = row["baseline"]
+    return (f"| {name} | {row['avg_ts']:.1f} | {base['decode_tok_s']:.2f} "
+            f"| {base['speedup']:.1f} | {f'{per_sweep:.1f}' if per_sweep else ''} "
+            f"| {row['device_bytes'] / 1e6:.1f} "
+            f"| {base['device_bytes'] / 1e6:.1f} |")
+
+
 def links_table(program, book, text, depth, tokens, say):
     def bench(*args):
         (row,) = program.document("bench", "-p", 0, "-n", tokens, "-d", depth,
@@ -176,13 +185,7 @@ def links_table(program, book, text, depth, tokens, say):
             device = -(-plan["min_device_bytes"] // 1000)
             row = bench("--verify-against", "full", "--simulate",
                         f"device={device}kB,{link}", *flags)
-            base = row["baseline"]
-            per_sweep = row["tokens_per_sweep"]
-            say(f"| {name} | {row['avg_ts']:.1f} | {base['decode_tok_s']:.2f} | "
-                f"{base['speedup']:.1f} | "
-                f"{f'{per_sweep:.1f}' if per_sweep else ''} | "
-                f"{row['device_bytes'] / 1e6:.1f} | "
-                f"{base['device_bytes'] / 1e6:.1f} |")
+            say(link_line(name, row))
 
 
 def coverage_table(program, book, tokens, depth, say, charts):

@@ -57,6 +57,31 @@ class TablesTest(unittest.TestCase):
         self.assertEqual(policies.speed_cells(BENCH_ROW, 2),
                          "| 48.26 | 32.14 | 1.50 |")
 
+    def test_links(self):
+        lines, asked = [], []
+
+        class Links:
+            def document(self, command, *args):
+                asked.append((command, *map(str, args)))
+                if command == "plan":
+                    return {"min_device_bytes": 150_000_001}
+                # 100 tokens a second where no device is played.
+                return [BENCH_ROW | {"tokens_per_sweep": 5.25} |
+                        ({} if "--simulate" in args else {"avg_ts": 100.0})]
+
+        policies.links_table(Links(), "a book", "book.txt", 7000, 128,
+                             lambda line="": lines.append(line))
+        # 7,000 tokens of 23,040 bytes in 20 or 100 steps of 10 ms.
+        self.assertIn("a sweep of 20 steps of 10.0 ms: 806 MB/s, simulated",
+                      "".join(lines))
+        self.assertIn("device=150001kB,link=161.28MB/s", asked[-1])
+        self.assertEqual(
+            lines[-1], "| TriForce | 48.3 | 32.14 | 1.5 | 5.2 | 151.2 | 149.5 |")
+        self.assertEqual(lines[-1].count("|"), lines[-len(policies.LINKS) - 1]
+                         .count("|"))
+        plain = policies.link_line("SFI", BENCH_ROW | {"tokens_per_sweep": None})
+        self.assertEqual(plain, "| SFI | 48.3 | 32.14 | 1.5 |  | 151.2 | 149.5 |")
+
     def test_coverage(self):
         lines, charts = [], {}
         program = Program({"schedule": {"coverage": 0.875}},

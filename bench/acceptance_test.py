@@ -1,0 +1,73 @@
+"""What acceptance.py makes of documents whose figures are known."""
+
+import argparse
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+import acceptance
+
+
+class Run:
+    def __init__(self, held, per_sweep):
+        self.held, self.per_sweep = held, per_sweep
+
+    def acceptance(self):
+        return self.held
+
+    def tokens_per_sweep(self):
+        return self.per_sweep
+
+
+class Text:
+    """Of which a share holds that says chunk and budget."""
+
+    def __init__(self, more):
+        self.more = more
+        self.asked = []
+
+    def run(self, tokens, seeds, *flags):
+        self.asked.append(flags)
+        chunk = flags[flags.index("--chunk") + 1]
+        budget = flags[flags.index("--budget") + 1]
+        return Run(budget / 8192 + chunk / 1024 + self.more, 4.5 + self.more)
+
+
+class TablesTest(unittest.TestCase):
+    def setUp(self):
+        self.texts = [Text(0.25), Text(0.0)]
+        self.lines, self.charts = [], {}
+        self.args = argparse.Namespace(tokens=160, seeds=2, verify="residual")
+
+    def tables(self, prompt):
+        acceptance.tables(self.texts, prompt, self.args,
+                          lambda line="": self.lines.append(line), self.charts)
+
+    def test_short(self):
+        self.tables(7000)
+        # 1,024 / 8,192 and 32 / 1,024, then a quarter more.
+        cell = "0.156 to 0.406; 4.5 to 4.8"
+        self.assertIn(f"| 1024 | {cell} | {cell} | {cell} |", self.lines)
+        self.assertIn(f"| 32 | {cell} |", self.lines)
+        self.assertIn("| 128 | 0.250 to 0.500; 4.5 to 4.8 |", self.lines)
+        self.assertEqual(set(self.charts), {"budget", "chunk-7000"})
+        # Twelve cells and six, one of which is among both.
+        for text in self.texts:
+            self.assertEqual(len(text.asked), 4 * 3 + 6 - 1)
+
+    def test_long(self):
+        self.tables(28000)
+        self.assertIn("| 8 | 0.508 to 0.758; 4.5 to 4.8 |", self.lines)
+        self.assertEqual(set(self.charts), {"chunk-28000"})
+        for flags in self.texts[0].asked:
+            self.assertEqual(flags[flags.index("--budget") + 1], 4096)
+
+    def test_one_text_is_no_range(self):
+        one = acceptance.Held([Run(0.9, 5.0)])
+        self.assertEqual(one.cell(), "0.900; 5.0")
+        self.assertEqual(acceptance.Held([Run(0.9, 5.0), Run(0.5, 5.0)]).mean(),
+                         0.7)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
