@@ -31,6 +31,13 @@ class PredictionsTest(unittest.TestCase):
             "memory": (110_000_000, 100_000_000),
             "resident": (110_000_000, 100_000_000)})
 
+    def test_schedules_have_steps_of_two_kinds(self):
+        run = document(2.0, 12.0, 1) | {"decode_tok_s": 40.0}
+        self.assertEqual(predictions.gap_ms(run), 12.0)
+        self.assertEqual(predictions.gap_ms(run | {"schedule": None}), 12.0)
+        self.assertEqual(predictions.gap_ms(run | {"schedule": {"slow": 3}}),
+                         25.0)
+
     def test_lines(self):
         line = predictions.line("Q4_1.gguf", 3000, "", self.figures)
         self.assertEqual(
