@@ -45,8 +45,7 @@ run_tests() {  # preset [ctest's arguments...]
 
 step_tidy() {  # what .clang-tidy wants, of all but tests
   build tidy tiercel_build_info
-  git ls-files '*.cc' | grep -vE '_test\.cc$|_fuzz\.cc$|^tests/' |
-    xargs -P "$(nproc)" -n 8 clang-tidy -p build/tidy --quiet
+  tests/tidy.py build/tidy
 }
 
 # How a text of the real model reads takes a sanitizer an hour to see, through
