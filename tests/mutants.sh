@@ -111,11 +111,11 @@ sfi_reach|offload/view/selector_chooser.cc|kReach / shape_.chunk|kReach|offload/
 sfi_mean_sinks|offload/view/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/view/selector_chooser_test.cc
 sfi_coverage_row|offload/view/selector_chooser.cc|row == by.rows - 1|row == 0|offload/view/selector_chooser_test.cc
 digest_unshown|offload/view/digests.cc|std::min(known, kv.end) / shape_.chunk|kv.end / shape_.chunk|offload/view/digests_test.cc
-fill_seed|runtime/sequence/fill.cc|width_(width), random_(seed)|width_(width), random_(seed * 0)|runtime/sequence/fill_test.cc
+fill_seed|runtime/pass/fill.cc|width_(width), random_(seed)|width_(width), random_(seed * 0)|runtime/sequence/fill_test.cc
 fill_pending|runtime/generate/generate.cc|  if (session.pending() > 0) {|  if (session.pending() > 99) {|runtime/sequence/fill_test.cc
 view_abandoned|offload/view/retrieval.cc|  chooser_->Truncate(step_end_);||runtime/sequence/fill_test.cc
 view_queries|offload/view/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policy/sfi_test.cc
-fill_settled|runtime/sequence/fill.cc|settled_ = kv_->length()|settled_ = before|runtime/sequence/fill_test.cc
+fill_settled|runtime/sequence/forward.cc|if (settled) settled_|if (!settled) settled_|runtime/sequence/fill_test.cc
 sfi_forgotten|offload/view/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/selector_chooser_test.cc
 cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc

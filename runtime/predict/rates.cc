@@ -17,6 +17,7 @@
 #include "kernels/token/law.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/in_place_kv.h"
+#include "runtime/pass/fill.h"
 #include "runtime/pass/pass.h"
 
 namespace tiercel {
@@ -117,7 +118,6 @@ class Probe {
   int PromptLayers() const { return std::min(layers_, 2); }
   // Where it may be cancelled; every kSecondsEach, about, it is one on.
   bool Progress() const { return progress_(done_, 1 + kRounds * kKinds); }
-  absl::Status PretendDepth(int64_t depth);
   // Seconds of one pass of `rows` rows through the first `layers` layers.
   absl::StatusOr<double> Pass(int64_t rows, int layers);
   absl::StatusOr<double> Logits();
@@ -143,30 +143,6 @@ class Probe {
   std::vector<float> hidden_;
   std::vector<float> logits_;
 };
-
-// Positions that exist without having been computed: attention takes the same
-// time over any finite numbers.
-absl::Status Probe::PretendDepth(int64_t depth) {
-  constexpr int kSomeByte = 0x2c;  // small in every type
-  if (absl::Status s =
-          kv_.BeginStep(depth, Station::kPrefill, View::Full(), kNever);
-      !s.ok()) {
-    return s;
-  }
-  absl::Cleanup forget = [this] { kv_.Abandon(); };
-  for (int layer = 0; layer < layers_; ++layer) {
-    if (!Progress()) return CancelledError();
-    const absl::StatusOr<KvPages> pages = kv_.BeginLayer(layer, kNever);
-    if (!pages.ok()) return pages.status();
-    for (int64_t i = 0; i < pages->num_pages; ++i) {
-      std::memset(pages->pages[i], kSomeByte,
-                  static_cast<size_t>(pages->layout.PageBytes()));
-    }
-    kv_.EndLayer(layer);
-  }
-  std::move(forget).Cancel();
-  return kv_.Commit(depth, kNever);
-}
 
 absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
   if (absl::Status s =
@@ -265,7 +241,12 @@ absl::Status Probe::Round(Seen* seen) {
   kv_.Truncate(0);
   if (absl::Status s = RunTokens(&seen->first); !s.ok()) return s;
   if (absl::Status s = RunPrompt(rows_, &seen->many_rows); !s.ok()) return s;
-  if (absl::Status s = PretendDepth(depth_); !s.ok()) return s;
+  if (absl::Status s = FillKv(
+          kv_, depth_, /*seed=*/0, stream_,
+          [this](uint64_t, uint64_t) { return Progress(); }, kNever);
+      !s.ok()) {
+    return s;
+  }
   if (absl::Status s = RunPrompt(few_, &seen->deep_rows); !s.ok()) return s;
   if (absl::Status s = RunTokens(&seen->deep); !s.ok()) return s;
 

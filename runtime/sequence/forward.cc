@@ -5,6 +5,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
+#include "runtime/pass/fill.h"
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
@@ -39,6 +40,23 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
     }
   }
   return status;
+}
+
+absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
+  if (spans_.has_value()) {
+    return UsageError("invalid_argument",
+                      "sessions of the policy speed are not filled, in this "
+                      "version");
+  }
+  interrupted_.reset();
+  knows_next_ = false;
+  // To what follows it is a prompt's.
+  const bool settled = settled_ == kv_->length();
+  const absl::Cleanup note = [&] {
+    if (settled) settled_ = kv_->length();
+  };
+  return FillKv(*kv_, rows, seed, *stream_, progress,
+                [this] { return cancelled(); });
 }
 
 absl::Status Session::Sweep(Station station) {

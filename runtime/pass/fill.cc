@@ -1,14 +1,14 @@
-// KV that nobody computed, for measurements: Session::Fill.
+#include "runtime/pass/fill.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_write.h"
-#include "runtime/sequence/session.h"
 
 namespace tiercel {
 namespace {
@@ -44,57 +44,48 @@ class RandomRows {
 
 }  // namespace
 
-absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
-  if (spans_.has_value()) {
-    return UsageError("invalid_argument",
-                      "sessions of the policy speed are not filled, in this "
-                      "version");
-  }
-  interrupted_.reset();
-  knows_next_ = false;
+absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
+                    absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
+                    KvStore::Cancelled cancelled) {
   constexpr int64_t kStep = 512;
   // No row reads another, and nobody looks on: what follows finds the keys.
   const View alone = View::Window(/*sinks=*/0, /*recent=*/1);
-  const auto stop = [this] { return cancelled(); };
-  const KvLayout& layout = kv_->layout();
-  const int64_t width = int64_t{layout.kv_heads} * layout.head_dim;
+  const int64_t width = int64_t{kv.layout().kv_heads} * kv.layout().head_dim;
   RandomRows keys(seed, width);
   RandomRows values(~seed, width);
   int64_t done = 0;
   while (done < rows) {
-    if (stop() ||
+    if (cancelled() ||
         !progress(static_cast<uint64_t>(done), static_cast<uint64_t>(rows))) {
       return CancelledError();
     }
-    const int64_t before = kv_->length();
     const int64_t step = std::min(kStep, rows - done);
-    absl::Cleanup abandon = [this] { AbandonStep(); };
-    if (absl::Status s = kv_->BeginStep(step, Station::kPrefill, alone, stop);
+    absl::Cleanup abandon = [&kv] { kv.Abandon(); };
+    if (absl::Status s =
+            kv.BeginStep(step, Station::kPrefill, alone, cancelled);
         !s.ok()) {
       return s;
     }
-    for (int layer = 0; layer < kv_->layers(); ++layer) {
-      const absl::StatusOr<KvPages> pages = kv_->BeginLayer(layer, stop);
+    for (int layer = 0; layer < kv.layers(); ++layer) {
+      const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, cancelled);
       if (!pages.ok()) return pages.status();
-      if (absl::Status s = KvWrite(*stream_, {.k = keys.Draw(step),
-                                              .v = values.Draw(step),
-                                              .k_stride = width,
-                                              .v_stride = width,
-                                              .rows = step,
-                                              .layout = pages->layout,
-                                              .pages = pages->pages,
-                                              .first_page = pages->first_page,
-                                              .num_pages = pages->num_pages,
-                                              .position = pages->end});
+      if (absl::Status s = KvWrite(stream, {.k = keys.Draw(step),
+                                            .v = values.Draw(step),
+                                            .k_stride = width,
+                                            .v_stride = width,
+                                            .rows = step,
+                                            .layout = pages->layout,
+                                            .pages = pages->pages,
+                                            .first_page = pages->first_page,
+                                            .num_pages = pages->num_pages,
+                                            .position = pages->end});
           !s.ok()) {
         return s;
       }
-      kv_->EndLayer(layer);
+      kv.EndLayer(layer);
     }
-    if (absl::Status s = kv_->Commit(step, stop); !s.ok()) return s;
+    if (absl::Status s = kv.Commit(step, cancelled); !s.ok()) return s;
     std::move(abandon).Cancel();
-    // To what follows it is a prompt's.
-    if (settled_ == before) settled_ = kv_->length();
     done += step;
   }
   return absl::OkStatus();

@@ -1,0 +1,26 @@
+#ifndef TIERCEL_RUNTIME_PASS_FILL_H_
+#define TIERCEL_RUNTIME_PASS_FILL_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "kernels/machine/stream.h"
+#include "offload/kv/kv_store.h"
+
+namespace tiercel {
+
+// For measurements of depths that would take long to compute: adds `rows`
+// positions to `kv`, of no token, with normal keys and values drawn from
+// `seed`. This is no pass (runtime/pass/pass.h): no row goes through a layer,
+// no weight is read and no position is attended to.
+//
+// `progress(done, rows)` is asked before every 512 rows; false cancels. Errors:
+// cancelled, copy_failed, out_of_memory; what was added before stays.
+absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
+                    absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
+                    KvStore::Cancelled cancelled);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_PASS_FILL_H_
