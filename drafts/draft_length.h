@@ -23,11 +23,11 @@ class DraftLength {
   }
 
   int64_t Next() const;
-  // The last block's: tokens after the first that did not hold tell nothing.
+  // What came of the last block. Tokens after the first that did not hold tell
+  // nothing.
   void Count(int64_t drafted, int64_t accepted);
 
-  bool adaptive() const { return fixed_ == 0; }
-  double cost_ratio() const { return cost_ratio_; }
+  double cost_ratio() const { return cost_ratio_; }  // 0: fixed
 
  private:
   DraftLength(int64_t fixed, double cost_ratio)

@@ -10,7 +10,7 @@ namespace {
 TEST(DraftLengthTest, FixedStays) {
   for (int64_t tokens : {1, 7, 63}) {
     DraftLength length = DraftLength::Fixed(tokens);
-    EXPECT_FALSE(length.adaptive());
+    EXPECT_EQ(length.cost_ratio(), 0);
     for (int round = 0; round < 5; ++round) {
       EXPECT_EQ(length.Next(), tokens);
       length.Count(tokens, round % 2);

@@ -81,7 +81,7 @@ inline Report GenerateDrafted(Session& session, const GenerateParams& params,
                               const PolicyParams& policy_params,
                               const Transcript::OnToken& on_token = nullptr) {
   const absl::StatusOr<std::unique_ptr<Policy>> policy =
-      Policy::Create(session, policy_params);
+      NewPolicy(session, policy_params);
   EXPECT_TRUE(policy.ok()) << policy.status();
   return Generate(session, **policy, {}, params, on_token);
 }
@@ -106,7 +106,7 @@ inline Ids DraftedText(Session& session, const GenerateParams& params,
 inline std::vector<float> ScoredSteps(Session& session,
                                       const PolicyParams& params,
                                       const Ids& ids) {
-  const auto policy = Policy::Create(session, params);
+  const auto policy = NewPolicy(session, params);
   EXPECT_TRUE(policy.ok()) << policy.status();
   std::vector<float> all;
   EXPECT_TRUE(ScoreSteps(session, **policy, ids.data(), ids.size(),

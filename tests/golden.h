@@ -75,12 +75,21 @@ inline void RowLogits(Session& session, int64_t rows, float* out) {
   }
 }
 
+// Makes the tokens of a session that keeps the view of `params`, if they have
+// one. Errors: those of CheckPolicy, NewDraftSession and Policy::Create.
+inline absl::StatusOr<std::unique_ptr<Policy>> NewPolicy(
+    Session& session, const PolicyParams& params) {
+  if (absl::Status s = CheckPolicy(session.model(), params); !s.ok()) return s;
+  absl::StatusOr<std::unique_ptr<Session>> draft = NewDraftSession(params);
+  if (!draft.ok()) return draft.status();
+  return Policy::Create(session, params, *std::move(draft));
+}
+
 // Continues a session whose tokens nobody drafts.
 inline Report Generate(Session& session, const GenerateParams& params,
                        const Transcript::OnToken& on_token,
                        const PrefillReport& prefill = {}) {
-  const absl::StatusOr<std::unique_ptr<Policy>> policy =
-      Policy::Create(session, {});
+  const absl::StatusOr<std::unique_ptr<Policy>> policy = NewPolicy(session, {});
   EXPECT_TRUE(policy.ok()) << policy.status();
   return Generate(session, **policy, prefill, params, on_token);
 }

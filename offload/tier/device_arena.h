@@ -27,7 +27,6 @@ class DeviceArena final : public DeviceMemory {
                                       std::string_view what) override;
   void Free(std::byte* data, size_t bytes) override;
 
-  int64_t budget() const { return budget_; }
   int64_t free() const { return budget_ - used(); }
 
  private:

@@ -70,13 +70,6 @@ void Placement::Apply(void* address, size_t bytes) {
   }
 }
 
-std::string Placement::nodes() const {
-  if (topology_ == nullptr || topology_->nearest == nullptr) return "";
-  char text[256];
-  hwloc_bitmap_snprintf(text, sizeof(text), topology_->nearest);
-  return text;
-}
-
 std::vector<std::string> Placement::warnings() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return {warnings_.begin(), warnings_.end()};

@@ -26,9 +26,6 @@ class Placement {
   // placed and pinned as they are first written.
   void Apply(void* address, size_t bytes);
 
-  // The NUMA nodes that memory is to go to, as a mask of hexadecimal digits;
-  // empty: there is no choice, or it is not known.
-  std::string nodes() const;
   // What was refused, each once.
   std::vector<std::string> warnings() const;
 

@@ -30,6 +30,7 @@
 namespace tiercel {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -109,9 +110,9 @@ TEST_F(PlacementTest, MemoryWithoutCpus) {
   for (const char* is_ours : {"0", "1"}) {
     setenv("HWLOC_THISSYSTEM", is_ours, 1);
     Placement placement;
-    EXPECT_THAT(placement.nodes(), HasSubstr("0x0000000"));
-    EXPECT_NE(placement.nodes(), "0x00000000");
-    EXPECT_THAT(WarningsOf(placement), Not(HasSubstr("hwloc")));
+    // A set of no nodes would be no valid argument.
+    EXPECT_THAT(WarningsOf(placement),
+                Not(AnyOf(HasSubstr("hwloc"), HasSubstr("Invalid argument"))));
   }
   unlink(path.c_str());
 }

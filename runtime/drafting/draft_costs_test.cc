@@ -85,7 +85,7 @@ class CostRatioTest : public testing::Test {
     const std::optional<KeptRates> kept =
         KnownRates(model, (*session)->site().layout, folder_);
     if (kept.has_value()) choice.costs = kept->costs;
-    const auto policy = Policy::Create(**session, choice);
+    const auto policy = NewPolicy(**session, choice);
     EXPECT_TRUE(policy.ok()) << policy.status();
     EXPECT_TRUE((*policy)->Begin({}, /*seed=*/1).ok());
     const std::vector<DraftLevel> levels = (*policy)->report().levels;
@@ -183,8 +183,8 @@ TEST_F(CostRatioTest, LengthsThatNobodyAskedForStayTheSame) {
     ASSERT_TRUE(session.ok()) << session.status();
     const std::vector<int32_t> ids(20, 1);
     ASSERT_TRUE((*session)->Append(ids.data(), ids.size()).ok());
-    const auto policy = Policy::Create(
-        **session, {.policy = name, .proposer = Proposer::kSelf});
+    const auto policy =
+        NewPolicy(**session, {.policy = name, .proposer = Proposer::kSelf});
     ASSERT_TRUE(policy.ok()) << policy.status();
     ASSERT_TRUE((*policy)->Begin({}, /*seed=*/1).ok());
     for (const int drafted : {0, tokens}) {  // the first token is known

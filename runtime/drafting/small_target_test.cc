@@ -396,7 +396,7 @@ TEST_F(SmallTargetTest, PromptAfterPrompt) {
   }
 
   // One policy over two generations, as if each had one of its own.
-  const auto policy = Policy::Create(*session, choice);
+  const auto policy = NewPolicy(*session, choice);
   ASSERT_TRUE(policy.ok()) << policy.status();
   for (const auto& [length, expected] :
        {std::pair(prompt_->size(), first), {all.size(), second}}) {
@@ -495,7 +495,7 @@ class DraftModelTest : public SmallTargetTest {
   static std::string Refusal(const Model& target, const Model& draft) {
     const auto session = MakeSession(target);
     const absl::Status status =
-        Policy::Create(*session, Choice(draft, VerifyMode::kResidual)).status();
+        NewPolicy(*session, Choice(draft, VerifyMode::kResidual)).status();
     EXPECT_EQ(CodeOf(status), "draft_vocabulary") << status;
     EXPECT_EQ(ClassOf(status), ErrorClass::kInput);
     EXPECT_EQ(CodeOf(CheckDraftModel(target, draft)), "draft_vocabulary");
@@ -537,17 +537,15 @@ TEST_F(DraftModelTest, NeedsTheSameVocabulary) {
 TEST_F(DraftModelTest, NeedsAModelWithWeightsAndContext) {
   const auto session = MakeSession(*model_);
   PolicyParams choice = {.proposer = Proposer::kSmall};
-  EXPECT_EQ(CodeOf(Policy::Create(*session, choice).status()),
-            "no_draft_model");
   const auto header =
       OpenModel({.path = CheckpointPath("llama_chat.gguf"), .weights = false});
   EXPECT_TRUE(CheckDraftModel(*model_, *header).ok());
   choice.draft_model = header.get();
-  EXPECT_EQ(CodeOf(Policy::Create(*session, choice).status()), "no_weights");
+  EXPECT_EQ(CodeOf(NewPolicy(*session, choice).status()), "no_weights");
   const auto narrow = OpenGolden("llama_chat.gguf");
   narrow->config.context = 81;
   choice.draft_model = narrow.get();
-  EXPECT_EQ(CodeOf(Policy::Create(*session, choice).status()), "draft_context");
+  EXPECT_EQ(CodeOf(NewPolicy(*session, choice).status()), "draft_context");
   narrow->config.context = 82;
   choice.verify = VerifyMode::kCoupled;
   const auto full = Prefilled(*model_, *prompt_);

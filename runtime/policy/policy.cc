@@ -51,10 +51,6 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
     }
   }
   if (params.proposer != Proposer::kSmall) return absl::OkStatus();
-  if (params.draft_model == nullptr) {
-    return UsageError("no_draft_model",
-                      "a small model is to draft, but none was given");
-  }
   return CheckDraftModel(target, *params.draft_model);
 }
 
@@ -118,21 +114,8 @@ std::unique_ptr<Policy> NewSpeed(PolicyParts parts) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
-    Session& session, const PolicyParams& params) {
-  if (absl::Status s = CheckPolicy(session.model(), params); !s.ok()) return s;
-  absl::StatusOr<std::unique_ptr<Session>> draft_session =
-      NewDraftSession(params);
-  if (!draft_session.ok()) return draft_session.status();
-  return Create(session, params, *std::move(draft_session));
-}
-
-absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
     Session& session, const PolicyParams& params,
     std::unique_ptr<Session> draft_session) {
-  if (params.NeedsView() && session.retrieval() == nullptr) {
-    return UsageError("no_retrieval_view",
-                      "drafts over a view need a session that keeps one");
-  }
   ProposerParams proposer = {.kind = params.proposer,
                              .verify = params.verify,
                              .draft_layers = params.draft_layers};

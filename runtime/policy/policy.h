@@ -55,8 +55,8 @@ struct PolicyParams {
   // What a check costs in drafted tokens, for adaptive lengths; 0: what `costs`
   // say, or 8 without them.
   double cost_ratio = 0;
-  std::optional<Rates> costs = {};  // KeptRates::costs: the same in every run
-  const Model* draft_model = nullptr;  // of Proposer::kSmall
+  std::optional<Rates> costs = {};     // KeptRates::costs: they stay the same
+  const Model* draft_model = nullptr;  // of Proposer::kSmall, which needs it
   // What the draft model sees of a text, as far as its context goes.
   DraftWindow draft_window = {};
   int draft_layers = 0;  // of Proposer::kSelf: the first so many; 0: all
@@ -129,7 +129,7 @@ struct PolicyParams {
 
 // Whether sessions of `target` may make their tokens so. Errors:
 // invalid_argument, for more layers than the model has, a form that the policy
-// lacks or that nobody can draft for; no_draft_model; those of ThinkOptionsOf
+// lacks or that nobody can draft for; those of ThinkOptionsOf
 // and of CheckDraftModel.
 absl::Status CheckPolicy(const Model& target, const PolicyParams& params);
 
@@ -149,16 +149,11 @@ absl::StatusOr<std::unique_ptr<Session>> NewDraftSession(
 class Policy {
  public:
   // The session and the draft model outlive it. `params` have passed
-  // CheckPolicy, and `draft_session` is NewDraftSession's for them. Errors:
-  // no_retrieval_view, where the session keeps none and
-  // PolicyParams::RetrievalView has one; those of DraftWindowOf.
+  // CheckPolicy, `draft_session` is NewDraftSession's for them, and the session
+  // keeps their RetrievalView. Errors: those of DraftWindowOf.
   static absl::StatusOr<std::unique_ptr<Policy>> Create(
       Session& session, const PolicyParams& params,
       std::unique_ptr<Session> draft_session);
-  // Checks `params` and makes the draft session first. Errors: also those of
-  // CheckPolicy and NewDraftSession.
-  static absl::StatusOr<std::unique_ptr<Policy>> Create(
-      Session& session, const PolicyParams& params);
   virtual ~Policy() = default;
 
   // A generation begins, whose tokens follow the session's and are drawn by

@@ -84,7 +84,7 @@ TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
                               /*budget=*/288, chunk);
     params.sfi.window = 1;
     const auto session = Prefilled(*model, *prompt_, params.OptionsFor(types));
-    const auto policy = Policy::Create(*session, params);
+    const auto policy = NewPolicy(*session, params);
     ASSERT_TRUE(policy.ok()) << policy.status();
     const float farthest = Farthest(*session, **policy, ids, full);
     EXPECT_EQ((*policy)->report().schedule->fast.steps, std::ssize(ids));
@@ -107,7 +107,7 @@ TEST_F(SfiTest, ASlowStepReadsWhatFastStepsKept) {
       Sfi(PolicyForm::kPlain, "trigger=fixed,interval=3,gap=1,evidence=1", 400);
   params.sfi.window = 1;
   const auto session = Prefilled(*model, prompt, params.OptionsFor(types));
-  const auto policy = Policy::Create(*session, params);
+  const auto policy = NewPolicy(*session, params);
   ASSERT_TRUE(policy.ok()) << policy.status();
   const std::vector<float> full =
       AllLogits(*Prefilled(*model, prompt, types), text, 16);

@@ -323,11 +323,9 @@ TEST_F(TriForceTest, FewerLayersDraftOtherTokens) {
     EXPECT_EQ(held(choice, model_->config.layers), held(choice, 0)) << i;
   }
 
-  const auto session = WithView(kSmallView);
   for (const int wrong : {-1, model_->config.layers + 1}) {
-    EXPECT_EQ(CodeOf(Policy::Create(*session, {.proposer = Proposer::kSelf,
-                                               .draft_layers = wrong})
-                         .status()),
+    EXPECT_EQ(CodeOf(CheckPolicy(*model_, {.proposer = Proposer::kSelf,
+                                           .draft_layers = wrong})),
               "invalid_argument");
   }
 }
@@ -371,9 +369,6 @@ TEST_F(TriForceTest, AViewIsAsLargeAsThoseWhoDraftNeed) {
 }
 
 TEST_F(TriForceTest, NeedsAViewThatFits) {
-  const auto session = MakeSession(*model_);
-  EXPECT_EQ(CodeOf(Policy::Create(*session, {PolicyName::kTriForce}).status()),
-            "no_retrieval_view");
   for (const RetrievalSize& size :
        {RetrievalSize{24, 64, 1, 8}, RetrievalSize{4, 64, 1, 8},
         RetrievalSize{256, 256, 1, 8}, RetrievalSize{8, 8, 9, 8},
