@@ -89,7 +89,10 @@ Report NewReport(const Session& session, const PrefillReport& prefill) {
   Report report;
   report.prefill = prefill;
   report.plan = session.plan();
-  report.simulated = session.model().machine->simulated();
+  const Machine& machine = *session.model().machine;
+  report.rank = machine.rank();
+  report.ranks = machine.ranks();
+  report.simulated = machine.simulated();
   report.warnings = session.warnings();
   report.NoteKv(session);
   return report;
@@ -160,6 +163,13 @@ nlohmann::json Report::ToJson() const {
     for (const LinkUse& use : all.link) total += use.*bytes;
     return total;
   };
+  // What other machines hold is not known here, and nothing is gathered of it.
+  nlohmann::json rank_list(static_cast<size_t>(ranks), nullptr);
+  rank_list[static_cast<size_t>(rank)] = {
+      {"device_bytes", memory.device},
+      {"h2d_bytes", sum(&LinkUse::h2d_bytes)},
+      {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
+      {"gathered_bytes", 0}};
   nlohmann::json document = {
       {"context", plan.context},
       {"prompt_tokens", prefill.prompt_tokens},
@@ -196,12 +206,7 @@ nlohmann::json Report::ToJson() const {
           {"verify", station(Station::kVerify, rounds.verify)}}}}},
       {"memory",
        {{"host_bytes", memory.host}, {"device_bytes", memory.device}}},
-      // One machine holds all heads: nothing is gathered from others.
-      {"ranks",
-       {{{"device_bytes", memory.device},
-         {"h2d_bytes", sum(&LinkUse::h2d_bytes)},
-         {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
-         {"gathered_bytes", 0}}}},
+      {"ranks", std::move(rank_list)},
       {"kv", {{"entries", kv_entries}, {"bytes", kv_bytes}}},
       {"warnings", warnings},
       {"simulated", simulated},

@@ -48,6 +48,8 @@ struct Report {
   // what drafts will hold nobody knows, nor what a schedule makes of a text.
   std::optional<Prediction> predicted;
   MemoryUse memory;
+  int rank = 0;            // Machine::rank, whose bytes those are
+  int ranks = 1;           // Machine::ranks
   int64_t kv_entries = 0;  // pairs of a layer and a position that have KV
   int64_t kv_bytes = 0;    // of all of these
   bool simulated = false;

@@ -153,15 +153,19 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   expect("verify", Station::kVerify, report.rounds.verify);
 }
 
-// Of one machine the shares are all there is.
-TEST(ReportTest, RanksShareWhatWasTakenAndMoved) {
+// Of several machines that divide a model's heads one tells of itself: all that
+// it took, and moved at any station.
+TEST(ReportTest, ARankHasItsOwnBytes) {
   Report report;
   report.memory = {.host = 30, .device = 40};
   report.prefill.traffic.link[0] = {1, 2, 0.25};
   report.traffic.link[1] = {4, 8, 0.25};
-  EXPECT_EQ(report.ToJson()["ranks"],
-            Json::parse(R"([{"device_bytes": 40, "h2d_bytes": 5,
-                             "d2h_bytes": 10, "gathered_bytes": 0}])"));
+  const Json own = Json::parse(R"({"device_bytes": 40, "h2d_bytes": 5,
+                                   "d2h_bytes": 10, "gathered_bytes": 0})");
+  EXPECT_EQ(report.ToJson()["ranks"], Json::array({own}));
+  report.ranks = 3;
+  report.rank = 1;
+  EXPECT_EQ(report.ToJson()["ranks"], Json::array({nullptr, own, nullptr}));
 }
 
 TEST(ReportTest, TheFormulaHasEveryCount) {

@@ -91,8 +91,9 @@ class Machine {
 
   Clock& clock() const { return *options_.clock; }
 
-  // How many machines divide the heads of every layer among them: KV, plan and
-  // staging are one machine's.
+  // Machines 0 to ranks() - 1 divide the heads of every layer among them, and
+  // this is number rank(): KV, plan and staging are one machine's.
+  int rank() const { return 0; }
   int ranks() const { return 1; }
 
  private:
