@@ -197,7 +197,7 @@ TEST_F(CancelTest, NoneIsLost) {
   std::mt19937 random(2);
   while (answered < cancels) {
     tiercel_status status = TIERCEL_OK;
-    switch (random() % 6) {
+    switch (random() % 7) {
       case 0:
         status = Prefill(session_);
         break;
@@ -211,7 +211,10 @@ TEST_F(CancelTest, NoneIsLost) {
       case 3:
         EXPECT_EQ(tiercel_session_truncate(session_, 0, &error_), TIERCEL_OK);
         break;
-      case 4:  // between calls
+      case 4:
+        status = Fill(session_);
+        break;
+      case 5:  // between calls
         for (auto wait = random() % 3000; wait > 0; --wait) sent.load();
         break;
       default:

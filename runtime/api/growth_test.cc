@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -60,8 +61,16 @@ TEST_F(GrowthTest, WhatLiesBehindAStructIsNotRead) {
   EXPECT_EQ(info->layers, 2);
   Older<tiercel_policy> policy;
   policy->draft = "ngram";
+  const std::string folder = TempFolder();
   Older<tiercel_session_params> params;
   params->policy = policy.get();
+  params->cache_dir = folder.c_str();
+  Older<tiercel_measurement> measurement;
+  ASSERT_EQ(tiercel_measure(model, params.get(), nullptr, nullptr,
+                            measurement.get(), error.get()),
+            TIERCEL_OK)
+      << error->message;
+  EXPECT_EQ(measurement->measured, 1);
   tiercel_session* session = nullptr;
   ASSERT_EQ(tiercel_session_create(model, params.get(), &session, error.get()),
             TIERCEL_OK)
@@ -94,6 +103,7 @@ TEST_F(GrowthTest, WhatLiesBehindAStructIsNotRead) {
   EXPECT_TRUE(error.garbage_is_whole());
   EXPECT_TRUE(info.garbage_is_whole());
   EXPECT_TRUE(generation.garbage_is_whole());
+  EXPECT_TRUE(measurement.garbage_is_whole());
   tiercel_session_free(session);
   tiercel_model_free(model);
 }
@@ -128,6 +138,16 @@ TEST_F(GrowthTest, WhatAnOlderStructLacksIsItsDefault) {
   ASSERT_EQ(tiercel_session_get_generation(session_, generation.get(), &error_),
             TIERCEL_OK);
   EXPECT_TRUE(generation.garbage_is_whole());
+  const std::string folder = TempFolder();
+  auto params_of_today = Sized<tiercel_session_params>();
+  params_of_today.cache_dir = folder.c_str();
+  Older<tiercel_measurement> measurement(offsetof(tiercel_measurement, spread));
+  ASSERT_EQ(tiercel_measure(model_, &params_of_today, nullptr, nullptr,
+                            measurement.get(), &error_),
+            TIERCEL_OK)
+      << error_.message;
+  EXPECT_EQ(measurement->measured, 1);
+  EXPECT_TRUE(measurement.garbage_is_whole());
 }
 
 // A newer program's: what is not set is not missed, what is cannot be honoured.
