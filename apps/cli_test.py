@@ -293,25 +293,25 @@ class EvalTest(Case):
              "--yarn-orig-ctx", "64"])]
         self.assertEqual(len(set(results)), len(results), results)
 
-    def test_every_level_gives_the_golden_logits(self):
+    def test_every_isa_gives_the_golden_logits(self):
         _, golden = read_npy(os.path.join(IDS_ONLY, "golden.npy"))
-        levels = []
-        for level in ("portable", "avx2", "avxvnni", "avx512",
+        isas = []
+        for isa in ("portable", "avx2", "avxvnni", "avx512",
                       "avx512vnni"):
-            out = self.path(level + ".npy")
+            out = self.path(isa + ".npy")
             result = run("eval", "-m", IDS_ONLY, "--tokens",
                          os.path.join(IDS_ONLY, "tokens.txt"), "--compute",
                          "f32", "-ctk", "f32", "-ctv", "f32", "--logits", out,
-                         env=environment(TIERCEL_ISA=level))
+                         env=environment(TIERCEL_ISA=isa))
             if b"this machine runs" in result.stderr:
                 self.assertEqual(result.returncode, 2)
                 continue
             self.assertEqual(result.returncode, 0, result.stderr.decode())
-            levels.append(level)
+            isas.append(isa)
             logits = read_npy(out)[1]
             self.assertLess(max(abs(a - b) for a, b in zip(logits, golden)),
-                            1e-3, level)
-        self.assertIn("portable", levels)
+                            1e-3, isa)
+        self.assertIn("portable", isas)
 
     def test_rows_per_step_change_nothing(self):
         files = []

@@ -163,7 +163,7 @@ print(json.dumps([
             self.assertEqual(peer.read_peak(TIERCEL, "m.gguf", 2), 9)
         self.assertTrue(all("TIERCEL_ISA" not in env for env in environments))
 
-    def test_a_level_below_the_machine_s(self):
+    def test_an_isa_below_the_machine_s(self):
         with mock.patch.dict(os.environ, TIERCEL_ISA="portable"):
             isa, machine = peer.isas(TIERCEL)
         self.assertEqual(isa, "portable")
@@ -179,7 +179,7 @@ print(json.dumps([
         self.assertFalse(any(flag.endswith("=ON")
                              for flag in peer.build_flags("portable")))
 
-    def test_each_level_has_a_build(self):
+    def test_each_isa_has_a_build(self):
         built = []
         with mock.patch("peer.build_peer", lambda *what: built.append(what)):
             for isa, folder in ((None, "build"), ("avx2", "build-avx2")):
@@ -230,7 +230,7 @@ class TableTest(unittest.TestCase):
             "| Q4_1 | tg32@d2048 | 80.0 (70.0 to 90.0) | off "
             "| 160.0 (100.0 to 170.0) | 2.00 | 100 | 40% | 80% |")
 
-    def test_the_readme_has_the_machine_s_own_level(self):
+    def test_the_readme_has_the_machine_s_own_isa(self):
         with tempfile.TemporaryDirectory() as directory:
             root = pathlib.Path(directory)
             readme = root / "README.md"

@@ -23,7 +23,7 @@ constexpr PerIsa<FoldPagesFn*> kFoldPages = {
 // more items for the threads.
 constexpr int kTileQueries = 192;
 
-// Floats of partial results held at a time: 8 MiB, which the last-level cache
+// Floats of partial results held at a time: 8 MiB, which the last cache
 // keeps until they are folded. One row over 128K positions and 32 heads of 128
 // needs 17 MiB and goes in three waves.
 constexpr int64_t kWaveFloats = int64_t{2} << 20;

@@ -16,9 +16,9 @@ constexpr PerIsa<const MatmulBodies*> kBodies = {
     &portable::kMatmulBodies, &avx2::kMatmulBodies, &avx512::kMatmulBodies,
     &avx512vnni::kMatmulBodies, &avxvnni::kMatmulBodies};
 
-// Rows go through in chunks whose activations stay in a core's second-level
-// cache while all panels pass by.
-constexpr int64_t kChunkBytes = 512 << 10;
+// Rows go through in groups whose activations stay in the second cache of
+// a core while all panels pass by.
+constexpr int64_t kGroupBytes = 512 << 10;
 // From so many activations on, preparing them is worth a region of its own.
 constexpr int64_t kParallelActivations = 16 << 10;
 // Multiply-adds below which a range is not worth handing to a thread.
@@ -79,7 +79,7 @@ bool UsesQ8(const MatmulParams& p, const MatmulOutput& output) {
   return p.compute == Compute::kQ8 && IsQuantised(output.weights->type());
 }
 
-// One call on the CPU: scratch memory, and the rows of the current chunk.
+// One call on the CPU: scratch memory, and the rows of the current group.
 class CpuMatmul {
  public:
   CpuMatmul(Stream& stream, const MatmulParams& p)
@@ -100,14 +100,14 @@ class CpuMatmul {
         std::lcm(bodies_.q8_tile_rows, bodies_.f32_tile_rows);
     const int64_t row_bytes =
         any_f32_ ? k_ * 4 : k_ / 32 * static_cast<int64_t>(sizeof(Q8Block));
-    chunk_rows_ = CeilDiv(kChunkBytes / row_bytes + 1, tile_rows) * tile_rows;
-    chunk_rows_ = std::min(chunk_rows_, p.rows);
+    group_rows_ = CeilDiv(kGroupBytes / row_bytes + 1, tile_rows) * tile_rows;
+    group_rows_ = std::min(group_rows_, p.rows);
   }
 
   absl::Status Run(Stream& stream) {
     if (absl::Status s = TakeScratch(stream); !s.ok()) return s;
     for (row_ = 0; row_ < p_.rows; row_ += rows_) {
-      rows_ = std::min(chunk_rows_, p_.rows - row_);
+      rows_ = std::min(group_rows_, p_.rows - row_);
       if (any_q8_) {
         ForEachTile(bodies_.q8_tile_rows, [&](int64_t row, int rows) {
           bodies_.quantise(Row(row), p_.x_stride, rows, k_,
@@ -133,12 +133,12 @@ class CpuMatmul {
     const auto aligned = [](size_t bytes) {
       return (bytes + kAlignment - 1) / kAlignment * kAlignment;
     };
-    const size_t values = static_cast<size_t>(chunk_rows_ * k_);
+    const size_t values = static_cast<size_t>(group_rows_ * k_);
     const size_t q8_bytes =
         any_q8_ ? aligned(values / 32 * sizeof(Q8Block)) : 0;
     const size_t f32_bytes =
-        any_f32_ && chunk_rows_ > 1 ? aligned(values * sizeof(float)) : 0;
-    expanded_floats_ = any_expanded_ && chunk_rows_ > 1
+        any_f32_ && group_rows_ > 1 ? aligned(values * sizeof(float)) : 0;
+    expanded_floats_ = any_expanded_ && group_rows_ > 1
                            ? k_ * 16 * bodies_.expanded_panels
                            : 0;
     const absl::StatusOr<std::byte*> scratch =
@@ -152,7 +152,7 @@ class CpuMatmul {
     return absl::OkStatus();
   }
 
-  // body(first row of the tile within the chunk, its rows)
+  // body(first row of the tile within the group, its rows)
   template <typename Body>
   void ForEachTile(int tile_rows, Body body) {
     const auto tiles = [&](int64_t begin, int64_t end, int) {
@@ -170,7 +170,7 @@ class CpuMatmul {
     }
   }
 
-  // Units of work are (part of the chunk's rows, panel of any output), parts
+  // Units of work are (part of the group's rows, panel of any output), parts
   // outermost; rows are split only where panels alone do not busy all threads.
   void Multiply() {
     const int64_t threads = pool_.num_threads();
@@ -238,14 +238,14 @@ class CpuMatmul {
   bool any_f32_ = false;
   bool any_expanded_ = false;
   int64_t panels_ = 0;  // of all outputs
-  int64_t chunk_rows_ = 0;
+  int64_t group_rows_ = 0;
   int64_t expanded_floats_ = 0;  // per thread
 
-  Q8Block* q8_ = nullptr;      // tiles of the chunk
-  float* f32_ = nullptr;       // tiles of the chunk, if it has several rows
+  Q8Block* q8_ = nullptr;      // tiles of the group
+  float* f32_ = nullptr;       // tiles of the group, if it has several rows
   float* expanded_ = nullptr;  // [threads][expanded_floats_]
-  int64_t row_ = 0;            // first row of the chunk
-  int64_t rows_ = 0;           // rows of the chunk
+  int64_t row_ = 0;            // first row of the group
+  int64_t rows_ = 0;           // rows of the group
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 // Every output is one chain whatever its tile, so shapes change speed alone.
 //
 // The integer sums of kQ8Rows rows fit; in a tile of more, a block's codes are
-// unpacked once and stay in the first-level cache for all of its rows.
+// unpacked once and stay in the first cache for all of its rows.
 #if defined(__AVX512F__)
 constexpr int kQ8Rows = 12;  // 12 int and 12 float sums, codes, scales
 constexpr int kQ8TileRows = 12;
@@ -43,7 +43,7 @@ int64_t PrefetchDistance(const MatmulTarget& t, int panels) {
   return group <= kMostAhead ? group : 4096;
 }
 
-// Asks for `bytes` at p + ahead, into the second-level cache. What lies past
+// Asks for `bytes` at p + ahead, into the second cache. What lies past
 // the matrix is no fault, only useless.
 TIERCEL_INLINE void Prefetch(const uint8_t* p, int64_t ahead, int bytes) {
   const uintptr_t target = reinterpret_cast<uintptr_t>(p) + ahead;

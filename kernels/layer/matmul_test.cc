@@ -196,8 +196,8 @@ TEST_P(MatmulIsaTest, EveryRowCountHasTheBitsOfSingleRows) {
   }
 }
 
-// Long rows and many of them: chunks of rows, and rows split among threads.
-TEST_P(MatmulIsaTest, ChunksOfRowsChangeNothing) {
+// Long rows and many of them: groups of rows, and rows split among threads.
+TEST_P(MatmulIsaTest, GroupsOfRowsChangeNothing) {
   if (TriesLess() && GetParam() != SupportedIsas().back()) GTEST_SKIP();
   for (const DType type : {DType::kQ4_1, DType::kF16}) {
     for (const Compute compute : {Compute::kQ8, Compute::kF32}) {

@@ -13,18 +13,18 @@ namespace {
 
 constexpr int64_t kReadFloats = int64_t{64} << 20;
 constexpr int64_t kReadGrain = int64_t{1} << 18;
-constexpr int kReadRuns = 6;
+constexpr int kReadTries = 6;
 constexpr int64_t kComputeSteps = 400'000;  // about 2 ms
-constexpr int kComputeRuns = 12;
+constexpr int kComputeTries = 12;
 
-// The best of several calls of `run`, in seconds, as long as `go_on()`.
-template <typename Run>
-double BestSeconds(Clock& clock, int runs, absl::FunctionRef<bool()> go_on,
-                   Run run) {
+// The best of several calls of `body`, in seconds, as long as `go_on()`.
+template <typename Body>
+double BestSeconds(Clock& clock, int tries, absl::FunctionRef<bool()> go_on,
+                   Body body) {
   double best = 1e9;
-  for (int i = 0; i < runs && go_on(); ++i) {
+  for (int i = 0; i < tries && go_on(); ++i) {
     const Clock::Time start = clock.Now();
-    run();
+    body();
     best = std::min(best, SecondsBetween(start, clock.Now()));
   }
   return best;
@@ -46,11 +46,11 @@ absl::StatusOr<Peaks> MeasurePeaks(
   uint64_t done = 0;
   bool stopped = false;
   const auto go_on = [&] {
-    stopped = stopped || !progress(done++, kReadRuns + 2 * kComputeRuns);
+    stopped = stopped || !progress(done++, kReadTries + 2 * kComputeTries);
     return !stopped;
   };
   volatile float sink = 0;
-  const double read = BestSeconds(clock, kReadRuns, go_on, [&] {
+  const double read = BestSeconds(clock, kReadTries, go_on, [&] {
     pool.ParallelFor(
         kReadFloats, kReadGrain, [&](int64_t begin, int64_t end, int) {
           const float sum =
@@ -59,7 +59,7 @@ absl::StatusOr<Peaks> MeasurePeaks(
         });
   });
   const auto compute = [&](auto* body) {
-    return BestSeconds(clock, kComputeRuns, go_on, [&] {
+    return BestSeconds(clock, kComputeTries, go_on, [&] {
       pool.ParallelFor(threads, 1, [&](int64_t, int64_t, int) {
         if (body(kComputeSteps) < 0) sink = 1;
       });

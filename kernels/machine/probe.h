@@ -19,8 +19,8 @@ struct Peaks {
   double int8_ops_per_s;    // int8 dot products in registers, 2 ops each
 };
 
-// Takes the best of several short runs, about half a second in all: on a busy
-// machine the best is the least wrong. `progress(done, total)` in runs; false
+// Takes the best of several short tries, about half a second in all: on a busy
+// machine the best is the least wrong. `progress(done, total)` in tries; false
 // cancels. Errors: out_of_memory; cancelled.
 absl::StatusOr<Peaks> MeasurePeaks(
     Stream& stream,

@@ -28,13 +28,13 @@ TEST(StreamTest, ZeroThreadsMeansAllAllowed) {
   EXPECT_EQ(MakeStream(Device::kCpu, 0)->pool().num_threads(), AllowedCpus());
 }
 
-TEST(StreamTest, TakesTheLevelOfTheEnvironment) {
+TEST(StreamTest, TakesTheIsaOfTheEnvironment) {
   for (Isa isa : SupportedIsas()) {
     EXPECT_EQ(MakeStream(Device::kCpu, 1, isa)->isa(), isa);
   }
 }
 
-TEST(StreamTest, RefusesAnUnknownLevel) {
+TEST(StreamTest, RefusesAnUnknownIsa) {
   setenv("TIERCEL_ISA", "avx9", /*overwrite=*/1);
   const absl::StatusOr<std::unique_ptr<Stream>> stream = Stream::Create({});
   unsetenv("TIERCEL_ISA");

@@ -19,7 +19,7 @@ struct KvRun {
   std::byte* v = nullptr;
 };
 
-// From its page.
+// Copies the rows of `run` from their page to where they are to go.
 inline void CopyRun(const KvLayout& layout, const std::byte* page,
                     const KvRun& run) {
   const auto cell = static_cast<int>(run.position % kPageTokens);

@@ -42,9 +42,9 @@ class KvStore : public LayeredKv {
   // changed.
   absl::Status BeginStep(int64_t rows, Station station, const View& view,
                          Cancelled cancelled, bool certain = true);
-  // An error of BeginLayer: Abandon then.
   // The first `rows` of the step exist from now on; rows <= those begun, and a
-  // prompt's all. Errors: copy_failed, cancelled; Abandon then.
+  // prompt's all. Errors: copy_failed, cancelled. After them, and after those
+  // of BeginLayer, Abandon.
   absl::Status Commit(int64_t rows, Cancelled cancelled);
   void Abandon();
 

@@ -30,8 +30,8 @@ struct KvTier {
   };
 
   TierShape shape;
-  // In the order of destruction reversed: the engine stops before what it
-  // copies from and to goes.
+  // Members are destroyed from the last to the first: the engine stops before
+  // what it copies from and to goes.
   PagePool pool;
   DeviceSlots slots;
   std::array<Buffer, 2> buffers;

@@ -56,7 +56,7 @@ class Residency {
   bool IsResident(int64_t page) const {
     return page < tier_.shape.resident_pages;
   }
-  // If the sequence ended at `end`, as of the next two.
+  // What the page would be if the sequence ended at `end`.
   bool IsNewest(int64_t page, int64_t end) const {
     return page >= end / kPageTokens - first_page_ - tier_.shape.newest_pages;
   }

@@ -49,7 +49,7 @@ class Staging {
   // Before a step lays out its pages: the buffers are this sequence's.
   // Errors: cancelled.
   absl::Status Claim(Cancelled cancelled);
-  // Layers of the next step have been asked for: of these pages.
+  // Whether layers of the next step have been asked for, and of which pages.
   bool HasAhead() const { return Ahead() > 0; }
   const PageList& ahead_pages() const { return next_; }
 
@@ -81,7 +81,8 @@ class Staging {
 
   // A step stops in `layer`, of which it has written `parked`: these go down.
   Ticket Suspend(int layer, PageList parked);
-  // It goes on there, with those pages. Errors: cancelled.
+  // A suspended step goes on in its layer, with the pages that it parked.
+  // Errors: cancelled.
   absl::Status Resume(Cancelled cancelled);
 
  private:

@@ -11,8 +11,8 @@ namespace tiercel {
 enum class Station { kPrefill, kRefresh, kDraft, kFast, kVerify };
 inline constexpr int kNumStations = 5;
 
-// What crossed the link between host and device; always growing, so that a run
-// is the difference of two readings.
+// What crossed the link between host and device; always growing, so that
+// what a generation moved is the difference of two readings.
 struct LinkUse {
   uint64_t h2d_bytes = 0;
   uint64_t d2h_bytes = 0;
@@ -20,7 +20,7 @@ struct LinkUse {
 };
 using LinkLedger = std::array<LinkUse, kNumStations>;
 
-// Why it crossed, in pages of single layers where not in bytes;
+// Why bytes crossed the link, in pages of single layers where not in bytes;
 // offload/KV_FORMAT.md has the sums.
 struct KvMoves {
   int64_t swept_pages = 0;     // up: for a step to read
@@ -34,7 +34,7 @@ struct KvMoves {
   int64_t parked_bytes = 0;  // down: its hidden states
 };
 
-// Both, of one stretch of time.
+// What crossed the link in one stretch of time, and why.
 struct Traffic {
   LinkLedger link = {};
   KvMoves moves = {};

@@ -8,7 +8,7 @@
 
 namespace tiercel {
 
-// How the KV of a session is divided between the tiers; see offload/plan.
+// How the KV of a session is divided between the tiers, as a TierPlan says.
 struct TierShape {
   KvLayout layout = {};
   int layers = 0;

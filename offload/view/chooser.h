@@ -22,7 +22,7 @@ class Chooser {
   struct Seen {
     const int32_t* const* kept;  // [kv_heads][num_kept], each once
     int64_t num_kept;
-    int64_t newest;  // and all from this one on
+    int64_t newest;  // all from this one on were in view too
   };
   // Rows whose queries choose: [rows, row_floats], rotated.
   struct Asking {

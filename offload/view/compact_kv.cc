@@ -131,7 +131,7 @@ absl::StatusOr<KvPages> CompactKv::BeginLayer(int layer,
                  .first_page = 0,
                  .num_pages = std::ssize(table_),
                  .begin = 0,
-                 .end = SlotOf(end_),
+                 .end = CellOf(end_),
                  .view = views_.data()};
 }
 
@@ -145,7 +145,7 @@ HeadView CompactKv::SeenBelow(int64_t chunks,
   if (window_ > 0) {
     ranges[0].end = std::min(ranges[0].end, shape_.sinks * shape_.chunk);
   } else {
-    ranges[num++] = {SlotOf(recent_begin_), kAllPositions};
+    ranges[num++] = {CellOf(recent_begin_), kAllPositions};
   }
   const int64_t newest = std::min(window_, end_ - recent_begin_ + 1);
   return {.fixed = ranges.first(num), .recent = std::max<int64_t>(newest, 1)};
@@ -179,11 +179,11 @@ HeadView CompactKv::SeenAbove(const std::vector<int32_t>& places,
       add(place + above_.answer_begin % shape_.chunk, chunks * shape_.chunk);
     }
   }
-  add(SlotOf(recent_begin_), SlotOf(std::max(recent_begin_, anchor_end)));
+  add(CellOf(recent_begin_), CellOf(std::max(recent_begin_, anchor_end)));
   const int64_t answer =
       std::max({above_.answer_begin, recent_begin_, anchor_end});
   if (window_ == 0) {
-    add(SlotOf(answer), kAllPositions);
+    add(CellOf(answer), kAllPositions);
     return {.fixed = ranges.first(num), .recent = 1};
   }
   const int64_t newest = std::min(window_, end_ - answer + 1);

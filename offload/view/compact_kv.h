@@ -17,10 +17,10 @@ namespace tiercel {
 // What a draft reads and writes of a sequence, gathered on the device: per
 // layer and KV head some chunks of it, and all of its newest positions.
 //
-//   slots    0 ................ S | S ....................... | ...
+//   cells    0 ................ S | S ....................... | ...
 //   hold     chunks of each head    positions recent_begin .. end   a draft's
 //
-// To attention slots are positions, and what of them a head has is its view:
+// To attention cells are positions, and which of them a head has is its view:
 // keys carry their own rotation, so that where they lie does not show. Each
 // head has chunks of its own; the newest positions lie in pages as they do in
 // the store, in a ring that drops its oldest page.
@@ -110,7 +110,7 @@ class CompactKv final : public LayeredKv {
   std::byte* RingPage(int layer, int64_t page) {
     return Page(layer, shape_.ChunkPages() + page % shape_.recent_pages);
   }
-  int64_t SlotOf(int64_t position) const {
+  int64_t CellOf(int64_t position) const {
     return (shape_.ChunkPages() - recent_begin_ / kPageTokens) * kPageTokens +
            position;
   }
@@ -125,7 +125,7 @@ class CompactKv final : public LayeredKv {
   int64_t window_ = 0;
   Above above_;
   std::vector<uint8_t> marks_;  // [chunk] of the current head; zeros between
-  // What BeginLayer made of the current layer
+  // What BeginLayer made of the current layer.
   std::vector<std::byte*> table_;
   std::vector<std::array<PositionRange, 6>> ranges_;  // [head]
   std::vector<HeadView> views_;                       // [head]

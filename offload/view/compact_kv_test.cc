@@ -21,7 +21,7 @@ constexpr int kLayers = 2;
 constexpr int kHeads = 3;
 constexpr auto kGoOn = [] { return false; };
 
-// Bytes of no other layer, head, position or version of it. A slot that was not
+// Bytes of no other layer, head, position or version of it. A cell that was not
 // written names position -1.
 StoredRow RowOf(const KvLayout& layout, int layer, int head, int64_t position,
                 uint32_t version) {
@@ -178,16 +178,16 @@ class Life {
     std::map<int64_t, int64_t>& places =
         places_[static_cast<size_t>(layer * kHeads + head)];
     std::map<int64_t, int64_t> now;
-    for (const auto& [slot, row] : SeenCells(pages, head)) {
+    for (const auto& [cell, row] : SeenCells(pages, head)) {
       const int64_t t = PositionOf(row);
-      ASSERT_EQ(expected.erase(t), 1u) << "position " << t << ", slot " << slot;
+      ASSERT_EQ(expected.erase(t), 1u) << "position " << t << ", cell " << cell;
       ASSERT_EQ(row, RowOf(shape_.layout, layer, head, t, versions_.at(t)));
       if (t >= kv_.recent_begin()) continue;
-      now[t] = slot;
+      now[t] = cell;
       // What stays in view stays where it is.
       const auto before = places.find(t);
       if (before != places.end()) {
-        ASSERT_EQ(slot, before->second) << t;
+        ASSERT_EQ(cell, before->second) << t;
       }
     }
     ASSERT_TRUE(expected.empty()) << "position " << *expected.begin();
@@ -324,7 +324,7 @@ TEST_F(CompactKvTest, TellsItsRoom) {
   EXPECT_EQ(life.kv().RecentRoom(), 3 * kPageTokens);
   life.kv().DropBefore(kPageTokens + 8);
   EXPECT_EQ(life.kv().RecentRoom(), 3 * kPageTokens - 8);
-  // All of it, to the last slot.
+  // All of it, to the last cell.
   life.Reset(8, 10);
   life.Draft(life.room());
   EXPECT_EQ(life.kv().end(), 3 * kPageTokens);

@@ -12,7 +12,7 @@
 
 namespace tiercel {
 
-// By the digests of chunks and the last row that asks (TriForce, arXiv
+// Chooses by the digests of chunks and the last row that asks (TriForce, arXiv
 // 2404.11912, section 4.1), whether the keys are at hand or not.
 class DigestChooser final : public Chooser {
  public:

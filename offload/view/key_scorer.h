@@ -11,8 +11,8 @@
 
 namespace tiercel {
 
-// By the keys themselves, while a layer's pages are at hand. A chunk is one
-// position.
+// Scores chunks of one position by their keys, while a layer's pages are at
+// hand.
 class KeyScorer final : public Scorer {
  public:
   struct Shape {

@@ -10,7 +10,8 @@
 
 namespace tiercel {
 
-// By the means of the keys of each chunk, whether the keys are at hand or not.
+// Scores chunks by the means of their keys, whether the keys are at hand or
+// not.
 class MeanScorer final : public Scorer {
  public:
   // `shape` keeps norms. Errors: out_of_memory.

@@ -352,7 +352,7 @@ class Life {
               InView(RowAt(all, head, t), all.layout, pages.layout));
         }
         std::vector<StoredRow> seen;
-        for (auto& [slot, row] : SeenCells(pages, head)) seen.push_back(row);
+        for (auto& [cell, row] : SeenCells(pages, head)) seen.push_back(row);
         // After a certain step the order too is no matter of what was before.
         if (!in_order_) {
           const auto less = [](const StoredRow& a, const StoredRow& b) {

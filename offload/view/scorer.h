@@ -30,7 +30,7 @@ class Scorer {
   };
   virtual ~Scorer() = default;
 
-  // As a Chooser's.
+  // What Chooser says of the functions of these names.
   virtual absl::Status Update(Stream& stream, int layer, const KvPages& kv,
                               int64_t rows) = 0;
   virtual void Truncate(int64_t end) = 0;
@@ -41,9 +41,9 @@ class Scorer {
   // no less. Errors: those of the ops.
   virtual absl::Status Score(Stream& stream, int layer, const Question& asked,
                              float* scores, int64_t stride) = 0;
-  // What is scored are single positions.
+  // Chunks are single positions.
   virtual bool OfPositions() const = 0;
-  // The lengths of what is scored.
+  // The lengths of the keys, or means, that are scored.
   virtual Norms NormsOf(int layer) const = 0;
 };
 

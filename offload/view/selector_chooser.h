@@ -24,16 +24,16 @@ struct Selection {
   float exclusivity = 0.85f;  // of KV heads
 };
 
-// For drafts that are checked, which gain nothing from a prior or from
-// spreading what is chosen: by the attention of the newest rows alone.
+// The selection for drafts that are checked, which gain nothing from a prior or
+// from spreading what is chosen: by the attention of the newest rows alone.
 inline constexpr Selection kDraftSelection = {.evidence = 16,
                                               .queries = 16,
                                               .most_prior = 0,
                                               .suppression = 0,
                                               .exclusivity = 0};
 
-// By what a scorer makes of chunks for all the rows that ask, and by the
-// lengths of what it scores.
+// Chooses by what a scorer makes of chunks for all the rows that ask, and by
+// the lengths of what it scores.
 class SelectorChooser final : public Chooser {
  public:
   struct Shape {
@@ -46,7 +46,7 @@ class SelectorChooser final : public Chooser {
     int64_t budget = 0;  // chunks that a head sees, the sinks among them
     Selection choice = {};
 
-    // The scorer's are not in it.
+    // Without those of the scorer.
     int64_t Bytes() const;
     // Floats from one head's scores to the next's.
     int64_t Stride() const { return (chunks + 15) / 16 * 16; }

@@ -11,8 +11,9 @@
 
 namespace tiercel {
 
-// Another's blocks, each as far as its own tokens say. What would have followed
-// has decided nothing, so the law of what comes instead stays.
+// Drafts the blocks of another drafter, each cut where its own tokens say. The
+// tokens that are left out have decided nothing, so the law of what comes
+// instead of them is the same.
 class CutDrafter final : public Drafter {
  public:
   // How many of a block's tokens are drafted.

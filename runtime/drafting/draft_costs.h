@@ -19,13 +19,14 @@ class DraftCosts {
              const Rates& rates)
       : session_(session), proposer_(proposer), rates_(rates) {}
 
-  // Where the target checks what is proposed.
+  // A sweep in proposed tokens.
   double SweepInProposals() const;
-  // Where the target over its retrieval view does; the session keeps one.
+  // A pass of the target over its retrieval view in proposed tokens, and a
+  // sweep in such passes. The session keeps a view.
   double ViewPassInProposals() const;
-  // Where the target checks what that has made of it.
   double SweepInViewPasses() const;
-  // The last two where the target drafts over its newest `window` positions.
+  // A pass of the target over its newest `window` positions in proposed tokens,
+  // and a sweep in such passes.
   double WindowPassInProposals(int64_t window) const;
   double SweepInWindowPasses(int64_t window) const;
 
@@ -37,7 +38,7 @@ class DraftCosts {
   };
   ViewPass WholeView() const;
   ViewPass WholeWindow(int64_t window) const;
-  ViewPass WindowOfView() const;  // through the layers that propose
+  ViewPass WindowOfView() const;  // of the layers that propose
 
   double InProposals(const ViewPass& pass) const;
   double Seconds(const ViewPass& pass) const;

@@ -12,8 +12,8 @@
 namespace tiercel {
 
 // A target whose text a schedule may force: where one token alone may follow,
-// its law is that token. `Schedule` is a value with Advance(id) and forced(),
-// that of what the target holds.
+// its law is that token. `Schedule` is a value with Advance(id) and forced();
+// the one it is made with has seen the tokens that the target holds.
 template <typename Schedule>
 class ForcedTarget final : public Target {
  public:

@@ -12,9 +12,9 @@
 namespace tiercel {
 
 // The session's own model over its retrieval view: the middle level of TriForce
-// (arXiv 2404.11912, section 4). With fewer layers or a window it guesses for
-// that level, or for the target itself. All of them write the same few
-// provisional rows of the view, each over what the levels within it left.
+// (arXiv 2404.11912, section 4). With fewer layers or a window it is the
+// proposer of that level, or of the sweep itself. All of them write the same
+// few provisional rows of the view, each over what the levels within it left.
 class RetrievalTarget final : public DraftTarget {
  public:
   struct Options {

@@ -23,7 +23,7 @@ struct RoundsReport {
   TimeSpent refresh;
   std::optional<ScheduleReport> schedule = {};  // absent: the policy has none
 
-  // Other rounds of the same generation.
+  // Adds other rounds of the same generation.
   RoundsReport& operator+=(const RoundsReport& other);
 };
 

@@ -33,9 +33,9 @@ struct ScheduleReport {
   std::vector<std::pair<std::string, int64_t>> reasons = {};  // of slow steps
   std::vector<int64_t> slow_at = {};  // output tokens there were before each
   std::vector<Segment> segments = {};
-  std::optional<int64_t> selected =
-      {};  // positions of a head; absent: none are
-  // Of each of these the share of the attention of the row that chose anew
+  // Positions that a head has chosen; absent: it chooses none.
+  std::optional<int64_t> selected = {};
+  // Of each slow step the share of the attention of the row that chose anew
   // which fell on what was in view before; absent where that cannot be known.
   std::vector<std::optional<double>> coverage_at = {};
 

@@ -18,7 +18,7 @@ namespace tiercel {
 // generation is over it is provisional (Session::DropProvisional).
 class StepTarget : public Target {
  public:
-  // The law is that of Laws. The session outlives it.
+  // Laws are made with `law`. The session outlives it.
   StepTarget(Session& session, const LawParams& law)
       : session_(session), law_(law) {}
 

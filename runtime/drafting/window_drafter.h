@@ -34,7 +34,7 @@ class WindowTarget final : public DraftTarget {
   size_t before_ = 0;  // tokens of the session, the block not counted
 };
 
-// Drafts with that, and leaves the session as it found it (no trace).
+// Drafts with a WindowTarget, and leaves the session as it found it (no trace).
 class WindowDrafter final : public Drafter {
  public:
   // The session and `options.inner` outlive it.

@@ -25,7 +25,7 @@ struct GenerateParams {
   std::vector<std::string> stops;
 };
 
-// A session that is cancelled already begins none of these.
+// In a session that is cancelled already none of these functions begins.
 
 // Appends `ids` and computes their KV. Errors leave the session as it was.
 absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,

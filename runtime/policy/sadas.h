@@ -86,10 +86,9 @@ class SadasPlain final : public Policy {
   std::optional<Rounds> rounds_;
 };
 
-// The same with everything to decide: while the text thinks the model drafts
-// over the window, while it answers over the retrieval view, and a sweep checks
-// each block. So the text is the model's own. The baseline is this without
-// drafts.
+// The verified form of SADAS: while the text thinks the model drafts over the
+// window, while it answers over the retrieval view, and a sweep checks each
+// block. So the text is the model's own. The baseline is this without drafts.
 class SadasVerified final : public Policy {
  public:
   SadasVerified(PolicyParts parts, ThinkParts think)
@@ -113,11 +112,11 @@ class SadasVerified final : public Policy {
   std::optional<SweepTarget> sweeps_;
   std::optional<ForcedTarget<ThinkSchedule>> target_;
   std::optional<InnermostDrafter> proposer_;
-  // While the text thinks
+  // Who drafts while the text thinks.
   std::optional<WindowDrafter> window_;
   std::optional<CutDrafter> thinking_;
   std::optional<Rounds> think_rounds_;
-  // While it answers
+  // Who drafts while it answers.
   std::optional<RetrievalTarget> middle_;
   std::optional<VerifyingDrafter> retrieval_;
   std::optional<CutDrafter> answering_;

@@ -16,8 +16,9 @@ namespace tiercel {
 
 // What SADAS was asked for.
 struct SadasParams {
-  int64_t window = 4096;  // of the newest positions, the row's own included
-  int64_t sink = 0;       // and the first of the text
+  int64_t window = 4096;  // newest positions, the row's own included
+  int64_t sink = 0;       // first positions of the text, beside the window
+  // As ThinkSchedule::Options has them; tags as texts.
   ThinkGate gate = ThinkGate::kState;
   std::string open = "<think>";
   std::string close = "</think>";

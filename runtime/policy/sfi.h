@@ -19,7 +19,7 @@
 
 namespace tiercel {
 
-// Slow-Fast Inference, arXiv 2603.12038. Its plain form: fast steps read the
+// The plain form of Slow-Fast Inference (arXiv 2603.12038): fast steps read the
 // first positions, those that were chosen and the newest; a slow step, at the
 // end of a sentence or after an interval, reads everything and chooses anew.
 class SfiPlain final : public Policy {
@@ -55,9 +55,9 @@ class SfiPlain final : public Policy {
   std::optional<Rounds> rounds_;
 };
 
-// The same with everything to decide: the model drafts over the view to the end
-// of a sentence, and a sweep checks the block and chooses the next view by its
-// first row, which always holds. So the text is the model's own.
+// The verified form of Slow-Fast Inference: the model drafts over the view to
+// the end of a sentence, and a sweep checks the block and chooses the next view
+// by its first row, which always holds. So the text is the model's own.
 class SfiVerified final : public Policy {
  public:
   SfiVerified(PolicyParts parts, SfiSchedule::Options options)

@@ -18,13 +18,15 @@ namespace tiercel {
 struct SfiParams {
   int64_t budget = 1024;  // positions of a KV head that are chosen, with sinks
   int64_t sink = 4;
-  int64_t window = 256;  // of the newest, at least, besides
+  int64_t window = 256;  // newest positions, at least, beside the budget
+  // As SfiSchedule::Options has them.
   SfiTrigger trigger = SfiTrigger::kSentence;
   int64_t interval = 64;
   std::optional<int64_t> gap = {};  // absent: 16, or the interval if less
   bool at_start = false;
   bool half_gap = false;
-  // Positions: single ones are chosen by their keys, more by the mean of these.
+  // Positions that are chosen together: one by its key, more by the mean of
+  // their keys.
   int chunk = 1;
   Selection choice = {};
 

@@ -33,10 +33,10 @@ class SfiSchedule {
  public:
   struct Options {
     SfiTrigger trigger = SfiTrigger::kSentence;
-    int64_t interval = 64;  // steps after a slow one, at most
-    int64_t gap = 16;       // and at least, for a sentence's end to count
-    bool at_start = false;  // not its end counts, but what begins the next
-    bool half_gap = false;  // at least half the interval, too
+    int64_t interval = 64;  // most steps from a slow one to the next
+    int64_t gap = 16;       // the fewest, for the end of a sentence to count
+    bool at_start = false;  // the next sentence's first token counts, no end
+    bool half_gap = false;  // the gap is half the interval at least
     // So many positions are all in view: every step reads them.
     int64_t everything = 0;
     std::shared_ptr<const std::vector<TokenKind>> kinds = nullptr;
@@ -47,7 +47,7 @@ class SfiSchedule {
   };
   enum class Reason { kNone, kSentence, kInterval, kRandom, kFits };
 
-  // After `length` tokens, a prompt's, which chose a view.
+  // A prompt of `length` tokens has chosen a view.
   SfiSchedule(const Options& options, int64_t length)
       : options_(std::make_shared<const Options>(options)), length_(length) {}
 

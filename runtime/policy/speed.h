@@ -13,11 +13,11 @@
 namespace tiercel {
 
 // SPEED, shallow prefill and deep decode (arXiv 2605.06105). The plain form:
-// the session ends the rows of prompts below the cut, and a step reads the
-// whole text there, the anchor and its own answer above.
+// rows of prompts end below a layer, the cut; a step reads the whole text
+// there, and above only the anchor, which is the first tokens, and the answer.
 //
-// The verified form is TriForcePolicy over a view that shows the same above the
-// cut, of prompts that are whole.
+// The verified form is TriForcePolicy, whose view shows above the cut the
+// anchor and the answer alone; its prompts go through all layers.
 class SpeedPlain final : public Policy {
  public:
   explicit SpeedPlain(PolicyParts parts) : parts_(std::move(parts)) {}

@@ -14,7 +14,7 @@ class IdMatcher {
  public:
   explicit IdMatcher(std::vector<int32_t> ids);  // none: it never ends
 
-  // The sequence ends in `id`, which follows those before.
+  // `id` follows; whether the sequence ends in it.
   bool Advance(int32_t id);
 
  private:

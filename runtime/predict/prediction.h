@@ -19,10 +19,10 @@ struct FastSteps {
 
 // What a session is asked to do, in tokens.
 struct Work {
-  int64_t cached = 0;     // of the prompt, whose KV is there
+  int64_t cached = 0;     // tokens of the prompt whose KV is there
   int64_t prompt = 0;     // cached ones included
-  int64_t generated = 0;  // after it
-  FastSteps fast = {};    // by which; the others read everything
+  int64_t generated = 0;  // after the prompt
+  FastSteps fast = {};    // of the generation; others read everything
 };
 
 struct Prediction {

@@ -122,8 +122,8 @@ class Probe {
   absl::StatusOr<double> Pass(int64_t rows, int layers);
   absl::StatusOr<double> Logits();
   // Passes for kSecondsEach, one at least, after one that warms up. Tokens
-  // follow each other as in a run: the layers' weights drive those of the
-  // logits out of the caches, and the other way round.
+  // follow each other as in a generation: the layers' weights drive those of
+  // the logits out of the caches, and the other way round.
   absl::Status RunTokens(Tokens* tokens);
   // Times a prompt's passes; after the first round every one counts, since it
   // is long enough to be warm.

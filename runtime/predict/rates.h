@@ -14,7 +14,7 @@
 
 namespace tiercel {
 
-// How long this machine takes for the parts that the time of a run is made of,
+// How long this machine takes for the parts of a prompt and of a decode step,
 // for one model and one type of KV. Seconds; of one layer unless said.
 struct Rates {
   // A prompt: per row, and per row and position that it attends to.

@@ -96,7 +96,7 @@ int64_t LogitRows() { return 1 + kMaxStepRows; }
 
 int64_t ScratchBytes(const ModelConfig& config, int threads) {
   // Attention: 8 MiB of partial results and, per thread, a page of K and V as
-  // floats. Matrix products: a chunk of activations, and per thread two panels
+  // floats. Matrix products: a group of activations, and per thread two panels
   // of weights as floats.
   const int64_t q_dim = int64_t{config.heads} * config.head_dim;
   const int64_t widest =

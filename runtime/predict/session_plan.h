@@ -40,8 +40,9 @@ struct SessionOptions {
   int64_t kept_newest = 0;
   // Keeps a retrieval view for drafts.
   std::optional<RetrievalSize> retrieval = {};
-  // Rows of prompts end below; absent: none do. Beside a view those of drafts
-  // read no deeper, and prompts are whole.
+  // Rows of prompts end below its cut; absent: they go through all layers.
+  // Beside a retrieval view prompts do too, and drafts see above the cut no
+  // more than it says.
   std::optional<PromptDepth> depth = {};
 
   bool EndsPrompts() const {
@@ -78,13 +79,13 @@ struct SessionSite {
   int64_t kept_first = 0;  // SessionOptions'
   int64_t kept_newest = 0;
   std::optional<RetrievalSize> retrieval = {};  // a view for drafts
-  std::optional<PromptDepth> depth = {};  // of prompts; absent: they are whole
+  std::optional<PromptDepth> depth = {};        // SessionOptions'
   int64_t draft_bytes = 0;  // of a model that drafts, and all of its session
   int threads = 1;
   bool on_device = false;    // the KV is nowhere else
   bool in_place = false;     // the device computes in the host tier
   int64_t device_bytes = 0;  // weights included; in place: of both tiers
-  // For both tiers, weights included.
+  // What both tiers may take, weights included.
   int64_t machine_bytes = std::numeric_limits<int64_t>::max();
 
   TierNeeds Needs(int64_t context) const;

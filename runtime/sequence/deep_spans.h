@@ -11,7 +11,8 @@
 
 namespace tiercel {
 
-// Which positions of a sequence are visible above the cut. Absolute positions.
+// Which positions of a sequence, in absolute numbers, are visible above the
+// cut: the layer below which the rows of a prompt end (PromptDepth).
 class DeepSpans {
  public:
   // `header`: the ids that the chat template ends a prompt with, or none. The
