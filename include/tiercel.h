@@ -19,6 +19,9 @@
  *     that is not 0 is TIERCEL_USAGE, "invalid_struct_size".
  *   - Every function that can fail returns a tiercel_status and fills `error`,
  *     which may be NULL. Nothing throws, aborts, prints, or installs handlers.
+ *     Any may give TIERCEL_USAGE, for a wrong argument, TIERCEL_OUT_OF_MEMORY
+ *     and TIERCEL_FAILED, and one with a callback TIERCEL_CANCELLED; comments
+ *     name the other errors.
  *   - Functions that fill a caller's buffer take its capacity in *size and set
  *     *size to what is needed; too small is TIERCEL_BUFFER_TOO_SMALL and
  *     nothing is written. The buffer may be NULL when *size is 0.
@@ -71,13 +74,15 @@ typedef enum tiercel_status {
   TIERCEL_BUFFER_TOO_SMALL = 8
 } tiercel_status;
 
+/* May be made anew for each call, or used again. */
 typedef struct tiercel_error {
   size_t struct_size;
   char code[48];      /* stable, snake_case: "context_length_exceeded" */
   char message[1024]; /* a sentence for people: who, got, needed */
 } tiercel_error;
 
-/* "0.1.0 (commit 1a2b3c4, Release, avx512vnni)"; static. */
+/* "0.1.0 (commit 1a2b3c4, Release, avx512vnni)"; static, never NULL. From any
+ * thread. */
 TIERCEL_API const char* tiercel_version(void);
 
 /* ---- Models -------------------------------------------------------------- */
@@ -130,17 +135,22 @@ typedef struct tiercel_model_params {
   const tiercel_model* beside;
 } tiercel_model_params;
 
+/* Opens a checkpoint, and reads its weights unless params->load says otherwise.
+ * After an error *model is NULL. TIERCEL_IO: a file cannot be read;
+ * TIERCEL_INVALID_INPUT: its contents are invalid or unsupported;
+ * TIERCEL_NO_DEVICE. */
 TIERCEL_API tiercel_status
 tiercel_model_open(const tiercel_model_params* params, tiercel_model** model,
                    tiercel_error* error);
 /* Reads the weights of a model that was opened with TIERCEL_LOAD_HEADER, so
  * that what a text needs is known before. No other call may use the model
  * meanwhile. Nothing is done where it has them; after an error it is as it was.
- */
+ * TIERCEL_IO and TIERCEL_INVALID_INPUT as tiercel_model_open. */
 TIERCEL_API tiercel_status tiercel_model_load(tiercel_model* model,
                                               tiercel_progress progress,
                                               void* user_data,
                                               tiercel_error* error);
+/* No call may use the model any more, and no session may be left of it. */
 TIERCEL_API void tiercel_model_free(tiercel_model* model);
 
 /* What the checkpoint is, as the JSON of `tiercel inspect`. */
@@ -160,6 +170,7 @@ typedef struct tiercel_model_info {
   int32_t threads;
   int32_t layers;
 } tiercel_model_info;
+/* Fills `info`, whose struct_size is set before. */
 TIERCEL_API tiercel_status tiercel_model_get_info(const tiercel_model* model,
                                                   tiercel_model_info* info,
                                                   tiercel_error* error);
@@ -182,14 +193,22 @@ typedef struct tiercel_text_limits {
   void* user_data;
 } tiercel_text_limits;
 
-/* *size counts ids; the bytes of the text plus one are always enough. `limits`
- * may be NULL. */
+/* The ids of a text: without BOS, and with special tokens as their letters,
+ * unless `flags` say otherwise. `text` may be NULL if text_bytes is 0, and
+ * `limits` too. *size counts ids; the bytes of the text plus one are always
+ * enough. TIERCEL_INVALID_INPUT: "no_tokenizer", "too_long", "invalid_text"
+ * (bytes that the vocabulary cannot spell). */
 TIERCEL_API tiercel_status tiercel_tokenize(const tiercel_model* model,
                                             const char* text, size_t text_bytes,
                                             uint32_t flags,
                                             const tiercel_text_limits* limits,
                                             int32_t* ids, size_t* size,
                                             tiercel_error* error);
+/* The text of ids, which need not be whole UTF-8 if they are not a whole text;
+ * *size counts its bytes, and no NUL follows. Special tokens are left out; with
+ * TIERCEL_PARSE_SPECIAL they are their letters. TIERCEL_ADD_BOS says nothing
+ * here. `ids` may be NULL if count is 0. TIERCEL_INVALID_INPUT: "no_tokenizer",
+ * "invalid_token" (an id that is none of the vocabulary's). */
 TIERCEL_API tiercel_status tiercel_detokenize(const tiercel_model* model,
                                               const int32_t* ids, size_t count,
                                               uint32_t flags, char* text,
@@ -205,7 +224,9 @@ typedef struct tiercel_message {
 
 /* The conversation through the checkpoint's own chat template, ending where
  * the assistant is to speak. No wording of a message makes a special token.
- * `limits` may be NULL. */
+ * `messages` may be NULL if count is 0, and `limits` too; *size as of
+ * tiercel_tokenize. TIERCEL_INVALID_INPUT: also "no_chat_template",
+ * "template_error". */
 TIERCEL_API tiercel_status
 tiercel_chat_tokens(const tiercel_model* model, const tiercel_message* messages,
                     size_t count, const tiercel_text_limits* limits,
@@ -370,7 +391,8 @@ TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
  * "modified": seconds since 1970, and what it says: "model", "key", "rates",
  * "costs", "spread", "attempts", "steady"}]}; of a file that is not whole the
  * first three. tiercel_cache_clear removes these files, and no other; `removed`
- * may be NULL. */
+ * may be NULL. Both from any thread. TIERCEL_IO: "cannot_read", "cannot_write".
+ */
 TIERCEL_API tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
                                               size_t* size,
                                               tiercel_error* error);
@@ -382,22 +404,30 @@ TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
  * ("others": other models, and sessions), and, where cache_dir holds how fast
  * this machine is, its times with its context full and without drafts, as the
  * JSON of `tiercel plan`. The model may have been opened with
- * TIERCEL_LOAD_HEADER. "fits": false is an answer, not an error. */
+ * TIERCEL_LOAD_HEADER. "fits": false is an answer, not an error. Errors: those
+ * of tiercel_session_create that are not for want of memory. */
 TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
                                         const tiercel_session_params* params,
                                         char* json, size_t* size,
                                         tiercel_error* error);
 
+/* A session that holds no tokens, with the memory that it needs on the device.
+ * `model` has its weights. After an error *session is NULL. What does not fit
+ * is TIERCEL_OUT_OF_MEMORY, "does_not_fit", with the context and the memory
+ * that would do. Errors of the draft_model: as tiercel_check_draft. */
 TIERCEL_API tiercel_status tiercel_session_create(
     tiercel_model* model, const tiercel_session_params* params,
     tiercel_session** session, tiercel_error* error);
+/* No call may use the session any more; its forks stay. */
 TIERCEL_API void tiercel_session_free(tiercel_session* session);
 
 /* Appends tokens. Layer by layer: the whole run of tokens passes through a
  * layer before the next. Progress is in token-layers. Cancelled or failed, the
  * session is as it was before the call; but what was done of more than 64
  * tokens is kept beside it until another call computes or drops tokens: given
- * the same tokens again, the call goes on there, and progress with it. */
+ * the same tokens again, the call goes on there, and progress with it. `ids`
+ * may be NULL if count is 0. TIERCEL_INVALID_INPUT: "context_length_exceeded",
+ * with both counts; TIERCEL_USAGE: "invalid_token". */
 TIERCEL_API tiercel_status tiercel_prefill(tiercel_session* session,
                                            const int32_t* ids, size_t count,
                                            tiercel_progress progress,
@@ -409,7 +439,8 @@ TIERCEL_API tiercel_status tiercel_prefill(tiercel_session* session,
  * others are drawn from `seed`. Progress is in tokens, and comes at the end
  * too. Cancelled or failed, the session is as it was before the call, and
  * nothing is kept to go on with. tiercel_report counts them as cached. Not
- * under "speed", in this version: TIERCEL_USAGE. */
+ * under "speed", in this version: TIERCEL_USAGE. Other errors, and NULL: as
+ * tiercel_prefill. */
 TIERCEL_API tiercel_status tiercel_fill(tiercel_session* session,
                                         const int32_t* ids, size_t count,
                                         uint64_t seed,
@@ -420,25 +451,27 @@ TIERCEL_API tiercel_status tiercel_fill(tiercel_session* session,
  * conversation. What they begin with as the tokens held do is not computed
  * again; the rest is appended as by tiercel_prefill. Cancelled or failed, the
  * session holds that common beginning; where more was held, tiercel_report
- * tells of the beginning alone. */
+ * tells of the beginning alone. Errors, and NULL: as tiercel_prefill. */
 TIERCEL_API tiercel_status tiercel_read(tiercel_session* session,
                                         const int32_t* ids, size_t count,
                                         tiercel_progress progress,
                                         void* user_data, tiercel_error* error);
 
-/* The tokens held. */
+/* The tokens held; *size counts them. */
 TIERCEL_API tiercel_status tiercel_session_ids(const tiercel_session* session,
                                                int32_t* ids, size_t* size,
                                                tiercel_error* error);
 
-/* Tokens held (of NULL none), and dropping all from `length` on. */
+/* How many tokens are held; of NULL none. */
 TIERCEL_API size_t tiercel_session_length(const tiercel_session* session);
+/* Drops all tokens from `length` on, which is at most those held. */
 TIERCEL_API tiercel_status tiercel_session_truncate(tiercel_session* session,
                                                     size_t length,
                                                     tiercel_error* error);
 
-/* A second session with the same tokens; pages are shared until written. Its
- * calls and those of `session` take turns. */
+/* A second session with the same tokens and policy; pages are shared until
+ * written. Its calls and those of `session` take turns. After an error *copy is
+ * NULL. */
 TIERCEL_API tiercel_status tiercel_session_fork(const tiercel_session* session,
                                                 tiercel_session** copy,
                                                 tiercel_error* error);
@@ -482,7 +515,9 @@ TIERCEL_API tiercel_status tiercel_check_draft(const tiercel_model* model,
 /* Generates from where the session is; at least one token must be there.
  * Texts in `stops` and the end-of-text token are not part of the output.
  * However it ends, the session then holds the tokens that on_token was given,
- * after what it held before. */
+ * after what it held before. TIERCEL_USAGE: "empty_prompt", "invalid_sampling",
+ * "invalid_stop"; TIERCEL_FAILED: "non_finite", of logits that are no numbers.
+ */
 TIERCEL_API tiercel_status tiercel_generate(tiercel_session* session,
                                             const tiercel_sampling* sampling,
                                             tiercel_on_token on_token,
@@ -498,7 +533,7 @@ typedef int (*tiercel_on_row)(void* user_data, size_t index,
  * gives the logits of every row. They do not depend on rows_per_step. With a
  * policy in its plain form rows are steps of it, one at a time: TIERCEL_USAGE
  * for other rows_per_step than 0 and 1. Cancelled or failed, the session holds
- * what it held before. */
+ * what it held before. Errors, and NULL: as tiercel_prefill. */
 TIERCEL_API tiercel_status tiercel_score(tiercel_session* session,
                                          const int32_t* ids, size_t count,
                                          size_t rows_per_step,
@@ -525,6 +560,8 @@ typedef struct tiercel_generation {
   tiercel_finish finish;
   int32_t simulated; /* not 0: the device is played */
 } tiercel_generation;
+/* Fills `generation`, whose struct_size is set before, of the session's last
+ * prefill and generation. */
 TIERCEL_API tiercel_status tiercel_session_get_generation(
     const tiercel_session* session, tiercel_generation* generation,
     tiercel_error* error);
@@ -569,7 +606,7 @@ TIERCEL_API tiercel_status tiercel_report(const tiercel_session* session,
 
 /* Of each output token of the last generation the seconds since the one before;
  * of the first, since the generation began. Tokens of one sweep come at once,
- * and share its time. */
+ * and share its time. *size counts tokens. */
 TIERCEL_API tiercel_status tiercel_token_seconds(const tiercel_session* session,
                                                  double* seconds, size_t* size,
                                                  tiercel_error* error);
@@ -587,9 +624,9 @@ TIERCEL_API void tiercel_clear_cancel(tiercel_session* session);
 
 /* ---- The machine --------------------------------------------------------- */
 
-/* Measures for about a second: memory read bandwidth, float and int8 peaks
- * with `threads` threads (0: all), CPU name, instruction set. `progress`,
- * in runs, may be NULL. */
+/* Measures for about a second, from any thread: memory read bandwidth, float
+ * and int8 peaks with `threads` threads (0: all), CPU name, ISA. `progress` is
+ * in tries. */
 TIERCEL_API tiercel_status tiercel_machine(int32_t threads,
                                            tiercel_progress progress,
                                            void* user_data, char* json,
