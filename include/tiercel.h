@@ -20,8 +20,9 @@
  *   - Every function that can fail returns a tiercel_status and fills `error`,
  *     which may be NULL. Nothing throws, aborts, prints, or installs handlers.
  *     Any may give TIERCEL_USAGE, for a wrong argument, TIERCEL_OUT_OF_MEMORY
- *     and TIERCEL_FAILED, and one with a callback TIERCEL_CANCELLED; comments
- *     name the other errors.
+ *     and TIERCEL_FAILED; one with a callback TIERCEL_CANCELLED; one that
+ *     computes TIERCEL_NO_DEVICE, "copy_failed", where the link to the device
+ *     fails. Comments name the other errors.
  *   - Functions that fill a caller's buffer take its capacity in *size and set
  *     *size to what is needed; too small is TIERCEL_BUFFER_TOO_SMALL and
  *     nothing is written. The buffer may be NULL when *size is 0.
@@ -126,12 +127,12 @@ typedef struct tiercel_model_params {
 
   /* Most memory to take for weights, KV and work, of a played device and of
    * what is behind its link together; 0: what is free. */
-  uint64_t memory_bytes;
+  uint64_t device_memory_bytes;
 
   /* Opens the model on the machine of this one: its device, threads and
-   * memory, of which one budget holds both. device, threads, memory_bytes and
-   * simulate_* are NULL or 0 then. It may be freed before. NULL: a machine of
-   * its own. */
+   * memory, of which one budget holds both. device, threads,
+   * device_memory_bytes and simulate_* are NULL or 0 then. It may be freed
+   * before. NULL: a machine of its own. */
   const tiercel_model* beside;
 } tiercel_model_params;
 
@@ -205,7 +206,7 @@ TIERCEL_API tiercel_status tiercel_tokenize(const tiercel_model* model,
                                             int32_t* ids, size_t* size,
                                             tiercel_error* error);
 /* The text of ids, which need not be whole UTF-8 if they are not a whole text;
- * *size counts its bytes, and no NUL follows. Special tokens are left out; with
+ * *size counts its bytes, and no NUL follows. Control tokens are left out; with
  * TIERCEL_PARSE_SPECIAL they are their letters. TIERCEL_ADD_BOS says nothing
  * here. `ids` may be NULL if count is 0. TIERCEL_INVALID_INPUT: "no_tokenizer",
  * "invalid_token" (an id that is none of the vocabulary's). */
@@ -278,12 +279,12 @@ typedef struct tiercel_policy {
   /* The view, kept on the device beside the text: the chunks that matter to the
    * newest tokens, and the newest tokens. Kept where somebody proposes or
    * checks over it. In tokens; 0: our choice. Chunks are chosen by the mean of
-   * their keys; a view_chunk of 1, for "triforce" and by default for "sfi", has
+   * their keys; a `chunk` of 1, for "triforce" and by default for "sfi", has
    * single tokens chosen by their keys themselves. "sfi" takes 2 and 4 too. */
-  int32_t view_chunk;  /* 8, 16, 32 (default), 64 or 128; see above */
-  int64_t view_budget; /* of chunks, per layer and head */
-  int64_t view_sink;   /* of those, the first of the text; to view_budget */
-  int64_t view_window; /* at least so many of the newest, besides */
+  int32_t chunk;  /* 8, 16, 32 (default), 64 or 128; see above */
+  int64_t budget; /* of chunks, per layer and head */
+  int64_t sink;   /* of those, the first of the text; to `budget` */
+  int64_t window; /* at least so many of the newest, besides */
 
   /* Of adaptive lengths: what a check costs, in drafted tokens. 0: what
    * tiercel_measure kept in cache_dir says, or 8 without it; reported. */
@@ -296,8 +297,8 @@ typedef struct tiercel_policy {
    * with. */
   const char* form;
   /* What only this policy knows, "key=value,key=value"; NULL: its defaults,
-   * here the first of each. "sadas", whose window is view_window (0: 4096)
-   * newest tokens and the first view_sink (0: none):
+   * here the first of each. "sadas", which reads the `window` newest tokens
+   * (0: 4096) and the first `sink` (0: none):
    *
    *   gate    state: the window is read while the text thinks; literal: until
    *           it has thought, in the prompt too; always
@@ -310,8 +311,8 @@ typedef struct tiercel_policy {
    *   answer  all: an answer reads everything; kept: what a cache of the window
    *           alone would have kept
    *
-   * "sfi", with view_budget (0: 1024) chosen tokens per layer and head, of them
-   * the first view_sink (0: 4), and view_window (0: 256) newest:
+   * "sfi", with `budget` (0: 1024) chosen tokens per layer and head, of them
+   * the first `sink` (0: 4), and the `window` (0: 256) newest:
    *
    *   interval  64: most steps from one that reads everything, and chooses, to
    *             the next

@@ -353,9 +353,9 @@ TEST_F(ArgsTest, LayersDraft) {
 }
 
 TEST_F(ArgsTest, ABudgetIsASize) {
-  EXPECT_EQ(Parse({"plan", "-m", "x"}).model.memory_bytes, 0u);
+  EXPECT_EQ(Parse({"plan", "-m", "x"}).model.device_memory_bytes, 0u);
   EXPECT_EQ(Parse({"plan", "-m", "x", "--device-memory", "1.5KiB"})
-                .model.memory_bytes,
+                .model.device_memory_bytes,
             1536u);
   // Nobody means 8 bytes.
   for (const char* wrong : {"", "0", "8", "1e9", "much", "-1GB", "1GBs"}) {

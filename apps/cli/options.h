@@ -26,7 +26,7 @@ struct ModelOptions {
   double rope_freq_base = 0;
   int64_t yarn_orig_ctx = 0;
   std::optional<Simulation> simulation;
-  uint64_t memory_bytes = 0;  // 0: what is free
+  uint64_t device_memory_bytes = 0;  // 0: what is free
 };
 
 struct SessionOptions {

@@ -122,7 +122,7 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
           FlagSet::Reject("--device-memory", "a size with its unit, as 8GiB",
                           text);
         }
-        model->memory_bytes = static_cast<uint64_t>(*bytes);
+        model->device_memory_bytes = static_cast<uint64_t>(*bytes);
       });
   flags.Text("--simulate", "device=SIZE,link=RATE[,latency=US]",
              "play a device with memory of this size behind a link of this "

@@ -52,7 +52,7 @@ absl::StatusOr<Model> Open(const ModelOptions& from, tiercel_load load,
   params.rope_scale = from.rope_scale;
   params.rope_freq_base = from.rope_freq_base;
   params.yarn_orig_ctx = from.yarn_orig_ctx;
-  params.memory_bytes = from.memory_bytes;
+  params.device_memory_bytes = from.device_memory_bytes;
   if (from.simulation.has_value()) {
     params.simulate_device_bytes = from.simulation->device_bytes;
     params.simulate_link_bytes_per_s = from.simulation->link_bytes_per_s;
@@ -154,10 +154,10 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   policy.gamma2 = sampling.gamma2;
   policy.cost_ratio = sampling.cost_ratio;
   policy.draft_layers = sampling.draft_layers;
-  policy.view_budget = from.budget;
-  policy.view_sink = from.sink.value_or(0);
-  policy.view_window = from.window;
-  policy.view_chunk = from.chunk;
+  policy.budget = from.budget;
+  policy.sink = from.sink.value_or(0);
+  policy.window = from.window;
+  policy.chunk = from.chunk;
   policy.form = sampling.plain      ? "plain"
                 : sampling.baseline ? "baseline"
                                     : nullptr;

@@ -36,10 +36,10 @@ TEST(SessionParamsTest, EveryFlagIsHanded) {
   EXPECT_EQ(policy.gamma2, 9);
   EXPECT_EQ(policy.cost_ratio, 2.5);
   EXPECT_EQ(policy.draft_layers, 4);
-  EXPECT_EQ(policy.view_budget, 256);
-  EXPECT_EQ(policy.view_sink, 40);
-  EXPECT_EQ(policy.view_window, 48);
-  EXPECT_EQ(policy.view_chunk, 16);
+  EXPECT_EQ(policy.budget, 256);
+  EXPECT_EQ(policy.sink, 40);
+  EXPECT_EQ(policy.window, 48);
+  EXPECT_EQ(policy.chunk, 16);
 }
 
 TEST(SessionParamsTest, WhatIsNotAskedForIsTheLibrarysChoice) {
@@ -48,7 +48,7 @@ TEST(SessionParamsTest, WhatIsNotAskedForIsTheLibrarysChoice) {
   EXPECT_EQ(params.session.cache_dir, nullptr);
   EXPECT_STREQ(params.policy.draft, "none");
   EXPECT_EQ(params.policy.verify, nullptr);
-  EXPECT_EQ(params.policy.view_budget, 0);
+  EXPECT_EQ(params.policy.budget, 0);
 }
 
 TEST(VersionNumberTest, IsTheNumberAlone) {

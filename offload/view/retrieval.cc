@@ -139,19 +139,19 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size) {
   if (size.chunk < (selected ? 1 : 8) || size.chunk > kPageTokens ||
       kPageTokens % size.chunk != 0) {
     return refuse(
-        "view_chunk", size.chunk,
+        "chunk", size.chunk,
         selected ? "1, 2, 4, 8, 16, 32, 64 or 128" : "8, 16, 32, 64 or 128");
   }
-  for (const auto& [what, tokens] : {std::pair("view_sink", size.sink),
-                                     std::pair("view_window", size.window),
-                                     std::pair("view_budget", size.budget)}) {
+  for (const auto& [what, tokens] :
+       {std::pair("sink", size.sink), std::pair("window", size.window),
+        std::pair("budget", size.budget)}) {
     if (tokens < 1 || tokens > kMost) {
       return refuse(what, tokens, absl::StrCat("1 to ", kMost));
     }
   }
   if (CeilDiv(size.budget, size.chunk) < CeilDiv(size.sink, size.chunk)) {
-    return refuse("view_budget", size.budget,
-                  absl::StrCat("at least view_sink's ", size.sink));
+    return refuse("budget", size.budget,
+                  absl::StrCat("at least the sink's ", size.sink));
   }
   return absl::OkStatus();
 }

@@ -570,9 +570,9 @@ TEST_F(ApiTest, TheFirstLayersMayDraft) {
   auto policy = Sized<tiercel_policy>();
   policy.draft = "self";
   policy.verify = "coupled";
-  policy.view_sink = 8;
-  policy.view_chunk = 8;
-  policy.view_window = 16;
+  policy.sink = 8;
+  policy.chunk = 8;
+  policy.window = 16;
   params.policy = &policy;
   std::string text;
   for (int i = 0; i < 40; ++i) text += "one two three ";

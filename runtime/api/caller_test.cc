@@ -357,7 +357,9 @@ TEST_F(NumbersTest, OfModels) {
   RefusesModel([](P* p) { std::memcpy(&p->load, &kMin32, 4); },
                "invalid_argument");
   RefusesModel(
-      [](P* p) { p->memory_bytes = std::numeric_limits<uint64_t>::max(); },
+      [](P* p) {
+        p->device_memory_bytes = std::numeric_limits<uint64_t>::max();
+      },
       "invalid_argument");
   RefusesModel([](P* p) { p->threads = -1; }, "invalid_threads");
   RefusesModel([](P* p) { p->threads = kMin32; }, "invalid_threads");
@@ -453,10 +455,10 @@ TEST_F(NumbersTest, OfPolicies) {
       {"gamma1", [](P* p) { p->gamma1 = kMin32; }},
       {"gamma2", [](P* p) { p->gamma2 = kMax32; }},
       {"draft_layers", [](P* p) { p->draft_layers = kMax32; }},
-      {"view_chunk", [](P* p) { p->view_chunk = kMin32; }},
-      {"view_budget", [](P* p) { p->view_budget = kMax64; }},
-      {"view_sink", [](P* p) { p->view_sink = kMax64; }},
-      {"view_window", [](P* p) { p->view_window = kMin64; }},
+      {"chunk", [](P* p) { p->chunk = kMin32; }},
+      {"budget", [](P* p) { p->budget = kMax64; }},
+      {"sink", [](P* p) { p->sink = kMax64; }},
+      {"window", [](P* p) { p->window = kMin64; }},
       {"cost_ratio",
        [](P* p) { p->cost_ratio = std::numeric_limits<double>::quiet_NaN(); }},
       {"cost_ratio",

@@ -95,8 +95,8 @@ TEST_F(CancelTest, ACallWithNothingToDoAnswersToo) {
   policy.name = "sfi";
   policy.form = "plain";
   policy.settings = "trigger=fixed";
-  policy.view_budget = 8;
-  policy.view_window = 8;
+  policy.budget = 8;
+  policy.window = 8;
   auto params = Sized<tiercel_session_params>();
   params.policy = &policy;
   tiercel_session* plain = nullptr;

@@ -115,7 +115,7 @@ TEST_F(GrowthTest, WhatAnOlderStructLacksIsItsDefault) {
   tiercel_model* model = nullptr;
   ASSERT_EQ(tiercel_model_open(model_params.get(), &model, &error_), TIERCEL_OK)
       << error_.message;
-  Older<tiercel_policy> policy(offsetof(tiercel_policy, view_budget));
+  Older<tiercel_policy> policy(offsetof(tiercel_policy, budget));
   policy->name = "triforce";
   Older<tiercel_session_params> params;
   params->policy = policy.get();

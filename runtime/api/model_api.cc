@@ -98,12 +98,12 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   options.weights = load == TIERCEL_LOAD_ALL;
   options.check_tensors = p.check_tensors != 0;
   if (p.beside != nullptr) {
-    if (p.device != nullptr || p.threads != 0 || p.memory_bytes != 0 ||
+    if (p.device != nullptr || p.threads != 0 || p.device_memory_bytes != 0 ||
         p.simulate_device_bytes != 0 || p.simulate_link_bytes_per_s != 0 ||
         p.simulate_link_latency_us != 0) {
       return UsageError("invalid_argument",
-                        "beside: device, threads, memory_bytes and simulate_* "
-                        "are those of that model: leave them zero");
+                        "beside: device, threads, device_memory_bytes and "
+                        "simulate_* are those of that model: leave them zero");
     }
     options.beside = p.beside->model->machine;
   }
@@ -130,12 +130,14 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
       ReadSimulation(p);
   if (!simulation.ok()) return simulation.status();
   options.machine.simulation = *simulation;
-  if (p.memory_bytes > static_cast<uint64_t>(PTRDIFF_MAX)) {
-    return UsageError("invalid_argument",
-                      absl::StrCat("memory_bytes: got ", p.memory_bytes,
-                                   ", need at most ", PTRDIFF_MAX));
+  if (p.device_memory_bytes > static_cast<uint64_t>(PTRDIFF_MAX)) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("device_memory_bytes: got ", p.device_memory_bytes,
+                     ", need at most ", PTRDIFF_MAX));
   }
-  options.machine.memory_bytes = static_cast<int64_t>(p.memory_bytes);
+  options.machine.device_memory_bytes =
+      static_cast<int64_t>(p.device_memory_bytes);
   return options;
 }
 

@@ -349,7 +349,7 @@ TEST_F(ModelApiTest, BesideIsOnOneMachine) {
   };
   refused(&tiercel_model_params::device, "cpu");
   refused(&tiercel_model_params::threads, 2);
-  refused(&tiercel_model_params::memory_bytes, uint64_t{1} << 30);
+  refused(&tiercel_model_params::device_memory_bytes, uint64_t{1} << 30);
   refused(&tiercel_model_params::simulate_device_bytes, uint64_t{1} << 30);
   refused(&tiercel_model_params::simulate_link_bytes_per_s, 1e9);
   refused(&tiercel_model_params::simulate_link_latency_us, 1.0);

@@ -317,10 +317,10 @@ TEST_P(OutOfMemoryTest, Drafts) {
   policy.verify = "coupled";
   policy.gamma2 = 4;
   policy.draft_model = model_;
-  policy.view_budget = 32;
-  policy.view_sink = 8;
-  policy.view_window = 16;
-  policy.view_chunk = 8;
+  policy.budget = 32;
+  policy.sink = 8;
+  policy.window = 16;
+  policy.chunk = 8;
   session_params_.policy = &policy;
   for (const char* const draft : {"ngram", "self", "small"}) {
     policy.draft = draft;

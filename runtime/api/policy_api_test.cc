@@ -28,8 +28,8 @@ class PolicyApiTest : public ApiTest {
     policy.name = "sadas";
     policy.form = form;
     policy.settings = settings;
-    policy.view_window = 16;
-    policy.view_sink = 2;
+    policy.window = 16;
+    policy.sink = 2;
     return policy;
   }
 
@@ -99,7 +99,7 @@ TEST_F(PolicyApiTest, PoliciesAreChecked) {
   bad[7].draft_layers = 3;  // of 2
   bad[8].cost_ratio = -1;
   bad[9].name = "triforce";
-  bad[9].view_chunk = 24;
+  bad[9].chunk = 24;
   bad[10].struct_size = 0;
   for (size_t i = 0; i < bad.size(); ++i) {
     auto params = Sized<tiercel_session_params>();
@@ -123,9 +123,9 @@ TEST_F(PolicyApiTest, FormsAndSettingsAreChecked) {
     EXPECT_EQ(Create(Sadas(form, settings), TIERCEL_USAGE), nullptr);
   }
   tiercel_policy window = Sadas("plain", nullptr);
-  window.view_window = -1;
+  window.window = -1;
   EXPECT_EQ(Create(window, TIERCEL_USAGE), nullptr);
-  EXPECT_NE(std::string(error_.message).find("view_window"), std::string::npos);
+  EXPECT_NE(std::string(error_.message).find("window"), std::string::npos);
   tiercel_policy drafts = Sadas("plain", nullptr);
   drafts.draft = "ngram";
   EXPECT_EQ(Create(drafts, TIERCEL_USAGE), nullptr);

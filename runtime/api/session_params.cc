@@ -70,16 +70,16 @@ absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
   const std::string settings = p.settings != nullptr ? p.settings : "";
   RetrievalSize& view = params->view;
   if (params->policy != PolicyName::kSfi) {
-    if (p.view_chunk != 0) view.chunk = p.view_chunk;
+    if (p.chunk != 0) view.chunk = p.chunk;
     if (params->policy == PolicyName::kTriForce && view.chunk == 1) {
       view.selection = kDraftSelection;
     }
-    if (p.view_budget != 0) view.budget = p.view_budget;
+    if (p.budget != 0) view.budget = p.budget;
   }
   if (params->policy != PolicyName::kSfi &&
       params->policy != PolicyName::kSadas) {
-    if (p.view_sink != 0) view.sink = p.view_sink;
-    if (p.view_window != 0) view.window = p.view_window;
+    if (p.sink != 0) view.sink = p.sink;
+    if (p.window != 0) view.window = p.window;
   }
   switch (params->policy) {
     case PolicyName::kFull:
@@ -89,19 +89,18 @@ absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
       return params->speed.Set(settings);
     case PolicyName::kSadas:
       if (absl::Status s =
-              ReadSizes({{"view_window", p.view_window, &params->sadas.window},
-                         {"view_sink", p.view_sink, &params->sadas.sink}});
+              ReadSizes({{"window", p.window, &params->sadas.window},
+                         {"sink", p.sink, &params->sadas.sink}});
           !s.ok()) {
         return s;
       }
       return params->sadas.Set(settings);
     case PolicyName::kSfi: {
       SfiParams& sfi = params->sfi;
-      if (p.view_chunk != 0) sfi.chunk = p.view_chunk;
-      if (absl::Status s =
-              ReadSizes({{"view_window", p.view_window, &sfi.window},
-                         {"view_sink", p.view_sink, &sfi.sink},
-                         {"view_budget", p.view_budget, &sfi.budget}});
+      if (p.chunk != 0) sfi.chunk = p.chunk;
+      if (absl::Status s = ReadSizes({{"window", p.window, &sfi.window},
+                                      {"sink", p.sink, &sfi.sink},
+                                      {"budget", p.budget, &sfi.budget}});
           !s.ok()) {
         return s;
       }

@@ -69,8 +69,8 @@ std::unique_ptr<Link> Machine::NewLink(
 }
 
 int64_t Machine::MemoryBudget() const {
-  const int64_t most = options_.memory_bytes > 0
-                           ? options_.memory_bytes
+  const int64_t most = options_.device_memory_bytes > 0
+                           ? options_.device_memory_bytes
                            : std::numeric_limits<int64_t>::max();
   const int64_t free = FreeHostMemory();
   const int64_t taken = memory().used();

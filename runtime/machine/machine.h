@@ -46,7 +46,8 @@ class Machine {
     Device device = Device::kCpu;
     int threads = 0;  // 0: as many as the process may use
     std::optional<Simulation> simulation = {};
-    int64_t memory_bytes = 0;  // most of both tiers to take; 0: all there is
+    int64_t device_memory_bytes =
+        0;  // most of both tiers to take; 0: all there is
     Clock* clock = &SteadyClock();  // of sessions' times and a played link
   };
 
@@ -85,7 +86,7 @@ class Machine {
 
   // What may be taken, what is taken already included: of the device (in place:
   // of both tiers), and of this machine's memory by both tiers together, which
-  // memory_bytes bounds wherever they are.
+  // device_memory_bytes bounds wherever they are.
   int64_t DeviceBudget() const;
   int64_t MemoryBudget() const;
 

@@ -25,7 +25,7 @@ Machine::Options Played(int64_t bytes) {
 }
 
 TEST(MachineTest, InPlaceIsTheMachineItself) {
-  Machine machine({.threads = 3, .memory_bytes = 1'000'000});
+  Machine machine({.threads = 3, .device_memory_bytes = 1'000'000});
   EXPECT_TRUE(machine.in_place());
   EXPECT_FALSE(machine.simulated());
   EXPECT_FALSE(machine.link().has_value());
@@ -37,14 +37,15 @@ TEST(MachineTest, InPlaceIsTheMachineItself) {
   EXPECT_GT(all.DeviceBudget(), 1'000'000);
   EXPECT_GT(all.MemoryBudget(), 1'000'000);
   // More than there is, is what there is.
-  const Machine boastful({.memory_bytes = std::numeric_limits<int64_t>::max()});
+  const Machine boastful(
+      {.device_memory_bytes = std::numeric_limits<int64_t>::max()});
   EXPECT_LT(boastful.MemoryBudget(), int64_t{1} << 60);
 }
 
 // Both tiers of a played device are this machine's memory.
 TEST(MachineTest, AWishBoundsThePlayedDeviceAndItsHost) {
   Machine::Options options = Played(1 << 20);
-  options.memory_bytes = (1 << 20) + 1000;
+  options.device_memory_bytes = (1 << 20) + 1000;
   Machine machine(options);
   EXPECT_EQ(machine.DeviceBudget(), 1 << 20);
   EXPECT_EQ(machine.MemoryBudget(), (1 << 20) + 1000);

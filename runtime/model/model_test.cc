@@ -102,7 +102,7 @@ TEST(WeightsTest, MoreThanTheBudgetAreNotRead) {
     EXPECT_FALSE(read);
     return std::string(status.message());
   };
-  options.machine.memory_bytes = bytes - 1;
+  options.machine.device_memory_bytes = bytes - 1;
   const std::string need = absl::StrCat("need ", bytes, " bytes");
   EXPECT_THAT(refused(options, nullptr),
               AllOf(HasSubstr(need),
@@ -116,7 +116,7 @@ TEST(WeightsTest, MoreThanTheBudgetAreNotRead) {
       {.device_bytes = 2 * bytes, .link_bytes_per_s = 1e9, .latency_s = 0}};
   refused(options, nullptr);
 
-  options.machine.memory_bytes = bytes;
+  options.machine.device_memory_bytes = bytes;
   const auto fits = OpenModel(options);
   ASSERT_NE(fits, nullptr);
   // One budget holds those beside it.

@@ -113,7 +113,7 @@ TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   const nlohmann::json thousand = Describe(*Open(options), {.context = 1000});
   for (const auto& tier : thousand["tiers"]) {
     for (const auto& bytes : tier) {
-      options.machine.memory_bytes += bytes.get<int64_t>();
+      options.machine.device_memory_bytes += bytes.get<int64_t>();
     }
   }
   const nlohmann::json some = Describe(*Open(options), {});
@@ -123,7 +123,8 @@ TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   ASSERT_LT(most, checkpoint);
 
   const auto model =
-      Open({.machine = {.memory_bytes = options.machine.memory_bytes}});
+      Open({.machine = {.device_memory_bytes =
+                            options.machine.device_memory_bytes}});
   auto session = Session::Create(*model, {});
   ASSERT_TRUE(session.ok()) << session.status();
   EXPECT_EQ((*session)->plan().context, most);
@@ -138,9 +139,9 @@ TEST(PlanTest, WithoutAWishTheContextIsWhatFits) {
   EXPECT_EQ(CodeOf((*session)->Append(more.data(), more.size())),
             "context_length_exceeded");
 
-  EXPECT_EQ(
-      CodeOf(Created(*Open({.machine = {.memory_bytes = 1'000'000}}), {})),
-      "does_not_fit");
+  EXPECT_EQ(CodeOf(Created(
+                *Open({.machine = {.device_memory_bytes = 1'000'000}}), {})),
+            "does_not_fit");
 }
 
 TEST(PlanTest, TheMachinesMemoryCounts) {
@@ -207,7 +208,7 @@ TEST(PlanTest, AWishBoundsBothTiers) {
   const int64_t both = plan.DeviceBytes() + plan.host_kv;
   for (const int64_t wish : {both, both - 1}) {
     Model::Options options = DeviceOf(int64_t{1} << 30);
-    options.machine.memory_bytes = wish;
+    options.machine.device_memory_bytes = wish;
     const absl::Status status = Created(*Open(options), {.context = kContext});
     if (wish == both) {
       EXPECT_TRUE(status.ok()) << status;
