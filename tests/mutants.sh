@@ -138,7 +138,7 @@ predicted_up|runtime/predict/prediction.cc|layer.up_s = OnLink(SweptPages(before
 first_gap|runtime/generate/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|runtime/generate/report_test.cc
 percentile_swap|runtime/generate/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/generate/report_test.cc
 percentile_rank|runtime/generate/report.cc|begin() + rank - 1|begin() + rank / 2|runtime/generate/report_test.cc
-ranks_up|runtime/generate/report.cc|         {"h2d_bytes", sum(&LinkUse::h2d_bytes)},|         {"h2d_bytes", sum(\&LinkUse::d2h_bytes)},|runtime/generate/report_test.cc
+ranks_up|runtime/generate/report.cc|      {"h2d_bytes", sum(&LinkUse::h2d_bytes)},|      {"h2d_bytes", sum(\&LinkUse::d2h_bytes)},|runtime/generate/report_test.cc
 bench_deviation|apps/commands/bench_table.cc|(samples.size() - 1))|(samples.size()))|apps/commands/bench_table_test.cc
 bench_first_gap|apps/commands/bench_table.cc|size_t i = 1; i < times|size_t i = 0; i < times|apps/commands/bench_table_test.cc
 bench_positions|apps/commands/bench_table.cc|(row->n_gen + 1) / 2|(row->n_gen) / 2|apps/commands/bench_table_test.cc
