@@ -23,6 +23,9 @@ class BenchTest(Case):
         rows = self.document(*self.ARGS)
         self.assertEqual([row["test"] for row in rows],
                          ["pp8", "tg4", "pp8@d16", "tg4@d16"])
+        self.assertEqual([(row["n_prompt"], row["n_gen"], row["n_depth"])
+                          for row in rows],
+                         [(8, 0, 0), (0, 4, 0), (8, 0, 16), (0, 4, 16)])
         for row in rows:
             self.assertEqual(len(row["samples_ts"]), 2)
             self.assertGreater(row["avg_ts"], 0)

@@ -146,6 +146,8 @@ class SpeculationTest(Case):
         moved = f["page_bytes"] * (5 * f["closed_pages"] - f["ahead_pages"])
         self.assertLessEqual(baseline["decode_tok_s"] * moved / 5, 4e6)
         totals = {**document["ledger"], **document["memory"]}
+        self.assertEqual(totals["host_bytes"],
+                         f["page_bytes"] * f["closed_pages"])
         for key in ("h2d_bytes", "d2h_bytes", "device_bytes"):
             self.assertGreater(totals[key], 0)
             self.assertEqual(sum(rank[key] for rank in document["ranks"]),

@@ -31,6 +31,7 @@ class EvalTest(Case):
                               "--logits", logits)
         for key in ("tokens", "scored", "nll", "perplexity", "prefill"):
             self.assertEqual(plain[key], full[key])
+        self.assertEqual(plain["prefill"], 100)
         self.assertEqual(plain["scored"], plain["tokens"] - 101)
         self.assertEqual(plain["kl"], {"mean": 0, "p99": 0})
         self.assertEqual(plain["top1"], 1)

@@ -118,6 +118,16 @@ class MeasuringTest(RatesCase):
         self.keep(rates={**rates, "step_s": rates["step_s"] + 1})
         generated = self.run_(*self.GENERATE)
         self.assertGreater(generated["predicted"]["tbt_ms"], 1e3 * layers)
+        self.keep(rates={**rates, "prompt_row_s": 1.0})
+        slow = self.run_(*self.GENERATE)
+        self.assertAlmostEqual(slow["predicted"]["ttft_s"],
+                               layers * slow["prompt_tokens"], delta=1)
+        # Of a device of its own every byte is known.
+        tiers = self.run_("generate", "-m", CHAT, "-p", long, "-n", "4", "-c",
+                          "1000", "--simulate", "device=64MB,link=1GB/s")
+        for key in ("host_bytes", "device_bytes"):
+            self.assertGreater(tiers["memory"][key], 0)
+            self.assertEqual(tiers["predicted"][key], tiers["memory"][key])
         # Without a folder nothing is measured nor predicted.
         alone = self.document(*self.GENERATE)
         self.assertNotIn("predicted", alone)

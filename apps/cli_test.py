@@ -199,6 +199,8 @@ class PlanTest(Case):
         args = ["-m", CHAT, "--device-memory", "%dB" % budget]
         plan = json.loads(run("plan", *args, "--json").stdout)
         self.assertFalse(plan["fits"])
+        self.assertEqual(plan["machine_bytes"], budget)
+        self.assertEqual(plan["device_bytes"], budget)  # all in one place
         most = plan["max_context"]
         self.assertIn(most, range(1000, 1128))  # the rest of a page, at most
         text = ["-p", "Once upon a time", "-n", "2"]
