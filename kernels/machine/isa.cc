@@ -2,7 +2,6 @@
 
 #include <cpuid.h>
 
-#include <array>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -10,9 +9,6 @@
 
 namespace tiercel {
 namespace {
-
-constexpr std::array<Isa, 5> kAll = {Isa::kPortable, Isa::kAvx2, Isa::kAvxVnni,
-                                     Isa::kAvx512, Isa::kAvx512Vnni};
 
 // Not a name that clang 14's CPU test knows.
 bool HasF16c() {
@@ -70,7 +66,7 @@ std::string_view NameOf(Isa isa) {
 
 std::vector<Isa> SupportedIsas() {
   std::vector<Isa> supported;
-  for (Isa isa : kAll) {
+  for (Isa isa : kAllIsas) {
     if (Supported(isa)) supported.push_back(isa);
   }
   return supported;

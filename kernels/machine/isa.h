@@ -1,6 +1,7 @@
 #ifndef TIERCEL_KERNELS_MACHINE_ISA_H_
 #define TIERCEL_KERNELS_MACHINE_ISA_H_
 
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace tiercel {
 // does without AVX-VNNI, whose place it takes: products of bytes for processors
 // that have no AVX-512.
 enum class Isa { kPortable, kAvx2, kAvxVnni, kAvx512, kAvx512Vnni };
+inline constexpr std::array<Isa, 5> kAllIsas = {
+    Isa::kPortable, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512, Isa::kAvx512Vnni};
 
 std::string_view NameOf(Isa isa);
 
