@@ -2,10 +2,13 @@
 // first argument may name one of them: `kernels_layer_tests
 // kernels/layer/rope_test.cc` runs the cases of that file. GoogleTest's own
 // flags work without it. Cases run in the root of the repository: their paths
-// begin there, and their objects are the same in every clone.
+// begin there, and their objects are the same in every clone. TempDir() is a
+// folder of this process alone, whoever else runs tests here.
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -50,5 +53,14 @@ int main(int argc, char** argv) {
     std::perror(TIERCEL_SOURCE_DIR);
     return 2;
   }
-  return RUN_ALL_TESTS();
+  std::string made = testing::TempDir() + "tiercel_XXXXXX";
+  if (mkdtemp(made.data()) == nullptr) {
+    std::perror(made.c_str());
+    return 2;
+  }
+  setenv("TEST_TMPDIR", (made + "/").c_str(), /*overwrite=*/1);
+  const int failed = RUN_ALL_TESTS();
+  std::error_code ignored;  // of a folder that is in nobody's way
+  std::filesystem::remove_all(made, ignored);
+  return failed;
 }
