@@ -627,7 +627,8 @@ TIERCEL_API void tiercel_clear_cancel(tiercel_session* session);
 
 /* Measures for about a second, from any thread: memory read bandwidth, float
  * and int8 peaks with `threads` threads (0: all), CPU name, ISA. `progress` is
- * in tries. */
+ * in tries. read_spread: how much longer the middle reading took than the
+ * quickest, as a share of that; steady: whether that is little. */
 TIERCEL_API tiercel_status tiercel_machine(int32_t threads,
                                            tiercel_progress progress,
                                            void* user_data, char* json,

@@ -172,6 +172,8 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.build = tiercel_version();
   context.date = UtcNow();
   context.machine = *std::move(machine);
+  context.warnings = PeakWarnings(context.machine);
+  WriteWarnings(context.warnings);
   return context;
 }
 

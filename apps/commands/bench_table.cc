@@ -54,6 +54,7 @@ std::string CsvField(const Json& value) {
 Json FlatJson(const BenchRow& row, const BenchContext& context) {
   Json flat = ToJson(row, context);
   flat.erase("samples_ts");
+  flat.erase("warnings");
   flat.erase("levels");
   flat.erase("baseline");
   for (const char* key : {"agree", "speedup"}) {
@@ -103,6 +104,15 @@ void AddRepetition(const Repetition& repetition, BenchRow* row) {
   for (size_t i = 1; i < times.size(); ++i) {
     row->gap_ms.push_back(1e3 * times[i]);
   }
+}
+
+std::vector<std::string> PeakWarnings(const Json& machine) {
+  if (machine.at("steady").get<bool>()) return {};
+  return {absl::StrCat(
+      "read peak: other work kept the machine busy while it was measured (the "
+      "middle run took ",
+      Fixed(100 * machine.at("read_spread").get<double>(), 0),
+      " % longer than the quickest): shares of it may be off")};
 }
 
 // A step attends to depth + 1 positions first, to depth + n_gen last.
@@ -158,7 +168,8 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"type_v", context.kv_type_v},
           {"build", context.build},
           {"test_time", context.date},
-          {"machine", context.machine}};
+          {"machine", context.machine},
+          {"warnings", context.warnings}};
 }
 
 std::string MarkdownHeader(const BenchContext& context) {

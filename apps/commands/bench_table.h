@@ -57,6 +57,7 @@ struct BenchContext {
   std::string build;                  // tiercel_version()
   std::string date;                   // UTC, ISO 8601
   Json machine;                       // tiercel_machine
+  std::vector<std::string> warnings;
 };
 
 // What a repetition took; of a decoding, each token, since the one before or
@@ -66,6 +67,8 @@ struct Repetition {
   std::vector<double> token_seconds;
 };
 void AddRepetition(const Repetition& repetition, BenchRow* row);
+// What there is to say of a `machine` that was measured beside other work.
+std::vector<std::string> PeakWarnings(const Json& machine);
 // What a token of a decoding reads, and what share of the peak that is.
 void AddBytes(const BenchContext& context, BenchRow* row);
 

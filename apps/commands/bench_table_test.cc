@@ -102,6 +102,16 @@ TEST(BenchTableTest, BytesAreThoseOfAMeanStep) {
   EXPECT_EQ(row.peak_share, std::nullopt);
 }
 
+TEST(BenchTableTest, AnUnsteadyPeakIsSaid) {
+  EXPECT_TRUE(PeakWarnings({{"read_spread", 0.25}, {"steady", true}}).empty());
+  BenchContext context = Context();
+  context.warnings = PeakWarnings({{"read_spread", 0.4}, {"steady", false}});
+  ASSERT_EQ(context.warnings.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(context.warnings[0], "took 40 % longer"));
+  EXPECT_EQ(ToJson(Decode(), context)["warnings"], Json(context.warnings));
+  EXPECT_FALSE(absl::StrContains(CsvHeader(Decode(), context), "warnings"));
+}
+
 TEST(BenchTableTest, NamesAsLlamaBench) {
   BenchRow row;
   row.n_prompt = 512;

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include "kernels/base/error.h"
 #include "kernels/machine/probe_isas.h"
@@ -17,20 +18,30 @@ constexpr int kReadTries = 6;
 constexpr int64_t kComputeSteps = 400'000;  // about 2 ms
 constexpr int kComputeTries = 12;
 
-// The best of several calls of `body`, in seconds, as long as `go_on()`.
+// What calls of `body` take, in seconds, as long as `go_on()`.
 template <typename Body>
-double BestSeconds(Clock& clock, int tries, absl::FunctionRef<bool()> go_on,
-                   Body body) {
-  double best = 1e9;
+std::vector<double> SecondsOf(Clock& clock, int tries,
+                              absl::FunctionRef<bool()> go_on, Body body) {
+  std::vector<double> seconds;
   for (int i = 0; i < tries && go_on(); ++i) {
     const Clock::Time start = clock.Now();
     body();
-    best = std::min(best, SecondsBetween(start, clock.Now()));
+    seconds.push_back(SecondsBetween(start, clock.Now()));
   }
-  return best;
+  return seconds;
+}
+
+double Least(const std::vector<double>& seconds) {
+  return *std::min_element(seconds.begin(), seconds.end());
 }
 
 }  // namespace
+
+double SpreadOf(const std::vector<double>& samples) {
+  std::vector<double> sorted = samples;
+  std::sort(sorted.begin(), sorted.end());
+  return (sorted[sorted.size() / 2] - sorted.front()) / sorted.front();
+}
 
 absl::StatusOr<Peaks> MeasurePeaks(
     Stream& stream,
@@ -50,7 +61,7 @@ absl::StatusOr<Peaks> MeasurePeaks(
     return !stopped;
   };
   volatile float sink = 0;
-  const double read = BestSeconds(clock, kReadTries, go_on, [&] {
+  const auto read = SecondsOf(clock, kReadTries, go_on, [&] {
     pool.ParallelFor(
         kReadFloats, kReadGrain, [&](int64_t begin, int64_t end, int) {
           const float sum =
@@ -59,20 +70,21 @@ absl::StatusOr<Peaks> MeasurePeaks(
         });
   });
   const auto compute = [&](auto* body) {
-    return BestSeconds(clock, kComputeTries, go_on, [&] {
+    return SecondsOf(clock, kComputeTries, go_on, [&] {
       pool.ParallelFor(threads, 1, [&](int64_t, int64_t, int) {
         if (body(kComputeSteps) < 0) sink = 1;
       });
     });
   };
+  const auto f32 = compute(kProbeFma[stream.isa()]);
+  const auto int8 = compute(kProbeInt8[stream.isa()]);
+  if (stopped) return CancelledError();
   const double steps =
       static_cast<double>(threads) * kComputeSteps * kProbeChains;
-  const Peaks peaks = {
-      .read_bytes_per_s = kReadFloats * sizeof(float) / read,
-      .f32_ops_per_s = steps * 16 * 2 / compute(kProbeFma[stream.isa()]),
-      .int8_ops_per_s = steps * 64 * 2 / compute(kProbeInt8[stream.isa()]),
-  };
-  return stopped ? absl::StatusOr<Peaks>(CancelledError()) : peaks;
+  return Peaks{.read_bytes_per_s = kReadFloats * sizeof(float) / Least(read),
+               .f32_ops_per_s = steps * 16 * 2 / Least(f32),
+               .int8_ops_per_s = steps * 64 * 2 / Least(int8),
+               .read_spread = SpreadOf(read)};
 }
 
 std::string CpuName() {

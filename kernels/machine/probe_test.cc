@@ -10,6 +10,16 @@
 namespace tiercel {
 namespace {
 
+TEST(SpreadTest, IsTheMiddleOverTheLeast) {
+  EXPECT_EQ(SpreadOf({3}), 0);
+  EXPECT_EQ(SpreadOf({4, 4, 4}), 0);
+  EXPECT_EQ(SpreadOf({7, 4, 6}), 0.5);
+  // One slow run is an accident, slow runs are other work.
+  EXPECT_EQ(SpreadOf({4, 4, 100, 4, 4}), 0);
+  EXPECT_EQ(SpreadOf({8, 4, 100, 4, 8}), 1);
+  EXPECT_EQ(SpreadOf({4, 6}), 0.5);
+}
+
 // What the loops return is what they would if every operation was done.
 TEST(ProbeTest, LoopsDoTheirWork) {
   const std::vector<float> ones(256, 1.0f);
@@ -51,6 +61,7 @@ TEST(ProbeTest, PeaksAreWhatTheBestRunDoesInASecond) {
   const double steps = 2.0 * kThreads * 400'000 * kProbeChains;
   EXPECT_EQ(peaks->f32_ops_per_s, steps * 16 * 2);
   EXPECT_EQ(peaks->int8_ops_per_s, steps * 64 * 2);
+  EXPECT_EQ(peaks->read_spread, (8 - 0.5) / 0.5);
 
   // It can be stopped in each of its runs, and makes no other then.
   for (const uint64_t last : {uint64_t{0}, calls / 2, calls - 1}) {

@@ -49,6 +49,8 @@ extern "C" tiercel_status tiercel_machine(int32_t threads,
          {"isa", std::string(tiercel::NameOf((*stream)->isa()))},
          {"threads", (*stream)->pool().num_threads()},
          {"read_bytes_per_s", peaks->read_bytes_per_s},
+         {"read_spread", peaks->read_spread},
+         {"steady", peaks->read_spread <= tiercel::kMostSpread},
          {"f32_ops_per_s", peaks->f32_ops_per_s},
          {"int8_ops_per_s", peaks->int8_ops_per_s}},
         json, size);

@@ -316,11 +316,6 @@ int LayersToMeasure(const ModelConfig& config, const WeightSizes& sizes) {
       std::clamp<int64_t>(kBytes / layer_bytes, 1, config.layers));
 }
 
-double SpreadOf(const std::vector<double>& samples) {
-  const double least = *std::min_element(samples.begin(), samples.end());
-  return (MedianOf(samples) - least) / least;
-}
-
 absl::StatusOr<Measurement> MeasureRates(const RatesProbe& probe,
                                          Stream& stream,
                                          RatesProgress progress) {

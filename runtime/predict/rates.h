@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/layer/matmul.h"
+#include "kernels/machine/probe.h"
 #include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
 #include "models/decoder/weights.h"
@@ -50,22 +51,13 @@ struct RatesProbe {
 };
 
 struct Measurement {
-  Rates rates;  // of each kind of pass the middle one
-  // How much longer the middle pass took than the quickest of its kind, as a
-  // share of that: of the kind where it is most. Other work on the machine
-  // delays some passes and spares others.
-  double spread = 0;
+  Rates rates;         // of each kind of pass the middle one
+  double spread = 0;   // of passes of one kind: of the kind where it is most
   int attempts = 1;    // of which this was the steadiest
   double seconds = 0;  // that they took
 
-  // Beyond this the machine did something else meanwhile.
-  static constexpr double kMostSpread = 0.25;
   bool steady() const { return spread <= kMostSpread; }
 };
-
-// (middle - least) / least of one or more positive `samples`; the middle of an
-// even number is the greater one.
-double SpreadOf(const std::vector<double>& samples);
 
 // `progress(done, total)` in parts that take equally long, about; false
 // cancels. Called before every pass through a layer, and so every 100 ms or

@@ -24,7 +24,7 @@ constexpr Rates kRates = {.prompt_row_s = 1.234e-5,
                           .logits_s = 5e-3,
                           .copy_bytes_per_s = 6.78e9,
                           .copy_slowdown = 1.75};
-constexpr double kMost = Measurement::kMostSpread;
+constexpr double kMost = kMostSpread;
 
 Measurement Measured(double spread, double times = 1, int attempts = 1) {
   Measurement measured = {

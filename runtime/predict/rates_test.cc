@@ -13,16 +13,6 @@
 namespace tiercel::rates_test {
 namespace {
 
-TEST(SpreadTest, IsTheMiddleOverTheLeast) {
-  EXPECT_EQ(SpreadOf({3}), 0);
-  EXPECT_EQ(SpreadOf({4, 4, 4}), 0);
-  EXPECT_EQ(SpreadOf({7, 4, 6}), 0.5);
-  // One slow pass is an accident, slow passes are other work.
-  EXPECT_EQ(SpreadOf({4, 4, 100, 4, 4}), 0);
-  EXPECT_EQ(SpreadOf({8, 4, 100, 4, 8}), 1);
-  EXPECT_EQ(SpreadOf({4, 6}), 0.5);
-}
-
 TEST(SteadiestTest, MeasuresUntilSteadyAndNotForEver) {
   const struct {
     std::vector<double> spreads;  // of measurements in turn
