@@ -604,6 +604,18 @@ class SurroundingsTest(Case):
                    ["output"] for path in (marked, plain)]
         self.assertEqual(outputs[0], outputs[1])
 
+    def test_utf32_is_named(self):
+        text = "The cat sat on the mat."
+        for encoding, mark in ("utf-32-le", b"\xff\xfe\0\0"), (
+                "utf-32-be", b"\0\0\xfe\xff"):
+            path = self.path(encoding, mark + text.encode(encoding))
+            for command, code in (["summarize", path], "unsupported_charset"), (
+                    ["generate", "-f", path], "not_utf8"), (
+                    ["tokenize", "-f", path], "not_utf8"):
+                message = self.refuse(3, code, *command, "-m", CHAT)
+                self.assertIn("is UTF-32", message)
+                self.assertNotIn("UTF-16;", message)
+
     def test_odd_environments(self):
         expected = self.succeed(*self.ARGS)
         home = self.path("home")

@@ -12,6 +12,7 @@
 #include "apps/cli/error.h"
 #include "apps/cli/numbers.h"
 #include "apps/document/document.h"
+#include "apps/document/encoding.h"
 #include "apps/terminal/signals.h"
 
 namespace tiercel::cli {
@@ -93,14 +94,14 @@ absl::StatusOr<std::string> ReadInput(const std::string& path) {
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   absl::StatusOr<std::string> text = ReadInput(path);
   if (!text.ok()) return text;
-  const std::string_view mark = std::string_view(*text).substr(0, 2);
-  if (mark == "\xFF\xFE" || mark == "\xFE\xFF") {
-    return Error(Exit::kInput, "not_utf8",
-                 absl::StrCat("'", path,
-                              "' is UTF-16; need UTF-8, as iconv -f UTF-16 -t "
-                              "UTF-8 makes it"));
-  }
-  return text;
+  using document::Charset;
+  const Charset charset = document::FindByteOrderMark(*text).charset;
+  if (charset == Charset::kUnknown || charset == Charset::kUtf8) return text;
+  const char* const wide = charset == Charset::kUtf32 ? "UTF-32" : "UTF-16";
+  return Error(
+      Exit::kInput, "not_utf8",
+      absl::StrCat("'", path, "' is ", wide, "; need UTF-8, as iconv -f ", wide,
+                   " -t UTF-8 makes it"));
 }
 
 absl::StatusOr<std::string> ReadProse(const std::string& path) {

@@ -158,8 +158,8 @@ std::optional<Error> CheckNuls(const std::string& name,
                                std::string_view bytes) {
   if (bytes.find('\0') == std::string_view::npos) return std::nullopt;
   return InputError(name, "not_text",
-                    "has NUL bytes: it is binary, or UTF-16 without a byte "
-                    "order mark");
+                    "has NUL bytes: it is binary, or UTF-16 or UTF-32 without "
+                    "a byte order mark");
 }
 
 Result ReadDocumentBytes(const std::string& name, std::string bytes) {
@@ -171,6 +171,10 @@ Result ReadDocumentBytes(const std::string& name, std::string bytes) {
   }
   Document document;
   const ByteOrderMark mark = FindByteOrderMark(bytes);
+  if (mark.charset == Charset::kUtf32) {
+    return InputError(name, "unsupported_charset",
+                      "is UTF-32; needs UTF-8, UTF-16 or windows-1252");
+  }
   const bool wide =
       mark.charset == Charset::kUtf16Le || mark.charset == Charset::kUtf16Be;
   if (const auto error = CheckNuls(name, bytes); !wide && error.has_value()) {

@@ -114,6 +114,10 @@ std::string FromWindows1252(std::string_view bytes) {
 
 ByteOrderMark FindByteOrderMark(std::string_view bytes) {
   if (bytes.substr(0, 3) == "\xEF\xBB\xBF") return {Charset::kUtf8, 3};
+  for (const std::string_view mark : {std::string_view("\xFF\xFE\0\0", 4),
+                                      std::string_view("\0\0\xFE\xFF", 4)}) {
+    if (bytes.substr(0, 4) == mark) return {Charset::kUtf32, 4};
+  }
   if (bytes.substr(0, 2) == "\xFF\xFE") return {Charset::kUtf16Le, 2};
   if (bytes.substr(0, 2) == "\xFE\xFF") return {Charset::kUtf16Be, 2};
   return {Charset::kUnknown, 0};

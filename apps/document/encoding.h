@@ -8,9 +8,17 @@
 
 namespace tiercel::document {
 
-enum class Charset { kUnknown, kUtf8, kUtf16Le, kUtf16Be, kWindows1252 };
+enum class Charset {
+  kUnknown,
+  kUtf8,
+  kUtf16Le,
+  kUtf16Be,
+  kUtf32,  // not decoded
+  kWindows1252
+};
 
-// What a byte order mark says, and how many bytes the mark takes.
+// What a byte order mark says (that of UTF-32 before that of UTF-16, with which
+// it may begin), and how many bytes the mark takes.
 struct ByteOrderMark {
   Charset charset;  // kUnknown: there is none
   size_t bytes;

@@ -114,6 +114,9 @@ TEST(EncodingTest, ByteOrderMarks) {
   EXPECT_EQ(FindByteOrderMark("\xEF\xBB\xBFx").charset, Charset::kUtf8);
   EXPECT_EQ(FindByteOrderMark("\xFF\xFEx").charset, Charset::kUtf16Le);
   EXPECT_EQ(FindByteOrderMark("\xFE\xFFx").charset, Charset::kUtf16Be);
+  EXPECT_EQ(FindByteOrderMark({"\xFF\xFE\0\0x", 5}).charset, Charset::kUtf32);
+  EXPECT_EQ(FindByteOrderMark({"\0\0\xFE\xFFx", 5}).charset, Charset::kUtf32);
+  EXPECT_EQ(FindByteOrderMark({"\xFF\xFE\0x", 4}).charset, Charset::kUtf16Le);
   EXPECT_EQ(FindByteOrderMark("\xEF\xBB").charset, Charset::kUnknown);
   EXPECT_EQ(FindByteOrderMark("").bytes, 0u);
 }
