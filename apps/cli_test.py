@@ -579,6 +579,16 @@ class SurroundingsTest(Case):
             self.assertEqual(result.returncode, 3, (args, result.stderr))
             self.assertIn(b"directory", result.stderr)
 
+    def test_a_directory_as_stdin_is_no_text(self):
+        directory = os.open(self.directory, os.O_RDONLY)
+        self.addCleanup(os.close, directory)
+        for args in (["summarize", "-"], ["ask", "-", "who?"],
+                     ["generate", "-f", "-"], ["eval", "--tokens", "-"],
+                     ["tokenize"], ["detokenize"], ["bench", "-f", "-"]):
+            message = self.refuse(3, "not_a_regular_file", *args, "-m", CHAT,
+                                  stdin=directory)
+            self.assertEqual(message, "stdin is a directory")
+
     def test_utf16_is_named(self):
         text = "The cat sat on the mat."
         marked = self.path("marked", text.encode("utf-16"))
