@@ -58,13 +58,14 @@ class LongTextTest(Case):
         text = self.path("text", b"one two three ")
         read = self.document("summarize", text, "-m", CHAT, "-n", "1")
         exact = str(read["prompt_tokens"])
-        for command in (["generate", *args, "32"],
-                        ["summarize", text, "-m", CHAT, "-c", exact]):
+        for command, who in (
+                (["generate", *args, "32"], "the text has"),
+                (["summarize", text, "-m", CHAT, "-c", exact],
+                 "the text, with what is asked of it, has")):
             message = self.refuse(3, "context_length_exceeded", *command)
             count = command[-1]
-            self.assertIn(f"the text has {count} tokens, the context holds "
-                          f"{count} and leaves no room for an answer; ",
-                          message)
+            self.assertIn(f"{who} {count} tokens, the context holds {count} "
+                          "and leaves no room for an answer; ", message)
             self.assertRegex(message, r"make room: -c \d+$")
         made_for = self.document("inspect", CHAT)["config"]["context"]
         message = self.refuse(
@@ -206,9 +207,12 @@ class LongTextTest(Case):
             self.assertEqual(result.returncode, 3, result)
             error = json.loads(result.stdout)["error"]
             self.assertEqual(error["code"], "context_length_exceeded")
-            count = re.search(r"more than (\d+) \(an estimate: (\d+)\) tokens, "
-                              "the context holds 32;", error["message"])
+            count = re.search(r"^the text has more than (\d+) tokens, about "
+                              r"(\d+), the context holds 32;",
+                              error["message"])
             self.assertIsNotNone(count, error)
+            # Where counting ends says nothing of the text.
+            self.assertEqual(int(count[1]), 32 + (1 << 17))
             few = self.path("few", b"no end to it. " * 3000)
             per_byte = len(self.document("tokenize", "-m", CHAT, "-f", few)
                            ["tokens"]) / (14 * 3000)

@@ -20,7 +20,7 @@ constexpr int64_t kCountedBeyond = int64_t{1} << 17;
 
 // What is known of a text that is too long.
 struct LongText {
-  std::string count;  // of its tokens, as the sentence has it
+  std::string count;  // "the text has 40 tokens"
   double tokens;      // or a few more
   double bytes;       // 0: not known
   size_t around;      // tokens that are read with it, besides
@@ -145,8 +145,8 @@ absl::Status TooLong(const Options& options, const Model& model, int64_t most,
                      const LongText& text) {
   return Error(
       Exit::kInput, "context_length_exceeded",
-      absl::StrCat("the text has ", text.count, " tokens, the context holds ",
-                   most, text.fills ? " and leaves no room for an answer" : "",
+      absl::StrCat(text.count, ", the context holds ", most,
+                   text.fills ? " and leaves no room for an answer" : "",
                    Advice(options, model, most, text)));
 }
 
@@ -168,12 +168,14 @@ absl::StatusOr<std::vector<int32_t>> Count(const Options& options,
     bytes = static_cast<double>(total);
     share = static_cast<double>(done) / bytes;
   };
+  const char* const who =
+      around > 0 ? "the text, with what is asked of it, has " : "the text has ";
   absl::StatusOr<std::vector<int32_t>> ids = encode(limits);
   if (ids.ok()) {
     const int64_t beyond = static_cast<int64_t>(ids->size()) - most;
     if (beyond < 0 || (beyond == 0 && answer == Answer::kNone)) return ids;
     return TooLong(options, model, most,
-                   {.count = absl::StrCat(ids->size()),
+                   {.count = absl::StrCat(who, ids->size(), " tokens"),
                     .tokens = static_cast<double>(
                         ids->size() - std::min(ids->size(), around)),
                     .bytes = bytes,
@@ -186,14 +188,13 @@ absl::StatusOr<std::vector<int32_t>> Count(const Options& options,
   }
   const double estimate = static_cast<double>(counted) / share;
   constexpr double kMayBeMore = 1.1;
-  return TooLong(
-      options, model, most,
-      {.count = absl::StrCat("more than ", counted,
-                             " (an estimate: ", Fixed(estimate, 0), ")"),
-       .tokens = kMayBeMore * estimate,
-       .bytes = bytes,
-       .around = around + more,
-       .answer = answer});
+  return TooLong(options, model, most,
+                 {.count = absl::StrCat(who, "more than ", counted,
+                                        " tokens, about ", Fixed(estimate, 0)),
+                  .tokens = kMayBeMore * estimate,
+                  .bytes = bytes,
+                  .around = around + more,
+                  .answer = answer});
 }
 
 }  // namespace
@@ -214,7 +215,7 @@ absl::Status CheckLength(const Options& options, const Model& model,
   const int64_t most = ContextOf(options, model);
   if (static_cast<int64_t>(tokens) <= most) return absl::OkStatus();
   return TooLong(options, model, most,
-                 {.count = absl::StrCat(tokens),
+                 {.count = absl::StrCat("the text has ", tokens, " tokens"),
                   .tokens = static_cast<double>(tokens),
                   .bytes = 0,
                   .around = 0});
