@@ -98,6 +98,17 @@ class UsageTest(Case):
             message = self.refuse(2, code, "generate", "-p", "x", env=env)
             self.assertIn(name, message)
 
+    def test_a_wrong_isa_is_refused_where_no_model_is_loaded(self):
+        env = environment(TIERCEL_MODEL=CHAT, TIERCEL_ISA="avx9")
+        for args in (["inspect"], ["plan"], ["tokenize", "-p", "x"],
+                     ["detokenize", "5"], ["cache", "list"]):
+            self.assertIn("TIERCEL_ISA", self.refuse(
+                2, "invalid_environment", *args, env=env))
+        version = run("--version", env=env)
+        self.assertEqual((version.returncode, version.stdout), (2, b""))
+        self.assertIn(b"avx9", version.stderr)
+        self.assertIn(b"Usage:", self.succeed("help", env=env))
+
     def test_a_missing_model_is_an_io_error(self):
         self.assertIn("/no/model", self.refuse(
             6, "file_not_found", "inspect", "-m", "/no/model"))

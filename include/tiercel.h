@@ -625,6 +625,10 @@ TIERCEL_API void tiercel_clear_cancel(tiercel_session* session);
 
 /* ---- The machine --------------------------------------------------------- */
 
+/* From any thread. TIERCEL_USAGE, "invalid_environment": TIERCEL_ISA names no
+ * ISA of this machine, and nothing is computed here until that is mended. */
+TIERCEL_API tiercel_status tiercel_check_environment(tiercel_error* error);
+
 /* Measures for about a second, from any thread: memory read bandwidth, float
  * and int8 peaks with `threads` threads (0: all), CPU name, ISA. `progress` is
  * in tries. read_spread: how much longer the middle reading took than the

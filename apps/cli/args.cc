@@ -37,6 +37,14 @@ bool IsCommand(const std::string& name) {
                      [&](const auto& command) { return name == command.name; });
 }
 
+// What is not heard of where no model is opened. Errors: invalid_environment.
+absl::Status CheckEnvironment() {
+  tiercel_error error = {};
+  error.struct_size = sizeof(error);
+  if (tiercel_check_environment(&error) == TIERCEL_OK) return absl::OkStatus();
+  return Error(Exit::kUsage, error.code, error.message);
+}
+
 absl::Status UnknownCommand(const std::vector<std::string>& args) {
   const std::string& name = args[0];
   const auto command = std::find_if(args.begin(), args.end(), IsCommand);
@@ -78,6 +86,7 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
     return line;
   }
   if (args[0] == "--version") {
+    if (absl::Status s = CheckEnvironment(); !s.ok()) return s;
     line.print = absl::StrCat("tiercel ", tiercel_version(), "\n");
     return line;
   }
@@ -99,6 +108,7 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
     return line;
   }
   if (absl::Status s = CheckTogether(&line.options); !s.ok()) return s;
+  if (absl::Status s = CheckEnvironment(); !s.ok()) return s;
   if (line.options.command == "cache") return line;
   if (absl::Status s = ChooseModel(&line.options.model); !s.ok()) return s;
   return line;

@@ -15,8 +15,9 @@ struct CommandLine {
   std::string print;  // --help or --version: print this and exit 0
 };
 
-// `args` without the program's name. Reads TIERCEL_MODEL, XDG_CACHE_HOME and
-// HOME. Every error is kUsage and names the command, flag or variable.
+// `args` without the program's name. Reads TIERCEL_MODEL, TIERCEL_ISA,
+// XDG_CACHE_HOME and HOME. Every error is kUsage and names the command, flag or
+// variable.
 absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args);
 
 // Whether errors are wanted as JSON; known also where ParseArgs fails.

@@ -449,6 +449,18 @@ TEST_F(ArgsTest, HelpIsOneForAllWaysToAskForIt) {
   EXPECT_THAT(Page({"help", "generate"}), HasSubstr("\n  -ctk,--cache-type-k"));
 }
 
+TEST_F(ArgsTest, TheIsaIsCheckedWhereNoModelIsLoaded) {
+  const char* forced = getenv("TIERCEL_ISA");
+  const std::string before = forced == nullptr ? "" : forced;
+  setenv("TIERCEL_ISA", "avx9", /*overwrite=*/1);
+  for (const Args& args : {Args{"--version"}, Args{"cache", "list"},
+                           Args{"tokenize", "-p", "x"}, Args{"plan"}}) {
+    EXPECT_THAT(Refusal(args), HasSubstr("TIERCEL_ISA: got \"avx9\""));
+  }
+  EXPECT_THAT(Page({"help", "plan"}), HasSubstr("TIERCEL_ISA"));
+  setenv("TIERCEL_ISA", before.c_str(), /*overwrite=*/1);
+}
+
 TEST_F(ArgsTest, RefusalsSayWhatWasMeant) {
   const struct {
     Args args;

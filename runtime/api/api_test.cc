@@ -778,6 +778,18 @@ TEST_F(ApiTest, TimesOfTokensAreThoseOfTheReport) {
           seconds[0]);
 }
 
+TEST_F(ApiTest, AWrongEnvironmentIsUsage) {
+  EXPECT_EQ(tiercel_check_environment(&error_), TIERCEL_OK);
+  const char* forced = getenv("TIERCEL_ISA");
+  const std::string before = forced == nullptr ? "" : forced;
+  setenv("TIERCEL_ISA", "avx9", /*overwrite=*/1);
+  EXPECT_EQ(tiercel_check_environment(&error_), TIERCEL_USAGE);
+  EXPECT_EQ(tiercel_check_environment(nullptr), TIERCEL_USAGE);
+  setenv("TIERCEL_ISA", before.c_str(), /*overwrite=*/1);
+  EXPECT_STREQ(error_.code, "invalid_environment");
+  EXPECT_THAT(error_.message, HasSubstr("TIERCEL_ISA: got \"avx9\""));
+}
+
 TEST_F(ApiTest, VersionNamesItsParts) {
   EXPECT_THAT(tiercel_version(), HasSubstr("commit "));
 }

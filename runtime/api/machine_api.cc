@@ -23,6 +23,11 @@ const char* VersionText() {
 
 }  // namespace tiercel
 
+extern "C" tiercel_status tiercel_check_environment(tiercel_error* error) {
+  return tiercel::AtBoundary(error,
+                             [] { return tiercel::ChooseIsa().status(); });
+}
+
 extern "C" tiercel_status tiercel_machine(int32_t threads,
                                           tiercel_progress progress,
                                           void* user_data, char* json,
