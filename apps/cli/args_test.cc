@@ -587,6 +587,53 @@ TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
       ::testing::IsEmpty());
 }
 
+// What is true of every policy and form: who does not guess ahead needs a flag
+// that does; what is plain has none.
+TEST_F(ArgsTest, WhyItHasNoEffect) {
+  const std::string plain = "with --plain, which neither guesses nor checks";
+  const Args checks = {"--verify", "coupled"};
+  const struct {
+    Args policy;
+    Args flag;
+    std::string why;
+  } kCases[] = {
+      {{},
+       checks,
+       "without --policy triforce, sfi, sadas or speed, or --draft"},
+      {{"--policy", "sfi", "--plain"}, checks, plain},
+      {{"--policy", "sadas", "--plain"}, checks, plain},
+      {{"--policy", "speed", "--plain"}, checks, plain},
+      {{"--policy", "sadas", "--plain"}, {"--budget", "64"}, plain},
+      {{"--policy", "speed", "--plain"}, {"--budget", "64"}, plain},
+      {{"--policy", "sadas", "--plain"}, {"--chunk", "8"}, plain},
+      {{"--policy", "speed", "--plain"}, {"--window", "8"}, plain},
+      {{"--policy", "sfi", "--plain"}, {"--gamma1", "2"}, plain},
+      {{"--policy", "sfi", "--plain"}, {"--gamma2", "2"}, plain},
+      {{"--policy", "sfi", "--plain"}, {"--cost-ratio", "2"}, plain},
+      {{"--policy", "sfi", "--plain"}, {"--draft-layers", "2"}, plain},
+      {{"--policy", "sfi"},
+       {"--cost-ratio", "2"},
+       "without --gamma1 auto or --gamma2 auto"},
+      {{"--policy", "sadas", "--draft", "none"},
+       {"--gamma1", "2"},
+       "without --draft ngram, self or small"},
+      {{"--policy", "speed"}, {"--draft-layers", "2"}, "without --draft self"},
+  };
+  for (const auto& [policy, flag, why] : kCases) {
+    Args args = {"generate", "-p", "x"};
+    args.insert(args.end(), policy.begin(), policy.end());
+    args.insert(args.end(), flag.begin(), flag.end());
+    EXPECT_THAT(Refusal(args),
+                HasSubstr(flag[0] + ": it has no effect " + why));
+  }
+  for (const char* policy : {"triforce", "sfi", "sadas", "speed"}) {
+    const Options options =
+        Parse({"generate", "-p", "x", "--policy", policy, "--verify", "coupled",
+               "--budget", "512", "--gamma1", "2", "--gamma2", "4"});
+    EXPECT_EQ(options.sampling.verify, "coupled") << policy;
+  }
+}
+
 TEST_F(ArgsTest, ASummaryReadsWellByDefault) {
   for (const Args& args :
        std::vector<Args>{{"summarize", "x"}, {"ask", "x", "who?"}}) {

@@ -15,19 +15,19 @@ namespace tiercel::cli {
 namespace {
 
 // A flag, whether it was given, and whether anything heeds it beside the
-// others: what it needs, where nothing does.
+// others: where nothing does, "without" or "with" what that is.
 struct Heeded {
   const char* flag;
   bool given;
   bool heeded;
-  const char* by;
+  std::string why_not;
 };
 
 absl::Status CheckHeeded(absl::Span<const Heeded> flags) {
   for (const Heeded& flag : flags) {
     if (!flag.given || flag.heeded) continue;
     return UsageError(
-        absl::StrCat(flag.flag, ": it has no effect without ", flag.by));
+        absl::StrCat(flag.flag, ": it has no effect ", flag.why_not));
   }
   return absl::OkStatus();
 }
@@ -81,24 +81,28 @@ absl::Status CheckDrafts(const SessionOptions& session,
   if (session.sink == 0 && !sadas) {
     return UsageError("--sink: got 0, need 1 or more");
   }
-  const char* const a_view =
-      "--policy triforce, sfi, or sadas or speed without --plain";
-  const char* const blocks =
-      "--policy triforce, or sfi, sadas or speed without --plain";
-  const char* const a_window =
-      "--policy triforce, sfi, sadas, speed without --plain, or --draft self";
-  const char* const a_drafter = "--draft ngram, self or small";
-  const char* const drafts = "--policy triforce, sfi, sadas, speed, or --draft";
+  const auto without = [&](const char* what) {
+    return sampling.plain ? "with --plain, which neither guesses nor checks"
+                          : absl::StrCat("without ", what);
+  };
+  const std::string a_view = without("--policy triforce, sfi, sadas or speed");
+  const std::string a_window =
+      without("--policy triforce, sfi, sadas or speed, or --draft self");
+  const std::string drafts = without(
+      "--policy triforce, sfi, sadas or speed, or --draft ngram, self or "
+      "small");
   const Heeded kFlags[] = {
       {"--budget", session.budget > 0, view, a_view},
       {"--chunk", session.chunk > 0, view || self, a_window},
       {"--sink", session.sink.has_value(), view || sadas || self, a_window},
       {"--window", session.window > 0, view || sadas || self, a_window},
-      {"--gamma1", sampling.gamma1 != 0, drafter, a_drafter},
-      {"--gamma2", sampling.gamma2 != 0, drafts_over_view, blocks},
+      {"--gamma1", sampling.gamma1 != 0, drafter,
+       without("--draft ngram, self or small")},
+      {"--gamma2", sampling.gamma2 != 0, drafts_over_view, a_view},
       {"--cost-ratio", sampling.cost_ratio > 0, adapts,
-       "--gamma1 auto or --gamma2 auto"},
-      {"--draft-layers", sampling.draft_layers > 0, self, "--draft self"},
+       without("--gamma1 auto or --gamma2 auto")},
+      {"--draft-layers", sampling.draft_layers > 0, self,
+       without("--draft self")},
       // Without drafts both ways give the same text.
       {"--verify", !sampling.verify.empty(), sampling.HasDrafts(), drafts},
       {"--verify-against", sampling.verify_against_full, sampling.HasPolicy(),
@@ -111,12 +115,13 @@ absl::Status CheckDrafts(const SessionOptions& session,
 absl::Status CheckRope(const ModelOptions& model) {
   const bool scales = model.rope_scaling != "none";
   const bool linear = model.rope_scaling == "linear";
-  return CheckHeeded({{"--rope-scale", model.rope_scale > 0, scales,
-                       "--rope-scaling linear or yarn"},
-                      {"--yarn-orig-ctx", model.yarn_orig_ctx > 0, scales,
-                       "--rope-scaling yarn"},
-                      {"--yarn-orig-ctx", model.yarn_orig_ctx > 0,
-                       !linear || model.rope_scale > 0, "--rope-scale"}});
+  return CheckHeeded(
+      {{"--rope-scale", model.rope_scale > 0, scales,
+        "without --rope-scaling linear or yarn"},
+       {"--yarn-orig-ctx", model.yarn_orig_ctx > 0, scales,
+        "without --rope-scaling yarn"},
+       {"--yarn-orig-ctx", model.yarn_orig_ctx > 0,
+        !linear || model.rope_scale > 0, "without --rope-scale"}});
 }
 
 // Tests without drafts draw no token: each is known before.
@@ -127,8 +132,9 @@ absl::Status CheckLaw(const BenchOptions& bench,
                   [](int64_t n) { return n > 0; });
   const bool draws = generates && sampling.HasPolicy();
   const char* const by =
-      generates ? "--policy triforce, sfi, sadas, speed, or --draft"
-                : "-n,--n-gen above 0";
+      generates ? "without --policy triforce, sfi, sadas or speed, or --draft "
+                  "ngram, self or small"
+                : "without -n,--n-gen above 0";
   return CheckHeeded(
       {{"--seed", sampling.seed.has_value(), draws, by},
        {"--temp", sampling.temperature > 0, draws, by},
