@@ -444,6 +444,12 @@ TEST_F(ArgsTest, HelpIsOneForAllWaysToAskForIt) {
     EXPECT_THAT(page, Not(HasSubstr("PDF")));
     EXPECT_THAT(page, Not(HasSubstr("EPUB")));
   }
+  EXPECT_THAT(Page({"help", "generate"}), HasSubstr("\n  sfi: evidence=16  "));
+  EXPECT_THAT(Page({"help", "tokenize"}), Not(HasSubstr("evidence")));
+  EXPECT_EQ(Page({"help", "--help"}), Page({"help"}));
+  EXPECT_EQ(Page({"help", "version"}), Page({"help"}));
+  EXPECT_EQ(Page({"version"}), Page({"--version"}));
+  EXPECT_EQ(Page({"-V"}), Page({"--version"}));
   EXPECT_THAT(Page({"help", "ask"}),
               HasSubstr("Usage: tiercel ask [FLAGS] FILE QUESTION...\n"));
   EXPECT_THAT(Page({"help", "generate"}), HasSubstr("\n  -ctk,--cache-type-k"));

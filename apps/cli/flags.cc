@@ -353,6 +353,9 @@ std::string FlagSet::Help(const std::vector<std::string>& examples) const {
     if (!group.empty() && !section.rows.empty())
       absl::StrAppend(&page, HelpText(section));
   }
+  if (Find("--set") != nullptr) {
+    absl::StrAppend(&page, HelpText(SettingsHelp()));
+  }
   absl::StrAppend(&page, HelpText(EnvironmentHelp()), "\nExamples:\n");
   for (const std::string& example : examples) {
     absl::StrAppend(&page, "  ", example, "\n");

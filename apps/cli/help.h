@@ -22,6 +22,8 @@ std::string HelpText(const HelpSection& section);
 
 // The variables that every command looks at.
 const HelpSection& EnvironmentHelp();
+// What --set knows, each with its default.
+const HelpSection& SettingsHelp();
 
 }  // namespace tiercel::cli
 

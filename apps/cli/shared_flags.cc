@@ -183,12 +183,8 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
                [=] { sampling->plain = true; });
   flags.Text(
       "--set", "KEY=VALUE,...",
-      "sfi: interval=N, gap=N, trigger=sentence|fixed|random|never, "
-      "fire=end|start, spacing=gap|half, evidence=N, queries=N, prior=X, "
-      "nms=X, "
-      "exclusive=X; sadas: gate=state|literal|always, open=TAG, close=TAG, "
-      "think=off|on, most=N, latch=on|off, pin=none|prompt, "
-      "answer=all|kept; speed: cut=N, tail=auto|N, anchor=N, past=drop|keep",
+      "what only sfi, sadas or speed has, as interval=32,gap=8: see the list "
+      "below",
       [=](const std::string& settings) { sampling->settings = settings; });
   flags.Tokens("--budget", "tokens of those parts (default 1024)", 1,
                kMaxTokens, [=](int64_t n) { session->budget = n; });
