@@ -1,7 +1,8 @@
 #include "apps/cli/args.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "apps/cli/check_together.h"
@@ -48,18 +49,31 @@ absl::Status CheckEnvironment() {
 absl::Status UnknownCommand(const std::vector<std::string>& args) {
   const std::string& name = args[0];
   const auto command = std::find_if(args.begin(), args.end(), IsCommand);
-  if (!name.empty() && name[0] == '-' && command != args.end()) {
+  const bool is_flag = !name.empty() && name[0] == '-';
+  if (is_flag && command != args.end()) {
     return UsageError(
         absl::StrCat("the command comes before its flags: tiercel ", *command,
                      " ", name, " ..."));
   }
-  std::vector<std::string> known;
-  known.reserve(std::size(kCommands));
+  std::vector<std::string> known = {"help", "version", "--help", "--version"};
   for (const CommandFlags& one : kCommands) known.push_back(one.name);
-  return Error(
-      Exit::kUsage, "usage",
-      absl::StrCat("unknown command '", name, "'", Suggestion(name, known),
-                   "; tiercel help lists them"));
+  std::string hint = Suggestion(name, known);
+  if (hint.empty() && access(name.c_str(), F_OK) == 0) {
+    hint = "; a command comes first, as in tiercel summarize FILE";
+  }
+  if (hint.empty()) hint = "; tiercel help lists them";
+  return UsageError(absl::StrCat(
+      is_flag ? "no command before '" : "unknown command '", name, "'", hint));
+}
+
+bool AsksForHelp(const std::string& arg) {
+  return arg == "--help" || arg == "-h";
+}
+
+absl::Status CheckAlone(const std::vector<std::string>& args, size_t most) {
+  if (args.size() <= most) return absl::OkStatus();
+  return UsageError(
+      absl::StrCat(args[0], ": unexpected argument '", args[most], "'"));
 }
 
 }  // namespace
@@ -76,16 +90,20 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
   if (args.empty()) {
     return UsageError("no command\n" + Usage());
   }
-  if (args[0] == "help" && args.size() > 1) {
-    std::vector<std::string> asked(args.begin() + 1, args.end());
-    asked.push_back("--help");
-    return ParseArgs(asked);
+  if (args[0] == "help" && args.size() > 1 && !AsksForHelp(args[1])) {
+    if (args[1][0] == '-') return CheckAlone(args, 1);
+    if (absl::Status s = CheckAlone(args, 2); !s.ok()) return s;
+    return ParseArgs({args[1], "--help"});
   }
-  if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
+  const bool version =
+      args[0] == "--version" || args[0] == "-V" || args[0] == "version";
+  if (AsksForHelp(args[0]) || args[0] == "help" ||
+      (version && args.size() > 1 && AsksForHelp(args[1]))) {
     line.print = Usage();
     return line;
   }
-  if (args[0] == "--version") {
+  if (version) {
+    if (absl::Status s = CheckAlone(args, 1); !s.ok()) return s;
     if (absl::Status s = CheckEnvironment(); !s.ok()) return s;
     line.print = absl::StrCat("tiercel ", tiercel_version(), "\n");
     return line;

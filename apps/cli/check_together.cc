@@ -1,5 +1,7 @@
 #include "apps/cli/check_together.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -8,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "apps/cli/error.h"
+#include "apps/cli/numbers.h"
 #include "include/tiercel.h"
 
 namespace tiercel::cli {
@@ -181,6 +184,13 @@ absl::Status CheckTexts(const Options& options) {
   }
   if (sources == 0 && command == "eval") {
     return UsageError("eval: give a text with -f FILE or --tokens FILE");
+  }
+  const std::vector<std::string>& ids = options.tokens.ids;
+  if (ids.size() == 1 && !ParseInt(ids[0]).has_value() &&
+      access(ids[0].c_str(), F_OK) == 0) {
+    return UsageError(absl::StrCat("detokenize: ID: '", ids[0],
+                                   "' is a file; did you mean --tokens '",
+                                   ids[0], "'?"));
   }
   const std::vector<std::string>& questions = options.questions;
   if (std::find(questions.begin(), questions.end(), "") != questions.end()) {

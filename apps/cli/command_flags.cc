@@ -39,7 +39,7 @@ void AddAsk(FlagSet& flags, Options* options) {
 }
 
 void AddGenerate(FlagSet& flags, Options* options) {
-  flags.StrayArgumentsAre("-p");
+  flags.StrayArgumentsAre({.file = "-f", .number = "-p", .text = "-p"});
   AddPromptFlag(flags, &options->input);
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);
@@ -48,7 +48,7 @@ void AddGenerate(FlagSet& flags, Options* options) {
 }
 
 void AddEval(FlagSet& flags, Options* options) {
-  flags.StrayArgumentsAre("-f");
+  flags.StrayArgumentsAre({.file = "-f", .number = "-f", .text = "-f"});
   AddFileFlag(flags, &options->input);
   AddTokensFlag(flags, &options->input);
   AddSessionFlags(flags, options);
@@ -77,7 +77,7 @@ void AddParseSpecial(FlagSet& flags, Options* options) {
 }
 
 void AddTokenize(FlagSet& flags, Options* options) {
-  flags.StrayArgumentsAre("-p");
+  flags.StrayArgumentsAre({.file = "-f", .number = "-p", .text = "-p"});
   AddPromptFlag(flags, &options->input);
   AddFileFlag(flags, &options->input);
   flags.Switch("--add-bos",
@@ -110,7 +110,7 @@ void AddInspect(FlagSet& flags, Options* options) {
 }
 
 void AddPlan(FlagSet& flags, Options* options) {
-  flags.StrayArgumentsAre("-m");
+  flags.StrayArgumentsAre({.file = "-m", .number = "-c", .text = "-m"});
   options->session.cache_dir = CacheFolder();
   AddSessionFlags(flags, options);
   AddPolicyFlags(flags, &options->session, &options->sampling);
@@ -127,7 +127,7 @@ void AddCache(FlagSet& flags, Options* options) {
 }
 
 void AddBench(FlagSet& flags, Options* options) {
-  flags.StrayArgumentsAre("-m");
+  flags.StrayArgumentsAre({.file = "-m", .number = "-p", .text = "-m"});
   options->session.cache_dir = CacheFolder();
   BenchOptions* bench = &options->bench;
   flags.Group("Tests");

@@ -1,5 +1,7 @@
 #include "apps/cli/flags.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -134,10 +136,12 @@ void FlagSet::Number(const std::string& names, const std::string& description,
        [=, use = std::move(use)](const std::string& value) {
          const std::optional<int64_t> number = parse(value);
          if (!number.has_value() || *number < low || *number > high) {
-           Reject(names,
-                  RangeText("an integer", absl::StrCat(low), Low::kIncluded,
-                            absl::StrCat(high)),
-                  value);
+           Reject(
+               names,
+               RangeText(parse == ParseTokenCount ? "an integer (4k is 4096)"
+                                                  : "an integer",
+                         absl::StrCat(low), Low::kIncluded, absl::StrCat(high)),
+               value);
          }
          use(*number);
        });
@@ -243,8 +247,11 @@ absl::Status FlagSet::Unknown(const std::string& name) const {
       known.push_back("--" + long_name);
     }
   }
-  return UsageError(
-      absl::StrCat(command_, ": unknown flag ", name, Suggestion(name, known)));
+  std::string hint = Suggestion(name, known);
+  if (hint.empty()) {
+    hint = absl::StrCat("; tiercel help ", command_, " lists those there are");
+  }
+  return UsageError(absl::StrCat(command_, ": unknown flag ", name, hint));
 }
 
 absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
@@ -306,11 +313,15 @@ absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
 
   if (positionals.size() > most_positionals_) {
     const std::string& stray = positionals[most_positionals_];
+    const std::string& flag = access(stray.c_str(), F_OK) == 0 ? stray_.file
+                              : ParseTokenCount(stray).has_value()
+                                  ? stray_.number
+                                  : stray_.text;
     return UsageError(absl::StrCat(
         command_, ": unexpected argument '", stray, "'",
-        stray_flag_.empty()
+        flag.empty()
             ? ""
-            : absl::StrCat("; did you mean ", stray_flag_, " '", stray, "'?")));
+            : absl::StrCat("; did you mean ", flag, " '", stray, "'?")));
   }
   if (!positionals.empty()) {
     normalized->push_back("--");
@@ -334,19 +345,27 @@ HelpSection FlagSet::Section(const std::string& group) const {
   return section;
 }
 
-std::string FlagSet::Help(const std::vector<std::string>& examples) const {
-  HelpSection arguments = {"Arguments", {}};
+std::string FlagSet::Usage() const {
   std::string usage = app_.get_name() + " [FLAGS]";
   for (const CLI::Option* option : app_.get_options()) {
     if (!option->get_positional()) continue;
-    const std::string name = option->get_single_name();
     const bool many = option->get_items_expected_max() > 1;
-    absl::StrAppend(&usage, option->get_required() ? " " : " [", name,
-                    many ? "..." : "", option->get_required() ? "" : "]");
-    arguments.rows.push_back({name, option->get_description()});
+    absl::StrAppend(&usage, option->get_required() ? " " : " [",
+                    option->get_single_name(), many ? "..." : "",
+                    option->get_required() ? "" : "]");
+  }
+  return usage;
+}
+
+std::string FlagSet::Help(const std::vector<std::string>& examples) const {
+  HelpSection arguments = {"Arguments", {}};
+  for (const CLI::Option* option : app_.get_options()) {
+    if (!option->get_positional()) continue;
+    arguments.rows.push_back(
+        {option->get_single_name(), option->get_description()});
   }
   std::string page =
-      absl::StrCat(app_.get_description(), "\nUsage: ", usage, "\n");
+      absl::StrCat(app_.get_description(), "\nUsage: ", Usage(), "\n");
   if (!arguments.rows.empty()) absl::StrAppend(&page, HelpText(arguments));
   for (const std::string& group : app_.get_groups()) {
     const HelpSection section = Section(group);
@@ -372,6 +391,9 @@ absl::Status FlagSet::Parse(const std::vector<std::string>& args) {
     app_.parse(std::move(normalized));
   } catch (const NotBuiltError& error) {
     return Error(Exit::kUsage, "not_in_this_version", error.what());
+  } catch (const CLI::RequiredError& error) {
+    return UsageError(
+        absl::StrCat(command_, ": ", error.what(), "; usage: ", Usage()));
   } catch (const CLI::ParseError& error) {
     return UsageError(absl::StrCat(command_, ": ", error.what()));
   }

@@ -63,8 +63,14 @@ class FlagSet {
 
   // Flags of the contract that this command has not yet.
   void NotBuilt(const std::vector<std::string>& names);
-  // What an argument too many was probably meant for: "-p".
-  void StrayArgumentsAre(const std::string& flag) { stray_flag_ = flag; }
+  // The flag that an argument too many was probably meant for: of a file that
+  // is there, of a number, of another text.
+  struct StrayFlags {
+    std::string file;
+    std::string number;
+    std::string text;
+  };
+  void StrayArgumentsAre(const StrayFlags& flags) { stray_ = flags; }
 
   // Fills the targets from the arguments after the command's name.
   absl::Status Parse(const std::vector<std::string>& args);
@@ -92,13 +98,14 @@ class FlagSet {
               int64_t low, int64_t high,
               std::optional<int64_t> (*parse)(std::string_view),
               std::function<void(int64_t)> use);
+  std::string Usage() const;
   HelpSection Section(const std::string& group) const;
 
   const std::string command_;
   CLI::App app_;
   std::set<const CLI::Option*> repeatable_;
   std::set<std::string> not_built_;
-  std::string stray_flag_;
+  StrayFlags stray_;
   size_t most_positionals_ = 0;
   bool help_wanted_ = false;
 };

@@ -31,10 +31,13 @@ size_t Distance(std::string_view a, std::string_view b) {
 
 std::string Suggestion(std::string_view typed,
                        const std::vector<std::string>& known) {
-  size_t least = std::max<size_t>(typed.size() / 3, 1) + 1;
+  size_t least = std::clamp<size_t>(typed.size() / 3, 1, 3) + 1;
   const std::string* nearest = nullptr;
+  constexpr size_t kBeginning = 4;
   for (const std::string& word : known) {
-    const size_t distance = Distance(typed, word);
+    const bool begins =
+        typed.size() >= kBeginning && word.compare(0, typed.size(), typed) == 0;
+    const size_t distance = begins ? 0 : Distance(typed, word);
     if (distance >= least) continue;
     least = distance;
     nearest = &word;

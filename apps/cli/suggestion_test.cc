@@ -16,7 +16,8 @@ TEST(SuggestionTest, TheNearestWord) {
                 {"pplan", "plan"},           // put in
                 {"plna", "plan"},            // swapped
                 {"detokenise", "detokenize"},
-                {"tokenise", "tokenize"}};
+                {"tokenise", "tokenize"},
+                {"deto", "detokenize"}};  // begins with it
   for (const auto& [typed, meant] : kCases) {
     EXPECT_EQ(Suggestion(typed, known),
               std::string("; did you mean ") + meant + "?");
@@ -24,10 +25,13 @@ TEST(SuggestionTest, TheNearestWord) {
 }
 
 TEST(SuggestionTest, WhatIsFarFromAllIsNone) {
-  for (const char* typed : {"", "p", "book", "pan-", "--bogus", "nalp"}) {
-    EXPECT_EQ(Suggestion(typed, {"plan", "summarize"}), "") << typed;
+  for (const char* typed :
+       {"", "p", "det", "book", "pan-", "--bogus", "nalp"}) {
+    EXPECT_EQ(Suggestion(typed, {"plan", "summarize", "detokenize"}), "")
+        << typed;
   }
   EXPECT_EQ(Suggestion("plan", {}), "");
+  EXPECT_EQ(Suggestion("--max-tokens", {"--tokens"}), "");
 }
 
 TEST(SuggestionTest, OfEqualsTheFirst) {
