@@ -650,6 +650,10 @@ TEST_F(ArgsTest, WhyItHasNoEffect) {
     EXPECT_THAT(Refusal(args),
                 HasSubstr(flag[0] + ": it has no effect " + why));
   }
+  // There is no --draft to name.
+  EXPECT_THAT(
+      Refusal({"eval", "-f", "x", "--window", "8"}),
+      testing::EndsWith("without --policy triforce, sfi, sadas or speed"));
   for (const char* policy : {"triforce", "sfi", "sadas", "speed"}) {
     const Options options =
         Parse({"generate", "-p", "x", "--policy", policy, "--verify", "coupled",

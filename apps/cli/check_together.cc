@@ -36,8 +36,9 @@ absl::Status CheckHeeded(absl::Span<const Heeded> flags) {
 }
 
 // Who drafts, and whether each flag of drafting has something to act on.
-absl::Status CheckDrafts(const SessionOptions& session,
-                         const SamplingOptions& sampling) {
+absl::Status CheckDrafts(const Options& options) {
+  const SessionOptions& session = options.session;
+  const SamplingOptions& sampling = options.sampling;
   const std::string& draft = sampling.draft;
   if (draft == "small" && sampling.draft_path.empty()) {
     return UsageError(
@@ -84,16 +85,17 @@ absl::Status CheckDrafts(const SessionOptions& session,
   if (session.sink == 0 && !sadas) {
     return UsageError("--sink: got 0, need 1 or more");
   }
-  const auto without = [&](const char* what) {
+  const bool drafts_are_named = options.command != "eval";  // has no --draft
+  const auto without = [&](const char* what, const char* or_draft = "") {
     return sampling.plain ? "with --plain, which neither guesses nor checks"
-                          : absl::StrCat("without ", what);
+                          : absl::StrCat("without ", what,
+                                         drafts_are_named ? or_draft : "");
   };
   const std::string a_view = without("--policy triforce, sfi, sadas or speed");
   const std::string a_window =
-      without("--policy triforce, sfi, sadas or speed, or --draft self");
-  const std::string drafts = without(
-      "--policy triforce, sfi, sadas or speed, or --draft ngram, self or "
-      "small");
+      without("--policy triforce, sfi, sadas or speed", ", or --draft self");
+  const std::string drafts = without("--policy triforce, sfi, sadas or speed",
+                                     ", or --draft ngram, self or small");
   const Heeded kFlags[] = {
       {"--budget", session.budget > 0, view, a_view},
       {"--chunk", session.chunk > 0, view || self, a_window},
@@ -246,7 +248,7 @@ absl::Status CheckTogether(Options* options) {
   if (sampling.seeds.has_value() && sampling.seed.has_value()) {
     return UsageError("--seeds and --seed exclude each other");
   }
-  if (absl::Status s = CheckDrafts(options->session, sampling); !s.ok()) {
+  if (absl::Status s = CheckDrafts(*options); !s.ok()) {
     return s;
   }
   if (absl::Status s = CheckRope(options->model); !s.ok()) return s;
