@@ -117,6 +117,7 @@ view_abandoned|offload/view/retrieval.cc|  chooser_->Truncate(step_end_);||runti
 view_queries|offload/view/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policy/sfi_test.cc
 fill_settled|runtime/sequence/forward.cc|if (settled) settled_|if (!settled) settled_|runtime/sequence/fill_test.cc
 sfi_forgotten|offload/view/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/selector_chooser_test.cc
+measurement_age|runtime/api/session_api.cc|tiercel::WriteStruct(out, measurement)|*measurement = out|runtime/api/growth_test.cc
 cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc
 size_within_field|runtime/api/boundary.h| .. size % alignof(T) != 0||runtime/api/growth_test.cc
@@ -146,6 +147,7 @@ bench_unsteady|apps/commands/bench_table.cc|machine.at("steady").get<bool>()|tru
 read_spread|kernels/machine/probe.cc|sorted\[sorted.size() / 2\] -|sorted.back() -|kernels/machine/probe_test.cc
 bench_share|apps/commands/bench_table.cc|\*row->bytes_per_token / peak|peak / *row->bytes_per_token|apps/commands/bench_table_test.cc
 summary_share|apps/commands/summary.cc|level.value("checked", int64_t{0})|level.value("drafted", int64_t{0})|apps/commands/summary_test.cc
+rank_bytes|runtime/generate/report.cc|rank_list\[static_cast<size_t>(rank)\]|rank_list[0 * static_cast<size_t>(rank)]|runtime/generate/report_test.cc
 ttft_prefill|runtime/generate/report.cc|prefill_s + token_seconds\[0\]|token_seconds[0]|runtime/generate/report_test.cc
 prefill_cached|runtime/generate/report.cc|static_cast<double>(prefill.computed_tokens())|static_cast<double>(prefill.prompt_tokens)|runtime/generate/report_test.cc
 station_seconds|runtime/generate/report.cc|station(Station::kDraft, rounds.draft)|station(Station::kDraft, rounds.verify)|runtime/generate/report_test.cc
