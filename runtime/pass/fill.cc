@@ -47,6 +47,7 @@ class RandomRows {
 absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
                     absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
                     KvStore::Cancelled cancelled) {
+  if (rows <= 0) return absl::OkStatus();  // before numbers are drawn
   constexpr int64_t kStep = 512;
   // No row reads another, and nobody looks on: what follows finds the keys.
   const View alone = View::Window(/*sinks=*/0, /*recent=*/1);
