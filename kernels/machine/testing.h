@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
+#include "kernels/device/hosted_stream.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/isa.h"
 #include "kernels/machine/stream.h"
@@ -73,13 +74,26 @@ inline std::string NameOfIsa(const testing::TestParamInfo<Isa>& isa) {
 struct Backend {
   Device device;
   Isa isa;
+  Order order = Order::kAscending;  // of the host executor
 };
 
-// The reference, every ISA of the CPU, and CUDA if this build has it.
-inline std::vector<Backend> Backends() {
-  std::vector<Backend> backends = {{Device::kRef, Isa::kPortable}};
+// The bodies that are compared with the reference: every ISA of the CPU, and
+// for ops with a kernel CUDA or the host executor, whichever this build has.
+inline std::vector<Backend> FastBackends() {
+  std::vector<Backend> backends;
   for (Isa isa : SupportedIsas()) backends.push_back({Device::kCpu, isa});
-  if (kHasCuda) backends.push_back({Device::kCuda, SupportedIsas().back()});
+  if (!kHasCuda) return backends;
+  for (Order order : {Order::kAscending, Order::kDescending, Order::kMixed}) {
+    if (!kIsHosted && order != Order::kAscending) continue;
+    backends.push_back({Device::kCuda, SupportedIsas().back(), order});
+  }
+  return backends;
+}
+
+// The same, and the reference.
+inline std::vector<Backend> Backends() {
+  std::vector<Backend> backends = FastBackends();
+  backends.insert(backends.begin(), {Device::kRef, Isa::kPortable});
   return backends;
 }
 
@@ -89,7 +103,10 @@ inline std::string NameOfBackend(const testing::TestParamInfo<Backend>& info) {
     case Device::kRef:
       return "ref";
     case Device::kCuda:
-      return "cuda";
+      return !kIsHosted                               ? "cuda"
+             : info.param.order == Order::kAscending  ? "hosted_ascending"
+             : info.param.order == Order::kDescending ? "hosted_descending"
+                                                      : "hosted_mixed";
     case Device::kCpu:
       break;
   }
@@ -106,6 +123,11 @@ class BackendTest : public testing::TestWithParam<Backend> {
   }
 
   static std::unique_ptr<Stream> NewStream(int threads = 1) {
+    if constexpr (kIsHosted) {
+      if (GetParam().device == Device::kCuda) {
+        return MakeHostedStream(GetParam().order);
+      }
+    }
     return MakeStream(GetParam().device, threads, GetParam().isa);
   }
 };

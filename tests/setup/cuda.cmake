@@ -21,13 +21,13 @@ endif()
 
 # As on the CPU: warnings are errors, a multiply-add is written as one where it
 # is meant. Division and roots are IEEE and denormals are kept: nvcc's defaults,
-# said here.
+# said here. A constexpr function is for kernels too.
 # No -Wpedantic: the C++ that nvcc makes for the host is not pedantic.
 set(host_warnings -Wall,-Wextra,-Wshadow,-Wconversion,-Wno-sign-conversion)
 target_compile_options(
   tiercel_flags
   INTERFACE
-    "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-prec-div=true;-prec-sqrt=true;-ftz=false;-Xcompiler=${host_warnings}>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-prec-div=true;-prec-sqrt=true;-ftz=false;--expt-relaxed-constexpr;-Xcompiler=${host_warnings}>"
 )
 if(TIERCEL_WERROR)
   target_compile_options(

@@ -16,6 +16,7 @@ readonly DEMO=(
   cmake
   g++
   libabsl-dev
+  libboost-context-dev  # tests: threads of a GPU, on the CPU
   libcli11-dev
   libedit-dev  # follow-up questions
   libgmock-dev  # one CMake configuration builds and tests

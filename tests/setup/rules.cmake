@@ -120,7 +120,7 @@ endif()
 
 # Adds the op `folder/name` to tiercel_kernels: name.h (contract), name.cc (the
 # one entry), name_ref.cc (plain loops); with CPU, name_cpu.cc per ISA (all of
-# them, or ISAS); with CUDA, name.cu where the build has CUDA.
+# them, or ISAS); with CUDA, name.cu, which without CUDA is for tests alone.
 function(tiercel_op path)
   cmake_parse_arguments(ARG "CPU;CUDA" "" "ISAS" ${ARGN})
   foreach(suffix .h .cc _ref.cc _test.cc)
@@ -135,11 +135,12 @@ function(tiercel_op path)
   set(gpu "")
   if(ARG_CUDA)
     set(gpu GPU)
+    set_property(GLOBAL APPEND PROPERTY TIERCEL_GPU_KERNELS ${path}.cu)
     if(TIERCEL_CUDA)
       target_sources(tiercel_kernels PRIVATE ${path}.cu)
     endif()
   endif()
-  tiercel_test(${path}_test.cc ${gpu} DEPS tiercel_kernels)
+  tiercel_test(${path}_test.cc ${gpu} DEPS ${TIERCEL_TESTED_KERNELS})
 endfunction()
 
 # Compiles path_cpu.cc once per ISA of ISAS (all) into TARGET

@@ -1,0 +1,71 @@
+#ifndef TIERCEL_KERNELS_DEVICE_DEVICE_LANG_H_
+#define TIERCEL_KERNELS_DEVICE_DEVICE_LANG_H_
+
+// All that the source of a kernel names, beside plain structs and constexpr
+// functions. nvcc compiles it for GPUs (device_cuda.h), other compilers for the
+// host executor (host_executor.h), which runs the same source and checks it.
+//
+// A kernel is a struct: what it is given, what the threads of a block share,
+// and what each of them does.
+//
+//   struct Twice {
+//     static constexpr int kMaxThreads = 128;  // of a block
+//     struct Shared {                          // of a block, first undefined
+//       Array<float, 128> x;
+//     };
+//     float* x;
+//     TIERCEL_DEVICE void operator()(const Thread& t, Shared& s) const;
+//   };
+//   int error = Launch(stream, {.blocks = 7, .threads = 128}, Twice{x});
+//
+// What threads do together, all of a block or the lanes of `mask` in a warp,
+// each of them at the same place of the source:
+//
+//   Barrier()                          what was written before it is there
+//   Shuffle(mask, value, lane, width)  another lane's value; ShuffleDown (lanes
+//                                      further on), ShuffleXor likewise, lanes
+//                                      being counted in groups of `width`
+//   Ballot(mask, vote)                 bit i is the vote of lane i
+//   LoadMatrix(out, row)               by a whole warp: lane 8 m + j gives row
+//                                      j (16 bytes, shared) of matrix m; lane i
+//                                      gets word i % 4 of row i / 4 of each
+//   MmaS8(sums, a, b)                  by a whole warp: sums[16][8] +=
+//                                      a[16][32] b[8][32]^T of int8, exact.
+//     With g = lane / 4 and t = lane % 4 a lane holds, four int8 of a word:
+//       a     rows g, g + 8, g, g + 8; columns 4 t to 4 t + 3 in the first two
+//             words, 16 + 4 t to 16 + 4 t + 3 in the others
+//       b     row g, columns 4 t.. and 16 + 4 t..
+//       sums  rows g, g, g + 8, g + 8; columns 2 t, 2 t + 1, 2 t, 2 t + 1
+//
+// What each does for itself:
+//
+//   AtomicAdd(sum, value)     returns what was there
+//   Load16(p), Store16(x, p)  a Packet
+//   CopyAsync16(to, from)     16 bytes of global to shared memory, some time
+//                             before the wait for the group that the next
+//                             CopyCommit() ends
+//   CopyWait<n>()             for all groups but the newest n of this thread;
+//                             those of other threads are there after their wait
+//                             and a barrier
+
+#ifdef __CUDACC__
+#include "kernels/device/device_cuda.h"
+#else
+#include "kernels/device/host_executor.h"
+#endif
+
+namespace tiercel {
+
+// An array that threads share. The executor checks every index.
+template <typename T, int kSize>
+struct alignas(16) Array {
+  TIERCEL_DEVICE T& operator[](int i) {
+    CheckIndex(i, kSize);
+    return at[i];
+  }
+  T at[kSize];
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_DEVICE_DEVICE_LANG_H_

@@ -1,0 +1,44 @@
+#ifndef TIERCEL_KERNELS_DEVICE_FIBRE_H_
+#define TIERCEL_KERNELS_DEVICE_FIBRE_H_
+
+#include <boost/context/fiber.hpp>
+#include <cstddef>
+
+#include "absl/functional/function_ref.h"
+
+namespace tiercel {
+
+// A function with a stack of its own, on the thread that resumes it. The
+// sanitizers know of it.
+class Fibre {
+ public:
+  explicit Fibre(absl::FunctionRef<void()> body);  // which outlives it
+  // Where the body is suspended, it ends by an exception.
+  ~Fibre();
+  Fibre(const Fibre&) = delete;
+
+  void Resume();   // until the body suspends itself, or returns
+  void Suspend();  // from inside
+
+ private:
+  struct Abandoned {};
+  boost::context::fiber Run(boost::context::fiber&& caller);
+  void Leave();
+  void Arrive();
+
+  const absl::FunctionRef<void()> body_;
+  const boost::context::stack_context stack_;
+  boost::context::fiber inside_;
+  boost::context::fiber caller_;
+  bool abandoned_ = false;
+
+  // Of the caller and of this, as a sanitizer wants to have them.
+  const void* caller_stack_ = nullptr;
+  size_t caller_bytes_ = 0;
+  void* saved_caller_ = nullptr;
+  void* saved_ = nullptr;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_DEVICE_FIBRE_H_

@@ -1,0 +1,152 @@
+#ifndef TIERCEL_KERNELS_DEVICE_HOST_EXECUTOR_H_
+#define TIERCEL_KERNELS_DEVICE_HOST_EXECUTOR_H_
+
+// Runs the source of a kernel on the CPU, and finds what a GPU would leave to
+// chance. Included by device_lang.h, which says what the functions do.
+//
+// Each thread of a block is a fibre; all run on the calling thread, one at a
+// time, each until it has to wait, in an order that tests choose. So the
+// extremes of what a GPU may do come up in every run:
+//
+// 1. What threads do together is known by its place in the source. They must
+//    all come to the same place with the same mask; where one ends, or waits
+//    elsewhere, and nobody can go on, that is an error that names both.
+// 2. Shared memory starts as bytes of 0xff (NaN) and ends at a page that
+//    faults. An address that faults is an error.
+// 3. An asynchronous copy makes its target 0xff when it is asked for, and
+//    copies at the wait. Who ends must have waited for its copies.
+// 4. Packets must be aligned to 16 bytes; indices of an Array must be in it.
+//
+// The bits of floats are those of a GPU: IEEE, without contraction. What it
+// cannot see: order among blocks, bank conflicts, and a misreading of how a
+// matrix lies in lanes that a kernel shares with MmaS8 here.
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "kernels/device/device_types.h"
+
+namespace tiercel {
+
+enum class Order { kAscending, kDescending, kMixed };  // of blocks and threads
+
+class HostExecutor {
+ public:
+  // What a block may have: on every GPU unasked, on consumer GPUs since Ampere,
+  // on an H100.
+  static constexpr size_t kSharedLimits[] = {48 << 10, 99 << 10, 227 << 10};
+
+  struct Shape {
+    int64_t blocks;
+    int threads;
+    int max_threads;
+    size_t shared_bytes;
+  };
+
+  explicit HostExecutor(Order order, size_t shared_limit = kSharedLimits[1]);
+  ~HostExecutor();
+
+  // Calls thread(index, block, shared memory) for all threads. Returns 0, or an
+  // error of CUDA's whose words are then in TakeFault; the first fault ends
+  // all.
+  int Run(const Shape& shape,
+          absl::FunctionRef<void(int, int64_t, void*)> thread);
+
+  // What went wrong last on this thread of the CPU; forgets it.
+  static std::string TakeFault();
+
+ private:
+  class Body;
+  const std::unique_ptr<Body> body_;
+};
+
+}  // namespace tiercel
+
+// What CUDA leaves open, so that a stream may be this.
+struct CUstream_st {
+  tiercel::HostExecutor executor;
+};
+
+namespace tiercel {
+
+template <typename Kernel>
+int Launch(CUstream_st* stream, const LaunchShape& shape,
+           const Kernel& kernel) {
+  const auto thread = [&](int index, int64_t block, void* shared) {
+    kernel({index, shape.threads, block, shape.blocks},
+           *static_cast<typename Kernel::Shared*>(shared));
+  };
+  return stream->executor.Run({shape.blocks, shape.threads, Kernel::kMaxThreads,
+                               SharedBytes<Kernel>(shape)},
+                              thread);
+}
+
+// Of the thread that runs.
+using Place = std::source_location;
+int OwnLane();
+void CheckIndex(int i, int size);
+void CheckPacket(const void* packet, const Place& at);
+// The bits that lane `source` of `mask` brings to the same place.
+uint32_t Exchange(const char* what, uint32_t mask, uint32_t bits, int source,
+                  const Place& at);
+
+void Barrier(const Place& at = Place::current());
+
+template <typename T>
+T Shuffle(uint32_t mask, T value, int lane, int width = kWarpLanes,
+          const Place& at = Place::current()) {
+  const int source = OwnLane() / width * width + lane % width;
+  return std::bit_cast<T>(
+      Exchange("Shuffle", mask, std::bit_cast<uint32_t>(value), source, at));
+}
+// From beyond its group a lane gets its own value.
+template <typename T>
+T ShuffleDown(uint32_t mask, T value, int lanes, int width = kWarpLanes,
+              const Place& at = Place::current()) {
+  const int lane = OwnLane() % width + lanes;
+  return Shuffle(mask, value, lane < width ? lane : OwnLane(), width, at);
+}
+template <typename T>
+T ShuffleXor(uint32_t mask, T value, int bits, int width = kWarpLanes,
+             const Place& at = Place::current()) {
+  return Shuffle(mask, value, OwnLane() ^ bits, width, at);
+}
+uint32_t Ballot(uint32_t mask, bool vote, const Place& at = Place::current());
+void LoadMatrix(uint32_t (&out)[4], const void* row,
+                const Place& at = Place::current());
+void MmaS8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+           const Place& at = Place::current());
+
+inline uint32_t AtomicAdd(uint32_t* sum, uint32_t value) {
+  *sum += value;
+  return *sum - value;
+}
+template <typename T>
+Packet<T> Load16(const T* from, const Place& at = Place::current()) {
+  CheckPacket(from, at);
+  return *reinterpret_cast<const Packet<T>*>(from);
+}
+template <typename T>
+void Store16(const Packet<T>& packet, T* to,
+             const Place& at = Place::current()) {
+  CheckPacket(to, at);
+  *reinterpret_cast<Packet<T>*>(to) = packet;
+}
+void CopyAsync16(void* to, const void* from,
+                 const Place& at = Place::current());
+void CopyCommit();
+void CopyWaitFor(int pending);
+template <int kPending>
+void CopyWait() {
+  CopyWaitFor(kPending);
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_DEVICE_HOST_EXECUTOR_H_

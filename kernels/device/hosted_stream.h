@@ -1,0 +1,26 @@
+#ifndef TIERCEL_KERNELS_DEVICE_HOSTED_STREAM_H_
+#define TIERCEL_KERNELS_DEVICE_HOSTED_STREAM_H_
+
+#include <memory>
+
+#include "kernels/device/host_executor.h"
+#include "kernels/machine/stream.h"
+
+namespace tiercel {
+
+// Whether what is CUDA in this build is the host executor: so tests are built
+// where there is no CUDA.
+#ifdef TIERCEL_HOSTED
+inline constexpr bool kIsHosted = true;
+#else
+inline constexpr bool kIsHosted = false;
+#endif
+
+// A stream on kCuda whose kernels the executor runs at once. An array in its
+// memory starts as NaN and ends at a page that faults; what was written beyond
+// it, as far as it is rounded up to kDeviceAlignment, Synchronize reports.
+std::unique_ptr<Stream> MakeHostedStream(Order order);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_DEVICE_HOSTED_STREAM_H_
