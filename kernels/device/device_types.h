@@ -45,6 +45,11 @@ struct alignas(16) Packet {
   T at[kSize];
 };
 
+// Whether packets may be at `p`.
+inline bool IsAligned(const void* p) {
+  return reinterpret_cast<uintptr_t>(p) % 16 == 0;
+}
+
 // Of a block of `Kernel`.
 template <typename Kernel>
 constexpr size_t SharedBytes(const LaunchShape& shape) {

@@ -157,9 +157,10 @@ void HostThread::RunKernels() {
       if (!RunKernel()) {
         const auto past = reinterpret_cast<intptr_t>(bad_address_) -
                           reinterpret_cast<intptr_t>(shared_);
-        throw Fault{absl::StrCat("touched byte ", past,
-                                 " from the start of shared memory on, where "
-                                 "nothing is")};
+        throw Fault{past >= 0 && past < static_cast<intptr_t>(kSharedRoom)
+                        ? absl::StrCat("touched byte ", past,
+                                       " of shared memory, past its end")
+                        : "touched an address where nothing is"};
       }
       if (!copies_.empty()) throw Fault{"ended with copies under way"};
     } catch (Fault& fault) {

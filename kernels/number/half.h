@@ -9,11 +9,11 @@ namespace tiercel {
 // 16-bit floats are kept as their bits (g++ 12 has no portable type for both).
 // Conversions round to nearest, ties to even, and keep NaN a NaN.
 
-inline float F32FromBf16(uint16_t bits) {
+constexpr float F32FromBf16(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
-inline uint16_t Bf16FromF32(float value) {
+constexpr uint16_t Bf16FromF32(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) {
     return static_cast<uint16_t>((bits >> 16) | 0x40u);
@@ -21,7 +21,7 @@ inline uint16_t Bf16FromF32(float value) {
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-inline float F32FromF16(uint16_t bits) {
+constexpr float F32FromF16(uint16_t bits) {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
   const uint32_t rest = bits & 0x7fffu;
   if (rest >= 0x7c00u) {  // infinity, NaN
@@ -32,7 +32,7 @@ inline float F32FromF16(uint16_t bits) {
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
 }
 
-inline uint16_t F16FromF32(float value) {
+constexpr uint16_t F16FromF32(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;
   const uint32_t rest = bits & 0x7fffffffu;

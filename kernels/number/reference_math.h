@@ -8,10 +8,11 @@
 namespace tiercel {
 
 // Scalar twins of what simd.h does to sixteen lanes, for references that a
-// fast body has to equal bit for bit (on ISAs whose Fma rounds once).
+// fast body has to equal bit for bit (on ISAs whose Fma rounds once), and for
+// kernels.
 
 // simd.h's Exp.
-inline float ExpLane(float x) {
+constexpr float ExpLane(float x) {
   const float clamped = x < -87.0f ? -87.0f : x;
   const float n = std::nearbyint(clamped * 1.44269504f);
   float r = std::fma(n, -0.693359375f, clamped);
@@ -27,7 +28,7 @@ inline float ExpLane(float x) {
 }
 
 // simd.h's Log.
-inline float LogLane(float x) {
+constexpr float LogLane(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
   const int32_t exponent = static_cast<int32_t>(bits - 0x3f3504f3u) >> 23;
   const auto n = static_cast<float>(exponent);
@@ -48,7 +49,7 @@ inline float LogLane(float x) {
 }
 
 // simd.h's ReduceAdd; overwrites the lanes.
-inline float SumLanes(float (&lane)[16]) {
+constexpr float SumLanes(float (&lane)[16]) {
   for (int half = 8; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
   }
