@@ -1,9 +1,12 @@
 #include "kernels/kv/kv_write.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/kv_write_body.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -70,11 +73,39 @@ void WriteRow(const KvWriteParams& p, int64_t r, KvRowWriteFn* write) {
   }
 }
 
+// A launch for each page: the array of their addresses is the host's.
+absl::Status WriteOnGpu(CUstream_st* stream, const KvWriteParams& p) {
+  const KvLayout& kv = p.layout;
+  for (int64_t r = 0; r < p.rows;) {
+    const int64_t position = p.position + r;
+    const auto cell = static_cast<int>(position % kPageTokens);
+    const int64_t rows = std::min<int64_t>(p.rows - r, kPageTokens - cell);
+    std::byte* page = p.pages[position / kPageTokens - p.first_page];
+    const KvPageRows part = {{kv.type_k, p.k + r * p.k_stride, p.k_stride,
+                              page + kv.KOffset(0, cell), kv.KRowBytes(),
+                              kPageTokens * kv.KRowBytes()},
+                             {kv.type_v, p.v + r * p.v_stride, p.v_stride,
+                              page + kv.VOffset(0, cell), kv.VRowBytes(),
+                              kPageTokens * kv.VRowBytes()},
+                             rows,
+                             kv.kv_heads,
+                             kv.head_dim};
+    const absl::Status s = CudaStatus("KvWrite", KvWriteCuda(stream, part));
+    if (!s.ok()) return s;
+    r += rows;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status KvWrite(Stream& stream, const KvWriteParams& p) {
-  if (absl::Status s = stream.RequireHost("KvWrite"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) {
+      return WriteOnGpu(stream.cuda().handle(), p);
+    }
+  }
   if (stream.device() == Device::kRef) {
     KvWriteReference(p);
     return absl::OkStatus();

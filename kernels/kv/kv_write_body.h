@@ -2,8 +2,11 @@
 #define TIERCEL_KERNELS_KV_KV_WRITE_BODY_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/number/dtype.h"
+
+struct CUstream_st;
 
 namespace tiercel {
 
@@ -27,6 +30,26 @@ KvRowWriteFn KvRowWrite;
 namespace avx512vnni {
 KvRowWriteFn KvRowWrite;
 }
+
+// Rows of K or of V, and where they go in one page.
+struct KvHalf {
+  DType type;
+  const float* x;    // [rows, stride], a row is [kv_heads, head_dim]
+  int64_t stride;    // floats from one row to the next
+  std::byte* cells;  // of head 0 and row 0; a row's cell follows the last one's
+  int64_t row_bytes;   // of a cell
+  int64_t head_bytes;  // from one head's cells to the next's
+};
+struct KvPageRows {
+  KvHalf k;
+  KvHalf v;
+  int64_t rows;  // at least one
+  int kv_heads;
+  int head_dim;
+};
+
+// Queued on a GPU's stream, with the reference's bits. Returns a cudaError_t.
+int KvWriteCuda(CUstream_st* stream, const KvPageRows& p);
 
 }  // namespace tiercel
 

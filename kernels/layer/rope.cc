@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/layer/rope_body.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -54,8 +55,12 @@ absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
 }
 
 absl::Status Rope(Stream& stream, const RopeParams& p) {
-  if (absl::Status s = stream.RequireHost("Rope"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) {
+      return CudaStatus("Rope", RopeCuda(stream.cuda().handle(), p));
+    }
+  }
   stream.pool().ParallelFor(
       p.rows, Grain(int64_t{p.heads} * p.head_dim),
       [&](int64_t begin, int64_t end, int) { RopeReference(p, begin, end); });

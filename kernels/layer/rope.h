@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "kernels/layer/rope_params.h"
 #include "kernels/machine/stream.h"
 
 namespace tiercel {
@@ -24,17 +25,6 @@ struct RopeAnglesParams {
 };
 absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p);
 
-// Rotates the pair (x[i], x[i + half]) of every head in place by angle i.
-struct RopeParams {
-  float* x;  // [rows, stride], a row is [heads, head_dim]
-  int64_t stride;
-  int64_t rows;  // 0 is allowed
-  int heads;
-  int head_dim;      // elements from 2 * half on are left as they are
-  int half;          // 2 * half <= head_dim
-  const float* cos;  // [rows, half]
-  const float* sin;  // [rows, half]
-};
 absl::Status Rope(Stream& stream, const RopeParams& p);
 
 }  // namespace tiercel

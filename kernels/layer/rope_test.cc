@@ -84,20 +84,37 @@ TEST(RopeAnglesTest, RowsDoNotDependOnOtherRowsOrThreads) {
   }
 }
 
-TEST(RopeTest, HandWorked) {
+class RopeTest : public BackendTest {
+ protected:
+  // Of x, [rows, p.stride], and angles, which a device has copies of.
+  static std::vector<float> Run(Stream& stream, const std::vector<float>& x,
+                                const Angles& angles, RopeParams p) {
+    OnDevice<float> in(stream, x);
+    OnDevice<float> cos(stream, angles.cos);
+    OnDevice<float> sin(stream, angles.sin);
+    p.x = in.data();
+    p.cos = cos.data();
+    p.sin = sin.data();
+    const absl::Status status = Rope(stream, p);
+    EXPECT_TRUE(status.ok()) << status;
+    return in.Read();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Backends, RopeTest, testing::ValuesIn(Backends()),
+                         NameOfBackend);
+
+TEST_P(RopeTest, HandWorked) {
   // One head of 5: pairs (1, 3) and (2, 4), the last element stays.
-  std::vector<float> x = {1.0f, 2.0f, 3.0f, 4.0f, 5.0f};
-  const float cos[2] = {0.5f, 0.0f};
-  const float sin[2] = {2.0f, 1.0f};
-  ASSERT_TRUE(
-      Rope(*MakeStream(Device::kCpu), {x.data(), 5, 1, 1, 5, 2, cos, sin})
-          .ok());
+  const std::vector<float> x = Run(*NewStream(), {1.0f, 2.0f, 3.0f, 4.0f, 5.0f},
+                                   {{0.5f, 0.0f}, {2.0f, 1.0f}},
+                                   {nullptr, 5, 1, 1, 5, 2, nullptr, nullptr});
   EXPECT_EQ(x, (std::vector<float>{-5.5f, -4.0f, 3.5f, 2.0f, 5.0f}));
 }
 
-TEST(RopeTest, RotatesEveryHeadAndNothingElse) {
+TEST_P(RopeTest, RotatesEveryHeadAndNothingElse) {
+  const std::unique_ptr<Stream> host = MakeStream(Device::kCpu);
   for (int threads : {1, 2, 3}) {
-    const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu, threads);
+    const std::unique_ptr<Stream> stream = NewStream(threads);
     for (int half : {1, 4, 20, 32}) {
       for (int extra : {0, 3}) {
         for (int64_t rows : {0, 1, 2, 67}) {
@@ -106,15 +123,13 @@ TEST(RopeTest, RotatesEveryHeadAndNothingElse) {
           const int64_t stride = int64_t{heads} * head_dim + 5;
           std::mt19937 random(5);
           std::normal_distribution<float> normal;
-          std::vector<float> x(static_cast<size_t>(rows * stride));
-          for (float& value : x) value = normal(random);
-          const std::vector<float> before = x;
+          std::vector<float> before(static_cast<size_t>(rows * stride));
+          for (float& value : before) value = normal(random);
           const Angles angles =
-              MakeAngles(*stream, InvFreq(half, 10000.0), 77, rows);
-          ASSERT_TRUE(
-              Rope(*stream, {x.data(), stride, rows, heads, head_dim, half,
-                             angles.cos.data(), angles.sin.data()})
-                  .ok());
+              MakeAngles(*host, InvFreq(half, 10000.0), 77, rows);
+          const std::vector<float> x = Run(
+              *stream, before, angles,
+              {nullptr, stride, rows, heads, head_dim, half, nullptr, nullptr});
           for (int64_t at = 0; at < rows * stride; ++at) {
             const int64_t r = at / stride;
             const int64_t column = at % stride;
@@ -139,7 +154,7 @@ TEST(RopeTest, RotatesEveryHeadAndNothingElse) {
   }
 }
 
-TEST(RopeTest, RefusesWrongShapes) {
+TEST(RopeEntryTest, RefusesWrongShapes) {
   const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
   float x[8] = {};
   const RopeParams good = {x, 8, 1, 2, 4, 2, x, x};

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/layer/swiglu_body.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -26,8 +27,13 @@ absl::Status Validate(const SwigluParams& p) {
 }  // namespace
 
 absl::Status Swiglu(Stream& stream, const SwigluParams& p) {
-  if (absl::Status s = stream.RequireHost("Swiglu"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) {
+      return CudaStatus("Swiglu", SwigluCuda(stream.cuda().handle(), p.gate,
+                                             p.up, p.rows * p.dim, p.out));
+    }
+  }
   SwigluRangeFn* const range = stream.device() == Device::kRef
                                    ? SwigluRangeReference
                                    : kRange[stream.isa()];

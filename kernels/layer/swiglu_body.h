@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+struct CUstream_st;
+
 namespace tiercel {
 
 // n elements: out = gate / (1 + e^min(-gate, 88)) * up. The bound keeps e^x
@@ -23,6 +25,10 @@ SwigluRangeFn SwigluRange;
 namespace avx512vnni {
 SwigluRangeFn SwigluRange;
 }
+
+// Queued on a GPU's stream, with the same bits. Returns a cudaError_t.
+int SwigluCuda(CUstream_st* stream, const float* gate, const float* up,
+               int64_t n, float* out);
 
 }  // namespace tiercel
 

@@ -116,6 +116,27 @@ inline std::string NameOfBackend(const testing::TestParamInfo<Backend>& info) {
 // Skips CUDA where there is no GPU; tests/gpu_check.sh takes that for failed.
 class BackendTest : public testing::TestWithParam<Backend> {
  protected:
+  // Whether a case takes so long here that it is not tried with all others.
+  static bool TriesFew() {
+    return TriesLess() || (kIsHosted && GetParam().device == Device::kCuda);
+  }
+  static std::vector<int64_t> Fewer(std::vector<int64_t> all,
+                                    std::vector<int64_t> few) {
+    return TriesFew() ? few : all;
+  }
+  // The counts of threads to try: the last where they change nothing, or
+  // little.
+  static std::vector<int> Threads(std::vector<int> all) {
+    if (TriesFew()) all.erase(all.begin(), all.end() - 1);
+    return all;
+  }
+
+  // Whether its multiply-adds round once: then it has the reference's bits.
+  static bool HasFma() {
+    return GetParam().device != Device::kCpu ||
+           GetParam().isa != Isa::kPortable;
+  }
+
   void SetUp() override {
     if (GetParam().device != Device::kCuda) return;
     const absl::Status status = Stream::Create({Device::kCuda}).status();

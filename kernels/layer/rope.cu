@@ -1,0 +1,49 @@
+#include "kernels/device/device_lang.h"
+#include "kernels/layer/rope_body.h"
+#include "kernels/layer/rope_params.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int kMaxBlocks = 1 << 12;  // each goes on until nothing is left
+
+// A thread rotates one pair: 16 bytes moved, beside angles that the heads of a
+// row share.
+struct RotatePairs {
+  static constexpr int kMaxThreads = 256;
+  struct Shared {};
+  RopeParams p;
+
+  TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
+    const int64_t row_pairs = static_cast<int64_t>(p.heads) * p.half;
+    const int64_t pairs = p.rows * row_pairs;
+    for (int64_t pair = t.block * t.count + t.index; pair < pairs;
+         pair += t.blocks * t.count) {
+      const int64_t row = pair / row_pairs;
+      const int64_t head = pair % row_pairs / p.half;
+      const int64_t i = pair % p.half;
+      const float cos = p.cos[row * p.half + i];
+      const float sin = p.sin[row * p.half + i];
+      float* x = p.x + row * p.stride + head * p.head_dim + i;
+      const float a = x[0];
+      const float b = x[p.half];
+      x[0] = a * cos - b * sin;
+      x[p.half] = b * cos + a * sin;
+    }
+  }
+};
+
+}  // namespace
+
+int RopeCuda(CUstream_st* stream, const RopeParams& p) {
+  if (p.rows == 0) return 0;
+  constexpr int kThreads = RotatePairs::kMaxThreads;
+  const int64_t pairs = p.rows * p.heads * p.half;
+  const int64_t blocks = (pairs - 1) / kThreads + 1;
+  return Launch(stream,
+                {.blocks = blocks < kMaxBlocks ? blocks : kMaxBlocks,
+                 .threads = kThreads},
+                RotatePairs{p});
+}
+
+}  // namespace tiercel

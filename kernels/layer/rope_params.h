@@ -1,0 +1,22 @@
+#ifndef TIERCEL_KERNELS_LAYER_ROPE_PARAMS_H_
+#define TIERCEL_KERNELS_LAYER_ROPE_PARAMS_H_
+
+#include <stdint.h>
+
+namespace tiercel {
+
+// Rotates the pair (x[i], x[i + half]) of every head in place by angle i.
+struct RopeParams {
+  float* x;  // [rows, stride], a row is [heads, head_dim]
+  int64_t stride;
+  int64_t rows;  // 0 is allowed
+  int heads;
+  int head_dim;      // elements from 2 * half on are left as they are
+  int half;          // 2 * half <= head_dim
+  const float* cos;  // [rows, half]
+  const float* sin;  // [rows, half]
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_LAYER_ROPE_PARAMS_H_
