@@ -8,6 +8,7 @@
 #include "kernels/base/error.h"
 #include "kernels/layer/matmul_body.h"
 #include "kernels/layer/packed_layout.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -77,6 +78,45 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool UsesQ8(const MatmulParams& p, const MatmulOutput& output) {
   return p.compute == Compute::kQ8 && IsQuantised(output.weights->type());
+}
+
+// For the rows from `row` on.
+MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {
+  const PackedMatrix& weights = *output.weights;
+  return {reinterpret_cast<const uint8_t*>(weights.data()),
+          weights.panel_bytes(),
+          weights.type(),
+          weights.cols(),
+          weights.rows(),
+          output.bias,
+          output.out + row * output.out_stride,
+          output.out_stride,
+          output.store == StoreMode::kAdd};
+}
+
+absl::Status MultiplyOnGpu(Stream& stream, const MatmulParams& p) {
+  CUstream_st* const queue = stream.cuda().handle();
+  const int64_t k = p.outputs[0].weights->cols();
+  Q8Block* q8 = nullptr;
+  for (int i = 0; i < p.num_outputs; ++i) {
+    const bool wanted = UsesQ8(p, p.outputs[i]);
+    if (wanted && q8 == nullptr) {
+      const absl::StatusOr<std::byte*> scratch = stream.Scratch(
+          static_cast<size_t>(p.rows * (k / 32)) * sizeof(Q8Block));
+      if (!scratch.ok()) return scratch.status();
+      q8 = reinterpret_cast<Q8Block*>(*scratch);
+      const absl::Status s = CudaStatus(
+          "Matmul", QuantiseCuda(queue, p.x, p.x_stride, p.rows, k, q8));
+      if (!s.ok()) return s;
+    }
+    const MatmulTarget target = TargetOf(p.outputs[i], 0);
+    const absl::Status s = CudaStatus(
+        "Matmul",
+        wanted ? MultiplyQ8Cuda(queue, target, q8, p.rows)
+               : MultiplyF32Cuda(queue, target, p.x, p.x_stride, p.rows));
+    if (!s.ok()) return s;
+  }
+  return absl::OkStatus();
 }
 
 // One call on the CPU: scratch memory, and the rows of the current group.
@@ -211,16 +251,7 @@ class CpuMatmul {
       own.panel_end = std::min(range.panel_end - first, panels);
       first += panels;
       if (own.panel_begin >= own.panel_end) continue;
-      const MatmulTarget target = {
-          reinterpret_cast<const uint8_t*>(output.weights->data()),
-          output.weights->panel_bytes(),
-          output.weights->type(),
-          k_,
-          output.weights->rows(),
-          output.bias,
-          output.out + row_ * output.out_stride,
-          output.out_stride,
-          output.store == StoreMode::kAdd};
+      const MatmulTarget target = TargetOf(output, row_);
       if (UsesQ8(p_, output)) {
         bodies_.q8(target, own, q8_);
       } else {
@@ -251,9 +282,11 @@ class CpuMatmul {
 }  // namespace
 
 absl::Status Matmul(Stream& stream, const MatmulParams& p) {
-  if (absl::Status s = stream.RequireHost("Matmul"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.rows == 0) return absl::OkStatus();
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) return MultiplyOnGpu(stream, p);
+  }
   if (stream.device() == Device::kRef) {
     for (int i = 0; i < p.num_outputs; ++i) {
       const int64_t n = p.outputs[i].weights->rows();

@@ -8,6 +8,8 @@
 
 #include "kernels/number/dtype.h"
 
+struct CUstream_st;
+
 namespace tiercel {
 
 struct MatmulOutput;
@@ -97,6 +99,19 @@ extern const MatmulBodies kMatmulBodies;
 namespace avx512vnni {
 extern const MatmulBodies kMatmulBodies;
 }
+
+// Queued on a GPU's stream, with the reference's bits, for rows > 0 and
+// pointers into its memory. Each returns a cudaError_t.
+//
+// [rows][k / 32] blocks, row-major.
+int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
+                 int64_t rows, int64_t k, Q8Block* out);
+// Quantised weights.
+int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTarget& target,
+                   const Q8Block* x, int64_t rows);
+// Any weights.
+int MultiplyF32Cuda(CUstream_st* stream, const MatmulTarget& target,
+                    const float* x, int64_t x_stride, int64_t rows);
 
 }  // namespace tiercel
 

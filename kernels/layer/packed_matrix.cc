@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/checked.h"
@@ -298,6 +299,22 @@ absl::StatusOr<PackedMatrix> PackedMatrix::Create(DType type, int64_t rows,
   matrix.data_ = *std::move(data);
   std::memset(matrix.data_.data(), 0, matrix.data_.size());
   return matrix;
+}
+
+absl::StatusOr<PackedMatrix> PackedMatrix::CopyTo(Stream& stream) const {
+  absl::StatusOr<DeviceArray<std::byte>> data = DeviceArray<std::byte>::Create(
+      stream.memory(), static_cast<int64_t>(data_.size()), "weights");
+  if (!data.ok()) return data.status();
+  absl::Status copied = stream.Copy(data->data(), data_.data(), data_.size());
+  if (copied.ok()) copied = stream.Synchronize();
+  if (!copied.ok()) return copied;
+  PackedMatrix copy;
+  copy.type_ = type_;
+  copy.rows_ = rows_;
+  copy.cols_ = cols_;
+  copy.panel_bytes_ = panel_bytes_;
+  copy.data_ = *std::move(data);
+  return copy;
 }
 
 void PackedMatrix::PackRow(int64_t row, const std::byte* source) {

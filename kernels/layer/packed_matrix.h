@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/machine/device_memory.h"
+#include "kernels/machine/stream.h"
 #include "kernels/number/dtype.h"
 
 namespace tiercel {
@@ -39,6 +40,11 @@ class PackedMatrix {
   // memory is that large.
   static absl::StatusOr<int64_t> BytesOf(DType type, int64_t rows,
                                          int64_t cols);
+
+  // Another with the same bytes, where the ops of `stream` reach it. Only the
+  // host's own memory can be packed into, or unpacked. Errors: out_of_memory,
+  // device_failed.
+  absl::StatusOr<PackedMatrix> CopyTo(Stream& stream) const;
 
   // Fills row `row` from RowBytes(type, cols) bytes in the file's layout
   // (GGUF blocks, little-endian, any alignment). Rows may come in any order
