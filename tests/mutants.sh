@@ -25,6 +25,18 @@ coverage_newest|kernels/attention/coverage_cpu.cc|SumOf(scores + newest, positio
 coverage_group|kernels/attention/coverage.cc|p.kept\[h / group\]|p.kept[h / group * 0]|kernels/attention/coverage_test.cc
 attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
 norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kernels/layer/rms_norm_test.cc
+norm_barrier|kernels/layer/rms_norm.cu|Barrier();  // all are done with the tile before||kernels/layer/rms_norm_test.cc
+norm_lane|kernels/layer/rms_norm.cu|t.index == 0|t.index == 1|kernels/layer/rms_norm_test.cc
+packet_bound|kernels/layer/swiglu.cu|i < in_packets|i <= in_packets|kernels/layer/swiglu_test.cc
+kernel_head|kernels/layer/rope.cu|head \* p.head_dim|head * p.half|kernels/layer/rope_test.cc
+kernel_piece|kernels/kv/kv_write.cu|i >= p.head_dim|i > p.head_dim|kernels/kv/kv_write_test.cc
+kernel_fault|kernels/kv/kv_write.cu|== kAllLanes;|!= 0;|kernels/kv/kv_write_test.cc
+copy_wait|kernels/layer/matmul.cu|CopyWait<0>|CopyWait<1>|kernels/layer/matmul_test.cc
+stage_barrier|kernels/layer/matmul.cu|Barrier();  // this stage is there.*||kernels/layer/matmul_test.cc
+error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/layer/matmul_test.cc
+rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.cc
+lanes_mask|kernels/device/host_executor.cc|return mask == other.mask \&\& combine|return combine|kernels/device/host_executor_test.cc
+early_copy|kernels/device/host_executor.cc|copies_.push_back({to, from, groups_});|std::memcpy(to, from, 16);|kernels/device/host_executor_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
 wrong_weights|models/decoder/decoder.cc|{&w.up, OrNull(w.up_bias)|{\&w.gate, OrNull(w.up_bias)|tests/golden_logits_test.cc
 residual|models/decoder/decoder.cc|config_.hidden, StoreMode::kAdd|config_.hidden, StoreMode::kAssign|tests/golden_logits_test.cc

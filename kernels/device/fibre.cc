@@ -5,10 +5,7 @@
 #include <utility>
 
 #ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/common_interface_defs.h>
-#endif
-#ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
+#include <sanitizer/asan_interface.h>
 #endif
 
 namespace tiercel {
@@ -28,17 +25,15 @@ Fibre::Fibre(absl::FunctionRef<void()> body)
       inside_(
           std::allocator_arg,
           context::preallocated(stack_.sp, stack_.size, stack_), Stacks(),
-          [this](context::fiber&& caller) { return Run(std::move(caller)); }) {
-#ifdef __SANITIZE_THREAD__
-  saved_ = __tsan_create_fiber(0);
-#endif
-}
+          [this](context::fiber&& caller) { return Run(std::move(caller)); }) {}
 
 Fibre::~Fibre() {
   abandoned_ = true;
   if (inside_) Resume();
-#ifdef __SANITIZE_THREAD__
-  __tsan_destroy_fiber(saved_);
+#ifdef __SANITIZE_ADDRESS__
+  // Its pages may be another's next.
+  __asan_unpoison_memory_region(
+      static_cast<std::byte*>(stack_.sp) - stack_.size, stack_.size);
 #endif
 }
 
@@ -54,13 +49,10 @@ context::fiber Fibre::Run(context::fiber&& caller) {
 }
 
 void Fibre::Resume() {
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef __SANITIZE_ADDRESS__
   __sanitizer_start_switch_fiber(
       &saved_caller_, static_cast<std::byte*>(stack_.sp) - stack_.size,
       stack_.size);
-#elif defined(__SANITIZE_THREAD__)
-  saved_caller_ = __tsan_get_current_fiber();
-  __tsan_switch_to_fiber(saved_, 0);
 #endif
   inside_ = std::move(inside_).resume();
 #ifdef __SANITIZE_ADDRESS__
@@ -76,10 +68,8 @@ void Fibre::Suspend() {
 }
 
 void Fibre::Leave() {
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef __SANITIZE_ADDRESS__
   __sanitizer_start_switch_fiber(&saved_, caller_stack_, caller_bytes_);
-#elif defined(__SANITIZE_THREAD__)
-  __tsan_switch_to_fiber(saved_caller_, 0);
 #endif
 }
 

@@ -8,8 +8,8 @@
 
 namespace tiercel {
 
-// A function with a stack of its own, on the thread that resumes it. The
-// sanitizers know of it.
+// A function with a stack of its own, on the thread that resumes it.
+// AddressSanitizer knows of it; ThreadSanitizer does not.
 class Fibre {
  public:
   explicit Fibre(absl::FunctionRef<void()> body);  // which outlives it
@@ -32,7 +32,7 @@ class Fibre {
   boost::context::fiber caller_;
   bool abandoned_ = false;
 
-  // Of the caller and of this, as a sanitizer wants to have them.
+  // Of the caller and of this, as AddressSanitizer wants to have them.
   const void* caller_stack_ = nullptr;
   size_t caller_bytes_ = 0;
   void* saved_caller_ = nullptr;

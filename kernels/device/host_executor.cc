@@ -66,11 +66,13 @@ class HostThread {
  public:
   using Kernel = absl::FunctionRef<void(int, int64_t, void*)>;
 
-  explicit HostThread(int index) : index_(index) {}
+  // `guard` follows on shared memory.
+  HostThread(int index, const std::byte* guard)
+      : index_(index), guard_(guard) {}
   HostThread(const HostThread&) = delete;
 
   // Of another block; in the one before it has ended.
-  void Begin(const Kernel& kernel, int64_t block, void* shared) {
+  void Begin(const Kernel& kernel, int64_t block, std::byte* shared) {
     kernel_ = &kernel;
     block_ = block;
     shared_ = shared;
@@ -126,9 +128,10 @@ class HostThread {
   }
 
   const int index_;
+  const std::byte* const guard_;
   const Kernel* kernel_ = nullptr;
   int64_t block_ = 0;
-  void* shared_ = nullptr;
+  std::byte* shared_ = nullptr;
 
   State state_ = State::kEnded;
   Wait wait_ = {};
@@ -155,10 +158,9 @@ void HostThread::RunKernels() {
   for (;;) {
     try {
       if (!RunKernel()) {
-        const auto past = reinterpret_cast<intptr_t>(bad_address_) -
-                          reinterpret_cast<intptr_t>(shared_);
-        throw Fault{past >= 0 && past < static_cast<intptr_t>(kSharedRoom)
-                        ? absl::StrCat("touched byte ", past,
+        const auto* bad = static_cast<const std::byte*>(bad_address_);
+        throw Fault{bad >= guard_ && bad < guard_ + kGuard
+                        ? absl::StrCat("touched byte ", bad - shared_,
                                        " of shared memory, past its end")
                         : "touched an address where nothing is"};
       }
@@ -215,7 +217,8 @@ class HostExecutor::Body {
     const size_t bytes = (shape.shared_bytes + 15) / 16 * 16;
     std::byte* const shared = room_ + kSharedRoom - bytes;
     for (auto i = std::ssize(threads_); i < shape.threads; ++i) {
-      threads_.push_back(std::make_unique<HostThread>(static_cast<int>(i)));
+      threads_.push_back(std::make_unique<HostThread>(static_cast<int>(i),
+                                                      room_ + kSharedRoom));
     }
     count_ = shape.threads;
     for (const int64_t block : InOrder(shape.blocks)) {
