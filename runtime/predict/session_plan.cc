@@ -241,7 +241,9 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   const Machine& machine = *model.machine;
   site.machine_bytes = machine.MemoryBudget();
   site.in_place = machine.in_place();
-  site.device_bytes = machine.DeviceBudget();
+  // What is free is asked for once: others take some at any time.
+  site.device_bytes =
+      site.in_place ? site.machine_bytes : machine.DeviceBudget();
   return site;
 }
 
