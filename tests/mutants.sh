@@ -175,12 +175,11 @@ stop_times|runtime/generate/generate.cc|report.token_seconds.resize(report.token
 sweep_untimed|runtime/drafting/rounds.cc|const absl::Cleanup spent = \[this, start = session_.Elapsed()\] {|const absl::Cleanup spent = [this, start = session_.Elapsed()] { return;|runtime/generate/report_test.cc
 first_block_time|runtime/generate/generate.cc|times.push_back(seconds);|times.push_back(0);|runtime/generate/report_test.cc
 draft_checked|drafts/drafter.h|checked += CheckedOf(all, held)|checked += all|drafts/verifying_drafter_test.cc
-peak_best|kernels/machine/probe.cc|std::min(best, |std::max(0 * best, |kernels/machine/probe_test.cc
+peak_best|kernels/machine/probe.cc|std::min_element(seconds|std::max_element(seconds|kernels/machine/probe_test.cc
 peak_ops|kernels/machine/probe.cc|steps \* 16 \* 2|steps * 16|kernels/machine/probe_test.cc
 prompt_traffic|runtime/generate/generate.cc|report.traffic -= traffic;|(void)traffic;|runtime/generate/report_test.cc
 plan_parts|runtime/predict/plan.cc|{"staging", plan.staging}|{"staging", plan.workspace}|runtime/predict/plan_test.cc
 largest_context|runtime/predict/session_plan.cc|too_large = most + 1|too_large = most|runtime/predict/plan_test.cc
-spread_unseen|runtime/predict/rates.cc|(MedianOf(samples) - least) / least|0 * (MedianOf(samples) - least)|runtime/predict/rates_test.cc
 unsteady_settles|runtime/predict/rates.h|return spread <= kMostSpread|return spread >= 0|runtime/predict/rates_cache_test.cc
 noisier_kept|runtime/predict/rates_cache.cc|before->best.spread <= measured.spread|before->best.spread > measured.spread|runtime/predict/rates_cache_test.cc
 others_cleared|runtime/predict/rates_cache.cc|digits.size() != 16|digits.size() > 16|runtime/predict/rates_cache_test.cc
