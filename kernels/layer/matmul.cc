@@ -17,7 +17,7 @@ constexpr PerIsa<const MatmulBodies*> kBodies = {
     &portable::kMatmulBodies, &avx2::kMatmulBodies, &avx512::kMatmulBodies,
     &avx512vnni::kMatmulBodies, &avxvnni::kMatmulBodies};
 
-// Rows go through in groups whose activations stay in the second cache of
+// Rows go through in groups whose activations stay in the L2 cache of
 // a core while all panels pass by.
 constexpr int64_t kGroupBytes = 512 << 10;
 // From so many activations on, preparing them is worth a region of its own.

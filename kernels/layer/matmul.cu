@@ -107,7 +107,7 @@ struct QuantiseBlocks {
     return std::fmin(std::fmax(std::nearbyint(value / scale), -127.0f), 127.0f);
   }
 
-  // Of the half warp, for all of it.
+  // The sum of the errors of a half warp, which each of its lanes gets.
   static TIERCEL_DEVICE float RoundingError(float low, float high,
                                             float scale) {
     const float a = std::fma(-scale, CodeOf(low, scale), low);
@@ -157,7 +157,7 @@ struct Weights {
     }
   }
 
-  // Of block j of a group.
+  // The scales of block j of a group.
   static TIERCEL_DEVICE Scales ReadScales(const uint16_t* group, int j,
                                           int row) {
     const auto byte = [&](int i) { return group[i / 2] >> (i % 2 * 8) & 0xff; };
@@ -432,36 +432,6 @@ int LaunchPanels(CUstream_st* stream, const MatmulTarget& target,
       Kernel{target, reinterpret_cast<const Q8Words*>(x), rows, row_tiles});
 }
 
-// Calls body.template operator()<type>().
-template <typename Body>
-int ForType(DType type, const Body& body) {
-  switch (type) {
-    case DType::kF32:
-      return body.template operator()<DType::kF32>();
-    case DType::kF16:
-      return body.template operator()<DType::kF16>();
-    case DType::kBF16:
-      return body.template operator()<DType::kBF16>();
-    case DType::kQ8_0:
-      return body.template operator()<DType::kQ8_0>();
-    case DType::kQ4_0:
-      return body.template operator()<DType::kQ4_0>();
-    case DType::kQ4_1:
-      return body.template operator()<DType::kQ4_1>();
-    case DType::kQ5_0:
-      return body.template operator()<DType::kQ5_0>();
-    case DType::kQ5_1:
-      return body.template operator()<DType::kQ5_1>();
-    case DType::kQ4_K:
-      return body.template operator()<DType::kQ4_K>();
-    case DType::kQ5_K:
-      return body.template operator()<DType::kQ5_K>();
-    case DType::kQ6_K:
-      return body.template operator()<DType::kQ6_K>();
-  }
-  return 0;
-}
-
 }  // namespace
 
 int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
@@ -476,7 +446,7 @@ int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
 
 int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTarget& target,
                    const Q8Block* x, int64_t rows) {
-  return ForType(target.type, [&]<DType kType>() {
+  return WithWeightType(target.type, [&]<DType kType>() {
     if constexpr (IsQuantised(kType)) {
       return rows <= 8 ? LaunchPanels<kType, 1>(stream, target, x, rows)
                        : LaunchPanels<kType, 4>(stream, target, x, rows);
@@ -488,7 +458,7 @@ int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTarget& target,
 
 int MultiplyF32Cuda(CUstream_st* stream, const MatmulTarget& target,
                     const float* x, int64_t x_stride, int64_t rows) {
-  return ForType(target.type, [&]<DType kType>() {
+  return WithWeightType(target.type, [&]<DType kType>() {
     using Kernel = MultiplyFloats<kType>;
     const int64_t row_tiles = CeilDiv(rows, Kernel::kRows);
     return Launch(stream,

@@ -9,7 +9,7 @@ namespace {
 // Every output is one chain whatever its tile, so shapes change speed alone.
 //
 // The integer sums of kQ8Rows rows fit; in a tile of more, a block's codes are
-// unpacked once and stay in the first cache for all of its rows.
+// unpacked once and stay in the L1 cache for all of its rows.
 #if defined(__AVX512F__)
 constexpr int kQ8Rows = 12;  // 12 int and 12 float sums, codes, scales
 constexpr int kQ8TileRows = 12;
@@ -43,7 +43,7 @@ int64_t PrefetchDistance(const MatmulTarget& t, int panels) {
   return group <= kMostAhead ? group : 4096;
 }
 
-// Asks for `bytes` at p + ahead, into the second cache. What lies past
+// Asks for `bytes` at p + ahead, into the L2 cache. What lies past
 // the matrix is no fault, only useless.
 TIERCEL_INLINE void Prefetch(const uint8_t* p, int64_t ahead, int bytes) {
   const uintptr_t target = reinterpret_cast<uintptr_t>(p) + ahead;
@@ -271,38 +271,8 @@ void Q8Range(const MatmulTarget& t, const MatmulRange& range,
   }
 }
 
-// Calls body.operator()<type>(): what is decided once per product at run time
-// becomes a constant of its loops.
-template <typename Body>
-TIERCEL_INLINE void WithType(DType type, const Body& body) {
-  switch (type) {
-    case DType::kF32:
-      return body.template operator()<DType::kF32>();
-    case DType::kF16:
-      return body.template operator()<DType::kF16>();
-    case DType::kBF16:
-      return body.template operator()<DType::kBF16>();
-    case DType::kQ8_0:
-      return body.template operator()<DType::kQ8_0>();
-    case DType::kQ4_0:
-      return body.template operator()<DType::kQ4_0>();
-    case DType::kQ4_1:
-      return body.template operator()<DType::kQ4_1>();
-    case DType::kQ5_0:
-      return body.template operator()<DType::kQ5_0>();
-    case DType::kQ5_1:
-      return body.template operator()<DType::kQ5_1>();
-    case DType::kQ4_K:
-      return body.template operator()<DType::kQ4_K>();
-    case DType::kQ5_K:
-      return body.template operator()<DType::kQ5_K>();
-    case DType::kQ6_K:
-      return body.template operator()<DType::kQ6_K>();
-  }
-}
-
 void Q8(const MatmulTarget& t, const MatmulRange& range, const Q8Block* tiles) {
-  WithType(t.type, [&]<DType kType>() {
+  WithWeightType(t.type, [&]<DType kType>() {
     if constexpr (IsQuantised(kType)) Q8Range<kType>(t, range, tiles);
   });
 }
@@ -538,8 +508,8 @@ void F32Of(const MatmulTarget& t, const MatmulRange& range, const float* tiles,
 
 void F32(const MatmulTarget& t, const MatmulRange& range, const float* tiles,
          float* expanded) {
-  WithType(t.type,
-           [&]<DType kType>() { F32Of<kType>(t, range, tiles, expanded); });
+  WithWeightType(
+      t.type, [&]<DType kType>() { F32Of<kType>(t, range, tiles, expanded); });
 }
 
 void Transpose(const float* x, int64_t x_stride, int rows, int64_t k,

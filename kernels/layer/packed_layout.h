@@ -108,6 +108,38 @@ constexpr int GroupBytes(ScaleLayout scales) {
   return 0;
 }
 
+// Calls body.operator()<type>(): what is decided once per product at run time
+// becomes a constant of its loops.
+template <typename Body>
+[[gnu::always_inline]] inline auto WithWeightType(DType type,
+                                                  const Body& body) {
+  switch (type) {
+    case DType::kF32:
+      return body.template operator()<DType::kF32>();
+    case DType::kF16:
+      return body.template operator()<DType::kF16>();
+    case DType::kBF16:
+      return body.template operator()<DType::kBF16>();
+    case DType::kQ8_0:
+      return body.template operator()<DType::kQ8_0>();
+    case DType::kQ4_0:
+      return body.template operator()<DType::kQ4_0>();
+    case DType::kQ4_1:
+      return body.template operator()<DType::kQ4_1>();
+    case DType::kQ5_0:
+      return body.template operator()<DType::kQ5_0>();
+    case DType::kQ5_1:
+      return body.template operator()<DType::kQ5_1>();
+    case DType::kQ4_K:
+      return body.template operator()<DType::kQ4_K>();
+    case DType::kQ5_K:
+      return body.template operator()<DType::kQ5_K>();
+    case DType::kQ6_K:
+      return body.template operator()<DType::kQ6_K>();
+  }
+  __builtin_unreachable();  // those are all
+}
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_KERNELS_LAYER_PACKED_LAYOUT_H_
