@@ -20,11 +20,22 @@ inline constexpr uint32_t kAllLanes = 0xffffffffu;
 struct LaunchShape {
   int64_t blocks = 1;
   int threads = 1;  // of a block
-  // Of Shared, from its start on, where the rest is not used; 0: all of it.
+  // How much of Shared a block gets, from its start on, where the kernel uses
+  // no more; 0: all of it.
   size_t shared_bytes = 0;
 };
 
-// Which one of them runs.
+// The launch of a kernel whose threads go on until no item is left: one block
+// for every `per_block` of the items, of which there are some, up to 4,096
+// blocks.
+constexpr LaunchShape TurnsFor(int64_t items, int per_block, int threads) {
+  constexpr int64_t kMaxBlocks = 1 << 12;
+  const int64_t blocks = (items - 1) / per_block + 1;
+  return {.blocks = blocks < kMaxBlocks ? blocks : kMaxBlocks,
+          .threads = threads};
+}
+
+// The thread that runs, as a kernel sees it.
 struct Thread {
   int index;  // in its block
   int count;  // threads of a block
@@ -50,7 +61,7 @@ inline bool IsAligned(const void* p) {
   return reinterpret_cast<uintptr_t>(p) % 16 == 0;
 }
 
-// Of a block of `Kernel`.
+// The shared memory that a launch gives each block of `Kernel`.
 template <typename Kernel>
 constexpr size_t SharedBytes(const LaunchShape& shape) {
   using Shared = typename Kernel::Shared;

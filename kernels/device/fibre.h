@@ -13,7 +13,7 @@ namespace tiercel {
 class Fibre {
  public:
   explicit Fibre(absl::FunctionRef<void()> body);  // which outlives it
-  // Where the body is suspended, it ends by an exception.
+  // A body that is suspended is ended by an exception.
   ~Fibre();
   Fibre(const Fibre&) = delete;
 
@@ -32,7 +32,7 @@ class Fibre {
   boost::context::fiber caller_;
   bool abandoned_ = false;
 
-  // Of the caller and of this, as AddressSanitizer wants to have them.
+  // What AddressSanitizer wants to know of the two stacks at each switch.
   const void* caller_stack_ = nullptr;
   size_t caller_bytes_ = 0;
   void* saved_caller_ = nullptr;

@@ -71,7 +71,7 @@ class HostThread {
       : index_(index), guard_(guard) {}
   HostThread(const HostThread&) = delete;
 
-  // Of another block; in the one before it has ended.
+  // Makes it the thread of another block, once it has ended in the last.
   void Begin(const Kernel& kernel, int64_t block, std::byte* shared) {
     kernel_ = &kernel;
     block_ = block;

@@ -87,7 +87,7 @@ int Launch(CUstream_st* stream, const LaunchShape& shape,
                               thread);
 }
 
-// Of the thread that runs.
+// What follows is called by the thread that runs, and is about it.
 using Place = std::source_location;
 int OwnLane();
 void CheckIndex(int i, int size);
@@ -105,7 +105,7 @@ T Shuffle(uint32_t mask, T value, int lane, int width = kWarpLanes,
   return std::bit_cast<T>(
       Exchange("Shuffle", mask, std::bit_cast<uint32_t>(value), source, at));
 }
-// From beyond its group a lane gets its own value.
+// A lane that asks beyond its group gets its own value.
 template <typename T>
 T ShuffleDown(uint32_t mask, T value, int lanes, int width = kWarpLanes,
               const Place& at = Place::current()) {

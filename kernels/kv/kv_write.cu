@@ -8,9 +8,8 @@
 namespace tiercel {
 namespace {
 
-constexpr int kPiece = 32;           // elements of a warp, a block of q8_0
-constexpr int kPieceBytes = 34;      // of q8_0
-constexpr int kMaxBlocks = 1 << 12;  // each goes on until nothing is left
+constexpr int kPiece = 32;       // elements of a warp, a block of q8_0
+constexpr int kPieceBytes = 34;  // of q8_0
 
 // A warp writes 32 elements of one head's row: K and V of a page at once, 6 to
 // 8 bytes moved each.
@@ -76,10 +75,7 @@ int KvWriteCuda(CUstream_st* stream, const KvPageRows& p) {
   const int64_t warps =
       2 * p.rows * p.kv_heads * ((p.head_dim - 1) / kPiece + 1);
   constexpr int kThreads = WritePieces::kMaxThreads;
-  const int64_t blocks = (warps - 1) / (kThreads / kWarpLanes) + 1;
-  return Launch(stream,
-                {.blocks = blocks < kMaxBlocks ? blocks : kMaxBlocks,
-                 .threads = kThreads},
+  return Launch(stream, TurnsFor(warps, kThreads / kWarpLanes, kThreads),
                 WritePieces{p});
 }
 

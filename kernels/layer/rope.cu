@@ -5,8 +5,6 @@
 namespace tiercel {
 namespace {
 
-constexpr int kMaxBlocks = 1 << 12;  // each goes on until nothing is left
-
 // A thread rotates one pair: 16 bytes moved, beside angles that the heads of a
 // row share.
 struct RotatePairs {
@@ -39,11 +37,7 @@ int RopeCuda(CUstream_st* stream, const RopeParams& p) {
   if (p.rows == 0) return 0;
   constexpr int kThreads = RotatePairs::kMaxThreads;
   const int64_t pairs = p.rows * p.heads * p.half;
-  const int64_t blocks = (pairs - 1) / kThreads + 1;
-  return Launch(stream,
-                {.blocks = blocks < kMaxBlocks ? blocks : kMaxBlocks,
-                 .threads = kThreads},
-                RotatePairs{p});
+  return Launch(stream, TurnsFor(pairs, kThreads, kThreads), RotatePairs{p});
 }
 
 }  // namespace tiercel

@@ -5,8 +5,6 @@
 namespace tiercel {
 namespace {
 
-constexpr int kMaxBlocks = 1 << 12;  // each goes on until nothing is left
-
 TIERCEL_DEVICE float SwigluOf(float gate, float up) {
   const float x = -gate > 88.0f ? 88.0f : -gate;
   return gate / (1.0f + ExpLane(x)) * up;
@@ -46,10 +44,7 @@ int SwigluCuda(CUstream_st* stream, const float* gate, const float* up,
   if (n == 0) return 0;
   constexpr int kThreads = SwigluElements::kMaxThreads;
   const bool packets = IsAligned(gate) && IsAligned(up) && IsAligned(out);
-  const int64_t blocks = (n - 1) / (4 * kThreads) + 1;
-  return Launch(stream,
-                {.blocks = blocks < kMaxBlocks ? blocks : kMaxBlocks,
-                 .threads = kThreads},
+  return Launch(stream, TurnsFor(n, 4 * kThreads, kThreads),
                 SwigluElements{gate, up, n, packets ? n / 4 * 4 : 0, out});
 }
 
