@@ -4,6 +4,7 @@
 #include "runtime/api/boundary.h"
 #include "runtime/api/build_info.h"
 #include "runtime/api/version.h"
+#include "runtime/machine/machine_json.h"
 
 namespace tiercel {
 const char* VersionText() {
@@ -50,14 +51,8 @@ extern "C" tiercel_status tiercel_machine(int32_t threads,
         });
     if (!peaks.ok()) return peaks.status();
     return tiercel::FillJson(
-        {{"cpu", tiercel::CpuName()},
-         {"isa", std::string(tiercel::NameOf((*stream)->isa()))},
-         {"threads", (*stream)->pool().num_threads()},
-         {"read_bytes_per_s", peaks->read_bytes_per_s},
-         {"read_spread", peaks->read_spread},
-         {"steady", peaks->read_spread <= tiercel::kMostSpread},
-         {"f32_ops_per_s", peaks->f32_ops_per_s},
-         {"int8_ops_per_s", peaks->int8_ops_per_s}},
+        tiercel::MachineJson(*peaks, (*stream)->isa(),
+                             (*stream)->pool().num_threads()),
         json, size);
   });
 }

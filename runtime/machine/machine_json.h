@@ -1,0 +1,15 @@
+#ifndef TIERCEL_RUNTIME_MACHINE_MACHINE_JSON_H_
+#define TIERCEL_RUNTIME_MACHINE_MACHINE_JSON_H_
+
+#include "kernels/machine/isa.h"
+#include "kernels/machine/probe.h"
+#include "nlohmann/json.hpp"
+
+namespace tiercel {
+
+// What tiercel_machine says of the machine that had these peaks.
+nlohmann::json MachineJson(const Peaks& peaks, Isa isa, int threads);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_MACHINE_MACHINE_JSON_H_
