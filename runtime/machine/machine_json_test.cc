@@ -23,7 +23,10 @@ TEST(MachineJsonTest, EachFigureStandsUnderItsName) {
 }
 
 TEST(MachineJsonTest, AWideSpreadIsNotSteady) {
-  const Peaks peaks = {.read_spread = 1.01 * kMostSpread};
+  const Peaks peaks = {.read_bytes_per_s = 1,
+                       .f32_ops_per_s = 1,
+                       .int8_ops_per_s = 1,
+                       .read_spread = 1.01 * kMostSpread};
   EXPECT_EQ(MachineJson(peaks, Isa::kAvx2, 1)["steady"], false);
 }
 

@@ -19,8 +19,9 @@ if(TIERCEL_CCACHE)
 endif()
 
 # Warnings are errors. -ffp-contract=off: a multiply-add is written as one where
-# it is meant (invariant 6 counts on every rounding). Of two options that differ
-# the last counts, so what changes one of these is linked after tiercel_flags.
+# it is meant (row invariance counts on every rounding). Of two options that
+# differ the last counts, so what changes one of these is linked after
+# tiercel_flags.
 add_library(tiercel_flags INTERFACE)
 set(TIERCEL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                      -Wno-sign-conversion)
