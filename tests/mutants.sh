@@ -29,12 +29,16 @@ norm_barrier|kernels/layer/rms_norm.cu|Barrier();  // all are done with the tile
 norm_lane|kernels/layer/rms_norm.cu|t.index == 0|t.index == 1|kernels/layer/rms_norm_test.cc
 packet_bound|kernels/layer/swiglu.cu|i < in_packets|i <= in_packets|kernels/layer/swiglu_test.cc
 kernel_head|kernels/layer/rope.cu|head \* p.head_dim|head * p.half|kernels/layer/rope_test.cc
-kernel_piece|kernels/kv/kv_write.cu|i >= p.head_dim|i > p.head_dim|kernels/kv/kv_write_test.cc
-kernel_fault|kernels/kv/kv_write.cu|== kAllLanes;|!= 0;|kernels/kv/kv_write_test.cc
+kernel_piece|kernels/kv/kv_element.h|i >= head_dim|i > head_dim|kernels/kv/kv_write_test.cc
+kernel_fault|kernels/kv/kv_element.h|== kAllLanes;|!= 0;|kernels/kv/kv_write_test.cc
 copy_wait|kernels/layer/matmul.cu|CopyWait<0>|CopyWait<1>|kernels/layer/matmul_test.cc
 stage_barrier|kernels/layer/matmul.cu|Barrier();  // this stage is there.*||kernels/layer/matmul_test.cc
 error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/layer/matmul_test.cc
 rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.cc
+embed_group|kernels/layer/packed_device.h|groups + block / kGroup|groups + block|kernels/layer/embed_test.cc
+norm_place|kernels/kv/key_norms.cu|start + t.index - p.first|t.index|kernels/kv/key_norms_test.cc
+means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc
+convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
 lanes_mask|kernels/device/host_executor.cc|return mask == other.mask \&\& combine|return combine|kernels/device/host_executor_test.cc
 early_copy|kernels/device/host_executor.cc|copies_.push_back({to, from, groups_});|std::memcpy(to, from, 16);|kernels/device/host_executor_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc

@@ -5,6 +5,7 @@
 #include "kernels/kv/chunk_means_body.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -69,8 +70,19 @@ absl::Status Validate(const ChunkMeansParams& p) {
 }  // namespace
 
 absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p) {
-  if (absl::Status s = stream.RequireHost("ChunkMeans"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (p.num_chunks == 0) return absl::OkStatus();
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) {
+      const int64_t in_page = kPageTokens / p.chunk;
+      const auto on_gpu =
+          WithPagesOnGpu(stream, p, p.first_chunk / in_page,
+                         (p.first_chunk + p.num_chunks - 1) / in_page);
+      if (!on_gpu.ok()) return on_gpu.status();
+      return CudaStatus("ChunkMeans",
+                        ChunkMeansCuda(stream.cuda().handle(), *on_gpu));
+    }
+  }
   // About 16K elements, some microseconds, make an item.
   const int64_t grain =
       1 + (int64_t{1} << 14) / (int64_t{p.chunk} * p.layout.head_dim);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernels/kv/chunk_means_body.h"
+#include "kernels/kv/chunk_means_params.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/number/half.h"
 

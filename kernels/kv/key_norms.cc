@@ -7,6 +7,7 @@
 #include "kernels/kv/key_norms_body.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -49,9 +50,17 @@ absl::Status Validate(const KeyNormsParams& p) {
 }  // namespace
 
 absl::Status KeyNorms(Stream& stream, const KeyNormsParams& p) {
-  if (absl::Status s = stream.RequireHost("KeyNorms"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.first == p.last) return absl::OkStatus();
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) {
+      const auto on_gpu = WithPagesOnGpu(stream, p, p.first / kPageTokens,
+                                         (p.last - 1) / kPageTokens);
+      if (!on_gpu.ok()) return on_gpu.status();
+      return CudaStatus("KeyNorms",
+                        KeyNormsCuda(stream.cuda().handle(), *on_gpu));
+    }
+  }
   if (stream.device() == Device::kRef) {
     KeyNormsReference(p);
     return absl::OkStatus();

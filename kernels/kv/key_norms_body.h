@@ -6,6 +6,8 @@
 
 #include "kernels/number/dtype.h"
 
+struct CUstream_st;
+
 namespace tiercel {
 
 struct KeyNormsParams;
@@ -31,6 +33,10 @@ NormRowsFn ComputeNorms;
 namespace avx512 {
 NormRowsFn ComputeNorms;
 }
+
+// Queued on a GPU's stream, with the reference's bits; the array of pages is in
+// the GPU's memory too. Returns a cudaError_t.
+int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p);
 
 }  // namespace tiercel
 

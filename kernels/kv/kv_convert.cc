@@ -7,6 +7,7 @@
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_convert_body.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -50,11 +51,23 @@ void ConvertRun(const KvConvertParams& p, const KvConvertParams::Run& run,
   }
 }
 
+absl::Status ConvertOnGpu(Stream& stream, KvConvertParams p) {
+  const size_t bytes = static_cast<size_t>(p.num_runs) * sizeof(*p.runs);
+  const absl::StatusOr<std::byte*> runs = stream.Scratch(bytes);
+  if (!runs.ok()) return runs.status();
+  if (absl::Status s = stream.Copy(*runs, p.runs, bytes); !s.ok()) return s;
+  p.runs = reinterpret_cast<const KvConvertParams::Run*>(*runs);
+  return CudaStatus("KvConvert", KvConvertCuda(stream.cuda().handle(), p));
+}
+
 }  // namespace
 
 absl::Status KvConvert(Stream& stream, const KvConvertParams& p) {
-  if (absl::Status s = stream.RequireHost("KvConvert"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (p.num_runs == 0) return absl::OkStatus();
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) return ConvertOnGpu(stream, p);
+  }
   KvRowConvertFn* const convert = stream.device() == Device::kRef
                                       ? KvRowConvertReference
                                       : kRowConvert[stream.isa()];

@@ -5,7 +5,11 @@
 
 #include "kernels/number/dtype.h"
 
+struct CUstream_st;
+
 namespace tiercel {
+
+struct KvConvertParams;
 
 // One row: KvRowToF32, then KvRowFromF32 (kernels/kv/kv_row.h), bit for bit.
 using KvRowConvertFn = void(DType from, const std::byte* row, DType to,
@@ -21,6 +25,10 @@ KvRowConvertFn KvRowConvert;
 namespace avx512 {
 KvRowConvertFn KvRowConvert;
 }
+
+// Queued on a GPU's stream, with the reference's bits; the array of runs is in
+// the GPU's memory too. Returns a cudaError_t.
+int KvConvertCuda(CUstream_st* stream, const KvConvertParams& p);
 
 }  // namespace tiercel
 

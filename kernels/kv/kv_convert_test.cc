@@ -37,13 +37,17 @@ Bytes RandomRows(DType type, int head_dim, int64_t rows, unsigned seed) {
   return bytes;
 }
 
-class KvConvertTest : public testing::TestWithParam<Isa> {
+class KvConvertTest : public BackendTest {
  protected:
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1, GetParam());
-  std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 2, GetParam());
+  void SetUp() override {
+    BackendTest::SetUp();
+    if (!IsSkipped()) stream_ = NewStream(2);
+  }
+
+  std::unique_ptr<Stream> stream_;
 };
-INSTANTIATE_TEST_SUITE_P(Isas, KvConvertTest,
-                         testing::ValuesIn(SupportedIsas()), NameOfIsa);
+INSTANTIATE_TEST_SUITE_P(Backends, KvConvertTest, testing::ValuesIn(Backends()),
+                         NameOfBackend);
 
 // Row by row by its definition, and nothing beside.
 TEST_P(KvConvertTest, EveryTypeToEveryOther) {
@@ -60,36 +64,38 @@ TEST_P(KvConvertTest, EveryTypeToEveryOther) {
         for (int64_t rows : kRows) {
           sources.push_back(RandomRows(from, head_dim, rows, 5));
         }
-        for (Stream* stream : {ref_.get(), cpu_.get()}) {
-          std::vector<Bytes> out;
-          std::vector<KvConvertParams::Run> runs;
-          for (size_t i = 0; i < std::size(kRows); ++i) {
-            out.emplace_back(static_cast<size_t>(kRows[i] + 1) * to_bytes,
-                             kUntouched);
-            runs.push_back({sources[i].data(), out.back().data(), kRows[i]});
-          }
-          const absl::Status status =
-              KvConvert(*stream, {.from = from,
-                                  .to = to,
-                                  .head_dim = head_dim,
-                                  .runs = runs.data(),
-                                  .num_runs = std::ssize(runs)});
-          ASSERT_TRUE(status.ok()) << status;
-          for (size_t i = 0; i < std::size(kRows); ++i) {
-            Bytes expected(out[i].size(), kUntouched);
-            std::vector<float> values(static_cast<size_t>(head_dim));
-            for (size_t r = 0; r < static_cast<size_t>(kRows[i]); ++r) {
-              const std::byte* const row = sources[i].data() + r * from_bytes;
-              std::byte* const place = expected.data() + r * to_bytes;
-              if (from == to) {
-                std::copy(row, row + to_bytes, place);
-                continue;
-              }
-              KvRowToF32(from, row, head_dim, values.data());
-              KvRowFromF32(to, values.data(), head_dim, place);
+        std::vector<OnDevice<std::byte>> given;
+        std::vector<OnDevice<std::byte>> out;
+        std::vector<KvConvertParams::Run> runs;
+        for (size_t i = 0; i < std::size(kRows); ++i) {
+          given.emplace_back(*stream_, sources[i]);
+          out.emplace_back(
+              *stream_,
+              Bytes(static_cast<size_t>(kRows[i] + 1) * to_bytes, kUntouched));
+          runs.push_back({given.back().data(), out.back().data(), kRows[i]});
+        }
+        const absl::Status status =
+            KvConvert(*stream_, {.from = from,
+                                 .to = to,
+                                 .head_dim = head_dim,
+                                 .runs = runs.data(),
+                                 .num_runs = std::ssize(runs)});
+        ASSERT_TRUE(status.ok()) << status;
+        for (size_t i = 0; i < std::size(kRows); ++i) {
+          const Bytes got = out[i].Read();
+          Bytes expected(got.size(), kUntouched);
+          std::vector<float> values(static_cast<size_t>(head_dim));
+          for (size_t r = 0; r < static_cast<size_t>(kRows[i]); ++r) {
+            const std::byte* const row = sources[i].data() + r * from_bytes;
+            std::byte* const place = expected.data() + r * to_bytes;
+            if (from == to) {
+              std::copy(row, row + to_bytes, place);
+              continue;
             }
-            EXPECT_TRUE(out[i] == expected) << "run " << i;
+            KvRowToF32(from, row, head_dim, values.data());
+            KvRowFromF32(to, values.data(), head_dim, place);
           }
+          EXPECT_TRUE(got == expected) << "run " << i;
         }
       }
     }
@@ -103,7 +109,7 @@ TEST_P(KvConvertTest, RefusesWhatItCannotRead) {
   const KvConvertParams::Run less = {row, out, -1};
   const auto code = [&](DType from, DType to, int head_dim,
                         const KvConvertParams::Run* runs, int64_t num) {
-    return CodeOf(KvConvert(*cpu_, {from, to, head_dim, runs, num}));
+    return CodeOf(KvConvert(*stream_, {from, to, head_dim, runs, num}));
   };
   EXPECT_EQ(code(DType::kF16, DType::kF32, 12, &one, 1), "invalid_shape");
   EXPECT_EQ(code(DType::kF16, DType::kF32, 0, &one, 1), "invalid_shape");

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/machine/stream.h"
 
 namespace tiercel {
 
@@ -15,6 +17,24 @@ namespace tiercel {
 absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
                             int64_t first_page, int64_t num_pages,
                             int64_t first, int64_t last);
+
+// A copy of an array of `count` pages for a kernel, in the stream's scratch
+// memory. Errors: out_of_memory, device_failed.
+absl::StatusOr<const std::byte* const*> PagesOnGpu(
+    Stream& stream, const std::byte* const* pages, int64_t count);
+
+// The params of an op that reads pages first..last, with such a copy.
+template <typename Params>
+absl::StatusOr<Params> WithPagesOnGpu(Stream& stream, Params p, int64_t first,
+                                      int64_t last) {
+  const absl::StatusOr<const std::byte* const*> pages =
+      PagesOnGpu(stream, p.pages + (first - p.first_page), last - first + 1);
+  if (!pages.ok()) return pages.status();
+  p.pages = *pages;
+  p.first_page = first;
+  p.num_pages = last - first + 1;
+  return p;
+}
 
 }  // namespace tiercel
 

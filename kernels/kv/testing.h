@@ -3,9 +3,13 @@
 
 // For tests of ops only.
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kernels/kv/kv_row.h"
+#include "kernels/machine/testing.h"
 
 namespace tiercel {
 
@@ -17,6 +21,34 @@ inline std::vector<DType> KvTypes(int head_dim) {
   }
   return types;
 }
+
+// Pages of `bytes` each, some of them null, where the ops of a stream can reach
+// them.
+class OnDevicePages {
+ public:
+  OnDevicePages(Stream& stream, const std::vector<const std::byte*>& pages,
+                int64_t bytes)
+      : pages_(pages) {
+    if (stream.device() != Device::kCuda) return;
+    std::vector<std::byte> all;
+    for (const std::byte* page : pages) {
+      if (page != nullptr) all.insert(all.end(), page, page + bytes);
+    }
+    bytes_ = std::make_unique<OnDevice<std::byte>>(stream, std::move(all));
+    const std::byte* next = bytes_->data();
+    for (const std::byte*& page : pages_) {
+      if (page == nullptr) continue;
+      page = next;
+      next += bytes;
+    }
+  }
+
+  const std::byte* const* data() const { return pages_.data(); }
+
+ private:
+  std::unique_ptr<OnDevice<std::byte>> bytes_;  // null: where they were
+  std::vector<const std::byte*> pages_;
+};
 
 }  // namespace tiercel
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/layer/embed_body.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -36,11 +37,29 @@ absl::Status Validate(const EmbedParams& p) {
   return absl::OkStatus();
 }
 
+absl::Status EmbedOnGpu(Stream& stream, const EmbedParams& p) {
+  const size_t bytes = static_cast<size_t>(p.rows) * sizeof(*p.ids);
+  const absl::StatusOr<std::byte*> ids = stream.Scratch(bytes);
+  if (!ids.ok()) return ids.status();
+  if (absl::Status s = stream.Copy(*ids, p.ids, bytes); !s.ok()) return s;
+  const EmbedRows rows = {reinterpret_cast<const uint8_t*>(p.table->data()),
+                          p.table->panel_bytes(),
+                          p.table->cols(),
+                          reinterpret_cast<const int32_t*>(*ids),
+                          p.rows,
+                          p.out};
+  return CudaStatus("Embed",
+                    EmbedCuda(stream.cuda().handle(), p.table->type(), rows));
+}
+
 }  // namespace
 
 absl::Status Embed(Stream& stream, const EmbedParams& p) {
-  if (absl::Status s = stream.RequireHost("Embed"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
+  if (p.rows == 0) return absl::OkStatus();
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) return EmbedOnGpu(stream, p);
+  }
   stream.pool().ParallelFor(
       p.rows, kGrain,
       [&](int64_t begin, int64_t end, int) { EmbedReference(p, begin, end); });

@@ -12,7 +12,7 @@ namespace tiercel {
 // out[r] = table[ids[r]].  Errors: an id outside the table (invalid_token).
 struct EmbedParams {
   const PackedMatrix* table;  // [vocab, hidden]
-  const int32_t* ids;         // [rows]
+  const int32_t* ids;         // [rows], in the host's memory
   int64_t rows;               // 0 is allowed
   float* out;                 // [rows, hidden]
 };

@@ -1,3 +1,4 @@
+#include "kernels/layer/embed.h"
 #include "kernels/layer/embed_body.h"
 
 namespace tiercel {

@@ -1,6 +1,8 @@
 #include "kernels/layer/embed.h"
 
+#include <cmath>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -34,26 +36,38 @@ struct Table {
   PackedMatrix matrix;
 };
 
-TEST(EmbedTest, RowsAreTheTablesRows) {
-  for (const DType type : {DType::kF16, DType::kQ8_0, DType::kQ6_K}) {
+class EmbedBackendTest : public BackendTest {};
+INSTANTIATE_TEST_SUITE_P(Backends, EmbedBackendTest,
+                         testing::ValuesIn(Backends()), NameOfBackend);
+
+TEST_P(EmbedBackendTest, RowsAreTheTablesRows) {
+  for (const DType type :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
+        DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ4_K, DType::kQ5_K,
+        DType::kQ6_K}) {
     const Table table(type);
-    for (const Device device : {Device::kCpu, Device::kRef}) {
-      for (const int threads : {1, 3}) {
-        const std::unique_ptr<Stream> stream = MakeStream(device, threads);
-        for (const int64_t rows : {0, 1, 15, 16, 17, 100}) {
-          std::vector<int32_t> ids(static_cast<size_t>(rows));
-          std::vector<float> expected;
-          for (size_t r = 0; r < ids.size(); ++r) {
-            ids[r] = static_cast<int32_t>((r * 11 + 36) % kVocab);
-            const auto row = table.values.begin() + ids[r] * kHidden;
-            expected.insert(expected.end(), row, row + kHidden);
-          }
-          std::vector<float> out(expected.size(), kPoison);
-          const absl::Status status =
-              Embed(*stream, {&table.matrix, ids.data(), rows, out.data()});
-          ASSERT_TRUE(status.ok()) << status;
-          EXPECT_TRUE(SameBits(out, expected)) << rows << " rows";
+    for (const int threads : Threads({1, 3})) {
+      const std::unique_ptr<Stream> stream = NewStream(threads);
+      const PackedMatrix matrix = *table.matrix.CopyTo(*stream);
+      for (const int64_t rows : Fewer({0, 1, 15, 16, 17, 100}, {0, 1, 37})) {
+        std::vector<int32_t> ids(static_cast<size_t>(rows));
+        std::vector<float> expected;
+        for (size_t r = 0; r < ids.size(); ++r) {
+          ids[r] = static_cast<int32_t>((r * 11 + 36) % kVocab);
+          const auto row = table.values.begin() + ids[r] * kHidden;
+          expected.insert(expected.end(), row, row + kHidden);
         }
+        // One element more than is used, so that a write past the end shows.
+        OnDevice<float> out(*stream,
+                            std::vector<float>(expected.size() + 1, kPoison));
+        const absl::Status status =
+            Embed(*stream, {&matrix, ids.data(), rows, out.data()});
+        ASSERT_TRUE(status.ok()) << status;
+        std::vector<float> got = out.Read();
+        EXPECT_TRUE(std::isnan(got.back()));
+        got.pop_back();
+        EXPECT_TRUE(SameBits(got, expected))
+            << InfoOf(type).name << " " << rows << " rows";
       }
     }
   }

@@ -3,13 +3,12 @@
 
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul_body.h"
+#include "kernels/layer/packed_device.h"
 #include "kernels/layer/packed_layout.h"
 #include "kernels/number/half.h"
 
 namespace tiercel {
 namespace {
-
-constexpr int kPanelRows = 16;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -120,65 +119,6 @@ struct QuantiseBlocks {
   }
 };
 
-// ---- quantised weights: packed_layout.h says where they lie ----
-
-template <DType kType>
-struct Weights {
-  static constexpr PackedLayout kLayout = LayoutOf(kType);
-  static constexpr int kGroup = GroupBlocks(kLayout.scales);
-  static constexpr int kCodeWords = CodeBytes(kLayout.codes) / 4;
-  static constexpr int kGroupHalves = GroupBytes(kLayout.scales) / 2;
-  static constexpr bool kHasHalves = kLayout.scales == ScaleLayout::kK6;
-  static constexpr int kOffset =
-      kLayout.offset_bits > 0 ? 1 << kLayout.offset_bits : 0;
-
-  struct Scales {
-    float d;
-    float m;           // where the type has a minimum
-    int of_halves[2];  // Q6_K's
-  };
-
-  // Quads 2 pair and 2 pair + 1 of a block, of one row of the panel.
-  static TIERCEL_DEVICE void ReadQuads(const uint32_t* block, int pair, int row,
-                                       uint32_t (&quads)[2]) {
-    if constexpr (kLayout.codes == CodeLayout::k8) {
-      quads[0] = block[2 * pair * kPanelRows + row];
-      quads[1] = block[(2 * pair + 1) * kPanelRows + row];
-    } else {
-      const uint32_t both = block[pair * kPanelRows + row];
-      quads[0] = both & 0x0f0f0f0fu;
-      quads[1] = both >> 4 & 0x0f0f0f0fu;
-    }
-    if constexpr (kLayout.codes == CodeLayout::k6) {
-      const uint32_t high =
-          block[(4 + pair / 2) * kPanelRows + row] >> (pair % 2 * 4);
-      quads[0] |= (high & 0x03030303u) << 4;
-      quads[1] |= (high >> 2 & 0x03030303u) << 4;
-    }
-  }
-
-  // The scales of block j of a group.
-  static TIERCEL_DEVICE Scales ReadScales(const uint16_t* group, int j,
-                                          int row) {
-    const auto byte = [&](int i) { return group[i / 2] >> (i % 2 * 8) & 0xff; };
-    Scales s = {F32FromF16(group[row]), 0.0f, {1, 1}};
-    if constexpr (HasMin(kLayout.scales)) {
-      s.m = F32FromF16(group[kPanelRows + row]);
-    }
-    if constexpr (kLayout.scales == ScaleLayout::kK) {
-      s.d *= static_cast<float>(byte(64 + 2 * j * kPanelRows + row));
-      s.m *= static_cast<float>(byte(64 + (2 * j + 1) * kPanelRows + row));
-    }
-    if constexpr (kHasHalves) {
-      for (int h = 0; h < 2; ++h) {
-        s.of_halves[h] =
-            static_cast<int8_t>(byte(32 + (2 * j + h) * kPanelRows + row));
-      }
-    }
-    return s;
-  }
-};
-
 // ---- quantised weights, int8 activations ----
 
 // A warp computes one panel for 8 kTiles rows. A block of 32 is one exact step
@@ -190,7 +130,7 @@ struct Weights {
 // panel, from the second-level cache.
 template <DType kType, int kTiles>
 struct MultiplyPanels {
-  using W = Weights<kType>;
+  using W = PackedBlocks<kType>;
   static constexpr int kWarps = 4;
   static constexpr int kMaxThreads = kWarps * kWarpLanes;
   static constexpr int kRows = 8 * kTiles;
@@ -392,7 +332,7 @@ struct MultiplyFloats {
             kType == DType::kF16 ? F32FromF16(bits) : F32FromBf16(bits), acc);
       }
     } else {
-      using W = Weights<kType>;
+      using W = PackedBlocks<kType>;
       const int64_t blocks = target.k / 32;
       const auto* codes = reinterpret_cast<const uint32_t*>(panel);
       const auto* groups = reinterpret_cast<const uint16_t*>(
@@ -405,12 +345,7 @@ struct MultiplyFloats {
         for (int i = 0; i < 32; ++i) {
           uint32_t quads[2];
           W::ReadQuads(codes + block * W::kCodeWords, i / 8, lane, quads);
-          const int code =
-              static_cast<int>(quads[i / 4 % 2] >> (i % 4 * 8) & 0xffu);
-          float w = s.d * static_cast<float>(s.of_halves[i / 16]) *
-                    static_cast<float>(code - W::kOffset);
-          if constexpr (HasMin(W::kLayout.scales)) w += s.m;
-          acc = std::fma(*from++, w, acc);
+          acc = std::fma(*from++, W::Get(s, quads, i), acc);
         }
       }
     }

@@ -29,6 +29,8 @@ namespace tiercel {
 //   d = d scale for kK6: every product is exact in float32.
 //
 // A panel is padded to 64 bytes.
+inline constexpr int kPanelRows = 16;
+
 enum class CodeLayout { kNone, k4, k6, k8 };
 enum class ScaleLayout { kNone, kD, kDM, kK, kK6 };
 

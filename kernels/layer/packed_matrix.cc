@@ -17,7 +17,8 @@
 namespace tiercel {
 namespace {
 
-constexpr int kLanes = PackedMatrix::kPanelRows;
+constexpr int kLanes = kPanelRows;
+static_assert(PackedMatrix::kPanelRows == kPanelRows);
 constexpr size_t kPanelAlignment = 64;
 constexpr uint16_t kHalfSign = 0x8000;
 

@@ -13,7 +13,6 @@
 #include "gtest/gtest.h"
 #include "kernels/attention/attention.h"
 #include "kernels/base/error.h"
-#include "kernels/layer/embed.h"
 #include "kernels/layer/rms_norm.h"
 #include "kernels/layer/rope.h"
 #include "kernels/machine/stream.h"
@@ -87,7 +86,6 @@ TEST(CudaStreamTest, OpsWithoutACudaBodyRefuse) {
     EXPECT_THAT(std::string(status.message()),
                 testing::StartsWith(std::string(op) + ": "));
   };
-  expect_refused(Embed(*stream, EmbedParams{}), "Embed");
   expect_refused(RopeAngles(*stream, RopeAnglesParams{}), "RopeAngles");
   expect_refused(Attention(*stream, AttentionParams{}), "Attention");
 }

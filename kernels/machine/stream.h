@@ -56,7 +56,8 @@ class Stream {
   absl::StatusOr<std::byte*> Scratch(size_t bytes);
 
   // Copies between memory of the device and of the host, either way, after
-  // what was queued before. Both ends stay as they are until Synchronize.
+  // what was queued before. Both ends stay as they are until Synchronize, but
+  // for what comes from pageable memory of the host: it has been read.
   absl::Status Copy(void* to, const void* from, size_t bytes);
   // Returns when all that was queued is done, or has failed (device_failed).
   absl::Status Synchronize();

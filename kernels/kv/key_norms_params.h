@@ -1,0 +1,36 @@
+#ifndef TIERCEL_KERNELS_KV_KEY_NORMS_PARAMS_H_
+#define TIERCEL_KERNELS_KV_KEY_NORMS_PARAMS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kv/kv_layout.h"
+
+namespace tiercel {
+
+// Lengths of keys, as they are stored (rotating a key does not change its
+// length), of the positions first <= j < last:
+//
+//   out[g, j - first] = f16(sqrt(dot(k_j, k_j)))
+//
+// in float until it is rounded; the sum is one chain of fma over head_dim. A
+// key that is not finite makes its norm not finite, and so does a norm beyond
+// 65,504.
+//
+// V and the keys of other positions are not read, and pages without any of
+// these positions may be null. Errors: invalid_shape, invalid_kv_type,
+// invalid_position.
+struct KeyNormsParams {
+  KvLayout layout;                // head_dim a multiple of 8
+  const std::byte* const* pages;  // pages of this layer
+  int64_t first_page;             // the page index of pages[0]
+  int64_t num_pages;
+  int64_t first;  // first == last is allowed
+  int64_t last;
+  uint16_t* out;       // f16 [kv_heads, out_stride], of each [last - first]
+  int64_t out_stride;  // elements from one KV head to the next
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_KV_KEY_NORMS_PARAMS_H_
