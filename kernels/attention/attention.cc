@@ -4,9 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/attention_body.h"
+#include "kernels/attention/attention_gpu.h"
 #include "kernels/attention/attention_pages.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -86,18 +88,6 @@ absl::Status Validate(const AttentionParams& p) {
   }
   for (int head = 0; p.view != nullptr && head < kv.kv_heads; ++head) {
     if (absl::Status s = CheckHeadView(p.view[head], head); !s.ok()) return s;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckPages(const AttentionParams& p, const PageList& pages) {
-  for (int64_t i = 0; i < pages.count; ++i) {
-    if (p.pages[pages.At(i) - p.first_page] != nullptr) continue;
-    return UsageError(
-        "invalid_position",
-        absl::StrCat("Attention: page ", pages.At(i),
-                     " is null, and rows at positions ", p.position, " to ",
-                     p.position + p.rows - 1, " see it"));
   }
   return absl::OkStatus();
 }
@@ -350,9 +340,11 @@ class Call {
 }  // namespace
 
 absl::Status Attention(Stream& stream, const AttentionParams& p) {
-  if (absl::Status s = stream.RequireHost("Attention"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.rows == 0) return absl::OkStatus();
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) return AttendOnGpu(stream, p);
+  }
   if (stream.device() == Device::kRef) {
     const absl::StatusOr<std::byte*> list = stream.Scratch(PageListBytes(p));
     if (!list.ok()) return list.status();

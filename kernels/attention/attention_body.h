@@ -10,6 +10,8 @@
 
 #include "kernels/kv/kv_layout.h"
 
+struct CUstream_st;
+
 namespace tiercel {
 
 struct AttentionParams;
@@ -92,6 +94,46 @@ namespace avx512 {
 ComputeBlockFn ComputeBlock;
 FoldPagesFn FoldPages;
 }  // namespace avx512
+
+// Rows over some of the pages that they see, all of it in the memory of a GPU.
+struct AttentionWave {
+  struct Page {
+    const std::byte* at;
+    int64_t start;  // its first position
+  };
+  // What rows see of one KV head: what a HeadView says.
+  struct Shown {
+    const int64_t* bounds;  // begin and end of each range
+    int64_t ranges;
+    int64_t recent;
+  };
+
+  const float* q;  // of the first row
+  int64_t q_stride;
+  int64_t rows;
+  int heads;
+  float scale;
+  KvLayout layout;
+  const Page* pages;
+  int64_t num_pages;
+  int64_t begin;
+  int64_t position;    // of the first row
+  const Shown* shown;  // [kv_heads]; null: rows see all there is
+
+  // Partial results, [num_pages, rows, heads]
+  float* max;
+  float* sum;  // zero: nothing is seen
+  float* out;  // [.., head_dim]
+  // Of the waves before this one and of this, [rows, heads]
+  float* running_max;
+  float* running_sum;
+  bool first;     // there are none before
+  bool last;      // divide by the sum at the end
+  float* result;  // [rows, heads, head_dim], holds the running out
+};
+
+// Queued on a GPU's stream, with the reference's bits. Returns a cudaError_t.
+int AttentionWaveCuda(CUstream_st* stream, const AttentionWave& wave);
 
 }  // namespace tiercel
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+
 namespace tiercel {
 
 PageList PageList::Part(int64_t begin, int64_t size) const {
@@ -45,6 +48,18 @@ PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
     if (seen[static_cast<size_t>(i)] != 0) listed[count++] = first + i;
   }
   return {.first = first, .listed = listed, .count = count};
+}
+
+absl::Status CheckPages(const AttentionParams& p, const PageList& pages) {
+  for (int64_t i = 0; i < pages.count; ++i) {
+    if (p.pages[pages.At(i) - p.first_page] != nullptr) continue;
+    return UsageError(
+        "invalid_position",
+        absl::StrCat("Attention: page ", pages.At(i),
+                     " is null, and rows at positions ", p.position, " to ",
+                     p.position + p.rows - 1, " see it"));
+  }
+  return absl::OkStatus();
 }
 
 CellSet CellsOf(std::span<const PositionRange> ranges, int64_t page) {

@@ -37,6 +37,9 @@ PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
                    std::byte* room);
 size_t PageListBytes(const AttentionParams& p);
 
+// Whether all of `pages` are there. Errors: invalid_position.
+absl::Status CheckPages(const AttentionParams& p, const PageList& pages);
+
 // The cells of page `page` that are in the ranges, which are sorted and
 // disjoint.
 CellSet CellsOf(std::span<const PositionRange> ranges, int64_t page);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/attention/attention_gpu.h"
 #include "kernels/attention/testing.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
@@ -44,7 +45,8 @@ std::vector<Place> Places() {
   return places;
 }
 
-std::vector<Case> Shapes() {
+// All of them, or a few.
+std::vector<Case> Shapes(bool few) {
   std::vector<Case> shapes;
   const auto add = [&](int heads, int kv_heads, int head_dim) {
     Case c;
@@ -53,7 +55,7 @@ std::vector<Case> Shapes() {
     c.head_dim = head_dim;
     shapes.push_back(c);
   };
-  if (TriesLess()) {
+  if (few) {
     add(1, 1, 8);
     add(4, 4, 40);
     add(9, 3, 48);
@@ -68,12 +70,12 @@ std::vector<Case> Shapes() {
 
 // K and V are read apart from each other: each type in each place is all that
 // a sanitizer can see.
-std::vector<std::pair<DType, DType>> KvTypePairs(int head_dim) {
+std::vector<std::pair<DType, DType>> KvTypePairs(int head_dim, bool few) {
   const std::vector<DType> types = KvTypes(head_dim);
   std::vector<std::pair<DType, DType>> pairs;
   for (size_t k = 0; k < types.size(); ++k) {
     for (size_t v = 0; v < types.size(); ++v) {
-      if (TriesLess() && v != (k + 1) % types.size()) continue;
+      if (few && v != (k + 1) % types.size()) continue;
       pairs.emplace_back(types[k], types[v]);
     }
   }
@@ -108,7 +110,7 @@ TEST(AttentionTest, HandWorked) {
 
 TEST(AttentionTest, ReferenceIsSoftmaxAttention) {
   const std::unique_ptr<Stream> ref = MakeStream(Device::kRef, 1);
-  for (Case c : Shapes()) {
+  for (Case c : Shapes(TriesLess())) {
     for (Place place : Places()) {
       c.begin = place.begin;
       c.position = place.position;
@@ -121,17 +123,17 @@ TEST(AttentionTest, ReferenceIsSoftmaxAttention) {
 
 TEST(AttentionTest, ReferenceReadsEveryKvType) {
   const std::unique_ptr<Stream> ref = MakeStream(Device::kRef, 1);
-  for (auto [type_k, type_v] : KvTypePairs(64)) {
+  for (auto [type_k, type_v] : KvTypePairs(64, TriesLess())) {
     Problem problem({4, 2, 64, type_k, type_v, 3, kPageTokens + 9, 3});
     ExpectNearSoftmax(problem, problem.Run(*ref));
   }
 }
 
-class AttentionIsaTest : public testing::TestWithParam<Isa> {
+class AttentionBackendTest : public BackendTest {
  protected:
-  // ISAs whose Fma rounds once equal the reference bit for bit.
+  // Where Fma rounds once, bit for bit the reference.
   void ExpectIsReference(Problem& problem, const std::vector<float>& out) {
-    if (GetParam() == Isa::kPortable) {
+    if (!HasFma()) {
       ExpectNearSoftmax(problem, out);
     } else {
       EXPECT_TRUE(SameBits(out, problem.Run(*ref_))) << NameOfCase(problem.c());
@@ -141,51 +143,51 @@ class AttentionIsaTest : public testing::TestWithParam<Isa> {
   std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1);
 };
 
-INSTANTIATE_TEST_SUITE_P(Isas, AttentionIsaTest,
-                         testing::ValuesIn(AttentionIsas()), NameOfIsa);
+INSTANTIATE_TEST_SUITE_P(Backends, AttentionBackendTest,
+                         testing::ValuesIn(AttentionBackends()), NameOfBackend);
 
-TEST_P(AttentionIsaTest, EqualsReferenceForEveryShapeAndPlace) {
-  const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 2, GetParam());
-  for (Case c : Shapes()) {
+TEST_P(AttentionBackendTest, EqualsReferenceForEveryShapeAndPlace) {
+  const std::unique_ptr<Stream> fast = NewStream(2);
+  for (Case c : Shapes(TriesFew())) {
     for (Place place : Places()) {
-      for (int64_t rows : Some({1, 2, 7}, {7})) {
+      for (int64_t rows : Fewer({1, 2, 7}, {7})) {
         c.begin = place.begin;
         c.position = place.position;
         c.rows = rows;
         Problem problem(c);
-        ExpectIsReference(problem, problem.Run(*cpu));
+        ExpectIsReference(problem, problem.Run(*fast));
       }
     }
   }
 }
 
-TEST_P(AttentionIsaTest, EqualsReferenceForEveryKvType) {
-  const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 1, GetParam());
+TEST_P(AttentionBackendTest, EqualsReferenceForEveryKvType) {
+  const std::unique_ptr<Stream> fast = NewStream(1);
   for (int head_dim : {40, 64, 96}) {
-    for (auto [type_k, type_v] : KvTypePairs(head_dim)) {
+    for (auto [type_k, type_v] : KvTypePairs(head_dim, TriesFew())) {
       Problem problem({6, 2, head_dim, type_k, type_v, 21, kPageTokens + 9, 5});
-      ExpectIsReference(problem, problem.Run(*cpu));
+      ExpectIsReference(problem, problem.Run(*fast));
     }
   }
 }
 
-TEST_P(AttentionIsaTest, EveryNumberOfQueriesInATile) {
-  const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 1, GetParam());
-  for (int heads = 1; heads <= 17; heads += TriesLess() ? 4 : 1) {
+TEST_P(AttentionBackendTest, EveryNumberOfQueriesInATile) {
+  const std::unique_ptr<Stream> fast = NewStream(1);
+  for (int heads = 1; heads <= 17; heads += TriesFew() ? 8 : 1) {
     for (int head_dim : {8, 72, 80, 256}) {
       Problem problem(
           {heads, 1, head_dim, DType::kF16, DType::kF16, 0, 150, 1});
-      ExpectIsReference(problem, problem.Run(*cpu));
+      ExpectIsReference(problem, problem.Run(*fast));
     }
   }
 }
 
 // Row invariance: the rows of a call, their number and the threads do not show.
-TEST_P(AttentionIsaTest, RowsDoNotDependOnOtherRowsOrThreads) {
-  if (TriesLess() && GetParam() != AttentionIsas().back()) GTEST_SKIP();
+TEST_P(AttentionBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
+  if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
   std::vector<std::unique_ptr<Stream>> streams;
-  for (int threads : {1, 2, 3}) {
-    streams.push_back(MakeStream(Device::kCpu, threads, GetParam()));
+  for (int threads : Threads({1, 2, 3})) {
+    streams.push_back(NewStream(threads));
   }
   for (Case c : {Case{9, 3, 64, DType::kF16, DType::kF16, 5, 300, 64},
                  Case{4, 4, 40, DType::kBF16, DType::kF32, 0, 0, 64},
@@ -195,7 +197,7 @@ TEST_P(AttentionIsaTest, RowsDoNotDependOnOtherRowsOrThreads) {
     for (const auto& stream : streams) {
       EXPECT_TRUE(SameBits(problem.Run(*stream), all)) << NameOfCase(c);
       const int64_t row_floats = int64_t{c.heads} * c.head_dim;
-      for (int64_t step : {1, 7, 33}) {
+      for (int64_t step : Fewer({1, 7, 33}, {33})) {
         for (int64_t row = 0; row < c.rows; row += step) {
           const int64_t rows = std::min(step, c.rows - row);
           const std::vector<float> some = problem.Run(*stream, row, rows);
@@ -210,15 +212,16 @@ TEST_P(AttentionIsaTest, RowsDoNotDependOnOtherRowsOrThreads) {
 }
 
 // Enough rows and pages for several blocks of rows and several waves of pages.
-TEST_P(AttentionIsaTest, WavesDoNotShow) {
-  if (TriesLess() && GetParam() != AttentionIsas().back()) GTEST_SKIP();
-  const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 2, GetParam());
+TEST_P(AttentionBackendTest, WavesDoNotShow) {
+  if (GetParam().device != Device::kCpu) return;  // has waves of its own
+  if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
+  const std::unique_ptr<Stream> fast = NewStream(2);
   const Case c = {64, 1, 128, DType::kF16, DType::kF16, 0, 1300, 40};
   const Problem problem(c);
-  const std::vector<float> all = problem.Run(*cpu);
+  const std::vector<float> all = problem.Run(*fast);
   const int64_t row_floats = int64_t{c.heads} * c.head_dim;
   for (int64_t row : {0, 30, 39}) {
-    const std::vector<float> one = problem.Run(*cpu, row, 1);
+    const std::vector<float> one = problem.Run(*fast, row, 1);
     EXPECT_EQ(std::memcmp(one.data(), all.data() + row * row_floats,
                           one.size() * sizeof(float)),
               0)
@@ -226,16 +229,37 @@ TEST_P(AttentionIsaTest, WavesDoNotShow) {
   }
 }
 
+// The same in the small: a page or two of a few rows at a time.
+TEST_P(AttentionBackendTest, WavesOfAGpuDoNotShow) {
+  if constexpr (kHasCuda) {
+    if (GetParam().device != Device::kCuda) return;
+    const std::unique_ptr<Stream> gpu = NewStream();
+    Case c = {4, 2, 40, DType::kF16, DType::kF32, 5, 700, 7};
+    for (const int64_t waves : {1, 5000}) {
+      for (const bool views : {false, true}) {
+        if (views) c.views = {{{{130, 140}, {600, 610}}, 70}, {{}, 400}};
+        const Problem problem(c);
+        const auto in_waves = [&](Stream& stream, const AttentionParams& p) {
+          return AttendOnGpu(stream, p, waves);
+        };
+        EXPECT_TRUE(SameBits(problem.Run(*gpu, 0, c.rows, in_waves),
+                             problem.Run(*ref_)))
+            << waves << " floats";
+      }
+    }
+  }
+}
+
 // A fault in the future of a row, in its own group of 16 positions too, does
 // not reach it; from its position on it does.
-TEST_P(AttentionIsaTest, FaultsReachOnlyRowsThatSeeThem) {
-  const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 2, GetParam());
+TEST_P(AttentionBackendTest, FaultsReachOnlyRowsThatSeeThem) {
+  const std::unique_ptr<Stream> fast = NewStream(2);
   const Case c = {4, 2, 40, DType::kF32, DType::kF32, 3, kPageTokens - 9, 20};
   for (float fault : {kPoison, kInf, -kInf}) {
     for (bool in_k : {true, false}) {
       for (int64_t bad : {c.position + 2, c.position + 9, c.position + 15}) {
         Problem problem(c);
-        const std::vector<float> clean = problem.Run(*cpu);
+        const std::vector<float> clean = problem.Run(*fast);
         // One element of K: the score is -inf for some queries, and must not
         // pass for a weight of zero.
         std::vector<float> row(40, in_k ? 0.25f : fault);
@@ -244,7 +268,7 @@ TEST_P(AttentionIsaTest, FaultsReachOnlyRowsThatSeeThem) {
           KvRowFromF32(DType::kF32, row.data(), 40,
                        in_k ? problem.K(bad, head) : problem.V(bad, head));
         }
-        const std::vector<float> out = problem.Run(*cpu);
+        const std::vector<float> out = problem.Run(*fast);
         const auto first = static_cast<size_t>((bad - c.position) * 4 * 40);
         for (size_t i = 0; i < out.size(); ++i) {
           if (i < first) {
@@ -258,13 +282,13 @@ TEST_P(AttentionIsaTest, FaultsReachOnlyRowsThatSeeThem) {
   }
 }
 
-TEST_P(AttentionIsaTest, FaultInAQueryStaysInItsHead) {
-  const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 2, GetParam());
+TEST_P(AttentionBackendTest, FaultInAQueryStaysInItsHead) {
+  const std::unique_ptr<Stream> fast = NewStream(2);
   for (float fault : {kPoison, kInf, -kInf}) {
     Problem problem({4, 2, 40, DType::kF16, DType::kF16, 0, 200, 3});
-    const std::vector<float> clean = problem.Run(*cpu);
+    const std::vector<float> clean = problem.Run(*fast);
     problem.Query(1)[2 * 40 + 17] = fault;
-    const std::vector<float> out = problem.Run(*cpu);
+    const std::vector<float> out = problem.Run(*fast);
     for (size_t i = 0; i < out.size(); ++i) {
       if (i / 40 == 1 * 4 + 2) {
         ASSERT_FALSE(std::isfinite(out[i])) << i;
@@ -275,11 +299,11 @@ TEST_P(AttentionIsaTest, FaultInAQueryStaysInItsHead) {
   }
 }
 
-TEST_P(AttentionIsaTest, LargeScoresDoNotOverflow) {
-  const std::unique_ptr<Stream> cpu = MakeStream(Device::kCpu, 1, GetParam());
+TEST_P(AttentionBackendTest, LargeScoresDoNotOverflow) {
+  const std::unique_ptr<Stream> fast = NewStream(1);
   Problem problem({1, 1, 64, DType::kF32, DType::kF32, 0, 400, 1});
   for (int d = 0; d < 64; ++d) problem.Query(0)[d] *= 1e4f;
-  const std::vector<float> out = problem.Run(*cpu);
+  const std::vector<float> out = problem.Run(*fast);
   EXPECT_TRUE(AllFinite(out));
   ExpectIsReference(problem, out);
 }

@@ -29,9 +29,10 @@ std::vector<PositionRange> Chunks(int64_t begin, int64_t end, int64_t size,
   return chunks;
 }
 
-// Views of `heads` KV heads over positions begin..end - 1, each kind once.
-std::vector<std::vector<ViewCase>> Views(int heads, int64_t begin,
-                                         int64_t end) {
+// Views of `heads` KV heads over positions begin..end - 1, each kind once:
+// all of them, or a few.
+std::vector<std::vector<ViewCase>> Views(int heads, int64_t begin, int64_t end,
+                                         bool all) {
   std::vector<std::vector<ViewCase>> views;
   for (const int64_t recent : {1, 5, 16, 127, 128, 129, 300}) {
     views.push_back({static_cast<size_t>(heads), {{}, recent}});
@@ -75,7 +76,7 @@ std::vector<std::vector<ViewCase>> Views(int heads, int64_t begin,
   add([&](int) {
     return ViewCase{{{begin, begin + 3}, {begin + 3, begin + 130}}, 4};
   });
-  if (!TriesLess()) return views;
+  if (all) return views;
   std::vector<std::vector<ViewCase>> few;
   for (size_t i = 1; i < views.size(); i += 3) few.push_back(views[i]);
   return few;
@@ -96,7 +97,8 @@ TEST(AttentionViewTest, ReferenceIsSoftmaxAttentionOverTheView) {
   const std::unique_ptr<Stream> ref = MakeStream(Device::kRef, 1);
   for (const Place place : kPlaces) {
     Case c{6, 3, 8, DType::kF32, DType::kF16, place.begin, place.position, 5};
-    for (auto& views : Views(3, place.begin, place.position + 5)) {
+    for (auto& views :
+         Views(3, place.begin, place.position + 5, !TriesLess())) {
       c.views = views;
       Problem problem(c);
       ExpectNearSoftmax(problem, problem.Run(*ref));
@@ -104,10 +106,15 @@ TEST(AttentionViewTest, ReferenceIsSoftmaxAttentionOverTheView) {
   }
 }
 
-class AttentionViewIsaTest : public testing::TestWithParam<Isa> {
+class AttentionViewBackendTest : public BackendTest {
  protected:
+  void SetUp() override {
+    BackendTest::SetUp();
+    if (!IsSkipped()) fast_ = NewStream(2);
+  }
+
   void ExpectIsReference(Problem& problem, const std::vector<float>& out) {
-    if (GetParam() == Isa::kPortable) {
+    if (!HasFma()) {
       ExpectNearSoftmax(problem, out);
     } else {
       EXPECT_TRUE(SameBits(out, problem.Run(*ref_))) << NameOfCase(problem.c());
@@ -115,37 +122,38 @@ class AttentionViewIsaTest : public testing::TestWithParam<Isa> {
   }
 
   std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1);
-  std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 2, GetParam());
+  std::unique_ptr<Stream> fast_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Isas, AttentionViewIsaTest,
-                         testing::ValuesIn(AttentionIsas()), NameOfIsa);
+INSTANTIATE_TEST_SUITE_P(Backends, AttentionViewBackendTest,
+                         testing::ValuesIn(AttentionBackends()), NameOfBackend);
 
-TEST_P(AttentionViewIsaTest, EqualsReferenceForEveryView) {
+TEST_P(AttentionViewBackendTest, EqualsReferenceForEveryView) {
   for (const Place place : kPlaces) {
-    for (const int64_t rows : Some({1, 2, 7, 64}, {7})) {
+    for (const int64_t rows : Fewer({1, 2, 7, 64}, {7})) {
       Case c{6,   3, 8, DType::kF32, DType::kF32, place.begin, place.position,
              rows};
-      for (auto& views : Views(3, place.begin, place.position + rows)) {
+      for (auto& views :
+           Views(3, place.begin, place.position + rows, !TriesFew())) {
         c.views = views;
         Problem problem(c);
-        ExpectIsReference(problem, problem.Run(*cpu_));
+        ExpectIsReference(problem, problem.Run(*fast_));
       }
     }
   }
 }
 
-TEST_P(AttentionViewIsaTest, EqualsReferenceForEveryType) {
+TEST_P(AttentionViewBackendTest, EqualsReferenceForEveryType) {
   for (const DType type :
        {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
     for (const int head_dim : {40, 64, 96}) {
       if (!IsKvType(type, head_dim)) continue;
-      for (const int64_t rows : Some({1, 9}, {9})) {
+      for (const int64_t rows : Fewer({1, 9}, {9})) {
         Case c{6, 2, head_dim, type, type, 21, 2 * kPageTokens + 9, rows};
-        for (auto& views : Views(2, c.begin, c.position + rows)) {
+        for (auto& views : Views(2, c.begin, c.position + rows, !TriesFew())) {
           c.views = views;
           Problem problem(c);
-          ExpectIsReference(problem, problem.Run(*cpu_));
+          ExpectIsReference(problem, problem.Run(*fast_));
         }
       }
     }
@@ -153,11 +161,11 @@ TEST_P(AttentionViewIsaTest, EqualsReferenceForEveryType) {
 }
 
 // A view that hides nothing gives the bits of no view.
-TEST_P(AttentionViewIsaTest, EverythingIsTheSameAsNoView) {
+TEST_P(AttentionViewBackendTest, EverythingIsTheSameAsNoView) {
   for (const Place place : kPlaces) {
     Case c{8, 2, 40, DType::kF16, DType::kF16, place.begin, place.position, 33};
     const Problem plain(c);
-    const std::vector<float> expected = plain.Run(*cpu_);
+    const std::vector<float> expected = plain.Run(*fast_);
     const int64_t end = place.position + 33;
     for (const ViewCase& all :
          {ViewCase{{}, kAllPositions}, ViewCase{{}, end - place.begin},
@@ -167,27 +175,28 @@ TEST_P(AttentionViewIsaTest, EverythingIsTheSameAsNoView) {
                    1}}) {
       c.views = {all, all};
       const Problem problem(c);
-      EXPECT_TRUE(SameBits(problem.Run(*cpu_), expected)) << NameOfCase(c);
+      EXPECT_TRUE(SameBits(problem.Run(*fast_), expected)) << NameOfCase(c);
     }
   }
 }
 
 // Row invariance, with the edge of the window inside of tiles.
-TEST_P(AttentionViewIsaTest, RowsDoNotDependOnOtherRowsOrThreads) {
-  if (TriesLess() && GetParam() != AttentionIsas().back()) GTEST_SKIP();
+TEST_P(AttentionViewBackendTest, RowsDoNotDependOnOtherRowsOrThreads) {
+  if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
   std::vector<std::unique_ptr<Stream>> streams;
   for (int threads : {1, 3}) {
-    streams.push_back(MakeStream(Device::kCpu, threads, GetParam()));
+    streams.push_back(NewStream(threads));
   }
   for (Case c : {Case{9, 3, 64, DType::kF16, DType::kF16, 5, 300, 64},
                  Case{8, 1, 32, DType::kQ8_0, DType::kQ8_0, 130, 250, 70}}) {
-    for (auto& views : Views(c.kv_heads, c.begin, c.position + c.rows)) {
+    for (auto& views :
+         Views(c.kv_heads, c.begin, c.position + c.rows, !TriesFew())) {
       c.views = views;
       const Problem problem(c);
       const std::vector<float> all = problem.Run(*streams[0]);
       EXPECT_TRUE(SameBits(problem.Run(*streams[1]), all)) << NameOfCase(c);
       const int64_t row_floats = int64_t{c.heads} * c.head_dim;
-      for (const int64_t step : Some({1, 7}, {7})) {
+      for (const int64_t step : Fewer({1, 7}, {7})) {
         for (int64_t row = 0; row < c.rows; row += step) {
           const int64_t rows = std::min(step, c.rows - row);
           const std::vector<float> some = problem.Run(*streams[0], row, rows);
@@ -202,18 +211,19 @@ TEST_P(AttentionViewIsaTest, RowsDoNotDependOnOtherRowsOrThreads) {
 }
 
 // Several blocks of rows and several waves of pages, some of them hidden.
-TEST_P(AttentionViewIsaTest, WavesDoNotShow) {
-  if (TriesLess() && GetParam() != AttentionIsas().back()) GTEST_SKIP();
+TEST_P(AttentionViewBackendTest, WavesDoNotShow) {
+  if (GetParam().device != Device::kCpu) return;  // has waves of its own
+  if (TriesLess() && GetParam().isa != AttentionIsas().back()) GTEST_SKIP();
   Case c{64, 1, 128, DType::kF16, DType::kF16, 0, 1300, 34};
   for (const ViewCase& view :
        {ViewCase{Chunks(0, 1400, 128, 3), 20}, ViewCase{{{0, 4}}, 800},
         ViewCase{Chunks(0, 1400, 8, 4), 1}}) {
     c.views = {view};
     const Problem problem(c);
-    const std::vector<float> all = problem.Run(*cpu_);
+    const std::vector<float> all = problem.Run(*fast_);
     EXPECT_FALSE(std::isnan(all.front()) || std::isnan(all.back()));
     for (const int64_t row : {0, 30, 33}) {
-      const std::vector<float> one = problem.Run(*cpu_, row, 1);
+      const std::vector<float> one = problem.Run(*fast_, row, 1);
       EXPECT_EQ(std::memcmp(one.data(), all.data() + row * 64 * 128,
                             one.size() * sizeof(float)),
                 0)
@@ -224,7 +234,7 @@ TEST_P(AttentionViewIsaTest, WavesDoNotShow) {
 
 // A fault that has left the window of a row does not reach it, though other
 // rows of its tile see it.
-TEST_P(AttentionViewIsaTest, FaultsReachOnlyRowsThatSeeThem) {
+TEST_P(AttentionViewBackendTest, FaultsReachOnlyRowsThatSeeThem) {
   Case c{4, 2, 40, DType::kF32, DType::kF32, 3, kPageTokens - 9, 20};
   c.views = {{{{3, 5}}, 6}, {{{50, 60}}, 11}};
   constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -232,13 +242,13 @@ TEST_P(AttentionViewIsaTest, FaultsReachOnlyRowsThatSeeThem) {
     for (const bool in_k : {true, false}) {
       for (int64_t bad = c.position - 5; bad < c.position + 20; bad += 3) {
         Problem problem(c);
-        const std::vector<float> clean = problem.Run(*cpu_);
+        const std::vector<float> clean = problem.Run(*fast_);
         const std::vector<float> row(40, fault);
         for (int head = 0; head < c.kv_heads; ++head) {
           KvRowFromF32(DType::kF32, row.data(), 40,
                        in_k ? problem.K(bad, head) : problem.V(bad, head));
         }
-        const std::vector<float> out = problem.Run(*cpu_);
+        const std::vector<float> out = problem.Run(*fast_);
         for (size_t i = 0; i < out.size(); ++i) {
           const auto t = c.position + static_cast<int64_t>(i / 160);
           const auto head = static_cast<int>(i / 40 % 4 / 2);

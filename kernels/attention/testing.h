@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "kernels/attention/attention.h"
 #include "kernels/kv/kv_row.h"
+#include "kernels/kv/testing.h"
 #include "kernels/machine/testing.h"
 
 namespace tiercel {
@@ -23,6 +24,14 @@ inline std::vector<Isa> AttentionIsas() {
   std::vector<Isa> isas = SupportedIsas();
   if (isas.back() == Isa::kAvx512Vnni) isas.pop_back();
   return isas;
+}
+
+inline std::vector<Backend> AttentionBackends() {
+  std::vector<Backend> backends = FastBackends();
+  std::erase_if(backends, [](const Backend& backend) {
+    return backend.device == Device::kCpu && backend.isa == Isa::kAvx512Vnni;
+  });
+  return backends;
 }
 
 // A view of one KV head.
@@ -120,6 +129,7 @@ class Problem {
   }
 
   const Case& c() const { return case_; }
+  const std::vector<float>& q() const { return q_; }
   float* Query(int64_t row) { return q_.data() + row * q_stride_; }
   std::byte* K(int64_t t, int head) {
     return bytes_[static_cast<size_t>(t / kPageTokens - first_page_)].data() +
@@ -150,16 +160,27 @@ class Problem {
 
   // Rows row..row + rows - 1, [rows, heads * head_dim].
   std::vector<float> Run(Stream& stream, int64_t row, int64_t rows) const {
+    return Run(stream, row, rows, Attention);
+  }
+  // By another way than the op's one entry.
+  template <typename Op>
+  std::vector<float> Run(Stream& stream, int64_t row, int64_t rows,
+                         Op op) const {
     AttentionParams p = Params();
-    p.q += row * q_stride_;
+    OnDevice<float> q(stream, q_);
+    const OnDevicePages pages(stream, pages_, layout_.PageBytes());
+    OnDevice<float> out(
+        stream,
+        std::vector<float>(
+            static_cast<size_t>(rows * p.heads * p.layout.head_dim), kPoison));
+    p.q = q.data() + row * q_stride_;
+    p.pages = pages.data();
     p.position += row;
     p.rows = rows;
-    std::vector<float> out(
-        static_cast<size_t>(rows * p.heads * p.layout.head_dim), kPoison);
     p.out = out.data();
-    const absl::Status status = Attention(stream, p);
+    const absl::Status status = op(stream, p);
     EXPECT_TRUE(status.ok()) << status;
-    return out;
+    return out.Read();
   }
   std::vector<float> Run(Stream& stream) const {
     return Run(stream, 0, case_.rows);

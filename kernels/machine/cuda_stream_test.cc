@@ -11,11 +11,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/attention/attention.h"
 #include "kernels/base/error.h"
 #include "kernels/layer/rms_norm.h"
 #include "kernels/layer/rope.h"
 #include "kernels/machine/stream.h"
+#include "kernels/token/law.h"
 
 namespace tiercel {
 namespace {
@@ -87,7 +87,7 @@ TEST(CudaStreamTest, OpsWithoutACudaBodyRefuse) {
                 testing::StartsWith(std::string(op) + ": "));
   };
   expect_refused(RopeAngles(*stream, RopeAnglesParams{}), "RopeAngles");
-  expect_refused(Attention(*stream, AttentionParams{}), "Attention");
+  expect_refused(MakeLaws(*stream, MakeLawsParams{}).status(), "MakeLaws");
 }
 
 // Only where there is a kernel to launch.

@@ -1,0 +1,169 @@
+#include "kernels/attention/attention_gpu.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/attention/attention_body.h"
+#include "kernels/attention/attention_pages.h"
+#include "kernels/machine/cuda_stream.h"
+
+namespace tiercel {
+namespace {
+
+// Pages of a wave, at least, where there are as many.
+constexpr int64_t kLeastPages = 8;
+
+// What the kernels read besides q and KV, and the results of a wave, in scratch
+// memory.
+struct Buffers {
+  AttentionWave::Page* pages;  // of all waves
+  AttentionWave::Shown* shown;
+  int64_t* bounds;
+  float* floats;
+
+  static constexpr size_t Align(size_t bytes) {
+    return (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
+  }
+};
+
+// What views show, of all KV heads, and the bounds of their ranges.
+struct ShownOfHeads {
+  std::vector<AttentionWave::Shown> heads;
+  std::vector<int64_t> bounds;
+};
+
+ShownOfHeads ShownBy(const AttentionParams& p) {
+  ShownOfHeads shown;
+  for (int head = 0; p.view != nullptr && head < p.layout.kv_heads; ++head) {
+    const HeadView& view = p.view[head];
+    for (const PositionRange& range : view.fixed) {
+      shown.bounds.insert(shown.bounds.end(), {range.begin, range.end});
+    }
+    shown.heads.push_back({nullptr, std::ssize(view.fixed), view.recent});
+  }
+  return shown;
+}
+
+class GpuCall {
+ public:
+  GpuCall(Stream& stream, const AttentionParams& p, int64_t wave_floats)
+      : stream_(stream), p_(p), shown_(ShownBy(p)) {
+    const int64_t query_floats = p.layout.head_dim + 2;
+    block_rows_ = std::clamp<int64_t>(
+        wave_floats / kLeastPages / (p.heads * query_floats), 1, p.rows);
+    wave_pages_ = std::clamp<int64_t>(
+        wave_floats / (block_rows_ * p.heads * query_floats), 1,
+        PagesUpTo(p, p.rows - 1));
+  }
+
+  absl::Status Run() {
+    std::vector<std::byte> room(PageListBytes(p_));
+    PageList pages = SeenPages(p_, 0, p_.rows, room.data());
+    if (absl::Status s = CheckPages(p_, pages); !s.ok()) return s;
+    if (absl::Status s = TakeScratch(); !s.ok()) return s;
+    for (int64_t row = 0; row < p_.rows; row += block_rows_) {
+      const int64_t rows = std::min(block_rows_, p_.rows - row);
+      if (rows < p_.rows) pages = SeenPages(p_, row, rows, room.data());
+      if (absl::Status s = Rows(row, rows, pages); !s.ok()) return s;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status TakeScratch() {
+    const size_t pages = Buffers::Align(
+        static_cast<size_t>(PagesUpTo(p_, p_.rows - 1)) * sizeof(*room_.pages));
+    const size_t shown =
+        Buffers::Align(shown_.heads.size() * sizeof(*room_.shown));
+    const size_t bounds =
+        Buffers::Align(shown_.bounds.size() * sizeof(*room_.bounds));
+    const int64_t queries = block_rows_ * p_.heads;
+    const int64_t floats =
+        wave_pages_ * queries * (p_.layout.head_dim + 2) + 2 * queries;
+    const absl::StatusOr<std::byte*> scratch = stream_.Scratch(
+        pages + shown + bounds + static_cast<size_t>(floats) * sizeof(float));
+    if (!scratch.ok()) return scratch.status();
+    room_.pages = reinterpret_cast<AttentionWave::Page*>(*scratch);
+    room_.shown = reinterpret_cast<AttentionWave::Shown*>(*scratch + pages);
+    room_.bounds = reinterpret_cast<int64_t*>(*scratch + pages + shown);
+    room_.floats = reinterpret_cast<float*>(*scratch + pages + shown + bounds);
+    int64_t first = 0;
+    for (AttentionWave::Shown& head : shown_.heads) {
+      head.bounds = room_.bounds + first;
+      first += 2 * head.ranges;
+    }
+    if (absl::Status s = Send(room_.bounds, shown_.bounds); !s.ok()) return s;
+    return Send(room_.shown, shown_.heads);
+  }
+
+  template <typename T>
+  absl::Status Send(T* to, const std::vector<T>& from) {
+    return stream_.Copy(to, from.data(), from.size() * sizeof(T));
+  }
+
+  // Rows row..row + rows - 1, over the pages that they see.
+  absl::Status Rows(int64_t row, int64_t rows, const PageList& pages) {
+    std::vector<AttentionWave::Page> list;
+    for (int64_t i = 0; i < pages.count; ++i) {
+      const int64_t page = pages.At(i);
+      list.push_back({p_.pages[page - p_.first_page], page * kPageTokens});
+    }
+    if (absl::Status s = Send(room_.pages, list); !s.ok()) return s;
+    for (int64_t at = 0; at < pages.count; at += wave_pages_) {
+      const int64_t size = std::min(wave_pages_, pages.count - at);
+      if (absl::Status s = Wave(row, rows, at, size, at + size == pages.count);
+          !s.ok()) {
+        return s;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // `size` pages from number `at` on.
+  absl::Status Wave(int64_t row, int64_t rows, int64_t at, int64_t size,
+                    bool last) {
+    const int64_t queries = rows * p_.heads;
+    float* const running_max = room_.floats;
+    float* const running_sum = running_max + queries;
+    float* const max = running_sum + queries;
+    float* const sum = max + size * queries;
+    const AttentionWave wave = {
+        .q = p_.q + row * p_.q_stride,
+        .q_stride = p_.q_stride,
+        .rows = rows,
+        .heads = p_.heads,
+        .scale = p_.scale,
+        .layout = p_.layout,
+        .pages = room_.pages + at,
+        .num_pages = size,
+        .begin = p_.begin,
+        .position = p_.position + row,
+        .shown = p_.view == nullptr ? nullptr : room_.shown,
+        .max = max,
+        .sum = sum,
+        .out = sum + size * queries,
+        .running_max = running_max,
+        .running_sum = running_sum,
+        .first = at == 0,
+        .last = last,
+        .result = p_.out + row * p_.heads * p_.layout.head_dim};
+    return CudaStatus("Attention",
+                      AttentionWaveCuda(stream_.cuda().handle(), wave));
+  }
+
+  Stream& stream_;
+  const AttentionParams& p_;
+  ShownOfHeads shown_;
+  int64_t block_rows_;  // whose partial results exist at the same time
+  int64_t wave_pages_;
+  Buffers room_ = {};
+};
+
+}  // namespace
+
+absl::Status AttendOnGpu(Stream& stream, const AttentionParams& p,
+                         int64_t wave_floats) {
+  return GpuCall(stream, p, wave_floats).Run();
+}
+
+}  // namespace tiercel

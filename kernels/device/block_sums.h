@@ -1,0 +1,77 @@
+#ifndef TIERCEL_KERNELS_DEVICE_BLOCK_SUMS_H_
+#define TIERCEL_KERNELS_DEVICE_BLOCK_SUMS_H_
+
+// What the threads of a block, whole warps of them, find together.
+
+#include <cmath>
+
+#include "kernels/device/device_lang.h"
+
+namespace tiercel {
+
+struct BlockSums {
+  static constexpr int kChains = 16;
+  static constexpr int kTile = 1024;
+
+  Array<float, kTile> tile;
+  Array<float, kWarpLanes> of_warps;
+  float total;
+};
+
+// The greater of the two; NaN where one of them is.
+TIERCEL_DEVICE float MaxOrNan(float a, float b) {
+  return std::isnan(a) ? a : std::isnan(b) || b > a ? b : a;
+}
+
+// The greatest of what the threads bring, NaN where one of them is. Every
+// thread gets it.
+TIERCEL_DEVICE float MaxOfBlock(const Thread& t, float own,
+                                Array<float, kWarpLanes>& of_warps) {
+  for (int bits = kWarpLanes / 2; bits > 0; bits /= 2) {
+    own = MaxOrNan(own, ShuffleXor(kAllLanes, own, bits));
+  }
+  Barrier();  // all have read what was found before
+  if (t.lane() == 0) of_warps[t.warp()] = own;
+  Barrier();
+  float max = of_warps[0];
+  for (int warp = 1; warp < t.count / kWarpLanes; ++warp) {
+    max = MaxOrNan(max, of_warps[warp]);
+  }
+  return max;
+}
+
+// The sum of value(j), 0 <= j < n, as sixteen lanes of the CPU make it: chain
+// j % 16 goes on by add(sum, value(j)), then the tree of SumLanes. Every thread
+// gets it. value(j) is called once, by one thread; what it wrote is there for
+// all.
+template <typename Value, typename Add>
+TIERCEL_DEVICE float SumInChains(const Thread& t, int64_t n, BlockSums& s,
+                                 const Value& value, const Add& add) {
+  float sum = 0.0f;  // of chain t.index
+  for (int64_t begin = 0; begin < n; begin += BlockSums::kTile) {
+    const int64_t left = n - begin;
+    const int size =
+        left < BlockSums::kTile ? static_cast<int>(left) : BlockSums::kTile;
+    Barrier();  // all are done with the tile before
+    for (int i = t.index; i < size; i += t.count) {
+      s.tile[i] = value(begin + i);
+    }
+    Barrier();
+    if (t.index >= BlockSums::kChains) continue;
+    for (int i = t.index; i < size; i += BlockSums::kChains) {
+      sum = add(sum, s.tile[i]);
+    }
+  }
+  if (t.warp() == 0) {
+    for (int half = BlockSums::kChains / 2; half > 0; half /= 2) {
+      sum += ShuffleDown(kAllLanes, sum, half, BlockSums::kChains);
+    }
+    if (t.index == 0) s.total = sum;
+  }
+  Barrier();
+  return s.total;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_DEVICE_BLOCK_SUMS_H_
