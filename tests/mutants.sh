@@ -35,15 +35,22 @@ copy_wait|kernels/layer/matmul.cu|CopyWait<0>|CopyWait<1>|kernels/layer/matmul_t
 stage_barrier|kernels/layer/matmul.cu|Barrier();  // this stage is there.*||kernels/layer/matmul_test.cc
 error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/layer/matmul_test.cc
 rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.cc
-embed_group|kernels/layer/packed_device.h|groups + block / kGroup|groups + block|kernels/layer/embed_test.cc
-norm_place|kernels/kv/key_norms.cu|start + t.index - p.first|t.index|kernels/kv/key_norms_test.cc
-means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc
-convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
 wave_mask|kernels/attention/attention.cu|position <= row|position < row|kernels/attention/attention_test.cc
 wave_hidden|kernels/attention/attention.cu|if (!(weight < 0.0f)) sums\[i\]|sums[i]|kernels/attention/attention_test.cc
 wave_recent|kernels/attention/attention.cu|row - position < w.shown|row - position <= w.shown|kernels/attention/attention_view_test.cc
 wave_barrier|kernels/attention/attention.cu|Barrier();  // all have read what ran so far||kernels/attention/attention_test.cc
 wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& at == 0|kernels/attention/attention_test.cc
+tile_barrier|kernels/kv/kv_tile.h|Barrier();  // all are done with what was here before||kernels/attention/key_scores_test.cc
+block_lane|kernels/device/block_sums.h|t.index == 0) s.total|t.index == 1) s.total|kernels/attention/evidence_test.cc
+chunk_row|kernels/attention/mean_scores.cu|(head + h) \* p.out_stride|head * p.out_stride|kernels/attention/mean_scores_test.cc
+silent_query|kernels/attention/evidence.cu|w.length == 0.0f|w.length < 0.0f|kernels/attention/evidence_test.cc
+silent_head|kernels/attention/chunk_scores.cu|if (std::isnan(max)) return;.*||kernels/attention/chunk_scores_test.cc
+selector_sums|kernels/attention/selector.cu|Barrier();  *// what is summed is there||kernels/attention/selector_test.cc
+greatest_equals|kernels/attention/greatest.h|before < equals|before <= equals|kernels/attention/selector_test.cc
+embed_group|kernels/layer/packed_device.h|groups + block / kGroup|groups + block|kernels/layer/embed_test.cc
+norm_place|kernels/kv/key_norms.cu|start + t.index - p.first|t.index|kernels/kv/key_norms_test.cc
+means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc
+convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
 lanes_mask|kernels/device/host_executor.cc|return mask == other.mask \&\& combine|return combine|kernels/device/host_executor_test.cc
 early_copy|kernels/device/host_executor.cc|copies_.push_back({to, from, groups_});|std::memcpy(to, from, 16);|kernels/device/host_executor_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
@@ -65,7 +72,8 @@ rival_share|kernels/attention/selector_body.h|kLnLeastShare = -27.6310211f|kLnLe
 rival_warmth|kernels/attention/selector_body.h|kTemperature = 2.0f|kTemperature = 2.2f|kernels/attention/selector_test.cc
 selector_tie|kernels/attention/selector_ref.cc|order.begin(), order.end(), 0|order.rbegin(), order.rend(), 0|kernels/attention/selector_test.cc
 fork_reference|offload/kv/in_place_kv.cc|pool_->AddReference(slot)|(void)slot|offload/kv/kv_store_test.cc
-chunk_tie|offload/view/chunk_choice.cc|\&\& a < b|\&\& a > b|offload/view/chunk_choice_test.cc
+top_k_tie|kernels/attention/top_k.cc|equals-- > 0|equals-- > 1|kernels/attention/top_k_test.cc
+top_k_always|kernels/attention/top_k.cu|out\[i\] = static_cast<int32_t>(i)|out[i] = static_cast<int32_t>(always)|kernels/attention/top_k_test.cc
 digest_range|offload/view/digests.cc|(kv.end + rows) / shape_.chunk|(kv.end + rows - 1) / shape_.chunk|offload/view/digests_test.cc
 view_ring|offload/view/compact_kv.h|page % shape_.recent_pages)|(page - recent_begin_ / kPageTokens) % shape_.recent_pages)|offload/view/compact_kv_test.cc
 evicted_bytes|offload/view/compact_kv.cc|!wanted(\*place)) \*place = kNone|!wanted(*place)) (void)kNone|offload/view/compact_kv_test.cc
@@ -78,7 +86,7 @@ run_offset|offload/kv/tiered_kv.cc|v.offset += layout_.VOffset(run.head, cell)|v
 urgent_waits|offload/move/copy_engine.cc|{Turn::kUrgent, Turn::kInOrder}|{Turn::kInOrder, Turn::kUrgent}|offload/move/copy_engine_test.cc
 top_p_crossing|kernels/token/law_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
 draw_bound|kernels/token/law.cc|to_win <= 1 - u)|to_win <= 2 * (1 - u))|kernels/token/law_test.cc
-top_k_tie|kernels/token/law_cut.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
+law_cut_tie|kernels/token/law_cut.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
 law_greatest|kernels/token/law.cc|std::max_element(first, first + row_ranges_), p_.law|std::max_element(first, first + 1), p_.law|kernels/token/law_test.cc
 law_floor|kernels/token/law_cpu.cc|Exp(x) - Exp(Set1(-87.0f))|Exp(x)|kernels/token/law_test.cc
 law_last_sum|kernels/token/law_cpu.cc|lanes = lanes + LoadN(weights + i, last);||kernels/token/law_test.cc

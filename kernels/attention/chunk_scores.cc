@@ -1,6 +1,8 @@
 #include "kernels/attention/chunk_scores.h"
 
 #include "kernels/attention/chunk_scores_body.h"
+#include "kernels/attention/mean_scores.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -12,7 +14,6 @@ constexpr PerIsa<ChunkWeightsFn*> kWeights = {
 }  // namespace
 
 absl::Status ChunkScores(Stream& stream, const ChunkScoresParams& p) {
-  if (absl::Status s = stream.RequireHost("ChunkScores"); !s.ok()) return s;
   MeanScoresParams scores = ScoresOf(p);
   if (absl::Status s = CheckMeans("ChunkScores", scores); !s.ok()) return s;
   if (p.num_chunks == 0) return absl::OkStatus();
@@ -27,6 +28,13 @@ absl::Status ChunkScores(Stream& stream, const ChunkScoresParams& p) {
   scores.out = reinterpret_cast<float*>(*scratch);
   if (absl::Status s = MeanScores(stream, scores); !s.ok()) return s;
   const int group = p.heads / p.kv_heads;
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) {
+      const ChunkWeights all = {scores.out, stride, group, p.num_chunks, p.out};
+      return CudaStatus("ChunkScores", ChunkWeightsCuda(stream.cuda().handle(),
+                                                        all, p.kv_heads));
+    }
+  }
   stream.pool().ParallelFor(
       p.kv_heads, 1, [&](int64_t begin, int64_t end, int) {
         for (int64_t kv_head = begin; kv_head < end; ++kv_head) {

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 
-#include "kernels/attention/chunk_scores.h"
-#include "kernels/attention/mean_scores.h"
+#include "kernels/attention/chunk_scores_params.h"
+#include "kernels/attention/mean_scores_params.h"
+
+struct CUstream_st;
 
 namespace tiercel {
 
@@ -43,6 +45,10 @@ ChunkWeightsFn ComputeChunkWeights;
 namespace avx512 {
 ChunkWeightsFn ComputeChunkWeights;
 }
+
+// Queued on a GPU's stream, for all KV heads, with the reference's bits: `w`
+// begins with the first. Returns a cudaError_t.
+int ChunkWeightsCuda(CUstream_st* stream, const ChunkWeights& w, int kv_heads);
 
 }  // namespace tiercel
 

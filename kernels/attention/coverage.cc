@@ -1,10 +1,12 @@
 #include "kernels/attention/coverage.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/coverage_body.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -43,11 +45,29 @@ absl::Status Validate(const CoverageParams& p) {
                    "before it"));
 }
 
+absl::Status CoverOnGpu(Stream& stream, const CoverageParams& p) {
+  std::vector<int32_t> kept;
+  for (int g = 0; g < p.kv_heads; ++g) {
+    kept.insert(kept.end(), p.kept[g], p.kept[g] + p.num_kept);
+  }
+  const size_t bytes = kept.size() * sizeof(kept[0]);
+  const absl::StatusOr<std::byte*> scratch = stream.Scratch(bytes);
+  if (!scratch.ok()) return scratch.status();
+  if (absl::Status s = stream.Copy(*scratch, kept.data(), bytes); !s.ok()) {
+    return s;
+  }
+  return CudaStatus("Coverage",
+                    CoverageCuda(stream.cuda().handle(), p,
+                                 reinterpret_cast<const int32_t*>(*scratch)));
+}
+
 }  // namespace
 
 absl::Status Coverage(Stream& stream, const CoverageParams& p) {
-  if (absl::Status s = stream.RequireHost("Coverage"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) return CoverOnGpu(stream, p);
+  }
   if (stream.device() == Device::kRef) {
     CoverageReference(p);
     return absl::OkStatus();

@@ -1,39 +1,12 @@
 #ifndef TIERCEL_KERNELS_ATTENTION_COVERAGE_H_
 #define TIERCEL_KERNELS_ATTENTION_COVERAGE_H_
 
-#include <cstdint>
-
 #include "absl/status/status.h"
+#include "kernels/attention/coverage_params.h"
 #include "kernels/machine/stream.h"
 
 namespace tiercel {
 
-// The share of a row's attention that falls on what a view shows: on the
-// positions that its KV head g = h / (heads / kv_heads) keeps, and on all from
-// `newest` on.
-//
-//   w[h, j] = e^(scores[h, j] - max_j scores[h, j])
-//   out[h] = sum_seen w[h, j] / sum_j w[h, j]
-//
-// in float; sums over consecutive j by 16 chains, then a fixed tree, those of
-// kept positions in double, in their order. A weight below e^-87 counts as
-// e^-87. A head with a score that is not finite has NaN.
-//
-// Errors: invalid_shape, invalid_position.
-struct CoverageParams {
-  // [heads, scores_stride], of each [positions], as KeyScores leaves them; they
-  // become weights.
-  float* scores;
-  int64_t scores_stride;  // elements from one head to the next
-  int heads;              // a multiple of kv_heads
-  int kv_heads;
-  int64_t positions;  // 1 at least
-  // [kv_heads][num_kept], each once, before newest
-  const int32_t* const* kept;
-  int64_t num_kept;
-  int64_t newest;  // 0 to positions
-  float* out;      // [heads]
-};
 absl::Status Coverage(Stream& stream, const CoverageParams& p);
 
 }  // namespace tiercel

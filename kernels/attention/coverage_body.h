@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+struct CUstream_st;
+
 namespace tiercel {
 
 struct CoverageParams;
@@ -17,8 +19,8 @@ using WeighPositionsFn = HeadSums(float* scores, int64_t positions,
                                   int64_t newest);
 
 // What one head's kept positions add to that.
-inline float CoverageOf(const HeadSums& sums, const float* weights,
-                        const int32_t* kept, int64_t num_kept) {
+constexpr float CoverageOf(const HeadSums& sums, const float* weights,
+                           const int32_t* kept, int64_t num_kept) {
   auto seen = static_cast<double>(sums.newest);
   for (int64_t i = 0; i < num_kept; ++i) {
     seen += static_cast<double>(weights[kept[i]]);
@@ -35,6 +37,12 @@ WeighPositionsFn WeighPositions;
 namespace avx512 {
 WeighPositionsFn WeighPositions;
 }
+
+// Queued on a GPU's stream, with the reference's bits; `kept` is [kv_heads,
+// num_kept] in the GPU's memory, and stands for that of `p`. Returns a
+// cudaError_t.
+int CoverageCuda(CUstream_st* stream, const CoverageParams& p,
+                 const int32_t* kept);
 
 }  // namespace tiercel
 

@@ -57,16 +57,18 @@ struct Problem {
   }
 
   std::vector<float> Run(Stream& stream) const {
-    std::vector<float> weights = scores;
+    OnDevice<float> weights(stream, scores);
     std::vector<const int32_t*> rows;
     for (const auto& one : kept) rows.push_back(one.data());
-    std::vector<float> out(static_cast<size_t>(p.heads) + 1, kPoison);
+    OnDevice<float> given(
+        stream, std::vector<float>(static_cast<size_t>(p.heads) + 1, kPoison));
     CoverageParams run = p;
     run.scores = weights.data();
     run.kept = rows.data();
-    run.out = out.data();
+    run.out = given.data();
     const absl::Status status = Coverage(stream, run);
     EXPECT_TRUE(status.ok()) << status;
+    std::vector<float> out = given.Read();
     EXPECT_TRUE(std::isnan(out.back()));
     out.pop_back();
     return out;
@@ -122,25 +124,30 @@ TEST(CoverageTest, HandWorked) {
   }
 }
 
-class CoverageIsaTest : public testing::TestWithParam<Isa> {
+class CoverageBackendTest : public BackendTest {
  protected:
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef, 1, GetParam());
-  std::unique_ptr<Stream> cpu_ = MakeStream(Device::kCpu, 2, GetParam());
-};
-INSTANTIATE_TEST_SUITE_P(Isas, CoverageIsaTest,
-                         testing::ValuesIn(SupportedIsas()), NameOfIsa);
+  void SetUp() override {
+    BackendTest::SetUp();
+    if (!IsSkipped()) fast_ = NewStream(2);
+  }
 
-TEST_P(CoverageIsaTest, EqualsReferenceAndFormula) {
+  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
+  std::unique_ptr<Stream> fast_;
+};
+INSTANTIATE_TEST_SUITE_P(Backends, CoverageBackendTest,
+                         testing::ValuesIn(FastBackends()), NameOfBackend);
+
+TEST_P(CoverageBackendTest, EqualsReferenceAndFormula) {
   for (auto [heads, kv_heads] : {std::pair(1, 1), {9, 3}}) {
     for (int64_t positions : {1, 15, 16, 17, 100, 1000}) {
       for (int64_t newest : {int64_t{0}, positions / 2, positions}) {
         for (int64_t num_kept : {int64_t{0}, newest / 3, newest}) {
           Problem problem(heads, kv_heads, positions, newest, num_kept);
-          const std::vector<float> out = problem.Run(*cpu_);
+          const std::vector<float> out = problem.Run(*fast_);
           const std::vector<float> expected = problem.Run(*ref_);
           problem.ExpectNear(out);
           problem.ExpectNear(expected);
-          if (GetParam() == Isa::kPortable) continue;
+          if (!HasFma()) continue;
           EXPECT_TRUE(SameBits(out, expected)) << problem.Name();
         }
       }
@@ -148,8 +155,8 @@ TEST_P(CoverageIsaTest, EqualsReferenceAndFormula) {
   }
 }
 
-TEST_P(CoverageIsaTest, AHeadThatIsNotFiniteShows) {
-  for (Stream* stream : {ref_.get(), cpu_.get()}) {
+TEST_P(CoverageBackendTest, AHeadThatIsNotFiniteShows) {
+  for (Stream* stream : {ref_.get(), fast_.get()}) {
     for (float fault : {kPoison, kInf, -kInf}) {
       for (int64_t j : {0, 15, 18}) {
         Problem problem(2, 1, 19, 10, 4);

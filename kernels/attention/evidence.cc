@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/evidence_body.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -43,7 +44,6 @@ absl::Status Validate(const EvidenceParams& p) {
 }  // namespace
 
 absl::Status AddEvidence(Stream& stream, const EvidenceParams& p) {
-  if (absl::Status s = stream.RequireHost("AddEvidence"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.rows == 0 || p.candidates == 0) return absl::OkStatus();
   if (stream.device() == Device::kRef) {
@@ -55,6 +55,12 @@ absl::Status AddEvidence(Stream& stream, const EvidenceParams& p) {
       stream.Scratch(static_cast<size_t>(queries) * sizeof(RootWeights));
   if (!scratch.ok()) return scratch.status();
   auto* const weights = reinterpret_cast<RootWeights*>(*scratch);
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) {
+      return CudaStatus("AddEvidence",
+                        AddEvidenceCuda(stream.cuda().handle(), p, weights));
+    }
+  }
   stream.pool().ParallelFor(queries, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) {
       weights[i] = kWeighRoots[stream.isa()](p.scores + i * p.scores_stride,

@@ -1,39 +1,12 @@
 #ifndef TIERCEL_KERNELS_ATTENTION_EVIDENCE_H_
 #define TIERCEL_KERNELS_ATTENTION_EVIDENCE_H_
 
-#include <cstdint>
-
 #include "absl/status/status.h"
+#include "kernels/attention/evidence_params.h"
 #include "kernels/machine/stream.h"
 
 namespace tiercel {
 
-// What rows say about candidates: attention over these alone, in roots, summed
-// over the rows and the query heads h that share KV head g, h / (heads /
-// kv_heads) = g (Slow-Fast Inference, arXiv 2603.12038: the square of the sum
-// is a mean of the rows' attention, between the geometric and the arithmetic).
-//
-//   w[r, h, j] = e^((scores[r, h, j] - max_j scores[r, h, j]) / 2)
-//   evidence[g, j] += sum_r sum_h w[r, h, j] / sqrt(sum_j w[r, h, j]^2)
-//
-// in float, r and then h ascending. sum_j: 16 chains of fma over j % 16, then a
-// fixed tree. A score of -infinity adds 0: its row does not see the candidate.
-// A row's head with another score that is not finite adds nothing, so that what
-// is added is always finite; the fault shows in attention.
-//
-// Scratch: two floats per row and query head. Errors: invalid_shape,
-// out_of_memory.
-struct EvidenceParams {
-  // [rows, heads, scores_stride], of each [candidates]: as KeyScores and
-  // MeanScores leave them
-  const float* scores;
-  int64_t scores_stride;  // elements from one head to the next
-  int64_t rows;           // 0 is allowed
-  int heads;              // a multiple of kv_heads
-  int kv_heads;
-  int64_t candidates;  // 0 is allowed; at most 2^28
-  float* evidence;     // [kv_heads, candidates]; must not overlap the scores
-};
 absl::Status AddEvidence(Stream& stream, const EvidenceParams& p);
 
 }  // namespace tiercel

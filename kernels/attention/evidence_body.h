@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+struct CUstream_st;
+
 namespace tiercel {
 
 struct EvidenceParams;
@@ -31,6 +33,11 @@ namespace avx512 {
 RootWeightsFn WeighRoots;
 AddRootsFn AddRoots;
 }  // namespace avx512
+
+// Queued on a GPU's stream, with the reference's bits; `weights` is [rows,
+// heads], of scratch. Returns a cudaError_t.
+int AddEvidenceCuda(CUstream_st* stream, const EvidenceParams& p,
+                    RootWeights* weights);
 
 }  // namespace tiercel
 

@@ -7,6 +7,7 @@
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/page_range.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -87,9 +88,17 @@ KeyBlock BlockOf(const KeyScoresParams& p, int64_t page, int kv_head) {
 }  // namespace
 
 absl::Status KeyScores(Stream& stream, const KeyScoresParams& p) {
-  if (absl::Status s = stream.RequireHost("KeyScores"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.rows == 0 || p.first == p.last) return absl::OkStatus();
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) {
+      const auto on_gpu = WithPagesOnGpu(stream, p, p.first / kPageTokens,
+                                         (p.last - 1) / kPageTokens);
+      if (!on_gpu.ok()) return on_gpu.status();
+      return CudaStatus("KeyScores",
+                        KeyScoresCuda(stream.cuda().handle(), *on_gpu));
+    }
+  }
   if (stream.device() == Device::kRef) {
     KeyScoresReference(p);
     return absl::OkStatus();

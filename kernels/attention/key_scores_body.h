@@ -6,6 +6,8 @@
 
 #include "kernels/number/dtype.h"
 
+struct CUstream_st;
+
 namespace tiercel {
 
 struct KeyScoresParams;
@@ -43,6 +45,10 @@ KeyBlockFn ComputeKeyBlock;
 namespace avx512 {
 KeyBlockFn ComputeKeyBlock;
 }
+
+// Queued on a GPU's stream, with the reference's bits; the array of pages is in
+// the GPU's memory too. Returns a cudaError_t.
+int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p);
 
 }  // namespace tiercel
 

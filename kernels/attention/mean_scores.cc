@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/mean_scores_body.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -58,10 +59,15 @@ absl::Status CheckMeans(std::string_view op, const MeanScoresParams& p) {
 }
 
 absl::Status MeanScores(Stream& stream, const MeanScoresParams& p) {
-  if (absl::Status s = stream.RequireHost("MeanScores"); !s.ok()) return s;
   if (absl::Status s = CheckMeans("MeanScores", p); !s.ok()) return s;
   if (absl::Status s = CheckOut(p); !s.ok()) return s;
   if (p.num_chunks == 0) return absl::OkStatus();
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) {
+      return CudaStatus("MeanScores",
+                        MeanScoresCuda(stream.cuda().handle(), p));
+    }
+  }
   if (stream.device() == Device::kRef) {
     MeanScoresReference(p);
     return absl::OkStatus();

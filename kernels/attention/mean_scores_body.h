@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+struct CUstream_st;
+
 namespace tiercel {
 
 struct MeanScoresParams;
@@ -32,6 +34,9 @@ MeanDotsFn ComputeMeanDots;
 namespace avx512 {
 MeanDotsFn ComputeMeanDots;
 }
+
+// Queued on a GPU's stream, with the reference's bits. Returns a cudaError_t.
+int MeanScoresCuda(CUstream_st* stream, const MeanScoresParams& p);
 
 }  // namespace tiercel
 

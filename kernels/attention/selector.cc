@@ -1,13 +1,12 @@
 #include "kernels/attention/selector.h"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/selector_body.h"
+#include "kernels/attention/top_k_body.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
@@ -49,31 +48,18 @@ absl::Status Validate(const SelectParams& p) {
   return absl::OkStatus();
 }
 
-// The places of the k greatest of n numbers, ascending; of equals the first.
-// Their order is lost in `room`, [n].
-void KeepGreatest(const float* v, int64_t n, int64_t k, float* room,
-                  int32_t* out) {
-  if (k == n) {
-    std::iota(out, out + n, 0);
-    return;
-  }
-  if (k == 0) return;
-  std::copy_n(v, n, room);
-  std::nth_element(room, room + k - 1, room + n, std::greater<>());
-  const float least = room[k - 1];
-  int64_t equals =
-      k - std::count_if(v, v + n, [least](float x) { return x > least; });
-  for (int64_t j = 0; j < n; ++j) {
-    if (v[j] > least || (v[j] == least && equals-- > 0)) {
-      *out++ = static_cast<int32_t>(j);
-    }
-  }
+absl::Status SelectOnGpu(Stream& stream, const SelectParams& p,
+                         int64_t stride) {
+  const absl::StatusOr<std::byte*> scratch = stream.Scratch(
+      static_cast<size_t>(2 * p.kv_heads * stride) * sizeof(float));
+  if (!scratch.ok()) return scratch.status();
+  return CudaStatus("Select", SelectCuda(stream.cuda().handle(), p, stride,
+                                         reinterpret_cast<float*>(*scratch)));
 }
 
 }  // namespace
 
 absl::Status Select(Stream& stream, const SelectParams& p) {
-  if (absl::Status s = stream.RequireHost("Select"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   const int64_t kept = std::min(p.budget, p.candidates);
   if (kept == 0) return absl::OkStatus();
@@ -81,8 +67,13 @@ absl::Status Select(Stream& stream, const SelectParams& p) {
     SelectReference(p);
     return absl::OkStatus();
   }
-  const int64_t reach = std::min(p.reach, p.candidates - 1);
   const int64_t stride = (p.candidates + kLanes - 1) / kLanes * kLanes;
+  if constexpr (kHasCuda) {
+    if (stream.device() == Device::kCuda) {
+      return SelectOnGpu(stream, p, stride);
+    }
+  }
+  const int64_t reach = std::min(p.reach, p.candidates - 1);
   const int64_t window = p.candidates + 4 * reach + 48;
   absl::StatusOr<std::byte*> scratch =
       stream.Scratch(static_cast<size_t>((p.kv_heads + 1) * stride +
@@ -116,7 +107,7 @@ absl::Status Select(Stream& stream, const SelectParams& p) {
   stream.pool().ParallelFor(
       p.kv_heads, 1, [&](int64_t begin, int64_t end, int thread) {
         for (int64_t head = begin; head < end; ++head) {
-          KeepGreatest(t + head * stride, p.candidates, kept,
+          KeepGreatest(t + head * stride, p.candidates, kept, /*first=*/0,
                        windows + thread * window, p.out + head * kept);
         }
       });

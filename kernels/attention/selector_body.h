@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+struct CUstream_st;
+
 namespace tiercel {
 
 struct SelectParams;
@@ -76,6 +78,11 @@ AgePriorFn ComputeAgePrior;
 HeadChoiceFn ComputeHeadChoice;
 HeadRivalsFn ComputeHeadRivals;
 }  // namespace avx512
+
+// Queued on a GPU's stream, with the reference's bits; something is kept.
+// `scratch` is [2, kv_heads, stride]. Returns a cudaError_t.
+int SelectCuda(CUstream_st* stream, const SelectParams& p, int64_t stride,
+               float* scratch);
 
 }  // namespace tiercel
 

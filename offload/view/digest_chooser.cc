@@ -1,10 +1,10 @@
 #include "offload/view/digest_chooser.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstddef>
 
 #include "kernels/attention/chunk_scores.h"
-#include "offload/view/chunk_choice.h"
+#include "kernels/attention/top_k.h"
 
 namespace tiercel {
 
@@ -45,11 +45,22 @@ absl::Status DigestChooser::Choose(Stream& stream, int layer, const Asking& by,
       return s;
     }
   }
+  const int64_t kept = std::min(shape_.chunks, chunks);
+  places_.resize(static_cast<size_t>(heads * kept));
+  if (absl::Status s = TopK(stream, {.values = scores_.data(),
+                                     .stride = chunks,
+                                     .rows = heads,
+                                     .n = chunks,
+                                     .always = shape_.sinks,
+                                     .k = shape_.chunks,
+                                     .out = places_.data()});
+      !s.ok()) {
+    return s;
+  }
   chosen->clear();
   for (int head = 0; head < heads; ++head) {
-    chosen->push_back(ChooseChunks(
-        {scores_.data() + head * chunks, static_cast<size_t>(chunks)},
-        static_cast<size_t>(shape_.sinks), static_cast<size_t>(shape_.chunks)));
+    const auto places = places_.begin() + head * kept;
+    chosen->emplace_back(places, places + kept);
   }
   return absl::OkStatus();
 }

@@ -42,7 +42,8 @@ class DigestChooser final : public Chooser {
 
   const Shape shape_;
   Digests digests_;
-  std::vector<float> scores_;  // [kv_heads, chunks]
+  std::vector<float> scores_;    // [kv_heads, chunks]
+  std::vector<int32_t> places_;  // [kv_heads, those that are chosen]
 };
 
 }  // namespace tiercel

@@ -1,0 +1,58 @@
+#include <cmath>
+#include <limits>
+
+#include "kernels/attention/chunk_scores_body.h"
+#include "kernels/device/block_sums.h"
+#include "kernels/device/device_lang.h"
+#include "kernels/number/reference_math.h"
+
+namespace tiercel {
+namespace {
+
+// A block sums the softmax of the query heads of one KV head, one after the
+// other. The scores, which become weights, are read three times, from the
+// second-level cache.
+struct SumSoftmax {
+  static constexpr int kMaxThreads = 256;
+  struct Shared {
+    BlockSums sums;
+  };
+  ChunkWeights w;  // of all KV heads
+
+  TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
+    float* const out = w.out + t.block * w.chunks;
+    for (int64_t c = t.index; c < w.chunks; c += t.count) out[c] = 0.0f;
+    for (int h = 0; h < w.group; ++h) {
+      AddHead(t, shared, w.score + (t.block * w.group + h) * w.stride, out);
+    }
+  }
+
+  TIERCEL_DEVICE void AddHead(const Thread& t, Shared& shared, float* score,
+                              float* out) const {
+    float max = -std::numeric_limits<float>::infinity();
+    for (int64_t c = t.index; c < w.chunks; c += t.count) {
+      max = MaxOrNan(max, std::isfinite(score[c])
+                              ? score[c]
+                              : std::numeric_limits<float>::quiet_NaN());
+    }
+    max = MaxOfBlock(t, max, shared.sums.of_warps);
+    if (std::isnan(max)) return;  // all threads know
+    const float sum = SumInChains(
+        t, w.chunks, shared.sums,
+        [&](int64_t c) { return score[c] = ExpLane(score[c] - max); },
+        [](float all, float weight) { return all + weight; });
+    for (int64_t c = t.index; c < w.chunks; c += t.count) {
+      out[c] += score[c] / sum;
+    }
+  }
+};
+
+}  // namespace
+
+int ChunkWeightsCuda(CUstream_st* stream, const ChunkWeights& w, int kv_heads) {
+  return Launch(stream,
+                {.blocks = kv_heads, .threads = SumSoftmax::kMaxThreads},
+                SumSoftmax{w});
+}
+
+}  // namespace tiercel

@@ -1,0 +1,27 @@
+#ifndef TIERCEL_KERNELS_ATTENTION_TOP_K_PARAMS_H_
+#define TIERCEL_KERNELS_ATTENTION_TOP_K_PARAMS_H_
+
+#include <cstdint>
+
+namespace tiercel {
+
+// The places of the k greatest values of each row, ascending: the first
+// `always` are kept whatever they are, then of equals the earlier; all where
+// there are no more than k. So TriForce chooses a KV head's chunks (arXiv
+// 2404.11912, section 4.1), of which the first are sinks.
+//
+// Scratch: a float per value for each thread. Errors: invalid_shape,
+// out_of_memory.
+struct TopKParams {
+  const float* values;  // [rows, stride], of each [n]; none is NaN
+  int64_t stride;       // elements from one row to the next
+  int64_t rows;         // 0 is allowed
+  int64_t n;            // 0 is allowed; at most 2^28
+  int64_t always;       // at least 0
+  int64_t k;            // at least 0
+  int32_t* out;         // [rows, min(k, n)]
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_ATTENTION_TOP_K_PARAMS_H_
