@@ -342,9 +342,7 @@ class Call {
 absl::Status Attention(Stream& stream, const AttentionParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.rows == 0) return absl::OkStatus();
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) return AttendOnGpu(stream, p);
-  }
+  if (stream.device() == Device::kCuda) return AttendOnGpu(stream, p);
   if (stream.device() == Device::kRef) {
     const absl::StatusOr<std::byte*> list = stream.Scratch(PageListBytes(p));
     if (!list.ok()) return list.status();

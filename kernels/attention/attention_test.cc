@@ -231,21 +231,19 @@ TEST_P(AttentionBackendTest, WavesDoNotShow) {
 
 // The same in the small: a page or two of a few rows at a time.
 TEST_P(AttentionBackendTest, WavesOfAGpuDoNotShow) {
-  if constexpr (kHasCuda) {
-    if (GetParam().device != Device::kCuda) return;
-    const std::unique_ptr<Stream> gpu = NewStream();
-    Case c = {4, 2, 40, DType::kF16, DType::kF32, 5, 700, 7};
-    for (const int64_t waves : {1, 5000}) {
-      for (const bool views : {false, true}) {
-        if (views) c.views = {{{{130, 140}, {600, 610}}, 70}, {{}, 400}};
-        const Problem problem(c);
-        const auto in_waves = [&](Stream& stream, const AttentionParams& p) {
-          return AttendOnGpu(stream, p, waves);
-        };
-        EXPECT_TRUE(SameBits(problem.Run(*gpu, 0, c.rows, in_waves),
-                             problem.Run(*ref_)))
-            << waves << " floats";
-      }
+  if (GetParam().device != Device::kCuda) return;
+  const std::unique_ptr<Stream> gpu = NewStream();
+  Case c = {4, 2, 40, DType::kF16, DType::kF32, 5, 700, 7};
+  for (const int64_t waves : {1, 5000}) {
+    for (const bool views : {false, true}) {
+      if (views) c.views = {{{{130, 140}, {600, 610}}, 70}, {{}, 400}};
+      const Problem problem(c);
+      const auto in_waves = [&](Stream& stream, const AttentionParams& p) {
+        return AttendOnGpu(stream, p, waves);
+      };
+      EXPECT_TRUE(
+          SameBits(problem.Run(*gpu, 0, c.rows, in_waves), problem.Run(*ref_)))
+          << waves << " floats";
     }
   }
 }

@@ -28,12 +28,10 @@ absl::Status ChunkScores(Stream& stream, const ChunkScoresParams& p) {
   scores.out = reinterpret_cast<float*>(*scratch);
   if (absl::Status s = MeanScores(stream, scores); !s.ok()) return s;
   const int group = p.heads / p.kv_heads;
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      const ChunkWeights all = {scores.out, stride, group, p.num_chunks, p.out};
-      return CudaStatus("ChunkScores", ChunkWeightsCuda(stream.cuda().handle(),
-                                                        all, p.kv_heads));
-    }
+  if (stream.device() == Device::kCuda) {
+    const ChunkWeights all = {scores.out, stride, group, p.num_chunks, p.out};
+    return CudaStatus("ChunkScores", ChunkWeightsCuda(stream.cuda().handle(),
+                                                      all, p.kv_heads));
   }
   stream.pool().ParallelFor(
       p.kv_heads, 1, [&](int64_t begin, int64_t end, int) {

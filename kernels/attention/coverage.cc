@@ -65,9 +65,7 @@ absl::Status CoverOnGpu(Stream& stream, const CoverageParams& p) {
 
 absl::Status Coverage(Stream& stream, const CoverageParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) return CoverOnGpu(stream, p);
-  }
+  if (stream.device() == Device::kCuda) return CoverOnGpu(stream, p);
   if (stream.device() == Device::kRef) {
     CoverageReference(p);
     return absl::OkStatus();

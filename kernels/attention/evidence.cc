@@ -55,11 +55,9 @@ absl::Status AddEvidence(Stream& stream, const EvidenceParams& p) {
       stream.Scratch(static_cast<size_t>(queries) * sizeof(RootWeights));
   if (!scratch.ok()) return scratch.status();
   auto* const weights = reinterpret_cast<RootWeights*>(*scratch);
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      return CudaStatus("AddEvidence",
-                        AddEvidenceCuda(stream.cuda().handle(), p, weights));
-    }
+  if (stream.device() == Device::kCuda) {
+    return CudaStatus("AddEvidence",
+                      AddEvidenceCuda(stream.cuda().handle(), p, weights));
   }
   stream.pool().ParallelFor(queries, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) {

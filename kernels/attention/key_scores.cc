@@ -90,14 +90,12 @@ KeyBlock BlockOf(const KeyScoresParams& p, int64_t page, int kv_head) {
 absl::Status KeyScores(Stream& stream, const KeyScoresParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.rows == 0 || p.first == p.last) return absl::OkStatus();
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      const auto on_gpu = WithPagesOnGpu(stream, p, p.first / kPageTokens,
-                                         (p.last - 1) / kPageTokens);
-      if (!on_gpu.ok()) return on_gpu.status();
-      return CudaStatus("KeyScores",
-                        KeyScoresCuda(stream.cuda().handle(), *on_gpu));
-    }
+  if (stream.device() == Device::kCuda) {
+    const auto on_gpu = WithPagesOnGpu(stream, p, p.first / kPageTokens,
+                                       (p.last - 1) / kPageTokens);
+    if (!on_gpu.ok()) return on_gpu.status();
+    return CudaStatus("KeyScores",
+                      KeyScoresCuda(stream.cuda().handle(), *on_gpu));
   }
   if (stream.device() == Device::kRef) {
     KeyScoresReference(p);

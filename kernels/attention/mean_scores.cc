@@ -62,11 +62,8 @@ absl::Status MeanScores(Stream& stream, const MeanScoresParams& p) {
   if (absl::Status s = CheckMeans("MeanScores", p); !s.ok()) return s;
   if (absl::Status s = CheckOut(p); !s.ok()) return s;
   if (p.num_chunks == 0) return absl::OkStatus();
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      return CudaStatus("MeanScores",
-                        MeanScoresCuda(stream.cuda().handle(), p));
-    }
+  if (stream.device() == Device::kCuda) {
+    return CudaStatus("MeanScores", MeanScoresCuda(stream.cuda().handle(), p));
   }
   if (stream.device() == Device::kRef) {
     MeanScoresReference(p);

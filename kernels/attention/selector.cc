@@ -68,10 +68,8 @@ absl::Status Select(Stream& stream, const SelectParams& p) {
     return absl::OkStatus();
   }
   const int64_t stride = (p.candidates + kLanes - 1) / kLanes * kLanes;
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      return SelectOnGpu(stream, p, stride);
-    }
+  if (stream.device() == Device::kCuda) {
+    return SelectOnGpu(stream, p, stride);
   }
   const int64_t reach = std::min(p.reach, p.candidates - 1);
   const int64_t window = p.candidates + 4 * reach + 48;

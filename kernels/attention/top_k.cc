@@ -51,10 +51,8 @@ absl::Status TopK(Stream& stream, const TopKParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
   const int64_t kept = std::min(p.k, p.n);
   if (p.rows == 0 || kept == 0) return absl::OkStatus();
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      return CudaStatus("TopK", TopKCuda(stream.cuda().handle(), p));
-    }
+  if (stream.device() == Device::kCuda) {
+    return CudaStatus("TopK", TopKCuda(stream.cuda().handle(), p));
   }
   if (stream.device() == Device::kRef) {
     TopKReference(p);

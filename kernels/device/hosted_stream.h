@@ -8,14 +8,6 @@
 
 namespace tiercel {
 
-// Whether what is CUDA in this build is the host executor: so tests are built
-// where there is no CUDA.
-#ifdef TIERCEL_HOSTED
-inline constexpr bool kIsHosted = true;
-#else
-inline constexpr bool kIsHosted = false;
-#endif
-
 // A stream on kCuda whose kernels the executor runs at once. An array in its
 // memory starts as NaN and ends at a page that faults; what was written beyond
 // it, as far as it is rounded up to kDeviceAlignment, Synchronize reports.

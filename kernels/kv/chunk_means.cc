@@ -72,16 +72,14 @@ absl::Status Validate(const ChunkMeansParams& p) {
 absl::Status ChunkMeans(Stream& stream, const ChunkMeansParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.num_chunks == 0) return absl::OkStatus();
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      const int64_t in_page = kPageTokens / p.chunk;
-      const auto on_gpu =
-          WithPagesOnGpu(stream, p, p.first_chunk / in_page,
-                         (p.first_chunk + p.num_chunks - 1) / in_page);
-      if (!on_gpu.ok()) return on_gpu.status();
-      return CudaStatus("ChunkMeans",
-                        ChunkMeansCuda(stream.cuda().handle(), *on_gpu));
-    }
+  if (stream.device() == Device::kCuda) {
+    const int64_t in_page = kPageTokens / p.chunk;
+    const auto on_gpu =
+        WithPagesOnGpu(stream, p, p.first_chunk / in_page,
+                       (p.first_chunk + p.num_chunks - 1) / in_page);
+    if (!on_gpu.ok()) return on_gpu.status();
+    return CudaStatus("ChunkMeans",
+                      ChunkMeansCuda(stream.cuda().handle(), *on_gpu));
   }
   // About 16K elements, some microseconds, make an item.
   const int64_t grain =

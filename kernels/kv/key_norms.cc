@@ -52,14 +52,12 @@ absl::Status Validate(const KeyNormsParams& p) {
 absl::Status KeyNorms(Stream& stream, const KeyNormsParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.first == p.last) return absl::OkStatus();
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      const auto on_gpu = WithPagesOnGpu(stream, p, p.first / kPageTokens,
-                                         (p.last - 1) / kPageTokens);
-      if (!on_gpu.ok()) return on_gpu.status();
-      return CudaStatus("KeyNorms",
-                        KeyNormsCuda(stream.cuda().handle(), *on_gpu));
-    }
+  if (stream.device() == Device::kCuda) {
+    const auto on_gpu = WithPagesOnGpu(stream, p, p.first / kPageTokens,
+                                       (p.last - 1) / kPageTokens);
+    if (!on_gpu.ok()) return on_gpu.status();
+    return CudaStatus("KeyNorms",
+                      KeyNormsCuda(stream.cuda().handle(), *on_gpu));
   }
   if (stream.device() == Device::kRef) {
     KeyNormsReference(p);

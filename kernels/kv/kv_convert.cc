@@ -65,9 +65,7 @@ absl::Status ConvertOnGpu(Stream& stream, KvConvertParams p) {
 absl::Status KvConvert(Stream& stream, const KvConvertParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.num_runs == 0) return absl::OkStatus();
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) return ConvertOnGpu(stream, p);
-  }
+  if (stream.device() == Device::kCuda) return ConvertOnGpu(stream, p);
   KvRowConvertFn* const convert = stream.device() == Device::kRef
                                       ? KvRowConvertReference
                                       : kRowConvert[stream.isa()];

@@ -101,10 +101,8 @@ absl::Status WriteOnGpu(CUstream_st* stream, const KvWriteParams& p) {
 
 absl::Status KvWrite(Stream& stream, const KvWriteParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      return WriteOnGpu(stream.cuda().handle(), p);
-    }
+  if (stream.device() == Device::kCuda) {
+    return WriteOnGpu(stream.cuda().handle(), p);
   }
   if (stream.device() == Device::kRef) {
     KvWriteReference(p);

@@ -57,9 +57,7 @@ absl::Status EmbedOnGpu(Stream& stream, const EmbedParams& p) {
 absl::Status Embed(Stream& stream, const EmbedParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.rows == 0) return absl::OkStatus();
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) return EmbedOnGpu(stream, p);
-  }
+  if (stream.device() == Device::kCuda) return EmbedOnGpu(stream, p);
   stream.pool().ParallelFor(
       p.rows, kGrain,
       [&](int64_t begin, int64_t end, int) { EmbedReference(p, begin, end); });

@@ -284,9 +284,7 @@ class CpuMatmul {
 absl::Status Matmul(Stream& stream, const MatmulParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.rows == 0) return absl::OkStatus();
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) return MultiplyOnGpu(stream, p);
-  }
+  if (stream.device() == Device::kCuda) return MultiplyOnGpu(stream, p);
   if (stream.device() == Device::kRef) {
     for (int i = 0; i < p.num_outputs; ++i) {
       const int64_t n = p.outputs[i].weights->rows();

@@ -35,10 +35,8 @@ absl::Status Validate(const RmsNormParams& p) {
 
 absl::Status RmsNorm(Stream& stream, const RmsNormParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      return CudaStatus("RmsNorm", RmsNormCuda(stream.cuda().handle(), p));
-    }
+  if (stream.device() == Device::kCuda) {
+    return CudaStatus("RmsNorm", RmsNormCuda(stream.cuda().handle(), p));
   }
   RmsNormGroupFn* const group = stream.device() == Device::kRef
                                     ? RmsNormGroupReference

@@ -56,10 +56,8 @@ absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
 
 absl::Status Rope(Stream& stream, const RopeParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      return CudaStatus("Rope", RopeCuda(stream.cuda().handle(), p));
-    }
+  if (stream.device() == Device::kCuda) {
+    return CudaStatus("Rope", RopeCuda(stream.cuda().handle(), p));
   }
   stream.pool().ParallelFor(
       p.rows, Grain(int64_t{p.heads} * p.head_dim),

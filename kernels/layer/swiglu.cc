@@ -28,11 +28,9 @@ absl::Status Validate(const SwigluParams& p) {
 
 absl::Status Swiglu(Stream& stream, const SwigluParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
-  if constexpr (kHasCuda) {
-    if (stream.device() == Device::kCuda) {
-      return CudaStatus("Swiglu", SwigluCuda(stream.cuda().handle(), p.gate,
-                                             p.up, p.rows * p.dim, p.out));
-    }
+  if (stream.device() == Device::kCuda) {
+    return CudaStatus("Swiglu", SwigluCuda(stream.cuda().handle(), p.gate, p.up,
+                                           p.rows * p.dim, p.out));
   }
   SwigluRangeFn* const range = stream.device() == Device::kRef
                                    ? SwigluRangeReference

@@ -12,20 +12,14 @@ struct CUstream_st;  // what a cudaStream_t points to
 
 namespace tiercel {
 
-// Whether this build has CUDA bodies. What it lacks is declared all the same,
-// and named only under `if constexpr (kHasCuda)`.
-#ifdef TIERCEL_CUDA
-inline constexpr bool kHasCuda = true;
-#else
-inline constexpr bool kHasCuda = false;
-#endif
-
 // The door to the CUDA runtime for files compiled without its headers: one
-// queue of work on one GPU. Tests put their own in its place.
+// queue of work on one GPU. Tests put their own in its place. A build without
+// CUDA has a door that stays shut (device/no_cuda.cc).
 class CudaStream {
  public:
   // On the first GPU the process sees. Errors: no_device, with what is missing:
-  // driver, newer driver, GPU, or a GPU of compute capability 7.5 or later.
+  // CUDA in this build, a driver, a newer driver, a GPU, or one of compute
+  // capability 7.5 or later.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Create();
 
   virtual ~CudaStream() = default;

@@ -15,6 +15,7 @@
 #include "kernels/layer/rms_norm.h"
 #include "kernels/layer/rope.h"
 #include "kernels/machine/stream.h"
+#include "kernels/machine/testing.h"
 #include "kernels/token/law.h"
 
 namespace tiercel {
@@ -55,7 +56,7 @@ TEST(CudaStreamTest, NoGpuIsAnErrorThatSaysWhatIsMissing) {
   EXPECT_EQ(CodeOf(stream.status()), "no_device");
   EXPECT_EQ(ClassOf(stream.status()), ErrorClass::kDevice);
   const std::string message(stream.status().message());
-  if (kHasCuda) {
+  if (kHasKernels) {
     EXPECT_THAT(message,
                 testing::MatchesRegex(
                     "device cuda: (this machine has no NVIDIA driver "
@@ -92,7 +93,7 @@ TEST(CudaStreamTest, OpsWithoutACudaBodyRefuse) {
 
 // Only where there is a kernel to launch.
 TEST(CudaStreamTest, ALaunchThatFailsIsAnErrorThatNamesTheOp) {
-  if constexpr (kHasCuda) {
+  if constexpr (kHasKernels) {
     const float x = 1.0f;
     float out = 2.0f;
     const absl::Status status =

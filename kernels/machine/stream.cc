@@ -11,24 +11,13 @@
 #include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
-namespace {
-
-absl::StatusOr<std::unique_ptr<CudaStream>> CreateCuda() {
-  if constexpr (kHasCuda) {
-    return CudaStream::Create();
-  } else {
-    return DeviceError("no_device", "device cuda: this build has no CUDA");
-  }
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
   const absl::StatusOr<Isa> isa = ChooseIsa();
   if (!isa.ok()) return isa.status();
   std::unique_ptr<CudaStream> cuda;
   if (options.device == Device::kCuda) {
-    absl::StatusOr<std::unique_ptr<CudaStream>> created = CreateCuda();
+    absl::StatusOr<std::unique_ptr<CudaStream>> created = CudaStream::Create();
     if (!created.ok()) return created.status();
     cuda = *std::move(created);
   }

@@ -21,6 +21,19 @@
 
 namespace tiercel {
 
+// Which kernels are linked to this test: those of a GPU, or the same run by the
+// host executor, so that tests are built where there is no CUDA.
+#if defined(TIERCEL_HOSTED)
+inline constexpr bool kIsHosted = true;
+inline constexpr bool kHasKernels = true;
+#elif defined(TIERCEL_CUDA)
+inline constexpr bool kIsHosted = false;
+inline constexpr bool kHasKernels = true;
+#else
+inline constexpr bool kIsHosted = false;
+inline constexpr bool kHasKernels = false;
+#endif
+
 // Outputs start as this, so that an element that was not written shows.
 inline constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
 
@@ -82,7 +95,7 @@ struct Backend {
 inline std::vector<Backend> FastBackends() {
   std::vector<Backend> backends;
   for (Isa isa : SupportedIsas()) backends.push_back({Device::kCpu, isa});
-  if (!kHasCuda) return backends;
+  if (!kHasKernels) return backends;
   for (Order order : {Order::kAscending, Order::kDescending, Order::kMixed}) {
     if (!kIsHosted && order != Order::kAscending) continue;
     backends.push_back({Device::kCuda, SupportedIsas().back(), order});

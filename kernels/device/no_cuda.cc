@@ -1,0 +1,80 @@
+// A build without CUDA: the door is shut, so no kernel is ever asked for. Tests
+// that link kernels of their own never get to this file.
+
+#include "kernels/attention/attention_body.h"
+#include "kernels/attention/chunk_scores_body.h"
+#include "kernels/attention/coverage_body.h"
+#include "kernels/attention/evidence_body.h"
+#include "kernels/attention/key_scores_body.h"
+#include "kernels/attention/mean_scores_body.h"
+#include "kernels/attention/selector_body.h"
+#include "kernels/attention/top_k_body.h"
+#include "kernels/base/error.h"
+#include "kernels/kv/chunk_means_body.h"
+#include "kernels/kv/key_norms_body.h"
+#include "kernels/kv/kv_convert_body.h"
+#include "kernels/kv/kv_write_body.h"
+#include "kernels/layer/embed_body.h"
+#include "kernels/layer/matmul_body.h"
+#include "kernels/layer/rms_norm_body.h"
+#include "kernels/layer/rope_body.h"
+#include "kernels/layer/swiglu_body.h"
+#include "kernels/machine/cuda_stream.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int kNoDevice = 100;  // cudaErrorNoDevice
+
+absl::Status NoCuda() {
+  return DeviceError("no_device", "device cuda: this build has no CUDA");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create() {
+  return NoCuda();
+}
+absl::Status CudaStatus(std::string_view /*who*/, int error) {
+  return error == 0 ? absl::OkStatus() : NoCuda();
+}
+
+int QuantiseCuda(CUstream_st*, const float*, int64_t, int64_t, int64_t,
+                 Q8Block*) {
+  return kNoDevice;
+}
+int MultiplyQ8Cuda(CUstream_st*, const MatmulTarget&, const Q8Block*, int64_t) {
+  return kNoDevice;
+}
+int MultiplyF32Cuda(CUstream_st*, const MatmulTarget&, const float*, int64_t,
+                    int64_t) {
+  return kNoDevice;
+}
+int RmsNormCuda(CUstream_st*, const RmsNormParams&) { return kNoDevice; }
+int RopeCuda(CUstream_st*, const RopeParams&) { return kNoDevice; }
+int SwigluCuda(CUstream_st*, const float*, const float*, int64_t, float*) {
+  return kNoDevice;
+}
+int EmbedCuda(CUstream_st*, DType, const EmbedRows&) { return kNoDevice; }
+int KvWriteCuda(CUstream_st*, const KvPageRows&) { return kNoDevice; }
+int KvConvertCuda(CUstream_st*, const KvConvertParams&) { return kNoDevice; }
+int ChunkMeansCuda(CUstream_st*, const ChunkMeansParams&) { return kNoDevice; }
+int KeyNormsCuda(CUstream_st*, const KeyNormsParams&) { return kNoDevice; }
+int AttentionWaveCuda(CUstream_st*, const AttentionWave&) { return kNoDevice; }
+int MeanScoresCuda(CUstream_st*, const MeanScoresParams&) { return kNoDevice; }
+int ChunkWeightsCuda(CUstream_st*, const ChunkWeights&, int) {
+  return kNoDevice;
+}
+int KeyScoresCuda(CUstream_st*, const KeyScoresParams&) { return kNoDevice; }
+int AddEvidenceCuda(CUstream_st*, const EvidenceParams&, RootWeights*) {
+  return kNoDevice;
+}
+int TopKCuda(CUstream_st*, const TopKParams&) { return kNoDevice; }
+int SelectCuda(CUstream_st*, const SelectParams&, int64_t, float*) {
+  return kNoDevice;
+}
+int CoverageCuda(CUstream_st*, const CoverageParams&, const int32_t*) {
+  return kNoDevice;
+}
+
+}  // namespace tiercel
