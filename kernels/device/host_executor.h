@@ -25,9 +25,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <source_location>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "kernels/device/device_types.h"
@@ -71,6 +73,8 @@ class HostExecutor {
 // What CUDA leaves open, so that a stream may be this.
 struct CUstream_st {
   tiercel::HostExecutor executor;
+  // Where launches wait until they are to run; null: they run at once.
+  std::vector<std::function<int()>>* queue = nullptr;
 };
 
 namespace tiercel {
@@ -78,13 +82,19 @@ namespace tiercel {
 template <typename Kernel>
 int Launch(CUstream_st* stream, const LaunchShape& shape,
            const Kernel& kernel) {
-  const auto thread = [&](int index, int64_t block, void* shared) {
-    kernel({index, shape.threads, block, shape.blocks},
-           *static_cast<typename Kernel::Shared*>(shared));
+  const auto run = [stream, shape, kernel] {
+    const auto thread = [&](int index, int64_t block, void* shared) {
+      kernel({index, shape.threads, block, shape.blocks},
+             *static_cast<typename Kernel::Shared*>(shared));
+    };
+    return stream->executor.Run(
+        {shape.blocks, shape.threads, Kernel::kMaxThreads,
+         SharedBytes<Kernel>(shape)},
+        thread);
   };
-  return stream->executor.Run({shape.blocks, shape.threads, Kernel::kMaxThreads,
-                               SharedBytes<Kernel>(shape)},
-                              thread);
+  if (stream->queue == nullptr) return run();
+  stream->queue->emplace_back(run);
+  return 0;
 }
 
 // What follows is called by the thread that runs, and is about it.

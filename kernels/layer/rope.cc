@@ -44,7 +44,6 @@ absl::Status Validate(const RopeParams& p) {
 }  // namespace
 
 absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
-  if (absl::Status s = stream.RequireHost("RopeAngles"); !s.ok()) return s;
   if (absl::Status s = Validate(p); !s.ok()) return s;
   // A sine and a cosine cost as much as some forty other elements.
   stream.pool().ParallelFor(p.rows, Grain(int64_t{p.half} * 40),

@@ -14,6 +14,7 @@ namespace tiercel {
 //   cos_out[r, i] = scale * cos((position + r) * inv_freq[i]), sin_out likewise
 //
 // in double, rounded once: at position 128K a float angle is off by 0.01 rad.
+// All of it is in the host's memory, whatever the stream's device.
 struct RopeAnglesParams {
   const double* inv_freq;  // [half]
   int half;

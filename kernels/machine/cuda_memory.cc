@@ -32,6 +32,14 @@ class GpuMemory final : public DeviceMemory {
                      " bytes, the GPU has ", free, " of ", total, " free"));
   }
 
+  absl::Status Copy(std::byte* to, const std::byte* from,
+                    size_t bytes) override {
+    cudaError_t error = cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+    // Between two places of the GPU it is only queued when that returns.
+    if (error == cudaSuccess) error = cudaDeviceSynchronize();
+    return CudaStatus("copy", error);
+  }
+
   // A failure here is that of earlier work, which Synchronize reports.
   void Free(std::byte* data, size_t bytes) override {
     Count(-AlignedBytes(static_cast<int64_t>(bytes)));

@@ -67,6 +67,15 @@ class GpuStream final : public CudaStream {
 
   CUstream_st* handle() override { return handle_; }
   DeviceMemory& memory() override { return CudaMemory(); }
+  int64_t FreeBytes() override {
+    size_t free = 0;
+    size_t total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) {
+      cudaGetLastError();
+      return 0;
+    }
+    return static_cast<int64_t>(free);
+  }
   absl::Status Copy(void* to, const void* from, size_t bytes) override {
     return CudaStatus(
         "copy", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_));

@@ -26,6 +26,7 @@ class CudaStream {
 
   virtual CUstream_st* handle() = 0;
   virtual DeviceMemory& memory() = 0;
+  virtual int64_t FreeBytes() = 0;  // of the GPU's memory; 0 if it fails
 
   // What Stream does by these names.
   virtual absl::Status Copy(void* to, const void* from, size_t bytes) = 0;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/base/checked.h"
 
@@ -25,6 +26,13 @@ class DeviceMemory {
   virtual absl::StatusOr<std::byte*> Allocate(size_t bytes,
                                               std::string_view what) = 0;
   virtual void Free(std::byte* data, size_t bytes) = 0;
+  // Copies from one block to another, of which neither is used by work that is
+  // still queued. Errors: device_failed.
+  virtual absl::Status Copy(std::byte* to, const std::byte* from,
+                            size_t bytes) {
+    std::memcpy(to, from, bytes);
+    return absl::OkStatus();
+  }
 
   // Bytes of the blocks that are taken, aligned.
   int64_t used() const { return used_; }
@@ -55,7 +63,8 @@ inline constexpr int64_t AlignedBytes(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// An array of a trivial type in device memory; an empty one takes none.
+// An array of a trivial type in device memory, where the host may not reach its
+// elements; an empty one takes none.
 template <typename T>
 class DeviceArray {
  public:
@@ -91,13 +100,19 @@ class DeviceArray {
     return *this;
   }
 
-  // Another with the same elements. Errors: those of Allocate.
+  // Another with the same elements, both in `memory`. Errors: those of
+  // Allocate and Copy.
   absl::StatusOr<DeviceArray> Copy(DeviceMemory& memory,
                                    std::string_view what) const {
     absl::StatusOr<DeviceArray> copy =
         Create(memory, static_cast<int64_t>(size_), what);
-    if (copy.ok() && !empty())
-      std::memcpy(copy->data_, data_, size_ * sizeof(T));
+    if (!copy.ok() || empty()) return copy;
+    if (absl::Status s = memory.Copy(reinterpret_cast<std::byte*>(copy->data_),
+                                     reinterpret_cast<const std::byte*>(data_),
+                                     size_ * sizeof(T));
+        !s.ok()) {
+      return s;
+    }
     return copy;
   }
 
@@ -105,8 +120,6 @@ class DeviceArray {
   const T* data() const { return data_; }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  T& operator[](size_t i) { return data_[i]; }
-  const T& operator[](size_t i) const { return data_[i]; }
 
  private:
   DeviceMemory* memory_ = nullptr;

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/machine/allowance.h"
 #include "kernels/machine/cuda_stream.h"
 
@@ -71,14 +68,6 @@ absl::Status Stream::Copy(void* to, const void* from, size_t bytes) {
 
 absl::Status Stream::Synchronize() {
   return cuda_ != nullptr ? cuda_->Synchronize() : absl::OkStatus();
-}
-
-absl::Status Stream::RequireHost(std::string_view op) const {
-  if (cuda_ == nullptr) return absl::OkStatus();
-  return DeviceError("unsupported_device",
-                     absl::StrCat(std::string(op),
-                                  ": got a stream on cuda, "
-                                  "need one on cpu or ref"));
 }
 
 }  // namespace tiercel

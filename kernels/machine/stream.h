@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "kernels/machine/device_memory.h"
@@ -45,6 +44,8 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   Device device() const { return device_; }
+  // The memory of the device is the host's, and an op is done when it returns.
+  bool on_host() const { return cuda_ == nullptr; }
   Isa isa() const { return isa_; }
   ThreadPool& pool() { return pool_; }
   CudaStream& cuda() { return *cuda_; }  // on kCuda only
@@ -61,10 +62,6 @@ class Stream {
   absl::Status Copy(void* to, const void* from, size_t bytes);
   // Returns when all that was queued is done, or has failed (device_failed).
   absl::Status Synchronize();
-
-  // For ops without a CUDA body, before they look at anything: the CPU cannot
-  // follow a GPU's pointers. Errors: unsupported_device, on kCuda.
-  absl::Status RequireHost(std::string_view op) const;
 
  private:
   Stream(const Options& options, Isa isa, std::unique_ptr<CudaStream> cuda);

@@ -200,7 +200,6 @@ absl::Status ValidateLawParams(const LawParams& params) {
 
 absl::StatusOr<std::vector<Law>> MakeLaws(Stream& stream,
                                           const MakeLawsParams& p) {
-  if (absl::Status s = stream.RequireHost("MakeLaws"); !s.ok()) return s;
   if (absl::Status s = ValidateLawParams(p.law); !s.ok()) return s;
   const bool tokens = p.tokens != nullptr || p.law.repeat_penalty == 1.0f;
   if (p.logits == nullptr || p.rows < 1 || p.vocab < 1 || p.before < 0 ||

@@ -1,5 +1,6 @@
 #include "models/decoder/decoder.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -13,6 +14,9 @@
 
 namespace tiercel {
 namespace {
+
+// Rows whose angles are made and sent at a time: they stay in a cache.
+constexpr int64_t kAngleRows = 1024;
 
 const float* OrNull(const DeviceArray<float>& v) { return v.data(); }
 
@@ -65,13 +69,33 @@ int64_t Decoder::ReservedBytes(const ModelConfig& config, int64_t rows,
 absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
                                 int64_t position) {
   if (absl::Status s = Reserve(0, rows); !s.ok()) return s;
-  return RopeAngles(stream, {.inv_freq = weights_.rope.inv_freq.data(),
-                             .half = config_.rope_dims / 2,
-                             .scale = weights_.rope.attention_factor,
-                             .position = position,
-                             .rows = rows,
-                             .cos_out = cos_.data(),
-                             .sin_out = sin_.data()});
+  // In double, which the host is fast at.
+  const int64_t half = config_.rope_dims / 2;
+  const int64_t rows_at_once = std::min(rows, kAngleRows);
+  angles_.resize(static_cast<size_t>(2 * rows_at_once * half));
+  float* const sin = angles_.data() + rows_at_once * half;
+  for (int64_t row = 0; row < rows; row += rows_at_once) {
+    const int64_t some = std::min(rows_at_once, rows - row);
+    if (absl::Status s =
+            RopeAngles(stream, {.inv_freq = weights_.rope.inv_freq.data(),
+                                .half = config_.rope_dims / 2,
+                                .scale = weights_.rope.attention_factor,
+                                .position = position + row,
+                                .rows = some,
+                                .cos_out = angles_.data(),
+                                .sin_out = sin});
+        !s.ok()) {
+      return s;
+    }
+    const size_t bytes = static_cast<size_t>(some * half) * sizeof(float);
+    for (const auto& [to, from] : {std::pair(cos_.data(), angles_.data()),
+                                   std::pair(sin_.data(), sin)}) {
+      if (absl::Status s = stream.Copy(to + row * half, from, bytes); !s.ok()) {
+        return s;
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Decoder::Embed(Stream& stream, const int32_t* ids, int64_t rows,

@@ -2,6 +2,7 @@
 #define TIERCEL_MODELS_DECODER_DECODER_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "kernels/layer/matmul.h"
@@ -81,8 +82,9 @@ class Decoder {
   const Compute compute_;
   DeviceMemory& memory_;
   Activations a_;
-  DeviceArray<float> cos_;  // [rows of the step, rope_dims / 2]
-  DeviceArray<float> sin_;  // [rows of the step, rope_dims / 2]
+  DeviceArray<float> cos_;     // [rows of the step, rope_dims / 2]
+  DeviceArray<float> sin_;     // [rows of the step, rope_dims / 2]
+  std::vector<float> angles_;  // cos and sin of some rows, on the host
 };
 
 }  // namespace tiercel

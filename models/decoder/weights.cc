@@ -37,14 +37,13 @@ std::string NameIn(const Checkpoint& checkpoint, TensorName name, int layer,
 
 class Loader {
  public:
+  // Without a stream it adds up `sizes`, and reads nothing.
   Loader(const Checkpoint& checkpoint, const ModelConfig& config,
-         ThreadPool& pool, DeviceMemory& memory,
-         absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
+         Stream* stream, absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
          WeightSizes* sizes = nullptr)
       : checkpoint_(checkpoint),
         config_(config),
-        pool_(pool),
-        memory_(memory),
+        stream_(stream),
         progress_(progress),
         sizes_(sizes) {
     for (const TensorInfo& tensor : checkpoint.tensors()) {
@@ -64,6 +63,10 @@ class Loader {
   absl::Status Vector(TensorName name, int layer, std::string_view suffix,
                       int64_t size, Rows order, bool required,
                       DeviceArray<float>* out);
+  // On the host; empty where the tensor is absent, or nothing is read.
+  absl::Status Values(TensorName name, int layer, std::string_view suffix,
+                      int64_t size, Rows order, bool required,
+                      std::vector<float>* out);
   // Null where the tensor is absent and not required.
   absl::StatusOr<const TensorInfo*> Find(const std::string& name,
                                          const std::vector<int64_t>& shape,
@@ -73,10 +76,9 @@ class Loader {
 
   const Checkpoint& checkpoint_;
   const ModelConfig& config_;
-  ThreadPool& pool_;
-  DeviceMemory& memory_;
+  Stream* const stream_;
   absl::FunctionRef<bool(uint64_t, uint64_t)> progress_;
-  WeightSizes* const sizes_;  // null: load; else add up, and read nothing
+  WeightSizes* const sizes_;  // null: load
   uint64_t done_ = 0;
   uint64_t total_ = 0;
   std::set<std::string, std::less<>> used_;
@@ -123,8 +125,8 @@ absl::StatusOr<LoadedWeights> Loader::Load() {
       return s;
     }
   }
-  DeviceArray<float> factors;
-  if (absl::Status s = Vector({"rope_freqs", "rope_freqs"}, -1, ".weight",
+  std::vector<float> factors;
+  if (absl::Status s = Values({"rope_freqs", "rope_freqs"}, -1, ".weight",
                               config_.rope_dims / 2, Rows::kAsTheyAre,
                               /*required=*/false, &factors);
       !s.ok()) {
@@ -144,8 +146,7 @@ absl::StatusOr<LoadedWeights> Loader::Load() {
         shown < unused.size() ? ", ..." : ""));
   }
   if (sizes_ != nullptr) return loaded;
-  weights.rope = MakeRopeFrequencies(
-      config_, {factors.data(), factors.data() + factors.size()});
+  weights.rope = MakeRopeFrequencies(config_, factors);
   return loaded;
 }
 
@@ -239,8 +240,9 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
     sizes_->bytes_per_token += *bytes;
     return absl::OkStatus();
   }
-  absl::StatusOr<PackedMatrix> packed =
-      PackedMatrix::Create((*tensor)->type, rows, cols, memory_);
+  absl::StatusOr<PackedMatrix> packed = PackedMatrix::Create(
+      (*tensor)->type, rows, cols,
+      stream_->on_host() ? stream_->memory() : SystemMemory());
   if (!packed.ok()) return Annotate(packed.status(), full);
 
   const int64_t row_bytes = RowBytes((*tensor)->type, cols);
@@ -261,15 +263,19 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
     const int64_t grain = order == Rows::kRotaryPairs
                               ? count + lead
                               : 8 * PackedMatrix::kPanelRows;
-    pool_.ParallelFor(count + lead, grain,
-                      [&](int64_t begin, int64_t end, int) {
-                        for (int64_t i = std::max(begin - lead, int64_t{0});
-                             i < end - lead; ++i) {
-                          packed->PackRow(RowOf(first + i, order),
-                                          buffer_.data() + i * row_bytes);
-                        }
-                      });
+    stream_->pool().ParallelFor(
+        count + lead, grain, [&](int64_t begin, int64_t end, int) {
+          for (int64_t i = std::max(begin - lead, int64_t{0}); i < end - lead;
+               ++i) {
+            packed->PackRow(RowOf(first + i, order),
+                            buffer_.data() + i * row_bytes);
+          }
+        });
     if (absl::Status s = Advance(bytes); !s.ok()) return s;
+  }
+  if (!stream_->on_host()) {
+    packed = packed->CopyTo(*stream_);
+    if (!packed.ok()) return Annotate(packed.status(), full);
   }
   *out = *std::move(packed);
   return absl::OkStatus();
@@ -278,6 +284,27 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
 absl::Status Loader::Vector(TensorName name, int layer, std::string_view suffix,
                             int64_t size, Rows order, bool required,
                             DeviceArray<float>* out) {
+  std::vector<float> values;
+  if (absl::Status s =
+          Values(name, layer, suffix, size, order, required, &values);
+      !s.ok() || values.empty()) {
+    return s;
+  }
+  absl::StatusOr<DeviceArray<float>> array = DeviceArray<float>::Create(
+      stream_->memory(), size, NameIn(checkpoint_, name, layer, suffix));
+  if (!array.ok()) return array.status();
+  if (absl::Status s = stream_->Copy(array->data(), values.data(),
+                                     values.size() * sizeof(float));
+      !s.ok()) {
+    return s;
+  }
+  *out = *std::move(array);
+  return absl::OkStatus();
+}
+
+absl::Status Loader::Values(TensorName name, int layer, std::string_view suffix,
+                            int64_t size, Rows order, bool required,
+                            std::vector<float>* out) {
   const std::string full = NameIn(checkpoint_, name, layer, suffix);
   const absl::StatusOr<const TensorInfo*> tensor = Find(full, {size}, required);
   if (!tensor.ok()) return tensor.status();
@@ -299,10 +326,7 @@ absl::Status Loader::Vector(TensorName name, int layer, std::string_view suffix,
       !s.ok()) {
     return s;
   }
-  absl::StatusOr<DeviceArray<float>> array =
-      DeviceArray<float>::Create(memory_, size, full);
-  if (!array.ok()) return array.status();
-  *out = *std::move(array);
+  out->resize(static_cast<size_t>(size));
   for (int64_t i = 0; i < size; ++i) {
     float value;
     if (type == DType::kF32) {
@@ -377,11 +401,10 @@ int64_t Weights::bytes_per_token() const {
 
 absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
                                            const ModelConfig& config) {
-  ThreadPool none(1);
   WeightSizes sizes;
   const absl::StatusOr<LoadedWeights> walked =
       Loader(
-          checkpoint, config, none, SystemMemory(),
+          checkpoint, config, /*stream=*/nullptr,
           [](uint64_t, uint64_t) { return true; }, &sizes)
           .Load();
   if (!walked.ok()) return walked.status();
@@ -390,10 +413,9 @@ absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
 }
 
 absl::StatusOr<LoadedWeights> LoadWeights(
-    const Checkpoint& checkpoint, const ModelConfig& config, ThreadPool& pool,
-    DeviceMemory& memory,
+    const Checkpoint& checkpoint, const ModelConfig& config, Stream& stream,
     absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
-  return Loader(checkpoint, config, pool, memory, progress).Load();
+  return Loader(checkpoint, config, &stream, progress).Load();
 }
 
 }  // namespace tiercel

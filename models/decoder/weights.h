@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/layer/packed_matrix.h"
 #include "kernels/machine/device_memory.h"
-#include "kernels/machine/thread_pool.h"
+#include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
 #include "models/format/checkpoint.h"
 
@@ -68,13 +68,14 @@ struct LoadedWeights {
   std::vector<std::string> warnings;  // tensors in the file that go unused
 };
 
-// Reads and repacks every tensor into `memory`. `progress(done, total)` in
-// bytes of tensors; false stops with a cancelled error. Errors: missing_tensor,
-// invalid_shape, unsupported_type naming the tensor; those of Checkpoint::Read;
-// out_of_memory.
+// Reads and repacks every tensor into the stream's memory; where that is not
+// the host's, one tensor after the other is packed in the host's and sent.
+// `progress(done, total)` in bytes of tensors; false stops with a cancelled
+// error. Errors: missing_tensor, invalid_shape, unsupported_type naming the
+// tensor; those of Checkpoint::Read; out_of_memory, device_failed.
 absl::StatusOr<LoadedWeights> LoadWeights(
-    const Checkpoint& checkpoint, const ModelConfig& config, ThreadPool& pool,
-    DeviceMemory& memory, absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
+    const Checkpoint& checkpoint, const ModelConfig& config, Stream& stream,
+    absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
 }  // namespace tiercel
 

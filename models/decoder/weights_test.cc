@@ -60,8 +60,10 @@ absl::StatusOr<LoadedWeights> LoadFrom(
   if (!checkpoint.ok()) return checkpoint.status();
   const absl::StatusOr<ModelConfig> config = ReadModelConfig(**checkpoint);
   if (!config.ok()) return config.status();
-  ThreadPool pool(1);
-  return LoadWeights(**checkpoint, *config, pool, SystemMemory(), progress);
+  const absl::StatusOr<std::unique_ptr<Stream>> stream =
+      Stream::Create({.threads = 1});
+  if (!stream.ok()) return stream.status();
+  return LoadWeights(**checkpoint, *config, **stream, progress);
 }
 
 absl::StatusOr<LoadedWeights> Load(const Tensors& tensors,
@@ -124,7 +126,7 @@ TEST(LoadWeights, RotaryRowsAreHalvesOfWhatIsRotated) {
     std::vector<float> loaded_rows;
     if (!loaded.ok()) return loaded_rows;
     const DeviceArray<float>& bias = loaded->weights.layers[0].q_bias;
-    for (size_t i = 0; i < 32; ++i) loaded_rows.push_back(bias[i]);
+    for (size_t i = 0; i < 32; ++i) loaded_rows.push_back(bias.data()[i]);
     return loaded_rows;
   };
   EXPECT_THAT(order(16), ElementsAre(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9,

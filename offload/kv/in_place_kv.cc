@@ -1,7 +1,6 @@
 #include "offload/kv/in_place_kv.h"
 
 #include <cstddef>
-#include <cstring>
 #include <utility>
 
 namespace tiercel {
@@ -24,12 +23,13 @@ absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
     const absl::StatusOr<int64_t> copy = pool_->Take();
     if (!copy.ok()) return copy.status();
     for (int layer = 0; layer < page_layers_[open]; ++layer) {
-      std::byte*& page = pages_[static_cast<size_t>(layer)][open];
-      std::byte* const own = pool_->Page(layer, *copy);
-      std::memcpy(own, page, static_cast<size_t>(layout_.PageBytes()));
-      page = own;
+      if (absl::Status s = pool_->CopyPage(layer, slots_[open], *copy);
+          !s.ok()) {
+        pool_->Release(*copy);
+        return s;
+      }
     }
-    for (int layer = page_layers_[open]; layer < layers_; ++layer) {
+    for (int layer = 0; layer < layers_; ++layer) {
       pages_[static_cast<size_t>(layer)][open] = pool_->Page(layer, *copy);
     }
     pool_->Release(std::exchange(slots_[open], *copy));

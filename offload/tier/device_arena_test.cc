@@ -71,7 +71,7 @@ TEST(DeviceArenaTest, ArraysOfItEndWithTheirOwner) {
     EXPECT_EQ(arena->used(), 448);
     DeviceArray<float> b = std::move(a);
     EXPECT_TRUE(a.empty());
-    b[99] = 1;
+    b.data()[99] = 1;
     b = *DeviceArray<float>::Create(*arena, 0, "nothing");
   }
   EXPECT_EQ(arena->used(), 0);

@@ -1,6 +1,7 @@
 #include "offload/tier/page_pool.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,7 @@ absl::StatusOr<PagePool> PagePool::OnDevice(const KvLayout& layout, int layers,
   if (!pages.ok()) return pages.status();
   PagePool pool(layout, layers, slots);
   pool.device_ = *std::move(pages);
+  pool.memory_ = &memory;
   pool.slots_.Grow(slots);
   return pool;
 }
@@ -58,6 +60,15 @@ std::byte* PagePool::Page(int layer, int64_t slot) {
   }
   const Location location = LocationOf(layer, slot);
   return location.region->data() + location.offset;
+}
+
+absl::Status PagePool::CopyPage(int layer, int64_t from, int64_t to) {
+  const auto bytes = static_cast<size_t>(layout_.PageBytes());
+  if (on_device()) {
+    return memory_->Copy(Page(layer, to), Page(layer, from), bytes);
+  }
+  std::memcpy(Page(layer, to), Page(layer, from), bytes);
+  return absl::OkStatus();
 }
 
 PagePool::Location PagePool::LocationOf(int layer, int64_t slot) const {

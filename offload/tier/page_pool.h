@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/machine/device_memory.h"
@@ -41,6 +42,9 @@ class PagePool {
 
   bool on_device() const { return !device_.empty(); }
   std::byte* Page(int layer, int64_t slot);  // of a pool with addresses
+  // Copies a page of such a pool to another slot; no work that is queued uses
+  // either. Errors: device_failed.
+  absl::Status CopyPage(int layer, int64_t from, int64_t to);
   struct Location {
     const HostRegion* region;  // as long as the pool lives
     int64_t offset;
@@ -59,6 +63,7 @@ class PagePool {
   const Access access_;
   std::vector<std::vector<HostRegion>> segments_;  // [segment][layer]
   DeviceArray<std::byte> device_;                  // [layer], or none
+  DeviceMemory* memory_ = nullptr;                 // of device_
   SlotCounter slots_;
 };
 

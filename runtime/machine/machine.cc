@@ -14,7 +14,12 @@ Machine::~Machine() { ForgetPoolOfParent(); }
 
 absl::Status Machine::TakeMemory() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (in_place() || arena_ != nullptr) return absl::OkStatus();
+  if (device() == Device::kCuda && gpu_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<CudaStream>> gpu = CudaStream::Create();
+    if (!gpu.ok()) return gpu.status();
+    gpu_ = *std::move(gpu);
+  }
+  if (!simulated() || arena_ != nullptr) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<DeviceArena>> created = DeviceArena::Create(
       options_.simulation->device_bytes, options_.simulation->faults);
   if (!created.ok()) return created.status();
@@ -24,7 +29,9 @@ absl::Status Machine::TakeMemory() {
 
 DeviceMemory& Machine::memory() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return arena_ != nullptr ? static_cast<DeviceMemory&>(*arena_) : heap_;
+  return arena_ != nullptr ? static_cast<DeviceMemory&>(*arena_)
+         : gpu_ != nullptr ? gpu_->memory()
+                           : heap_;
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
@@ -51,7 +58,7 @@ int Machine::threads() const {
 }
 
 std::optional<LinkRate> Machine::link() const {
-  if (in_place()) return std::nullopt;
+  if (!simulated()) return std::nullopt;
   return LinkRate{options_.simulation->link_bytes_per_s,
                   options_.simulation->latency_s};
 }
@@ -78,7 +85,12 @@ int64_t Machine::MemoryBudget() const {
 }
 
 int64_t Machine::DeviceBudget() const {
-  return in_place() ? MemoryBudget() : options_.simulation->device_bytes;
+  if (simulated()) return options_.simulation->device_bytes;
+  if (gpu_ == nullptr) return MemoryBudget();
+  const int64_t all = gpu_->FreeBytes() + memory().used();
+  return options_.device_memory_bytes > 0
+             ? std::min(all, options_.device_memory_bytes)
+             : all;
 }
 
 }  // namespace tiercel

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/machine/clock.h"
+#include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/device_memory.h"
 #include "kernels/machine/stream.h"
 #include "kernels/machine/thread_pool.h"
@@ -56,8 +57,8 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // Takes the memory of a device that is played; nothing where that is done or
-  // needless. Errors: out_of_memory.
+  // Takes the memory of a device that is played, or finds that of a GPU;
+  // nothing where that is done or needless. Errors: out_of_memory; no_device.
   absl::Status TakeMemory();
   // Where weights, sessions and what they compute on live; before TakeMemory
   // it holds nothing.
@@ -75,9 +76,9 @@ class Machine {
   int threads() const;
 
   // The device computes where the host tier is: nothing crosses a link.
-  bool in_place() const { return !options_.simulation.has_value(); }
+  bool in_place() const { return !simulated() && device() != Device::kCuda; }
   bool simulated() const { return options_.simulation.has_value(); }
-  // Absent in place.
+  // Absent where no KV crosses one: in place, and on a GPU that holds all.
   std::optional<LinkRate> link() const;
   // For one host tier, where there is a link: where its memory goes, and who
   // copies.
@@ -104,8 +105,9 @@ class Machine {
   mutable HeapMemory heap_;
   mutable std::mutex mutex_;            // of the rest
   std::unique_ptr<DeviceArena> arena_;  // null: all the memory there is
-  std::unique_ptr<ThreadPool> pool_;    // null: not needed yet
-  pid_t pool_process_ = 0;              // whose threads those are
+  std::unique_ptr<CudaStream> gpu_;   // null: none, or its memory is not taken
+  std::unique_ptr<ThreadPool> pool_;  // null: not needed yet
+  pid_t pool_process_ = 0;            // whose threads those are
 };
 
 }  // namespace tiercel

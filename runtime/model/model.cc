@@ -111,7 +111,9 @@ nlohmann::json ToJson(const RopeScaling& scaling) {
 // Whether `machine` has room for weights of `bytes`.
 absl::Status CheckRoom(const Machine& machine, int64_t bytes) {
   const int64_t budget =
-      std::min(machine.DeviceBudget(), machine.MemoryBudget());
+      machine.device() == Device::kCuda
+          ? machine.DeviceBudget()
+          : std::min(machine.DeviceBudget(), machine.MemoryBudget());
   const int64_t free = std::max<int64_t>(0, budget - machine.memory().used());
   if (bytes <= free) return absl::OkStatus();
   return MemoryError(
@@ -204,6 +206,9 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   }
   const absl::StatusOr<WeightSizes> sizes = MeasureWeights(*checkpoint, config);
   if (!sizes.ok()) return sizes.status();
+  if (machine->device() == Device::kCuda) {  // whose memory is to be found
+    if (absl::Status s = machine->TakeMemory(); !s.ok()) return s;
+  }
   if (absl::Status s = CheckRoom(*machine, sizes->bytes); !s.ok()) return s;
   if (options.check_tensors) {
     const absl::StatusOr<std::vector<BadTensor>> bad =
@@ -221,8 +226,8 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   if (absl::Status s = machine->TakeMemory(); !s.ok()) return s;
   absl::StatusOr<std::unique_ptr<Stream>> stream = machine->NewStream();
   if (!stream.ok()) return stream.status();
-  absl::StatusOr<LoadedWeights> loaded = LoadWeights(
-      *checkpoint, config, (*stream)->pool(), machine->memory(), progress);
+  absl::StatusOr<LoadedWeights> loaded =
+      LoadWeights(*checkpoint, config, **stream, progress);
   if (!loaded.ok()) return loaded.status();
   weights = std::make_unique<Weights>(std::move(loaded->weights));
   Warn(loaded->warnings);

@@ -24,9 +24,8 @@ absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
   absl::StatusOr<LoadedWeights> loaded;
   if (model.weights == nullptr) {
     few.layers = layers;
-    loaded =
-        LoadWeights(*model.checkpoint, few, (*stream)->pool(), SystemMemory(),
-                    [&](uint64_t, uint64_t) { return progress(0, 1); });
+    loaded = LoadWeights(*model.checkpoint, few, **stream,
+                         [&](uint64_t, uint64_t) { return progress(0, 1); });
     if (!loaded.ok()) return loaded.status();
   }
   return SteadiestOf([&](int attempt) {

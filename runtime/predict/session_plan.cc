@@ -236,7 +236,8 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .retrieval = options.retrieval,
                       .depth = std::nullopt,
                       .threads = threads,
-                      .on_device = options.on_device};
+                      .on_device = options.on_device ||
+                                   model.machine->device() == Device::kCuda};
   if (options.EndsPrompts()) site.depth = options.depth->Of(model.config);
   const Machine& machine = *model.machine;
   site.machine_bytes = machine.MemoryBudget();
@@ -244,6 +245,7 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   // What is free is asked for once: others take some at any time.
   site.device_bytes =
       site.in_place ? site.machine_bytes : machine.DeviceBudget();
+  if (machine.device() == Device::kCuda) site.machine_bytes = site.device_bytes;
   return site;
 }
 

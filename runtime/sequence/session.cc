@@ -20,6 +20,11 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   }
   absl::StatusOr<std::unique_ptr<Stream>> stream = model.machine->NewStream();
   if (!stream.ok()) return stream.status();
+  if (options.retrieval.has_value() && !(*stream)->on_host()) {
+    return UsageError("unsupported_device",
+                      "session: a retrieval view is not for device cuda, in "
+                      "this version");
+  }
   const SessionSite site =
       SiteOf(model,
              {.bytes = model.machine->memory().used(),
@@ -161,20 +166,33 @@ absl::Status Session::ReserveLogits() {
       model_.machine->memory(), LogitRows() * model_.config.vocab, "logits");
   if (!logits.ok()) return logits.status();
   logits_ = *std::move(logits);
+  if (!stream_->on_host()) host_logits_.resize(logits_.size());
   return absl::OkStatus();
 }
 
 // Those of `count` rows of the last step, from row `row` of logits_ on.
 absl::Status Session::LogitsInto(int64_t first, int64_t count, size_t row) {
   if (absl::Status s = ReserveLogits(); !s.ok()) return s;
-  return decoder_.Logits(*stream_,
-                         hidden_.data() + first * model_.config.hidden, count,
-                         logits_.data() + row * Vocab());
+  float* const logits = logits_.data() + row * Vocab();
+  if (absl::Status s = decoder_.Logits(
+          *stream_, hidden_.data() + first * model_.config.hidden, count,
+          logits);
+      !s.ok() || stream_->on_host()) {
+    return s;
+  }
+  // What a step gives the host: read once, and waited for once.
+  if (absl::Status s =
+          stream_->Copy(host_logits_.data() + row * Vocab(), logits,
+                        static_cast<size_t>(count) * Vocab() * sizeof(float));
+      !s.ok()) {
+    return s;
+  }
+  return stream_->Synchronize();
 }
 
 absl::StatusOr<const float*> Session::RowLogits(int64_t first, int64_t count) {
   if (absl::Status s = LogitsInto(first, count, /*row=*/1); !s.ok()) return s;
-  return logits_.data() + Vocab();
+  return HostLogits() + Vocab();
 }
 
 absl::Status Session::CatchUp(Station station) {
@@ -293,6 +311,8 @@ void Session::Truncate(size_t length) {
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
+  // What it shares has been computed, whichever stream comes to it first.
+  if (absl::Status s = stream_->Synchronize(); !s.ok()) return s;
   absl::StatusOr<std::unique_ptr<Stream>> stream = model_.machine->NewStream();
   if (!stream.ok()) return stream.status();
   absl::StatusOr<std::unique_ptr<KvStore>> kv = kv_->Fork();
@@ -315,10 +335,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   copy->prompt_begins_ = prompt_begins_;
   // Without room for them they are computed again.
   if (knows_next_ && copy->ReserveLogits().ok()) {
-    copy->knows_next_ = copy->stream_
-                            ->Copy(copy->logits_.data(), logits_.data(),
-                                   Vocab() * sizeof(float))
-                            .ok();
+    std::copy_n(HostLogits(), Vocab(), copy->HostLogits());
+    copy->knows_next_ = true;
   }
   return copy;
 }

@@ -89,9 +89,9 @@ class Session {
   absl::Status Keep(size_t length);
 
   // Logits of `count` rows of the last Forward or Sweep, from row `first` on,
-  // at most kMaxStepRows: [count, vocab] in device memory, until the next call.
-  // They lie behind those that NextLogits gave last.
-  // Errors: out_of_memory.
+  // at most kMaxStepRows: [count, vocab] in the host's memory, until the next
+  // call. They lie behind those that NextLogits gave last.
+  // Errors: out_of_memory, device_failed.
   absl::StatusOr<const float*> RowLogits(int64_t first, int64_t count);
 
   // Makes NextLogits those of the token after the last, computing what the KV
@@ -131,10 +131,10 @@ class Session {
   // nothing.
   MemoryUse memory() const;
 
-  // [vocab], in device memory until the next CatchUp; empty where they are not
-  // known.
+  // [vocab], in the host's memory until the next CatchUp; empty where they are
+  // not known.
   absl::Span<const float> NextLogits() const {
-    return {logits_.data(), knows_next_ ? Vocab() : 0};
+    return {HostLogits(), knows_next_ ? Vocab() : 0};
   }
 
   void Truncate(size_t length);  // at most the tokens held
@@ -183,6 +183,12 @@ class Session {
   absl::Status ReserveHidden(int64_t rows);
   absl::Status ReserveLogits();
   absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
+  const float* HostLogits() const {
+    return host_logits_.empty() ? logits_.data() : host_logits_.data();
+  }
+  float* HostLogits() {
+    return host_logits_.empty() ? logits_.data() : host_logits_.data();
+  }
   size_t Vocab() const { return static_cast<size_t>(model_.config.vocab); }
 
   const Model& model_;
@@ -208,6 +214,8 @@ class Session {
   // [1 + kMaxStepRows, vocab]: those of the token after the last, if they are
   // known, and of some rows. Empty: nobody asked for any.
   DeviceArray<float> logits_;
+  // The same in the host's memory; empty where the device's is that.
+  std::vector<float> host_logits_;
   bool knows_next_ = false;
   std::atomic<bool> cancelled_{false};
   const Session* whole_ = nullptr;  // null: none; not the fork's

@@ -1,0 +1,164 @@
+// The whole runtime on a GPU's kernels, which the host executor runs: the bytes
+// of the CPU. The host cannot read the memory of that device, and nothing is
+// done there before somebody waits.
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "tests/golden.h"
+
+namespace tiercel::hosted_test {
+namespace {
+
+struct Checkpoint {
+  std::string path;
+  std::string tokens;
+};
+
+// Each family, each weight type.
+std::vector<Checkpoint> Checkpoints() {
+  std::vector<Checkpoint> all;
+  for (const char* name :
+       {"llama_mha", "llama_gqa", "llama_bias.gguf", "qwen2", "qwen3.gguf"}) {
+    const std::string path = CheckpointPath(name);
+    all.push_back({path, path.substr(0, path.rfind(".gguf")) + "/tokens.txt"});
+  }
+  for (const char* name :
+       {"quant32/f16", "quant32/bf16", "quant32/q8_0", "quant32/q4_0",
+        "quant32/q4_1", "quant32/q5_0", "quant32/q5_1", "quant256/q4_k",
+        "quant256/q5_k", "quant256/q6_k"}) {
+    const std::string path = CheckpointPath(name);
+    all.push_back(
+        {path + ".gguf", path.substr(0, path.rfind('/')) + "/tokens.txt"});
+  }
+  return all;
+}
+
+std::unique_ptr<Model> Open(const std::string& path, Device device,
+                            Compute compute = Compute::kQ8) {
+  return OpenModel({.path = path,
+                    .machine = {.device = device, .threads = 2},
+                    .compute = compute});
+}
+
+bool SameBytes(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && !a.empty() &&
+         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+class HostedTest : public testing::TestWithParam<Checkpoint> {
+ protected:
+  void SetUp() override {
+    ids_ = ReadTokens(GetParam().tokens);
+    ids_.resize(40);
+  }
+  std::vector<int32_t> ids_;
+};
+INSTANTIATE_TEST_SUITE_P(Checkpoints, HostedTest,
+                         testing::ValuesIn(Checkpoints()), [](const auto& one) {
+                           std::string name = one.param.path;
+                           name = name.substr(name.rfind('/') + 1);
+                           return name.substr(0, name.find('.'));
+                         });
+
+TEST_P(HostedTest, LogitsAreTheCpus) {
+  for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
+    const auto cpu = Open(GetParam().path, Device::kCpu, compute);
+    const auto gpu = Open(GetParam().path, Device::kCuda, compute);
+    ASSERT_TRUE(cpu != nullptr && gpu != nullptr);
+    for (const size_t rows : {0, 7}) {
+      const auto expected = MakeSession(*cpu);
+      const auto session = MakeSession(*gpu, {.context = 256});
+      ASSERT_NE(session, nullptr);
+      EXPECT_TRUE(SameBytes(AllLogits(*session, ids_, rows),
+                            AllLogits(*expected, ids_, rows)))
+          << rows << " rows a step";
+    }
+  }
+}
+
+// A session of a small checkpoint on a device, its prompt read.
+struct Reader {
+  Reader(Device device, const Session::Options& options)
+      : model(Open(CheckpointPath("llama_gqa"), device)),
+        session(MakeSession(*model, options)) {
+    std::vector<int32_t> ids =
+        ReadTokens(CheckpointPath("llama_gqa") + "/tokens.txt");
+    ids.resize(30);
+    EXPECT_TRUE(session->Append(ids.data(), ids.size()).ok());
+    EXPECT_TRUE(session->CatchUp(Station::kPrefill).ok());
+  }
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Session> session;
+};
+
+std::vector<int32_t> Continue(Session& session) {
+  GenerateParams params;
+  params.law.temperature = 0.8f;
+  params.seed = 3;
+  params.max_tokens = 12;
+  params.ignore_eos = true;
+  const Report report = Generate(session, params, nullptr);
+  EXPECT_TRUE(report.status.ok()) << report.status;
+  EXPECT_EQ(report.tokens.size(), 12u);
+  return report.tokens;
+}
+
+TEST(HostedSessionTest, TextIsTheCpus) {
+  for (const DType type : {DType::kF16, DType::kBF16}) {
+    for (const int64_t first : {0, 120001}) {
+      const Session::Options options = {.context = 256,
+                                        .type_k = type,
+                                        .type_v = type,
+                                        .first_position = first};
+      Reader cpu(Device::kCpu, options);
+      Reader gpu(Device::kCuda, options);
+      EXPECT_EQ(Continue(*gpu.session), Continue(*cpu.session));
+      // A second answer, after what was taken back.
+      cpu.session->Truncate(33);
+      gpu.session->Truncate(33);
+      EXPECT_EQ(Continue(*gpu.session), Continue(*cpu.session));
+    }
+  }
+}
+
+TEST(HostedSessionTest, AForkSharesPagesUntilItWrites) {
+  const Session::Options options = {.context = 256};
+  Reader cpu(Device::kCpu, options);
+  Reader gpu(Device::kCuda, options);
+  const std::vector<int32_t> expected = Continue(*cpu.session);
+  absl::StatusOr<std::unique_ptr<Session>> fork = gpu.session->Fork();
+  ASSERT_TRUE(fork.ok()) << fork.status();
+  EXPECT_EQ(Continue(**fork), expected);
+  EXPECT_EQ(Continue(*gpu.session), expected);
+}
+
+TEST(HostedSessionTest, WhatIsNotThereYetIsRefused) {
+  Reader gpu(Device::kCuda, {.context = 256});
+  const auto view = Session::Create(
+      *gpu.model, {.context = 256, .retrieval = RetrievalSize{}});
+  EXPECT_EQ(CodeOf(view.status()), "unsupported_device");
+  const int32_t id = 1;
+  EXPECT_TRUE(gpu.session->Append(&id, 1).ok());
+  EXPECT_EQ(CodeOf(gpu.session->Fill(1, 0, kNoProgress)), "invalid_argument");
+}
+
+// The plan says what a session takes, before it takes it. There is room for
+// the weights of both models.
+TEST(HostedSessionTest, AContextThatDoesNotFitIsRefused) {
+  const auto model = Open(CheckpointPath("llama_gqa"), Device::kCuda);
+  const int64_t weights = model->machine->memory().used();
+  Model::Options options = model->options;
+  options.machine.device_memory_bytes = 2 * weights + 1000;
+  const auto small = OpenModel(options);
+  ASSERT_NE(small, nullptr);
+  EXPECT_EQ(CodeOf(Session::Create(*small, {.context = 256}).status()),
+            "does_not_fit");
+}
+
+}  // namespace
+}  // namespace tiercel::hosted_test
