@@ -51,6 +51,8 @@ embed_group|kernels/layer/packed_device.h|groups + block / kGroup|groups + block
 norm_place|kernels/kv/key_norms.cu|start + t.index - p.first|t.index|kernels/kv/key_norms_test.cc
 means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc
 convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
+logits_wait|runtime/sequence/session.cc|return stream_->Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
+launched_at_once|kernels/device/host_executor.h|if (stream->queue == nullptr) return run();|return run();|kernels/device/host_executor_test.cc
 lanes_mask|kernels/device/host_executor.cc|return mask == other.mask \&\& combine|return combine|kernels/device/host_executor_test.cc
 early_copy|kernels/device/host_executor.cc|copies_.push_back({to, from, groups_});|std::memcpy(to, from, 16);|kernels/device/host_executor_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc

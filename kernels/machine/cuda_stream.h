@@ -14,7 +14,7 @@ namespace tiercel {
 
 // The door to the CUDA runtime for files compiled without its headers: one
 // queue of work on one GPU. Tests put their own in its place. A build without
-// CUDA has a door that stays shut (device/no_cuda.cc).
+// CUDA has a door that stays shut (kernels/no_cuda.cc).
 class CudaStream {
  public:
   // On the first GPU the process sees. Errors: no_device, with what is missing:
