@@ -300,7 +300,7 @@ forked_pool|runtime/machine/machine.cc|if (pool_ == nullptr .*) return;|return;|
 draft_planned|runtime/predict/plan.cc|site.draft_bytes = draft_bytes|(void)draft_bytes|runtime/api/model_api_test.cc
 others_planned|runtime/predict/plan.cc|  weights->bytes += others;|  (void)others;|runtime/predict/plan_test.cc
 weights_before|runtime/model/model.cc|  if (bytes <= free) return|  if (bytes < 2 * free) return|runtime/model/model_test.cc
-wish_bounds|runtime/machine/machine.cc|in_place() ? MemoryBudget() : options_.simulation->device_bytes|MemoryBudget()|runtime/machine/machine_test.cc
+wish_bounds|runtime/machine/machine.cc|if (simulated()) return options_.simulation->device_bytes;||runtime/machine/machine_test.cc
 taken_counts|runtime/machine/machine.cc|most : free + taken|most : free|runtime/machine/machine_test.cc
 unbegun_report|runtime/generate/generate.cc|    report.finish_reason = "cancelled";|    report = {};|runtime/api/cancel_test.cc
 sticky_cancel|runtime/generate/generate.cc|  if (session.cancelled()) return CancelledError();|  (void)session;|runtime/api/cancel_test.cc
