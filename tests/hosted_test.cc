@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
+#include "tests/drafting.h"
 #include "tests/golden.h"
 
 namespace tiercel::hosted_test {
@@ -137,11 +138,64 @@ TEST(HostedSessionTest, AForkSharesPagesUntilItWrites) {
   EXPECT_EQ(Continue(*gpu.session), expected);
 }
 
+// Views are chosen and filled on the device, and what is chosen is read.
+struct PolicyCase {
+  const char* name;
+  PolicyParams params;
+};
+
+std::vector<PolicyCase> Policies() {
+  const auto of = [](PolicyName policy, PolicyForm form) {
+    PolicyParams params = {.policy = policy,
+                           .form = form,
+                           .verify = VerifyMode::kCoupled,
+                           .view = kSmallView};
+    params.sfi.budget = 40;
+    params.sfi.sink = 2;
+    params.sfi.window = 20;
+    params.sadas.window = 40;
+    return params;
+  };
+  std::vector<PolicyCase> cases = {
+      {"triforce", of(PolicyName::kTriForce, PolicyForm::kVerified)},
+      {"sfi", of(PolicyName::kSfi, PolicyForm::kVerified)},
+      {"sfi_plain", of(PolicyName::kSfi, PolicyForm::kPlain)},
+      {"sfi_chunks", of(PolicyName::kSfi, PolicyForm::kPlain)},
+      {"sadas", of(PolicyName::kSadas, PolicyForm::kVerified)},
+      {"sadas_plain", of(PolicyName::kSadas, PolicyForm::kPlain)},
+      {"speed", of(PolicyName::kSpeed, PolicyForm::kVerified)},
+      {"speed_plain", of(PolicyName::kSpeed, PolicyForm::kPlain)},
+  };
+  cases[0].params.proposer = Proposer::kNgram;
+  cases[3].params.sfi.chunk = 8;
+  for (PolicyCase& one : cases) {
+    EXPECT_TRUE(one.params.sfi.Set("trigger=fixed,interval=6,gap=1").ok());
+    EXPECT_TRUE(one.params.sadas.Set("think=on,most=12").ok());
+    EXPECT_TRUE(one.params.speed.Set("cut=1").ok());
+  }
+  return cases;
+}
+
+class HostedPolicyTest : public testing::TestWithParam<PolicyCase> {};
+INSTANTIATE_TEST_SUITE_P(Policies, HostedPolicyTest,
+                         testing::ValuesIn(Policies()),
+                         [](const auto& one) { return one.param.name; });
+
+TEST_P(HostedPolicyTest, TextIsTheCpus) {
+  const Ids prompt = RepeatedText(60, 4);
+  const auto text = [&](Device device) {
+    const auto model = Open(CheckpointPath("llama_chat.gguf"), device);
+    const auto session = Prefilled(
+        *model, prompt, GetParam().params.OptionsFor({.context = 512}));
+    return DraftedText(*session, DraftedParams(0.7f, 24), GetParam().params);
+  };
+  const Ids expected = text(Device::kCpu);
+  EXPECT_EQ(expected.size(), 24u);
+  EXPECT_EQ(text(Device::kCuda), expected);
+}
+
 TEST(HostedSessionTest, WhatIsNotThereYetIsRefused) {
   Reader gpu(Device::kCuda, {.context = 256});
-  const auto view = Session::Create(
-      *gpu.model, {.context = 256, .retrieval = RetrievalSize{}});
-  EXPECT_EQ(CodeOf(view.status()), "unsupported_device");
   const int32_t id = 1;
   EXPECT_TRUE(gpu.session->Append(&id, 1).ok());
   EXPECT_EQ(CodeOf(gpu.session->Fill(1, 0, kNoProgress)), "invalid_argument");

@@ -53,6 +53,7 @@ means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|ke
 convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
 logits_wait|runtime/sequence/session.cc|return stream_->Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 launched_at_once|kernels/device/host_executor.h|if (stream->queue == nullptr) return run();|return run();|kernels/device/host_executor_test.cc
+choice_wait|kernels/machine/stream.h|return stream.Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 lanes_mask|kernels/device/host_executor.cc|return mask == other.mask \&\& combine|return combine|kernels/device/host_executor_test.cc
 early_copy|kernels/device/host_executor.cc|copies_.push_back({to, from, groups_});|std::memcpy(to, from, 16);|kernels/device/host_executor_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc

@@ -151,6 +151,14 @@ class HostedStream final : public CudaStream {
     return absl::OkStatus();
   }
 
+  absl::Status Zero(void* to, size_t bytes) override {
+    queue_.emplace_back([to, bytes] {
+      std::memset(to, 0, bytes);
+      return 0;
+    });
+    return absl::OkStatus();
+  }
+
   absl::Status Synchronize() override {
     Run();
     if (failed_.ok()) failed_ = Memory().Check();

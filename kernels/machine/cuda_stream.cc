@@ -80,6 +80,9 @@ class GpuStream final : public CudaStream {
     return CudaStatus(
         "copy", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_));
   }
+  absl::Status Zero(void* to, size_t bytes) override {
+    return CudaStatus("zero", cudaMemsetAsync(to, 0, bytes, handle_));
+  }
   absl::Status Synchronize() override {
     return CudaStatus("device cuda", cudaStreamSynchronize(handle_));
   }

@@ -30,6 +30,7 @@ class CudaStream {
 
   // What Stream does by these names.
   virtual absl::Status Copy(void* to, const void* from, size_t bytes) = 0;
+  virtual absl::Status Zero(void* to, size_t bytes) = 0;
   virtual absl::Status Synchronize() = 0;
 };
 

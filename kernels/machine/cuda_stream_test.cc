@@ -36,6 +36,9 @@ class FakeCuda final : public CudaStream {
   absl::Status Copy(void*, const void*, size_t) override {
     return DeviceError("device_failed", "fake copy");
   }
+  absl::Status Zero(void*, size_t) override {
+    return DeviceError("device_failed", "fake zero");
+  }
   absl::Status Synchronize() override {
     return DeviceError("device_failed", "fake wait");
   }
@@ -74,6 +77,7 @@ TEST(CudaStreamTest, IsWhatAStreamOnCudaUses) {
   const int from = 5;
   EXPECT_EQ(stream->Copy(&to, &from, sizeof(int)).message(), "fake copy");
   EXPECT_EQ(to, 0);
+  EXPECT_EQ(stream->Zero(&to, sizeof(int)).message(), "fake zero");
   EXPECT_EQ(stream->Synchronize().message(), "fake wait");
 }
 

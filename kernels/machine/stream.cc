@@ -66,6 +66,13 @@ absl::Status Stream::Copy(void* to, const void* from, size_t bytes) {
   return absl::OkStatus();
 }
 
+absl::Status Stream::Zero(void* to, size_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  if (cuda_ != nullptr) return cuda_->Zero(to, bytes);
+  std::memset(to, 0, bytes);
+  return absl::OkStatus();
+}
+
 absl::Status Stream::Synchronize() {
   return cuda_ != nullptr ? cuda_->Synchronize() : absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/machine/device_memory.h"
@@ -60,6 +61,8 @@ class Stream {
   // what was queued before. Both ends stay as they are until Synchronize, but
   // for what comes from pageable memory of the host: it has been read.
   absl::Status Copy(void* to, const void* from, size_t bytes);
+  // Sets `bytes` of device memory to zero, after what was queued before.
+  absl::Status Zero(void* to, size_t bytes);
   // Returns when all that was queued is done, or has failed (device_failed).
   absl::Status Synchronize();
 
@@ -74,6 +77,20 @@ class Stream {
   DeviceMemory& memory_;
   DeviceArray<std::byte> scratch_;
 };
+
+// What an array holds after all that was queued; waits for that. Errors: those
+// of Copy and Synchronize.
+template <typename T>
+absl::Status ReadBack(Stream& stream, const DeviceArray<T>& array,
+                      std::vector<T>* to) {
+  to->resize(array.size());
+  if (absl::Status s =
+          stream.Copy(to->data(), array.data(), array.size() * sizeof(T));
+      !s.ok()) {
+    return s;
+  }
+  return stream.Synchronize();
+}
 
 }  // namespace tiercel
 

@@ -28,6 +28,11 @@ constexpr int kHeads = 2;
 constexpr int64_t kContextPages = 10;
 constexpr auto kGoOn = [] { return false; };
 
+Stream& Host() {
+  static Stream* const stream = Stream::Create({.threads = 1})->release();
+  return *stream;
+}
+
 struct Made {
   std::unique_ptr<DeviceArena> arena;
   std::shared_ptr<KvTier> tier;  // null: everything in place
@@ -191,7 +196,8 @@ TEST_P(CopyRunsTest, FromWhereverTheyLive) {
         }
         if (made.tier == nullptr) below = 0;
         const int64_t before = kv.moves().gathered_bytes;
-        const uint64_t copies = kv.CopyRuns(Station::kRefresh, wanted.runs);
+        const uint64_t copies =
+            kv.CopyRuns(Host(), Station::kRefresh, wanted.runs);
         ASSERT_TRUE(kv.AwaitCopies(copies, kGoOn).ok());
         ASSERT_TRUE(wanted.HasArrived());
         ASSERT_EQ(kv.moves().gathered_bytes - before, below);
@@ -233,20 +239,21 @@ TEST_P(CopyRunsTest, WhatFollowsDoesNotTouchThem) {
   std::unique_ptr<KvStore> fork = *kv.Fork();
   Wanted first(kv, 0, 1);
   Wanted second(kv, 0, 2);
-  const uint64_t one = kv.CopyRuns(Station::kRefresh, first.runs);
-  const uint64_t two = fork->CopyRuns(Station::kRefresh, second.runs);
+  const uint64_t one = kv.CopyRuns(Host(), Station::kRefresh, first.runs);
+  const uint64_t two = fork->CopyRuns(Host(), Station::kRefresh, second.runs);
   fork.reset();
   kv.Truncate(0);
   Step(kv, 600, /*text=*/1);
   Wanted third(kv, 1, 3);
-  const uint64_t three = kv.CopyRuns(Station::kRefresh, third.runs);
+  const uint64_t three = kv.CopyRuns(Host(), Station::kRefresh, third.runs);
   EXPECT_TRUE(kv.AwaitCopies(three, kGoOn).ok());
   EXPECT_TRUE(kv.AwaitCopies(one, kGoOn).ok());
   EXPECT_TRUE(kv.AwaitCopies(two, kGoOn).ok());
   EXPECT_TRUE(first.HasArrived());
   EXPECT_TRUE(second.HasArrived());
   EXPECT_TRUE(third.HasArrived());
-  EXPECT_TRUE(kv.AwaitCopies(kv.CopyRuns(Station::kRefresh, {}), kGoOn).ok());
+  EXPECT_TRUE(
+      kv.AwaitCopies(kv.CopyRuns(Host(), Station::kRefresh, {}), kGoOn).ok());
 }
 
 TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
@@ -261,7 +268,7 @@ TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
     const int64_t length = kv.length();
     Wanted wanted(kv, 0, static_cast<unsigned>(n));
     left = n;
-    const uint64_t copies = kv.CopyRuns(Station::kRefresh, wanted.runs);
+    const uint64_t copies = kv.CopyRuns(Host(), Station::kRefresh, wanted.runs);
     const absl::Status status = kv.AwaitCopies(copies, kGoOn);
     const bool failed = left < 0;
     left = std::numeric_limits<int64_t>::max();
@@ -275,7 +282,7 @@ TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
     EXPECT_EQ(ClassOf(status), ErrorClass::kDevice);
     // It is told once, and the sequence is what it was.
     EXPECT_TRUE(kv.AwaitCopies(copies, kGoOn).ok());
-    const uint64_t again = kv.CopyRuns(Station::kRefresh, wanted.runs);
+    const uint64_t again = kv.CopyRuns(Host(), Station::kRefresh, wanted.runs);
     ASSERT_TRUE(kv.AwaitCopies(again, kGoOn).ok());
     ASSERT_TRUE(wanted.HasArrived());
     if (n % 8 == 0) Step(kv, 1);
@@ -312,7 +319,7 @@ TEST(CopyRunsOfATierTest, TheyGoBeforeWhatIsFetchedAhead) {
   }
   ASSERT_TRUE(kv.Commit(1, kGoOn).ok());
   const Wanted wanted(kv, 0, 1);
-  const uint64_t copies = kv.CopyRuns(Station::kRefresh, wanted.runs);
+  const uint64_t copies = kv.CopyRuns(Host(), Station::kRefresh, wanted.runs);
   shut = false;
   EXPECT_TRUE(kv.AwaitCopies(copies, kGoOn).ok());
   EXPECT_TRUE(wanted.HasArrived());
@@ -335,7 +342,7 @@ TEST(CopyRunsOfATierTest, CancelledTheyGoOn) {
   KvStore& kv = *made.kv;
   Step(kv, 700);
   Wanted wanted(kv, 0, 1);
-  const uint64_t copies = kv.CopyRuns(Station::kRefresh, wanted.runs);
+  const uint64_t copies = kv.CopyRuns(Host(), Station::kRefresh, wanted.runs);
   int asked = 0;
   const absl::Status status =
       kv.AwaitCopies(copies, [&] { return ++asked == 1; });

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "kernels/kv/kv_convert.h"
+
 namespace tiercel {
 
 InPlaceKv::InPlaceKv(std::shared_ptr<PagePool> pool, int64_t begin)
@@ -95,19 +97,32 @@ absl::Status InPlaceKv::ResumeOwn(std::byte* /*state*/,
   return absl::OkStatus();
 }
 
-uint64_t InPlaceKv::CopyRuns(Station /*station*/,
+uint64_t InPlaceKv::CopyRuns(Stream& stream, Station /*station*/,
                              const std::vector<KvRun>& runs) {
+  std::vector<KvConvertParams::Run> k;
+  std::vector<KvConvertParams::Run> v;
   for (const KvRun& run : runs) {
-    const auto page =
+    const auto index =
         static_cast<size_t>(run.position / kPageTokens - FirstPage());
-    CopyRun(layout_, pages_[static_cast<size_t>(run.layer)][page], run);
+    const std::byte* const page = pages_[static_cast<size_t>(run.layer)][index];
+    const auto cell = static_cast<int>(run.position % kPageTokens);
+    k.push_back({page + layout_.KOffset(run.head, cell), run.k, run.rows});
+    v.push_back({page + layout_.VOffset(run.head, cell), run.v, run.rows});
+  }
+  for (const auto& [type, rows] :
+       {std::pair(layout_.type_k, &k), std::pair(layout_.type_v, &v)}) {
+    copied_.Update(KvConvert(stream, {.from = type,
+                                      .to = type,
+                                      .head_dim = layout_.head_dim,
+                                      .runs = rows->data(),
+                                      .num_runs = std::ssize(*rows)}));
   }
   return 0;
 }
 
 absl::Status InPlaceKv::AwaitCopies(uint64_t /*copies*/,
                                     Cancelled /*cancelled*/) {
-  return absl::OkStatus();
+  return std::exchange(copied_, absl::OkStatus());
 }
 
 void InPlaceKv::TruncateOwn(int64_t length) {

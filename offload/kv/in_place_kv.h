@@ -21,7 +21,8 @@ class InPlaceKv final : public KvStore {
 
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
   void EndLayer(int /*layer*/) override {}
-  uint64_t CopyRuns(Station station, const std::vector<KvRun>& runs) override;
+  uint64_t CopyRuns(Stream& stream, Station station,
+                    const std::vector<KvRun>& runs) override;
   absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
   int64_t HostBytes() const override {
@@ -48,6 +49,7 @@ class InPlaceKv final : public KvStore {
   std::vector<int64_t> slots_;                  // [page]
   std::vector<int> page_layers_;                // [page] in which it exists
   std::vector<std::vector<std::byte*>> pages_;  // [layer][page]
+  absl::Status copied_;  // what CopyRuns met that nobody has been told
 };
 
 }  // namespace tiercel

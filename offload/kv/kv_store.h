@@ -60,7 +60,7 @@ class KvStore : public LayeredKv {
 
   // Copies runs of what exists to device memory, from wherever they live, and
   // returns what AwaitCopies takes. Their places stay the caller's until then.
-  virtual uint64_t CopyRuns(Station station,
+  virtual uint64_t CopyRuns(Stream& stream, Station station,
                             const std::vector<KvRun>& runs) = 0;
   // Errors: copy_failed, cancelled (the copies go on then).
   virtual absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) = 0;

@@ -52,9 +52,10 @@ class StepObserver {
   virtual absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
                                  Cancelled cancelled) = 0;
   // Queries of rows first_row ... of the step: [rows, heads * head_dim],
-  // rotated. Every row of a layer once, in order.
-  virtual void KeepQueries(int layer, int64_t first_row, int64_t rows,
-                           const float* q) = 0;
+  // rotated, in device memory. Every row of a layer once, in order. Errors:
+  // those of the ops.
+  virtual absl::Status KeepQueries(Stream& stream, int layer, int64_t first_row,
+                                   int64_t rows, const float* q) = 0;
   // All rows have passed through the layer, whose pages are at hand.
   virtual absl::Status AfterLayer(Stream& stream, int layer,
                                   const KvPages& kv) = 0;

@@ -32,7 +32,10 @@ class Spy final : public StepObserver {
                                  certain ? " certain" : " open"));
     return absl::OkStatus();
   }
-  void KeepQueries(int, int64_t, int64_t, const float*) override {}
+  absl::Status KeepQueries(Stream&, int, int64_t, int64_t,
+                           const float*) override {
+    return absl::OkStatus();
+  }
   absl::Status AfterLayer(Stream&, int, const KvPages&) override {
     return absl::OkStatus();
   }

@@ -249,7 +249,8 @@ absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
 
 // ---- Parts of it, for others to keep ----
 
-uint64_t TieredKv::CopyRuns(Station station, const std::vector<KvRun>& runs) {
+uint64_t TieredKv::CopyRuns(Stream& /*stream*/, Station station,
+                            const std::vector<KvRun>& runs) {
   std::vector<Transfer> transfers;
   for (const KvRun& run : runs) {
     const int64_t page = run.position / kPageTokens - FirstPage();

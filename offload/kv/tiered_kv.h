@@ -40,7 +40,8 @@ class TieredKv final : public KvStore {
 
   absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override;
   void EndLayer(int layer) override;
-  uint64_t CopyRuns(Station station, const std::vector<KvRun>& runs) override;
+  uint64_t CopyRuns(Stream& stream, Station station,
+                    const std::vector<KvRun>& runs) override;
   absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
   KvMoves moves() const override { return moves_; }

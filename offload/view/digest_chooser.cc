@@ -2,51 +2,73 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "kernels/attention/chunk_scores.h"
 #include "kernels/attention/top_k.h"
 
 namespace tiercel {
 
+int64_t DigestChooser::Shape::Bytes() const {
+  const int64_t heads = digests.layout.kv_heads;
+  return digests.Bytes() +
+         AlignedBytes(heads * digests.Chunks() *
+                      static_cast<int64_t>(sizeof(float))) +
+         AlignedBytes(heads * chunks * static_cast<int64_t>(sizeof(int32_t)));
+}
+
 absl::StatusOr<std::unique_ptr<Chooser>> DigestChooser::Create(
     DeviceMemory& memory, const Shape& shape) {
   absl::StatusOr<Digests> digests = Digests::Create(memory, shape.digests);
   if (!digests.ok()) return digests.status();
-  return std::unique_ptr<Chooser>(
-      new DigestChooser(shape, *std::move(digests)));
+  return Over(memory, shape, *std::move(digests));
 }
 
 absl::StatusOr<std::unique_ptr<Chooser>> DigestChooser::Copy(
     DeviceMemory& memory) const {
   absl::StatusOr<Digests> digests = digests_.Copy(memory);
   if (!digests.ok()) return digests.status();
-  return std::unique_ptr<Chooser>(
-      new DigestChooser(shape_, *std::move(digests)));
+  return Over(memory, shape_, *std::move(digests));
+}
+
+absl::StatusOr<std::unique_ptr<Chooser>> DigestChooser::Over(
+    DeviceMemory& memory, const Shape& shape, Digests digests) {
+  const int64_t heads = shape.digests.layout.kv_heads;
+  absl::StatusOr<DeviceArray<float>> scores = DeviceArray<float>::Create(
+      memory, heads * shape.digests.Chunks(), "scores of chunks");
+  if (!scores.ok()) return scores.status();
+  absl::StatusOr<DeviceArray<int32_t>> places = DeviceArray<int32_t>::Create(
+      memory, heads * shape.chunks, "chosen chunks");
+  if (!places.ok()) return places.status();
+  return std::unique_ptr<Chooser>(new DigestChooser(
+      shape, std::move(digests), *std::move(scores), *std::move(places)));
 }
 
 absl::Status DigestChooser::Choose(Stream& stream, int layer, const Asking& by,
                                    const KvPages* /*kv*/, int64_t chunks,
                                    std::vector<std::vector<int32_t>>* chosen) {
   const int heads = shape_.digests.layout.kv_heads;
-  scores_.assign(static_cast<size_t>(heads * chunks), 0.0f);
-  if (shape_.chunks > shape_.sinks && chunks > shape_.chunks) {
-    const int head_dim = shape_.digests.layout.head_dim;
-    if (absl::Status s = ChunkScores(
-            stream, {.q = by.q + (by.rows - 1) * by.row_floats,
-                     .heads = shape_.digests.heads,
-                     .kv_heads = heads,
-                     .head_dim = head_dim,
-                     .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-                     .means = digests_.MeansOf(layer),
-                     .means_stride = digests_.HeadElements(),
-                     .num_chunks = chunks,
-                     .out = scores_.data()});
-        !s.ok()) {
-      return s;
-    }
+  if (chunks <= shape_.chunks || shape_.chunks <= shape_.sinks) {
+    std::vector<int32_t> first(
+        static_cast<size_t>(std::min(chunks, shape_.chunks)));
+    std::iota(first.begin(), first.end(), 0);
+    chosen->assign(static_cast<size_t>(heads), first);
+    return absl::OkStatus();
   }
-  const int64_t kept = std::min(shape_.chunks, chunks);
-  places_.resize(static_cast<size_t>(heads * kept));
+  const int head_dim = shape_.digests.layout.head_dim;
+  if (absl::Status s = ChunkScores(
+          stream, {.q = by.q + (by.rows - 1) * by.row_floats,
+                   .heads = shape_.digests.heads,
+                   .kv_heads = heads,
+                   .head_dim = head_dim,
+                   .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+                   .means = digests_.MeansOf(layer),
+                   .means_stride = digests_.HeadElements(),
+                   .num_chunks = chunks,
+                   .out = scores_.data()});
+      !s.ok()) {
+    return s;
+  }
   if (absl::Status s = TopK(stream, {.values = scores_.data(),
                                      .stride = chunks,
                                      .rows = heads,
@@ -57,10 +79,11 @@ absl::Status DigestChooser::Choose(Stream& stream, int layer, const Asking& by,
       !s.ok()) {
     return s;
   }
+  if (absl::Status s = ReadBack(stream, places_, &read_); !s.ok()) return s;
   chosen->clear();
   for (int head = 0; head < heads; ++head) {
-    const auto places = places_.begin() + head * kept;
-    chosen->emplace_back(places, places + kept);
+    const auto places = read_.begin() + head * shape_.chunks;
+    chosen->emplace_back(places, places + shape_.chunks);
   }
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/machine/device_memory.h"
 #include "offload/view/chooser.h"
 #include "offload/view/digests.h"
 
@@ -20,6 +21,8 @@ class DigestChooser final : public Chooser {
     Digests::Shape digests;
     int64_t sinks = 0;   // chunks, the first
     int64_t chunks = 0;  // that a head sees at most, the sinks among them
+
+    int64_t Bytes() const;
   };
   // Errors: out_of_memory.
   static absl::StatusOr<std::unique_ptr<Chooser>> Create(DeviceMemory& memory,
@@ -37,13 +40,21 @@ class DigestChooser final : public Chooser {
       DeviceMemory& memory) const override;
 
  private:
-  DigestChooser(const Shape& shape, Digests digests)
-      : shape_(shape), digests_(std::move(digests)) {}
+  DigestChooser(const Shape& shape, Digests digests, DeviceArray<float> scores,
+                DeviceArray<int32_t> places)
+      : shape_(shape),
+        digests_(std::move(digests)),
+        scores_(std::move(scores)),
+        places_(std::move(places)) {}
+  static absl::StatusOr<std::unique_ptr<Chooser>> Over(DeviceMemory& memory,
+                                                       const Shape& shape,
+                                                       Digests digests);
 
   const Shape shape_;
   Digests digests_;
-  std::vector<float> scores_;    // [kv_heads, chunks]
-  std::vector<int32_t> places_;  // [kv_heads, those that are chosen]
+  DeviceArray<float> scores_;    // [kv_heads, chunks there are]
+  DeviceArray<int32_t> places_;  // [kv_heads, shape_.chunks]: those chosen
+  std::vector<int32_t> read_;    // the same, on the host
 };
 
 }  // namespace tiercel

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "kernels/number/half.h"
+#include "kernels/kv/kv_convert.h"
 #include "offload/view/digest_chooser.h"
 #include "offload/view/key_scorer.h"
 #include "offload/view/mean_scorer.h"
@@ -26,6 +26,13 @@ int64_t QueryWidth(const Retrieval::Shape& shape) {
 // where rows before it choose too, the sweep's others lie behind these.
 int64_t QueryRows(const Retrieval::Shape& shape) {
   return (shape.size.selection.has_value() ? 2 : 1) * kMaxStepRows;
+}
+
+// The rows that choose at once, at most.
+int64_t AskingRows(const Retrieval::Shape& shape) {
+  if (!shape.size.selection.has_value()) return 1;
+  return std::max(shape.size.selection->evidence,
+                  shape.size.selection->queries);
 }
 
 Digests::Shape DigestsShape(const Retrieval::Shape& shape) {
@@ -88,13 +95,17 @@ SelectorChooser::Shape SelectorShape(const Retrieval::Shape& shape) {
           .choice = *shape.size.selection};
 }
 
+DigestChooser::Shape DigestChooserShape(const Retrieval::Shape& shape) {
+  const CompactKv::Shape held = CompactShape(shape);
+  return {.digests = DigestsShape(shape),
+          .sinks = held.sinks,
+          .chunks = held.chunks};
+}
+
 absl::StatusOr<std::unique_ptr<Chooser>> MakeChooser(
     DeviceMemory& memory, const Retrieval::Shape& shape) {
   if (!shape.size.selection.has_value()) {
-    const CompactKv::Shape held = CompactShape(shape);
-    return DigestChooser::Create(memory, {.digests = DigestsShape(shape),
-                                          .sinks = held.sinks,
-                                          .chunks = held.chunks});
+    return DigestChooser::Create(memory, DigestChooserShape(shape));
   }
   absl::StatusOr<std::unique_ptr<Scorer>> scorer =
       ByKeys(shape.size) ? KeyScorer::Create(memory, KeysShape(shape))
@@ -105,7 +116,9 @@ absl::StatusOr<std::unique_ptr<Chooser>> MakeChooser(
 }
 
 int64_t ChooserBytes(const Retrieval::Shape& shape) {
-  if (!shape.size.selection.has_value()) return DigestsShape(shape).Bytes();
+  if (!shape.size.selection.has_value()) {
+    return DigestChooserShape(shape).Bytes();
+  }
   return SelectorShape(shape).Bytes() + (ByKeys(shape.size)
                                              ? KeysShape(shape).Bytes()
                                              : DigestsShape(shape).Bytes());
@@ -169,22 +182,27 @@ absl::StatusOr<std::unique_ptr<Retrieval>> Retrieval::Create(
   absl::StatusOr<DeviceArray<uint16_t>> queries = DeviceArray<uint16_t>::Create(
       memory, shape.layers * QueryRows(shape) * QueryWidth(shape), "queries");
   if (!queries.ok()) return queries.status();
+  absl::StatusOr<DeviceArray<float>> asking = DeviceArray<float>::Create(
+      memory, AskingRows(shape) * QueryWidth(shape), "queries that choose");
+  if (!asking.ok()) return asking.status();
   return std::unique_ptr<Retrieval>(new Retrieval(
       shape, memory, store, *std::move(compact), *std::move(landing),
-      *std::move(chooser), *std::move(queries)));
+      *std::move(chooser), *std::move(queries), *std::move(asking)));
 }
 
 int64_t Retrieval::Bytes(const Shape& shape) {
   return CompactShape(shape).Bytes() + AlignedBytes(LandingShape(shape).bytes) +
          ChooserBytes(shape) +
          AlignedBytes(shape.layers * QueryRows(shape) * QueryWidth(shape) *
-                      static_cast<int64_t>(sizeof(uint16_t)));
+                      static_cast<int64_t>(sizeof(uint16_t))) +
+         AlignedBytes(AskingRows(shape) * QueryWidth(shape) *
+                      static_cast<int64_t>(sizeof(float)));
 }
 
 Retrieval::Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
                      CompactKv compact, Landing landing,
                      std::unique_ptr<Chooser> chooser,
-                     DeviceArray<uint16_t> queries)
+                     DeviceArray<uint16_t> queries, DeviceArray<float> asking)
     : shape_(shape),
       memory_(memory),
       store_(store),
@@ -192,6 +210,7 @@ Retrieval::Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
       landing_(std::move(landing)),
       chooser_(std::move(chooser)),
       queries_(std::move(queries)),
+      asking_(std::move(asking)),
       copies_(static_cast<size_t>(shape.layers), 0) {
   store_.Observe(this);
 }
@@ -252,17 +271,24 @@ absl::Status Retrieval::BeginStep(int64_t end, int64_t rows, bool certain,
   return absl::OkStatus();
 }
 
-void Retrieval::KeepQueries(int layer, int64_t first_row, int64_t rows,
-                            const float* q) {
+absl::Status Retrieval::KeepQueries(Stream& stream, int layer,
+                                    int64_t first_row, int64_t rows,
+                                    const float* q) {
   // A prompt's last ones are wanted.
   const int64_t skipped = std::max<int64_t>(0, step_rows_ - kMaxStepRows);
   const int64_t width = QueryWidth(shape_);
+  std::vector<KvConvertParams::Run> runs;
   for (int64_t row = std::max(first_row, skipped); row < first_row + rows;
        ++row) {
-    const float* const from = q + (row - first_row) * width;
-    std::transform(from, from + width, Query(layer, step_end_ + row),
-                   F16FromF32);
+    runs.push_back(
+        {reinterpret_cast<const std::byte*>(q + (row - first_row) * width),
+         reinterpret_cast<std::byte*>(Query(layer, step_end_ + row)), 1});
   }
+  return KvConvert(stream, {.from = DType::kF32,
+                            .to = DType::kF16,
+                            .head_dim = static_cast<int>(width),
+                            .runs = runs.data(),
+                            .num_runs = std::ssize(runs)});
 }
 
 absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
@@ -391,12 +417,20 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
                                        int64_t position, int64_t rows,
                                        const KvPages* kv, int64_t chunks) {
   const int64_t width = QueryWidth(shape_);
-  asking_.resize(static_cast<size_t>(rows * width));
   const int64_t first = position + 1 - rows;
+  std::vector<KvConvertParams::Run> queries;
   for (int64_t row = 0; row < rows; ++row) {
-    const uint16_t* const query = Query(layer, first + row);
-    std::transform(query, query + width, asking_.data() + row * width,
-                   F32FromF16);
+    queries.push_back(
+        {reinterpret_cast<const std::byte*>(Query(layer, first + row)),
+         reinterpret_cast<std::byte*>(asking_.data() + row * width), 1});
+  }
+  if (absl::Status s = KvConvert(stream, {.from = DType::kF16,
+                                          .to = DType::kF32,
+                                          .head_dim = static_cast<int>(width),
+                                          .runs = queries.data(),
+                                          .num_runs = rows});
+      !s.ok()) {
+    return s;
   }
   std::vector<const int32_t*> kept;
   Chooser::Seen seen = {
@@ -454,7 +488,7 @@ absl::Status Retrieval::Fetch(Stream& stream, int layer,
                               Cancelled cancelled) {
   uint64_t& copies = copies_[static_cast<size_t>(layer)];
   if (!TypesDiffer(shape_)) {
-    copies = store_.CopyRuns(Station::kRefresh, missing);
+    copies = store_.CopyRuns(stream, Station::kRefresh, missing);
     return absl::OkStatus();
   }
   auto run = missing.begin();
@@ -465,7 +499,7 @@ absl::Status Retrieval::Fetch(Stream& stream, int layer,
       if (!here.has_value()) break;
       landed.push_back(*here);
     }
-    copies = store_.CopyRuns(Station::kRefresh, landed);
+    copies = store_.CopyRuns(stream, Station::kRefresh, landed);
     // With no room left what is there settles first.
     for (int l = 0; run != missing.end() && l <= layer; ++l) {
       if (absl::Status s = Await(stream, l, cancelled); !s.ok()) return s;

@@ -89,8 +89,8 @@ class Retrieval final : public StepObserver {
   // StepObserver
   absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
                          Cancelled cancelled) override;
-  void KeepQueries(int layer, int64_t first_row, int64_t rows,
-                   const float* q) override;
+  absl::Status KeepQueries(Stream& stream, int layer, int64_t first_row,
+                           int64_t rows, const float* q) override;
   absl::Status AfterLayer(Stream& stream, int layer,
                           const KvPages& kv) override;
   void Commit(int64_t end) override;
@@ -140,7 +140,8 @@ class Retrieval final : public StepObserver {
  private:
   Retrieval(const Shape& shape, DeviceMemory& memory, KvStore& store,
             CompactKv compact, Landing landing,
-            std::unique_ptr<Chooser> chooser, DeviceArray<uint16_t> queries);
+            std::unique_ptr<Chooser> chooser, DeviceArray<uint16_t> queries,
+            DeviceArray<float> asking);
 
   int64_t Recent() const { return compact_.end() - compact_.recent_begin(); }
   // Where the newest positions begin if the sequence ends at `end`.
@@ -176,7 +177,7 @@ class Retrieval final : public StepObserver {
   // kept][heads * head_dim]
   DeviceArray<uint16_t> queries_;
   int64_t queries_begin_ = 0;  // the first position whose queries are kept
-  std::vector<float> asking_;  // of the rows that choose
+  DeviceArray<float> asking_;  // of the rows that choose, as floats
   std::vector<std::vector<int32_t>> chosen_;  // [kv_head]
   std::vector<KvRun> runs_;
   std::vector<uint64_t> copies_;  // [layer]: on their way

@@ -20,7 +20,9 @@ constexpr float kOfOneRow = 0.35f / 0.25f;
 int64_t SelectorChooser::Shape::Bytes() const {
   constexpr int64_t kFloat = sizeof(float);
   return AlignedBytes(heads * Stride() * kFloat) +
-         AlignedBytes(kv_heads * chunks * kFloat);
+         AlignedBytes(kv_heads * chunks * kFloat) +
+         AlignedBytes(Picked() * static_cast<int64_t>(sizeof(int32_t))) +
+         AlignedBytes(heads * kFloat);
 }
 
 absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Create(
@@ -31,8 +33,16 @@ absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Create(
   absl::StatusOr<DeviceArray<float>> evidence = DeviceArray<float>::Create(
       memory, shape.kv_heads * shape.chunks, "evidence");
   if (!evidence.ok()) return evidence.status();
-  return std::unique_ptr<Chooser>(new SelectorChooser(
-      shape, std::move(scorer), {*std::move(scores), *std::move(evidence)}));
+  absl::StatusOr<DeviceArray<int32_t>> picked =
+      DeviceArray<int32_t>::Create(memory, shape.Picked(), "chosen chunks");
+  if (!picked.ok()) return picked.status();
+  absl::StatusOr<DeviceArray<float>> shares =
+      DeviceArray<float>::Create(memory, shape.heads, "coverage");
+  if (!shares.ok()) return shares.status();
+  return std::unique_ptr<Chooser>(
+      new SelectorChooser(shape, std::move(scorer),
+                          {*std::move(scores), *std::move(evidence),
+                           *std::move(picked), *std::move(shares)}));
 }
 
 absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Copy(
@@ -45,7 +55,12 @@ absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Copy(
 absl::Status SelectorChooser::Weigh(Stream& stream, int layer, const Asking& by,
                                     const KvPages* kv, int64_t chunks) {
   const int64_t candidates = std::max<int64_t>(0, chunks - shape_.sinks);
-  std::fill_n(work_.evidence.data(), shape_.kv_heads * candidates, 0.0f);
+  if (absl::Status s = stream.Zero(
+          work_.evidence.data(),
+          static_cast<size_t>(shape_.kv_heads * candidates) * sizeof(float));
+      !s.ok()) {
+    return s;
+  }
   const bool measures = Measures(by);
   for (int64_t row = 0; row < by.rows; ++row) {
     // What is measured is a share of all that the row sees.
@@ -81,7 +96,6 @@ absl::Status SelectorChooser::Weigh(Stream& stream, int layer, const Asking& by,
 
 absl::Status SelectorChooser::Measure(Stream& stream, const Seen& seen,
                                       int64_t positions) {
-  std::vector<float> shares(static_cast<size_t>(shape_.heads));
   if (absl::Status s = Coverage(stream, {.scores = work_.scores.data(),
                                          .scores_stride = shape_.Stride(),
                                          .heads = shape_.heads,
@@ -90,8 +104,12 @@ absl::Status SelectorChooser::Measure(Stream& stream, const Seen& seen,
                                          .kept = seen.kept,
                                          .num_kept = seen.num_kept,
                                          .newest = seen.newest,
-                                         .out = shares.data()});
+                                         .out = work_.shares.data()});
       !s.ok()) {
+    return s;
+  }
+  std::vector<float> shares;
+  if (absl::Status s = ReadBack(stream, work_.shares, &shares); !s.ok()) {
     return s;
   }
   coverage_ = std::accumulate(shares.begin(), shares.end(), 0.0) / shape_.heads;
@@ -123,7 +141,6 @@ absl::Status SelectorChooser::Choose(
   const float prior = shape_.choice.most_prior * (one ? kOfOneRow : 1.0f);
   const int64_t budget = shape_.budget - shape_.sinks;
   const Scorer::Norms norms = scorer_->NormsOf(layer);
-  picked_.resize(static_cast<size_t>(shape_.kv_heads * budget));
   if (absl::Status s = Select(stream, {.evidence = work_.evidence.data(),
                                        .norms = norms.of_first + shape_.sinks,
                                        .norms_stride = norms.stride,
@@ -134,8 +151,11 @@ absl::Status SelectorChooser::Choose(
                                        .reach = kReach / shape_.chunk,
                                        .suppression = shape_.choice.suppression,
                                        .exclusivity = shape_.choice.exclusivity,
-                                       .out = picked_.data()});
+                                       .out = work_.picked.data()});
       !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = ReadBack(stream, work_.picked, &picked_); !s.ok()) {
     return s;
   }
   for (size_t head = 0; head < chosen->size(); ++head) {

@@ -50,6 +50,10 @@ class SelectorChooser final : public Chooser {
     int64_t Bytes() const;
     // Floats from one head's scores to the next's.
     int64_t Stride() const { return (chunks + 15) / 16 * 16; }
+    // That all heads choose besides the sinks.
+    int64_t Picked() const {
+      return budget > sinks ? kv_heads * (budget - sinks) : 0;
+    }
   };
   // Errors: out_of_memory.
   static absl::StatusOr<std::unique_ptr<Chooser>> Create(
@@ -72,6 +76,8 @@ class SelectorChooser final : public Chooser {
   struct Workspace {
     DeviceArray<float> scores;    // [heads, Stride()]
     DeviceArray<float> evidence;  // [kv_heads, chunks]
+    DeviceArray<int32_t> picked;  // [kv_heads, budget without the sinks]
+    DeviceArray<float> shares;    // [heads]
   };
   SelectorChooser(const Shape& shape, std::unique_ptr<Scorer> scorer,
                   Workspace work)
@@ -91,7 +97,7 @@ class SelectorChooser final : public Chooser {
   std::unique_ptr<Scorer> scorer_;
   Workspace work_;
   std::optional<double> coverage_;
-  std::vector<int32_t> picked_;  // [kv_heads, ...] of one layer
+  std::vector<int32_t> picked_;  // work_.picked, on the host
 };
 
 }  // namespace tiercel

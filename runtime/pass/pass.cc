@@ -77,8 +77,11 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
           return s;
         }
         if (pass.seen_by != nullptr) {
-          pass.seen_by->KeepQueries(point->layer, point->row, rows,
-                                    decoder.queries());
+          if (absl::Status s = pass.seen_by->KeepQueries(
+                  stream, point->layer, point->row, rows, decoder.queries());
+              !s.ok()) {
+            return s;
+          }
         }
         point->row += rows;
       }

@@ -58,10 +58,11 @@ class Notes final : public StepObserver {
   absl::Status BeginStep(int64_t, int64_t, bool, Cancelled) override {
     return absl::OkStatus();
   }
-  void KeepQueries(int layer, int64_t first_row, int64_t rows,
-                   const float* q) override {
+  absl::Status KeepQueries(Stream&, int layer, int64_t first_row, int64_t rows,
+                           const float* q) override {
     EXPECT_NE(q, nullptr);
     seen.emplace_back(layer, first_row, rows);
+    return absl::OkStatus();
   }
   absl::Status AfterLayer(Stream&, int layer, const KvPages& kv) override {
     EXPECT_NE(kv.pages[0], nullptr);

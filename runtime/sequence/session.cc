@@ -20,11 +20,6 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   }
   absl::StatusOr<std::unique_ptr<Stream>> stream = model.machine->NewStream();
   if (!stream.ok()) return stream.status();
-  if (options.retrieval.has_value() && !(*stream)->on_host()) {
-    return UsageError("unsupported_device",
-                      "session: a retrieval view is not for device cuda, in "
-                      "this version");
-  }
   const SessionSite site =
       SiteOf(model,
              {.bytes = model.machine->memory().used(),
