@@ -198,7 +198,8 @@ draft_checked|drafts/drafter.h|checked += CheckedOf(all, held)|checked += all|dr
 peak_best|kernels/machine/probe.cc|std::min_element(seconds|std::max_element(seconds|kernels/machine/probe_test.cc
 peak_ops|kernels/machine/probe.cc|steps \* 16 \* 2|steps * 16|kernels/machine/probe_test.cc
 machine_ops|runtime/machine/machine_json.cc|"int8_ops_per_s", peaks.int8|"int8_ops_per_s", peaks.f32|runtime/machine/machine_json_test.cc
-prompt_traffic|runtime/generate/generate.cc|report.traffic -= traffic;|(void)traffic;|runtime/generate/report_test.cc
+prompt_traffic|runtime/generate/generate.cc|report.traffic -= before;|(void)before;|runtime/generate/report_test.cc
+answer_traffic|runtime/generate/generate.cc|report.traffic -= traffic;|(void)traffic;|runtime/generate/report_test.cc
 plan_parts|runtime/predict/plan.cc|{"staging", plan.staging}|{"staging", plan.workspace}|runtime/predict/plan_test.cc
 largest_context|runtime/predict/session_plan.cc|too_large = most + 1|too_large = most|runtime/predict/plan_test.cc
 unsteady_settles|runtime/predict/rates.h|return spread <= kMostSpread|return spread >= 0|runtime/predict/rates_cache_test.cc

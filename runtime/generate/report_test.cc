@@ -530,5 +530,36 @@ TEST_F(TimesTest, AReportIsOfTheLastPromptAlone) {
   EXPECT_EQ(prefill["d2h_bytes"], 6 * page);
 }
 
+// Two prompts and an answer on a small device: each has moved what it moved,
+// and together they have moved everything.
+TEST(TrafficReportTest, PromptsAndAnswersCountTheirOwn) {
+  const auto like =
+      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
+  const Tiered small = MakeTiered(*like, {.context = 900}, Budget::kLeast);
+  Session& session = *small.session;
+  const Ids ids = RandomIds(700, like->config.vocab);
+  std::vector<Traffic> parts;
+  for (const auto& [begin, end] : {std::pair(0, 300), std::pair(300, 700)}) {
+    const absl::StatusOr<PrefillReport> prefill =
+        Prefill(session, ids.data() + begin, static_cast<size_t>(end - begin),
+                kNoProgress);
+    ASSERT_TRUE(prefill.ok()) << prefill.status();
+    parts.push_back(prefill->traffic);
+    EXPECT_GT(parts.back().moves.closed_pages, 0);
+  }
+  parts.push_back(Generate(session, DraftedParams(0.0f, 20), nullptr).traffic);
+  EXPECT_GT(parts.back().moves.swept_pages, 0);
+
+  Traffic all;
+  for (const Traffic& part : parts) all += part;
+  const Traffic expected = session.traffic();
+  for (size_t station = 0; station < all.link.size(); ++station) {
+    EXPECT_EQ(all.link[station].h2d_bytes, expected.link[station].h2d_bytes);
+    EXPECT_EQ(all.link[station].d2h_bytes, expected.link[station].d2h_bytes);
+  }
+  EXPECT_EQ(all.moves.closed_pages, expected.moves.closed_pages);
+  EXPECT_EQ(all.moves.swept_pages, expected.moves.swept_pages);
+}
+
 }  // namespace
 }  // namespace tiercel::report_test
