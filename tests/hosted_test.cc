@@ -194,6 +194,39 @@ TEST_P(HostedPolicyTest, TextIsTheCpus) {
   EXPECT_EQ(text(Device::kCuda), expected);
 }
 
+// Its rows may still be on their way when it is forked.
+TEST(HostedSessionTest, AForkWaitsForWhatItShares) {
+  const auto text = [](Device device) {
+    Reader reader(device, {.context = 256});
+    const std::vector<int32_t> ids = {3, 1, 4, 1, 5};
+    EXPECT_TRUE(reader.session->Append(ids.data(), ids.size()).ok());
+    EXPECT_TRUE(
+        reader.session->Forward(5, Station::kPrefill, kNoProgress).ok());
+    absl::StatusOr<std::unique_ptr<Session>> fork = reader.session->Fork();
+    EXPECT_TRUE(fork.ok()) << fork.status();
+    return Continue(**fork);
+  };
+  EXPECT_EQ(text(Device::kCuda), text(Device::kCpu));
+}
+
+// What a cancelled prompt was to write has been written before its pages are
+// another's.
+TEST(HostedSessionTest, PagesThatAreGivenBackAreNotWritten) {
+  const Session::Options options = {.context = 256};
+  Reader cpu(Device::kCpu, options);
+  Reader gpu(Device::kCuda, options);
+  absl::StatusOr<std::unique_ptr<Session>> fork = gpu.session->Fork();
+  ASSERT_TRUE(fork.ok()) << fork.status();
+  const std::vector<int32_t> ids(40, 7);
+  EXPECT_TRUE((*fork)->Append(ids.data(), ids.size()).ok());
+  uint64_t asked = 0;
+  EXPECT_FALSE((*fork)
+                   ->Forward(40, Station::kPrefill,
+                             [&](uint64_t, uint64_t) { return ++asked < 2; })
+                   .ok());
+  EXPECT_EQ(Continue(*gpu.session), Continue(*cpu.session));
+}
+
 TEST(HostedSessionTest, WhatIsNotThereYetIsRefused) {
   Reader gpu(Device::kCuda, {.context = 256});
   const int32_t id = 1;

@@ -229,14 +229,15 @@ TEST_P(AttentionBackendTest, WavesDoNotShow) {
   }
 }
 
-// The same in the small: a page or two of a few rows at a time.
+// The same in the small: of several rows several waves of some pages, the last
+// of fewer, and one page of one row at a time.
 TEST_P(AttentionBackendTest, WavesOfAGpuDoNotShow) {
   if (GetParam().device != Device::kCuda) return;
   const std::unique_ptr<Stream> gpu = NewStream();
-  Case c = {4, 2, 40, DType::kF16, DType::kF32, 5, 700, 7};
+  Case c = {4, 2, 40, DType::kF16, DType::kF32, 5, 2600, 7};
   for (const int64_t waves : {1, 5000}) {
     for (const bool views : {false, true}) {
-      if (views) c.views = {{{{130, 140}, {600, 610}}, 70}, {{}, 400}};
+      if (views) c.views = {{{{130, 140}, {600, 610}}, 70}, {{}, 2000}};
       const Problem problem(c);
       const auto in_waves = [&](Stream& stream, const AttentionParams& p) {
         return AttendOnGpu(stream, p, waves);

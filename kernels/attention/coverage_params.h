@@ -16,7 +16,8 @@ namespace tiercel {
 // kept positions in double, in their order. A weight below e^-87 counts as
 // e^-87. A head with a score that is not finite has NaN.
 //
-// Errors: invalid_shape, invalid_position.
+// Errors: invalid_shape, invalid_position; on a GPU out_of_memory too, and
+// device_failed.
 struct CoverageParams {
   // [heads, scores_stride], of each [positions], as KeyScores leaves them; they
   // become weights.
@@ -25,7 +26,7 @@ struct CoverageParams {
   int heads;              // a multiple of kv_heads
   int kv_heads;
   int64_t positions;  // 1 at least
-  // [kv_heads][num_kept], each once, before newest
+  // [kv_heads][num_kept] in the host's memory, each once, before newest
   const int32_t* const* kept;
   int64_t num_kept;
   int64_t newest;  // 0 to positions

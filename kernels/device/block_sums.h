@@ -48,6 +48,7 @@ template <typename Value, typename Add>
 TIERCEL_DEVICE float SumInChains(const Thread& t, int64_t n, BlockSums& s,
                                  const Value& value, const Add& add) {
   float sum = 0.0f;  // of chain t.index
+  Barrier();         // all have read the sum before, where nothing is added
   for (int64_t begin = 0; begin < n; begin += BlockSums::kTile) {
     const int64_t left = n - begin;
     const int size =

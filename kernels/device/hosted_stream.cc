@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -127,6 +128,13 @@ class HostedStream final : public CudaStream {
     for (HostedStream* stream : All().streams) stream->Run();
   }
 
+  static bool AnyQueued() {
+    const std::lock_guard lock(All().mutex);
+    return std::any_of(
+        All().streams.begin(), All().streams.end(),
+        [](const HostedStream* stream) { return !stream->queue_.empty(); });
+  }
+
   CUstream_st* handle() override { return &handle_; }
   DeviceMemory& memory() override { return Memory(); }
   int64_t FreeBytes() override { return FreeHostMemory(); }
@@ -161,8 +169,7 @@ class HostedStream final : public CudaStream {
 
   absl::Status Synchronize() override {
     Run();
-    if (failed_.ok()) failed_ = Memory().Check();
-    return std::exchange(failed_, absl::OkStatus());
+    return failed_.ok() ? Memory().Check() : failed_;
   }
 
  private:
@@ -175,7 +182,8 @@ class HostedStream final : public CudaStream {
     return *all;
   }
 
-  // The first failure ends the queue.
+  // The first failure ends the queue, and the device: as with CUDA, everybody
+  // is told from then on.
   void Run() {
     const std::vector<std::function<int()>> work = std::exchange(queue_, {});
     if (work.empty()) return;
@@ -206,7 +214,10 @@ void HostedMemory::Free(std::byte* data, size_t bytes) {
 
 absl::Status HostedMemory::Copy(std::byte* to, const std::byte* from,
                                 size_t bytes) {
-  HostedStream::RunAll();
+  // CUDA would not wait for it.
+  if (HostedStream::AnyQueued()) {
+    return DeviceError("device_failed", "copied beside work that is queued");
+  }
   WhileOpen([&] { std::memcpy(to, from, bytes); });
   return absl::OkStatus();
 }

@@ -10,7 +10,8 @@ namespace tiercel {
 
 // Rows of K or V (kernels/kv/kv_layout.h) as another type: each element as
 // `from` reads, rounded to `to` as KvWrite rounds. Of the same type they are
-// copied. Errors: invalid_shape, invalid_kv_type.
+// copied. Errors: invalid_shape, invalid_kv_type; on a
+// GPU out_of_memory too, and device_failed.
 struct KvConvertParams {
   // Consecutive rows of `head_dim` elements; the two do not overlap.
   struct Run {

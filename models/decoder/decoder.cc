@@ -69,24 +69,27 @@ int64_t Decoder::ReservedBytes(const ModelConfig& config, int64_t rows,
 absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
                                 int64_t position) {
   if (absl::Status s = Reserve(0, rows); !s.ok()) return s;
-  // In double, which the host is fast at.
   const int64_t half = config_.rope_dims / 2;
+  RopeAnglesParams all = {.inv_freq = weights_.rope.inv_freq.data(),
+                          .half = config_.rope_dims / 2,
+                          .scale = weights_.rope.attention_factor,
+                          .position = position,
+                          .rows = rows,
+                          .cos_out = cos_.data(),
+                          .sin_out = sin_.data()};
+  if (stream.on_host()) return RopeAngles(stream, all);
+  // In double, which a GPU is slow at: the host makes them.
   const int64_t rows_at_once = std::min(rows, kAngleRows);
   angles_.resize(static_cast<size_t>(2 * rows_at_once * half));
   float* const sin = angles_.data() + rows_at_once * half;
   for (int64_t row = 0; row < rows; row += rows_at_once) {
     const int64_t some = std::min(rows_at_once, rows - row);
-    if (absl::Status s =
-            RopeAngles(stream, {.inv_freq = weights_.rope.inv_freq.data(),
-                                .half = config_.rope_dims / 2,
-                                .scale = weights_.rope.attention_factor,
-                                .position = position + row,
-                                .rows = some,
-                                .cos_out = angles_.data(),
-                                .sin_out = sin});
-        !s.ok()) {
-      return s;
-    }
+    RopeAnglesParams part = all;
+    part.position = position + row;
+    part.rows = some;
+    part.cos_out = angles_.data();
+    part.sin_out = sin;
+    if (absl::Status s = RopeAngles(stream, part); !s.ok()) return s;
     const size_t bytes = static_cast<size_t>(some * half) * sizeof(float);
     for (const auto& [to, from] : {std::pair(cos_.data(), angles_.data()),
                                    std::pair(sin_.data(), sin)}) {

@@ -84,7 +84,7 @@ class Decoder {
   Activations a_;
   DeviceArray<float> cos_;     // [rows of the step, rope_dims / 2]
   DeviceArray<float> sin_;     // [rows of the step, rope_dims / 2]
-  std::vector<float> angles_;  // cos and sin of some rows, on the host
+  std::vector<float> angles_;  // of some rows, on their way from the host
 };
 
 }  // namespace tiercel

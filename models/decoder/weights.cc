@@ -146,6 +146,7 @@ absl::StatusOr<LoadedWeights> Loader::Load() {
         shown < unused.size() ? ", ..." : ""));
   }
   if (sizes_ != nullptr) return loaded;
+  if (absl::Status s = stream_->Synchronize(); !s.ok()) return s;
   weights.rope = MakeRopeFrequencies(config_, factors);
   return loaded;
 }

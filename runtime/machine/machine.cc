@@ -86,8 +86,13 @@ int64_t Machine::MemoryBudget() const {
 
 int64_t Machine::DeviceBudget() const {
   if (simulated()) return options_.simulation->device_bytes;
-  if (gpu_ == nullptr) return MemoryBudget();
-  const int64_t all = gpu_->FreeBytes() + memory().used();
+  CudaStream* gpu = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    gpu = gpu_.get();  // it stays as long as the machine
+  }
+  if (gpu == nullptr) return MemoryBudget();
+  const int64_t all = gpu->FreeBytes() + gpu->memory().used();
   return options_.device_memory_bytes > 0
              ? std::min(all, options_.device_memory_bytes)
              : all;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "kernels/base/error.h"
 #include "kernels/machine/probe.h"
 #include "models/decoder/weights.h"
 
@@ -13,6 +14,10 @@ namespace {
 // Measures with the model's weights, which has them, or with those of `few`.
 absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
                                     RatesProgress progress) {
+  if (model.machine->device() == Device::kCuda) {
+    return UsageError("unsupported_device",
+                      "rates of device cuda are not measured, in this version");
+  }
   const absl::StatusOr<WeightSizes> sizes =
       MeasureWeights(*model.checkpoint, model.config);
   if (!sizes.ok()) return sizes.status();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/attention/attention_gpu.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
 #include "models/decoder/decoder.h"
@@ -94,7 +95,14 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
 
 int64_t LogitRows() { return 1 + kMaxStepRows; }
 
-int64_t ScratchBytes(const ModelConfig& config, int threads) {
+int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
+                     bool on_gpu) {
+  if (on_gpu) {
+    // Attention: partial results, and a list of pages. What other ops take is
+    // less: activations of a prompt's rows as int8 are a third of it.
+    return kGpuWaveFloats * static_cast<int64_t>(sizeof(float)) +
+           (int64_t{1} << 20) + context;
+  }
   // Attention: 8 MiB of partial results and, per thread, a page of K and V as
   // floats. Matrix products: a group of activations, and per thread two panels
   // of weights as floats.
@@ -111,7 +119,7 @@ int64_t ScratchBytes(const ModelConfig& config, int threads) {
 
 TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
                        const KvLayout& layout, int64_t context,
-                       int64_t first_position, int threads) {
+                       int64_t first_position, int threads, bool on_gpu) {
   const int64_t rows =
       PromptRowsAtOnce(config, weights.bytes_per_token, threads, /*before=*/0);
   const int64_t hidden = AlignedBytes(context * config.hidden *
@@ -123,14 +131,14 @@ TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
           .context = context,
           .first_position = first_position,
           .weights = weights.bytes,
-          .workspace = hidden + logits +
-                       Decoder::ReservedBytes(config, rows, context) +
-                       AlignedBytes(ScratchBytes(config, threads))};
+          .workspace =
+              hidden + logits + Decoder::ReservedBytes(config, rows, context) +
+              AlignedBytes(ScratchBytes(config, context, threads, on_gpu))};
 }
 
 TierNeeds SessionSite::Needs(int64_t context) const {
-  TierNeeds needs =
-      SessionNeeds(config, weights, layout, context, first_position, threads);
+  TierNeeds needs = SessionNeeds(config, weights, layout, context,
+                                 first_position, threads, on_gpu);
   needs.draft = draft_bytes;
   const auto pages = [](int64_t positions) {
     return positions / kPageTokens + (positions % kPageTokens != 0);
@@ -237,7 +245,8 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .depth = std::nullopt,
                       .threads = threads,
                       .on_device = options.on_device ||
-                                   model.machine->device() == Device::kCuda};
+                                   model.machine->device() == Device::kCuda,
+                      .on_gpu = model.machine->device() == Device::kCuda};
   if (options.EndsPrompts()) site.depth = options.depth->Of(model.config);
   const Machine& machine = *model.machine;
   site.machine_bytes = machine.MemoryBudget();

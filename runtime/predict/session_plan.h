@@ -61,14 +61,17 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
 // Rows of logits that a session holds: of the next token, and of a step.
 int64_t LogitRows();
 
-// Scratch memory that no op of this model exceeds.
-int64_t ScratchBytes(const ModelConfig& config, int threads);
+// Scratch memory that no op of this model exceeds, on a GPU or on so many
+// threads of the CPU.
+int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
+                     bool on_gpu);
 
 // What a session takes, whatever the device. `weights.bytes` is what is there
 // before it.
 TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
                        const KvLayout& layout, int64_t context,
-                       int64_t first_position, int threads);
+                       int64_t first_position, int threads,
+                       bool on_gpu = false);
 
 // Where sessions of one model go: a device and the machine around it.
 struct SessionSite {
@@ -83,6 +86,7 @@ struct SessionSite {
   int64_t draft_bytes = 0;  // of a model that drafts, and all of its session
   int threads = 1;
   bool on_device = false;    // the KV is nowhere else
+  bool on_gpu = false;       // the device is one
   bool in_place = false;     // the device computes in the host tier
   int64_t device_bytes = 0;  // weights included; in place: of both tiers
   // What both tiers may take, weights included.

@@ -93,7 +93,10 @@ void Session::NoteAdded(int64_t before, const View& view) {
 }
 
 void Session::AbandonStep() {
-  if (!interrupted_.has_value()) kv_->Abandon();
+  if (interrupted_.has_value()) return;
+  // Nobody else may have its pages while it is still to write them.
+  if (!stream_->on_host()) stream_->Synchronize().IgnoreError();
+  kv_->Abandon();
 }
 
 // Makes room for a step, or takes up the one that was stopped.

@@ -77,8 +77,9 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
   if (absl::Status s = decoder_.Reserve(rows, plan_.context); !s.ok()) return s;
   if (absl::Status s = ReserveHidden(plan_.context); !s.ok()) return s;
   if (absl::Status s = ReserveLogits(); !s.ok()) return s;
-  const absl::StatusOr<std::byte*> scratch = stream_->Scratch(
-      static_cast<size_t>(ScratchBytes(config, stream_->pool().num_threads())));
+  const absl::StatusOr<std::byte*> scratch =
+      stream_->Scratch(static_cast<size_t>(ScratchBytes(
+          config, plan_.context, stream_->pool().num_threads(), site_.on_gpu)));
   if (!scratch.ok()) return scratch.status();
   Machine& machine = *model_.machine;
   if (site_.on_device) {
@@ -265,6 +266,7 @@ absl::Status Session::CatchUpForDrafts(Station station) {
 
 void Session::TruncateKv(int64_t length) {
   interrupted_.reset();
+  if (!stream_->on_host()) stream_->Synchronize().IgnoreError();  // as there
   kv_->Truncate(length);
   settled_ = std::min(settled_, length);
 }
