@@ -84,12 +84,12 @@ TEST_P(HostedTest, LogitsAreTheCpus) {
 
 // A session of a small checkpoint on a device, its prompt read.
 struct Reader {
-  Reader(Device device, const Session::Options& options)
+  Reader(Device device, const Session::Options& options, size_t prompt = 30)
       : model(Open(CheckpointPath("llama_gqa"), device)),
         session(MakeSession(*model, options)) {
     std::vector<int32_t> ids =
         ReadTokens(CheckpointPath("llama_gqa") + "/tokens.txt");
-    ids.resize(30);
+    ids.resize(prompt);
     EXPECT_TRUE(session->Append(ids.data(), ids.size()).ok());
     EXPECT_TRUE(session->CatchUp(Station::kPrefill).ok());
   }
@@ -209,22 +209,36 @@ TEST(HostedSessionTest, AForkWaitsForWhatItShares) {
   EXPECT_EQ(text(Device::kCuda), text(Device::kCpu));
 }
 
-// What a cancelled prompt was to write has been written before its pages are
-// another's.
+// What a step that was cancelled was to write has been written before its pages
+// are another's: of a few rows at once, of a prompt when it is taken back.
 TEST(HostedSessionTest, PagesThatAreGivenBackAreNotWritten) {
-  const Session::Options options = {.context = 256};
-  Reader cpu(Device::kCpu, options);
-  Reader gpu(Device::kCuda, options);
-  absl::StatusOr<std::unique_ptr<Session>> fork = gpu.session->Fork();
-  ASSERT_TRUE(fork.ok()) << fork.status();
-  const std::vector<int32_t> ids(40, 7);
-  EXPECT_TRUE((*fork)->Append(ids.data(), ids.size()).ok());
-  uint64_t asked = 0;
-  EXPECT_FALSE((*fork)
-                   ->Forward(40, Station::kPrefill,
-                             [&](uint64_t, uint64_t) { return ++asked < 2; })
-                   .ok());
-  EXPECT_EQ(Continue(*gpu.session), Continue(*cpu.session));
+  const Session::Options options = {.context = 512};
+  for (const int64_t rows : {60, 200}) {
+    Reader cpu(Device::kCpu, options, /*prompt=*/120);
+    Reader gpu(Device::kCuda, options, /*prompt=*/120);
+    absl::StatusOr<std::unique_ptr<Session>> fork = gpu.session->Fork();
+    ASSERT_TRUE(fork.ok()) << fork.status();
+    const std::vector<int32_t> other(200, 7);
+    EXPECT_TRUE((*fork)->Append(other.data(), other.size()).ok());
+    // It takes its memory: what grows later would wait.
+    EXPECT_TRUE((*fork)->CatchUp(Station::kPrefill).ok());
+    (*fork)->Truncate(120);
+    EXPECT_TRUE((*fork)->Append(other.data(), other.size()).ok());
+    uint64_t asked = 0;
+    EXPECT_FALSE((*fork)
+                     ->Forward(rows, Station::kPrefill,
+                               [&](uint64_t, uint64_t) { return ++asked < 2; })
+                     .ok());
+    if (rows > kMaxStepRows) (*fork)->Truncate(3);
+
+    const std::vector<int32_t> ids(150, 9);
+    for (Reader* reader : {&cpu, &gpu}) {
+      EXPECT_TRUE(reader->session->Append(ids.data(), ids.size()).ok());
+      EXPECT_TRUE(reader->session->CatchUp(Station::kPrefill).ok());
+    }
+    fork->reset();  // what it left undone is done now
+    EXPECT_EQ(Continue(*gpu.session), Continue(*cpu.session)) << rows;
+  }
 }
 
 TEST(HostedSessionTest, WhatIsNotThereYetIsRefused) {
