@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "kernels/attention/attention_body.h"
+#include "kernels/attention/query_dots.h"
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/kv/kv_tile.h"
@@ -16,7 +17,7 @@ namespace {
 // sum crosses threads but that of the weights, in the order of the contract.
 struct ComputePages {
   static constexpr int kMaxThreads = kPageTokens;
-  static constexpr int kQueries = 8;
+  static constexpr int kQueries = QueryTile::kQueries;
   static constexpr int kSumLanes = 16;
   static constexpr float kUnseen = -1.0f;  // in the place of a weight
   static_assert(kQueries * kSumLanes == kMaxThreads);
@@ -133,30 +134,13 @@ struct ComputePages {
   // they mean nothing.
   TIERCEL_DEVICE void Score(const Thread& t, Shared& shared, const Tile& tile,
                             float (&score)[kQueries]) const {
-    const int head_dim = w.layout.head_dim;
     const std::byte* const keys =
         tile.page.at + int64_t{tile.kv_head} * kPageTokens * k_row_bytes;
-    const float* q[kQueries];
-#pragma unroll
-    for (int i = 0; i < kQueries; ++i) {
-      const int64_t query = tile.query + (i < tile.queries ? i : 0);
-      q[i] = w.q + query / Group() * w.q_stride +
-             (tile.kv_head * Group() + query % Group()) * head_dim;
-      score[i] = 0.0f;
-    }
-    for (int d = 0; d < head_dim; d += KvTile::kElements) {
-      const int n =
-          head_dim - d < KvTile::kElements ? head_dim - d : KvTile::kElements;
-      shared.keys.Fetch(t, w.layout.type_k, keys, k_row_bytes, tile.begin,
-                        tile.end, d, n);
-      for (int e = 0; e < n; ++e) {
-        const float k = shared.keys.Get(t.index, e);
-#pragma unroll
-        for (int i = 0; i < kQueries; ++i) {
-          score[i] = std::fma(q[i][d + e], k, score[i]);
-        }
-      }
-    }
+    DotQueries(
+        t, shared.keys,
+        {w.q, w.q_stride, Group(), tile.kv_head, tile.query, tile.queries},
+        w.layout.type_k, keys, k_row_bytes, tile.begin, tile.end,
+        w.layout.head_dim, score);
 #pragma unroll
     for (int i = 0; i < kQueries; ++i) score[i] *= w.scale;
   }

@@ -124,7 +124,7 @@ struct AttentionWave {
   float* max;
   float* sum;  // zero: nothing is seen
   float* out;  // [.., head_dim]
-  // Of the waves before this one and of this, [rows, heads]
+  // Maxima and sums of all waves up to this one, [rows, heads]
   float* running_max;
   float* running_sum;
   bool first;     // there are none before

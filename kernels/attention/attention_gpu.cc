@@ -20,11 +20,14 @@ struct Buffers {
   AttentionWave::Shown* shown;
   int64_t* bounds;
   float* floats;
-
-  static constexpr size_t Align(size_t bytes) {
-    return (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
-  }
 };
+
+// What `count` elements take.
+template <typename T>
+size_t BytesOf(const T*, int64_t count) {
+  return static_cast<size_t>(
+      AlignedBytes(count * static_cast<int64_t>(sizeof(T))));
+}
 
 // What views show, of all KV heads, and the bounds of their ranges.
 struct ShownOfHeads {
@@ -71,17 +74,14 @@ class GpuCall {
 
  private:
   absl::Status TakeScratch() {
-    const size_t pages = Buffers::Align(
-        static_cast<size_t>(PagesUpTo(p_, p_.rows - 1)) * sizeof(*room_.pages));
-    const size_t shown =
-        Buffers::Align(shown_.heads.size() * sizeof(*room_.shown));
-    const size_t bounds =
-        Buffers::Align(shown_.bounds.size() * sizeof(*room_.bounds));
+    const size_t pages = BytesOf(room_.pages, PagesUpTo(p_, p_.rows - 1));
+    const size_t shown = BytesOf(room_.shown, std::ssize(shown_.heads));
+    const size_t bounds = BytesOf(room_.bounds, std::ssize(shown_.bounds));
     const int64_t queries = block_rows_ * p_.heads;
     const int64_t floats =
         wave_pages_ * queries * (p_.layout.head_dim + 2) + 2 * queries;
-    const absl::StatusOr<std::byte*> scratch = stream_.Scratch(
-        pages + shown + bounds + static_cast<size_t>(floats) * sizeof(float));
+    const absl::StatusOr<std::byte*> scratch =
+        stream_.Scratch(pages + shown + bounds + BytesOf(room_.floats, floats));
     if (!scratch.ok()) return scratch.status();
     room_.pages = reinterpret_cast<AttentionWave::Page*>(*scratch);
     room_.shown = reinterpret_cast<AttentionWave::Shown*>(*scratch + pages);

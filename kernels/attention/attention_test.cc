@@ -229,8 +229,8 @@ TEST_P(AttentionBackendTest, WavesDoNotShow) {
   }
 }
 
-// The same in the small: of several rows several waves of some pages, the last
-// of fewer, and one page of one row at a time.
+// A GPU's waves hold more than a test has: here they are small, several rows
+// over some pages, the last wave over fewer, and one row over one page.
 TEST_P(AttentionBackendTest, WavesOfAGpuDoNotShow) {
   if (GetParam().device != Device::kCuda) return;
   const std::unique_ptr<Stream> gpu = NewStream();

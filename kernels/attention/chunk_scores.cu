@@ -1,10 +1,9 @@
 #include <cmath>
-#include <limits>
 
 #include "kernels/attention/chunk_scores_body.h"
+#include "kernels/attention/weigh_scores.h"
 #include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
-#include "kernels/number/reference_math.h"
 
 namespace tiercel {
 namespace {
@@ -29,18 +28,8 @@ struct SumSoftmax {
 
   TIERCEL_DEVICE void AddHead(const Thread& t, Shared& shared, float* score,
                               float* out) const {
-    float max = -std::numeric_limits<float>::infinity();
-    for (int64_t c = t.index; c < w.chunks; c += t.count) {
-      max = MaxOrNan(max, std::isfinite(score[c])
-                              ? score[c]
-                              : std::numeric_limits<float>::quiet_NaN());
-    }
-    max = MaxOfBlock(t, max, shared.sums.of_warps);
-    if (std::isnan(max)) return;  // all threads know
-    const float sum = SumInChains(
-        t, w.chunks, shared.sums,
-        [&](int64_t c) { return score[c] = ExpLane(score[c] - max); },
-        [](float all, float weight) { return all + weight; });
+    const float sum = WeighScores(t, score, w.chunks, shared.sums);
+    if (std::isnan(sum)) return;  // all threads know
     for (int64_t c = t.index; c < w.chunks; c += t.count) {
       out[c] += score[c] / sum;
     }

@@ -50,15 +50,10 @@ absl::Status CoverOnGpu(Stream& stream, const CoverageParams& p) {
   for (int g = 0; g < p.kv_heads; ++g) {
     kept.insert(kept.end(), p.kept[g], p.kept[g] + p.num_kept);
   }
-  const size_t bytes = kept.size() * sizeof(kept[0]);
-  const absl::StatusOr<std::byte*> scratch = stream.Scratch(bytes);
-  if (!scratch.ok()) return scratch.status();
-  if (absl::Status s = stream.Copy(*scratch, kept.data(), bytes); !s.ok()) {
-    return s;
-  }
-  return CudaStatus("Coverage",
-                    CoverageCuda(stream.cuda().handle(), p,
-                                 reinterpret_cast<const int32_t*>(*scratch)));
+  const absl::StatusOr<const int32_t*> sent =
+      SendToScratch(stream, kept.data(), std::ssize(kept));
+  if (!sent.ok()) return sent.status();
+  return CudaStatus("Coverage", CoverageCuda(stream.cuda().handle(), p, *sent));
 }
 
 }  // namespace

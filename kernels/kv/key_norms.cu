@@ -20,7 +20,7 @@ struct MeasureKeys {
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
     const int kv_heads = p.layout.kv_heads;
     const int64_t first = p.first / kPageTokens;
-    const int64_t items = ((p.last - 1) / kPageTokens - first + 1) * kv_heads;
+    const int64_t items = CountPages(p.first, p.last) * kv_heads;
     for (int64_t item = t.block; item < items; item += t.blocks) {
       MeasurePage(t, shared, first + item / kv_heads, item % kv_heads);
     }
@@ -28,29 +28,20 @@ struct MeasureKeys {
 
   TIERCEL_DEVICE void MeasurePage(const Thread& t, Shared& shared, int64_t page,
                                   int64_t kv_head) const {
-    const int head_dim = p.layout.head_dim;
-    const int64_t start = page * kPageTokens;
-    const int begin = p.first > start ? static_cast<int>(p.first - start) : 0;
-    const int end = p.last - start < kPageTokens
-                        ? static_cast<int>(p.last - start)
-                        : kPageTokens;
+    const PageCells cells = CellsOfPage(page, p.first, p.last);
     const std::byte* const keys =
         p.pages[page - p.first_page] + kv_head * kPageTokens * k_row_bytes;
-    const bool own = t.index >= begin && t.index < end;
     float sum = 0.0f;
-    for (int d = 0; d < head_dim; d += KvTile::kElements) {
-      const int size =
-          head_dim - d < KvTile::kElements ? head_dim - d : KvTile::kElements;
-      shared.keys.Fetch(t, p.layout.type_k, keys, k_row_bytes, begin, end, d,
-                        size);
-      if (!own) continue;
-      for (int e = 0; e < size; ++e) {
-        const float x = shared.keys.Get(t.index, e);
-        sum = std::fma(x, x, sum);
-      }
-    }
-    if (!own) return;
-    p.out[kv_head * p.out_stride + start + t.index - p.first] =
+    shared.keys.ForPieces(t, p.layout.type_k, keys, k_row_bytes, cells.begin,
+                          cells.end, p.layout.head_dim, [&](int, int n) {
+                            if (!cells.Has(t.index)) return;
+                            for (int e = 0; e < n; ++e) {
+                              const float x = shared.keys.Get(t.index, e);
+                              sum = std::fma(x, x, sum);
+                            }
+                          });
+    if (!cells.Has(t.index)) return;
+    p.out[kv_head * p.out_stride + cells.start + t.index - p.first] =
         F16FromF32(std::sqrt(sum));
   }
 };
@@ -58,7 +49,7 @@ struct MeasureKeys {
 }  // namespace
 
 int KeyNormsCuda(CUstream_st* stream, const KeyNormsParams& p) {
-  const int64_t pages = (p.last - 1) / kPageTokens - p.first / kPageTokens + 1;
+  const int64_t pages = CountPages(p.first, p.last);
   return Launch(
       stream, TurnsFor(pages * p.layout.kv_heads, 1, MeasureKeys::kMaxThreads),
       MeasureKeys{p, p.layout.KRowBytes()});

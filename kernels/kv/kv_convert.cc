@@ -52,11 +52,10 @@ void ConvertRun(const KvConvertParams& p, const KvConvertParams::Run& run,
 }
 
 absl::Status ConvertOnGpu(Stream& stream, KvConvertParams p) {
-  const size_t bytes = static_cast<size_t>(p.num_runs) * sizeof(*p.runs);
-  const absl::StatusOr<std::byte*> runs = stream.Scratch(bytes);
+  const absl::StatusOr<const KvConvertParams::Run*> runs =
+      SendToScratch(stream, p.runs, p.num_runs);
   if (!runs.ok()) return runs.status();
-  if (absl::Status s = stream.Copy(*runs, p.runs, bytes); !s.ok()) return s;
-  p.runs = reinterpret_cast<const KvConvertParams::Run*>(*runs);
+  p.runs = *runs;
   return CudaStatus("KvConvert", KvConvertCuda(stream.cuda().handle(), p));
 }
 

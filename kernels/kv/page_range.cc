@@ -26,13 +26,4 @@ absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
   return absl::OkStatus();
 }
 
-absl::StatusOr<const std::byte* const*> PagesOnGpu(
-    Stream& stream, const std::byte* const* pages, int64_t count) {
-  const size_t bytes = static_cast<size_t>(count) * sizeof(*pages);
-  const absl::StatusOr<std::byte*> scratch = stream.Scratch(bytes);
-  if (!scratch.ok()) return scratch.status();
-  if (absl::Status s = stream.Copy(*scratch, pages, bytes); !s.ok()) return s;
-  return reinterpret_cast<const std::byte* const*>(*scratch);
-}
-
 }  // namespace tiercel

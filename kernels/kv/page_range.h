@@ -18,17 +18,13 @@ absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
                             int64_t first_page, int64_t num_pages,
                             int64_t first, int64_t last);
 
-// A copy of an array of `count` pages for a kernel, in the stream's scratch
-// memory. Errors: out_of_memory, device_failed.
-absl::StatusOr<const std::byte* const*> PagesOnGpu(
-    Stream& stream, const std::byte* const* pages, int64_t count);
-
-// The params of an op that reads pages first..last, with such a copy.
+// The params of an op that reads pages first..last, with a copy of their array
+// for a kernel. Errors: out_of_memory, device_failed.
 template <typename Params>
 absl::StatusOr<Params> WithPagesOnGpu(Stream& stream, Params p, int64_t first,
                                       int64_t last) {
   const absl::StatusOr<const std::byte* const*> pages =
-      PagesOnGpu(stream, p.pages + (first - p.first_page), last - first + 1);
+      SendToScratch(stream, p.pages + (first - p.first_page), last - first + 1);
   if (!pages.ok()) return pages.status();
   p.pages = *pages;
   p.first_page = first;

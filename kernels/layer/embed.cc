@@ -38,14 +38,13 @@ absl::Status Validate(const EmbedParams& p) {
 }
 
 absl::Status EmbedOnGpu(Stream& stream, const EmbedParams& p) {
-  const size_t bytes = static_cast<size_t>(p.rows) * sizeof(*p.ids);
-  const absl::StatusOr<std::byte*> ids = stream.Scratch(bytes);
+  const absl::StatusOr<const int32_t*> ids =
+      SendToScratch(stream, p.ids, p.rows);
   if (!ids.ok()) return ids.status();
-  if (absl::Status s = stream.Copy(*ids, p.ids, bytes); !s.ok()) return s;
   const EmbedRows rows = {reinterpret_cast<const uint8_t*>(p.table->data()),
                           p.table->panel_bytes(),
                           p.table->cols(),
-                          reinterpret_cast<const int32_t*>(*ids),
+                          *ids,
                           p.rows,
                           p.out};
   return CudaStatus("Embed",

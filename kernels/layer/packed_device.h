@@ -78,7 +78,7 @@ struct PackedBlocks {
     ReadQuads(codes + block * kCodeWords, i / 8, row, quads);
     return Get(s, quads, i);
   }
-  // The same, of its block's scales and of the two quads that it is in.
+  // Weight i of the block that has these scales, in the two quads it is in.
   static TIERCEL_DEVICE float Get(const Scales& s, const uint32_t (&quads)[2],
                                   int i) {
     // Indices of registers have to be constants.

@@ -86,7 +86,7 @@ TEST(RopeAnglesTest, RowsDoNotDependOnOtherRowsOrThreads) {
 
 class RopeTest : public BackendTest {
  protected:
-  // Of x, [rows, p.stride], and angles, which a device has copies of.
+  // What Rope makes of x, [rows, p.stride], and of angles, on copies of both.
   static std::vector<float> Run(Stream& stream, const std::vector<float>& x,
                                 const Angles& angles, RopeParams p) {
     OnDevice<float> in(stream, x);

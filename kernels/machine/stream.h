@@ -78,6 +78,18 @@ class Stream {
   DeviceArray<std::byte> scratch_;
 };
 
+// A copy of `count` elements of the host's in scratch memory, for a kernel.
+// Errors: out_of_memory, device_failed.
+template <typename T>
+absl::StatusOr<const T*> SendToScratch(Stream& stream, const T* from,
+                                       int64_t count) {
+  const size_t bytes = static_cast<size_t>(count) * sizeof(T);
+  const absl::StatusOr<std::byte*> scratch = stream.Scratch(bytes);
+  if (!scratch.ok()) return scratch.status();
+  if (absl::Status s = stream.Copy(*scratch, from, bytes); !s.ok()) return s;
+  return reinterpret_cast<const T*>(*scratch);
+}
+
 // What an array holds after all that was queued; waits for that. Errors: those
 // of Copy and Synchronize.
 template <typename T>

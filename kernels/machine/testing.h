@@ -103,7 +103,7 @@ inline std::vector<Backend> FastBackends() {
   return backends;
 }
 
-// The same, and the reference.
+// The fast bodies of FastBackends, and the reference.
 inline std::vector<Backend> Backends() {
   std::vector<Backend> backends = FastBackends();
   backends.insert(backends.begin(), {Device::kRef, Isa::kPortable});

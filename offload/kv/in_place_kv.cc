@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "kernels/kv/kv_convert.h"
-
 namespace tiercel {
 
 InPlaceKv::InPlaceKv(std::shared_ptr<PagePool> pool, int64_t begin)
@@ -99,24 +97,12 @@ absl::Status InPlaceKv::ResumeOwn(std::byte* /*state*/,
 
 uint64_t InPlaceKv::CopyRuns(Stream& stream, Station /*station*/,
                              const std::vector<KvRun>& runs) {
-  std::vector<KvConvertParams::Run> k;
-  std::vector<KvConvertParams::Run> v;
-  for (const KvRun& run : runs) {
-    const auto index =
-        static_cast<size_t>(run.position / kPageTokens - FirstPage());
-    const std::byte* const page = pages_[static_cast<size_t>(run.layer)][index];
-    const auto cell = static_cast<int>(run.position % kPageTokens);
-    k.push_back({page + layout_.KOffset(run.head, cell), run.k, run.rows});
-    v.push_back({page + layout_.VOffset(run.head, cell), run.v, run.rows});
-  }
-  for (const auto& [type, rows] :
-       {std::pair(layout_.type_k, &k), std::pair(layout_.type_v, &v)}) {
-    copied_.Update(KvConvert(stream, {.from = type,
-                                      .to = type,
-                                      .head_dim = layout_.head_dim,
-                                      .runs = rows->data(),
-                                      .num_runs = std::ssize(*rows)}));
-  }
+  copied_.Update(
+      FillRuns(stream, layout_, layout_, runs, [this](const KvRun& run) {
+        const int64_t page = run.position / kPageTokens - FirstPage();
+        return pages_[static_cast<size_t>(run.layer)]
+                     [static_cast<size_t>(page)];
+      }));
   return 0;
 }
 

@@ -4,8 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "kernels/kv/kv_convert.h"
 #include "kernels/kv/kv_layout.h"
+#include "kernels/machine/stream.h"
 
 namespace tiercel {
 
@@ -28,6 +34,22 @@ inline void CopyRun(const KvLayout& layout, const std::byte* page,
   std::memcpy(run.v, page + layout.VOffset(run.head, cell),
               static_cast<size_t>(run.rows * layout.VRowBytes()));
 }
+
+// Has the places of `runs` filled on the device with their rows, which become
+// those of `to`. page_of(run) is the page that holds them, at hand. Errors:
+// those of KvConvert.
+absl::Status FillRuns(
+    Stream& stream, const KvLayout& layout, const KvLayout& to,
+    std::span<const KvRun> runs,
+    absl::FunctionRef<const std::byte*(const KvRun& run)> page_of);
+
+// Rows of K and rows of V as those of another layout, which `k` and `v` say
+// from where to where; as many of one as of the other. Errors: those of
+// KvConvert.
+absl::Status ConvertRows(Stream& stream, const KvLayout& from,
+                         const KvLayout& to,
+                         const std::vector<KvConvertParams::Run>& k,
+                         const std::vector<KvConvertParams::Run>& v);
 
 }  // namespace tiercel
 

@@ -54,7 +54,7 @@ class DigestChooser final : public Chooser {
   Digests digests_;
   DeviceArray<float> scores_;    // [kv_heads, chunks there are]
   DeviceArray<int32_t> places_;  // [kv_heads, shape_.chunks]: those chosen
-  std::vector<int32_t> read_;    // the same, on the host
+  std::vector<int32_t> read_;    // places_ as the host reads them
 };
 
 }  // namespace tiercel

@@ -2,46 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/kv/kv_convert.h"
-
 namespace tiercel {
-namespace {
-
-using Runs = std::vector<KvConvertParams::Run>;
-
-absl::Status Convert(Stream& stream, const KvLayout& from, const KvLayout& to,
-                     const Runs& k, const Runs& v) {
-  if (k.empty()) return absl::OkStatus();
-  absl::Status status = KvConvert(stream, {.from = from.type_k,
-                                           .to = to.type_k,
-                                           .head_dim = from.head_dim,
-                                           .runs = k.data(),
-                                           .num_runs = std::ssize(k)});
-  if (!status.ok()) return status;
-  return KvConvert(stream, {.from = from.type_v,
-                            .to = to.type_v,
-                            .head_dim = from.head_dim,
-                            .runs = v.data(),
-                            .num_runs = std::ssize(v)});
-}
-
-}  // namespace
-
-absl::Status FillRuns(Stream& stream, const KvLayout& layout,
-                      const std::byte* const* pages, int64_t first_page,
-                      const KvLayout& to, std::span<const KvRun> runs) {
-  Runs k;
-  Runs v;
-  for (const KvRun& run : runs) {
-    const std::byte* const page =
-        pages[run.position / kPageTokens - first_page];
-    const auto cell = static_cast<int>(run.position % kPageTokens);
-    k.push_back({page + layout.KOffset(run.head, cell), run.k, run.rows});
-    v.push_back({page + layout.VOffset(run.head, cell), run.v, run.rows});
-  }
-  return Convert(stream, layout, to, k, v);
-}
-
 absl::StatusOr<Landing> Landing::Create(DeviceMemory& memory,
                                         const Shape& shape) {
   absl::StatusOr<DeviceArray<std::byte>> bytes =
@@ -63,15 +24,15 @@ std::optional<KvRun> Landing::Take(const KvRun& run) {
 }
 
 absl::Status Landing::Settle(Stream& stream, int layer) {
-  Runs k;
-  Runs v;
+  std::vector<KvConvertParams::Run> k;
+  std::vector<KvConvertParams::Run> v;
   for (const auto& [here, place] : arrivals_) {
     if (here.layer != layer) continue;
     k.push_back({here.k, place.k, here.rows});
     v.push_back({here.v, place.v, here.rows});
   }
   Drop(layer);
-  return Convert(stream, shape_.from, shape_.to, k, v);
+  return ConvertRows(stream, shape_.from, shape_.to, k, v);
 }
 
 void Landing::Drop(int layer) {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,12 +14,6 @@
 #include "offload/kv/kv_run.h"
 
 namespace tiercel {
-
-// Has `runs` filled from the layer's `pages`, which begin with page
-// `first_page` and are at hand; the rows become those of `to`.
-absl::Status FillRuns(Stream& stream, const KvLayout& layout,
-                      const std::byte* const* pages, int64_t first_page,
-                      const KvLayout& to, std::span<const KvRun> runs);
 
 // Where rows of a store arrive on the device before they become the smaller
 // rows of a view. Rows of a layer are settled together; its place is free again

@@ -313,8 +313,10 @@ absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
   } else if (HasRoom(step_rows_)) {
     compact_.Recent(layer, step_end_, step_end_ + step_rows_, &runs_);
   }
-  return FillRuns(stream, kv.layout, kv.pages, kv.first_page,
-                  shape_.view_layout, runs_);
+  return FillRuns(stream, kv.layout, shape_.view_layout, runs_,
+                  [&kv](const KvRun& run) {
+                    return kv.pages[run.position / kPageTokens - kv.first_page];
+                  });
 }
 
 void Retrieval::Commit(int64_t end) {

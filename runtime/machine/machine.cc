@@ -75,27 +75,24 @@ std::unique_ptr<Link> Machine::NewLink(
                                          played.faults, *options_.clock);
 }
 
+CudaStream* Machine::gpu() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return gpu_.get();
+}
+
 int64_t Machine::MemoryBudget() const {
   const int64_t most = options_.device_memory_bytes > 0
                            ? options_.device_memory_bytes
                            : std::numeric_limits<int64_t>::max();
-  const int64_t free = FreeHostMemory();
+  CudaStream* const all = gpu();
+  const int64_t free = all != nullptr ? all->FreeBytes() : FreeHostMemory();
   const int64_t taken = memory().used();
   return free > most - taken ? most : free + taken;
 }
 
 int64_t Machine::DeviceBudget() const {
   if (simulated()) return options_.simulation->device_bytes;
-  CudaStream* gpu = nullptr;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    gpu = gpu_.get();  // it stays as long as the machine
-  }
-  if (gpu == nullptr) return MemoryBudget();
-  const int64_t all = gpu->FreeBytes() + gpu->memory().used();
-  return options_.device_memory_bytes > 0
-             ? std::min(all, options_.device_memory_bytes)
-             : all;
+  return MemoryBudget();
 }
 
 }  // namespace tiercel

@@ -87,7 +87,8 @@ class Machine {
 
   // What may be taken, what is taken already included: of the device (in place:
   // of both tiers), and of this machine's memory by both tiers together, which
-  // device_memory_bytes bounds wherever they are.
+  // device_memory_bytes bounds wherever they are. On a GPU, which holds all,
+  // both are of its memory.
   int64_t DeviceBudget() const;
   int64_t MemoryBudget() const;
 
@@ -100,6 +101,7 @@ class Machine {
 
  private:
   void ForgetPoolOfParent();
+  CudaStream* gpu() const;  // null: none; it stays as long as the machine
 
   const Options options_;
   mutable HeapMemory heap_;

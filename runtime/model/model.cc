@@ -111,9 +111,7 @@ nlohmann::json ToJson(const RopeScaling& scaling) {
 // Whether `machine` has room for weights of `bytes`.
 absl::Status CheckRoom(const Machine& machine, int64_t bytes) {
   const int64_t budget =
-      machine.device() == Device::kCuda
-          ? machine.DeviceBudget()
-          : std::min(machine.DeviceBudget(), machine.MemoryBudget());
+      std::min(machine.DeviceBudget(), machine.MemoryBudget());
   const int64_t free = std::max<int64_t>(0, budget - machine.memory().used());
   if (bytes <= free) return absl::OkStatus();
   return MemoryError(

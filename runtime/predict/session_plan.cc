@@ -235,6 +235,7 @@ absl::Status SessionSite::DoesNotFit(int64_t context) const {
 
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads) {
+  const bool on_gpu = model.machine->device() == Device::kCuda;
   SessionSite site = {.config = model.config,
                       .weights = weights,
                       .layout = options.Layout(model.config),
@@ -244,9 +245,8 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .retrieval = options.retrieval,
                       .depth = std::nullopt,
                       .threads = threads,
-                      .on_device = options.on_device ||
-                                   model.machine->device() == Device::kCuda,
-                      .on_gpu = model.machine->device() == Device::kCuda};
+                      .on_device = options.on_device || on_gpu,
+                      .on_gpu = on_gpu};
   if (options.EndsPrompts()) site.depth = options.depth->Of(model.config);
   const Machine& machine = *model.machine;
   site.machine_bytes = machine.MemoryBudget();
@@ -254,7 +254,6 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   // What is free is asked for once: others take some at any time.
   site.device_bytes =
       site.in_place ? site.machine_bytes : machine.DeviceBudget();
-  if (machine.device() == Device::kCuda) site.machine_bytes = site.device_bytes;
   return site;
 }
 

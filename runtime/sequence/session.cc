@@ -266,7 +266,8 @@ absl::Status Session::CatchUpForDrafts(Station station) {
 
 void Session::TruncateKv(int64_t length) {
   interrupted_.reset();
-  if (!stream_->on_host()) stream_->Synchronize().IgnoreError();  // as there
+  // Nobody else may have its pages while it is still to write them.
+  stream_->Synchronize().IgnoreError();
   kv_->Truncate(length);
   settled_ = std::min(settled_, length);
 }

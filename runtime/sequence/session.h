@@ -214,7 +214,7 @@ class Session {
   // [1 + kMaxStepRows, vocab]: those of the token after the last, if they are
   // known, and of some rows. Empty: nobody asked for any.
   DeviceArray<float> logits_;
-  // The same in the host's memory; empty where the device's is that.
+  // logits_ in the host's memory; empty where the device's is that.
   std::vector<float> host_logits_;
   bool knows_next_ = false;
   std::atomic<bool> cancelled_{false};
