@@ -68,14 +68,15 @@ def small(runs, text):
 
 def everything(runs, text):
     sizes = itertools.cycle((300, 600, 1200, 2500))
-    n = 0
+    n = 0  # runs so far
     for prompt in range(20):
         common = runs.prompt(text[prompt * len(text) // 20:], next(sizes), 256)
-        for temp in (0, 0.6, 1.0):
+        for i, temp in enumerate((0, 0.6, 1.0)):
             args = [*common, "--temp", temp, "--seed", prompt]
             plain = runs.document(*args)
             for policy in POLICIES:
-                verified(runs, args, plain, policy, n // 2, n % 7 < 3)
+                # Every policy has each of its settings at each temperature.
+                verified(runs, args, plain, policy, prompt + i, n % 7 < 3)
                 if prompt % 4 == 3 and temp == 0.6:
                     plain_form(runs, args, policy, prompt // 4)
                 n += 1

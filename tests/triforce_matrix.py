@@ -123,7 +123,7 @@ class Runs:
     def report(self):
         for (name, level), (held, refused) in sorted(self.levels.items()):
             print(f"{name}, level {level}: {held} held, {refused} refused, "
-                  f"{held / (held + refused):.2f}")
+                  f"{held / max(1, held + refused):.2f}", flush=True)
             assert held > 0 and refused > 0, (name, level)
         print(f"{self.count} runs, all the tokens of --policy full, "
               f"{self.tokens / self.sweeps:.1f} a sweep")
