@@ -29,7 +29,6 @@
 #include <memory>
 #include <source_location>
 #include <string>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "kernels/device/device_types.h"
@@ -73,8 +72,8 @@ class HostExecutor {
 // What CUDA leaves open, so that a stream may be this.
 struct CUstream_st {
   tiercel::HostExecutor executor;
-  // Where launches wait until they are to run; null: they run at once.
-  std::vector<std::function<int()>>* queue = nullptr;
+  // Keeps launches until they are to run; null: they run at once.
+  std::function<int(std::function<int()>)> keep = nullptr;
 };
 
 namespace tiercel {
@@ -92,9 +91,7 @@ int Launch(CUstream_st* stream, const LaunchShape& shape,
          SharedBytes<Kernel>(shape)},
         thread);
   };
-  if (stream->queue == nullptr) return run();
-  stream->queue->emplace_back(run);
-  return 0;
+  return stream->keep == nullptr ? run() : stream->keep(run);
 }
 
 // What follows is called by the thread that runs, and is about it.

@@ -10,7 +10,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/device/device_lang.h"
-#include "kernels/device/hosted_stream.h"
 #include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
@@ -361,7 +360,7 @@ TEST(HostExecutorFaultTest, ShapesThatNoGpuHas) {
   }
 }
 
-TEST(HostedStreamTest, SaysWhatFailedAndWhere) {
+TEST(HostExecutorFaultTest, SaysWhatFailedAndWhere) {
   EXPECT_FALSE(FaultOf<Floats>({.threads = 1}, [](const Thread&, Floats& s) {
                  s.x[64] = 0;
                }).empty());
@@ -371,81 +370,6 @@ TEST(HostedStreamTest, SaysWhatFailedAndWhere) {
       "Op", Launch(&stream, {}, Kernel<Floats, decltype(body)>{&body}));
   EXPECT_EQ(status.message(),
             "Op: block 0, thread 0: element 64 of an array of 64");
-}
-
-class HostedMemoryTest : public testing::Test {
- protected:
-  void SetUp() override {
-    array_ = *DeviceArray<float>::Create(stream_->memory(), 33, "test");
-  }
-  float Read(int64_t i) {
-    float x = 0;
-    EXPECT_TRUE(stream_->Copy(&x, array_.data() + i, sizeof(x)).ok());
-    EXPECT_TRUE(stream_->Synchronize().ok());
-    return x;
-  }
-  absl::Status Write(int64_t i, float x) {
-    EXPECT_TRUE(stream_->Copy(array_.data() + i, &x, sizeof(x)).ok());
-    return stream_->Synchronize();
-  }
-
-  const std::unique_ptr<Stream> stream_ = MakeHostedStream(Order::kAscending);
-  DeviceArray<float> array_;
-};
-
-TEST_F(HostedMemoryTest, ArraysStartAsNanAndEndWhereTheyEnd) {
-  EXPECT_TRUE(std::isnan(Read(32)));
-  EXPECT_TRUE(Write(32, 1).ok());
-  EXPECT_EQ(Read(32), 1);
-  EXPECT_EQ(Write(33, 1).message(), "byte 132 of an array of 132 was written");
-}
-
-TEST_F(HostedMemoryTest, IsCounted) {
-  const int64_t before = stream_->memory().used();
-  array_ = {};
-  EXPECT_EQ(stream_->memory().used(), before - 192);
-  EXPECT_TRUE(stream_->Synchronize().ok());
-}
-
-TEST_F(HostedMemoryTest, KernelsFaultBehindAnArrayAndSoDoesTheHostInIt) {
-  volatile float* const x = array_.data();
-  const auto body = [x](const Thread&, Nothing&) { x[48] = x[47]; };
-  EXPECT_EQ(Launch(stream_->cuda().handle(), {},
-                   Kernel<Nothing, decltype(body)>{&body}),
-            0);
-  EXPECT_EQ(stream_->Synchronize().message(),
-            "device cuda: block 0, thread 0: touched an address where nothing "
-            "is");
-  EXPECT_DEATH(x[0] = 1, "");
-}
-
-// As late as CUDA may, with what was there when it was asked for.
-TEST_F(HostedMemoryTest, NothingIsDoneBeforeSomebodyWaits) {
-  float sent = 3;
-  float got = 5;
-  int calls = 0;
-  const auto body = [&calls](const Thread&, Nothing&) { ++calls; };
-  EXPECT_TRUE(stream_->Copy(array_.data(), &sent, sizeof(sent)).ok());
-  sent = 4;
-  EXPECT_EQ(Launch(stream_->cuda().handle(), {.blocks = 2},
-                   Kernel<Nothing, decltype(body)>{&body}),
-            0);
-  EXPECT_TRUE(stream_->Copy(&got, array_.data(), sizeof(got)).ok());
-  EXPECT_EQ(calls, 0);
-  EXPECT_TRUE(std::isnan(got));
-  EXPECT_TRUE(stream_->Synchronize().ok());
-  EXPECT_EQ(calls, 2);
-  EXPECT_EQ(got, 3);
-}
-
-TEST_F(HostedMemoryTest, FreeingWaits) {
-  int calls = 0;
-  const auto body = [&calls](const Thread&, Nothing&) { ++calls; };
-  EXPECT_EQ(Launch(stream_->cuda().handle(), {},
-                   Kernel<Nothing, decltype(body)>{&body}),
-            0);
-  array_ = {};
-  EXPECT_EQ(calls, 1);
 }
 
 }  // namespace

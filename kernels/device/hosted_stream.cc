@@ -2,9 +2,11 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cstring>
+#include <deque>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -23,6 +25,53 @@ namespace {
 constexpr std::byte kUntouched{0xff};  // NaN, in every type
 constexpr size_t kPage = 4096;
 
+// What is refused now.
+struct Faults {
+  std::mutex mutex;
+  std::function<HostedFault(std::string_view)> of;
+  bool lost = false;
+};
+
+Faults& AllFaults() {
+  static Faults* const faults = new Faults;
+  return *faults;
+}
+
+bool IsRefused(std::string_view call) {
+  Faults& faults = AllFaults();
+  const std::lock_guard lock(faults.mutex);
+  if (faults.lost) return true;
+  const HostedFault fault =
+      faults.of != nullptr ? faults.of(call) : HostedFault::kNone;
+  faults.lost = fault == HostedFault::kLost;
+  return fault != HostedFault::kNone;
+}
+
+absl::Status Refusal(std::string_view call) {
+  if (!IsRefused(call)) return absl::OkStatus();
+  return DeviceError("device_failed",
+                     absl::StrCat(std::string(call), ": refused by a test"));
+}
+
+// Runs of bytes that do not overlap, by their starts.
+class Ranges {
+ public:
+  void Add(std::byte* start, size_t bytes) { ranges_[start] = bytes; }
+  void Remove(std::byte* start) { ranges_.erase(start); }
+  bool Hold(const void* address) const {
+    const auto* const at = static_cast<const std::byte*>(address);
+    const auto after = ranges_.upper_bound(const_cast<std::byte*>(at));
+    if (after == ranges_.begin()) return false;
+    const auto& [start, bytes] = *std::prev(after);
+    return at < start + bytes;
+  }
+  auto begin() const { return ranges_.begin(); }
+  auto end() const { return ranges_.end(); }
+
+ private:
+  std::map<std::byte*, size_t> ranges_;
+};
+
 // The memory of the one device: a mapping for each block, and the block at its
 // end. Nobody may touch it but who holds it open.
 class HostedMemory final : public DeviceMemory {
@@ -31,22 +80,25 @@ class HostedMemory final : public DeviceMemory {
                                       std::string_view what) override {
     const size_t room = Room(bytes);
     void* const mapped =
-        room < bytes ? MAP_FAILED
-                     : mmap(nullptr, room + kPage, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        room < bytes || IsRefused("allocate")
+            ? MAP_FAILED
+            : mmap(nullptr, room + kPage, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) {
       return MemoryError(
           "out_of_memory",
           absl::StrCat(std::string(what), ": need ", bytes, " bytes"));
     }
     auto* const start = static_cast<std::byte*>(mapped);
+    // Of large pages fewer have to be opened and shut.
+    (void)madvise(mapped, room, MADV_HUGEPAGE);
     std::memset(start, static_cast<int>(kUntouched), room);
     mprotect(start, room + kPage, PROT_NONE);
     const auto aligned = AlignedBytes(static_cast<int64_t>(bytes));
     Count(aligned);
     std::byte* const data = start + room - aligned;
     const std::lock_guard lock(mutex_);
-    blocks_[data] = bytes;
+    blocks_.Add(data, bytes);
     return data;
   }
 
@@ -55,12 +107,22 @@ class HostedMemory final : public DeviceMemory {
                     size_t bytes) override;
 
   bool Holds(const void* address) {
-    const auto* const at = static_cast<const std::byte*>(address);
     const std::lock_guard lock(mutex_);
-    const auto after = blocks_.upper_bound(const_cast<std::byte*>(at));
-    if (after == blocks_.begin()) return false;
-    const auto& [data, bytes] = *std::prev(after);
-    return at < data + bytes;
+    return blocks_.Hold(address);
+  }
+
+  // Memory of the host that the device copies from and to by itself.
+  void Pin(std::byte* host, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    pinned_.Add(host, bytes);
+  }
+  void Unpin(std::byte* host) {
+    const std::lock_guard lock(mutex_);
+    pinned_.Remove(host);
+  }
+  bool IsPinned(const void* host) {
+    const std::lock_guard lock(mutex_);
+    return pinned_.Hold(host);
   }
 
   // Calls work() while the memory may be touched. It neither allocates nor
@@ -102,7 +164,8 @@ class HostedMemory final : public DeviceMemory {
   }
 
   std::mutex mutex_;
-  std::map<std::byte*, size_t> blocks_;
+  Ranges blocks_;
+  Ranges pinned_;
 };
 
 HostedMemory& Memory() {
@@ -110,14 +173,24 @@ HostedMemory& Memory() {
   return *memory;
 }
 
+// A queue that is worked off when somebody waits, on the thread that does.
 class HostedStream final : public CudaStream {
+  using Work = std::function<int()>;
+  static constexpr uint64_t kEnd = std::numeric_limits<uint64_t>::max();
+  static constexpr int kRefused = 999;  // cudaErrorUnknown
+
  public:
-  explicit HostedStream(Order order) : handle_{HostExecutor(order), &queue_} {
+  explicit HostedStream(Order order)
+      : handle_{HostExecutor(order), [this](Work work) {
+                  if (IsRefused("launch")) return kRefused;
+                  Push(std::move(work));
+                  return 0;
+                }} {
     const std::lock_guard lock(All().mutex);
     All().streams.insert(this);
   }
   ~HostedStream() override {
-    Run();
+    RunUntil(kEnd);
     const std::lock_guard lock(All().mutex);
     All().streams.erase(this);
   }
@@ -125,42 +198,39 @@ class HostedStream final : public CudaStream {
   // What a device does that is waited for.
   static void RunAll() {
     const std::lock_guard lock(All().mutex);
-    for (HostedStream* stream : All().streams) stream->Run();
-  }
-
-  static bool AnyQueued() {
-    const std::lock_guard lock(All().mutex);
-    return std::any_of(
-        All().streams.begin(), All().streams.end(),
-        [](const HostedStream* stream) { return !stream->queue_.empty(); });
+    for (HostedStream* stream : All().streams) stream->RunUntil(kEnd);
   }
 
   CUstream_st* handle() override { return &handle_; }
   DeviceMemory& memory() override { return Memory(); }
   int64_t FreeBytes() override { return FreeHostMemory(); }
+  std::string PciBus() override { return ""; }
 
   absl::Status Copy(void* to, const void* from, size_t bytes) override {
-    if (Memory().Holds(from)) {
-      if (!Memory().Holds(to)) {
+    if (absl::Status s = Refusal("copy"); !s.ok()) return s;
+    const bool up = !Memory().Holds(from);
+    if (!up || Memory().IsPinned(from)) {
+      // What is pinned may have to be read first, by what is queued.
+      if (!up && !Memory().Holds(to) && !Memory().IsPinned(to)) {
         std::memset(to, static_cast<int>(kUntouched), bytes);
       }
-      queue_.emplace_back([to, from, bytes] {
+      Push([to, from, bytes] {
         std::memcpy(to, from, bytes);
         return 0;
       });
       return absl::OkStatus();
     }
     const auto* const first = static_cast<const std::byte*>(from);
-    queue_.emplace_back(
-        [to, sent = std::vector<std::byte>(first, first + bytes)] {
-          std::memcpy(to, sent.data(), sent.size());
-          return 0;
-        });
+    Push([to, sent = std::vector<std::byte>(first, first + bytes)] {
+      std::memcpy(to, sent.data(), sent.size());
+      return 0;
+    });
     return absl::OkStatus();
   }
 
   absl::Status Zero(void* to, size_t bytes) override {
-    queue_.emplace_back([to, bytes] {
+    if (absl::Status s = Refusal("copy"); !s.ok()) return s;
+    Push([to, bytes] {
       std::memset(to, 0, bytes);
       return 0;
     });
@@ -168,9 +238,28 @@ class HostedStream final : public CudaStream {
   }
 
   absl::Status Synchronize() override {
-    Run();
-    return failed_.ok() ? Memory().Check() : failed_;
+    if (absl::Status s = Await(kEnd); !s.ok()) return s;
+    return Memory().Check();
   }
+
+  uint64_t Mark() override {
+    if (IsRefused("mark")) return kEnd;
+    const std::lock_guard lock(mutex_);
+    return pushed_;
+  }
+  absl::Status Await(uint64_t mark) override {
+    RunUntil(mark);
+    if (absl::Status s = Refusal("wait"); !s.ok()) return s;
+    const std::lock_guard lock(mutex_);
+    return failed_;
+  }
+
+  absl::Status Pin(std::byte* host, size_t bytes) override {
+    if (absl::Status s = Refusal("pin"); !s.ok()) return s;
+    Memory().Pin(host, bytes);
+    return absl::OkStatus();
+  }
+  void Unpin(std::byte* host) override { Memory().Unpin(host); }
 
  private:
   struct Streams {
@@ -182,22 +271,44 @@ class HostedStream final : public CudaStream {
     return *all;
   }
 
-  // The first failure ends the queue, and the device: as with CUDA, everybody
-  // is told from then on.
-  void Run() {
-    const std::vector<std::function<int()>> work = std::exchange(queue_, {});
+  void Push(Work work) {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(work));
+    ++pushed_;
+  }
+
+  // What is to be done before `mark`.
+  std::deque<Work> TakeUntil(uint64_t mark) {
+    const std::lock_guard lock(mutex_);
+    std::deque<Work> work;
+    for (; !queue_.empty() && pushed_ - queue_.size() < mark;
+         queue_.pop_front()) {
+      work.push_back(std::move(queue_.front()));
+    }
+    return work;
+  }
+
+  // The first failure ends what was queued, and the device: as with CUDA,
+  // everybody is told from then on.
+  void RunUntil(uint64_t mark) {
+    const std::lock_guard run(run_mutex_);
+    const std::deque<Work> work = TakeUntil(mark);
     if (work.empty()) return;
     Memory().WhileOpen([&] {
-      for (const std::function<int()>& one : work) {
+      for (const Work& one : work) {
         const int error = one();
         if (error == 0) continue;
+        const std::lock_guard lock(mutex_);
         failed_.Update(CudaStatus("device cuda", error));
         return;
       }
     });
   }
 
-  std::vector<std::function<int()>> queue_;
+  std::mutex run_mutex_;  // held by who works the queue off
+  std::mutex mutex_;      // of the rest
+  std::deque<Work> queue_;
+  uint64_t pushed_ = 0;
   absl::Status failed_;
   CUstream_st handle_;
 };
@@ -208,16 +319,13 @@ void HostedMemory::Free(std::byte* data, size_t bytes) {
   const auto aligned = AlignedBytes(static_cast<int64_t>(bytes));
   Count(-aligned);
   const std::lock_guard lock(mutex_);
-  blocks_.erase(data);
+  blocks_.Remove(data);
   munmap(data + aligned - Room(bytes), Room(bytes) + kPage);
 }
 
 absl::Status HostedMemory::Copy(std::byte* to, const std::byte* from,
                                 size_t bytes) {
-  // CUDA would not wait for it.
-  if (HostedStream::AnyQueued()) {
-    return DeviceError("device_failed", "copied beside work that is queued");
-  }
+  HostedStream::RunAll();
   WhileOpen([&] { std::memcpy(to, from, bytes); });
   return absl::OkStatus();
 }
@@ -225,13 +333,25 @@ absl::Status HostedMemory::Copy(std::byte* to, const std::byte* from,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create() {
+  if (IsRefused("create")) {
+    return DeviceError("no_device", "device cuda: refused by a test");
+  }
   return std::make_unique<HostedStream>(Order::kAscending);
 }
 
 absl::Status CudaStatus(std::string_view who, int error) {
   if (error == 0) return absl::OkStatus();
-  return DeviceError("device_failed", absl::StrCat(std::string(who), ": ",
-                                                   HostExecutor::TakeFault()));
+  const std::string fault = HostExecutor::TakeFault();
+  return DeviceError("device_failed",
+                     absl::StrCat(std::string(who), ": ",
+                                  fault.empty() ? "refused by a test" : fault));
+}
+
+void SetHostedFaults(std::function<HostedFault(std::string_view call)> fault) {
+  Faults& faults = AllFaults();
+  const std::lock_guard lock(faults.mutex);
+  faults.of = std::move(fault);
+  faults.lost = false;
 }
 
 std::unique_ptr<Stream> MakeHostedStream(Order order) {

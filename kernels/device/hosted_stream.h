@@ -1,7 +1,9 @@
 #ifndef TIERCEL_KERNELS_DEVICE_HOSTED_STREAM_H_
 #define TIERCEL_KERNELS_DEVICE_HOSTED_STREAM_H_
 
+#include <functional>
 #include <memory>
+#include <string_view>
 
 #include "kernels/device/host_executor.h"
 #include "kernels/machine/stream.h"
@@ -15,6 +17,18 @@ namespace tiercel {
 // written beyond it, as far as it is rounded up to kDeviceAlignment,
 // Synchronize reports.
 std::unique_ptr<Stream> MakeHostedStream(Order order);
+
+// What the hosted device refuses, for tests.
+enum class HostedFault {
+  kNone,
+  kOnce,  // this call, as CUDA does where nothing else is harmed
+  kLost,  // this call and all that follow
+};
+
+// Asks `fault` before every call of the door ("create", "allocate", "pin",
+// "copy", "launch", "mark", "wait") from now on, on the thread that makes it;
+// null: nothing is refused. A device that was lost is there again.
+void SetHostedFaults(std::function<HostedFault(std::string_view call)> fault);
 
 }  // namespace tiercel
 

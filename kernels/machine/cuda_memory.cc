@@ -34,8 +34,12 @@ class GpuMemory final : public DeviceMemory {
 
   absl::Status Copy(std::byte* to, const std::byte* from,
                     size_t bytes) override {
-    cudaError_t error = cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
-    // Between two places of the GPU it is only queued when that returns.
+    // Streams are not waited for, and between two places of the GPU the copy is
+    // only queued when its call returns.
+    cudaError_t error = cudaDeviceSynchronize();
+    if (error == cudaSuccess) {
+      error = cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+    }
     if (error == cudaSuccess) error = cudaDeviceSynchronize();
     return CudaStatus("copy", error);
   }

@@ -2,6 +2,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
+#include <limits>
+#include <mutex>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -62,7 +65,18 @@ class GpuStream final : public CudaStream {
   explicit GpuStream(cudaStream_t handle) : handle_(handle) {}
   ~GpuStream() override {
     cudaStreamSynchronize(handle_);
+    for (cudaEvent_t event : events_) {
+      if (event != nullptr) cudaEventDestroy(event);
+    }
     cudaStreamDestroy(handle_);
+  }
+  cudaError_t CreateEvents() {
+    cudaError_t error = cudaSuccess;
+    for (cudaEvent_t& event : events_) {
+      if (error != cudaSuccess) break;
+      error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    }
+    return error;
   }
 
   CUstream_st* handle() override { return handle_; }
@@ -76,6 +90,12 @@ class GpuStream final : public CudaStream {
     }
     return static_cast<int64_t>(free);
   }
+  std::string PciBus() override {
+    char bus[32] = "";
+    if (cudaDeviceGetPCIBusId(bus, sizeof(bus), 0) == cudaSuccess) return bus;
+    cudaGetLastError();
+    return "";
+  }
   absl::Status Copy(void* to, const void* from, size_t bytes) override {
     return CudaStatus(
         "copy", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_));
@@ -87,8 +107,39 @@ class GpuStream final : public CudaStream {
     return CudaStatus("device cuda", cudaStreamSynchronize(handle_));
   }
 
+  uint64_t Mark() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const uint64_t mark = last_ + 1;
+    if (cudaEventRecord(EventOf(mark), handle_) != cudaSuccess) {
+      cudaGetLastError();
+      return kUnmarked;
+    }
+    return last_ = mark;
+  }
+  absl::Status Await(uint64_t mark) override {
+    if (mark == 0) return absl::OkStatus();
+    if (mark == kUnmarked) return Synchronize();
+    return CudaStatus("device cuda", cudaEventSynchronize(EventOf(mark)));
+  }
+
+  absl::Status Pin(std::byte* host, size_t bytes) override {
+    return CudaStatus("pin",
+                      cudaHostRegister(host, bytes, cudaHostRegisterDefault));
+  }
+  void Unpin(std::byte* host) override { cudaHostUnregister(host); }
+
  private:
+  // Who waits for it waits for all there is.
+  static constexpr uint64_t kUnmarked = std::numeric_limits<uint64_t>::max();
+
+  cudaEvent_t EventOf(uint64_t mark) const {
+    return events_[mark % events_.size()];
+  }
+
   const cudaStream_t handle_;
+  std::array<cudaEvent_t, 64> events_ = {};
+  std::mutex mutex_;  // of the rest
+  uint64_t last_ = 0;
 };
 
 }  // namespace
@@ -106,10 +157,12 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create() {
   if (absl::Status s = FindDevice(); !s.ok()) return s;
   cudaStream_t handle = nullptr;
   // Makes the context, which an exclusive or a full GPU refuses.
-  const cudaError_t error =
-      cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking);
+  cudaError_t error = cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking);
   if (error != cudaSuccess) return NoDevice(cudaGetErrorString(error));
-  return std::make_unique<GpuStream>(handle);
+  auto stream = std::make_unique<GpuStream>(handle);
+  error = stream->CreateEvents();
+  if (error != cudaSuccess) return NoDevice(cudaGetErrorString(error));
+  return stream;
 }
 
 }  // namespace tiercel

@@ -33,6 +33,7 @@ class FakeCuda final : public CudaStream {
   CUstream_st* handle() override { return nullptr; }
   DeviceMemory& memory() override { return SystemMemory(); }
   int64_t FreeBytes() override { return 0; }
+  std::string PciBus() override { return ""; }
   absl::Status Copy(void*, const void*, size_t) override {
     return DeviceError("device_failed", "fake copy");
   }
@@ -42,6 +43,12 @@ class FakeCuda final : public CudaStream {
   absl::Status Synchronize() override {
     return DeviceError("device_failed", "fake wait");
   }
+  uint64_t Mark() override { return 1; }
+  absl::Status Await(uint64_t) override { return Synchronize(); }
+  absl::Status Pin(std::byte*, size_t) override {
+    return DeviceError("device_failed", "fake pin");
+  }
+  void Unpin(std::byte*) override {}
 };
 
 std::unique_ptr<Stream> FakeStream() {

@@ -26,8 +26,8 @@ class DeviceMemory {
   virtual absl::StatusOr<std::byte*> Allocate(size_t bytes,
                                               std::string_view what) = 0;
   virtual void Free(std::byte* data, size_t bytes) = 0;
-  // Copies from one block to another, of which neither is used by work that is
-  // still queued. Errors: device_failed.
+  // Copies from one block to another, after all work that is queued; done when
+  // it returns. Errors: device_failed.
   virtual absl::Status Copy(std::byte* to, const std::byte* from,
                             size_t bytes) {
     std::memcpy(to, from, bytes);

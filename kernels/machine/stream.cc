@@ -13,7 +13,7 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
   const absl::StatusOr<Isa> isa = ChooseIsa();
   if (!isa.ok()) return isa.status();
   std::unique_ptr<CudaStream> cuda;
-  if (options.device == Device::kCuda) {
+  if (options.device == Device::kCuda && options.cuda == nullptr) {
     absl::StatusOr<std::unique_ptr<CudaStream>> created = CudaStream::Create();
     if (!created.ok()) return created.status();
     cuda = *std::move(created);
@@ -33,7 +33,8 @@ Stream::Stream(const Options& options, Isa isa,
                std::unique_ptr<CudaStream> cuda)
     : device_(options.device),
       isa_(isa),
-      cuda_(std::move(cuda)),
+      own_cuda_(std::move(cuda)),
+      cuda_(own_cuda_ != nullptr ? own_cuda_.get() : options.cuda),
       own_pool_(options.pool != nullptr
                     ? nullptr
                     : std::make_unique<ThreadPool>(cuda_ != nullptr ? 1

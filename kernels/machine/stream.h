@@ -32,6 +32,9 @@ class Stream {
     DeviceMemory* memory = nullptr;  // of scratch; null: the device's own
     ThreadPool* pool =
         nullptr;  // which outlives it; null: `threads` of its own
+    // On kCuda, the queue of others that this is another end of; null: one of
+    // its own. It outlives this.
+    CudaStream* cuda = nullptr;
   };
 
   // Errors: TIERCEL_ISA names an ISA that is not there; no_device.
@@ -71,7 +74,8 @@ class Stream {
 
   const Device device_;
   const Isa isa_;
-  const std::unique_ptr<CudaStream> cuda_;
+  const std::unique_ptr<CudaStream> own_cuda_;  // null: another's is used
+  CudaStream* const cuda_;                      // null: this is on the host
   const std::unique_ptr<ThreadPool> own_pool_;  // null: another's is used
   ThreadPool& pool_;
   DeviceMemory& memory_;
