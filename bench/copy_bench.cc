@@ -27,7 +27,8 @@ void Run(benchmark::State& state, Direction direction, double rate,
   std::vector<std::byte> device(kBytes, std::byte{1});
   const absl::StatusOr<std::unique_ptr<CopyEngine>> engine =
       CopyEngine::Create(std::make_unique<SimulatedLink>(
-          rate, /*latency=*/0, std::make_shared<Placement>()));
+          rate, /*latency=*/0,
+          std::make_unique<HostLink>(std::make_shared<Placement>())));
   if (!engine.ok()) std::exit(1);
   std::vector<Transfer> transfers;
   for (int64_t at = 0; at < kBytes; at += transfer_bytes) {

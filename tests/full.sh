@@ -153,7 +153,7 @@ step_policies() {  # the others, verified: the same text; plain: one text
 
 step_faults() {  # every allocation refused, hundreds of random lives
   TIERCEL_ALL_FAULTS=1 run_tests cpu \
-    -R '^runtime/(sequence/faults|api/out_of_memory)_test'
+    -R '^(runtime/(sequence/faults|api/out_of_memory)|tests/hosted_faults)_test'
 }
 
 step_mutants() {  # faults that must turn the suite red

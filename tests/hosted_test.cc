@@ -11,6 +11,7 @@
 #include "kernels/base/error.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
+#include "tests/tiers.h"
 
 namespace tiercel::hosted_test {
 namespace {
@@ -192,6 +193,65 @@ TEST_P(HostedPolicyTest, TextIsTheCpus) {
   const Ids expected = text(Device::kCpu);
   EXPECT_EQ(expected.size(), 24u);
   EXPECT_EQ(text(Device::kCuda), expected);
+}
+
+// ---- Behind a link ----
+
+// Pages come and go while what reads them is queued; a prompt, an answer within
+// a page and one that fills it. The link counts what the CPU's counts.
+TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
+  const std::string path = Deepened("llama_chat");
+  const auto cpu = Open(path, Device::kCpu);
+  const auto gpu = Open(path, Device::kCuda);
+  const Ids ids = RandomIds(560, cpu->config.vocab);
+  const Session::Options options = {.context = 640};
+  const auto run = [&](Session& session, std::vector<float>* logits) {
+    EXPECT_TRUE(session.Append(ids.data(), 400).ok());
+    EXPECT_TRUE(session.CatchUp(Station::kPrefill).ok());
+    for (size_t i = 400; i < 520; i += 15) {
+      EXPECT_TRUE(session.Append(ids.data() + i, 15).ok());
+      EXPECT_TRUE(session.CatchUp(Station::kVerify).ok());
+      const std::vector<float> next = NextLogits(session);
+      logits->insert(logits->end(), next.begin(), next.end());
+    }
+  };
+  std::vector<float> expected;
+  run(*MakeSession(*cpu, options), &expected);
+  for (const Budget budget : {Budget::kLeast, Budget::kMiddle}) {
+    const Tiered on_cpu = MakeTiered(*cpu, options, budget);
+    const Tiered on_gpu = MakeTiered(*gpu, options, budget);
+    ASSERT_EQ(on_gpu.session->plan().shape.resident_pages,
+              on_cpu.session->plan().shape.resident_pages);
+    std::vector<float> logits;
+    run(*on_cpu.session, &logits);
+    logits.clear();
+    run(*on_gpu.session, &logits);
+    EXPECT_TRUE(SameBytes(logits, expected));
+    const LinkLedger& counted = on_gpu.session->traffic().link;
+    for (size_t i = 0; i < counted.size(); ++i) {
+      const LinkUse& use = on_cpu.session->traffic().link[i];
+      EXPECT_EQ(counted[i].h2d_bytes, use.h2d_bytes) << i;
+      EXPECT_EQ(counted[i].d2h_bytes, use.d2h_bytes) << i;
+    }
+  }
+}
+
+TEST_P(HostedPolicyTest, TextIsTheCpusBehindALink) {
+  const Ids prompt = RepeatedText(60, 6);
+  const std::string path = Deepened("llama_chat");
+  const Session::Options options =
+      GetParam().params.OptionsFor({.context = 512});
+  const auto text = [&](Session& session) {
+    EXPECT_TRUE(
+        Prefill(session, prompt.data(), prompt.size(), kNoProgress).ok());
+    return DraftedText(session, DraftedParams(0.7f, 24), GetParam().params);
+  };
+  const auto cpu = Open(path, Device::kCpu);
+  const Ids expected = text(*MakeSession(*cpu, options));
+  EXPECT_EQ(expected.size(), 24u);
+  const auto gpu = Open(path, Device::kCuda);
+  const Tiered tiered = MakeTiered(*gpu, options, Budget::kLeast);
+  EXPECT_EQ(text(*tiered.session), expected);
 }
 
 // Its rows may still be on their way when it is forked.

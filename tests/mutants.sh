@@ -51,11 +51,15 @@ embed_group|kernels/layer/packed_device.h|groups + block / kGroup|groups + block
 norm_place|kernels/kv/key_norms.cu|cells.start + t.index - p.first|t.index|kernels/kv/key_norms_test.cc
 means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc
 convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
-fork_waits|runtime/sequence/session.cc|absl::Status s = stream_->Synchronize(); !s.ok()|absl::Status s; !s.ok()|tests/hosted_test.cc
-truncate_waits|runtime/sequence/session.cc|  stream_->Synchronize().IgnoreError();||tests/hosted_test.cc
-abandon_waits|runtime/sequence/forward.cc|  stream_->Synchronize().IgnoreError();||tests/hosted_test.cc
 logits_wait|runtime/sequence/session.cc|return stream_->Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
-launched_at_once|kernels/device/host_executor.h|if (stream->queue == nullptr) return run();|return run();|kernels/device/host_executor_test.cc
+launched_at_once|kernels/device/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/host_executor_test.cc
+one_queue|runtime/machine/machine.cc|.cuda = gpu_.get()|.cuda = nullptr|tests/hosted_test.cc
+mark_awaited|offload/move/copy_engine.cc|if (next == 0) {|if (next == 1) {|offload/move/gpu_link_test.cc
+link_finish|offload/move/gpu_link.cc|absl::Status s = copies_->Synchronize(); !s.ok()|absl::Status s; !s.ok()|offload/move/gpu_link_test.cc
+link_buffer|offload/move/gpu_link.cc|buffer.sent = copies_->Mark();||offload/move/gpu_link_test.cc
+link_group|offload/move/gpu_link.cc|return copies_->Await(std::exchange(last_group_, copies_->Mark()));|return absl::OkStatus();|offload/move/gpu_link_test.cc
+link_block|offload/move/gpu_link.cc|kGroupBytes - offset % kGroupBytes|kGroupBytes|offload/move/gpu_link_test.cc
+link_error|offload/move/copy_engine.cc|submission.status.Update(finished.status());||tests/hosted_faults_test.cc
 choice_wait|kernels/machine/stream.h|return stream.Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 lanes_mask|kernels/device/host_executor.cc|return mask == other.mask \&\& combine|return combine|kernels/device/host_executor_test.cc
 early_copy|kernels/device/host_executor.cc|copies_.push_back({to, from, groups_});|std::memcpy(to, from, 16);|kernels/device/host_executor_test.cc

@@ -50,7 +50,8 @@ Made Make(const KvLayout& layout, int64_t resident, int64_t begin,
   }
   TierForTest on_device(
       layout, kLayers, kContextPages, resident,
-      std::make_unique<SimulatedLink>(rate, 0, nullptr, std::move(faults)));
+      std::make_unique<SimulatedLink>(rate, 0, std::make_unique<HostLink>(),
+                                      std::move(faults)));
   made.arena = std::move(on_device.arena);
   made.tier = std::move(on_device.tier);
   made.kv = std::make_unique<TieredKv>(made.tier, begin);

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -24,16 +23,6 @@ struct KvRun {
   std::byte* k = nullptr;
   std::byte* v = nullptr;
 };
-
-// Copies the rows of `run` from their page to where they are to go.
-inline void CopyRun(const KvLayout& layout, const std::byte* page,
-                    const KvRun& run) {
-  const auto cell = static_cast<int>(run.position % kPageTokens);
-  std::memcpy(run.k, page + layout.KOffset(run.head, cell),
-              static_cast<size_t>(run.rows * layout.KRowBytes()));
-  std::memcpy(run.v, page + layout.VOffset(run.head, cell),
-              static_cast<size_t>(run.rows * layout.VRowBytes()));
-}
 
 // Has the places of `runs` filled on the device with their rows, which become
 // those of `to`. page_of(run) is the page that holds them, at hand. Errors:

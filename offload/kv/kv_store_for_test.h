@@ -33,8 +33,7 @@ inline constexpr auto kGoOn = [] { return false; };
 // Fails the transfer number `fail_at` (from 0), counted over its life.
 class FaultyLink final : public Link {
  public:
-  FaultyLink(double rate, int64_t fail_at)
-      : link_(rate, 0, nullptr), left_(fail_at) {}
+  FaultyLink(double rate, int64_t fail_at) : link_(rate, 0), left_(fail_at) {}
   absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
                              const std::atomic<bool>& drop) override {
     if (left_-- == 0) return DeviceError("copy_failed", "a fault of the test");

@@ -1,7 +1,6 @@
 #include "offload/kv/residency.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -74,9 +73,11 @@ absl::Status Residency::Own(Page& page, int64_t end, Cancelled cancelled) {
     const absl::StatusOr<int64_t> own = TakeDeviceSlot(end, cancelled);
     if (!own.ok()) return own.status();
     for (int layer = 0; layer < page.layers; ++layer) {
-      std::memcpy(tier_.slots.Page(layer, *own),
-                  tier_.slots.Page(layer, page.device),
-                  static_cast<size_t>(tier_.shape.layout.PageBytes()));
+      if (absl::Status s = tier_.slots.CopyPage(layer, page.device, *own);
+          !s.ok()) {
+        tier_.slots.Release(*own);
+        return s;
+      }
     }
     tier_.slots.Release(std::exchange(page.device, *own));
   }

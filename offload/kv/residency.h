@@ -78,7 +78,7 @@ class Residency {
   // Readies a page of a sequence that ends at `end` to be written on the
   // device. `exists`: it holds positions, which come up if need be, and what a
   // fork shares of it becomes two. Errors: out_of_memory, copy_failed,
-  // cancelled.
+  // device_failed, cancelled.
   absl::Status Open(int64_t page, bool exists, int64_t end,
                     Cancelled cancelled);
   // A page that is full on the device leaves it, once it is below.

@@ -249,13 +249,14 @@ absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
 
 // ---- Parts of it, for others to keep ----
 
-uint64_t TieredKv::CopyRuns(Stream& /*stream*/, Station station,
+uint64_t TieredKv::CopyRuns(Stream& stream, Station station,
                             const std::vector<KvRun>& runs) {
   std::vector<Transfer> transfers;
+  std::vector<KvRun> at_hand;
   for (const KvRun& run : runs) {
     const int64_t page = run.position / kPageTokens - FirstPage();
     if (pages_.OnDevice(page)) {
-      CopyRun(layout_, pages_.OnDevicePage(run.layer, page), run);
+      at_hand.push_back(run);
       continue;
     }
     const auto cell = static_cast<int>(run.position % kPageTokens);
@@ -271,12 +272,18 @@ uint64_t TieredKv::CopyRuns(Stream& /*stream*/, Station station,
     transfers.push_back(k);
     transfers.push_back(v);
   }
+  copied_.Update(
+      FillRuns(stream, layout_, layout_, at_hand, [this](const KvRun& run) {
+        return pages_.OnDevicePage(run.layer,
+                                   run.position / kPageTokens - FirstPage());
+      }));
   // What is not on the device is below for good: nothing queued writes it.
   return engine().Submit(station, Joined(transfers), CopyEngine::Turn::kUrgent);
 }
 
 absl::Status TieredKv::AwaitCopies(uint64_t copies, Cancelled cancelled) {
-  return engine().Wait(copies, cancelled);
+  if (absl::Status s = engine().Wait(copies, cancelled); !s.ok()) return s;
+  return std::exchange(copied_, absl::OkStatus());
 }
 
 // ---- The sequence ----

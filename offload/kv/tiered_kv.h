@@ -85,6 +85,7 @@ class TieredKv final : public KvStore {
   Staging staging_;
   std::unique_ptr<Step> step_;     // null: none
   std::vector<std::byte*> table_;  // of the current layer
+  absl::Status copied_;            // what became of copies on the device
 };
 
 }  // namespace tiercel

@@ -54,7 +54,8 @@ CopyEngine::Ticket CopyEngine::Submit(Station station,
                                       Turn turn) {
   if (transfers.empty()) return 0;
   std::list<Submission> submission;
-  submission.emplace_back(station, link_->clock().Now(), std::move(transfers));
+  submission.emplace_back(station, link_->clock().Now(), link_->Mark(),
+                          std::move(transfers));
   Ticket ticket;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -141,22 +142,24 @@ void CopyEngine::Run() {
     std::list<Submission>* const queue = NextQueue();
     if (queue == nullptr) return;
     Submission& submission = queue->front();
-    const Transfer& transfer = submission.transfers[submission.next++];
-    absl::StatusOr<Link::Moved> moved = Link::Moved{0, 0};
-    if (submission.status.ok() && !submission.drop.load()) {
-      lock.unlock();
-      moved = Move(submission, transfer);
-      lock.lock();
+    const size_t next = submission.next++;
+    lock.unlock();
+    absl::StatusOr<Link::Moved> moved = Move(submission, next);
+    absl::StatusOr<double> finished = 0.0;
+    // However it went, nothing is on its way when it is done.
+    if (submission.next == submission.transfers.size()) {
+      finished = link_->Finish();
     }
-    if (!moved.ok()) {
-      submission.status = moved.status();
-      moved = Link::Moved{0, 0};
-    }
+    lock.lock();
+    submission.status.Update(moved.status());
+    submission.status.Update(finished.status());
     LinkUse& use = ledger_[static_cast<size_t>(submission.station)];
     // Counted when it was asked for; what did not move is taken off.
+    const Transfer& transfer = submission.transfers[next];
     BytesOf(transfer.direction, use) -=
-        static_cast<uint64_t>(transfer.bytes - moved->bytes);
-    use.busy_seconds += moved->seconds;
+        static_cast<uint64_t>(transfer.bytes - (moved.ok() ? moved->bytes : 0));
+    use.busy_seconds +=
+        (moved.ok() ? moved->seconds : 0) + finished.value_or(0);
     if (submission.next < submission.transfers.size()) continue;
     if (submission.status.ok()) {
       queue->pop_front();
@@ -170,9 +173,16 @@ void CopyEngine::Run() {
 // The thread outlives a lack of memory. What says so is there before: neither
 // it nor those who wait, on their way out perhaps, could make it now.
 absl::StatusOr<Link::Moved> CopyEngine::Move(const Submission& submission,
-                                             const Transfer& transfer) {
+                                             size_t next) {
+  if (!submission.status.ok() || submission.drop.load()) {
+    return Link::Moved{0, 0};
+  }
   try {
-    return link_->Copy(transfer, submission.since, submission.drop);
+    if (next == 0) {
+      if (absl::Status s = link_->Await(submission.mark); !s.ok()) return s;
+    }
+    return link_->Copy(submission.transfers[next], submission.since,
+                       submission.drop);
   } catch (const std::bad_alloc&) {
     return no_memory_;
   }

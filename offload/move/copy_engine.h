@@ -23,7 +23,8 @@ namespace tiercel {
 // that works it off in order. Order is the promise everything else rests on: a
 // page that was sent down before it is fetched comes back as it was sent, and
 // a buffer that is filled again is filled after its last use left. What is
-// urgent has a queue of its own, and no such promise towards the other.
+// urgent has a queue of its own, and no such promise towards the other. Nothing
+// is moved before the device has computed what it was given until then.
 //
 // Every byte is counted where it moves. Thread-safe.
 class CopyEngine {
@@ -70,13 +71,15 @@ class CopyEngine {
     Ticket ticket = 0;
     Station station;
     Clock::Time since;
+    uint64_t mark;  // what the device is to have computed before
     std::vector<Transfer> transfers;
     size_t next = 0;  // of them, to be moved
     std::atomic<bool> drop{false};
     absl::Status status;
 
-    Submission(Station s, Clock::Time asked, std::vector<Transfer> t)
-        : station(s), since(asked), transfers(std::move(t)) {}
+    Submission(Station s, Clock::Time asked, uint64_t given,
+               std::vector<Transfer> t)
+        : station(s), since(asked), mark(given), transfers(std::move(t)) {}
   };
 
   explicit CopyEngine(std::unique_ptr<Link> link);
@@ -84,8 +87,7 @@ class CopyEngine {
   // The queue whose front is next; null: both are empty.
   std::list<Submission>* NextQueue();
   bool IsQueued(Ticket ticket) const;
-  absl::StatusOr<Link::Moved> Move(const Submission& submission,
-                                   const Transfer& transfer);
+  absl::StatusOr<Link::Moved> Move(const Submission& submission, size_t next);
 
   const std::unique_ptr<Link> link_;
   const absl::Status no_memory_;

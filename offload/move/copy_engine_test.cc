@@ -221,7 +221,7 @@ TEST(SimulatedLinkTest, CopiesBothWaysAtItsRate) {
   }
   ManualClock clock;
   const auto engine = Over(std::make_unique<SimulatedLink>(
-      kRate, /*latency=*/0.5, nullptr, nullptr, clock));
+      kRate, /*latency=*/0.5, std::make_unique<HostLink>(), nullptr, clock));
   const Clock::Time start = clock.Now();
   engine->Submit(Station::kPrefill, {{kDown, &region, 0, out.data(), kBytes}});
   const auto up = engine->Submit(
@@ -253,8 +253,7 @@ TEST(SimulatedLinkTest, IsNeverFasterThanItsRate) {
   constexpr double kRate = 100e6;
   HostRegion region = *HostRegion::ReserveUnmapped(kBytes);
   std::vector<std::byte> device(kBytes);
-  const auto engine =
-      Over(std::make_unique<SimulatedLink>(kRate, 0.001, nullptr));
+  const auto engine = Over(std::make_unique<SimulatedLink>(kRate, 0.001));
   const Clock::Time start = SteadyClock().Now();
   const auto ticket = engine->Submit(
       Station::kPrefill, {{kDown, &region, 0, device.data(), kBytes},

@@ -5,13 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <memory>
-#include <mutex>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/machine/clock.h"
+#include "offload/move/host_mappings.h"
 #include "offload/tier/faults.h"
 #include "offload/tier/host_region.h"
 #include "offload/tier/placement.h"
@@ -36,7 +37,8 @@ std::vector<Transfer> Joined(
     const std::vector<Transfer>& transfers,
     int64_t most = std::numeric_limits<int64_t>::max());
 
-// What copies between host and device. Copy is called by one thread.
+// What copies between host and device. One thread copies and waits; Mark and
+// Forget are called from any.
 class Link {
  public:
   explicit Link(Clock& clock = SteadyClock()) : clock_(clock) {}
@@ -49,51 +51,69 @@ class Link {
     double seconds;  // that the link was occupied, latency included
   };
   // Moves all of `transfer`, asked for at `since`, or less once `drop` is set.
-  // Errors: copy_failed; out_of_memory.
+  // It may still be on its way until Finish. Errors: copy_failed;
+  // device_failed; out_of_memory.
   virtual absl::StatusOr<Moved> Copy(const Transfer& transfer,
                                      Clock::Time since,
                                      const std::atomic<bool>& drop) = 0;
-  // Called from any thread before `region` ends, when none of its copies is on
-  // the way: what is known of it is of no other region.
+  // Returns when all that Copy was given has arrived, or will not: the seconds
+  // that took. Errors: device_failed.
+  virtual absl::StatusOr<double> Finish() { return 0.0; }
+
+  // What the device has been given to compute so far, to be waited for. 0 where
+  // all of it is done already.
+  virtual uint64_t Mark() { return 0; }
+  // Returns when the device has computed all that came before `mark`: what that
+  // wrote may be copied, and what it read be written over. Errors:
+  // device_failed.
+  virtual absl::Status Await(uint64_t /*mark*/) { return absl::OkStatus(); }
+
+  // Before `region` ends, when none of its copies is on the way: what is known
+  // of it is of no other region.
   virtual void Forget(const HostRegion& region) = 0;
 
  private:
   Clock& clock_;
 };
 
-// A link of a stated rate and latency. It really copies, and each copy takes
-// the time that the stated link would: transfers follow each other without a
-// gap when they are asked for early enough, and never finish sooner than
-// bytes / rate.
-class SimulatedLink final : public Link {
+// The link of a device that is this machine's own: memory that is copied.
+class HostLink final : public Link {
  public:
-  // rate in bytes per second (> 0), latency in seconds per transfer. What it
-  // maps of the host tier is put where `placement` (null: anywhere) says.
-  SimulatedLink(double rate, double latency,
-                std::shared_ptr<Placement> placement,
-                std::shared_ptr<const Faults> faults = nullptr,
-                Clock& clock = SteadyClock());
-  ~SimulatedLink() override;
+  explicit HostLink(std::shared_ptr<Placement> placement = nullptr)
+      : mappings_(std::move(placement)) {}
 
   absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
                              const std::atomic<bool>& drop) override;
-  void Forget(const HostRegion& region) override;
+  void Forget(const HostRegion& region) override { mappings_.Forget(region); }
 
  private:
-  // The only mappings of the host tier.
-  absl::StatusOr<std::byte*> AddressOf(const HostRegion& region);
+  HostMappings mappings_;
+};
 
+// A link of a stated rate and latency in front of one that copies: transfers
+// follow each other without a gap when they are asked for early enough, and
+// never finish sooner than bytes / rate.
+class SimulatedLink final : public Link {
+ public:
+  // rate in bytes per second (> 0), latency in seconds per transfer.
+  SimulatedLink(double rate, double latency,
+                std::unique_ptr<Link> copies = std::make_unique<HostLink>(),
+                std::shared_ptr<const Faults> faults = nullptr,
+                Clock& clock = SteadyClock());
+
+  absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
+                             const std::atomic<bool>& drop) override;
+  absl::StatusOr<double> Finish() override { return copies_->Finish(); }
+  uint64_t Mark() override { return copies_->Mark(); }
+  absl::Status Await(uint64_t mark) override { return copies_->Await(mark); }
+  void Forget(const HostRegion& region) override { copies_->Forget(region); }
+
+ private:
   const double rate_;
   const double latency_;
-  const std::shared_ptr<Placement> placement_;
+  const std::unique_ptr<Link> copies_;
   const std::shared_ptr<const Faults> faults_;
   Clock::Time free_at_;
-  struct Mapping {
-    std::byte* address = nullptr;  // null: not mapped
-    size_t bytes = 0;
-  };
-  std::mutex mutex_;  // of mapped_
-  std::map<const HostRegion*, Mapping> mapped_;
 };
 
 }  // namespace tiercel

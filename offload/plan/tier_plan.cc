@@ -72,6 +72,7 @@ TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget) {
 
 TierPlan PlanOnDevice(const TierNeeds& needs, int64_t budget) {
   TierPlan plan = PlanInPlace(needs, budget);
+  plan.on_device = true;
   plan.resident = AlignedBytes(std::exchange(plan.host_kv, 0));
   return plan;
 }

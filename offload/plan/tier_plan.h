@@ -11,7 +11,8 @@ namespace tiercel {
 struct TierPlan {
   int64_t context = 0;  // positions
   TierShape shape;
-  bool in_place = false;  // no page ever moves
+  bool in_place = false;   // no page ever moves
+  bool on_device = false;  // ... from the device, where all are
 
   // Device
   int64_t budget = 0;  // in place: of both tiers

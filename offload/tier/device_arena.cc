@@ -11,20 +11,32 @@
 namespace tiercel {
 
 absl::StatusOr<std::unique_ptr<DeviceArena>> DeviceArena::Create(
-    int64_t budget, std::shared_ptr<const Faults> faults) {
+    int64_t budget, std::shared_ptr<const Faults> faults,
+    DeviceMemory* device) {
+  std::unique_ptr<DeviceArena> arena(
+      new DeviceArena(budget, std::move(faults)));
+  if (device != nullptr) {
+    absl::StatusOr<DeviceArray<std::byte>> all =
+        DeviceArray<std::byte>::Create(*device, budget, "device arena");
+    if (!all.ok()) return all.status();
+    arena->device_ = device;
+    arena->on_device_ = *std::move(all);
+    arena->start_ = arena->on_device_.data();
+    return arena;
+  }
   absl::StatusOr<HostRegion> region =
       HostRegion::Reserve(static_cast<size_t>(budget));
   if (!region.ok()) return Annotate(region.status(), "device arena");
-  return std::unique_ptr<DeviceArena>(
-      new DeviceArena(budget, *std::move(region), std::move(faults)));
+  arena->host_ = *std::move(region);
+  arena->start_ = arena->host_.data();
+  return arena;
 }
 
-DeviceArena::DeviceArena(int64_t budget, HostRegion region,
-                         std::shared_ptr<const Faults> faults)
-    : budget_(budget),
-      faults_(std::move(faults)),
-      region_(std::move(region)),
-      blocks_({{0, {budget, /*free=*/true}}}) {}
+absl::Status DeviceArena::Copy(std::byte* to, const std::byte* from,
+                               size_t bytes) {
+  return device_ != nullptr ? device_->Copy(to, from, bytes)
+                            : DeviceMemory::Copy(to, from, bytes);
+}
 
 // The lowest block that is free and large enough: they live about as long as
 // their neighbours (weights, then a session's buffers), so those that are free
@@ -44,7 +56,7 @@ absl::StatusOr<std::byte*> DeviceArena::Allocate(size_t bytes,
       }
       block = {size, /*free=*/false};
       Count(size);
-      return region_.data() + offset;
+      return start_ + offset;
     }
   }
   return MemoryError(
@@ -56,7 +68,7 @@ absl::StatusOr<std::byte*> DeviceArena::Allocate(size_t bytes,
 // Takes no memory: what is given back because nothing is left must not fail.
 void DeviceArena::Free(std::byte* data, size_t /*bytes*/) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto block = blocks_.find(data - region_.data());
+  const auto block = blocks_.find(data - start_);
   Count(-block->second.bytes);
   block->second.free = true;
   const auto next = std::next(block);

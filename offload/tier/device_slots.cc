@@ -10,17 +10,24 @@ absl::StatusOr<DeviceSlots> DeviceSlots::Create(DeviceMemory& memory,
   absl::StatusOr<DeviceArray<std::byte>> pages = DeviceArray<std::byte>::Create(
       memory, layers * count * layout.PageBytes(), "resident pages");
   if (!pages.ok()) return pages.status();
-  return DeviceSlots(layout, count, *std::move(pages));
+  return DeviceSlots(layout, count, memory, *std::move(pages));
 }
 
 DeviceSlots::DeviceSlots(const KvLayout& layout, int64_t count,
-                         DeviceArray<std::byte> memory)
-    : page_bytes_(layout.PageBytes()), memory_(std::move(memory)) {
+                         DeviceMemory& memory, DeviceArray<std::byte> pages)
+    : page_bytes_(layout.PageBytes()),
+      memory_(&memory),
+      pages_(std::move(pages)) {
   slots_.Grow(count);
 }
 
 std::byte* DeviceSlots::Page(int layer, int64_t slot) {
-  return memory_.data() + (layer * count() + slot) * page_bytes_;
+  return pages_.data() + (layer * count() + slot) * page_bytes_;
+}
+
+absl::Status DeviceSlots::CopyPage(int layer, int64_t from, int64_t to) {
+  return memory_->Copy(Page(layer, to), Page(layer, from),
+                       static_cast<size_t>(page_bytes_));
 }
 
 }  // namespace tiercel

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/machine/device_memory.h"
@@ -29,15 +30,19 @@ class DeviceSlots {
   bool IsShared(int64_t slot) const { return slots_.IsShared(slot); }
 
   std::byte* Page(int layer, int64_t slot);
+  // Copies a page to another slot, after all that is queued. Errors:
+  // device_failed.
+  absl::Status CopyPage(int layer, int64_t from, int64_t to);
   int64_t count() const { return slots_.count(); }
   int64_t free() const { return slots_.count() - slots_.in_use(); }
 
  private:
-  DeviceSlots(const KvLayout& layout, int64_t count,
-              DeviceArray<std::byte> memory);
+  DeviceSlots(const KvLayout& layout, int64_t count, DeviceMemory& memory,
+              DeviceArray<std::byte> pages);
 
   int64_t page_bytes_;
-  DeviceArray<std::byte> memory_;
+  DeviceMemory* memory_;  // of pages_
+  DeviceArray<std::byte> pages_;
   SlotCounter slots_;
 };
 

@@ -21,32 +21,56 @@ struct Placement::Topology {
   }
 };
 
-// The device of a CPU is its own cores: the nodes near those this process may
-// run on.
-Placement::Placement(std::shared_ptr<const Faults> faults)
-    : faults_(std::move(faults)) {
+namespace {
+
+// The nodes near the device: a GPU at that place of the PCI bus, or (empty) the
+// cores that this process may run on. Empty where that is not known.
+bool FindNearest(hwloc_topology_t topology, const std::string& bus,
+                 hwloc_nodeset_t nearest) {
+  if (!bus.empty()) {
+    const hwloc_obj_t gpu =
+        hwloc_get_pcidev_by_busidstring(topology, bus.c_str());
+    if (gpu == nullptr) return false;
+    const hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology, gpu);
+    return hwloc_bitmap_copy(nearest, near->nodeset) == 0;
+  }
+  const hwloc_cpuset_t cpus = hwloc_bitmap_alloc();
+  const bool known =
+      cpus != nullptr &&
+      hwloc_get_cpubind(topology, cpus, HWLOC_CPUBIND_PROCESS) == 0;
+  if (known) hwloc_cpuset_to_nodeset(topology, cpus, nearest);
+  hwloc_bitmap_free(cpus);
+  return known;
+}
+
+}  // namespace
+
+Placement::Placement(std::shared_ptr<const Faults> faults, CudaStream* gpu)
+    : faults_(std::move(faults)), gpu_(gpu) {
   auto topology = std::make_unique<Topology>();
   if (hwloc_topology_init(&topology->handle) != 0) {
     topology->handle = nullptr;
     Warn("host memory: hwloc gives no topology; not placed");
     return;
   }
+  hwloc_topology_set_io_types_filter(topology->handle,
+                                     HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   if (hwloc_topology_load(topology->handle) != 0) {
     Warn("host memory: hwloc cannot read the topology; not placed");
     return;
   }
   if (hwloc_get_nbobjs_by_type(topology->handle, HWLOC_OBJ_NUMANODE) > 1) {
-    const hwloc_cpuset_t cpus = hwloc_bitmap_alloc();
     topology->nearest = hwloc_bitmap_alloc();
-    if (cpus == nullptr || topology->nearest == nullptr ||
-        hwloc_get_cpubind(topology->handle, cpus, HWLOC_CPUBIND_PROCESS) != 0) {
-      Warn("host memory: the CPUs of this process are not known; not placed");
+    if (topology->nearest == nullptr ||
+        !FindNearest(topology->handle, gpu_ != nullptr ? gpu_->PciBus() : "",
+                     topology->nearest)) {
+      Warn(gpu_ != nullptr
+               ? "host memory: the GPU's place is not known; not placed"
+               : "host memory: the CPUs of this process are not known; not "
+                 "placed");
       hwloc_bitmap_free(topology->nearest);
       topology->nearest = nullptr;
-    } else {
-      hwloc_cpuset_to_nodeset(topology->handle, cpus, topology->nearest);
     }
-    hwloc_bitmap_free(cpus);
   }
   topology_ = std::move(topology);
 }
@@ -61,13 +85,32 @@ void Placement::Apply(void* address, size_t bytes) {
     Warn(absl::StrCat("host memory: not placed near the device: ",
                       std::strerror(errno)));
   }
-  if (faults_ != nullptr &&
-      Fails(faults_->pinning, static_cast<int64_t>(bytes))) {
-    Warn("host memory: not pinned (refused by a test)");
-  } else if (mlock2(address, bytes, MLOCK_ONFAULT) != 0) {
+  if (gpu_ != nullptr || IsRefused(bytes)) return;
+  if (mlock2(address, bytes, MLOCK_ONFAULT) != 0) {
     Warn(absl::StrCat("host memory: not pinned (", std::strerror(errno),
                       "; `ulimit -l` sets the limit)"));
   }
+}
+
+bool Placement::Pin(std::byte* address, size_t bytes) {
+  if (IsRefused(bytes)) return false;
+  const absl::Status status = gpu_->Pin(address, bytes);
+  if (status.ok()) return true;
+  // As far as the same is refused, it is said once.
+  Warn(absl::StrCat("host memory: not pinned, copies are slower (",
+                    status.message(), ")"));
+  return false;
+}
+
+void Placement::Unpin(std::byte* address) { gpu_->Unpin(address); }
+
+bool Placement::IsRefused(size_t bytes) {
+  if (faults_ == nullptr ||
+      !Fails(faults_->pinning, static_cast<int64_t>(bytes))) {
+    return false;
+  }
+  Warn("host memory: not pinned (refused by a test)");
+  return true;
 }
 
 std::vector<std::string> Placement::warnings() const {

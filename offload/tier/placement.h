@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/machine/cuda_stream.h"
 #include "offload/tier/faults.h"
 
 namespace tiercel {
@@ -17,14 +18,20 @@ namespace tiercel {
 // refuse either, in containers and under small limits; that costs speed only.
 class Placement {
  public:
-  explicit Placement(std::shared_ptr<const Faults> faults = nullptr);
+  // Near `gpu`, which outlives it; null: near the CPUs that this process may
+  // run on.
+  explicit Placement(std::shared_ptr<const Faults> faults = nullptr,
+                     CudaStream* gpu = nullptr);
   ~Placement();
   Placement(const Placement&) = delete;
   Placement& operator=(const Placement&) = delete;
 
   // Asks for `bytes` at `address`, page-aligned and not written yet, to be
-  // placed and pinned as they are first written.
+  // placed as they are first written, and pinned then where there is no GPU.
   void Apply(void* address, size_t bytes);
+  // Pins such bytes for the GPU, now; false: refused.
+  bool Pin(std::byte* address, size_t bytes);
+  void Unpin(std::byte* address);
 
   // What was refused, each once.
   std::vector<std::string> warnings() const;
@@ -34,7 +41,11 @@ class Placement {
 
   void Warn(std::string text);
 
+  // Whether a test refuses it.
+  bool IsRefused(size_t bytes);
+
   const std::shared_ptr<const Faults> faults_;
+  CudaStream* const gpu_;
   std::unique_ptr<Topology> topology_;  // null: the system does not tell
   mutable std::mutex mutex_;
   std::set<std::string> warnings_;

@@ -7,21 +7,27 @@
 #include <utility>
 
 #include "kernels/machine/allowance.h"
+#include "offload/move/gpu_link.h"
 
 namespace tiercel {
 
 Machine::~Machine() { ForgetPoolOfParent(); }
 
+absl::Status Machine::FindGpu() {
+  if (!on_gpu() || gpu_ != nullptr) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<CudaStream>> gpu = CudaStream::Create();
+  if (!gpu.ok()) return gpu.status();
+  gpu_ = *std::move(gpu);
+  return absl::OkStatus();
+}
+
 absl::Status Machine::TakeMemory() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (device() == Device::kCuda && gpu_ == nullptr) {
-    absl::StatusOr<std::unique_ptr<CudaStream>> gpu = CudaStream::Create();
-    if (!gpu.ok()) return gpu.status();
-    gpu_ = *std::move(gpu);
-  }
+  if (absl::Status s = FindGpu(); !s.ok()) return s;
   if (!simulated() || arena_ != nullptr) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<DeviceArena>> created = DeviceArena::Create(
-      options_.simulation->device_bytes, options_.simulation->faults);
+      options_.simulation->device_bytes, options_.simulation->faults,
+      gpu_ != nullptr ? &gpu_->memory() : nullptr);
   if (!created.ok()) return created.status();
   arena_ = *std::move(created);
   return absl::OkStatus();
@@ -37,13 +43,16 @@ DeviceMemory& Machine::memory() const {
 absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(
     DeviceMemory& scratch) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (absl::Status s = FindGpu(); !s.ok()) return s;
   ForgetPoolOfParent();
   if (pool_ == nullptr) {
     pool_ = std::make_unique<ThreadPool>(threads());
     pool_process_ = getpid();
   }
-  return Stream::Create(
-      {.device = options_.device, .memory = &scratch, .pool = pool_.get()});
+  return Stream::Create({.device = options_.device,
+                         .memory = &scratch,
+                         .pool = pool_.get(),
+                         .cuda = gpu_.get()});
 }
 
 // A fork of the process has its memory but not its threads: there is nobody to
@@ -64,14 +73,25 @@ std::optional<LinkRate> Machine::link() const {
 }
 
 std::shared_ptr<Placement> Machine::NewPlacement() const {
-  return std::make_shared<Placement>(options_.simulation->faults);
+  return std::make_shared<Placement>(
+      simulated() ? options_.simulation->faults : nullptr, gpu());
 }
 
-std::unique_ptr<Link> Machine::NewLink(
+absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
     std::shared_ptr<Placement> placement) const {
+  std::unique_ptr<Link> link;
+  if (on_gpu()) {
+    absl::StatusOr<std::unique_ptr<CudaStream>> copies = CudaStream::Create();
+    if (!copies.ok()) return copies.status();
+    link = std::make_unique<GpuLink>(*gpu(), *std::move(copies),
+                                     std::move(placement), *options_.clock);
+  } else {
+    link = std::make_unique<HostLink>(std::move(placement));
+  }
+  if (!simulated()) return link;
   const Simulation& played = *options_.simulation;
   return std::make_unique<SimulatedLink>(played.link_bytes_per_s,
-                                         played.latency_s, std::move(placement),
+                                         played.latency_s, std::move(link),
                                          played.faults, *options_.clock);
 }
 
@@ -80,19 +100,23 @@ CudaStream* Machine::gpu() const {
   return gpu_.get();
 }
 
-int64_t Machine::MemoryBudget() const {
+// What is `free` and what is taken, as far as the user lets it be taken.
+int64_t Machine::Budget(int64_t free) const {
   const int64_t most = options_.device_memory_bytes > 0
                            ? options_.device_memory_bytes
                            : std::numeric_limits<int64_t>::max();
-  CudaStream* const all = gpu();
-  const int64_t free = all != nullptr ? all->FreeBytes() : FreeHostMemory();
   const int64_t taken = memory().used();
   return free > most - taken ? most : free + taken;
 }
 
+int64_t Machine::MemoryBudget() const {
+  return on_gpu() ? FreeHostMemory() : Budget(FreeHostMemory());
+}
+
 int64_t Machine::DeviceBudget() const {
   if (simulated()) return options_.simulation->device_bytes;
-  return MemoryBudget();
+  CudaStream* const device = gpu();
+  return device != nullptr ? Budget(device->FreeBytes()) : MemoryBudget();
 }
 
 }  // namespace tiercel

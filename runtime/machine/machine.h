@@ -34,8 +34,8 @@ struct LinkRate {
 // sessions. Thread-safe.
 class Machine {
  public:
-  // A small device behind a slow link, played by this machine: memory and
-  // copies obey the numbers, arithmetic is the CPU's own.
+  // A small device behind a slow link, played by this machine, or by a GPU that
+  // has more: memory and copies obey the numbers, arithmetic is its own.
   struct Simulation {
     int64_t device_bytes = 0;
     double link_bytes_per_s = 0;
@@ -47,8 +47,9 @@ class Machine {
     Device device = Device::kCpu;
     int threads = 0;  // 0: as many as the process may use
     std::optional<Simulation> simulation = {};
-    int64_t device_memory_bytes =
-        0;  // most of both tiers to take; 0: all there is
+    // Most to take: of a GPU's memory, or of this machine's by both tiers; 0:
+    // all there is.
+    int64_t device_memory_bytes = 0;
     Clock* clock = &SteadyClock();  // of sessions' times and a played link
   };
 
@@ -76,19 +77,20 @@ class Machine {
   int threads() const;
 
   // The device computes where the host tier is: nothing crosses a link.
-  bool in_place() const { return !simulated() && device() != Device::kCuda; }
+  bool in_place() const { return !simulated() && !on_gpu(); }
   bool simulated() const { return options_.simulation.has_value(); }
-  // Absent where no KV crosses one: in place, and on a GPU that holds all.
+  // Absent where it is not known: in place there is none, and a GPU's is found
+  // out by use.
   std::optional<LinkRate> link() const;
   // For one host tier, where there is a link: where its memory goes, and who
-  // copies.
+  // copies. Errors: no_device.
   std::shared_ptr<Placement> NewPlacement() const;
-  std::unique_ptr<Link> NewLink(std::shared_ptr<Placement> placement) const;
+  absl::StatusOr<std::unique_ptr<Link>> NewLink(
+      std::shared_ptr<Placement> placement) const;
 
   // What may be taken, what is taken already included: of the device (in place:
-  // of both tiers), and of this machine's memory by both tiers together, which
-  // device_memory_bytes bounds wherever they are. On a GPU, which holds all,
-  // both are of its memory.
+  // of both tiers), and of this machine's memory: by both tiers together, or,
+  // of a GPU, by the host tier.
   int64_t DeviceBudget() const;
   int64_t MemoryBudget() const;
 
@@ -101,15 +103,19 @@ class Machine {
 
  private:
   void ForgetPoolOfParent();
+  bool on_gpu() const { return device() == Device::kCuda; }
+  absl::Status FindGpu();
+  int64_t Budget(int64_t free) const;
   CudaStream* gpu() const;  // null: none; it stays as long as the machine
 
   const Options options_;
   mutable HeapMemory heap_;
-  mutable std::mutex mutex_;            // of the rest
+  mutable std::mutex mutex_;  // of the rest
+  // The queue of all that a GPU computes; null: none, or it was not needed yet.
+  std::unique_ptr<CudaStream> gpu_;
   std::unique_ptr<DeviceArena> arena_;  // null: all the memory there is
-  std::unique_ptr<CudaStream> gpu_;   // null: none, or its memory is not taken
-  std::unique_ptr<ThreadPool> pool_;  // null: not needed yet
-  pid_t pool_process_ = 0;            // whose threads those are
+  std::unique_ptr<ThreadPool> pool_;    // null: not needed yet
+  pid_t pool_process_ = 0;              // whose threads those are
 };
 
 }  // namespace tiercel

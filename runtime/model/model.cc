@@ -110,8 +110,10 @@ nlohmann::json ToJson(const RopeScaling& scaling) {
 
 // Whether `machine` has room for weights of `bytes`.
 absl::Status CheckRoom(const Machine& machine, int64_t bytes) {
-  const int64_t budget =
-      std::min(machine.DeviceBudget(), machine.MemoryBudget());
+  int64_t budget = machine.DeviceBudget();
+  if (machine.device() != Device::kCuda) {
+    budget = std::min(budget, machine.MemoryBudget());
+  }
   const int64_t free = std::max<int64_t>(0, budget - machine.memory().used());
   if (bytes <= free) return absl::OkStatus();
   return MemoryError(

@@ -161,7 +161,8 @@ TierNeeds SessionSite::Needs(int64_t context) const {
 
 TierPlan SessionSite::PlanFor(int64_t context) const {
   const TierNeeds needs = Needs(context);
-  if (on_device) return PlanOnDevice(needs, device_bytes);
+  const TierPlan all = PlanOnDevice(needs, device_bytes);
+  if (on_device || (prefers_device && all.fits())) return all;
   return in_place ? PlanInPlace(needs, device_bytes)
                   : PlanTiers(needs, device_bytes);
 }
@@ -183,7 +184,7 @@ Retrieval::Shape SessionSite::RetrievalShape(int64_t context) const {
 
 bool SessionSite::Fits(int64_t context) const {
   const TierPlan plan = PlanFor(context);
-  return plan.fits() && plan.DeviceBytes() + plan.host_kv <= machine_bytes;
+  return plan.fits() && MachineBytes(plan) <= machine_bytes;
 }
 
 int64_t SessionSite::LargestContext(int64_t most) const {
@@ -226,11 +227,11 @@ absl::Status SessionSite::DoesNotFit(int64_t context) const {
                      " bytes of ", memory, " at least, the budget is ",
                      device_bytes, best));
   }
-  return MemoryError("does_not_fit",
-                     absl::StrCat("context ", context, " needs ",
-                                  plan.DeviceBytes() + plan.host_kv,
-                                  " bytes of this machine's memory, ",
-                                  machine_bytes, " may be taken", best));
+  return MemoryError(
+      "does_not_fit",
+      absl::StrCat("context ", context, " needs ", MachineBytes(plan),
+                   " bytes of this machine's memory, ", machine_bytes,
+                   " may be taken", best));
 }
 
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
@@ -245,12 +246,13 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .retrieval = options.retrieval,
                       .depth = std::nullopt,
                       .threads = threads,
-                      .on_device = options.on_device || on_gpu,
+                      .on_device = options.on_device,
                       .on_gpu = on_gpu};
   if (options.EndsPrompts()) site.depth = options.depth->Of(model.config);
   const Machine& machine = *model.machine;
   site.machine_bytes = machine.MemoryBudget();
   site.in_place = machine.in_place();
+  site.prefers_device = on_gpu && !machine.simulated();
   // What is free is asked for once: others take some at any time.
   site.device_bytes =
       site.in_place ? site.machine_bytes : machine.DeviceBudget();

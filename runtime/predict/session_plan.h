@@ -85,15 +85,20 @@ struct SessionSite {
   std::optional<PromptDepth> depth = {};        // SessionOptions'
   int64_t draft_bytes = 0;  // of a model that drafts, and all of its session
   int threads = 1;
-  bool on_device = false;    // the KV is nowhere else
-  bool on_gpu = false;       // the device is one
-  bool in_place = false;     // the device computes in the host tier
-  int64_t device_bytes = 0;  // weights included; in place: of both tiers
-  // What both tiers may take, weights included.
+  bool on_device = false;       // the KV is nowhere else
+  bool prefers_device = false;  // ... where it fits there
+  bool on_gpu = false;          // the device is one
+  bool in_place = false;        // the device computes in the host tier
+  int64_t device_bytes = 0;     // weights included; in place: of both tiers
+  // What of this machine's memory both tiers may take, weights included; of a
+  // GPU the host tier.
   int64_t machine_bytes = std::numeric_limits<int64_t>::max();
 
   TierNeeds Needs(int64_t context) const;
   TierPlan PlanFor(int64_t context) const;
+  int64_t MachineBytes(const TierPlan& plan) const {
+    return plan.host_kv + (on_gpu ? 0 : plan.DeviceBytes());
+  }
   bool Fits(int64_t context) const;
   // The largest context that fits, at most `most`; 0: none.
   int64_t LargestContext(int64_t most) const;

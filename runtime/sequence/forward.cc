@@ -94,8 +94,6 @@ void Session::NoteAdded(int64_t before, const View& view) {
 
 void Session::AbandonStep() {
   if (interrupted_.has_value()) return;
-  // Nobody else may have its pages while it is still to write them.
-  stream_->Synchronize().IgnoreError();
   kv_->Abandon();
 }
 

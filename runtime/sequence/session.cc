@@ -63,7 +63,7 @@ Session::Session(const Model& model, const SessionSite& site,
 
 absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
     int64_t first_position) {
-  if (plan_.in_place && !site_.on_device) {
+  if (plan_.in_place && !plan_.on_device) {
     return std::make_unique<InPlaceKv>(
         std::make_shared<PagePool>(plan_.shape.layout, plan_.shape.layers,
                                    plan_.context / kPageTokens + 2),
@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
           config, plan_.context, stream_->pool().num_threads(), site_.on_gpu)));
   if (!scratch.ok()) return scratch.status();
   Machine& machine = *model_.machine;
-  if (site_.on_device) {
+  if (plan_.on_device) {
     absl::StatusOr<PagePool> pool =
         PagePool::OnDevice(plan_.shape.layout, plan_.shape.layers,
                            plan_.shape.context_pages, machine.memory());
@@ -91,8 +91,10 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
         std::make_shared<PagePool>(*std::move(pool)), first_position);
   }
   placement_ = machine.NewPlacement();
-  absl::StatusOr<std::shared_ptr<KvTier>> tier = KvTier::Create(
-      plan_.shape, machine.memory(), machine.NewLink(placement_));
+  absl::StatusOr<std::unique_ptr<Link>> link = machine.NewLink(placement_);
+  if (!link.ok()) return link.status();
+  absl::StatusOr<std::shared_ptr<KvTier>> tier =
+      KvTier::Create(plan_.shape, machine.memory(), *std::move(link));
   if (!tier.ok()) return tier.status();
   tier_ = *std::move(tier);
   return std::make_unique<TieredKv>(tier_, first_position);
@@ -266,8 +268,6 @@ absl::Status Session::CatchUpForDrafts(Station station) {
 
 void Session::TruncateKv(int64_t length) {
   interrupted_.reset();
-  // Nobody else may have its pages while it is still to write them.
-  stream_->Synchronize().IgnoreError();
   kv_->Truncate(length);
   settled_ = std::min(settled_, length);
 }
@@ -309,8 +309,6 @@ void Session::Truncate(size_t length) {
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
-  // What it shares has been computed, whichever stream comes to it first.
-  if (absl::Status s = stream_->Synchronize(); !s.ok()) return s;
   absl::StatusOr<std::unique_ptr<Stream>> stream = model_.machine->NewStream();
   if (!stream.ok()) return stream.status();
   absl::StatusOr<std::unique_ptr<KvStore>> kv = kv_->Fork();

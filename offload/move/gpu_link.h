@@ -1,0 +1,79 @@
+#ifndef TIERCEL_OFFLOAD_MOVE_GPU_LINK_H_
+#define TIERCEL_OFFLOAD_MOVE_GPU_LINK_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernels/machine/cuda_stream.h"
+#include "offload/move/link.h"
+#include "offload/tier/placement.h"
+
+namespace tiercel {
+
+// The link of a GPU, with a queue of its own beside the one that computes. The
+// host tier is pinned block by block as it is first copied; where that is
+// refused bytes go through two small buffers that are pinned, and where those
+// are refused too the driver copies as it can.
+//
+// Two groups of copies are on their way at most, so that what is urgent waits
+// for no more than that.
+class GpuLink final : public Link {
+ public:
+  // Most bytes of a group, and of one copy: 0.7 ms at 25 GB/s. A block of a
+  // region is pinned as a whole.
+  static constexpr int64_t kGroupBytes = int64_t{16} << 20;
+
+  // `compute` outlives it; `copies` is another queue of the same GPU.
+  GpuLink(CudaStream& compute, std::unique_ptr<CudaStream> copies,
+          std::shared_ptr<Placement> placement, Clock& clock = SteadyClock());
+  ~GpuLink() override;
+
+  absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
+                             const std::atomic<bool>& drop) override;
+  absl::StatusOr<double> Finish() override;
+  uint64_t Mark() override { return compute_.Mark(); }
+  absl::Status Await(uint64_t mark) override { return compute_.Await(mark); }
+  void Forget(const HostRegion& region) override;
+
+ private:
+  // What was pinned, or was not to be had, of a region.
+  struct Block {
+    std::byte* address = nullptr;  // null: not asked for
+    bool pinned = false;
+  };
+  struct Buffer {
+    HostRegion region;  // none until it is needed
+    bool pinned = false;
+    uint64_t sent = 0;  // the mark of what last left it
+  };
+
+  absl::Status MakeRoom(int64_t bytes);
+  absl::Status Send(Direction direction, std::byte* host, std::byte* device,
+                    int64_t bytes);
+  absl::Status SendThroughBuffer(Direction direction, std::byte* host,
+                                 std::byte* device, int64_t bytes);
+  bool IsPinned(const HostRegion& region, std::byte* base, int64_t block);
+  void Unpin(const std::vector<Block>& blocks);
+
+  CudaStream& compute_;
+  const std::unique_ptr<CudaStream> copies_;
+  const std::shared_ptr<Placement> placement_;
+  HostMappings mappings_;
+
+  int64_t group_bytes_ = 0;  // of the group that is being filled
+  uint64_t last_group_ = 0;  // the mark of the one before it
+  std::array<Buffer, 2> buffers_;
+  size_t next_buffer_ = 0;
+
+  std::mutex mutex_;  // of the rest
+  std::map<const HostRegion*, std::vector<Block>> blocks_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_MOVE_GPU_LINK_H_

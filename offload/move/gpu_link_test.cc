@@ -1,0 +1,219 @@
+// A link of a GPU, on the hosted device: nothing is copied before somebody
+// waits for it.
+
+#include "offload/move/gpu_link.h"
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/device/hosted_stream.h"
+#include "offload/move/copy_engine.h"
+
+namespace tiercel {
+namespace {
+
+constexpr Direction kUp = Direction::kHostToDevice;
+constexpr Direction kDown = Direction::kDeviceToHost;
+constexpr int64_t kBlock = GpuLink::kGroupBytes;
+
+// The calls of the door that a test sees, and which of them it refuses.
+struct Door {
+  explicit Door(std::function<bool(std::string_view, int)> refuses = nullptr) {
+    SetHostedFaults([this,
+                     refuses = std::move(refuses)](std::string_view call) {
+      int& count = call == "pin" ? pins : call == "copy" ? copies : waits;
+      ++count;
+      return refuses != nullptr && refuses(call, count) ? HostedFault::kOnce
+                                                        : HostedFault::kNone;
+    });
+  }
+  ~Door() { SetHostedFaults(nullptr); }
+  int pins = 0;
+  int copies = 0;
+  int waits = 0;  // and all other calls
+};
+
+class GpuLinkTest : public testing::Test {
+ protected:
+  static constexpr int64_t kBytes = 2 * kBlock + 5000;
+
+  void SetUp() override {
+    region_ = *HostRegion::ReserveUnmapped(kBytes);
+    device_ = *DeviceArray<std::byte>::Create(stream_->memory(), kBytes, "x");
+    other_ = *DeviceArray<std::byte>::Create(stream_->memory(), kBytes, "y");
+    for (size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = static_cast<std::byte>(i * 31 % 251 + 1);
+    }
+    ASSERT_TRUE(
+        stream_->Copy(device_.data(), values_.data(), values_.size()).ok());
+    link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
+                                      placement_);
+  }
+  void TearDown() override {
+    link_->Finish().IgnoreError();
+    link_->Forget(region_);
+  }
+
+  absl::Status Move(Direction direction, int64_t offset, int64_t bytes) {
+    std::byte* const device = (direction == kUp ? other_ : device_).data();
+    const auto moved = link_->Copy(
+        {direction, &region_, offset, device + offset, bytes}, {}, go_on_);
+    if (!moved.ok()) return moved.status();
+    EXPECT_EQ(moved->bytes, bytes);
+    return absl::OkStatus();
+  }
+  // All of it, down and up again.
+  absl::Status ThereAndBack() {
+    absl::Status status = link_->Await(link_->Mark());
+    status.Update(Move(kDown, 0, kBytes));
+    status.Update(Move(kUp, 0, kBytes));
+    status.Update(link_->Finish().status());
+    return status;
+  }
+  std::vector<std::byte> Arrived() {
+    std::vector<std::byte> arrived(kBytes);
+    EXPECT_TRUE(stream_->Copy(arrived.data(), other_.data(), kBytes).ok());
+    EXPECT_TRUE(stream_->Synchronize().ok());
+    return arrived;
+  }
+
+  const std::unique_ptr<Stream> stream_ = MakeHostedStream(Order::kAscending);
+  const std::shared_ptr<Placement> placement_ =
+      std::make_shared<Placement>(nullptr, &stream_->cuda());
+  const std::atomic<bool> go_on_ = false;
+  std::vector<std::byte> values_ = std::vector<std::byte>(kBytes);
+  HostRegion region_;
+  DeviceArray<std::byte> device_;
+  DeviceArray<std::byte> other_;
+  std::unique_ptr<GpuLink> link_;
+};
+
+TEST_F(GpuLinkTest, BlocksArePinnedOnceAndCopiedWhole) {
+  const Door door;
+  ASSERT_TRUE(ThereAndBack().ok());
+  EXPECT_EQ(door.pins, 3);
+  EXPECT_EQ(door.copies, 6);
+  EXPECT_EQ(Arrived(), values_);
+  EXPECT_TRUE(placement_->warnings().empty());
+}
+
+// Neighbours in two blocks are two copies; each is where it belongs.
+TEST_F(GpuLinkTest, ACopyEndsWhereItsBlockEnds) {
+  ASSERT_TRUE(link_->Await(link_->Mark()).ok());
+  const Door door;
+  ASSERT_TRUE(Move(kDown, kBlock - 100, 300).ok());
+  ASSERT_TRUE(Move(kUp, kBlock - 100, 300).ok());
+  ASSERT_TRUE(link_->Finish().ok());
+  EXPECT_EQ(door.copies, 4);
+  const std::vector<std::byte> arrived = Arrived();
+  for (int64_t i = -101; i < 201; ++i) {
+    const auto at = static_cast<size_t>(kBlock + i);
+    const bool moved = i >= -100 && i < 200;
+    EXPECT_EQ(arrived[at], moved ? values_[at] : std::byte{0xff}) << i;
+  }
+}
+
+// Small copies share a group: nobody waits between them.
+TEST_F(GpuLinkTest, TwoGroupsAreOnTheirWay) {
+  ASSERT_TRUE(link_->Await(link_->Mark()).ok());
+  const Door door;
+  ASSERT_TRUE(Move(kDown, 0, kBlock / 2).ok());
+  ASSERT_TRUE(Move(kDown, kBlock / 2, kBlock / 2).ok());
+  EXPECT_EQ(door.waits, 0);
+  ASSERT_TRUE(Move(kDown, kBlock, kBlock).ok());
+  EXPECT_EQ(door.waits, 2);  // a mark, and a wait for nothing
+  ASSERT_TRUE(Move(kUp, 0, 1).ok());
+  EXPECT_EQ(door.waits, 4);  // for the first group
+}
+
+TEST_F(GpuLinkTest, NothingHasArrivedBeforeFinish) {
+  ASSERT_TRUE(link_->Await(link_->Mark()).ok());
+  ASSERT_TRUE(Move(kDown, 0, 64).ok());
+  ASSERT_TRUE(Move(kUp, 0, 64).ok());
+  // Work of the computing queue is not waited for by who copies, nor copies by
+  // who computes.
+  EXPECT_EQ(Arrived()[0], std::byte{0xff});
+  ASSERT_TRUE(link_->Finish().ok());
+  EXPECT_EQ(Arrived()[0], values_[0]);
+}
+
+// H05: what cannot be pinned goes another way, and is said once.
+TEST_F(GpuLinkTest, RefusedPinsTakeAnotherWay) {
+  const auto refusals = {
+      +[](int) { return true; },               // all: pageable copies
+      +[](int pin) { return pin <= 3; },       // all blocks, not the buffers
+      +[](int pin) { return pin % 2 == 1; }};  // every second
+  for (const auto& refuse : refusals) {
+    const Door door([&](std::string_view call, int count) {
+      return call == "pin" && refuse(count);
+    });
+    EXPECT_TRUE(ThereAndBack().ok());
+    EXPECT_EQ(Arrived(), values_);
+    EXPECT_EQ(placement_->warnings(),
+              std::vector<std::string>{"host memory: not pinned, copies are "
+                                       "slower (pin: refused by a test)"});
+    link_->Forget(region_);
+    ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
+    link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
+                                      placement_);
+  }
+}
+
+// H06: a copy that fails is an error of who asked for it, and of nobody else.
+TEST_F(GpuLinkTest, AFailedCallIsToldAndTheNextGoesOn) {
+  for (const std::string_view call : {"copy", "wait"}) {
+    for (int at = 1; at <= 3; ++at) {
+      {
+        int seen = 0;
+        const Door door([&](std::string_view asked, int) {
+          return asked == call && ++seen == at;
+        });
+        EXPECT_EQ(CodeOf(ThereAndBack()), "device_failed") << call << at;
+        link_->Finish().IgnoreError();
+      }
+      EXPECT_TRUE(ThereAndBack().ok());
+      EXPECT_EQ(Arrived(), values_);
+    }
+  }
+}
+
+TEST_F(GpuLinkTest, WhatIsDroppedEndsSoon) {
+  const std::atomic<bool> drop = true;
+  const auto moved =
+      link_->Copy({kDown, &region_, 0, device_.data(), kBytes}, {}, drop);
+  ASSERT_TRUE(moved.ok());
+  EXPECT_EQ(moved->bytes, 0);
+  EXPECT_TRUE(link_->Finish().ok());
+}
+
+// ---- Under an engine ----
+
+// A buffer that queued work still reads, or writes, is filled, or sent, after
+// it.
+TEST_F(GpuLinkTest, CopiesFollowWhatWasToBeComputed) {
+  const auto engine = *CopyEngine::Create(std::move(link_));
+  ASSERT_TRUE(stream_->Zero(device_.data(), 64).ok());
+  const auto down = engine->Submit(Station::kPrefill,
+                                   {{kDown, &region_, 0, device_.data(), 64}});
+  ASSERT_TRUE(stream_->Copy(other_.data() + 64, device_.data() + 64, 64).ok());
+  const auto up = engine->Submit(Station::kVerify,
+                                 {{kUp, &region_, 0, device_.data() + 64, 64}});
+  ASSERT_TRUE(engine->Wait(down).ok());
+  ASSERT_TRUE(engine->Wait(up).ok());
+  EXPECT_EQ(Arrived()[64], values_[64]);
+  ASSERT_TRUE(stream_->Copy(other_.data(), device_.data() + 64, 64).ok());
+  EXPECT_EQ(Arrived()[0], std::byte{0});
+  engine->Forget(region_);
+  link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
+                                    placement_);
+}
+
+}  // namespace
+}  // namespace tiercel

@@ -1,0 +1,44 @@
+#ifndef TIERCEL_OFFLOAD_MOVE_HOST_MAPPINGS_H_
+#define TIERCEL_OFFLOAD_MOVE_HOST_MAPPINGS_H_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "absl/status/statusor.h"
+#include "offload/tier/host_region.h"
+#include "offload/tier/placement.h"
+
+namespace tiercel {
+
+// Where a link sees the host tier: the only mappings of regions that have no
+// address otherwise. Thread-safe.
+class HostMappings {
+ public:
+  // What is mapped is put where `placement` (null: anywhere) says.
+  explicit HostMappings(std::shared_ptr<Placement> placement)
+      : placement_(std::move(placement)) {}
+  ~HostMappings();
+  HostMappings(const HostMappings&) = delete;
+  HostMappings& operator=(const HostMappings&) = delete;
+
+  // Errors: out_of_memory.
+  absl::StatusOr<std::byte*> AddressOf(const HostRegion& region);
+  // Before `region` ends.
+  void Forget(const HostRegion& region);
+
+ private:
+  struct Mapping {
+    std::byte* address = nullptr;  // null: not mapped
+    size_t bytes = 0;
+  };
+
+  const std::shared_ptr<Placement> placement_;
+  std::mutex mutex_;  // of mapped_
+  std::map<const HostRegion*, Mapping> mapped_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_MOVE_HOST_MAPPINGS_H_
