@@ -19,6 +19,7 @@
 #include "kernels/layer/rms_norm_body.h"
 #include "kernels/layer/rope_body.h"
 #include "kernels/layer/swiglu_body.h"
+#include "kernels/machine/copy_words_body.h"
 #include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
@@ -43,11 +44,15 @@ int QuantiseCuda(CUstream_st*, const float*, int64_t, int64_t, int64_t,
                  Q8Block*) {
   return kNoDevice;
 }
-int MultiplyQ8Cuda(CUstream_st*, const MatmulTarget&, const Q8Block*, int64_t) {
+int MultiplyQ8Cuda(CUstream_st*, const MatmulTargets&, const Q8Block*,
+                   int64_t) {
   return kNoDevice;
 }
-int MultiplyF32Cuda(CUstream_st*, const MatmulTarget&, const float*, int64_t,
+int MultiplyF32Cuda(CUstream_st*, const MatmulTargets&, const float*, int64_t,
                     int64_t) {
+  return kNoDevice;
+}
+int CopyWordsCuda(CUstream_st*, const uint32_t*, int64_t, uint32_t*) {
   return kNoDevice;
 }
 int RmsNormCuda(CUstream_st*, const RmsNormParams&) { return kNoDevice; }

@@ -3,12 +3,15 @@
 // done there before somebody waits.
 
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
+#include "kernels/device/hosted_stream.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -298,6 +301,54 @@ TEST(HostedSessionTest, PagesThatAreGivenBackAreNotWritten) {
     }
     fork->reset();  // what it left undone is done now
     EXPECT_EQ(Continue(*gpu.session), Continue(*cpu.session)) << rows;
+  }
+}
+
+// ---- What a token costs ----
+
+// The calls of the door for one token that is decoded.
+std::map<std::string, int> CallsOfOneToken(const std::string& path) {
+  const auto model = Open(path, Device::kCuda);
+  const auto session = MakeSession(*model, {.context = 256});
+  const Ids ids = RandomIds(130, model->config.vocab);
+  EXPECT_TRUE(session->Append(ids.data(), 129).ok());
+  EXPECT_TRUE(session->CatchUp(Station::kPrefill).ok());
+  const auto step = [&] {
+    EXPECT_TRUE(session->Append(ids.data() + 129, 1).ok());
+    EXPECT_TRUE(session->CatchUp(Station::kVerify).ok());
+  };
+  step();
+  std::map<std::string, int> calls;
+  SetHostedFaults([&](std::string_view call) {
+    ++calls[std::string(call)];
+    return HostedFault::kNone;
+  });
+  step();
+  SetHostedFaults(nullptr);
+  return calls;
+}
+
+// All lists are sent by kernels, so that no copy waits behind KV on its way;
+// the host reads once, and waits once.
+TEST(HostedCallsTest, ATokenIsReadOnceAndWaitedForOnce) {
+  const struct {
+    const char* name;
+    int layers;
+    int of_layer;    // launches
+    int around_all;  // the token's id and its row, angles (2), norm, logits
+  } cases[] = {
+      {"llama_gqa", 2, 12, 6},          // f32: no activations as int8
+      {"quant32/q4_0.gguf", 1, 16, 7},  // ... before q, o, gate and down
+      {"quant256/q6_k.gguf", 1, 16, 7},
+      {"qwen3.gguf", 2, 14, 6},  // norms of q and k
+  };
+  for (const auto& one : cases) {
+    std::map<std::string, int> calls =
+        CallsOfOneToken(CheckpointPath(one.name));
+    EXPECT_EQ(calls["launch"], one.layers * one.of_layer + one.around_all)
+        << one.name;
+    calls.erase("launch");
+    EXPECT_EQ(calls, (std::map<std::string, int>{{"copy", 1}, {"wait", 1}}));
   }
 }
 

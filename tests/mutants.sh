@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # name | file | what is there | what the fault puts there | test that must fail
 readonly MUTANTS='
 rope_sign|kernels/layer/rope_ref.cc|a \* cos\[i\] - b \* sin\[i\]|a * cos[i] + b * sin[i]|kernels/layer/rope_test.cc
-rope_half|kernels/layer/rope_ref.cc|p.x + r \* p.stride + int64_t{h} \* p.head_dim|p.x + r * p.stride + int64_t{h} * p.half|kernels/layer/rope_test.cc
+rope_half|kernels/layer/rope_ref.cc|heads.stride + int64_t{h} \* p.head_dim|heads.stride + int64_t{h} * p.half|kernels/layer/rope_test.cc
 attention_mask|kernels/attention/attention.cc|item.end = position + 1 - start|item.end = position - start|kernels/attention/attention_test.cc
 attention_begin|kernels/attention/attention.cc|std::max(p_.begin - start, int64_t{0})|std::max(p_.begin - start + 1, int64_t{0})|kernels/attention/attention_test.cc
 view_window|kernels/attention/attention.cc|position + 1 - page \* kPageTokens|position - page * kPageTokens|kernels/attention/attention_view_test.cc

@@ -98,7 +98,7 @@ class GpuCall {
 
   template <typename T>
   absl::Status Send(T* to, const std::vector<T>& from) {
-    return stream_.Copy(to, from.data(), from.size() * sizeof(T));
+    return stream_.Send(to, from.data(), from.size() * sizeof(T));
   }
 
   // Rows row..row + rows - 1, over the pages that they see.

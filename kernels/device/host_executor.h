@@ -25,9 +25,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <experimental/source_location>
 #include <functional>
 #include <memory>
-#include <source_location>
 #include <string>
 
 #include "absl/functional/function_ref.h"
@@ -70,7 +70,7 @@ class HostExecutor {
 }  // namespace tiercel
 
 // What CUDA leaves open, so that a stream may be this.
-struct CUstream_st {
+struct CUstream_st {  // NOLINT(readability-identifier-naming)
   tiercel::HostExecutor executor;
   // Keeps launches until they are to run; null: they run at once.
   std::function<int(std::function<int()>)> keep = nullptr;
@@ -95,7 +95,7 @@ int Launch(CUstream_st* stream, const LaunchShape& shape,
 }
 
 // What follows is called by the thread that runs, and is about it.
-using Place = std::source_location;
+using Place = std::experimental::source_location;
 int OwnLane();
 void CheckIndex(int i, int size);
 void CheckPacket(const void* packet, const Place& at);

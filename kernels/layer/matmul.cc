@@ -94,11 +94,21 @@ MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {
           output.store == StoreMode::kAdd};
 }
 
+// Outputs whose weights are alike are one launch.
 absl::Status MultiplyOnGpu(Stream& stream, const MatmulParams& p) {
   CUstream_st* const queue = stream.cuda().handle();
   const int64_t k = p.outputs[0].weights->cols();
   Q8Block* q8 = nullptr;
+  bool done[MatmulTargets::kMost] = {};
   for (int i = 0; i < p.num_outputs; ++i) {
+    if (done[i]) continue;
+    MatmulTargets alike;
+    for (int j = i; j < p.num_outputs; ++j) {
+      if (p.outputs[j].weights->type() != p.outputs[i].weights->type())
+        continue;
+      alike.of[alike.count++] = TargetOf(p.outputs[j], 0);
+      done[j] = true;
+    }
     const bool wanted = UsesQ8(p, p.outputs[i]);
     if (wanted && q8 == nullptr) {
       const absl::StatusOr<std::byte*> scratch = stream.Scratch(
@@ -109,11 +119,10 @@ absl::Status MultiplyOnGpu(Stream& stream, const MatmulParams& p) {
           "Matmul", QuantiseCuda(queue, p.x, p.x_stride, p.rows, k, q8));
       if (!s.ok()) return s;
     }
-    const MatmulTarget target = TargetOf(p.outputs[i], 0);
     const absl::Status s = CudaStatus(
-        "Matmul",
-        wanted ? MultiplyQ8Cuda(queue, target, q8, p.rows)
-               : MultiplyF32Cuda(queue, target, p.x, p.x_stride, p.rows));
+        "Matmul", wanted
+                      ? MultiplyQ8Cuda(queue, alike, q8, p.rows)
+                      : MultiplyF32Cuda(queue, alike, p.x, p.x_stride, p.rows));
     if (!s.ok()) return s;
   }
   return absl::OkStatus();

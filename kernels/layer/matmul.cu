@@ -19,6 +19,33 @@ TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, int64_t row,
   out = target.add ? value + out : value;
 }
 
+// Groups of `columns` columns of `n`; and of all targets, one after the other.
+constexpr int64_t GroupsOf(int64_t n, int columns) {
+  return (n - 1) / columns + 1;
+}
+int64_t GroupsOfAll(const MatmulTargets& targets, int columns) {
+  int64_t groups = 0;
+  for (int i = 0; i < targets.count; ++i) {
+    groups += GroupsOf(targets.of[i].n, columns);
+  }
+  return groups;
+}
+
+// The target that has group `group` of all, which becomes the group's number
+// in it. A loop that is unrolled: parameters are not to be copied to a stack.
+TIERCEL_DEVICE MatmulTarget TargetWith(const MatmulTargets& targets,
+                                       int columns, int64_t& group) {
+  MatmulTarget target = targets.of[0];
+#pragma unroll
+  for (int i = 1; i < MatmulTargets::kMost; ++i) {
+    const int64_t before = GroupsOf(target.n, columns);
+    if (i >= targets.count || group < before) break;
+    group -= before;
+    target = targets.of[i];
+  }
+  return target;
+}
+
 // ---- activations as int8 ----
 
 // Q8Block of matmul_body.h, its codes four to a word.
@@ -133,6 +160,7 @@ struct MultiplyPanels {
   using W = PackedBlocks<kType>;
   static constexpr int kWarps = 4;
   static constexpr int kMaxThreads = kWarps * kWarpLanes;
+  static constexpr int kColumns = kWarps * kPanelRows;
   static constexpr int kRows = 8 * kTiles;
   static constexpr int kBlocks = 8;  // of a stage
 
@@ -144,48 +172,51 @@ struct MultiplyPanels {
     Stage stages[kWarps][2];
   };
 
-  MatmulTarget target;
-  const Q8Words* x;  // [rows][k / 32]
+  MatmulTargets targets;
+  const Q8Words* x;  // [rows][blocks]
+  int64_t blocks;    // k / 32
   int64_t rows;
   int64_t row_tiles;
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
-    const int64_t blocks = target.k / 32;
-    const int64_t panels = (target.n - 1) / kPanelRows + 1;
-    const int64_t own = t.block / row_tiles * kWarps + t.warp();
+    int64_t group = t.block / row_tiles;
+    const MatmulTarget target = TargetWith(targets, kColumns, group);
+    const int64_t panels = GroupsOf(target.n, kPanelRows);
+    const int64_t own = group * kWarps + t.warp();
     // A warp without a panel of its own repeats the last one.
     const int64_t panel = own < panels ? own : panels - 1;
     const int64_t row = t.block % row_tiles * kRows;
     Stage(&stages)[2] = shared.stages[t.warp()];
 
     float acc[kTiles][4] = {};
-    Fetch(t, panel, 0, stages[0]);
+    const uint8_t* const codes = target.panels + panel * target.panel_bytes;
+    Fetch(t, codes, 0, stages[0]);
     CopyCommit();
     for (int64_t first = 0; first < blocks; first += kBlocks) {
       const auto turn = static_cast<int>(first / kBlocks % 2);
       CopyWait<0>();
       Barrier();  // this stage is there, and all are done with the other
-      Fetch(t, panel, first + kBlocks, stages[1 - turn]);
+      Fetch(t, codes, first + kBlocks, stages[1 - turn]);
       CopyCommit();
       const int size = SizeOf(first);
       for (int i = 0; i < size; ++i) {
         AddBlock(t, stages[turn], i, first + i, row, acc);
       }
     }
-    if (own == panel) Store(t, panel, row, acc);
+    if (own == panel) Store(t, target, panel, row, acc);
   }
 
   // Blocks of the stage that starts with `first`; none past the end.
   TIERCEL_DEVICE int SizeOf(int64_t first) const {
-    const int64_t left = target.k / 32 - first;
+    const int64_t left = blocks - first;
     return left <= 0 ? 0 : left < kBlocks ? static_cast<int>(left) : kBlocks;
   }
 
-  TIERCEL_DEVICE void Fetch(const Thread& t, int64_t panel, int64_t first,
-                            Stage& stage) const {
+  // Of the panel whose codes are at `codes`.
+  TIERCEL_DEVICE void Fetch(const Thread& t, const uint8_t* codes,
+                            int64_t first, Stage& stage) const {
     const int size = SizeOf(first);
-    const uint8_t* codes = target.panels + panel * target.panel_bytes;
-    const uint8_t* scales = codes + target.k / 32 * (4 * W::kCodeWords);
+    const uint8_t* scales = codes + blocks * (4 * W::kCodeWords);
     codes += first * (4 * W::kCodeWords);
     scales += first / W::kGroup * (2 * W::kGroupHalves);
     for (int i = t.lane(); i < size * W::kCodeWords / 4; i += kWarpLanes) {
@@ -199,7 +230,7 @@ struct MultiplyPanels {
 
   // Rows past the end repeat the last one.
   TIERCEL_DEVICE const Q8Words& XBlock(int64_t row, int64_t block) const {
-    return x[(row < rows ? row : rows - 1) * (target.k / 32) + block];
+    return x[(row < rows ? row : rows - 1) * blocks + block];
   }
 
   // Block `i` of the stage, `block` of the panel. A lane has the sums of rows g
@@ -275,7 +306,8 @@ struct MultiplyPanels {
     }
   }
 
-  TIERCEL_DEVICE void Store(const Thread& t, int64_t panel, int64_t row,
+  TIERCEL_DEVICE void Store(const Thread& t, const MatmulTarget& target,
+                            int64_t panel, int64_t row,
                             const float (&acc)[kTiles][4]) const {
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
@@ -299,33 +331,35 @@ struct MultiplyFloats {
   static constexpr int kRows = 8;
   static constexpr int kMaxThreads = kPanelRows * kRows;
   struct Shared {};
-  MatmulTarget target;
+  MatmulTargets targets;
   const float* x;
   int64_t x_stride;
   int64_t rows;
   int64_t row_tiles;
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
-    const int64_t panel = t.block / row_tiles;
+    int64_t panel = t.block / row_tiles;
+    const MatmulTarget target = TargetWith(targets, kPanelRows, panel);
     const int64_t row = t.block % row_tiles * kRows + t.index / kPanelRows;
     const int lane = t.index % kPanelRows;
     const int64_t column = panel * kPanelRows + lane;
     if (row >= rows || column >= target.n) return;
     const uint8_t* weights = target.panels + panel * target.panel_bytes;
-    StoreProduct(target, row, column, Chain(weights, lane, x + row * x_stride));
+    StoreProduct(target, row, column,
+                 Chain(weights, target.k, lane, x + row * x_stride));
   }
 
-  TIERCEL_DEVICE float Chain(const uint8_t* panel, int lane,
-                             const float* from) const {
+  static TIERCEL_DEVICE float Chain(const uint8_t* panel, int64_t length,
+                                    int lane, const float* from) {
     float acc = 0.0f;
     if constexpr (kType == DType::kF32) {
       const auto* w = reinterpret_cast<const float*>(panel);
-      for (int64_t k = 0; k < target.k; ++k) {
+      for (int64_t k = 0; k < length; ++k) {
         acc = std::fma(from[k], w[k * kPanelRows + lane], acc);
       }
     } else if constexpr (!IsQuantised(kType)) {
       const auto* w = reinterpret_cast<const uint16_t*>(panel);
-      for (int64_t k = 0; k < target.k; ++k) {
+      for (int64_t k = 0; k < length; ++k) {
         const uint16_t bits = w[k * kPanelRows + lane];
         acc = std::fma(
             from[k],
@@ -333,7 +367,7 @@ struct MultiplyFloats {
       }
     } else {
       using W = PackedBlocks<kType>;
-      const int64_t blocks = target.k / 32;
+      const int64_t blocks = length / 32;
       const auto* codes = reinterpret_cast<const uint32_t*>(panel);
       const auto* groups = reinterpret_cast<const uint16_t*>(
           panel + blocks * (4 * W::kCodeWords));
@@ -356,15 +390,15 @@ struct MultiplyFloats {
 // ---- launches ----
 
 template <DType kType, int kTiles>
-int LaunchPanels(CUstream_st* stream, const MatmulTarget& target,
+int LaunchPanels(CUstream_st* stream, const MatmulTargets& targets,
                  const Q8Block* x, int64_t rows) {
   using Kernel = MultiplyPanels<kType, kTiles>;
   const int64_t row_tiles = CeilDiv(rows, Kernel::kRows);
-  return Launch(
-      stream,
-      {.blocks = CeilDiv(target.n, kPanelRows * Kernel::kWarps) * row_tiles,
-       .threads = Kernel::kMaxThreads},
-      Kernel{target, reinterpret_cast<const Q8Words*>(x), rows, row_tiles});
+  return Launch(stream,
+                {.blocks = GroupsOfAll(targets, Kernel::kColumns) * row_tiles,
+                 .threads = Kernel::kMaxThreads},
+                Kernel{targets, reinterpret_cast<const Q8Words*>(x),
+                       targets.of[0].k / 32, rows, row_tiles});
 }
 
 }  // namespace
@@ -379,27 +413,27 @@ int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
       Kernel{x, x_stride, rows, k / 32, reinterpret_cast<Q8Words*>(out)});
 }
 
-int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTarget& target,
+int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
                    const Q8Block* x, int64_t rows) {
-  return WithWeightType(target.type, [&]<DType kType>() {
+  return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (IsQuantised(kType)) {
-      return rows <= 8 ? LaunchPanels<kType, 1>(stream, target, x, rows)
-                       : LaunchPanels<kType, 4>(stream, target, x, rows);
+      return rows <= 8 ? LaunchPanels<kType, 1>(stream, targets, x, rows)
+                       : LaunchPanels<kType, 4>(stream, targets, x, rows);
     } else {
       return 0;
     }
   });
 }
 
-int MultiplyF32Cuda(CUstream_st* stream, const MatmulTarget& target,
+int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                     const float* x, int64_t x_stride, int64_t rows) {
-  return WithWeightType(target.type, [&]<DType kType>() {
+  return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     using Kernel = MultiplyFloats<kType>;
     const int64_t row_tiles = CeilDiv(rows, Kernel::kRows);
     return Launch(stream,
-                  {.blocks = CeilDiv(target.n, kPanelRows) * row_tiles,
+                  {.blocks = GroupsOfAll(targets, kPanelRows) * row_tiles,
                    .threads = Kernel::kMaxThreads},
-                  Kernel{target, x, x_stride, rows, row_tiles});
+                  Kernel{targets, x, x_stride, rows, row_tiles});
   });
 }
 

@@ -54,6 +54,13 @@ struct MatmulTarget {
   bool add;  // to what is in out
 };
 
+// Targets of one call that a kernel does together: their weights have one type.
+struct MatmulTargets {
+  static constexpr int kMost = 3;
+  MatmulTarget of[kMost];
+  int count = 0;
+};
+
 // Panels [panel_begin, panel_end) for rows [row_begin, row_end); row_begin is
 // the first row of a tile.
 struct MatmulRange {
@@ -107,10 +114,10 @@ extern const MatmulBodies kMatmulBodies;
 int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
                  int64_t rows, int64_t k, Q8Block* out);
 // Quantised weights.
-int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTarget& target,
+int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
                    const Q8Block* x, int64_t rows);
 // Any weights.
-int MultiplyF32Cuda(CUstream_st* stream, const MatmulTarget& target,
+int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                     const float* x, int64_t x_stride, int64_t rows);
 
 }  // namespace tiercel

@@ -28,17 +28,34 @@ absl::Status Validate(const RopeAnglesParams& p) {
 }
 
 absl::Status Validate(const RopeParams& p) {
-  if (p.rows < 0 || p.heads <= 0 || p.half <= 0 ||
-      int64_t{2} * p.half > p.head_dim ||
-      p.stride < int64_t{p.heads} * p.head_dim) {
+  if (p.rows < 0 || p.half <= 0 || int64_t{2} * p.half > p.head_dim ||
+      p.num_tensors < 1 || p.num_tensors > 2) {
     return UsageError(
         "invalid_shape",
-        absl::StrCat("Rope: rows=", p.rows, ", heads=", p.heads, ", head_dim=",
-                     p.head_dim, ", half=", p.half, ", stride=", p.stride,
-                     "; need rows >= 0, heads and half positive, "
-                     "2 * half <= head_dim, stride >= heads * head_dim"));
+        absl::StrCat("Rope: rows=", p.rows, ", head_dim=", p.head_dim,
+                     ", half=", p.half, ", num_tensors=", p.num_tensors,
+                     "; need rows >= 0, half positive, 2 * half <= head_dim, "
+                     "1 or 2 tensors"));
+  }
+  for (int i = 0; i < p.num_tensors; ++i) {
+    const RopeParams::Heads& heads = p.tensors[i];
+    if (heads.count > 0 && heads.stride >= int64_t{heads.count} * p.head_dim) {
+      continue;
+    }
+    return UsageError("invalid_shape",
+                      absl::StrCat("Rope: tensor ", i, ": heads=", heads.count,
+                                   ", stride=", heads.stride,
+                                   "; need heads positive, "
+                                   "stride >= heads * ",
+                                   p.head_dim));
   }
   return absl::OkStatus();
+}
+
+int64_t HeadsOf(const RopeParams& p) {
+  int64_t heads = 0;
+  for (int i = 0; i < p.num_tensors; ++i) heads += p.tensors[i].count;
+  return heads;
 }
 
 }  // namespace
@@ -59,7 +76,7 @@ absl::Status Rope(Stream& stream, const RopeParams& p) {
     return CudaStatus("Rope", RopeCuda(stream.cuda().handle(), p));
   }
   stream.pool().ParallelFor(
-      p.rows, Grain(int64_t{p.heads} * p.head_dim),
+      p.rows, Grain(HeadsOf(p) * p.head_dim),
       [&](int64_t begin, int64_t end, int) { RopeReference(p, begin, end); });
   return absl::OkStatus();
 }

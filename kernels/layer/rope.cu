@@ -11,23 +11,32 @@ struct RotatePairs {
   static constexpr int kMaxThreads = 256;
   struct Shared {};
   RopeParams p;
+  int64_t heads;  // of all tensors
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
-    const int64_t row_pairs = static_cast<int64_t>(p.heads) * p.half;
+    const int64_t row_pairs = heads * p.half;
     const int64_t pairs = p.rows * row_pairs;
     for (int64_t pair = t.block * t.count + t.index; pair < pairs;
          pair += t.blocks * t.count) {
       const int64_t row = pair / row_pairs;
       const int64_t head = pair % row_pairs / p.half;
+      const bool second = head >= p.tensors[0].count;
       const int64_t i = pair % p.half;
       const float cos = p.cos[row * p.half + i];
       const float sin = p.sin[row * p.half + i];
-      float* x = p.x + row * p.stride + head * p.head_dim + i;
+      float* x = second
+                     ? PairOf(p.tensors[1], row, head - p.tensors[0].count, i)
+                     : PairOf(p.tensors[0], row, head, i);
       const float a = x[0];
       const float b = x[p.half];
       x[0] = a * cos - b * sin;
       x[p.half] = b * cos + a * sin;
     }
+  }
+
+  TIERCEL_DEVICE float* PairOf(const RopeParams::Heads& tensor, int64_t row,
+                               int64_t head, int64_t i) const {
+    return tensor.x + row * tensor.stride + head * p.head_dim + i;
   }
 };
 
@@ -36,8 +45,10 @@ struct RotatePairs {
 int RopeCuda(CUstream_st* stream, const RopeParams& p) {
   if (p.rows == 0) return 0;
   constexpr int kThreads = RotatePairs::kMaxThreads;
-  const int64_t pairs = p.rows * p.heads * p.half;
-  return Launch(stream, TurnsFor(pairs, kThreads, kThreads), RotatePairs{p});
+  int64_t heads = 0;
+  for (int i = 0; i < p.num_tensors; ++i) heads += p.tensors[i].count;
+  return Launch(stream, TurnsFor(p.rows * heads * p.half, kThreads, kThreads),
+                RotatePairs{p, heads});
 }
 
 }  // namespace tiercel

@@ -5,12 +5,18 @@
 
 namespace tiercel {
 
-// Rotates the pair (x[i], x[i + half]) of every head in place by angle i.
+// Rotates the pair (x[i], x[i + half]) of every head in place by angle i: of
+// q alone, or of q and k.
 struct RopeParams {
-  float* x;  // [rows, stride], a row is [heads, head_dim]
-  int64_t stride;
-  int64_t rows;  // 0 is allowed
-  int heads;
+  struct Heads {
+    float* x;  // [rows, stride], a row is [count, head_dim]
+    int64_t stride;
+    int count;
+  };
+
+  int num_tensors;  // 1 or 2
+  Heads tensors[2];
+  int64_t rows;      // 0 is allowed
   int head_dim;      // elements from 2 * half on are left as they are
   int half;          // 2 * half <= head_dim
   const float* cos;  // [rows, half]

@@ -21,14 +21,17 @@ void RopeReference(const RopeParams& p, int64_t begin, int64_t end) {
   for (int64_t r = begin; r < end; ++r) {
     const float* cos = p.cos + r * p.half;
     const float* sin = p.sin + r * p.half;
-    for (int h = 0; h < p.heads; ++h) {
-      float* first = p.x + r * p.stride + int64_t{h} * p.head_dim;
-      float* second = first + p.half;
-      for (int i = 0; i < p.half; ++i) {
-        const float a = first[i];
-        const float b = second[i];
-        first[i] = a * cos[i] - b * sin[i];
-        second[i] = b * cos[i] + a * sin[i];
+    for (int tensor = 0; tensor < p.num_tensors; ++tensor) {
+      const RopeParams::Heads& heads = p.tensors[tensor];
+      for (int h = 0; h < heads.count; ++h) {
+        float* first = heads.x + r * heads.stride + int64_t{h} * p.head_dim;
+        float* second = first + p.half;
+        for (int i = 0; i < p.half; ++i) {
+          const float a = first[i];
+          const float b = second[i];
+          first[i] = a * cos[i] - b * sin[i];
+          second[i] = b * cos[i] + a * sin[i];
+        }
       }
     }
   }

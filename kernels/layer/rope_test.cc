@@ -92,7 +92,7 @@ class RopeTest : public BackendTest {
     OnDevice<float> in(stream, x);
     OnDevice<float> cos(stream, angles.cos);
     OnDevice<float> sin(stream, angles.sin);
-    p.x = in.data();
+    p.tensors[0].x = in.data();
     p.cos = cos.data();
     p.sin = sin.data();
     const absl::Status status = Rope(stream, p);
@@ -105,9 +105,10 @@ INSTANTIATE_TEST_SUITE_P(Backends, RopeTest, testing::ValuesIn(Backends()),
 
 TEST_P(RopeTest, HandWorked) {
   // One head of 5: pairs (1, 3) and (2, 4), the last element stays.
-  const std::vector<float> x = Run(*NewStream(), {1.0f, 2.0f, 3.0f, 4.0f, 5.0f},
-                                   {{0.5f, 0.0f}, {2.0f, 1.0f}},
-                                   {nullptr, 5, 1, 1, 5, 2, nullptr, nullptr});
+  const std::vector<float> x =
+      Run(*NewStream(), {1.0f, 2.0f, 3.0f, 4.0f, 5.0f},
+          {{0.5f, 0.0f}, {2.0f, 1.0f}},
+          {1, {{nullptr, 5, 1}}, 1, 5, 2, nullptr, nullptr});
   EXPECT_EQ(x, (std::vector<float>{-5.5f, -4.0f, 3.5f, 2.0f, 5.0f}));
 }
 
@@ -127,9 +128,14 @@ TEST_P(RopeTest, RotatesEveryHeadAndNothingElse) {
           for (float& value : before) value = normal(random);
           const Angles angles =
               MakeAngles(*host, InvFreq(half, 10000.0), 77, rows);
-          const std::vector<float> x = Run(
-              *stream, before, angles,
-              {nullptr, stride, rows, heads, head_dim, half, nullptr, nullptr});
+          const std::vector<float> x = Run(*stream, before, angles,
+                                           {1,
+                                            {{nullptr, stride, heads}},
+                                            rows,
+                                            head_dim,
+                                            half,
+                                            nullptr,
+                                            nullptr});
           for (int64_t at = 0; at < rows * stride; ++at) {
             const int64_t r = at / stride;
             const int64_t column = at % stride;
@@ -154,20 +160,60 @@ TEST_P(RopeTest, RotatesEveryHeadAndNothingElse) {
   }
 }
 
+TEST_P(RopeTest, TwoTensorsAreAsEachAlone) {
+  const std::unique_ptr<Stream> stream = NewStream(2);
+  const std::unique_ptr<Stream> host = MakeStream(Device::kCpu);
+  constexpr int kHalf = 3;
+  constexpr int kDim = 7;
+  for (int64_t rows : {0, 1, 40}) {
+    const Angles angles = MakeAngles(*host, InvFreq(kHalf, 100.0), 9, rows);
+    std::vector<std::vector<float>> x(2);
+    RopeParams both = {2,      {{nullptr, 37, 5}, {nullptr, 15, 2}},
+                       rows,   kDim,
+                       kHalf,  nullptr,
+                       nullptr};
+    std::vector<std::vector<float>> expected(2);
+    for (size_t i = 0; i < 2; ++i) {
+      for (int64_t at = 0; at < rows * both.tensors[i].stride; ++at) {
+        x[i].push_back(std::sin(static_cast<float>(at + 1)));
+      }
+      RopeParams one = both;
+      one.num_tensors = 1;
+      one.tensors[0] = both.tensors[i];
+      expected[i] = Run(*stream, x[i], angles, one);
+    }
+    OnDevice<float> first(*stream, x[0]);
+    OnDevice<float> second(*stream, x[1]);
+    OnDevice<float> cos(*stream, angles.cos);
+    OnDevice<float> sin(*stream, angles.sin);
+    both.tensors[0].x = first.data();
+    both.tensors[1].x = second.data();
+    both.cos = cos.data();
+    both.sin = sin.data();
+    const absl::Status status = Rope(*stream, both);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(first.Read(), expected[0]) << rows;
+    EXPECT_EQ(second.Read(), expected[1]) << rows;
+  }
+}
+
 TEST(RopeEntryTest, RefusesWrongShapes) {
   const std::unique_ptr<Stream> stream = MakeStream(Device::kCpu);
   float x[8] = {};
-  const RopeParams good = {x, 8, 1, 2, 4, 2, x, x};
+  const RopeParams good = {2, {{x, 8, 2}, {x, 8, 2}}, 1, 4, 2, x, x};
   const auto code_of = [&](auto change) {
     RopeParams p = good;
     change(p);
     return CodeOf(Rope(*stream, p));
   };
   EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.heads = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.num_tensors = 0; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.num_tensors = 3; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.tensors[1].count = 0; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.half = 0; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.half = 3; }), "invalid_shape");
-  EXPECT_EQ(code_of([](auto& p) { p.stride = 7; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.tensors[0].stride = 7; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.tensors[1].stride = 7; }), "invalid_shape");
   const double inv_freq = 1.0;
   float out = 3.0f;
   EXPECT_EQ(CodeOf(RopeAngles(*stream, {&inv_freq, 0, 1.0, 0, 1, &out, &out})),

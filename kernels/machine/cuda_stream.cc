@@ -124,7 +124,7 @@ class GpuStream final : public CudaStream {
 
   absl::Status Pin(std::byte* host, size_t bytes) override {
     return CudaStatus("pin",
-                      cudaHostRegister(host, bytes, cudaHostRegisterDefault));
+                      cudaHostRegister(host, bytes, cudaHostRegisterMapped));
   }
   void Unpin(std::byte* host) override { cudaHostUnregister(host); }
 

@@ -45,7 +45,8 @@ class CudaStream {
   virtual absl::Status Await(uint64_t mark) = 0;
 
   // Lets the GPU copy from and to memory of the host by itself, while the host
-  // goes on: `host` is the start of a page. Errors: device_failed.
+  // goes on, and kernels read it: `host` is the start of a page. Errors:
+  // device_failed.
   virtual absl::Status Pin(std::byte* host, size_t bytes) = 0;
   virtual void Unpin(std::byte* host) = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "kernels/machine/allowance.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/send_ring.h"
 
 namespace tiercel {
 
@@ -35,6 +36,7 @@ Stream::Stream(const Options& options, Isa isa,
       isa_(isa),
       own_cuda_(std::move(cuda)),
       cuda_(own_cuda_ != nullptr ? own_cuda_.get() : options.cuda),
+      ring_(cuda_ != nullptr ? std::make_unique<SendRing>(*cuda_) : nullptr),
       own_pool_(options.pool != nullptr
                     ? nullptr
                     : std::make_unique<ThreadPool>(cuda_ != nullptr ? 1
@@ -65,6 +67,11 @@ absl::Status Stream::Copy(void* to, const void* from, size_t bytes) {
   if (cuda_ != nullptr) return cuda_->Copy(to, from, bytes);
   std::memcpy(to, from, bytes);
   return absl::OkStatus();
+}
+
+absl::Status Stream::Send(void* to, const void* from, size_t bytes) {
+  if (bytes == 0 || ring_ == nullptr) return Copy(to, from, bytes);
+  return ring_->Send(to, from, bytes);
 }
 
 absl::Status Stream::Zero(void* to, size_t bytes) {

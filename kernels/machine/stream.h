@@ -14,6 +14,7 @@
 namespace tiercel {
 
 class CudaStream;
+class SendRing;
 
 enum class Device {
   kCpu,   // fast bodies; the reference where an op has none
@@ -64,6 +65,10 @@ class Stream {
   // what was queued before. Both ends stay as they are until Synchronize, but
   // for what comes from pageable memory of the host: it has been read.
   absl::Status Copy(void* to, const void* from, size_t bytes);
+  // Copies what a kernel needs next from the host to the device, some lists of
+  // it, after what was queued before: it waits for no other copy, and `from`
+  // has been read.
+  absl::Status Send(void* to, const void* from, size_t bytes);
   // Sets `bytes` of device memory to zero, after what was queued before.
   absl::Status Zero(void* to, size_t bytes);
   // Returns when all that was queued is done, or has failed (device_failed).
@@ -76,6 +81,7 @@ class Stream {
   const Isa isa_;
   const std::unique_ptr<CudaStream> own_cuda_;  // null: another's is used
   CudaStream* const cuda_;                      // null: this is on the host
+  const std::unique_ptr<SendRing> ring_;        // null likewise
   const std::unique_ptr<ThreadPool> own_pool_;  // null: another's is used
   ThreadPool& pool_;
   DeviceMemory& memory_;
@@ -90,7 +96,7 @@ absl::StatusOr<const T*> SendToScratch(Stream& stream, const T* from,
   const size_t bytes = static_cast<size_t>(count) * sizeof(T);
   const absl::StatusOr<std::byte*> scratch = stream.Scratch(bytes);
   if (!scratch.ok()) return scratch.status();
-  if (absl::Status s = stream.Copy(*scratch, from, bytes); !s.ok()) return s;
+  if (absl::Status s = stream.Send(*scratch, from, bytes); !s.ok()) return s;
   return reinterpret_cast<const T*>(*scratch);
 }
 

@@ -93,7 +93,7 @@ absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
     const size_t bytes = static_cast<size_t>(some * half) * sizeof(float);
     for (const auto& [to, from] : {std::pair(cos_.data(), angles_.data()),
                                    std::pair(sin_.data(), sin)}) {
-      if (absl::Status s = stream.Copy(to + row * half, from, bytes); !s.ok()) {
+      if (absl::Status s = stream.Send(to + row * half, from, bytes); !s.ok()) {
         return s;
       }
     }
@@ -154,36 +154,36 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
     int64_t stride;
     int heads;
     const DeviceArray<float>& norm;
-  } rotated[] = {
+  } normed[] = {
       {a_.q.data(), q_dim, config_.heads, w.q_norm},
       {a_.k.data(), kv_dim, config_.kv_heads, w.k_norm},
   };
-  for (const auto& r : rotated) {
-    if (!r.norm.empty()) {
-      if (absl::Status s = RmsNorm(stream, {.x = r.x,
-                                            .x_stride = r.stride,
-                                            .weight = r.norm.data(),
-                                            .eps = config_.norm_eps,
-                                            .rows = rows,
-                                            .groups = r.heads,
-                                            .dim = head_dim,
-                                            .out = r.x,
-                                            .out_stride = r.stride});
-          !s.ok()) {
-        return s;
-      }
-    }
-    if (absl::Status s = Rope(stream, {.x = r.x,
-                                       .stride = r.stride,
-                                       .rows = rows,
-                                       .heads = r.heads,
-                                       .head_dim = head_dim,
-                                       .half = config_.rope_dims / 2,
-                                       .cos = cos_.data() + first_angle,
-                                       .sin = sin_.data() + first_angle});
+  for (const auto& r : normed) {
+    if (r.norm.empty()) continue;
+    if (absl::Status s = RmsNorm(stream, {.x = r.x,
+                                          .x_stride = r.stride,
+                                          .weight = r.norm.data(),
+                                          .eps = config_.norm_eps,
+                                          .rows = rows,
+                                          .groups = r.heads,
+                                          .dim = head_dim,
+                                          .out = r.x,
+                                          .out_stride = r.stride});
         !s.ok()) {
       return s;
     }
+  }
+  if (absl::Status s =
+          Rope(stream, {.num_tensors = 2,
+                        .tensors = {{a_.q.data(), q_dim, config_.heads},
+                                    {a_.k.data(), kv_dim, config_.kv_heads}},
+                        .rows = rows,
+                        .head_dim = head_dim,
+                        .half = config_.rope_dims / 2,
+                        .cos = cos_.data() + first_angle,
+                        .sin = sin_.data() + first_angle});
+      !s.ok()) {
+    return s;
   }
 
   // 3. k and v into their pages, then every row over what the view shows of

@@ -1,0 +1,44 @@
+#ifndef TIERCEL_KERNELS_MACHINE_SEND_RING_H_
+#define TIERCEL_KERNELS_MACHINE_SEND_RING_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "kernels/machine/cuda_stream.h"
+
+namespace tiercel {
+
+// Pinned memory through which small lists go to a GPU. Copies would queue
+// behind a layer of KV on its way up, for tens of milliseconds; a kernel that
+// reads the host's memory does not.
+class SendRing {
+ public:
+  // What is more goes by a copy.
+  static constexpr size_t kMostBytes = size_t{256} << 10;
+
+  explicit SendRing(CudaStream& cuda) : cuda_(cuda) {}
+  ~SendRing();
+  SendRing(const SendRing&) = delete;
+  SendRing& operator=(const SendRing&) = delete;
+
+  // Stream::Send.
+  absl::Status Send(void* to, const void* from, size_t bytes);
+
+ private:
+  enum class State { kNew, kPinned, kRefused };
+
+  void Pin();
+
+  CudaStream& cuda_;
+  State state_ = State::kNew;
+  std::byte* memory_ = nullptr;        // two halves of kMostBytes
+  size_t half_ = 0;                    // that is being filled
+  size_t used_ = 0;                    // of it
+  std::array<uint64_t, 2> left_ = {};  // the mark of when each was last left
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_MACHINE_SEND_RING_H_
