@@ -370,7 +370,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"chat", "--help"},
            {"chat", "--book", "x"},
            {"detokenize", "--add-bos", "1"},
-           {"generate", "-p", "x", "--device", "cuda"},
            {"generate", "-p", "x", "--tensor-parallel", "2"},
            {"generate", "-p", "x", "--device", "far"},
            {"generate", "-p", "x", "--simulate",

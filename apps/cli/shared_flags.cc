@@ -92,14 +92,16 @@ void AddModelFlags(FlagSet& flags, ModelOptions* model) {
 }
 
 void AddRunFlags(FlagSet& flags, ModelOptions* model) {
-  flags.Text("--device", "auto|cpu|ref",
-             "where to compute; ref: every operation in plain loops",
+  flags.Text("--device", "auto|cpu|cuda|ref",
+             "where to compute; auto: the CPU; ref: every operation in plain "
+             "loops",
              [=](const std::string& device) {
-               if (device == "cuda" || device == "far") {
+               if (device == "far") {
                  FlagSet::RejectNotBuilt("--device " + device);
                }
-               if (device != "auto" && device != "cpu" && device != "ref") {
-                 FlagSet::Reject("--device", "auto, cpu, ref", device);
+               if (device != "auto" && device != "cpu" && device != "cuda" &&
+                   device != "ref") {
+                 FlagSet::Reject("--device", "auto, cpu, cuda, ref", device);
                }
                model->device = device;
              });

@@ -157,8 +157,6 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
       options.model.device == "auto" ? "cpu" : options.model.device;
   context.simulated = options.model.simulation.has_value();
   context.filled = options.bench.fill;
-  if (context.simulated) context.backend += " simulated";
-  if (context.filled) context.backend += " filled";
   context.kv_type_k = options.session.kv_type_k;
   context.kv_type_v = options.session.kv_type_v;
   context.policy = options.sampling.policy;
@@ -172,6 +170,10 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.build = tiercel_version();
   context.date = UtcNow();
   context.machine = *std::move(machine);
+  // The peaks are the CPU's.
+  if (context.backend == "cuda") context.machine.erase("read_bytes_per_s");
+  if (context.simulated) context.backend += " simulated";
+  if (context.filled) context.backend += " filled";
   context.warnings = PeakWarnings(context.machine);
   WriteWarnings(context.warnings);
   return context;

@@ -177,7 +177,10 @@ absl::Status MeasureRates(const Options& options, const Model& model,
   }
   if (measurement.ok()) return absl::OkStatus();
   const Exit exit = ExitOf(measurement.status());
-  if (exit != Exit::kIo && exit != Exit::kMemory) return measurement.status();
+  if (exit != Exit::kIo && exit != Exit::kMemory &&
+      CodeOf(measurement.status()) != "unsupported_device") {
+    return measurement.status();
+  }
   Warn(absl::StrCat("no times are predicted: ", measurement.status().message()),
        warnings);
   return absl::OkStatus();

@@ -15,12 +15,10 @@ absl::StatusOr<Device> ParseDevice(const char* name) {
   const std::string_view device = name == nullptr ? "auto" : name;
   if (device == "auto" || device == "cpu") return Device::kCpu;
   if (device == "ref") return Device::kRef;
-  if (device == "cuda") {
-    return DeviceError("no_device", "device cuda: models do not run there yet");
-  }
+  if (device == "cuda") return Device::kCuda;
   return UsageError("invalid_device",
                     absl::StrCat("device: got \"", std::string(device),
-                                 "\", need auto, cpu or ref"));
+                                 "\", need auto, cpu, cuda or ref"));
 }
 
 absl::StatusOr<Compute> ParseCompute(const char* name) {

@@ -21,6 +21,11 @@ absl::Status Machine::FindGpu() {
   return absl::OkStatus();
 }
 
+absl::Status Machine::FindDevice() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return FindGpu();
+}
+
 absl::Status Machine::TakeMemory() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (absl::Status s = FindGpu(); !s.ok()) return s;

@@ -58,8 +58,11 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // Takes the memory of a device that is played, or finds that of a GPU;
-  // nothing where that is done or needless. Errors: out_of_memory; no_device.
+  // Finds the GPU, where that is the device and it was not found yet. Errors:
+  // no_device.
+  absl::Status FindDevice();
+  // Finds it, and takes the memory of a device that is played, once. Errors:
+  // out_of_memory; no_device.
   absl::Status TakeMemory();
   // Where weights, sessions and what they compute on live; before TakeMemory
   // it holds nothing.

@@ -132,6 +132,8 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
   model->machine = options.beside != nullptr
                        ? options.beside
                        : std::make_shared<Machine>(options.machine);
+  // Without a GPU nothing need be read.
+  if (absl::Status s = model->machine->FindDevice(); !s.ok()) return s;
   absl::StatusOr<std::unique_ptr<Checkpoint>> checkpoint =
       Checkpoint::Open(options.path);
   if (!checkpoint.ok()) return checkpoint.status();
@@ -206,9 +208,6 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   }
   const absl::StatusOr<WeightSizes> sizes = MeasureWeights(*checkpoint, config);
   if (!sizes.ok()) return sizes.status();
-  if (machine->device() == Device::kCuda) {  // whose memory is to be found
-    if (absl::Status s = machine->TakeMemory(); !s.ok()) return s;
-  }
   if (absl::Status s = CheckRoom(*machine, sizes->bytes); !s.ok()) return s;
   if (options.check_tensors) {
     const absl::StatusOr<std::vector<BadTensor>> bad =

@@ -11,6 +11,18 @@
 namespace tiercel {
 namespace {
 
+const char* NameOf(Device device) {
+  switch (device) {
+    case Device::kCpu:
+      return "cpu";
+    case Device::kRef:
+      return "ref";
+    case Device::kCuda:
+      return "cuda";
+  }
+  return "";
+}
+
 // Measures with the model's weights, which has them, or with those of `few`.
 absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
                                     RatesProgress progress) {
@@ -67,7 +79,7 @@ absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
       {"format", kFormat},
       {"cpu", CpuName()},
       {"isa", std::string(NameOf(*isa))},
-      {"device", machine.device() == Device::kRef ? "ref" : "cpu"},
+      {"device", NameOf(machine.device())},
       {"threads", machine.threads()},
       {"compute", model.options.compute == Compute::kQ8 ? "q8" : "f32"},
       {"architecture", config.architecture},

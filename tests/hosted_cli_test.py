@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""The program on `--device cuda`, beside itself on the CPU.
+
+    hosted_cli_test.py TIERCEL HOSTED CHECKPOINTS
+
+HOSTED is the program with kernels that the host executor runs. Standard library
+only.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TIERCEL, HOSTED, CHECKPOINTS = sys.argv[1:4]
+CHAT = os.path.join(CHECKPOINTS, "llama_chat.gguf")
+TEXT = "The cat sat on the mat. " * 12
+
+
+def run(program, *args, device="cuda"):
+    return subprocess.run(
+        [program, *map(str, args), "--device", device, "-m", CHAT, "-t", "2"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+
+
+class HostedCliTest(unittest.TestCase):
+
+    def document(self, program, *args, device="cuda"):
+        done = run(program, *args, "--json", "--no-progress", device=device)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        return json.loads(done.stdout)
+
+    def both(self, *args):
+        return (self.document(TIERCEL, *args, device="cpu"),
+                self.document(HOSTED, *args))
+
+    def test_text_is_the_cpus(self):
+        text = ["generate", "-p", TEXT, "-n", 12, "--ignore-eos", "-c", 512,
+                "--temp", 0.8, "--seed", 3]
+        small = ["--budget", 32, "--chunk", 8, "--sink", 4, "--window", 16]
+        for flags in ([],
+                      ["--simulate", "device=64MB,link=10GB/s"],
+                      ["--policy", "triforce", *small, "--verify", "coupled"]):
+            cpu, cuda = self.both(*text, *flags)
+            self.assertEqual(cuda["output"][0]["tokens"],
+                             cpu["output"][0]["tokens"], flags)
+            # Nothing is predicted from what a CPU was measured to do.
+            self.assertNotIn("predicted", cuda)
+            self.assertIn("no times are predicted", "".join(cuda["warnings"]))
+
+    def test_logits_are_the_cpus(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tokens = pathlib.Path(folder) / "tokens.txt"
+            tokens.write_text(" ".join(str(7 * i % 90) for i in range(50)))
+            logits = []
+            for program, device in ((TIERCEL, "cpu"), (HOSTED, "cuda")):
+                path = pathlib.Path(folder) / device
+                done = run(program, "eval", "--tokens", tokens, "--logits",
+                           path, "--deterministic", device=device)
+                self.assertEqual(done.returncode, 0, done.stderr.decode())
+                logits.append(path.read_bytes())
+            self.assertEqual(logits[0], logits[1])
+
+    def test_bench_has_no_share_of_the_cpus_peak(self):
+        rows = self.document(HOSTED, "bench", "-p", 8, "-n", 2, "-r", 1)
+        for row in rows:
+            self.assertEqual(row["backend"], "cuda")
+            self.assertIsNone(row["peak_share"])
+            self.assertGreater(row["device_bytes"], 0)
+
+    def test_plan_is_of_the_gpus_memory(self):
+        plan = self.document(HOSTED, "plan", "-c", 512, "--device-memory",
+                             "64MiB")
+        self.assertTrue(plan["fits"])
+        self.assertEqual(plan["device_bytes"], 64 << 20)
+        self.assertEqual(plan["tiers"]["host"]["kv"], 0)
+        self.assertIsNone(plan["ttft_s"])
+        refused = run(HOSTED, "generate", "-p", "x", "-c", 512,
+                      "--device-memory", "1MB")
+        self.assertEqual(refused.returncode, 4, refused.stderr.decode())
+
+    def test_no_gpu_is_said_before_the_model_is_read(self):
+        for command in (["generate", "-p", "x"], ["plan"]):
+            done = subprocess.run(
+                [TIERCEL, *command, "--device", "cuda", "-m", CHAT],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+            self.assertEqual(done.returncode, 5, done.stderr.decode())
+            self.assertIn("device cuda: ", done.stderr.decode())
+            self.assertEqual(done.stdout, b"")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
