@@ -53,6 +53,8 @@ means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|ke
 convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
 logits_wait|runtime/sequence/session.cc|return stream_->Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 launched_at_once|kernels/device/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/host_executor_test.cc
+card_tiers|runtime/predict/session_plan.cc|prefers_device \&\& all.fits()|prefers_device|runtime/predict/session_plan_test.cc
+card_memory|runtime/predict/session_plan.h|on_gpu ? 0 : plan.DeviceBytes()|plan.DeviceBytes()|runtime/predict/session_plan_test.cc
 one_queue|runtime/machine/machine.cc|.cuda = gpu_.get()|.cuda = nullptr|tests/hosted_test.cc
 mark_awaited|offload/move/copy_engine.cc|if (next == 0) {|if (next == 1) {|offload/move/gpu_link_test.cc
 link_finish|offload/move/gpu_link.cc|absl::Status s = copies_->Synchronize(); !s.ok()|absl::Status s; !s.ok()|offload/move/gpu_link_test.cc

@@ -35,5 +35,56 @@ TEST(SessionSiteTest, AViewHoldsTheSmallestRows) {
   }
 }
 
+// Llama2-7B-128K in f16 on a card of 24 GB, as its driver leaves it.
+class CardTest : public testing::Test {
+ protected:
+  static ModelConfig Llama2() {
+    ModelConfig config = Shape(32, 32, 128);
+    config.kv_heads = 32;
+    config.hidden = 4096;
+    config.ffn = 11008;
+    config.vocab = 32000;
+    config.rope_dims = 128;
+    config.context = 1 << 17;
+    return config;
+  }
+
+  const ModelConfig config_ = Llama2();
+  SessionSite site_ = {.config = config_,
+                       .weights = {.bytes = 13'477'363'712},
+                       .layout = {DType::kF16, DType::kF16, 32, 128},
+                       .retrieval = RetrievalSize{.budget = 8192},
+                       .prefers_device = true,
+                       .on_gpu = true,
+                       .device_bytes = int64_t{23} << 30};
+};
+
+TEST_F(CardTest, HoldsWhatTriForceNeeds) {
+  const TierPlan plan = site_.PlanFor(1 << 17);
+  EXPECT_TRUE(plan.fits());
+  EXPECT_FALSE(plan.in_place);
+  EXPECT_EQ(plan.host_kv, int64_t{1} << 36);
+  EXPECT_GT(plan.shape.resident_pages, 0);
+  site_.device_bytes = int64_t{22} << 30;
+  EXPECT_FALSE(site_.PlanFor(1 << 17).fits());
+}
+
+// What fits stays on the card, and takes nothing of the host.
+TEST_F(CardTest, HasAHostTierWhereTheKvDoesNotFit) {
+  const TierPlan small = site_.PlanFor(4096);
+  EXPECT_TRUE(small.on_device);
+  EXPECT_TRUE(small.in_place);
+  EXPECT_TRUE(small.fits());
+  EXPECT_EQ(site_.MachineBytes(small), 0);
+  site_.machine_bytes = int64_t{1} << 36;
+  EXPECT_TRUE(site_.Fits(1 << 17));
+  --site_.machine_bytes;
+  EXPECT_FALSE(site_.Fits(1 << 17));
+  EXPECT_TRUE(site_.Fits(4096));
+  // A played device has the tiers that were asked for.
+  site_.prefers_device = false;
+  EXPECT_FALSE(site_.PlanFor(4096).in_place);
+}
+
 }  // namespace
 }  // namespace tiercel
