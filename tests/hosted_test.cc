@@ -239,6 +239,62 @@ TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
   }
 }
 
+// Forks take turns with the layer buffers, share pages until they write, and a
+// prompt that was stopped in a layer goes on there.
+TEST(HostedTiersTest, ForksAndStoppedPromptsAreTheCpus) {
+  const std::string path = Deepened("llama_chat");
+  const auto cpu = Open(path, Device::kCpu);
+  const auto gpu = Open(path, Device::kCuda);
+  const Ids ids = RandomIds(420, cpu->config.vocab);
+  const Session::Options options = {.context = 512};
+  const auto run = [&](Session& session) {
+    Ids text;
+    const auto go_on = [&](Session& one) {
+      const Ids more = Continue(one);
+      text.insert(text.end(), more.begin(), more.end());
+    };
+    EXPECT_TRUE(session.Append(ids.data(), 250).ok());
+    EXPECT_TRUE(session.CatchUp(Station::kPrefill).ok());
+    absl::StatusOr<std::unique_ptr<Session>> fork = session.Fork();
+    EXPECT_TRUE(fork.ok()) << fork.status();
+    go_on(**fork);
+    EXPECT_TRUE(session.Append(ids.data() + 250, 170).ok());
+    // It stops in its third layer, while the fork uses the buffers.
+    uint64_t asked = 0;
+    EXPECT_FALSE(session
+                     .CatchUp(Station::kPrefill,
+                              [&](uint64_t, uint64_t) { return ++asked < 3; })
+                     .ok());
+    go_on(**fork);
+    EXPECT_TRUE(session.CatchUp(Station::kPrefill).ok());
+    go_on(session);
+    go_on(**fork);
+    session.Truncate(140);
+    fork->reset();
+    EXPECT_TRUE(session.CatchUp(Station::kVerify).ok());
+    go_on(session);
+    return text;
+  };
+  const Ids expected = run(*MakeSession(*cpu, options));
+  EXPECT_EQ(expected.size(), 5u * 12);
+  // The least device, and what a fork takes, which is in use until there is
+  // one.
+  constexpr int64_t kForks = int64_t{40} << 20;
+  Model::Options with = gpu->options;
+  with.machine.simulation = {
+      {.device_bytes = BytesFor(*gpu, options, Budget::kLeast) + kForks,
+       .link_bytes_per_s = kFast,
+       .latency_s = 0}};
+  const auto model = OpenModel(with);
+  auto others =
+      DeviceArray<std::byte>::Create(model->machine->memory(), kForks, "x");
+  ASSERT_TRUE(others.ok()) << others.status();
+  const auto session = MakeSession(*model, options);
+  ASSERT_EQ(session->plan().shape.resident_pages, 0);
+  *others = {};
+  EXPECT_EQ(run(*session), expected);
+}
+
 TEST_P(HostedPolicyTest, TextIsTheCpusBehindALink) {
   const Ids prompt = RepeatedText(60, 6);
   const std::string path = Deepened("llama_chat");
