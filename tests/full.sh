@@ -5,7 +5,8 @@
 # two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs rows exact
-#                               tiers triforce policies faults readme mutants
+#                               hosted tiers triforce policies faults readme
+#                               mutants
 #
 # A step that is run again on the same day and kind of machine replaces its line
 # of the page; another machine has a page of its own.
@@ -13,8 +14,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs rows exact tiers triforce
-  policies faults readme mutants)
+readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs rows exact hosted tiers
+  triforce policies faults readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -135,6 +136,18 @@ step_exact() {
     --logits "$scratch/q8.npy" --no-progress
   /usr/bin/python3 tests/compare_logits.py "$scratch/q8.npy" \
     --max-kl 2.8e-3 --min-top1 0.962 --max-ppl-change 0.0038
+}
+
+# SmolLM2 on a GPU's kernels, which the host executor runs: the CPU's logits.
+step_hosted() {
+  local hosted=build/cpu/tests/tiercel_hosted_cli
+  tr -s ' ' '\n' <tests/golden/smollm2/tokens.txt >"$scratch/all.txt"
+  head -n 20 "$scratch/all.txt" >"$scratch/tokens.txt"
+  local flags=(eval --tokens "$scratch/tokens.txt" --no-progress)
+  "$TIERCEL" "${flags[@]}" --device cpu --logits "$scratch/cpu.npy"
+  "$hosted" "${flags[@]}" --device cuda --logits "$scratch/hosted.npy"
+  cmp "$scratch/cpu.npy" "$scratch/hosted.npy"
+  sha256sum <"$scratch/hosted.npy"
 }
 
 step_tiers() {  # small devices: same bytes, and those that crossed the link

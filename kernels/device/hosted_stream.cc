@@ -1,13 +1,9 @@
 #include "kernels/device/hosted_stream.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <iterator>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -16,14 +12,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "kernels/device/hosted_memory.h"
 #include "kernels/machine/allowance.h"
 #include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
-
-constexpr std::byte kUntouched{0xff};  // NaN, in every type
-constexpr size_t kPage = 4096;
 
 // What is refused now.
 struct Faults {
@@ -37,141 +31,13 @@ Faults& AllFaults() {
   return *faults;
 }
 
-bool IsRefused(std::string_view call) {
-  Faults& faults = AllFaults();
-  const std::lock_guard lock(faults.mutex);
-  if (faults.lost) return true;
-  const HostedFault fault =
-      faults.of != nullptr ? faults.of(call) : HostedFault::kNone;
-  faults.lost = fault == HostedFault::kLost;
-  return fault != HostedFault::kNone;
-}
-
 absl::Status Refusal(std::string_view call) {
   if (!IsRefused(call)) return absl::OkStatus();
   return DeviceError("device_failed",
                      absl::StrCat(std::string(call), ": refused by a test"));
 }
 
-// Runs of bytes that do not overlap, by their starts.
-class Ranges {
- public:
-  void Add(std::byte* start, size_t bytes) { ranges_[start] = bytes; }
-  void Remove(std::byte* start) { ranges_.erase(start); }
-  bool Hold(const void* address) const {
-    const auto* const at = static_cast<const std::byte*>(address);
-    const auto after = ranges_.upper_bound(const_cast<std::byte*>(at));
-    if (after == ranges_.begin()) return false;
-    const auto& [start, bytes] = *std::prev(after);
-    return at < start + bytes;
-  }
-  auto begin() const { return ranges_.begin(); }
-  auto end() const { return ranges_.end(); }
-
- private:
-  std::map<std::byte*, size_t> ranges_;
-};
-
-// The memory of the one device: a mapping for each block, and the block at its
-// end. Nobody may touch it but who holds it open.
-class HostedMemory final : public DeviceMemory {
- public:
-  absl::StatusOr<std::byte*> Allocate(size_t bytes,
-                                      std::string_view what) override {
-    const size_t room = Room(bytes);
-    void* const mapped =
-        room < bytes || IsRefused("allocate")
-            ? MAP_FAILED
-            : mmap(nullptr, room + kPage, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) {
-      return MemoryError(
-          "out_of_memory",
-          absl::StrCat(std::string(what), ": need ", bytes, " bytes"));
-    }
-    auto* const start = static_cast<std::byte*>(mapped);
-    // Of large pages fewer have to be opened and shut.
-    (void)madvise(mapped, room, MADV_HUGEPAGE);
-    std::memset(start, static_cast<int>(kUntouched), room);
-    mprotect(start, room + kPage, PROT_NONE);
-    const auto aligned = AlignedBytes(static_cast<int64_t>(bytes));
-    Count(aligned);
-    std::byte* const data = start + room - aligned;
-    const std::lock_guard lock(mutex_);
-    blocks_.Add(data, bytes);
-    return data;
-  }
-
-  void Free(std::byte* data, size_t bytes) override;
-  absl::Status Copy(std::byte* to, const std::byte* from,
-                    size_t bytes) override;
-
-  bool Holds(const void* address) {
-    const std::lock_guard lock(mutex_);
-    return blocks_.Hold(address);
-  }
-
-  // Memory of the host that the device copies from and to by itself.
-  void Pin(std::byte* host, size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    pinned_.Add(host, bytes);
-  }
-  void Unpin(std::byte* host) {
-    const std::lock_guard lock(mutex_);
-    pinned_.Remove(host);
-  }
-  bool IsPinned(const void* host) {
-    const std::lock_guard lock(mutex_);
-    return pinned_.Hold(host);
-  }
-
-  // Calls work() while the memory may be touched. It neither allocates nor
-  // frees.
-  template <typename Work>
-  void WhileOpen(const Work& work) {
-    const std::lock_guard lock(mutex_);
-    Protect(PROT_READ | PROT_WRITE);
-    work();
-    Protect(PROT_NONE);
-  }
-
-  // device_failed where something was written behind a block.
-  absl::Status Check() {
-    absl::Status status;
-    WhileOpen([&] {
-      for (const auto& [data, bytes] : blocks_) {
-        const auto aligned = AlignedBytes(static_cast<int64_t>(bytes));
-        for (std::byte* p = data + bytes; p < data + aligned; ++p) {
-          if (*p == kUntouched) continue;
-          status.Update(DeviceError(
-              "device_failed", absl::StrCat("byte ", p - data, " of an array ",
-                                            "of ", bytes, " was written")));
-        }
-      }
-    });
-    return status;
-  }
-
- private:
-  static size_t Room(size_t bytes) {
-    return (bytes + kPage - 1) / kPage * kPage;
-  }
-  void Protect(int access) {
-    for (const auto& [data, bytes] : blocks_) {
-      const auto aligned = AlignedBytes(static_cast<int64_t>(bytes));
-      mprotect(data + aligned - Room(bytes), Room(bytes), access);
-    }
-  }
-
-  std::mutex mutex_;
-  Ranges blocks_;
-  Ranges pinned_;
-};
-
-HostedMemory& Memory() {
-  static HostedMemory* const memory = new HostedMemory;
-  return *memory;
-}
+HostedMemory& Memory() { return HostedMemory::Get(); }
 
 // A queue that is worked off when somebody waits, on the thread that does.
 class HostedStream final : public CudaStream {
@@ -212,7 +78,7 @@ class HostedStream final : public CudaStream {
     if (!up || Memory().IsPinned(from)) {
       // What is pinned may have to be read first, by what is queued.
       if (!up && !Memory().Holds(to) && !Memory().IsPinned(to)) {
-        std::memset(to, static_cast<int>(kUntouched), bytes);
+        std::memset(to, 0xff, bytes);
       }
       Push([to, from, bytes] {
         std::memcpy(to, from, bytes);
@@ -313,24 +179,19 @@ class HostedStream final : public CudaStream {
   CUstream_st handle_;
 };
 
-// As CUDA's own it waits for all that is queued.
-void HostedMemory::Free(std::byte* data, size_t bytes) {
-  HostedStream::RunAll();
-  const auto aligned = AlignedBytes(static_cast<int64_t>(bytes));
-  Count(-aligned);
-  const std::lock_guard lock(mutex_);
-  blocks_.Remove(data);
-  munmap(data + aligned - Room(bytes), Room(bytes) + kPage);
-}
-
-absl::Status HostedMemory::Copy(std::byte* to, const std::byte* from,
-                                size_t bytes) {
-  HostedStream::RunAll();
-  WhileOpen([&] { std::memcpy(to, from, bytes); });
-  return absl::OkStatus();
-}
-
 }  // namespace
+
+void RunHostedStreams() { HostedStream::RunAll(); }
+
+bool IsRefused(std::string_view call) {
+  Faults& faults = AllFaults();
+  const std::lock_guard lock(faults.mutex);
+  if (faults.lost) return true;
+  const HostedFault fault =
+      faults.of != nullptr ? faults.of(call) : HostedFault::kNone;
+  faults.lost = fault == HostedFault::kLost;
+  return fault != HostedFault::kNone;
+}
 
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create() {
   if (IsRefused("create")) {

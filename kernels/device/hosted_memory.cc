@@ -1,0 +1,118 @@
+#include "kernels/device/hosted_memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+constexpr std::byte kUntouched{0xff};  // NaN, in every type
+constexpr size_t kPage = 4096;
+
+size_t Room(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+int64_t Aligned(size_t bytes) {
+  return AlignedBytes(static_cast<int64_t>(bytes));
+}
+
+}  // namespace
+
+HostedMemory& HostedMemory::Get() {
+  static HostedMemory* const memory = new HostedMemory;
+  return *memory;
+}
+
+absl::StatusOr<std::byte*> HostedMemory::Allocate(size_t bytes,
+                                                  std::string_view what) {
+  const size_t room = Room(bytes);
+  void* const mapped = room < bytes || IsRefused("allocate")
+                           ? MAP_FAILED
+                           : mmap(nullptr, room + kPage, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) {
+    return MemoryError(
+        "out_of_memory",
+        absl::StrCat(std::string(what), ": need ", bytes, " bytes"));
+  }
+  auto* const start = static_cast<std::byte*>(mapped);
+  // Of large pages fewer have to be opened and shut.
+  (void)madvise(mapped, room, MADV_HUGEPAGE);
+  std::memset(start, static_cast<int>(kUntouched), room);
+  mprotect(start, room + kPage, PROT_NONE);
+  Count(Aligned(bytes));
+  std::byte* const data = start + room - Aligned(bytes);
+  const std::lock_guard lock(mutex_);
+  blocks_.Add(data, bytes);
+  return data;
+}
+
+void HostedMemory::Free(std::byte* data, size_t bytes) {
+  RunHostedStreams();
+  Count(-Aligned(bytes));
+  const std::lock_guard lock(mutex_);
+  blocks_.Remove(data);
+  munmap(data + Aligned(bytes) - Room(bytes), Room(bytes) + kPage);
+}
+
+absl::Status HostedMemory::Copy(std::byte* to, const std::byte* from,
+                                size_t bytes) {
+  RunHostedStreams();
+  WhileOpen([&] { std::memcpy(to, from, bytes); });
+  return absl::OkStatus();
+}
+
+bool HostedMemory::Holds(const void* address) {
+  const std::lock_guard lock(mutex_);
+  return blocks_.Hold(address);
+}
+
+void HostedMemory::Pin(std::byte* host, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  pinned_.Add(host, bytes);
+}
+
+void HostedMemory::Unpin(std::byte* host) {
+  const std::lock_guard lock(mutex_);
+  pinned_.Remove(host);
+}
+
+bool HostedMemory::IsPinned(const void* host) {
+  const std::lock_guard lock(mutex_);
+  return pinned_.Hold(host);
+}
+
+void HostedMemory::WhileOpen(absl::FunctionRef<void()> work) {
+  const std::lock_guard lock(mutex_);
+  Protect(PROT_READ | PROT_WRITE);
+  work();
+  Protect(PROT_NONE);
+}
+
+void HostedMemory::Protect(int access) {
+  for (const auto& [data, bytes] : blocks_) {
+    mprotect(data + Aligned(bytes) - Room(bytes), Room(bytes), access);
+  }
+}
+
+absl::Status HostedMemory::Check() {
+  absl::Status status;
+  WhileOpen([&] {
+    for (const auto& [data, bytes] : blocks_) {
+      for (std::byte* p = data + bytes; p < data + Aligned(bytes); ++p) {
+        if (*p == kUntouched) continue;
+        status.Update(DeviceError(
+            "device_failed", absl::StrCat("byte ", p - data, " of an array of ",
+                                          bytes, " was written")));
+      }
+    }
+  });
+  return status;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,78 @@
+#ifndef TIERCEL_KERNELS_DEVICE_HOSTED_MEMORY_H_
+#define TIERCEL_KERNELS_DEVICE_HOSTED_MEMORY_H_
+
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/machine/device_memory.h"
+
+namespace tiercel {
+
+// Runs of bytes that do not overlap, by their starts.
+class Ranges {
+ public:
+  void Add(std::byte* start, size_t bytes) { ranges_[start] = bytes; }
+  void Remove(std::byte* start) { ranges_.erase(start); }
+  bool Hold(const void* address) const {
+    const auto* const at = static_cast<const std::byte*>(address);
+    const auto after = ranges_.upper_bound(const_cast<std::byte*>(at));
+    if (after == ranges_.begin()) return false;
+    const auto& [start, bytes] = *std::prev(after);
+    return at < start + bytes;
+  }
+  auto begin() const { return ranges_.begin(); }
+  auto end() const { return ranges_.end(); }
+
+ private:
+  std::map<std::byte*, size_t> ranges_;
+};
+
+// The memory of the one hosted device: a mapping for each block, and the block
+// at its end. Nobody may touch it but who holds it open.
+class HostedMemory final : public DeviceMemory {
+ public:
+  static HostedMemory& Get();
+
+  absl::StatusOr<std::byte*> Allocate(size_t bytes,
+                                      std::string_view what) override;
+  // These two wait for all that is queued, as CUDA's own do.
+  void Free(std::byte* data, size_t bytes) override;
+  absl::Status Copy(std::byte* to, const std::byte* from,
+                    size_t bytes) override;
+  bool Holds(const void* address);
+
+  // Memory of the host that the device copies from and to by itself.
+  void Pin(std::byte* host, size_t bytes);
+  void Unpin(std::byte* host);
+  bool IsPinned(const void* host);
+
+  // Calls work() while the memory may be touched. It neither allocates nor
+  // frees.
+  void WhileOpen(absl::FunctionRef<void()> work);
+
+  // device_failed where something was written behind a block.
+  absl::Status Check();
+
+ private:
+  void Protect(int access);
+
+  std::mutex mutex_;
+  Ranges blocks_;
+  Ranges pinned_;
+};
+
+// Works off what is queued in all streams (hosted_stream.cc).
+void RunHostedStreams();
+
+// Whether a test refuses the call, which is about to be made.
+bool IsRefused(std::string_view call);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_DEVICE_HOSTED_MEMORY_H_
