@@ -63,7 +63,7 @@ class UsageTest(Case):
 
     def test_not_in_this_version(self):
         for args in (["chat"],
-                     ["generate", "-p", "x", "--device", "far"]):
+                     ["generate", "-p", "x", "--tensor-parallel", "2"]):
             message = self.refuse(2, "not_in_this_version", *args)
             self.assertIn("not in this version", message)
 

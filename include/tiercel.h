@@ -103,7 +103,9 @@ typedef struct tiercel_model_params {
   size_t struct_size;
   const char* path; /* a GGUF file, the first of a split, or a directory */
   tiercel_load load;
-  const char* device; /* "auto" (default, "cpu" as yet), "cpu", "cuda", "ref" */
+  /* "auto" (default; as yet "cpu"), "cpu", "cuda", "ref"; "far": a GPU that the
+     CPU plays, very slowly, for tests */
+  const char* device;
   const char* compute;   /* "q8" (default), "f32": activations */
   int32_t threads;       /* 0: all the CPUs this process may use */
   int32_t check_tensors; /* non-zero: reject NaN and infinity in weights */

@@ -36,6 +36,7 @@ absl::Status NoCuda() {
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create() {
   return NoCuda();
 }
+bool CudaStream::IsPlayed() { return false; }
 absl::Status CudaStatus(std::string_view /*who*/, int error) {
   return error == 0 ? absl::OkStatus() : NoCuda();
 }

@@ -140,12 +140,11 @@ step_exact() {
 
 # SmolLM2 on a GPU's kernels, which the host executor runs: the CPU's logits.
 step_hosted() {
-  local hosted=build/cpu/tests/tiercel_hosted_cli
   tr -s ' ' '\n' <tests/golden/smollm2/tokens.txt >"$scratch/all.txt"
   head -n 20 "$scratch/all.txt" >"$scratch/tokens.txt"
   local flags=(eval --tokens "$scratch/tokens.txt" --no-progress)
   "$TIERCEL" "${flags[@]}" --device cpu --logits "$scratch/cpu.npy"
-  "$hosted" "${flags[@]}" --device cuda --logits "$scratch/hosted.npy"
+  "$TIERCEL" "${flags[@]}" --device far --logits "$scratch/hosted.npy"
   cmp "$scratch/cpu.npy" "$scratch/hosted.npy"
   sha256sum <"$scratch/hosted.npy"
 }

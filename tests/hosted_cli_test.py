@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""The program on `--device cuda`, beside itself on the CPU.
+"""The program on `--device far`, whose GPU the CPU plays, beside itself on the CPU.
 
-    hosted_cli_test.py TIERCEL HOSTED CHECKPOINTS
+    hosted_cli_test.py TIERCEL CHECKPOINTS
 
-HOSTED is the program with kernels that the host executor runs. Standard library
-only.
+Standard library only.
 """
 
 import json
@@ -15,28 +14,27 @@ import sys
 import tempfile
 import unittest
 
-TIERCEL, HOSTED, CHECKPOINTS = sys.argv[1:4]
+TIERCEL, CHECKPOINTS = sys.argv[1:3]
 CHAT = os.path.join(CHECKPOINTS, "llama_chat.gguf")
 TEXT = "The cat sat on the mat. " * 12
 
 
-def run(program, *args, device="cuda"):
+def run(*args, device="far"):
     return subprocess.run(
-        [program, *map(str, args), "--device", device, "-m", CHAT, "-t", "2"],
+        [TIERCEL, *map(str, args), "--device", device, "-m", CHAT, "-t", "2"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE)
 
 
 class HostedCliTest(unittest.TestCase):
 
-    def document(self, program, *args, device="cuda"):
-        done = run(program, *args, "--json", "--no-progress", device=device)
+    def document(self, *args, device="far"):
+        done = run(*args, "--json", "--no-progress", device=device)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         return json.loads(done.stdout)
 
     def both(self, *args):
-        return (self.document(TIERCEL, *args, device="cpu"),
-                self.document(HOSTED, *args))
+        return self.document(*args, device="cpu"), self.document(*args)
 
     def test_text_is_the_cpus(self):
         text = ["generate", "-p", TEXT, "-n", 12, "--ignore-eos", "-c", 512,
@@ -45,41 +43,41 @@ class HostedCliTest(unittest.TestCase):
         for flags in ([],
                       ["--simulate", "device=64MB,link=10GB/s"],
                       ["--policy", "triforce", *small, "--verify", "coupled"]):
-            cpu, cuda = self.both(*text, *flags)
-            self.assertEqual(cuda["output"][0]["tokens"],
+            cpu, far = self.both(*text, *flags)
+            self.assertEqual(far["output"][0]["tokens"],
                              cpu["output"][0]["tokens"], flags)
             # Nothing is predicted from what a CPU was measured to do.
-            self.assertNotIn("predicted", cuda)
-            self.assertIn("no times are predicted", "".join(cuda["warnings"]))
+            self.assertNotIn("predicted", far)
+            self.assertIn("no times are predicted", "".join(far["warnings"]))
 
     def test_logits_are_the_cpus(self):
         with tempfile.TemporaryDirectory() as folder:
             tokens = pathlib.Path(folder) / "tokens.txt"
             tokens.write_text(" ".join(str(7 * i % 90) for i in range(50)))
             logits = []
-            for program, device in ((TIERCEL, "cpu"), (HOSTED, "cuda")):
+            for device in ("cpu", "far"):
                 path = pathlib.Path(folder) / device
-                done = run(program, "eval", "--tokens", tokens, "--logits",
-                           path, "--deterministic", device=device)
+                done = run("eval", "--tokens", tokens, "--logits", path,
+                           "--deterministic", device=device)
                 self.assertEqual(done.returncode, 0, done.stderr.decode())
                 logits.append(path.read_bytes())
             self.assertEqual(logits[0], logits[1])
 
     def test_bench_has_no_share_of_the_cpus_peak(self):
-        rows = self.document(HOSTED, "bench", "-p", 8, "-n", 2, "-r", 1)
+        rows = self.document("bench", "-p", 8, "-n", 2, "-r", 1)
         for row in rows:
-            self.assertEqual(row["backend"], "cuda")
+            self.assertEqual(row["backend"], "far")
             self.assertIsNone(row["peak_share"])
             self.assertGreater(row["device_bytes"], 0)
 
     def test_plan_is_of_the_gpus_memory(self):
-        plan = self.document(HOSTED, "plan", "-c", 512, "--device-memory",
+        plan = self.document("plan", "-c", 512, "--device-memory",
                              "64MiB")
         self.assertTrue(plan["fits"])
         self.assertEqual(plan["device_bytes"], 64 << 20)
         self.assertEqual(plan["tiers"]["host"]["kv"], 0)
         self.assertIsNone(plan["ttft_s"])
-        refused = run(HOSTED, "generate", "-p", "x", "-c", 512,
+        refused = run("generate", "-p", "x", "-c", 512,
                       "--device-memory", "1MB")
         self.assertEqual(refused.returncode, 4, refused.stderr.decode())
 
@@ -96,4 +94,4 @@ class HostedCliTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

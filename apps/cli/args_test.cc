@@ -371,7 +371,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"chat", "--book", "x"},
            {"detokenize", "--add-bos", "1"},
            {"generate", "-p", "x", "--tensor-parallel", "2"},
-           {"generate", "-p", "x", "--device", "far"},
            {"generate", "-p", "x", "--simulate",
             "device=1GB,link=1GB/s,host=1GB/s"},
            {"summarize", "x", "--toc"},

@@ -92,19 +92,11 @@ void AddModelFlags(FlagSet& flags, ModelOptions* model) {
 }
 
 void AddRunFlags(FlagSet& flags, ModelOptions* model) {
-  flags.Text("--device", "auto|cpu|cuda|ref",
-             "where to compute; auto: the CPU; ref: every operation in plain "
-             "loops",
-             [=](const std::string& device) {
-               if (device == "far") {
-                 FlagSet::RejectNotBuilt("--device " + device);
-               }
-               if (device != "auto" && device != "cpu" && device != "cuda" &&
-                   device != "ref") {
-                 FlagSet::Reject("--device", "auto, cpu, cuda, ref", device);
-               }
-               model->device = device;
-             });
+  flags.Choice("--device", {"auto", "cpu", "cuda", "ref", "far"},
+               "where to compute; auto: the CPU; for tests, and slow: ref, "
+               "every operation in plain loops, and far, a GPU that the CPU "
+               "plays",
+               &model->device);
   flags.Choice("--compute", {"q8", "f32"},
                "numbers between the layers that meet compressed weights: 8 "
                "bits (default), or 32, slower and exact",

@@ -171,7 +171,9 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.date = UtcNow();
   context.machine = *std::move(machine);
   // The peaks are the CPU's.
-  if (context.backend == "cuda") context.machine.erase("read_bytes_per_s");
+  if (context.backend == "cuda" || context.backend == "far") {
+    context.machine.erase("read_bytes_per_s");
+  }
   if (context.simulated) context.backend += " simulated";
   if (context.filled) context.backend += " filled";
   context.warnings = PeakWarnings(context.machine);

@@ -49,7 +49,7 @@ struct Wait {
 
   bool Meets(const Wait& other) const {
     return mask == other.mask && combine == other.combine &&
-           at.line() == other.at.line() && at.column() == other.at.column() &&
+           at.line() == other.at.line() &&
            std::strcmp(at.file_name(), other.at.file_name()) == 0;
   }
   std::string Name() const {

@@ -193,6 +193,8 @@ bool IsRefused(std::string_view call) {
   return fault != HostedFault::kNone;
 }
 
+bool CudaStream::IsPlayed() { return true; }
+
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create() {
   if (IsRefused("create")) {
     return DeviceError("no_device", "device cuda: refused by a test");

@@ -153,6 +153,8 @@ absl::Status CudaStatus(std::string_view who, int error) {
                    cudaGetErrorString(static_cast<cudaError_t>(error))));
 }
 
+bool CudaStream::IsPlayed() { return false; }
+
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create() {
   if (absl::Status s = FindDevice(); !s.ok()) return s;
   cudaStream_t handle = nullptr;

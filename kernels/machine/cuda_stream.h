@@ -24,6 +24,9 @@ class CudaStream {
   // capability 7.5 or later.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Create();
 
+  // Whether Create gives no GPU but one that the CPU plays.
+  static bool IsPlayed();
+
   virtual ~CudaStream() = default;
 
   virtual CUstream_st* handle() = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/machine/cuda_stream.h"
 #include "models/chat/chat_tokens.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/version.h"
@@ -15,10 +16,16 @@ absl::StatusOr<Device> ParseDevice(const char* name) {
   const std::string_view device = name == nullptr ? "auto" : name;
   if (device == "auto" || device == "cpu") return Device::kCpu;
   if (device == "ref") return Device::kRef;
-  if (device == "cuda") return Device::kCuda;
+  if (device == "cuda" && CudaStream::IsPlayed()) {
+    return DeviceError("no_device", "device cuda: this build has no CUDA");
+  }
+  if (device == "far" && !CudaStream::IsPlayed()) {
+    return DeviceError("no_device", "device far: this build plays no GPU");
+  }
+  if (device == "cuda" || device == "far") return Device::kCuda;
   return UsageError("invalid_device",
                     absl::StrCat("device: got \"", std::string(device),
-                                 "\", need auto, cpu, cuda or ref"));
+                                 "\", need auto, cpu, cuda, ref or far"));
 }
 
 absl::StatusOr<Compute> ParseCompute(const char* name) {
