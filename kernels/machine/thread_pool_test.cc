@@ -1,5 +1,9 @@
 #include "kernels/machine/thread_pool.h"
 
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -57,6 +61,31 @@ TEST(ThreadPoolTest, NeighbouringRegionsDoNotMix) {
     });
     const auto of_step = std::count(written.begin(), written.end(), step);
     ASSERT_EQ(of_step, n) << "region " << step;
+  }
+}
+
+// The region of one caller is over before that of another begins.
+TEST(ThreadPoolTest, RegionsOfTwoCallersDoNotOverlap) {
+  ThreadPool pool(3);
+  for (int round = 0; round < 5; ++round) {
+    std::atomic<bool> begun = false;
+    std::atomic<int> left = 2;
+    std::thread other([&] {
+      while (!begun) std::this_thread::yield();
+      pool.ParallelFor(2, 1, [&](int64_t, int64_t, int) {
+        if (left == 0) return;
+        // A pool that mixes them may never end.
+        std::fputs("a region began inside another\n", stderr);
+        std::_Exit(1);
+      });
+    });
+    pool.ParallelFor(2, 1, [&](int64_t, int64_t, int) {
+      begun = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      --left;
+    });
+    other.join();
+    EXPECT_EQ(left, 0);
   }
 }
 
