@@ -52,7 +52,7 @@ norm_place|kernels/kv/key_norms.cu|cells.start + t.index - p.first|t.index|kerne
 means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc
 convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
 logits_wait|runtime/sequence/session.cc|return stream_->Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
-launched_at_once|kernels/device/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/host_executor_test.cc
+launched_at_once|kernels/device/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/hosted_stream_test.cc
 card_tiers|runtime/predict/session_plan.cc|prefers_device \&\& all.fits()|prefers_device|runtime/predict/session_plan_test.cc
 card_memory|runtime/predict/session_plan.h|on_gpu ? 0 : plan.DeviceBytes()|plan.DeviceBytes()|runtime/predict/session_plan_test.cc
 one_queue|runtime/machine/machine.cc|.cuda = gpu_.get()|.cuda = nullptr|tests/hosted_test.cc
@@ -61,7 +61,7 @@ link_finish|offload/move/gpu_link.cc|absl::Status s = copies_->Synchronize(); !s
 link_buffer|offload/move/gpu_link.cc|buffer.sent = copies_->Mark();||offload/move/gpu_link_test.cc
 link_group|offload/move/gpu_link.cc|return copies_->Await(std::exchange(last_group_, copies_->Mark()));|return absl::OkStatus();|offload/move/gpu_link_test.cc
 link_block|offload/move/gpu_link.cc|kGroupBytes - offset % kGroupBytes|kGroupBytes|offload/move/gpu_link_test.cc
-link_error|offload/move/copy_engine.cc|submission.status.Update(finished.status());||tests/hosted_faults_test.cc
+link_error|offload/move/copy_engine.cc|submission.status.Update(finished.status());||offload/move/gpu_link_test.cc
 choice_wait|kernels/machine/stream.h|return stream.Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 lanes_mask|kernels/device/host_executor.cc|return mask == other.mask \&\& combine|return combine|kernels/device/host_executor_test.cc
 early_copy|kernels/device/host_executor.cc|copies_.push_back({to, from, groups_});|std::memcpy(to, from, 16);|kernels/device/host_executor_test.cc
@@ -169,8 +169,8 @@ observer_view|offload/kv/kv_store.cc|view.IsFull() ? observer_ : nullptr|observe
 observer_resumed|offload/kv/kv_store.cc|step_rows_, /\*certain=\*/false|step_rows_, /*certain=*/true|offload/kv/step_observer_test.cc
 stopped_twice|runtime/sequence/forward.cc|interrupted_ = last;|(void)last;|runtime/sequence/tiers_test.cc
 staging_turn|offload/kv/kv_tier.h|(turn + layer) % 2|(turn + layer) / 2 % 2|offload/kv/kv_store_test.cc
-copies_counted|offload/move/copy_engine.cc|transfer.bytes - moved->bytes|0 * moved->bytes|offload/move/copy_engine_test.cc
-link_rate|offload/move/link.cc|static_cast<double>(piece) / rate_|static_cast<double>(piece) / rate_ / 2|offload/move/copy_engine_test.cc
+copies_counted|offload/move/copy_engine.cc|transfer.bytes - (moved.ok()|0 * (moved.ok()|offload/move/copy_engine_test.cc
+link_rate|offload/move/link.cc|static_cast<double>(moved->bytes) / rate_|static_cast<double>(moved->bytes) / rate_ / 2|offload/move/copy_engine_test.cc
 link_latency|offload/move/link.cc|begin + duration(latency_)|begin|offload/move/copy_engine_test.cc
 link_idle|offload/move/link.cc|std::max(since, free_at_)|since|offload/move/copy_engine_test.cc
 link_direction|offload/move/copy_engine.cc|? use.h2d_bytes : use.d2h_bytes|? use.d2h_bytes : use.h2d_bytes|offload/move/copy_engine_test.cc
@@ -316,7 +316,7 @@ taken_counts|runtime/machine/machine.cc|most : free + taken|most : free|runtime/
 unbegun_report|runtime/generate/generate.cc|    report.finish_reason = "cancelled";|    report = {};|runtime/api/cancel_test.cc
 sticky_cancel|runtime/generate/generate.cc|  if (session.cancelled()) return CancelledError();|  (void)session;|runtime/api/cancel_test.cc
 draft_weights_once|runtime/predict/plan.cc|weights->bytes = 0|weights->bytes += 0|runtime/api/model_api_test.cc
-draft_reserved|runtime/sequence/session.cc|plan_.in_place \&\& !site_.on_device|plan_.in_place|runtime/api/model_api_test.cc
+draft_reserved|runtime/sequence/session.cc|plan_.in_place \&\& !plan_.on_device|plan_.in_place|runtime/api/model_api_test.cc
 logits_planned|runtime/predict/session_plan.cc|hidden + logits +|hidden + 0 * logits +|runtime/predict/plan_test.cc
 '
 

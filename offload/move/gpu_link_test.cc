@@ -3,6 +3,7 @@
 
 #include "offload/move/gpu_link.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -166,6 +167,22 @@ TEST_F(GpuLinkTest, RefusedPinsTakeAnotherWay) {
   }
 }
 
+// A small buffer is filled again when what was in it has left.
+TEST_F(GpuLinkTest, SmallCopiesTakeTurnsInTheBuffers) {
+  ASSERT_TRUE(ThereAndBack().ok());
+  link_->Forget(region_);
+  ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
+  ASSERT_TRUE(stream_->Synchronize().ok());
+  const Door door([](std::string_view call, int pin) {
+    return call == "pin" && pin == 1;  // the block, not the buffers
+  });
+  for (int64_t i = 0; i < 5; ++i) ASSERT_TRUE(Move(kUp, 100 * i, 100).ok());
+  ASSERT_TRUE(link_->Finish().ok());
+  const std::vector<std::byte> arrived = Arrived();
+  EXPECT_TRUE(
+      std::equal(arrived.begin(), arrived.begin() + 500, values_.begin()));
+}
+
 // H06: a copy that fails is an error of who asked for it, and of nobody else.
 TEST_F(GpuLinkTest, AFailedCallIsToldAndTheNextGoesOn) {
   for (const std::string_view call : {"copy", "wait"}) {
@@ -210,6 +227,27 @@ TEST_F(GpuLinkTest, CopiesFollowWhatWasToBeComputed) {
   EXPECT_EQ(Arrived()[64], values_[64]);
   ASSERT_TRUE(stream_->Copy(other_.data(), device_.data() + 64, 64).ok());
   EXPECT_EQ(Arrived()[0], std::byte{0});
+  engine->Forget(region_);
+  link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
+                                    placement_);
+}
+
+// What fails when all has been sent has not arrived.
+TEST_F(GpuLinkTest, AFailedFinishIsToldToWhoWaits) {
+  const auto engine = *CopyEngine::Create(std::move(link_));
+  for (int at = 1; at <= 2; ++at) {  // the mark, and the end
+    int waits = 0;
+    const Door door([&](std::string_view call, int) {
+      return call == "wait" && ++waits == at;
+    });
+    EXPECT_EQ(
+        CodeOf(engine->Wait(engine->Submit(
+            Station::kVerify, {{kDown, &region_, 0, device_.data(), 64}}))),
+        "device_failed")
+        << at;
+  }
+  EXPECT_EQ(engine->ledger()[static_cast<size_t>(Station::kVerify)].d2h_bytes,
+            64u);
   engine->Forget(region_);
   link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
                                     placement_);
