@@ -123,8 +123,15 @@ class GpuStream final : public CudaStream {
   }
 
   absl::Status Pin(std::byte* host, size_t bytes) override {
-    return CudaStatus("pin",
-                      cudaHostRegister(host, bytes, cudaHostRegisterMapped));
+    cudaError_t error = cudaHostRegister(host, bytes, cudaHostRegisterMapped);
+    if (error != cudaSuccess) return CudaStatus("pin", error);
+    void* seen = nullptr;
+    error = cudaHostGetDevicePointer(&seen, host, 0);
+    if (error == cudaSuccess && seen == host) return absl::OkStatus();
+    Unpin(host);
+    if (error != cudaSuccess) return CudaStatus("pin", error);
+    return DeviceError("device_failed",
+                       "pin: the GPU has the host's memory at other addresses");
   }
   void Unpin(std::byte* host) override { cudaHostUnregister(host); }
 
