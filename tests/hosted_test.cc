@@ -428,5 +428,16 @@ TEST(HostedSessionTest, AContextThatDoesNotFitIsRefused) {
             "does_not_fit");
 }
 
+// What another machine holds of the GPU is not of a played device.
+TEST(HostedSessionTest, APlayedDeviceCountsItsOwnWeights) {
+  const auto first = Open(CheckpointPath("llama_gqa"), Device::kCuda);
+  const int64_t weights = first->machine->memory().used();
+  Model::Options options = first->options;
+  options.machine.simulation = {{.device_bytes = weights + weights / 2,
+                                 .link_bytes_per_s = kFast,
+                                 .latency_s = 0}};
+  EXPECT_NE(OpenModel(options), nullptr);
+}
+
 }  // namespace
 }  // namespace tiercel::hosted_test

@@ -208,6 +208,10 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   }
   const absl::StatusOr<WeightSizes> sizes = MeasureWeights(*checkpoint, config);
   if (!sizes.ok()) return sizes.status();
+  if (machine->device() == Device::kCuda) {
+    // What others hold of a GPU is not of the part that a played device takes.
+    if (absl::Status s = machine->TakeMemory(); !s.ok()) return s;
+  }
   if (absl::Status s = CheckRoom(*machine, sizes->bytes); !s.ok()) return s;
   if (options.check_tensors) {
     const absl::StatusOr<std::vector<BadTensor>> bad =
