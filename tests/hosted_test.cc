@@ -86,6 +86,13 @@ TEST_P(HostedTest, LogitsAreTheCpus) {
   }
 }
 
+// Adds tokens and computes them, up to the logits after the last.
+void Read(Session& session, const int32_t* ids, size_t count,
+          Station station = Station::kPrefill) {
+  EXPECT_TRUE(session.Append(ids, count).ok());
+  EXPECT_TRUE(session.CatchUp(station).ok());
+}
+
 // A session of a small checkpoint on a device, its prompt read.
 struct Reader {
   Reader(Device device, const Session::Options& options, size_t prompt = 30)
@@ -94,8 +101,7 @@ struct Reader {
     std::vector<int32_t> ids =
         ReadTokens(CheckpointPath("llama_gqa") + "/tokens.txt");
     ids.resize(prompt);
-    EXPECT_TRUE(session->Append(ids.data(), ids.size()).ok());
-    EXPECT_TRUE(session->CatchUp(Station::kPrefill).ok());
+    Read(*session, ids.data(), ids.size());
   }
   std::unique_ptr<Model> model;
   std::unique_ptr<Session> session;
@@ -209,11 +215,9 @@ TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
   const Ids ids = RandomIds(560, cpu->config.vocab);
   const Session::Options options = {.context = 640};
   const auto run = [&](Session& session, std::vector<float>* logits) {
-    EXPECT_TRUE(session.Append(ids.data(), 400).ok());
-    EXPECT_TRUE(session.CatchUp(Station::kPrefill).ok());
+    Read(session, ids.data(), 400);
     for (size_t i = 400; i < 520; i += 15) {
-      EXPECT_TRUE(session.Append(ids.data() + i, 15).ok());
-      EXPECT_TRUE(session.CatchUp(Station::kVerify).ok());
+      Read(session, ids.data() + i, 15, Station::kVerify);
       const std::vector<float> next = NextLogits(session);
       logits->insert(logits->end(), next.begin(), next.end());
     }
@@ -253,8 +257,7 @@ TEST(HostedTiersTest, ForksAndStoppedPromptsAreTheCpus) {
       const Ids more = Continue(one);
       text.insert(text.end(), more.begin(), more.end());
     };
-    EXPECT_TRUE(session.Append(ids.data(), 250).ok());
-    EXPECT_TRUE(session.CatchUp(Station::kPrefill).ok());
+    Read(session, ids.data(), 250);
     absl::StatusOr<std::unique_ptr<Session>> fork = session.Fork();
     EXPECT_TRUE(fork.ok()) << fork.status();
     go_on(**fork);
@@ -338,9 +341,8 @@ TEST(HostedSessionTest, PagesThatAreGivenBackAreNotWritten) {
     absl::StatusOr<std::unique_ptr<Session>> fork = gpu.session->Fork();
     ASSERT_TRUE(fork.ok()) << fork.status();
     const std::vector<int32_t> other(200, 7);
-    EXPECT_TRUE((*fork)->Append(other.data(), other.size()).ok());
     // It takes its memory: what grows later would wait.
-    EXPECT_TRUE((*fork)->CatchUp(Station::kPrefill).ok());
+    Read(**fork, other.data(), other.size());
     (*fork)->Truncate(120);
     EXPECT_TRUE((*fork)->Append(other.data(), other.size()).ok());
     uint64_t asked = 0;
@@ -352,8 +354,7 @@ TEST(HostedSessionTest, PagesThatAreGivenBackAreNotWritten) {
 
     const std::vector<int32_t> ids(150, 9);
     for (Reader* reader : {&cpu, &gpu}) {
-      EXPECT_TRUE(reader->session->Append(ids.data(), ids.size()).ok());
-      EXPECT_TRUE(reader->session->CatchUp(Station::kPrefill).ok());
+      Read(*reader->session, ids.data(), ids.size());
     }
     fork->reset();  // what it left undone is done now
     EXPECT_EQ(Continue(*gpu.session), Continue(*cpu.session)) << rows;
@@ -367,11 +368,9 @@ std::map<std::string, int> CallsOfOneToken(const std::string& path) {
   const auto model = Open(path, Device::kCuda);
   const auto session = MakeSession(*model, {.context = 256});
   const Ids ids = RandomIds(130, model->config.vocab);
-  EXPECT_TRUE(session->Append(ids.data(), 129).ok());
-  EXPECT_TRUE(session->CatchUp(Station::kPrefill).ok());
+  Read(*session, ids.data(), 129);
   const auto step = [&] {
-    EXPECT_TRUE(session->Append(ids.data() + 129, 1).ok());
-    EXPECT_TRUE(session->CatchUp(Station::kVerify).ok());
+    Read(*session, ids.data() + 129, 1, Station::kVerify);
   };
   step();
   std::map<std::string, int> calls;

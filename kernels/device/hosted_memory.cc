@@ -41,7 +41,7 @@ absl::StatusOr<std::byte*> HostedMemory::Allocate(size_t bytes,
         absl::StrCat(std::string(what), ": need ", bytes, " bytes"));
   }
   auto* const start = static_cast<std::byte*>(mapped);
-  // Of large pages fewer have to be opened and shut.
+  // Large pages are fewer, and each has to be opened and shut.
   (void)madvise(mapped, room, MADV_HUGEPAGE);
   std::memset(start, static_cast<int>(kUntouched), room);
   mprotect(start, room + kPage, PROT_NONE);

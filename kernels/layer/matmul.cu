@@ -10,7 +10,8 @@
 namespace tiercel {
 namespace {
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// a is above 0. Written so it takes fewer registers than (a + b - 1) / b.
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a - 1) / b + 1; }
 
 TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, int64_t row,
                                  int64_t column, float value) {
@@ -19,26 +20,23 @@ TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, int64_t row,
   out = target.add ? value + out : value;
 }
 
-// Groups of `columns` columns of `n`; and of all targets, one after the other.
-constexpr int64_t GroupsOf(int64_t n, int columns) {
-  return (n - 1) / columns + 1;
-}
+// How many groups of `columns` columns all targets have, one after the other.
 int64_t GroupsOfAll(const MatmulTargets& targets, int columns) {
   int64_t groups = 0;
   for (int i = 0; i < targets.count; ++i) {
-    groups += GroupsOf(targets.of[i].n, columns);
+    groups += CeilDiv(targets.of[i].n, columns);
   }
   return groups;
 }
 
 // The target that has group `group` of all, which becomes the group's number
-// in it. A loop that is unrolled: parameters are not to be copied to a stack.
+// in it. The loop is unrolled, so that parameters are not copied to a stack.
 TIERCEL_DEVICE MatmulTarget TargetWith(const MatmulTargets& targets,
                                        int columns, int64_t& group) {
   MatmulTarget target = targets.of[0];
 #pragma unroll
   for (int i = 1; i < MatmulTargets::kMost; ++i) {
-    const int64_t before = GroupsOf(target.n, columns);
+    const int64_t before = CeilDiv(target.n, columns);
     if (i >= targets.count || group < before) break;
     group -= before;
     target = targets.of[i];
@@ -181,7 +179,7 @@ struct MultiplyPanels {
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
     int64_t group = t.block / row_tiles;
     const MatmulTarget target = TargetWith(targets, kColumns, group);
-    const int64_t panels = GroupsOf(target.n, kPanelRows);
+    const int64_t panels = CeilDiv(target.n, kPanelRows);
     const int64_t own = group * kWarps + t.warp();
     // A warp without a panel of its own repeats the last one.
     const int64_t panel = own < panels ? own : panels - 1;
@@ -212,7 +210,8 @@ struct MultiplyPanels {
     return left <= 0 ? 0 : left < kBlocks ? static_cast<int>(left) : kBlocks;
   }
 
-  // Of the panel whose codes are at `codes`.
+  // Has the next stage of the panel whose codes are at `codes` copied to shared
+  // memory.
   TIERCEL_DEVICE void Fetch(const Thread& t, const uint8_t* codes,
                             int64_t first, Stage& stage) const {
     const int size = SizeOf(first);

@@ -52,12 +52,6 @@ absl::Status Validate(const RopeParams& p) {
   return absl::OkStatus();
 }
 
-int64_t HeadsOf(const RopeParams& p) {
-  int64_t heads = 0;
-  for (int i = 0; i < p.num_tensors; ++i) heads += p.tensors[i].count;
-  return heads;
-}
-
 }  // namespace
 
 absl::Status RopeAngles(Stream& stream, const RopeAnglesParams& p) {
@@ -76,7 +70,7 @@ absl::Status Rope(Stream& stream, const RopeParams& p) {
     return CudaStatus("Rope", RopeCuda(stream.cuda().handle(), p));
   }
   stream.pool().ParallelFor(
-      p.rows, Grain(HeadsOf(p) * p.head_dim),
+      p.rows, Grain(p.AllHeads() * p.head_dim),
       [&](int64_t begin, int64_t end, int) { RopeReference(p, begin, end); });
   return absl::OkStatus();
 }

@@ -11,10 +11,9 @@ struct RotatePairs {
   static constexpr int kMaxThreads = 256;
   struct Shared {};
   RopeParams p;
-  int64_t heads;  // of all tensors
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
-    const int64_t row_pairs = heads * p.half;
+    const int64_t row_pairs = p.AllHeads() * p.half;
     const int64_t pairs = p.rows * row_pairs;
     for (int64_t pair = t.block * t.count + t.index; pair < pairs;
          pair += t.blocks * t.count) {
@@ -45,10 +44,9 @@ struct RotatePairs {
 int RopeCuda(CUstream_st* stream, const RopeParams& p) {
   if (p.rows == 0) return 0;
   constexpr int kThreads = RotatePairs::kMaxThreads;
-  int64_t heads = 0;
-  for (int i = 0; i < p.num_tensors; ++i) heads += p.tensors[i].count;
-  return Launch(stream, TurnsFor(p.rows * heads * p.half, kThreads, kThreads),
-                RotatePairs{p, heads});
+  return Launch(stream,
+                TurnsFor(p.rows * p.AllHeads() * p.half, kThreads, kThreads),
+                RotatePairs{p});
 }
 
 }  // namespace tiercel

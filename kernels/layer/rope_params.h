@@ -21,6 +21,10 @@ struct RopeParams {
   int half;          // 2 * half <= head_dim
   const float* cos;  // [rows, half]
   const float* sin;  // [rows, half]
+
+  constexpr int64_t AllHeads() const {
+    return tensors[0].count + (num_tensors > 1 ? tensors[1].count : 0);
+  }
 };
 
 }  // namespace tiercel

@@ -36,20 +36,15 @@ std::vector<Transfer> Joined(const std::vector<Transfer>& transfers,
 absl::StatusOr<Link::Moved> HostLink::Copy(const Transfer& transfer,
                                            Clock::Time /*since*/,
                                            const std::atomic<bool>& drop) {
+  if (drop.load()) return Moved{0, 0};
   const absl::StatusOr<std::byte*> base = mappings_.AddressOf(*transfer.host);
   if (!base.ok()) return base.status();
   const Clock::Time begin = clock().Now();
-  int64_t done = 0;
-  while (done < transfer.bytes && !drop.load()) {
-    const int64_t piece = std::min(kPieceBytes, transfer.bytes - done);
-    std::byte* const host = *base + transfer.offset + done;
-    std::byte* const device = transfer.device + done;
-    const bool up = transfer.direction == Direction::kHostToDevice;
-    std::memcpy(up ? device : host, up ? host : device,
-                static_cast<size_t>(piece));
-    done += piece;
-  }
-  return Moved{done, SecondsBetween(begin, clock().Now())};
+  std::byte* const host = *base + transfer.offset;
+  const bool up = transfer.direction == Direction::kHostToDevice;
+  std::memcpy(up ? transfer.device : host, up ? host : transfer.device,
+              static_cast<size_t>(transfer.bytes));
+  return Moved{transfer.bytes, SecondsBetween(begin, clock().Now())};
 }
 
 SimulatedLink::SimulatedLink(double rate, double latency,

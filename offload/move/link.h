@@ -76,7 +76,8 @@ class Link {
   Clock& clock_;
 };
 
-// The link of a device that is this machine's own: memory that is copied.
+// The link of a device that is this machine's own: memory is copied, each
+// transfer at once.
 class HostLink final : public Link {
  public:
   explicit HostLink(std::shared_ptr<Placement> placement = nullptr)

@@ -50,7 +50,7 @@ class SelectorChooser final : public Chooser {
     int64_t Bytes() const;
     // Floats from one head's scores to the next's.
     int64_t Stride() const { return (chunks + 15) / 16 * 16; }
-    // That all heads choose besides the sinks.
+    // Positions that all heads choose besides the sinks.
     int64_t Picked() const {
       return budget > sinks ? kv_heads * (budget - sinks) : 0;
     }

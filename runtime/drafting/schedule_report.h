@@ -35,8 +35,8 @@ struct ScheduleReport {
   std::vector<Segment> segments = {};
   // Positions that a head has chosen; absent: it chooses none.
   std::optional<int64_t> selected = {};
-  // Of each slow step the share of the attention of the row that chose anew
-  // which fell on what was in view before; absent where that cannot be known.
+  // In each slow step one row chooses anew: the share of its attention that
+  // fell on what was in view before; absent where that cannot be known.
   std::vector<std::optional<double>> coverage_at = {};
 
   // Output token `index`, the last so far, has a row of this mode.

@@ -208,10 +208,8 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   }
   const absl::StatusOr<WeightSizes> sizes = MeasureWeights(*checkpoint, config);
   if (!sizes.ok()) return sizes.status();
-  if (machine->device() == Device::kCuda) {
-    // What others hold of a GPU is not of the part that a played device takes.
-    if (absl::Status s = machine->TakeMemory(); !s.ok()) return s;
-  }
+  // First, as what others hold of a GPU is not of a device that it plays.
+  if (absl::Status s = machine->TakeMemory(); !s.ok()) return s;
   if (absl::Status s = CheckRoom(*machine, sizes->bytes); !s.ok()) return s;
   if (options.check_tensors) {
     const absl::StatusOr<std::vector<BadTensor>> bad =
@@ -226,7 +224,6 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
                        first.first_block, "; tensors like it: ", bad->size()));
     }
   }
-  if (absl::Status s = machine->TakeMemory(); !s.ok()) return s;
   absl::StatusOr<std::unique_ptr<Stream>> stream = machine->NewStream();
   if (!stream.ok()) return stream.status();
   absl::StatusOr<LoadedWeights> loaded =
