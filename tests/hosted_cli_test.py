@@ -81,7 +81,7 @@ class HostedCliTest(unittest.TestCase):
                       "--device-memory", "1MB")
         self.assertEqual(refused.returncode, 4, refused.stderr.decode())
 
-    def test_no_gpu_is_said_before_the_model_is_read(self):
+    def test_no_gpu_is_said(self):
         for command in (["generate", "-p", "x"], ["plan"]):
             done = subprocess.run(
                 [TIERCEL, *command, "--device", "cuda", "-m", CHAT],

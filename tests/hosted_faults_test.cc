@@ -83,8 +83,10 @@ class HostedFaultsTest : public testing::TestWithParam<std::string_view> {
     expected_ = *text;
   }
 
+  // Of the device, and pinned for it.
   static int64_t Used() {
-    return MakeHostedStream(Order::kAscending)->memory().used();
+    return MakeHostedStream(Order::kAscending)->memory().used() +
+           HostedPinnedBytes();
   }
 
   static inline Ids prompt_;
@@ -150,6 +152,14 @@ TEST_P(HostedFaultsTest, OfALostDeviceEverybodyIsTold) {
     }
     EXPECT_EQ(Used(), before) << at;
   }
+}
+
+TEST(HostedGpuTest, NoGpuIsSaidBeforeAnythingIsRead) {
+  const FaultAt fault("create", 0, HostedFault::kOnce);
+  const auto model =
+      Model::Open({.path = "/nowhere", .machine = {.device = Device::kCuda}},
+                  [](uint64_t, uint64_t) { return true; });
+  EXPECT_EQ(CodeOf(model.status()), "no_device");
 }
 
 }  // namespace

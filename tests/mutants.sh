@@ -60,6 +60,12 @@ mark_awaited|offload/move/copy_engine.cc|if (next == 0) {|if (next == 1) {|offlo
 link_finish|offload/move/gpu_link.cc|absl::Status s = copies_->Synchronize(); !s.ok()|absl::Status s; !s.ok()|offload/move/gpu_link_test.cc
 link_buffer|offload/move/gpu_link.cc|buffer.sent = copies_->Mark();||offload/move/gpu_link_test.cc
 link_group|offload/move/gpu_link.cc|return copies_->Await(std::exchange(last_group_, copies_->Mark()));|return absl::OkStatus();|offload/move/gpu_link_test.cc
+link_groups|offload/move/gpu_link.cc|std::exchange(last_group_, copies_->Mark())|copies_->Mark()|offload/move/gpu_link_test.cc
+unpinned|offload/tier/placement.cc|gpu_->Unpin(address);|(void)address;|offload/move/gpu_link_test.cc
+ring_wait|kernels/machine/send_ring.cc|cuda_.Await(left_\[1 - half_\]); !s.ok()|absl::OkStatus(); !s.ok()|kernels/device/hosted_stream_test.cc
+ring_half|kernels/machine/send_ring.cc|left_\[1 - half_\]|left_[half_]|kernels/device/hosted_stream_test.cc
+device_first|runtime/model/model.cc|model->machine->FindDevice(); !s.ok()|absl::OkStatus(); !s.ok()|tests/hosted_faults_test.cc
+own_weights|runtime/model/model.cc|absl::Status s = machine->TakeMemory(); !s.ok()|absl::Status s = machine->FindDevice(); !s.ok()|tests/hosted_test.cc
 link_block|offload/move/gpu_link.cc|kGroupBytes - offset % kGroupBytes|kGroupBytes|offload/move/gpu_link_test.cc
 link_error|offload/move/copy_engine.cc|submission.status.Update(finished.status());||offload/move/gpu_link_test.cc
 choice_wait|kernels/machine/stream.h|return stream.Synchronize();|return absl::OkStatus();|tests/hosted_test.cc

@@ -72,14 +72,25 @@ bool HostedMemory::Holds(const void* address) {
   return blocks_.Hold(address);
 }
 
-void HostedMemory::Pin(std::byte* host, size_t bytes) {
+absl::Status HostedMemory::Pin(std::byte* host, size_t bytes) {
   const std::lock_guard lock(mutex_);
+  if (pinned_.Meet(host, bytes)) {
+    return DeviceError("device_failed", "pin: some of it is pinned already");
+  }
   pinned_.Add(host, bytes);
+  return absl::OkStatus();
 }
 
 void HostedMemory::Unpin(std::byte* host) {
   const std::lock_guard lock(mutex_);
   pinned_.Remove(host);
+}
+
+int64_t HostedMemory::PinnedBytes() {
+  const std::lock_guard lock(mutex_);
+  int64_t all = 0;
+  for (const auto& [start, bytes] : pinned_) all += static_cast<int64_t>(bytes);
+  return all;
 }
 
 bool HostedMemory::IsPinned(const void* host) {

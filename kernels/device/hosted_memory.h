@@ -2,6 +2,7 @@
 #define TIERCEL_KERNELS_DEVICE_HOSTED_MEMORY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -18,6 +19,12 @@ namespace tiercel {
 class Ranges {
  public:
   void Add(std::byte* start, size_t bytes) { ranges_[start] = bytes; }
+  // Whether the range has bytes of one that is there.
+  bool Meet(std::byte* start, size_t bytes) const {
+    const auto after = ranges_.lower_bound(start);
+    return Hold(start) ||
+           (after != ranges_.end() && after->first < start + bytes);
+  }
   void Remove(std::byte* start) { ranges_.erase(start); }
   bool Hold(const void* address) const {
     const auto* const at = static_cast<const std::byte*>(address);
@@ -47,10 +54,12 @@ class HostedMemory final : public DeviceMemory {
                     size_t bytes) override;
   bool Holds(const void* address);
 
-  // Memory of the host that the device copies from and to by itself.
-  void Pin(std::byte* host, size_t bytes);
+  // Memory of the host that the device copies from and to by itself. Errors:
+  // device_failed where some of it is pinned.
+  absl::Status Pin(std::byte* host, size_t bytes);
   void Unpin(std::byte* host);
   bool IsPinned(const void* host);
+  int64_t PinnedBytes();
 
   // Calls work() while the memory may be touched. It neither allocates nor
   // frees.

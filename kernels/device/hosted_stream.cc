@@ -31,6 +31,12 @@ Faults& AllFaults() {
   return *faults;
 }
 
+bool IsLost() {
+  Faults& faults = AllFaults();
+  const std::lock_guard lock(faults.mutex);
+  return faults.lost;
+}
+
 absl::Status Refusal(std::string_view call) {
   if (!IsRefused(call)) return absl::OkStatus();
   return DeviceError("device_failed",
@@ -114,16 +120,16 @@ class HostedStream final : public CudaStream {
     return pushed_;
   }
   absl::Status Await(uint64_t mark) override {
-    RunUntil(mark);
+    // What is refused has not been waited for.
     if (absl::Status s = Refusal("wait"); !s.ok()) return s;
+    RunUntil(mark);
     const std::lock_guard lock(mutex_);
     return failed_;
   }
 
   absl::Status Pin(std::byte* host, size_t bytes) override {
     if (absl::Status s = Refusal("pin"); !s.ok()) return s;
-    Memory().Pin(host, bytes);
-    return absl::OkStatus();
+    return Memory().Pin(host, bytes);
   }
   void Unpin(std::byte* host) override { Memory().Unpin(host); }
 
@@ -154,12 +160,12 @@ class HostedStream final : public CudaStream {
     return work;
   }
 
-  // The first failure ends what was queued, and the device: as with CUDA,
-  // everybody is told from then on.
+  // The first failure drops what was to be done with it; who waits for this
+  // queue is told from then on. A device that was lost does nothing more.
   void RunUntil(uint64_t mark) {
     const std::lock_guard run(run_mutex_);
     const std::deque<Work> work = TakeUntil(mark);
-    if (work.empty()) return;
+    if (work.empty() || IsLost()) return;
     Memory().WhileOpen([&] {
       for (const Work& one : work) {
         const int error = one();
@@ -209,6 +215,8 @@ absl::Status CudaStatus(std::string_view who, int error) {
                      absl::StrCat(std::string(who), ": ",
                                   fault.empty() ? "refused by a test" : fault));
 }
+
+int64_t HostedPinnedBytes() { return Memory().PinnedBytes(); }
 
 void SetHostedFaults(std::function<HostedFault(std::string_view call)> fault) {
   Faults& faults = AllFaults();

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_KERNELS_DEVICE_HOSTED_STREAM_H_
 #define TIERCEL_KERNELS_DEVICE_HOSTED_STREAM_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -17,6 +18,9 @@ namespace tiercel {
 // written beyond it, as far as it is rounded up to kDeviceAlignment,
 // Synchronize reports.
 std::unique_ptr<Stream> MakeHostedStream(Order order);
+
+// Memory of the host that is pinned for the hosted device.
+int64_t HostedPinnedBytes();
 
 // What the hosted device refuses, for tests.
 enum class HostedFault {

@@ -1,10 +1,12 @@
 #include "kernels/device/hosted_stream.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <memory>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -132,7 +134,45 @@ TEST_F(HostedStreamTest, PinnedMemoryIsTheDevicesToRead) {
   EXPECT_EQ(*sent, 4);  // it has not arrived
   EXPECT_TRUE(stream_->Synchronize().ok());
   EXPECT_TRUE(std::isnan(*sent));
+  EXPECT_EQ(HostedPinnedBytes(), 4);
+  EXPECT_FALSE(cuda.Pin(memory.data() + 3, 10).ok());
+  EXPECT_FALSE(cuda.Pin(memory.data() - 3, 4).ok());
   cuda.Unpin(memory.data());
+  EXPECT_EQ(HostedPinnedBytes(), 0);
+}
+
+// More lists than the ring holds, each with values of its own; a wait that is
+// refused once harms nothing that was sent.
+TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
+  constexpr size_t kList = 16 << 10;  // floats, a quarter of a half
+  constexpr size_t kLists = 24;
+  for (const bool refused : {false, true}) {
+    auto all = *DeviceArray<float>::Create(
+        stream_->memory(), static_cast<int64_t>(kList * kLists), "lists");
+    bool refuses = refused;
+    SetHostedFaults([&](std::string_view call) {
+      return call == "wait" && std::exchange(refuses, false)
+                 ? HostedFault::kOnce
+                 : HostedFault::kNone;
+    });
+    std::vector<float> list(kList);
+    int failed = 0;
+    for (size_t i = 0; i < kLists; ++i) {
+      std::fill(list.begin(), list.end(), static_cast<float>(i));
+      float* const to = all.data() + i * kList;
+      const size_t bytes = kList * sizeof(float);
+      if (stream_->Send(to, list.data(), bytes).ok()) continue;
+      ++failed;
+      EXPECT_TRUE(stream_->Send(to, list.data(), bytes).ok());
+    }
+    SetHostedFaults(nullptr);
+    EXPECT_EQ(failed, refused ? 1 : 0);
+    std::vector<float> arrived;
+    ASSERT_TRUE(ReadBack(*stream_, all, &arrived).ok());
+    for (size_t i = 0; i < arrived.size(); ++i) {
+      ASSERT_EQ(arrived[i], static_cast<float>(i / kList)) << i;
+    }
+  }
 }
 
 // ---- Faults ----

@@ -35,10 +35,11 @@ absl::Status SendRing::Send(void* to, const void* from, size_t bytes) {
     return cuda_.Copy(to, from, bytes);
   }
   if (used_ + bytes > kMostBytes) {
+    // Until the other half has been read this one stays full.
+    if (absl::Status s = cuda_.Await(left_[1 - half_]); !s.ok()) return s;
     left_[half_] = cuda_.Mark();
     half_ = 1 - half_;
     used_ = 0;
-    if (absl::Status s = cuda_.Await(left_[half_]); !s.ok()) return s;
   }
   std::byte* const sent = memory_ + half_ * kMostBytes + used_;
   used_ += bytes;

@@ -65,9 +65,9 @@ class Stream {
   // what was queued before. Both ends stay as they are until Synchronize, but
   // for what comes from pageable memory of the host: it has been read.
   absl::Status Copy(void* to, const void* from, size_t bytes);
-  // Copies what a kernel needs next from the host to the device, some lists of
-  // it, after what was queued before: it waits for no other copy, and `from`
-  // has been read.
+  // Copies what a kernel needs next from the host to the device, after what was
+  // queued before; `from` has been read. Lists of up to SendRing::kMostBytes
+  // wait for no copy of other queues.
   absl::Status Send(void* to, const void* from, size_t bytes);
   // Sets `bytes` of device memory to zero, after what was queued before.
   absl::Status Zero(void* to, size_t bytes);

@@ -282,8 +282,11 @@ uint64_t TieredKv::CopyRuns(Stream& stream, Station station,
 }
 
 absl::Status TieredKv::AwaitCopies(uint64_t copies, Cancelled cancelled) {
-  if (absl::Status s = engine().Wait(copies, cancelled); !s.ok()) return s;
-  return std::exchange(copied_, absl::OkStatus());
+  absl::Status status = engine().Wait(copies, cancelled);
+  if (ClassOf(status) == ErrorClass::kCancelled) return status;
+  // Whichever failed, it is told now, and to nobody later.
+  status.Update(std::exchange(copied_, absl::OkStatus()));
+  return status;
 }
 
 // ---- The sequence ----

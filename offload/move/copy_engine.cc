@@ -148,7 +148,7 @@ void CopyEngine::Run() {
     absl::StatusOr<double> finished = 0.0;
     // However it went, nothing is on its way when it is done.
     if (submission.next == submission.transfers.size()) {
-      finished = link_->Finish();
+      finished = Finish();
     }
     lock.lock();
     submission.status.Update(moved.status());
@@ -183,6 +183,14 @@ absl::StatusOr<Link::Moved> CopyEngine::Move(const Submission& submission,
     }
     return link_->Copy(submission.transfers[next], submission.since,
                        submission.drop);
+  } catch (const std::bad_alloc&) {
+    return no_memory_;
+  }
+}
+
+absl::StatusOr<double> CopyEngine::Finish() {
+  try {
+    return link_->Finish();
   } catch (const std::bad_alloc&) {
     return no_memory_;
   }

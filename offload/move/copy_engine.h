@@ -88,6 +88,7 @@ class CopyEngine {
   std::list<Submission>* NextQueue();
   bool IsQueued(Ticket ticket) const;
   absl::StatusOr<Link::Moved> Move(const Submission& submission, size_t next);
+  absl::StatusOr<double> Finish();
 
   const std::unique_ptr<Link> link_;
   const absl::Status no_memory_;

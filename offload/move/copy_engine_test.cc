@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <vector>
 
@@ -183,6 +184,36 @@ TEST(CopyEngineTest, WaitingCanBeCancelled) {
   EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
   EXPECT_FALSE(engine->Done(ticket));
 }  // and the engine ends though the gate stays shut
+
+// A link that finds no memory, while it copies or when it ends.
+class StarvedLink final : public Link {
+ public:
+  explicit StarvedLink(bool copies) : copies_(copies) {}
+  absl::StatusOr<Moved> Copy(const Transfer& t, Clock::Time,
+                             const std::atomic<bool>&) override {
+    if (!copies_) throw std::bad_alloc();
+    return Moved{t.bytes, 0};
+  }
+  absl::StatusOr<double> Finish() override {
+    if (copies_) throw std::bad_alloc();
+    return 0.0;
+  }
+  void Forget(const HostRegion&) override {}
+
+ private:
+  const bool copies_;
+};
+
+TEST(CopyEngineTest, OutlivesALackOfMemory) {
+  for (const bool copies : {false, true}) {
+    const auto engine = Over(std::make_unique<StarvedLink>(copies));
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(CodeOf(engine->Wait(engine->Submit(
+                    Station::kDraft, {{kUp, nullptr, 1, nullptr, 10}}))),
+                "out_of_memory");
+    }
+  }
+}
 
 TEST(JoinedTest, NeighboursOnBothSidesBecomeOne) {
   std::byte device[100];

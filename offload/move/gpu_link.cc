@@ -99,6 +99,8 @@ void GpuLink::Unpin(const std::vector<Block>& blocks) {
 }
 
 void GpuLink::Forget(const HostRegion& region) {
+  // A Finish that failed may have left copies under way.
+  copies_->Synchronize().IgnoreError();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto known = blocks_.find(&region);

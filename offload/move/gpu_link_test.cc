@@ -60,6 +60,8 @@ class GpuLinkTest : public testing::Test {
   void TearDown() override {
     link_->Finish().IgnoreError();
     link_->Forget(region_);
+    link_ = nullptr;
+    EXPECT_EQ(HostedPinnedBytes(), 0);
   }
 
   absl::Status Move(Direction direction, int64_t offset, int64_t bytes) {
@@ -132,6 +134,10 @@ TEST_F(GpuLinkTest, TwoGroupsAreOnTheirWay) {
   EXPECT_EQ(door.waits, 2);  // a mark, and a wait for nothing
   ASSERT_TRUE(Move(kUp, 0, 1).ok());
   EXPECT_EQ(door.waits, 4);  // for the first group
+  HostMappings host(nullptr);
+  const std::byte* const arrived = *host.AddressOf(region_);
+  EXPECT_EQ(arrived[kBlock - 1], values_[kBlock - 1]);
+  EXPECT_EQ(arrived[kBlock], std::byte{0});  // the second is under way
 }
 
 TEST_F(GpuLinkTest, NothingHasArrivedBeforeFinish) {
