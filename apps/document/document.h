@@ -10,9 +10,32 @@
 
 namespace tiercel::document {
 
+// A part that a heading begins. It goes on to the next section of its level or
+// of one above it; sections of levels below it lie in it.
+struct Section {
+  int level;  // 1: of the whole document, 2: within one of those, ...
+  // "2.1" and "Packages", "Chapter 3" and "Loomings"; either may be empty.
+  std::string label;
+  std::string title;
+  size_t begin;        // in bytes of the text: where its heading begins
+  std::string anchor;  // "ch-archive.html#s-main", in the format's own words
+};
+
+// A page that somebody can turn to; it goes on to the next page's begin.
+struct Page {
+  size_t begin;        // in bytes of the text
+  std::string number;  // as it is printed: "xii", "40"
+};
+
+// Sections and pages come in the order of the text. What comes before the first
+// belongs to none.
 struct Document {
-  std::string text;   // UTF-8, lines end in '\n'
-  std::string title;  // empty where the format has none
+  std::string text;      // UTF-8, lines end in '\n'
+  std::string title;     // empty where the format has none
+  std::string author;    // likewise
+  std::string language;  // a BCP 47 tag ("en"), or empty
+  std::vector<Section> sections;
+  std::vector<Page> pages;
   std::vector<std::string> warnings;
 };
 
