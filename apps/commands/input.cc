@@ -94,10 +94,9 @@ absl::StatusOr<std::string> ReadInput(const std::string& path) {
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   absl::StatusOr<std::string> text = ReadInput(path);
   if (!text.ok()) return text;
-  using document::Charset;
-  const Charset charset = document::FindByteOrderMark(*text).charset;
-  if (charset == Charset::kUnknown || charset == Charset::kUtf8) return text;
-  const char* const wide = charset == Charset::kUtf32 ? "UTF-32" : "UTF-16";
+  const std::string_view charset = document::FindByteOrderMark(*text).charset;
+  if (charset.empty() || charset == "UTF-8") return text;
+  const std::string_view wide = charset.substr(0, 6);  // no byte order
   return Error(
       Exit::kInput, "not_utf8",
       absl::StrCat("'", path, "' is ", wide, "; need UTF-8, as iconv -f ", wide,

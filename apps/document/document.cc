@@ -12,15 +12,13 @@
 #include <utility>
 
 #include "apps/document/encoding.h"
+#include "apps/document/epub.h"
+#include "apps/document/error.h"
 #include "apps/document/html.h"
+#include "apps/document/outline.h"
 
 namespace tiercel::document {
 namespace {
-
-Error InputError(const std::string& name, std::string code,
-                 const std::string& message) {
-  return {Error::Kind::kInput, std::move(code), name + ": " + message};
-}
 
 Error IoError(const std::string& name, const char* what) {
   return {Error::Kind::kIo, errno == ENOENT ? "file_not_found" : "io_error",
@@ -41,12 +39,6 @@ class FileDescriptor {
   const int fd_;
 };
 
-Error TooLarge(const std::string& name, uint64_t bytes, uint64_t most) {
-  return InputError(name, "document_too_large",
-                    "got " + std::to_string(bytes) + " bytes, reads at most " +
-                        std::to_string(most));
-}
-
 std::variant<std::string, Error> ReadFile(const std::string& path) {
   // Non-blocking: a FIFO without a writer must not hang the open.
   const FileDescriptor file(
@@ -60,7 +52,8 @@ std::variant<std::string, Error> ReadFile(const std::string& path) {
         S_ISDIR(status.st_mode) ? "is a directory" : "is not a regular file");
   }
   const auto size = static_cast<uint64_t>(status.st_size);
-  if (size > kMaxFileBytes) return TooLarge(path, size, kMaxFileBytes);
+  if (size > kMaxFileBytes)
+    return TooLarge(path, "the file", size, kMaxFileBytes);
   std::string bytes;
   bytes.resize(size);
   size_t filled = 0;
@@ -72,18 +65,11 @@ std::variant<std::string, Error> ReadFile(const std::string& path) {
     if (got < 0) return IoError(path, "read");
     if (got == 0) break;
     filled += static_cast<size_t>(got);
-    if (filled > kMaxFileBytes) return TooLarge(path, filled, kMaxFileBytes);
+    if (filled > kMaxFileBytes)
+      return TooLarge(path, "the file", filled, kMaxFileBytes);
   }
   bytes.resize(filled);
   return bytes;
-}
-
-std::string Lowercase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
 }
 
 bool HasExtension(const std::string& name,
@@ -96,24 +82,7 @@ bool HasExtension(const std::string& name,
   });
 }
 
-// What the bytes say they are, where that is nothing we read.
-std::optional<std::string> UnsupportedKind(const std::string& name,
-                                           std::string_view bytes) {
-  // A PDF may have some bytes before its mark.
-  if (bytes.substr(0, 1024).find("%PDF-") != std::string_view::npos ||
-      HasExtension(name, {".pdf"})) {
-    return "PDF";
-  }
-  constexpr std::string_view kEpub = "application/epub+zip";
-  if (HasExtension(name, {".epub"}) ||
-      (bytes.substr(0, 4) == "PK\x03\x04" &&
-       bytes.substr(0, 128).find(kEpub) != std::string_view::npos)) {
-    return "EPUB";
-  }
-  if (bytes.substr(0, 4) == "PK\x03\x04") return "a ZIP archive";
-  if (bytes.substr(0, 2) == "\x1F\x8B") return "a gzip file";
-  return std::nullopt;
-}
+enum class Format { kText, kHtml, kEpub, kPdf, kGzip };
 
 // Whether bytes that are no UTF-8 are no other text either: more control
 // characters than any text has.
@@ -124,20 +93,6 @@ bool LooksBinary(std::string_view bytes) {
         return byte < 0x20 && (byte < '\t' || byte > '\r') && byte != 0x1B;
       });
   return static_cast<size_t>(num_controls) > bytes.size() / 100;
-}
-
-// What bytes and pages can say that text does not: carriage returns, controls.
-Document Clean(Document document) {
-  size_t replaced = 0;
-  for (std::string* text : {&document.text, &document.title}) {
-    *text = WithUnixLineEnds(std::move(*text));
-    replaced += ReplaceControls(text);
-  }
-  if (replaced > 0) {
-    document.warnings.push_back(std::to_string(replaced) +
-                                " control characters became spaces");
-  }
-  return document;
 }
 
 bool StartsLikeHtml(std::string_view bytes) {
@@ -152,6 +107,61 @@ bool StartsLikeHtml(std::string_view bytes) {
          rest.find("<html") != std::string_view::npos;
 }
 
+Format FormatOf(const std::string& name, std::string_view bytes) {
+  // A PDF may have some bytes before its mark.
+  if (bytes.substr(0, 1024).find("%PDF-") != std::string_view::npos ||
+      HasExtension(name, {".pdf"})) {
+    return Format::kPdf;
+  }
+  if (bytes.substr(0, 4) == "PK\x03\x04" || HasExtension(name, {".epub"})) {
+    return Format::kEpub;
+  }
+  if (bytes.substr(0, 2) == "\x1F\x8B") return Format::kGzip;
+  const std::string_view body = bytes.substr(FindByteOrderMark(bytes).bytes);
+  return HasExtension(name, {".html", ".htm", ".xhtml"}) || StartsLikeHtml(body)
+             ? Format::kHtml
+             : Format::kText;
+}
+
+// Whether the bytes of a text or a page are that.
+std::optional<Error> CheckText(const std::string& name,
+                               std::string_view bytes) {
+  const std::string_view charset = FindByteOrderMark(bytes).charset;
+  const bool is_wide = !charset.empty() && charset != "UTF-8";
+  if (is_wide) return std::nullopt;
+  if (auto error = CheckNuls(name, bytes); error.has_value()) return error;
+  if (charset.empty() && !IsUtf8(bytes) && LooksBinary(bytes)) {
+    return InputError(name, "not_text", "is binary, not text");
+  }
+  return std::nullopt;
+}
+
+Result ReadText(const std::string& name, std::string_view bytes) {
+  if (const auto error = CheckText(name, bytes)) return *error;
+  Document document;
+  document.text = WithUnixLineEnds(DecodeText(bytes, &document.warnings));
+  const size_t num_controls = ReplaceControls(&document.text);
+  WarnOf(num_controls, /*had_frame=*/false, &document);
+  return document;
+}
+
+Result ReadPage(const std::string& name, std::string bytes) {
+  if (const auto error = CheckText(name, bytes)) return *error;
+  Document document;
+  std::string html = DecodePage(bytes, &document.warnings);
+  bytes = std::string();
+  if (html.size() > kMaxHtmlBytes) {
+    return TooLarge(name, "the page", html.size(), kMaxHtmlBytes);
+  }
+  if (html.compare(0, 5, "<?xml") == 0) html = XhtmlAsHtml(html);
+  if (!ReadHtml(html, &document)) {
+    return InputError(name, "html_too_complex",
+                      "its HTML is nested too deeply or takes too much memory "
+                      "to parse; convert it to plain text first");
+  }
+  return document;
+}
+
 }  // namespace
 
 std::optional<Error> CheckNuls(const std::string& name,
@@ -163,58 +173,35 @@ std::optional<Error> CheckNuls(const std::string& name,
 }
 
 Result ReadDocumentBytes(const std::string& name, std::string bytes) {
-  if (const auto kind = UnsupportedKind(name, bytes)) {
-    return InputError(name, "unsupported_document",
-                      "is " + *kind +
-                          ", which is not in this version; convert it to text "
-                          "or HTML");
+  const Format format = FormatOf(name, bytes);
+  Result result;
+  switch (format) {
+    case Format::kText:
+      result = ReadText(name, bytes);
+      break;
+    case Format::kHtml:
+      result = ReadPage(name, std::move(bytes));
+      break;
+    case Format::kEpub:
+      result = ReadEpub(name, bytes);
+      break;
+    case Format::kPdf:
+      result = InputError(name, "unsupported_document",
+                          "is PDF, which is not in this version; convert it to "
+                          "text or HTML");
+      break;
+    case Format::kGzip:
+      result = InputError(name, "unsupported_document",
+                          "is a gzip file; unpack it first");
+      break;
   }
-  Document document;
-  const ByteOrderMark mark = FindByteOrderMark(bytes);
-  if (mark.charset == Charset::kUtf32) {
-    return InputError(name, "unsupported_charset",
-                      "is UTF-32; needs UTF-8, UTF-16 or windows-1252");
-  }
-  const bool wide =
-      mark.charset == Charset::kUtf16Le || mark.charset == Charset::kUtf16Be;
-  if (const auto error = CheckNuls(name, bytes); !wide && error.has_value()) {
-    return *error;
-  }
-  if (mark.charset == Charset::kUnknown && !IsUtf8(bytes) &&
-      LooksBinary(bytes)) {
-    return InputError(name, "not_text", "is binary, not text");
-  }
-  const std::string_view body = std::string_view(bytes).substr(mark.bytes);
-  const bool is_html =
-      HasExtension(name, {".html", ".htm", ".xhtml"}) || StartsLikeHtml(body);
-  Charset charset = mark.charset;
-  if (is_html && charset == Charset::kUnknown) {
-    const std::string label = DeclaredCharset(body);
-    charset = CharsetOfLabel(label);
-    if (charset == Charset::kUnknown && !label.empty() && !IsUtf8(body)) {
-      return InputError(
-          name, "unsupported_charset",
-          "is in charset '" + label + "'; needs UTF-8, UTF-16 or windows-1252");
+  if (Document* document = std::get_if<Document>(&result)) {
+    FinishOutline(document);
+    if (document->text.empty() && format != Format::kText) {
+      document->warnings.push_back("no readable text");
     }
   }
-  std::string text = ToUtf8(body, charset, &document.warnings);
-  if (!is_html) {
-    document.text = std::move(text);
-    return Clean(std::move(document));
-  }
-  bytes = std::string();
-  if (text.size() > kMaxHtmlBytes) {
-    return TooLarge(name, text.size(), kMaxHtmlBytes);
-  }
-  if (!ReadHtml(text, &document)) {
-    return InputError(name, "html_too_complex",
-                      "its HTML is nested too deeply or takes too much memory "
-                      "to parse; convert it to plain text first");
-  }
-  if (document.text.empty()) {
-    document.warnings.push_back("no readable text");
-  }
-  return Clean(std::move(document));
+  return result;
 }
 
 Result ReadDocument(const std::string& path) {

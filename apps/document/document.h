@@ -60,16 +60,16 @@ inline constexpr uint64_t kMaxHtmlBytes = 32u << 20;
 // it calls them.
 std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 
-// The text of a file as a person would read it.
+// The text of a file as a person would read it, and the tree of its parts.
 //
-//   plain text  UTF-8, UTF-16 with a byte order mark, else Windows-1252 with a
-//               warning
+//   plain text  what nothing else is; see encoding.h for its charset
 //   HTML        by extension or by its first bytes; see html.h
+//   EPUB        by its first bytes or by extension; see epub.h
 //
 // Only regular files are read, and opening one never blocks. Errors:
 // not_a_regular_file, document_too_large, not_text (binary), html_too_complex,
-// unsupported_document (EPUB, PDF, archives), unsupported_charset;
-// file_not_found, io_error. Thread-safe.
+// unsupported_document (PDF, archives), those of epub.h; file_not_found,
+// io_error. Thread-safe.
 Result ReadDocument(const std::string& path);
 
 // Reads a document from bytes at hand; errors call it `name`, and

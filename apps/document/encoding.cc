@@ -1,21 +1,60 @@
 #include "apps/document/encoding.h"
 
+#include <errno.h>
+#include <iconv.h>
+#include <uchardet/uchardet.h>
+
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 namespace tiercel::document {
 namespace {
 
-constexpr uint32_t kReplacement = 0xFFFD;
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr std::string_view kWestern = "WINDOWS-1252";
+// Of so many bytes that are not ASCII uchardet makes a charset; of fewer a coin
+// would.
+constexpr size_t kFewBytes = 4;
+constexpr size_t kGuessedBytes = size_t{256} << 10;
 
-// Windows-1252 from 0x80 to 0x9F, as the WHATWG Encoding Standard has it: the
-// five bytes without a character stand for themselves.
-constexpr std::array<uint16_t, 32> kWindows1252 = {
-    0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,
-    0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x008D, 0x017D, 0x008F,
-    0x0090, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,
-    0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x009D, 0x017E, 0x0178};
+// Labels for which browsers take another charset than iconv would, or that
+// iconv does not know.
+struct CharsetLabel {
+  std::string_view label;
+  std::string_view charset;
+};
+constexpr CharsetLabel kLabels[] = {
+    {"ascii", kWestern},
+    {"us-ascii", kWestern},
+    {"ansi_x3.4-1968", kWestern},
+    {"latin1", kWestern},
+    {"l1", kWestern},
+    {"iso-8859-1", kWestern},
+    {"iso8859-1", kWestern},
+    {"iso_8859-1", kWestern},
+    {"iso88591", kWestern},
+    {"cp1252", kWestern},
+    {"x-cp1252", kWestern},
+    {"utf8", "UTF-8"},
+    {"unicode-1-1-utf-8", "UTF-8"},
+    // A page whose label could be read is not in these.
+    {"utf-16", "UTF-8"},
+    {"utf-16le", "UTF-8"},
+    {"utf-16be", "UTF-8"},
+    {"shift_jis", "CP932"},
+    {"shift-jis", "CP932"},
+    {"sjis", "CP932"},
+    {"x-sjis", "CP932"},
+    {"gb2312", "GB18030"},
+    {"gbk", "GB18030"},
+    {"x-gbk", "GB18030"},
+    {"big5", "BIG5-HKSCS"},
+    {"x-x-big5", "BIG5-HKSCS"},
+    {"euc-kr", "CP949"},
+    {"ks_c_5601-1987", "CP949"},
+};
 
 uint8_t Byte(std::string_view bytes, size_t at) {
   return static_cast<uint8_t>(bytes[at]);
@@ -56,7 +95,7 @@ std::string FromUtf8(std::string_view bytes, size_t* num_invalid) {
   for (size_t at = 0; at < bytes.size();) {
     const size_t length = Utf8Length(bytes, at);
     if (length == 0) {
-      AppendUtf8(kReplacement, &text);
+      text += kReplacement;
       ++*num_invalid;
       ++at;
     } else {
@@ -67,76 +106,176 @@ std::string FromUtf8(std::string_view bytes, size_t* num_invalid) {
   return text;
 }
 
-std::string FromUtf16(std::string_view bytes, bool big_endian,
-                      size_t* num_invalid) {
-  const auto unit_at = [&](size_t at) {
-    const uint32_t first = Byte(bytes, at);
-    const uint32_t second = Byte(bytes, at + 1);
-    return big_endian ? first << 8 | second : second << 8 | first;
-  };
-  std::string text;
-  text.reserve(bytes.size());
-  size_t at = 0;
-  while (at + 2 <= bytes.size()) {
-    uint32_t code_point = unit_at(at);
-    at += 2;
-    if (code_point >= 0xD800 && code_point < 0xE000) {
-      const uint32_t low = at + 2 <= bytes.size() ? unit_at(at) : 0;
-      if (code_point < 0xDC00 && low >= 0xDC00 && low < 0xE000) {
-        code_point = 0x10000 + ((code_point - 0xD800) << 10) + (low - 0xDC00);
-        at += 2;
-      } else {
-        code_point = kReplacement;
-        ++*num_invalid;
-      }
+class Converter {
+ public:
+  explicit Converter(const std::string& charset)
+      : converter_(iconv_open("UTF-8", charset.c_str())) {
+    // What is wrong in these is wrong by whole units.
+    if (charset.rfind("UTF-16", 0) == 0) unit_ = 2;
+    if (charset.rfind("UTF-32", 0) == 0) unit_ = 4;
+  }
+  ~Converter() {
+    if (known()) iconv_close(converter_);
+  }
+  Converter(const Converter&) = delete;
+  Converter& operator=(const Converter&) = delete;
+
+  bool known() const {
+    return converter_ != reinterpret_cast<iconv_t>(intptr_t{-1});
+  }
+
+  std::string Convert(std::string_view bytes, size_t* num_invalid) {
+    std::string text;
+    text.reserve(bytes.size() + bytes.size() / 2);
+    // iconv reads through a pointer to what is not constant, and does not
+    // write.
+    char* in = const_cast<char*>(bytes.data());
+    size_t in_left = bytes.size();
+    while (in_left > 0) {
+      const int error = Step(&in, &in_left, &text);
+      if (error == 0 || error == E2BIG) continue;
+      text += kReplacement;
+      ++*num_invalid;
+      const size_t skipped = std::min(unit_, in_left);
+      in += skipped;
+      in_left -= skipped;
     }
-    AppendUtf8(code_point, &text);
+    Step(nullptr, nullptr, &text);  // what a stateful charset still holds
+    return text;
   }
-  if (at < bytes.size()) {  // half a unit
-    AppendUtf8(kReplacement, &text);
-    ++*num_invalid;
+
+ private:
+  int Step(char** in, size_t* in_left, std::string* text) {
+    std::array<char, 4096> buffer;
+    char* out = buffer.data();
+    size_t out_left = buffer.size();
+    const bool failed =
+        iconv(converter_, in, in_left, &out, &out_left) == size_t(-1);
+    const int error = failed ? errno : 0;
+    text->append(buffer.data(), buffer.size() - out_left);
+    return error;
   }
-  return text;
+
+  const iconv_t converter_;
+  size_t unit_ = 1;
+};
+
+// The parts of `bytes` that are not ASCII, and some around them.
+std::string TellingBytes(std::string_view bytes) {
+  constexpr size_t kAround = 64;
+  std::string telling;
+  for (size_t at = 0; at < bytes.size() && telling.size() < kGuessedBytes;) {
+    if (Byte(bytes, at) < 0x80) {
+      ++at;
+      continue;
+    }
+    const size_t end = std::min(bytes.size(), at + kAround);
+    telling.append(bytes, at, end - at);
+    at = end;
+  }
+  return telling;
 }
 
-std::string FromWindows1252(std::string_view bytes) {
-  std::string text;
-  text.reserve(bytes.size() + bytes.size() / 8);
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const uint8_t byte = Byte(bytes, i);
-    const bool is_special = byte >= 0x80 && byte < 0xA0;
-    AppendUtf8(is_special ? kWindows1252[byte - 0x80] : byte, &text);
+// Seven-bit Japanese is valid UTF-8, too.
+bool HasJapaneseEscapes(std::string_view bytes) {
+  return bytes.find("\x1B$B") != std::string_view::npos ||
+         bytes.find("\x1B$@") != std::string_view::npos;
+}
+
+std::string Detect(std::string_view bytes) {
+  const uchardet_t detector = uchardet_new();
+  if (detector == nullptr) return {};
+  std::string charset;
+  if (uchardet_handle_data(detector, bytes.data(), bytes.size()) == 0) {
+    uchardet_data_end(detector);
+    charset = uchardet_get_charset(detector);
   }
-  return text;
+  uchardet_delete(detector);
+  return CharsetOfLabel(charset);
 }
 
 }  // namespace
 
 ByteOrderMark FindByteOrderMark(std::string_view bytes) {
-  if (bytes.substr(0, 3) == "\xEF\xBB\xBF") return {Charset::kUtf8, 3};
-  for (const std::string_view mark : {std::string_view("\xFF\xFE\0\0", 4),
-                                      std::string_view("\0\0\xFE\xFF", 4)}) {
-    if (bytes.substr(0, 4) == mark) return {Charset::kUtf32, 4};
+  if (bytes.substr(0, 3) == "\xEF\xBB\xBF") return {"UTF-8", 3};
+  if (bytes.substr(0, 4) == std::string_view("\xFF\xFE\0\0", 4)) {
+    return {"UTF-32LE", 4};
   }
-  if (bytes.substr(0, 2) == "\xFF\xFE") return {Charset::kUtf16Le, 2};
-  if (bytes.substr(0, 2) == "\xFE\xFF") return {Charset::kUtf16Be, 2};
-  return {Charset::kUnknown, 0};
+  if (bytes.substr(0, 4) == std::string_view("\0\0\xFE\xFF", 4)) {
+    return {"UTF-32BE", 4};
+  }
+  if (bytes.substr(0, 2) == "\xFF\xFE") return {"UTF-16LE", 2};
+  if (bytes.substr(0, 2) == "\xFE\xFF") return {"UTF-16BE", 2};
+  return {"", 0};
 }
 
-Charset CharsetOfLabel(std::string_view label) {
-  std::string name(label);
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+std::string CharsetOfLabel(std::string_view label) {
+  const std::string name = Lowercase(label);
+  for (const CharsetLabel& known : kLabels) {
+    if (name == known.label) return std::string(known.charset);
+  }
+  // iconv has a syntax of its own for what comes after a name.
+  const bool is_name = !name.empty() && name.size() <= 40 &&
+                       std::all_of(name.begin(), name.end(), [](char c) {
+                         return (c >= 'a' && c <= 'z') ||
+                                (c >= '0' && c <= '9') || c == '-' ||
+                                c == '_' || c == '.' || c == ':';
+                       });
+  if (!is_name || !Converter(name).known()) return {};
+  std::string charset = name;
+  std::transform(charset.begin(), charset.end(), charset.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   });
-  for (const char* utf8 : {"utf-8", "utf8", "unicode-1-1-utf-8"}) {
-    if (name == utf8) return Charset::kUtf8;
+  return charset;
+}
+
+std::string DeclaredCharset(std::string_view bytes) {
+  const std::string start = Lowercase(bytes.substr(0, 1024));
+  const auto is_space = [](char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+  };
+  const auto value_after = [&](size_t at) -> std::string {
+    while (at < start.size() && is_space(start[at])) ++at;
+    if (at == start.size() || start[at] != '=') return {};
+    ++at;
+    while (at < start.size() &&
+           (is_space(start[at]) || start[at] == '"' || start[at] == '\'')) {
+      ++at;
+    }
+    const size_t end = start.find_first_of("\"'; \t\r\n/?>", at);
+    return start.substr(at, end == std::string::npos ? end : end - at);
+  };
+  for (size_t at = start.find("<meta"); at != std::string::npos;
+       at = start.find("<meta", at + 1)) {
+    const size_t end = std::min(start.find('>', at), start.size());
+    const size_t charset = start.find("charset", at);
+    if (charset < end) return value_after(charset + std::strlen("charset"));
   }
-  for (const char* latin :
-       {"windows-1252", "cp1252", "x-cp1252", "iso-8859-1", "iso8859-1",
-        "iso_8859-1", "iso88591", "latin1", "l1", "us-ascii", "ascii"}) {
-    if (name == latin) return Charset::kWindows1252;
+  if (start.rfind("<?xml", 0) == 0) {
+    const size_t end = std::min(start.find("?>"), start.size());
+    const size_t encoding = start.find("encoding");
+    if (encoding < end) return value_after(encoding + std::strlen("encoding"));
   }
-  return Charset::kUnknown;
+  return {};
+}
+
+std::string GuessCharset(std::string_view bytes) {
+  if (IsUtf8(bytes)) {
+    return HasJapaneseEscapes(bytes) ? "ISO-2022-JP" : "UTF-8";
+  }
+  size_t num_valid = 0;  // characters of several bytes
+  size_t num_invalid = 0;
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t length = Utf8Length(bytes, at);
+    if (length > 1) ++num_valid;
+    if (length == 0) ++num_invalid;
+    at += std::max(length, size_t{1});
+  }
+  // Other charsets hardly ever make a character of UTF-8.
+  if (num_valid / 20 > num_invalid) return "UTF-8";
+  if (num_valid + num_invalid < kFewBytes) return std::string(kWestern);
+  const std::string charset = Detect(TellingBytes(bytes));
+  return charset.empty() ? std::string(kWestern) : charset;
 }
 
 bool IsUtf8(std::string_view bytes) {
@@ -148,19 +287,29 @@ bool IsUtf8(std::string_view bytes) {
   return true;
 }
 
-std::string ToUtf8(std::string_view bytes, Charset charset,
-                   std::vector<std::string>* warnings) {
-  if (charset == Charset::kUnknown) {
-    if (IsUtf8(bytes)) return std::string(bytes);
-    warnings->push_back("not UTF-8; read as Windows-1252");
-    charset = Charset::kWindows1252;
-  }
-  if (charset == Charset::kWindows1252) return FromWindows1252(bytes);
+std::string ValidUtf8(std::string_view bytes) {
   size_t num_invalid = 0;
-  std::string text =
-      charset == Charset::kUtf8
-          ? FromUtf8(bytes, &num_invalid)
-          : FromUtf16(bytes, charset == Charset::kUtf16Be, &num_invalid);
+  return FromUtf8(bytes, &num_invalid);
+}
+
+std::string ToUtf8(std::string_view bytes, std::string_view charset,
+                   std::vector<std::string>* warnings) {
+  std::string from(charset);
+  if (from.empty()) {
+    from = GuessCharset(bytes);
+    if (from != "UTF-8") {
+      warnings->push_back("not UTF-8 and not declared; read as " + from);
+    }
+  }
+  size_t num_invalid = 0;
+  std::string text;
+  if (from == "UTF-8") {
+    text = FromUtf8(bytes, &num_invalid);
+  } else {
+    Converter converter(from);
+    text = converter.known() ? converter.Convert(bytes, &num_invalid)
+                             : FromUtf8(bytes, &num_invalid);
+  }
   if (num_invalid > 0) {
     warnings->push_back(std::to_string(num_invalid) +
                         " invalid byte sequences became U+FFFD");
@@ -168,32 +317,34 @@ std::string ToUtf8(std::string_view bytes, Charset charset,
   return text;
 }
 
-void AppendUtf8(uint32_t code_point, std::string* out) {
-  const auto put = [out](uint32_t byte) {
-    out->push_back(static_cast<char>(byte));
-  };
-  if (code_point < 0x80) {
-    put(code_point);
-  } else if (code_point < 0x800) {
-    put(0xC0 | code_point >> 6);
-    put(0x80 | (code_point & 0x3F));
-  } else if (code_point < 0x10000) {
-    put(0xE0 | code_point >> 12);
-    put(0x80 | (code_point >> 6 & 0x3F));
-    put(0x80 | (code_point & 0x3F));
-  } else {
-    put(0xF0 | code_point >> 18);
-    put(0x80 | (code_point >> 12 & 0x3F));
-    put(0x80 | (code_point >> 6 & 0x3F));
-    put(0x80 | (code_point & 0x3F));
+std::string DecodeText(std::string_view bytes,
+                       std::vector<std::string>* warnings) {
+  const ByteOrderMark mark = FindByteOrderMark(bytes);
+  return ToUtf8(bytes.substr(mark.bytes), mark.charset, warnings);
+}
+
+std::string DecodePage(std::string_view bytes,
+                       std::vector<std::string>* warnings) {
+  if (FindByteOrderMark(bytes).bytes > 0 || GuessCharset(bytes) == "UTF-8") {
+    return DecodeText(bytes, warnings);
   }
+  const std::string label = DeclaredCharset(bytes);
+  const std::string charset = CharsetOfLabel(label);
+  if (charset.empty() && !label.empty()) {
+    warnings->push_back("unknown charset '" + label + "'");
+  }
+  return ToUtf8(bytes, charset, warnings);
+}
+
+bool IsControl(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && (byte < '\t' || byte > '\r')) || byte == 0x7F;
 }
 
 size_t ReplaceControls(std::string* text) {
   size_t replaced = 0;
   for (char& c : *text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && (byte < '\t' || byte > '\r')) || byte == 0x7F) {
+    if (IsControl(c)) {
       c = ' ';
       ++replaced;
     }
@@ -213,6 +364,14 @@ std::string WithUnixLineEnds(std::string text) {
   }
   text.resize(end);
   return text;
+}
+
+std::string Lowercase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
 }
 
 }  // namespace tiercel::document

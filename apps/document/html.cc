@@ -1,241 +1,81 @@
 #include "apps/document/html.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string>
-#include <vector>
+#include <array>
+#include <cctype>
+#include <utility>
 
 #include "apps/document/encoding.h"
+#include "apps/document/html_element.h"
 #include "apps/document/html_tree.h"
+#include "apps/document/text_writer.h"
 
 namespace tiercel::document {
 namespace {
 
-bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-// Builds text: collapses white space, and keeps lines and paragraphs apart by
-// no more than was asked for.
-class TextWriter {
- public:
-  // Text whose white space does not count.
-  void Words(std::string_view text) {
-    for (size_t i = 0; i < text.size(); ++i) {
-      if (IsSpace(text[i])) {
-        space_ = true;
-      } else if (text.substr(i, 2) == "\xC2\xA0") {  // no-break space
-        space_ = true;
-        ++i;
-      } else if (text.substr(i, 2) == "\xC2\xAD") {  // soft hyphen
-        ++i;
-      } else if (text.substr(i, 3) == "\xE2\x80\x8B") {  // zero-width space
-        i += 2;
-      } else {
-        StartText();
-        if (space_ && !at_line_start_) text_.push_back(' ');
-        space_ = false;
-        at_line_start_ = false;
-        text_.push_back(text[i]);
-      }
-    }
-  }
-
-  void Preformatted(std::string_view text) {
-    for (const char c : text) {
-      if (c == '\n') {
-        ++newlines_;
-        preformatted_break_ = true;
-      } else {
-        StartText();
-        text_.push_back(c);
-        at_line_start_ = false;
-      }
-    }
-    space_ = false;
-  }
-
-  // What follows starts on a new line (1) or after a blank one (2).
-  void Break(int newlines) {
-    space_ = false;
-    if (preformatted_break_) newlines_ = 0;
-    preformatted_break_ = false;
-    newlines_ = std::max(newlines_, newlines);
-  }
-
-  void Line() {
-    space_ = false;
-    ++newlines_;
-  }
-
-  // Written before the next text, which starts a line.
-  void SetMarker(std::string marker) { marker_ = std::move(marker); }
-  void DropMarker() { marker_.clear(); }
-  void Indent(int columns) { indent_ += columns; }
-
-  std::string Take() {
-    if (!text_.empty()) text_.push_back('\n');
-    return std::move(text_);
-  }
-
- private:
-  void StartText() {
-    if (newlines_ == 0 && !text_.empty()) return;
-    if (!text_.empty()) {
-      text_.append(static_cast<size_t>(newlines_), '\n');
-    }
-    newlines_ = 0;
-    preformatted_break_ = false;
-    const int columns = indent_ - static_cast<int>(marker_.size());
-    if (columns > 0) text_.append(static_cast<size_t>(columns), ' ');
-    text_ += marker_;
-    marker_.clear();
-    at_line_start_ = true;
-    space_ = false;
-  }
-
-  std::string text_;
-  std::string marker_;
-  int newlines_ = 0;                 // owed before the next text
-  bool preformatted_break_ = false;  // those newlines are the page's own
-  bool space_ = false;               // owed before the next word
-  bool at_line_start_ = true;
-  int indent_ = 0;
-};
-
-enum class Role {
-  kInline,
-  kLine,       // starts on its own line
-  kParagraph,  // apart by blank lines
-  kList,
-  kItem,
-  kDefinition,
-  kRow,
-  kCell,
-  kPreformatted,
-  kLineBreak,
-  kLeftOut,
-};
-
-Role RoleOf(GumboTag tag) {
-  switch (tag) {
-    case GUMBO_TAG_HEAD:
-    case GUMBO_TAG_SCRIPT:
-    case GUMBO_TAG_STYLE:
-    case GUMBO_TAG_NAV:
-    case GUMBO_TAG_TEMPLATE:
-    case GUMBO_TAG_NOSCRIPT:
-    case GUMBO_TAG_IFRAME:
-    case GUMBO_TAG_OBJECT:
-    case GUMBO_TAG_SVG:
-    case GUMBO_TAG_SELECT:
-    case GUMBO_TAG_BUTTON:
-    case GUMBO_TAG_TEXTAREA:
-    case GUMBO_TAG_AUDIO:
-    case GUMBO_TAG_VIDEO:
-    case GUMBO_TAG_CANVAS:
-      return Role::kLeftOut;
-    case GUMBO_TAG_H1:
-    case GUMBO_TAG_H2:
-    case GUMBO_TAG_H3:
-    case GUMBO_TAG_H4:
-    case GUMBO_TAG_H5:
-    case GUMBO_TAG_H6:
-    case GUMBO_TAG_P:
-    case GUMBO_TAG_BLOCKQUOTE:
-    case GUMBO_TAG_TABLE:
-    case GUMBO_TAG_CAPTION:
-    case GUMBO_TAG_FIGURE:
-    case GUMBO_TAG_FIGCAPTION:
-    case GUMBO_TAG_SECTION:
-    case GUMBO_TAG_ARTICLE:
-    case GUMBO_TAG_HR:
-    case GUMBO_TAG_DL:
-      return Role::kParagraph;
-    case GUMBO_TAG_UL:
-    case GUMBO_TAG_OL:
-      return Role::kList;
-    case GUMBO_TAG_LI:
-      return Role::kItem;
-    case GUMBO_TAG_DD:
-      return Role::kDefinition;
-    case GUMBO_TAG_TR:
-      return Role::kRow;
-    case GUMBO_TAG_TD:
-    case GUMBO_TAG_TH:
-      return Role::kCell;
-    case GUMBO_TAG_PRE:
-      return Role::kPreformatted;
-    case GUMBO_TAG_BR:
-      return Role::kLineBreak;
-    case GUMBO_TAG_BODY:
-    case GUMBO_TAG_DIV:
-    case GUMBO_TAG_DT:
-    case GUMBO_TAG_ADDRESS:
-    case GUMBO_TAG_ASIDE:
-    case GUMBO_TAG_MAIN:
-    case GUMBO_TAG_HEADER:
-    case GUMBO_TAG_FOOTER:
-    case GUMBO_TAG_FORM:
-    case GUMBO_TAG_FIELDSET:
-    case GUMBO_TAG_DETAILS:
-    case GUMBO_TAG_SUMMARY:
-      return Role::kLine;
-    default:
-      return Role::kInline;
-  }
-}
-
-std::string_view Attribute(const GumboElement& element, const char* name) {
-  const GumboAttribute* found = gumbo_get_attribute(&element.attributes, name);
-  return found == nullptr ? std::string_view() : found->value;
-}
-
-// Whether an attribute says that this is no part of the text. Sphinx's links
-// from a heading to itself are a pilcrow each.
-bool IsLeftOut(const GumboElement& element) {
-  if (RoleOf(element.tag) == Role::kLeftOut) return true;
-  if (element.attributes.length == 0) return false;
-  const std::string_view role = Attribute(element, "role");
-  return role == "navigation" || role == "search" ||
-         Attribute(element, "aria-hidden") == "true" ||
-         gumbo_get_attribute(&element.attributes, "hidden") != nullptr ||
-         (element.tag == GUMBO_TAG_A &&
-          Attribute(element, "class") == "headerlink");
-}
+// Beside the number of a page, what stands in its mark is text.
+constexpr size_t kMaxPageNumberBytes = 16;
 
 const GumboVector& ChildrenOf(const GumboNode& node) {
   return node.v.element.children;
 }
 
-const GumboNode* FindChild(const GumboNode& node, GumboTag tag) {
-  const GumboVector& children = ChildrenOf(node);
-  for (unsigned i = 0; i < children.length; ++i) {
-    const auto* child = static_cast<const GumboNode*>(children.data[i]);
-    if (child->type == GUMBO_NODE_ELEMENT && child->v.element.tag == tag) {
-      return child;
-    }
-  }
-  return nullptr;
+const GumboNode* ChildAt(const GumboNode& node, unsigned i) {
+  return static_cast<const GumboNode*>(ChildrenOf(node).data[i]);
 }
 
-std::string TitleOf(const GumboNode& root) {
-  const GumboNode* head = FindChild(root, GUMBO_TAG_HEAD);
-  const GumboNode* title =
-      head == nullptr ? nullptr : FindChild(*head, GUMBO_TAG_TITLE);
-  TextWriter writer;
-  if (title != nullptr && ChildrenOf(*title).length > 0) {
-    const auto* text =
-        static_cast<const GumboNode*>(ChildrenOf(*title).data[0]);
-    if (text->type == GUMBO_NODE_TEXT) writer.Words(text->v.text.text);
+bool IsText(const GumboNode& node) {
+  return node.type == GUMBO_NODE_TEXT || node.type == GUMBO_NODE_CDATA ||
+         node.type == GUMBO_NODE_WHITESPACE;
+}
+
+// The text that an element begins with, however deep; of a few levels.
+std::string_view FirstText(const GumboNode& element) {
+  const GumboNode* node = &element;
+  for (int depth = 0; depth < 8; ++depth) {
+    if (IsText(*node)) return node->v.text.text;
+    if (node->type != GUMBO_NODE_ELEMENT || ChildrenOf(*node).length == 0) {
+      return {};
+    }
+    node = ChildAt(*node, 0);
   }
-  std::string words = writer.Take();
-  if (!words.empty()) words.pop_back();
-  return words;
+  return {};
+}
+
+// What the head of a page says.
+void ReadHead(const GumboNode& root, HtmlPage* page) {
+  page->language = OneLine(Attribute(root.v.element, "lang"));
+  if (page->language.empty()) {
+    page->language = OneLine(Attribute(root.v.element, "xml:lang"));
+  }
+  for (unsigned i = 0; i < ChildrenOf(root).length; ++i) {
+    const GumboNode& head = *ChildAt(root, i);
+    if (head.type != GUMBO_NODE_ELEMENT ||
+        head.v.element.tag != GUMBO_TAG_HEAD) {
+      continue;
+    }
+    for (unsigned j = 0; j < ChildrenOf(head).length; ++j) {
+      const GumboNode& child = *ChildAt(head, j);
+      if (child.type != GUMBO_NODE_ELEMENT) continue;
+      const GumboElement& element = child.v.element;
+      if (element.tag == GUMBO_TAG_TITLE && page->title.empty()) {
+        page->title = OneLine(FirstText(child));
+      } else if (element.tag == GUMBO_TAG_META && page->author.empty()) {
+        const std::string name = Lowercase(Attribute(element, "name"));
+        if (name == "author" || name == "dc.creator") {
+          page->author = OneLine(Attribute(element, "content"));
+        }
+      }
+    }
+  }
 }
 
 // Walks the tree with a stack of its own: a page may be deeper than ours.
 class Reader {
  public:
-  std::string Read(const GumboNode& root) {
+  explicit Reader(HtmlPage* page) : page_(page) {}
+
+  void Read(const GumboNode& root) {
     Enter(root);
     while (!open_.empty()) {
       Open& top = open_.back();
@@ -244,23 +84,41 @@ class Reader {
         open_.pop_back();
         continue;
       }
-      const auto* child = static_cast<const GumboNode*>(
-          ChildrenOf(*top.node).data[top.next_child++]);
+      const GumboNode* child = ChildAt(*top.node, top.next_child++);
       if (child->type == GUMBO_NODE_ELEMENT) {
-        if (!IsLeftOut(child->v.element)) Enter(*child);
-      } else if (child->type != GUMBO_NODE_COMMENT &&
-                 child->type != GUMBO_NODE_TEMPLATE) {
+        if (!IsLeftOut(child->v.element)) {
+          Enter(*child);
+        } else if (IsGutenbergFrame(child->v.element)) {
+          page_->had_frame = true;
+        }
+      } else if (IsText(*child)) {
         WriteText(child->v.text.text);
       }
     }
-    return writer_.Take();
+    Finish();
   }
 
  private:
   struct Open {
     const GumboNode* node;
     unsigned next_child;
-    int num_parts;  // items or cells so far
+    int num_parts;   // items or cells so far
+    size_t heading;  // which one, if it is one
+  };
+  // What has a place in the text once all is written.
+  struct Anchor {
+    std::string id;
+    size_t mark;
+  };
+  struct OpenHeading {
+    int level;
+    size_t mark;
+    size_t end;  // of its words, in bytes of the text
+    std::string anchor;
+  };
+  struct PageBreak {
+    std::string number;
+    size_t mark;
   };
 
   void WriteText(std::string_view text) {
@@ -272,12 +130,15 @@ class Reader {
   }
 
   void Enter(const GumboNode& node) {
-    switch (RoleOf(node.v.element.tag)) {
+    const GumboElement& element = node.v.element;
+    const Role role = RoleOf(element.tag);
+    switch (role) {
       case Role::kLine:
       case Role::kRow:
         writer_.Break(1);
         break;
       case Role::kParagraph:
+      case Role::kHeading:
         // A paragraph that opens an item stands beside the item's marker.
         writer_.Break(starts_item_ ? 1 : 2);
         break;
@@ -308,9 +169,43 @@ class Reader {
       case Role::kLeftOut:
         break;
     }
-    const Role role = RoleOf(node.v.element.tag);
     starts_item_ = role == Role::kItem || role == Role::kDefinition;
-    open_.push_back({&node, 0, 0});
+    if (element.attributes.length > 0) NotePlaces(node);
+    if (role == Role::kHeading) {
+      headings_.push_back({HeadingLevel(element.tag), writer_.Mark(), 0,
+                           std::string(Attribute(element, "id"))});
+    }
+    if (WantsBrackets(node)) writer_.Words("[");
+    open_.push_back({&node, 0, 0, headings_.size() - 1});
+  }
+
+  // What the attributes of an element say about where things are.
+  void NotePlaces(const GumboNode& node) {
+    const GumboElement& element = node.v.element;
+    std::string_view id = Attribute(element, "id");
+    if (id.empty() && element.tag == GUMBO_TAG_A) {
+      id = Attribute(element, "name");
+    }
+    if (!id.empty()) {
+      anchors_.push_back({std::string(id), writer_.Mark()});
+    }
+    if (element.tag == GUMBO_TAG_A) {
+      const std::string_view link = Attribute(element, "href");
+      if (!link.empty()) page_->links.emplace_back(link);
+    }
+    if (IsPageBreak(element)) {
+      std::string number = OneLine(Attribute(element, "aria-label"));
+      if (number.empty()) number = OneLine(Attribute(element, "title"));
+      if (number.empty()) number = OneLine(FirstText(node));
+      if (number.empty() || number.size() > kMaxPageNumberBytes) return;
+      page_breaks_.push_back({std::move(number), writer_.Mark()});
+    }
+  }
+
+  static bool WantsBrackets(const GumboNode& node) {
+    if (!IsNoteNumber(node.v.element)) return false;
+    const std::string_view text = FirstText(node);
+    return !text.empty() && text.front() != '[' && text.front() != '(';
   }
 
   // Whether the parent of the node that is being left is an item: then only
@@ -335,10 +230,15 @@ class Reader {
   }
 
   void Leave(const GumboNode& node) {
+    if (WantsBrackets(node)) writer_.Words("]");
     switch (RoleOf(node.v.element.tag)) {
       case Role::kLine:
       case Role::kRow:
         writer_.Break(1);
+        break;
+      case Role::kHeading:
+        headings_[open_.back().heading].end = writer_.text().size();
+        writer_.Break(IsInItem() ? 1 : 2);
         break;
       case Role::kParagraph:
         writer_.Break(IsInItem() ? 1 : 2);
@@ -368,63 +268,133 @@ class Reader {
     }
   }
 
+  // Gives everything that was noted its place.
+  void Finish() {
+    page_->num_controls = writer_.num_controls();
+    page_->text = writer_.Take();
+    const std::vector<size_t> marks = writer_.Marks();
+    std::unordered_map<size_t, const std::string*> last_at;  // ids by place
+    for (Anchor& anchor : anchors_) {
+      const size_t place = marks[anchor.mark];
+      const auto [entry, is_new] =
+          page_->anchors.emplace(std::move(anchor.id), place);
+      if (is_new) last_at[place] = &entry->first;
+    }
+    for (OpenHeading& heading : headings_) {
+      const size_t begin = marks[heading.mark];
+      if (heading.end <= begin) continue;
+      const auto here = last_at.find(begin);
+      if (heading.anchor.empty() && here != last_at.end()) {
+        heading.anchor = *here->second;
+      }
+      page_->headings.push_back(
+          {heading.level,
+           OneLine(page_->text.substr(begin, heading.end - begin)), begin,
+           std::move(heading.anchor)});
+    }
+    for (PageBreak& page_break : page_breaks_) {
+      page_->pages.push_back(
+          {marks[page_break.mark], std::move(page_break.number)});
+    }
+  }
+
+  HtmlPage* const page_;
   TextWriter writer_;
   std::vector<Open> open_;
+  std::vector<Anchor> anchors_;
+  std::vector<OpenHeading> headings_;
+  std::vector<PageBreak> page_breaks_;
   int lists_ = 0;
   int preformatted_ = 0;
   bool starts_item_ = false;
 };
 
-}  // namespace
-
-std::string DeclaredCharset(std::string_view bytes) {
-  std::string start(bytes.substr(0, 1024));
-  for (char& c : start) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  const auto value_after = [&start](size_t at) -> std::string {
-    while (at < start.size() && IsSpace(start[at])) ++at;
-    if (at == start.size() || start[at] != '=') return {};
-    ++at;
-    while (at < start.size() &&
-           (IsSpace(start[at]) || start[at] == '"' || start[at] == '\'')) {
-      ++at;
-    }
-    const size_t end = start.find_first_of("\"'; \t\r\n/?>", at);
-    return start.substr(at, end == std::string::npos ? end : end - at);
-  };
-  for (size_t at = start.find("<meta"); at != std::string::npos;
-       at = start.find("<meta", at + 1)) {
-    const size_t end = std::min(start.find('>', at), start.size());
-    const size_t charset = start.find("charset", at);
-    if (charset < end) return value_after(charset + std::strlen("charset"));
-  }
-  if (start.rfind("<?xml", 0) == 0) {
-    const size_t end = std::min(start.find("?>"), start.size());
-    const size_t encoding = start.find("encoding");
-    if (encoding < end) return value_after(encoding + std::strlen("encoding"));
-  }
-  return {};
-}
-
-namespace {
-
-// A character by number beyond Unicode leaves the parser as bytes that are no
-// UTF-8.
-std::string WithKnownCharacters(std::string text) {
-  if (IsUtf8(text)) return text;
-  std::vector<std::string> invalid;
-  return ToUtf8(text, Charset::kUtf8, &invalid);
+bool IsVoid(std::string_view tag) {
+  constexpr std::array<std::string_view, 14> kVoid = {
+      "area",  "base", "br",   "col",   "embed",  "hr",    "img",
+      "input", "link", "meta", "param", "source", "track", "wbr"};
+  return std::find(kVoid.begin(), kVoid.end(), tag) != kVoid.end();
 }
 
 }  // namespace
+
+std::optional<HtmlPage> ReadHtmlPage(std::string_view html) {
+  const HtmlTree tree(html);
+  if (tree.root() == nullptr) return std::nullopt;
+  HtmlPage page;
+  ReadHead(*tree.root(), &page);
+  Reader(&page).Read(*tree.root());
+  return page;
+}
 
 bool ReadHtml(std::string_view html, Document* document) {
-  const HtmlTree tree(html);
-  if (tree.root() == nullptr) return false;
-  document->title = WithKnownCharacters(TitleOf(*tree.root()));
-  document->text = WithKnownCharacters(Reader().Read(*tree.root()));
+  std::optional<HtmlPage> page = ReadHtmlPage(html);
+  if (!page.has_value()) return false;
+  document->text = std::move(page->text);
+  document->title = std::move(page->title);
+  document->author = std::move(page->author);
+  document->language = std::move(page->language);
+  document->sections = SectionsOf(page->headings);
+  document->pages = std::move(page->pages);
+  WarnOf(page->num_controls, page->had_frame, document);
   return true;
+}
+
+std::string XhtmlAsHtml(std::string_view xhtml) {
+  std::string html;
+  html.reserve(xhtml.size() + xhtml.size() / 16);
+  size_t copied = 0;
+  for (size_t at = xhtml.find('<'); at != std::string_view::npos;
+       at = xhtml.find('<', at)) {
+    if (xhtml.substr(at, 4) == "<!--") {
+      at = xhtml.find("-->", at);
+      if (at == std::string_view::npos) break;
+      continue;
+    }
+    size_t name_end = at + 1;
+    while (name_end < xhtml.size() &&
+           (std::isalnum(static_cast<unsigned char>(xhtml[name_end])) != 0 ||
+            xhtml[name_end] == ':' || xhtml[name_end] == '-')) {
+      ++name_end;
+    }
+    if (name_end == at + 1) {
+      ++at;
+      continue;
+    }
+    const std::string_view name = xhtml.substr(at + 1, name_end - at - 1);
+    size_t end = name_end;  // of the tag: a '>' in quotes is none
+    char quote = 0;
+    for (; end < xhtml.size(); ++end) {
+      const char c = xhtml[end];
+      if (quote != 0) {
+        if (c == quote) quote = 0;
+      } else if (c == '"' || c == '\'') {
+        quote = c;
+      } else if (c == '>') {
+        break;
+      }
+    }
+    if (end == xhtml.size()) break;
+    if (xhtml[end - 1] == '/' && end - 1 >= name_end && !IsVoid(name)) {
+      html.append(xhtml, copied, end - 1 - copied);
+      html.append("></").append(name).append(">");
+      copied = end + 1;
+    }
+    at = end;
+  }
+  html.append(xhtml, copied);
+  return html;
+}
+
+void WarnOf(size_t num_controls, bool had_frame, Document* document) {
+  if (num_controls > 0) {
+    document->warnings.push_back(std::to_string(num_controls) +
+                                 " control characters became spaces");
+  }
+  if (had_frame) {
+    document->warnings.push_back(
+        "Project Gutenberg's frame around the book was left out");
+  }
 }
 
 }  // namespace tiercel::document

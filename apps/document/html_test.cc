@@ -1,9 +1,15 @@
 #include "apps/document/html.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace tiercel::document {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 std::string TextOf(std::string_view html) {
   Document document;
@@ -74,7 +80,7 @@ TEST(HtmlTest, WhatIsNotTextIsLeftOut) {
 TEST(HtmlTest, EveryElementThatIsNoTextIsLeftOut) {
   for (const std::string tag :
        {"script", "style", "nav", "template", "noscript", "iframe", "object",
-        "svg", "button", "textarea", "audio", "video", "canvas"}) {
+        "svg", "button", "textarea", "audio", "video", "canvas", "rt", "rp"}) {
     EXPECT_EQ(TextOf("<div>a<" + tag + ">no</" + tag + ">b"), "ab\n") << tag;
   }
   EXPECT_EQ(TextOf("<p>a<select><option>no</select>b"), "ab\n");
@@ -154,20 +160,82 @@ TEST(HtmlTest, ManyAttributesEnd) {
   ReadHtml(html + ">x", &document);
 }
 
-TEST(HtmlTest, CharsetIsFoundWhereBrowsersLook) {
-  EXPECT_EQ(DeclaredCharset("<meta charset=\"Latin1\">"), "latin1");
-  EXPECT_EQ(DeclaredCharset("<META http-equiv=Content-Type "
-                            "content='text/html; charset=utf-8'>"),
-            "utf-8");
-  EXPECT_EQ(DeclaredCharset("<?xml version='1.0' encoding='ISO-8859-1'?>"),
-            "iso-8859-1");
-  EXPECT_EQ(DeclaredCharset("<meta name=x><meta charset = 'utf-8'/>"), "utf-8");
-  EXPECT_EQ(DeclaredCharset("<meta charset=utf-8>" + Repeated(" ", 1024)),
-            "utf-8");
-  EXPECT_EQ(DeclaredCharset(Repeated(" ", 1024) + "<meta charset=utf-8>"), "");
-  EXPECT_EQ(DeclaredCharset("<?xml version='1.0'?><p encoding='utf-16'>"), "");
-  EXPECT_EQ(DeclaredCharset("<meta name=x><p>charset=utf-8"), "");
-  EXPECT_EQ(DeclaredCharset("<meta charset"), "");
+std::string ToString(const std::vector<Section>& sections) {
+  std::string lines;
+  for (const Section& s : sections) {
+    lines += std::to_string(s.level) + " " + s.label + "|" + s.title + " at " +
+             std::to_string(s.begin) + " " + s.anchor + "\n";
+  }
+  return lines;
+}
+
+TEST(HtmlTest, HeadingsAreSections) {
+  Document document;
+  ASSERT_TRUE(
+      ReadHtml("<h1>Book</h1>a<h2 id=one>1. <i>One</i>\n and more</h2><p>b"
+               "<section id=x><span id=y></span><h4>1.1. Part</h4>c</section>"
+               "<h2>2. Two.</h2>d<h2> </h2>e",
+               &document));
+  EXPECT_EQ(document.text,
+            "Book\n\na\n\n1. One and more\n\nb\n\n1.1. Part\n\nc\n\n2. Two."
+            "\n\nd\n\ne\n");
+  EXPECT_EQ(ToString(document.sections),
+            "1 |Book at 0 \n"
+            "2 1|One and more at 9 one\n"
+            "3 1.1|Part at 29 y\n"
+            "2 2|Two at 43 \n");
+}
+
+TEST(HtmlTest, PlacesOfThePage) {
+  const auto page = ReadHtmlPage(
+      "<html lang=de><head><meta name=Author content=' A  B '></head><p id=a>é"
+      "<p>x <a href='b.html#c' id=l>y</a><ul><li id=i>z</ul>"
+      "<span role=doc-pagebreak aria-label=xii></span>w<p id=end>");
+  ASSERT_TRUE(page.has_value());
+  EXPECT_EQ(page->text, "é\n\nx y\n\n- z\n\nw\n");
+  EXPECT_EQ(page->language, "de");
+  EXPECT_EQ(page->author, "A B");
+  EXPECT_THAT(page->links, ElementsAre("b.html#c"));
+  EXPECT_THAT(page->anchors,
+              UnorderedElementsAre(Pair("a", 0), Pair("l", 6), Pair("i", 11),
+                                   Pair("end", 15)));
+  ASSERT_EQ(page->pages.size(), 1u);
+  EXPECT_EQ(page->pages[0].number, "xii");
+  EXPECT_EQ(page->pages[0].begin, 14u);
+}
+
+TEST(HtmlTest, NumbersOfNotesAreInBrackets) {
+  EXPECT_EQ(TextOf("a<a class='footnote-reference brackets'>1</a> "
+                   "b<a role=doc-noteref><sup>2</sup></a> "
+                   "c<a class=brackets>[3]</a> d<a>4</a>"),
+            "a[1] b[2] c[3] d4\n");
+}
+
+TEST(HtmlTest, ChineseAndJapanese) {
+  // No space at a line end, no readings, and spaces that are meant.
+  EXPECT_EQ(
+      TextOf("<p>日本\n語と漢<ruby>字<rp>(</rp><rt>じ</rt><rp>)</rp></ruby> "
+             "は\nabc\nです"),
+      "日本語と漢字 は abc です\n");
+}
+
+TEST(HtmlTest, XhtmlHasEmptyElements) {
+  EXPECT_EQ(
+      XhtmlAsHtml("<a id=\"x\"/><br/><p class='/>'>b</p><!-- <i/> --><i />"
+                  "<script src='x'/> < 1/>"),
+      "<a id=\"x\"></a><br/><p class='/>'>b</p><!-- <i/> --><i ></i>"
+      "<script src='x'></script> < 1/>");
+  EXPECT_EQ(TextOf(XhtmlAsHtml("<title/><body>a<script/>b</body>")), "ab\n");
+}
+
+TEST(HtmlTest, GutenbergsFrameIsLeftOutAndSaid) {
+  Document document;
+  ASSERT_TRUE(
+      ReadHtml("<section id=pg-header><h2>The Project</h2></section>"
+               "<p>x<section id=pg-footer>end</section>",
+               &document));
+  EXPECT_EQ(document.text, "x\n");
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Gutenberg")));
 }
 
 }  // namespace

@@ -24,10 +24,14 @@ readonly DEMO=(
   libgumbo-dev  # documents: HTML
   libhwloc-dev
   libonig-dev  # the tokenizer's test oracle
+  libpugixml-dev  # documents: EPUB's XML
+  libuchardet-dev  # documents: charsets that are not declared
   libutf8proc-dev
+  libzip-dev  # documents: EPUB
   ninja-build
   nlohmann-json3-dev
   pkg-config
+  poppler-utils  # documents: PDF, by its programs
   python3
   python3-pip  # fetching the model
   unicode-data

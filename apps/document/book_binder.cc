@@ -1,0 +1,40 @@
+#include "apps/document/book_binder.h"
+
+namespace tiercel::document {
+
+void BookBinder::Add(const std::string& path, HtmlPage page) {
+  std::string& text = document_.text;
+  const size_t begin = text.empty() ? 0 : text.size() + 1;
+  if (!page.text.empty()) {
+    if (!text.empty()) text.push_back('\n');
+    text += page.text;
+  }
+  for (Heading& heading : page.headings) {
+    heading.begin += begin;
+    heading.anchor =
+        heading.anchor.empty() ? path : path + "#" + heading.anchor;
+    headings_.push_back(std::move(heading));
+  }
+  for (Page& print : page.pages) {
+    print.begin += begin;
+    document_.pages.push_back(std::move(print));
+  }
+  num_controls_ += page.num_controls;
+  had_frame_ = had_frame_ || page.had_frame;
+  bound_.emplace(path, Bound{begin, std::move(page.anchors)});
+}
+
+std::optional<size_t> BookBinder::Locate(const Place& place) const {
+  const auto bound = bound_.find(place.path);
+  if (bound == bound_.end()) return std::nullopt;
+  const auto anchor = bound->second.anchors.find(place.fragment);
+  return bound->second.begin +
+         (anchor == bound->second.anchors.end() ? 0 : anchor->second);
+}
+
+Document BookBinder::Take() {
+  WarnOf(num_controls_, had_frame_, &document_);
+  return std::move(document_);
+}
+
+}  // namespace tiercel::document

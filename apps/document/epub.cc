@@ -1,0 +1,234 @@
+#include "apps/document/epub.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "apps/document/book_binder.h"
+#include "apps/document/encoding.h"
+#include "apps/document/epub_package.h"
+#include "apps/document/error.h"
+#include "apps/document/html.h"
+#include "apps/document/labels.h"
+#include "apps/document/outline.h"
+#include "apps/document/zip_archive.h"
+
+namespace tiercel::document {
+namespace {
+
+constexpr char kContainer[] = "META-INF/container.xml";
+constexpr char kEncryption[] = "META-INF/encryption.xml";
+// The largest table of contents of a real book has some megabytes.
+constexpr uint64_t kMaxXmlBytes = 16u << 20;
+
+class EpubReader {
+ public:
+  EpubReader(std::string name, ZipArchive* archive)
+      : name_(std::move(name)), archive_(archive) {}
+
+  Result Read() {
+    if (!archive_->Has(kContainer)) {
+      return InputError(name_, "unsupported_document",
+                        "is a ZIP archive without a book (EPUB) in it");
+    }
+    if (!ReadPackage() || !ReadPages()) return *std::move(error_);
+    Document document = binder_.Take();
+    document.title = package_.title;
+    document.author = package_.author;
+    document.language = package_.language;
+    document.warnings.insert(document.warnings.begin(), warnings_.begin(),
+                             warnings_.end());
+    AddNavigation(&document);
+    return document;
+  }
+
+ private:
+  // False where there is an error.
+  bool Fail(std::string code, const std::string& message) {
+    error_ = InputError(name_, std::move(code), message);
+    return false;
+  }
+
+  std::optional<std::string> ReadFile(const std::string& path, uint64_t most) {
+    std::variant<std::string, Error> bytes = archive_->Read(path, most);
+    if (Error* error = std::get_if<Error>(&bytes)) {
+      if (error->code == "invalid_archive") error->code = "invalid_epub";
+      error_ = std::move(*error);
+      return std::nullopt;
+    }
+    return std::get<std::string>(std::move(bytes));
+  }
+
+  bool ReadPackage() {
+    if (archive_->Has(kEncryption)) {
+      const auto encryption = ReadFile(kEncryption, kMaxXmlBytes);
+      if (!encryption.has_value()) return false;
+      if (IsEncrypted(*encryption)) {
+        return Fail("encrypted_document",
+                    "is encrypted (DRM); its text cannot be read");
+      }
+    }
+    const auto container = ReadFile(kContainer, kMaxXmlBytes);
+    if (!container.has_value()) return false;
+    const std::optional<std::string> path = PackagePath(*container);
+    if (!path.has_value()) {
+      return Fail("invalid_epub",
+                  std::string(kContainer) + " names no package in the archive");
+    }
+    const auto opf = ReadFile(*path, kMaxXmlBytes);
+    if (!opf.has_value()) return false;
+    package_ = ParsePackage(*opf, *path);
+    if (package_.outside.has_value()) {
+      return Fail("hostile_name", "names a page out of the archive: '" +
+                                      ValidUtf8(*package_.outside) + "'");
+    }
+    if (package_.spine.empty()) {
+      return Fail("invalid_epub", "its package has no pages to read");
+    }
+    return true;
+  }
+
+  bool ReadPages() {
+    std::unordered_set<std::string> read;
+    size_t num_missing = 0;
+    for (const std::string& path : package_.spine) {
+      if (!read.insert(path).second) continue;
+      if (!archive_->Has(path)) {
+        ++num_missing;
+        continue;
+      }
+      const auto bytes = ReadFile(path, kMaxHtmlBytes);
+      if (!bytes.has_value()) return false;
+      std::vector<std::string> warnings;
+      const std::string xhtml = DecodePage(*bytes, &warnings);
+      for (const std::string& warning : warnings) {
+        warnings_.push_back(path + ": " + warning);
+      }
+      std::optional<HtmlPage> page = ReadHtmlPage(XhtmlAsHtml(xhtml));
+      if (!page.has_value()) {
+        return Fail("html_too_complex",
+                    "its page '" + path +
+                        "' is nested too deeply or takes too much memory");
+      }
+      if (binder_.num_bytes() + page->text.size() > kMaxFileBytes) {
+        error_ =
+            TooLarge(name_, "its text", binder_.num_bytes() + page->text.size(),
+                     kMaxFileBytes);
+        return false;
+      }
+      binder_.Add(path, *std::move(page));
+    }
+    if (num_missing == read.size()) {
+      return Fail("invalid_epub", "none of its pages is in the archive");
+    }
+    if (num_missing > 0) {
+      warnings_.push_back(std::to_string(num_missing) +
+                          " pages of the book are not in the archive");
+    }
+    return true;
+  }
+
+  // The navigation, if it can be read: a book without one is still a book.
+  Navigation ReadNavigation(Document* document) {
+    Navigation navigation;
+    for (const auto& [path, parse] :
+         {std::pair(package_.nav, &ParseNav), {package_.ncx, &ParseNcx}}) {
+      if (!path.has_value() || !archive_->Has(*path)) continue;
+      const auto bytes = ReadFile(*path, kMaxXmlBytes);
+      if (!bytes.has_value()) {
+        document->warnings.push_back(error_->message);
+        continue;
+      }
+      Navigation found = parse(*bytes, *path);
+      if (navigation.contents.empty()) {
+        navigation.contents = std::move(found.contents);
+      }
+      if (navigation.pages.empty()) navigation.pages = std::move(found.pages);
+    }
+    return navigation;
+  }
+
+  void AddNavigation(Document* document) {
+    const Navigation navigation = ReadNavigation(document);
+    std::vector<Heading> contents;
+    size_t num_lost = 0;
+    for (const NavEntry& entry : navigation.contents) {
+      const std::optional<size_t> begin = binder_.Locate(entry.place);
+      if (!begin.has_value()) {
+        ++num_lost;
+        continue;
+      }
+      std::string anchor = entry.place.path;
+      if (!entry.place.fragment.empty()) anchor += "#" + entry.place.fragment;
+      contents.push_back({entry.level, entry.text, *begin, std::move(anchor)});
+    }
+    if (num_lost > 0) {
+      document->warnings.push_back(
+          std::to_string(num_lost) +
+          " entries of the table of contents lead to no page of the book");
+    }
+    // Some books' navigation has a single entry, the book.
+    const bool is_listed =
+        contents.size() > 1 || binder_.headings().size() <= contents.size();
+    if (!is_listed) contents = binder_.headings();
+    std::stable_sort(
+        contents.begin(), contents.end(),
+        [](const Heading& a, const Heading& b) { return a.begin < b.begin; });
+    document->sections = SectionsOf(contents);
+    TakeLabels(&document->sections);
+    if (!navigation.pages.empty()) AddPages(navigation, document);
+  }
+
+  // Headings often have the numbers that the navigation leaves out.
+  void TakeLabels(std::vector<Section>* sections) const {
+    auto heading = binder_.headings().begin();
+    for (Section& section : *sections) {
+      while (heading != binder_.headings().end() &&
+             heading->begin < section.begin) {
+        ++heading;
+      }
+      if (heading == binder_.headings().end()) return;
+      if (heading->begin != section.begin || !section.label.empty()) continue;
+      Label label = SplitLabel(heading->text);
+      if (HeadingKey(label.title) == HeadingKey(section.title)) {
+        section.label = std::move(label.label);
+      }
+    }
+  }
+
+  void AddPages(const Navigation& navigation, Document* document) const {
+    document->pages.clear();
+    for (const NavEntry& entry : navigation.pages) {
+      const std::optional<size_t> begin = binder_.Locate(entry.place);
+      if (begin.has_value()) document->pages.push_back({*begin, entry.text});
+    }
+    std::stable_sort(
+        document->pages.begin(), document->pages.end(),
+        [](const Page& a, const Page& b) { return a.begin < b.begin; });
+  }
+
+  const std::string name_;
+  ZipArchive* const archive_;
+  EpubPackage package_;
+  BookBinder binder_;
+  std::vector<std::string> warnings_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result ReadEpub(const std::string& name, const std::string& bytes) {
+  ZipArchive::Opened opened = ZipArchive::Open(name, bytes);
+  if (Error* error = std::get_if<Error>(&opened)) {
+    if (error->code == "invalid_archive") error->code = "invalid_epub";
+    return std::move(*error);
+  }
+  return EpubReader(name, std::get<std::unique_ptr<ZipArchive>>(opened).get())
+      .Read();
+}
+
+}  // namespace tiercel::document

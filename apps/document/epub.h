@@ -1,0 +1,25 @@
+#ifndef TIERCEL_APPS_DOCUMENT_EPUB_H_
+#define TIERCEL_APPS_DOCUMENT_EPUB_H_
+
+#include <string>
+
+#include "apps/document/document.h"
+
+namespace tiercel::document {
+
+// Reads EPUB 2 and 3 in memory. The text is that of the spine's pages, those
+// out of the line (linear="no") last; sections are those of the navigation
+// (EPUB 3) or of the NCX (EPUB 2), with the labels that headings have and they
+// lack, or those of the headings where there is neither. Pages come from the
+// list of pages or from marks in the text. Notes stay where the pages have
+// them.
+//
+// Errors: those of ZipArchive, with invalid_epub for what is damaged or has no
+// package; encrypted_document also for DRM; hostile_name also for pages out of
+// the archive; document_too_large; html_too_complex; unsupported_document for
+// archives that are no EPUB.
+Result ReadEpub(const std::string& name, const std::string& bytes);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_EPUB_H_

@@ -1,0 +1,28 @@
+#ifndef TIERCEL_APPS_DOCUMENT_ERROR_H_
+#define TIERCEL_APPS_DOCUMENT_ERROR_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "apps/document/document.h"
+
+namespace tiercel::document {
+
+// An error about what is in the document that is called `name`.
+inline Error InputError(const std::string& name, std::string code,
+                        const std::string& message) {
+  return {Error::Kind::kInput, std::move(code), name + ": " + message};
+}
+
+// `what` is what takes so much: "the text".
+inline Error TooLarge(const std::string& name, const std::string& what,
+                      uint64_t bytes, uint64_t most) {
+  return InputError(name, "document_too_large",
+                    what + " has " + std::to_string(bytes) +
+                        " bytes, reads at most " + std::to_string(most));
+}
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_ERROR_H_

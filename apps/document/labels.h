@@ -1,0 +1,54 @@
+#ifndef TIERCEL_APPS_DOCUMENT_LABELS_H_
+#define TIERCEL_APPS_DOCUMENT_LABELS_H_
+
+#include <string>
+#include <string_view>
+
+namespace tiercel::document {
+
+// What a heading is numbered as. A book has chapters in a part, not parts in a
+// chapter; numbers alone are divided by their points.
+enum class Rank {
+  kNone,  // no label
+  kVolume,
+  kBook,
+  kPart,
+  kChapter,
+  kSection,
+  kNumber,  // "IV", "2.1", "七"
+};
+
+// A heading in two: "CHAPTER 1. Loomings." is "CHAPTER 1" and "Loomings",
+// "2.1. Packages" is "2.1" and "Packages", "第三章 風の音" is "第三章" and
+// "風の音". English, German, French, Spanish, Italian, Portuguese, Dutch,
+// Russian, Chinese and Japanese words and numerals are known.
+struct Label {
+  std::string label;  // without punctuation at its end; may be empty
+  std::string title;  // without a full stop at its end; may be empty
+  Rank rank = Rank::kNone;
+  int number = 0;     // the last one of it; 0: none
+  int num_parts = 0;  // of a number: 2 in "2.1"
+};
+
+// `heading` is UTF-8 on one line. A number without punctuation or a word
+// ("1984", "7 Habits") is taken for a part of the title.
+Label SplitLabel(std::string_view heading);
+
+// The value of an Arabic, Roman, Chinese or spelled number that is the whole of
+// `text`, with a point or none at its end; 0 where it is none.
+int NumberOf(std::string_view text);
+
+// "Preface", "Эпилог", "あとがき": parts that stand without a number.
+bool IsUnnumberedPart(std::string_view title);
+// "Contents", "Inhalt", "目次".
+bool IsContentsTitle(std::string_view title);
+// "Index", "Sachregister", "索引".
+bool IsIndexTitle(std::string_view title);
+
+// What two spellings of a heading have in common: its letters and digits in
+// lower case.
+std::string HeadingKey(std::string_view heading);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_LABELS_H_

@@ -1,0 +1,37 @@
+#ifndef TIERCEL_APPS_DOCUMENT_OUTLINE_H_
+#define TIERCEL_APPS_DOCUMENT_OUTLINE_H_
+
+#include <string>
+#include <vector>
+
+#include "apps/document/document.h"
+
+namespace tiercel::document {
+
+// A heading as a format has it.
+struct Heading {
+  int level;         // any number: a lower one is above
+  std::string text;  // with its label, on one line
+  size_t begin;      // in bytes of the document's text
+  std::string anchor;
+};
+
+// The sections that headings begin, in their order: levels count from 1 without
+// a gap downwards, labels are apart from titles. Headings without a letter or
+// a digit are none.
+std::vector<Section> SectionsOf(const std::vector<Heading>& headings);
+
+// What is done to the tree of a whole document, whatever its format:
+//
+//   1. a first section that is the book's title and no chapter is no section;
+//      where the document has no title it becomes that. It is a title if it
+//      repeats the document's, is the only one of its level, or, in a document
+//      without a title, has no label where the next of its level has one.
+//   2. an index at the end (page numbers by keyword) is left out of the text,
+//      with a warning.
+//   3. sections and pages that begin beyond the text are dropped.
+void FinishOutline(Document* document);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_OUTLINE_H_

@@ -1,0 +1,31 @@
+#ifndef TIERCEL_APPS_DOCUMENT_UNICODE_H_
+#define TIERCEL_APPS_DOCUMENT_UNICODE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tiercel::document {
+
+// The character of valid UTF-8 that begins at `at`, and where the next begins.
+// At the end: 0. A byte that begins no character is one, U+FFFD.
+char32_t CharacterAt(std::string_view text, size_t at, size_t* next);
+// The character that ends before `at`; 0 at the beginning.
+char32_t CharacterBefore(std::string_view text, size_t at);
+
+std::u32string ToUtf32(std::string_view text);
+std::string FromUtf32(std::u32string_view text);
+
+char32_t LowerCase(char32_t character);
+bool IsLetter(char32_t character);
+bool IsUpperCase(char32_t character);
+bool IsLowerCase(char32_t character);
+bool IsDigit(char32_t character);
+// Chinese and Japanese: written without spaces between words.
+bool IsIdeographic(char32_t character);
+// Columns of a terminal that `text` takes: two for each wide character.
+int ColumnsOf(std::string_view text);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_UNICODE_H_

@@ -1,0 +1,57 @@
+#ifndef TIERCEL_APPS_DOCUMENT_ZIP_ARCHIVE_H_
+#define TIERCEL_APPS_DOCUMENT_ZIP_ARCHIVE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "apps/document/document.h"
+
+struct zip;
+
+namespace tiercel::document {
+
+// Books have some hundred files; of one with pictures some thousand.
+inline constexpr int64_t kMaxZipFiles = 20'000;
+// Prose is packed to a third, the most repetitive of markup to a fiftieth;
+// deflate goes to a thousandth. Small files may be packed as they are.
+inline constexpr uint64_t kMaxZipRatio = 200;
+inline constexpr uint64_t kMinZipBombBytes = 1u << 20;
+// What is unpacked of one archive, all in all.
+inline constexpr uint64_t kMaxUnpackedBytes = 256u << 20;
+
+// A ZIP archive in memory, read by libzip within the limits above. Nothing is
+// ever written to a disk.
+//
+// Errors: invalid_archive (damaged), encrypted_document (a file needs a
+// password), zip_bomb (a limit on bytes), too_many_files, hostile_name (a file
+// that would lie outside the folder it were unpacked in).
+class ZipArchive {
+ public:
+  using Opened = std::variant<std::unique_ptr<ZipArchive>, Error>;
+
+  // `bytes` outlive the archive; errors call it `name`.
+  static Opened Open(const std::string& name, std::string_view bytes);
+  ~ZipArchive();
+  ZipArchive(const ZipArchive&) = delete;
+  ZipArchive& operator=(const ZipArchive&) = delete;
+
+  bool Has(const std::string& path) const;
+  // The bytes of a file that is there, `most` or less (else zip_bomb).
+  std::variant<std::string, Error> Read(const std::string& path, uint64_t most);
+
+ private:
+  ZipArchive(std::string name, struct zip* archive)
+      : name_(std::move(name)), archive_(archive) {}
+  int64_t Find(const std::string& path) const;
+
+  const std::string name_;
+  struct zip* const archive_;
+  uint64_t unpacked_bytes_ = 0;
+};
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_ZIP_ARCHIVE_H_
