@@ -96,7 +96,7 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   if (!text.ok()) return text;
   const std::string_view charset = document::FindByteOrderMark(*text).charset;
   if (charset.empty() || charset == "UTF-8") return text;
-  const std::string_view wide = charset.substr(0, 6);  // no byte order
+  const std::string wide(charset.substr(0, 6));  // no byte order
   return Error(
       Exit::kInput, "not_utf8",
       absl::StrCat("'", path, "' is ", wide, "; need UTF-8, as iconv -f ", wide,

@@ -16,6 +16,7 @@
 #include "apps/document/error.h"
 #include "apps/document/html.h"
 #include "apps/document/outline.h"
+#include "apps/document/plain_text.h"
 
 namespace tiercel::document {
 namespace {
@@ -142,6 +143,7 @@ Result ReadText(const std::string& name, std::string_view bytes) {
   document.text = WithUnixLineEnds(DecodeText(bytes, &document.warnings));
   const size_t num_controls = ReplaceControls(&document.text);
   WarnOf(num_controls, /*had_frame=*/false, &document);
+  ReadPlainText(&document);
   return document;
 }
 

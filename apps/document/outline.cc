@@ -61,15 +61,18 @@ void DropTitle(Document* document) {
   std::vector<Section>& sections = document->sections;
   if (sections.empty() || !IsTitle(*document)) return;
   const int level = sections.front().level;
-  const bool has_children = sections[1].level > level;
   if (document->title.empty()) document->title = sections.front().title;
-  sections.erase(sections.begin());
-  if (!has_children) return;
-  // What lay in the title lies in the document.
-  for (Section& section : sections) {
-    if (section.level <= level) break;
-    --section.level;
+  const auto next =
+      std::find_if(sections.begin() + 1, sections.end(),
+                   [&](const Section& s) { return s.level <= level; });
+  if (next != sections.end()) {
+    // What lies in it is of the title page.
+    sections.erase(sections.begin(), next);
+    return;
   }
+  // What lay in the title lies in the document.
+  sections.erase(sections.begin());
+  for (Section& section : sections) --section.level;
 }
 
 void LeaveOutIndex(Document* document) {

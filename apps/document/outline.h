@@ -26,7 +26,9 @@ std::vector<Section> SectionsOf(const std::vector<Heading>& headings);
 //   1. a first section that is the book's title and no chapter is no section;
 //      where the document has no title it becomes that. It is a title if it
 //      repeats the document's, is the only one of its level, or, in a document
-//      without a title, has no label where the next of its level has one.
+//      without a title, has no label where the next of its level has one. What
+//      lies in it is lifted, or, where it is not alone, a part of the title
+//      page.
 //   2. an index at the end (page numbers by keyword) is left out of the text,
 //      with a warning.
 //   3. sections and pages that begin beyond the text are dropped.

@@ -1,0 +1,113 @@
+#include "apps/document/contents_page.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "apps/document/labels.h"
+#include "apps/document/unicode.h"
+
+namespace tiercel::document {
+namespace {
+
+// A table of contents is near the beginning, and has no more entries.
+constexpr size_t kMaxLinesBefore = 2000;
+constexpr size_t kMaxEntries = 2000;
+
+// An entry without the page number at its end and what leads to it.
+std::string_view WithoutPageNumber(std::string_view entry) {
+  const size_t number = entry.find_last_of(" .\t") + 1;
+  if (number == 0 || number >= entry.size()) return entry;
+  const size_t words = entry.find_last_not_of(" .\t", number - 1);
+  if (words == std::string_view::npos || NumberOf(entry.substr(number)) == 0) {
+    return entry;
+  }
+  // "Act 5" has a number and no leader.
+  const bool is_led = number - words > 2;
+  return is_led ? entry.substr(0, words + 1) : entry;
+}
+
+// Whether prose begins here: a block of full lines.
+bool IsProse(const std::vector<TextLine>& lines, size_t i) {
+  if (ColumnsOf(lines[i].text) > kMaxHeadingColumns) return true;
+  if (!lines[i].is_first || lines[i].num_lines < 4) return false;
+  return ColumnsOf(lines[i].text) > 55 && ColumnsOf(lines[i + 1].text) > 55 &&
+         ColumnsOf(lines[i + 2].text) > 55;
+}
+
+std::vector<std::string> EntriesAt(const std::vector<TextLine>& lines,
+                                   size_t first, size_t* end) {
+  std::vector<std::string> keys;
+  size_t i = first;
+  for (; i < lines.size() && keys.size() < kMaxEntries; ++i) {
+    if (IsProse(lines, i)) break;
+    std::string key = HeadingKey(WithoutPageNumber(lines[i].text));
+    // The first chapter itself.
+    if (!keys.empty() && key == keys.front()) break;
+    if (!key.empty()) keys.push_back(std::move(key));
+  }
+  *end = i;
+  return keys;
+}
+
+// The lines from `first` on at which a heading may stand, by each key that it
+// may have in a table of contents.
+std::unordered_map<std::string, std::vector<size_t>> LinesByKey(
+    const std::vector<TextLine>& lines, size_t first) {
+  std::unordered_map<std::string, std::vector<size_t>> by_key;
+  const auto add = [&](std::string key, size_t line) {
+    if (key.empty()) return;
+    std::vector<size_t>& places = by_key[std::move(key)];
+    if (places.empty() || places.back() != line) places.push_back(line);
+  };
+  for (size_t i = first; i < lines.size(); ++i) {
+    if (!lines[i].is_first || ColumnsOf(lines[i].text) > kMaxHeadingColumns)
+      continue;
+    add(HeadingKey(lines[i].text), i);
+    if (lines[i].num_lines > kMaxHeadingLines) continue;
+    const std::string block = BlockAt(lines, i);
+    add(HeadingKey(block), i);
+    const Label label = SplitLabel(block);
+    add(HeadingKey(label.title), i);
+    // Its title may be a block of its own.
+    const size_t next = i + lines[i].num_lines;
+    if (!label.label.empty() && label.title.empty() && next < lines.size() &&
+        lines[next].num_lines <= kMaxHeadingLines) {
+      add(HeadingKey(block + BlockAt(lines, next)), i);
+    }
+  }
+  return by_key;
+}
+
+}  // namespace
+
+ContentsPage FindContents(const std::vector<TextLine>& lines) {
+  ContentsPage contents;
+  const size_t most = std::min(lines.size(), kMaxLinesBefore);
+  for (size_t i = 0; i < most; ++i) {
+    if (!lines[i].is_first || !IsContentsTitle(lines[i].text)) continue;
+    size_t end = 0;
+    const std::vector<std::string> keys = EntriesAt(lines, i + 1, &end);
+    const auto by_key = LinesByKey(lines, end);
+    std::vector<size_t> headings;
+    size_t after = end;
+    for (const std::string& key : keys) {
+      const auto places = by_key.find(key);
+      if (places == by_key.end()) continue;
+      const auto place =
+          std::lower_bound(places->second.begin(), places->second.end(), after);
+      if (place == places->second.end()) continue;
+      headings.push_back(*place);
+      after = *place + 1;
+    }
+    if (headings.size() >= 3 && headings.size() * 5 >= keys.size() * 3) {
+      const bool is_complete = headings.size() * 10 >= keys.size() * 9;
+      contents = {i, end, std::move(headings), is_complete};
+      break;
+    }
+  }
+  return contents;
+}
+
+}  // namespace tiercel::document

@@ -1,0 +1,31 @@
+#ifndef TIERCEL_APPS_DOCUMENT_PLAIN_TEXT_H_
+#define TIERCEL_APPS_DOCUMENT_PLAIN_TEXT_H_
+
+#include <string_view>
+#include <vector>
+
+#include "apps/document/document.h"
+#include "apps/document/outline.h"
+
+namespace tiercel::document {
+
+// Makes a tree of a document that has its text, as plain text is written:
+// Project Gutenberg's frame around it is left out, which is said in a warning,
+// and tells title, author and language; headings become sections.
+void ReadPlainText(Document* document);
+
+// The headings of a text, in their order. The first of these ways that finds
+// two or more is taken:
+//
+//   1. underlined lines, and lines that begin with '#' (Markdown);
+//   2. lines that a table of contents lists; with them, and alone, lines that
+//      begin with a word and a number ("Chapter 3", "Часть первая", "第三章")
+//      or are the name of a part without one ("Epilogue");
+//   3. numbers that count from 1 ("IV", "2.1. Packages").
+//
+// The lines of the table of contents itself are none.
+std::vector<Heading> FindHeadings(std::string_view text);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_PLAIN_TEXT_H_

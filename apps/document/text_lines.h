@@ -1,0 +1,31 @@
+#ifndef TIERCEL_APPS_DOCUMENT_TEXT_LINES_H_
+#define TIERCEL_APPS_DOCUMENT_TEXT_LINES_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tiercel::document {
+
+// A heading takes no more than this.
+inline constexpr int kMaxHeadingColumns = 120;
+inline constexpr size_t kMaxHeadingLines = 3;
+
+// A line of a plain text.
+struct TextLine {
+  size_t begin;           // of its words, in bytes of the text
+  std::string_view text;  // its words, without white space at either end
+  bool is_first;          // a blank line, or none, is before it
+  size_t num_lines;       // of the block from here: up to a blank line
+};
+
+// The lines of `text` that are not blank. They point into it.
+std::vector<TextLine> LinesOf(std::string_view text);
+
+// The block that begins with `line` on one line.
+std::string BlockAt(const std::vector<TextLine>& lines, size_t line);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_TEXT_LINES_H_
