@@ -14,8 +14,10 @@
 #include "apps/document/encoding.h"
 #include "apps/document/epub.h"
 #include "apps/document/error.h"
+#include "apps/document/file_descriptor.h"
 #include "apps/document/html.h"
 #include "apps/document/outline.h"
+#include "apps/document/pdf.h"
 #include "apps/document/plain_text.h"
 
 namespace tiercel::document {
@@ -25,20 +27,6 @@ Error IoError(const std::string& name, const char* what) {
   return {Error::Kind::kIo, errno == ENOENT ? "file_not_found" : "io_error",
           name + ": cannot " + what + ": " + std::strerror(errno)};
 }
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 std::variant<std::string, Error> ReadFile(const std::string& path) {
   // Non-blocking: a FIFO without a writer must not hang the open.
@@ -188,9 +176,7 @@ Result ReadDocumentBytes(const std::string& name, std::string bytes) {
       result = ReadEpub(name, bytes);
       break;
     case Format::kPdf:
-      result = InputError(name, "unsupported_document",
-                          "is PDF, which is not in this version; convert it to "
-                          "text or HTML");
+      result = ReadPdf(name, bytes);
       break;
     case Format::kGzip:
       result = InputError(name, "unsupported_document",

@@ -1,0 +1,142 @@
+#include "apps/document/pdf.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "apps/document/child_process.h"
+#include "apps/document/encoding.h"
+#include "apps/document/error.h"
+#include "apps/document/outline.h"
+#include "apps/document/pdf_layout.h"
+#include "apps/document/pdf_margins.h"
+#include "apps/document/pdf_sections.h"
+#include "apps/document/pdf_text.h"
+#include "apps/document/plain_text.h"
+#include "apps/document/text_writer.h"
+
+namespace tiercel::document {
+namespace {
+
+constexpr ChildLimits kTextLimits = {uint64_t{2} << 30, 120, 180,
+                                     uint64_t{512} << 20};
+constexpr ChildLimits kOutlineLimits = {uint64_t{2} << 30, 30, 60,
+                                        uint64_t{32} << 20};
+// What a child reads: the file that RunChild puts there.
+constexpr char kInput[] = "/proc/self/fd/0";
+// pdftotext's exit status where a document may not be copied.
+constexpr int kNotPermitted = 3;
+
+Error ToolMissing(const std::string& name, const std::string& program) {
+  return InputError(name, "pdf_tools_missing",
+                    "is PDF; reading it needs the program " + program +
+                        " (Debian: poppler-utils), which is not in $PATH");
+}
+
+// What a child's end says about the document; nothing where all is well.
+std::optional<Error> ErrorOf(const std::string& name, const ChildEnd& end) {
+  switch (end.kind) {
+    case ChildEnd::Kind::kTimedOut:
+      return InputError(name, "pdf_too_complex", "takes too long to read");
+    case ChildEnd::Kind::kTooMuchOutput:
+      return InputError(name, "pdf_too_complex", "has too much text");
+    case ChildEnd::Kind::kNotStarted:
+      return Error{Error::Kind::kIo, "io_error",
+                   name + ": cannot start pdftotext"};
+    case ChildEnd::Kind::kKilled:
+      return InputError(
+          name, "pdf_too_complex",
+          "pdftotext ended by signal " + std::to_string(end.code));
+    case ChildEnd::Kind::kExited:
+      break;
+  }
+  if (end.code == 0) return std::nullopt;
+  if (end.code == kNotPermitted ||
+      end.errors.find("Incorrect password") != std::string::npos) {
+    return InputError(name, "encrypted_document",
+                      "is encrypted; its text cannot be read");
+  }
+  if (end.errors.find("ut of memory") != std::string::npos ||
+      end.errors.find("bad_alloc") != std::string::npos) {
+    return InputError(name, "pdf_too_complex", "takes too much memory to read");
+  }
+  std::string reason = ValidUtf8(OneLine(end.errors));
+  return InputError(
+      name, "invalid_pdf",
+      "is no PDF, or a damaged one (" + reason.substr(0, 200) + ")");
+}
+
+// The outline is a help: a document without one is read all the same.
+std::vector<PdfOutlineItem> OutlineOf(const std::string& bytes,
+                                      Document* document) {
+  const std::optional<std::string> program = FindProgram("pdftohtml");
+  if (!program.has_value()) {
+    document->warnings.push_back(
+        "no outline: the program pdftohtml (Debian: poppler-utils) is not in "
+        "$PATH");
+    return {};
+  }
+  std::string xml;
+  // All of the outline comes with any page.
+  const ChildEnd end = RunChild(
+      {*program, "-xml", "-i", "-q", "-stdout", "-f", "1", "-l", "1", kInput},
+      bytes, kOutlineLimits, [&](std::string_view part) { xml += part; });
+  if (end.kind != ChildEnd::Kind::kExited) {
+    document->warnings.push_back("the outline could not be read");
+    return {};
+  }
+  return ReadPdfOutline(ValidUtf8(xml));
+}
+
+size_t NumEmpty(const std::vector<PdfPage>& pages) {
+  return static_cast<size_t>(
+      std::count_if(pages.begin(), pages.end(),
+                    [](const PdfPage& page) { return page.blocks.empty(); }));
+}
+
+}  // namespace
+
+Result ReadPdf(const std::string& name, const std::string& bytes) {
+  const std::optional<std::string> program = FindProgram("pdftotext");
+  if (!program.has_value()) return ToolMissing(name, "pdftotext");
+  PdfLayoutReader reader;
+  const ChildEnd end = RunChild(
+      {*program, "-bbox-layout", "-q", "-enc", "UTF-8", kInput, "-"}, bytes,
+      kTextLimits, [&](std::string_view part) { reader.Add(part); });
+  if (auto error = ErrorOf(name, end); error.has_value()) return *error;
+  std::vector<PdfPage> pages = reader.TakePages();
+  if (pages.empty()) {
+    return InputError(name, "invalid_pdf", "has no pages");
+  }
+  const size_t num_empty = NumEmpty(pages);
+  if (num_empty == pages.size()) {
+    return InputError(name, "scanned_document",
+                      "has " + std::to_string(pages.size()) +
+                          " pages and no text, as scans have; let a program "
+                          "for recognising text (OCR) add it");
+  }
+  Document document;
+  document.title = reader.title();
+  document.author = reader.author();
+  if (num_empty * 5 > pages.size()) {
+    document.warnings.push_back(std::to_string(num_empty) + " of " +
+                                std::to_string(pages.size()) +
+                                " pages have no text");
+  }
+  const std::vector<PdfOutlineItem> outline = OutlineOf(bytes, &document);
+  std::set<size_t> chapters;
+  for (const PdfOutlineItem& item : outline) {
+    if (item.level == 1) chapters.insert(item.page);
+  }
+  const std::vector<std::string> numbers = DropMargins(&pages);
+  WritePdfText(pages, numbers, chapters, &document);
+  document.sections = outline.size() > 1
+                          ? LocateOutline(outline, document)
+                          : SectionsOf(FindHeadings(document.text));
+  return document;
+}
+
+}  // namespace tiercel::document

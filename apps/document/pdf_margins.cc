@@ -1,0 +1,293 @@
+#include "apps/document/pdf_margins.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "apps/document/labels.h"
+#include "apps/document/text_writer.h"
+
+namespace tiercel::document {
+namespace {
+
+enum class Edge { kTop, kBottom };
+
+constexpr float kEdgeShare = 0.15F;  // of a page's height
+constexpr float kSameHeight = 3.0F;  // points
+constexpr float kApart = 1.1F;       // of a line's height
+constexpr size_t kMinPages = 3;
+constexpr size_t kNearPages = 2;
+
+struct LineRef {
+  size_t block;
+  size_t line;
+};
+
+// What stands at one height at an edge of a page.
+struct Row {
+  bool is_apart = false;  // from the text
+  float top = 0;
+  std::vector<LineRef> lines;
+};
+
+const PdfLine& LineAt(const PdfPage& page, const LineRef& ref) {
+  return page.blocks[ref.block].lines[ref.line];
+}
+
+// The outermost row at an edge; without lines where none is near it.
+Row OutermostRow(const PdfPage& page, Edge edge) {
+  Row row;
+  std::optional<PdfBox> outermost;
+  const auto is_further = [&](const PdfBox& box) {
+    return edge == Edge::kTop ? box.top < outermost->top
+                              : box.bottom > outermost->bottom;
+  };
+  for (const PdfBlock& block : page.blocks) {
+    for (const PdfLine& line : block.lines) {
+      if (!outermost.has_value() || is_further(line.box)) outermost = line.box;
+    }
+  }
+  if (!outermost.has_value()) return row;
+  const bool is_near = edge == Edge::kTop
+                           ? outermost->top < page.height * kEdgeShare
+                           : outermost->bottom > page.height * (1 - kEdgeShare);
+  if (!is_near) return row;
+  float gap = std::numeric_limits<float>::max();  // to the next row
+  row.top = outermost->top;
+  for (size_t b = 0; b < page.blocks.size(); ++b) {
+    for (size_t l = 0; l < page.blocks[b].lines.size(); ++l) {
+      const PdfBox& box = page.blocks[b].lines[l].box;
+      const float overlap = std::min(box.bottom, outermost->bottom) -
+                            std::max(box.top, outermost->top);
+      if (overlap > outermost->height() / 2) {
+        row.lines.push_back({b, l});
+      } else {
+        gap = std::min(gap, -overlap);
+      }
+    }
+  }
+  row.is_apart = gap >= kApart * outermost->height();
+  return row;
+}
+
+std::string Unpunctuated(std::string_view word) {
+  const size_t begin = word.find_first_not_of("-–—|[]()./ ");
+  if (begin == std::string_view::npos) return {};
+  return std::string(
+      word.substr(begin, word.find_last_not_of("-|[]()./ ") + 1 - begin));
+}
+
+// A page's number at the beginning or the end of what is in a row.
+struct NumberInRow {
+  std::string text;
+  int value;
+};
+std::vector<NumberInRow> NumbersIn(const PdfPage& page, const Row& row) {
+  std::vector<NumberInRow> numbers;
+  for (const LineRef& ref : row.lines) {
+    const PdfLine& line = LineAt(page, ref);
+    for (const PdfWord* word : {&line.words.front(), &line.words.back()}) {
+      std::string text = Unpunctuated(word->text);
+      const int value = NumberOf(text);
+      const bool is_figure =
+          !text.empty() &&
+          text.find_first_not_of("0123456789") == std::string::npos;
+      const bool is_roman =
+          !text.empty() && text.find_first_not_of("ivxlc") == std::string::npos;
+      if (value > 0 && (is_figure || is_roman)) {
+        numbers.push_back({std::move(text), value});
+      }
+    }
+  }
+  return numbers;
+}
+
+// How much more a page's number is than its place, where most agree: front
+// matter has Roman numbers of its own.
+struct Numbering {
+  bool is_roman;
+  int offset;
+};
+
+bool IsRoman(const std::string& number) { return number[0] > '9'; }
+
+class Margins {
+ public:
+  explicit Margins(std::vector<PdfPage>* pages)
+      : pages_(pages), numbers_(pages->size()) {}
+
+  std::vector<std::string> Drop() {
+    for (const Edge edge : {Edge::kTop, Edge::kBottom}) FindRows(edge);
+    FindNumberings();
+    for (size_t p = 0; p < pages_->size(); ++p) NumberPage(p);
+    // A head may have two lines; the second is told by what is in it alone.
+    DropRows(/*is_first=*/true);
+    for (const Edge edge : {Edge::kTop, Edge::kBottom}) FindRows(edge);
+    DropRows(/*is_first=*/false);
+    for (size_t p = 0; p < numbers_.size(); ++p) {
+      if (numbers_[p].empty()) numbers_[p] = NumberByPlace(p);
+    }
+    return std::move(numbers_);
+  }
+
+ private:
+  std::vector<Row>& RowsAt(Edge edge) {
+    return edge == Edge::kTop ? top_rows_ : bottom_rows_;
+  }
+
+  void FindRows(Edge edge) {
+    std::vector<Row>& rows = RowsAt(edge);
+    rows.clear();
+    for (const PdfPage& page : *pages_)
+      rows.push_back(OutermostRow(page, edge));
+  }
+
+  void FindNumberings() {
+    std::map<std::pair<bool, int>, size_t> counts;
+    for (size_t p = 0; p < pages_->size(); ++p) {
+      std::map<std::pair<bool, int>, bool> here;
+      for (const Edge edge : {Edge::kTop, Edge::kBottom}) {
+        for (const NumberInRow& n : NumbersIn((*pages_)[p], RowsAt(edge)[p])) {
+          here[{IsRoman(n.text), n.value - static_cast<int>(p)}] = true;
+        }
+      }
+      for (const auto& [numbering, unused] : here) ++counts[numbering];
+    }
+    for (const bool is_roman : {false, true}) {
+      size_t most = kMinPages - 1;
+      std::optional<Numbering> best;
+      for (const auto& [numbering, count] : counts) {
+        if (numbering.first != is_roman || count <= most) continue;
+        most = count;
+        best = {is_roman, numbering.second};
+      }
+      if (best.has_value()) numberings_.push_back(*best);
+    }
+  }
+
+  bool IsPageNumber(size_t p, const std::string& text) const {
+    const int value = NumberOf(text);
+    return value > 0 &&
+           std::any_of(numberings_.begin(), numberings_.end(),
+                       [&](const Numbering& numbering) {
+                         return numbering.is_roman == IsRoman(text) &&
+                                numbering.offset + static_cast<int>(p) == value;
+                       });
+  }
+
+  void NumberPage(size_t p) {
+    for (const Edge edge : {Edge::kTop, Edge::kBottom}) {
+      for (const NumberInRow& n : NumbersIn((*pages_)[p], RowsAt(edge)[p])) {
+        if (IsPageNumber(p, n.text)) numbers_[p] = n.text;
+      }
+    }
+  }
+
+  std::string NumberByPlace(size_t p) const {
+    for (const Numbering& numbering : numberings_) {
+      const int value = numbering.offset + static_cast<int>(p);
+      if (!numbering.is_roman && value > 0) return std::to_string(value);
+    }
+    return std::to_string(p + 1);
+  }
+
+  // What a line says but for the page's number.
+  std::string KeyOf(size_t p, const PdfLine& line) const {
+    std::string key;
+    for (size_t w = 0; w < line.words.size(); ++w) {
+      const bool is_outer = w == 0 || w + 1 == line.words.size();
+      const std::string text = Unpunctuated(line.words[w].text);
+      if (is_outer && !text.empty() && IsPageNumber(p, text)) continue;
+      key += HeadingKey(line.words[w].text);
+    }
+    return key;
+  }
+
+  bool StandsNearby(size_t p, Edge edge, const std::string& key, float top) {
+    const std::vector<Row>& rows = RowsAt(edge);
+    const size_t first = p - std::min(p, kNearPages);
+    const size_t last = std::min(p + kNearPages, pages_->size() - 1);
+    for (size_t other = first; other <= last; ++other) {
+      if (other == p) continue;
+      for (const LineRef& ref : rows[other].lines) {
+        const PdfLine& line = LineAt((*pages_)[other], ref);
+        if (std::abs(line.box.top - top) < kSameHeight &&
+            KeyOf(other, line) == key) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  // Whether most pages have a line apart from their text at that height.
+  bool IsUsualHeight(Edge edge, float top) {
+    const std::vector<Row>& rows = RowsAt(edge);
+    const auto count =
+        std::count_if(rows.begin(), rows.end(), [&](const Row& row) {
+          return row.is_apart && std::abs(row.top - top) < kSameHeight;
+        });
+    return static_cast<size_t>(count) >= kMinPages &&
+           static_cast<size_t>(count) * 2 >= rows.size();
+  }
+
+  void DropRows(bool is_first) {
+    std::vector<std::vector<LineRef>> dropped(pages_->size());
+    for (const Edge edge : {Edge::kTop, Edge::kBottom}) {
+      for (size_t p = 0; p < pages_->size(); ++p) {
+        const Row& row = RowsAt(edge)[p];
+        const bool is_usual =
+            is_first && row.is_apart && IsUsualHeight(edge, row.top);
+        for (const LineRef& ref : row.lines) {
+          const PdfLine& line = LineAt((*pages_)[p], ref);
+          const std::string key = KeyOf(p, line);
+          if (is_usual || key.empty() ||
+              (row.is_apart && StandsNearby(p, edge, key, line.box.top))) {
+            dropped[p].push_back(ref);
+          }
+        }
+      }
+    }
+    for (size_t p = 0; p < pages_->size(); ++p) {
+      Erase(std::move(dropped[p]), &(*pages_)[p]);
+    }
+  }
+
+  static void Erase(std::vector<LineRef> refs, PdfPage* page) {
+    std::sort(refs.begin(), refs.end(), [](const LineRef& a, const LineRef& b) {
+      return std::pair(a.block, a.line) > std::pair(b.block, b.line);
+    });
+    const LineRef* before = nullptr;
+    for (const LineRef& ref : refs) {
+      // On a page of one row it is at both edges.
+      if (before != nullptr && before->block == ref.block &&
+          before->line == ref.line) {
+        continue;
+      }
+      before = &ref;
+      auto& lines = page->blocks[ref.block].lines;
+      lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(ref.line));
+    }
+    page->blocks.erase(
+        std::remove_if(page->blocks.begin(), page->blocks.end(),
+                       [](const PdfBlock& b) { return b.lines.empty(); }),
+        page->blocks.end());
+  }
+
+  std::vector<PdfPage>* const pages_;
+  std::vector<std::string> numbers_;
+  std::vector<Numbering> numberings_;
+  std::vector<Row> top_rows_;
+  std::vector<Row> bottom_rows_;
+};
+
+}  // namespace
+
+std::vector<std::string> DropMargins(std::vector<PdfPage>* pages) {
+  return Margins(pages).Drop();
+}
+
+}  // namespace tiercel::document
