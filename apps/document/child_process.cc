@@ -29,8 +29,8 @@ constexpr size_t kMaxErrorBytes = 4096;
 // The environment of a child: programs that read it print the same everywhere.
 constexpr const char* kEnvironment[] = {"LC_ALL=C.UTF-8", nullptr};
 
-void Limit(int resource, rlim_t most) {
-  const struct rlimit limit = {most, most};
+void Limit(int resource, rlim_t most, rlim_t at_last) {
+  const struct rlimit limit = {most, at_last};
   setrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
 }
 
@@ -47,10 +47,11 @@ void Limit(int resource, rlim_t most) {
   if (!has_streams || chdir("/") != 0) _exit(127);
   // Descriptors of others that were opened without O_CLOEXEC.
   if (close_range(STDERR_FILENO + 1, ~0U, 0) != 0) _exit(127);
-  Limit(RLIMIT_AS, limits.memory_bytes);
-  Limit(RLIMIT_CPU, limits.cpu_seconds);
-  Limit(RLIMIT_FSIZE, 0);
-  Limit(RLIMIT_CORE, 0);
+  Limit(RLIMIT_AS, limits.memory_bytes, limits.memory_bytes);
+  // First a signal that says why.
+  Limit(RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1);
+  Limit(RLIMIT_FSIZE, 0, 0);
+  Limit(RLIMIT_CORE, 0, 0);
   signal(SIGPIPE, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);

@@ -20,8 +20,8 @@ struct Ran {
   std::string output;
 };
 
-Ran Run(const std::vector<std::string>& command, std::string_view input,
-        const ChildLimits& limits = kLimits) {
+Ran RunHere(const std::vector<std::string>& command, std::string_view input,
+            const ChildLimits& limits = kLimits) {
   Ran ran;
   std::vector<std::string> found = command;
   found[0] = FindProgram(command[0]).value_or("/no such program");
@@ -32,33 +32,34 @@ Ran Run(const std::vector<std::string>& command, std::string_view input,
 
 TEST(ChildProcessTest, InputOutputErrorsAndStatus) {
   const std::string long_input(300'000, 'x');
-  const Ran cat = Run({"cat"}, long_input);
+  const Ran cat = RunHere({"cat"}, long_input);
   EXPECT_EQ(cat.end.kind, ChildEnd::Kind::kExited);
   EXPECT_EQ(cat.end.code, 0);
   EXPECT_EQ(cat.output, long_input);
-  EXPECT_EQ(Run({"cat", "/proc/self/fd/0"}, "by path").output, "by path");
-  const Ran failed = Run({"cat", "/nowhere"}, "");
+  EXPECT_EQ(RunHere({"cat", "/proc/self/fd/0"}, "by path").output, "by path");
+  const Ran failed = RunHere({"cat", "/nowhere"}, "");
   EXPECT_EQ(failed.end.kind, ChildEnd::Kind::kExited);
   EXPECT_EQ(failed.end.code, 1);
   EXPECT_THAT(failed.end.errors, HasSubstr("/nowhere"));
 }
 
 TEST(ChildProcessTest, NoShellReadsTheArguments) {
-  EXPECT_EQ(Run({"echo", "$HOME; *", "`ls`"}, "").output, "$HOME; * `ls`\n");
-  EXPECT_EQ(Run({"pwd"}, "").output, "/\n");
-  EXPECT_EQ(Run({"env"}, "").output, "LC_ALL=C.UTF-8\n");
+  EXPECT_EQ(RunHere({"echo", "$HOME; *", "`ls`"}, "").output,
+            "$HOME; * `ls`\n");
+  EXPECT_EQ(RunHere({"pwd"}, "").output, "/\n");
+  EXPECT_EQ(RunHere({"env"}, "").output, "LC_ALL=C.UTF-8\n");
 }
 
 TEST(ChildProcessTest, NothingElseIsInherited) {
   // The folder that is listed is one, too.
   const int kept = dup(STDOUT_FILENO);
-  EXPECT_EQ(Run({"ls", "/proc/self/fd"}, "").output, "0\n1\n2\n3\n");
+  EXPECT_EQ(RunHere({"ls", "/proc/self/fd"}, "").output, "0\n1\n2\n3\n");
   close(kept);
 }
 
 TEST(ChildProcessTest, AMissingProgramIsAStatus) {
   EXPECT_EQ(FindProgram("no such program"), std::nullopt);
-  EXPECT_EQ(Run({"no such program"}, "").end.code, 127);
+  EXPECT_EQ(RunHere({"no such program"}, "").end.code, 127);
 }
 
 TEST(ChildProcessTest, OnlyAbsoluteFoldersAreSearched) {
@@ -72,19 +73,19 @@ TEST(ChildProcessTest, OnlyAbsoluteFoldersAreSearched) {
 TEST(ChildProcessTest, WallTimeIsLimited) {
   ChildLimits limits = kLimits;
   limits.wall_seconds = 0.2;
-  EXPECT_EQ(Run({"sleep", "1000"}, "", limits).end.kind,
+  EXPECT_EQ(RunHere({"sleep", "1000"}, "", limits).end.kind,
             ChildEnd::Kind::kTimedOut);
 }
 
 TEST(ChildProcessTest, ProcessorTimeIsLimited) {
   ChildLimits limits = kLimits;
   limits.cpu_seconds = 1;
-  EXPECT_EQ(Run({"sha1sum", "/dev/zero"}, "", limits).end.kind,
+  EXPECT_EQ(RunHere({"sha1sum", "/dev/zero"}, "", limits).end.kind,
             ChildEnd::Kind::kTimedOut);
 }
 
 TEST(ChildProcessTest, OutputIsLimited) {
-  const Ran ran = Run({"yes"}, "");
+  const Ran ran = RunHere({"yes"}, "");
   EXPECT_EQ(ran.end.kind, ChildEnd::Kind::kTooMuchOutput);
   EXPECT_LE(ran.output.size(), kLimits.output_bytes);
 }
@@ -92,14 +93,15 @@ TEST(ChildProcessTest, OutputIsLimited) {
 TEST(ChildProcessTest, MemoryIsLimited) {
   ChildLimits limits = kLimits;
   limits.memory_bytes = 64 << 20;
-  const Ran ran = Run({"tail", "-c", "1G", "/dev/zero"}, "", limits);
+  const Ran ran =
+      RunHere({"dd", "if=/dev/zero", "bs=512M", "count=1"}, "", limits);
   EXPECT_EQ(ran.end.kind, ChildEnd::Kind::kExited);
   EXPECT_THAT(ran.end.errors, HasSubstr("memory exhausted"));
 }
 
 TEST(ChildProcessTest, NoFilesAreWritten) {
   const std::string file = testing::TempDir() + "child_process_test_file";
-  const Ran ran = Run({"cp", "/proc/self/fd/0", file}, "x");
+  const Ran ran = RunHere({"cp", "/proc/self/fd/0", file}, "x");
   EXPECT_FALSE(ran.end.kind == ChildEnd::Kind::kExited && ran.end.code == 0);
   unlink(file.c_str());
 }

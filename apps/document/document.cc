@@ -1,88 +1,25 @@
 #include "apps/document/document.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstring>
-#include <optional>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "apps/document/encoding.h"
 #include "apps/document/epub.h"
 #include "apps/document/error.h"
-#include "apps/document/file_descriptor.h"
+#include "apps/document/file.h"
+#include "apps/document/folder.h"
 #include "apps/document/html.h"
 #include "apps/document/outline.h"
+#include "apps/document/page.h"
 #include "apps/document/pdf.h"
 #include "apps/document/plain_text.h"
 
 namespace tiercel::document {
 namespace {
 
-Error IoError(const std::string& name, const char* what) {
-  return {Error::Kind::kIo, errno == ENOENT ? "file_not_found" : "io_error",
-          name + ": cannot " + what + ": " + std::strerror(errno)};
-}
-
-std::variant<std::string, Error> ReadFile(const std::string& path) {
-  // Non-blocking: a FIFO without a writer must not hang the open.
-  const FileDescriptor file(
-      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (file.get() < 0) return IoError(path, "open");
-  struct stat status;
-  if (fstat(file.get(), &status) != 0) return IoError(path, "stat");
-  if (!S_ISREG(status.st_mode)) {
-    return InputError(
-        path, "not_a_regular_file",
-        S_ISDIR(status.st_mode) ? "is a directory" : "is not a regular file");
-  }
-  const auto size = static_cast<uint64_t>(status.st_size);
-  if (size > kMaxFileBytes)
-    return TooLarge(path, "the file", size, kMaxFileBytes);
-  std::string bytes;
-  bytes.resize(size);
-  size_t filled = 0;
-  while (true) {  // the file may be shorter or longer by now
-    if (filled == bytes.size()) bytes.resize(filled + 4096);
-    const ssize_t got =
-        read(file.get(), bytes.data() + filled, bytes.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return IoError(path, "read");
-    if (got == 0) break;
-    filled += static_cast<size_t>(got);
-    if (filled > kMaxFileBytes)
-      return TooLarge(path, "the file", filled, kMaxFileBytes);
-  }
-  bytes.resize(filled);
-  return bytes;
-}
-
-bool HasExtension(const std::string& name,
-                  std::initializer_list<std::string_view> extensions) {
-  const std::string lower = Lowercase(name);
-  return std::any_of(extensions.begin(), extensions.end(), [&](auto extension) {
-    return lower.size() > extension.size() &&
-           std::string_view(lower).substr(lower.size() - extension.size()) ==
-               extension;
-  });
-}
-
 enum class Format { kText, kHtml, kEpub, kPdf, kGzip };
-
-// Whether bytes that are no UTF-8 are no other text either: more control
-// characters than any text has.
-bool LooksBinary(std::string_view bytes) {
-  const auto num_controls =
-      std::count_if(bytes.begin(), bytes.end(), [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte < 0x20 && (byte < '\t' || byte > '\r') && byte != 0x1B;
-      });
-  return static_cast<size_t>(num_controls) > bytes.size() / 100;
-}
 
 bool StartsLikeHtml(std::string_view bytes) {
   const std::string start = Lowercase(bytes.substr(0, 1024));
@@ -112,19 +49,6 @@ Format FormatOf(const std::string& name, std::string_view bytes) {
              : Format::kText;
 }
 
-// Whether the bytes of a text or a page are that.
-std::optional<Error> CheckText(const std::string& name,
-                               std::string_view bytes) {
-  const std::string_view charset = FindByteOrderMark(bytes).charset;
-  const bool is_wide = !charset.empty() && charset != "UTF-8";
-  if (is_wide) return std::nullopt;
-  if (auto error = CheckNuls(name, bytes); error.has_value()) return error;
-  if (charset.empty() && !IsUtf8(bytes) && LooksBinary(bytes)) {
-    return InputError(name, "not_text", "is binary, not text");
-  }
-  return std::nullopt;
-}
-
 Result ReadText(const std::string& name, std::string_view bytes) {
   if (const auto error = CheckText(name, bytes)) return *error;
   Document document;
@@ -138,29 +62,14 @@ Result ReadText(const std::string& name, std::string_view bytes) {
 Result ReadPage(const std::string& name, std::string bytes) {
   if (const auto error = CheckText(name, bytes)) return *error;
   Document document;
-  std::string html = DecodePage(bytes, &document.warnings);
-  bytes = std::string();
-  if (html.size() > kMaxHtmlBytes) {
-    return TooLarge(name, "the page", html.size(), kMaxHtmlBytes);
-  }
-  if (html.compare(0, 5, "<?xml") == 0) html = XhtmlAsHtml(html);
-  if (!ReadHtml(html, &document)) {
-    return InputError(name, "html_too_complex",
-                      "its HTML is nested too deeply or takes too much memory "
-                      "to parse; convert it to plain text first");
-  }
+  std::variant<HtmlPage, Error> page =
+      ReadPageBytes(name, bytes, &document.warnings);
+  if (Error* error = std::get_if<Error>(&page)) return std::move(*error);
+  FillFrom(std::get<HtmlPage>(std::move(page)), &document);
   return document;
 }
 
 }  // namespace
-
-std::optional<Error> CheckNuls(const std::string& name,
-                               std::string_view bytes) {
-  if (bytes.find('\0') == std::string_view::npos) return std::nullopt;
-  return InputError(name, "not_text",
-                    "has NUL bytes: it is binary, or UTF-16 or UTF-32 without "
-                    "a byte order mark");
-}
 
 Result ReadDocumentBytes(const std::string& name, std::string bytes) {
   const Format format = FormatOf(name, bytes);
@@ -186,13 +95,21 @@ Result ReadDocumentBytes(const std::string& name, std::string bytes) {
   if (Document* document = std::get_if<Document>(&result)) {
     FinishOutline(document);
     if (document->text.empty() && format != Format::kText) {
-      document->warnings.push_back("no readable text");
+      document->warnings.emplace_back("no readable text");
     }
   }
   return result;
 }
 
 Result ReadDocument(const std::string& path) {
+  std::error_code unknown;  // then opening it says why
+  if (std::filesystem::is_directory(path, unknown)) {
+    Result result = ReadFolder(path);
+    if (Document* document = std::get_if<Document>(&result)) {
+      FinishOutline(document);
+    }
+    return result;
+  }
   std::variant<std::string, Error> bytes = ReadFile(path);
   if (Error* error = std::get_if<Error>(&bytes)) return std::move(*error);
   return ReadDocumentBytes(path, std::get<std::string>(std::move(bytes)));

@@ -60,16 +60,18 @@ inline constexpr uint64_t kMaxHtmlBytes = 32u << 20;
 // it calls them.
 std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 
-// The text of a file as a person would read it, and the tree of its parts.
+// The text of a book as a person would read it, and the tree of its parts.
 //
-//   plain text  what nothing else is; see encoding.h for its charset
-//   HTML        by extension or by its first bytes; see html.h
-//   EPUB        by its first bytes or by extension; see epub.h
+//   folder      of HTML pages with an index; see folder.h
+//   PDF, EPUB   by the first bytes or by extension; see pdf.h, epub.h
+//   HTML        likewise; see html.h
+//   plain text  what nothing else is; see plain_text.h, and encoding.h for its
+//               charset
 //
-// Only regular files are read, and opening one never blocks. Errors:
-// not_a_regular_file, document_too_large, not_text (binary), html_too_complex,
-// unsupported_document (PDF, archives), those of epub.h; file_not_found,
-// io_error. Thread-safe.
+// Only folders and regular files are read, and opening one never blocks.
+// Errors: not_a_regular_file, document_too_large, not_text (binary),
+// html_too_complex, unsupported_document (archives), those of pdf.h and epub.h;
+// file_not_found, io_error. Thread-safe.
 Result ReadDocument(const std::string& path);
 
 // Reads a document from bytes at hand; errors call it `name`, and

@@ -105,10 +105,11 @@ TEST_F(DocumentTest, BinaryFilesAreRefused) {
   EXPECT_EQ(CodeOf(Read("c.txt", text + "\x01\x02\x03")), "not_text");
 }
 
-TEST_F(DocumentTest, FormatsOfLaterVersionsSaySo) {
-  EXPECT_EQ(CodeOf(Read("a.pdf", "x")), "unsupported_document");
+TEST_F(DocumentTest, FormatsAreToldByBytesAndByExtension) {
+  EXPECT_EQ(CodeOf(Read("a.pdf", "x")), "invalid_pdf");
   EXPECT_EQ(CodeOf(Read("a.EPUB", "x")), "invalid_epub");
-  EXPECT_EQ(CodeOf(Read("a", "%PDF-1.7\n%\xE2\xE3")), "unsupported_document");
+  EXPECT_EQ(CodeOf(Read("a", "%PDF-1.7\n%\xE2\xE3")), "invalid_pdf");
+  EXPECT_EQ(CodeOf(Read("b", "PK\x03\x04")), "invalid_epub");
   EXPECT_EQ(CodeOf(Read("c.txt", "\x1F\x8B\x08....")), "unsupported_document");
 }
 

@@ -15,6 +15,7 @@
 #include "apps/document/html.h"
 #include "apps/document/labels.h"
 #include "apps/document/outline.h"
+#include "apps/document/page.h"
 #include "apps/document/zip_archive.h"
 
 namespace tiercel::document {
@@ -104,23 +105,23 @@ class EpubReader {
       const auto bytes = ReadFile(path, kMaxHtmlBytes);
       if (!bytes.has_value()) return false;
       std::vector<std::string> warnings;
-      const std::string xhtml = DecodePage(*bytes, &warnings);
+      std::variant<HtmlPage, Error> read_page =
+          ReadPageBytes(name_ + ": " + path, *bytes, &warnings);
+      if (Error* error = std::get_if<Error>(&read_page)) {
+        error_ = std::move(*error);
+        return false;
+      }
+      HtmlPage page = std::get<HtmlPage>(std::move(read_page));
       for (const std::string& warning : warnings) {
         warnings_.push_back(path + ": " + warning);
       }
-      std::optional<HtmlPage> page = ReadHtmlPage(XhtmlAsHtml(xhtml));
-      if (!page.has_value()) {
-        return Fail("html_too_complex",
-                    "its page '" + path +
-                        "' is nested too deeply or takes too much memory");
-      }
-      if (binder_.num_bytes() + page->text.size() > kMaxFileBytes) {
+      if (binder_.num_bytes() + page.text.size() > kMaxFileBytes) {
         error_ =
-            TooLarge(name_, "its text", binder_.num_bytes() + page->text.size(),
+            TooLarge(name_, "its text", binder_.num_bytes() + page.text.size(),
                      kMaxFileBytes);
         return false;
       }
-      binder_.Add(path, *std::move(page));
+      binder_.Add(path, std::move(page));
     }
     if (num_missing == read.size()) {
       return Fail("invalid_epub", "none of its pages is in the archive");

@@ -327,17 +327,14 @@ std::optional<HtmlPage> ReadHtmlPage(std::string_view html) {
   return page;
 }
 
-bool ReadHtml(std::string_view html, Document* document) {
-  std::optional<HtmlPage> page = ReadHtmlPage(html);
-  if (!page.has_value()) return false;
-  document->text = std::move(page->text);
-  document->title = std::move(page->title);
-  document->author = std::move(page->author);
-  document->language = std::move(page->language);
-  document->sections = SectionsOf(page->headings);
-  document->pages = std::move(page->pages);
-  WarnOf(page->num_controls, page->had_frame, document);
-  return true;
+void FillFrom(HtmlPage page, Document* document) {
+  document->text = std::move(page.text);
+  document->title = std::move(page.title);
+  document->author = std::move(page.author);
+  document->language = std::move(page.language);
+  document->sections = SectionsOf(page.headings);
+  document->pages = std::move(page.pages);
+  WarnOf(page.num_controls, page.had_frame, document);
 }
 
 std::string XhtmlAsHtml(std::string_view xhtml) {

@@ -37,8 +37,8 @@ struct HtmlPage {
 // more than 256 MiB of memory.
 std::optional<HtmlPage> ReadHtmlPage(std::string_view html);
 
-// A page as a document of its own. False where ReadHtmlPage has nothing.
-bool ReadHtml(std::string_view html, Document* document);
+// A page as a document of its own. Warnings are added to.
+void FillFrom(HtmlPage page, Document* document);
 
 // XHTML as a reader of HTML takes it: "<p/>" becomes "<p></p>", which HTML
 // would take for a paragraph's beginning.

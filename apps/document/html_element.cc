@@ -125,7 +125,7 @@ bool IsLeftOut(const GumboElement& element) {
   if (RoleOf(element.tag) == Role::kLeftOut) return true;
   if (element.attributes.length == 0) return false;
   const std::string_view role = Attribute(element, "role");
-  return role == "navigation" || role == "search" ||
+  return role == "navigation" || role == "search" || role == "contentinfo" ||
          Attribute(element, "aria-hidden") == "true" ||
          gumbo_get_attribute(&element.attributes, "hidden") != nullptr ||
          (element.tag == GUMBO_TAG_A &&

@@ -11,6 +11,12 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
+bool ReadHtml(std::string_view html, Document* document) {
+  std::optional<HtmlPage> page = ReadHtmlPage(html);
+  if (page.has_value()) FillFrom(*std::move(page), document);
+  return page.has_value();
+}
+
 std::string TextOf(std::string_view html) {
   Document document;
   EXPECT_TRUE(ReadHtml(html, &document));

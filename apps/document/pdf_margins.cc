@@ -223,28 +223,60 @@ class Margins {
     return false;
   }
 
-  // Whether most pages have a line apart from their text at that height.
-  bool IsUsualHeight(Edge edge, float top) {
+  // The height at which most pages have a line apart from their text.
+  std::optional<float> UsualHeight(Edge edge) {
     const std::vector<Row>& rows = RowsAt(edge);
-    const auto count =
-        std::count_if(rows.begin(), rows.end(), [&](const Row& row) {
-          return row.is_apart && std::abs(row.top - top) < kSameHeight;
-        });
-    return static_cast<size_t>(count) >= kMinPages &&
-           static_cast<size_t>(count) * 2 >= rows.size();
+    // One of so many is at that height, if most are.
+    constexpr size_t kTried = 32;
+    const size_t step = rows.size() / kTried + 1;
+    for (size_t i = 0; i < rows.size(); i += step) {
+      const Row& row = rows[i];
+      if (!row.is_apart) continue;
+      const auto count =
+          std::count_if(rows.begin(), rows.end(), [&](const Row& other) {
+            return other.is_apart &&
+                   std::abs(other.top - row.top) < kSameHeight;
+          });
+      if (static_cast<size_t>(count) >= kMinPages &&
+          static_cast<size_t>(count) * 2 >= rows.size()) {
+        return row.top;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // The lines at a height and beyond, towards the edge.
+  static std::vector<LineRef> LinesBeyond(const PdfPage& page, Edge edge,
+                                          float height) {
+    std::vector<LineRef> lines;
+    for (size_t b = 0; b < page.blocks.size(); ++b) {
+      for (size_t l = 0; l < page.blocks[b].lines.size(); ++l) {
+        const float top = page.blocks[b].lines[l].box.top;
+        if (edge == Edge::kTop ? top < height + kSameHeight
+                               : top > height - kSameHeight) {
+          lines.push_back({b, l});
+        }
+      }
+    }
+    return lines;
   }
 
   void DropRows(bool is_first) {
     std::vector<std::vector<LineRef>> dropped(pages_->size());
     for (const Edge edge : {Edge::kTop, Edge::kBottom}) {
+      const std::optional<float> usual =
+          is_first ? UsualHeight(edge) : std::nullopt;
       for (size_t p = 0; p < pages_->size(); ++p) {
+        const PdfPage& page = (*pages_)[p];
+        if (usual.has_value()) {
+          const std::vector<LineRef> beyond = LinesBeyond(page, edge, *usual);
+          dropped[p].insert(dropped[p].end(), beyond.begin(), beyond.end());
+        }
         const Row& row = RowsAt(edge)[p];
-        const bool is_usual =
-            is_first && row.is_apart && IsUsualHeight(edge, row.top);
         for (const LineRef& ref : row.lines) {
-          const PdfLine& line = LineAt((*pages_)[p], ref);
+          const PdfLine& line = LineAt(page, ref);
           const std::string key = KeyOf(p, line);
-          if (is_usual || key.empty() ||
+          if (key.empty() ||
               (row.is_apart && StandsNearby(p, edge, key, line.box.top))) {
             dropped[p].push_back(ref);
           }

@@ -167,11 +167,17 @@ class PdfWriter {
       if (block.box.top < page.height / 3) break;
       if (BeginsNote(block.lines.front())) first = b;
     }
-    const bool goes_on = first == page.blocks.size() && first > 0 &&
-                         !notes_.empty() && last_page_had_note_ &&
-                         IsNoteBlock(page.blocks.back()) &&
-                         page.blocks.back().box.bottom > page.height * 0.8F;
-    return goes_on ? first - 1 : first;
+    // Above them the rest of a note whose sentence did not end.
+    while (first > 0 && last_page_had_note_ && !notes_.empty() &&
+           IsNoteBlock(page.blocks[first - 1]) &&
+           page.blocks[first - 1].box.top > page.height / 2 &&
+           !EndsSentence(notes_.back()->lines.back().words.back().text)) {
+      --first;
+      if (EndsSentence(page.blocks[first].lines.back().words.back().text)) {
+        break;
+      }
+    }
+    return first;
   }
 
   void WriteNotes() {

@@ -1,0 +1,24 @@
+#ifndef TIERCEL_APPS_DOCUMENT_FILE_H_
+#define TIERCEL_APPS_DOCUMENT_FILE_H_
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "apps/document/document.h"
+
+namespace tiercel::document {
+
+// The bytes of a regular file of at most kMaxFileBytes. Opening it never
+// blocks. Errors: not_a_regular_file, document_too_large, file_not_found,
+// io_error.
+std::variant<std::string, Error> ReadFile(const std::string& path);
+
+// Whether a name ends in one of these, in lower or upper case.
+bool HasExtension(const std::string& name,
+                  std::initializer_list<std::string_view> extensions);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_FILE_H_

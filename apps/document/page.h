@@ -1,0 +1,26 @@
+#ifndef TIERCEL_APPS_DOCUMENT_PAGE_H_
+#define TIERCEL_APPS_DOCUMENT_PAGE_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "apps/document/document.h"
+#include "apps/document/html.h"
+
+namespace tiercel::document {
+
+// The page in the bytes of an HTML or XHTML file, in whatever charset. Errors,
+// which call it `name`: html_too_complex; document_too_large.
+std::variant<HtmlPage, Error> ReadPageBytes(const std::string& name,
+                                            std::string_view bytes,
+                                            std::vector<std::string>* warnings);
+
+// not_text where bytes are neither a text nor a page.
+std::optional<Error> CheckText(const std::string& name, std::string_view bytes);
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_PAGE_H_
