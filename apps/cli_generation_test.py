@@ -515,7 +515,7 @@ class GenerateTest(Case):
                     document["output"][0].pop(times, None)
             self.assertEqual(piped["output"], named["output"])
             self.assertEqual(piped["prompt_tokens"], named["prompt_tokens"])
-            self.assertIn("Windows-1252", " ".join(piped["warnings"]))
+            self.assertIn("WINDOWS-1252", " ".join(piped["warnings"]))
         for empty in (["summarize", "-"], ["ask", "-", "who?"]):
             self.assertEqual(self.refuse(3, "empty_document", *empty, "-m",
                                          CHAT), "standard input is empty")

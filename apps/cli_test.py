@@ -630,12 +630,15 @@ class SurroundingsTest(Case):
         for encoding, mark in ("utf-32-le", b"\xff\xfe\0\0"), (
                 "utf-32-be", b"\0\0\xfe\xff"):
             path = self.path(encoding, mark + text.encode(encoding))
-            for command, code in (["summarize", path], "unsupported_charset"), (
-                    ["generate", "-f", path], "not_utf8"), (
-                    ["tokenize", "-f", path], "not_utf8"):
-                message = self.refuse(3, code, *command, "-m", CHAT)
+            for command in ("generate", "tokenize"):
+                message = self.refuse(3, "not_utf8", command, "-f", path, "-m",
+                                      CHAT)
                 self.assertIn("is UTF-32", message)
                 self.assertNotIn("UTF-16;", message)
+            plain = self.path("plain", text.encode())
+            outputs = [self.document("summarize", book, "-m", CHAT, "-n", "4")
+                       ["output"] for book in (path, plain)]
+            self.assertEqual(*outputs)
 
     def test_odd_environments(self):
         expected = self.succeed(*self.ARGS)

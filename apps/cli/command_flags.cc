@@ -17,7 +17,8 @@ void SetReadingDefaults(int64_t max_tokens, SamplingOptions* sampling) {
 }
 
 void AddDocument(FlagSet& flags, Options* options) {
-  flags.Positional("FILE", "text, 64 MiB at most, or HTML, 32; - is stdin",
+  flags.Positional("FILE",
+                   "EPUB, PDF, HTML or a folder of it, or text; - is stdin",
                    FlagSet::Need::kRequired, &options->document);
   flags.NotBuilt({"--toc", "--chapters", "--pages", "--words", "--language",
                   "--instruction", "--output", "--format", "--no-cache",
@@ -173,7 +174,7 @@ const std::array<CommandFlags, 11> kCommands = {{
      {"tiercel summarize chapter.txt",
       "tiercel summarize chapter.html -n 200 --seed 1",
       "tiercel summarize long.txt --rope-scaling yarn --rope-scale 4",
-      "pandoc story.epub -t plain | tiercel summarize -"}},
+      "tiercel summarize story.epub"}},
     {"ask",
      "Answers questions about a document that fits the context and is read "
      "once.",

@@ -176,12 +176,24 @@ class EpubReader {
     const bool is_listed =
         contents.size() > 1 || binder_.headings().size() <= contents.size();
     if (!is_listed) contents = binder_.headings();
+    AddUnlistedIndex(&contents);
     std::stable_sort(
         contents.begin(), contents.end(),
         [](const Heading& a, const Heading& b) { return a.begin < b.begin; });
     document->sections = SectionsOf(contents);
     TakeLabels(&document->sections);
     if (!navigation.pages.empty()) AddPages(navigation, document);
+  }
+
+  // An index is often not listed; FinishOutline leaves it out.
+  void AddUnlistedIndex(std::vector<Heading>* contents) const {
+    size_t last = 0;
+    for (const Heading& entry : *contents) last = std::max(last, entry.begin);
+    for (const Heading& heading : binder_.headings()) {
+      if (heading.begin <= last || !IsIndexTitle(heading.text)) continue;
+      contents->push_back({1, heading.text, heading.begin, heading.anchor});
+      return;
+    }
   }
 
   // Headings often have the numbers that the navigation leaves out.

@@ -133,6 +133,14 @@ TEST(EpubTest, WhatIsLostIsSaid) {
   EXPECT_EQ(CodeOf(Read(files)), "invalid_epub");
 }
 
+TEST(EpubTest, AnIndexAtTheEndIsLeftOutAndSaid) {
+  Files files = TwoChapters();
+  files["OPS/notes.xhtml"] = "<h1>Index</h1><h2>W</h2><p>whale, 7</p>";
+  const Document document = Good(Read(files));
+  EXPECT_EQ(document.text.substr(document.text.size() - 11), "Zwei\n\nEnde\n");
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Index")));
+}
+
 TEST(EpubTest, DamagedBooks) {
   EXPECT_EQ(CodeOf(Read({{"a", "b"}})), "unsupported_document");
   for (const char* file : {"META-INF/container.xml", "OPS/book.opf"}) {
