@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "apps/document/document_for_test.h"
 #include "apps/document/encoding.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -33,17 +34,6 @@ class DocumentTest : public testing::Test {
   Result Read(const std::string& name, const std::string& bytes) const {
     std::ofstream(Path(name), std::ios::binary) << bytes;
     return ReadDocument(Path(name));
-  }
-
-  static Document Good(Result result) {
-    const Error* error = std::get_if<Error>(&result);
-    EXPECT_EQ(error, nullptr) << error->message;
-    return error == nullptr ? std::get<Document>(std::move(result))
-                            : Document();
-  }
-  static std::string CodeOf(const Result& result) {
-    const Error* error = std::get_if<Error>(&result);
-    return error == nullptr ? "no error" : error->code;
   }
 
   std::filesystem::path folder_;

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "apps/document/document.h"
+#include "apps/document/document_for_test.h"
 #include "apps/document/epub_for_test.h"
 #include "apps/document/zip_archive.h"
 #include "gmock/gmock.h"
@@ -64,17 +65,6 @@ Files TwoChapters() {
        "</text></navLabel><content src='text/one%201.xhtml'/></navPoint>"
        "</navPoint><navPoint><navLabel><text>Two</text></navLabel>"
        "<content src='text/two.xhtml'/></navPoint></navMap></ncx>"}};
-}
-
-Document Good(const Result& result) {
-  const Error* error = std::get_if<Error>(&result);
-  EXPECT_EQ(error, nullptr) << error->code << ": " << error->message;
-  return error == nullptr ? std::get<Document>(result) : Document();
-}
-
-std::string CodeOf(const Result& result) {
-  const Error* error = std::get_if<Error>(&result);
-  return error == nullptr ? "no error" : error->code;
 }
 
 Result Read(const Files& files) {

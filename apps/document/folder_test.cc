@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <variant>
 
 #include "apps/document/document.h"
+#include "apps/document/document_for_test.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -32,13 +32,7 @@ class FolderTest : public testing::Test {
   void Write(const std::string& name, const std::string& bytes) const {
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
   }
-  Document Read() const {
-    Result result = ReadDocument(folder_.string());
-    const Error* error = std::get_if<Error>(&result);
-    EXPECT_EQ(error, nullptr) << error->message;
-    return error == nullptr ? std::get<Document>(std::move(result))
-                            : Document();
-  }
+  Result Read() const { return ReadDocument(folder_.string()); }
 
   std::filesystem::path folder_;
 };
@@ -52,7 +46,7 @@ TEST_F(FolderTest, PagesComeInTheOrderOfTheIndex) {
   Write("b.html", "<h1>2. Second</h1>b<h2>2.1. In it</h2>c");
   Write("c.html", "<h1>1. First</h1>a");
   Write("search.html", "<h1>Search</h1>");
-  const Document document = Read();
+  const Document document = Good(Read());
   EXPECT_EQ(document.title, "Book");
   EXPECT_EQ(document.language, "en");
   ASSERT_EQ(document.sections.size(), 3u);
@@ -72,25 +66,21 @@ TEST_F(FolderTest, NothingIsReadFromElsewhere) {
         "x<a href='../secret.html'></a><a href='%2e%2e/secret.html'></a>"
         "<a href='link.html'></a><a href='/etc/passwd'></a>"
         "<a href='a/../../secret.html'></a>");
-  EXPECT_EQ(Read().text, "x\n");
+  EXPECT_EQ(Good(Read()).text, "x\n");
 }
 
 TEST_F(FolderTest, WithoutAnIndexItIsAnError) {
   Write("a.html", "x");
-  const Result result = ReadDocument(folder_.string());
-  ASSERT_TRUE(std::holds_alternative<Error>(result));
-  EXPECT_EQ(std::get<Error>(result).code, "not_a_regular_file");
+  EXPECT_EQ(CodeOf(Read()), "not_a_regular_file");
   // A pipe is no index, and nobody waits for it.
   ASSERT_EQ(mkfifo((folder_ / "index.html").c_str(), 0600), 0);
-  EXPECT_TRUE(std::holds_alternative<Error>(ReadDocument(folder_.string())));
+  EXPECT_EQ(CodeOf(Read()), "not_a_regular_file");
 }
 
 TEST_F(FolderTest, AWrongPageIsAnError) {
   Write("index.html", "<a href='a.html'>a</a>");
   Write("a.html", std::string("a\0b", 3));
-  const Result result = ReadDocument(folder_.string());
-  ASSERT_TRUE(std::holds_alternative<Error>(result));
-  EXPECT_EQ(std::get<Error>(result).code, "not_text");
+  EXPECT_EQ(CodeOf(Read()), "not_text");
 }
 
 TEST_F(FolderTest, AllPagesTogetherHaveALimit) {
@@ -100,9 +90,7 @@ TEST_F(FolderTest, AllPagesTogetherHaveALimit) {
   for (const char* name : {"a.html", "b.html", "c.html"}) {
     Write(name, std::string(kMaxHtmlBytes, ' '));
   }
-  const Result result = ReadDocument(folder_.string());
-  ASSERT_TRUE(std::holds_alternative<Error>(result));
-  EXPECT_EQ(std::get<Error>(result).code, "document_too_large");
+  EXPECT_EQ(CodeOf(Read()), "document_too_large");
 }
 
 }  // namespace

@@ -103,9 +103,9 @@ Result ReadPdf(const std::string& name, const std::string& bytes) {
   const std::optional<std::string> program = FindProgram("pdftotext");
   if (!program.has_value()) return ToolMissing(name, "pdftotext");
   PdfLayoutReader reader;
-  const ChildEnd end = RunChild(
-      {*program, "-bbox-layout", "-q", "-enc", "UTF-8", kInput, "-"}, bytes,
-      kTextLimits, [&](std::string_view part) { reader.Add(part); });
+  const ChildEnd end =
+      RunChild({*program, "-bbox-layout", "-enc", "UTF-8", kInput, "-"}, bytes,
+               kTextLimits, [&](std::string_view part) { reader.Add(part); });
   if (auto error = ErrorOf(name, end); error.has_value()) return *error;
   std::vector<PdfPage> pages = reader.TakePages();
   if (pages.empty()) {

@@ -19,7 +19,7 @@ constexpr float kEdgeShare = 0.15F;  // of a page's height
 constexpr float kSameHeight = 3.0F;  // points
 constexpr float kApart = 1.1F;       // of a line's height
 constexpr size_t kMinPages = 3;
-constexpr size_t kNearPages = 2;
+constexpr size_t kNearPages = 4;  // to either side: heads may alternate
 
 struct LineRef {
   size_t block;
@@ -80,6 +80,15 @@ std::string Unpunctuated(std::string_view word) {
       word.substr(begin, word.find_last_not_of("-|[]()./ ") + 1 - begin));
 }
 
+// Whether a line is "Chapter 3": its number is not the page's.
+bool IsLabel(const PdfLine& line) {
+  std::string text;
+  for (const PdfWord& word : line.words) text += word.text + " ";
+  const Label label = SplitLabel(text);
+  return label.rank != Rank::kNone && label.rank != Rank::kNumber &&
+         label.title.empty();
+}
+
 // A page's number at the beginning or the end of what is in a row.
 struct NumberInRow {
   std::string text;
@@ -89,6 +98,7 @@ std::vector<NumberInRow> NumbersIn(const PdfPage& page, const Row& row) {
   std::vector<NumberInRow> numbers;
   for (const LineRef& ref : row.lines) {
     const PdfLine& line = LineAt(page, ref);
+    if (IsLabel(line)) continue;
     for (const PdfWord* word : {&line.words.front(), &line.words.back()}) {
       std::string text = Unpunctuated(word->text);
       const int value = NumberOf(text);
@@ -197,8 +207,9 @@ class Margins {
   // What a line says but for the page's number.
   std::string KeyOf(size_t p, const PdfLine& line) const {
     std::string key;
+    const bool is_label = IsLabel(line);
     for (size_t w = 0; w < line.words.size(); ++w) {
-      const bool is_outer = w == 0 || w + 1 == line.words.size();
+      const bool is_outer = !is_label && (w == 0 || w + 1 == line.words.size());
       const std::string text = Unpunctuated(line.words[w].text);
       if (is_outer && !text.empty() && IsPageNumber(p, text)) continue;
       key += HeadingKey(line.words[w].text);
@@ -206,40 +217,47 @@ class Margins {
     return key;
   }
 
+  // Whether what a line says stands at its height on two pages close by, too.
   bool StandsNearby(size_t p, Edge edge, const std::string& key, float top) {
     const std::vector<Row>& rows = RowsAt(edge);
     const size_t first = p - std::min(p, kNearPages);
     const size_t last = std::min(p + kNearPages, pages_->size() - 1);
+    size_t count = 1;
     for (size_t other = first; other <= last; ++other) {
       if (other == p) continue;
-      for (const LineRef& ref : rows[other].lines) {
-        const PdfLine& line = LineAt((*pages_)[other], ref);
-        if (std::abs(line.box.top - top) < kSameHeight &&
-            KeyOf(other, line) == key) {
-          return true;
-        }
-      }
+      count += static_cast<size_t>(
+          std::any_of(rows[other].lines.begin(), rows[other].lines.end(),
+                      [&](const LineRef& ref) {
+                        const PdfLine& line = LineAt((*pages_)[other], ref);
+                        return std::abs(line.box.top - top) < kSameHeight &&
+                               KeyOf(other, line) == key;
+                      }));
     }
-    return false;
+    return count >= kMinPages;
   }
 
-  // The height at which most pages have a line apart from their text.
+  bool IsMargin(size_t p, Edge edge, const LineRef& ref) {
+    const PdfLine& line = LineAt((*pages_)[p], ref);
+    const std::string key = KeyOf(p, line);
+    return key.empty() || (RowsAt(edge)[p].is_apart &&
+                           StandsNearby(p, edge, key, line.box.top));
+  }
+
+  // The height at which most pages have a line that is known to be no text:
+  // there a head that stands on one page alone is none either.
   std::optional<float> UsualHeight(Edge edge) {
     const std::vector<Row>& rows = RowsAt(edge);
-    // One of so many is at that height, if most are.
-    constexpr size_t kTried = 32;
-    const size_t step = rows.size() / kTried + 1;
-    for (size_t i = 0; i < rows.size(); i += step) {
-      const Row& row = rows[i];
-      if (!row.is_apart) continue;
-      const auto count =
-          std::count_if(rows.begin(), rows.end(), [&](const Row& other) {
-            return other.is_apart &&
-                   std::abs(other.top - row.top) < kSameHeight;
-          });
-      if (static_cast<size_t>(count) >= kMinPages &&
-          static_cast<size_t>(count) * 2 >= rows.size()) {
-        return row.top;
+    std::map<int, size_t> counts;  // by height in kSameHeight
+    for (size_t p = 0; p < rows.size(); ++p) {
+      if (std::any_of(
+              rows[p].lines.begin(), rows[p].lines.end(),
+              [&](const LineRef& ref) { return IsMargin(p, edge, ref); })) {
+        ++counts[static_cast<int>(rows[p].top / kSameHeight)];
+      }
+    }
+    for (const auto& [height, count] : counts) {
+      if (count >= kMinPages && count * 2 >= rows.size()) {
+        return (static_cast<float>(height) + 0.5F) * kSameHeight;
       }
     }
     return std::nullopt;
@@ -274,12 +292,7 @@ class Margins {
         }
         const Row& row = RowsAt(edge)[p];
         for (const LineRef& ref : row.lines) {
-          const PdfLine& line = LineAt(page, ref);
-          const std::string key = KeyOf(p, line);
-          if (key.empty() ||
-              (row.is_apart && StandsNearby(p, edge, key, line.box.top))) {
-            dropped[p].push_back(ref);
-          }
+          if (IsMargin(p, edge, ref)) dropped[p].push_back(ref);
         }
       }
     }

@@ -9,10 +9,10 @@
 namespace tiercel::document {
 
 // Drops running heads and page numbers: at the upper or the lower edge of a
-// page, apart from its text, what is the page's number, what stands on a page
-// close by at the same height too, and what stands at a height at which most
-// pages have such a line, or beyond it. Returns the number that each page
-// bears, or the one it has by its place where it bears none.
+// page, what is the page's number, what stands apart from the text and at the
+// same height on two pages close by, too, and, where most pages have such a
+// line at one height, what stands there and beyond. Returns the number that
+// each page bears, or the one it has by its place where it bears none.
 std::vector<std::string> DropMargins(std::vector<PdfPage>* pages);
 
 }  // namespace tiercel::document

@@ -22,7 +22,7 @@ std::string Prose(int lines = 8) {
   return text + "\n";
 }
 
-Document Read(const std::string& text) {
+Document ReadAsText(const std::string& text) {
   Document document;
   document.text = text;
   ReadPlainText(&document);
@@ -32,7 +32,7 @@ Document Read(const std::string& text) {
 
 // "level label|title", each where it begins in the text.
 std::string Tree(const std::string& text) {
-  const Document document = Read(text);
+  const Document document = ReadAsText(text);
   std::string lines;
   for (const Section& s : document.sections) {
     lines += std::to_string(s.level) + " " + s.label + "|" + s.title + "\n";
@@ -110,7 +110,7 @@ TEST(PlainTextTest, Underlines) {
                  "1.1. \"debian/rules\" and ``x``\n=====================\n\na\n"
                  "b\n---\n\n2. Two\n******\n\nx\n"),
             "1 1|One\n2 1.1|debian/rules and x\n1 2|Two\n");
-  EXPECT_EQ(Read("Manual\n******\n\n1. One\n******\n").title, "Manual");
+  EXPECT_EQ(ReadAsText("Manual\n******\n\n1. One\n******\n").title, "Manual");
 }
 
 TEST(PlainTextTest, Markdown) {
@@ -151,7 +151,7 @@ TEST(PlainTextTest, OtherLanguages) {
 }
 
 TEST(PlainTextTest, GutenbergsFrameIsLeftOutAndSaid) {
-  const Document document = Read(
+  const Document document = ReadAsText(
       "The Project Gutenberg EBook of Rain\n\nTitle: Rain\n  or Snow\n\n"
       "Author: A. B.\n\nLanguage: German\n\n"
       "*** START OF THIS PROJECT GUTENBERG EBOOK RAIN ***\n\nIt rains.\n\n\n"
@@ -164,18 +164,19 @@ TEST(PlainTextTest, GutenbergsFrameIsLeftOutAndSaid) {
   EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("left out")));
   // Half a frame is no frame.
   EXPECT_THAT(
-      Read("*** START OF THE PROJECT GUTENBERG EBOOK X ***\nx").warnings,
+      ReadAsText("*** START OF THE PROJECT GUTENBERG EBOOK X ***\nx").warnings,
       IsEmpty());
 }
 
 TEST(PlainTextTest, AnIndexAtTheEndIsLeftOutAndSaid) {
-  const Document document = Read("# One\n\na\n\n# Index\n\nwhale, 7\n");
+  const Document document = ReadAsText("# One\n\na\n\n# Index\n\nwhale, 7\n");
   EXPECT_EQ(document.text, "# One\n\na\n");
   EXPECT_EQ(document.sections.size(), 1u);
   EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Index")));
   // A chapter that others follow is none.
-  EXPECT_EQ(Read("# One\n\na\n\n# Index\n\nx\n\n# Two\n\nb\n").sections.size(),
-            3u);
+  EXPECT_EQ(
+      ReadAsText("# One\n\na\n\n# Index\n\nx\n\n# Two\n\nb\n").sections.size(),
+      3u);
 }
 
 }  // namespace

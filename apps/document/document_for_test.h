@@ -1,0 +1,27 @@
+#ifndef TIERCEL_APPS_DOCUMENT_DOCUMENT_FOR_TEST_H_
+#define TIERCEL_APPS_DOCUMENT_DOCUMENT_FOR_TEST_H_
+
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "apps/document/document.h"
+#include "gtest/gtest.h"
+
+namespace tiercel::document {
+
+// What was read; a failure and an empty document where there was an error.
+inline Document Good(Result result) {
+  const Error* error = std::get_if<Error>(&result);
+  EXPECT_EQ(error, nullptr) << error->code << ": " << error->message;
+  return error == nullptr ? std::get<Document>(std::move(result)) : Document();
+}
+
+inline std::string CodeOf(const Result& result) {
+  const Error* error = std::get_if<Error>(&result);
+  return error == nullptr ? "no error" : error->code;
+}
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_APPS_DOCUMENT_DOCUMENT_FOR_TEST_H_
