@@ -1,5 +1,7 @@
 #include "apps/document/book_binder.h"
 
+#include <unordered_set>
+
 namespace tiercel::document {
 
 void BookBinder::Add(const std::string& path, HtmlPage page) {
@@ -21,7 +23,8 @@ void BookBinder::Add(const std::string& path, HtmlPage page) {
   }
   num_controls_ += page.num_controls;
   had_frame_ = had_frame_ || page.had_frame;
-  bound_.emplace(path, Bound{begin, std::move(page.anchors)});
+  bound_.emplace(path,
+                 Bound{begin, std::move(page.anchors), std::move(page.links)});
 }
 
 std::optional<size_t> BookBinder::Locate(const Place& place) const {
@@ -30,6 +33,20 @@ std::optional<size_t> BookBinder::Locate(const Place& place) const {
   const auto anchor = bound->second.anchors.find(place.fragment);
   return bound->second.begin +
          (anchor == bound->second.anchors.end() ? 0 : anchor->second);
+}
+
+bool BookBinder::IsContents(const std::string& path) const {
+  const auto bound = bound_.find(path);
+  if (bound == bound_.end() || bound_.size() < 4) return false;
+  std::unordered_set<std::string> linked;
+  for (const std::string& link : bound->second.links) {
+    const std::optional<Place> place = Resolve(path, link);
+    if (place.has_value() && place->path != path &&
+        bound_.count(place->path) > 0) {
+      linked.insert(place->path);
+    }
+  }
+  return linked.size() * 2 > bound_.size();
 }
 
 Document BookBinder::Take() {

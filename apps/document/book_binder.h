@@ -24,6 +24,10 @@ class BookBinder {
   // does, if the page has that, else where the page begins.
   std::optional<size_t> Locate(const Place& place) const;
 
+  // Whether a page that was added links to most of the others: a table of
+  // contents.
+  bool IsContents(const std::string& path) const;
+
   // Bytes of the text so far.
   size_t num_bytes() const { return document_.text.size(); }
   // Of all pages, in the order of the text; an anchor has its page's path.
@@ -36,6 +40,7 @@ class BookBinder {
   struct Bound {
     size_t begin;
     std::unordered_map<std::string, size_t> anchors;  // within the page
+    std::vector<std::string> links;
   };
   Document document_;
   std::vector<Heading> headings_;

@@ -1,6 +1,7 @@
 #include "apps/document/contents_page.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -36,19 +37,34 @@ bool IsProse(const std::vector<TextLine>& lines, size_t i) {
          ColumnsOf(lines[i + 2].text) > 55;
 }
 
-std::vector<std::string> EntriesAt(const std::vector<TextLine>& lines,
-                                   size_t first, size_t* end) {
-  std::vector<std::string> keys;
+// What an entry and its heading have in common: all of both, or but a label
+// that one of them has alone or otherwise ("1." and "Chapter 1").
+struct EntryKeys {
+  std::string all;
+  std::string title;
+};
+
+EntryKeys KeysOf(std::string_view entry) {
+  return {HeadingKey(entry), HeadingKey(SplitLabel(entry).title)};
+}
+
+std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
+                                 size_t first, size_t* end) {
+  std::vector<EntryKeys> entries;
   size_t i = first;
-  for (; i < lines.size() && keys.size() < kMaxEntries; ++i) {
+  for (; i < lines.size() && entries.size() < kMaxEntries; ++i) {
     if (IsProse(lines, i)) break;
-    std::string key = HeadingKey(WithoutPageNumber(lines[i].text));
+    EntryKeys keys = KeysOf(WithoutPageNumber(lines[i].text));
     // The first chapter itself.
-    if (!keys.empty() && key == keys.front()) break;
-    if (!key.empty()) keys.push_back(std::move(key));
+    if (!entries.empty() &&
+        (keys.all == entries.front().all ||
+         (!keys.title.empty() && keys.title == entries.front().title))) {
+      break;
+    }
+    if (!keys.all.empty()) entries.push_back(std::move(keys));
   }
   *end = i;
-  return keys;
+  return entries;
 }
 
 // The lines from `first` on at which a heading may stand, by each key that it
@@ -80,6 +96,18 @@ std::unordered_map<std::string, std::vector<size_t>> LinesByKey(
   return by_key;
 }
 
+// The first line with a key that is `after` or behind it.
+std::optional<size_t> NextLine(
+    const std::unordered_map<std::string, std::vector<size_t>>& by_key,
+    const std::string& key, size_t after) {
+  const auto lines = by_key.find(key);
+  if (lines == by_key.end()) return std::nullopt;
+  const auto line =
+      std::lower_bound(lines->second.begin(), lines->second.end(), after);
+  if (line == lines->second.end()) return std::nullopt;
+  return *line;
+}
+
 }  // namespace
 
 ContentsPage FindContents(const std::vector<TextLine>& lines) {
@@ -88,21 +116,19 @@ ContentsPage FindContents(const std::vector<TextLine>& lines) {
   for (size_t i = 0; i < most; ++i) {
     if (!lines[i].is_first || !IsContentsTitle(lines[i].text)) continue;
     size_t end = 0;
-    const std::vector<std::string> keys = EntriesAt(lines, i + 1, &end);
+    const std::vector<EntryKeys> entries = EntriesAt(lines, i + 1, &end);
     const auto by_key = LinesByKey(lines, end);
     std::vector<size_t> headings;
     size_t after = end;
-    for (const std::string& key : keys) {
-      const auto places = by_key.find(key);
-      if (places == by_key.end()) continue;
-      const auto place =
-          std::lower_bound(places->second.begin(), places->second.end(), after);
-      if (place == places->second.end()) continue;
-      headings.push_back(*place);
-      after = *place + 1;
+    for (const EntryKeys& keys : entries) {
+      std::optional<size_t> line = NextLine(by_key, keys.all, after);
+      if (!line.has_value()) line = NextLine(by_key, keys.title, after);
+      if (!line.has_value()) continue;
+      headings.push_back(*line);
+      after = *line + 1;
     }
-    if (headings.size() >= 3 && headings.size() * 5 >= keys.size() * 3) {
-      const bool is_complete = headings.size() * 10 >= keys.size() * 9;
+    if (headings.size() >= 3 && headings.size() * 5 >= entries.size() * 3) {
+      const bool is_complete = headings.size() * 10 >= entries.size() * 9;
       contents = {i, end, std::move(headings), is_complete};
       break;
     }

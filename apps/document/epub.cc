@@ -163,6 +163,7 @@ class EpubReader {
         ++num_lost;
         continue;
       }
+      if (binder_.IsContents(entry.place.path)) continue;
       std::string anchor = entry.place.path;
       if (!entry.place.fragment.empty()) anchor += "#" + entry.place.fragment;
       contents.push_back({entry.level, entry.text, *begin, std::move(anchor)});

@@ -123,6 +123,20 @@ TEST(EpubTest, WhatIsLostIsSaid) {
   EXPECT_EQ(CodeOf(Read(files)), "invalid_epub");
 }
 
+TEST(EpubTest, ATableOfContentsIsNoChapter) {
+  Files files = TwoChapters();
+  std::string& opf = files["OPS/book.opf"];
+  opf.insert(opf.find("<item id='one'"), "<item id='c' href='c.xhtml'/>");
+  opf.insert(opf.find("<itemref idref='one'"), "<itemref idref='c'/>");
+  files["OPS/c.xhtml"] =
+      "<h1>What is in it</h1><a href='text/one%201.xhtml'>1</a>"
+      "<a href='text/two.xhtml#x'>2</a><a href='notes.xhtml'>notes</a>";
+  std::string& nav = files["OPS/nav.xhtml"];
+  nav.insert(nav.find("<li><a href='text/one"),
+             "<li><a href='c.xhtml'>What is in it</a></li>");
+  EXPECT_EQ(Good(Read(files)).sections[0].title, "Eins");
+}
+
 TEST(EpubTest, AnIndexAtTheEndIsLeftOutAndSaid) {
   Files files = TwoChapters();
   files["OPS/notes.xhtml"] = "<h1>Index</h1><h2>W</h2><p>whale, 7</p>";

@@ -71,7 +71,17 @@ class FolderReader {
     for (const char* name : kIndexNames) {
       if (IsWithin(name)) return name;
     }
-    return std::nullopt;
+    // "index.zh-cn.html", where languages share a folder.
+    std::set<std::string> names;
+    std::error_code failed;
+    for (const fs::directory_entry& entry :
+         fs::directory_iterator(root_, failed)) {
+      std::string name = entry.path().filename().string();
+      if (name.rfind("index.", 0) == 0 && IsPage(name) && IsWithin(name)) {
+        names.insert(std::move(name));
+      }
+    }
+    return names.empty() ? std::nullopt : std::optional(*names.begin());
   }
 
   // Whether a file is there, and does not lie elsewhere through a link.

@@ -69,6 +69,11 @@ TEST_F(FolderTest, NothingIsReadFromElsewhere) {
   EXPECT_EQ(Good(Read()).text, "x\n");
 }
 
+TEST_F(FolderTest, AnIndexOfALanguage) {
+  Write("index.de.html", "<h1>Buch</h1>");
+  EXPECT_EQ(Good(Read()).title, "Buch");
+}
+
 TEST_F(FolderTest, WithoutAnIndexItIsAnError) {
   Write("a.html", "x");
   EXPECT_EQ(CodeOf(Read()), "not_a_regular_file");

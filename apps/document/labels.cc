@@ -50,6 +50,8 @@ constexpr Keyword kKeywords[] = {
     {U"scene", Rank::kSection},     {U"szene", Rank::kSection},
     {U"scène", Rank::kSection},     {U"auftritt", Rank::kSection},
     {U"сцена", Rank::kSection},     {U"явление", Rank::kSection},
+    {U"附录", Rank::kChapter},      {U"附錄", Rank::kChapter},
+    {U"付録", Rank::kChapter},
 };
 
 struct Counter {
@@ -64,7 +66,8 @@ constexpr Counter kCounters[] = {
     {U'话', Rank::kChapter}, {U'課', Rank::kChapter}, {U'课', Rank::kChapter},
     {U'讲', Rank::kChapter}, {U'講', Rank::kChapter}, {U'帖', Rank::kChapter},
     {U'节', Rank::kSection}, {U'節', Rank::kSection}, {U'場', Rank::kSection},
-    {U'场', Rank::kSection},
+    {U'场', Rank::kSection}, {U'권', Rank::kVolume},  {U'부', Rank::kPart},
+    {U'장', Rank::kChapter}, {U'화', Rank::kChapter}, {U'절', Rank::kSection},
 };
 
 struct NumberWord {
@@ -454,7 +457,8 @@ struct Found {
 // Whether a keyword that `text` begins with is numbered by letters, too.
 bool HasLetters(std::u32string_view text) {
   for (const std::u32string_view beginning :
-       {U"app", U"ap\u00e9ndice", U"an", U"part ", U"прил"}) {
+       {U"app", U"ap\u00e9ndice", U"an", U"part ", U"прил", U"附录", U"附錄",
+        U"付録"}) {
     if (text.substr(0, beginning.size()) == beginning) return true;
   }
   return false;
@@ -509,7 +513,9 @@ Found NumberThenKeyword(std::u32string_view text) {
 Found Ideographic(std::u32string_view text) {
   Scanner scanner(text);
   Rank rank = Rank::kNone;
-  if (!scanner.Skip(U"第")) rank = scanner.TakeCounter();
+  if (!scanner.Skip(U"第") && !scanner.Skip(U"제")) {
+    rank = scanner.TakeCounter();
+  }
   const bool counter_first = rank != Rank::kNone;
   if (!counter_first && scanner.at() == 0) return {};
   scanner.SkipBlanks();
@@ -518,8 +524,11 @@ Found Ideographic(std::u32string_view text) {
   if (number == 0) return {};
   if (!counter_first) {
     scanner.SkipBlanks();
+    const char32_t counter = scanner.Peek();
     rank = scanner.TakeCounter();
     if (rank == Rank::kNone) return {};
+    // "The first round" is no chapter.
+    if (counter == U'回' && scanner.Peek() == U'合') return {};
   } else if (!scanner.AtEnd() && !IsSeparator(scanner.Peek())) {
     return {};
   }

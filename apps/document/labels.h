@@ -21,7 +21,7 @@ enum class Rank {
 // A heading in two: "CHAPTER 1. Loomings." is "CHAPTER 1" and "Loomings",
 // "2.1. Packages" is "2.1" and "Packages", "第三章 風の音" is "第三章" and
 // "風の音". English, German, French, Spanish, Italian, Portuguese, Dutch,
-// Russian, Chinese and Japanese words and numerals are known.
+// Russian, Chinese, Japanese and Korean words and numerals are known.
 struct Label {
   std::string label;  // without punctuation at its end; may be empty
   std::string title;  // without a full stop at its end; may be empty

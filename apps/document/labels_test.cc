@@ -65,6 +65,8 @@ INSTANTIATE_TEST_SUITE_P(
                   21},
         LabelCase{"第１２話「海」", "第１２話", "「海」", Rank::kChapter, 12},
         LabelCase{"卷一", "卷一", "", Rank::kVolume, 1},
+        LabelCase{"附录 A. 表", "附录 A", "表", Rank::kChapter, 1},
+        LabelCase{"제3장 비", "제3장", "비", Rank::kChapter, 3},
         LabelCase{"七、雨", "七", "雨", Rank::kNumber, 7},
         LabelCase{"Première partie", "Première partie", "", Rank::kPart, 1},
         LabelCase{"Capítulo IV", "Capítulo IV", "", Rank::kChapter, 4}));
@@ -78,6 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
                     LabelCase{"Mix", "", "Mix"},
                     LabelCase{"M. Homais", "", "M. Homais"},
                     LabelCase{"Civil war", "", "Civil war"},
+                    LabelCase{"第一回合", "", "第一回合"},
                     LabelCase{"20.000 Meilen", "", "20.000 Meilen"},
                     LabelCase{"And so on etc.", "", "And so on etc."},
                     LabelCase{"Wait...", "", "Wait..."},

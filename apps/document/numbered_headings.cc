@@ -89,7 +89,8 @@ bool IsNamed(const std::vector<TextLine>& lines, size_t i, size_t after,
   const bool is_ideographic =
       IsIdeographic(CharacterAt(label.label, 0, &next)) &&
       ColumnsOf(line.text) <= kMaxTitleColumns && !EndsSentence(line.text);
-  const bool begins = line.is_first || is_ideographic || i == after;
+  const bool begins = line.is_first || i == after ||
+                      (is_ideographic && EndsSentence(lines[i - 1].text));
   if (!begins || IsInSentence(label, line.text)) return false;
   bool is_block = !is_ideographic && line.num_lines <= kMaxHeadingLines;
   if (is_block && line.num_lines > 1) {
@@ -161,11 +162,13 @@ void DropListed(const std::vector<TextLine>& lines,
   *candidates = std::move(kept);
 }
 
-// Levels by rank: what has none, or a number alone, is a chapter, or of the
+// Levels by rank: what has none, or one number alone, is a chapter, or of the
 // highest level there is if it is the name of a part ("Epilogue").
 int LevelOf(const Candidate& candidate, int highest) {
-  if (candidate.label.rank != Rank::kNone &&
-      candidate.label.rank != Rank::kNumber) {
+  if (candidate.label.rank == Rank::kNumber) {
+    return static_cast<int>(Rank::kChapter) + candidate.label.num_parts - 1;
+  }
+  if (candidate.label.rank != Rank::kNone) {
     return static_cast<int>(candidate.label.rank);
   }
   return IsUnnumberedPart(candidate.text) ? highest

@@ -121,6 +121,12 @@ Result ReadPdf(const std::string& name, const std::string& bytes) {
   Document document;
   document.title = reader.title();
   document.author = reader.author();
+  if (end.errors.find("language pack") != std::string::npos ||
+      end.errors.find("No font in show") != std::string::npos) {
+    document.warnings.push_back(
+        "parts of the text may be missing: pdftotext knows not all of its "
+        "fonts (Debian: poppler-data)");
+  }
   if (num_empty * 5 > pages.size()) {
     document.warnings.push_back(std::to_string(num_empty) + " of " +
                                 std::to_string(pages.size()) +

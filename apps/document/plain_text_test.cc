@@ -84,6 +84,11 @@ TEST(PlainTextTest, TheContentsAreNoChapters) {
                  "III. Rest\n\n\n" +
                  body),
             tree);
+  EXPECT_EQ(
+      Tree("Contents\n\n1. Rain\n   1.1. Snow\n2. Wind\n\nChapter 1. "
+           "Rain\n" +
+           Prose() + "1.1. Snow\n" + Prose() + "Chapter 2. Wind\n" + Prose()),
+      "1 Chapter 1|Rain\n2 1.1|Snow\n1 Chapter 2|Wind\n");
   EXPECT_EQ(Tree("CONTENTS\n\n The Sea . . . . . 1\n The Road ........ 7\n"
                  " The Stair      12\n Rest      xx\n\n\n" +
                  body),
@@ -143,7 +148,8 @@ TEST(PlainTextTest, OtherLanguages) {
   const std::string prose =
       "　　那天夜里风很大，谁也没有睡着，第二天早上大家都起得很晚，说话也很少。"
       "\n"
-      "　　第一回合他赢了，第二回合他输了。\n";
+      "　　第一回合他赢了，第二回合他输了，大家都说下一次要在\n"
+      "第三章 里再讲这件事\n这样就好了。\n";
   EXPECT_EQ(Tree("第一章　风\n" + prose + "第二章　雨\n" + prose + prose),
             "1 第一章|风\n1 第二章|雨\n");
   EXPECT_EQ(Tree("　　　　一\n" + Prose() + "　　　　二\n" + Prose()),

@@ -45,8 +45,8 @@ std::vector<TextLine> LinesOf(std::string_view text) {
     if (words.empty()) {
       is_first = true;
     } else {
-      lines.push_back({static_cast<size_t>(words.data() - text.data()), words,
-                       is_first, 1});
+      const auto first = static_cast<size_t>(words.data() - text.data());
+      lines.push_back({first, words, is_first, first > begin, 1});
       is_first = false;
     }
     begin = end + 1;

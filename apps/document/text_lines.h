@@ -17,6 +17,7 @@ struct TextLine {
   size_t begin;           // of its words, in bytes of the text
   std::string_view text;  // its words, without white space at either end
   bool is_first;          // a blank line, or none, is before it
+  bool is_indented;       // white space is before its words
   size_t num_lines;       // of the block from here: up to a blank line
 };
 

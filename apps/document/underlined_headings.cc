@@ -46,7 +46,9 @@ std::string WithoutMarkup(std::string_view title) {
 }
 
 // How many '#' a heading of Markdown begins with; 0 where it is none.
-int HashesOf(std::string_view line) {
+int HashesOf(const TextLine& text_line) {
+  const std::string_view line = text_line.text;
+  if (text_line.is_indented) return 0;  // a comment in a program
   const size_t hashes = std::min(line.find_first_not_of('#'), line.size());
   const bool is_heading = hashes > 0 && hashes <= 6 &&
                           hashes + 1 < line.size() && IsSpace(line[hashes]);
@@ -93,7 +95,7 @@ std::vector<Heading> FindHashes(const std::vector<TextLine>& lines,
       headings.push_back(
           {mark == '=' ? 1 : 2, WithoutMarkup(text), lines[i].begin, ""});
     }
-    const int level = HashesOf(text);
+    const int level = HashesOf(lines[i]);
     if (level == 0 || !lines[i].is_first) continue;
     std::string_view title = text.substr(static_cast<size_t>(level));
     const size_t end = title.find_last_not_of("# \t");
@@ -107,10 +109,9 @@ std::vector<Heading> FindHashes(const std::vector<TextLine>& lines,
 
 std::vector<Heading> FindUnderlined(const std::vector<TextLine>& lines) {
   const std::vector<Underlined> underlined = UnderlinedLines(lines);
-  const auto num_hashes =
-      std::count_if(lines.begin(), lines.end(), [](const TextLine& line) {
-        return line.is_first && HashesOf(line.text) > 0;
-      });
+  const auto num_hashes = std::count_if(
+      lines.begin(), lines.end(),
+      [](const TextLine& line) { return line.is_first && HashesOf(line) > 0; });
   const bool is_markdown = std::all_of(
       underlined.begin(), underlined.end(),
       [](const Underlined& u) { return u.mark == '=' || u.mark == '-'; });

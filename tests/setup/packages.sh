@@ -31,6 +31,7 @@ readonly DEMO=(
   ninja-build
   nlohmann-json3-dev
   pkg-config
+  poppler-data  # documents: PDF in Chinese and Japanese
   poppler-utils  # documents: PDF, by its programs
   python3
   python3-pip  # fetching the model
