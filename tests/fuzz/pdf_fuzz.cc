@@ -1,0 +1,37 @@
+// Reads the input as what poppler's programs write about a PDF: the layout, and
+// behind a line of "----" the outline.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apps/document/outline.h"
+#include "apps/document/pdf_layout.h"
+#include "apps/document/pdf_margins.h"
+#include "apps/document/pdf_sections.h"
+#include "apps/document/pdf_text.h"
+#include "tests/fuzz/document_promises.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace tiercel::document;  // NOLINT: all of this is about it
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  const size_t border = std::min(bytes.find("\n----\n"), bytes.size());
+  PdfLayoutReader reader;
+  reader.Add(bytes.substr(0, border / 2));
+  reader.Add(bytes.substr(border / 2, border - border / 2));
+  std::vector<PdfPage> pages = reader.TakePages();
+  const std::vector<PdfOutlineItem> outline =
+      ReadPdfOutline(ValidUtf8(bytes.substr(border)));
+  std::set<size_t> chapters;
+  for (const PdfOutlineItem& item : outline) chapters.insert(item.page);
+  Document document;
+  const std::vector<std::string> numbers = DropMargins(&pages);
+  WritePdfText(pages, numbers, chapters, &document);
+  document.sections = LocateOutline(outline, document);
+  FinishOutline(&document);
+  CheckPromises(document);
+  return 0;
+}
