@@ -23,16 +23,19 @@ void BookBinder::Add(const std::string& path, HtmlPage page) {
   }
   num_controls_ += page.num_controls;
   had_frame_ = had_frame_ || page.had_frame;
-  bound_.emplace(path,
-                 Bound{begin, std::move(page.anchors), std::move(page.links)});
+  bound_.emplace(path, Bound{begin, std::move(page.anchors),
+                             std::move(page.links), page.had_frame});
 }
 
 std::optional<size_t> BookBinder::Locate(const Place& place) const {
   const auto bound = bound_.find(place.path);
   if (bound == bound_.end()) return std::nullopt;
   const auto anchor = bound->second.anchors.find(place.fragment);
-  return bound->second.begin +
-         (anchor == bound->second.anchors.end() ? 0 : anchor->second);
+  if (anchor != bound->second.anchors.end()) {
+    return bound->second.begin + anchor->second;
+  }
+  if (!place.fragment.empty() && bound->second.had_frame) return std::nullopt;
+  return bound->second.begin;
 }
 
 bool BookBinder::IsContents(const std::string& path) const {

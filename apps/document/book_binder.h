@@ -21,7 +21,8 @@ class BookBinder {
   void Add(const std::string& path, HtmlPage page);
 
   // Where a place in a page that was added lies in the text: where its fragment
-  // does, if the page has that, else where the page begins.
+  // does, if the page has that, else where the page begins; nowhere if it lay
+  // in a frame that was left out.
   std::optional<size_t> Locate(const Place& place) const;
 
   // Whether a page that was added links to most of the others: a table of
@@ -41,6 +42,7 @@ class BookBinder {
     size_t begin;
     std::unordered_map<std::string, size_t> anchors;  // within the page
     std::vector<std::string> links;
+    bool had_frame;
   };
   Document document_;
   std::vector<Heading> headings_;

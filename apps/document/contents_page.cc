@@ -51,6 +51,7 @@ EntryKeys KeysOf(std::string_view entry) {
 std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
                                  size_t first, size_t* end) {
   std::vector<EntryKeys> entries;
+  std::vector<size_t> entry_lines;
   size_t i = first;
   for (; i < lines.size() && entries.size() < kMaxEntries; ++i) {
     if (IsProse(lines, i)) break;
@@ -61,9 +62,22 @@ std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
          (!keys.title.empty() && keys.title == entries.front().title))) {
       break;
     }
-    if (!keys.all.empty()) entries.push_back(std::move(keys));
+    if (keys.all.empty()) continue;
+    entries.push_back(std::move(keys));
+    entry_lines.push_back(i);
   }
   *end = i;
+  // Or a later one, where the first entry is no chapter: a heading or two that
+  // come again right before the prose.
+  for (size_t n = 0; n < kMaxHeadingLines && entries.size() > 1; ++n) {
+    const auto again = std::find_if(
+        entries.begin(), entries.end() - 1,
+        [&](const EntryKeys& keys) { return keys.all == entries.back().all; });
+    if (again == entries.end() - 1) break;
+    *end = entry_lines.back();
+    entries.pop_back();
+    entry_lines.pop_back();
+  }
   return entries;
 }
 

@@ -127,6 +127,20 @@ TEST(EpubTest, WhatIsLostIsSaid) {
   EXPECT_EQ(CodeOf(Read(files)), "invalid_epub");
 }
 
+TEST(EpubTest, GutenbergsFrameIsNoChapter) {
+  Files files = TwoChapters();
+  files["OPS/text/two.xhtml"] =
+      "<section id='pg-header'><h2 id='pg'>The Project</h2></section>"
+      "<h1>2. Zwei</h1>";
+  std::string& nav = files["OPS/nav.xhtml"];
+  nav.insert(nav.find("<li><span>Teil"),
+             "<li><a href='text/two.xhtml#pg'>The Project</a></li>");
+  const Document document = Good(Read(files));
+  EXPECT_EQ(document.sections.size(), 4u);
+  EXPECT_THAT(document.warnings,
+              ElementsAre(HasSubstr("Gutenberg"), HasSubstr("1 entries")));
+}
+
 TEST(EpubTest, ATableOfContentsIsNoChapter) {
   Files files = TwoChapters();
   std::string& opf = files["OPS/book.opf"];

@@ -75,6 +75,18 @@ void DropTitle(Document* document) {
   for (Section& section : sections) --section.level;
 }
 
+void DropContents(std::vector<Section>* sections) {
+  for (size_t i = sections->size(); i-- > 0;) {
+    const Section& section = (*sections)[i];
+    const bool has_children =
+        i + 1 < sections->size() && (*sections)[i + 1].level > section.level;
+    if (section.label.empty() && !has_children &&
+        IsContentsTitle(section.title)) {
+      sections->erase(sections->begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+}
+
 void LeaveOutIndex(Document* document) {
   const auto last =
       std::find_if(document->sections.rbegin(), document->sections.rend(),
@@ -120,6 +132,7 @@ std::vector<Section> SectionsOf(const std::vector<Heading>& headings) {
 
 void FinishOutline(Document* document) {
   DropTitle(document);
+  DropContents(&document->sections);
   LeaveOutIndex(document);
   DropBeyond(document->text.size(), &document->sections);
   DropBeyond(document->text.size(), &document->pages);

@@ -29,9 +29,10 @@ std::vector<Section> SectionsOf(const std::vector<Heading>& headings);
 //      without a title, has no label where the next of its level has one. What
 //      lies in it is lifted, or, where it is not alone, a part of the title
 //      page.
-//   2. an index at the end (page numbers by keyword) is left out of the text,
+//   2. a table of contents ("Contents") is no section.
+//   3. an index at the end (page numbers by keyword) is left out of the text,
 //      with a warning.
-//   3. sections and pages that begin beyond the text are dropped.
+//   4. sections and pages that begin beyond the text are dropped.
 void FinishOutline(Document* document);
 
 }  // namespace tiercel::document

@@ -21,35 +21,40 @@ constexpr float kRaised = 0.85F;  // of its line's: a number of a note
 constexpr float kIndent = 0.8F;   // of a paragraph's first line
 constexpr size_t kMaxNoteDigits = 3;
 
-// The height that most letters of a line's words have.
-float SizeOf(const PdfLine& line) {
-  std::map<int, size_t> letters;  // by height in tenths of a point
-  for (const PdfWord& word : line.words) {
-    letters[static_cast<int>(std::lround(word.box.height() * 10))] +=
-        word.text.size();
+// The height that most letters have, by counts of letters.
+class Sizes {
+ public:
+  void Add(const PdfLine& line) {
+    for (const PdfWord& word : line.words) {
+      letters_[static_cast<int>(std::lround(word.box.height() * 10))] +=
+          word.text.size();
+    }
   }
-  const auto most = std::max_element(
-      letters.begin(), letters.end(),
-      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return static_cast<float>(most->first) / 10;
+  float Usual() const {
+    const auto most = std::max_element(
+        letters_.begin(), letters_.end(),
+        [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == letters_.end() ? 0 : static_cast<float>(most->first) / 10;
+  }
+
+ private:
+  std::map<int, size_t> letters_;  // by height in tenths of a point
+};
+
+float SizeOf(const PdfLine& line) {
+  Sizes sizes;
+  sizes.Add(line);
+  return sizes.Usual();
 }
 
 float BodySize(const std::vector<PdfPage>& pages) {
-  std::map<int, size_t> letters;
+  Sizes sizes;
   for (const PdfPage& page : pages) {
     for (const PdfBlock& block : page.blocks) {
-      for (const PdfLine& line : block.lines) {
-        for (const PdfWord& word : line.words) {
-          letters[static_cast<int>(std::lround(word.box.height() * 10))] +=
-              word.text.size();
-        }
-      }
+      for (const PdfLine& line : block.lines) sizes.Add(line);
     }
   }
-  const auto most = std::max_element(
-      letters.begin(), letters.end(),
-      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == letters.end() ? 0 : static_cast<float>(most->first) / 10;
+  return sizes.Usual();
 }
 
 bool IsNumber(std::string_view text) {

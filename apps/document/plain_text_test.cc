@@ -103,6 +103,13 @@ TEST(PlainTextTest, ContentsWithoutATitleAreNoChaptersEither) {
             "1 Chapter 1|A\n1 Chapter 2|B\n1 Chapter 3|C\n");
 }
 
+TEST(PlainTextTest, WhatOnlyTheContentsNameIsNoChapter) {
+  EXPECT_EQ(Tree("Contents\n\nPreface\n\nChapter 1\n\nChapter 2\n\nChapter 3"
+                 "\n\n\nChapter 1\n" +
+                 Prose() + "Chapter 2\n" + Prose() + "Chapter 3\n" + Prose()),
+            "1 Chapter 1|\n1 Chapter 2|\n1 Chapter 3|\n");
+}
+
 TEST(PlainTextTest, WhatAWholeTableOfContentsDoesNotListIsNone) {
   const std::string list = "Contents\n\nChapter 1\nChapter 2\nChapter 3\n\n";
   EXPECT_EQ(Tree(list + "Chapter 1\n" + Prose() + "Chapter 2\n" + Prose() +
@@ -174,11 +181,12 @@ TEST(PlainTextTest, GutenbergsFrameIsLeftOutAndSaid) {
       IsEmpty());
 }
 
-TEST(PlainTextTest, AnIndexAtTheEndIsLeftOutAndSaid) {
+TEST(PlainTextTest, AnIndexAtTheEndIsLeftOutAndSaidAndContentsAreNone) {
   const Document document = ReadAsText("# One\n\na\n\n# Index\n\nwhale, 7\n");
   EXPECT_EQ(document.text, "# One\n\na\n");
   EXPECT_EQ(document.sections.size(), 1u);
   EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Index")));
+  EXPECT_EQ(Tree("# Contents\n\nOne\n\n# One\n\na\n"), "1 |One\n");
   // A chapter that others follow is none.
   EXPECT_EQ(
       ReadAsText("# One\n\na\n\n# Index\n\nx\n\n# Two\n\nb\n").sections.size(),
