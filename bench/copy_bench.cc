@@ -1,62 +1,98 @@
-// The copy engine alone: what share of a simulated link's rate arrives, by the
-// size of a transfer, both ways.
+// The copy engine alone, both ways, by the size of a transfer: what share of a
+// simulated link's rate arrives, and where there is a GPU the rate of its link.
 //
 //   copy_bench --benchmark_filter='up.*25GB'
+//   copy_bench --benchmark_filter=gpu
 //
 // A submission is 64 MiB in transfers of one size; two are always queued, as a
 // sweep does it. Above what one core copies the share falls: that is the
-// machine's limit, not the engine's.
+// machine's limit, not the engine's. A GPU copies from pinned memory by itself;
+// where its memory cannot be pinned, through two buffers that are (buffered);
+// and where these cannot be pinned either, as the driver can (pageable).
 #include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmark/benchmark.h"
+#include "kernels/machine/cuda_stream.h"
 #include "offload/move/copy_engine.h"
+#include "offload/move/gpu_link.h"
 
 namespace tiercel {
 namespace {
 
 constexpr int64_t kBytes = 64 << 20;
 
-void Run(benchmark::State& state, Direction direction, double rate,
-         int64_t transfer_bytes) {
-  const absl::StatusOr<HostRegion> host = HostRegion::ReserveUnmapped(kBytes);
-  if (!host.ok()) std::exit(1);
-  std::vector<std::byte> device(kBytes, std::byte{1});
-  const absl::StatusOr<std::unique_ptr<CopyEngine>> engine =
-      CopyEngine::Create(std::make_unique<SimulatedLink>(
-          rate, /*latency=*/0,
-          std::make_unique<HostLink>(std::make_shared<Placement>())));
-  if (!engine.ok()) std::exit(1);
+template <typename T>
+T OrExit(absl::StatusOr<T> made) {
+  if (made.ok()) return *std::move(made);
+  std::cerr << made.status() << std::endl;
+  std::exit(1);
+}
+
+// Returns the rate, in bytes per second.
+double Run(benchmark::State& state, std::unique_ptr<Link> link,
+           std::byte* device, Direction direction, int64_t transfer_bytes) {
+  const HostRegion host = OrExit(HostRegion::ReserveUnmapped(kBytes));
+  const auto engine = OrExit(CopyEngine::Create(std::move(link)));
   std::vector<Transfer> transfers;
   for (int64_t at = 0; at < kBytes; at += transfer_bytes) {
     transfers.push_back({.direction = direction,
-                         .host = &*host,
+                         .host = &host,
                          .offset = at,
-                         .device = device.data() + at,
+                         .device = device + at,
                          .bytes = transfer_bytes});
   }
   const auto submit = [&] {
-    return (*engine)->Submit(Station::kVerify, transfers);
+    return engine->Submit(Station::kVerify, transfers);
   };
-  // Both memories are there before time counts.
+  // Both memories are there, and pinned, before time counts.
   CopyEngine::Ticket last = submit();
-  if (!(*engine)->Wait(last).ok()) std::exit(1);
+  if (!engine->Wait(last).ok()) std::exit(1);
   last = submit();
   const auto start = std::chrono::steady_clock::now();
   int64_t bytes = 0;
   for (auto _ : state) {
     const CopyEngine::Ticket next = submit();
-    if (!(*engine)->Wait(last).ok()) std::exit(1);
+    if (!engine->Wait(last).ok()) std::exit(1);
     last = next;
     bytes += kBytes;
   }
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - start;
-  state.counters["share"] = static_cast<double>(bytes) / took.count() / rate;
+  if (!engine->Wait(last).ok()) std::exit(1);
+  engine->Forget(host);
   state.SetBytesProcessed(bytes);
+  return static_cast<double>(bytes) / took.count();
+}
+
+void RunPlayed(benchmark::State& state, Direction direction, double rate,
+               int64_t transfer_bytes) {
+  std::vector<std::byte> device(kBytes, std::byte{1});
+  auto link = std::make_unique<SimulatedLink>(
+      rate, /*latency=*/0,
+      std::make_unique<HostLink>(std::make_shared<Placement>()));
+  state.counters["share"] =
+      Run(state, std::move(link), device.data(), direction, transfer_bytes) /
+      rate;
+}
+
+// The first `refused` pins fail.
+void RunOnGpu(benchmark::State& state, Direction direction, int refused,
+              int64_t transfer_bytes) {
+  const auto gpu = OrExit(CudaStream::Create());
+  auto device = OrExit(
+      DeviceArray<std::byte>::Create(gpu->memory(), kBytes, "copy_bench"));
+  auto faults = std::make_shared<Faults>();
+  faults->pinning = [refused](int64_t) mutable { return refused-- > 0; };
+  auto link = std::make_unique<GpuLink>(
+      *gpu, OrExit(CudaStream::Create()),
+      std::make_shared<Placement>(std::move(faults), gpu.get()));
+  Run(state, std::move(link), device.data(), direction, transfer_bytes);
 }
 
 }  // namespace
@@ -64,21 +100,34 @@ void Run(benchmark::State& state, Direction direction, double rate,
 
 int main(int argc, char** argv) {
   using tiercel::Direction;
-  for (const auto& [way, direction] :
-       {std::pair("up", Direction::kHostToDevice),
-        std::pair("down", Direction::kDeviceToHost)}) {
+  const auto add = [](const std::string& name, const auto& run) {
+    for (int64_t size = 16 << 10; size <= tiercel::kBytes; size *= 8) {
+      benchmark::RegisterBenchmark(
+          (name + "/" + std::to_string(size >> 10) + "KiB").c_str(),
+          [run, size](benchmark::State& state) { run(state, size); })
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
+    }
+  };
+  const bool has_gpu = tiercel::CudaStream::Create().ok();
+  // Blocks of the host's memory, which are refused, or all there is.
+  constexpr int kBlocks = tiercel::kBytes / tiercel::GpuLink::kGroupBytes;
+  for (const auto& [way, to] : {std::pair("up", Direction::kHostToDevice),
+                                std::pair("down", Direction::kDeviceToHost)}) {
     for (const int rate : {2, 10, 25}) {
-      for (int64_t size = 16 << 10; size <= tiercel::kBytes; size *= 8) {
-        const std::string name = std::string(way) + "/" + std::to_string(rate) +
-                                 "GB/" + std::to_string(size >> 10) + "KiB";
-        benchmark::RegisterBenchmark(
-            name.c_str(),
-            [to = direction, rate, size](benchmark::State& state) {
-              tiercel::Run(state, to, rate * 1e9, size);
-            })
-            ->UseRealTime()
-            ->Unit(benchmark::kMillisecond);
-      }
+      add(std::string(way) + "/" + std::to_string(rate) + "GB",
+          [to = to, rate](benchmark::State& state, int64_t size) {
+            tiercel::RunPlayed(state, to, rate * 1e9, size);
+          });
+    }
+    if (!has_gpu) continue;
+    for (const auto& [kind, refused] :
+         {std::pair("pinned", 0), std::pair("buffered", kBlocks),
+          std::pair("pageable", 1 << 30)}) {
+      add(std::string(way) + "/gpu/" + kind,
+          [to = to, refused = refused](benchmark::State& state, int64_t size) {
+            tiercel::RunOnGpu(state, to, refused, size);
+          });
     }
   }
   benchmark::Initialize(&argc, argv);

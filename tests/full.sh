@@ -138,8 +138,11 @@ step_exact() {
     --max-kl 2.8e-3 --min-top1 0.962 --max-ppl-change 0.0038
 }
 
-# SmolLM2 on a GPU's kernels, which the host executor runs: the CPU's logits.
+# On a GPU's kernels, which the host executor runs: what is done where there is
+# a GPU, and SmolLM2's logits, the CPU's.
 step_hosted() {
+  tests/gpu_check.sh pack "$scratch/pack" far
+  OUT=$scratch tests/gpu_check.sh run "$scratch/pack"
   tr -s ' ' '\n' <tests/golden/smollm2/tokens.txt >"$scratch/all.txt"
   head -n 20 "$scratch/all.txt" >"$scratch/tokens.txt"
   local flags=(eval --tokens "$scratch/tokens.txt" --no-progress)

@@ -48,6 +48,7 @@ readonly FULL=(
   clang  # fuzzing
   clang-tidy
   libclang-rt-14-dev
+  patchelf  # gpu_check.sh: programs that bring their libraries
 )
 
 case "${1:-test}" in

@@ -187,10 +187,8 @@ target_link_libraries(tiercel_test_headers
                       PRIVATE tiercel_flags tiercel_test_flags GTest::gtest
                               GTest::gmock)
 target_precompile_headers(tiercel_test_headers PRIVATE <gmock/gmock.h>
-                          <gtest/gtest.h> <absl/status/statusor.h>)
-if(NOT TIERCEL_KERNELS_ONLY)
-  target_precompile_headers(tiercel_test_headers PRIVATE <nlohmann/json.hpp>)
-endif()
+                          <gtest/gtest.h> <absl/status/statusor.h>
+                          <nlohmann/json.hpp>)
 
 # The longest first, so that no core waits for one at the end. ctest learns that
 # by itself, but not before its second run.
@@ -278,9 +276,6 @@ function(tiercel_check_tests_registered)
   file(GLOB_RECURSE on_disk RELATIVE ${PROJECT_SOURCE_DIR}
        ${PROJECT_SOURCE_DIR}/*_test.cc)
   list(FILTER on_disk EXCLUDE REGEX "^build/")
-  if(TIERCEL_KERNELS_ONLY)
-    list(FILTER on_disk INCLUDE REGEX "^kernels/")
-  endif()
   if(NOT TIERCEL_HOSTED)
     list(FILTER on_disk EXCLUDE REGEX "^(kernels/device/|offload/move/gpu_|tests/hosted_)")
   endif()

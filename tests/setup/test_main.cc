@@ -2,7 +2,8 @@
 // first argument may name one of them: `kernels_layer_tests
 // kernels/layer/rope_test.cc` runs the cases of that file. GoogleTest's own
 // flags work without it. Cases run in the root of the repository: their paths
-// begin there, and their objects are the same in every clone. TempDir() is a
+// begin there, and their objects are the same in every clone; what is run where
+// there is no repository names a folder in TIERCEL_TEST_FOLDER. TempDir() is a
 // folder of this process alone, whoever else runs tests here.
 #include <stdlib.h>
 #include <unistd.h>
@@ -49,8 +50,10 @@ int main(int argc, char** argv) {
     }
     testing::GTEST_FLAG(filter) = filter;
   }
-  if (chdir(TIERCEL_SOURCE_DIR) != 0) {
-    std::perror(TIERCEL_SOURCE_DIR);
+  const char* carried = getenv("TIERCEL_TEST_FOLDER");
+  const char* folder = carried != nullptr ? carried : TIERCEL_SOURCE_DIR;
+  if (chdir(folder) != 0) {
+    std::perror(folder);
     return 2;
   }
   std::string made = testing::TempDir() + "tiercel_XXXXXX";
