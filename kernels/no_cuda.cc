@@ -9,7 +9,6 @@
 #include "kernels/attention/mean_scores_body.h"
 #include "kernels/attention/selector_body.h"
 #include "kernels/attention/top_k_body.h"
-#include "kernels/base/error.h"
 #include "kernels/kv/chunk_means_body.h"
 #include "kernels/kv/key_norms_body.h"
 #include "kernels/kv/kv_convert_body.h"
@@ -25,21 +24,16 @@
 namespace tiercel {
 namespace {
 
-constexpr int kNoDevice = 100;  // cudaErrorNoDevice
-
-absl::Status NoCuda() {
-  return DeviceError("no_device", "device cuda: this build has no CUDA");
-}
+constexpr int kNoDevice = kCudaNoDevice;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create() {
-  return NoCuda();
-}
 bool CudaStream::IsPlayed() { return false; }
-absl::Status CudaStatus(std::string_view /*who*/, int error) {
-  return error == 0 ? absl::OkStatus() : NoCuda();
+GpuFacts CudaStream::Look() { return {.runtime = 0}; }
+int CudaStream::Open(std::unique_ptr<CudaStream>* /*stream*/) {
+  return kNoDevice;
 }
+std::string CudaErrorText(int /*error*/) { return "this build has no CUDA"; }
 
 int QuantiseCuda(CUstream_st*, const float*, int64_t, int64_t, int64_t,
                  Q8Block*) {

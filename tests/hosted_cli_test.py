@@ -81,6 +81,10 @@ class HostedCliTest(unittest.TestCase):
                       "--device-memory", "1MB")
         self.assertEqual(refused.returncode, 4, refused.stderr.decode())
 
+    def test_auto_is_the_cpu(self):
+        rows = self.document("bench", "-p", 8, "-n", 0, "-r", 1, device="auto")
+        self.assertEqual([row["backend"] for row in rows], ["cpu"])
+
     def test_no_gpu_is_said(self):
         for command in (["generate", "-p", "x"], ["plan"]):
             done = subprocess.run(

@@ -376,7 +376,7 @@ std::map<std::string, int> CallsOfOneToken(const std::string& path) {
   std::map<std::string, int> calls;
   SetHostedFaults([&](std::string_view call) {
     ++calls[std::string(call)];
-    return HostedFault::kNone;
+    return 0;
   });
   step();
   SetHostedFaults(nullptr);

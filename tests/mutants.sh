@@ -53,11 +53,18 @@ means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|ke
 convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
 logits_wait|runtime/sequence/session.cc|return stream_->Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 launched_at_once|kernels/device/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/hosted_stream_test.cc
+lost_device|kernels/device/hosted_stream.cc|error = LostWith();||kernels/device/hosted_stream_test.cc
+lost_calls|kernels/machine/cuda_error.cc|    case kCudaLaunchTimeout:||kernels/machine/cuda_error_test.cc
+lost_between|runtime/machine/machine.cc|return gpu_->Check();|return absl::OkStatus();|tests/hosted_faults_test.cc
+old_gpu|kernels/machine/cuda_error.cc|facts.capability < kOldestCapability|facts.capability <= kOldestCapability|kernels/machine/cuda_error_test.cc
+no_image|kernels/machine/cuda_stream.cc|facts.error = CopyWordsCuda(.*|;|kernels/device/hosted_stream_test.cc
+short_moment|kernels/machine/gpu_memory.cc|    error = Take(bytes, \&data);||kernels/device/hosted_stream_test.cc
+ring_address|kernels/machine/send_ring.cc|cuda_.KernelsSee(memory_)|true|kernels/device/hosted_stream_test.cc
 card_tiers|runtime/predict/session_plan.cc|prefers_device \&\& all.fits()|prefers_device|runtime/predict/session_plan_test.cc
 card_memory|runtime/predict/session_plan.h|on_gpu ? 0 : plan.DeviceBytes()|plan.DeviceBytes()|runtime/predict/session_plan_test.cc
 one_queue|runtime/machine/machine.cc|.cuda = gpu_.get()|.cuda = nullptr|tests/hosted_test.cc
 mark_awaited|offload/move/copy_engine.cc|if (next == 0) {|if (next == 1) {|offload/move/gpu_link_test.cc
-link_finish|offload/move/gpu_link.cc|absl::Status s = copies_->Synchronize(); !s.ok()|absl::Status s; !s.ok()|offload/move/gpu_link_test.cc
+link_finish|offload/move/gpu_link.cc|absl::Status s = copies_->Await(copies_->Mark()); !s.ok()|absl::Status s; !s.ok()|offload/move/gpu_link_test.cc
 link_buffer|offload/move/gpu_link.cc|buffer.sent = copies_->Mark();||offload/move/gpu_link_test.cc
 link_group|offload/move/gpu_link.cc|return copies_->Await(std::exchange(last_group_, copies_->Mark()));|return absl::OkStatus();|offload/move/gpu_link_test.cc
 link_groups|offload/move/gpu_link.cc|std::exchange(last_group_, copies_->Mark())|copies_->Mark()|offload/move/gpu_link_test.cc

@@ -369,7 +369,8 @@ TEST(HostExecutorFaultTest, SaysWhatFailedAndWhere) {
   const absl::Status status = CudaStatus(
       "Op", Launch(&stream, {}, Kernel<Floats, decltype(body)>{&body}));
   EXPECT_EQ(status.message(),
-            "Op: block 0, thread 0: element 64 of an array of 64");
+            "Op: CUDA error 719, block 0, thread 0: element 64 of an array of "
+            "64; this process can use the GPU no more");
 }
 
 }  // namespace

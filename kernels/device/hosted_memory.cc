@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <cstring>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/allowance.h"
+#include "kernels/machine/cuda_error.h"
 
 namespace tiercel {
 namespace {
@@ -28,28 +29,25 @@ HostedMemory& HostedMemory::Get() {
   return *memory;
 }
 
-absl::StatusOr<std::byte*> HostedMemory::Allocate(size_t bytes,
-                                                  std::string_view what) {
+int64_t HostedMemory::FreeBytes() { return FreeHostMemory(); }
+
+int HostedMemory::Take(size_t bytes, std::byte** data) {
+  if (const int error = HostedErrorOf("allocate"); error != 0) return error;
   const size_t room = Room(bytes);
-  void* const mapped = room < bytes || IsRefused("allocate")
+  void* const mapped = room < bytes
                            ? MAP_FAILED
                            : mmap(nullptr, room + kPage, PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) {
-    return MemoryError(
-        "out_of_memory",
-        absl::StrCat(std::string(what), ": need ", bytes, " bytes"));
-  }
+  if (mapped == MAP_FAILED) return kCudaOutOfMemory;
   auto* const start = static_cast<std::byte*>(mapped);
   // Large pages are fewer, and each has to be opened and shut.
   (void)madvise(mapped, room, MADV_HUGEPAGE);
   std::memset(start, static_cast<int>(kUntouched), room);
   mprotect(start, room + kPage, PROT_NONE);
-  Count(Aligned(bytes));
-  std::byte* const data = start + room - Aligned(bytes);
+  *data = start + room - Aligned(bytes);
   const std::lock_guard lock(mutex_);
-  blocks_.Add(data, bytes);
-  return data;
+  blocks_.Add(*data, bytes);
+  return kCudaSuccess;
 }
 
 void HostedMemory::Free(std::byte* data, size_t bytes) {
@@ -63,8 +61,9 @@ void HostedMemory::Free(std::byte* data, size_t bytes) {
 absl::Status HostedMemory::Copy(std::byte* to, const std::byte* from,
                                 size_t bytes) {
   RunHostedStreams();
-  WhileOpen([&] { std::memcpy(to, from, bytes); });
-  return absl::OkStatus();
+  const int error = HostedErrorOf("copy");
+  if (error == 0) WhileOpen([&] { std::memcpy(to, from, bytes); });
+  return CudaStatus("copy", error);
 }
 
 bool HostedMemory::Holds(const void* address) {

@@ -10,8 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "kernels/machine/device_memory.h"
+#include "kernels/machine/gpu_memory.h"
 
 namespace tiercel {
 
@@ -42,12 +41,11 @@ class Ranges {
 
 // The memory of the one hosted device: a mapping for each block, and the block
 // at its end. Nobody may touch it but who holds it open.
-class HostedMemory final : public DeviceMemory {
+class HostedMemory final : public GpuMemory {
  public:
   static HostedMemory& Get();
 
-  absl::StatusOr<std::byte*> Allocate(size_t bytes,
-                                      std::string_view what) override;
+  int64_t FreeBytes() override;
   // These two wait for all that is queued, as CUDA's own do.
   void Free(std::byte* data, size_t bytes) override;
   absl::Status Copy(std::byte* to, const std::byte* from,
@@ -69,6 +67,7 @@ class HostedMemory final : public DeviceMemory {
   absl::Status Check();
 
  private:
+  int Take(size_t bytes, std::byte** data) override;
   void Protect(int access);
 
   std::mutex mutex_;
@@ -79,8 +78,9 @@ class HostedMemory final : public DeviceMemory {
 // Works off what is queued in all streams (hosted_stream.cc).
 void RunHostedStreams();
 
-// Whether a test refuses the call, which is about to be made.
-bool IsRefused(std::string_view call);
+// The cudaError_t with which a call of the door ends that is about to be made:
+// what a test says, or of a lost device what lost it; 0: it is made.
+int HostedErrorOf(std::string_view call);
 
 }  // namespace tiercel
 

@@ -10,37 +10,45 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
 #include "kernels/device/hosted_memory.h"
-#include "kernels/machine/allowance.h"
+#include "kernels/machine/cuda_error.h"
 #include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 namespace {
 
-// What is refused now.
-struct Faults {
+// The one device, as all its streams and its memory find it.
+struct HostedDevice {
   std::mutex mutex;
-  std::function<HostedFault(std::string_view)> of;
-  bool lost = false;
+  GpuFacts facts = kHostedGpu;
+  std::function<int(std::string_view)> fault;  // of tests
+  int lost = 0;                                // by this error
+  std::string why;
+
+  static HostedDevice& Get() {
+    static HostedDevice* const device = new HostedDevice;
+    return *device;
+  }
 };
 
-Faults& AllFaults() {
-  static Faults* const faults = new Faults;
-  return *faults;
+// With the first error.
+void Lose(int error, std::string why) {
+  HostedDevice& device = HostedDevice::Get();
+  const std::lock_guard lock(device.mutex);
+  if (device.lost != 0) return;
+  device.lost = error;
+  device.why = std::move(why);
 }
 
-bool IsLost() {
-  Faults& faults = AllFaults();
-  const std::lock_guard lock(faults.mutex);
-  return faults.lost;
+int LostWith() {
+  HostedDevice& device = HostedDevice::Get();
+  const std::lock_guard lock(device.mutex);
+  return device.lost;
 }
 
-absl::Status Refusal(std::string_view call) {
-  if (!IsRefused(call)) return absl::OkStatus();
-  return DeviceError("device_failed",
-                     absl::StrCat(std::string(call), ": refused by a test"));
+void MakeWhole(HostedDevice& device) {
+  device.lost = 0;
+  device.why.clear();
 }
 
 HostedMemory& Memory() { return HostedMemory::Get(); }
@@ -49,14 +57,13 @@ HostedMemory& Memory() { return HostedMemory::Get(); }
 class HostedStream final : public CudaStream {
   using Work = std::function<int()>;
   static constexpr uint64_t kEnd = std::numeric_limits<uint64_t>::max();
-  static constexpr int kRefused = 999;  // cudaErrorUnknown
 
  public:
   explicit HostedStream(Order order)
       : handle_{HostExecutor(order), [this](Work work) {
-                  if (IsRefused("launch")) return kRefused;
-                  Push(std::move(work));
-                  return 0;
+                  const int error = HostedErrorOf("launch");
+                  if (error == 0) Push(std::move(work));
+                  return error;
                 }} {
     const std::lock_guard lock(All().mutex);
     All().streams.insert(this);
@@ -75,11 +82,13 @@ class HostedStream final : public CudaStream {
 
   CUstream_st* handle() override { return &handle_; }
   DeviceMemory& memory() override { return Memory(); }
-  int64_t FreeBytes() override { return FreeHostMemory(); }
+  int64_t FreeBytes() override { return Memory().FreeBytes(); }
   std::string PciBus() override { return ""; }
 
   absl::Status Copy(void* to, const void* from, size_t bytes) override {
-    if (absl::Status s = Refusal("copy"); !s.ok()) return s;
+    if (const int error = HostedErrorOf("copy"); error != 0) {
+      return CudaStatus("copy", error);
+    }
     const bool up = !Memory().Holds(from);
     if (!up || Memory().IsPinned(from)) {
       // What is pinned may have to be read first, by what is queued.
@@ -101,12 +110,14 @@ class HostedStream final : public CudaStream {
   }
 
   absl::Status Zero(void* to, size_t bytes) override {
-    if (absl::Status s = Refusal("copy"); !s.ok()) return s;
-    Push([to, bytes] {
-      std::memset(to, 0, bytes);
-      return 0;
-    });
-    return absl::OkStatus();
+    const int error = HostedErrorOf("copy");
+    if (error == 0) {
+      Push([to, bytes] {
+        std::memset(to, 0, bytes);
+        return 0;
+      });
+    }
+    return CudaStatus("zero", error);
   }
 
   absl::Status Synchronize() override {
@@ -115,23 +126,31 @@ class HostedStream final : public CudaStream {
   }
 
   uint64_t Mark() override {
-    if (IsRefused("mark")) return kEnd;
+    if (HostedErrorOf("mark") != 0) return kEnd;
     const std::lock_guard lock(mutex_);
     return pushed_;
   }
   absl::Status Await(uint64_t mark) override {
     // What is refused has not been waited for.
-    if (absl::Status s = Refusal("wait"); !s.ok()) return s;
-    RunUntil(mark);
-    const std::lock_guard lock(mutex_);
-    return failed_;
+    int error = HostedErrorOf("wait");
+    if (error == 0) {
+      RunUntil(mark);
+      error = LostWith();
+    }
+    return CudaStatus("device cuda", error);
+  }
+  absl::Status Check() override {
+    return CudaStatus("device cuda", HostedErrorOf("check"));
   }
 
   absl::Status Pin(std::byte* host, size_t bytes) override {
-    if (absl::Status s = Refusal("pin"); !s.ok()) return s;
-    return Memory().Pin(host, bytes);
+    const int error = HostedErrorOf("pin");
+    return error == 0 ? Memory().Pin(host, bytes) : CudaStatus("pin", error);
   }
   void Unpin(std::byte* host) override { Memory().Unpin(host); }
+  bool KernelsSee(std::byte* pinned) override {
+    return HostedErrorOf("see") == 0 && Memory().IsPinned(pinned);
+  }
 
  private:
   struct Streams {
@@ -160,18 +179,16 @@ class HostedStream final : public CudaStream {
     return work;
   }
 
-  // The first failure drops what was to be done with it; who waits for this
-  // queue is told from then on. A device that was lost does nothing more.
+  // A kernel's fault loses the device, which does nothing more.
   void RunUntil(uint64_t mark) {
     const std::lock_guard run(run_mutex_);
     const std::deque<Work> work = TakeUntil(mark);
-    if (work.empty() || IsLost()) return;
+    if (work.empty() || LostWith() != 0) return;
     Memory().WhileOpen([&] {
       for (const Work& one : work) {
         const int error = one();
         if (error == 0) continue;
-        const std::lock_guard lock(mutex_);
-        failed_.Update(CudaStatus("device cuda", error));
+        Lose(error, HostExecutor::TakeFault());
         return;
       }
     });
@@ -181,7 +198,6 @@ class HostedStream final : public CudaStream {
   std::mutex mutex_;      // of the rest
   std::deque<Work> queue_;
   uint64_t pushed_ = 0;
-  absl::Status failed_;
   CUstream_st handle_;
 };
 
@@ -189,43 +205,58 @@ class HostedStream final : public CudaStream {
 
 void RunHostedStreams() { HostedStream::RunAll(); }
 
-bool IsRefused(std::string_view call) {
-  Faults& faults = AllFaults();
-  const std::lock_guard lock(faults.mutex);
-  if (faults.lost) return true;
-  const HostedFault fault =
-      faults.of != nullptr ? faults.of(call) : HostedFault::kNone;
-  faults.lost = fault == HostedFault::kLost;
-  return fault != HostedFault::kNone;
+int HostedErrorOf(std::string_view call) {
+  HostedDevice& device = HostedDevice::Get();
+  const std::lock_guard lock(device.mutex);
+  if (device.lost != 0) return device.lost;
+  const int error = device.fault != nullptr ? device.fault(call) : 0;
+  if (LosesDevice(error)) device.lost = error;
+  return error;
 }
 
 bool CudaStream::IsPlayed() { return true; }
 
-absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create() {
-  if (IsRefused("create")) {
-    return DeviceError("no_device", "device cuda: refused by a test");
-  }
-  return std::make_unique<HostedStream>(Order::kAscending);
+GpuFacts CudaStream::Look() {
+  HostedDevice& device = HostedDevice::Get();
+  const std::lock_guard lock(device.mutex);
+  return device.facts;
 }
 
-absl::Status CudaStatus(std::string_view who, int error) {
-  if (error == 0) return absl::OkStatus();
+int CudaStream::Open(std::unique_ptr<CudaStream>* stream) {
+  const int error = HostedErrorOf("create");
+  if (error == 0) *stream = std::make_unique<HostedStream>(Order::kAscending);
+  return error;
+}
+
+std::string CudaErrorText(int /*error*/) {
   const std::string fault = HostExecutor::TakeFault();
-  return DeviceError("device_failed",
-                     absl::StrCat(std::string(who), ": ",
-                                  fault.empty() ? "refused by a test" : fault));
+  if (!fault.empty()) return fault;
+  HostedDevice& device = HostedDevice::Get();
+  const std::lock_guard lock(device.mutex);
+  return device.why.empty() ? "refused by a test" : device.why;
 }
 
 int64_t HostedPinnedBytes() { return Memory().PinnedBytes(); }
 
-void SetHostedFaults(std::function<HostedFault(std::string_view call)> fault) {
-  Faults& faults = AllFaults();
-  const std::lock_guard lock(faults.mutex);
-  faults.of = std::move(fault);
-  faults.lost = false;
+void SetHostedGpu(const GpuFacts& facts) {
+  HostedDevice& device = HostedDevice::Get();
+  const std::lock_guard lock(device.mutex);
+  device.facts = facts;
+}
+
+void SetHostedFaults(std::function<int(std::string_view call)> fault) {
+  HostedDevice& device = HostedDevice::Get();
+  const std::lock_guard lock(device.mutex);
+  device.fault = std::move(fault);
+  MakeWhole(device);
 }
 
 std::unique_ptr<Stream> MakeHostedStream(Order order) {
+  {
+    HostedDevice& device = HostedDevice::Get();
+    const std::lock_guard lock(device.mutex);
+    MakeWhole(device);
+  }
   return *Stream::Over(std::make_unique<HostedStream>(order));
 }
 

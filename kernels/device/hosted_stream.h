@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kernels/device/host_executor.h"
+#include "kernels/machine/cuda_error.h"
 #include "kernels/machine/stream.h"
 
 namespace tiercel {
@@ -16,23 +17,26 @@ namespace tiercel {
 // is to arrive. Its memory faults when the host touches it; an array in it
 // starts as NaN and ends at a page that faults for kernels too, and what was
 // written beyond it, as far as it is rounded up to kDeviceAlignment,
-// Synchronize reports.
+// Synchronize reports. A kernel's fault loses the device, as it does with CUDA,
+// until the next of these is made: then it is as new.
 std::unique_ptr<Stream> MakeHostedStream(Order order);
 
 // Memory of the host that is pinned for the hosted device.
 int64_t HostedPinnedBytes();
 
-// What the hosted device refuses, for tests.
-enum class HostedFault {
-  kNone,
-  kOnce,  // this call, as CUDA does where nothing else is harmed
-  kLost,  // this call and all that follow
-};
+// ---- For tests ----
+
+// What who looks for the hosted device is told of it.
+inline constexpr GpuFacts kHostedGpu = {
+    .runtime = 13000, .driver = 13000, .gpus = 1, .capability = 90};
+void SetHostedGpu(const GpuFacts& facts);
 
 // Asks `fault` before every call of the door ("create", "allocate", "pin",
-// "copy", "launch", "mark", "wait") from now on, on the thread that makes it;
-// null: nothing is refused. A device that was lost is there again.
-void SetHostedFaults(std::function<HostedFault(std::string_view call)> fault);
+// "see", "copy", "launch", "mark", "wait", "check") from now on, on the thread
+// that makes it, for the cudaError_t that it ends with (0: it is made); null:
+// all are made. With an error that loses the device all calls end from then on.
+// A device that was lost is there again.
+void SetHostedFaults(std::function<int(std::string_view call)> fault);
 
 }  // namespace tiercel
 

@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "kernels/device/device_lang.h"
+#include "kernels/device/hosted_memory.h"
 #include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
@@ -66,8 +70,8 @@ TEST_F(HostedStreamTest, KernelsFaultBehindAnArrayAndSoDoesTheHostInIt) {
   EXPECT_EQ(Launch(stream_->cuda().handle(), {}, Call<decltype(body)>{&body}),
             0);
   EXPECT_EQ(stream_->Synchronize().message(),
-            "device cuda: block 0, thread 0: touched an address where nothing "
-            "is");
+            "device cuda: CUDA error 719, block 0, thread 0: touched an "
+            "address where nothing is; this process can use the GPU no more");
   EXPECT_DEATH(x[0] = 1, "");
 }
 
@@ -151,9 +155,8 @@ TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
         stream_->memory(), static_cast<int64_t>(kList * kLists), "lists");
     bool refuses = refused;
     SetHostedFaults([&](std::string_view call) {
-      return call == "wait" && std::exchange(refuses, false)
-                 ? HostedFault::kOnce
-                 : HostedFault::kNone;
+      return call == "wait" && std::exchange(refuses, false) ? kCudaInvalidValue
+                                                             : kCudaSuccess;
     });
     std::vector<float> list(kList);
     int failed = 0;
@@ -175,6 +178,25 @@ TEST_F(HostedStreamTest, ListsThatWaitAreNotWrittenOver) {
   }
 }
 
+// Where kernels do not find the host's memory at its address the ring is of no
+// use, and lists go by copies.
+TEST_F(HostedStreamTest, ListsGoByCopiesWhereKernelsSeeNoPinnedMemory) {
+  std::map<std::string, int> calls;
+  SetHostedFaults([&](std::string_view call) {
+    ++calls[std::string(call)];
+    return call == "see" ? kCudaInvalidValue : kCudaSuccess;
+  });
+  const float sent[] = {3, 4};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(stream_->Send(array_.data(), sent, sizeof(sent)).ok());
+  }
+  EXPECT_EQ(calls,
+            (std::map<std::string, int>{{"pin", 1}, {"see", 1}, {"copy", 2}}));
+  EXPECT_EQ(HostedPinnedBytes(), 0);
+  EXPECT_EQ(Read(1), 4);
+  SetHostedFaults(nullptr);
+}
+
 // ---- Faults ----
 
 TEST_F(HostedStreamTest, EveryCallMayBeRefused) {
@@ -186,13 +208,14 @@ TEST_F(HostedStreamTest, EveryCallMayBeRefused) {
     if (call == "pin") return cuda.Pin(nullptr, 0);
     if (call == "copy") return cuda.Zero(array_.data(), 4);
     if (call == "wait") return cuda.Synchronize();
+    if (call == "check") return cuda.Check();
     return CudaStatus("x",
                       Launch(cuda.handle(), {}, Call<decltype(body)>{&body}));
   };
   for (const std::string_view call :
-       {"create", "allocate", "pin", "copy", "launch", "wait"}) {
+       {"create", "allocate", "pin", "copy", "launch", "wait", "check"}) {
     SetHostedFaults([&](std::string_view asked) {
-      return asked == call ? HostedFault::kOnce : HostedFault::kNone;
+      return asked == call ? kCudaInvalidValue : kCudaSuccess;
     });
     EXPECT_FALSE(status_of(call).ok()) << call;
     SetHostedFaults(nullptr);
@@ -201,7 +224,7 @@ TEST_F(HostedStreamTest, EveryCallMayBeRefused) {
   int calls = 0;
   const auto count = [&calls] { ++calls; };
   SetHostedFaults([](std::string_view asked) {
-    return asked == "mark" ? HostedFault::kOnce : HostedFault::kNone;
+    return asked == "mark" ? kCudaInvalidValue : kCudaSuccess;
   });
   const uint64_t mark = cuda.Mark();
   EXPECT_EQ(Launch(cuda.handle(), {}, Call<decltype(count)>{&count}), 0);
@@ -210,16 +233,136 @@ TEST_F(HostedStreamTest, EveryCallMayBeRefused) {
   SetHostedFaults(nullptr);
 }
 
-TEST_F(HostedStreamTest, ALostDeviceIsLostToAll) {
-  SetHostedFaults([](std::string_view call) {
-    return call == "wait" ? HostedFault::kLost : HostedFault::kNone;
-  });
-  EXPECT_TRUE(stream_->Zero(array_.data(), 4).ok());
+// All that the door does, one after the other, and what each says.
+std::vector<absl::Status> EveryCall(Stream& stream, float* array) {
+  CudaStream& cuda = stream.cuda();
+  const auto body = [] {};
+  std::byte host[8];
+  return {
+      cuda.Check(),
+      cuda.Copy(array, host, 4),
+      cuda.Zero(array, 4),
+      CudaStatus("x", Launch(cuda.handle(), {}, Call<decltype(body)>{&body})),
+      cuda.Await(cuda.Mark()),
+      cuda.Synchronize(),
+      cuda.Pin(host, sizeof(host)),
+      cuda.memory().Allocate(1, "x").status(),
+      cuda.memory().Copy(host, host, 1),
+      CudaStream::Create().status()};
+}
+
+// H07: whatever is asked of it after a kernel's fault, in whichever queue, says
+// what the fault was; what was queued is not done.
+TEST_F(HostedStreamTest, AKernelsFaultLosesTheDevice) {
+  const auto other = *CudaStream::Create();
+  int calls = 0;
+  const auto count = [&calls] { ++calls; };
+  const auto fails = [] { CheckIndex(9, 8); };
+  EXPECT_EQ(Launch(other->handle(), {}, Call<decltype(count)>{&count}), 0);
+  EXPECT_EQ(Launch(stream_->cuda().handle(), {}, Call<decltype(fails)>{&fails}),
+            0);
+  EXPECT_TRUE(stream_->cuda().Check().ok());  // it has not run yet
   EXPECT_FALSE(stream_->Synchronize().ok());
-  EXPECT_FALSE(stream_->Zero(array_.data(), 4).ok());
-  EXPECT_EQ(CodeOf(CudaStream::Create().status()), "no_device");
+  EXPECT_FALSE(other->Synchronize().ok());
+  EXPECT_EQ(calls, 0);
+  for (const absl::Status& status : EveryCall(*stream_, array_.data())) {
+    EXPECT_EQ(CodeOf(status), "device_lost") << status;
+    EXPECT_THAT(std::string(status.message()),
+                testing::HasSubstr("CUDA error 719, block 0, thread 0: element "
+                                   "9 of an array of 8;"));
+  }
+  EXPECT_EQ(HostedPinnedBytes(), 0);
+  // A device of another process, so to speak.
+  EXPECT_TRUE(MakeHostedStream(Order::kAscending)->Synchronize().ok());
+}
+
+// H08: as the driver tells it.
+TEST_F(HostedStreamTest, ALostDeviceIsLostToAll) {
+  for (const int error : {kCudaLaunchTimeout, kCudaEccUncorrectable,
+                          kCudaIllegalAddress, kCudaUnknown}) {
+    SetHostedFaults([error](std::string_view call) {
+      return call == "wait" ? error : kCudaSuccess;
+    });
+    EXPECT_TRUE(stream_->Zero(array_.data(), 4).ok());
+    EXPECT_EQ(CodeOf(stream_->Synchronize()), "device_lost");
+    for (const absl::Status& status : EveryCall(*stream_, array_.data())) {
+      EXPECT_EQ(CodeOf(status), "device_lost") << status;
+    }
+    SetHostedFaults(nullptr);
+    EXPECT_TRUE(stream_->Synchronize().ok());
+  }
+}
+
+// H04: memory that another process holds for a moment.
+TEST_F(HostedStreamTest, MemoryIsAskedForTwice) {
+  GpuMemory& memory = HostedMemory::Get();
+  int left = 1;
+  SetHostedFaults([&left](std::string_view call) {
+    return call == "allocate" && left-- > 0 ? kCudaOutOfMemory : kCudaSuccess;
+  });
+  const int64_t used = memory.used();
+  absl::StatusOr<std::byte*> data = memory.Allocate(100, "view");
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ(memory.used(), used + 128);
+  memory.Free(*data, 100);
+  left = 2;
+  data = memory.Allocate(100, "view");
+  EXPECT_EQ(CodeOf(data.status()), "out_of_memory");
+  EXPECT_THAT(
+      std::string(data.status().message()),
+      testing::MatchesRegex("view: need 100 bytes, the GPU has [0-9]+ free"));
+  EXPECT_EQ(memory.used(), used);
+  // What is no lack of memory is not asked for again.
+  left = 0;
+  int asked = 0;
+  SetHostedFaults([&asked](std::string_view) {
+    ++asked;
+    return kCudaInvalidValue;
+  });
+  EXPECT_EQ(CodeOf(memory.Allocate(100, "view").status()), "device_failed");
+  EXPECT_EQ(asked, 1);
   SetHostedFaults(nullptr);
-  EXPECT_TRUE(stream_->Synchronize().ok());
+}
+
+// H01, H02: what is asked before a GPU is used, and what may still go wrong
+// between.
+TEST_F(HostedStreamTest, AGpuThatDoesNotServeIsNotOpened) {
+  const auto message = [] {
+    const absl::Status status = CudaStream::Create().status();
+    EXPECT_EQ(CodeOf(status), "no_device") << status;
+    return std::string(status.message());
+  };
+  int calls = 0;
+  GpuFacts facts = kHostedGpu;
+  facts.driver = 12080;
+  facts.error = kCudaInsufficientDriver;
+  SetHostedGpu(facts);
+  SetHostedFaults([&calls](std::string_view) {
+    ++calls;
+    return 0;
+  });
+  EXPECT_EQ(message(),
+            "device cuda: the NVIDIA driver knows CUDA up to 12.8, need 13.0");
+  EXPECT_EQ(calls, 0);
+  SetHostedGpu(kHostedGpu);
+  const auto refuse = [](std::string_view refused, int error) {
+    SetHostedFaults([refused, error](std::string_view call) {
+      return call == refused ? error : kCudaSuccess;
+    });
+  };
+  refuse("create", kCudaNoDevice);  // lost since it was listed
+  EXPECT_EQ(message(),
+            "device cuda: the NVIDIA driver shows this process no GPU");
+  refuse("create", kCudaInvalidDevice);
+  EXPECT_EQ(message(),
+            "device cuda: the GPU cannot be opened: CUDA error 101, refused by "
+            "a test");
+  refuse("launch", kCudaNoKernelImage);
+  EXPECT_EQ(message(),
+            "device cuda: this build has no kernels for the GPU, which has "
+            "compute capability 9.0 (refused by a test)");
+  SetHostedFaults(nullptr);
+  EXPECT_TRUE(CudaStream::Create().ok());
 }
 
 }  // namespace

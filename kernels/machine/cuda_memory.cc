@@ -2,36 +2,13 @@
 
 #include <cuda_runtime_api.h>
 
-#include <string>
-
-#include "absl/strings/str_cat.h"
-#include "kernels/base/error.h"
-#include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/cuda_error.h"
 
 namespace tiercel {
 namespace {
 
-class GpuMemory final : public DeviceMemory {
+class OwnMemory final : public GpuMemory {
  public:
-  absl::StatusOr<std::byte*> Allocate(size_t bytes,
-                                      std::string_view what) override {
-    void* data = nullptr;
-    const cudaError_t error = cudaMalloc(&data, bytes);
-    if (error == cudaSuccess) {
-      Count(AlignedBytes(static_cast<int64_t>(bytes)));
-      return static_cast<std::byte*>(data);
-    }
-    absl::Status status = CudaStatus(what, error);
-    if (error != cudaErrorMemoryAllocation) return status;
-    size_t free = 0;
-    size_t total = 0;
-    if (cudaMemGetInfo(&free, &total) != cudaSuccess) return status;
-    return MemoryError(
-        "out_of_memory",
-        absl::StrCat(std::string(what), ": need ", bytes,
-                     " bytes, the GPU has ", free, " of ", total, " free"));
-  }
-
   absl::Status Copy(std::byte* to, const std::byte* from,
                     size_t bytes) override {
     // Streams are not waited for, and between two places of the GPU the copy is
@@ -49,12 +26,31 @@ class GpuMemory final : public DeviceMemory {
     Count(-AlignedBytes(static_cast<int64_t>(bytes)));
     cudaFree(data);
   }
+
+  int64_t FreeBytes() override {
+    size_t free = 0;
+    size_t total = 0;
+    if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
+      return static_cast<int64_t>(free);
+    }
+    cudaGetLastError();
+    return 0;
+  }
+
+ private:
+  int Take(size_t bytes, std::byte** data) override {
+    void* taken = nullptr;
+    const cudaError_t error = cudaMalloc(&taken, bytes);
+    if (error != cudaSuccess) cudaGetLastError();
+    *data = static_cast<std::byte*>(taken);
+    return error;
+  }
 };
 
 }  // namespace
 
-DeviceMemory& CudaMemory() {
-  static GpuMemory memory;
+GpuMemory& CudaMemory() {
+  static OwnMemory memory;
   return memory;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "kernels/machine/cuda_error.h"
 #include "kernels/machine/device_memory.h"
 
 struct CUstream_st;  // what a cudaStream_t points to
@@ -15,13 +16,13 @@ struct CUstream_st;  // what a cudaStream_t points to
 namespace tiercel {
 
 // The door to the CUDA runtime for files compiled without its headers: one
-// queue of work on one GPU. Tests put their own in its place. A build without
-// CUDA has a door that stays shut (kernels/no_cuda.cc).
+// queue of work on one GPU. What is behind it depends on what is linked: a GPU
+// (gpu_stream.cc), one that the CPU plays (kernels/device/hosted_stream.cc), or
+// nothing, so that it stays shut (kernels/no_cuda.cc). Once the GPU is lost to
+// the process every call says so (device_lost).
 class CudaStream {
  public:
-  // On the first GPU the process sees. Errors: no_device, with what is missing:
-  // CUDA in this build, a driver, a newer driver, a GPU, or one of compute
-  // capability 7.5 or later.
+  // On the first GPU the process sees. Errors: those of CheckGpu.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Create();
 
   // Whether Create gives no GPU but one that the CPU plays.
@@ -44,20 +45,26 @@ class CudaStream {
   // the newest are told apart: who waits for an older one waits for more.
   virtual uint64_t Mark() = 0;
   // Returns when all that was queued before `mark` (0: nothing) is done, or has
-  // failed (device_failed).
+  // failed (device_failed). The thread sleeps, where that of Synchronize may
+  // keep a processor busy to be told sooner.
   virtual absl::Status Await(uint64_t mark) = 0;
 
+  // Whether the GPU is there for this process; waits for nothing. Errors:
+  // device_lost.
+  virtual absl::Status Check() = 0;
+
   // Lets the GPU copy from and to memory of the host by itself, while the host
-  // goes on, and kernels read it: `host` is the start of a page. Errors:
-  // device_failed.
+  // goes on: `host` is the start of a page. Errors: device_failed.
   virtual absl::Status Pin(std::byte* host, size_t bytes) = 0;
   virtual void Unpin(std::byte* host) = 0;
-};
+  // Whether kernels find pinned memory where the host has it.
+  virtual bool KernelsSee(std::byte* pinned) = 0;
 
-// device_failed from a cudaError_t, or OK for cudaSuccess; `who` made the call.
-// The runtime forgets the error, unless the device is lost: a later call must
-// not answer for an earlier one.
-absl::Status CudaStatus(std::string_view who, int error);
+ private:
+  static GpuFacts Look();
+  // Returns a cudaError_t.
+  static int Open(std::unique_ptr<CudaStream>* stream);
+};
 
 }  // namespace tiercel
 

@@ -24,8 +24,11 @@ SendRing::~SendRing() {
 void SendRing::Pin() {
   state_ = State::kRefused;
   memory_ = static_cast<std::byte*>(std::aligned_alloc(kPage, 2 * kMostBytes));
-  if (memory_ != nullptr && cuda_.Pin(memory_, 2 * kMostBytes).ok()) {
+  if (memory_ == nullptr || !cuda_.Pin(memory_, 2 * kMostBytes).ok()) return;
+  if (cuda_.KernelsSee(memory_)) {
     state_ = State::kPinned;
+  } else {
+    cuda_.Unpin(memory_);
   }
 }
 

@@ -52,7 +52,7 @@ absl::StatusOr<double> GpuLink::Finish() {
   const Clock::Time begin = clock().Now();
   group_bytes_ = 0;
   last_group_ = 0;
-  if (absl::Status s = copies_->Synchronize(); !s.ok()) return s;
+  if (absl::Status s = copies_->Await(copies_->Mark()); !s.ok()) return s;
   return SecondsBetween(begin, clock().Now());
 }
 

@@ -27,13 +27,13 @@ constexpr int64_t kBlock = GpuLink::kGroupBytes;
 // The calls of the door that a test sees, and which of them it refuses.
 struct Door {
   explicit Door(std::function<bool(std::string_view, int)> refuses = nullptr) {
-    SetHostedFaults([this,
-                     refuses = std::move(refuses)](std::string_view call) {
-      int& count = call == "pin" ? pins : call == "copy" ? copies : waits;
-      ++count;
-      return refuses != nullptr && refuses(call, count) ? HostedFault::kOnce
-                                                        : HostedFault::kNone;
-    });
+    SetHostedFaults(
+        [this, refuses = std::move(refuses)](std::string_view call) {
+          int& count = call == "pin" ? pins : call == "copy" ? copies : waits;
+          ++count;
+          const bool refused = refuses != nullptr && refuses(call, count);
+          return refused ? kCudaInvalidValue : kCudaSuccess;
+        });
   }
   ~Door() { SetHostedFaults(nullptr); }
   int pins = 0;
@@ -151,6 +151,20 @@ TEST_F(GpuLinkTest, NothingHasArrivedBeforeFinish) {
   EXPECT_EQ(Arrived()[0], values_[0]);
 }
 
+// A layer takes tens of milliseconds: who copies sleeps until a mark is
+// reached, where waiting for the whole queue may keep a processor busy.
+TEST_F(GpuLinkTest, WhoWaitsForTheEndWaitsForAMark) {
+  ASSERT_TRUE(Move(kDown, 0, 64).ok());
+  std::vector<std::string> calls;
+  SetHostedFaults([&calls](std::string_view call) {
+    calls.emplace_back(call);
+    return kCudaSuccess;
+  });
+  EXPECT_TRUE(link_->Finish().ok());
+  SetHostedFaults(nullptr);
+  EXPECT_EQ(calls, (std::vector<std::string>{"mark", "wait"}));
+}
+
 // H05: what cannot be pinned goes another way, and is said once.
 TEST_F(GpuLinkTest, RefusedPinsTakeAnotherWay) {
   const auto refusals = {
@@ -165,7 +179,8 @@ TEST_F(GpuLinkTest, RefusedPinsTakeAnotherWay) {
     EXPECT_EQ(Arrived(), values_);
     EXPECT_EQ(placement_->warnings(),
               std::vector<std::string>{"host memory: not pinned, copies are "
-                                       "slower (pin: refused by a test)"});
+                                       "slower (pin: CUDA error 1, "
+                                       "refused by a test)"});
     link_->Forget(region_);
     ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
     link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),

@@ -14,7 +14,8 @@ namespace tiercel {
 Machine::~Machine() { ForgetPoolOfParent(); }
 
 absl::Status Machine::FindGpu() {
-  if (!on_gpu() || gpu_ != nullptr) return absl::OkStatus();
+  if (!on_gpu()) return absl::OkStatus();
+  if (gpu_ != nullptr) return gpu_->Check();
   absl::StatusOr<std::unique_ptr<CudaStream>> gpu = CudaStream::Create();
   if (!gpu.ok()) return gpu.status();
   gpu_ = *std::move(gpu);

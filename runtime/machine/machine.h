@@ -58,11 +58,11 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // Finds the GPU, where that is the device and it was not found yet. Errors:
-  // no_device.
+  // Finds the GPU, where that is the device, or looks whether it is there still.
+  // Errors: no_device; device_lost.
   absl::Status FindDevice();
-  // Finds it, and takes the memory of a device that is played, once. Errors:
-  // out_of_memory; no_device.
+  // Does so, and takes the memory of a device that is played, once. Errors:
+  // out_of_memory too.
   absl::Status TakeMemory();
   // Where weights, sessions and what they compute on live; before TakeMemory
   // it holds nothing.
@@ -70,7 +70,7 @@ class Machine {
 
   // A stream on the device, with its scratch in `scratch`; the machine outlives
   // it. All streams share the machine's threads, of which each process has its
-  // own. Errors: those of Stream::Create.
+  // own. Errors: those of FindDevice and Stream::Create.
   absl::StatusOr<std::unique_ptr<Stream>> NewStream(DeviceMemory& scratch);
   absl::StatusOr<std::unique_ptr<Stream>> NewStream() {
     return NewStream(memory());
