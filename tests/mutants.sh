@@ -76,8 +76,8 @@ own_weights|runtime/model/model.cc|absl::Status s = machine->TakeMemory(); !s.ok
 link_block|offload/move/gpu_link.cc|kGroupBytes - offset % kGroupBytes|kGroupBytes|offload/move/gpu_link_test.cc
 link_error|offload/move/copy_engine.cc|submission.status.Update(finished.status());||offload/move/gpu_link_test.cc
 choice_wait|kernels/machine/stream.h|return stream.Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
-lanes_mask|kernels/device/host_executor.cc|return mask == other.mask \&\& combine|return combine|kernels/device/host_executor_test.cc
-early_copy|kernels/device/host_executor.cc|copies_.push_back({to, from, groups_});|std::memcpy(to, from, 16);|kernels/device/host_executor_test.cc
+lanes_mask|kernels/device/host_executor.cc|state == State::kWaits \&\& meeting == where|state == State::kWaits \&\& meeting.line == where.line|kernels/device/host_executor_test.cc
+early_copy|kernels/device/host_executor.cc|running->copies.push_back({to, from, running->groups});|std::memcpy(to, from, 16);|kernels/device/host_executor_test.cc
 row_permutation|models/decoder/weights.cc|in_head % 2 \* (rotated / 2)|in_head % 2|tests/golden_logits_test.cc
 wrong_weights|models/decoder/decoder.cc|{&w.up, OrNull(w.up_bias)|{\&w.gate, OrNull(w.up_bias)|tests/golden_logits_test.cc
 residual|models/decoder/decoder.cc|config_.hidden, StoreMode::kAdd|config_.hidden, StoreMode::kAssign|tests/golden_logits_test.cc

@@ -64,15 +64,6 @@ TIERCEL_DEVICE uint32_t Ballot(uint32_t mask, bool vote) {
   return __ballot_sync(mask, vote);
 }
 
-TIERCEL_DEVICE void LoadMatrix(uint32_t (&out)[4], const void* row) {
-  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(row));
-  asm volatile(
-      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-      : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
-      : "r"(shared)
-      : "memory");
-}
-
 TIERCEL_DEVICE void MmaS8(int32_t (&sums)[4], const uint32_t (&a)[4],
                           const uint32_t (&b)[2]) {
 #if __CUDA_ARCH__ >= 800

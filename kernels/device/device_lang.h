@@ -26,9 +26,6 @@
 //                                      further on), ShuffleXor likewise, lanes
 //                                      being counted in groups of `width`
 //   Ballot(mask, vote)                 bit i is the vote of lane i
-//   LoadMatrix(out, row)               by a whole warp: lane 8 m + j gives row
-//                                      j (16 bytes, shared) of matrix m; lane i
-//                                      gets word i % 4 of row i / 4 of each
 //   MmaS8(sums, a, b)                  by a whole warp: sums[16][8] +=
 //                                      a[16][32] b[8][32]^T of int8, exact.
 //     With g = lane / 4 and t = lane % 4 a lane holds, four int8 of a word:

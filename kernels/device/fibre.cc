@@ -1,6 +1,7 @@
 #include "kernels/device/fibre.h"
 
 #include <boost/context/protected_fixedsize_stack.hpp>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -16,6 +17,11 @@ namespace context = boost::context;
 context::protected_fixedsize_stack Stacks() {
   return context::protected_fixedsize_stack(128 << 10);
 }
+
+thread_local Fibre* running = nullptr;
+
+constexpr int kSignals[] = {SIGSEGV, SIGBUS};
+struct sigaction former[std::size(kSignals)];  // who had each before
 
 }  // namespace
 
@@ -54,7 +60,9 @@ void Fibre::Resume() {
       &saved_caller_, static_cast<std::byte*>(stack_.sp) - stack_.size,
       stack_.size);
 #endif
+  running = this;
   inside_ = std::move(inside_).resume();
+  running = nullptr;
 #ifdef __SANITIZE_ADDRESS__
   __sanitizer_finish_switch_fiber(saved_caller_, nullptr, nullptr);
 #endif
@@ -65,6 +73,28 @@ void Fibre::Suspend() {
   caller_ = std::move(caller_).resume();
   Arrive();
   if (abandoned_) throw Abandoned{};
+}
+
+void Fibre::OnBadAddress(int signal, siginfo_t* info, void* /*context*/) {
+  if (running != nullptr) {
+    running->bad_address_ = info->si_addr;
+    siglongjmp(running->before_, 1);
+  }
+  // No fibre's: who was there before has it when it faults again.
+  sigaction(signal, &former[signal == SIGBUS ? 1 : 0], nullptr);
+}
+
+std::optional<const void*> Fibre::Try(absl::FunctionRef<void()> work) {
+  static const bool catches = [] {
+    struct sigaction action = {};
+    action.sa_sigaction = OnBadAddress;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    return sigaction(kSignals[0], &action, &former[0]) == 0 &&
+           sigaction(kSignals[1], &action, &former[1]) == 0;
+  }();
+  if (!catches || sigsetjmp(before_, /*savemask=*/0) != 0) return bad_address_;
+  work();
+  return std::nullopt;
 }
 
 void Fibre::Leave() {

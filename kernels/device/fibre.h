@@ -1,8 +1,12 @@
 #ifndef TIERCEL_KERNELS_DEVICE_FIBRE_H_
 #define TIERCEL_KERNELS_DEVICE_FIBRE_H_
 
+#include <setjmp.h>
+#include <signal.h>
+
 #include <boost/context/fiber.hpp>
 #include <cstddef>
+#include <optional>
 
 #include "absl/functional/function_ref.h"
 
@@ -20,17 +24,24 @@ class Fibre {
   void Resume();   // until the body suspends itself, or returns
   void Suspend();  // from inside
 
+  // From inside: calls work(), which ends where it stands, without unwinding,
+  // when it touches an address where nothing is: returns that address.
+  std::optional<const void*> Try(absl::FunctionRef<void()> work);
+
  private:
   struct Abandoned {};
   boost::context::fiber Run(boost::context::fiber&& caller);
   void Leave();
   void Arrive();
+  static void OnBadAddress(int signal, siginfo_t* info, void* context);
 
   const absl::FunctionRef<void()> body_;
   const boost::context::stack_context stack_;
   boost::context::fiber inside_;
   boost::context::fiber caller_;
   bool abandoned_ = false;
+  sigjmp_buf before_ = {};  // what it tries
+  const void* bad_address_ = nullptr;
 
   // What AddressSanitizer wants to know of the two stacks at each switch.
   const void* caller_stack_ = nullptr;

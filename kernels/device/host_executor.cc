@@ -1,10 +1,9 @@
 #include "kernels/device/host_executor.h"
 
-#include <setjmp.h>
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -15,12 +14,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/device/fibre.h"
+#include "kernels/machine/cuda_error.h"
 
 namespace tiercel {
 namespace {
 
-constexpr int kInvalidConfiguration = 9;  // cudaErrorInvalidConfiguration
-constexpr int kLaunchFailure = 719;       // cudaErrorLaunchFailure
 constexpr int kPoison = 0xff;
 constexpr size_t kSharedRoom = 256 << 10;
 constexpr size_t kGuard = 64 << 10;
@@ -31,310 +29,119 @@ struct Fault {  // thrown through a kernel
   std::string what;
 };
 
-std::string NameOf(const Place& at) {
-  const std::string_view file = at.file_name();
-  return absl::StrCat(std::string(file.substr(file.rfind('/') + 1)), ":",
-                      at.line());
+std::string NameOf(const std::string& file, uint_least32_t line) {
+  return absl::StrCat(file.substr(file.rfind('/') + 1), ":", line);
 }
 
-// What a lane brings to others and takes away.
-using Words = std::array<uint32_t, 10>;
-using Combine = void(Words (&lanes)[kWarpLanes], uint32_t mask);
+[[noreturn]] void Fail(const std::string& what, const Place& at) {
+  throw Fault{absl::StrCat(what, " at ", NameOf(at.file_name(), at.line()))};
+}
 
-struct Wait {
+// What a lane brings to where it meets others.
+using Words = std::array<uint32_t, 6>;
+
+// Where threads wait for each other.
+struct Meeting {
   const char* what;
-  uint32_t mask;
-  Combine* combine;  // null: all of the block wait for each other
-  Place at;
+  uint32_t mask;     // lanes of a warp; 0: all of the block
+  const char* file;  // of one place in the source there is one of these
+  uint_least32_t line;
 
-  bool Meets(const Wait& other) const {
-    return mask == other.mask && combine == other.combine &&
-           at.line() == other.at.line() &&
-           std::strcmp(at.file_name(), other.at.file_name()) == 0;
+  bool operator==(const Meeting&) const = default;
+  bool Expects(int64_t thread) const {
+    return mask == 0 || (mask >> thread % kWarpLanes & 1u) != 0;
   }
   std::string Name() const {
-    const std::string lanes =
-        combine == nullptr ? "" : absl::StrCat(" for lanes ", absl::Hex(mask));
-    return absl::StrCat("waits in ", what, " at ", NameOf(at), lanes);
+    return absl::StrCat(
+        "waits in ", what, " at ", NameOf(file, line),
+        mask == 0 ? "" : absl::StrCat(" for lanes ", absl::Hex(mask)));
   }
+};
+
+struct Copy {  // of 16 bytes, asked for
+  void* to;
+  const void* from;
+  int group;
 };
 
 enum class State { kReady, kWaits, kEnded };
 
-// A thread of a block, and of the next block after it.
-class HostThread {
- public:
-  using Kernel = absl::FunctionRef<void(int, int64_t, void*)>;
+// What all threads of a block do.
+struct Task {
+  const HostExecutor::Kernel* kernel;
+  int64_t block;
+  std::byte* shared;
+  const std::byte* guard;  // it follows on shared memory
+};
 
-  // `guard` follows on shared memory.
-  HostThread(int index, const std::byte* guard)
-      : index_(index), guard_(guard) {}
+// A thread of a block, and of the next block once it has ended in the last.
+struct HostThread {
+  HostThread(int thread, const Task* does) : index(thread), task(does) {}
   HostThread(const HostThread&) = delete;
 
-  // Makes it the thread of another block, once it has ended in the last.
-  void Begin(const Kernel& kernel, int64_t block, std::byte* shared) {
-    kernel_ = &kernel;
-    block_ = block;
-    shared_ = shared;
-    groups_ = 0;
-    state_ = State::kReady;
-  }
-  void Resume();
+  void Run();  // in all its blocks
   // From inside: goes on when it has been made ready again.
-  void WaitFor(const Wait& wait) {
-    wait_ = wait;
-    state_ = State::kWaits;
-    fibre_.Suspend();
+  void Pause(State why) {
+    state = why;
+    fibre.Suspend();
   }
-  // From inside, where the kernel touched what is not there.
-  [[noreturn]] void OnBadAddress(const void* address) {
-    bad_address_ = address;
-    siglongjmp(before_, 1);
+  bool IsAt(const Meeting& where) const {
+    return state == State::kWaits && meeting == where;
   }
 
-  int index() const { return index_; }
-  bool Is(State state) const { return state_ == state; }
-  const Wait& wait() const { return wait_; }
-  void SetReady() { state_ = State::kReady; }
-  Words& words() { return words_; }
-  const std::string& fault() const { return fault_; }
+  const int index;
+  const Task* const task;
+  State state = State::kEnded;
+  Meeting meeting = {};  // while it waits
+  Words brought = {};    // to it
+  std::vector<Copy> copies;
+  int groups = 0;  // of copies, committed
+  std::string fault;
 
-  void AddCopy(void* to, const void* from) {
-    std::memset(to, kPoison, 16);
-    copies_.push_back({to, from, groups_});
-  }
-  void Commit() { ++groups_; }
-  void DoCopies(int pending) {
-    std::erase_if(copies_, [&](const Copy& copy) {
-      if (copy.group >= groups_ - pending) return false;
-      std::memcpy(copy.to, copy.from, 16);
-      return true;
-    });
-  }
-
- private:
-  struct Copy {
-    void* to;
-    const void* from;
-    int group;
-  };
-
-  void RunKernels();
-  // Whether no address faulted.
-  bool RunKernel() {
-    if (sigsetjmp(before_, /*savemask=*/0) != 0) return false;
-    (*kernel_)(index_, block_, shared_);
-    return true;
-  }
-
-  const int index_;
-  const std::byte* const guard_;
-  const Kernel* kernel_ = nullptr;
-  int64_t block_ = 0;
-  std::byte* shared_ = nullptr;
-
-  State state_ = State::kEnded;
-  Wait wait_ = {};
-  Words words_ = {};
-  std::vector<Copy> copies_;
-  int groups_ = 0;  // of copies, committed
-  std::string fault_;
-  const void* bad_address_ = nullptr;
-  sigjmp_buf before_ = {};
-
-  std::function<void()> body_ = [this] { RunKernels(); };
-  Fibre fibre_{body_};  // ends before what it uses
+  std::function<void()> run = [this] { Run(); };
+  Fibre fibre{run};  // ends before what it uses
 };
 
 thread_local HostThread* running = nullptr;
 
-void HostThread::Resume() {
-  running = this;
-  fibre_.Resume();
-  running = nullptr;
-}
-
-void HostThread::RunKernels() {
-  for (;;) {
+void HostThread::Run() {
+  for (;; Pause(State::kEnded)) {
     try {
-      if (!RunKernel()) {
-        const auto* bad = static_cast<const std::byte*>(bad_address_);
-        throw Fault{bad >= guard_ && bad < guard_ + kGuard
-                        ? absl::StrCat("touched byte ", bad - shared_,
+      const auto bad = fibre.Try(
+          [this] { (*task->kernel)(index, task->block, task->shared); });
+      if (bad.has_value()) {
+        const auto* const at = static_cast<const std::byte*>(*bad);
+        throw Fault{at >= task->guard && at < task->guard + kGuard
+                        ? absl::StrCat("touched byte ", at - task->shared,
                                        " of shared memory, past its end")
                         : "touched an address where nothing is"};
       }
-      if (!copies_.empty()) throw Fault{"ended with copies under way"};
-    } catch (Fault& fault) {
-      fault_ = std::move(fault.what);
+      if (!copies.empty()) throw Fault{"ended with copies under way"};
+    } catch (Fault& found) {
+      fault = std::move(found.what);
     }
-    state_ = State::kEnded;
-    fibre_.Suspend();
   }
 }
 
-constexpr int kSignals[] = {SIGSEGV, SIGBUS};
-struct sigaction before_launch[std::size(kSignals)];
-
-void OnSignal(int signal, siginfo_t* info, void*) {
-  if (running != nullptr) running->OnBadAddress(info->si_addr);
-  // Not a kernel's: who was there before has it when it faults again.
-  sigaction(signal, &before_launch[signal == SIGBUS ? 1 : 0], nullptr);
-}
-
-class CatchesSignals {
- public:
-  CatchesSignals() {
-    struct sigaction action = {};
-    action.sa_sigaction = OnSignal;
-    action.sa_flags = SA_SIGINFO | SA_NODEFER;
-    for (int i : {0, 1}) sigaction(kSignals[i], &action, &before_launch[i]);
-  }
-  ~CatchesSignals() {
-    for (int i : {0, 1}) sigaction(kSignals[i], &before_launch[i], nullptr);
-  }
-  CatchesSignals(const CatchesSignals&) = delete;
-};
+// What the lanes brought to the meeting that was last. All of them read it
+// before any other of their warp meets again.
+thread_local std::array<Words, kWarpLanes> met;
 
 }  // namespace
 
-class HostExecutor::Body {
+// The block that runs, its threads being those of the next one too.
+class HostExecutor::Block {
  public:
-  Body(Order order, size_t shared_limit)
+  explicit Block(Order order)
       : order_(order),
-        shared_limit_(shared_limit),
-        room_(static_cast<std::byte*>(
-            mmap(nullptr, kSharedRoom + kGuard, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
-    mprotect(room_ + kSharedRoom, kGuard, PROT_NONE);
+        guard_(static_cast<std::byte*>(
+                   mmap(nullptr, kSharedRoom + kGuard, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) +
+               kSharedRoom) {
+    mprotect(guard_, kGuard, PROT_NONE);
   }
-  ~Body() { munmap(room_, kSharedRoom + kGuard); }
-  Body(const Body&) = delete;
-
-  // The first fault, or nothing.
-  std::string Run(const Shape& shape, const HostThread::Kernel& kernel) {
-    const CatchesSignals signals;
-    const size_t bytes = (shape.shared_bytes + 15) / 16 * 16;
-    std::byte* const shared = room_ + kSharedRoom - bytes;
-    for (auto i = std::ssize(threads_); i < shape.threads; ++i) {
-      threads_.push_back(std::make_unique<HostThread>(static_cast<int>(i),
-                                                      room_ + kSharedRoom));
-    }
-    count_ = shape.threads;
-    for (const int64_t block : InOrder(shape.blocks)) {
-      std::memset(shared, kPoison, bytes);
-      for (int i = 0; i < count_; ++i) At(i)->Begin(kernel, block, shared);
-      const std::string fault = RunBlock();
-      if (fault.empty()) continue;
-      threads_.clear();  // some stand in the middle of it
-      return absl::StrCat("block ", block, ", ", fault);
-    }
-    return "";
-  }
-
-  std::string CheckShape(const Shape& s) const {
-    if (s.blocks > 0 && s.blocks <= INT32_MAX && s.threads > 0 &&
-        s.threads <= s.max_threads && s.max_threads <= 1024 &&
-        s.shared_bytes <= shared_limit_) {
-      return "";
-    }
-    return absl::StrCat("blocks=", s.blocks, ", threads=", s.threads,
-                        ", shared_bytes=", s.shared_bytes,
-                        "; need 1 to 2^31 - 1, 1 to ", s.max_threads,
-                        ", at most ", shared_limit_);
-  }
-
- private:
-  // A warp goes as far as it can before another has its turn.
-  std::string RunBlock() {
-    const std::vector<int64_t> lanes = InOrder(kWarpLanes);
-    const std::vector<int64_t> warps = InOrder((count_ - 1) / kWarpLanes + 1);
-    do {
-      for (const int64_t warp : warps) {
-        do {
-          for (const int64_t lane : lanes) {
-            HostThread* const thread = At(warp * kWarpLanes + lane);
-            if (thread == nullptr || !thread->Is(State::kReady)) continue;
-            thread->Resume();
-            if (!thread->fault().empty()) {
-              return absl::StrCat("thread ", thread->index(), ": ",
-                                  thread->fault());
-            }
-          }
-        } while (MeetInWarp(warp * kWarpLanes));
-      }
-    } while (MeetInBlock());
-    return WhyStuck();
-  }
-
-  // Lets lanes go on that all came to where they wait for each other.
-  bool MeetInWarp(int64_t first) {
-    bool any = false;
-    for (int lane = 0; lane < kWarpLanes; ++lane) {
-      const HostThread* const thread = At(first + lane);
-      if (thread == nullptr || !thread->Is(State::kWaits) ||
-          thread->wait().combine == nullptr || Missing(*thread) >= 0) {
-        continue;
-      }
-      any = true;
-      const Wait wait = thread->wait();
-      Words words[kWarpLanes] = {};
-      for (int i = 0; i < kWarpLanes; ++i) {
-        if (wait.mask >> i & 1u) words[i] = At(first + i)->words();
-      }
-      wait.combine(words, wait.mask);
-      for (int i = 0; i < kWarpLanes; ++i) {
-        if ((wait.mask >> i & 1u) == 0) continue;
-        At(first + i)->words() = words[i];
-        At(first + i)->SetReady();
-      }
-    }
-    return any;
-  }
-
-  bool MeetInBlock() {
-    if (!At(0)->Is(State::kWaits) || At(0)->wait().combine != nullptr ||
-        Missing(*At(0)) >= 0) {
-      return false;
-    }
-    for (int i = 0; i < count_; ++i) At(i)->SetReady();
-    return true;
-  }
-
-  // The first thread that `thread` waits for in vain; -1: there is none.
-  int64_t Missing(const HostThread& thread) const {
-    const Wait& wait = thread.wait();
-    const bool block = wait.combine == nullptr;
-    const int first = block ? 0 : thread.index() / kWarpLanes * kWarpLanes;
-    for (int i = 0; i < (block ? count_ : kWarpLanes); ++i) {
-      if (!block && (wait.mask >> i & 1u) == 0) continue;
-      const HostThread* other = At(first + i);
-      if (other == nullptr || !other->Is(State::kWaits) ||
-          !other->wait().Meets(wait)) {
-        return first + i;
-      }
-    }
-    return -1;
-  }
-
-  // Nothing where all have ended.
-  std::string WhyStuck() const {
-    for (int i = 0; i < count_; ++i) {
-      if (!At(i)->Is(State::kWaits)) continue;
-      const int64_t missing = Missing(*At(i));
-      const HostThread* const other = At(missing);
-      return absl::StrCat("deadlock: thread ", i, " ", At(i)->wait().Name(),
-                          ", thread ", missing, " ",
-                          other == nullptr           ? "is not there"
-                          : other->Is(State::kEnded) ? "has ended"
-                                                     : other->wait().Name());
-    }
-    return "";
-  }
-
-  HostThread* At(int64_t i) const {
-    return i < count_ ? threads_[static_cast<size_t>(i)].get() : nullptr;
-  }
+  ~Block() { munmap(guard_ - kSharedRoom, kSharedRoom + kGuard); }
+  Block(const Block&) = delete;
 
   // 0 to n - 1.
   std::vector<int64_t> InOrder(int64_t n) {
@@ -345,23 +152,136 @@ class HostExecutor::Body {
     return all;
   }
 
+  // The first fault, or nothing. A warp goes as far as it can before another
+  // has its turn.
+  std::string Run(const Kernel& kernel, int64_t block, int threads,
+                  size_t shared_bytes) {
+    std::byte* const shared = guard_ - (shared_bytes + 15) / 16 * 16;
+    std::memset(shared, kPoison, static_cast<size_t>(guard_ - shared));
+    task_ = {&kernel, block, shared, guard_};
+    count_ = threads;
+    for (int i = static_cast<int>(threads_.size()); i < threads; ++i) {
+      threads_.push_back(std::make_unique<HostThread>(i, &task_));
+    }
+    for (int i = 0; i < threads; ++i) At(i)->state = State::kReady;
+    const std::vector<int64_t> lanes = InOrder(kWarpLanes);
+    const std::vector<int64_t> warps = InOrder((count_ - 1) / kWarpLanes + 1);
+    do {
+      for (const int64_t warp : warps) {
+        do {
+          for (const int64_t lane : lanes) {
+            HostThread* const thread = At(warp * kWarpLanes + lane);
+            if (thread == nullptr || thread->state != State::kReady) continue;
+            running = thread;
+            thread->fibre.Resume();
+            if (thread->fault.empty()) continue;
+            return absl::StrCat("thread ", thread->index, ": ", thread->fault);
+          }
+        } while (MeetInWarp(warp * kWarpLanes));
+      }
+    } while (At(0)->meeting.mask == 0 && Meet(*At(0)));
+    return WhyStuck();
+  }
+
+  // After a fault, where some stand in the middle of the kernel.
+  void Forget() { threads_.clear(); }
+
+ private:
+  // Whether any meeting came about.
+  bool MeetInWarp(int64_t first) {
+    bool any = false;
+    for (int64_t i = first; i < std::min(first + kWarpLanes, count_); ++i) {
+      if (At(i)->meeting.mask != 0) any = Meet(*At(i)) || any;
+    }
+    return any;
+  }
+
+  // Lets those go on whom `thread` waits for, and itself, where all came.
+  bool Meet(const HostThread& thread) {
+    if (thread.state != State::kWaits || Missing(thread) >= 0) return false;
+    const Meeting meeting = thread.meeting;
+    const auto [first, end] = Around(thread);
+    for (int64_t i = first; i < end; ++i) {
+      if (!meeting.Expects(i)) continue;
+      met[static_cast<size_t>(i % kWarpLanes)] = At(i)->brought;
+      At(i)->state = State::kReady;
+    }
+    return true;
+  }
+
+  // The first thread that `thread` waits for in vain; -1: there is none.
+  int64_t Missing(const HostThread& thread) const {
+    const auto [first, end] = Around(thread);
+    for (int64_t i = first; i < end; ++i) {
+      if (!thread.meeting.Expects(i)) continue;
+      if (At(i) == nullptr || !At(i)->IsAt(thread.meeting)) return i;
+    }
+    return -1;
+  }
+
+  // The block, or the warp, in which `thread` waits.
+  std::pair<int64_t, int64_t> Around(const HostThread& thread) const {
+    if (thread.meeting.mask == 0) return {0, count_};
+    const int64_t first = thread.index / kWarpLanes * kWarpLanes;
+    return {first, first + kWarpLanes};
+  }
+
+  // Nothing where all have ended.
+  std::string WhyStuck() const {
+    for (int64_t i = 0; i < count_; ++i) {
+      if (At(i)->state != State::kWaits) continue;
+      const int64_t missing = Missing(*At(i));
+      const HostThread* const other = At(missing);
+      return absl::StrCat("deadlock: thread ", i, " ", At(i)->meeting.Name(),
+                          ", thread ", missing, " ",
+                          other == nullptr ? "is not there"
+                          : other->state == State::kEnded
+                              ? "has ended"
+                              : other->meeting.Name());
+    }
+    return "";
+  }
+
+  HostThread* At(int64_t i) const {
+    return i < count_ ? threads_[static_cast<size_t>(i)].get() : nullptr;
+  }
+
   const Order order_;
-  const size_t shared_limit_;
-  std::byte* const room_;  // shared memory ends where its guard begins
+  std::byte* const guard_;  // where shared memory ends
   std::mt19937_64 random_{1};
+  Task task_ = {};
   std::vector<std::unique_ptr<HostThread>> threads_;
-  int count_ = 0;  // of the block that runs
+  int64_t count_ = 0;  // of them, that run
 };
 
 HostExecutor::HostExecutor(Order order, size_t shared_limit)
-    : body_(std::make_unique<Body>(order, shared_limit)) {}
+    : shared_limit_(shared_limit), block_(std::make_unique<Block>(order)) {}
 HostExecutor::~HostExecutor() = default;
 
-int HostExecutor::Run(const Shape& shape, HostThread::Kernel thread) {
-  last_fault = body_->CheckShape(shape);
-  if (!last_fault.empty()) return kInvalidConfiguration;
-  last_fault = body_->Run(shape, thread);
-  return last_fault.empty() ? 0 : kLaunchFailure;
+int HostExecutor::Check(const LaunchShape& s, int max_threads) const {
+  if (s.blocks > 0 && s.blocks <= INT32_MAX && s.threads > 0 &&
+      s.threads <= max_threads && max_threads <= 1024 &&
+      s.shared_bytes <= shared_limit_) {
+    return kCudaSuccess;
+  }
+  last_fault = absl::StrCat("blocks=", s.blocks, ", threads=", s.threads,
+                            ", shared_bytes=", s.shared_bytes,
+                            "; need 1 to 2^31 - 1, 1 to ", max_threads,
+                            ", at most ", shared_limit_);
+  return kCudaInvalidConfiguration;
+}
+
+int HostExecutor::Run(const LaunchShape& shape, Kernel kernel) {
+  last_fault.clear();
+  for (const int64_t block : block_->InOrder(shape.blocks)) {
+    const std::string fault =
+        block_->Run(kernel, block, shape.threads, shape.shared_bytes);
+    if (fault.empty()) continue;
+    block_->Forget();
+    last_fault = absl::StrCat("block ", block, ", ", fault);
+    return kCudaLaunchFailure;
+  }
+  return kCudaSuccess;
 }
 
 std::string HostExecutor::TakeFault() { return std::exchange(last_fault, ""); }
@@ -370,25 +290,27 @@ std::string HostExecutor::TakeFault() { return std::exchange(last_fault, ""); }
 
 namespace {
 
-[[noreturn]] void Fail(const std::string& what, const Place& at) {
-  throw Fault{absl::StrCat(what, " at ", NameOf(at))};
+void Meet(const char* what, uint32_t mask, const Words& brought,
+          const Place& at) {
+  running->meeting = {what, mask, at.file_name(), at.line()};
+  running->brought = brought;
+  running->Pause(State::kWaits);
 }
 
-void Meet(const char* what, uint32_t mask, Combine* combine, Words& words,
-          const Place& at) {
+// Waits for the lanes of `mask`; met then holds what each of them brought.
+void MeetLanes(const char* what, uint32_t mask, const Words& brought,
+               const Place& at) {
   if ((mask >> OwnLane() & 1u) == 0) {
     Fail(absl::StrCat(what, " for lanes ", absl::Hex(mask),
                       ", its own is not among them,"),
          at);
   }
-  running->words() = words;
-  running->WaitFor({what, mask, combine, at});
-  words = running->words();
+  Meet(what, mask, brought, at);
 }
 
 }  // namespace
 
-int OwnLane() { return running->index() % kWarpLanes; }
+int OwnLane() { return running->index % kWarpLanes; }
 
 void CheckIndex(int i, int size) {
   if (i >= 0 && i < size) return;
@@ -400,85 +322,61 @@ void CheckPacket(const void* packet, const Place& at) {
   if (past != 0) Fail(absl::StrCat("a packet ", past, " past alignment"), at);
 }
 
-void Barrier(const Place& at) { running->WaitFor({"Barrier", 0, nullptr, at}); }
+void Barrier(const Place& at) { Meet("Barrier", /*mask=*/0, {}, at); }
 
-uint32_t Exchange(const char* what, uint32_t mask, uint32_t bits, int source,
-                  const Place& at) {
-  if ((mask >> source & 1u) == 0) {
-    Fail(absl::StrCat(what, " from lane ", source, ", not one of ",
+uint32_t ShuffleBits(uint32_t mask, uint32_t bits, int lane, const Place& at) {
+  if ((mask >> lane & 1u) == 0) {
+    Fail(absl::StrCat("Shuffle from lane ", lane, ", not one of ",
                       absl::Hex(mask), ","),
          at);
   }
-  Words words = {bits, static_cast<uint32_t>(source)};
-  const auto combine = [](Words(&lanes)[kWarpLanes], uint32_t) {
-    for (Words& lane : lanes) lane[2] = lanes[lane[1]][0];
-  };
-  Meet(what, mask, combine, words, at);
-  return words[2];
+  MeetLanes("Shuffle", mask, {bits}, at);
+  return met[static_cast<size_t>(lane)][0];
 }
 
 uint32_t Ballot(uint32_t mask, bool vote, const Place& at) {
-  Words words = {vote ? 1u : 0u};
-  const auto combine = [](Words(&lanes)[kWarpLanes], uint32_t) {
-    uint32_t votes = 0;
-    for (int i = 0; i < kWarpLanes; ++i) votes |= lanes[i][0] << i;
-    for (Words& lane : lanes) lane[0] = votes;
-  };
-  Meet("Ballot", mask, combine, words, at);
-  return words[0];
-}
-
-void LoadMatrix(uint32_t (&out)[4], const void* row, const Place& at) {
-  CheckPacket(row, at);
-  Words words = {};
-  std::memcpy(words.data(), &row, sizeof(row));
-  const auto combine = [](Words(&lanes)[kWarpLanes], uint32_t) {
-    uint32_t rows[kWarpLanes][4];
-    for (int i = 0; i < kWarpLanes; ++i) {
-      const void* from = nullptr;
-      std::memcpy(&from, lanes[i].data(), sizeof(from));
-      std::memcpy(rows[i], from, sizeof(rows[i]));
-    }
-    for (int i = 0; i < kWarpLanes; ++i) {
-      for (int m = 0; m < 4; ++m) lanes[i][m] = rows[8 * m + i / 4][i % 4];
-    }
-  };
-  Meet("LoadMatrix", kAllLanes, combine, words, at);
-  std::copy_n(words.begin(), 4, out);
+  MeetLanes("Ballot", mask, {vote ? 1u : 0u}, at);
+  uint32_t votes = 0;
+  for (size_t i = 0; i < kWarpLanes; ++i) {
+    if (mask >> i & 1u) votes |= met[i][0] << i;
+  }
+  return votes;
 }
 
 void MmaS8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
            const Place& at) {
-  Words words = {};
-  std::copy_n(a, 4, words.begin());
-  std::copy_n(b, 2, words.begin() + 4);
-  const auto combine = [](Words(&lanes)[kWarpLanes], uint32_t) {
-    const auto byte = [&](int lane, int word, int i) {
-      return static_cast<int8_t>(lanes[lane][word] >> (8 * i) & 0xffu);
-    };
-    for (int row = 0; row < 16; ++row) {
-      for (int column = 0; column < 8; ++column) {
-        int32_t sum = 0;
-        for (int k = 0; k < 32; ++k) {
-          const int t = k / 4 % 4;
-          sum += byte(row % 8 * 4 + t, row / 8 + k / 16 * 2, k % 4) *
-                 byte(column * 4 + t, 4 + k / 16, k % 4);
-        }
-        lanes[row % 8 * 4 + column / 2][6 + row / 8 * 2 + column % 2] =
-            static_cast<uint32_t>(sum);
-      }
-    }
+  MeetLanes("MmaS8", kAllLanes, {a[0], a[1], a[2], a[3], b[0], b[1]}, at);
+  const auto byte = [](int lane, int word, int i) {
+    const uint32_t bits =
+        met[static_cast<size_t>(lane)][static_cast<size_t>(word)];
+    return static_cast<int8_t>(bits >> (8 * i) & 0xffu);
   };
-  Meet("MmaS8", kAllLanes, combine, words, at);
-  for (int i = 0; i < 4; ++i) sums[i] += static_cast<int32_t>(words[6 + i]);
+  for (int i = 0; i < 4; ++i) {
+    const int row = OwnLane() / 4 + i / 2 * 8;
+    const int column = OwnLane() % 4 * 2 + i % 2;
+    for (int k = 0; k < 32; ++k) {
+      const int t = k / 4 % 4;
+      sums[i] += byte(row % 8 * 4 + t, row / 8 + k / 16 * 2, k % 4) *
+                 byte(column * 4 + t, 4 + k / 16, k % 4);
+    }
+  }
 }
 
 void CopyAsync16(void* to, const void* from, const Place& at) {
   CheckPacket(to, at);
   CheckPacket(from, at);
-  running->AddCopy(to, from);
+  std::memset(to, kPoison, 16);
+  running->copies.push_back({to, from, running->groups});
 }
-void CopyCommit() { running->Commit(); }
-void CopyWaitFor(int pending) { running->DoCopies(pending); }
+
+void CopyCommit() { ++running->groups; }
+
+void CopyWaitFor(int pending) {
+  std::erase_if(running->copies, [&](const Copy& copy) {
+    if (copy.group >= running->groups - pending) return false;
+    std::memcpy(copy.to, copy.from, 16);
+    return true;
+  });
+}
 
 }  // namespace tiercel

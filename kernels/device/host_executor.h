@@ -21,7 +21,6 @@
 // cannot see: order among blocks, bank conflicts, and a misreading of how a
 // matrix lies in lanes that a kernel shares with MmaS8 here.
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -43,28 +42,25 @@ class HostExecutor {
   // on an H100.
   static constexpr size_t kSharedLimits[] = {48 << 10, 99 << 10, 227 << 10};
 
-  struct Shape {
-    int64_t blocks;
-    int threads;
-    int max_threads;
-    size_t shared_bytes;
-  };
+  // What a thread does, with its index, its block and shared memory.
+  using Kernel = absl::FunctionRef<void(int, int64_t, void*)>;
 
   explicit HostExecutor(Order order, size_t shared_limit = kSharedLimits[1]);
   ~HostExecutor();
 
-  // Calls thread(index, block, shared memory) for all threads. Returns 0, or an
-  // error of CUDA's whose words are then in TakeFault; the first fault ends
-  // all.
-  int Run(const Shape& shape,
-          absl::FunctionRef<void(int, int64_t, void*)> thread);
+  // Both return 0, or an error of CUDA's whose words are then in TakeFault.
+  // Whether a GPU takes a launch of so many threads and bytes:
+  int Check(const LaunchShape& shape, int max_threads) const;
+  // Calls `kernel` for all threads; the first fault ends all.
+  int Run(const LaunchShape& shape, Kernel kernel);
 
   // What went wrong last on this thread of the CPU; forgets it.
   static std::string TakeFault();
 
  private:
-  class Body;
-  const std::unique_ptr<Body> body_;
+  class Block;
+  const size_t shared_limit_;
+  const std::unique_ptr<Block> block_;
 };
 
 }  // namespace tiercel
@@ -79,17 +75,15 @@ struct CUstream_st {  // NOLINT(readability-identifier-naming)
 namespace tiercel {
 
 template <typename Kernel>
-int Launch(CUstream_st* stream, const LaunchShape& shape,
-           const Kernel& kernel) {
+int Launch(CUstream_st* stream, LaunchShape shape, const Kernel& kernel) {
+  shape.shared_bytes = SharedBytes<Kernel>(shape);
+  const int error = stream->executor.Check(shape, Kernel::kMaxThreads);
+  if (error != 0) return error;
   const auto run = [stream, shape, kernel] {
-    const auto thread = [&](int index, int64_t block, void* shared) {
+    return stream->executor.Run(shape, [&](int index, int64_t block, void* at) {
       kernel({index, shape.threads, block, shape.blocks},
-             *static_cast<typename Kernel::Shared*>(shared));
-    };
-    return stream->executor.Run(
-        {shape.blocks, shape.threads, Kernel::kMaxThreads,
-         SharedBytes<Kernel>(shape)},
-        thread);
+             *static_cast<typename Kernel::Shared*>(at));
+    });
   };
   return stream->keep == nullptr ? run() : stream->keep(run);
 }
@@ -99,18 +93,17 @@ using Place = std::experimental::source_location;
 int OwnLane();
 void CheckIndex(int i, int size);
 void CheckPacket(const void* packet, const Place& at);
-// The bits that lane `source` of `mask` brings to the same place.
-uint32_t Exchange(const char* what, uint32_t mask, uint32_t bits, int source,
-                  const Place& at);
+// What lane `lane` of `mask` has for `bits`.
+uint32_t ShuffleBits(uint32_t mask, uint32_t bits, int lane, const Place& at);
 
 void Barrier(const Place& at = Place::current());
 
 template <typename T>
 T Shuffle(uint32_t mask, T value, int lane, int width = kWarpLanes,
           const Place& at = Place::current()) {
-  const int source = OwnLane() / width * width + lane % width;
-  return std::bit_cast<T>(
-      Exchange("Shuffle", mask, std::bit_cast<uint32_t>(value), source, at));
+  return std::bit_cast<T>(ShuffleBits(mask, std::bit_cast<uint32_t>(value),
+                                      OwnLane() / width * width + lane % width,
+                                      at));
 }
 // A lane that asks beyond its group gets its own value.
 template <typename T>
@@ -125,8 +118,6 @@ T ShuffleXor(uint32_t mask, T value, int bits, int width = kWarpLanes,
   return Shuffle(mask, value, OwnLane() ^ bits, width, at);
 }
 uint32_t Ballot(uint32_t mask, bool vote, const Place& at = Place::current());
-void LoadMatrix(uint32_t (&out)[4], const void* row,
-                const Place& at = Place::current());
 void MmaS8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
            const Place& at = Place::current());
 

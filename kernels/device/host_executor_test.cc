@@ -137,43 +137,41 @@ TEST(HostExecutorTest, PacketsAreLoadedAndStored) {
   EXPECT_THAT(x, testing::ElementsAre(5, 9, 7, 8, 5, 6, 7, 8));
 }
 
-// As the lanes' words are laid out in the PTX manual, each matrix by itself.
-TEST(HostExecutorTest, MatricesAreLoadedAndMultiplied) {
-  struct Rows {
-    Array<uint32_t, 32 * 4> words;
-  };
+// As the lanes' words are laid out in the PTX manual.
+TEST(HostExecutorTest, MatricesAreMultiplied) {
   int8_t a[16][32], b[8][32];
   for (int i = 0; i < 32; ++i) {
     for (int r = 0; r < 16; ++r) a[r][i] = static_cast<int8_t>(r * 37 + i * 11);
     for (int r = 0; r < 8; ++r) b[r][i] = static_cast<int8_t>(r * 53 - i * 29);
   }
   int32_t out[16][8] = {};
-  EXPECT_EQ(FaultOf<Rows>({.threads = 32},
-                          [&](const Thread& t, Rows& s) {
-                            // Matrices: rows 0 to 7 and 8 to 15, of the first
-                            // 16 bytes, then of the last.
-                            const int row = t.lane() % 16;
-                            std::memcpy(&s.words[t.lane() * 4],
-                                        &a[row][t.lane() / 16 * 16], 16);
-                            uint32_t fragment[4];
-                            LoadMatrix(fragment, &s.words[t.lane() * 4]);
-                            uint32_t other[2];
-                            const int g = t.lane() / 4, k = t.lane() % 4 * 4;
-                            std::memcpy(&other[0], &b[g][k], 4);
-                            std::memcpy(&other[1], &b[g][k + 16], 4);
-                            int32_t sums[4] = {1, 1, 1, 1};
-                            MmaS8(sums, fragment, other);
-                            for (int i = 0; i < 4; ++i) {
-                              out[g + i / 2 * 8][t.lane() % 4 * 2 + i % 2] =
-                                  sums[i];
-                            }
-                          }),
-            "");
-  for (int r = 0; r < 16; ++r) {
-    for (int c = 0; c < 8; ++c) {
-      int32_t sum = 1;
-      for (int k = 0; k < 32; ++k) sum += a[r][k] * b[c][k];
-      EXPECT_EQ(out[r][c], sum) << r << " " << c;
+  for (Order order : kOrders) {
+    EXPECT_EQ(FaultOf(
+                  {.threads = 32},
+                  [&](const Thread& t, Nothing&) {
+                    const int g = t.lane() / 4, k = t.lane() % 4 * 4;
+                    uint32_t left[4], right[2];
+                    for (int i = 0; i < 4; ++i) {
+                      std::memcpy(&left[i], &a[g + i % 2 * 8][k + i / 2 * 16],
+                                  4);
+                    }
+                    for (int i = 0; i < 2; ++i) {
+                      std::memcpy(&right[i], &b[g][k + i * 16], 4);
+                    }
+                    int32_t sums[4] = {1, 1, 1, 1};
+                    MmaS8(sums, left, right);
+                    for (int i = 0; i < 4; ++i) {
+                      out[g + i / 2 * 8][t.lane() % 4 * 2 + i % 2] = sums[i];
+                    }
+                  },
+                  order),
+              "");
+    for (int r = 0; r < 16; ++r) {
+      for (int c = 0; c < 8; ++c) {
+        int32_t sum = 1;
+        for (int k = 0; k < 32; ++k) sum += a[r][k] * b[c][k];
+        EXPECT_EQ(out[r][c], sum) << r << " " << c;
+      }
     }
   }
 }

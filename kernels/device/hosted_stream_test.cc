@@ -199,6 +199,17 @@ TEST_F(HostedStreamTest, ListsGoByCopiesWhereKernelsSeeNoPinnedMemory) {
 
 // ---- Faults ----
 
+// What a GPU refuses at the call does not show at a wait, and loses nothing.
+TEST_F(HostedStreamTest, ALaunchThatNoGpuTakesIsRefusedAtOnce) {
+  const auto body = [] {};
+  EXPECT_EQ(Launch(stream_->cuda().handle(), {.threads = 2},
+                   Call<decltype(body)>{&body}),
+            kCudaInvalidConfiguration);
+  EXPECT_EQ(CodeOf(CudaStatus("Op", kCudaInvalidConfiguration)),
+            "device_failed");
+  EXPECT_TRUE(stream_->Synchronize().ok());
+}
+
 TEST_F(HostedStreamTest, EveryCallMayBeRefused) {
   CudaStream& cuda = stream_->cuda();
   const auto body = [] {};
