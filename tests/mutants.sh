@@ -60,6 +60,8 @@ old_gpu|kernels/machine/cuda_error.cc|facts.capability < kOldestCapability|facts
 no_image|kernels/machine/cuda_stream.cc|facts.error = CopyWordsCuda(.*|;|kernels/device/hosted_stream_test.cc
 short_moment|kernels/machine/gpu_memory.cc|    error = Take(bytes, \&data);||kernels/device/hosted_stream_test.cc
 ring_address|kernels/machine/send_ring.cc|cuda_.KernelsSee(memory_)|true|kernels/device/hosted_stream_test.cc
+copies_told|offload/kv/tiered_kv.cc|  status.Update(std::exchange(copied_, absl::OkStatus()));||offload/kv/copy_runs_test.cc
+copies_in_place|offload/kv/in_place_kv.cc|return std::exchange(copied_, absl::OkStatus());|return absl::OkStatus();|offload/kv/copy_runs_test.cc
 card_tiers|runtime/predict/session_plan.cc|prefers_device \&\& all.fits()|prefers_device|runtime/predict/session_plan_test.cc
 card_memory|runtime/predict/session_plan.h|on_gpu ? 0 : plan.DeviceBytes()|plan.DeviceBytes()|runtime/predict/session_plan_test.cc
 one_queue|runtime/machine/machine.cc|.cuda = gpu_.get()|.cuda = nullptr|tests/hosted_test.cc

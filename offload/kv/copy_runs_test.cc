@@ -257,6 +257,26 @@ TEST_P(CopyRunsTest, WhatFollowsDoesNotTouchThem) {
       kv.AwaitCopies(kv.CopyRuns(Host(), Station::kRefresh, {}), kGoOn).ok());
 }
 
+// What the device could not copy shows when it is awaited, once.
+TEST_P(CopyRunsTest, WhatFailsOnTheDeviceIsToldToWhoWaits) {
+  const Made made = Make(kLayout, GetParam(), 0);
+  KvStore& kv = *made.kv;
+  Step(kv, 700);
+  const Wanted wanted(kv, 0, 1);
+  std::vector<KvRun> runs = wanted.runs;
+  KvRun impossible = runs.front();
+  impossible.position = kv.end() - 1;  // on the device, wherever others are
+  impossible.rows = -1;
+  runs.push_back(impossible);
+  EXPECT_EQ(CodeOf(kv.AwaitCopies(kv.CopyRuns(Host(), Station::kRefresh, runs),
+                                  kGoOn)),
+            "invalid_shape");
+  EXPECT_TRUE(
+      kv.AwaitCopies(kv.CopyRuns(Host(), Station::kRefresh, wanted.runs), kGoOn)
+          .ok());
+  EXPECT_TRUE(wanted.HasArrived());
+}
+
 TEST(CopyRunsOfATierTest, EveryCopyMayFail) {
   std::atomic<int64_t> left{std::numeric_limits<int64_t>::max()};
   auto faults = std::make_shared<Faults>();
