@@ -15,8 +15,8 @@
 # far: packs the CPU's build, in which the host executor plays the GPU, and a
 # part of the tests, to rehearse `run` where there is none.
 #
-# CUDAARCHS names the GPUs to compile for (89-real;90: Ada, Hopper and what
-# follows). FOLDER/model.gguf, when it is there, is checked and timed as well.
+# CUDAARCHS names the GPUs to compile for (89-real;90-real: Ada and Hopper; each
+# is some 6 MB). FOLDER/model.gguf, when it is there, is checked and timed too.
 set -euo pipefail
 
 readonly STEPS=(tests logits texts bench memcheck racecheck synccheck initcheck)
@@ -62,7 +62,7 @@ pack() {  # folder device
     command -v nvcc >/dev/null || die "pack needs nvcc (CUDA Toolkit 13)"
     # A compiler that is newer than ours may warn of more.
     cmake --preset cuda -B "$build" -DTIERCEL_WERROR=OFF \
-      -DCMAKE_CUDA_ARCHITECTURES="${CUDAARCHS:-89-real;90}" >/dev/null
+      -DCMAKE_CUDA_ARCHITECTURES="${CUDAARCHS:-89-real;90-real}" >/dev/null
     targets=(tiercel_gpu_tests)
   fi
   cmake --build "$build" --target "${targets[@]}" tiercel_cli copy_bench
@@ -80,7 +80,8 @@ pack() {  # folder device
 
   rm -rf "$folder/checkpoints"
   cp -r tests/golden/checkpoints "$folder/"
-  find "$folder/checkpoints" -name '*.npy' -delete
+  # Models come from the GGUF files, their ids from tokens.txt.
+  find "$folder/checkpoints" -type f ! -name '*.gguf' ! -name tokens.txt -delete
   cp tests/golden/smollm2/tokens.txt "$folder/tokens.txt"
   # So many layers that two buffers do not hold all.
   local shape=(--hidden 512 --heads 8 --kv-heads 4 --ffn 1024 --type q4_0)
@@ -173,6 +174,7 @@ step_logits() {
       done
     done
   done < <(models)
+  ((count > 0))
   echo "$count times the CPU's bytes"
 }
 
@@ -311,7 +313,7 @@ run() {  # folder [step...]
   tiercel=$folder/bin/tiercel
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
-  export XDG_CACHE_HOME=$scratch
+  export XDG_CACHE_HOME=$scratch PATH=$PATH:/usr/local/cuda/bin
 
   said=$("$tiercel" --version 2>&1) || die "the program does not start: $said"
   echo 1 >"$scratch/ids"

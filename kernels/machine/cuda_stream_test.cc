@@ -58,7 +58,8 @@ TEST(CudaStreamTest, NoGpuIsAnErrorThatSaysWhatIsMissing) {
   EXPECT_EQ(ClassOf(stream.status()), ErrorClass::kDevice);
   const std::string message(stream.status().message());
   if (kHasKernels) {
-    EXPECT_THAT(message, testing::MatchesRegex(
+    EXPECT_THAT(message,
+                testing::MatchesRegex(
                     "device cuda: (this machine has no NVIDIA driver "
                     ".*|the NVIDIA driver shows this process no GPU)"));
   } else {

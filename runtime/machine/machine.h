@@ -58,7 +58,7 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // Finds the GPU, where that is the device, or looks whether it is there still.
+  // Finds the GPU, where that is the device, or sees whether it is there still.
   // Errors: no_device; device_lost.
   absl::Status FindDevice();
   // Does so, and takes the memory of a device that is played, once. Errors:
