@@ -142,7 +142,7 @@ step_exact() {
 # a GPU, and SmolLM2's logits, the CPU's.
 step_hosted() {
   tests/gpu_check.sh pack "$scratch/pack" far
-  OUT=$scratch tests/gpu_check.sh run "$scratch/pack"
+  OUT=$scratch tests/gpu_check.sh run "$scratch/pack" tests logits texts bench
   tr -s ' ' '\n' <tests/golden/smollm2/tokens.txt >"$scratch/all.txt"
   head -n 20 "$scratch/all.txt" >"$scratch/tokens.txt"
   local flags=(eval --tokens "$scratch/tokens.txt" --no-progress)

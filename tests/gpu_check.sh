@@ -15,8 +15,9 @@
 # far: packs the CPU's build, in which the host executor plays the GPU, and a
 # part of the tests, to rehearse `run` where there is none.
 #
-# CUDAARCHS names the GPUs to compile for (89-real;90-real: Ada and Hopper; each
-# is some 6 MB). FOLDER/model.gguf, when it is there, is checked and timed too.
+# CUDAARCHS names the GPUs to compile for (89-real;90-real: Ada and Hopper).
+# FOLDER has some 50 MB, half of that as a tar.gz. Where FOLDER/model.gguf is
+# there it is checked and timed, too.
 set -euo pipefail
 
 readonly STEPS=(tests logits texts bench memcheck racecheck synccheck initcheck)
@@ -84,7 +85,7 @@ pack() {  # folder device
   find "$folder/checkpoints" -type f ! -name '*.gguf' ! -name tokens.txt -delete
   cp tests/golden/smollm2/tokens.txt "$folder/tokens.txt"
   # So many layers that two buffers do not hold all.
-  local shape=(--hidden 512 --heads 8 --kv-heads 4 --ffn 1024 --type q4_0)
+  local shape=(--hidden 256 --heads 8 --kv-heads 4 --ffn 512)
   [[ $2 != far ]] || shape=(--hidden 64 --heads 2 --kv-heads 1 --ffn 128)
   /usr/bin/python3 bench/make_random.py --layers 6 --vocab 512 "${shape[@]}" \
     "$folder/checkpoints/deep.gguf"
