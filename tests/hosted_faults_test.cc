@@ -182,6 +182,24 @@ TEST(HostedGpuTest, MemoryThatIsShortForAMomentChangesNothing) {
   }
 }
 
+// Of a lost device no memory is free; that is not what is said.
+TEST(HostedGpuTest, ALostDeviceIsNotTakenForAFullOne) {
+  const Model::Options options = {.path = CheckpointPath("llama_chat.gguf"),
+                                  .machine = {.device = Device::kCuda}};
+  const auto model = OpenModel(options);
+  const FaultAt fault("wait", 0, kCudaIllegalAddress);
+  const auto session = MakeSession(*model, {.context = 256});
+  const std::vector<int32_t> ids(40, 7);
+  EXPECT_EQ(
+      CodeOf(Prefill(*session, ids.data(), ids.size(), kNoProgress).status()),
+      "device_lost");
+  EXPECT_EQ(CodeOf(Session::Create(*model, {.context = 256}).status()),
+            "device_lost");
+  EXPECT_EQ(CodeOf(Model::Open(options, [](uint64_t, uint64_t) { return true; })
+                       .status()),
+            "device_lost");
+}
+
 // H01, H02.
 TEST(HostedGpuTest, NoGpuIsSaidBeforeAnythingIsRead) {
   const auto open = [] {

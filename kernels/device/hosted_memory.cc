@@ -29,7 +29,9 @@ HostedMemory& HostedMemory::Get() {
   return *memory;
 }
 
-int64_t HostedMemory::FreeBytes() { return FreeHostMemory(); }
+int64_t HostedMemory::FreeBytes() {
+  return HostedErrorOf("free") == 0 ? FreeHostMemory() : 0;
+}
 
 int HostedMemory::Take(size_t bytes, std::byte** data) {
   if (const int error = HostedErrorOf("allocate"); error != 0) return error;

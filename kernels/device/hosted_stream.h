@@ -31,11 +31,11 @@ inline constexpr GpuFacts kHostedGpu = {
     .runtime = 13000, .driver = 13000, .gpus = 1, .capability = 90};
 void SetHostedGpu(const GpuFacts& facts);
 
-// Asks `fault` before every call of the door ("create", "allocate", "pin",
-// "see", "copy", "launch", "mark", "wait", "check") from now on, on the thread
-// that makes it, for the cudaError_t that it ends with (0: it is made); null:
-// all are made. With an error that loses the device all calls end from then on.
-// A device that was lost is there again.
+// Asks `fault` before every call of the door ("create", "check", "free",
+// "allocate", "pin", "see", "copy", "launch", "mark", "wait") from now on, on
+// the thread that makes it, for the cudaError_t that it ends with (0: it is
+// made); null: all are made. With an error that loses the device all calls end
+// from then on. A device that was lost is there again.
 void SetHostedFaults(std::function<int(std::string_view call)> fault);
 
 }  // namespace tiercel
