@@ -1,7 +1,10 @@
 #include "offload/kv/in_place_kv.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
+
+#include "absl/cleanup/cleanup.h"
 
 namespace tiercel {
 
@@ -114,6 +117,29 @@ absl::Status InPlaceKv::AwaitCopies(uint64_t /*copies*/,
 void InPlaceKv::TruncateOwn(int64_t length) {
   end_ = begin_ + length;
   DropPages(PagesUpTo(end_));
+}
+
+absl::Status InPlaceKv::LoadOwn(int64_t rows, GivePages give,
+                                Cancelled /*cancelled*/) {
+  if (pool_->on_device()) return NotInHostMemory();
+  const absl::Cleanup end_load = [this] { AbandonOwn(); };  // of what failed
+  while (static_cast<int64_t>(slots_.size()) < PagesUpTo(end_ + rows)) {
+    if (absl::Status s = AddPage(); !s.ok()) return s;
+  }
+  const absl::Status given = give([this](int layer, int64_t page,
+                                         const std::byte* bytes) {
+    std::copy_n(bytes, layout_.PageBytes(),
+                pages_[static_cast<size_t>(layer)][static_cast<size_t>(page)]);
+    return absl::OkStatus();
+  });
+  if (given.ok()) end_ += rows;
+  return given;
+}
+
+absl::StatusOr<std::unique_ptr<HeldPages>> InPlaceKv::Hold(
+    int64_t positions, Cancelled /*cancelled*/) {
+  if (pool_->on_device()) return NotInHostMemory();
+  return std::make_unique<HeldPages>(pool_, slots_, begin_ + positions);
 }
 
 absl::StatusOr<std::unique_ptr<KvStore>> InPlaceKv::Fork() {

@@ -24,6 +24,8 @@ class InPlaceKv final : public KvStore {
   uint64_t CopyRuns(Stream& stream, Station station,
                     const std::vector<KvRun>& runs) override;
   absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
+  absl::StatusOr<std::unique_ptr<HeldPages>> Hold(int64_t positions,
+                                                  Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
   int64_t HostBytes() const override {
     if (pool_->on_device()) return 0;
@@ -41,6 +43,8 @@ class InPlaceKv final : public KvStore {
                           int64_t bytes) override;
   absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) override;
   void TruncateOwn(int64_t length) override;
+  absl::Status LoadOwn(int64_t rows, GivePages give,
+                       Cancelled cancelled) override;
 
   absl::Status AddPage();
   void DropPages(int64_t keep);

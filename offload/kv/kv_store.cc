@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 
 namespace tiercel {
@@ -48,6 +49,22 @@ absl::Status KvStore::Resume(std::byte* state, Cancelled cancelled) {
   const absl::Status status = ResumeOwn(state, cancelled);
   if (!status.ok()) HideStep();
   return status;
+}
+
+absl::Status KvStore::Load(int64_t rows, GivePages give, Cancelled cancelled) {
+  if (end_ % kPageTokens != 0 || rows < 1) {
+    return InternalError("internal",
+                         absl::StrCat("pages are put behind position ", end_,
+                                      ", for ", rows, " rows"));
+  }
+  Abandon();
+  return LoadOwn(rows, give, cancelled);
+}
+
+absl::Status KvStore::NotInHostMemory() {
+  return UsageError("invalid_argument",
+                    "KV that is on the device alone is not loaded or held, in "
+                    "this version");
 }
 
 void KvStore::Truncate(int64_t length) {

@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
+#include "offload/kv/held_pages.h"
 #include "offload/kv/kv_run.h"
 #include "offload/kv/layered_kv.h"
 #include "offload/kv/view.h"
@@ -57,6 +59,22 @@ class KvStore : public LayeredKv {
   absl::Status Suspend(int layer, int64_t rows, std::byte* state,
                        int64_t bytes);
   absl::Status Resume(std::byte* state, Cancelled cancelled);
+
+  // Adds `rows` positions whose K and V somebody has, to a sequence that begins
+  // at position 0 and ends with a page. `give` puts every page of every layer
+  // from there on, in any order, pages counted from position 0; behind the last
+  // position they may hold anything. Nobody sees it. Errors, with nothing
+  // changed: give's; out_of_memory, copy_failed, cancelled; invalid_argument,
+  // where pages are on the device alone.
+  using PutPage = absl::FunctionRef<absl::Status(int layer, int64_t page,
+                                                 const std::byte* bytes)>;
+  using GivePages = absl::FunctionRef<absl::Status(PutPage put)>;
+  absl::Status Load(int64_t rows, GivePages give, Cancelled cancelled);
+  // What the first `positions` of such a sequence are now, for others to read;
+  // where the open page is on the device, no more than whole pages. Errors:
+  // copy_failed, cancelled; invalid_argument, as Load.
+  virtual absl::StatusOr<std::unique_ptr<HeldPages>> Hold(
+      int64_t positions, Cancelled cancelled) = 0;
 
   // Copies runs of what exists to device memory, from wherever they live, and
   // returns what AwaitCopies takes. Their places stay the caller's until then.
@@ -107,6 +125,7 @@ class KvStore : public LayeredKv {
                          : (end + kPageTokens - 1) / kPageTokens - FirstPage();
   }
 
+  static absl::Status NotInHostMemory();
   // The first so many layers in which `page` exists once the step's rows do.
   int LayersOf(int64_t page) const;
 
@@ -126,6 +145,8 @@ class KvStore : public LayeredKv {
                                   int64_t bytes) = 0;
   virtual absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) = 0;
   virtual void TruncateOwn(int64_t length) = 0;
+  virtual absl::Status LoadOwn(int64_t rows, GivePages give,
+                               Cancelled cancelled) = 0;
 
   absl::Status ShowStep(int64_t rows, bool certain, Cancelled cancelled);
   void HideStep();

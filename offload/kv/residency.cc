@@ -138,7 +138,13 @@ absl::Status Residency::Leave(int64_t index, Cancelled cancelled) {
   return absl::OkStatus();
 }
 
-// Makes sure that the host tier has what the page holds.
+absl::Status Residency::PutBelow(int64_t index, int layer,
+                                 const std::byte* bytes) {
+  const PagePool::Location place = tier_.pool.LocationOf(layer, At(index).host);
+  return place.region->Write(
+      place.offset, bytes, static_cast<size_t>(tier_.shape.layout.PageBytes()));
+}
+
 absl::Status Residency::Settle(int64_t index, Cancelled cancelled) {
   Page& page = At(index);
   if (page.below) {

@@ -84,6 +84,12 @@ class Residency {
   // A page that is full on the device leaves it, once it is below.
   // Errors: copy_failed, cancelled.
   absl::Status Leave(int64_t page, Cancelled cancelled);
+  // Makes sure that the host tier has what a full page holds. Errors:
+  // copy_failed, cancelled.
+  absl::Status Settle(int64_t page, Cancelled cancelled);
+  // Puts one layer of a page in the host tier, past the link; it is not on the
+  // device. Errors: out_of_memory.
+  absl::Status PutBelow(int64_t page, int layer, const std::byte* bytes);
   // Sends a page down that is full now.
   Ticket Close(int64_t page);
   // After a step that wrote pages from `first` on and ends at `end`: those that
@@ -107,7 +113,6 @@ class Residency {
 
  private:
   absl::StatusOr<int64_t> TakeDeviceSlot(int64_t end, Cancelled cancelled);
-  absl::Status Settle(int64_t page, Cancelled cancelled);
   absl::Status Reopen(int64_t page, Cancelled cancelled);
   absl::Status Own(Page& page, int64_t end, Cancelled cancelled);
   void Release(Page& page);

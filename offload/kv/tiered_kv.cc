@@ -298,6 +298,50 @@ void TieredKv::TruncateOwn(int64_t length) {
   staging_.Truncate(end_);
 }
 
+// What is put goes to the host tier at once, past the link; what a prompt would
+// have left on the device comes up from there.
+absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
+                               Cancelled cancelled) {
+  const int64_t first = PagesUpTo(end_);
+  const int64_t end = end_ + rows;
+  pages_.ChargeTo(Station::kPrefill);
+  const absl::Cleanup end_load = [&] {
+    pages_.ChargeTo(Station::kVerify);
+    pages_.Shrink(PagesUpTo(end_));  // of what failed nothing stays
+  };
+  if (absl::Status s = pages_.Grow(PagesUpTo(end)); !s.ok()) return s;
+  const absl::Status given =
+      give([this](int layer, int64_t page, const std::byte* bytes) {
+        return pages_.PutBelow(page, layer, bytes);
+      });
+  if (!given.ok()) return given;
+  for (int64_t page = first; page < pages_.size(); ++page) {
+    pages_.At(page).layers = layers_;
+    pages_.At(page).below = true;
+    const bool stays = pages_.IsResident(page) || pages_.IsNewest(page, end);
+    if (!stays) continue;
+    if (absl::Status s = pages_.Open(page, /*exists=*/true, end_, cancelled);
+        !s.ok()) {
+      return s;
+    }
+  }
+  end_ = end;
+  pages_.NoteBelow(first, end_, /*down=*/0);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<HeldPages>> TieredKv::Hold(int64_t positions,
+                                                          Cancelled cancelled) {
+  const int64_t end = (begin_ + positions) / kPageTokens * kPageTokens;
+  std::vector<int64_t> slots;
+  for (int64_t page = 0; page < PagesUpTo(end); ++page) {
+    if (absl::Status s = pages_.Settle(page, cancelled); !s.ok()) return s;
+    slots.push_back(pages_.At(page).host);
+  }
+  return std::make_unique<HeldPages>(
+      std::shared_ptr<PagePool>(tier_, &tier_->pool), slots, end);
+}
+
 absl::StatusOr<std::unique_ptr<KvStore>> TieredKv::Fork() {
   auto fork = std::make_unique<TieredKv>(tier_, begin_);
   pages_.ShareWith(fork->pages_, PagesUpTo(end_));

@@ -11,6 +11,15 @@
 #include "kernels/base/error.h"
 
 namespace tiercel {
+namespace {
+
+absl::Status NoBytes(const char* what) {
+  return MemoryError("out_of_memory",
+                     absl::StrCat("host memory: cannot be ", what, ": ",
+                                  std::strerror(errno)));
+}
+
+}  // namespace
 
 absl::StatusOr<HostRegion> HostRegion::Reserve(size_t bytes) {
   HostRegion region;
@@ -41,6 +50,35 @@ absl::StatusOr<HostRegion> HostRegion::ReserveUnmapped(size_t bytes) {
   }
   region.bytes_ = bytes;
   return region;
+}
+
+// A file in memory is refused bytes where there is no memory for them.
+absl::Status HostRegion::Write(int64_t offset, const std::byte* from,
+                               size_t bytes) const {
+  if (data_ != nullptr) std::memcpy(data_ + offset, from, bytes);
+  size_t done = data_ != nullptr ? bytes : 0;
+  while (done < bytes) {
+    const ssize_t put = pwrite(fd_, from + done, bytes - done,
+                               offset + static_cast<off_t>(done));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return NoBytes("written");
+    done += static_cast<size_t>(put);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HostRegion::Read(int64_t offset, std::byte* to,
+                              size_t bytes) const {
+  if (data_ != nullptr) std::memcpy(to, data_ + offset, bytes);
+  size_t done = data_ != nullptr ? bytes : 0;
+  while (done < bytes) {
+    const ssize_t got =
+        pread(fd_, to + done, bytes - done, offset + static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return NoBytes("read");
+    done += static_cast<size_t>(got);
+  }
+  return absl::OkStatus();
 }
 
 HostRegion::~HostRegion() {

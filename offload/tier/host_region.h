@@ -2,6 +2,7 @@
 #define TIERCEL_OFFLOAD_TIER_HOST_REGION_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/status/statusor.h"
 
@@ -22,6 +23,11 @@ class HostRegion {
   ~HostRegion();
   HostRegion(HostRegion&& other) noexcept;
   HostRegion& operator=(HostRegion&& other) noexcept;
+
+  // Copies bytes that lie in the region, from and to it, whether it has an
+  // address or not; from any thread. Errors: out_of_memory.
+  absl::Status Write(int64_t offset, const std::byte* from, size_t bytes) const;
+  absl::Status Read(int64_t offset, std::byte* to, size_t bytes) const;
 
   std::byte* data() const { return data_; }
   int fd() const { return fd_; }  // -1 where the region is mapped

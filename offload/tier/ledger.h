@@ -34,10 +34,17 @@ struct KvMoves {
   int64_t parked_bytes = 0;  // down: its hidden states
 };
 
-// What crossed the link in one stretch of time, and why.
+// What came from disk: bytes, and pages of single layers that came whole.
+struct DiskUse {
+  uint64_t read_bytes = 0;
+  int64_t read_pages = 0;
+};
+
+// What moved in one stretch of time, and why.
 struct Traffic {
   LinkLedger link = {};
   KvMoves moves = {};
+  DiskUse disk = {};
 
   Traffic& operator+=(const Traffic& other) { return Add(other, 1); }
   Traffic& operator-=(const Traffic& other) { return Add(other, -1); }
@@ -51,6 +58,8 @@ struct Traffic {
       link[i].d2h_bytes += factor * other.link[i].d2h_bytes;
       link[i].busy_seconds += sign * other.link[i].busy_seconds;
     }
+    disk.read_bytes += static_cast<uint64_t>(sign) * other.disk.read_bytes;
+    disk.read_pages += sign * other.disk.read_pages;
     constexpr int64_t KvMoves::*kCounts[] = {
         &KvMoves::swept_pages,    &KvMoves::ahead_pages,
         &KvMoves::reopened_pages, &KvMoves::gathered_bytes,

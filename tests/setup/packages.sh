@@ -26,7 +26,9 @@ readonly DEMO=(
   libonig-dev  # the tokenizer's test oracle
   libpugixml-dev  # documents: EPUB's XML
   libuchardet-dev  # documents: charsets that are not declared
+  liburing-dev  # saved texts
   libutf8proc-dev
+  libxxhash-dev  # saved texts
   libzip-dev  # documents: EPUB
   ninja-build
   nlohmann-json3-dev

@@ -1,0 +1,207 @@
+#include "offload/disk/kv_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "offload/disk/page_reader.h"
+
+namespace tiercel {
+namespace {
+
+// A write asks for this much at once; so much is on its way to the disk until
+// it is waited for: who stops a save does not wait for all of it.
+constexpr size_t kWrittenAtOnce = size_t{4} << 20;
+constexpr uint64_t kBytesToSync = uint64_t{8} << 20;
+
+absl::Status At(const std::string& name, const absl::Status& status) {
+  return status.ok() ? status : Annotate(status, name);
+}
+
+}  // namespace
+
+// ---- Reading ----
+
+absl::StatusOr<std::unique_ptr<KvFile>> KvFile::Open(DiskCalls& disk,
+                                                     int folder,
+                                                     const std::string& name) {
+  // Never blocks, and follows no link.
+  const int file =
+      disk.Open(folder, name.c_str(),
+                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0);
+  if (file < 0) {
+    if (errno == ENOENT) return IoError("not_found", name + ": it is gone");
+    return DiskError(name, "open it", errno);
+  }
+  std::unique_ptr<KvFile> opened(new KvFile(disk, file, name));
+  if (absl::Status s = opened->ReadFront(); !s.ok()) return At(name, s);
+  return opened;
+}
+
+KvFile::~KvFile() { disk_.Close(file_); }
+
+absl::Status KvFile::ReadFront() {
+  struct stat status;
+  if (fstat(file_, &status) != 0) return DiskError(name_, "stat it", errno);
+  const auto bytes = static_cast<uint64_t>(status.st_size);
+  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+      bytes < kFixedFrontBytes + kCommitBytes) {
+    return InputError("text_damaged", "it is no file of ours");
+  }
+  std::vector<std::byte> front(kFixedFrontBytes);
+  if (absl::Status s =
+          ReadRange(disk_, file_, name_, 0, front.data(), front.size());
+      !s.ok()) {
+    return s;
+  }
+  const absl::StatusOr<uint64_t> front_bytes = FrontBytesIn(
+      std::span<const std::byte>(front).first<kFixedFrontBytes>(), bytes);
+  if (!front_bytes.ok()) return front_bytes.status();
+  front.resize(*front_bytes);
+  if (absl::Status s = ReadRange(disk_, file_, name_, kFixedFrontBytes,
+                                 front.data() + kFixedFrontBytes,
+                                 front.size() - kFixedFrontBytes);
+      !s.ok()) {
+    return s;
+  }
+  absl::StatusOr<KvFileInfo> info = DecodeFront(front, bytes);
+  if (!info.ok()) return info.status();
+  std::array<std::byte, kCommitBytes> commit;
+  if (absl::Status s = ReadRange(disk_, file_, name_, info->CommitOffset(),
+                                 commit.data(), commit.size());
+      !s.ok()) {
+    return s;
+  }
+  info_ = *std::move(info);
+  return CheckCommit(commit, front);
+}
+
+absl::Status KvFile::Read(int64_t first, int64_t end, KvStore::PutPage put,
+                          absl::FunctionRef<bool()> cancelled,
+                          DiskUse* use) const {
+  const auto page_bytes = static_cast<size_t>(info_.layout.PageBytes());
+  const auto pages = static_cast<size_t>(end - first);
+  PageRuns runs = {
+      .file = file_, .name = name_, .bytes = page_bytes, .offsets = {}};
+  for (int layer = 0; layer < info_.layers; ++layer) {
+    for (int64_t page = first; page < end; ++page) {
+      runs.offsets.push_back(info_.PageOffset(layer, page));
+    }
+  }
+  return ReadPages(
+      disk_, runs,
+      [&](size_t run, const std::byte* bytes) -> absl::Status {
+        const auto layer = static_cast<int>(run / pages);
+        const int64_t page = first + static_cast<int64_t>(run % pages);
+        const auto sum = static_cast<size_t>(layer * info_.Pages() + page);
+        if (PageSum(bytes, page_bytes) != info_.sums[sum]) {
+          return InputError("text_damaged",
+                            absl::StrCat(name_, ": page ", page, " of layer ",
+                                         layer, " does not have its checksum"));
+        }
+        return put(layer, page, bytes);
+      },
+      cancelled, use);
+}
+
+void KvFile::Touch() const { (void)futimens(file_, /*now=*/nullptr); }
+
+// ---- Writing ----
+
+namespace {
+
+// A file that grows from a place on.
+class Writer {
+ public:
+  Writer(DiskCalls& disk, int file, const std::string& name)
+      : disk_(disk), file_(file), name_(name) {}
+
+  absl::Status Write(const std::byte* from, size_t bytes, uint64_t offset) {
+    size_t done = 0;
+    int tries = 0;
+    while (done < bytes) {
+      const ssize_t put =
+          disk_.Write(file_, from + done, bytes - done, offset + done);
+      const int error = put < 0 ? errno : 0;
+      if (put > 0) {
+        done += static_cast<size_t>(put);
+        tries = 0;
+      } else if ((error != EINTR && error != EAGAIN) || ++tries == 1000) {
+        return DiskError(name_, absl::StrCat("write at byte ", offset + done),
+                         error != 0 ? error : ENOSPC);
+      }
+    }
+    unsynced_ += bytes;
+    return unsynced_ < kBytesToSync ? absl::OkStatus() : Sync();
+  }
+  // A sync that failed is not tried again: the system may have dropped what it
+  // could not write, and say so once.
+  absl::Status Sync() {
+    unsynced_ = 0;
+    if (disk_.Sync(file_) == 0) return absl::OkStatus();
+    return DiskError(name_, "bring it to the disk", errno);
+  }
+
+ private:
+  DiskCalls& disk_;
+  const int file_;
+  const std::string& name_;
+  uint64_t unsynced_ = 0;
+};
+
+}  // namespace
+
+absl::Status WriteKvFile(DiskCalls& disk, int file, const std::string& name,
+                         KvFileInfo info, const HeldPages& pages,
+                         absl::FunctionRef<bool()> cancelled) {
+  const auto page_bytes = static_cast<size_t>(info.layout.PageBytes());
+  info.sums.assign(static_cast<size_t>(info.layers * info.Pages()), 0);
+  if (disk.Allocate(file, info.FileBytes()) != 0) {
+    return DiskError(name,
+                     absl::StrCat("make room for ", info.FileBytes(), " bytes"),
+                     errno);
+  }
+  Writer writer(disk, file, name);
+  // The pages of all layers follow each other without a gap.
+  const size_t at_once = std::max<size_t>(1, kWrittenAtOnce / page_bytes);
+  std::vector<std::byte> buffer(at_once * page_bytes);
+  size_t held = 0;
+  for (size_t i = 0; i < info.sums.size(); ++i) {
+    if (cancelled()) return CancelledError();
+    const auto index = static_cast<int64_t>(i);
+    std::byte* const page = buffer.data() + held * page_bytes;
+    if (absl::Status s = pages.Read(static_cast<int>(index / info.Pages()),
+                                    index % info.Pages(), page);
+        !s.ok()) {
+      return s;
+    }
+    info.sums[i] = PageSum(page, page_bytes);
+    if (++held < at_once && i + 1 < info.sums.size()) continue;
+    const uint64_t offset = info.PayloadOffset() + (i + 1 - held) * page_bytes;
+    if (absl::Status s = writer.Write(buffer.data(), held * page_bytes, offset);
+        !s.ok()) {
+      return s;
+    }
+    held = 0;
+  }
+  const std::vector<std::byte> front = EncodeFront(info);
+  absl::Status status = writer.Write(front.data(), front.size(), 0);
+  if (status.ok()) status = writer.Sync();
+  if (!status.ok()) return status;
+  // What says that the file is whole comes when it is.
+  const std::array<std::byte, kCommitBytes> commit = EncodeCommit(front);
+  status = writer.Write(commit.data(), commit.size(), info.CommitOffset());
+  return status.ok() ? writer.Sync() : status;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,362 @@
+#include "offload/disk/kv_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "offload/disk/page_reader.h"
+
+namespace tiercel {
+namespace {
+
+constexpr std::string_view kTextBegin = "text-";
+constexpr std::string_view kPartBegin = "part-";
+constexpr std::string_view kEnd = ".kv";
+constexpr size_t kDigits = 16;
+
+std::string Digits(const void* bytes, size_t count) {
+  return absl::StrCat(absl::Hex(XXH3_64bits(bytes, count), absl::kZeroPad16));
+}
+
+// How the names begin of all texts that may serve `ids`.
+std::string NameBegin(const std::string& fingerprint,
+                      absl::Span<const int32_t> ids) {
+  return absl::StrCat(
+      std::string(kTextBegin), Digits(fingerprint.data(), fingerprint.size()),
+      "-", Digits(ids.data(), KvFolder::kLeastTokens * sizeof(int32_t)), "-");
+}
+
+std::string NameOf(const KvFileInfo& info) {
+  return absl::StrCat(
+      NameBegin(info.fingerprint, info.ids),
+      Digits(info.ids.data(), info.ids.size() * sizeof(int32_t)),
+      std::string(kEnd));
+}
+
+bool IsText(std::string_view name) {
+  if (!name.starts_with(kTextBegin) || !name.ends_with(kEnd) ||
+      name.size() != kTextBegin.size() + 3 * kDigits + 2 + kEnd.size()) {
+    return false;
+  }
+  name = name.substr(kTextBegin.size(), 3 * kDigits + 2);
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool dash = i % (kDigits + 1) == kDigits;
+    const std::string_view may_be = dash ? "-" : "0123456789abcdef";
+    if (may_be.find(name[i]) == std::string_view::npos) return false;
+  }
+  return true;
+}
+
+bool IsPart(std::string_view name) {
+  return name.starts_with(kPartBegin) && name.ends_with(kEnd) &&
+         name.size() > kPartBegin.size() + kEnd.size() &&
+         name.substr(kPartBegin.size(),
+                     name.size() - kPartBegin.size() - kEnd.size())
+                 .find_first_not_of("0123456789-") == std::string_view::npos;
+}
+
+// Of a file that is being written its writer has the lock; without one nobody
+// writes it any more.
+bool Lock(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0; }
+
+absl::Status CannotRead(const std::string& path, int error) {
+  return DiskError(path, "read the folder", error);
+}
+
+}  // namespace
+
+// The open folder.
+class KvFolder::Handle {
+ public:
+  ~Handle() {
+    if (folder_ >= 0) close(folder_);
+  }
+  Handle(Handle&& other) noexcept
+      : path_(other.path_), folder_(std::exchange(other.folder_, -1)) {}
+  Handle& operator=(Handle&&) = delete;
+
+  // Absent: there is none. Errors: io_error.
+  static absl::StatusOr<std::optional<Handle>> ToList(std::string path) {
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    const int folder =
+        open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) {
+      if (errno == ENOENT) return std::nullopt;
+      return DiskError(path, "open the folder", errno);
+    }
+    return std::optional<Handle>(Handle(path, folder));
+  }
+  // Where what is found there may be used: nobody else can have put it there.
+  // Errors: unsafe_folder, io_error.
+  static absl::StatusOr<std::optional<Handle>> ToRead(const std::string& path) {
+    absl::StatusOr<std::optional<Handle>> handle = ToList(path);
+    if (!handle.ok() || !handle->has_value()) return handle;
+    struct stat status;
+    if (fstat((*handle)->fd(), &status) != 0) return CannotRead(path, errno);
+    if (status.st_uid == geteuid() && (status.st_mode & 022) == 0) {
+      return handle;
+    }
+    return IoError("unsafe_folder",
+                   absl::StrCat(path,
+                                ": others may write there; need a folder "
+                                "of this user alone"));
+  }
+  // Makes it where there is none. Errors: the same.
+  static absl::StatusOr<Handle> ToWrite(const std::string& path) {
+    std::error_code ignored;  // what is wrong is known when it is opened
+    std::filesystem::create_directories(
+        std::filesystem::path(path).parent_path(), ignored);
+    if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+      return DiskError(path, "make the folder", errno);
+    }
+    absl::StatusOr<std::optional<Handle>> handle = ToRead(path);
+    if (!handle.ok()) return handle.status();
+    if (handle->has_value()) return **std::move(handle);
+    return DiskError(path, "make the folder", ENOENT);
+  }
+
+  int fd() const { return folder_; }
+
+  struct Listed {
+    std::string name;
+    uint64_t bytes = 0;
+    int64_t used_ns = 0;
+  };
+  // Files whose names are `ours`, by name. Errors: io_error.
+  absl::StatusOr<std::vector<Listed>> List(
+      bool (*ours)(std::string_view)) const {
+    const int again = openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR* const stream = again >= 0 ? fdopendir(again) : nullptr;
+    if (stream == nullptr) {
+      const int error = errno;
+      if (again >= 0) close(again);
+      return CannotRead(path_, error);
+    }
+    const absl::Cleanup end = [stream] { closedir(stream); };
+    std::vector<Listed> files;
+    for (;;) {
+      errno = 0;
+      const dirent* const entry = readdir(stream);
+      if (entry == nullptr) break;
+      struct stat status;
+      if (!ours(entry->d_name) ||
+          fstatat(folder_, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+          !S_ISREG(status.st_mode)) {
+        continue;  // or it went just now
+      }
+      files.push_back({entry->d_name, static_cast<uint64_t>(status.st_size),
+                       int64_t{status.st_mtim.tv_sec} * 1'000'000'000 +
+                           status.st_mtim.tv_nsec});
+    }
+    if (errno != 0) return CannotRead(path_, errno);
+    std::sort(files.begin(), files.end(),
+              [](const Listed& a, const Listed& b) { return a.name < b.name; });
+    return files;
+  }
+
+  // Removes what writers that ended before their time have left; how many
+  // files. Errors: io_error.
+  absl::StatusOr<int64_t> RemoveLeftBehind() const {
+    const absl::StatusOr<std::vector<Listed>> parts = List(IsPart);
+    if (!parts.ok()) return parts.status();
+    int64_t removed = 0;
+    for (const Listed& part : *parts) {
+      const int file = openat(folder_, part.name.c_str(),
+                              O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+      if (file < 0) continue;
+      if (Lock(file) &&
+          unlinkat(folder_, part.name.c_str(), /*flags=*/0) == 0) {
+        ++removed;
+      }
+      close(file);
+    }
+    return removed;
+  }
+
+ private:
+  Handle(std::string path, int folder)
+      : path_(std::move(path)), folder_(folder) {}
+
+  std::string path_;
+  int folder_;
+};
+
+// ---- Finding ----
+
+absl::StatusOr<std::optional<KvFolder::Found>> KvFolder::Find(
+    const std::string& fingerprint, absl::Span<const int32_t> ids) const {
+  if (static_cast<int64_t>(ids.size()) < kLeastTokens) return std::nullopt;
+  const absl::StatusOr<std::optional<Handle>> folder = Handle::ToRead(path_);
+  if (!folder.ok()) return folder.status();
+  if (!folder->has_value()) return std::nullopt;
+  const absl::StatusOr<std::vector<Handle::Listed>> files =
+      (*folder)->List(IsText);
+  if (!files.ok()) return files.status();
+  const std::string begin = NameBegin(fingerprint, ids);
+  std::optional<Found> best;
+  absl::Status failed;
+  for (const Handle::Listed& listed : *files) {
+    if (!std::string_view(listed.name).starts_with(begin)) continue;
+    absl::StatusOr<std::unique_ptr<KvFile>> file =
+        KvFile::Open(disk_, (*folder)->fd(), listed.name);
+    if (!file.ok()) {
+      if (CodeOf(file.status()) == "text_damaged") {
+        disk_.Remove((*folder)->fd(), listed.name.c_str());
+      } else if (CodeOf(file.status()) == "io_error") {
+        failed.Update(file.status());
+      }
+      continue;
+    }
+    const KvFileInfo& info = (*file)->info();
+    if (info.fingerprint != fingerprint) continue;
+    const auto common = static_cast<int64_t>(
+        std::mismatch(info.ids.begin(), info.ids.end(), ids.begin(), ids.end())
+            .first -
+        info.ids.begin());
+    if (common < kLeastTokens) continue;
+    if (!best.has_value() || common > best->common) {
+      best = Found{*std::move(file), common};
+    }
+  }
+  if (!best.has_value() && !failed.ok()) return failed;
+  return best;
+}
+
+void KvFolder::Remove(const std::string& name) const {
+  const absl::StatusOr<std::optional<Handle>> folder = Handle::ToRead(path_);
+  if (folder.ok() && folder->has_value()) {
+    disk_.Remove((*folder)->fd(), name.c_str());
+  }
+}
+
+// ---- Keeping ----
+
+absl::Status KvFolder::MakeRoom(const Handle& folder, uint64_t bytes) const {
+  if (bytes > most_bytes_) {
+    return IoError("disk_full",
+                   absl::StrCat(path_, ": the text needs ", bytes,
+                                " bytes, the folder may have ", most_bytes_));
+  }
+  if (absl::Status s = folder.RemoveLeftBehind().status(); !s.ok()) return s;
+  absl::StatusOr<std::vector<Handle::Listed>> texts = folder.List(IsText);
+  if (!texts.ok()) return texts.status();
+  const absl::StatusOr<std::vector<Handle::Listed>> parts = folder.List(IsPart);
+  if (!parts.ok()) return parts.status();
+  uint64_t held = 0;
+  for (const Handle::Listed& file : *texts) held += file.bytes;
+  for (const Handle::Listed& file : *parts) held += file.bytes;
+  std::sort(texts->begin(), texts->end(),
+            [](const Handle::Listed& a, const Handle::Listed& b) {
+              return a.used_ns < b.used_ns;
+            });
+  for (const Handle::Listed& stalest : *texts) {
+    if (held <= most_bytes_ - bytes) break;
+    if (disk_.Remove(folder.fd(), stalest.name.c_str()) == 0) {
+      held -= stalest.bytes;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
+                            absl::FunctionRef<bool()> cancelled) const {
+  const absl::StatusOr<Handle> folder = Handle::ToWrite(path_);
+  if (!folder.ok()) return folder.status();
+  if (absl::Status s = MakeRoom(*folder, info.FileBytes()); !s.ok()) return s;
+  // A name of our own. Who clears up may take the file before it is locked:
+  // then there is another.
+  static std::atomic<int> turn{0};
+  constexpr int kMostTries = 100;
+  std::string part;
+  int file = -1;
+  for (int tries = 0; file < 0; ++tries) {
+    part = absl::StrCat(std::string(kPartBegin), getpid(), "-", turn++,
+                        std::string(kEnd));
+    file = disk_.Open(folder->fd(), part.c_str(),
+                      O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0 && (errno != EEXIST || tries == kMostTries)) {
+      return DiskError(path_, absl::StrCat("make ", part), errno);
+    }
+    struct stat status;
+    if (file >= 0 && Lock(file) && fstat(file, &status) == 0 &&
+        status.st_nlink == 0 && tries < kMostTries) {
+      disk_.Close(std::exchange(file, -1));
+    }
+  }
+  absl::Cleanup remove = [&] { disk_.Remove(folder->fd(), part.c_str()); };
+  absl::Status status = WriteKvFile(disk_, file, path_, info, pages, cancelled);
+  const std::string name = NameOf(info);
+  if (status.ok() &&
+      disk_.Rename(folder->fd(), part.c_str(), name.c_str()) != 0) {
+    status = DiskError(path_, absl::StrCat("rename to ", name), errno);
+  }
+  // The lock goes with it: under its last name the file needs none.
+  if (disk_.Close(file) != 0 && status.ok()) {
+    status = DiskError(path_, absl::StrCat("close ", name), errno);
+    part = name;
+  }
+  if (!status.ok()) return status;
+  std::move(remove).Cancel();
+  // Otherwise a crash may lose the name; what it names is on the disk.
+  if (disk_.Sync(folder->fd()) != 0) {
+    return DiskError(path_, "bring the folder to the disk", errno);
+  }
+  return absl::OkStatus();
+}
+
+// ---- All of them ----
+
+absl::StatusOr<std::vector<KvFolder::Entry>> KvFolder::List() const {
+  const absl::StatusOr<std::optional<Handle>> folder = Handle::ToList(path_);
+  if (!folder.ok()) return folder.status();
+  std::vector<Entry> entries;
+  if (!folder->has_value()) return entries;
+  const absl::StatusOr<std::vector<Handle::Listed>> files =
+      (*folder)->List(IsText);
+  if (!files.ok()) return files.status();
+  for (const Handle::Listed& listed : *files) {
+    entries.push_back({.name = listed.name,
+                       .bytes = listed.bytes,
+                       .used = listed.used_ns / 1'000'000'000});
+    const absl::StatusOr<std::unique_ptr<KvFile>> file =
+        KvFile::Open(disk_, (*folder)->fd(), listed.name);
+    if (file.ok()) entries.back().info = (*file)->info();
+  }
+  return entries;
+}
+
+absl::StatusOr<int64_t> KvFolder::Clear() const {
+  const absl::StatusOr<std::optional<Handle>> folder = Handle::ToList(path_);
+  if (!folder.ok()) return folder.status();
+  if (!folder->has_value()) return 0;
+  const absl::StatusOr<std::vector<Handle::Listed>> files =
+      (*folder)->List(IsText);
+  if (!files.ok()) return files.status();
+  const absl::StatusOr<int64_t> parts = (*folder)->RemoveLeftBehind();
+  if (!parts.ok()) return parts.status();
+  int64_t removed = *parts;
+  for (const Handle::Listed& listed : *files) {
+    if (disk_.Remove((*folder)->fd(), listed.name.c_str()) == 0) {
+      ++removed;
+    } else if (errno != ENOENT) {
+      return DiskError(path_, absl::StrCat("remove ", listed.name), errno);
+    }
+  }
+  return removed;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,85 @@
+#ifndef TIERCEL_OFFLOAD_DISK_KV_FOLDER_H_
+#define TIERCEL_OFFLOAD_DISK_KV_FOLDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "offload/disk/disk_calls.h"
+#include "offload/disk/kv_file.h"
+
+namespace tiercel {
+
+// A folder of saved texts (kv_format.h). A text is found by its tokens: one
+// that was saved serves every text that begins with its first tokens. Several
+// processes may use the folder at once, and nothing waits for another: a file
+// appears whole under its name or not at all, and one that is open stays
+// readable when it is removed.
+//
+//   text-<of the fingerprint>-<of the first kLeastTokens>-<of all>.kv
+//   part-<process>-<number>.kv      being written: its writer has it locked
+//
+// The three parts of a name are hashes, 16 digits each: they save opening what
+// cannot serve; what is opened is compared letter by letter and id by id. The
+// folder is made for this user alone. Copies may be used from several threads.
+class KvFolder {
+ public:
+  // Shorter texts are neither kept nor found.
+  static constexpr int64_t kLeastTokens = 1024;
+
+  // Files take `most_bytes` at most: those that were not used for longest make
+  // room. Nothing is touched yet.
+  KvFolder(std::string path, uint64_t most_bytes,
+           DiskCalls& disk = SystemDisk())
+      : path_(std::move(path)), most_bytes_(most_bytes), disk_(disk) {}
+
+  struct Found {
+    std::unique_ptr<KvFile> file;
+    int64_t common = 0;  // tokens that the text begins with
+  };
+  // The file of such a fingerprint that begins as `ids` do for longest, for
+  // kLeastTokens at least; absent: none. Files that are not whole are removed
+  // on the way. Errors: io_error, where the folder or a file cannot be read.
+  absl::StatusOr<std::optional<Found>> Find(
+      const std::string& fingerprint, absl::Span<const int32_t> ids) const;
+
+  // Keeps a text, whose `info` lacks the checksums. Errors: disk_full, with
+  // most_bytes too; io_error, unsafe_folder; cancelled. Whatever happens, no
+  // file is left that is not whole.
+  absl::Status Save(const KvFileInfo& info, const HeldPages& pages,
+                    absl::FunctionRef<bool()> cancelled) const;
+
+  // The file is of no use to anybody.
+  void Remove(const std::string& name) const;
+
+  struct Entry {
+    std::string name;
+    uint64_t bytes = 0;
+    int64_t used = 0;  // seconds of the Unix clock
+    // Absent: of a file that is not whole, or of another version.
+    std::optional<KvFileInfo> info = {};
+  };
+  // The texts by name; none where the folder is not there. Errors: io_error.
+  absl::StatusOr<std::vector<Entry>> List() const;
+  // Removes what List shows, and what was left unfinished; how many files.
+  // Errors: io_error.
+  absl::StatusOr<int64_t> Clear() const;
+
+ private:
+  class Handle;
+  absl::Status MakeRoom(const Handle& folder, uint64_t bytes) const;
+
+  std::string path_;
+  uint64_t most_bytes_;
+  DiskCalls& disk_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_DISK_KV_FOLDER_H_

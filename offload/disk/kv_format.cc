@@ -1,0 +1,261 @@
+#include "offload/disk/kv_format.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+// No text editor leaves it as it is, and nobody takes it for a text.
+constexpr char kMagic[8] = {'\x89', 'T', 'K', 'V', '\r', '\n', '\x1a', '\n'};
+constexpr char kCommitMagic[8] = {'T', 'K', 'V', ' ', 'e', 'n', 'd', '\n'};
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kByteOrder = 0x01020304;
+constexpr uint64_t kAlignment = 4096;  // of the pages
+
+// Far above every known model; with them no sum or product leaves 63 bits.
+constexpr uint64_t kMostPositions = uint64_t{1} << 30;
+constexpr uint32_t kMostLayers = 512;
+constexpr uint32_t kMostHeads = 1024;
+constexpr uint32_t kMostHeadDim = 1024;
+constexpr uint32_t kMostText = uint32_t{1} << 20;
+
+// Types of KV by their numbers in the file.
+constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16,
+                            DType::kQ8_0};
+
+struct Fixed {
+  char magic[8];
+  uint32_t version;
+  uint32_t byte_order;
+  uint64_t file_bytes;
+  uint64_t payload_offset;
+  uint64_t page_bytes;
+  uint64_t positions;
+  uint32_t page_tokens;
+  uint32_t layers;
+  uint32_t kv_heads;
+  uint32_t head_dim;
+  uint32_t type_k;
+  uint32_t type_v;
+  uint32_t fingerprint_bytes;
+  uint32_t title_bytes;
+};
+static_assert(sizeof(Fixed) == kFixedFrontBytes);
+
+struct Commit {
+  char magic[8];
+  uint64_t file_bytes;
+  uint64_t front_sum;
+  uint64_t sum;  // of the bytes before it
+};
+static_assert(sizeof(Commit) == kCommitBytes);
+
+absl::Status Damaged(std::string_view what) {
+  return InputError("text_damaged", what);
+}
+
+uint64_t SumOf(const void* bytes, size_t count) {
+  return XXH3_64bits(bytes, count);
+}
+
+// Adds the bytes of `count` values to `out`.
+template <typename T>
+void Append(const T* values, size_t count, std::vector<std::byte>* out) {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(values);
+  out->insert(out->end(), bytes, bytes + count * sizeof(T));
+}
+
+uint32_t NumberOf(DType type) {
+  return static_cast<uint32_t>(
+      std::find(std::begin(kTypes), std::end(kTypes), type) -
+      std::begin(kTypes));
+}
+
+// Whether the numbers of `fixed` are ones that a file of ours may have, and
+// agree with each other.
+absl::Status Check(const Fixed& fixed, uint64_t file_bytes) {
+  if (std::memcmp(fixed.magic, kMagic, sizeof(kMagic)) != 0) {
+    return Damaged("it does not begin as a saved text");
+  }
+  if (fixed.version != kVersion || fixed.byte_order != kByteOrder) {
+    return InputError(
+        "text_version",
+        absl::StrCat("version: got ", fixed.version, ", byte order ",
+                     absl::Hex(fixed.byte_order), "; need ", kVersion, " and ",
+                     absl::Hex(kByteOrder)));
+  }
+  const auto in = [](uint64_t value, uint64_t most) {
+    return value >= 1 && value <= most;
+  };
+  if (!in(fixed.positions, kMostPositions) || !in(fixed.layers, kMostLayers) ||
+      !in(fixed.kv_heads, kMostHeads) || !in(fixed.head_dim, kMostHeadDim) ||
+      fixed.page_tokens != kPageTokens || fixed.type_k >= std::size(kTypes) ||
+      fixed.type_v >= std::size(kTypes) ||
+      fixed.fingerprint_bytes > kMostText || fixed.title_bytes > kMostText) {
+    return Damaged("its front has a number out of range");
+  }
+  for (const uint32_t type : {fixed.type_k, fixed.type_v}) {
+    const int block = InfoOf(kTypes[type]).block_elements;
+    if (fixed.head_dim % static_cast<uint32_t>(block) != 0) {
+      return Damaged("its rows are no whole blocks of their type");
+    }
+  }
+  if (fixed.file_bytes != file_bytes) {
+    return Damaged(
+        absl::StrCat("it has ", file_bytes, " bytes, of ", fixed.file_bytes));
+  }
+  return absl::OkStatus();
+}
+
+Fixed FixedOf(std::span<const std::byte> front) {
+  Fixed fixed;
+  std::memcpy(&fixed, front.data(), sizeof(fixed));
+  return fixed;
+}
+
+uint64_t SumIn(std::span<const std::byte> front) {
+  uint64_t sum;
+  std::memcpy(&sum, front.data() + front.size() - sizeof(sum), sizeof(sum));
+  return sum;
+}
+
+// Of a fixed part that Check has seen.
+uint64_t FrontBytes(uint64_t fingerprint_bytes, uint64_t title_bytes,
+                    uint64_t positions, uint64_t layers) {
+  const uint64_t pages = (positions + kPageTokens - 1) / kPageTokens;
+  return kFixedFrontBytes + fingerprint_bytes + title_bytes +
+         positions * sizeof(int32_t) + layers * pages * sizeof(uint64_t) +
+         sizeof(uint64_t);
+}
+
+}  // namespace
+
+uint64_t KvFileInfo::FrontBytes() const {
+  return tiercel::FrontBytes(fingerprint.size(), title.size(), ids.size(),
+                             static_cast<uint64_t>(layers));
+}
+
+uint64_t KvFileInfo::PayloadOffset() const {
+  return (FrontBytes() + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+uint64_t KvFileInfo::FileBytes() const { return CommitOffset() + kCommitBytes; }
+
+uint64_t PageSum(const std::byte* page, size_t bytes) {
+  return SumOf(page, bytes);
+}
+
+std::vector<std::byte> EncodeFront(const KvFileInfo& info) {
+  Fixed fixed = {
+      .magic = {},
+      .version = kVersion,
+      .byte_order = kByteOrder,
+      .file_bytes = info.FileBytes(),
+      .payload_offset = info.PayloadOffset(),
+      .page_bytes = static_cast<uint64_t>(info.layout.PageBytes()),
+      .positions = info.ids.size(),
+      .page_tokens = kPageTokens,
+      .layers = static_cast<uint32_t>(info.layers),
+      .kv_heads = static_cast<uint32_t>(info.layout.kv_heads),
+      .head_dim = static_cast<uint32_t>(info.layout.head_dim),
+      .type_k = NumberOf(info.layout.type_k),
+      .type_v = NumberOf(info.layout.type_v),
+      .fingerprint_bytes = static_cast<uint32_t>(info.fingerprint.size()),
+      .title_bytes = static_cast<uint32_t>(info.title.size())};
+  std::memcpy(fixed.magic, kMagic, sizeof(kMagic));
+  std::vector<std::byte> front;
+  front.reserve(info.FrontBytes());
+  Append(&fixed, 1, &front);
+  Append(info.fingerprint.data(), info.fingerprint.size(), &front);
+  Append(info.title.data(), info.title.size(), &front);
+  Append(info.ids.data(), info.ids.size(), &front);
+  Append(info.sums.data(), info.sums.size(), &front);
+  const uint64_t sum = SumOf(front.data(), front.size());
+  Append(&sum, 1, &front);
+  return front;
+}
+
+std::array<std::byte, kCommitBytes> EncodeCommit(
+    std::span<const std::byte> front) {
+  Commit commit = {.magic = {},
+                   .file_bytes = FixedOf(front).file_bytes,
+                   .front_sum = SumIn(front),
+                   .sum = 0};
+  std::memcpy(commit.magic, kCommitMagic, sizeof(kCommitMagic));
+  commit.sum = SumOf(&commit, offsetof(Commit, sum));
+  std::array<std::byte, kCommitBytes> bytes;
+  std::memcpy(bytes.data(), &commit, sizeof(commit));
+  return bytes;
+}
+
+absl::StatusOr<uint64_t> FrontBytesIn(
+    std::span<const std::byte, kFixedFrontBytes> fixed_bytes,
+    uint64_t file_bytes) {
+  const Fixed fixed = FixedOf(fixed_bytes);
+  if (absl::Status s = Check(fixed, file_bytes); !s.ok()) return s;
+  const uint64_t bytes = FrontBytes(fixed.fingerprint_bytes, fixed.title_bytes,
+                                    fixed.positions, fixed.layers);
+  if (bytes > file_bytes) {
+    return Damaged(
+        absl::StrCat("its front needs ", bytes, " bytes, it has ", file_bytes));
+  }
+  return bytes;
+}
+
+absl::StatusOr<KvFileInfo> DecodeFront(std::span<const std::byte> front,
+                                       uint64_t file_bytes) {
+  if (front.size() < kFixedFrontBytes) return Damaged("its front is cut off");
+  const absl::StatusOr<uint64_t> bytes =
+      FrontBytesIn(front.first<kFixedFrontBytes>(), file_bytes);
+  if (!bytes.ok()) return bytes.status();
+  if (*bytes != front.size()) return Damaged("its front is cut off");
+  if (SumOf(front.data(), front.size() - sizeof(uint64_t)) != SumIn(front)) {
+    return Damaged("its front does not have its checksum");
+  }
+  const Fixed fixed = FixedOf(front);
+  KvFileInfo info;
+  info.layout = {kTypes[fixed.type_k], kTypes[fixed.type_v],
+                 static_cast<int>(fixed.kv_heads),
+                 static_cast<int>(fixed.head_dim)};
+  info.layers = static_cast<int>(fixed.layers);
+  const std::byte* at = front.data() + kFixedFrontBytes;
+  const auto take = [&at](void* to, size_t count) {
+    if (count > 0) std::memcpy(to, at, count);
+    at += count;
+  };
+  info.fingerprint.resize(fixed.fingerprint_bytes);
+  take(info.fingerprint.data(), info.fingerprint.size());
+  info.title.resize(fixed.title_bytes);
+  take(info.title.data(), info.title.size());
+  info.ids.resize(fixed.positions);
+  take(info.ids.data(), info.ids.size() * sizeof(int32_t));
+  info.sums.resize(static_cast<size_t>(info.layers * info.Pages()));
+  take(info.sums.data(), info.sums.size() * sizeof(uint64_t));
+  // Numbers that follow from others are there to be checked.
+  if (fixed.page_bytes != static_cast<uint64_t>(info.layout.PageBytes()) ||
+      fixed.payload_offset != info.PayloadOffset() ||
+      file_bytes != info.FileBytes()) {
+    return Damaged("its front contradicts itself");
+  }
+  return info;
+}
+
+absl::Status CheckCommit(std::span<const std::byte, kCommitBytes> bytes,
+                         std::span<const std::byte> front) {
+  const std::array<std::byte, kCommitBytes> needed = EncodeCommit(front);
+  if (std::equal(bytes.begin(), bytes.end(), needed.begin())) {
+    return absl::OkStatus();
+  }
+  return Damaged("it was not finished");
+}
+
+}  // namespace tiercel

@@ -1,0 +1,239 @@
+#include "offload/disk/page_reader.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "offload/disk/faulty_disk_for_test.h"
+
+namespace tiercel {
+namespace {
+
+constexpr size_t kRun = 5000;
+constexpr size_t kRuns = 100;
+
+// A ring that does what a real one may, in any order.
+class PlayedRing final : public ReadQueue {
+ public:
+  struct Manner {
+    size_t at_once = kRun;  // bytes of a read
+    int refusals = 0;       // each read is first answered so often with
+    int refusal = -EAGAIN;
+    int starts = 1 << 30;  // so many are taken, then the queue fails
+    int waits = 1 << 30;
+    int* under_way = nullptr;
+  };
+  explicit PlayedRing(Manner manner) : manner_(manner) {}
+  ~PlayedRing() override {
+    if (manner_.under_way != nullptr) *manner_.under_way -= Count();
+  }
+
+  int Start(const Request& request) override {
+    if (manner_.starts-- == 0) return -ENOSYS;
+    requests_.push_back(request);
+    if (manner_.under_way != nullptr) ++*manner_.under_way;
+    return 0;
+  }
+  int Wait(Done* done) override {
+    if (manner_.waits-- == 0) return -EBADF;
+    const Request last = requests_.back();  // not in order
+    requests_.pop_back();
+    if (manner_.under_way != nullptr) --*manner_.under_way;
+    done->tag = last.tag;
+    if (refused_[last.offset]++ < manner_.refusals) {
+      done->result = manner_.refusal;
+    } else {
+      done->result =
+          pread(last.file, last.to, std::min(last.bytes, manner_.at_once),
+                static_cast<off_t>(last.offset));
+    }
+    return 0;
+  }
+
+ private:
+  int Count() const { return static_cast<int>(requests_.size()); }
+
+  Manner manner_;
+  std::deque<Request> requests_;
+  std::map<uint64_t, int> refused_;
+};
+
+class PlayedRingDisk : public FaultyDisk {
+ public:
+  explicit PlayedRingDisk(PlayedRing::Manner manner) : manner_(manner) {}
+  std::unique_ptr<ReadQueue> NewRing(int /*depth*/) override {
+    return std::make_unique<PlayedRing>(manner_);
+  }
+
+ private:
+  const PlayedRing::Manner manner_;
+};
+
+class PageReaderTest : public testing::Test {
+ protected:
+  PageReaderTest() {
+    const std::string path = folder_.path() + "/file";
+    for (size_t i = 0; i < kRun * kRuns; ++i) {
+      bytes_.push_back(static_cast<char>(i * i % 253));
+    }
+    std::ofstream(path, std::ios::binary) << bytes_;
+    file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    runs_ = {.file = file_, .name = "file", .bytes = kRun, .offsets = {}};
+    for (size_t i = 0; i < kRuns; ++i) {
+      runs_.offsets.push_back((i * 37 % kRuns) * kRun);
+    }
+  }
+  ~PageReaderTest() override { close(file_); }
+
+  // Reads all, and looks that every run came once and as it is.
+  absl::Status Read(DiskCalls& disk, DiskUse* use) {
+    std::vector<int> seen(kRuns);
+    const absl::Status status = ReadPages(
+        disk, runs_,
+        [&](size_t run, const std::byte* bytes) {
+          ++seen[run];
+          EXPECT_EQ(
+              std::memcmp(bytes, bytes_.data() + runs_.offsets[run], kRun), 0)
+              << run;
+          return absl::OkStatus();
+        },
+        kGoOn, use);
+    if (status.ok()) {
+      EXPECT_EQ(seen, std::vector<int>(kRuns, 1));
+      EXPECT_EQ(use->read_pages, static_cast<int64_t>(kRuns));
+    }
+    return status;
+  }
+
+  FolderForTest folder_;
+  std::string bytes_;
+  int file_;
+  PageRuns runs_;
+};
+
+TEST_F(PageReaderTest, TheRingAndTheCallsGiveTheSame) {
+  FaultyDisk disk;
+  for (const bool ring : {true, false}) {
+    disk.has_ring = ring;
+    DiskUse use;
+    EXPECT_TRUE(Read(disk, &use).ok());
+    EXPECT_EQ(use.read_bytes, kRun * kRuns);
+  }
+  EXPECT_EQ(disk.calls(), static_cast<int64_t>(kRuns));
+}
+
+TEST_F(PageReaderTest, ShortReadsAreContinued) {
+  for (const size_t at_once : {size_t{1}, kRun / 2, kRun - 1}) {
+    FaultyDisk calls;
+    calls.at_once = at_once;
+    PlayedRingDisk ring({.at_once = at_once});
+    for (DiskCalls* disk :
+         {static_cast<DiskCalls*>(&calls), static_cast<DiskCalls*>(&ring)}) {
+      DiskUse use;
+      const absl::Status status = Read(*disk, &use);
+      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_EQ(use.read_bytes, kRun * kRuns);
+    }
+  }
+}
+
+TEST_F(PageReaderTest, InterruptionsAreSatOut) {
+  for (const int error : {EAGAIN, EINTR}) {
+    FaultyDisk calls;
+    calls.fail_at = 3;
+    calls.more = 100;
+    calls.error = error;
+    DiskUse use;
+    EXPECT_TRUE(Read(calls, &use).ok());
+    PlayedRingDisk ring({.refusals = 100, .refusal = -error});
+    use = {};
+    EXPECT_TRUE(Read(ring, &use).ok());
+    EXPECT_EQ(ring.calls(), 0);
+    // But not for ever.
+    calls.more = 1 << 30;
+    EXPECT_EQ(CodeOf(Read(calls, &use)), "io_error");
+  }
+}
+
+TEST_F(PageReaderTest, WhatARingCannotIsDoneWithout) {
+  int under_way = 0;
+  const PlayedRing::Manner manners[] = {
+      {.refusals = 1, .refusal = -EINVAL, .under_way = &under_way},
+      {.refusals = 1, .refusal = -EOPNOTSUPP, .under_way = &under_way},
+      {.refusals = 1, .refusal = -ECANCELED, .under_way = &under_way},
+      {.refusals = 1 << 30, .refusal = -EAGAIN, .under_way = &under_way},
+      {.starts = 0, .under_way = &under_way},
+      {.starts = 50, .under_way = &under_way},
+      {.waits = 0, .under_way = &under_way},
+      {.at_once = 100, .waits = 777, .under_way = &under_way}};
+  for (const PlayedRing::Manner& manner : manners) {
+    PlayedRingDisk disk(manner);
+    DiskUse use;
+    const absl::Status status = Read(disk, &use);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_GT(disk.calls(), 0);
+    EXPECT_EQ(under_way, 0);
+  }
+}
+
+TEST_F(PageReaderTest, AnErrorNamesThePlace) {
+  for (int64_t at = 0; at < static_cast<int64_t>(kRuns); ++at) {
+    FaultyDisk disk;
+    disk.fail_at = at;
+    DiskUse use;
+    const absl::Status status = Read(disk, &use);
+    EXPECT_EQ(CodeOf(status), "io_error");
+    EXPECT_NE(std::string(status.message())
+                  .find("file: cannot read 5000 bytes "
+                        "at byte "),
+              std::string::npos)
+        << status;
+  }
+  runs_.offsets.back() = kRun * kRuns - 1;
+  for (const bool ring : {true, false}) {
+    FaultyDisk disk;
+    disk.has_ring = ring;
+    DiskUse use;
+    const absl::Status status = ReadPages(
+        disk, runs_, [](size_t, const std::byte*) { return absl::OkStatus(); },
+        kGoOn, &use);
+    EXPECT_NE(std::string(status.message()).find("the file ends there"),
+              std::string::npos)
+        << status;
+  }
+}
+
+TEST_F(PageReaderTest, ItEndsWhenItIsToldTo) {
+  FaultyDisk disk;
+  int asked = 0;
+  DiskUse use;
+  int seen = 0;
+  const auto count = [&](size_t, const std::byte*) {
+    ++seen;
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(CodeOf(ReadPages(
+                disk, runs_, count, [&] { return ++asked > 7; }, &use)),
+            "cancelled");
+  EXPECT_EQ(seen, 7);
+  EXPECT_EQ(CodeOf(ReadPages(
+                disk, runs_,
+                [](size_t, const std::byte*) {
+                  return InputError("wrong", "a page");
+                },
+                kGoOn, &use)),
+            "wrong");
+}
+
+}  // namespace
+}  // namespace tiercel

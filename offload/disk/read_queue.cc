@@ -1,0 +1,74 @@
+#include "offload/disk/read_queue.h"
+
+#include <liburing.h>
+
+#include <cerrno>
+
+namespace tiercel {
+namespace {
+
+// liburing returns -errno, and leaves errno alone.
+class RingQueue final : public ReadQueue {
+ public:
+  RingQueue() = default;
+  bool Init(int depth) {
+    ready_ = io_uring_queue_init(static_cast<unsigned>(depth), &ring_,
+                                 /*flags=*/0) == 0;
+    return ready_;
+  }
+  ~RingQueue() override {
+    if (!ready_) return;
+    Done done;
+    while (under_way_ > 0 && Wait(&done) == 0) {
+    }
+    io_uring_queue_exit(&ring_);
+  }
+  RingQueue(const RingQueue&) = delete;
+  RingQueue& operator=(const RingQueue&) = delete;
+
+  int Start(const Request& request) override {
+    io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
+    if (entry == nullptr) return -EBUSY;
+    io_uring_prep_read(entry, request.file, request.to,
+                       static_cast<unsigned>(request.bytes), request.offset);
+    io_uring_sqe_set_data64(entry, request.tag);
+    // Fewer than were queued may be taken; the next call takes the rest.
+    for (int tries = 0;; ++tries) {
+      const int taken = io_uring_submit(&ring_);
+      if (taken > 0) break;
+      const bool again = taken == 0 || taken == -EINTR || taken == -EAGAIN;
+      if (!again || tries == kMostTries) return taken < 0 ? taken : -EAGAIN;
+    }
+    ++under_way_;
+    return 0;
+  }
+
+  int Wait(Done* done) override {
+    io_uring_cqe* entry = nullptr;
+    for (;;) {
+      const int result = io_uring_wait_cqe(&ring_, &entry);
+      if (result == 0) break;
+      if (result != -EINTR && result != -EAGAIN) return result;
+    }
+    *done = {entry->user_data, entry->res};
+    io_uring_cqe_seen(&ring_, entry);
+    --under_way_;
+    return 0;
+  }
+
+ private:
+  static constexpr int kMostTries = 1000;
+
+  io_uring ring_ = {};
+  bool ready_ = false;
+  int under_way_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ReadQueue> NewRingQueue(int depth) {
+  auto queue = std::make_unique<RingQueue>();
+  return queue->Init(depth) ? std::move(queue) : nullptr;
+}
+
+}  // namespace tiercel

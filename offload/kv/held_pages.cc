@@ -1,0 +1,59 @@
+#include "offload/kv/held_pages.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tiercel {
+namespace {
+
+// A page whose cells from `cells` on are 0.
+void ClearFrom(int cells, const KvLayout& layout, std::byte* page) {
+  const auto clear = [&](int64_t begin, int64_t end) {
+    std::fill(page + begin, page + end, std::byte{0});
+  };
+  for (int head = 0; head < layout.kv_heads; ++head) {
+    clear(layout.KOffset(head, cells), layout.KOffset(head + 1, 0));
+    clear(layout.VOffset(head, cells), layout.VOffset(head + 1, 0));
+  }
+}
+
+}  // namespace
+
+HeldPages::HeldPages(std::shared_ptr<PagePool> pool,
+                     const std::vector<int64_t>& slots, int64_t end)
+    : pool_(std::move(pool)),
+      end_(end),
+      slots_(slots.begin(), slots.begin() + WholePages()),
+      places_(static_cast<size_t>(pool_->layers())) {
+  for (int layer = 0; layer < layers(); ++layer) {
+    auto& places = places_[static_cast<size_t>(layer)];
+    for (const int64_t slot : slots_) {
+      places.push_back(pool_->LocationOf(layer, slot));
+    }
+    if (pages() == WholePages()) continue;
+    const int64_t open = slots[static_cast<size_t>(WholePages())];
+    const std::byte* const page = pool_->Page(layer, open);
+    last_.emplace_back(page, page + layout().PageBytes());
+    ClearFrom(static_cast<int>(end_ % kPageTokens), layout(),
+              last_.back().data());
+  }
+  // Last, when nothing can fail any more.
+  for (const int64_t slot : slots_) pool_->AddReference(slot);
+}
+
+HeldPages::~HeldPages() {
+  for (const int64_t slot : slots_) pool_->Release(slot);
+}
+
+absl::Status HeldPages::Read(int layer, int64_t page, std::byte* to) const {
+  const auto index = static_cast<size_t>(layer);
+  if (page == WholePages()) {
+    std::copy(last_[index].begin(), last_[index].end(), to);
+    return absl::OkStatus();
+  }
+  const PagePool::Location& place = places_[index][static_cast<size_t>(page)];
+  return place.region->Read(place.offset, to,
+                            static_cast<size_t>(layout().PageBytes()));
+}
+
+}  // namespace tiercel
