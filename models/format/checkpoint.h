@@ -53,6 +53,8 @@ class Checkpoint {
   const TensorInfo* Find(std::string_view name) const;  // null if absent
   uint64_t file_bytes() const { return file_bytes_; }   // of all files
 
+  const std::vector<std::unique_ptr<File>>& files() const { return files_; }
+
   // None of them is among tensors(): who needs one cannot have it.
   const UnreadTensors& unread() const { return unread_; }
 

@@ -1,0 +1,24 @@
+#ifndef TIERCEL_MODELS_FORMAT_CONTENT_HASH_H_
+#define TIERCEL_MODELS_FORMAT_CONTENT_HASH_H_
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "kernels/machine/thread_pool.h"
+#include "models/format/checkpoint.h"
+
+namespace tiercel {
+
+// A name for all that a checkpoint's files hold - weights, tokenizer, chat
+// template, description - as 16 digits: two checkpoints that differ in a byte
+// have different ones but by a chance of 2^-64. Reads every file once.
+// `cancelled` is asked for every few megabytes. Errors: io_error,
+// changed_during_load, where it is no longer what was opened; cancelled.
+absl::StatusOr<std::string> ContentHash(const Checkpoint& checkpoint,
+                                        ThreadPool& pool,
+                                        absl::FunctionRef<bool()> cancelled);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_FORMAT_CONTENT_HASH_H_
