@@ -354,6 +354,31 @@ typedef struct tiercel_session_params {
    * With it, and something there, times are predicted. NULL: no times. */
   const char* cache_dir;
   const tiercel_policy* policy; /* NULL: "full", and nobody drafts */
+
+  /* A folder of this user's, made where it is missing, where sessions keep what
+   * was computed of the texts they read, and look for what others have: a text
+   * that was read once, or that begins as one, opens in the time its bytes take
+   * to be read and checked. NULL: nothing is kept or looked for.
+   *
+   * tiercel_prefill and tiercel_read look there for what saves computing 1,024
+   * tokens or more, of the same model with the same settings, computed by the
+   * same build. What is found has the bytes that would be computed: logits and
+   * texts stay the same. When they have computed so many they keep the text:
+   * a thread writes it beside what the caller does next, and
+   * tiercel_session_free waits for it. A call that is cancelled ends that; the
+   * next prompt makes up for it. What goes wrong is a warning in tiercel_report
+   * and no error: a text that cannot be kept is not, one whose file is damaged
+   * is read again.
+   *
+   * Any number of processes may share a folder. Its files hold the texts: only
+   * this user can read them. Nothing is kept, in this version, where rows of
+   * prompts do not read all, or end before the last layer ("sadas" with the
+   * gates always and literal, and "speed", both plain), and on a GPU that has
+   * room for all of the KV. */
+  const char* texts_dir;
+  /* Most bytes of its files: those not used for longest make room. 0: 16 GiB.
+   */
+  uint64_t texts_bytes;
 } tiercel_session_params;
 
 typedef struct tiercel_measurement {
@@ -390,12 +415,14 @@ TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
                                            tiercel_measurement* measurement,
                                            tiercel_error* error);
 
-/* What tiercel_measure keeps in `cache_dir`: {"files": [{"file", "bytes",
- * "modified": seconds since 1970, and what it says: "model", "key", "rates",
- * "costs", "spread", "attempts", "steady"}]}; of a file that is not whole the
- * first three. tiercel_cache_clear removes these files, and no other; `removed`
- * may be NULL. Both from any thread. TIERCEL_IO: "cannot_read", "cannot_write".
- */
+/* What tiercel_measure and sessions keep in a folder that was their cache_dir
+ * or texts_dir: {"files": [{"file", "bytes", "modified": seconds since 1970,
+ * and what it says: "model", "key", "rates", "costs", "spread", "attempts",
+ * "steady"}], "texts": [{"file", "bytes", "used": seconds since 1970, "model",
+ * "tokens"}]}; of a file that is not whole the first three. tiercel_cache_clear
+ * removes these files, and no other; `removed` may be NULL. A session may use
+ * them meanwhile. Both from any thread. TIERCEL_IO: "cannot_read",
+ * "cannot_write", "io_error". */
 TIERCEL_API tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
                                               size_t* size,
                                               tiercel_error* error);
@@ -421,7 +448,8 @@ TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
 TIERCEL_API tiercel_status tiercel_session_create(
     tiercel_model* model, const tiercel_session_params* params,
     tiercel_session** session, tiercel_error* error);
-/* No call may use the session any more; its forks stay. */
+/* No call may use the session any more; its forks stay. Waits for a text that
+ * is being kept (texts_dir). */
 TIERCEL_API void tiercel_session_free(tiercel_session* session);
 
 /* Appends tokens. Layer by layer: the whole run of tokens passes through a
@@ -574,9 +602,11 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  * figures, null where there is nothing that they could be of:
  *
  *   prompt_tokens   held when the generation began
- *   cached_tokens   of those, whose KV the last prefill found there
+ *   cached_tokens   of those, whose KV the last prefill found there, or on
+ *                   disk
  *   ttft_s          seconds of that prefill, and on to the first token
- *   prefill_tok_s   tokens that the prefill computed over its seconds
+ *   prefill_tok_s   tokens that the prefill computed over its seconds; null
+ *                   where it read others from disk in that time
  *   tbt_ms          from a token to the next. p50, p90, p99: the least sample
  *                   that so many per cent of all do not exceed; samples: one
  *                   less than there are tokens
@@ -587,7 +617,8 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *                   what of it was checked (up to and with the first that did
  *                   not hold) and what was accepted. Acceptance is accepted
  *                   over checked
- *   ledger          bytes that crossed the link, up and down; of each station
+ *   ledger          bytes that crossed the link, up and down, and that came
+ *                   from disk; of each station
  *                   its seconds, the bytes that it asked for, and how long, and
  *                   for what share of its seconds, the link was occupied;
  *                   formula: what the bytes are the sum of

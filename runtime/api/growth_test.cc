@@ -121,7 +121,11 @@ TEST_F(GrowthTest, WhatAnOlderStructLacksIsItsDefault) {
   params->policy = policy.get();
   Older<tiercel_session_params> before_policies(
       offsetof(tiercel_session_params, policy));
-  for (auto* const p : {params.get(), before_policies.get()}) {
+  Older<tiercel_session_params> before_texts(
+      offsetof(tiercel_session_params, texts_dir));
+  before_texts->policy = policy.get();
+  for (auto* const p :
+       {params.get(), before_policies.get(), before_texts.get()}) {
     tiercel_session* session = nullptr;
     ASSERT_EQ(tiercel_session_create(model, p, &session, &error_), TIERCEL_OK)
         << error_.message;

@@ -32,12 +32,13 @@ absl::Status NeedSession(const tiercel_session* session) {
 }
 
 // Runs a call that tiercel_cancel stops, be it before the call: one that says
-// so has answered it.
+// so has answered it. Who stops it waits for no disk either.
 template <typename Call>
 absl::Status Stoppable(tiercel_session* session, Call call) {
   const absl::Status status = call();
   if (ClassOf(status) == ErrorClass::kCancelled) {
     session->session->ClearCancel();
+    session->session->StopSaving();
   }
   return status;
 }
@@ -186,7 +187,10 @@ tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
     const absl::StatusOr<nlohmann::json> files =
         tiercel::RatesCache(cache_dir).List();
     if (!files.ok()) return files.status();
-    return tiercel::FillJson({{"files", *files}}, json, size);
+    const absl::StatusOr<nlohmann::json> texts = tiercel::ListTexts(cache_dir);
+    if (!texts.ok()) return texts.status();
+    return tiercel::FillJson({{"files", *files}, {"texts", *texts}}, json,
+                             size);
   });
 }
 
@@ -197,10 +201,12 @@ tiercel_status tiercel_cache_clear(const char* cache_dir, size_t* removed,
         !s.ok()) {
       return s;
     }
-    const absl::StatusOr<int64_t> count =
+    const absl::StatusOr<int64_t> files =
         tiercel::RatesCache(cache_dir).Clear();
-    if (!count.ok()) return count.status();
-    if (removed != nullptr) *removed = static_cast<size_t>(*count);
+    if (!files.ok()) return files.status();
+    const absl::StatusOr<int64_t> texts = tiercel::ClearTexts(cache_dir);
+    if (!texts.ok()) return texts.status();
+    if (removed != nullptr) *removed = static_cast<size_t>(*files + *texts);
     return absl::OkStatus();
   });
 }

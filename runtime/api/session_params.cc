@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "runtime/api/boundary.h"
+#include "runtime/api/version.h"
 #include "runtime/policy/settings.h"
 
 namespace tiercel {
@@ -185,6 +186,18 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
   options.type_k = *type_k;
   options.type_v = *type_v;
   if (p.cache_dir != nullptr) request.rates_folder = p.cache_dir;
+  if (p.texts_dir != nullptr) {
+    if (*p.texts_dir == '\0') {
+      return UsageError("invalid_argument", "texts_dir: got \"\"");
+    }
+    TextsFolder& texts = options.texts.emplace();
+    texts.path = p.texts_dir;
+    texts.build = VersionText();
+    if (p.texts_bytes != 0) texts.most_bytes = p.texts_bytes;
+  } else if (p.texts_bytes != 0) {
+    return UsageError("invalid_argument",
+                      "texts_bytes: it is set, and no texts_dir");
+  }
   if (p.policy != nullptr) {
     absl::StatusOr<PolicyParams> policy = ReadPolicy(p.policy);
     if (!policy.ok()) return policy.status();

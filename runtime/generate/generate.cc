@@ -120,10 +120,12 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
   // However this ends, by an exception of a callback too.
   absl::Cleanup forget = [&] { session.AbandonPrompt(); };
   if (absl::Status s = session.Append(ids, count); !s.ok()) return s;
+  if (absl::Status s = session.OpenText(progress); !s.ok()) return s;
   const int64_t rows = session.pending();
   if (count > 0) {
     if (absl::Status s = session.CatchUp(Station::kPrefill, progress); !s.ok())
       return s;
+    session.SaveText();
   }
   std::move(forget).Cancel();
   PrefillReport report = ReportOf(session, rows, traffic);

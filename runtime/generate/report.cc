@@ -26,9 +26,17 @@ nlohmann::json Ratio(double count, double of) {
   return of > 0 ? nlohmann::json(count / of) : nlohmann::json(nullptr);
 }
 
-// The variables of offload/KV_FORMAT.md.
-nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves) {
-  return {{"page_bytes", plan.shape.layout.PageBytes()},
+// The variables of offload/KV_FORMAT.md that say anything here.
+nlohmann::json Formula(const TierPlan& plan, const Traffic& all) {
+  const KvMoves& moves = all.moves;
+  const int64_t page_bytes = plan.shape.layout.PageBytes();
+  if (plan.in_place && all.disk.read_pages == 0) {
+    return nlohmann::json::object();
+  }
+  if (plan.in_place) {
+    return {{"page_bytes", page_bytes}, {"opened_pages", all.disk.read_pages}};
+  }
+  return {{"page_bytes", page_bytes},
           {"page_tokens", kPageTokens},
           {"layers", plan.shape.layers},
           {"resident_pages", plan.shape.resident_pages},
@@ -41,7 +49,8 @@ nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves) {
           {"resumed_bytes", moves.resumed_bytes},
           {"closed_pages", moves.closed_pages},
           {"parked_pages", moves.parked_pages},
-          {"parked_bytes", moves.parked_bytes}};
+          {"parked_bytes", moves.parked_bytes},
+          {"opened_pages", all.disk.read_pages}};
 }
 
 }  // namespace
@@ -180,8 +189,9 @@ nlohmann::json Report::ToJson() const {
       {"ttft_s", token_seconds.empty()
                      ? nlohmann::json(nullptr)
                      : nlohmann::json(prefill_s + token_seconds[0])},
-      {"prefill_tok_s",
-       computed > 0 ? Ratio(computed, prefill_s) : nlohmann::json(nullptr)},
+      {"prefill_tok_s", computed > 0 && prefill.traffic.disk.read_pages == 0
+                            ? Ratio(computed, prefill_s)
+                            : nlohmann::json(nullptr)},
       {"decode_tok_s", Ratio(gaps, decode_seconds)},
       {"tbt_ms",
        {{"p50", Percentile(gap_ms, 0.50)},
@@ -195,9 +205,8 @@ nlohmann::json Report::ToJson() const {
       {"ledger",
        {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},
         {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
-        {"disk_read_bytes", 0},
-        {"formula",
-         plan.in_place ? nlohmann::json::object() : Formula(plan, all.moves)},
+        {"disk_read_bytes", all.disk.read_bytes},
+        {"formula", Formula(plan, all)},
         {"stations",
          {{"prefill", station(Station::kPrefill, prefill.spent)},
           {"refresh", station(Station::kRefresh, rounds.refresh)},

@@ -8,6 +8,7 @@
 #include "kernels/base/error.h"
 #include "models/chat/chat_tokens.h"
 #include "models/format/check_tensors.h"
+#include "models/format/content_hash.h"
 
 namespace tiercel {
 namespace {
@@ -232,6 +233,19 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   weights = std::make_unique<Weights>(std::move(loaded->weights));
   Warn(loaded->warnings);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Model::Hash(
+    absl::FunctionRef<bool()> cancelled) const {
+  const std::lock_guard<std::mutex> lock(hash_mutex_);
+  if (!hash_.empty()) return hash_;
+  const absl::StatusOr<std::unique_ptr<Stream>> stream =
+      machine->NewStream(SystemMemory());
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<std::string> hash =
+      ContentHash(*checkpoint, (*stream)->pool(), cancelled);
+  if (hash.ok()) hash_ = *hash;
+  return hash;
 }
 
 std::vector<int32_t> Model::AssistantHeader() const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,10 @@ struct Model {
   // The ids that the chat template ends a prompt with; none without one.
   std::vector<int32_t> AssistantHeader() const;
 
+  // ContentHash of the checkpoint, found when it is first asked for. Errors:
+  // those of ContentHash; an ISA that is not there.
+  absl::StatusOr<std::string> Hash(absl::FunctionRef<bool()> cancelled) const;
+
   // What `tiercel inspect` shows.
   nlohmann::json Describe() const;
 
@@ -68,6 +73,9 @@ struct Model {
   absl::Status ReadConfig();
   // Adds those that are not there yet.
   void Warn(const std::vector<std::string>& more);
+
+  mutable std::mutex hash_mutex_;
+  mutable std::string hash_;  // empty: not known yet
 };
 
 }  // namespace tiercel

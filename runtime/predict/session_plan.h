@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,6 +13,7 @@
 #include "models/decoder/config.h"
 #include "models/decoder/prompt_depth.h"
 #include "models/decoder/weights.h"
+#include "offload/disk/disk_calls.h"
 #include "offload/kv/view.h"
 #include "offload/plan/tier_plan.h"
 #include "offload/view/retrieval.h"
@@ -23,6 +25,14 @@ namespace tiercel {
 struct MemoryUse {
   int64_t host = 0;  // KV in the host tier
   int64_t device = 0;
+};
+
+// Where a session keeps what it has read, and finds what others have.
+struct TextsFolder {
+  std::string path;
+  uint64_t most_bytes = uint64_t{16} << 30;  // of all that is kept there
+  std::string build;          // of the program: another computes other bits
+  DiskCalls* disk = nullptr;  // null: this machine's
 };
 
 // What a session is to be.
@@ -44,6 +54,10 @@ struct SessionOptions {
   // Beside a retrieval view prompts do too, and drafts see above the cut no
   // more than it says.
   std::optional<PromptDepth> depth = {};
+  // Absent: nothing is kept, and nothing found. A session whose prompts read
+  // less than everything or end below the last layer, that begins elsewhere
+  // than at position 0 or whose KV is on the device alone has none of it.
+  std::optional<TextsFolder> texts = {};
 
   bool EndsPrompts() const {
     return depth.has_value() && !retrieval.has_value();

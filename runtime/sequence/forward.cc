@@ -52,6 +52,7 @@ absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
   knows_next_ = false;
   // To what follows it is a prompt's.
   const bool settled = settled_ == kv_->length();
+  filled_from_ = std::min(filled_from_, kv_->length());
   const absl::Cleanup note = [&] {
     if (settled) settled_ = kv_->length();
   };

@@ -45,6 +45,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     session->spans_.emplace(options.depth->Of(model.config),
                             model.AssistantHeader(), options.first_position);
   }
+  const bool whole_prompts =
+      options.prompt_view.IsFull() && !options.EndsPrompts();
+  if (options.texts.has_value() && whole_prompts &&
+      options.first_position == 0 && !plan->on_device) {
+    session->KeepTexts(*options.texts);
+  }
   session->context_is_what_fits_ =
       options.context == 0 && plan->context < model.config.context;
   return session;
@@ -101,8 +107,11 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
 }
 
 Traffic Session::traffic() const {
-  if (tier_ == nullptr) return {};
-  return {tier_->engine->ledger(), kv_->moves()};
+  Traffic traffic;
+  if (tier_ != nullptr) traffic.link = tier_->engine->ledger();
+  traffic.moves = kv_->moves();
+  traffic.disk = disk_;
+  return traffic;
 }
 
 TimeSpent Session::Elapsed() const {
@@ -126,6 +135,11 @@ std::vector<std::string> Session::warnings() const {
   }
   if (placement_ != nullptr) {
     const std::vector<std::string> more = placement_->warnings();
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  if (texts_ != nullptr) {
+    texts_->Settle();
+    const std::vector<std::string>& more = texts_->warnings();
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
@@ -270,6 +284,8 @@ void Session::TruncateKv(int64_t length) {
   interrupted_.reset();
   kv_->Truncate(length);
   settled_ = std::min(settled_, length);
+  saved_ = std::min(saved_, length);
+  if (length <= filled_from_) filled_from_ = kAllPositions;
 }
 
 void Session::DropProvisional() {
@@ -327,6 +343,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   copy->context_is_what_fits_ = context_is_what_fits_;
   copy->tokens_ = tokens_;
   copy->settled_ = settled_;
+  copy->filled_from_ = filled_from_;
+  if (texts_folder_.has_value()) copy->KeepTexts(*texts_folder_);
+  copy->saved_ = saved_;
   copy->spans_ = spans_;
   copy->prompt_begins_ = prompt_begins_;
   // Without room for them they are computed again.

@@ -21,6 +21,7 @@
 #include "runtime/predict/session_plan.h"
 #include "runtime/sequence/deep_spans.h"
 #include "runtime/sequence/interrupted_prompt.h"
+#include "runtime/sequence/saved_texts.h"
 #include "runtime/sequence/time_spent.h"
 
 namespace tiercel {
@@ -36,7 +37,8 @@ inline constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 //   1. kv length <= tokens: the KV lags behind tokens appended since the last
 //      Forward, and holds nothing that belongs to other tokens.
 //   2. Whatever fails or is cancelled leaves tokens and KV as they were, but
-//      for the last row, which may have to be computed again.
+//      for the last row, and after OpenText those of the last page, which may
+//      have to be computed again.
 class Session {
  public:
   using Options = SessionOptions;
@@ -80,6 +82,19 @@ class Session {
   // tokens since were never there.
   void BeginPrompt();
   void AbandonPrompt();
+
+  // In a session that keeps texts (SessionOptions::texts), of a prompt that was
+  // appended: the KV of what it begins with comes from disk, where another
+  // session has left it, if that saves reading KvFolder::kLeastTokens or more;
+  // bit for bit what Forward would have made. `progress` is asked between
+  // pages, and told that none of the rest is done. Errors: cancelled.
+  absl::Status OpenText(Progress progress);
+  // When a prompt is there: a thread begins to write the KV of all tokens, if
+  // so many are not on disk yet; once an earlier text is written, unless that
+  // takes longer than whoever cancels waits. What goes wrong is a warning.
+  void SaveText();
+  // Ends the writing; the next prompt begins it anew. Soon.
+  void StopSaving();
 
   // Forward of all the tokens that the KV lacks, at most kMaxStepRows, with the
   // outcome open until Keep.
@@ -179,6 +194,7 @@ class Session {
   // A step under `view` has added to a KV of `before` positions.
   void NoteAdded(int64_t before, const View& view);
   void TruncateKv(int64_t length);
+  void KeepTexts(const TextsFolder& folder);
   absl::Status RunLayers(int64_t rows, Progress progress, PassPoint* point);
   absl::Status ReserveHidden(int64_t rows);
   absl::Status ReserveLogits();
@@ -217,8 +233,15 @@ class Session {
   // logits_ in the host's memory; empty where the device's is that.
   std::vector<float> host_logits_;
   bool knows_next_ = false;
+  // Positions of the KV from here on were filled, not computed.
+  int64_t filled_from_ = kAllPositions;
+  std::optional<TextsFolder> texts_folder_;  // absent: nothing is kept
+  int64_t saved_ = 0;  // tokens that the text of a file begins with, too
+  DiskUse disk_;
   std::atomic<bool> cancelled_{false};
   const Session* whole_ = nullptr;  // null: none; not the fork's
+  // Null: nothing is kept. Ends first: it holds pages.
+  std::unique_ptr<SavedTexts> texts_;
 };
 
 }  // namespace tiercel

@@ -1,0 +1,222 @@
+#include "runtime/sequence/saved_texts.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <new>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/machine/isa.h"
+#include "models/format/json.h"
+#include "nlohmann/json.hpp"
+
+namespace tiercel {
+namespace {
+
+std::string_view DeviceName(Device device) {
+  switch (device) {
+    case Device::kCpu:
+      return "cpu";
+    case Device::kRef:
+      return "ref";
+    case Device::kCuda:
+      return "cuda";
+  }
+  return "";
+}
+
+nlohmann::json RopeJson(const ModelConfig& config) {
+  const RopeScaling& scaling = config.rope_scaling;
+  return {{"theta", config.rope_theta},
+          {"dims", config.rope_dims},
+          {"scaling", static_cast<int>(scaling.type)},
+          {"factor", scaling.factor},
+          {"original_context", scaling.original_context},
+          {"low_freq_factor", scaling.low_freq_factor},
+          {"high_freq_factor", scaling.high_freq_factor},
+          {"beta_fast", scaling.beta_fast},
+          {"beta_slow", scaling.beta_slow},
+          {"truncate", scaling.truncate},
+          {"attention_factor", scaling.attention_factor.has_value()
+                                   ? nlohmann::json(*scaling.attention_factor)
+                                   : nlohmann::json(nullptr)}};
+}
+
+// The model's file or folder, without the way there.
+std::string TitleOf(const Model& model) {
+  const std::filesystem::path path = model.options.path;
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+bool IsLike(const KvFileInfo& info, const KvLayout& layout, int layers) {
+  return info.layout.type_k == layout.type_k &&
+         info.layout.type_v == layout.type_v &&
+         info.layout.kv_heads == layout.kv_heads &&
+         info.layout.head_dim == layout.head_dim && info.layers == layers;
+}
+
+constexpr char kReadAgain[] = "the text is read again";
+constexpr char kNotKept[] = "texts of this session are not kept";
+
+}  // namespace
+
+absl::StatusOr<nlohmann::json> ListTexts(const std::string& folder) {
+  const absl::StatusOr<std::vector<KvFolder::Entry>> entries =
+      KvFolder(folder, /*most_bytes=*/0).List();
+  if (!entries.ok()) return entries.status();
+  nlohmann::json list = nlohmann::json::array();
+  for (const KvFolder::Entry& entry : *entries) {
+    list.push_back(
+        {{"file", entry.name}, {"bytes", entry.bytes}, {"used", entry.used}});
+    if (!entry.info.has_value()) continue;
+    list.back()["model"] = entry.info->title;
+    list.back()["tokens"] = entry.info->positions();
+  }
+  return list;
+}
+
+absl::StatusOr<int64_t> ClearTexts(const std::string& folder) {
+  return KvFolder(folder, /*most_bytes=*/0).Clear();
+}
+
+SavedTexts::SavedTexts(const Model& model, const KvLayout& layout,
+                       const TextsFolder& folder)
+    : model_(model),
+      layout_(layout),
+      build_(folder.build),
+      folder_(folder.path, folder.most_bytes,
+              folder.disk != nullptr ? *folder.disk : SystemDisk()) {}
+
+SavedTexts::~SavedTexts() { Join(); }
+
+// All that the bytes of KV follow from but the tokens.
+absl::StatusOr<std::string> SavedTexts::Fingerprint(Cancelled cancelled) {
+  if (!fingerprint_.empty()) return fingerprint_;
+  const absl::StatusOr<std::string> checkpoint = model_.Hash(cancelled);
+  if (!checkpoint.ok()) return checkpoint.status();
+  const absl::StatusOr<Isa> isa = ChooseIsa();
+  if (!isa.ok()) return isa.status();
+  const Machine& machine = *model_.machine;
+  fingerprint_ = WriteJson(
+      {{"build", build_},
+       {"isa", std::string(NameOf(*isa))},
+       {"device", std::string(DeviceName(machine.device()))},
+       {"compute", model_.options.compute == Compute::kQ8 ? "q8" : "f32"},
+       {"checkpoint", *checkpoint},
+       {"rope", RopeJson(model_.config)},
+       {"rank", machine.rank()},
+       {"ranks", machine.ranks()},
+       {"layers", model_.config.layers},
+       {"kv_heads", layout_.kv_heads},
+       {"head_dim", layout_.head_dim},
+       {"type_k", std::string(InfoOf(layout_.type_k).name)},
+       {"type_v", std::string(InfoOf(layout_.type_v).name)}});
+  return fingerprint_;
+}
+
+absl::StatusOr<std::optional<KvFolder::Found>> SavedTexts::Find(
+    absl::Span<const int32_t> ids, Cancelled cancelled) {
+  const absl::StatusOr<std::string> fingerprint = Fingerprint(cancelled);
+  if (ClassOf(fingerprint.status()) == ErrorClass::kCancelled) {
+    return fingerprint.status();
+  }
+  absl::StatusOr<std::optional<KvFolder::Found>> found =
+      fingerprint.ok() ? folder_.Find(*fingerprint, ids)
+                       : absl::StatusOr<std::optional<KvFolder::Found>>(
+                             fingerprint.status());
+  if (!found.ok()) {
+    Warn(found.status(), kReadAgain);
+    return std::nullopt;
+  }
+  if (found->has_value() &&
+      !IsLike((*found)->file->info(), layout_, model_.config.layers)) {
+    return std::nullopt;  // nobody writes such a file
+  }
+  return found;
+}
+
+void SavedTexts::Refuse(const KvFile& file, const absl::Status& why) {
+  folder_.Remove(file.name());
+  Warn(why, kReadAgain);
+}
+
+bool SavedTexts::Save(absl::Span<const int32_t> ids,
+                      std::unique_ptr<HeldPages> pages, Cancelled cancelled) {
+  while (writing_ != nullptr && !writing_->over.load()) {
+    if (cancelled()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  Join();
+  if (gave_up_) return false;
+  const absl::StatusOr<std::string> fingerprint = Fingerprint(cancelled);
+  if (!fingerprint.ok()) {
+    if (ClassOf(fingerprint.status()) == ErrorClass::kCancelled) return false;
+    gave_up_ = true;
+    Warn(fingerprint.status(), kNotKept);
+    return false;
+  }
+  writing_ = std::make_unique<Writing>();
+  Writing& writing = *writing_;
+  writing.info = {.fingerprint = *fingerprint,
+                  .title = TitleOf(model_),
+                  .layout = pages->layout(),
+                  .layers = pages->layers(),
+                  .ids = {ids.begin(), ids.begin() + pages->positions()},
+                  .sums = {}};
+  writing.pages = std::move(pages);
+  well_ = true;
+  try {
+    writing.thread = std::thread([&writing, folder = folder_] {
+      try {
+        writing.status = folder.Save(writing.info, *writing.pages, [&writing] {
+          return writing.stop.load(std::memory_order_relaxed);
+        });
+      } catch (const std::bad_alloc&) {
+        writing.status =
+            MemoryError("out_of_memory", "the system gave no more memory");
+      }
+      writing.over.store(true);
+    });
+  } catch (const std::system_error&) {
+    writing.status = MemoryError("no_thread", "the system gives no thread");
+    writing.over.store(true);
+    Join();
+  }
+  return true;
+}
+
+void SavedTexts::Stop() {
+  if (writing_ != nullptr) writing_->stop.store(true);
+  Join();
+}
+
+bool SavedTexts::Settle() {
+  if (writing_ != nullptr && writing_->over.load()) Join();
+  return well_;
+}
+
+void SavedTexts::Join() {
+  if (writing_ == nullptr) return;
+  if (writing_->thread.joinable()) writing_->thread.join();
+  const absl::Status status = writing_->status;
+  writing_.reset();
+  well_ = status.ok();
+  if (well_ || ClassOf(status) == ErrorClass::kCancelled) return;
+  gave_up_ = true;
+  Warn(status, kNotKept);
+}
+
+void SavedTexts::Warn(const absl::Status& why, const char* consequence) {
+  const std::string warning =
+      absl::StrCat("saved texts: ", why.message(), "; ", consequence);
+  if (std::find(warnings_.begin(), warnings_.end(), warning) ==
+      warnings_.end()) {
+    warnings_.push_back(warning);
+  }
+}
+
+}  // namespace tiercel
