@@ -82,7 +82,7 @@ class Text:
     def run(self, tokens, seeds, *args):
         runs = Runs([
             self.program.document(
-                "summarize", self.cut, "-n", tokens, "--ignore-eos",
+                "summarize", self.cut, "--no-cache", "-n", tokens, "--ignore-eos",
                 *self.context, "--seed", seed, *LAW, *args)
             for seed in seeds])
         self.prompt = runs.first("prompt_tokens")

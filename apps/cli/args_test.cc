@@ -381,7 +381,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"summarize", "x", "--instruction", "be brief"},
            {"summarize", "x", "--output", "notes.md"},
            {"summarize", "x", "--format", "md"},
-           {"ask", "x", "who?", "--no-cache"},
            {"ask", "x", "who?", "--restart"},
            {"help", "chat"},
        }) {
@@ -724,10 +723,23 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
     const Options of_cache = Parse({"cache", action});
     EXPECT_EQ(of_cache.cache_action, action);
     EXPECT_EQ(of_cache.session.cache_dir, of_bench.session.cache_dir);
+    EXPECT_EQ(of_cache.session.texts_dir,
+              of_cache.session.cache_dir + "/texts");
     EXPECT_EQ(of_cache.model.path, "");  // it needs none
   }
   EXPECT_EQ(of_bench.session.cache_dir, of_generate.session.cache_dir);
   EXPECT_EQ(Parse({"bench"}).session.cache_dir, of_bench.session.cache_dir);
+  // What is measured, or read in pieces, is read.
+  EXPECT_EQ(of_bench.session.texts_dir, "");
+  EXPECT_EQ(of_generate.session.texts_dir, "");
+  for (const Args& args : {Args{"summarize", "x"}, Args{"ask", "x", "who?"}}) {
+    EXPECT_EQ(Parse(args).session.texts_dir,
+              of_bench.session.cache_dir + "/texts");
+    Args without = args;
+    without.push_back("--no-cache");
+    EXPECT_EQ(Parse(without).session.texts_dir, "");
+    EXPECT_EQ(Parse(without).session.cache_dir, of_bench.session.cache_dir);
+  }
   // Nobody drafts: no text is needed.
   EXPECT_EQ(
       Parse({"bench", "--policy", "full", "--draft", "none"}).bench.depths,

@@ -20,9 +20,13 @@ void AddDocument(FlagSet& flags, Options* options) {
   flags.Positional("FILE",
                    "EPUB, PDF, HTML or a folder of it, or text; - is stdin",
                    FlagSet::Need::kRequired, &options->document);
+  options->session.texts_dir = TextsFolder();
+  flags.Switch("--no-cache",
+               "read the document even if it was read before, and keep "
+               "nothing of it",
+               [=] { options->session.texts_dir.clear(); });
   flags.NotBuilt({"--toc", "--chapters", "--pages", "--words", "--language",
-                  "--instruction", "--output", "--format", "--no-cache",
-                  "--restart"});
+                  "--instruction", "--output", "--format", "--restart"});
 }
 
 void AddSummarize(FlagSet& flags, Options* options) {
@@ -122,6 +126,7 @@ void AddPlan(FlagSet& flags, Options* options) {
 
 void AddCache(FlagSet& flags, Options* options) {
   options->session.cache_dir = CacheFolder();
+  options->session.texts_dir = TextsFolder();
   flags.Positional("list|clear", "say what is kept, or remove it",
                    FlagSet::Need::kRequired, &options->cache_action);
   AddJsonFlag(flags, options);
@@ -213,7 +218,8 @@ const std::array<CommandFlags, 11> kCommands = {{
      {"tiercel bench -p 512 -n 32 -d 0,2048",
       "tiercel bench -n 64 -d 4000 -f book.txt --draft ngram"}},
     {"cache",
-     "Lists what was measured of this machine, or has it measured again.",
+     "Lists what is kept of texts that were read and was measured of this "
+     "machine, or removes it.",
      AddCache,
      {"tiercel cache list", "tiercel cache clear"}},
 }};

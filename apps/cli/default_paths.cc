@@ -21,6 +21,11 @@ std::string CacheFolder() {
   return home.empty() ? "" : home + "/.cache/tiercel";
 }
 
+std::string TextsFolder() {
+  const std::string cache = CacheFolder();
+  return cache.empty() ? "" : cache + "/texts";
+}
+
 absl::Status ChooseModel(ModelOptions* model) {
   if (!model->path.empty()) return absl::OkStatus();
   if (const char* path = std::getenv("TIERCEL_MODEL"); path != nullptr) {

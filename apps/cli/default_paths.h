@@ -11,6 +11,8 @@ namespace tiercel::cli {
 // Where this program keeps what it can make again; empty where the environment
 // names no home. Reads XDG_CACHE_HOME and HOME.
 std::string CacheFolder();
+// Where in it the texts are that were read.
+std::string TextsFolder();
 
 // Puts the default model where none was named: TIERCEL_MODEL, then what demo.sh
 // installed. Errors: kUsage, "no_model" where there is none.

@@ -34,6 +34,7 @@ struct SessionOptions {
   std::string kv_type_k = "f16";
   std::string kv_type_v = "f16";
   std::string cache_dir;  // of measured rates; empty: no predictions
+  std::string texts_dir;  // of texts that were read; empty: none are kept
   // The view that drafts read; 0: none, or the library's choice.
   int64_t budget = 0;
   std::optional<int64_t> sink;

@@ -50,11 +50,9 @@ Row RowOf(const Json& file) {
                        file.at("steady").get<bool>() ? "" : " (busy)")};
 }
 
-// Rates at the beginning of a text, in tokens a second.
-std::string RatesTable(const Json& files) {
-  std::vector<Row> rows = {{"rates of", "measured", "ISA", "threads", "KV",
-                            "read tok/s", "decode tok/s", "spread"}};
-  for (const Json& file : files) rows.push_back(RowOf(file));
+// Columns as wide as they need to be; nothing without a row below the heading.
+std::string Table(const std::vector<Row>& rows) {
+  if (rows.size() == 1) return "";
   std::vector<size_t> widths(rows[0].size());
   for (const Row& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) {
@@ -73,9 +71,34 @@ std::string RatesTable(const Json& files) {
   return table;
 }
 
-double TotalBytes(const Json& files) {
+// Rates at the beginning of a text, in tokens a second.
+std::string RatesTable(const Json& files) {
+  std::vector<Row> rows = {{"rates of", "measured", "ISA", "threads", "KV",
+                            "read tok/s", "decode tok/s", "spread"}};
+  for (const Json& file : files) rows.push_back(RowOf(file));
+  return Table(rows);
+}
+
+std::string TextsTable(const Json& texts) {
+  std::vector<Row> rows = {{"texts read by", "last used", "tokens", "size"}};
+  for (const Json& text : texts) {
+    const bool whole = text.contains("model");
+    rows.push_back({whole ? text["model"].get<std::string>()
+                          : absl::StrCat(text.at("file").get<std::string>(),
+                                         " (not readable)"),
+                    Day(text.at("used")), whole ? Grouped(text["tokens"]) : "",
+                    Bytes(text.at("bytes").get<double>())});
+  }
+  return Table(rows);
+}
+
+double TotalBytes(const Json& list) {
   double total = 0;
-  for (const Json& file : files) total += file.at("bytes").get<double>();
+  for (const char* kind : {"files", "texts"}) {
+    for (const Json& file : list.at(kind)) {
+      total += file.at("bytes").get<double>();
+    }
+  }
   return total;
 }
 
@@ -92,26 +115,35 @@ absl::Status Cache(const Options& options) {
                  "cache: there is no folder; set XDG_CACHE_HOME or HOME to an "
                  "absolute path");
   }
-  const absl::StatusOr<Json> list = ListCache(folder);
+  absl::StatusOr<Json> list = ListCache(folder);
   if (!list.ok()) return list.status();
-  const Json& files = list->at("files");
+  absl::StatusOr<Json> texts = ListCache(options.session.texts_dir);
+  if (!texts.ok()) return texts.status();
+  list->at("texts") = texts->at("texts");
   Json document = {{"cache_dir", folder}};
   if (options.cache_action == "list") {
+    const Json& rates = list->at("files");
+    const Json& kept = list->at("texts");
     if (!options.json) {
-      return WriteOut(absl::StrCat(folder, ": ", Files(files.size()), "\n",
-                                   files.empty() ? "" : RatesTable(files)));
+      return WriteOut(absl::StrCat(folder, ": ",
+                                   Files(rates.size() + kept.size()), "\n",
+                                   RatesTable(rates), TextsTable(kept)));
     }
     document.update(*list);
     return WriteJson(document);
   }
-  const absl::StatusOr<size_t> removed = ClearCache(folder);
-  if (!removed.ok()) return removed.status();
-  document["removed"] = *removed;
-  document["bytes"] = TotalBytes(files);
+  size_t removed = 0;
+  for (const std::string& each : {folder, options.session.texts_dir}) {
+    const absl::StatusOr<size_t> files = ClearCache(each);
+    if (!files.ok()) return files.status();
+    removed += *files;
+  }
+  document["removed"] = removed;
+  document["bytes"] = TotalBytes(*list);
   return options.json
              ? WriteJson(document)
-             : WriteOut(absl::StrCat(folder, ": removed ", Files(*removed),
-                                     ", ", Bytes(TotalBytes(files)), "\n"));
+             : WriteOut(absl::StrCat(folder, ": removed ", Files(removed), ", ",
+                                     Bytes(TotalBytes(*list)), "\n"));
 }
 
 }  // namespace tiercel::cli

@@ -24,6 +24,7 @@ Options BaselineOf(const Options& options, const Json& report) {
   full.sampling.draft_path.clear();
   full.sampling.draft_layers = 0;
   full.session.cache_dir.clear();  // nothing is predicted of it
+  full.session.texts_dir.clear();  // it reads for itself
   return full;
 }
 

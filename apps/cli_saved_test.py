@@ -1,0 +1,232 @@
+"""Texts that were read once open again: what the program keeps of them, what it
+does with that, and that nothing of an answer depends on it.
+
+    cli_saved_test.py TIERCEL CHECKPOINTS
+"""
+
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from cli_testing import CHAT, TIERCEL, Case, environment, run
+
+WORDS = "the cat sat on a mat and saw one two three birds fly over it".split()
+
+
+class SavedCase(Case):
+    """With a cache of its own, where rates are, and no text."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.cache = os.path.join(folder.name, "tiercel")
+        cls.texts = os.path.join(cls.cache, "texts")
+        cls.env = environment(XDG_CACHE_HOME=folder.name)
+
+    def setUp(self):
+        super().setUp()
+        if os.path.isdir(self.texts):
+            shutil.rmtree(self.texts)
+        elif os.path.exists(self.texts):
+            os.remove(self.texts)
+        chance = random.Random(1)
+        self.text = " ".join(chance.choice(WORDS) for _ in range(1500))
+        self.book = self.path("book.txt", self.text.encode())
+
+    def ask(self, *args, command="ask", book=None):
+        asked = ["who?"] if command == "ask" else []
+        return self.document(command, book or self.book, *asked, "-m", CHAT,
+                             "-n", "24", "--ignore-eos", *args, env=self.env)
+
+    def kept(self):
+        return sorted(os.listdir(self.texts)) if os.path.isdir(
+            self.texts) else []
+
+
+class SavedTextsTest(SavedCase):
+    def test_the_second_reading_opens_what_the_first_left(self):
+        for command in ("summarize", "ask"):
+            first = self.ask(command=command)
+            self.assertEqual(first["cached_tokens"], 0)
+            self.assertEqual(first["ledger"]["disk_read_bytes"], 0)
+            second = self.ask(command=command)
+            tokens = first["prompt_tokens"]
+            self.assertEqual(second["cached_tokens"], tokens - 1)
+            self.assertEqual(second["prompt_tokens"], tokens)
+            self.assertEqual(second["output"][0]["tokens"],
+                             first["output"][0]["tokens"])
+            formula = second["ledger"]["formula"]
+            self.assertEqual(formula["opened_pages"], 2 * -(-tokens // 128))
+            self.assertEqual(second["ledger"]["disk_read_bytes"],
+                             formula["opened_pages"] * formula["page_bytes"])
+            self.assertNotIn("saved texts", str(second["warnings"]))
+            self.assertIsNone(second["prefill_tok_s"])
+        self.assertEqual(len(self.kept()), 2)
+        self.assertEqual(stat.S_IMODE(os.stat(self.texts).st_mode), 0o700)
+        for name in self.kept():
+            mode = os.stat(os.path.join(self.texts, name)).st_mode
+            self.assertEqual(stat.S_IMODE(mode), 0o600)
+
+    def test_another_question_reads_itself_alone(self):
+        first = self.ask()
+        other = self.document("ask", self.book, "where did it sit?", "-m",
+                              CHAT, "-n", "24", "--ignore-eos", env=self.env)
+        self.assertGreater(other["cached_tokens"], 0.9 * first["prompt_tokens"])
+        self.assertEqual(len(self.kept()), 1)
+        without = self.document("ask", self.book, "where did it sit?", "-m",
+                                CHAT, "-n", "24", "--ignore-eos", "--no-cache",
+                                env=self.env)
+        self.assertEqual(without["cached_tokens"], 0)
+        self.assertEqual(other["output"][0]["tokens"],
+                         without["output"][0]["tokens"])
+
+    def test_no_policy_and_no_device_makes_a_difference(self):
+        ways = ([], ["--policy", "triforce", "--budget", "256"],
+                ["--policy", "sfi", "--budget", "128", "--window", "64"],
+                ["--policy", "sfi", "--budget", "128", "--window", "64",
+                 "--plain"],
+                ["--policy", "sadas", "--window", "256", "--set", "think=on"],
+                ["--policy", "speed", "--set", "cut=1"],
+                ["--policy", "speed", "--set", "cut=1", "--plain"])
+        self.ask()
+        for way in ways:
+            for device in ([], ["--simulate", "device=15MB,link=1GB/s",
+                                "-c", "4k"]):
+                with self.subTest(way=way, device=device):
+                    args = [*way, *device, "--seed", "3", "--temp", "0.7"]
+                    opened = self.ask(*args)
+                    read = self.ask(*args, "--no-cache")
+                    self.assertEqual(opened["output"][0]["tokens"],
+                                     read["output"][0]["tokens"])
+                    plain_speed = "cut=1" in way and "--plain" in way
+                    self.assertEqual(opened["cached_tokens"] > 0,
+                                     not plain_speed)
+                    self.assertEqual(read["cached_tokens"], 0)
+
+    def test_other_settings_read_anew(self):
+        self.ask()
+        for args in (["-ctk", "f32"], ["-ctv", "bf16"], ["--compute", "f32"],
+                     ["--rope-freq-base", "5000"], ["--device", "ref"]):
+            self.assertEqual(self.ask(*args)["cached_tokens"], 0, args)
+            self.assertGreater(self.ask(*args)["cached_tokens"], 0, args)
+
+    def test_nothing_is_kept_of_what_is_not_asked_for(self):
+        self.ask("--no-cache")
+        short = self.path("short.txt", self.text[:500].encode())
+        self.ask(book=short)
+        self.document("generate", "-f", self.book, "-m", CHAT, "-n", "2",
+                      env=self.env)
+        self.assertEqual(self.kept(), [])
+
+    def test_it_is_compared_with_one_who_reads(self):
+        self.ask()
+        document = self.ask("--verify-against", "full", "--verify", "coupled",
+                            "--draft", "ngram")
+        self.assertGreater(document["cached_tokens"], 0)
+        self.assertTrue(document["baseline"]["agree"])
+        self.assertEqual(len(self.kept()), 1)
+
+
+class CacheTest(SavedCase):
+    def test_texts_are_listed_and_cleared(self):
+        self.ask()
+        (name,) = self.kept()
+        listed = self.document("cache", "list", env=self.env)
+        (text,) = listed["texts"]
+        self.assertEqual(text["file"], name)
+        self.assertEqual(text["model"], os.path.basename(CHAT))
+        size = os.path.getsize(os.path.join(self.texts, name))
+        self.assertEqual(text["bytes"], size)
+        self.assertLess(abs(text["used"] - time.time()), 600)
+        table = self.succeed("cache", "list", env=self.env).decode()
+        self.assertIn("texts read by", table)
+        self.assertIn(format(text["tokens"], ","), table)
+        rates = sum(file["bytes"] for file in listed["files"])
+        cleared = self.document("cache", "clear", env=self.env)
+        self.assertEqual(cleared["removed"], 1 + len(listed["files"]))
+        self.assertEqual(cleared["bytes"], size + rates)
+        self.assertEqual(self.kept(), [])
+        self.assertEqual(self.ask()["cached_tokens"], 0)
+
+
+class FaultsTest(SavedCase):
+    def test_a_folder_that_is_none_is_a_warning(self):
+        expected = self.ask("--no-cache")["output"][0]["tokens"]
+        os.makedirs(self.cache, exist_ok=True)
+        with open(self.texts, "w"):
+            pass
+        document = self.ask()
+        self.assertEqual(document["output"][0]["tokens"], expected)
+        self.assertIn("saved texts", " ".join(document["warnings"]))
+        os.remove(self.texts)
+        os.mkdir(self.texts)
+        os.chmod(self.texts, 0o777)
+        document = self.ask()
+        self.assertEqual(document["output"][0]["tokens"], expected)
+        self.assertIn("others may write there", " ".join(document["warnings"]))
+        self.assertEqual(self.kept(), [])
+
+    def test_a_damaged_file_is_read_again(self):
+        expected = self.ask()["output"][0]["tokens"]
+        (name,) = self.kept()
+        path = os.path.join(self.texts, name)
+        with open(path, "rb") as file:
+            whole = file.read()
+        for cut in (0, 100, len(whole) // 2, len(whole) - 1):
+            with open(path, "wb") as file:
+                file.write(whole[:cut])
+            document = self.ask()
+            self.assertEqual(document["cached_tokens"], 0)
+            self.assertEqual(document["output"][0]["tokens"], expected)
+            self.assertGreater(self.ask()["cached_tokens"], 0)
+
+    def test_a_process_that_is_killed_leaves_no_half_a_text(self):
+        expected = self.ask("--no-cache")["output"][0]["tokens"]
+        command = [TIERCEL, "ask", self.book, "who?", "-m", CHAT, "-n", "24",
+                   "--ignore-eos", "--json"]
+        begin = time.monotonic()
+        run(*command[1:], "--no-cache", env=self.env)
+        whole = time.monotonic() - begin
+        chance = random.Random(2)
+        for _ in range(8):
+            for name in self.kept():
+                os.remove(os.path.join(self.texts, name))
+            process = subprocess.Popen(command, env=self.env,
+                                       stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            time.sleep(chance.uniform(0, whole))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            document = self.ask()
+            self.assertEqual(document["output"][0]["tokens"], expected)
+            self.assertNotIn("saved texts", str(document["warnings"]))
+        self.assertEqual([name for name in self.kept()
+                          if not name.startswith("text-")], [])
+
+    def test_processes_share_the_folder(self):
+        expected = self.ask("--no-cache")["output"][0]["tokens"]
+        command = [TIERCEL, "ask", self.book, "who?", "-m", CHAT, "-n", "24",
+                   "--ignore-eos", "--json", "-t", "1"]
+        several = [subprocess.Popen(command, env=self.env,
+                                    stdout=subprocess.PIPE)
+                   for _ in range(4)]
+        for process in several:
+            out, _ = process.communicate(timeout=600)
+            self.assertEqual(process.returncode, 0)
+            self.assertIn(str(expected).replace(" ", "").encode(),
+                          out.replace(b" ", b""))
+        self.assertEqual(len(self.kept()), 1)
+        self.assertGreater(self.ask()["cached_tokens"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
