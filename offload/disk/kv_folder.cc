@@ -69,9 +69,19 @@ bool IsPart(std::string_view name) {
                  .find_first_not_of("0123456789-") == std::string_view::npos;
 }
 
-// Of a file that is being written its writer has the lock; without one nobody
-// writes it any more.
-bool Lock(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0; }
+// Of a file that is being written its writer has the lock: who gets it knows
+// that nobody writes any more.
+bool IsLeftBehind(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0; }
+
+// Takes the lock of a file that was just made; whether it is there still. Who
+// clears up may have been quicker, and have removed it: it holds the lock for
+// that long. A file system without locks has nobody who clears up.
+bool Claim(int file) {
+  while (flock(file, LOCK_EX) != 0 && errno == EINTR) {
+  }
+  struct stat status;
+  return fstat(file, &status) != 0 || status.st_nlink > 0;
+}
 
 absl::Status CannotRead(const std::string& path, int error) {
   return DiskError(path, "read the folder", error);
@@ -178,7 +188,7 @@ class KvFolder::Handle {
       const int file = openat(folder_, part.name.c_str(),
                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
       if (file < 0) continue;
-      if (Lock(file) &&
+      if (IsLeftBehind(file) &&
           unlinkat(folder_, part.name.c_str(), /*flags=*/0) == 0) {
         ++removed;
       }
@@ -277,8 +287,7 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
   const absl::StatusOr<Handle> folder = Handle::ToWrite(path_);
   if (!folder.ok()) return folder.status();
   if (absl::Status s = MakeRoom(*folder, info.FileBytes()); !s.ok()) return s;
-  // A name of our own. Who clears up may take the file before it is locked:
-  // then there is another.
+  // A name of our own.
   static std::atomic<int> turn{0};
   constexpr int kMostTries = 100;
   std::string part;
@@ -291,13 +300,12 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
     if (file < 0 && (errno != EEXIST || tries == kMostTries)) {
       return DiskError(path_, absl::StrCat("make ", part), errno);
     }
-    struct stat status;
-    if (file >= 0 && Lock(file) && fstat(file, &status) == 0 &&
-        status.st_nlink == 0 && tries < kMostTries) {
+    if (file >= 0 && !Claim(file) && tries < kMostTries) {
       disk_.Close(std::exchange(file, -1));
     }
   }
   absl::Cleanup remove = [&] { disk_.Remove(folder->fd(), part.c_str()); };
+  absl::Cleanup end = [&] { disk_.Close(file); };  // by an exception
   absl::Status status = WriteKvFile(disk_, file, path_, info, pages, cancelled);
   const std::string name = NameOf(info);
   if (status.ok() &&
@@ -305,6 +313,7 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
     status = DiskError(path_, absl::StrCat("rename to ", name), errno);
   }
   // The lock goes with it: under its last name the file needs none.
+  std::move(end).Cancel();
   if (disk_.Close(file) != 0 && status.ok()) {
     status = DiskError(path_, absl::StrCat("close ", name), errno);
     part = name;

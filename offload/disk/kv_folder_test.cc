@@ -135,6 +135,15 @@ TEST_F(KvFolderTest, NamesAreNotBelieved) {
   }
   EXPECT_EQ(Common(info), -1);
   ASSERT_TRUE(Save(info).ok());
+  // Another beginning.
+  ASSERT_TRUE(Save(TextOf(1100, 1000)).ok());
+  const std::string ours =
+      Folder().Find("a model", info.ids).value()->file->name();
+  for (const std::string& name : Names()) {
+    if (name != ours) fs::rename(path() + "/" + name, path() + "/" + ours);
+  }
+  EXPECT_EQ(Common(info), -1);
+  ASSERT_TRUE(Save(info).ok());
   KvFileInfo later = TextOf(1100, 1050);
   ASSERT_TRUE(Save(later).ok());
   ASSERT_EQ(Names().size(), 2u);

@@ -317,7 +317,6 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
   if (!given.ok()) return given;
   for (int64_t page = first; page < pages_.size(); ++page) {
     pages_.At(page).layers = layers_;
-    pages_.At(page).below = true;
     const bool stays = pages_.IsResident(page) || pages_.IsNewest(page, end);
     if (!stays) continue;
     if (absl::Status s = pages_.Open(page, /*exists=*/true, end_, cancelled);
