@@ -19,17 +19,17 @@ CHAT = os.path.join(CHECKPOINTS, "llama_chat.gguf")
 TEXT = "The cat sat on the mat. " * 12
 
 
-def run(*args, device="far"):
+def run(*args, device="far", env=None):
     return subprocess.run(
         [TIERCEL, *map(str, args), "--device", device, "-m", CHAT, "-t", "2"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE)
+        stderr=subprocess.PIPE, env=env)
 
 
 class HostedCliTest(unittest.TestCase):
 
-    def document(self, *args, device="far"):
-        done = run(*args, "--json", "--no-progress", device=device)
+    def document(self, *args, device="far", env=None):
+        done = run(*args, "--json", "--no-progress", device=device, env=env)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         return json.loads(done.stdout)
 
@@ -49,6 +49,34 @@ class HostedCliTest(unittest.TestCase):
             # Nothing is predicted from what a CPU was measured to do.
             self.assertNotIn("predicted", far)
             self.assertIn("no times are predicted", "".join(far["warnings"]))
+
+    def test_a_text_that_was_read_opens(self):
+        with tempfile.TemporaryDirectory() as folder:
+            book = pathlib.Path(folder) / "book.txt"
+            book.write_text("One cat sat on two mats. " * 80)
+            env = {**os.environ, "XDG_CACHE_HOME": folder}
+            linked = ["--simulate", "device=36MB,link=10GB/s"]
+            view = ["--policy", "triforce", "--budget", 256]
+
+            def ask(*flags):
+                return self.document("ask", book, "who?", "-n", 8, "-c", 1600,
+                                     "--ignore-eos", *flags, env=env)
+
+            # Where a GPU has room for all of the KV nothing is kept of it.
+            for _ in range(2):
+                self.assertEqual(ask()["cached_tokens"], 0)
+            read = ask(*linked)
+            self.assertEqual(read["cached_tokens"], 0)
+            for flags in [], view:
+                opened = ask(*linked, *flags)
+                self.assertGreater(opened["cached_tokens"], 1100)
+                self.assertEqual(
+                    opened["ledger"]["disk_read_bytes"],
+                    opened["ledger"]["formula"]["opened_pages"]
+                    * opened["ledger"]["formula"]["page_bytes"])
+                again = ask(*linked, *flags, "--no-cache")
+                self.assertEqual(opened["output"][0]["tokens"],
+                                 again["output"][0]["tokens"])
 
     def test_logits_are_the_cpus(self):
         with tempfile.TemporaryDirectory() as folder:

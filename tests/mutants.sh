@@ -267,6 +267,22 @@ drafted_over|runtime/sequence/forward.cc|interrupted_.reset();  // its|(void)0; 
 draft_stops|runtime/policy/policy.cc|draft_session->CancelWith(session);|(void)session;|runtime/drafting/small_target_test.cc
 draft_on_device|runtime/policy/policy.cc|.on_device = true|.on_device = false|runtime/drafting/small_target_test.cc
 reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
+text_page|offload/disk/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|offload/disk/kv_folder_test.cc
+text_unfinished|offload/disk/kv_file.cc|return CheckCommit(commit, front);|return absl::OkStatus();|offload/disk/kv_folder_test.cc
+text_front|offload/disk/kv_format.cc|!= SumIn(front)|== 0|offload/disk/kv_format_test.cc
+text_model|offload/disk/kv_folder.cc|if (info.fingerprint != fingerprint) continue;||offload/disk/kv_folder_test.cc
+text_beginning|offload/disk/kv_folder.cc|if (common < kLeastTokens) continue;||offload/disk/kv_folder_test.cc
+text_part|offload/disk/kv_folder.cc|disk_.Remove(folder->fd(), part.c_str());|(void)part;|offload/disk/kv_folder_test.cc
+text_stalest|offload/disk/kv_folder.cc|a.used_ns < b.used_ns|a.used_ns > b.used_ns|offload/disk/kv_folder_test.cc
+short_read|offload/disk/page_reader.cc|runs_.offsets\[buffer.run\] + buffer.done,|runs_.offsets[buffer.run],|offload/disk/page_reader_test.cc
+ring_left|offload/disk/page_reader.cc|if (buffers_\[i\].busy) Start(i);|if (i > 0) Start(i);|offload/disk/page_reader_test.cc
+held_page|offload/kv/held_pages.cc|pool_->AddReference(slot);|(void)slot;|offload/kv/load_test.cc
+held_cells|offload/kv/held_pages.cc|ClearFrom(static_cast<int>(end_ % kPageTokens)|ClearFrom(kPageTokens|offload/kv/load_test.cc
+loaded_resident|offload/kv/tiered_kv.cc|pages_.IsResident(page) .. pages_.IsNewest(page, end);|pages_.IsNewest(page, end);|offload/kv/load_test.cc
+text_filled|runtime/sequence/session_texts.cc|settled_ == length \&\& filled_from_ >= length|settled_ == length|runtime/sequence/saved_texts_test.cc
+text_shallow|runtime/sequence/session.cc|options.prompt_view.IsFull() \&\& !options.EndsPrompts()|options.first_position == 0|runtime/sequence/saved_texts_test.cc
+text_stopped|runtime/sequence/session_texts.cc|if (!texts_->Settle()) saved_ = 0;||runtime/sequence/saved_texts_test.cc
+text_checkpoint|runtime/sequence/saved_texts.cc|"checkpoint", \*checkpoint|"checkpoint", ""|runtime/sequence/saved_texts_test.cc
 callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 original_context|runtime/model/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model/model_test.cc
 forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc
