@@ -63,16 +63,21 @@ class LoadTest : public testing::TestWithParam<Case> {
     return InPlace() ? end : end / kPageTokens * kPageTokens;
   }
 
+  // The pages of a sequence that ends where the case says.
+  static Pages Computed(Oracle& oracle) {
+    const Made from = Make(-1, 0);
+    Step(*from.kv, oracle, GetParam().end);
+    return Copied(**from.kv->Hold(GetParam().end, kGoOn));
+  }
+
   int next_ = 1;
 };
 
 // What was computed in one store is read in another, as if it had computed it.
 TEST_P(LoadTest, ALoadedSequenceGoesOnAsAComputedOne) {
   const Case& c = GetParam();
-  const Made from = Make(-1, 0);
   Oracle oracle{{}, &next_};
-  Step(*from.kv, oracle, c.end);
-  const Pages pages = Copied(**from.kv->Hold(c.end, kGoOn));
+  const Pages pages = Computed(oracle);
 
   const Made made = Make(c.resident, 0);
   ASSERT_TRUE(Load(*made.kv, pages, c.end).ok());
@@ -103,10 +108,8 @@ TEST_P(LoadTest, ALoadedSequenceGoesOnAsAComputedOne) {
 // A sequence that has pages already gets more of them.
 TEST_P(LoadTest, PagesAreAddedBehindThoseThatAreThere) {
   const Case& c = GetParam();
-  const Made from = Make(-1, 0);
   Oracle oracle{{}, &next_};
-  Step(*from.kv, oracle, c.end);
-  const Pages pages = Copied(**from.kv->Hold(c.end, kGoOn));
+  const Pages pages = Computed(oracle);
 
   const Made made = Make(c.resident, 0);
   Oracle mine = oracle;
@@ -122,10 +125,8 @@ TEST_P(LoadTest, PagesAreAddedBehindThoseThatAreThere) {
 
 TEST_P(LoadTest, ALoadThatFailsLeavesTheSequenceAsItWas) {
   const Case& c = GetParam();
-  const Made from = Make(-1, 0);
   Oracle oracle{{}, &next_};
-  Step(*from.kv, oracle, c.end);
-  const Pages pages = Copied(**from.kv->Hold(c.end, kGoOn));
+  const Pages pages = Computed(oracle);
   for (int64_t fail_at = 0;; ++fail_at) {
     const Made made = Make(c.resident, 0);
     Oracle mine{{}, &next_};

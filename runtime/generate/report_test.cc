@@ -175,6 +175,9 @@ TEST(ReportTest, TheFormulaHasEveryCount) {
   report.plan.shape.resident_pages = 4;
   report.prefill.traffic.moves = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   report.traffic.moves = {10, 20, 30, 40, 50, 60, 70, 80, 90};
+  report.prefill.traffic.disk = {.read_bytes = 7, .read_pages = 2};
+  report.traffic.disk = {.read_bytes = 60, .read_pages = 10};
+  EXPECT_EQ(report.ToJson()["ledger"]["disk_read_bytes"], 67);
   EXPECT_EQ(report.ToJson()["ledger"]["formula"],
             Json::parse(R"({"page_bytes": 25088, "page_tokens": 128,
                             "layers": 3, "resident_pages": 4, "newest_pages": 0,
@@ -182,8 +185,11 @@ TEST(ReportTest, TheFormulaHasEveryCount) {
                             "reopened_pages": 33, "gathered_bytes": 44,
                             "resumed_pages": 55, "resumed_bytes": 66,
                             "closed_pages": 77, "parked_pages": 88,
-                            "parked_bytes": 99})"));
+                            "parked_bytes": 99, "opened_pages": 12})"));
   report.plan.in_place = true;
+  EXPECT_EQ(report.ToJson()["ledger"]["formula"],
+            Json::parse(R"({"page_bytes": 25088, "opened_pages": 12})"));
+  report.prefill.traffic.disk = report.traffic.disk = {};
   EXPECT_EQ(report.ToJson()["ledger"]["formula"], Json::object());
 }
 

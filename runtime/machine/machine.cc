@@ -11,6 +11,18 @@
 
 namespace tiercel {
 
+const char* NameOf(Device device) {
+  switch (device) {
+    case Device::kCpu:
+      return "cpu";
+    case Device::kRef:
+      return "ref";
+    case Device::kCuda:
+      return "cuda";
+  }
+  return "";
+}
+
 Machine::~Machine() { ForgetPoolOfParent(); }
 
 absl::Status Machine::FindGpu() {

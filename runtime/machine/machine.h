@@ -22,6 +22,8 @@
 
 namespace tiercel {
 
+const char* NameOf(Device device);
+
 // What the way between host and device can do.
 struct LinkRate {
   double bytes_per_s = 0;

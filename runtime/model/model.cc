@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -233,6 +234,11 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   weights = std::make_unique<Weights>(std::move(loaded->weights));
   Warn(loaded->warnings);
   return absl::OkStatus();
+}
+
+std::string Model::FileName() const {
+  const std::filesystem::path path = options.path;
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
 absl::StatusOr<std::string> Model::Hash(

@@ -50,6 +50,8 @@ struct Model {
   // LoadWeights; non_finite_weights.
   absl::Status Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
+  // Its file or folder, without the way there.
+  std::string FileName() const;
   // The ids that the chat template ends a prompt with; none without one.
   std::vector<int32_t> AssistantHeader() const;
 

@@ -1,6 +1,5 @@
 #include "runtime/predict/known_rates.h"
 
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -10,18 +9,6 @@
 
 namespace tiercel {
 namespace {
-
-const char* NameOf(Device device) {
-  switch (device) {
-    case Device::kCpu:
-      return "cpu";
-    case Device::kRef:
-      return "ref";
-    case Device::kCuda:
-      return "cuda";
-  }
-  return "";
-}
 
 // Measures with the model's weights, which has them, or with those of `few`.
 absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
@@ -114,11 +101,7 @@ absl::StatusOr<KeptRates> MeasureKnownRates(const Model& model,
   if (absl::Status s = cache.CheckWritable(); !s.ok()) return s;
   const absl::StatusOr<Measurement> measured = Measure(model, layout, progress);
   if (!measured.ok()) return measured.status();
-  const std::filesystem::path path = model.options.path;
-  return cache.Add(
-      *key,
-      (path.has_filename() ? path : path.parent_path()).filename().string(),
-      *measured);
+  return cache.Add(*key, model.FileName(), *measured);
 }
 
 }  // namespace tiercel

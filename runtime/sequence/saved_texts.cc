@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <new>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -16,18 +14,6 @@
 
 namespace tiercel {
 namespace {
-
-std::string_view DeviceName(Device device) {
-  switch (device) {
-    case Device::kCpu:
-      return "cpu";
-    case Device::kRef:
-      return "ref";
-    case Device::kCuda:
-      return "cuda";
-  }
-  return "";
-}
 
 nlohmann::json RopeJson(const ModelConfig& config) {
   const RopeScaling& scaling = config.rope_scaling;
@@ -44,12 +30,6 @@ nlohmann::json RopeJson(const ModelConfig& config) {
           {"attention_factor", scaling.attention_factor.has_value()
                                    ? nlohmann::json(*scaling.attention_factor)
                                    : nlohmann::json(nullptr)}};
-}
-
-// The model's file or folder, without the way there.
-std::string TitleOf(const Model& model) {
-  const std::filesystem::path path = model.options.path;
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
 bool IsLike(const KvFileInfo& info, const KvLayout& layout, int layers) {
@@ -104,7 +84,7 @@ absl::StatusOr<std::string> SavedTexts::Fingerprint(Cancelled cancelled) {
   fingerprint_ = WriteJson(
       {{"build", build_},
        {"isa", std::string(NameOf(*isa))},
-       {"device", std::string(DeviceName(machine.device()))},
+       {"device", NameOf(machine.device())},
        {"compute", model_.options.compute == Compute::kQ8 ? "q8" : "f32"},
        {"checkpoint", *checkpoint},
        {"rope", RopeJson(model_.config)},
@@ -162,7 +142,7 @@ bool SavedTexts::Save(absl::Span<const int32_t> ids,
   writing_ = std::make_unique<Writing>();
   Writing& writing = *writing_;
   writing.info = {.fingerprint = *fingerprint,
-                  .title = TitleOf(model_),
+                  .title = model_.FileName(),
                   .layout = pages->layout(),
                   .layers = pages->layers(),
                   .ids = {ids.begin(), ids.begin() + pages->positions()},

@@ -110,6 +110,14 @@ class SavedTextsTest : public testing::Test {
   static Ids First(size_t count) {
     return {ids_->begin(), ids_->begin() + static_cast<std::ptrdiff_t>(count)};
   }
+  // A session in place, or on a device that is too small.
+  static Tiered At(const std::optional<Budget>& place,
+                   const Session::Options& options) {
+    if (place.has_value()) return MakeTiered(*model_, options, *place);
+    Tiered made;
+    made.session = MakeSession(*model_, options);
+    return made;
+  }
   // Both say the same now, and after more tokens.
   static void ExpectSame(Session& opened, Session& computed) {
     EXPECT_EQ(opened.tokens(), computed.tokens());
@@ -152,22 +160,12 @@ TEST_F(SavedTextsTest, LogitsAreTheSameBytesWhereverItIsOpened) {
                                             Budget::kMiddle};
     for (const std::optional<Budget>& from : places) {
       std::filesystem::remove_all(path());
-      if (from.has_value()) {
-        const Tiered tiered = MakeTiered(*model_, options, *from);
-        Read(*tiered.session, ids);
-      } else {
-        Read(*MakeSession(*model_, options), ids);
-      }
+      Read(*At(from, options).session, ids);
       ASSERT_EQ(Names().size(), 1u);
       // Behind a link whole pages alone are in the host tier.
       const int64_t kept = from.has_value() ? 1152 : 1199;
       for (const std::optional<Budget>& to : places) {
-        Tiered tiered;
-        if (to.has_value()) {
-          tiered = MakeTiered(*model_, options, *to);
-        } else {
-          tiered.session = MakeSession(*model_, options);
-        }
+        const Tiered tiered = At(to, options);
         const PrefillReport prefill = Read(*tiered.session, ids);
         EXPECT_EQ(prefill.cached_tokens, kept);
         const int64_t pages = 6 * ((kept + kPageTokens - 1) / kPageTokens);
@@ -285,12 +283,7 @@ TEST_F(SavedTextsTest, ASessionThatHoldsSomethingOpensTheRest) {
   for (const std::optional<Budget>& place :
        {std::optional<Budget>(), std::optional<Budget>(Budget::kLeast)}) {
     for (const size_t held : {1, 130, 256}) {
-      Tiered tiered;
-      if (place.has_value()) {
-        tiered = MakeTiered(*model_, WithTexts(), *place);
-      } else {
-        tiered.session = MakeSession(*model_, WithTexts());
-      }
+      const Tiered tiered = At(place, WithTexts());
       Session& session = *tiered.session;
       Ids before = First(held);
       before.resize(held + 300, 5);
@@ -387,12 +380,7 @@ TEST_F(SavedTextsTest, ASessionGoesOnWhileItsTextIsWritten) {
     std::filesystem::remove_all(path());
     {
       const Session::Options options = WithTexts({}, disk);
-      Tiered tiered;
-      if (place.has_value()) {
-        tiered = MakeTiered(*model_, options, *place);
-      } else {
-        tiered.session = MakeSession(*model_, options);
-      }
+      const Tiered tiered = At(place, options);
       Read(*tiered.session, ids);
       tiered.session->Truncate(100);
       Read(*tiered.session, Ids(900, 3));
@@ -483,12 +471,7 @@ TEST_F(SavedTextsTest, ATextThatCannotBeReadIsReadAgain) {
       disk.counts_writes = false;
       disk.fail_at = call;
       const Session::Options options = WithTexts({}, disk);
-      Tiered tiered;
-      if (place.has_value()) {
-        tiered = MakeTiered(*model_, options, *place);
-      } else {
-        tiered.session = MakeSession(*model_, options);
-      }
+      const Tiered tiered = At(place, options);
       const PrefillReport prefill = Read(*tiered.session, ids);
       if (disk.failed()) {
         EXPECT_EQ(prefill.cached_tokens, 0) << call;
@@ -564,12 +547,7 @@ TEST_F(SavedTextsTest, AnOpeningThatIsStoppedLeavesTheSessionAsItWas) {
   for (const std::optional<Budget>& place :
        {std::optional<Budget>(), std::optional<Budget>(Budget::kMiddle)}) {
     for (const int after : {0, 1, 2, 30, 60}) {
-      Tiered tiered;
-      if (place.has_value()) {
-        tiered = MakeTiered(*model_, WithTexts(), *place);
-      } else {
-        tiered.session = MakeSession(*model_, WithTexts());
-      }
+      const Tiered tiered = At(place, WithTexts());
       Session& session = *tiered.session;
       Read(session, First(20));
       int asked = 0;
