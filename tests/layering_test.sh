@@ -16,7 +16,7 @@ readonly ROOMS=(
   'offload tier move kv disk view plan'
   'models format tokenizer chat decoder'
   'runtime pass machine model predict sequence drafting policy generate api'
-  'apps cli terminal document commands'
+  'apps cli terminal document reader commands'
 )
 failed=0
 

@@ -18,6 +18,7 @@ readonly DEMO=(
   libabsl-dev
   libboost-context-dev  # tests: threads of a GPU, on the CPU
   libcli11-dev
+  libcmark-dev  # notes: HTML
   libedit-dev  # follow-up questions
   libgmock-dev  # one CMake configuration builds and tests
   libgtest-dev

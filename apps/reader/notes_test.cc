@@ -1,0 +1,123 @@
+#include "apps/reader/notes.h"
+
+#include <cmark.h>
+
+#include <cstdlib>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tiercel::reader {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Notes ExampleNotes() {
+  return {.title = "A <Book>",
+          .author = "N. N.",
+          .sections = {{"Summary",
+                        "summary",
+                        {{"It ends.\nWell.", "Chapter 1, page 2", "part-1"}}},
+                       {"Chapter 1", "part-1", {{"* one", "", ""}}}},
+          .footer = "made by a model"};
+}
+
+std::string HtmlOf(const std::string& markdown) {
+  char* html = cmark_markdown_to_html(markdown.data(), markdown.size(),
+                                      CMARK_OPT_UNSAFE);
+  std::string copy = html;
+  free(html);
+  return copy;
+}
+
+TEST(NotesTest, AsText) {
+  EXPECT_EQ(Render(ExampleNotes(), NotesFormat::kText),
+            "A <Book>\nN. N.\n\nSummary\n\nIt ends.\nWell.\n"
+            "[Chapter 1, page 2]\n\nChapter 1\n\n* one\n\nmade by a model\n");
+}
+
+TEST(NotesTest, AsMarkdown) {
+  EXPECT_EQ(Render(ExampleNotes(), NotesFormat::kMarkdown),
+            "# A \\<Book\\>\n\nN. N.\n\n## Summary\n\nIt ends.\\\nWell.\n\n"
+            "*Chapter 1, page 2*\n\n## Chapter 1\n\n\\* one\n\n---\n\n"
+            "made by a model\n");
+}
+
+TEST(NotesTest, AsOneFileOfHtml) {
+  const std::string html = Render(ExampleNotes(), NotesFormat::kHtml);
+  EXPECT_THAT(html, HasSubstr("<title>A &lt;Book&gt;</title>"));
+  EXPECT_THAT(html, HasSubstr("name=\"viewport\""));
+  EXPECT_THAT(html, HasSubstr("<p>It ends.<br />\nWell.</p>\n"
+                              "<p class=\"place\"><a href=\"#part-1\">"
+                              "Chapter 1, page 2</a></p>"));
+  EXPECT_THAT(html, HasSubstr("<section id=\"part-1\">\n<h2>Chapter 1</h2>"));
+  EXPECT_THAT(html, HasSubstr("<p>* one</p>"));
+  EXPECT_THAT(html, Not(HasSubstr("http://")));
+  EXPECT_THAT(html, Not(HasSubstr("src=")));
+}
+
+// Whatever is written, in whatever place, is shown and does nothing.
+TEST(NotesTest, TextIsNoMarkup) {
+  const std::string hostile[] = {"<script>alert(1)</script>",
+                                 "<img src=x onerror=alert(1)>",
+                                 "[x](javascript:alert(1))",
+                                 "![x](http://x/y.png)",
+                                 "</section><h1>",
+                                 "&lt;script&gt;",
+                                 "\"><script>",
+                                 "`code` *bold* __b__ ~~s~~",
+                                 "# heading",
+                                 "- item",
+                                 "+ item",
+                                 "1. one",
+                                 "12) two",
+                                 "> quote",
+                                 "    code",
+                                 "\tcode",
+                                 "===",
+                                 "---",
+                                 "***",
+                                 "```\nx",
+                                 "a\n===",
+                                 "[a]: http://x",
+                                 "| a | b |\n|---|---|",
+                                 "<http://x>",
+                                 "http://x.y www.x.y a@b.c",
+                                 "a\\",
+                                 "\\<b>",
+                                 "&#60;b>"};
+  for (const std::string& text : hostile) {
+    const std::string html = HtmlOf(EscapeMarkdown(text));
+    EXPECT_EQ(html.substr(0, 3), "<p>") << text << "\n" << html;
+    EXPECT_EQ(html.find('<', 1), html.find("<br />") == std::string::npos
+                                     ? html.find("</p>")
+                                     : html.find("<br />"))
+        << text << "\n"
+        << html;
+    Notes notes = {
+        .title = text, .author = text, .sections = {}, .footer = text};
+    notes.sections.push_back({text, "part-1", {{text, text, "part-1"}}});
+    notes.sections.push_back({text, "part-2", {}});
+    const std::string page = Render(notes, NotesFormat::kHtml);
+    for (const char* never : {"<script", "<img", "<h3", "<code", "<em", "<ol",
+                              "javascript:alert(1)\"", "href=\"http"}) {
+      EXPECT_THAT(page, Not(HasSubstr(never))) << text;
+    }
+    size_t headings = 0;
+    for (size_t at = page.find("<h1"); at != std::string::npos;
+         at = page.find("<h1", at + 1)) {
+      ++headings;
+    }
+    EXPECT_EQ(headings, 1u) << text;
+  }
+}
+
+TEST(NotesTest, ParagraphsAreBetweenBlankLines) {
+  EXPECT_THAT(Paragraphs("\n a\nb \n \n\nc"), ElementsAre("a\nb", "c"));
+  EXPECT_THAT(Paragraphs(" \n"), ElementsAre());
+}
+
+}  // namespace
+}  // namespace tiercel::reader

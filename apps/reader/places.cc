@@ -1,0 +1,81 @@
+#include "apps/reader/places.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "apps/reader/text.h"
+
+namespace tiercel::reader {
+namespace {
+
+// "12 to 31", or what is both.
+std::string FromTo(const std::string& first, const std::string& last) {
+  return first == last ? first : first + " to " + last;
+}
+
+// The sections down to the level of chapters, the innermost of each place.
+std::vector<size_t> ChaptersIn(const Document& book, size_t begin, size_t end) {
+  const int level = ChapterLevel(book);
+  std::vector<size_t> found;
+  for (size_t i = 0; i < book.sections.size(); ++i) {
+    const Section& section = book.sections[i];
+    if (section.begin >= end) break;
+    if (section.level > level) continue;
+    // What a section holds itself ends where the next that counts begins.
+    size_t own_end = book.text.size();
+    for (size_t j = i + 1; j < book.sections.size(); ++j) {
+      if (book.sections[j].level > level) continue;
+      own_end = book.sections[j].begin;
+      break;
+    }
+    if (own_end > begin && own_end > section.begin) found.push_back(i);
+  }
+  return found;
+}
+
+std::vector<std::string> PagesIn(const Document& book, size_t begin,
+                                 size_t end) {
+  std::vector<std::string> pages;
+  const std::string first = PageAt(book, begin);
+  if (!first.empty()) pages.push_back(first);
+  const auto after = std::upper_bound(
+      book.pages.begin(), book.pages.end(), begin,
+      [](size_t at, const Page& page) { return at < page.begin; });
+  for (auto page = after; page != book.pages.end() && page->begin < end;
+       ++page) {
+    pages.push_back(page->number);
+  }
+  return pages;
+}
+
+}  // namespace
+
+Places PlacesOf(const Document& book, size_t begin, size_t end) {
+  const std::string_view run =
+      std::string_view(book.text).substr(begin, end - begin);
+  const size_t first = run.find_first_not_of(kBlanks);
+  Places places;
+  if (first == std::string_view::npos) return places;
+  end = begin + run.find_last_not_of(kBlanks) + 1;
+  begin += first;
+
+  const std::vector<size_t> chapters = ChaptersIn(book, begin, end);
+  for (const size_t i : chapters) {
+    places.chapters.push_back(TitleOf(book.sections[i]));
+  }
+  places.pages = PagesIn(book, begin, end);
+  if (!chapters.empty()) {
+    places.text = FromTo(NameOf(book.sections[chapters.front()]),
+                         NameOf(book.sections[chapters.back()]));
+  }
+  if (!places.pages.empty()) {
+    const bool one = places.pages.front() == places.pages.back();
+    places.text += places.text.empty() ? "" : ", ";
+    places.text += one ? "page " : "pages ";
+    places.text += FromTo(places.pages.front(), places.pages.back());
+  }
+  return places;
+}
+
+}  // namespace tiercel::reader

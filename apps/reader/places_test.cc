@@ -1,0 +1,54 @@
+#include "apps/reader/places.h"
+
+#include "apps/reader/book_for_test.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tiercel::reader {
+namespace {
+
+using ::testing::ElementsAre;
+
+class PlacesTest : public ::testing::Test {
+ protected:
+  // Of the run from the first `begin` to the end of the first `end`.
+  Places Of(const std::string& begin, const std::string& end) const {
+    return PlacesOf(book_, book_.text.find(begin),
+                    book_.text.find(end) + end.size());
+  }
+
+  const Document book_ = BookOf(
+      "front\n\n@1\n# Part I|Home\n@2\n## Chapter 1|Loomings\none\n### |Aside\n"
+      "two\n@3\nthree\n## Chapter 2|The Bag\nfour\n@4\nfive\n# |Index\nsix\n");
+};
+
+TEST_F(PlacesTest, ChaptersAndPagesOfARun) {
+  EXPECT_EQ(Of("one", "one").text, "Chapter 1 Loomings, page 2");
+  EXPECT_EQ(Of("two", "three").text, "Chapter 1 Loomings, pages 2 to 3");
+  EXPECT_EQ(Of("three", "five").text,
+            "Chapter 1 Loomings to Chapter 2 The Bag, pages 3 to 4");
+  EXPECT_EQ(Of("six", "six").text, "Index, page 4");
+  const Places all = PlacesOf(book_, 0, book_.text.size());
+  EXPECT_THAT(all.chapters,
+              ElementsAre("Home", "Loomings", "The Bag", "Index"));
+  EXPECT_THAT(all.pages, ElementsAre("1", "2", "3", "4"));
+}
+
+TEST_F(PlacesTest, BeforeTheFirstThereIsNone) {
+  EXPECT_EQ(Of("front", "front").text, "");
+  EXPECT_EQ(Of("front", "Home").text, "Part I Home, page 1");
+  EXPECT_EQ(PlacesOf(BookOf("a\n"), 0, 2).text, "");
+}
+
+TEST_F(PlacesTest, BlanksAtTheEndsStandNowhere) {
+  const size_t end = book_.text.find("The Bag");
+  EXPECT_EQ(PlacesOf(book_, book_.text.find("three"), end).text,
+            "Chapter 1 Loomings, page 3");
+  const size_t before = book_.text.find("\n\nLoomings");
+  EXPECT_EQ(PlacesOf(book_, before, book_.text.find("one")).text,
+            "Chapter 1 Loomings, page 2");
+  EXPECT_EQ(PlacesOf(book_, before, before + 2).text, "");
+}
+
+}  // namespace
+}  // namespace tiercel::reader

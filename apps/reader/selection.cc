@@ -1,0 +1,259 @@
+#include "apps/reader/selection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "apps/reader/text.h"
+
+namespace tiercel::reader {
+namespace {
+
+constexpr size_t kMostListed = 40;
+
+struct Run {
+  size_t begin;
+  size_t end;
+};
+
+std::vector<std::string_view> Split(std::string_view text, char by) {
+  std::vector<std::string_view> items;
+  for (;;) {
+    const size_t at = text.find(by);
+    items.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return items;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::string Lowercase(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+document::Error NotFound(std::string code, std::string message) {
+  return {document::Error::Kind::kInput, std::move(code), std::move(message)};
+}
+
+// In order, and those that touch as one.
+std::vector<Run> Joined(std::vector<Run> runs) {
+  std::sort(runs.begin(), runs.end(),
+            [](const Run& a, const Run& b) { return a.begin < b.begin; });
+  std::vector<Run> joined;
+  for (const Run& run : runs) {
+    if (!joined.empty() && run.begin <= joined.back().end) {
+      joined.back().end = std::max(joined.back().end, run.end);
+    } else {
+      joined.push_back(run);
+    }
+  }
+  return joined;
+}
+
+// Copies runs of a book into another, with the sections and pages around them.
+class Excerpt {
+ public:
+  explicit Excerpt(const Document& book)
+      : book_(book), level_(ChapterLevel(book)) {
+    excerpt_.title = book.title;
+    excerpt_.author = book.author;
+    excerpt_.language = book.language;
+    excerpt_.warnings = book.warnings;
+  }
+
+  void Add(const Run& run) {
+    std::string& text = excerpt_.text;
+    if (!text.empty()) text += "\n\n";  // no sentence goes across
+    const size_t at = text.size();
+    text.append(book_.text, run.begin, run.end - run.begin);
+    for (size_t i = 0; i < book_.sections.size(); ++i) {
+      const Section& section = book_.sections[i];
+      if (section.begin >= run.end) break;
+      // What parts of a book are called says nothing of its chapters.
+      const bool around = section.begin < run.begin &&
+                          section.level >= level_ &&
+                          SectionEnd(book_, i) > run.begin;
+      if (section.begin >= run.begin) {
+        AddSection(i, at + section.begin - run.begin);
+      } else if (around &&
+                 std::find(open_.begin(), open_.end(), i) == open_.end()) {
+        AddSection(i, at);
+      }
+    }
+    const std::string first = PageAt(book_, run.begin);
+    if (!first.empty() &&
+        (excerpt_.pages.empty() || excerpt_.pages.back().number != first)) {
+      excerpt_.pages.push_back({at, first});
+    }
+    for (const Page& page : book_.pages) {
+      if (page.begin > run.begin && page.begin < run.end) {
+        excerpt_.pages.push_back({at + page.begin - run.begin, page.number});
+      }
+    }
+  }
+
+  Document Take() && { return std::move(excerpt_); }
+
+ private:
+  void AddSection(size_t index, size_t begin) {
+    while (!open_.empty() &&
+           book_.sections[open_.back()].level >= book_.sections[index].level) {
+      open_.pop_back();
+    }
+    open_.push_back(index);
+    excerpt_.sections.push_back(book_.sections[index]);
+    excerpt_.sections.back().begin = begin;
+  }
+
+  const Document& book_;
+  const int level_;  // of chapters
+  Document excerpt_;
+  std::vector<size_t> open_;  // sections of the book that the excerpt is in
+};
+
+Document ExcerptOf(const Document& book, std::vector<Run> runs) {
+  Excerpt excerpt(book);
+  for (const Run& run : Joined(std::move(runs))) excerpt.Add(run);
+  return std::move(excerpt).Take();
+}
+
+std::vector<Run> Titled(const Document& book, const std::string& title) {
+  const std::string wanted = Lowercase(OneLine(title));
+  std::vector<Run> whole;
+  std::vector<Run> in_part;
+  for (size_t i = 0; i < book.sections.size(); ++i) {
+    const Section& section = book.sections[i];
+    const Run run = {section.begin, SectionEnd(book, i)};
+    const std::string name = Lowercase(NameOf(section));
+    if (wanted == name || wanted == Lowercase(OneLine(section.title)) ||
+        wanted == Lowercase(OneLine(section.label))) {
+      whole.push_back(run);
+    } else if (name.find(wanted) != std::string::npos) {
+      in_part.push_back(run);
+    }
+  }
+  return whole.empty() ? in_part : whole;
+}
+
+}  // namespace
+
+std::optional<ChapterChoice> ParseChapters(std::string_view text) {
+  ChapterChoice choice;
+  if (text.find_first_not_of("0123456789,-") != std::string_view::npos) {
+    choice.title = text;
+    if (OneLine(text).empty()) return std::nullopt;
+    return choice;
+  }
+  for (const std::string_view item : Split(text, ',')) {
+    const size_t dash = item.find('-');
+    const auto first = DecimalNumber(item.substr(0, dash));
+    const auto last = dash == std::string_view::npos
+                          ? first
+                          : DecimalNumber(item.substr(dash + 1));
+    if (!first.has_value() || !last.has_value() || *first > *last) {
+      return std::nullopt;
+    }
+    choice.ranges.push_back({*first, *last});
+  }
+  return choice;
+}
+
+std::optional<PageChoice> ParsePages(std::string_view text) {
+  PageChoice choice;
+  for (const std::string_view item : Split(text, ',')) {
+    const size_t dash = item.find('-');
+    const std::string_view first = item.substr(0, dash);
+    const std::string_view last =
+        dash == std::string_view::npos ? first : item.substr(dash + 1);
+    if (first.empty() || last.empty()) return std::nullopt;
+    choice.ranges.push_back({std::string(first), std::string(last)});
+  }
+  return choice;
+}
+
+std::string ChapterList(const Document& book, size_t most) {
+  const std::vector<Chapter> chapters = ChaptersOf(book);
+  std::string list;
+  for (size_t i = 0; i < std::min(most, chapters.size()); ++i) {
+    const Section& section = book.sections[chapters[i].section];
+    if (i > 0) list += ", ";
+    if (chapters[i].number.has_value()) {
+      list += std::to_string(*chapters[i].number) + " ";
+    }
+    list += TitleOf(section);
+  }
+  if (chapters.size() > most) {
+    list += " and " + std::to_string(chapters.size() - most) +
+            " more, which --toc lists";
+  }
+  return list;
+}
+
+document::Result SelectChapters(const Document& book,
+                                const ChapterChoice& choice) {
+  const std::vector<Chapter> chapters = ChaptersOf(book);
+  if (chapters.empty()) {
+    return NotFound("no_chapters", "--chapters: the document has none");
+  }
+  const std::string there_are = "; there are " + ChapterList(book, kMostListed);
+  if (!choice.title.empty()) {
+    const std::vector<Run> runs = Titled(book, choice.title);
+    if (runs.empty()) {
+      return NotFound("chapter_not_found", "--chapters: no title has '" +
+                                               choice.title + "'" + there_are);
+    }
+    return ExcerptOf(book, runs);
+  }
+  std::vector<Run> runs;
+  for (const ChapterChoice::Range& range : choice.ranges) {
+    const size_t before = runs.size();
+    for (const Chapter& chapter : chapters) {
+      if (chapter.number.has_value() && *chapter.number >= range.first &&
+          *chapter.number <= range.last) {
+        runs.push_back({chapter.begin, chapter.end});
+      }
+    }
+    // Both ends must be there, or less than was asked for would be read.
+    const int64_t found = static_cast<int64_t>(runs.size() - before);
+    if (found == 0 || found < range.last - range.first + 1) {
+      const std::string asked =
+          std::to_string(range.first) +
+          (range.first == range.last ? "" : "-" + std::to_string(range.last));
+      return NotFound("chapter_not_found", "--chapters: not all of " + asked +
+                                               " are there" + there_are);
+    }
+  }
+  return ExcerptOf(book, std::move(runs));
+}
+
+document::Result SelectPages(const Document& book, const PageChoice& choice) {
+  if (book.pages.empty()) {
+    return NotFound("no_pages", "--pages: the document has no page numbers");
+  }
+  std::vector<Run> runs;
+  for (const PageChoice::Range& range : choice.ranges) {
+    const auto numbered = [&](auto from, const std::string& number) {
+      return std::find_if(from, book.pages.end(), [&](const Page& page) {
+        return page.number == number;
+      });
+    };
+    const auto first = numbered(book.pages.begin(), range.first);
+    const auto last = numbered(first, range.last);
+    if (first == book.pages.end() || last == book.pages.end()) {
+      return NotFound("page_not_found",
+                      "--pages: no page " +
+                          (first == book.pages.end()
+                               ? range.first
+                               : range.last + " at or after " + range.first) +
+                          "; they go from " + book.pages.front().number +
+                          " to " + book.pages.back().number);
+    }
+    const auto next = last + 1;
+    runs.push_back({first->begin,
+                    next == book.pages.end() ? book.text.size() : next->begin});
+  }
+  return ExcerptOf(book, std::move(runs));
+}
+
+}  // namespace tiercel::reader

@@ -1,0 +1,116 @@
+#include "apps/reader/selection.h"
+
+#include <variant>
+
+#include "apps/reader/book_for_test.h"
+#include "apps/reader/places.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tiercel::reader {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::string_view kBook =
+    "@i\nfront\n"
+    "# Part I|Home\n## Chapter 1|Loomings\none\n@12\n## Chapter 2|The Bag\n"
+    "two\n"
+    "# Part II|Away\n## Chapter 3|The Inn\nthree\n@13\nmore\n@14\n"
+    "## Chapter 4|The Bed\nfour\n";
+
+Document Chosen(const document::Result& result) {
+  const auto* book = std::get_if<Document>(&result);
+  EXPECT_NE(book, nullptr) << std::get<document::Error>(result).message;
+  return book == nullptr ? Document() : *book;
+}
+
+Document Chapters(const char* choice) {
+  return Chosen(SelectChapters(BookOf(kBook), *ParseChapters(choice)));
+}
+
+std::string Refusal(const document::Result& result) {
+  const auto* error = std::get_if<document::Error>(&result);
+  EXPECT_NE(error, nullptr);
+  return error == nullptr ? "" : error->code + ": " + error->message;
+}
+
+TEST(SelectionTest, ChoicesAreReadStrictly) {
+  const auto choice = ParseChapters("3,5-7");
+  ASSERT_TRUE(choice.has_value());
+  ASSERT_EQ(choice->ranges.size(), 2u);
+  EXPECT_EQ(choice->ranges[0].first, 3);
+  EXPECT_EQ(choice->ranges[0].last, 3);
+  EXPECT_EQ(choice->ranges[1].first, 5);
+  EXPECT_EQ(choice->ranges[1].last, 7);
+  EXPECT_EQ(ParseChapters("2.1")->title, "2.1");
+  for (const char* wrong : {"", " ", ",", "3,", "3-", "-3", "7-5", "1--2",
+                            "1-2-3", "12345678901234567890"}) {
+    EXPECT_FALSE(ParseChapters(wrong).has_value()) << wrong;
+  }
+  for (const char* wrong : {"", ",", "3,", "3-", "-3"}) {
+    EXPECT_FALSE(ParsePages(wrong).has_value()) << wrong;
+  }
+}
+
+TEST(SelectionTest, ChaptersByNumber) {
+  EXPECT_EQ(Chapters("2").text, "The Bag\n\ntwo\n");
+  // In the order of the book, each once; neighbours in one piece.
+  EXPECT_EQ(Chapters("4,1,3-4").text,
+            "Loomings\n\none\n\n\nThe Inn\n\nthree\nmore\nThe Bed\n\nfour\n");
+  EXPECT_THAT(Refusal(SelectChapters(BookOf(kBook), *ParseChapters("4-5"))),
+              HasSubstr("chapter_not_found: --chapters: not all of 4-5 are "
+                        "there; there are 1 Loomings, 2 The Bag"));
+  EXPECT_THAT(Refusal(SelectChapters(BookOf("x\n"), *ParseChapters("1"))),
+              HasSubstr("no_chapters"));
+}
+
+TEST(SelectionTest, ChaptersByTitle) {
+  EXPECT_EQ(Chapters("the  BAG").text, "The Bag\n\ntwo\n");
+  EXPECT_EQ(Chapters("Chapter 1").text, "Loomings\n\none\n");
+  EXPECT_THAT(Chapters("away").text, HasSubstr("three\nmore\nThe Bed"));
+  // In part, of several.
+  EXPECT_EQ(Chapters("the b").text, "The Bag\n\ntwo\n\n\nThe Bed\n\nfour\n");
+  EXPECT_THAT(Refusal(SelectChapters(BookOf(kBook), *ParseChapters("Whale"))),
+              HasSubstr("chapter_not_found: --chapters: no title has 'Whale'"));
+}
+
+TEST(SelectionTest, PagesAsTheyAreNumbered) {
+  const auto pages = [](const char* choice) {
+    return SelectPages(BookOf(kBook), *ParsePages(choice));
+  };
+  EXPECT_EQ(Chosen(pages("13")).text, "more\n");
+  EXPECT_EQ(Chosen(pages("13-14")).text, "more\nThe Bed\n\nfour\n");
+  EXPECT_EQ(Chosen(pages("i,14")).text,
+            "front\nHome\n\nLoomings\n\none\n\n\nThe Bed\n\nfour\n");
+  EXPECT_THAT(Refusal(pages("15")),
+              HasSubstr("page_not_found: --pages: no page 15; they go from i "
+                        "to 14"));
+  EXPECT_THAT(Refusal(pages("13-12")), HasSubstr("no page 12 at or after 13"));
+  EXPECT_THAT(Refusal(SelectPages(BookOf("x\n"), *ParsePages("1"))),
+              HasSubstr("no_pages"));
+}
+
+TEST(SelectionTest, WhatIsChosenKeepsItsPlaces) {
+  const Document book = Chapters("2,4");
+  const Places all = PlacesOf(book, 0, book.text.size());
+  EXPECT_THAT(all.chapters, ElementsAre("The Bag", "The Bed"));
+  EXPECT_THAT(all.pages, ElementsAre("12", "14"));
+  const size_t four = book.text.find("four");
+  EXPECT_EQ(PlacesOf(book, four, four + 4).text, "Chapter 4 The Bed, page 14");
+  const size_t two = book.text.find("two");
+  EXPECT_EQ(PlacesOf(book, two, two + 3).text, "Chapter 2 The Bag, page 12");
+  // From the middle of a chapter on.
+  const Document page = Chosen(SelectPages(BookOf(kBook), *ParsePages("13")));
+  EXPECT_EQ(PlacesOf(page, 0, page.text.size()).text,
+            "Chapter 3 The Inn, page 13");
+}
+
+TEST(SelectionTest, AListNamesSomeAndCountsTheRest) {
+  EXPECT_EQ(ChapterList(BookOf(kBook), 2),
+            "1 Loomings, 2 The Bag and 2 more, which --toc lists");
+}
+
+}  // namespace
+}  // namespace tiercel::reader

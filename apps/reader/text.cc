@@ -1,0 +1,25 @@
+#include "apps/reader/text.h"
+
+#include <algorithm>
+
+namespace tiercel::reader {
+
+std::string_view Trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+std::string OneLine(std::string_view text) {
+  std::string line;
+  for (size_t at = 0;;) {
+    at = text.find_first_not_of(kBlanks, at);
+    if (at == std::string_view::npos) return line;
+    const size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
+    if (!line.empty()) line += ' ';
+    line += text.substr(at, end - at);
+    at = end;
+  }
+}
+
+}  // namespace tiercel::reader
