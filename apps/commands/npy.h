@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/commands/whole_file.h"
 
 namespace tiercel::cli {
 
@@ -13,28 +15,23 @@ namespace tiercel::cli {
 // [rows, columns] in C order. A multiple of 64 bytes.
 std::string NpyHeader(int64_t rows, int64_t columns);
 
-// Writes such a file row by row. It appears under its name whole, in Finish;
-// without Finish nothing is left behind. Where the name is a device or a pipe
-// the rows go straight there. Errors: io_error; ReaderGone.
+// Writes such a file row by row, whole or not at all (WholeFile). Errors:
+// io_error; ReaderGone.
 class NpyWriter {
  public:
   // Also asks the file system for the space, so that a disk that is too small
   // is known before the work.
   static absl::StatusOr<NpyWriter> Create(const std::string& path, int64_t rows,
                                           int64_t columns);
-  NpyWriter(NpyWriter&& other) noexcept;
-  NpyWriter& operator=(NpyWriter&&) = delete;
-  ~NpyWriter();
 
   absl::Status WriteRow(const float* row);  // [columns]
-  absl::Status Finish();
+  absl::Status Finish() { return file_.Finish(); }
 
  private:
-  NpyWriter(std::string path, std::string temporary, int fd, int64_t columns);
+  NpyWriter(WholeFile file, int64_t columns)
+      : file_(std::move(file)), columns_(columns) {}
 
-  std::string path_;
-  std::string temporary_;  // empty: written straight to path_, or finished
-  int fd_;
+  WholeFile file_;
   int64_t columns_;
 };
 
