@@ -160,15 +160,15 @@ class LongTextTest(Case):
     def test_a_part_leaves_room_for_the_request(self):
         text = b"one two three " * 1000
         args = [*self.broken(), "-c", "600", "-n", "100"]
-        for command, *asked in ("summarize",), ("ask", "why? " * 20):
-            message = self.refuse(3, "context_length_exceeded", command,
-                                  self.path("text", text), *asked, *args)
-            part = re.search(r"parts of (\d+) tokens at most "
-                             r"\(about (\d+) bytes of text\)", message)
-            self.assertIsNotNone(part, message)
-            self.assertLess(int(part[1]), 500)
-            self.refuse(3, "non_finite_weights", command, self.path(
-                "part", text[:int(part[2])]), *asked, *args)
+        asked = "why? " * 20
+        message = self.refuse(3, "context_length_exceeded", "ask",
+                              self.path("text", text), asked, *args)
+        part = re.search(r"parts of (\d+) tokens at most "
+                         r"\(about (\d+) bytes of text\)", message)
+        self.assertIsNotNone(part, message)
+        self.assertLess(int(part[1]), 500)
+        self.refuse(3, "non_finite_weights", "ask", self.path(
+            "part", text[:int(part[2])]), asked, *args)
 
     def test_it_is_known_before_weights_are_read(self):
         broken = self.broken()
@@ -234,7 +234,7 @@ class LongTextTest(Case):
     def test_what_a_template_cannot_take_is_too_long(self):
         """80 MB of text, after which it gave up before tokens were counted."""
         text = self.path("text", b"\xff" * (40 << 20))
-        result = run("summarize", text, "-m", CHAT, "--json")
+        result = run("ask", text, "why?", "-m", CHAT, "--json")
         self.assertEqual(json.loads(result.stdout)["error"]["code"],
                          "context_length_exceeded")
 

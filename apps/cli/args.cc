@@ -24,7 +24,8 @@ std::string Usage() {
     commands.rows.push_back({command.name, command.description});
   }
   return absl::StrCat(
-      "Reads long texts on small machines, up to the model's context.\n"
+      "Reads long texts on small machines, and books beyond the model's "
+      "context.\n"
       "Usage: tiercel COMMAND [FLAGS]\n",
       HelpText(commands), HelpText(EnvironmentHelp()),
       "\nExamples:\n"

@@ -201,6 +201,28 @@ absl::Status CheckTexts(const Options& options) {
   return absl::OkStatus();
 }
 
+// What is asked of a book, by `summarize` and `ask`.
+absl::Status CheckBook(const Options& options) {
+  const BookOptions& book = options.book;
+  if (!book.chapters.empty() && !book.pages.empty()) {
+    return UsageError("--chapters and --pages exclude each other");
+  }
+  if (book.restart && !book.keeps) {
+    return UsageError("--restart and --no-cache exclude each other");
+  }
+  if (options.command == "ask" && options.questions.empty() != book.toc) {
+    return UsageError(
+        book.toc ? "ask: --toc asks nothing; leave out QUESTION"
+                 : "ask: QUESTION is required; usage: tiercel ask [FLAGS] FILE "
+                   "QUESTION...");
+  }
+  return CheckHeeded(
+      {{"--format", !book.format.empty(), !book.output.empty(),
+        "without --output"},
+       {"--output", !book.output.empty(), !book.toc, "with --toc"},
+       {"--stream", options.stream, !book.toc, "with --toc"}});
+}
+
 // Chooses the format, too.
 absl::Status CheckBench(Options* options) {
   BenchOptions& bench = options->bench;
@@ -255,6 +277,7 @@ absl::Status CheckTogether(Options* options) {
   WarnOfCuts(options);
   if (absl::Status s = CheckTexts(*options); !s.ok()) return s;
   if (options->command == "bench") return CheckBench(options);
+  if (absl::Status s = CheckBook(*options); !s.ok()) return s;
   if (options->command == "eval" && sampling.plain &&
       options->eval.rows_per_step > 1) {
     return UsageError(absl::StrCat("-ub,--ubatch-size: got ",

@@ -20,25 +20,57 @@ void AddDocument(FlagSet& flags, Options* options) {
   flags.Positional("FILE",
                    "EPUB, PDF, HTML or a folder of it, or text; - is stdin",
                    FlagSet::Need::kRequired, &options->document);
+  BookOptions* book = &options->book;
   options->session.texts_dir = TextsFolder();
   flags.Switch("--no-cache",
                "read the document even if it was read before, and keep "
                "nothing of it",
-               [=] { options->session.texts_dir.clear(); });
-  flags.NotBuilt({"--toc", "--chapters", "--pages", "--words", "--language",
-                  "--instruction", "--output", "--format", "--restart"});
+               [=] {
+                 options->session.texts_dir.clear();
+                 book->keeps = false;
+               });
+  flags.Group("The book");
+  flags.Switch("--toc", "print its table of contents, and read nothing",
+               [=] { book->toc = true; });
+  flags.Text("--chapters", "3,5-7|TITLE",
+             "read these alone: by the numbers that --toc shows, or by a title",
+             [=](const std::string& text) { book->chapters = text; });
+  flags.Text("--pages", "10-40", "read these alone, as they are numbered",
+             [=](const std::string& text) { book->pages = text; });
+  flags.Group("Output");
+  flags.Text("--output", "FILE", "write notes of it to a file, too",
+             [=](const std::string& path) { book->output = path; });
+  flags.Choice("--format", {"text", "md", "html"},
+               "of the notes (default: as FILE ends, or text)", &book->format);
+}
+
+void AddSummaryFlags(FlagSet& flags, BookOptions* book) {
+  flags.Group("The answer");
+  flags.Int("--words", "about so many words", 1, 1'000'000,
+            [=](int64_t n) { book->words = n; });
+  flags.Text("--language", "NAME", "in this language",
+             [=](const std::string& name) { book->language = name; });
+  flags.Text("--instruction", "TEXT", "what to do with the text, instead",
+             [=](const std::string& text) { book->instruction = text; });
+  flags.Group("The book");
+  flags.Switch("--restart",
+               "read a book from its beginning, whatever is kept of it",
+               [=] { book->restart = true; });
 }
 
 void AddSummarize(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
   SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
+  AddSummaryFlags(flags, &options->book);
 }
 
 void AddAsk(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
-  flags.Positionals("QUESTION", "one or more, each in quotes",
-                    FlagSet::Need::kRequired, &options->questions);
+  flags.NotBuilt(
+      {"--words", "--language", "--instruction", "--no-cache", "--restart"});
+  flags.Positionals("QUESTION", "one or more, each in quotes; none with --toc",
+                    FlagSet::Need::kOptional, &options->questions);
   SetReadingDefaults(/*max_tokens=*/256, &options->sampling);
   AddGenerationFlags(flags, options);
 }
@@ -173,13 +205,11 @@ void AddBench(FlagSet& flags, Options* options) {
 
 const std::array<CommandFlags, 11> kCommands = {{
     {"summarize",
-     "Reads a document that fits the context and prints a summary; then, on a "
-     "terminal, takes questions.",
+     "Summarizes a document, in parts where it is longer than the context.",
      AddSummarize,
      {"tiercel summarize chapter.txt",
-      "tiercel summarize chapter.html -n 200 --seed 1",
-      "tiercel summarize long.txt --rope-scaling yarn --rope-scale 4",
-      "tiercel summarize story.epub"}},
+      "tiercel summarize book.epub --words 300 --output notes.html",
+      "tiercel summarize book.pdf --chapters 3,5-7"}},
     {"ask",
      "Answers questions about a document that fits the context and is read "
      "once.",

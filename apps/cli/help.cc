@@ -42,7 +42,7 @@ const HelpSection& EnvironmentHelp() {
       {{"TIERCEL_MODEL", "the model where -m is absent"},
        {"XDG_CACHE_HOME, HOME",
         "where demo.sh put its model (~/.cache/tiercel) and where the measured "
-        "rates of this machine are kept"},
+        "rates of this machine are kept, and what is done of books"},
        {"TIERCEL_ISA",
         "forces an instruction set: portable, avx2, avxvnni, avx512, "
         "avx512vnni"},

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+
 namespace tiercel::cli {
 namespace {
 
@@ -149,6 +151,13 @@ std::string Bytes(double bytes) {
     ++unit;
   }
   return Fixed(bytes, unit == 0 ? 0 : 2) + " " + kUnits[unit];
+}
+
+std::string Duration(double seconds) {
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
+  if (whole < 60) return absl::StrCat(whole, " s");
+  if (whole < 3600) return absl::StrCat(whole / 60, " min ", whole % 60, " s");
+  return absl::StrCat(whole / 3600, " h ", whole / 60 % 60, " min");
 }
 
 std::string Fixed(double number, int digits) {

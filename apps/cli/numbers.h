@@ -48,6 +48,9 @@ std::string Grouped(int64_t number);
 // 101738272 -> "97.03 MiB".
 std::string Bytes(double bytes);
 
+// 61 -> "1 min 1 s".
+std::string Duration(double seconds);
+
 // Fixed digits after the point, '.' in every locale.
 std::string Fixed(double number, int digits);
 

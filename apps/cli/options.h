@@ -100,6 +100,20 @@ struct EvalOptions {
   std::string logits_path;    // empty: not wanted
 };
 
+// What of a book is read, how, and where that is noted.
+struct BookOptions {
+  bool toc = false;         // its table of contents, instead
+  std::string chapters;     // as typed; empty: all
+  std::string pages;        // likewise
+  int64_t words = 0;        // about so many in a summary; 0: not said
+  std::string language;     // of a summary; empty: not said
+  std::string instruction;  // for a summary; empty: ours
+  std::string output;       // notes; empty: none
+  std::string format;       // text, md or html; empty: as `output` ends
+  bool keeps = true;        // finished parts on disk
+  bool restart = false;     // what was kept is not used
+};
+
 struct BenchOptions {
   std::vector<int64_t> prompts = {512};
   std::vector<int64_t> generations = {128};
@@ -118,6 +132,7 @@ struct Options {
   InputOptions input;
   TokenOptions tokens;
   EvalOptions eval;
+  BookOptions book;
   BenchOptions bench;
   std::string document;                // FILE of `summarize` and `ask`
   std::vector<std::string> questions;  // of `ask`, one or more

@@ -8,6 +8,7 @@
 #include "apps/cli/error.h"
 #include "apps/cli/numbers.h"
 #include "apps/commands/command.h"
+#include "apps/commands/readings.h"
 #include "apps/terminal/output.h"
 
 namespace tiercel::cli {
@@ -92,9 +93,21 @@ std::string TextsTable(const Json& texts) {
   return Table(rows);
 }
 
+// Books that were read in parts, to go on with.
+std::string ReadingsTable(const Json& readings) {
+  std::vector<Row> rows = {{"readings", "written", "parts", "size"}};
+  for (const Json& file : readings) {
+    rows.push_back({file.at("file").get<std::string>(),
+                    Day(file.at("modified")),
+                    file.contains("parts") ? Dump(file["parts"]) : "(damaged)",
+                    Bytes(file.at("bytes").get<double>())});
+  }
+  return Table(rows);
+}
+
 double TotalBytes(const Json& list) {
   double total = 0;
-  for (const char* kind : {"files", "texts"}) {
+  for (const char* kind : {"files", "texts", "readings"}) {
     for (const Json& file : list.at(kind)) {
       total += file.at("bytes").get<double>();
     }
@@ -120,19 +133,21 @@ absl::Status Cache(const Options& options) {
   absl::StatusOr<Json> texts = ListCache(options.session.texts_dir);
   if (!texts.ok()) return texts.status();
   list->at("texts") = texts->at("texts");
+  (*list)["readings"] = ListReadings(folder);
   Json document = {{"cache_dir", folder}};
   if (options.cache_action == "list") {
     const Json& rates = list->at("files");
     const Json& kept = list->at("texts");
+    const Json& readings = list->at("readings");
     if (!options.json) {
-      return WriteOut(absl::StrCat(folder, ": ",
-                                   Files(rates.size() + kept.size()), "\n",
-                                   RatesTable(rates), TextsTable(kept)));
+      return WriteOut(absl::StrCat(
+          folder, ": ", Files(rates.size() + kept.size() + readings.size()),
+          "\n", RatesTable(rates), TextsTable(kept), ReadingsTable(readings)));
     }
     document.update(*list);
     return WriteJson(document);
   }
-  size_t removed = 0;
+  size_t removed = ClearReadings(folder);
   for (const std::string& each : {folder, options.session.texts_dir}) {
     const absl::StatusOr<size_t> files = ClearCache(each);
     if (!files.ok()) return files.status();

@@ -130,8 +130,8 @@ class Talk {
 
 bool TakesQuestions(const Options& options) {
   return !options.json && !options.sampling.verify_against_full &&
-         options.document != "-" && isatty(STDIN_FILENO) == 1 &&
-         isatty(STDOUT_FILENO) == 1;
+         options.book.output.empty() && options.document != "-" &&
+         isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
 }
 
 absl::Status Converse(const Options& options, const Model& model,

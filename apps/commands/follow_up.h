@@ -10,7 +10,7 @@ namespace tiercel::cli {
 
 // Whether somebody can be asked what they want to know: stdin and stdout are
 // terminals, the text did not come from there, and neither JSON nor a
-// comparison is wanted.
+// comparison nor notes are wanted.
 bool TakesQuestions(const Options& options);
 
 // Answers what `conversation` begins with, then every line that is typed, until

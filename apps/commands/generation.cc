@@ -70,8 +70,9 @@ ProgressFn InTokens(ProgressFn draw, int32_t layers) {
   };
 }
 
-// The report with the fields only we know in front.
-Json Document(const Options& options, uint64_t seed, const Json& report) {
+}  // namespace
+
+Json DocumentOf(const Options& options, uint64_t seed, const Json& report) {
   Json document = {{"tiercel", VersionNumber()},
                    {"model", options.model.path},
                    {"policy", options.sampling.policy},
@@ -79,8 +80,6 @@ Json Document(const Options& options, uint64_t seed, const Json& report) {
   document.update(report);
   return document;
 }
-
-}  // namespace
 
 absl::StatusOr<Generator> Generator::Open(const Options& options,
                                           const Model& model,
@@ -110,8 +109,12 @@ Generator::Generator(const Options& options, const Model& model,
 
 absl::Status Generator::Read(const std::vector<int32_t>& prompt) {
   Progress progress(options_->progress, "reading", "tokens", "tok/s");
-  absl::Status read =
-      session_.Read(prompt, InTokens(progress.Callback(), layers_));
+  return Read(prompt, progress.Callback());
+}
+
+absl::Status Generator::Read(const std::vector<int32_t>& prompt,
+                             const ProgressFn& progress) {
+  absl::Status read = session_.Read(prompt, InTokens(progress, layers_));
   prompt_ = session_.Length();
   return read;
 }
@@ -160,13 +163,12 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
   return report;
 }
 
-absl::StatusOr<Json> Generator::ContinueUnseen(uint64_t seed, size_t expected) {
-  Progress progress(options_->progress, "decoding without drafts", "tokens",
-                    "tok/s");
-  const ProgressFn draw = progress.Callback();
-  uint64_t done = 0;
+absl::StatusOr<Json> Generator::ContinueUnseen(
+    uint64_t seed, const std::function<void(size_t)>& on_count) {
+  size_t done = 0;
   return Decode(seed, [&](int32_t, std::string_view) {
-    if (draw) draw(++done, expected);
+    ++done;
+    if (on_count) on_count(done);
     return absl::OkStatus();
   });
 }
@@ -219,8 +221,15 @@ absl::Status AddBaseline(const Options& options, const Model& model,
   return InOneSession(
       BaselineOf(options, run->report), model, prompts,
       [&](Generator& generator, const Prompt&, uint64_t seed) -> absl::Status {
-        const absl::StatusOr<Json> report = generator.ContinueUnseen(
-            seed, run->report.at("output").at(0).at("tokens").size());
+        Progress progress(options.progress, "decoding without drafts", "tokens",
+                          "tok/s");
+        const ProgressFn draw = progress.Callback();
+        const size_t expected =
+            run->report.at("output").at(0).at("tokens").size();
+        const absl::StatusOr<Json> report =
+            generator.ContinueUnseen(seed, [&](size_t done) {
+              if (draw) draw(done, expected);
+            });
         if (!report.ok()) return report.status();
         run->baseline =
             Compared(run->report, rate(run->report), *report, rate(*report));
@@ -246,7 +255,8 @@ Json OutputOf(const Run& run, bool has_seed) {
 
 absl::Status RunGeneration(const Options& options, const Model& model,
                            const std::vector<Prompt>& prompts,
-                           std::vector<std::string> warnings) {
+                           std::vector<std::string> warnings,
+                           const CompleteFn& complete) {
   std::optional<KeepOnSignal> keep;  // once there may be text
   std::vector<Run> runs;
   absl::Status done = InOneSession(
@@ -273,7 +283,7 @@ absl::Status RunGeneration(const Options& options, const Model& model,
 
   const bool several = options.sampling.seeds.has_value();
   const bool many = several || prompts.size() > 1;
-  Json document = Document(options, runs.front().seed, runs.front().report);
+  Json document = DocumentOf(options, runs.front().seed, runs.front().report);
   for (const Json& warning : document.at("warnings")) {
     warnings.push_back(warning.get<std::string>());
   }
@@ -303,11 +313,12 @@ absl::Status RunGeneration(const Options& options, const Model& model,
     outputs.push_back(std::move(output));
   }
 
-  if (!options.json) {
-    WriteNote(SummaryOf(document, options.sampling));
-    return absl::OkStatus();
-  }
+  if (!options.json) WriteNote(SummaryOf(document, options.sampling));
   document["output"] = std::move(outputs);
+  if (complete) {
+    if (absl::Status s = complete(document); !s.ok()) return s;
+  }
+  if (!options.json) return absl::OkStatus();
   const absl::Status written = WriteJson(document);
   return written.ok() && told ? InterruptedInOutput() : written;
 }

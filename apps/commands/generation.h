@@ -2,6 +2,7 @@
 #define TIERCEL_APPS_COMMANDS_GENERATION_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,14 +31,21 @@ class Generator {
   // Makes the session hold `prompt`, with progress. After an error it holds
   // what the prompt has in common with what was held.
   absl::Status Read(const std::vector<int32_t>& prompt);
+  // ... and tells `progress` of the tokens.
+  absl::Status Read(const std::vector<int32_t>& prompt,
+                    const ProgressFn& progress);
 
   // Continues what was read last, writes the text as it comes (under
   // `question`, where there is one), says what warnings the session has and
   // where an answer was cut, and returns the session's report. After an error
   // the text so far counts.
   absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
-  // Continues without writing: progress to about `expected` tokens is drawn.
-  absl::StatusOr<Json> ContinueUnseen(uint64_t seed, size_t expected);
+  // Continues without writing; `on_count` may be empty, and gets how many
+  // tokens there are.
+  absl::StatusOr<Json> ContinueUnseen(
+      uint64_t seed, const std::function<void(size_t)>& on_count);
+  // Says what warnings the session has, once; Continue does so.
+  absl::Status SayWarnings();
   const std::string& text() const { return text_; }  // of the last Continue
   // Warnings that were said when it was opened, which no report has.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -47,7 +55,6 @@ class Generator {
  private:
   Generator(const Options& options, const Model& model,
             std::optional<Model> draft, Session session);
-  absl::Status SayWarnings();
   absl::StatusOr<Json> Decode(uint64_t seed, const TokenFn& on_token);
 
   const Options* options_;
@@ -68,10 +75,16 @@ class Generator {
 // warnings behind `warnings`. With --verify-against full it then does all of
 // that again in the baseline's session, which reads the prompts itself and is
 // no part of the times. After a signal the document
-// holds what was generated until then.
+// holds what was generated until then. `complete` gets the whole document,
+// also where it is not written, and may add to it.
+using CompleteFn = std::function<absl::Status(Json& document)>;
 absl::Status RunGeneration(const Options& options, const Model& model,
                            const std::vector<Prompt>& prompts,
-                           std::vector<std::string> warnings);
+                           std::vector<std::string> warnings,
+                           const CompleteFn& complete = nullptr);
+
+// The fields of a document that only the command line knows, before `report`.
+Json DocumentOf(const Options& options, uint64_t seed, const Json& report);
 
 }  // namespace tiercel::cli
 

@@ -47,19 +47,6 @@ absl::Status NothingFits(Options options, const Model& model) {
                    plan->at("device_bytes").get<int64_t>(), " are there"));
 }
 
-// Most tokens that a prompt of `options` may have: of a session without -c as
-// many as memory has room for.
-absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
-  const absl::StatusOr<Json> plan = PlanOf(options, model);
-  if (!plan.ok()) return plan.status();
-  if (options.session.context > 0 || plan->at("fits").get<bool>()) {
-    return ContextOf(options, model);
-  }
-  const auto most = plan->at("max_context").get<int64_t>();
-  if (most == 0) return NothingFits(options, model);
-  return most;
-}
-
 bool Fits(Options options, const Model& model, int64_t context) {
   options.session.context = context;
   const absl::StatusOr<Json> plan = PlanOf(options, model);
@@ -198,6 +185,17 @@ absl::StatusOr<std::vector<int32_t>> Count(const Options& options,
 }
 
 }  // namespace
+
+absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model) {
+  const absl::StatusOr<Json> plan = PlanOf(options, model);
+  if (!plan.ok()) return plan.status();
+  if (options.session.context > 0 || plan->at("fits").get<bool>()) {
+    return ContextOf(options, model);
+  }
+  const auto most = plan->at("max_context").get<int64_t>();
+  if (most == 0) return NothingFits(options, model);
+  return most;
+}
 
 std::string RoomAdvice(const Options& options, const Model& model,
                        int64_t tokens) {

@@ -19,6 +19,11 @@ namespace tiercel::cli {
 absl::Status CheckLength(const Options& options, const Model& model,
                          size_t tokens);
 
+// Most tokens that a prompt and its answer may have together: of a session
+// without -c as many as memory has room for. Errors: a plan's; does_not_fit,
+// where memory has room for none.
+absl::StatusOr<int64_t> MostTokens(const Options& options, const Model& model);
+
 // What makes the model hold so many tokens, with flags that are accepted; empty
 // where nothing does.
 std::string RoomAdvice(const Options& options, const Model& model,

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -36,13 +35,6 @@ int Columns() {
     return size.ws_col;
   }
   return kUsualColumns;
-}
-
-std::string Duration(double seconds) {
-  const auto whole = static_cast<int64_t>(std::llround(seconds));
-  if (whole < 60) return absl::StrCat(whole, " s");
-  if (whole < 3600) return absl::StrCat(whole / 60, " min ", whole % 60, " s");
-  return absl::StrCat(whole / 3600, " h ", whole / 60 % 60, " min");
 }
 
 }  // namespace

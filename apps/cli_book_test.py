@@ -1,0 +1,289 @@
+"""Books that the context does not hold: parts, places, notes, and going on.
+
+    cli_book_test.py TIERCEL CHECKPOINTS
+"""
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import time
+import unittest
+
+from cli_testing import CHAT, TIERCEL, environment, run, Case
+
+TEXT = b"".join(b"Part %d of it. One two three, four five. Six!\n\n" % i
+                for i in range(400))
+SMALL = ["-m", CHAT, "-c", "700", "-n", "24"]
+
+
+class BookCase(Case):
+    def setUp(self):
+        super().setUp()
+        self.cache = self.path("cache")
+        self.env = environment(XDG_CACHE_HOME=self.cache)
+        self.readings = os.path.join(self.cache, "tiercel", "readings")
+        self.book = self.path("book.txt", TEXT)
+        self.command = ["summarize", self.book, *SMALL]
+
+    def summary(self, *flags, **kwargs):
+        return self.document(*self.command, *flags,
+                             **{"env": self.env, **kwargs})
+
+    def kept(self):
+        """How many parts are on the disk."""
+        listed = json.loads(run("cache", "list", "--json",
+                                env=self.env).stdout)["readings"]
+        return sum(file["parts"] for file in listed)
+
+    def file(self):
+        # One that was killed may have left another, half written.
+        (name,) = (name for name in os.listdir(self.readings)
+                   if name.endswith(".txt"))
+        return os.path.join(self.readings, name)
+
+
+class TreeTest(BookCase):
+    def test_parts_join_and_end_in_one_text(self):
+        document = self.summary("--no-cache")
+        parts = document["parts"]
+        levels = [[part for part in parts if part["level"] == level]
+                  for level in range(parts[-1]["level"] + 1)]
+        self.assertGreater(len(levels), 2)
+        at = 0
+        for leaf in levels[0]:
+            self.assertEqual(leaf["begin"], at)
+            self.assertGreater(leaf["end"], at)
+            self.assertLessEqual(leaf["end"] - at, 700)
+            at = leaf["end"]
+        tokens = len(json.loads(self.succeed(
+            "tokenize", "-f", self.book, "-m", CHAT, "--json"))["tokens"])
+        self.assertLessEqual(abs(at - tokens), len(levels[0]))
+        for below, above in zip(levels, levels[1:]):
+            self.assertLess(len(above), len(below))
+            self.assertEqual((above[0]["begin"], above[-1]["end"]), (0, at))
+        (whole,) = levels[-1]
+        self.assertEqual(whole["text"], document["output"][0]["text"])
+        self.assertEqual(whole["text"],
+                         "\n\n".join(part["text"] for part in levels[-2]))
+        self.assertEqual(document["resumed"], {"layers": 0, "nodes": 0})
+        # The instruction before each text but the first is not read again.
+        read = sum(map(len, levels[:-1]))
+        self.assertGreater(document["cached_tokens"], 10 * (read - 3))
+        self.assertEqual(document["schema"], 1)
+        self.assertFalse(os.path.exists(self.readings))
+
+    def test_the_same_command_prints_the_same_text(self):
+        one = run(*self.command, "--no-cache", env=self.env)
+        two = run(*self.command, "-t", "1", "--no-cache", env=self.env)
+        self.assertEqual(one.returncode, 0, one.stderr)
+        self.assertEqual(one.stdout, two.stdout)
+        other = run(*self.command, "--seed", "1", "--no-cache", env=self.env)
+        self.assertNotEqual(one.stdout, other.stdout)
+        # Before anything is read the plan is said.
+        plan = one.stderr.splitlines()[0].decode()
+        self.assertRegex(plan, r"^[\d,]+ tokens, the context holds 700: "
+                         r"\d+ parts to summarize, then the summaries in \d+; "
+                         r"[\d,]+ tokens to read and write at most")
+        # Each paragraph comes with its place, and all places join.
+        places = re.findall(rb"\[tokens (\d+) to (\d+) of (\d+)\]\n",
+                            one.stdout)
+        self.assertGreater(len(places), 1)
+        paragraphs = one.stdout.rstrip(b"\n").split(b"\n\n")
+        for paragraph in paragraphs:
+            self.assertRegex(paragraph.splitlines()[-1], rb"^\[tokens ")
+        ends = sorted({(int(a), int(b)) for a, b, _ in places})
+        self.assertEqual(ends[0][0], 0)
+        self.assertEqual(ends[-1][1], int(places[0][2]))
+        for before, after in zip(ends, ends[1:]):
+            self.assertEqual(before[1], after[0])
+
+    def test_nothing_is_read_before_it_is_known_to_fit(self):
+        broken = ["-m", self.without_weights(), "--check-tensors"]
+        result = run("summarize", self.book, *broken, "-c", "700", "-n", "24",
+                     "--json")
+        self.assertEqual(json.loads(result.stdout)["error"]["code"],
+                         "non_finite_weights")
+        self.assertIn(b"parts to summarize", result.stderr)
+        for flags in (["-c", "64"], ["-c", "300", "-n", "-1"]):
+            message = self.refuse(3, "context_length_exceeded", "summarize",
+                                  self.book, *broken, *flags)
+            self.assertIn("the context holds " + flags[1], message)
+        self.refuse(2, "not_in_this_version", *self.command, "--draft",
+                    "ngram", "--verify-against", "full")
+
+    def test_what_was_asked_is_in_the_request(self):
+        texts = set()
+        for flags in ([], ["--words", "200"], ["--language", "French"],
+                      ["--instruction", "Count the parts."]):
+            texts.add(self.summary("--no-cache", *flags)["output"][0]["text"])
+        self.assertEqual(len(texts), 4)
+        one = self.summary("--no-cache", "--words", "100")["parts"]
+        self.assertEqual([part["begin"] for part in one
+                          if part["level"] == one[-1]["level"]], [0])
+        # So it is with a text that fits.
+        short = ["summarize", self.path("short.txt", TEXT[:500]), "-m", CHAT,
+                 "-n", "24"]
+        texts = {self.document(*short, *flags)["output"][0]["text"]
+                 for flags in ([], ["--words", "200"], ["--language", "Greek"],
+                               ["--instruction", "Count the parts."])}
+        self.assertEqual(len(texts), 4)
+
+    def test_a_text_that_fits_is_one_part(self):
+        short = self.path("short.txt", TEXT[:500])
+        document = self.document("summarize", short, "-m", CHAT, "-n", "24")
+        (part,) = document["parts"]
+        self.assertEqual((part["level"], part["begin"]), (0, 0))
+        self.assertEqual(part["text"], document["output"][0]["text"])
+        self.assertEqual(document["resumed"], {"layers": 0, "nodes": 0})
+
+    def test_a_part_that_was_cut_is_not_silent(self):
+        document = self.summary("--no-cache", "--ignore-eos")
+        (warning,) = document["warnings"]
+        self.assertRegex(warning, r"^the summaries of \d+ parts were cut at 24 "
+                         "tokens; -n N for more$")
+        self.assertEqual(document["output"][0]["finish_reason"], "length")
+
+    def test_what_is_not_there_is_named(self):
+        self.refuse(3, "no_chapters", *self.command, "--chapters", "1")
+        self.refuse(3, "no_pages", *self.command, "--pages", "1")
+        self.refuse(2, "usage", *self.command, "--chapters", "3-")
+        self.refuse(2, "usage", *self.command, "--pages", "-3")
+        self.assertEqual(self.document("summarize", self.book, "-m", CHAT,
+                                       "--toc")["sections"], [])
+        self.assertEqual(self.document("ask", self.book, "-m", CHAT,
+                                       "--toc")["title"], "")
+
+
+class GoingOnTest(BookCase):
+    def undisturbed(self):
+        result = run(*self.command, "--no-cache", env=self.env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def stop(self, number, parts):
+        """Stops the command after `parts` parts or more; how many are kept."""
+        process = subprocess.Popen(
+            [TIERCEL, *self.command], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env=self.env)
+        deadline = time.monotonic() + 300
+        while not (os.path.isdir(self.readings) and self.kept() >= parts):
+            self.assertIsNone(process.poll(), process.stderr)
+            self.assertLess(time.monotonic(), deadline)
+        process.send_signal(number)
+        out, said = process.communicate(timeout=60)
+        self.assertEqual(out, b"")
+        if number == signal.SIGKILL:
+            self.assertEqual(process.returncode, -number)
+        else:
+            self.assertEqual(process.returncode, 128 + number)
+            self.assertIn(b"the same command goes on behind", said)
+        return self.kept()
+
+    def test_a_stopped_reading_goes_on(self):
+        """Nothing is made twice, and the text is that of one run."""
+        whole = self.undisturbed()
+        total = 0
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            before, total = total, self.stop(number, total + 1)
+            self.assertGreater(total, before)
+        result = run(*self.command, env=self.env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, whole)
+        self.assertIn(b"going on: %d part" % total, result.stderr)
+        made, kept = re.search(rb"(\d+) parts? made, (\d+) parts? kept",
+                               result.stderr).groups()
+        self.assertEqual(int(kept), total)
+        document = self.summary()
+        self.assertEqual(document["resumed"]["nodes"], int(made) + total)
+        self.assertEqual(document["prompt_tokens"], 0)
+        self.assertEqual(stat.S_IMODE(os.stat(self.readings).st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE(os.stat(self.file()).st_mode), 0o600)
+
+    def test_what_is_not_its_own_is_not_used(self):
+        whole = self.undisturbed()
+        self.summary()
+        with open(self.file(), "r+b") as file:
+            data = bytearray(file.read())
+            data[len(data) // 2] ^= 1
+            file.seek(0)
+            file.write(data)
+        listed = self.document("cache", "list", env=self.env)["readings"]
+        self.assertEqual(sorted(listed[0]), ["bytes", "file", "modified"])
+        for flags, nodes in ([], 0), (["--restart"], 0), (["--seed", "1"], 0):
+            self.assertEqual(self.summary(*flags)["resumed"]["nodes"], nodes,
+                             flags)
+        again = run(*self.command, env=self.env)
+        self.assertEqual(again.stdout, whole)
+        self.assertIn(b"0 parts made", again.stderr)
+        # Another text of the same length.
+        with open(self.book, "wb") as file:
+            file.write(TEXT.replace(b"Six", b"Ten"))
+        self.assertEqual(self.summary()["resumed"]["nodes"], 0)
+
+    def test_it_is_listed_and_cleared(self):
+        made = self.summary()
+        nodes = len(made["parts"]) - 1
+        self.assertEqual(self.kept(), nodes)
+        table = self.succeed("cache", "list", env=self.env).decode()
+        self.assertRegex(table, r"reading-\w{16}\.txt +\d{4}-\d\d-\d\d +%d "
+                         % nodes)
+        self.path(os.path.join(self.readings, "notes.txt"), b"mine")
+        cleared = self.document("cache", "clear", env=self.env)
+        self.assertGreaterEqual(cleared["removed"], 1)
+        self.assertEqual(os.listdir(self.readings), ["notes.txt"])
+
+    def test_without_a_place_to_keep_it(self):
+        os.makedirs(os.path.join(self.cache, "tiercel"))
+        self.path(self.readings, b"a file, where the folder should be")
+        document = self.summary()
+        self.assertIn("parts are not kept from here on",
+                      " ".join(document["warnings"]))
+        self.assertEqual(document["output"],
+                         self.summary("--no-cache")["output"])
+
+
+class NotesTest(BookCase):
+    def test_of_a_book(self):
+        notes = {}
+        for name, flags in (("notes.txt", []), ("notes.md", []),
+                            ("notes.html", []), ("notes", ["--format", "md"])):
+            path = self.path(name)
+            document = self.summary("--output", path, *flags)
+            with open(path, encoding="utf-8") as file:
+                notes[name] = file.read()
+        leaves = sum(part["level"] == 0 for part in document["parts"])
+        self.assertEqual(notes["notes"], notes["notes.md"])
+        self.assertTrue(notes["notes.md"].startswith("# book.txt\n"))
+        html = notes["notes.html"]
+        ids = re.findall('<section id="([^"]+)"', html)
+        self.assertEqual(len(ids), 1 + leaves)
+        self.assertEqual(len(set(ids)), len(ids))
+        self.assertLessEqual(set(re.findall('href="#([^"]+)"', html)), set(ids))
+        self.assertIn("[tokens 0 to ", notes["notes.txt"])
+
+    def test_of_a_text_that_fits_and_of_answers(self):
+        short = self.path("short.txt", TEXT[:500])
+        for command in (["summarize", short], ["ask", short, "Who?", "Why?"]):
+            path = self.path("notes.txt")
+            document = self.document(*command, "-m", CHAT, "-n", "24",
+                                     "--output", path)
+            with open(path, encoding="utf-8") as file:
+                said = file.read()
+            for question in command[2:]:
+                self.assertIn(f"\n{question}\n", said)
+            for output in document["output"]:
+                for line in output["text"].splitlines():
+                    self.assertIn(line.strip(), said)
+
+    def test_a_file_that_cannot_be_written(self):
+        self.refuse(6, "io_error", "ask", self.path("short.txt", TEXT[:500]),
+                    "Who?", "-m", self.without_weights(), "--check-tensors",
+                    "--output", self.path("no/folder"))
+        self.refuse(6, "io_error", *self.command, "--output", "/proc/notes")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["cli_book_test"])

@@ -1,0 +1,260 @@
+#include "apps/commands/book.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "apps/cli/error.h"
+#include "apps/cli/numbers.h"
+#include "apps/commands/input.h"
+#include "apps/commands/whole_file.h"
+#include "apps/reader/outline.h"
+#include "apps/reader/places.h"
+#include "apps/reader/quotations.h"
+#include "apps/reader/selection.h"
+#include "apps/reader/text.h"
+#include "apps/terminal/output.h"
+#include "apps/terminal/signals.h"
+
+namespace tiercel::cli {
+namespace {
+
+using document::Document;
+
+// A FIFO or a character device, which gives its bytes as stdin does.
+bool IsStream(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 &&
+         (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+}
+
+absl::StatusOr<Document> DocumentIn(document::Result result) {
+  if (const auto* error = std::get_if<document::Error>(&result)) {
+    const bool is_io = error->kind == document::Error::Kind::kIo;
+    return Error(is_io ? Exit::kIo : Exit::kInput, error->code, error->message);
+  }
+  return std::get<Document>(std::move(result));
+}
+
+absl::StatusOr<Document> Read(const std::string& path) {
+  const bool is_stdin = path == "-";
+  if (!is_stdin && !IsStream(path)) {
+    return DocumentIn(document::ReadDocument(path));
+  }
+  absl::StatusOr<std::string> bytes = ReadInput(path);
+  if (!bytes.ok()) return bytes.status();
+  if (is_stdin && bytes->empty()) {
+    return Error(Exit::kInput, "empty_document", "standard input is empty");
+  }
+  return DocumentIn(document::ReadDocumentBytes(is_stdin ? "stdin" : path,
+                                                *std::move(bytes)));
+}
+
+// "Loomings  1,234 tokens  page 12", under its label and in its place.
+std::string ContentsRow(const Json& section, const std::string& number,
+                        const std::string& label) {
+  constexpr size_t kNumberColumn = 5;
+  constexpr size_t kNameColumn = 60;
+  std::string row(
+      kNumberColumn - std::min(kNumberColumn - 1, number.size()) - 1, ' ');
+  absl::StrAppend(&row, number, "  ",
+                  std::string(2 * (section.at("level").get<size_t>() - 1), ' '),
+                  label);
+  const auto title = section.at("title").get<std::string>();
+  absl::StrAppend(&row, label.empty() || title.empty() ? "" : " ", title);
+  if (row.size() < kNameColumn) row.resize(kNameColumn, ' ');
+  absl::StrAppend(&row, "  ", Grouped(section.at("tokens").get<int64_t>()),
+                  " tokens");
+  if (section.at("page").is_string()) {
+    absl::StrAppend(&row, "  page ", section["page"].get<std::string>());
+  }
+  return row + "\n";
+}
+
+// Whether notes can be written, so that it is known before the work. A pipe is
+// not opened: who reads it would take that for all.
+absl::Status CheckOutput(const std::string& path) {
+  struct stat info;
+  if (path.empty() || (stat(path.c_str(), &info) == 0 &&
+                       !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))) {
+    return absl::OkStatus();
+  }
+  return WholeFile::Create(path, /*mode=*/0666).status();
+}
+
+bool IsEmpty(const Document& book) {
+  return book.text.find_first_not_of(" \t\r\n\f\v") == std::string::npos;
+}
+
+}  // namespace
+
+absl::StatusOr<Document> OpenBook(const Options& options) {
+  const BookOptions& wanted = options.book;
+  std::optional<reader::ChapterChoice> chapters;
+  if (!wanted.chapters.empty()) {
+    chapters = reader::ParseChapters(wanted.chapters);
+    if (!chapters.has_value()) {
+      return UsageError(absl::StrCat("--chapters: got '", wanted.chapters,
+                                     "', need numbers as 3,5-7, or a title"));
+    }
+  }
+  std::optional<reader::PageChoice> pages;
+  if (!wanted.pages.empty()) {
+    pages = reader::ParsePages(wanted.pages);
+    if (!pages.has_value()) {
+      return UsageError(absl::StrCat("--pages: got '", wanted.pages,
+                                     "', need numbers as 10-40"));
+    }
+  }
+  if (absl::Status s = CheckOutput(wanted.output); !s.ok()) return s;
+  absl::StatusOr<Document> book = Read(options.document);
+  if (!book.ok()) return book;
+  WriteWarnings(book->warnings);
+  if (!IsEmpty(*book) && (chapters.has_value() || pages.has_value())) {
+    book = DocumentIn(chapters.has_value()
+                          ? reader::SelectChapters(*book, *chapters)
+                          : reader::SelectPages(*book, *pages));
+    if (!book.ok()) return book;
+  }
+  if (IsEmpty(*book)) {
+    return Error(Exit::kInput, "empty_document",
+                 absl::StrCat("'", options.document, "' has no text"));
+  }
+  return book;
+}
+
+std::string ChoiceAdvice(const Document& book) {
+  constexpr size_t kMostListed = 40;
+  std::string advice;
+  if (!book.sections.empty()) {
+    absl::StrAppend(&advice, "; or choose with --chapters: ",
+                    reader::ChapterList(book, kMostListed));
+  }
+  if (!book.pages.empty()) {
+    absl::StrAppend(&advice, "; or with --pages, of ",
+                    book.pages.front().number, " to ",
+                    book.pages.back().number);
+  }
+  return advice;
+}
+
+absl::Status WriteContents(const Options& options, const Model& model,
+                           const Document& book) {
+  const std::vector<reader::Chapter> chapters = reader::ChaptersOf(book);
+  auto chapter = chapters.begin();
+  Json sections = Json::array();
+  std::string table;
+  for (size_t i = 0; i < book.sections.size(); ++i) {
+    if (SignalReceived() != 0) return Interrupted();
+    const document::Section& section = book.sections[i];
+    const std::string_view text = std::string_view(book.text).substr(
+        section.begin, reader::SectionEnd(book, i) - section.begin);
+    const auto tokens = model.Tokenize(text, /*flags=*/0, /*limits=*/{});
+    if (!tokens.ok()) return tokens.status();
+    const std::string page = reader::PageAt(book, section.begin);
+    Json row = {{"level", section.level},
+                {"title", reader::OneLine(section.title)},
+                {"tokens", tokens->size()},
+                {"page", page.empty() ? Json(nullptr) : Json(page)},
+                {"anchor", section.anchor}};
+    std::string number;
+    if (chapter != chapters.end() && chapter->section == i) {
+      if (chapter->number.has_value()) number = absl::StrCat(*chapter->number);
+      ++chapter;
+    }
+    absl::StrAppend(&table,
+                    ContentsRow(row, number, reader::OneLine(section.label)));
+    sections.push_back(std::move(row));
+  }
+  if (options.json) {
+    return WriteJson({{"title", book.title},
+                      {"author", book.author},
+                      {"language", book.language},
+                      {"sections", std::move(sections)}});
+  }
+  if (sections.empty()) {
+    WriteNote("no chapters or headings are marked in this document\n");
+  }
+  std::string head = reader::OneLine(book.title);
+  if (!head.empty() && !book.author.empty()) {
+    absl::StrAppend(&head, ", ", reader::OneLine(book.author));
+  }
+  return WriteOut(
+      Printable(head.empty() ? table : absl::StrCat(head, "\n", table)));
+}
+
+Json QuotationsIn(const std::string& text, const Document& book) {
+  Json quotations = Json::array();
+  for (const reader::Quotation& quotation :
+       reader::FindQuotations(text, book.text)) {
+    Json entry = {{"text", quotation.text}, {"found", quotation.found}};
+    if (quotation.found) {
+      const reader::Places places =
+          reader::PlacesOf(book, quotation.begin, quotation.end);
+      entry["chapters"] = places.chapters;
+      entry["pages"] = places.pages;
+      entry["place"] = places.text;
+    }
+    quotations.push_back(std::move(entry));
+  }
+  return quotations;
+}
+
+std::vector<std::string> QuotationLines(const Json& quotations) {
+  std::vector<std::string> lines;
+  for (const Json& quotation : quotations) {
+    const std::string place = quotation.value("place", "");
+    lines.push_back(absl::StrCat(
+        "\"", reader::OneLine(quotation.at("text").get<std::string>()), "\": ",
+        quotation.at("found").get<bool>()
+            ? absl::StrCat("found in the text", place.empty() ? "" : ", ",
+                           place)
+            : "not found in the text"));
+  }
+  return lines;
+}
+
+absl::Status WriteNotes(const Options& options, const reader::Notes& notes) {
+  const std::string& path = options.book.output;
+  if (path.empty()) return absl::OkStatus();
+  const std::string& wanted = options.book.format;
+  const auto is = [&](const char* format, const char* extension) {
+    return wanted == format ||
+           (wanted.empty() && absl::EndsWithIgnoreCase(path, extension));
+  };
+  const reader::NotesFormat format =
+      is("html", ".html") || is("html", ".htm") ? reader::NotesFormat::kHtml
+      : is("md", ".md")                         ? reader::NotesFormat::kMarkdown
+                                                : reader::NotesFormat::kText;
+  absl::StatusOr<WholeFile> file = WholeFile::Create(path, /*mode=*/0666);
+  if (!file.ok()) return file.status();
+  if (absl::Status s = file->Write(reader::Render(notes, format)); !s.ok()) {
+    return s;
+  }
+  return file->Finish();
+}
+
+reader::Notes NotesOn(const Options& options, const Document& book) {
+  const auto name = [](const std::string& path) {
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? path : path.substr(slash + 1);
+  };
+  reader::Notes notes;
+  notes.title = reader::OneLine(book.title);
+  if (notes.title.empty()) {
+    notes.title = options.document == "-" ? "stdin" : name(options.document);
+  }
+  notes.author = reader::OneLine(book.author);
+  notes.footer = absl::StrCat("Tiercel, ", name(options.model.path), ", seed ",
+                              options.sampling.seed.value_or(0));
+  return notes;
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,190 @@
+#include "apps/commands/readings.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "apps/cli/error.h"
+#include "apps/commands/whole_file.h"
+
+namespace tiercel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kBegin[] = "reading-";
+constexpr char kEnd[] = ".txt";
+
+std::string FolderOf(const std::string& cache_dir) {
+  return cache_dir + "/readings";
+}
+
+// Nothing of a file that cannot be read, which then counts as damaged.
+std::string BytesOf(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Those of the folder, in the order of their names; with what a killed process
+// left half written where `unfinished` too.
+std::vector<fs::path> FilesIn(const std::string& cache_dir, bool unfinished) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(FolderOf(cache_dir), error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    std::error_code gone;
+    if (!absl::StartsWith(name, kBegin) || !entry->is_regular_file(gone)) {
+      continue;
+    }
+    const bool whole = absl::EndsWith(name, kEnd);
+    const bool left =
+        absl::EndsWith(name, ".tmp") && absl::StrContains(name, kEnd);
+    if (whole || (unfinished && left)) files.push_back(entry->path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// [name, bytes, nanoseconds since 1970 of its last change]
+Json StateOf(const fs::path& path) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0) return Json::array();
+  return {path.filename().string(), info.st_size,
+          int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+}
+
+// The files of a checkpoint: one, a folder's, or all of a split.
+Json FilesOf(const std::string& model) {
+  std::error_code error;
+  if (fs::is_regular_file(model, error) &&
+      !absl::StrContains(model, "-00001-of-")) {
+    return Json::array({StateOf(model)});
+  }
+  const bool folder = fs::is_directory(model, error);
+  const fs::path path(model);
+  const std::string name = path.filename();
+  const std::string begin = name.substr(0, name.find("-00001-of-") + 1);
+  std::vector<Json> states;
+  fs::directory_iterator entry(folder                   ? path
+                               : path.has_parent_path() ? path.parent_path()
+                                                        : ".",
+                               error);
+  for (const fs::directory_iterator end; !error && entry != end;
+       entry.increment(error)) {
+    if (folder || absl::StartsWith(entry->path().filename().string(), begin)) {
+      states.push_back(StateOf(entry->path()));
+    }
+  }
+  std::sort(states.begin(), states.end());
+  return states;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadingKey(const Options& options,
+                                       const Model& model,
+                                       const std::string& text) {
+  const absl::StatusOr<Json> described = model.Describe();
+  if (!described.ok()) return described.status();
+  const ModelOptions& computed = options.model;
+  const SessionOptions& session = options.session;
+  const SamplingOptions& drawn = options.sampling;
+  const BookOptions& book = options.book;
+  const Json key = {
+      {"tiercel", tiercel_version()},
+      {"text", reader::Hex(reader::Fingerprint(text))},
+      {"bytes", text.size()},
+      {"model", FilesOf(computed.path)},
+      {"header", reader::Hex(reader::Fingerprint(Dump(*described)))},
+      {"draft_model",
+       drawn.draft_path.empty() ? Json() : FilesOf(drawn.draft_path)},
+      {"compute",
+       {computed.device, computed.compute, computed.rope_scaling,
+        computed.rope_scale, computed.rope_freq_base, computed.yarn_orig_ctx}},
+      {"session",
+       {session.context, session.kv_type_k, session.kv_type_v, session.budget,
+        session.sink.value_or(-1), session.window, session.chunk}},
+      {"sampling",
+       {drawn.max_tokens, drawn.seed.value_or(0), drawn.temperature,
+        drawn.top_k, drawn.top_p, drawn.min_p, drawn.repeat_penalty,
+        drawn.stops, drawn.ignore_eos}},
+      {"policy",
+       {drawn.policy, drawn.plain, drawn.settings, drawn.Drafter(),
+        drawn.verify, drawn.gamma1, drawn.gamma2, drawn.cost_ratio,
+        drawn.draft_layers}},
+      {"asked", {book.words, book.language, book.instruction}}};
+  return Dump(key);
+}
+
+Reading Reading::Open(const Options& options, std::string key) {
+  const std::string& cache_dir = options.session.cache_dir;
+  if (!options.book.keeps || cache_dir.empty()) {
+    return Reading("", reader::Journal(std::move(key)));
+  }
+  const std::string path =
+      absl::StrCat(FolderOf(cache_dir), "/", kBegin,
+                   reader::Hex(reader::Fingerprint(key)), kEnd);
+  if (!options.book.restart) {
+    std::optional<reader::Journal> kept =
+        reader::Journal::Parse(BytesOf(path), key);
+    if (kept.has_value()) return Reading(path, *std::move(kept));
+  }
+  return Reading(path, reader::Journal(std::move(key)));
+}
+
+absl::Status Reading::Add(int level, size_t index, uint64_t prompt,
+                          reader::Writing writing) {
+  journal_.Add(level, index, prompt, std::move(writing));
+  if (path_.empty()) return absl::OkStatus();
+  const fs::path folder = fs::path(path_).parent_path();
+  std::error_code error;
+  fs::create_directories(folder.parent_path(), error);
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return SystemError("making '" + folder.string() + "'");
+  }
+  absl::StatusOr<WholeFile> file = WholeFile::Create(path_, /*mode=*/0600);
+  if (!file.ok()) return file.status();
+  if (absl::Status s = file->Write(journal_.Serialize()); !s.ok()) return s;
+  return file->Finish();
+}
+
+Json ListReadings(const std::string& cache_dir) {
+  Json list = Json::array();
+  for (const fs::path& path : FilesIn(cache_dir, /*unfinished=*/false)) {
+    struct stat info = {};
+    if (stat(path.c_str(), &info) != 0) continue;  // gone by now
+    Json row = {{"file", path.filename().string()},
+                {"bytes", info.st_size},
+                {"modified", info.st_mtim.tv_sec}};
+    const std::optional<size_t> parts = reader::JournalSize(BytesOf(path));
+    if (parts.has_value()) row["parts"] = *parts;
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+size_t ClearReadings(const std::string& cache_dir) {
+  size_t removed = 0;
+  for (const fs::path& path : FilesIn(cache_dir, /*unfinished=*/true)) {
+    std::error_code error;
+    if (fs::remove(path, error)) ++removed;
+  }
+  std::error_code not_empty;
+  fs::remove(FolderOf(cache_dir), not_empty);
+  return removed;
+}
+
+}  // namespace tiercel::cli

@@ -1,0 +1,75 @@
+#include "apps/commands/requests.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tiercel::cli {
+namespace {
+
+// " Write in French."
+std::string InLanguage(const BookOptions& book) {
+  return book.language.empty() ? ""
+                               : absl::StrCat(" Write in ", book.language, ".");
+}
+
+// "in about 300 words", or `otherwise`.
+std::string Length(int64_t words, const char* otherwise) {
+  return words > 0 ? absl::StrCat("in about ", words, " words") : otherwise;
+}
+
+// `before` and `after` around a text, or what was typed instead of them.
+Conversation AskAround(const BookOptions& book, const std::string& before,
+                  const std::string& text, const std::string& after) {
+  Conversation conversation;
+  if (book.instruction.empty()) {
+    conversation.Say(
+        absl::StrCat(before, "\n\n", text, "\n\n", after, InLanguage(book)),
+        absl::StrCat(text, "\n\nSummary:"));
+    return conversation;
+  }
+  const std::string asked = book.instruction + InLanguage(book);
+  const std::string whole = absl::StrCat(asked, "\n\n", text, "\n\n", asked);
+  conversation.Say(whole, whole + "\n\n");
+  return conversation;
+}
+
+}  // namespace
+
+Conversation SummaryTalk(const BookOptions& book, const std::string& text) {
+  return AskAround(
+      book, "Summarize the following text.", text,
+      absl::StrCat("Summarize the text above ",
+                   Length(book.words, "in a few paragraphs"),
+                   ": what it is about, what happens in it or what it argues, "
+                   "and how it ends."));
+}
+
+Conversation PartTalk(const BookOptions& book, int64_t words,
+                      const std::string& text) {
+  return AskAround(book, "Summarize the following part of a longer text.", text,
+              absl::StrCat("Summarize the part above ",
+                           Length(words, "in a few paragraphs"),
+                           ": who is in it, what happens in it or what it "
+                           "argues, and how it ends."));
+}
+
+Conversation JoinTalk(const BookOptions& book, int64_t words,
+                      const std::string& summaries) {
+  return AskAround(book,
+              "These are summaries of parts of a longer text, in its order.",
+              summaries,
+              absl::StrCat("Summarize all of the above ",
+                           Length(words, "in one paragraph"),
+                           ", in its order: who is in it, what happens or what "
+                           "it argues, and how it ends."));
+}
+
+Conversation QuestionTalk(const std::string& text,
+                          const std::string& question) {
+  Conversation conversation;
+  conversation.Say(absl::StrCat("Read the following text.\n\n", text,
+                                "\n\nAnswer from the text above: ", question),
+                   absl::StrCat(text, "\n\nQuestion: ", question, "\nAnswer:"));
+  return conversation;
+}
+
+}  // namespace tiercel::cli
