@@ -68,7 +68,7 @@ void AddSummarize(FlagSet& flags, Options* options) {
 void AddAsk(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
   flags.NotBuilt(
-      {"--words", "--language", "--instruction", "--no-cache", "--restart"});
+      {"--words", "--language", "--instruction", "--restart"});
   flags.Positionals("QUESTION", "one or more, each in quotes; none with --toc",
                     FlagSet::Need::kOptional, &options->questions);
   SetReadingDefaults(/*max_tokens=*/256, &options->sampling);

@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "apps/cli/error.h"
 #include "apps/cli/numbers.h"
 #include "apps/commands/input.h"
@@ -57,6 +58,13 @@ absl::StatusOr<Document> Read(const std::string& path) {
                                                 *std::move(bytes)));
 }
 
+// Of a terminal, where each character takes one.
+size_t Columns(std::string_view text) {
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(),
+      [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
 // "Loomings  1,234 tokens  page 12", under its label and in its place.
 std::string ContentsRow(const Json& section, const std::string& number,
                         const std::string& label) {
@@ -69,7 +77,8 @@ std::string ContentsRow(const Json& section, const std::string& number,
                   label);
   const auto title = section.at("title").get<std::string>();
   absl::StrAppend(&row, label.empty() || title.empty() ? "" : " ", title);
-  if (row.size() < kNameColumn) row.resize(kNameColumn, ' ');
+  const size_t columns = Columns(row);
+  if (columns < kNameColumn) row.append(kNameColumn - columns, ' ');
   absl::StrAppend(&row, "  ", Grouped(section.at("tokens").get<int64_t>()),
                   " tokens");
   if (section.at("page").is_string()) {
@@ -122,6 +131,12 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
                           ? reader::SelectChapters(*book, *chapters)
                           : reader::SelectPages(*book, *pages));
     if (!book.ok()) return book;
+    const reader::Places chosen = reader::PlacesOf(*book, 0, book->text.size());
+    const bool by_chapters = chapters.has_value();
+    WriteNote(Printable(absl::StrCat(
+        by_chapters ? "chapters: " : "pages: ",
+        absl::StrJoin(by_chapters ? chosen.chapters : chosen.pages, ", "),
+        "\n")));
   }
   if (IsEmpty(*book)) {
     return Error(Exit::kInput, "empty_document",

@@ -48,6 +48,9 @@ TEST_F(PlacesTest, BlanksAtTheEndsStandNowhere) {
   EXPECT_EQ(PlacesOf(book_, before, book_.text.find("one")).text,
             "Chapter 1 Loomings, page 2");
   EXPECT_EQ(PlacesOf(book_, before, before + 2).text, "");
+  // A page that begins within them.
+  const Document book = BookOf("@1\none\n@2\n\ntwo\n");
+  EXPECT_EQ(PlacesOf(book, 0, book.text.find("two")).text, "page 1");
 }
 
 }  // namespace

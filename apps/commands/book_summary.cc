@@ -1,0 +1,212 @@
+#include "apps/commands/book_summary.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "apps/cli/numbers.h"
+#include "apps/commands/book.h"
+#include "apps/commands/generation.h"
+#include "apps/reader/notes.h"
+#include "apps/reader/places.h"
+
+namespace tiercel::cli {
+namespace {
+
+// Of the JSON document: goes up where a field changes its meaning.
+constexpr int kSchema = 1;
+
+Json Rate(int64_t tokens, double seconds) {
+  return seconds > 0 ? Json(static_cast<double>(tokens) / seconds)
+                     : Json(nullptr);
+}
+
+class BookSummaryWriter {
+ public:
+  BookSummaryWriter(const Options& options, const document::Document& book,
+                    BookSummary summary)
+      : options_(options), book_(book), summary_(std::move(summary)) {}
+
+  absl::Status Write();
+
+ private:
+  std::string PlaceOf(const Node& node) const;
+  Json PartOf(size_t level, const Node& node) const;
+  Json Document() const;
+  reader::Notes Notes() const;
+
+  const Options& options_;
+  const document::Document& book_;
+  BookSummary summary_;
+};
+
+// Where a text comes from, whatever the book has to name it by.
+std::string BookSummaryWriter::PlaceOf(const Node& node) const {
+  std::string place = reader::PlacesOf(book_, node.begin, node.end).text;
+  if (!place.empty()) return place;
+  return absl::StrCat("tokens ", node.first_token, " to ", node.last_token,
+                      " of ", summary_.book_tokens);
+}
+
+Json BookSummaryWriter::PartOf(size_t level, const Node& node) const {
+  const reader::Places places = reader::PlacesOf(book_, node.begin, node.end);
+  return {{"level", level},         {"begin", node.first_token},
+          {"end", node.last_token}, {"chapters", places.chapters},
+          {"pages", places.pages},  {"text", node.writing.text}};
+}
+
+Json BookSummaryWriter::Document() const {
+  Json tokens = Json::array();
+  bool cut = false;
+  for (const Node& node : summary_.levels.back()) {
+    for (const int32_t id : node.writing.tokens) tokens.push_back(id);
+    cut = cut || node.writing.cut;
+  }
+  Json parts = Json::array();
+  for (size_t level = 0; level < summary_.levels.size(); ++level) {
+    for (const Node& node : summary_.levels[level]) {
+      parts.push_back(PartOf(level, node));
+    }
+  }
+  const std::string text = absl::StrJoin(
+      summary_.levels.back(), "\n\n", [](std::string* out, const Node& node) {
+        absl::StrAppend(out, node.writing.text);
+      });
+  if (summary_.levels.back().size() > 1) {  // its paragraphs together
+    Node whole = {0, book_.text.size(), 0, summary_.book_tokens, {}};
+    whole.writing.text = text;
+    parts.push_back(PartOf(summary_.levels.size(), whole));
+  }
+  return DocumentOf(options_, options_.sampling.seed.value_or(0),
+                    {{"schema", kSchema},
+                     {"context", summary_.context},
+                     {"prompt_tokens", summary_.spent.prompt_tokens},
+                     {"cached_tokens", summary_.spent.cached_tokens},
+                     {"output",
+                      {{{"text", text},
+                        {"tokens", std::move(tokens)},
+                        {"finish_reason", cut ? "length" : "stop"}}}},
+                     {"prefill_tok_s", Rate(summary_.spent.prompt_tokens -
+                                                summary_.spent.cached_tokens,
+                                            summary_.spent.prefill_s)},
+                     {"decode_tok_s", Rate(summary_.spent.output_tokens,
+                                           summary_.spent.decode_s)},
+                     {"seconds", summary_.seconds},
+                     {"predicted",
+                      {{"seconds", summary_.predicted_s.has_value()
+                                       ? Json(*summary_.predicted_s)
+                                       : Json(nullptr)}}},
+                     {"parts", std::move(parts)},
+                     {"resumed", {{"layers", 0}, {"nodes", summary_.resumed}}},
+                     {"warnings", summary_.warnings},
+                     {"simulated", options_.model.simulation.has_value()}});
+}
+
+reader::Notes BookSummaryWriter::Notes() const {
+  reader::Notes notes = NotesOn(options_, book_);
+  const auto leaf_id = [](size_t index) {
+    return absl::StrCat("part-", index + 1);
+  };
+  reader::Notes::Section summary = {"Summary", "summary", {}};
+  for (const Node& node : summary_.levels.back()) {
+    const BookSummary::Level& leaves = summary_.levels.front();
+    const auto leaf =
+        std::find_if(leaves.begin(), leaves.end(),
+                     [&](const Node& one) { return one.end > node.begin; });
+    for (std::string& text : reader::Paragraphs(node.writing.text)) {
+      summary.paragraphs.push_back(
+          {std::move(text), PlaceOf(node),
+           leaf_id(static_cast<size_t>(leaf - leaves.begin()))});
+    }
+  }
+  notes.sections.push_back(std::move(summary));
+  if (summary_.levels.size() == 1) return notes;
+  for (size_t i = 0; i < summary_.levels.front().size(); ++i) {
+    const Node& leaf = summary_.levels.front()[i];
+    reader::Notes::Section section = {PlaceOf(leaf), leaf_id(i), {}};
+    for (std::string& text : reader::Paragraphs(leaf.writing.text)) {
+      section.paragraphs.push_back({std::move(text), "", ""});
+    }
+    notes.sections.push_back(std::move(section));
+  }
+  return notes;
+}
+
+absl::Status BookSummaryWriter::Write() {
+  size_t cut = 0;
+  for (const BookSummary::Level& level : summary_.levels) {
+    cut += static_cast<size_t>(
+        std::count_if(level.begin(), level.end(),
+                      [](const Node& node) { return node.writing.cut; }));
+  }
+  if (cut > 0) {
+    summary_.warnings.push_back(absl::StrCat("the summaries of ", Parts(cut),
+                                             " were cut at ", summary_.answer,
+                                             " tokens; -n N for more"));
+    WriteWarnings({summary_.warnings.back()});
+  }
+  if (options_.json) {  // of which there may be only one, an error too
+    absl::Status noted = WriteNotes(options_, Notes());
+    return noted.ok() ? WriteJson(Document()) : noted;
+  }
+  bool first = true;
+  for (const Node& node : summary_.levels.back()) {
+    for (const std::string& text : reader::Paragraphs(node.writing.text)) {
+      absl::Status s = WriteOut(
+          absl::StrCat(first ? "" : "\n", text, "\n[", PlaceOf(node), "]\n"));
+      if (!s.ok()) return s;
+      first = false;
+    }
+  }
+  std::string took =
+      absl::StrCat(Parts(summary_.made), " made",
+                   summary_.resumed > 0
+                       ? absl::StrCat(", ", Parts(summary_.resumed), " kept")
+                       : "");
+  if (summary_.made > 0) {
+    absl::StrAppend(&took, ": read ", Grouped(summary_.spent.prompt_tokens),
+                    " tokens, ", Grouped(summary_.spent.cached_tokens),
+                    " of them cached, and wrote ",
+                    Grouped(summary_.spent.output_tokens), " in ",
+                    Duration(summary_.seconds));
+    if (summary_.predicted_s.has_value() && summary_.resumed == 0) {
+      absl::StrAppend(&took, " (predicted ", Duration(*summary_.predicted_s),
+                      ")");
+    }
+  }
+  WriteNote(
+      absl::StrCat(took, ", seed ", options_.sampling.seed.value_or(0), "\n"));
+  return WriteNotes(options_, Notes());
+}
+
+}  // namespace
+
+std::string Parts(size_t count) {
+  return absl::StrCat(count, count == 1 ? " part" : " parts");
+}
+
+void Spent::Add(const Json& report) {
+  const auto prompt = report.at("prompt_tokens").get<int64_t>();
+  const auto cached = report.at("cached_tokens").get<int64_t>();
+  const auto written =
+      static_cast<int64_t>(report.at("output").at(0).at("tokens").size());
+  prompt_tokens += prompt;
+  cached_tokens += cached;
+  output_tokens += written;
+  const auto seconds = [&](const char* rate, int64_t tokens) {
+    return report.at(rate).is_number() && report.at(rate).get<double>() > 0
+               ? static_cast<double>(tokens) / report.at(rate).get<double>()
+               : 0.0;
+  };
+  prefill_s += seconds("prefill_tok_s", prompt - cached);
+  decode_s += seconds("decode_tok_s", written - 1);
+}
+
+absl::Status WriteBookSummary(const Options& options,
+                              const document::Document& book,
+                              BookSummary summary) {
+  return BookSummaryWriter(options, book, std::move(summary)).Write();
+}
+
+}  // namespace tiercel::cli

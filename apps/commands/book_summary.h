@@ -1,0 +1,66 @@
+#ifndef TIERCEL_APPS_COMMANDS_BOOK_SUMMARY_H_
+#define TIERCEL_APPS_COMMANDS_BOOK_SUMMARY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "apps/cli/options.h"
+#include "apps/document/document.h"
+#include "apps/reader/journal.h"
+#include "apps/terminal/output.h"
+
+namespace tiercel::cli {
+
+// One part of the book, or of its summaries, and what was written about it.
+struct Node {
+  size_t begin;  // of the book's text, in bytes
+  size_t end;
+  size_t first_token;  // where those of level 0 are counted one by one
+  size_t last_token;
+  reader::Writing writing;
+};
+
+// Sums of what the parts of this run took.
+struct Spent {
+  int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;
+  int64_t output_tokens = 0;
+  double prefill_s = 0;
+  double decode_s = 0;
+
+  void Add(const Json& report);  // a session's, of one part
+};
+
+// What was made of a book, and how.
+struct BookSummary {
+  using Level = std::vector<Node>;
+
+  // From the parts of the book up to those that the summary is made of.
+  std::vector<Level> levels;
+  size_t book_tokens = 0;
+  size_t context = 0;  // tokens that it holds
+  size_t answer = 0;   // of them for each text
+  size_t made = 0;     // texts, in this run
+  size_t resumed = 0;  // ... and before it
+  Spent spent;
+  double seconds = 0;
+  std::optional<double> predicted_s;  // absent: not known
+  std::vector<std::string> warnings;
+};
+
+// "1 part", "2 parts"
+std::string Parts(size_t count);
+
+// Writes the summary, each paragraph with where it comes from, or the JSON
+// document (apps/README.md), and notes; says what it took.
+absl::Status WriteBookSummary(const Options& options,
+                              const document::Document& book,
+                              BookSummary summary);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_COMMANDS_BOOK_SUMMARY_H_
