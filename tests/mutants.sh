@@ -351,6 +351,14 @@ stray_file|apps/cli/flags.cc|? stray_.file|? stray_.text|apps/cli/args_test.cc
 block_adapts|apps/cli/check_together.cc|sampling.gamma2 == TIERCEL_ADAPTIVE|false|apps/cli/args_test.cc
 flag_at_once|apps/cli/flags.cc|value = args\[i\].substr(2)|value = name.substr(2)|apps/cli/args_test.cc
 predicted_gap|apps/commands/summary.cc|Number(predicted, "tbt_ms")|0 * Number(predicted, "tbt_ms")|apps/commands/summary_test.cc
+chapter_level|apps/reader/outline.cc|return a.second.numbers < b.second.numbers|return a.second.sections < b.second.sections|apps/reader/outline_test.cc
+chapter_asked|apps/reader/selection.cc|found < range.last - range.first + 1|found < 0|apps/reader/selection_test.cc
+lone_heading|apps/reader/parts.cc|next > enough|next < enough|apps/reader/parts_test.cc
+place_blanks|apps/reader/places.cc|run.find_last_not_of(kBlanks) + 1|run.size()|apps/reader/places_test.cc
+quoted_words|apps/reader/quotations.cc|kFewestWords = 4|kFewestWords = 5|apps/reader/quotations_test.cc
+quoted_place|apps/reader/quotations.cc|if (index == last)|if (index == last + 1)|apps/reader/quotations_test.cc
+journal_damage|apps/reader/journal.cc|!= Hex(Fingerprint(body))|== "x"|apps/reader/journal_test.cc
+notes_markup|apps/reader/notes.cc|`\*_\[\]<>|`*_[]>|apps/reader/notes_test.cc
 window_agrees|models/tokenizer/merge_windows.cc|merger->first() == shared|merger->first().begin == shared.begin|models/tokenizer/merge_windows_test.cc
 window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_last ? size : shared.begin + shared.bytes|models/tokenizer/merge_windows_test.cc
 composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
