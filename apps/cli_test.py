@@ -62,7 +62,7 @@ class UsageTest(Case):
             self.assertEqual(result.stderr.count(b"\n"), 1, result.stderr)
 
     def test_not_in_this_version(self):
-        for args in (["chat"],
+        for args in (["detokenize", "--add-bos", "1"],
                      ["generate", "-p", "x", "--tensor-parallel", "2"]):
             message = self.refuse(2, "not_in_this_version", *args)
             self.assertIn("not in this version", message)

@@ -19,6 +19,7 @@ namespace {
 absl::Status Run(const Options& options) {
   if (options.command == "summarize") return Summarize(options);
   if (options.command == "ask") return Ask(options);
+  if (options.command == "chat") return Chat(options);
   if (options.command == "generate") return Generate(options);
   if (options.command == "eval") return Eval(options);
   if (options.command == "tokenize") return Tokenize(options);

@@ -20,7 +20,6 @@ namespace {
 std::string Usage() {
   HelpSection commands = {"Commands", {}};
   for (const CommandFlags& command : kCommands) {
-    if (command.add_flags == nullptr) continue;
     commands.rows.push_back({command.name, command.description});
   }
   return absl::StrCat(
@@ -113,9 +112,6 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
       std::find_if(kCommands.begin(), kCommands.end(),
                    [&](const auto& one) { return args[0] == one.name; });
   if (command == kCommands.end()) return UnknownCommand(args);
-  if (command->add_flags == nullptr) {
-    return NotInThisVersion(absl::StrCat("tiercel ", command->name));
-  }
   line.options.command = command->name;
   FlagSet flags(command->name, command->description);
   command->add_flags(flags, &line.options);

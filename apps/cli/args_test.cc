@@ -294,6 +294,12 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
       {{"summarize", "a", "--output", "b", "--toc"}, "--output"},
       {{"summarize", "a", "--restart", "--no-cache"}, "--restart"},
       {{"ask", "a", "why?", "--toc"}, "QUESTION"},
+      {{"chat", "--json"}, "--json"},
+      {{"chat", "--stream"}, "--stream"},
+      {{"chat", "--verify-against", "full", "--draft", "ngram"},
+       "--verify-against"},
+      {{"chat", "--chapters", "1"}, "--chapters"},
+      {{"chat", "stray"}, "stray"},
       {{"ask", "a"}, "QUESTION"},
       {{"ask", "a", ""}, "QUESTION"},
       {{"detokenize", "1", "--tokens", "x"}, "--tokens"},
@@ -374,16 +380,12 @@ TEST_F(ArgsTest, ABudgetIsASize) {
 
 TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
   for (const Args& args : std::vector<Args>{
-           {"chat"},
-           {"chat", "--help"},
-           {"chat", "--book", "x"},
            {"detokenize", "--add-bos", "1"},
            {"generate", "-p", "x", "--tensor-parallel", "2"},
            {"generate", "-p", "x", "--simulate",
             "device=1GB,link=1GB/s,host=1GB/s"},
            {"ask", "x", "who?", "--words=100"},
            {"ask", "x", "who?", "--restart"},
-           {"help", "chat"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);

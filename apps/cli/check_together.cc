@@ -216,6 +216,17 @@ absl::Status CheckBook(const Options& options) {
                  : "ask: QUESTION is required; usage: tiercel ask [FLAGS] FILE "
                    "QUESTION...");
   }
+  if (options.command == "chat") {
+    const char* const in_chat = "in a conversation on a terminal";
+    const bool has_book = !options.document.empty();
+    return CheckHeeded(
+        {{"--json", options.json && !options.stream, false, in_chat},
+         {"--stream", options.stream, false, in_chat},
+         {"--verify-against", options.sampling.verify_against_full, false,
+          in_chat},
+         {"--chapters", !book.chapters.empty(), has_book, "without --book"},
+         {"--pages", !book.pages.empty(), has_book, "without --book"}});
+  }
   return CheckHeeded(
       {{"--format", !book.format.empty(), !book.output.empty(),
         "without --output"},

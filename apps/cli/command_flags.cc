@@ -16,6 +16,15 @@ void SetReadingDefaults(int64_t max_tokens, SamplingOptions* sampling) {
   sampling->repeat_penalty = 1.15;
 }
 
+void AddChoiceFlags(FlagSet& flags, BookOptions* book) {
+  flags.Group("The book");
+  flags.Text("--chapters", "3,5-7|TITLE",
+             "read these alone: by the numbers that --toc shows, or by a title",
+             [=](const std::string& text) { book->chapters = text; });
+  flags.Text("--pages", "10-40", "read these alone, as they are numbered",
+             [=](const std::string& text) { book->pages = text; });
+}
+
 void AddDocument(FlagSet& flags, Options* options) {
   flags.Positional("FILE",
                    "EPUB, PDF, HTML or a folder of it, or text; - is stdin",
@@ -32,11 +41,7 @@ void AddDocument(FlagSet& flags, Options* options) {
   flags.Group("The book");
   flags.Switch("--toc", "print its table of contents, and read nothing",
                [=] { book->toc = true; });
-  flags.Text("--chapters", "3,5-7|TITLE",
-             "read these alone: by the numbers that --toc shows, or by a title",
-             [=](const std::string& text) { book->chapters = text; });
-  flags.Text("--pages", "10-40", "read these alone, as they are numbered",
-             [=](const std::string& text) { book->pages = text; });
+  AddChoiceFlags(flags, book);
   flags.Group("Output");
   flags.Text("--output", "FILE", "write notes of it to a file, too",
              [=](const std::string& path) { book->output = path; });
@@ -67,11 +72,19 @@ void AddSummarize(FlagSet& flags, Options* options) {
 
 void AddAsk(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
-  flags.NotBuilt(
-      {"--words", "--language", "--instruction", "--restart"});
+  flags.NotBuilt({"--words", "--language", "--instruction", "--restart"});
   flags.Positionals("QUESTION", "one or more, each in quotes; none with --toc",
                     FlagSet::Need::kOptional, &options->questions);
   SetReadingDefaults(/*max_tokens=*/256, &options->sampling);
+  AddGenerationFlags(flags, options);
+}
+
+void AddChat(FlagSet& flags, Options* options) {
+  flags.Group("The book");
+  flags.Text("--book", "FILE", "talk about this text, which is read once",
+             [=](const std::string& path) { options->document = path; });
+  AddChoiceFlags(flags, &options->book);
+  SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
 }
 
@@ -215,7 +228,11 @@ const std::array<CommandFlags, 11> kCommands = {{
      "once.",
      AddAsk,
      {"tiercel ask chapter.txt \"Who is Ahab?\" \"Where does it end?\""}},
-    {"chat", "A conversation.", nullptr, {}},
+    {"chat",
+     "A conversation on a terminal, about a text that fits the context or "
+     "nothing.",
+     AddChat,
+     {"tiercel chat", "tiercel chat --book chapter.txt"}},
     {"generate",
      "Continues a text as it is.",
      AddGenerate,

@@ -14,7 +14,7 @@ namespace tiercel::cli {
 struct CommandFlags {
   const char* name;
   const char* description;
-  void (*add_flags)(FlagSet& flags, Options* options);  // null: not built
+  void (*add_flags)(FlagSet& flags, Options* options);
   std::vector<std::string> examples;
 };
 

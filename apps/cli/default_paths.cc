@@ -8,17 +8,28 @@
 
 namespace tiercel::cli {
 
-std::string CacheFolder() {
-  // The XDG rule: what is not absolute is ignored.
-  const auto absolute = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
+namespace {
+
+// tiercel's folder in the one that the variable `name` names, or in `otherwise`
+// of the home. The XDG rule: what is not absolute is ignored.
+std::string XdgFolder(const char* name, const char* otherwise) {
+  const auto absolute = [](const char* variable) -> std::string {
+    const char* value = std::getenv(variable);
     return value != nullptr && *value == '/' ? value : "";
   };
-  if (const std::string cache = absolute("XDG_CACHE_HOME"); !cache.empty()) {
-    return cache + "/tiercel";
+  if (const std::string folder = absolute(name); !folder.empty()) {
+    return folder + "/tiercel";
   }
   const std::string home = absolute("HOME");
-  return home.empty() ? "" : home + "/.cache/tiercel";
+  return home.empty() ? "" : home + otherwise + "/tiercel";
+}
+
+}  // namespace
+
+std::string CacheFolder() { return XdgFolder("XDG_CACHE_HOME", "/.cache"); }
+
+std::string StateFolder() {
+  return XdgFolder("XDG_STATE_HOME", "/.local/state");
 }
 
 std::string TextsFolder() {

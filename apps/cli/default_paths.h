@@ -18,6 +18,10 @@ std::string TextsFolder();
 // installed. Errors: kUsage, "no_model" where there is none.
 absl::Status ChooseModel(ModelOptions* model);
 
+// Where what was typed is kept, $XDG_STATE_HOME/tiercel or the like; empty:
+// nowhere.
+std::string StateFolder();
+
 }  // namespace tiercel::cli
 
 #endif  // TIERCEL_APPS_CLI_DEFAULT_PATHS_H_

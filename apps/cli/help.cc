@@ -43,6 +43,7 @@ const HelpSection& EnvironmentHelp() {
        {"XDG_CACHE_HOME, HOME",
         "where demo.sh put its model (~/.cache/tiercel) and where the measured "
         "rates of this machine are kept, and what is done of books"},
+       {"XDG_STATE_HOME", "where chat remembers what was typed"},
        {"TIERCEL_ISA",
         "forces an instruction set: portable, avx2, avxvnni, avx512, "
         "avx512vnni"},

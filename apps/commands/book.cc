@@ -98,6 +98,14 @@ absl::Status CheckOutput(const std::string& path) {
   return WholeFile::Create(path, /*mode=*/0666).status();
 }
 
+absl::StatusOr<reader::ChapterChoice> ChapterChoiceOf(
+    const std::string& typed) {
+  std::optional<reader::ChapterChoice> choice = reader::ParseChapters(typed);
+  if (choice.has_value()) return *std::move(choice);
+  return UsageError(absl::StrCat("--chapters: got '", typed,
+                                 "', need numbers as 3,5-7, or a title"));
+}
+
 bool IsEmpty(const Document& book) {
   return book.text.find_first_not_of(" \t\r\n\f\v") == std::string::npos;
 }
@@ -108,11 +116,10 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
   const BookOptions& wanted = options.book;
   std::optional<reader::ChapterChoice> chapters;
   if (!wanted.chapters.empty()) {
-    chapters = reader::ParseChapters(wanted.chapters);
-    if (!chapters.has_value()) {
-      return UsageError(absl::StrCat("--chapters: got '", wanted.chapters,
-                                     "', need numbers as 3,5-7, or a title"));
-    }
+    absl::StatusOr<reader::ChapterChoice> choice =
+        ChapterChoiceOf(wanted.chapters);
+    if (!choice.ok()) return choice.status();
+    chapters = *std::move(choice);
   }
   std::optional<reader::PageChoice> pages;
   if (!wanted.pages.empty()) {
@@ -143,6 +150,14 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
                  absl::StrCat("'", options.document, "' has no text"));
   }
   return book;
+}
+
+absl::StatusOr<Document> ChooseChapters(const Document& book,
+                                        const std::string& chapters) {
+  const absl::StatusOr<reader::ChapterChoice> choice =
+      ChapterChoiceOf(chapters);
+  if (!choice.ok()) return choice.status();
+  return DocumentIn(reader::SelectChapters(book, *choice));
 }
 
 std::string ChoiceAdvice(const Document& book) {
@@ -264,7 +279,9 @@ reader::Notes NotesOn(const Options& options, const Document& book) {
   reader::Notes notes;
   notes.title = reader::OneLine(book.title);
   if (notes.title.empty()) {
-    notes.title = options.document == "-" ? "stdin" : name(options.document);
+    notes.title = options.document.empty()  ? "A talk"
+                  : options.document == "-" ? "stdin"
+                                            : name(options.document);
   }
   notes.author = reader::OneLine(book.author);
   notes.footer = absl::StrCat("Tiercel, ", name(options.model.path), ", seed ",

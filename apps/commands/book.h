@@ -21,6 +21,11 @@ namespace tiercel::cli {
 // no_pages.
 absl::StatusOr<document::Document> OpenBook(const Options& options);
 
+// The chapters of a book that were typed, as --chapters takes them. Errors:
+// kUsage; chapter_not_found, no_chapters.
+absl::StatusOr<document::Document> ChooseChapters(
+    const document::Document& book, const std::string& chapters);
+
 // What of it could be read where all of it is too long, for people: "; choose
 // with --chapters: 1 Loomings, ..."; empty where there is nothing to choose by.
 std::string ChoiceAdvice(const document::Document& book);

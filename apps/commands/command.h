@@ -15,6 +15,7 @@ namespace tiercel::cli {
 // The commands. Each takes a checked command line and writes its result.
 absl::Status Summarize(const Options& options);
 absl::Status Ask(const Options& options);
+absl::Status Chat(const Options& options);
 absl::Status Generate(const Options& options);
 absl::Status Eval(const Options& options);
 absl::Status Tokenize(const Options& options);

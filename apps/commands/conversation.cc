@@ -16,12 +16,19 @@ void Conversation::Answer(std::string text) {
 
 void Conversation::TakeBack() { turns_.pop_back(); }
 
+bool Conversation::DropOldest(size_t kept) {
+  if (turns_.size() <= kept + 1) return false;
+  turns_.erase(turns_.begin() + static_cast<std::ptrdiff_t>(kept));
+  return true;
+}
+
 absl::StatusOr<std::vector<int32_t>> Conversation::Tokens(
     const Model& model, const Model::TextLimits& limits) const {
   std::vector<Model::Message> messages;
-  std::string plain;
+  std::string plain = preface_;
   for (const Turn& turn : turns_) {
-    messages.push_back({"user", turn.message});
+    messages.push_back(
+        {"user", messages.empty() ? preface_ + turn.message : turn.message});
     absl::StrAppend(&plain, turn.plain);
     if (&turn == &turns_.back()) break;
     messages.push_back({"assistant", turn.answer});

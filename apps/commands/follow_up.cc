@@ -2,17 +2,22 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
+#include "apps/commands/book.h"
 #include "apps/commands/command.h"
 #include "apps/commands/generation.h"
+#include "apps/commands/requests.h"
 #include "apps/commands/summary.h"
+#include "apps/reader/notes.h"
 #include "apps/terminal/line_editor.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/signals.h"
@@ -22,27 +27,38 @@ namespace {
 
 constexpr char kGreeting[] =
     "Ask about the text; /help lists what can be typed, Ctrl-D ends.\n";
+constexpr char kGreetingAlone[] =
+    "/help lists what can be typed, Ctrl-D ends.\n";
 constexpr char kHelp[] =
-    "  a line    a question; the text is not read again for it\n"
-    "  /help     this list\n"
-    "  /quit     ends, as Ctrl-D on an empty line does\n"
-    "  up, down  earlier lines\n"
-    "  Ctrl-C    stops an answer; where a question is awaited, clears it\n";
+    "  a line      a question; what was read is not read again for it\n"
+    "  /undo       forgets the last question and its answer\n"
+    "  /save FILE  writes the talk: text, or as FILE ends, .md or .html\n";
+constexpr char kBookHelp[] =
+    "  /toc        the table of contents\n"
+    "  /chapter N  talks about this chapter from here on, or TITLE\n"
+    "  /places     where the text has what the last answer quotes\n";
+constexpr char kLastHelp[] =
+    "  /help       this list\n"
+    "  /quit       ends, as Ctrl-D on an empty line does\n"
+    "  up, down    earlier lines\n"
+    "  Ctrl-C      stops an answer; where a question is awaited, clears it\n";
 
 class Talk {
  public:
-  Talk(const Options& options, const Model& model, Conversation conversation)
+  Talk(const Options& options, const Model& model, Conversation conversation,
+       Subject subject)
       : options_(options),
         model_(model),
-        conversation_(std::move(conversation)) {}
+        conversation_(std::move(conversation)),
+        subject_(std::move(subject)) {}
 
   absl::Status Run() {
     absl::Status opened = Open();
-    if (!conversation_.answer().empty()) Forgive(&opened);
+    if (!said_.empty()) Forgive(&opened);
     if (!opened.ok()) return opened;
-    WriteNote(kGreeting);
+    WriteNote(subject_.book != nullptr ? kGreeting : kGreetingAlone);
     const absl::StatusOr<std::unique_ptr<LineEditor>> editor =
-        LineEditor::Create("> ");
+        LineEditor::Create("> ", subject_.history);
     if (!editor.ok()) return editor.status();
     for (;;) {
       const absl::StatusOr<std::optional<std::string>> line = (*editor)->Read();
@@ -53,61 +69,174 @@ class Talk {
   }
 
  private:
+  struct Said {
+    std::string question;
+    std::string answer;
+  };
+
+  // Of a talk that begins with a question reads and answers that; of another
+  // reads the text, so that the first question finds it read.
   absl::Status Open() {
-    const absl::StatusOr<std::vector<int32_t>> prompt =
-        conversation_.Tokens(model_);
+    const bool asks = conversation_.size() > 0;
+    Conversation first = conversation_;
+    if (!asks) first.Say("", "");
+    const absl::StatusOr<std::vector<int32_t>> prompt = first.Tokens(model_);
     if (!prompt.ok()) return prompt.status();
     absl::StatusOr<Generator> generator =
         Generator::Open(options_, model_, prompt->size());
     if (!generator.ok()) return generator.status();
     generator_.emplace(*std::move(generator));
-    return Answer(*prompt);
+    if (asks) return Answer(*prompt, "Summary");
+    if (subject_.book != nullptr) return generator_->Read(*prompt);
+    return absl::OkStatus();
   }
 
   // One line that was typed.
   absl::Status Take(const std::string& line) {
     if (line.empty()) return absl::OkStatus();
-    if (line == "/help") {
-      WriteNote(kHelp);
-      return absl::OkStatus();
-    }
-    if (line[0] == '/') {
-      WriteNote(absl::StrCat("no such command: ", line,
-                             "; /help lists what can be typed\n"));
-      return absl::OkStatus();
-    }
+    if (line[0] == '/') return Command(line);
+    Conversation before = conversation_;
     conversation_.Say(line, absl::StrCat("\n\nQuestion: ", line, "\nAnswer:"));
-    absl::Status asked = Ask();
-    if (!asked.ok() && conversation_.answer().empty()) conversation_.TakeBack();
+    absl::Status asked = Ask(line);
+    if (!asked.ok() && conversation_.answer().empty()) {
+      conversation_ = std::move(before);
+    }
     Forgive(&asked);
-    if (asked.ok() || ExitOf(asked) != Exit::kInput) return asked;
-    WriteNote(absl::StrCat(asked.message(), "\n"));
+    return ExitOf(asked) == Exit::kInput ? Explained(asked) : asked;
+  }
+
+  // What cannot be done is explained, and is no reason to end.
+  static absl::Status Explained(const absl::Status& status) {
+    if (status.ok() || IsInterrupted(status)) return status;
+    WriteNote(Printable(absl::StrCat(status.message(), "\n")));
     return absl::OkStatus();
   }
 
-  absl::Status Ask() {
-    const absl::StatusOr<std::vector<int32_t>> prompt =
-        conversation_.Tokens(model_);
-    if (!prompt.ok()) return prompt.status();
-    const int64_t context = ContextOf(options_, model_);
-    const auto needed = static_cast<int64_t>(prompt->size()) + 1;
-    if (needed > context) {
-      return Error(
-          Exit::kInput, "context_length_exceeded",
-          absl::StrCat("context_length_exceeded: with this question and an "
-                       "answer the conversation has ",
-                       needed, " tokens or more, the context holds ", context,
-                       "; ask something shorter"));
+  absl::Status Command(const std::string& line) {
+    const size_t blank = std::min(line.find(' '), line.size());
+    const std::string name = line.substr(0, blank);
+    const std::string value(absl::StripAsciiWhitespace(line.substr(blank)));
+    const bool about_book = subject_.book != nullptr;
+    if (name == "/help") {
+      WriteNote(absl::StrCat(kHelp, about_book ? kBookHelp : "", kLastHelp));
+    } else if (name == "/undo") {
+      Undo();
+    } else if (name == "/save" && !value.empty()) {
+      return Explained(Save(value));
+    } else if (about_book && name == "/toc") {
+      return WriteContents(options_, model_, *subject_.book);
+    } else if (about_book && name == "/chapter" && !value.empty()) {
+      return Explained(Choose(value));
+    } else if (about_book && name == "/places") {
+      SayPlaces();
+    } else {
+      WriteNote(absl::StrCat("no such command: ", line,
+                             "; /help lists what can be typed\n"));
     }
-    return Answer(*prompt);
+    return absl::OkStatus();
   }
 
-  absl::Status Answer(const std::vector<int32_t>& prompt) {
+  void Undo() {
+    if (said_.size() <= subject_.kept_turns) {
+      WriteNote("there is nothing to forget\n");
+      return;
+    }
+    WriteNote(
+        Printable(absl::StrCat("forgotten: ", said_.back().question, "\n")));
+    said_.pop_back();
+    // It may have left already, where the context was full.
+    if (conversation_.size() > subject_.kept_turns) conversation_.TakeBack();
+  }
+
+  absl::Status Save(const std::string& path) {
+    Options options = options_;
+    options.book.output = path;
+    const document::Document none;
+    reader::Notes notes =
+        NotesOn(options, subject_.book != nullptr ? *subject_.book : none);
+    for (const Said& said : said_) {
+      reader::Notes::Section section = {
+          said.question, absl::StrCat("turn-", notes.sections.size() + 1), {}};
+      for (std::string& paragraph : reader::Paragraphs(said.answer)) {
+        section.paragraphs.push_back({std::move(paragraph), "", ""});
+      }
+      notes.sections.push_back(std::move(section));
+    }
+    absl::Status written = WriteNotes(options, notes);
+    if (written.ok()) WriteNote(absl::StrCat("written: ", path, "\n"));
+    return written;
+  }
+
+  // Another talk, about a part of the text.
+  absl::Status Choose(const std::string& chapters) {
+    const absl::StatusOr<document::Document> chosen =
+        ChooseChapters(*subject_.book, chapters);
+    if (!chosen.ok()) return chosen.status();
+    Conversation about = TalkAbout(chosen->text);
+    Conversation first = about;
+    first.Say("", "");
+    const absl::StatusOr<std::vector<int32_t>> prompt = first.Tokens(model_);
+    if (!prompt.ok()) return prompt.status();
+    if (absl::Status s = CheckRoom(*prompt); !s.ok()) return s;
+    conversation_ = std::move(about);
+    subject_.kept_turns = 0;
+    said_.clear();
+    absl::Status read = generator_->Read(*prompt);
+    Forgive(&read);
+    return read;
+  }
+
+  void SayPlaces() {
+    const std::vector<std::string> lines = QuotationLines(
+        QuotationsIn(said_.empty() ? "" : said_.back().answer, *subject_.book));
+    if (lines.empty()) WriteNote("the last answer quotes nothing\n");
+    for (const std::string& line : lines) WriteNote(Printable(line) + "\n");
+  }
+
+  absl::Status CheckRoom(const std::vector<int32_t>& prompt) const {
+    const int64_t context = ContextOf(options_, model_);
+    const auto needed = static_cast<int64_t>(prompt.size()) + 1;
+    if (needed <= context) return absl::OkStatus();
+    return Error(
+        Exit::kInput, "context_length_exceeded",
+        absl::StrCat("context_length_exceeded: with this question and an "
+                     "answer the conversation has ",
+                     needed, " tokens or more, the context holds ", context,
+                     "; ask something shorter"));
+  }
+
+  absl::Status Ask(const std::string& question) {
+    const int64_t context = ContextOf(options_, model_);
+    const int64_t most = options_.sampling.max_tokens;
+    const int64_t room = most < 0 ? context / 8 : std::min(most, context / 8);
+    absl::StatusOr<std::vector<int32_t>> prompt = conversation_.Tokens(model_);
+    size_t left = 0;
+    while (prompt.ok() &&
+           static_cast<int64_t>(prompt->size()) + room > context &&
+           conversation_.DropOldest(subject_.kept_turns)) {
+      ++left;
+      prompt = conversation_.Tokens(model_);
+    }
+    if (!prompt.ok()) return prompt.status();
+    if (absl::Status s = CheckRoom(*prompt); !s.ok()) return s;
+    if (left > 0) {
+      WriteNote(absl::StrCat("the context is full: without the oldest ", left,
+                             left == 1 ? " question" : " questions",
+                             " from here on\n"));
+    }
+    return Answer(*prompt, question);
+  }
+
+  absl::Status Answer(const std::vector<int32_t>& prompt,
+                      const std::string& question) {
     if (absl::Status s = generator_->Read(prompt); !s.ok()) return s;
     if (!keep_.has_value()) keep_.emplace();
     const absl::StatusOr<Json> report = generator_->Continue(
         /*question=*/"", options_.sampling.seed.value_or(0));
     conversation_.Answer(generator_->text());
+    if (report.ok() || !generator_->text().empty()) {
+      said_.push_back({question, generator_->text()});
+    }
     if (!report.ok()) return report.status();
     WriteNote(SummaryOf(*report, options_.sampling));
     return absl::OkStatus();
@@ -122,6 +251,8 @@ class Talk {
   const Options& options_;
   const Model& model_;
   Conversation conversation_;
+  Subject subject_;
+  std::vector<Said> said_;  // all of it, also what has left the conversation
   std::optional<Generator> generator_;
   std::optional<KeepOnSignal> keep_;  // once the text was read
 };
@@ -135,8 +266,9 @@ bool TakesQuestions(const Options& options) {
 }
 
 absl::Status Converse(const Options& options, const Model& model,
-                      Conversation conversation) {
-  return Talk(options, model, std::move(conversation)).Run();
+                      Conversation conversation, Subject subject) {
+  return Talk(options, model, std::move(conversation), std::move(subject))
+      .Run();
 }
 
 }  // namespace tiercel::cli

@@ -18,7 +18,7 @@ std::string Length(int64_t words, const char* otherwise) {
 
 // `before` and `after` around a text, or what was typed instead of them.
 Conversation AskAround(const BookOptions& book, const std::string& before,
-                  const std::string& text, const std::string& after) {
+                       const std::string& text, const std::string& after) {
   Conversation conversation;
   if (book.instruction.empty()) {
     conversation.Say(
@@ -46,21 +46,26 @@ Conversation SummaryTalk(const BookOptions& book, const std::string& text) {
 Conversation PartTalk(const BookOptions& book, int64_t words,
                       const std::string& text) {
   return AskAround(book, "Summarize the following part of a longer text.", text,
-              absl::StrCat("Summarize the part above ",
-                           Length(words, "in a few paragraphs"),
-                           ": who is in it, what happens in it or what it "
-                           "argues, and how it ends."));
+                   absl::StrCat("Summarize the part above ",
+                                Length(words, "in a few paragraphs"),
+                                ": who is in it, what happens in it or what it "
+                                "argues, and how it ends."));
 }
 
 Conversation JoinTalk(const BookOptions& book, int64_t words,
                       const std::string& summaries) {
-  return AskAround(book,
-              "These are summaries of parts of a longer text, in its order.",
-              summaries,
-              absl::StrCat("Summarize all of the above ",
-                           Length(words, "in one paragraph"),
-                           ", in its order: who is in it, what happens or what "
-                           "it argues, and how it ends."));
+  return AskAround(
+      book, "These are summaries of parts of a longer text, in its order.",
+      summaries,
+      absl::StrCat("Summarize all of the above ",
+                   Length(words, "in one paragraph"),
+                   ", in its order: who is in it, what happens or what "
+                   "it argues, and how it ends."));
+}
+
+Conversation TalkAbout(const std::string& text) {
+  return Conversation(absl::StrCat("Read the following text.\n\n", text,
+                                   "\n\nAnswer from the text above: "));
 }
 
 Conversation QuestionTalk(const std::string& text,

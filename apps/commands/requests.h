@@ -29,6 +29,7 @@ Conversation JoinTalk(const BookOptions& book, int64_t words,
                       const std::string& summaries);
 
 // The text comes first, so that one reading of it serves every question.
+Conversation TalkAbout(const std::string& text);
 Conversation QuestionTalk(const std::string& text, const std::string& question);
 
 }  // namespace tiercel::cli

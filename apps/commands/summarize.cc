@@ -1,9 +1,14 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "apps/cli/default_paths.h"
 #include "apps/cli/error.h"
 #include "apps/commands/book.h"
 #include "apps/commands/command.h"
@@ -61,6 +66,26 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> TokensWithin(
 
 bool IsTooLong(const absl::Status& status) {
   return CodeOf(status) == "context_length_exceeded";
+}
+
+// An error, and where the text is too long for it what of it could be read.
+absl::Status OrChoose(const absl::Status& error,
+                      const document::Document& book) {
+  if (!IsTooLong(error)) return error;
+  return Error(ExitOf(error), CodeOf(error),
+               absl::StrCat(error.message(), ChoiceAdvice(book)));
+}
+
+// Where what is typed is remembered; empty: nowhere.
+std::string HistoryFile() {
+  namespace fs = std::filesystem;
+  const std::string folder = StateFolder();
+  std::error_code error;
+  if (folder.empty() || (fs::create_directories(folder, error), error)) {
+    return "";
+  }
+  fs::permissions(folder, fs::perms::owner_all, error);
+  return folder + "/history";
 }
 
 // Adds to the document of a text that was read at once what one of a book in
@@ -130,7 +155,8 @@ absl::Status Summarize(const Options& options) {
   if (!prompts.ok()) return prompts.status();
   if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
   if (TakesQuestions(options)) {
-    return Converse(options, *model, talk(book->text));
+    return Converse(options, *model, talk(book->text),
+                    {.book = &*book, .kept_turns = 1, .history = ""});
   }
   return RunGeneration(options, *model, {{prompts->front(), ""}},
                        Warnings(options, *book), [&](Json& document) {
@@ -152,11 +178,7 @@ absl::Status Ask(const Options& options) {
     });
   }
   const auto tokens = TokensWithin(options, *model, book->text, talks);
-  if (!tokens.ok() && IsTooLong(tokens.status())) {
-    return Error(ExitOf(tokens.status()), CodeOf(tokens.status()),
-                 absl::StrCat(tokens.status().message(), ChoiceAdvice(*book)));
-  }
-  if (!tokens.ok()) return tokens.status();
+  if (!tokens.ok()) return OrChoose(tokens.status(), *book);
   std::vector<Prompt> prompts;
   for (size_t i = 0; i < talks.size(); ++i) {
     prompts.push_back({(*tokens)[i], options.questions[i]});
@@ -166,6 +188,38 @@ absl::Status Ask(const Options& options) {
                        [&](Json& document) {
                          return CompleteAnswers(options, *book, document);
                        });
+}
+
+absl::Status Chat(const Options& options) {
+  if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
+    return UsageError(
+        "chat: stdin and stdout must be a terminal; tiercel ask FILE "
+        "\"QUESTION\" answers without one");
+  }
+  std::optional<document::Document> book;
+  if (!options.document.empty()) {
+    absl::StatusOr<document::Document> opened = OpenBook(options);
+    if (!opened.ok()) return opened.status();
+    book = *std::move(opened);
+  }
+  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
+  if (!model.ok()) return model.status();
+  Subject subject;
+  subject.history = HistoryFile();
+  Conversation conversation;
+  if (book.has_value()) {
+    const auto about = [](const std::string& text) {
+      Conversation talk = TalkAbout(text);
+      talk.Say("", "");
+      return talk;
+    };
+    const auto tokens = TokensWithin(options, *model, book->text, {about});
+    if (!tokens.ok()) return OrChoose(tokens.status(), *book);
+    subject.book = &*book;
+    conversation = TalkAbout(book->text);
+  }
+  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
+  return Converse(options, *model, std::move(conversation), std::move(subject));
 }
 
 }  // namespace tiercel::cli

@@ -68,8 +68,9 @@ std::string ToUtf8(const wchar_t* text) {
 // libedit's handles, and what it calls back.
 class LineEditor::Libedit {
  public:
-  explicit Libedit(const std::string& prompt)
-      : prompt_(prompt.begin(), prompt.end()) {}
+  Libedit(const std::string& prompt, std::string remembered)
+      : prompt_(prompt.begin(), prompt.end()),
+        remembered_(std::move(remembered)) {}
 
   absl::Status Open() {
     history_ = history_winit();
@@ -81,6 +82,9 @@ class LineEditor::Libedit {
     HistEventW event;
     history_w(history_, &event, H_SETSIZE, kRemembered);
     history_w(history_, &event, H_SETUNIQUE, 1);
+    if (!remembered_.empty()) {
+      history_w(history_, &event, H_LOAD, remembered_.c_str());
+    }
     el_wset(edit_, EL_CLIENTDATA, this);
     el_wset(edit_, EL_HIST, history_w, history_);
     el_wset(edit_, EL_PROMPT, &Libedit::Prompt);
@@ -90,6 +94,10 @@ class LineEditor::Libedit {
 
   ~Libedit() {
     if (edit_ != nullptr) el_end(edit_);
+    if (history_ != nullptr && edit_ != nullptr && !remembered_.empty()) {
+      HistEventW event;
+      history_w(history_, &event, H_SAVE, remembered_.c_str());  // 0600
+    }
     if (history_ != nullptr) history_wend(history_);
   }
   Libedit(const Libedit&) = delete;
@@ -206,6 +214,7 @@ class LineEditor::Libedit {
 
   const Utf8Locale locale_;  // before what depends on it
   std::wstring prompt_;
+  const std::string remembered_;  // the file; or empty
   HistoryW* history_ = nullptr;
   EditLine* edit_ = nullptr;
   std::mbstate_t state_ = {};
@@ -214,8 +223,8 @@ class LineEditor::Libedit {
 };
 
 absl::StatusOr<std::unique_ptr<LineEditor>> LineEditor::Create(
-    const std::string& prompt) {
-  auto libedit = std::make_unique<Libedit>(prompt);
+    const std::string& prompt, const std::string& history) {
+  auto libedit = std::make_unique<Libedit>(prompt, history);
   if (absl::Status s = libedit->Open(); !s.ok()) return s;
   return std::unique_ptr<LineEditor>(new LineEditor(std::move(libedit)));
 }

@@ -15,9 +15,11 @@ namespace tiercel::cli {
 // lines the terminal is as the program found it. One at a time.
 class LineEditor {
  public:
-  // `prompt` is ASCII. Errors: no_terminal.
+  // `prompt` is ASCII. Lines are remembered in the file `history`, for the next
+  // editor too, where that can be read and written; empty: in none. Errors:
+  // no_terminal.
   static absl::StatusOr<std::unique_ptr<LineEditor>> Create(
-      const std::string& prompt);
+      const std::string& prompt, const std::string& history);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;

@@ -1,0 +1,156 @@
+"""Conversations on a terminal, about a text or nothing.
+
+    cli_chat_test.py TIERCEL CHECKPOINTS
+"""
+
+import os
+import re
+import stat
+import unittest
+
+from cli_testing import CHAT, run, Case, Terminal
+
+TEXT = " ".join(["The cat sat on the mat."] * 20)
+ABOUT = ("Read the following text.\n\n%s\n\nAnswer from the text above: " % TEXT)
+
+
+class ChatTest(Case):
+    def setUp(self):
+        super().setUp()
+        self.state = self.path("state")
+        self.book = self.path("book.txt", TEXT.encode())
+
+    def start(self, *args):
+        """At the first prompt."""
+        terminal = Terminal(self, "chat", "-m", CHAT, "-n", "8",
+                            "--ignore-eos", "--no-progress", *args,
+                            XDG_STATE_HOME=self.state)
+        terminal.until(rb"/help lists")
+        terminal.prompt()
+        return terminal
+
+    def ask(self, terminal, question):
+        """The tokens of its prompt, of them the cached, and the answer."""
+        terminal.type(question.encode() + b"\r")
+        shown = terminal.until(re.escape(question).encode() + rb"\r\n(.*?)\r\n"
+                               rb"cut at -n 8 tokens[^\n]*\n(prompt \d+)")
+        terminal.seen = shown[2] + terminal.seen
+        prompt, cached = terminal.note()
+        terminal.prompt()
+        return prompt, cached, shown[1].replace(b"\r\n", b"\n").decode()
+
+    def say(self, terminal, command, expected):
+        terminal.type(command.encode() + b"\r")
+        found = terminal.until(expected)
+        terminal.prompt()
+        return found
+
+    def tokens(self, *said):
+        """Of a talk, written out as the checkpoint's template does."""
+        text = "".join("<|im_start|>%s\n%s<|im_end|>\n" % (
+            ("user", "assistant")[i % 2], message)
+            for i, message in enumerate(said))
+        return len(self.document(
+            "tokenize", "-m", CHAT, "--parse-special",
+            input=(text + "<|im_start|>assistant\n").encode())["tokens"])
+
+    def test_a_talk_about_nothing(self):
+        terminal = self.start()
+        prompt, cached, first = self.ask(terminal, "who?")
+        self.assertEqual((prompt, cached), (self.tokens("who?"), 0))
+        prompt, cached, _ = self.ask(terminal, "why?")
+        self.assertEqual(prompt, self.tokens("who?", first, "why?"))
+        self.assertGreater(cached, 0)
+        self.say(terminal, "/undo", rb"forgotten: why\?")
+        prompt, _, _ = self.ask(terminal, "how?")
+        self.assertEqual(prompt, self.tokens("who?", first, "how?"))
+        for command in "/toc", "/chapter 1", "/places":
+            self.say(terminal, command, rb"no such command: " +
+                     command.encode())
+        notes = self.path("talk.md")
+        self.say(terminal, "/save " + notes, rb"written: ")
+        with open(notes, encoding="utf-8") as file:
+            said = file.read()
+        self.assertRegex(said, r"(?s)# A talk\n.*## who\?\n.*## how\?\n")
+        self.assertNotIn("why?", said)
+        self.say(terminal, "/save " + self.path("no/folder"), rb"opening")
+        for _ in range(2):
+            self.say(terminal, "/undo", rb"forgotten: ")
+        self.say(terminal, "/undo", rb"nothing to forget")
+        self.assertEqual(self.ask(terminal, "who?")[2], first)
+        terminal.type(b"/quit\r")
+        self.assertEqual(terminal.end(), 0)
+
+    def test_a_talk_about_a_text(self):
+        terminal = self.start("--book", self.book)
+        prompt, cached, first = self.ask(terminal, "who?")
+        self.assertEqual(prompt, self.tokens(ABOUT + "who?"))
+        # The text was read while the question was typed.
+        self.assertGreater(cached, prompt - 24)
+        prompt, cached, _ = self.ask(terminal, "why?")
+        self.assertEqual(prompt, self.tokens(ABOUT + "who?", first, "why?"))
+        self.say(terminal, "/toc", rb"no chapters")
+        self.say(terminal, "/chapter 1", rb"--chapters: the document has none")
+        self.say(terminal, "/chapter 1-", rb"need numbers as")
+        self.say(terminal, "/places", rb"quotes nothing|in the text")
+        for _ in range(2):
+            self.say(terminal, "/undo", rb"forgotten: ")
+        self.assertEqual(self.ask(terminal, "who?")[2], first)
+
+    def test_the_oldest_leave_where_the_context_is_full(self):
+        context = self.tokens(ABOUT + "who?") + 60
+        terminal = self.start("--book", self.book, "-c", str(context))
+        for _ in range(8):
+            terminal.type(b"who?\r")
+            found = terminal.until(rb"(without the oldest \d question[^\n]*)?"
+                                   rb"\r\n[^\n]*cut at -n 8[^\n]*\n(prompt \d+)"
+                                   )
+            terminal.seen = found[2] + terminal.seen
+            prompt, cached = terminal.note()
+            self.assertLessEqual(prompt, context)
+            self.assertGreater(cached, self.tokens(ABOUT + "who?") - 24)
+            terminal.prompt()
+        self.say(terminal, "x y " * 100,
+                 rb"context_length_exceeded[^\n]*ask something shorter")
+        self.ask(terminal, "why?")
+
+    def test_it_says_what_leaves(self):
+        context = self.tokens("who?") + 70
+        terminal = self.start("-c", str(context))
+        self.ask(terminal, "who?")
+        said = False
+        for _ in range(6):
+            terminal.type(b"who?\r")
+            before = terminal.until(rb"who\?\r\n(.*?)(prompt \d+)")
+            terminal.seen = before[2] + terminal.seen
+            said = said or b"the context is full: without the oldest" in \
+                before[1]
+            self.assertLessEqual(terminal.note()[0], context)
+            terminal.prompt()
+        self.assertTrue(said)
+
+    def test_lines_are_remembered(self):
+        terminal = self.start()
+        self.ask(terminal, "où?")
+        terminal.type(b"\x04")
+        self.assertEqual(terminal.end(), 0)
+        folder = os.path.join(self.state, "tiercel")
+        history = os.path.join(folder, "history")
+        self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE(os.stat(history).st_mode), 0o600)
+        terminal = self.start()
+        terminal.type(b"\x1b[A\r")  # the line before
+        self.assertEqual(terminal.note()[0], self.tokens("où?"))
+
+    def test_what_cannot_be_a_talk(self):
+        result = run("chat", "-m", CHAT)  # stdin is no terminal
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"must be a terminal", result.stderr)
+        terminal = Terminal(self, "chat", "-m", CHAT, "--book", self.book,
+                            "-c", "32")
+        self.assertEqual(terminal.end(), 3)
+        self.assertIn(b"the context holds 32", terminal.seen)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["cli_chat_test"])
