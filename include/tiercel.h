@@ -645,11 +645,34 @@ TIERCEL_API tiercel_status tiercel_token_seconds(const tiercel_session* session,
                                                  double* seconds, size_t* size,
                                                  tiercel_error* error);
 
+/* Runs of so many tokens, counted from the session's first token: run i has
+ * tokens i * TIERCEL_RUN_TOKENS and those that follow. */
+enum { TIERCEL_RUN_TOKENS = 32 };
+
+/* Where in a text an answer looked that the session holds, as far as the means
+ * of keys tell. The text is the tokens [begin, end), the question [asked,
+ * answer), the answer those from `answer` on; between text and question there
+ * is something else, one token at least. shares[i] says how much more the
+ * answer looked at the i-th run than what stands between text and question,
+ * which cannot know what is asked; the runs are those that lie whole in the
+ * text, and all shares are 1 together, or 0. Only what was read or generated
+ * counts. What follows the text is computed once more, which takes as long as
+ * reading it, and what the session holds is the same as before; after an error
+ * some of it may have to be computed by who needs it next. Not under a policy's
+ * plain form. Where a model looks is no proof of what it made of that.
+ *
+ * `shares` may be NULL if *size is 0; *size counts shares. Progress is in
+ * tokens. */
+TIERCEL_API tiercel_status tiercel_attended(
+    tiercel_session* session, size_t begin, size_t end, size_t asked,
+    size_t answer, tiercel_progress progress, void* user_data, float* shares,
+    size_t* size, tiercel_error* error);
+
 /* Stops what `session` does, from any thread or a signal handler. One call of
- * tiercel_prefill, tiercel_fill, tiercel_read, tiercel_generate or
- * tiercel_score returns TIERCEL_CANCELLED for it: the one that is running, or
- * where none is, or it just ends, the next. No other call sees it, and a fork
- * begins without. NULL: nothing is done. */
+ * tiercel_prefill, tiercel_fill, tiercel_read, tiercel_generate, tiercel_score
+ * or tiercel_attended returns TIERCEL_CANCELLED for it: the one that is
+ * running, or where none is, or it just ends, the next. No other call sees it,
+ * and a fork begins without. NULL: nothing is done. */
 TIERCEL_API void tiercel_cancel(tiercel_session* session);
 /* Forgets a tiercel_cancel that no call has returned for: a Stop that was
  * pressed as an answer ended is not meant for the next question. NULL: nothing

@@ -71,6 +71,16 @@ class LateKv final : public KvStore {
     return std::make_unique<LateKv>(*kv_->Fork(), layout_, begin_);
   }
   int64_t HostBytes() const override { return kv_->HostBytes(); }
+  absl::Status LoadOwn(int64_t rows, GivePages give,
+                       Cancelled cancelled) override {
+    const absl::Status status = kv_->Load(rows, give, cancelled);
+    end_ = kv_->end();
+    return status;
+  }
+  absl::StatusOr<std::unique_ptr<HeldPages>> Hold(
+      int64_t positions, Cancelled cancelled) override {
+    return kv_->Hold(positions, cancelled);
+  }
 
   uint64_t CopyRuns(Stream& stream, Station station,
                     const std::vector<KvRun>& runs) override {

@@ -518,6 +518,42 @@ tiercel_status tiercel_token_seconds(const tiercel_session* session,
   });
 }
 
+tiercel_status tiercel_attended(tiercel_session* session, size_t begin,
+                                size_t end, size_t asked, size_t answer,
+                                tiercel_progress progress, void* user_data,
+                                float* shares, size_t* size,
+                                tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    if (absl::Status s = tiercel::NeedPlace("shares", shares, size); !s.ok()) {
+      return s;
+    }
+    if (session->policy_params.form == tiercel::PolicyForm::kPlain) {
+      return tiercel::UsageError(
+          "invalid_argument",
+          "a session under a policy's plain form does not say where it looked");
+    }
+    const tiercel::Session::Reading reading = {begin, end, asked, answer};
+    const absl::StatusOr<tiercel::PositionRange> runs =
+        session->session->RunsOf(reading);
+    if (!runs.ok()) return runs.status();
+    const auto count = static_cast<size_t>(runs->end - runs->begin);
+    if (*size < count) {  // known before the work
+      return tiercel::BufferTooSmall(std::exchange(*size, count), count);
+    }
+    return tiercel::Stoppable(session, [&]() -> absl::Status {
+      const absl::StatusOr<std::vector<double>> found =
+          session->session->Attended(reading, [&](uint64_t done,
+                                                  uint64_t total) {
+            return progress == nullptr || progress(user_data, done, total) == 0;
+          });
+      if (!found.ok()) return found.status();
+      const std::vector<float> rounded(found->begin(), found->end());
+      return tiercel::Fill(rounded.data(), rounded.size(), shares, size);
+    });
+  });
+}
+
 void tiercel_cancel(tiercel_session* session) {
   if (session != nullptr) session->session->Cancel();
 }

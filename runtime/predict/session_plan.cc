@@ -93,6 +93,16 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
                    context));
 }
 
+AttentionShares::Shape SharesShape(const ModelConfig& config,
+                                   const KvLayout& layout, int64_t context,
+                                   int64_t first_position) {
+  return {.layout = layout,
+          .layers = config.layers,
+          .heads = config.heads,
+          .begin = first_position,
+          .context = context};
+}
+
 int64_t LogitRows() { return 1 + kMaxStepRows; }
 
 int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
@@ -133,7 +143,8 @@ TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
           .weights = weights.bytes,
           .workspace =
               hidden + logits + Decoder::ReservedBytes(config, rows, context) +
-              AlignedBytes(ScratchBytes(config, context, threads, on_gpu))};
+              AlignedBytes(ScratchBytes(config, context, threads, on_gpu)) +
+              SharesShape(config, layout, context, first_position).Bytes()};
 }
 
 TierNeeds SessionSite::Needs(int64_t context) const {

@@ -16,6 +16,7 @@
 #include "offload/disk/disk_calls.h"
 #include "offload/kv/view.h"
 #include "offload/plan/tier_plan.h"
+#include "offload/view/attention_shares.h"
 #include "offload/view/retrieval.h"
 #include "runtime/model/model.h"
 
@@ -71,6 +72,11 @@ struct SessionOptions {
 // A view that is chosen by keys must be smaller than the context: does_not_fit.
 absl::Status CheckSessionOptions(const ModelConfig& config,
                                  const SessionOptions& options);
+
+// Of what says where an answer looked.
+AttentionShares::Shape SharesShape(const ModelConfig& config,
+                                   const KvLayout& layout, int64_t context,
+                                   int64_t first_position);
 
 // Rows of logits that a session holds: of the next token, and of a step.
 int64_t LogitRows();

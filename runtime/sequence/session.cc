@@ -83,6 +83,7 @@ absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
   if (absl::Status s = decoder_.Reserve(rows, plan_.context); !s.ok()) return s;
   if (absl::Status s = ReserveHidden(plan_.context); !s.ok()) return s;
   if (absl::Status s = ReserveLogits(); !s.ok()) return s;
+  if (absl::Status s = ReserveShares(first_position); !s.ok()) return s;
   const absl::StatusOr<std::byte*> scratch =
       stream_->Scratch(static_cast<size_t>(ScratchBytes(
           config, plan_.context, stream_->pool().num_threads(), site_.on_gpu)));

@@ -15,6 +15,7 @@
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier.h"
 #include "offload/plan/tier_plan.h"
+#include "offload/view/attention_shares.h"
 #include "offload/view/retrieval.h"
 #include "runtime/model/model.h"
 #include "runtime/pass/pass.h"
@@ -155,6 +156,23 @@ class Session {
   void Truncate(size_t length);  // at most the tokens held
   absl::StatusOr<std::unique_ptr<Session>> Fork() const;
 
+  // A text among the tokens, and what was asked of it: tokens [begin, end) are
+  // the text, [asked, answer) the question, those from `answer` on the answer.
+  struct Reading {
+    size_t begin;
+    size_t end;  // at least one token between it and `asked`
+    size_t asked;
+    size_t answer;
+  };
+  // Where in the text the answer looks: of each run the share that
+  // AttentionShares says. Run i has the positions from i * kRun on. The rows
+  // from `end` on are computed anew, under no view, where they are: after an
+  // error some of them may be missing. Errors: out_of_memory; those of Forward.
+  absl::StatusOr<std::vector<double>> Attended(const Reading& reading,
+                                               Progress progress);
+  // The runs that lie whole in the text. Errors: invalid_argument.
+  absl::StatusOr<PositionRange> RunsOf(const Reading& reading) const;
+
   const std::vector<int32_t>& tokens() const { return tokens_; }
   int64_t kv_length() const { return kv_->length(); }
   // Pairs of layer and position whose K and V exist.
@@ -184,6 +202,7 @@ class Session {
           const View& prompt_view, std::unique_ptr<Stream> stream);
 
   absl::StatusOr<std::unique_ptr<KvStore>> MakeKv(int64_t first_position);
+  absl::Status ReserveShares(int64_t first_position);
 
   // Where the answer begins that the KV's next rows belong to.
   absl::StatusOr<std::optional<DeepSpans>> NextSpans() const;
@@ -227,6 +246,7 @@ class Session {
   std::shared_ptr<Placement> placement_;  // null: one memory
   std::shared_ptr<KvTier> tier_;          // null: one memory
   std::unique_ptr<Retrieval> retrieval_;  // null: none; ends before the above
+  std::unique_ptr<AttentionShares> shares_;  // null: nobody asked yet
   // [1 + kMaxStepRows, vocab]: those of the token after the last, if they are
   // known, and of some rows. Empty: nobody asked for any.
   DeviceArray<float> logits_;
