@@ -264,6 +264,19 @@ absl::Status Session::Truncate(size_t length) {
                  error);
 }
 
+absl::StatusOr<std::vector<float>> Session::Attended(
+    size_t begin, size_t end, size_t asked, size_t answer,
+    const ProgressFn& progress) {
+  const CancelOnSignal cancel(session_.get());
+  return FillBuffer<std::vector<float>>(
+      (end - begin) / TIERCEL_RUN_TOKENS + 1,
+      [&](float* shares, size_t* size, tiercel_error* error) {
+        return tiercel_attended(session_.get(), begin, end, asked, answer,
+                                OnProgress, UserData(progress), shares, size,
+                                error);
+      });
+}
+
 absl::StatusOr<Json> Session::Report() const {
   return FillJson([&](char* text, size_t* size, tiercel_error* error) {
     return tiercel_report(session_.get(), text, size, error);

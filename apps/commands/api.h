@@ -104,6 +104,9 @@ class Session {
   absl::Status Score(const std::vector<int32_t>& ids, size_t rows_per_step,
                      const RowFn& on_row);
   absl::Status Truncate(size_t length);
+  absl::StatusOr<std::vector<float>> Attended(size_t begin, size_t end,
+                                              size_t asked, size_t answer,
+                                              const ProgressFn& progress);
   absl::StatusOr<Json> Report() const;
   absl::StatusOr<std::vector<double>> TokenSeconds() const;
 

@@ -173,14 +173,23 @@ absl::StatusOr<Json> Generator::ContinueUnseen(
   });
 }
 
+absl::StatusOr<std::vector<float>> Generator::Attended(size_t begin, size_t end,
+                                                       size_t asked,
+                                                       size_t answer) {
+  Progress progress(options_->progress, "looking where it read", "tokens",
+                    "tok/s");
+  return session_.Attended(begin, end, asked, answer, progress.Callback());
+}
+
 namespace {
 
 // One prompt continued for one seed.
 struct Run {
   std::string question;
   uint64_t seed = 0;
-  Json report;    // the session's
-  Json baseline;  // null: nobody asked for it
+  Json report;     // the session's
+  Json baseline;   // null: nobody asked for it
+  Json read_here;  // null: likewise
 };
 
 // Calls `each` for every prompt, which was read, and every seed, in a session
@@ -248,6 +257,7 @@ Json OutputOf(const Run& run, bool has_seed) {
       output[key] = run.report.at(key);
     }
   }
+  if (!run.read_here.is_null()) output["read_here"] = run.read_here;
   return output;
 }
 
@@ -272,8 +282,13 @@ absl::Status RunGeneration(const Options& options, const Model& model,
         absl::Status ended = report.status();
         if (IsInterrupted(ended)) report = generator.Report();
         if (!report.ok()) return ended;
-        runs.push_back({prompt.question, seed, *std::move(report), Json()});
-        return ended;
+        runs.push_back(
+            {prompt.question, seed, *std::move(report), Json(), Json()});
+        if (!ended.ok() || !prompt.read_here) return ended;
+        absl::StatusOr<Json> passages = prompt.read_here(generator);
+        if (!passages.ok()) return passages.status();
+        runs.back().read_here = *std::move(passages);
+        return absl::OkStatus();
       });
   if (done.ok() && options.sampling.verify_against_full) {
     done = AddBaseline(options, model, prompts, &runs);

@@ -13,9 +13,14 @@
 
 namespace tiercel::cli {
 
+class Generator;
+
 struct Prompt {
   std::vector<int32_t> tokens;
   std::string question;  // what `ask` was asked; empty: no question
+  // Finds where the text was read, for "read_here" of the output, once the
+  // prompt was answered; may be empty. Errors: an interruption.
+  std::function<absl::StatusOr<Json>(Generator&)> read_here = nullptr;
 };
 
 // One session that reads prompts and continues them. What a prompt begins with
@@ -47,6 +52,10 @@ class Generator {
   // Says what warnings the session has, once; Continue does so.
   absl::Status SayWarnings();
   const std::string& text() const { return text_; }  // of the last Continue
+  // Where in the prompt, of which tokens [begin, end) are a text and those from
+  // `asked` on ask about it, the answer looked: tiercel_attended.
+  absl::StatusOr<std::vector<float>> Attended(size_t begin, size_t end,
+                                              size_t asked, size_t answer);
   // Warnings that were said when it was opened, which no report has.
   const std::vector<std::string>& warnings() const { return warnings_; }
   // The report of the last Continue, also where it failed.

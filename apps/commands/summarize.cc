@@ -15,6 +15,7 @@
 #include "apps/commands/conversation.h"
 #include "apps/commands/follow_up.h"
 #include "apps/commands/generation.h"
+#include "apps/commands/read_here.h"
 #include "apps/commands/requests.h"
 #include "apps/commands/text_length.h"
 #include "apps/commands/tree.h"
@@ -112,7 +113,7 @@ absl::Status CompleteSummary(const Options& options, const Model& model,
   return WriteNotes(options, notes);
 }
 
-// Looks up what answers quote.
+// Looks up what answers quote, and shows where they were read.
 absl::Status CompleteAnswers(const Options& options,
                              const document::Document& book, Json& document) {
   reader::Notes notes = NotesOn(options, book);
@@ -131,6 +132,10 @@ absl::Status CompleteAnswers(const Options& options,
       section.paragraphs.push_back({std::move(line), "", ""});
     }
     if (!quotations.empty()) output["quotations"] = std::move(quotations);
+    for (std::string& line : PassageLines(output.value("read_here", Json()))) {
+      if (!options.json) WriteNote(Printable(line) + "\n");
+      section.paragraphs.push_back({std::move(line), "", ""});
+    }
     notes.sections.push_back(std::move(section));
   }
   return WriteNotes(options, notes);
@@ -182,6 +187,12 @@ absl::Status Ask(const Options& options) {
   std::vector<Prompt> prompts;
   for (size_t i = 0; i < talks.size(); ++i) {
     prompts.push_back({(*tokens)[i], options.questions[i]});
+    // What a plain form reads is not what the model would.
+    if (options.sampling.plain) continue;
+    prompts.back().read_here = [&, i](Generator& generator) {
+      return PassagesRead(*model, generator, (*tokens)[i], options.questions[i],
+                          *book);
+    };
   }
   if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
   return RunGeneration(options, *model, prompts, Warnings(options, *book),
