@@ -128,6 +128,13 @@ class ChatTest(Case):
             self.assertLessEqual(terminal.note()[0], context)
             terminal.prompt()
         self.assertTrue(said)
+        # All of them, where the question fits by itself alone.
+        words = 1
+        while self.tokens("x " * words + "x") < context - 6:
+            words += 1
+        self.assertEqual(self.tokens("x " * words + "x"), context - 6)
+        terminal.type(b"x " * words + b"x\r")
+        self.assertEqual(terminal.note()[0], context - 6)
 
     def test_lines_are_remembered(self):
         terminal = self.start()

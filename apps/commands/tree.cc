@@ -333,7 +333,11 @@ absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
               [&](size_t done) { Progressed(prompt->size(), done); });
   if (!report.ok()) return report.status();
   summary_.spent.Add(*report);
-  ++summary_.made;
+  if (summary_.made++ == 0) {  // a session says the same of all
+    for (const Json& warning : report->at("warnings")) {
+      summary_.warnings.push_back(warning.get<std::string>());
+    }
+  }
   work_done_ += prompt->size() + summary_.answer;
   const Json& output = report->at("output").at(0);
   const absl::Status kept = reading_->Add(

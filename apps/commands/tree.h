@@ -16,8 +16,8 @@ namespace tiercel::cli {
 //   level 0    the longest runs of its sections that fit, each summarized
 //   level 1..  runs of summaries, each summarized again, while they are too
 //              many for
-//   the last   up to four paragraphs, each made of its share of the summaries,
-//              so that it is known where each comes from
+//   the last   a few paragraphs, each made of its share of the summaries, so
+//              that it is known where each comes from
 //
 // The plan is said before anything is read, and `model`, opened by its header,
 // is loaded when it is known that all fits. Each finished part is kept
