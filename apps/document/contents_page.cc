@@ -15,6 +15,7 @@ namespace {
 // A table of contents is near the beginning, and has no more entries.
 constexpr size_t kMaxLinesBefore = 2000;
 constexpr size_t kMaxEntries = 2000;
+constexpr int kMaxTitles = 4;  // lines that may be its title
 
 // An entry without the page number at its end and what leads to it.
 std::string_view WithoutPageNumber(std::string_view entry) {
@@ -127,8 +128,10 @@ std::optional<size_t> NextLine(
 ContentsPage FindContents(const std::vector<TextLine>& lines) {
   ContentsPage contents;
   const size_t most = std::min(lines.size(), kMaxLinesBefore);
-  for (size_t i = 0; i < most; ++i) {
+  int num_titles = 0;
+  for (size_t i = 0; i < most && num_titles < kMaxTitles; ++i) {
     if (!lines[i].is_first || !IsContentsTitle(lines[i].text)) continue;
+    ++num_titles;
     size_t end = 0;
     const std::vector<EntryKeys> entries = EntriesAt(lines, i + 1, &end);
     const auto by_key = LinesByKey(lines, end);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <variant>
@@ -157,13 +158,16 @@ class EpubReader {
     const Navigation navigation = ReadNavigation(document);
     std::vector<Heading> contents;
     size_t num_lost = 0;
+    std::unordered_map<std::string, bool> is_contents;  // by page
     for (const NavEntry& entry : navigation.contents) {
       const std::optional<size_t> begin = binder_.Locate(entry.place);
       if (!begin.has_value()) {
         ++num_lost;
         continue;
       }
-      if (binder_.IsContents(entry.place.path)) continue;
+      const auto [known, is_new] = is_contents.emplace(entry.place.path, false);
+      if (is_new) known->second = binder_.IsContents(entry.place.path);
+      if (known->second) continue;
       std::string anchor = entry.place.path;
       if (!entry.place.fragment.empty()) anchor += "#" + entry.place.fragment;
       contents.push_back({entry.level, entry.text, *begin, std::move(anchor)});

@@ -117,6 +117,13 @@ TEST(EpubTest, WithoutNavigationTheNcxThenTheHeadings) {
             "1 2|Zwei|2. Zwei|OPS/text/two.xhtml\n");
 }
 
+TEST(EpubTest, NamesInUpperAndLowerCaseAreOne) {
+  Files files = TwoChapters();
+  files["OPS/TEXT/Two.xhtml"] = files["OPS/text/two.xhtml"];
+  files.erase("OPS/text/two.xhtml");
+  EXPECT_THAT(Good(Read(files)).text, HasSubstr("2. Zwei"));
+}
+
 TEST(EpubTest, WhatIsLostIsSaid) {
   Files files = TwoChapters();
   files.erase("OPS/text/two.xhtml");

@@ -76,15 +76,16 @@ void DropTitle(Document* document) {
 }
 
 void DropContents(std::vector<Section>* sections) {
-  for (size_t i = sections->size(); i-- > 0;) {
-    const Section& section = (*sections)[i];
+  std::vector<Section> kept;
+  for (size_t i = 0; i < sections->size(); ++i) {
+    Section& section = (*sections)[i];
     const bool has_children =
         i + 1 < sections->size() && (*sections)[i + 1].level > section.level;
-    if (section.label.empty() && !has_children &&
-        IsContentsTitle(section.title)) {
-      sections->erase(sections->begin() + static_cast<std::ptrdiff_t>(i));
-    }
+    const bool is_contents = section.label.empty() && !has_children &&
+                             IsContentsTitle(section.title);
+    if (!is_contents) kept.push_back(std::move(section));
   }
+  *sections = std::move(kept);
 }
 
 void LeaveOutIndex(Document* document) {

@@ -18,6 +18,7 @@ enum class Edge { kTop, kBottom };
 constexpr float kEdgeShare = 0.15F;  // of a page's height
 constexpr float kSameHeight = 3.0F;  // points
 constexpr float kApart = 1.1F;       // of a line's height
+constexpr size_t kMaxRowLines = 16;  // at one height of a margin
 constexpr size_t kMinPages = 3;
 constexpr size_t kNearPages = 4;  // to either side: heads may alternate
 
@@ -69,6 +70,7 @@ Row OutermostRow(const PdfPage& page, Edge edge) {
       }
     }
   }
+  if (row.lines.size() > kMaxRowLines) return {};
   row.is_apart = gap >= kApart * outermost->height();
   return row;
 }

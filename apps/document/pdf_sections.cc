@@ -15,9 +15,13 @@ namespace {
 
 // Titles take no more lines.
 constexpr size_t kMaxTitleLines = 4;
+// Real outlines and pages have less; more would take long.
+constexpr size_t kMaxItems = 10'000;
+constexpr size_t kMaxPageLines = 1'000;
 
 // The lines of one page, and where it begins in the text.
 struct PageLines {
+  size_t index = std::string::npos;
   size_t begin = 0;
   std::vector<TextLine> lines;
 };
@@ -51,11 +55,14 @@ class Locator {
   void ReadPage(size_t page) {
     const std::vector<Page>& pages = document_.pages;
     if (page >= pages.size()) page = pages.size() - 1;
+    if (page == page_.index) return;
+    page_.index = page;
     const size_t end =
         page + 1 < pages.size() ? pages[page + 1].begin : document_.text.size();
     page_.begin = pages[page].begin;
     page_.lines = LinesOf(std::string_view(document_.text)
                               .substr(page_.begin, end - page_.begin));
+    page_.lines.resize(std::min(page_.lines.size(), kMaxPageLines));
   }
 
   // Whether a title begins at a line and ends at the end of that line or of one
@@ -115,7 +122,8 @@ std::vector<Section> LocateOutline(const std::vector<PdfOutlineItem>& outline,
   Locator locator(document);
   size_t after = 0;
   std::vector<int> open;  // levels of the items that a new one may lie in
-  for (const PdfOutlineItem& item : outline) {
+  for (size_t i = 0; i < std::min(outline.size(), kMaxItems); ++i) {
+    const PdfOutlineItem& item = outline[i];
     if (HeadingKey(item.text).empty()) continue;
     while (!open.empty() && open.back() >= item.level) open.pop_back();
     open.push_back(item.level);

@@ -62,14 +62,15 @@ bool IsNumber(std::string_view text) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-bool IsRaised(const PdfWord& word, const PdfLine& line) {
-  return word.box.height() < kRaised * SizeOf(line) &&
+// `size` is the line's.
+bool IsRaised(const PdfWord& word, const PdfLine& line, float size) {
+  return word.box.height() < kRaised * size &&
          word.box.bottom < line.box.bottom - 0.05F * line.box.height();
 }
 
 bool BeginsNote(const PdfLine& line) {
   return line.words.size() > 1 && IsNumber(line.words.front().text) &&
-         IsRaised(line.words.front(), line);
+         IsRaised(line.words.front(), line, SizeOf(line));
 }
 
 // The letters and digits of a word at its beginning and its end cut free.
@@ -267,10 +268,11 @@ class PdfWriter {
   }
 
   void WriteLine(const PdfLine& line, size_t first_word) {
+    const float size = SizeOf(line);
     for (size_t w = first_word; w < line.words.size(); ++w) {
       const PdfWord& word = line.words[w];
       const bool is_note = w > 0 && IsNumber(word.text) &&
-                           IsRaised(word, line) &&
+                           IsRaised(word, line, size) &&
                            notes_here_.count(word.text) > 0;
       if (w > first_word) {
         const PdfBox& before = line.words[w - 1].box;

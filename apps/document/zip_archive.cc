@@ -85,6 +85,7 @@ ZipArchive::Opened ZipArchive::Open(const std::string& name,
                         "has a file that would lie outside of it: '" +
                             Shown(path == nullptr ? "" : path) + "'");
     }
+    archive->places_.emplace(Lowercase(path), i);
   }
   return archive;
 }
@@ -93,9 +94,9 @@ ZipArchive::~ZipArchive() { zip_discard(archive_); }
 
 int64_t ZipArchive::Find(const std::string& path) const {
   const int64_t exact = zip_name_locate(archive_, path.c_str(), 0);
-  // Books that were made where upper and lower case are one.
-  return exact >= 0 ? exact
-                    : zip_name_locate(archive_, path.c_str(), ZIP_FL_NOCASE);
+  if (exact >= 0) return exact;
+  const auto place = places_.find(Lowercase(path));
+  return place == places_.end() ? -1 : place->second;
 }
 
 bool ZipArchive::Has(const std::string& path) const { return Find(path) >= 0; }

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <variant>
 
 #include "apps/document/document.h"
@@ -49,6 +51,8 @@ class ZipArchive {
 
   const std::string name_;
   struct zip* const archive_;
+  // Places by path in lower case: some books were made where that is one.
+  std::unordered_map<std::string, int64_t> places_;
   uint64_t unpacked_bytes_ = 0;
 };
 
