@@ -82,11 +82,12 @@ std::vector<EntryKeys> EntriesAt(const std::vector<TextLine>& lines,
   return entries;
 }
 
+using LineIndex = std::unordered_map<std::string, std::vector<size_t>>;
+
 // The lines from `first` on at which a heading may stand, by each key that it
 // may have in a table of contents.
-std::unordered_map<std::string, std::vector<size_t>> LinesByKey(
-    const std::vector<TextLine>& lines, size_t first) {
-  std::unordered_map<std::string, std::vector<size_t>> by_key;
+LineIndex LinesByKey(const std::vector<TextLine>& lines, size_t first) {
+  LineIndex by_key;
   const auto add = [&](std::string key, size_t line) {
     if (key.empty()) return;
     std::vector<size_t>& places = by_key[std::move(key)];
@@ -112,9 +113,8 @@ std::unordered_map<std::string, std::vector<size_t>> LinesByKey(
 }
 
 // The first line with a key that is `after` or behind it.
-std::optional<size_t> NextLine(
-    const std::unordered_map<std::string, std::vector<size_t>>& by_key,
-    const std::string& key, size_t after) {
+std::optional<size_t> NextLine(const LineIndex& by_key, const std::string& key,
+                               size_t after) {
   const auto lines = by_key.find(key);
   if (lines == by_key.end()) return std::nullopt;
   const auto line =
@@ -129,12 +129,13 @@ ContentsPage FindContents(const std::vector<TextLine>& lines) {
   ContentsPage contents;
   const size_t most = std::min(lines.size(), kMaxLinesBefore);
   int num_titles = 0;
+  LineIndex by_key;
   for (size_t i = 0; i < most && num_titles < kMaxTitles; ++i) {
     if (!lines[i].is_first || !IsContentsTitle(lines[i].text)) continue;
     ++num_titles;
     size_t end = 0;
     const std::vector<EntryKeys> entries = EntriesAt(lines, i + 1, &end);
-    const auto by_key = LinesByKey(lines, end);
+    if (by_key.empty()) by_key = LinesByKey(lines, end);
     std::vector<size_t> headings;
     size_t after = end;
     for (const EntryKeys& keys : entries) {

@@ -114,6 +114,9 @@ void DropBeyond(size_t bytes, std::vector<Part>* parts) {
       parts->end());
 }
 
+// A book has some thousand; each takes more memory than its heading.
+constexpr size_t kMaxSections = 100'000;
+
 }  // namespace
 
 std::vector<Section> SectionsOf(const std::vector<Heading>& headings) {
@@ -132,6 +135,12 @@ std::vector<Section> SectionsOf(const std::vector<Heading>& headings) {
 }
 
 void FinishOutline(Document* document) {
+  if (document->sections.size() > kMaxSections) {
+    document->warnings.push_back(
+        std::to_string(document->sections.size()) +
+        " headings are more than any book has: they are taken for none");
+    document->sections = {};
+  }
   DropTitle(document);
   DropContents(&document->sections);
   LeaveOutIndex(document);

@@ -32,7 +32,8 @@ std::vector<Section> SectionsOf(const std::vector<Heading>& headings);
 //   2. a table of contents ("Contents") is no section.
 //   3. an index at the end (page numbers by keyword) is left out of the text,
 //      with a warning.
-//   4. sections and pages that begin beyond the text are dropped.
+//   4. sections and pages that begin beyond the text are dropped, and all
+//      sections, with a warning, where there are more than 100,000.
 void FinishOutline(Document* document);
 
 }  // namespace tiercel::document

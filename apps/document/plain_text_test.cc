@@ -131,6 +131,15 @@ TEST(PlainTextTest, Markdown) {
             "1 |One\n2 |In it\n1 |Two\n");
 }
 
+TEST(PlainTextTest, MoreHeadingsThanABookHasAreNone) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += "# a\n\n";
+  EXPECT_EQ(ReadAsText(text).sections.size(), 100'000u);
+  const Document document = ReadAsText(text + "# a\n");
+  EXPECT_THAT(document.sections, IsEmpty());
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("100001 headings")));
+}
+
 TEST(PlainTextTest, NumbersThatCount) {
   EXPECT_EQ(
       Tree("1. Scope\n" + Prose() + "1.1. Words\n" + Prose() + "7. A list\n" +

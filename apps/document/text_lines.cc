@@ -39,7 +39,7 @@ std::string_view Trimmed(std::string_view line) {
 std::vector<TextLine> LinesOf(std::string_view text) {
   std::vector<TextLine> lines;
   bool is_first = true;
-  for (size_t begin = 0; begin < text.size();) {
+  for (size_t begin = 0; begin < text.size() && lines.size() < kMaxTextLines;) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view words = Trimmed(text.substr(begin, end - begin));
     if (words.empty()) {

@@ -21,7 +21,11 @@ struct TextLine {
   size_t num_lines;       // of the block from here: up to a blank line
 };
 
-// The lines of `text` that are not blank. They point into it.
+// Books have a tenth of this.
+inline constexpr size_t kMaxTextLines = 2'000'000;
+
+// The lines of `text` that are not blank, or the first kMaxTextLines of them.
+// They point into it.
 std::vector<TextLine> LinesOf(std::string_view text);
 
 // The block that begins with `line` on one line.
