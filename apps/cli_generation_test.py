@@ -3,12 +3,14 @@
     cli_generation_test.py TIERCEL CHECKPOINTS
 """
 
+import io
 import json
 import os
 import socket
 import subprocess
 import sys
 import unittest
+import zipfile
 
 from cli_testing import (CHECKPOINTS, IDS_ONLY, CHAT, environment, run,
                          write_deeper, Case)
@@ -524,6 +526,32 @@ class GenerateTest(Case):
                                          "-m", CHAT), "standard input is empty")
         self.assertIn("'/dev/null' has no text", self.refuse(
             3, "empty_document", "summarize", "/dev/null", "-m", CHAT))
+
+    def test_a_summary_of_an_epub(self):
+        files = {"META-INF/container.xml":
+                 "<container><rootfile full-path='b.opf'/></container>",
+                 "b.opf": "<package><manifest><item id='a' href='a.xhtml'/>"
+                 "</manifest><spine><itemref idref='a'/></spine></package>",
+                 "a.xhtml": "<h1>One</h1><p>The cat sat on the mat."}
+        data = io.BytesIO()
+        with zipfile.ZipFile(data, "w") as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+        args = ["-m", CHAT, "-n", "4"]
+        plain = self.document("summarize", self.path(
+            "plain.txt", b"One\n\nThe cat sat on the mat.\n"), *args)
+        named = self.document("summarize", self.path("b", data.getvalue()),
+                              *args)
+        piped = self.document("summarize", "-", *args, input=data.getvalue())
+        for document in (named, piped):
+            self.assertEqual(document["prompt_tokens"], plain["prompt_tokens"])
+            self.assertEqual(document["output"][0]["tokens"],
+                             plain["output"][0]["tokens"])
+
+    def test_pdf_needs_programs(self):
+        self.assertIn("poppler-utils", self.refuse(
+            3, "pdf_tools_missing", "summarize", self.path("b.pdf", b"%PDF-1.4"),
+            "-m", CHAT, env=environment(PATH="/nowhere")))
 
     def test_a_summary_of_a_pipe_with_a_name(self):
         """As a shell's <(command) makes it."""
