@@ -371,10 +371,10 @@ typedef struct tiercel_session_params {
    * is read again.
    *
    * Any number of processes may share a folder. Its files hold the texts: only
-   * this user can read them. Nothing is kept, in this version, where rows of
-   * prompts do not read all, or end before the last layer ("sadas" with the
-   * gates always and literal, and "speed", both plain), and on a GPU that has
-   * room for all of the KV. */
+   * this user can read them. Nothing is kept or opened, in this version, where
+   * rows of prompts do not read all, or end before the last layer ("sadas" with
+   * the gate literal, and "speed", both plain), with a first_position, and on a
+   * GPU that has room for all of the KV. */
   const char* texts_dir;
   /* Most bytes of its files: those not used for longest make room. 0: 16 GiB.
    */

@@ -96,7 +96,8 @@ class KvFolder::Handle {
     if (folder_ >= 0) close(folder_);
   }
   Handle(Handle&& other) noexcept
-      : path_(other.path_), folder_(std::exchange(other.folder_, -1)) {}
+      : path_(std::move(other.path_)),
+        folder_(std::exchange(other.folder_, -1)) {}
   Handle& operator=(Handle&&) = delete;
 
   // Absent: there is none. Errors: io_error.
