@@ -29,6 +29,9 @@ import time
 import pages
 from program import Program
 
+CACHE = pathlib.Path(
+    os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+MODEL = CACHE / "tiercel/models/SmolLM2-135M-Instruct.Q4_1.gguf"
 QUESTION = "Who tells the story?"
 COLUMNS = ["tokens", "file, MB", "read, s", "opened, s", "times as fast",
            "opened from disk, s", "times as fast", "MB/s", "disk, MB/s"]
@@ -109,13 +112,14 @@ def main():
     parser.add_argument("flags", nargs="*")
     args = parser.parse_args()
     program = Program(args.tiercel)
+    os.environ.setdefault("TIERCEL_MODEL", str(MODEL))
     text = args.book.read_text(encoding="utf-8")
     # Beside the program: there is a disk.
     beside = pathlib.Path(args.tiercel).resolve().parent
     with tempfile.TemporaryDirectory(dir=beside) as folder:
         folder = pathlib.Path(folder)
         cut = piece(program, text, args.tokens, folder)
-        os.environ["XDG_CACHE_HOME"] = str(folder)
+        os.environ["XDG_CACHE_HOME"] = str(folder)  # from here on
         row = row_of(*measure(program, cut, folder / "tiercel/texts",
                               args.rounds, args.flags))
     load = os.getloadavg()

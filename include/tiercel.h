@@ -456,7 +456,8 @@ TIERCEL_API void tiercel_session_free(tiercel_session* session);
  * layer before the next. Progress is in token-layers. Cancelled or failed, the
  * session is as it was before the call; but what was done of more than 64
  * tokens is kept beside it until another call computes or drops tokens: given
- * the same tokens again, the call goes on there, and progress with it. `ids`
+ * the same tokens again, the call goes on there, and progress with it (not
+ * where their beginning came from texts_dir: it comes from there again). `ids`
  * may be NULL if count is 0. TIERCEL_INVALID_INPUT: "context_length_exceeded",
  * with both counts; TIERCEL_USAGE: "invalid_token". */
 TIERCEL_API tiercel_status tiercel_prefill(tiercel_session* session,
