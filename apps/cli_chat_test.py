@@ -1,4 +1,4 @@
-"""Conversations on a terminal, about a text or nothing.
+"""Conversations on a terminal or a pipe, about a text or nothing.
 
     cli_chat_test.py TIERCEL CHECKPOINTS
 """
@@ -8,7 +8,7 @@ import re
 import stat
 import unittest
 
-from cli_testing import CHAT, run, Case, Terminal
+from cli_testing import IDS_ONLY, CHAT, run, Case, Terminal
 
 TEXT = " ".join(["The cat sat on the mat."] * 20)
 ABOUT = ("Read the following text.\n\n%s\n\nAnswer from the text above: " % TEXT)
@@ -149,10 +149,45 @@ class ChatTest(Case):
         terminal.type(b"\x1b[A\r")  # the line before
         self.assertEqual(terminal.note()[0], self.tokens("où?"))
 
+    def test_ctrl_c_where_nothing_was_asked_yet(self):
+        terminal = self.start()
+        terminal.type(b"half\x03")
+        terminal.prompt()
+        terminal.type(b"\x04")
+        self.assertEqual(terminal.end(), 0)
+
+    def piped(self, lines, *args):
+        result = run("chat", "-m", CHAT, "-n", "8", "--ignore-eos", "--temp",
+                     "0", "--repeat-penalty", "1", *args, input=lines.encode())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn(b"> ", result.stderr)
+        return result.stdout.decode(), result.stderr.decode()
+
+    def test_questions_from_a_pipe(self):
+        """One a line; the last needs no end, and without a word is none."""
+        first = self.piped("who?")[0]
+        both, notes = self.piped("who?\n\n  why? ")
+        self.assertTrue(both.startswith(first))
+        self.assertGreater(len(both), len(first))
+        self.assertEqual(
+            [int(n) for n in re.findall(r"prompt (\d+) tokens", notes)],
+            [self.tokens("who?"), self.tokens("who?", first[:-1], "why?")])
+        self.assertRegex(notes, r"prompt \d+ tokens, \d+ cached")
+        self.assertEqual(self.piped("")[0], "")
+        self.assertEqual(self.piped("who?\n/quit\nwhy?\n")[0], first)
+        # What is taken back was never said.
+        self.assertEqual(self.piped("why?\n/undo\nwho?\n")[0],
+                         self.piped("why?")[0] + first)
+        _, notes = self.piped("who?\n", "--book", self.book)
+        self.assertIn("prompt %d tokens" % self.tokens(ABOUT + "who?"), notes)
+
     def test_what_cannot_be_a_talk(self):
-        result = run("chat", "-m", CHAT)  # stdin is no terminal
-        self.assertEqual(result.returncode, 2)
-        self.assertIn(b"must be a terminal", result.stderr)
+        result = run("chat", "-m", IDS_ONLY, input=b"who?\n")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn(b"tokenizer", result.stderr)
+        result = run("chat", "-m", CHAT, input=b"x" * ((1 << 20) + 5000))
+        self.assertEqual(result.returncode, 3)
+        self.assertIn(b"a line of over 1048576 bytes", result.stderr)
         terminal = Terminal(self, "chat", "-m", CHAT, "--book", self.book,
                             "-c", "32")
         self.assertEqual(terminal.end(), 3)

@@ -217,7 +217,7 @@ absl::Status CheckBook(const Options& options) {
                    "QUESTION...");
   }
   if (options.command == "chat") {
-    const char* const in_chat = "in a conversation on a terminal";
+    const char* const in_chat = "in a conversation";
     const bool has_book = !options.document.empty();
     return CheckHeeded(
         {{"--json", options.json && !options.stream, false, in_chat},

@@ -229,10 +229,11 @@ const std::array<CommandFlags, 11> kCommands = {{
      AddAsk,
      {"tiercel ask chapter.txt \"Who is Ahab?\" \"Where does it end?\""}},
     {"chat",
-     "A conversation on a terminal, about a text that fits the context or "
-     "nothing.",
+     "A conversation, about a text that fits the context or nothing; from a "
+     "pipe, a question a line.",
      AddChat,
-     {"tiercel chat", "tiercel chat --book chapter.txt"}},
+     {"tiercel chat", "tiercel chat --book chapter.txt",
+      "echo \"What is a falcon?\" | tiercel chat"}},
     {"generate",
      "Continues a text as it is.",
      AddGenerate,

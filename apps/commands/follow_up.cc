@@ -18,9 +18,11 @@
 #include "apps/commands/requests.h"
 #include "apps/commands/summary.h"
 #include "apps/reader/notes.h"
+#include "apps/terminal/history_file.h"
 #include "apps/terminal/line_editor.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/signals.h"
+#include "apps/terminal/typed_lines.h"
 
 namespace tiercel::cli {
 namespace {
@@ -43,6 +45,30 @@ constexpr char kLastHelp[] =
     "  up, down    earlier lines\n"
     "  Ctrl-C      stops an answer; where a question is awaited, clears it\n";
 
+bool OnTerminal() {
+  return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+}
+
+// What somebody types: edited on a terminal, else as stdin has it.
+class Lines {
+ public:
+  absl::Status Open(const std::string& history) {
+    if (!OnTerminal()) return absl::OkStatus();
+    absl::StatusOr<std::unique_ptr<LineEditor>> editor =
+        LineEditor::Create("> ", HistoryFile(history));
+    if (!editor.ok()) return editor.status();
+    editor_ = *std::move(editor);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::optional<std::string>> Read() {
+    return editor_ != nullptr ? editor_->Read() : typed_.Read();
+  }
+
+ private:
+  std::unique_ptr<LineEditor> editor_;  // null: stdin is no terminal
+  TypedLines typed_;
+};
+
 class Talk {
  public:
   Talk(const Options& options, const Model& model, Conversation conversation,
@@ -56,12 +82,15 @@ class Talk {
     absl::Status opened = Open();
     if (!said_.empty()) Forgive(&opened);
     if (!opened.ok()) return opened;
-    WriteNote(subject_.book != nullptr ? kGreeting : kGreetingAlone);
-    const absl::StatusOr<std::unique_ptr<LineEditor>> editor =
-        LineEditor::Create("> ", subject_.history);
-    if (!editor.ok()) return editor.status();
+    // From now on there is a talk to keep, and the terminal has another mode.
+    if (!keep_.has_value()) keep_.emplace();
+    if (OnTerminal()) {
+      WriteNote(subject_.book != nullptr ? kGreeting : kGreetingAlone);
+    }
+    Lines lines;
+    if (absl::Status s = lines.Open(subject_.history); !s.ok()) return s;
     for (;;) {
-      const absl::StatusOr<std::optional<std::string>> line = (*editor)->Read();
+      const absl::StatusOr<std::optional<std::string>> line = lines.Read();
       if (!line.ok()) return line.status();
       if (!line->has_value() || **line == "/quit") return absl::OkStatus();
       if (absl::Status s = Take(**line); !s.ok()) return s;
@@ -261,8 +290,7 @@ class Talk {
 
 bool TakesQuestions(const Options& options) {
   return !options.json && !options.sampling.verify_against_full &&
-         options.book.output.empty() && options.document != "-" &&
-         isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+         options.book.output.empty() && options.document != "-" && OnTerminal();
 }
 
 absl::Status Converse(const Options& options, const Model& model,

@@ -1,7 +1,4 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,18 +72,6 @@ absl::Status OrChoose(const absl::Status& error,
   if (!IsTooLong(error)) return error;
   return Error(ExitOf(error), CodeOf(error),
                absl::StrCat(error.message(), ChoiceAdvice(book)));
-}
-
-// Where what is typed is remembered; empty: nowhere.
-std::string HistoryFile() {
-  namespace fs = std::filesystem;
-  const std::string folder = StateFolder();
-  std::error_code error;
-  if (folder.empty() || (fs::create_directories(folder, error), error)) {
-    return "";
-  }
-  fs::permissions(folder, fs::perms::owner_all, error);
-  return folder + "/history";
 }
 
 // Adds to the document of a text that was read at once what one of a book in
@@ -202,11 +187,6 @@ absl::Status Ask(const Options& options) {
 }
 
 absl::Status Chat(const Options& options) {
-  if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
-    return UsageError(
-        "chat: stdin and stdout must be a terminal; tiercel ask FILE "
-        "\"QUESTION\" answers without one");
-  }
   std::optional<document::Document> book;
   if (!options.document.empty()) {
     absl::StatusOr<document::Document> opened = OpenBook(options);
@@ -216,7 +196,8 @@ absl::Status Chat(const Options& options) {
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
   Subject subject;
-  subject.history = HistoryFile();
+  const std::string state = StateFolder();
+  if (!state.empty()) subject.history = state + "/history";
   Conversation conversation;
   if (book.has_value()) {
     const auto about = [](const std::string& text) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/signals.h"
@@ -19,7 +20,6 @@
 namespace tiercel::cli {
 namespace {
 
-constexpr int kRemembered = 1000;  // lines
 constexpr wchar_t kReplacement = 0xfffd;
 
 // The window has another size, or we are back from a stop (Ctrl-Z), in which
@@ -63,14 +63,29 @@ std::string ToUtf8(const wchar_t* text) {
   return utf8;
 }
 
+// A byte that begins no character becomes U+FFFD.
+std::wstring ToWide(const std::string& text) {
+  std::wstring wide;
+  std::mbstate_t state = {};
+  for (size_t i = 0; i < text.size();) {
+    wchar_t character;
+    const size_t size =
+        std::mbrtowc(&character, text.data() + i, text.size() - i, &state);
+    const bool valid = size > 0 && size <= text.size() - i;
+    wide.push_back(valid ? character : kReplacement);
+    i += valid ? size : 1;
+    if (!valid) state = {};
+  }
+  return wide;
+}
+
 }  // namespace
 
 // libedit's handles, and what it calls back.
 class LineEditor::Libedit {
  public:
-  Libedit(const std::string& prompt, std::string remembered)
-      : prompt_(prompt.begin(), prompt.end()),
-        remembered_(std::move(remembered)) {}
+  Libedit(const std::string& prompt, HistoryFile file)
+      : prompt_(prompt.begin(), prompt.end()), file_(std::move(file)) {}
 
   absl::Status Open() {
     history_ = history_winit();
@@ -80,10 +95,11 @@ class LineEditor::Libedit {
                    "line editing: the terminal cannot be used");
     }
     HistEventW event;
-    history_w(history_, &event, H_SETSIZE, kRemembered);
+    history_w(history_, &event, H_SETSIZE,
+              static_cast<int>(HistoryFile::kMostLines));
     history_w(history_, &event, H_SETUNIQUE, 1);
-    if (!remembered_.empty()) {
-      history_w(history_, &event, H_LOAD, remembered_.c_str());
+    for (const std::string& line : file_.Load()) {
+      history_w(history_, &event, H_ENTER, ToWide(line + "\n").c_str());
     }
     el_wset(edit_, EL_CLIENTDATA, this);
     el_wset(edit_, EL_HIST, history_w, history_);
@@ -94,10 +110,6 @@ class LineEditor::Libedit {
 
   ~Libedit() {
     if (edit_ != nullptr) el_end(edit_);
-    if (history_ != nullptr && edit_ != nullptr && !remembered_.empty()) {
-      HistEventW event;
-      history_w(history_, &event, H_SAVE, remembered_.c_str());  // 0600
-    }
     if (history_ != nullptr) history_wend(history_);
   }
   Libedit(const Libedit&) = delete;
@@ -125,6 +137,7 @@ class LineEditor::Libedit {
     if (!line.empty()) {
       HistEventW event;
       history_w(history_, &event, H_ENTER, text);
+      Keep(line);
     }
     return line;
   }
@@ -151,6 +164,15 @@ class LineEditor::Libedit {
     locale_t locale_;
     locale_t before_ = nullptr;
   };
+
+  void Keep(const std::string& line) {
+    if (!keeps_) return;
+    const absl::Status kept = file_.Append(line);
+    keeps_ = kept.ok();
+    if (!keeps_) {
+      WriteWarnings({absl::StrCat("lines are not kept: ", kept.message())});
+    }
+  }
 
   static Libedit& Of(EditLine* edit) {
     void* self = nullptr;
@@ -214,7 +236,8 @@ class LineEditor::Libedit {
 
   const Utf8Locale locale_;  // before what depends on it
   std::wstring prompt_;
-  const std::string remembered_;  // the file; or empty
+  const HistoryFile file_;
+  bool keeps_ = true;
   HistoryW* history_ = nullptr;
   EditLine* edit_ = nullptr;
   std::mbstate_t state_ = {};
@@ -223,8 +246,8 @@ class LineEditor::Libedit {
 };
 
 absl::StatusOr<std::unique_ptr<LineEditor>> LineEditor::Create(
-    const std::string& prompt, const std::string& history) {
-  auto libedit = std::make_unique<Libedit>(prompt, history);
+    const std::string& prompt, HistoryFile history) {
+  auto libedit = std::make_unique<Libedit>(prompt, std::move(history));
   if (absl::Status s = libedit->Open(); !s.ok()) return s;
   return std::unique_ptr<LineEditor>(new LineEditor(std::move(libedit)));
 }

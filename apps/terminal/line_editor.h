@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "apps/terminal/history_file.h"
 
 namespace tiercel::cli {
 
@@ -15,11 +16,10 @@ namespace tiercel::cli {
 // lines the terminal is as the program found it. One at a time.
 class LineEditor {
  public:
-  // `prompt` is ASCII. Lines are remembered in the file `history`, for the next
-  // editor too, where that can be read and written; empty: in none. Errors:
-  // no_terminal.
+  // `prompt` is ASCII. Lines are remembered in `history`, for the next editor
+  // too; where they cannot be kept a warning says so. Errors: no_terminal.
   static absl::StatusOr<std::unique_ptr<LineEditor>> Create(
-      const std::string& prompt, const std::string& history);
+      const std::string& prompt, HistoryFile history);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;

@@ -1,0 +1,43 @@
+#include "apps/terminal/typed_lines.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "apps/cli/error.h"
+#include "apps/terminal/signals.h"
+
+namespace tiercel::cli {
+
+absl::StatusOr<std::optional<std::string>> TypedLines::Read() {
+  size_t searched = 0;
+  for (;;) {
+    const size_t end = read_.find('\n', searched);
+    if (end != std::string::npos || (at_end_ && !read_.empty())) {
+      const std::string line(absl::StripAsciiWhitespace(read_.substr(0, end)));
+      read_.erase(0, end == std::string::npos ? end : end + 1);
+      return line;
+    }
+    if (at_end_) return std::nullopt;
+    searched = read_.size();
+    if (searched > kMostBytes) {
+      return Error(Exit::kInput, "input_too_large",
+                   absl::StrCat("stdin: got a line of over ", kMostBytes,
+                                " bytes, reads no longer ones"));
+    }
+    if (!WaitToRead(STDIN_FILENO)) return Interrupted();
+    char bytes[4096];
+    const ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
+    if (got > 0) {
+      read_.append(bytes, static_cast<size_t>(got));
+    } else if (got == 0) {
+      at_end_ = true;
+    } else if (errno != EINTR) {
+      return SystemError("reading stdin");
+    }
+  }
+}
+
+}  // namespace tiercel::cli
