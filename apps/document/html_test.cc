@@ -91,7 +91,8 @@ TEST(HtmlTest, EveryElementThatIsNoTextIsLeftOut) {
   }
   EXPECT_EQ(TextOf("<p>a<select><option>no</select>b"), "ab\n");
   for (const std::string attribute :
-       {"hidden", "role=navigation", "role=search", "aria-hidden=true"}) {
+       {"hidden", "role=navigation", "role=search", "role=contentinfo",
+        "aria-hidden=true", "class=link-target"}) {
     EXPECT_EQ(TextOf("<p>a<span " + attribute + ">no</span>b"), "ab\n")
         << attribute;
   }
