@@ -1,0 +1,68 @@
+// The whole way of a text: read, kept, opened by another session, listed,
+// cleared.
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "include/tiercel.h"
+#include "nlohmann/json.hpp"
+#include "runtime/api/api_fixture_for_test.h"
+
+namespace tiercel::api_test {
+namespace {
+
+class TextsApiTest : public ApiTest {};
+
+TEST_F(TextsApiTest, AreKeptAndOpened) {
+  const std::string folder = TempFolder() + "/texts";
+  auto params = Sized<tiercel_session_params>();
+  params.texts_dir = folder.c_str();
+  const std::vector<int32_t> ids(1500, 7);
+  const auto read = [&] {
+    tiercel_session* session = nullptr;
+    EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    EXPECT_EQ(tiercel_read(session, ids.data(), ids.size(), nullptr, nullptr,
+                           &error_),
+              TIERCEL_OK)
+        << error_.message;
+    auto generation = Sized<tiercel_generation>();
+    EXPECT_EQ(tiercel_session_get_generation(session, &generation, &error_),
+              TIERCEL_OK);
+    tiercel_session_free(session);
+    return generation.cached_tokens;
+  };
+  const auto texts = [&] {
+    size_t size = 1 << 16;
+    std::string json(size, ' ');
+    EXPECT_EQ(tiercel_cache_list(folder.c_str(), json.data(), &size, &error_),
+              TIERCEL_OK);
+    return nlohmann::json::parse(json.c_str())["texts"];
+  };
+  EXPECT_TRUE(texts().empty());
+  EXPECT_EQ(read(), 0);
+  ASSERT_EQ(texts().size(), 1);
+  EXPECT_EQ(texts()[0]["model"], "llama_chat.gguf");
+  EXPECT_EQ(texts()[0]["tokens"], 1500);
+  EXPECT_EQ(read(), 1499);
+  size_t removed = 0;
+  EXPECT_EQ(tiercel_cache_clear(folder.c_str(), &removed, &error_), TIERCEL_OK);
+  EXPECT_EQ(removed, 1);
+  params.texts_bytes = 1000;
+  EXPECT_EQ(read(), 0);
+  EXPECT_TRUE(texts().empty());
+
+  tiercel_session* session = nullptr;
+  params.texts_dir = nullptr;
+  EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+            TIERCEL_USAGE);
+  params.texts_dir = "";
+  EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+            TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "invalid_argument");
+}
+
+}  // namespace
+}  // namespace tiercel::api_test
