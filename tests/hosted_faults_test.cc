@@ -85,7 +85,7 @@ class HostedFaultsTest : public testing::TestWithParam<std::string_view> {
     expected_ = *text;
   }
 
-  // Of the device, and pinned for it.
+  // Bytes of the device, and those pinned for it.
   static int64_t Used() {
     return MakeHostedStream(Order::kAscending)->memory().used() +
            HostedPinnedBytes();
@@ -182,7 +182,7 @@ TEST(HostedGpuTest, MemoryThatIsShortForAMomentChangesNothing) {
   }
 }
 
-// Of a lost device no memory is free; that is not what is said.
+// No memory of a lost device is free; that is not what is said.
 TEST(HostedGpuTest, ALostDeviceIsNotTakenForAFullOne) {
   const Model::Options options = {.path = CheckpointPath("llama_chat.gguf"),
                                   .machine = {.device = Device::kCuda}};

@@ -58,7 +58,7 @@ absl::StatusOr<Document> Read(const std::string& path) {
                                                 *std::move(bytes)));
 }
 
-// Of a terminal, where each character takes one.
+// How many columns a terminal shows it in: one for each character.
 size_t Columns(std::string_view text) {
   return static_cast<size_t>(std::count_if(
       text.begin(), text.end(),

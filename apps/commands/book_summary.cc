@@ -14,7 +14,7 @@
 namespace tiercel::cli {
 namespace {
 
-// Of the JSON document: goes up where a field changes its meaning.
+// The JSON document's version, which goes up where a field changes its meaning.
 constexpr int kSchema = 1;
 
 Json Rate(int64_t tokens, double seconds) {

@@ -103,7 +103,7 @@ class Talk {
     std::string answer;
   };
 
-  // Of a talk that begins with a question reads and answers that; of another
+  // Answers the question that the talk begins with; where it begins with none,
   // reads the text, so that the first question finds it read.
   absl::Status Open() {
     const bool asks = conversation_.size() > 0;

@@ -36,7 +36,7 @@ class Generator {
   // Makes the session hold `prompt`, with progress. After an error it holds
   // what the prompt has in common with what was held.
   absl::Status Read(const std::vector<int32_t>& prompt);
-  // ... and tells `progress` of the tokens.
+  // Does the same, and tells `progress` of the tokens instead of drawing any.
   absl::Status Read(const std::vector<int32_t>& prompt,
                     const ProgressFn& progress);
 

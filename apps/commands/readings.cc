@@ -37,8 +37,8 @@ std::string BytesOf(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Those of the folder, in the order of their names; with what a killed process
-// left half written where `unfinished` too.
+// The readings in the folder, in the order of their names; where `unfinished`,
+// what a killed process left half written, too.
 std::vector<fs::path> FilesIn(const std::string& cache_dir, bool unfinished) {
   std::vector<fs::path> files;
   std::error_code error;

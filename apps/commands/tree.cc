@@ -157,7 +157,7 @@ bool Tree::Fits(const TalkFn& talk, std::string_view text) {
   if (!error_.ok()) return false;
   Model::TextLimits limits;
   limits.most_tokens = summary_.context - summary_.answer;
-  // Of a run that is far too long no copy is made.
+  // No copy is made of a run that is far too long.
   constexpr size_t kFewBytesOfToken = 8;
   if (text.size() > kFewBytesOfToken * limits.most_tokens) {
     const absl::Status alone =

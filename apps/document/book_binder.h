@@ -31,7 +31,8 @@ class BookBinder {
 
   // Bytes of the text so far.
   size_t num_bytes() const { return document_.text.size(); }
-  // Of all pages, in the order of the text; an anchor has its page's path.
+  // The headings of all pages, in the order of the text; an anchor has its
+  // page's path.
   const std::vector<Heading>& headings() const { return headings_; }
 
   // The text, the pages, and warnings of what was left out. Ends the binder.

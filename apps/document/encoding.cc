@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kWestern = "WINDOWS-1252";
-// Of so many bytes that are not ASCII uchardet makes a charset; of fewer a coin
-// would.
+// With fewer bytes that are not ASCII uchardet guesses no better than a coin.
 constexpr size_t kFewBytes = 4;
 constexpr size_t kGuessedBytes = size_t{256} << 10;
 

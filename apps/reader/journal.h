@@ -38,7 +38,7 @@ class Journal {
                                       const std::string& key);
   std::string Serialize() const;
 
-  // Of a text that is no UTF-8 the rest becomes U+FFFD, as in the file.
+  // What of a text is no UTF-8 becomes U+FFFD, as in the file.
   void Add(int level, size_t index, uint64_t prompt, Writing writing);
   // Null: there is none.
   const Writing* Find(int level, size_t index, uint64_t prompt) const;

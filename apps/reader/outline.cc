@@ -94,7 +94,7 @@ int ChapterLevel(const Document& book) {
     if (NumberOf(section).has_value()) ++count.numbers;
   }
   if (levels.empty()) return 0;
-  // Of equals the first, which is the upper one.
+  // The first of equals is the upper one.
   const auto most = std::max_element(
       levels.begin(), levels.end(), [](const auto& a, const auto& b) {
         return a.second.numbers < b.second.numbers;

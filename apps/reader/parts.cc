@@ -28,7 +28,7 @@ bool IsOneOf(std::string_view character, const auto& set) {
   return std::find(set.begin(), set.end(), character) != set.end();
 }
 
-// Those after which a blank is needed, and those that need none.
+// What ends a sentence before a blank, and what does so without one.
 constexpr std::array<std::string_view, 9> kStops = {".", "!", "?", "…", "؟",
                                                     "۔", "।", "॥", "።"};
 constexpr std::array<std::string_view, 6> kWideStops = {"。", "！", "？",

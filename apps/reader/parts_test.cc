@@ -101,7 +101,7 @@ TEST(PartsTest, CharactersStayWhole) {
   EXPECT_THAT(parts, ElementsAre("aé", "漢", "𝄞", "b"));
 }
 
-// Of many texts: invariants 1 and 3, and that no part could have ended later.
+// Many texts keep invariants 1 and 3, and no part could have ended later.
 TEST(PartsTest, PartsJoinFitAndAreAsLongAsTheyCanBe) {
   constexpr std::string_view kPieces[] = {"word ",  "Word. ",  "\n\n", "漢字。",
                                           "é ",     "a",       " ",    "\n",

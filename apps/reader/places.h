@@ -18,7 +18,8 @@ struct Places {
   std::string text;
 };
 
-// Of the run from `begin` to `end`, in bytes; blanks at its ends stand nowhere.
+// The places of the run from `begin` to `end`, in bytes; blanks at its ends
+// stand nowhere.
 Places PlacesOf(const Document& book, size_t begin, size_t end);
 
 }  // namespace tiercel::reader

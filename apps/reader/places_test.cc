@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 
 class PlacesTest : public ::testing::Test {
  protected:
-  // Of the run from the first `begin` to the end of the first `end`.
+  // The places of the run from the first `begin` to the end of the first `end`.
   Places Of(const std::string& begin, const std::string& end) const {
     return PlacesOf(book_, book_.text.find(begin),
                     book_.text.find(end) + end.size());

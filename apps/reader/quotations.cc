@@ -58,7 +58,7 @@ Character CharacterAt(std::string_view text, size_t at) {
   return {code, bytes};
 }
 
-// Of a script that is written without spaces: Han, kana, Thai and their like.
+// Whether its script is written without spaces: Han, kana, Thai and their like.
 bool StandsAlone(uint32_t code) {
   return (code >= 0x0E00 && code < 0x0EE0) ||
          (code >= 0x1000 && code < 0x10A0) ||
@@ -181,7 +181,7 @@ std::vector<Quotation> FindQuotations(std::string_view answer,
                                       std::string_view book) {
   std::vector<Quotation> quotations;
   for (size_t at = 0; at < answer.size();) {
-    // Of marks that open alike, the pair that closes first.
+    // Where several marks open alike, the pair that closes first counts.
     std::optional<std::string_view> inside;
     const Marks* used = nullptr;
     for (const Marks& marks : kMarks) {

@@ -8,8 +8,8 @@
 
 namespace tiercel {
 
-// Those of the runtime's cudaError_t that mean something to us, for files
-// compiled without its headers.
+// What of the runtime's cudaError_t means something to us, for files compiled
+// without its headers.
 enum CudaError : int {
   kCudaSuccess = 0,
   kCudaInvalidValue = 1,

@@ -18,7 +18,7 @@ class GpuMemory : public DeviceMemory {
   absl::StatusOr<std::byte*> Allocate(size_t bytes,
                                       std::string_view what) final;
 
-  // Of all processes; 0 where it cannot be told.
+  // What no process has taken; 0 where it cannot be told.
   virtual int64_t FreeBytes() = 0;
 
  private:

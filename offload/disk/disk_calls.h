@@ -35,7 +35,7 @@ class DiskCalls {
   virtual std::unique_ptr<ReadQueue> NewRing(int depth);
 };
 
-// Those of this machine.
+// The calls of this machine.
 DiskCalls& SystemDisk();
 
 }  // namespace tiercel

@@ -36,7 +36,7 @@ class FaultyDisk : public DiskCalls {
   int error = EIO;
   bool counts_reads = true;
   bool counts_writes = true;
-  // Of a read or a write as many bytes are done; 0: all.
+  // How many bytes of a read or a write are done; 0: all.
   size_t at_once = 0;
   bool has_ring = false;
 

@@ -69,7 +69,7 @@ bool IsPart(std::string_view name) {
                  .find_first_not_of("0123456789-") == std::string_view::npos;
 }
 
-// Of a file that is being written its writer has the lock: who gets it knows
+// A file that is being written is locked by its writer: who gets the lock knows
 // that nobody writes any more.
 bool IsLeftBehind(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0; }
 

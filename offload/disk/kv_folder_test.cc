@@ -122,7 +122,7 @@ TEST_F(KvFolderTest, ATextServesWhatBeginsAsItDoes) {
   EXPECT_EQ(Common(other), -1);
 }
 
-// Of two texts with one hash the right one is found all the same.
+// The right one of two texts with one hash is found all the same.
 TEST_F(KvFolderTest, NamesAreNotBelieved) {
   const KvFileInfo info = TextOf(1100);
   KvFileInfo other = TextOf(1100);

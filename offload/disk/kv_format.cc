@@ -128,7 +128,7 @@ uint64_t SumIn(std::span<const std::byte> front) {
   return sum;
 }
 
-// Of a fixed part that Check has seen.
+// The bytes before the pages, by a fixed part that Check has seen.
 uint64_t FrontBytes(uint64_t fingerprint_bytes, uint64_t title_bytes,
                     uint64_t positions, uint64_t layers) {
   const uint64_t pages = (positions + kPageTokens - 1) / kPageTokens;

@@ -176,7 +176,7 @@ TEST_P(LoadTest, HeldPagesStayAsTheyWere) {
   held.reset();
   EXPECT_LT(made.HostSlots(), slots);
   Step(*made.kv, oracle, 3);
-  // And they are what was computed.
+  // What was loaded is what was computed.
   const Made again = Make(-1, 0);
   ASSERT_TRUE(Load(*again.kv, before, Whole(c.end)).ok());
   Oracle first{{}, &next_};

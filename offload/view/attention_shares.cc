@@ -24,7 +24,7 @@ int64_t QueryWidth(const AttentionShares::Shape& shape) {
   return int64_t{shape.heads} * shape.layout.head_dim;
 }
 
-// Of a head's scores, as MeanScores wants it.
+// From one head's scores to the next, as MeanScores wants it.
 int64_t Stride(const AttentionShares::Shape& shape) {
   return (DigestsShape(shape).Chunks() + 15) / 16 * 16;
 }

@@ -65,7 +65,7 @@ class AttentionShares final : public StepObserver {
   void Abandon() override {}
   void Truncate(int64_t /*end*/) override {}
 
-  // Of each run of the text; all are 1 together, or each is 0.
+  // The share of each run of the text; all are 1 together, or each is 0.
   std::vector<double> Shares() const;
 
  private:

@@ -179,7 +179,7 @@ TEST_F(AttentionSharesTest, AreWhatAnswersSeeMoreThanWhatCameBefore) {
       }
       double sum = 0;
       for (double& x : expected) sum += x = std::max(x, 0.0);
-      // Of one run alone no row can look more at it than another.
+      // No row can look more than another at the only run there is.
       ASSERT_EQ(sum > 0, c.runs > 1);
       const std::vector<double> found = shares.Shares();
       ASSERT_EQ(found.size(), expected.size());

@@ -73,7 +73,7 @@ struct SessionOptions {
 absl::Status CheckSessionOptions(const ModelConfig& config,
                                  const SessionOptions& options);
 
-// Of what says where an answer looked.
+// The shape of what says where an answer looked.
 AttentionShares::Shape SharesShape(const ModelConfig& config,
                                    const KvLayout& layout, int64_t context,
                                    int64_t first_position);
