@@ -1,0 +1,57 @@
+"""The script that plants facts, with a model that takes no time.
+
+    read_here_test.py TIERCEL CHECKPOINTS
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import read_here
+
+TIERCEL, CHECKPOINTS = sys.argv[1:3]
+SCRIPT = pathlib.Path(__file__).with_name("read_here.py")
+BOOK = "The cat sat on the mat. It saw a bird. The bird flew away. " * 200
+
+
+class ReadHereTest(unittest.TestCase):
+    def test_an_item(self):
+        item = read_here.Item(BOOK, 2000, 7)
+        self.assertEqual(item.text.count(item.fact), 1)
+        self.assertEqual(item.text, read_here.Item(BOOK, 2000, 7).text)
+        at = item.text.index(item.fact)
+        self.assertTrue(item.is_in(item.text[at - 50:at + len(item.fact) - 9]))
+        self.assertTrue(item.is_in(item.fact.replace(" ", "\n")))
+        self.assertFalse(item.is_in(item.text[:at]))
+        self.assertFalse(item.is_in(item.fact.split()[0]))  # in the question
+        self.assertTrue(item.names_it(f"It is {item.thing}."))
+        self.assertFalse(item.names_it("It is a hat."))
+
+    def test_rows(self):
+        found = [(True, True, True, 0.1), (True, False, True, 0.3),
+                 (False, False, False, 0.2), (False, False, True, 0.2)]
+        self.assertEqual(read_here.rows_of(found),
+                         [["all", "4", "25 %", "75 %", "20 %"],
+                          ["that name it", "2", "50 %", "100 %", "20 %"]])
+        self.assertEqual(read_here.rows_of(found[2:])[1],
+                         ["that name it", "0", "-", "-", "-"])
+
+    def test_a_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            book = pathlib.Path(folder) / "book.txt"
+            book.write_text(BOOK)
+            done = subprocess.run(
+                [sys.executable, "-B", str(SCRIPT), str(book), "--count", "3",
+                 "--letters", "1500", "--tiercel", TIERCEL],
+                env={**os.environ,
+                     "TIERCEL_MODEL": os.path.join(CHECKPOINTS, "llama_chat")},
+                capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| all | 3 |", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["read_here_test"])
