@@ -285,5 +285,58 @@ class NotesTest(BookCase):
         self.refuse(6, "io_error", *self.command, "--output", "/proc/notes")
 
 
+
+class ReadHereTest(BookCase):
+    """The passages that an answer looked at most."""
+
+    def ask(self, *flags):
+        text = TEXT[:5000]
+        book = self.path("fits.txt", text)
+        document = self.document(
+            "ask", book, "what is six?", "one?", "-m", CHAT, "-c", "4000", "-n",
+            "24", "--ignore-eos", "--no-cache", *flags)
+        return text.decode(), document["output"]
+
+    def test_they_are_passages_of_the_text(self):
+        text, outputs = self.ask()
+        words = text.split()
+        for output in outputs:
+            passages = output["read_here"]
+            self.assertIn(len(passages), (1, 2, 3))
+            shares = [passage["share"] for passage in passages]
+            self.assertEqual(shares, sorted(shares, reverse=True))
+            self.assertTrue(0 < shares[-1] <= sum(shares) <= 1)
+            for passage in passages:
+                # As it stands there, of whole words.
+                self.assertIn(passage["text"], text)
+                found = passage["text"].split()
+                self.assertTrue(any(words[i:i + len(found)] == found
+                                    for i in range(len(words))))
+                self.assertLessEqual(len(found), 32)
+                self.assertEqual(passage["pages"], [])
+        self.assertEqual(len(set(str(o["read_here"]) for o in outputs)), 2)
+
+    def test_they_do_not_change_the_answers(self):
+        texts = []
+        for flags in ([], ["--policy", "triforce", "--verify", "coupled"],
+                      ["--simulate", "device=64MiB,link=1GB/s"]):
+            _, outputs = self.ask(*flags)
+            texts.append([(o["text"], o["read_here"]) for o in outputs])
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(texts[0], texts[2])
+
+    def test_a_plain_form_has_none(self):
+        _, outputs = self.ask("--policy", "sadas", "--plain")
+        self.assertNotIn("read_here", outputs[0])
+
+    def test_they_are_said_beside_the_answer(self):
+        book = self.path("fits.txt", TEXT[:5000])
+        result = run("ask", book, "six?", "-m", CHAT, "-c", "4000", "-n", "8",
+                     "--no-cache")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"\nread here: ", result.stderr)
+        self.assertNotIn(b"read here", result.stdout)
+
+
 if __name__ == "__main__":
     unittest.main(argv=["cli_book_test"])
