@@ -223,6 +223,26 @@ class GoingOnTest(BookCase):
             file.write(TEXT.replace(b"Six", b"Ten"))
         self.assertEqual(self.summary()["resumed"]["nodes"], 0)
 
+    def test_two_at_once_lose_nothing(self):
+        first = subprocess.Popen([TIERCEL, *self.command], env=self.env,
+                                 stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(first.wait)
+        self.addCleanup(first.kill)
+        deadline = time.monotonic() + 60
+        while self.kept() < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        first.send_signal(signal.SIGSTOP)
+        whole = self.summary()
+        parts = self.kept()
+        first.send_signal(signal.SIGCONT)
+        first.communicate()
+        self.assertEqual(first.returncode, 0)
+        self.assertEqual(self.kept(), parts)
+        again = self.summary()
+        self.assertEqual(again["parts"], whole["parts"])
+        self.assertEqual(again["resumed"]["nodes"], len(whole["parts"]) - 1)
+
     def test_it_is_listed_and_cleared(self):
         made = self.summary()
         nodes = len(made["parts"]) - 1
@@ -277,6 +297,29 @@ class NotesTest(BookCase):
             for output in document["output"]:
                 for line in output["text"].splitlines():
                     self.assertIn(line.strip(), said)
+
+    def test_what_is_read_is_not_written_over(self):
+        book = self.path("own.txt", TEXT[:600])
+        link = self.path("link.txt")
+        os.symlink(book, link)
+        for output in (book, link, CHAT + ".gguf"):
+            model = CHAT + ".gguf"
+            result = run("summarize", book, "-m", model, "-n", "4", "--output",
+                         output, "--no-cache")
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(b"is what is read", result.stderr)
+        run("chat", "--book", book, "-m", CHAT,
+            input=b"/save %s\n" % book.encode())
+        with open(book, "rb") as file:
+            self.assertEqual(file.read(), TEXT[:600])
+
+    def test_notes_are_for_whom_they_were(self):
+        notes = self.path("notes.md", b"old")
+        os.chmod(notes, 0o600)
+        self.succeed("summarize", self.path("b.txt", TEXT[:600]), "-m", CHAT,
+                     "-n", "4", "--output", notes, "--no-cache")
+        self.assertEqual(stat.S_IMODE(os.stat(notes).st_mode), 0o600)
+        self.assertGreater(os.path.getsize(notes), 3)
 
     def test_a_file_that_cannot_be_written(self):
         self.refuse(6, "io_error", "ask", self.path("short.txt", TEXT[:500]),

@@ -5,7 +5,9 @@
 
 import os
 import re
+import signal
 import stat
+import subprocess
 import unittest
 
 from cli_testing import IDS_ONLY, CHAT, run, Case, Terminal
@@ -180,6 +182,16 @@ class ChatTest(Case):
                          self.piped("why?")[0] + first)
         _, notes = self.piped("who?\n", "--book", self.book)
         self.assertIn("prompt %d tokens" % self.tokens(ABOUT + "who?"), notes)
+
+    def test_a_signal_ends_what_comes_from_a_pipe(self):
+        process = self.spawn("chat", "-m", CHAT, "--device", "ref", "-n", "-1",
+                             "--ignore-eos", stdin=subprocess.PIPE)
+        self.addCleanup(process.stdin.close)
+        process.stdin.write(b"who?\nwhy?\n")
+        process.stdin.flush()
+        process.stdout.read(1)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(60), 130)
 
     def test_what_cannot_be_a_talk(self):
         result = run("chat", "-m", IDS_ONLY, input=b"who?\n")

@@ -646,8 +646,8 @@ TIERCEL_API tiercel_status tiercel_token_seconds(const tiercel_session* session,
                                                  double* seconds, size_t* size,
                                                  tiercel_error* error);
 
-/* Runs of so many tokens, counted from the session's first token: run i has
- * tokens i * TIERCEL_RUN_TOKENS and those that follow. */
+/* Runs of so many positions: run i has those from i * TIERCEL_RUN_TOKENS on.
+ * The session's first token is at first_position, 0 as a rule. */
 enum { TIERCEL_RUN_TOKENS = 32 };
 
 /* Where in a text an answer looked that the session holds, as far as the means
@@ -660,14 +660,17 @@ enum { TIERCEL_RUN_TOKENS = 32 };
  * counts. What follows the text is computed once more, which takes as long as
  * reading it, and what the session holds is the same as before; after an error
  * some of it may have to be computed by who needs it next. Not under a policy's
- * plain form. Where a model looks is no proof of what it made of that.
+ * plain form, and not over what tiercel_fill left. Where a model looks is no
+ * proof of what it made of that.
  *
  * `shares` may be NULL if *size is 0; *size counts shares. Progress is in
  * tokens. */
-TIERCEL_API tiercel_status tiercel_attended(
-    tiercel_session* session, size_t begin, size_t end, size_t asked,
-    size_t answer, tiercel_progress progress, void* user_data, float* shares,
-    size_t* size, tiercel_error* error);
+TIERCEL_API tiercel_status tiercel_attended(tiercel_session* session,
+                                            size_t begin, size_t end,
+                                            size_t asked, size_t answer,
+                                            tiercel_progress progress,
+                                            void* user_data, float* shares,
+                                            size_t* size, tiercel_error* error);
 
 /* Stops what `session` does, from any thread or a signal handler. One call of
  * tiercel_prefill, tiercel_fill, tiercel_read, tiercel_generate, tiercel_score

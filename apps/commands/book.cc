@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -87,9 +88,26 @@ std::string ContentsRow(const Json& section, const std::string& number,
   return row + "\n";
 }
 
-// Whether notes can be written, so that it is known before the work. A pipe is
-// not opened: who reads it would take that for all.
-absl::Status CheckOutput(const std::string& path) {
+// Whether notes can be written, so that it is known before the work, and not
+// over what is read. A pipe is not opened: who reads it would take that for
+// all.
+absl::Status CheckOutput(const Options& options) {
+  const std::string& path = options.book.output;
+  if (path == "-") {
+    return UsageError("--output: got -, need a file; the text is on stdout");
+  }
+  namespace fs = std::filesystem;
+  for (const std::string& read : {options.document, options.model.path}) {
+    std::error_code error;
+    if (path.empty() || read.empty()) continue;
+    const bool within =
+        fs::is_directory(read, error) && fs::exists(path, error) &&
+        fs::equivalent(fs::absolute(path, error).parent_path(), read, error);
+    if (within || fs::equivalent(path, read, error)) {
+      return UsageError(absl::StrCat("--output: '", path,
+                                     "' is what is read; need another file"));
+    }
+  }
   struct stat info;
   if (path.empty() || (stat(path.c_str(), &info) == 0 &&
                        !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))) {
@@ -129,7 +147,7 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
                                      "', need numbers as 10-40"));
     }
   }
-  if (absl::Status s = CheckOutput(wanted.output); !s.ok()) return s;
+  if (absl::Status s = CheckOutput(options); !s.ok()) return s;
   absl::StatusOr<Document> book = Read(options.document);
   if (!book.ok()) return book;
   WriteWarnings(book->warnings);
@@ -254,6 +272,7 @@ std::vector<std::string> QuotationLines(const Json& quotations) {
 absl::Status WriteNotes(const Options& options, const reader::Notes& notes) {
   const std::string& path = options.book.output;
   if (path.empty()) return absl::OkStatus();
+  if (absl::Status s = CheckOutput(options); !s.ok()) return s;
   const std::string& wanted = options.book.format;
   const auto is = [&](const char* format, const char* extension) {
     return wanted == format ||

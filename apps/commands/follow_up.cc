@@ -159,8 +159,8 @@ class Talk {
     } else if (about_book && name == "/places") {
       SayPlaces();
     } else {
-      WriteNote(absl::StrCat("no such command: ", line,
-                             "; /help lists what can be typed\n"));
+      WriteNote(Printable(absl::StrCat("no such command: ", line,
+                                       "; /help lists what can be typed\n")));
     }
     return absl::OkStatus();
   }
@@ -272,7 +272,9 @@ class Talk {
   }
 
   // Ctrl-C that stopped an answer, or came just after it, is no reason to end.
+  // Where lines come from a pipe nobody is there to ask on.
   static void Forgive(absl::Status* status) {
+    if (!OnTerminal()) return;
     if (!status->ok() && !IsInterrupted(*status)) return;
     if (ForgetInterrupt()) *status = absl::OkStatus();
   }

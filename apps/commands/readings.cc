@@ -1,6 +1,7 @@
 #include "apps/commands/readings.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,8 +9,6 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -31,11 +30,45 @@ std::string FolderOf(const std::string& cache_dir) {
   return cache_dir + "/readings";
 }
 
-// Nothing of a file that cannot be read, which then counts as damaged.
+// Nothing of a file that cannot be read, or is none, which then counts as
+// damaged.
 std::string BytesOf(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const int fd =
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd == -1) return "";
+  std::string bytes;
+  struct stat info;
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+    char part[1 << 16];
+    for (ssize_t got; (got = read(fd, part, sizeof(part))) > 0;) {
+      bytes.append(part, static_cast<size_t>(got));
+    }
+  }
+  close(fd);
+  return bytes;
 }
+
+// While one lives no other process writes a reading in the folder. It waits a
+// second for another, which may have been stopped: what two add without it at
+// one moment may be made twice.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder)
+      : fd_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    for (int i = 0; i < 20 && fd_ != -1; ++i) {
+      if (flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) break;
+      usleep(50'000);
+    }
+  }
+  ~FolderLock() {
+    if (fd_ != -1) close(fd_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  const int fd_;
+};
 
 // The readings in the folder, in the order of their names; where `unfinished`,
 // what a killed process left half written, too.
@@ -137,11 +170,10 @@ Reading Reading::Open(const Options& options, std::string key) {
   const std::string path =
       absl::StrCat(FolderOf(cache_dir), "/", kBegin,
                    reader::Hex(reader::Fingerprint(key)), kEnd);
-  if (!options.book.restart) {
-    std::optional<reader::Journal> kept =
-        reader::Journal::Parse(BytesOf(path), key);
-    if (kept.has_value()) return Reading(path, *std::move(kept));
-  }
+  if (options.book.restart) unlink(path.c_str());
+  std::optional<reader::Journal> kept =
+      reader::Journal::Parse(BytesOf(path), key);
+  if (kept.has_value()) return Reading(path, *std::move(kept));
   return Reading(path, reader::Journal(std::move(key)));
 }
 
@@ -155,6 +187,10 @@ absl::Status Reading::Add(int level, size_t index, uint64_t prompt,
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return SystemError("making '" + folder.string() + "'");
   }
+  const FolderLock lock(folder);
+  std::optional<reader::Journal> others =
+      reader::Journal::Parse(BytesOf(path_), journal_.key());
+  if (others.has_value()) journal_.Merge(*std::move(others));
   absl::StatusOr<WholeFile> file = WholeFile::Create(path_, /*mode=*/0600);
   if (!file.ok()) return file.status();
   if (absl::Status s = file->Write(journal_.Serialize()); !s.ok()) return s;

@@ -24,7 +24,8 @@ class Reading {
   const reader::Journal& journal() const { return journal_; }
   bool keeps() const { return !path_.empty(); }
   void StopKeeping() { path_.clear(); }
-  // Adds to it, on the disk too. Errors: io_error.
+  // Adds to it, on the disk too, where what another process has added meanwhile
+  // stays. Errors: io_error.
   absl::Status Add(int level, size_t index, uint64_t prompt,
                    reader::Writing writing);
 

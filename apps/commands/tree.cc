@@ -71,6 +71,9 @@ class Tree {
        std::vector<std::string> warnings)
       : asked_(options), options_(options), model_(model), book_(book) {
     summary_.warnings = std::move(warnings);
+    // What is written of the parts is kept, and not their KV, of which a book
+    // has gigabytes.
+    options_.session.texts_dir.clear();
   }
 
   // Whether the context holds parts of a text, what is asked of them, and an
@@ -398,8 +401,9 @@ absl::Status Tree::Run() {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
   if (IsInterrupted(done) && reading_->keeps()) {
-    WriteNote(absl::StrCat("the same command goes on behind ",
-                           Parts(reading_->journal().size()), "\n"));
+    WriteNote(absl::StrCat(
+        "the same command", asked_.book.restart ? " without --restart" : "",
+        " goes on behind ", Parts(reading_->journal().size()), "\n"));
   }
   return done;
 }

@@ -74,6 +74,8 @@ absl::StatusOr<WholeFile> WholeFile::Create(const std::string& path,
   }
   if (fd == -1) return SystemError("opening '" + path + "' for writing");
   WholeFile file(target, temporary, fd);
+  // What takes a file's place is for the same people.
+  if (exists && !straight) fchmod(fd, info.st_mode & 07777);
   if (!straight && bytes > 0) {
     const int error = posix_fallocate(fd, 0, bytes);
     // EINVAL, EOPNOTSUPP: the file system cannot promise space; writes tell.

@@ -14,6 +14,7 @@ namespace {
 
 // Frames are some kilobytes long.
 constexpr size_t kMaxHeaderBytes = size_t{64} << 10;
+constexpr size_t kMaxFooterBytes = size_t{64} << 10;
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 20>
     kLanguages = {
@@ -73,6 +74,12 @@ void LeaveOutGutenbergFrame(Document* document) {
     line = line_end + 1;
   }
   if (begin == 0 || end < begin) return;
+  // What is no footer is the reader's: another book behind this one, say.
+  if (text.size() - end > kMaxFooterBytes ||
+      Lowercase(text.substr(end)).find("*** start of th") !=
+          std::string::npos) {
+    return;
+  }
   const std::string_view header = text.substr(0, begin);
   document->title = Field(header, "\nTitle:");
   document->author = Field(header, "\nAuthor:");

@@ -184,6 +184,14 @@ TEST(PlainTextTest, GutenbergsFrameIsLeftOutAndSaid) {
   EXPECT_EQ(document.author, "A. B.");
   EXPECT_EQ(document.language, "de");
   EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("left out")));
+  // What is no footer stays: another book behind it, or too much of anything.
+  const std::string book =
+      "*** START OF THE PROJECT GUTENBERG EBOOK X ***\nIt rains.\n"
+      "*** END OF THE PROJECT GUTENBERG EBOOK X ***\nLicence\n";
+  for (const std::string& text :
+       {book + book, book + std::string(70'000, 'x') + "\n"}) {
+    EXPECT_EQ(ReadAsText(text).text, text);
+  }
   // Half a frame is no frame.
   EXPECT_THAT(
       ReadAsText("*** START OF THE PROJECT GUTENBERG EBOOK X ***\nx").warnings,

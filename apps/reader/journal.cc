@@ -96,6 +96,8 @@ void Journal::Add(int level, size_t index, uint64_t prompt, Writing writing) {
   nodes_.insert_or_assign({level, index}, Node{prompt, std::move(writing)});
 }
 
+void Journal::Merge(Journal other) { nodes_.merge(other.nodes_); }
+
 const Writing* Journal::Find(int level, size_t index, uint64_t prompt) const {
   const auto node = nodes_.find({level, index});
   if (node == nodes_.end() || node->second.prompt != prompt) return nullptr;

@@ -40,9 +40,12 @@ class Journal {
 
   // What of a text is no UTF-8 becomes U+FFFD, as in the file.
   void Add(int level, size_t index, uint64_t prompt, Writing writing);
+  // Adds what `other`, of the same key, has beside.
+  void Merge(Journal other);
   // Null: there is none.
   const Writing* Find(int level, size_t index, uint64_t prompt) const;
   size_t size() const { return nodes_.size(); }
+  const std::string& key() const { return key_; }
 
  private:
   struct Node {

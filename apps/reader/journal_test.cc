@@ -1,5 +1,7 @@
 #include "apps/reader/journal.h"
 
+#include <utility>
+
 #include "gtest/gtest.h"
 
 namespace tiercel::reader {
@@ -27,6 +29,18 @@ TEST(JournalTest, ComesBackAsItWas) {
   EXPECT_TRUE(second->cut);
   EXPECT_EQ(back->Serialize(), Example().Serialize());
   EXPECT_EQ(JournalSize(Example().Serialize()), 2u);
+}
+
+TEST(JournalTest, AnotherAddsWhatItHasBeside) {
+  Journal journal = Example();
+  Journal other("key");
+  other.Add(0, 0, 99, {"another", {}, false});
+  other.Add(0, 1, 12, {"second", {}, false});
+  journal.Merge(std::move(other));
+  EXPECT_EQ(journal.size(), 3u);
+  EXPECT_NE(journal.Find(0, 0, 11), nullptr);
+  ASSERT_NE(journal.Find(0, 1, 12), nullptr);
+  EXPECT_EQ(journal.Find(0, 1, 12)->text, "second");
 }
 
 TEST(JournalTest, APartOfAnotherPromptIsNone) {

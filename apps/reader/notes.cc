@@ -161,8 +161,8 @@ std::vector<std::string> Paragraphs(std::string_view text) {
 }
 
 std::string EscapeMarkdown(std::string_view text) {
-  constexpr std::string_view kAnywhere = "\\`*_[]<>&|~";
-  constexpr std::string_view kAtLineBegin = "#+-=";
+  constexpr std::string_view kAnywhere = "\\`*_[]<>&|~#";
+  constexpr std::string_view kAtLineBegin = "+-=";
   std::string escaped;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());

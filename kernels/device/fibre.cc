@@ -3,6 +3,7 @@
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -21,7 +22,9 @@ context::protected_fixedsize_stack Stacks() {
 thread_local Fibre* running = nullptr;
 
 constexpr int kSignals[] = {SIGSEGV, SIGBUS};
-struct sigaction former[std::size(kSignals)];  // who had each before
+std::mutex catching;                           // guards the two below
+int caught_by = 0;                             // how many Catch live
+struct sigaction former[std::size(kSignals)];  // who had each before the first
 
 }  // namespace
 
@@ -80,19 +83,33 @@ void Fibre::OnBadAddress(int signal, siginfo_t* info, void* /*context*/) {
     running->bad_address_ = info->si_addr;
     siglongjmp(running->before_, 1);
   }
-  // No fibre's: who was there before has it when it faults again.
+  // No fibre's: who was there before has it, now where it was sent, else when
+  // it faults again.
   sigaction(signal, &former[signal == SIGBUS ? 1 : 0], nullptr);
+  if (info->si_code <= 0) raise(signal);
+}
+
+Fibre::Catch::Catch() {
+  const std::lock_guard<std::mutex> lock(catching);
+  if (caught_by++ > 0) return;
+  struct sigaction action = {};
+  action.sa_sigaction = OnBadAddress;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
+    sigaction(kSignals[i], &action, &former[i]);
+  }
+}
+
+Fibre::Catch::~Catch() {
+  const std::lock_guard<std::mutex> lock(catching);
+  if (--caught_by > 0) return;
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
+    sigaction(kSignals[i], &former[i], nullptr);
+  }
 }
 
 std::optional<const void*> Fibre::Try(absl::FunctionRef<void()> work) {
-  static const bool catches = [] {
-    struct sigaction action = {};
-    action.sa_sigaction = OnBadAddress;
-    action.sa_flags = SA_SIGINFO | SA_NODEFER;
-    return sigaction(kSignals[0], &action, &former[0]) == 0 &&
-           sigaction(kSignals[1], &action, &former[1]) == 0;
-  }();
-  if (!catches || sigsetjmp(before_, /*savemask=*/0) != 0) return bad_address_;
+  if (sigsetjmp(before_, /*savemask=*/0) != 0) return bad_address_;
   work();
   return std::nullopt;
 }

@@ -24,8 +24,17 @@ class Fibre {
   void Resume();   // until the body suspends itself, or returns
   void Suspend();  // from inside
 
-  // From inside: calls work(), which ends where it stands, without unwinding,
-  // when it touches an address where nothing is: returns that address.
+  // While one lives, on any thread, this process's faults of addresses are
+  // caught for Try; where no fibre runs, who had them before has them.
+  class Catch {
+   public:
+    Catch();
+    ~Catch();
+    Catch(const Catch&) = delete;
+  };
+  // From inside, while a Catch lives: calls work(), which ends where it stands,
+  // without unwinding, when it touches an address where nothing is: returns
+  // that address.
   std::optional<const void*> Try(absl::FunctionRef<void()> work);
 
  private:

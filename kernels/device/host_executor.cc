@@ -141,7 +141,6 @@ class HostExecutor::Block {
     mprotect(guard_, kGuard, PROT_NONE);
   }
   ~Block() { munmap(guard_ - kSharedRoom, kSharedRoom + kGuard); }
-  Block(const Block&) = delete;
 
   // 0 to n - 1.
   std::vector<int64_t> InOrder(int64_t n) {
@@ -156,6 +155,7 @@ class HostExecutor::Block {
   // has its turn.
   std::string Run(const Kernel& kernel, int64_t block, int threads,
                   size_t shared_bytes) {
+    const Fibre::Catch faults;
     std::byte* const shared = guard_ - (shared_bytes + 15) / 16 * 16;
     std::memset(shared, kPoison, static_cast<size_t>(guard_ - shared));
     task_ = {&kernel, block, shared, guard_};

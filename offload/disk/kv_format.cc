@@ -208,6 +208,20 @@ absl::StatusOr<uint64_t> FrontBytesIn(
     return Damaged(
         absl::StrCat("its front needs ", bytes, " bytes, it has ", file_bytes));
   }
+  // Before anybody takes memory for it: the pages must fill the rest.
+  const KvLayout layout = {kTypes[fixed.type_k], kTypes[fixed.type_v],
+                           static_cast<int>(fixed.kv_heads),
+                           static_cast<int>(fixed.head_dim)};
+  const uint64_t offset = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const auto page_bytes = static_cast<uint64_t>(layout.PageBytes());
+  const uint64_t pages =
+      fixed.layers * ((fixed.positions + kPageTokens - 1) / kPageTokens);
+  if (fixed.payload_offset != offset || fixed.page_bytes != page_bytes ||
+      offset + kCommitBytes > file_bytes ||
+      (file_bytes - offset - kCommitBytes) / page_bytes != pages ||
+      (file_bytes - offset - kCommitBytes) % page_bytes != 0) {
+    return Damaged("its front contradicts itself");
+  }
   return bytes;
 }
 
@@ -240,12 +254,6 @@ absl::StatusOr<KvFileInfo> DecodeFront(std::span<const std::byte> front,
   take(info.ids.data(), info.ids.size() * sizeof(int32_t));
   info.sums.resize(static_cast<size_t>(info.layers * info.Pages()));
   take(info.sums.data(), info.sums.size() * sizeof(uint64_t));
-  // Numbers that follow from others are there to be checked.
-  if (fixed.page_bytes != static_cast<uint64_t>(info.layout.PageBytes()) ||
-      fixed.payload_offset != info.PayloadOffset() ||
-      file_bytes != info.FileBytes()) {
-    return Damaged("its front contradicts itself");
-  }
   return info;
 }
 

@@ -47,8 +47,8 @@ class AttentionShares final : public StepObserver {
       DeviceMemory& memory, const Shape& shape);
 
   // The text has the runs [first, last), all whole: run i has the positions
-  // from i * kRun on. No row was seen. Takes memory of the host for a float for
-  // each run of each query head, twice.
+  // from i * kRun on. No row was seen. Takes memory of the host for two floats
+  // for each run of each query head of each layer.
   void Begin(int64_t first, int64_t last);
 
   // What the rows of the steps that follow are.

@@ -500,6 +500,13 @@ tiercel_status tiercel_report(const tiercel_session* session, char* json,
     }
     tiercel::Report report = session->report;
     report.memory = session->session->memory();
+    // What came since, of a text that is kept beside the caller's work.
+    for (std::string& warning : session->session->warnings()) {
+      if (std::find(report.warnings.begin(), report.warnings.end(), warning) ==
+          report.warnings.end()) {
+        report.warnings.push_back(std::move(warning));
+      }
+    }
     return tiercel::FillJson(report.ToJson(), json, size);
   });
 }

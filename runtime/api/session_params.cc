@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "runtime/api/boundary.h"
-#include "runtime/api/version.h"
+#include "runtime/api/build_identity.h"
 #include "runtime/policy/settings.h"
 
 namespace tiercel {
@@ -192,7 +192,7 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
     }
     TextsFolder& texts = options.texts.emplace();
     texts.path = p.texts_dir;
-    texts.build = VersionText();
+    texts.build = BuildIdentity();
     if (p.texts_bytes != 0) texts.most_bytes = p.texts_bytes;
   } else if (p.texts_bytes != 0) {
     return UsageError("invalid_argument",

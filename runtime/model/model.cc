@@ -243,15 +243,21 @@ std::string Model::FileName() const {
 
 absl::StatusOr<std::string> Model::Hash(
     absl::FunctionRef<bool()> cancelled) const {
-  const std::lock_guard<std::mutex> lock(hash_mutex_);
-  if (!hash_.empty()) return hash_;
+  {
+    const std::lock_guard<std::mutex> lock(hash_mutex_);
+    if (!hash_.empty()) return hash_;
+  }
+  // Without the lock, as `cancelled` is the caller's: others who ask meanwhile
+  // find the same.
   const absl::StatusOr<std::unique_ptr<Stream>> stream =
       machine->NewStream(SystemMemory());
   if (!stream.ok()) return stream.status();
   absl::StatusOr<std::string> hash =
       ContentHash(*checkpoint, (*stream)->pool(), cancelled);
-  if (hash.ok()) hash_ = *hash;
-  return hash;
+  if (!hash.ok()) return hash;
+  const std::lock_guard<std::mutex> lock(hash_mutex_);
+  hash_ = *hash;
+  return hash_;
 }
 
 std::vector<int32_t> Model::AssistantHeader() const {

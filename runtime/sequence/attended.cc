@@ -33,11 +33,18 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
   const absl::StatusOr<PositionRange> runs = RunsOf(reading);
   if (!runs.ok()) return runs.status();
   if (runs->begin == runs->end) return std::vector<double>();
+  if (filled_from_ < kv_->length()) {
+    return UsageError(
+        "invalid_argument",
+        "keys that nobody computed say nothing of where an answer "
+        "looked");
+  }
   if (absl::Status s = ReserveShares(kv_->begin()); !s.ok()) return s;
   shares_->Begin(runs->begin, runs->end);
   // The rows come back with the bits they had (row invariance).
   const bool known = knows_next_;
   knows_next_ = false;
+  const int64_t saved = saved_;
   const auto end = static_cast<int64_t>(reading.end);
   if (kv_->length() > end) TruncateKv(end);
   kv_->Observe(shares_.get());
@@ -64,6 +71,7 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
     }
   }
   knows_next_ = known;
+  saved_ = saved;  // the file has the same rows
   return shares_->Shares();
 }
 

@@ -1,11 +1,14 @@
 #include "runtime/sequence/saved_texts.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <chrono>
 #include <new>
 #include <system_error>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/isa.h"
@@ -120,7 +123,8 @@ absl::StatusOr<std::optional<KvFolder::Found>> SavedTexts::Find(
 }
 
 void SavedTexts::Refuse(const KvFile& file, const absl::Status& why) {
-  folder_.Remove(file.name());
+  const std::string code = CodeOf(why);
+  if (code == "text_damaged" || code == "io_error") folder_.Remove(file.name());
   Warn(why, kReadAgain);
 }
 
@@ -149,6 +153,14 @@ bool SavedTexts::Save(absl::Span<const int32_t> ids,
                   .sums = {}};
   writing.pages = std::move(pages);
   well_ = true;
+  // The thread takes none of its process's signals: a file that may not grow is
+  // then an error of its call, and no handler of the program runs here.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const absl::Cleanup unblock = [&] {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  };
   try {
     writing.thread = std::thread([&writing, folder = folder_] {
       try {

@@ -49,7 +49,8 @@ class SavedTexts {
   // Errors: cancelled.
   absl::StatusOr<std::optional<KvFolder::Found>> Find(
       absl::Span<const int32_t> ids, Cancelled cancelled);
-  // What Find gave turned out to be of no use: it is removed, with a warning.
+  // What Find gave could not be loaded, and a warning says so. A file that is
+  // at fault itself is removed.
   void Refuse(const KvFile& file, const absl::Status& why);
 
   // Writes `pages`, the KV of the first of `ids`, from now on; it waits until

@@ -338,6 +338,36 @@ TEST_F(SavedTextsTest, WhatNobodyComputedIsNotKept) {
   EXPECT_EQ(Names().size(), 1u);
 }
 
+// Nor is a text opened behind it: its rows would be others.
+TEST_F(SavedTextsTest, NothingIsOpenedBehindWhatNobodyComputed) {
+  Read(*MakeSession(*model_, WithTexts()), *ids_);
+  ASSERT_EQ(Names().size(), 1u);
+  const auto logits = [&](const Session::Options& options) {
+    const auto session = MakeSession(*model_, options);
+    EXPECT_TRUE(FillPrompt(*session, ids_->data(), 128, 7, kNoProgress).ok());
+    Read(*session, Ids(ids_->begin() + 128, ids_->end()));
+    return std::vector<float>(session->NextLogits().begin(),
+                              session->NextLogits().end());
+  };
+  EXPECT_EQ(logits(WithTexts()), logits(Without(WithTexts())));
+}
+
+// One session may read while another of the model looks for its text.
+TEST_F(SavedTextsTest, AProgressMayReadInAnotherSession) {
+  const auto model = OpenModel(
+      {.path = CheckpointPath("llama_chat.gguf"), .machine = {.threads = 2}});
+  const auto first = MakeSession(*model, WithTexts());
+  const auto second = MakeSession(*model, WithTexts());
+  bool asked = false;
+  const auto progress = [&](uint64_t, uint64_t) {
+    if (!std::exchange(asked, true)) Read(*second, *ids_);
+    return true;
+  };
+  EXPECT_TRUE(Prefill(*first, ids_->data(), ids_->size(), progress).ok());
+  EXPECT_TRUE(asked);
+  EXPECT_EQ(first->kv_length(), second->kv_length());
+}
+
 // Steps of a plain form are not what a prompt would leave.
 TEST_F(SavedTextsTest, WhatIsProvisionalIsNotKept) {
   const PolicyParams params = Sadas(PolicyForm::kPlain, "think=on");

@@ -140,6 +140,7 @@ std::vector<std::string> Session::warnings() const {
   }
   if (texts_ != nullptr) {
     texts_->Settle();
+    texts_->Settle();  // what has gone wrong since
     const std::vector<std::string>& more = texts_->warnings();
     all.insert(all.end(), more.begin(), more.end());
   }

@@ -19,6 +19,8 @@ void Session::KeepTexts(const TextsFolder& folder) {
 absl::Status Session::OpenText(Progress progress) {
   if (texts_ == nullptr) return absl::OkStatus();
   if (!texts_->Settle()) saved_ = 0;
+  // Behind KV that nobody computed no file is right.
+  if (filled_from_ < kv_->length()) return absl::OkStatus();
   // The logits of the last row are wanted, and a view is chosen by the last
   // few.
   const int64_t computed = retrieval_ != nullptr ? retrieval_->evidence() : 1;
