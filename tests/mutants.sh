@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# shellcheck disable=SC2016  # patterns are no shell text
 # name | file | what is there | what the fault puts there | test that must fail
 readonly MUTANTS='
 rope_sign|kernels/layer/rope_ref.cc|a \* cos\[i\] - b \* sin\[i\]|a * cos[i] + b * sin[i]|kernels/layer/rope_test.cc
