@@ -375,9 +375,6 @@ sticky_cancel|runtime/generate/generate.cc|  if (session.cancelled()) return Can
 draft_weights_once|runtime/predict/plan.cc|weights->bytes = 0|weights->bytes += 0|runtime/api/model_api_test.cc
 draft_reserved|runtime/sequence/session.cc|plan_.in_place \&\& !plan_.on_device|plan_.in_place|runtime/api/model_api_test.cc
 logits_planned|runtime/predict/session_plan.cc|hidden + logits +|hidden + 0 * logits +|runtime/predict/plan_test.cc
-talk_leaves|apps/commands/conversation.cc|pinned_ + left_ + 1 >= turns_.size()|pinned_ + left_ >= turns_.size()|apps/commands/conversation_test.cc
-talk_pinned|apps/commands/conversation.h|turns_.size() > pinned_|!turns_.empty()|apps/commands/conversation_test.cc
-talk_undone|apps/commands/conversation.cc|left_ = std::min(left_, turns_.size() - pinned_);||apps/commands/conversation_test.cc
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
 shares_stale|offload/view/attention_shares.cc|digests_.Truncate(begin);.*||offload/view/attention_shares_test.cc
