@@ -64,7 +64,7 @@ inline std::vector<float> NextLogits(const Session& session) {
   return {session.NextLogits().begin(), session.NextLogits().end()};
 }
 
-// Those of the last step's first `rows` rows, [rows, vocab].
+// Logits of the last step's first `rows` rows, [rows, vocab].
 inline void RowLogits(Session& session, int64_t rows, float* out) {
   const int64_t vocab = session.model().config.vocab;
   for (int64_t row = 0; row < rows; row += kMaxStepRows) {

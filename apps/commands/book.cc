@@ -88,10 +88,8 @@ std::string ContentsRow(const Json& section, const std::string& number,
   return row + "\n";
 }
 
-// Whether notes can be written, so that it is known before the work, and not
-// over what is read. A pipe is not opened: who reads it would take that for
-// all.
-absl::Status CheckOutput(const Options& options) {
+// Whether notes would be written over what is read.
+absl::Status CheckNotRead(const Options& options) {
   const std::string& path = options.book.output;
   if (path == "-") {
     return UsageError("--output: got -, need a file; the text is on stdout");
@@ -108,6 +106,14 @@ absl::Status CheckOutput(const Options& options) {
                                      "' is what is read; need another file"));
     }
   }
+  return absl::OkStatus();
+}
+
+// Whether notes can be written, so that it is known before the work. A pipe is
+// not opened: who reads it would take that for all.
+absl::Status CheckOutput(const Options& options) {
+  if (absl::Status s = CheckNotRead(options); !s.ok()) return s;
+  const std::string& path = options.book.output;
   struct stat info;
   if (path.empty() || (stat(path.c_str(), &info) == 0 &&
                        !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))) {
@@ -272,7 +278,7 @@ std::vector<std::string> QuotationLines(const Json& quotations) {
 absl::Status WriteNotes(const Options& options, const reader::Notes& notes) {
   const std::string& path = options.book.output;
   if (path.empty()) return absl::OkStatus();
-  if (absl::Status s = CheckOutput(options); !s.ok()) return s;
+  if (absl::Status s = CheckNotRead(options); !s.ok()) return s;
   const std::string& wanted = options.book.format;
   const auto is = [&](const char* format, const char* extension) {
     return wanted == format ||

@@ -114,20 +114,15 @@ reader::Notes BookSummaryWriter::Notes() const {
     const auto leaf =
         std::find_if(leaves.begin(), leaves.end(),
                      [&](const Node& one) { return one.end > node.begin; });
-    for (std::string& text : reader::Paragraphs(node.writing.text)) {
-      summary.paragraphs.push_back(
-          {std::move(text), PlaceOf(node),
-           leaf_id(static_cast<size_t>(leaf - leaves.begin()))});
-    }
+    summary.Add(node.writing.text, PlaceOf(node),
+                leaf_id(static_cast<size_t>(leaf - leaves.begin())));
   }
   notes.sections.push_back(std::move(summary));
   if (summary_.levels.size() == 1) return notes;
   for (size_t i = 0; i < summary_.levels.front().size(); ++i) {
     const Node& leaf = summary_.levels.front()[i];
     reader::Notes::Section section = {PlaceOf(leaf), leaf_id(i), {}};
-    for (std::string& text : reader::Paragraphs(leaf.writing.text)) {
-      section.paragraphs.push_back({std::move(text), "", ""});
-    }
+    section.Add(leaf.writing.text);
     notes.sections.push_back(std::move(section));
   }
   return notes;

@@ -186,9 +186,7 @@ class Talk {
     for (const Said& said : said_) {
       reader::Notes::Section section = {
           said.question, absl::StrCat("turn-", notes.sections.size() + 1), {}};
-      for (std::string& paragraph : reader::Paragraphs(said.answer)) {
-        section.paragraphs.push_back({std::move(paragraph), "", ""});
-      }
+      section.Add(said.answer);
       notes.sections.push_back(std::move(section));
     }
     absl::Status written = WriteNotes(options, notes);

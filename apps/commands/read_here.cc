@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,7 +40,7 @@ absl::StatusOr<std::vector<size_t>> BytesOf(const Model& model,
 // Cuts what a run of tokens begins and ends with in the middle of a word.
 std::pair<size_t, size_t> WholeWords(const std::string& text, size_t begin,
                                      size_t end) {
-  constexpr char kBlanks[] = " \t\r\n\f\v";
+  constexpr std::string_view kBlanks = reader::kBlanks;
   if (begin > 0) {
     begin = std::min(text.find_first_of(kBlanks, begin - 1), end);
   }

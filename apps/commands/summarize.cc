@@ -91,10 +91,7 @@ absl::Status CompleteSummary(const Options& options, const Model& model,
   document["resumed"] = {{"layers", 0}, {"nodes", 0}};
   reader::Notes notes = NotesOn(options, book);
   notes.sections.push_back({"Summary", "summary", {}});
-  for (std::string& paragraph : reader::Paragraphs(text)) {
-    notes.sections.back().paragraphs.push_back(
-        {std::move(paragraph), places.text, ""});
-  }
+  notes.sections.back().Add(text, places.text);
   return WriteNotes(options, notes);
 }
 
@@ -108,9 +105,7 @@ absl::Status CompleteAnswers(const Options& options,
     reader::Notes::Section section = {options.questions.at(number),
                                       absl::StrCat("question-", number + 1),
                                       {}};
-    for (std::string& paragraph : reader::Paragraphs(text)) {
-      section.paragraphs.push_back({std::move(paragraph), "", ""});
-    }
+    section.Add(text);
     Json quotations = QuotationsIn(text, book);
     for (std::string& line : QuotationLines(quotations)) {
       if (!options.json) WriteNote(Printable(line) + "\n");

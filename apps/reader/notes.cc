@@ -160,6 +160,13 @@ std::vector<std::string> Paragraphs(std::string_view text) {
   return paragraphs;
 }
 
+void Notes::Section::Add(std::string_view text, const std::string& place,
+                         const std::string& link) {
+  for (std::string& paragraph : Paragraphs(text)) {
+    paragraphs.push_back({std::move(paragraph), place, link});
+  }
+}
+
 std::string EscapeMarkdown(std::string_view text) {
   constexpr std::string_view kAnywhere = "\\`*_[]<>&|~#";
   constexpr std::string_view kAtLineBegin = "+-=";

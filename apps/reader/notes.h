@@ -20,6 +20,10 @@ struct Notes {
     std::string heading;
     std::string id;  // letters, digits and '-'; unlike any other
     std::vector<Paragraph> paragraphs;
+
+    // Adds the paragraphs of a text, all of which come from one place.
+    void Add(std::string_view text, const std::string& place = "",
+             const std::string& link = "");
   };
   std::string title;
   std::string author;  // may be empty

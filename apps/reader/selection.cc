@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/document/encoding.h"
 #include "apps/reader/text.h"
 
 namespace tiercel::reader {
@@ -23,13 +24,6 @@ std::vector<std::string_view> Split(std::string_view text, char by) {
     if (at == std::string_view::npos) return items;
     text.remove_prefix(at + 1);
   }
-}
-
-std::string Lowercase(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
 }
 
 document::Error NotFound(std::string code, std::string message) {
@@ -119,15 +113,16 @@ Document ExcerptOf(const Document& book, std::vector<Run> runs) {
 }
 
 std::vector<Run> Titled(const Document& book, const std::string& title) {
-  const std::string wanted = Lowercase(OneLine(title));
+  const std::string wanted = document::Lowercase(OneLine(title));
   std::vector<Run> whole;
   std::vector<Run> in_part;
   for (size_t i = 0; i < book.sections.size(); ++i) {
     const Section& section = book.sections[i];
     const Run run = {section.begin, SectionEnd(book, i)};
-    const std::string name = Lowercase(NameOf(section));
-    if (wanted == name || wanted == Lowercase(OneLine(section.title)) ||
-        wanted == Lowercase(OneLine(section.label))) {
+    const std::string name = document::Lowercase(NameOf(section));
+    if (wanted == name ||
+        wanted == document::Lowercase(OneLine(section.title)) ||
+        wanted == document::Lowercase(OneLine(section.label))) {
       whole.push_back(run);
     } else if (name.find(wanted) != std::string::npos) {
       in_part.push_back(run);

@@ -195,7 +195,7 @@ TEST_F(CostRatioTest, LengthsThatNobodyAskedForStayTheSame) {
   }
 }
 
-// The same command prints the same text, whatever is measured later.
+// A command prints one text, whatever is measured later.
 TEST_F(CostRatioTest, StaysWhatItWasAtFirst) {
   Keep(kNoPositions, /*spread=*/9);
   const PolicyParams ngram = {.proposer = Proposer::kNgram};

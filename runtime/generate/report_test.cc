@@ -153,7 +153,7 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   expect("verify", Station::kVerify, report.rounds.verify);
 }
 
-// Of several machines that divide a model's heads one tells of itself: all that
+// One of several machines that divide a model's heads tells of itself: all that
 // it took, and moved at any station.
 TEST(ReportTest, ARankHasItsOwnBytes) {
   Report report;

@@ -38,7 +38,7 @@ class SadasTest : public RepeatedTextTest<5> {
     return Prefilled(*model_, *prompt_, params.OptionsFor({}));
   }
 
-  // The same logits where row i reads view(i), said outright.
+  // The logits where row i reads view(i), said outright.
   template <typename ViewAt>
   static std::vector<float> Expected(const Ids& ids, ViewAt view,
                                      const View& prompt = View::Full()) {

@@ -184,7 +184,8 @@ absl::Status Session::ReserveLogits() {
   return absl::OkStatus();
 }
 
-// Those of `count` rows of the last step, from row `row` of logits_ on.
+// Puts the logits of `count` rows of the last step into logits_, from its row
+// `row` on.
 absl::Status Session::LogitsInto(int64_t first, int64_t count, size_t row) {
   if (absl::Status s = ReserveLogits(); !s.ok()) return s;
   float* const logits = logits_.data() + row * Vocab();
