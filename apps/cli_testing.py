@@ -52,6 +52,11 @@ def without_peak_warnings(said):
     return re.sub(rb"warning: read peak: [^\n]*\n", b"", said)
 
 
+def without_rates_warnings(warnings):
+    """Whether rates are measured beside other work, only this machine knows."""
+    return [said for said in warnings if not said.startswith("rates: ")]
+
+
 def read_npy(path):
     """The shape and the float32 values of a NumPy file."""
     with open(path, "rb") as file:
