@@ -383,8 +383,6 @@ shares_begin|offload/view/attention_shares.cc|MeansOf(0) + before \* head_dim|Me
 attended_whole|runtime/sequence/attended.cc|(from + kRun - 1) / kRun|from / kRun|runtime/sequence/attended_test.cc
 shares_before|offload/view/attention_shares.cc|kOfTheAnswer ? answer_ : before_|kOfTheAnswer ? answer_ : answer_|offload/view/attention_shares_test.cc
 attended_again|runtime/sequence/attended.cc|if (kv_->length() > end) TruncateKv(end);||runtime/sequence/attended_test.cc
-history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
-history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
 '
 
 for name in "$@"; do
