@@ -6,14 +6,15 @@ import sys
 
 
 class Program:
-    def __init__(self, path):
-        self.path = str(path)
+    def __init__(self, path, through=()):
+        """`through`: the command that starts it, if it is not itself."""
+        self.command = [*through, str(path)]
 
     def document(self, command, *args):
         """The document of a command; of `plan` also where it says that something
         does not fit (exit code 4). Another error ends this script."""
         done = subprocess.run(
-            [self.path, command, *map(str, args), "--json", "--no-progress"],
+            [*self.command, command, *map(str, args), "--json", "--no-progress"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
         if done.returncode not in ((0, 4) if command == "plan" else (0,)):

@@ -4,6 +4,8 @@
   bench/saved_texts.py BOOK            three rounds, some minutes, quiet
   bench/saved_texts.py BOOK --save     also writes
                                        bench/results/<date>-<cpu>-saved-texts.md
+  bench/saved_texts.py BOOK --peer llama-server
+                                       also its slots, saved and restored
   bench/saved_texts.py BOOK -- FLAG... more flags of `tiercel ask`
 
 `tiercel ask` about a piece of BOOK of --tokens tokens, in a cache folder of its
@@ -13,7 +15,13 @@ cache, once after it was dropped from there. Each time is that to the first toke
 model's file to know it again; loading the model it does not count. The rate of
 the disk is that of a plain read of the same file from its beginning to its end,
 dropped from the page cache before; where a file system keeps all it has in
-memory, it is memory's. Medians of the rounds. All three must give one text.
+memory, it is memory's. Medians of the rounds. All three must give one text. So
+it is once more where the kernel refuses io_uring, and pages are read one by one.
+
+llama-server reads the ids of the same piece: to the first token after them; then,
+in a process of its own each time, it restores the slot and gives the first token
+after the same ids and a few more. It does not look whether the slot is of the
+same model. What it takes to load the model counts for neither program.
 
 Standard library only.
 """
@@ -27,13 +35,16 @@ import tempfile
 import time
 
 import pages
+from llama_server import LlamaServer
 from program import Program
 
 CACHE = pathlib.Path(
     os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
 MODEL = CACHE / "tiercel/models/SmolLM2-135M-Instruct.Q4_1.gguf"
+NO_RING = (sys.executable, "-B",
+           str(pathlib.Path(__file__).with_name("no_ring.py")))
 QUESTION = "Who tells the story?"
-COLUMNS = ["tokens", "file, MB", "read, s", "opened, s", "times as fast",
+COLUMNS = ["who", "tokens", "file, MB", "read, s", "opened, s", "times as fast",
            "opened from disk, s", "times as fast", "MB/s", "disk, MB/s"]
 
 
@@ -91,12 +102,41 @@ def measure(program, cut, texts, rounds, flags):
     return times, read["prompt_tokens"], saved.stat().st_size
 
 
-def row_of(times, tokens, size):
+def measure_peer(server, ids, rounds, folder):
+    """As `measure`, of llama-server, which `server` starts."""
+    asked = ids + ids[:8]
+    saved = folder / "slot"
+    times = {"read": [], "opened": [], "disk": [], "plain": []}
+
+    def opened():
+        with server() as running:
+            seconds = running.restore(saved.name)
+            more, computed = running.first_token(asked)
+            if computed > len(asked) - len(ids) + 1:
+                sys.exit(f"llama-server: {computed} tokens read again")
+            return seconds + more
+
+    for _ in range(rounds):
+        with server() as running:
+            seconds, computed = running.first_token(ids)
+            if computed != len(ids):
+                sys.exit(f"llama-server: read {computed} of {len(ids)}")
+            times["read"].append(seconds)
+            running.save(saved.name)
+        times["opened"].append(opened())
+        forget(saved)
+        times["plain"].append(plain_read_s(saved))
+        forget(saved)
+        times["disk"].append(opened())
+    return times, len(ids), saved.stat().st_size
+
+
+def row_of(who, times, tokens, size):
     read, opened, disk, plain = (
         statistics.median(times[name])
         for name in ("read", "opened", "disk", "plain"))
     megabytes = size / 1e6
-    return [str(tokens), f"{megabytes:.0f}", f"{read:.2f}", f"{opened:.3f}",
+    return [who, str(tokens), f"{megabytes:.0f}", f"{read:.2f}", f"{opened:.3f}",
             f"{read / opened:.0f}", f"{disk:.3f}", f"{read / disk:.0f}",
             f"{megabytes / disk:.0f}", f"{megabytes / plain:.0f}"]
 
@@ -108,6 +148,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tiercel", default=str(
         pages.ROOT / "build/cpu/apps/tiercel"))
+    parser.add_argument("--peer", metavar="PROGRAM", help="llama-server")
     parser.add_argument("--save", action="store_true")
     parser.add_argument("flags", nargs="*")
     args = parser.parse_args()
@@ -120,16 +161,29 @@ def main():
         folder = pathlib.Path(folder)
         cut = piece(program, text, args.tokens, folder)
         os.environ["XDG_CACHE_HOME"] = str(folder)  # from here on
-        row = row_of(*measure(program, cut, folder / "tiercel/texts",
-                              args.rounds, args.flags))
+        rows = []
+        for who, running in (
+                ("Tiercel", program),
+                ("Tiercel, no io_uring", Program(args.tiercel, NO_RING))):
+            rows.append(row_of(who, *measure(
+                running, cut, folder / "tiercel/texts", args.rounds,
+                args.flags)))
+        if args.peer:
+            ids = program.document("tokenize", "-f", cut)["tokens"]
+            rows.append(row_of("llama-server", *measure_peer(
+                lambda: LlamaServer(args.peer, os.environ["TIERCEL_MODEL"],
+                                    len(ids) + 512,
+                                    len(os.sched_getaffinity(0)), folder),
+                ids, args.rounds, folder)))
     load = os.getloadavg()
     lines = [
         f"# Saved texts, {pages.today()}, {pages.cpu_name()}", "",
         f"{pages.version_of(args.tiercel)}; {args.rounds} rounds; load average "
         f"at the end {load[0]:.1f} on {os.cpu_count()} CPUs; "
         f"flags: {' '.join(args.flags) or 'none'}", "",
-        "| " + " | ".join(COLUMNS) + " |", "|" + "---:|" * len(COLUMNS),
-        "| " + " | ".join(row) + " |"]
+        "| " + " | ".join(COLUMNS) + " |",
+        "|---" + "|---:" * (len(COLUMNS) - 1) + "|",
+        *("| " + " | ".join(row) + " |" for row in rows)]
     print("\n".join(lines))
     if args.save:
         print(pages.save(lines, {}, "saved-texts"))

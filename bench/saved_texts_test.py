@@ -3,6 +3,7 @@
     saved_texts_test.py TIERCEL CHECKPOINTS
 """
 
+import errno
 import os
 import pathlib
 import subprocess
@@ -20,8 +21,8 @@ class SavedTextsTest(unittest.TestCase):
     def test_a_row(self):
         times = {"read": [9, 10, 30], "opened": [0.3, 0.1, 0.2],
                  "disk": [2.5, 2, 4], "plain": [1, 1, 8]}
-        self.assertEqual(saved_texts.row_of(times, 7000, 200_000_000),
-                         ["7000", "200", "10.00", "0.200", "50", "2.500", "4",
+        self.assertEqual(saved_texts.row_of("x", times, 7000, 200_000_000),
+                         ["x", "7000", "200", "10.00", "0.200", "50", "2.500", "4",
                           "80", "200"])
 
     def test_a_run(self):
@@ -35,11 +36,58 @@ class SavedTextsTest(unittest.TestCase):
                      "TIERCEL_MODEL": os.path.join(CHECKPOINTS, "llama_chat")},
                 capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        row = [cell.strip() for cell in
-               done.stdout.splitlines()[-1].strip("|").split("|")]
-        self.assertEqual(len(row), len(saved_texts.COLUMNS))
-        self.assertGreater(int(row[0]), 1400)
-        self.assertGreater(float(row[2]), 0)
+        with_ring, without = (
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in done.stdout.splitlines()[-2:])
+        self.assertEqual((with_ring[0], without[0]),
+                         ("Tiercel", "Tiercel, no io_uring"))
+        for row in (with_ring, without):
+            self.assertEqual(len(row), len(saved_texts.COLUMNS))
+            self.assertGreater(int(row[1]), 1400)
+            self.assertGreater(float(row[3]), 0)
+
+    def test_without_io_uring(self):
+        """425 is io_uring_setup: with no address it faults where it is there."""
+        call = ("import ctypes; libc = ctypes.CDLL(None, use_errno=True); "
+                "libc.syscall(425, 1, 0); print(ctypes.get_errno())")
+        plain = [sys.executable, "-c", call]
+        refused = subprocess.run([*saved_texts.NO_RING, *plain],
+                                 capture_output=True, text=True, check=True)
+        self.assertEqual(int(refused.stdout), errno.EPERM)
+
+    def test_the_peers_times(self):
+        class Server:
+            """Reads a token in a second, and nothing that is in its slot."""
+            def __init__(self, again=0):
+                self.slot, self.again = 0, again
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                pass
+
+            def first_token(self, ids):
+                computed = len(ids) - self.slot + self.again
+                return computed, computed
+
+            def save(self, name):
+                (folder / name).write_bytes(b"x" * 100)
+
+            def restore(self, name):
+                self.slot = 50
+                return 2
+
+        with tempfile.TemporaryDirectory() as directory:
+            folder = pathlib.Path(directory)
+            times, tokens, size = saved_texts.measure_peer(
+                Server, list(range(50)), 2, folder)
+            self.assertEqual((times["read"], times["opened"], times["disk"]),
+                             ([50, 50], [10, 10], [10, 10]))
+            self.assertEqual((tokens, size), (50, 100))
+            with self.assertRaises(SystemExit):
+                saved_texts.measure_peer(lambda: Server(again=2),
+                                         list(range(50)), 1, folder)
 
 
 if __name__ == "__main__":
