@@ -158,12 +158,74 @@ class ChatTest(Case):
         terminal.type(b"\x04")
         self.assertEqual(terminal.end(), 0)
 
-    def piped(self, lines, *args):
-        result = run("chat", "-m", CHAT, "-n", "8", "--ignore-eos", "--temp",
+    def piped(self, lines, *args, command=("chat",), code=0):
+        result = run(*command, "-m", CHAT, "-n", "8", "--ignore-eos", "--temp",
                      "0", "--repeat-penalty", "1", *args, input=lines.encode())
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.returncode, code, result.stderr)
         self.assertNotIn(b"> ", result.stderr)
+        self.assertNotIn(b"tiercel: ", result.stderr)
         return result.stdout.decode(), result.stderr.decode()
+
+    def test_ask_without_a_question_is_a_talk(self):
+        lines = "who?\n/undo\nwhy?\nhow?\n"
+        asked, notes = self.piped(lines, command=("ask", self.book))
+        self.assertEqual(asked, self.piped(lines, "--book", self.book)[0])
+        self.assertIn("prompt %d tokens" % self.tokens(ABOUT + "who?"), notes)
+        self.assertIn("forgotten: who?", notes)
+        terminal = Terminal(self, "ask", self.book, "-m", CHAT, "-n", "8",
+                            "--ignore-eos", "--no-progress",
+                            XDG_STATE_HOME=self.state)
+        terminal.until(rb"Ask about the text; /help lists")
+        terminal.prompt()
+        prompt, cached, _ = self.ask(terminal, "who?")
+        self.assertEqual(prompt, self.tokens(ABOUT + "who?"))
+        self.assertGreater(cached, prompt - 24)
+        terminal.type(b"/quit\r")
+        self.assertEqual(terminal.end(), 0)
+
+    def test_nobody_who_asks(self):
+        for lines in b"", b"\n \n":
+            result = run("ask", self.path("no such file"), "-m", CHAT,
+                         input=lines)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(b"QUESTION is required where stdin is no terminal",
+                          result.stderr)
+        self.refuse(2, "usage", "ask", "-", "-m", CHAT)
+
+    def test_what_cannot_be_answered_does_not_end_a_pipe(self):
+        first = self.piped("who?\n")[0]
+        long = "x y " * 100
+        context = ["-c", str(self.tokens("who?") + 40)]
+        for lines, code, said in (
+                (long + "\nwho?\n", 3, "context_length_exceeded"),
+                ("x" * ((1 << 20) + 9000) + "\nwho?\n", 3,
+                 "a line of over 1048576 bytes"),
+                ("/frob\nwho?\n", 2, "no such command: /frob"),
+                ("/save %s\nwho?\n" % self.path("no/folder"), 6, "opening"),
+                ("/frob\n%s\nwho?\n" % long, 2, "ask something shorter")):
+            out, notes = self.piped(lines, *context, code=code)
+            self.assertEqual(out, first)
+            self.assertEqual(notes.count(said), 1, notes)
+
+    def test_what_was_said_before_a_chapter_is_saved(self):
+        book = self.path("book.md", b"# One\n\n%s\n\n# Two\n\nA dog barked.\n" %
+                         TEXT.encode())
+        notes = self.path("talk.txt")
+        out, said = self.piped(
+            "who?\nwhy?\n/chapter 2\n/undo\nhow?\n/save %s\n" % notes,
+            "--book", book)
+        self.assertIn("nothing to forget", said)
+        with open(notes, encoding="utf-8") as file:
+            saved = file.read()
+        self.assertRegex(saved, r"(?s)\nwho\?\n.*\nwhy\?\n.*\nhow\?\n")
+        before, after = saved.split("\nhow?\n")
+        self.assertNotIn("[Two]", before)
+        self.assertIn("\n[Two]\n", after)
+        for answer in out.splitlines():
+            self.assertIn(answer.strip(), saved)
+        # What came before the chapter is not said again.
+        self.assertIn("prompt %d tokens" % self.tokens(
+            ABOUT.replace(TEXT, "# Two\n\nA dog barked.\n") + "how?"), said)
 
     def test_questions_from_a_pipe(self):
         """One a line; the last needs no end, and without a word is none."""

@@ -210,20 +210,27 @@ absl::Status CheckBook(const Options& options) {
   if (book.restart && !book.keeps) {
     return UsageError("--restart and --no-cache exclude each other");
   }
-  if (options.command == "ask" && options.questions.empty() != book.toc) {
-    return UsageError(
-        book.toc ? "ask: --toc asks nothing; leave out QUESTION"
-                 : "ask: QUESTION is required; usage: tiercel ask [FLAGS] FILE "
-                   "QUESTION...");
+  const bool asks = !options.questions.empty();
+  if (options.command == "ask" && asks && book.toc) {
+    return UsageError("ask: --toc asks nothing; leave out QUESTION");
   }
-  if (options.command == "chat") {
-    const char* const in_chat = "in a conversation";
+  const bool asks_in_talk = options.command == "ask" && !asks && !book.toc;
+  if (asks_in_talk && options.document == "-") {
+    return UsageError(
+        "ask: QUESTION is required where the text is on stdin; usage: tiercel "
+        "ask [FLAGS] FILE QUESTION...");
+  }
+  if (options.command == "chat" || asks_in_talk) {
+    const char* const in_chat =
+        asks_in_talk ? "without QUESTION" : "in a conversation";
     const bool has_book = !options.document.empty();
     return CheckHeeded(
         {{"--json", options.json && !options.stream, false, in_chat},
          {"--stream", options.stream, false, in_chat},
          {"--verify-against", options.sampling.verify_against_full, false,
           in_chat},
+         {"--output", !book.output.empty(), false, in_chat},
+         {"--format", !book.format.empty(), false, in_chat},
          {"--chapters", !book.chapters.empty(), has_book, "without --book"},
          {"--pages", !book.pages.empty(), has_book, "without --book"}});
   }

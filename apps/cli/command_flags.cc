@@ -73,7 +73,9 @@ void AddSummarize(FlagSet& flags, Options* options) {
 void AddAsk(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
   flags.NotBuilt({"--words", "--language", "--instruction", "--restart"});
-  flags.Positionals("QUESTION", "one or more, each in quotes; none with --toc",
+  flags.Positionals("QUESTION",
+                    "one or more, each in quotes; without any they are taken "
+                    "as in chat",
                     FlagSet::Need::kOptional, &options->questions);
   SetReadingDefaults(/*max_tokens=*/256, &options->sampling);
   AddGenerationFlags(flags, options);
@@ -227,7 +229,8 @@ const std::array<CommandFlags, 11> kCommands = {{
      "Answers questions about a document that fits the context and is read "
      "once.",
      AddAsk,
-     {"tiercel ask chapter.txt \"Who is Ahab?\" \"Where does it end?\""}},
+     {"tiercel ask chapter.txt \"Who is Ahab?\" \"Where does it end?\"",
+      "tiercel ask chapter.txt"}},
     {"chat",
      "A conversation, about a text that fits the context or nothing; from a "
      "pipe, a question a line.",

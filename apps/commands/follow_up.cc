@@ -18,6 +18,7 @@
 #include "apps/commands/requests.h"
 #include "apps/commands/summary.h"
 #include "apps/reader/notes.h"
+#include "apps/reader/places.h"
 #include "apps/terminal/history_file.h"
 #include "apps/terminal/line_editor.h"
 #include "apps/terminal/output.h"
@@ -52,6 +53,8 @@ bool OnTerminal() {
 // What somebody types: edited on a terminal, else as stdin has it.
 class Lines {
  public:
+  explicit Lines(TypedLines typed) : typed_(std::move(typed)) {}
+
   absl::Status Open(const std::string& history) {
     if (!OnTerminal()) return absl::OkStatus();
     absl::StatusOr<std::unique_ptr<LineEditor>> editor =
@@ -87,20 +90,26 @@ class Talk {
     if (OnTerminal()) {
       WriteNote(subject_.book != nullptr ? kGreeting : kGreetingAlone);
     }
-    Lines lines;
+    Lines lines(std::move(subject_.lines));
     if (absl::Status s = lines.Open(subject_.history); !s.ok()) return s;
     for (;;) {
       const absl::StatusOr<std::optional<std::string>> line = lines.Read();
-      if (!line.ok()) return line.status();
-      if (!line->has_value() || **line == "/quit") return absl::OkStatus();
-      if (absl::Status s = Take(**line); !s.ok()) return s;
+      if (line.ok() && (!line->has_value() || **line == "/quit")) break;
+      absl::Status s = line.ok() ? Take(**line) : line.status();
+      if (ExitOf(s) == Exit::kInput) s = Explained(s);
+      if (!s.ok()) return s;
     }
+    // On a terminal somebody has read why, and went on.
+    return OnTerminal() || failed_.ok()
+               ? absl::OkStatus()
+               : Error(ExitOf(failed_), CodeOf(failed_), "");
   }
 
  private:
   struct Said {
     std::string question;
     std::string answer;
+    std::string place;  // of what the talk was about then; empty: all of it
   };
 
   // Answers the question that the talk begins with; where it begins with none,
@@ -131,13 +140,14 @@ class Talk {
       conversation_ = std::move(before);
     }
     Forgive(&asked);
-    return ExitOf(asked) == Exit::kInput ? Explained(asked) : asked;
+    return asked;
   }
 
   // What cannot be done is explained, and is no reason to end.
-  static absl::Status Explained(const absl::Status& status) {
+  absl::Status Explained(const absl::Status& status) {
     if (status.ok() || IsInterrupted(status)) return status;
     WriteNote(Printable(absl::StrCat(status.message(), "\n")));
+    failed_.Update(status);
     return absl::OkStatus();
   }
 
@@ -159,14 +169,14 @@ class Talk {
     } else if (about_book && name == "/places") {
       SayPlaces();
     } else {
-      WriteNote(Printable(absl::StrCat("no such command: ", line,
-                                       "; /help lists what can be typed\n")));
+      return Explained(UsageError(absl::StrCat(
+          "no such command: ", line, "; /help lists what can be typed")));
     }
     return absl::OkStatus();
   }
 
   void Undo() {
-    if (said_.size() <= subject_.kept_turns) {
+    if (said_.size() - before_ <= subject_.kept_turns) {
       WriteNote("there is nothing to forget\n");
       return;
     }
@@ -186,7 +196,7 @@ class Talk {
     for (const Said& said : said_) {
       reader::Notes::Section section = {
           said.question, absl::StrCat("turn-", notes.sections.size() + 1), {}};
-      section.Add(said.answer);
+      section.Add(said.answer, said.place);
       notes.sections.push_back(std::move(section));
     }
     absl::Status written = WriteNotes(options, notes);
@@ -207,7 +217,8 @@ class Talk {
     if (absl::Status s = CheckRoom(*prompt); !s.ok()) return s;
     conversation_ = std::move(about);
     subject_.kept_turns = 0;
-    said_.clear();
+    before_ = said_.size();
+    place_ = reader::PlacesOf(*chosen, 0, chosen->text.size()).text;
     absl::Status read = generator_->Read(*prompt);
     Forgive(&read);
     return read;
@@ -262,7 +273,7 @@ class Talk {
         /*question=*/"", options_.sampling.seed.value_or(0));
     conversation_.Answer(generator_->text());
     if (report.ok() || !generator_->text().empty()) {
-      said_.push_back({question, generator_->text()});
+      said_.push_back({question, generator_->text(), place_});
     }
     if (!report.ok()) return report.status();
     WriteNote(SummaryOf(*report, options_.sampling));
@@ -282,6 +293,9 @@ class Talk {
   Conversation conversation_;
   Subject subject_;
   std::vector<Said> said_;  // all of it, also what has left the conversation
+  size_t before_ = 0;       // of these, those that were about something else
+  std::string place_;       // of what the talk is about; empty: all of it
+  absl::Status failed_;     // why the first line that was not could not be done
   std::optional<Generator> generator_;
   std::optional<KeepOnSignal> keep_;  // once the text was read
 };

@@ -9,6 +9,7 @@
 #include "apps/commands/api.h"
 #include "apps/commands/conversation.h"
 #include "apps/document/document.h"
+#include "apps/terminal/typed_lines.h"
 
 namespace tiercel::cli {
 
@@ -23,7 +24,8 @@ struct Subject {
   const document::Document* book = nullptr;
   // Turns that stay when the context is full: the one that has the text.
   size_t kept_turns = 0;
-  std::string history;  // the file of what was typed; empty: none
+  std::string history;    // the file of what was typed; empty: none
+  TypedLines lines = {};  // of a stdin that is no terminal
 };
 
 // Answers what `conversation` begins with, if it does, then every line that is
@@ -33,7 +35,8 @@ struct Subject {
 // Ctrl-C stops an answer, of which what was written counts as said; where a
 // question is awaited, it drops what was typed; before the first answer's first
 // word it ends the talk. What cannot be asked (context_length_exceeded, say) is
-// explained, and the conversation is as it was.
+// explained, and the conversation is as it was; where the lines are not typed
+// on a terminal the first such error is returned at the end, without a message.
 absl::Status Converse(const Options& options, const Model& model,
                       Conversation conversation, Subject subject);
 

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -19,6 +21,7 @@
 #include "apps/document/document.h"
 #include "apps/reader/places.h"
 #include "apps/terminal/output.h"
+#include "apps/terminal/typed_lines.h"
 
 namespace tiercel::cli {
 namespace {
@@ -121,6 +124,52 @@ absl::Status CompleteAnswers(const Options& options,
   return WriteNotes(options, notes);
 }
 
+// A talk about the document of `options`, if they name one. Where stdin is no
+// terminal its lines are asked, of which `lines` has read the first.
+absl::Status TalkOf(const Options& options, TypedLines lines) {
+  std::optional<document::Document> book;
+  if (!options.document.empty()) {
+    absl::StatusOr<document::Document> opened = OpenBook(options);
+    if (!opened.ok()) return opened.status();
+    book = *std::move(opened);
+  }
+  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
+  if (!model.ok()) return model.status();
+  Subject subject;
+  subject.lines = std::move(lines);
+  const std::string state = StateFolder();
+  if (!state.empty()) subject.history = state + "/history";
+  Conversation conversation;
+  if (book.has_value()) {
+    const auto about = [](const std::string& text) {
+      Conversation talk = TalkAbout(text);
+      talk.Say("", "");
+      return talk;
+    };
+    const auto tokens = TokensWithin(options, *model, book->text, {about});
+    if (!tokens.ok()) return OrChoose(tokens.status(), *book);
+    subject.book = &*book;
+    conversation = TalkAbout(book->text);
+  }
+  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
+  return Converse(options, *model, std::move(conversation), std::move(subject));
+}
+
+// `ask` without a question. Nothing is opened before there is one.
+absl::Status AskInTalk(const Options& options) {
+  TypedLines lines;
+  if (isatty(STDIN_FILENO) != 1) {
+    const absl::StatusOr<bool> any = lines.AnyLeft();
+    if (!any.ok()) return any.status();
+    if (!*any) {
+      return UsageError(
+          "ask: QUESTION is required where stdin is no terminal and has none; "
+          "usage: tiercel ask [FLAGS] FILE QUESTION...");
+    }
+  }
+  return TalkOf(options, std::move(lines));
+}
+
 }  // namespace
 
 absl::Status Summarize(const Options& options) {
@@ -151,6 +200,9 @@ absl::Status Summarize(const Options& options) {
 }
 
 absl::Status Ask(const Options& options) {
+  if (options.questions.empty() && !options.book.toc) {
+    return AskInTalk(options);
+  }
   const absl::StatusOr<document::Document> book = OpenBook(options);
   if (!book.ok()) return book.status();
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
@@ -181,32 +233,6 @@ absl::Status Ask(const Options& options) {
                        });
 }
 
-absl::Status Chat(const Options& options) {
-  std::optional<document::Document> book;
-  if (!options.document.empty()) {
-    absl::StatusOr<document::Document> opened = OpenBook(options);
-    if (!opened.ok()) return opened.status();
-    book = *std::move(opened);
-  }
-  absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
-  if (!model.ok()) return model.status();
-  Subject subject;
-  const std::string state = StateFolder();
-  if (!state.empty()) subject.history = state + "/history";
-  Conversation conversation;
-  if (book.has_value()) {
-    const auto about = [](const std::string& text) {
-      Conversation talk = TalkAbout(text);
-      talk.Say("", "");
-      return talk;
-    };
-    const auto tokens = TokensWithin(options, *model, book->text, {about});
-    if (!tokens.ok()) return OrChoose(tokens.status(), *book);
-    subject.book = &*book;
-    conversation = TalkAbout(book->text);
-  }
-  if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
-  return Converse(options, *model, std::move(conversation), std::move(subject));
-}
+absl::Status Chat(const Options& options) { return TalkOf(options, {}); }
 
 }  // namespace tiercel::cli

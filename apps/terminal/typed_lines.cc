@@ -15,29 +15,49 @@ absl::StatusOr<std::optional<std::string>> TypedLines::Read() {
   size_t searched = 0;
   for (;;) {
     const size_t end = read_.find('\n', searched);
-    if (end != std::string::npos || (at_end_ && !read_.empty())) {
+    const size_t after = end == std::string::npos ? read_.size() : end + 1;
+    if (in_long_line_) {
+      read_.erase(0, after);
+      in_long_line_ = end == std::string::npos;
+      searched = 0;
+      if (!in_long_line_) continue;
+    } else if (end != std::string::npos || (at_end_ && !read_.empty())) {
       const std::string line(absl::StripAsciiWhitespace(read_.substr(0, end)));
-      read_.erase(0, end == std::string::npos ? end : end + 1);
+      read_.erase(0, after);
       return line;
-    }
-    if (at_end_) return std::nullopt;
-    searched = read_.size();
-    if (searched > kMostBytes) {
+    } else if (read_.size() > kMostBytes) {
+      in_long_line_ = true;
       return Error(Exit::kInput, "input_too_large",
                    absl::StrCat("stdin: got a line of over ", kMostBytes,
                                 " bytes, reads no longer ones"));
     }
-    if (!WaitToRead(STDIN_FILENO)) return Interrupted();
-    char bytes[4096];
-    const ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
-    if (got > 0) {
-      read_.append(bytes, static_cast<size_t>(got));
-    } else if (got == 0) {
-      at_end_ = true;
-    } else if (errno != EINTR) {
-      return SystemError("reading stdin");
-    }
+    if (at_end_) return std::nullopt;
+    searched = read_.size();
+    if (absl::Status s = ReadMore(); !s.ok()) return s;
   }
+}
+
+absl::StatusOr<bool> TypedLines::AnyLeft() {
+  while (absl::StripAsciiWhitespace(read_).empty()) {
+    if (at_end_) return false;
+    read_.clear();
+    if (absl::Status s = ReadMore(); !s.ok()) return s;
+  }
+  return true;
+}
+
+absl::Status TypedLines::ReadMore() {
+  if (!WaitToRead(STDIN_FILENO)) return Interrupted();
+  char bytes[4096];
+  const ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
+  if (got > 0) {
+    read_.append(bytes, static_cast<size_t>(got));
+  } else if (got == 0) {
+    at_end_ = true;
+  } else if (errno != EINTR) {
+    return SystemError("reading stdin");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tiercel::cli

@@ -16,12 +16,20 @@ class TypedLines {
   static constexpr size_t kMostBytes = size_t{1} << 20;
 
   // The next line without blanks around it; absent at the end of input. Errors:
-  // input_too_large; kIo; a signal.
+  // input_too_large, after which the next line can be read; kIo; a signal.
   absl::StatusOr<std::optional<std::string>> Read();
 
+  // Whether there is more than blanks; waits until that is known. Errors: kIo;
+  // a signal.
+  absl::StatusOr<bool> AnyLeft();
+
  private:
+  // Adds to read_, or finds the end. Errors: kIo; a signal.
+  absl::Status ReadMore();
+
   std::string read_;  // behind the last line
   bool at_end_ = false;
+  bool in_long_line_ = false;  // of which the rest is left out
 };
 
 }  // namespace tiercel::cli
