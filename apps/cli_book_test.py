@@ -13,7 +13,7 @@ import time
 import unittest
 
 from cli_testing import (CHAT, TIERCEL, environment, run,
-                         without_rates_warnings, Case)
+                         without_rates_warnings, write_deeper, Case)
 
 TEXT = b"".join(b"Part %d of it. One two three, four five. Six!\n\n" % i
                 for i in range(400))
@@ -131,6 +131,135 @@ class TreeTest(BookCase):
                  for flags in ([], ["--words", "200"], ["--language", "Greek"],
                                ["--instruction", "Count the parts."])}
         self.assertEqual(len(texts), 4)
+
+    def test_what_all_parts_took_together(self):
+        document = self.summary("--restart")
+        parts = len(document["parts"]) - 1
+        self.assertLess(document["ttft_s"], document["seconds"])
+        self.assertGreater(document["tbt_ms"]["samples"], 10 * parts)
+        self.assertLessEqual(document["tbt_ms"]["p50"],
+                             document["tbt_ms"]["p99"])
+        self.assertEqual(document["speculation"]["levels"], [])
+        stations = document["ledger"]["stations"]
+        self.assertLess(0, stations["prefill"]["seconds"])
+        self.assertLess(stations["prefill"]["seconds"], document["ttft_s"])
+        self.assertEqual(document["ledger"]["h2d_bytes"], 0)
+        self.assertIsNone(document["ledger"]["formula"])
+        self.assertGreater(document["memory"]["device_bytes"], 0)
+        self.assertEqual(sorted(document["predicted"]),
+                         ["device_bytes", "host_bytes", "seconds", "tbt_ms",
+                          "ttft_s"])
+        self.assertLess(document["predicted"]["ttft_s"],
+                        document["predicted"]["seconds"])
+        drafted = self.summary("--no-cache", "--draft", "ngram")
+        (level,) = drafted["speculation"]["levels"]
+        self.assertGreater(level["drafted"], 0)
+        self.assertIsNone(drafted["predicted"]["tbt_ms"])
+        deeper = self.path("deeper.gguf")
+        write_deeper(deeper, 3)
+        flags = ["-m", deeper, "-c", "700"]
+        plan = run("plan", *flags, "--simulate", "device=1kB,link=1GB/s",
+                   "--json")
+        least = json.loads(plan.stdout)["min_device_bytes"]
+        linked = self.document(
+            "summarize", self.book, *flags, "-n", "8", "--no-cache",
+            "--simulate", f"device={least},link=1GB/s")["ledger"]
+        self.assertGreater(linked["h2d_bytes"], 0)
+        self.assertEqual(linked["h2d_bytes"],
+                         sum(station["h2d_bytes"]
+                             for station in linked["stations"].values()))
+        again = self.summary()  # makes nothing
+        for field in ("ttft_s", "prefill_tok_s", "speculation", "ledger",
+                      "memory"):
+            self.assertIsNone(again[field], field)
+        self.assertEqual(again["tbt_ms"]["samples"], 0)
+
+    def test_tokens_of_all_parts_come_as_lines(self):
+        out = self.succeed(*self.command, "--json", "--stream", env=self.env)
+        *lines, document = map(json.loads, out.splitlines())
+        texts, tokens, order = {}, {}, []
+        for line in lines:
+            self.assertEqual(list(line), ["token", "text", "level", "number"])
+            part = (line["level"], line["number"])
+            if part not in texts:
+                order.append(part)
+            texts[part] = texts.get(part, "") + line["text"]
+            tokens.setdefault(part, []).append(line["token"])
+        self.assertEqual(order, sorted(order))
+        parts = document["parts"][:-1]
+        self.assertEqual([texts[part].strip() for part in order],
+                         [part["text"] for part in parts])
+        self.assertEqual([level for level, _ in order],
+                         [part["level"] for part in parts])
+        self.assertEqual(sum((tokens[part] for part in order
+                              if part[0] == parts[-1]["level"]), []),
+                         document["output"][0]["tokens"])
+        self.assertEqual(sum(map(len, tokens.values())) - len(parts),
+                         document["tbt_ms"]["samples"])
+        # What was kept was not made now.
+        out = self.succeed(*self.command, "--stream", env=self.env)
+        self.assertEqual(json.loads(out)["parts"], document["parts"])
+
+    def test_summaries_longer_than_what_they_are_made_of(self):
+        """This model's bytes are no text, so each becomes three when it is read:
+        summaries would never become fewer if they could not be shorter."""
+        flags = ["-m", CHAT, "-c", "300", "-n", "40", "--temp", "1", "--seed",
+                 "3", "--ignore-eos", "--no-cache", "--stream"]
+        out = self.succeed("summarize", self.book, *flags, env=self.env)
+        *lines, document = map(json.loads, out.splitlines())
+        said = [re.fullmatch(r"the summaries of (\d+) parts are too long to "
+                             r"become fewer: those of level (\d+) have (\d+) "
+                             r"tokens at most", warning)
+                for warning in document["warnings"]]
+        shorter = [tuple(map(int, found.groups())) for found in said if found]
+        self.assertGreater(len(shorter), 0)
+        most = 40
+        counts = {}
+        for line in lines:
+            part = (line["level"], line["number"])
+            counts[part] = counts.get(part, 0) + 1
+        last = max(level for level, _ in counts)
+        for below, level, tokens in shorter:
+            self.assertEqual(tokens, most // 2)
+            most = tokens
+            self.assertEqual(sum(at[0] == level - 1 for at in counts), below)
+            longest = max(n for at, n in counts.items() if at[0] == level)
+            self.assertEqual(longest, tokens if level < last else 40)
+        self.assertLess(last, 20)
+        self.assertEqual(max(n for at, n in counts.items() if at[0] == last),
+                         40)
+        whole = document["parts"][-1]
+        self.assertEqual((whole["begin"], whole["end"]),
+                         (0, document["parts"][-2]["end"]))
+        again = self.succeed("summarize", self.book, *flags[:-1], "--json",
+                             env=self.env)
+        self.assertEqual(json.loads(again)["parts"], document["parts"])
+
+    def test_what_reads_it_at_once_is_said(self):
+        def advice(*flags):
+            result = run("summarize", self.book, "-m", CHAT, "-n", "24",
+                         "--no-cache", *flags, env=self.env)
+            return re.findall(rb"^it could be read at once; make room: "
+                              rb"-c (\d+)$", result.stderr, re.MULTILINE)
+        (context,) = advice("-c", "700")
+        document = self.document("summarize", self.book, "-m", CHAT, "-n",
+                                 "24", "--no-cache", "-c", context.decode())
+        self.assertEqual([part["level"] for part in document["parts"]], [0])
+        # What memory has no room for is no advice.
+        self.assertEqual(advice("-c", "700", "--device-memory", "14MiB"), [])
+
+    def test_what_reads_it_in_parts_is_said(self):
+        for answer in "8", "-1":
+            flags = ["summarize", self.book, "-m", CHAT, "-n", answer]
+            message = self.refuse(3, "context_length_exceeded", *flags, "-c",
+                                  "64")
+            (context,) = re.findall(r"; or in parts, make room: -c (\d+)$",
+                                    message)
+            run_with = [*flags, "--no-cache", "-c"]
+            self.refuse(3, "context_length_exceeded", *run_with,
+                        str(int(context) - 16))
+            self.assertGreater(
+                len(self.document(*run_with, context)["parts"]), 2)
 
     def test_a_text_that_fits_is_one_part(self):
         short = self.path("short.txt", TEXT[:500])

@@ -17,11 +17,6 @@ namespace {
 // The JSON document's version, which goes up where a field changes its meaning.
 constexpr int kSchema = 1;
 
-Json Rate(int64_t tokens, double seconds) {
-  return seconds > 0 ? Json(static_cast<double>(tokens) / seconds)
-                     : Json(nullptr);
-}
-
 class BookSummaryWriter {
  public:
   BookSummaryWriter(const Options& options, const document::Document& book,
@@ -34,6 +29,7 @@ class BookSummaryWriter {
   std::string PlaceOf(const Node& node) const;
   Json PartOf(size_t level, const Node& node) const;
   Json Document() const;
+  Json Predicted() const;
   reader::Notes Notes() const;
 
   const Options& options_;
@@ -78,29 +74,40 @@ Json BookSummaryWriter::Document() const {
     whole.writing.text = text;
     parts.push_back(PartOf(summary_.levels.size(), whole));
   }
-  return DocumentOf(options_, options_.sampling.seed.value_or(0),
-                    {{"schema", kSchema},
-                     {"context", summary_.context},
-                     {"prompt_tokens", summary_.spent.prompt_tokens},
-                     {"cached_tokens", summary_.spent.cached_tokens},
-                     {"output",
-                      {{{"text", text},
-                        {"tokens", std::move(tokens)},
-                        {"finish_reason", cut ? "length" : "stop"}}}},
-                     {"prefill_tok_s", Rate(summary_.spent.prompt_tokens -
-                                                summary_.spent.cached_tokens,
-                                            summary_.spent.prefill_s)},
-                     {"decode_tok_s", Rate(summary_.spent.output_tokens,
-                                           summary_.spent.decode_s)},
-                     {"seconds", summary_.seconds},
-                     {"predicted",
-                      {{"seconds", summary_.predicted_s.has_value()
-                                       ? Json(*summary_.predicted_s)
-                                       : Json(nullptr)}}},
-                     {"parts", std::move(parts)},
-                     {"resumed", {{"layers", 0}, {"nodes", summary_.resumed}}},
-                     {"warnings", summary_.warnings},
-                     {"simulated", options_.model.simulation.has_value()}});
+  Json document =
+      DocumentOf(options_, options_.sampling.seed.value_or(0),
+                 {{"schema", kSchema},
+                  {"context", summary_.context},
+                  {"output",
+                   {{{"text", text},
+                     {"tokens", std::move(tokens)},
+                     {"finish_reason", cut ? "length" : "stop"}}}}});
+  document.update(summary_.spent.ToJson());
+  document["seconds"] = summary_.seconds;
+  document["predicted"] = Predicted();
+  document["parts"] = std::move(parts);
+  document["resumed"] = {{"layers", 0}, {"nodes", summary_.resumed}};
+  document["warnings"] = summary_.warnings;
+  document["simulated"] = options_.model.simulation.has_value();
+  return document;
+}
+
+// Each null where it is not known.
+Json BookSummaryWriter::Predicted() const {
+  Json predicted = {{"seconds", nullptr}};
+  for (const char* field : {"ttft_s", "tbt_ms", "host_bytes", "device_bytes"}) {
+    predicted[field] = nullptr;
+  }
+  predicted.update(summary_.spent.predicted_memory());
+  if (!summary_.predicted.has_value()) return predicted;
+  const Forecast::Times& times = *summary_.predicted;
+  predicted["seconds"] = times.Seconds();
+  predicted["ttft_s"] = times.read_s;
+  // Drafts save as much as hold of them.
+  if (!options_.sampling.HasDrafts() && times.answer > 0) {
+    predicted["tbt_ms"] = 1e3 * times.write_s / times.answer;
+  }
+  return predicted;
 }
 
 reader::Notes BookSummaryWriter::Notes() const {
@@ -129,11 +136,14 @@ reader::Notes BookSummaryWriter::Notes() const {
 }
 
 absl::Status BookSummaryWriter::Write() {
+  // Those that had to be shorter were spoken of when they were made.
   size_t cut = 0;
   for (const BookSummary::Level& level : summary_.levels) {
     cut += static_cast<size_t>(
-        std::count_if(level.begin(), level.end(),
-                      [](const Node& node) { return node.writing.cut; }));
+        std::count_if(level.begin(), level.end(), [&](const Node& node) {
+          return node.writing.cut &&
+                 node.writing.tokens.size() >= summary_.answer;
+        }));
   }
   if (cut > 0) {
     summary_.warnings.push_back(absl::StrCat("the summaries of ", Parts(cut),
@@ -160,14 +170,14 @@ absl::Status BookSummaryWriter::Write() {
                        ? absl::StrCat(", ", Parts(summary_.resumed), " kept")
                        : "");
   if (summary_.made > 0) {
-    absl::StrAppend(&took, ": read ", Grouped(summary_.spent.prompt_tokens),
-                    " tokens, ", Grouped(summary_.spent.cached_tokens),
+    absl::StrAppend(&took, ": read ", Grouped(summary_.spent.prompt_tokens()),
+                    " tokens, ", Grouped(summary_.spent.cached_tokens()),
                     " of them cached, and wrote ",
-                    Grouped(summary_.spent.output_tokens), " in ",
+                    Grouped(summary_.spent.output_tokens()), " in ",
                     Duration(summary_.seconds));
-    if (summary_.predicted_s.has_value() && summary_.resumed == 0) {
-      absl::StrAppend(&took, " (predicted ", Duration(*summary_.predicted_s),
-                      ")");
+    if (summary_.predicted.has_value() && summary_.resumed == 0) {
+      absl::StrAppend(&took, " (predicted ",
+                      Duration(summary_.predicted->Seconds()), ")");
     }
   }
   WriteNote(
@@ -179,23 +189,6 @@ absl::Status BookSummaryWriter::Write() {
 
 std::string Parts(size_t count) {
   return absl::StrCat(count, count == 1 ? " part" : " parts");
-}
-
-void Spent::Add(const Json& report) {
-  const auto prompt = report.at("prompt_tokens").get<int64_t>();
-  const auto cached = report.at("cached_tokens").get<int64_t>();
-  const auto written =
-      static_cast<int64_t>(report.at("output").at(0).at("tokens").size());
-  prompt_tokens += prompt;
-  cached_tokens += cached;
-  output_tokens += written;
-  const auto seconds = [&](const char* rate, int64_t tokens) {
-    return report.at(rate).is_number() && report.at(rate).get<double>() > 0
-               ? static_cast<double>(tokens) / report.at(rate).get<double>()
-               : 0.0;
-  };
-  prefill_s += seconds("prefill_tok_s", prompt - cached);
-  decode_s += seconds("decode_tok_s", written - 1);
 }
 
 absl::Status WriteBookSummary(const Options& options,

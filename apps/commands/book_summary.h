@@ -9,9 +9,10 @@
 
 #include "absl/status/status.h"
 #include "apps/cli/options.h"
+#include "apps/commands/forecast.h"
+#include "apps/commands/spent.h"
 #include "apps/document/document.h"
 #include "apps/reader/journal.h"
-#include "apps/terminal/output.h"
 
 namespace tiercel::cli {
 
@@ -22,17 +23,6 @@ struct Node {
   size_t first_token;  // where those of level 0 are counted one by one
   size_t last_token;
   reader::Writing writing;
-};
-
-// Sums of what the parts of this run took.
-struct Spent {
-  int64_t prompt_tokens = 0;
-  int64_t cached_tokens = 0;
-  int64_t output_tokens = 0;
-  double prefill_s = 0;
-  double decode_s = 0;
-
-  void Add(const Json& report);  // a session's, of one part
 };
 
 // What was made of a book, and how.
@@ -48,7 +38,8 @@ struct BookSummary {
   size_t resumed = 0;  // ... and before it
   Spent spent;
   double seconds = 0;
-  std::optional<double> predicted_s;  // absent: not known
+  // What they were expected to take at most; absent: not known.
+  std::optional<Forecast::Times> predicted;
   std::vector<std::string> warnings;
 };
 

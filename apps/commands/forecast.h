@@ -18,21 +18,34 @@ class Forecast {
   Forecast(const Options& options, const Model& model)
       : options_(options), model_(model) {}
 
-  // Seconds to read a prompt and write an answer; absent where this machine's
-  // rates are not known.
-  std::optional<double> Seconds(size_t prompt, size_t answer);
+  // What prompts and their answers take, in seconds.
+  struct Times {
+    double read_s = 0;   // of the prompts
+    double write_s = 0;  // of the answers' tokens
+    double answer = 0;   // how many those are
+
+    double Seconds() const { return read_s + write_s; }
+    void Add(const Times& other) {
+      read_s += other.read_s;
+      write_s += other.write_s;
+      answer += other.answer;
+    }
+  };
+  // Of one prompt and its answer, in tokens; absent where this machine's rates
+  // are not known.
+  std::optional<Times> Of(size_t prompt, size_t answer);
 
  private:
-  struct Times {
+  struct Rates {
     double full_s;  // to read a prompt of so many tokens
     double step_s;  // from a token to the next behind it
   };
 
-  const std::optional<Times>& At(size_t length);
+  const std::optional<Rates>& At(size_t length);
 
   const Options& options_;
   const Model& model_;
-  std::map<int64_t, std::optional<Times>> times_;  // by context
+  std::map<int64_t, std::optional<Rates>> rates_;  // by context
 };
 
 }  // namespace tiercel::cli

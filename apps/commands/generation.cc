@@ -163,14 +163,9 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
   return report;
 }
 
-absl::StatusOr<Json> Generator::ContinueUnseen(
-    uint64_t seed, const std::function<void(size_t)>& on_count) {
-  size_t done = 0;
-  return Decode(seed, [&](int32_t, std::string_view) {
-    ++done;
-    if (on_count) on_count(done);
-    return absl::OkStatus();
-  });
+absl::StatusOr<Json> Generator::ContinueUnseen(uint64_t seed,
+                                               const TokenFn& on_token) {
+  return Decode(seed, on_token);
 }
 
 absl::StatusOr<std::vector<float>> Generator::Attended(size_t begin, size_t end,
@@ -235,9 +230,12 @@ absl::Status AddBaseline(const Options& options, const Model& model,
         const ProgressFn draw = progress.Callback();
         const size_t expected =
             run->report.at("output").at(0).at("tokens").size();
+        size_t done = 0;
         const absl::StatusOr<Json> report =
-            generator.ContinueUnseen(seed, [&](size_t done) {
+            generator.ContinueUnseen(seed, [&](int32_t, std::string_view) {
+              ++done;
               if (draw) draw(done, expected);
+              return absl::OkStatus();
             });
         if (!report.ok()) return report.status();
         run->baseline =

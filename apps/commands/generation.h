@@ -45,10 +45,8 @@ class Generator {
   // where an answer was cut, and returns the session's report. After an error
   // the text so far counts.
   absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
-  // Continues without writing; `on_count` may be empty, and gets how many
-  // tokens there are.
-  absl::StatusOr<Json> ContinueUnseen(
-      uint64_t seed, const std::function<void(size_t)>& on_count);
+  // Continues without writing; `on_token` gets each token as it comes.
+  absl::StatusOr<Json> ContinueUnseen(uint64_t seed, const TokenFn& on_token);
   // Says what warnings the session has, once; Continue does so.
   absl::Status SayWarnings();
   const std::string& text() const { return text_; }  // of the last Continue
@@ -60,6 +58,10 @@ class Generator {
   const std::vector<std::string>& warnings() const { return warnings_; }
   // The report of the last Continue, also where it failed.
   absl::StatusOr<Json> Report() const { return session_.Report(); }
+  // Of each token of the last Continue the seconds since the one before.
+  absl::StatusOr<std::vector<double>> TokenSeconds() const {
+    return session_.TokenSeconds();
+  }
 
  private:
   Generator(const Options& options, const Model& model,

@@ -36,6 +36,9 @@ constexpr size_t kParagraphs = 4;
 constexpr size_t kMostParagraphs = 8;
 constexpr int64_t kParagraphWords = 100;
 
+// Tokens between texts that are read together, or more.
+constexpr size_t kBetween = 16;
+
 // A level's texts, one after the other.
 struct Joined {
   std::string text;
@@ -79,6 +82,10 @@ class Tree {
   // Whether the context holds parts of a text, what is asked of them, and an
   // answer. Errors: a plan's.
   absl::StatusOr<bool> HasRoom();
+  // Where it does not: "; or in parts, make room: -c 800", about the least
+  // context that does; empty where the model was made for less, or memory has
+  // no room for it.
+  std::string InPartsAdvice() const;
   // Cuts the book into the parts of level 0.
   absl::Status Cut();
   // Says what is going to be done, with times.
@@ -92,9 +99,19 @@ class Tree {
   // Whether the context holds what `talk` makes of a text, and an answer.
   // Where that cannot be told, error_ says why.
   bool Fits(const TalkFn& talk, std::string_view text);
-  // The runs of a level's texts that are summarized next.
+  // The runs of a level's texts that are summarized next. Where those are not
+  // much fewer than the texts, because these have more tokens as they are read
+  // than as they were written, the next texts may only be half as long: so in
+  // the end two of them fit.
   absl::StatusOr<std::vector<reader::Part>> CutAgain(const Level& below,
                                                      const Joined& joined);
+  // How many tokens each text of the level that is made next may have.
+  void AnswerWith(size_t tokens) {
+    options_.sampling.max_tokens = static_cast<int64_t>(tokens);
+  }
+  // The flags with which the whole book is read at once, within the context
+  // that the model was made for; empty where memory has no room for that.
+  absl::StatusOr<std::string> AtOnceAdvice() const;
   // The parts that the last level is made of: shares of `below`.
   size_t Shares(size_t below) const;
   bool SharesFit(const Level& below);
@@ -127,6 +144,7 @@ class Tree {
   std::optional<Reading> reading_;
   std::optional<Generator> generator_;
   std::unique_ptr<Progress> progress_;
+  size_t around_ = 0;     // tokens that are read with a text, or a few more
   size_t work_ = 0;       // tokens to read and write, as far as is known
   size_t work_done_ = 0;  // of finished parts
   bool is_last_ = false;  // the highest level is the summary
@@ -141,19 +159,29 @@ absl::StatusOr<bool> Tree::HasRoom() {
   const int64_t wanted = options_.sampling.max_tokens;
   summary_.answer =
       wanted < 0 ? quarter : std::min(static_cast<size_t>(wanted), quarter);
-  size_t asked = 0;
   for (const TalkFn& talk : {ForPart(), ForJoin(0), ForJoin(kParagraphWords)}) {
     const absl::StatusOr<Tokens> tokens = talk("").Tokens(*model_);
     if (!tokens.ok()) return tokens.status();
-    asked = std::max(asked, tokens->size());
+    around_ = std::max(around_, tokens->size() + kBetween);
   }
   // Two summaries must fit into one prompt, or there would never be fewer.
-  constexpr size_t kBetween = 16;
   if (summary_.answer == 0 ||
-      asked + 3 * summary_.answer + kBetween > summary_.context)
+      around_ + 3 * summary_.answer > summary_.context) {
     return false;
-  options_.sampling.max_tokens = static_cast<int64_t>(summary_.answer);
+  }
+  AnswerWith(summary_.answer);
   return true;
+}
+
+std::string Tree::InPartsAdvice() const {
+  auto least = static_cast<int64_t>(4 * around_);  // answers are a quarter
+  const int64_t wanted = options_.sampling.max_tokens;
+  if (wanted >= 0) {
+    least = std::min(least, static_cast<int64_t>(around_) + 3 * wanted);
+  }
+  if (least > model_->info().context) return "";
+  const std::string room = RoomAdvice(options_, *model_, least);
+  return room.empty() ? "" : absl::StrCat("; or in parts, ", room);
 }
 
 bool Tree::Fits(const TalkFn& talk, std::string_view text) {
@@ -241,14 +269,14 @@ absl::Status Tree::SayPlan() {
   Forecast forecast(options_, *model_);
   const absl::StatusOr<Tokens> around = ForPart()("").Tokens(*model_);
   if (!around.ok()) return around.status();
-  summary_.predicted_s = 0;
+  summary_.predicted.emplace();
   const auto add = [&](size_t text) {
     const size_t prompt = text + around->size();
     work_ += prompt + summary_.answer;
-    const std::optional<double> seconds =
-        forecast.Seconds(prompt, summary_.answer);
-    if (!seconds.has_value()) summary_.predicted_s.reset();
-    if (summary_.predicted_s.has_value()) *summary_.predicted_s += *seconds;
+    const std::optional<Forecast::Times> times =
+        forecast.Of(prompt, summary_.answer);
+    if (!times.has_value()) summary_.predicted.reset();
+    if (summary_.predicted.has_value()) summary_.predicted->Add(*times);
   };
   const Level& leaves = summary_.levels.front();
   for (const Node& leaf : leaves) add(leaf.last_token - leaf.first_token);
@@ -278,11 +306,29 @@ absl::Status Tree::SayPlan() {
   }
   absl::StrAppend(&plan, "; ", Grouped(static_cast<int64_t>(work_)),
                   " tokens to read and write at most");
-  if (summary_.predicted_s.has_value()) {
-    absl::StrAppend(&plan, ", in about ", Duration(*summary_.predicted_s));
+  if (summary_.predicted.has_value()) {
+    absl::StrAppend(&plan, ", in about ",
+                    Duration(summary_.predicted->Seconds()));
   }
   WriteNote(plan + "\n");
+  const absl::StatusOr<std::string> at_once = AtOnceAdvice();
+  if (!at_once.ok()) return at_once.status();
+  if (!at_once->empty()) {
+    WriteNote(absl::StrCat("it could be read at once; ", *at_once, "\n"));
+  }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Tree::AtOnceAdvice() const {
+  const int64_t made_for = model_->info().context;
+  if (static_cast<int64_t>(summary_.book_tokens) > made_for) return "";
+  const absl::StatusOr<Tokens> prompt =
+      SummaryTalk(options_.book, book_.text).Tokens(*model_);
+  if (!prompt.ok()) return prompt.status();
+  const auto tokens = static_cast<int64_t>(prompt->size());
+  if (tokens >= made_for) return "";
+  const int64_t answer = std::max<int64_t>(asked_.sampling.max_tokens, 1);
+  return RoomAdvice(asked_, *model_, std::min(tokens + answer, made_for));
 }
 
 absl::StatusOr<Generator*> Tree::OpenGenerator() {
@@ -306,15 +352,17 @@ void Tree::Progressed(size_t prompt, size_t written) {
 absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
                            std::string_view text, Node* node) {
   if (SignalReceived() != 0) return Interrupted();
-  const absl::string_view words =
+  const absl::string_view content =
       absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size()));
-  if (words.empty()) return absl::OkStatus();  // nothing to write about
+  if (content.empty()) return absl::OkStatus();  // nothing to write about
   const absl::StatusOr<Tokens> prompt =
-      talk(std::string(words)).Tokens(*model_);
+      talk(std::string(content)).Tokens(*model_);
   if (!prompt.ok()) return prompt.status();
+  Tokens what = *prompt;
+  what.push_back(static_cast<int32_t>(options_.sampling.max_tokens));
   const uint64_t fingerprint =
-      reader::Fingerprint({reinterpret_cast<const char*>(prompt->data()),
-                           prompt->size() * sizeof(int32_t)});
+      reader::Fingerprint({reinterpret_cast<const char*>(what.data()),
+                           what.size() * sizeof(int32_t)});
   const auto depth = static_cast<int>(level);
   if (const reader::Writing* kept =
           reading_->journal().Find(depth, index, fingerprint)) {
@@ -329,13 +377,23 @@ absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
     Progressed(done, 0);
   });
   if (!read.ok()) return read;
+  size_t done = 0;
   const absl::StatusOr<Json> report =
       (*generator)
-          ->ContinueUnseen(
-              options_.sampling.seed.value_or(0),
-              [&](size_t done) { Progressed(prompt->size(), done); });
+          ->ContinueUnseen(options_.sampling.seed.value_or(0),
+                           [&](int32_t id, std::string_view words) {
+                             Progressed(prompt->size(), ++done);
+                             if (!options_.stream) return absl::OkStatus();
+                             return WriteJson({{"token", id},
+                                               {"text", words},
+                                               {"level", level},
+                                               {"number", index}});
+                           });
   if (!report.ok()) return report.status();
-  summary_.spent.Add(*report);
+  const absl::StatusOr<std::vector<double>> seconds =
+      (*generator)->TokenSeconds();
+  if (!seconds.ok()) return seconds.status();
+  summary_.spent.Add(*report, *seconds);
   if (summary_.made++ == 0) {  // a session says the same of all
     for (const Json& warning : report->at("warnings")) {
       summary_.warnings.push_back(warning.get<std::string>());
@@ -377,11 +435,24 @@ absl::StatusOr<std::vector<reader::Part>> Tree::CutAgain(const Level& below,
       joined.text, {joined.begins, {}}, joined.text.size() / below.size() * 2,
       [&](std::string_view text) { return Fits(ForJoin(0), text); });
   if (!error_.ok()) return error_;
-  if (!parts.empty() && parts.size() < below.size()) return parts;
-  return Error(Exit::kFailed, "summaries_too_long",
-               absl::StrCat("the summaries of ", below.size(),
-                            " parts do not become fewer: the model writes too "
-                            "much; a smaller -n, or a larger -c"));
+  constexpr size_t kFewer = 4;  // a quarter of them, or more
+  if (!parts.empty() && kFewer * parts.size() <= (kFewer - 1) * below.size()) {
+    return parts;
+  }
+  const int64_t tokens = options_.sampling.max_tokens;
+  if (parts.empty() || tokens < 2) {
+    return Error(Exit::kFailed, "summaries_too_long",
+                 absl::StrCat("the summaries of ", below.size(),
+                              " parts do not become fewer: two of a token each "
+                              "are too long for the context; a larger -c"));
+  }
+  summary_.warnings.push_back(absl::StrCat(
+      "the summaries of ", below.size(),
+      " parts are too long to become fewer: those of level ",
+      summary_.levels.size(), " have ", tokens / 2, " tokens at most"));
+  WriteWarnings({summary_.warnings.back()});
+  AnswerWith(static_cast<size_t>(tokens / 2));
+  return parts;
 }
 
 absl::Status Tree::Run() {
@@ -431,6 +502,7 @@ absl::Status Tree::RunLevelAbove() {
   const Joined joined = Join(below, 0, below.size());
   std::vector<reader::Part> parts;
   if (is_last_) {
+    AnswerWith(summary_.answer);
     const size_t shares = Shares(below.size());
     for (size_t i = 0; i < shares; ++i) {
       const auto begin_of = [&](size_t share) {
@@ -471,7 +543,10 @@ absl::Status SummarizeAsTree(const Options& options, Model* model,
   Tree tree(options, model, book, std::move(warnings));
   const absl::StatusOr<bool> has_room = tree.HasRoom();
   if (!has_room.ok()) return has_room.status();
-  if (!*has_room) return too_long;
+  if (!*has_room) {
+    return Error(ExitOf(too_long), CodeOf(too_long),
+                 absl::StrCat(too_long.message(), tree.InPartsAdvice()));
+  }
   if (absl::Status s = tree.Cut(); !s.ok()) return s;
   if (absl::Status s = tree.SayPlan(); !s.ok()) return s;
   if (absl::Status s = tree.Run(); !s.ok()) return s;
