@@ -5,8 +5,8 @@
 # two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs rows exact
-#                               hosted tiers triforce policies faults readme
-#                               mutants
+#                               hosted tiers triforce policies faults book
+#                               readme mutants
 #
 # A step that is run again on the same day and kind of machine replaces its line
 # of the page; another machine has a page of its own.
@@ -15,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs rows exact hosted tiers
-  triforce policies faults readme mutants)
+  triforce policies faults book readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -169,6 +169,14 @@ step_policies() {  # the others, verified: the same text; plain: one text
 step_faults() {  # every allocation refused, hundreds of random lives
   TIERCEL_ALL_FAULTS=1 run_tests cpu \
     -R '^(runtime/(sequence/faults|api/out_of_memory)|tests/hosted_faults)_test'
+}
+
+# A novel read in parts, and again with interruptions: the same bytes. Where
+# there is no novel the Debian policy stands for one.
+step_book() {
+  local book=$TIERCEL_BOOKS/moby_dick.txt
+  [[ -e $book ]] || book=$TIERCEL_BOOKS/policy.txt
+  python3 -B bench/book.py "$book" --interruptions 20 --tiercel "$TIERCEL"
 }
 
 step_mutants() {  # faults that must turn the suite red

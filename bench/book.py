@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""What it takes to read whole books, and that interruptions change nothing.
+
+  bench/book.py BOOK...            each read once
+  bench/book.py BOOK --interruptions 20
+                                   and once more, with so many interruptions
+  bench/book.py BOOK... --save     also writes
+                                   bench/results/<date>-<cpu>-book.md
+  bench/book.py BOOK --flag=-c --flag=4k
+                                   with more flags of `tiercel summarize`
+
+Each BOOK is read by `tiercel summarize` as a tree of parts. Beside it stand the
+seconds that the plan had predicted, those that the reader itself took (finding
+the chapters and counting their tokens, `--toc`), and the most memory.
+
+With --interruptions it is then read again in a cache folder of its own, and that
+is stopped so many times, at points drawn with --seed: each time a signal (INT,
+TERM and KILL by turns) comes when a drawn number of the book's parts is done,
+and a drawn share of the time of a part later. Each time the same command goes
+on. The notes and the parts must be those of the undisturbed reading, byte for
+byte, and no part may be made twice: the lines of `--stream` say in which run
+each was made, and of a stopped run only the part that it was at may come again.
+A run that ends before its signal comes is no interruption.
+
+Standard library only.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import pages
+from program import Program
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+ANSWER = 48  # tokens of each text
+COLUMNS = ["book", "words", "tokens", "parts", "levels", "reader, s",
+           "predicted, s", "read and written, s", "tokens read", "tok/s",
+           "tokens written", "memory, MB"]
+
+
+class Reading:
+    """One run of the command: its lines, and how it ended."""
+
+    def __init__(self, command, folder):
+        self.lines = folder / "lines.jsonl"
+        self.said = folder / "said.txt"
+        with open(self.lines, "wb") as out, open(self.said, "wb") as err:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                            stdout=out, stderr=err)
+
+    def parts(self):
+        """The parts that tokens were written for, (level, number), in order.
+        What a kill cut short is no line."""
+        found = []
+        with open(self.lines, "rb") as lines:
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    break
+                token = json.loads(line)
+                part = (token.get("level"), token.get("number"))
+                if "token" in token and part not in found:
+                    found.append(part)
+        return found
+
+    def runs(self):
+        """Whether it has not ended; of one that has, wait() still says how."""
+        return os.waitid(os.P_PID, self.process.pid,
+                         os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+    def wait(self):
+        """Its exit code, or the negative number of the signal that ended it."""
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.memory = usage.ru_maxrss * 1024  # bytes, the most
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        return self.process.returncode
+
+    def document(self):
+        """The last line, of a run that has ended by itself."""
+        return json.loads(self.lines.read_bytes().splitlines()[-1])
+
+
+class Book:
+    def __init__(self, program, path, flags, folder):
+        self.program = program
+        self.path = path
+        self.folder = folder
+        self.flags = ["-n", str(ANSWER), *flags]
+
+    def read(self, name, *flags):
+        """Begins a reading whose notes go to a file `name`."""
+        return Reading([self.program.path, "summarize", str(self.path),
+                        *self.flags, "--json", "--stream", "--no-progress",
+                        "--output", str(self.folder / name), *flags],
+                       self.folder)
+
+    def kept(self):
+        """How many parts are on the disk."""
+        listed = subprocess.run([self.program.path, "cache", "list", "--json"],
+                                stdout=subprocess.PIPE, check=True)
+        return sum(file.get("parts", 0)
+                   for file in json.loads(listed.stdout)["readings"])
+
+    def undisturbed(self):
+        """The document, and a row of the table."""
+        begin = time.monotonic()
+        self.program.document("summarize", self.path, "--toc")
+        reader_s = time.monotonic() - begin
+        reading = self.read("undisturbed.md", "--no-cache")
+        self.expect_end(reading)
+        document = reading.document()
+        predicted = document["predicted"]["seconds"]
+        parts = document["parts"]
+        read = document["prompt_tokens"] - document["cached_tokens"]
+        written = document["tbt_ms"]["samples"] + len(texts_of(parts))
+        words = len(re.findall(r"\S+", self.path.read_text("utf-8", "replace")))
+        return document, [
+            self.path.name, f"{words:,}", f"{parts[-1]['end']:,}",
+            str(sum(part["level"] == 0 for part in parts)),
+            str(len({part["level"] for part in texts_of(parts)})),
+            f"{reader_s:.1f}",
+            "-" if predicted is None else f"{predicted:.0f}",
+            f"{document['seconds']:.0f}", f"{read:,}",
+            f"{document['prefill_tok_s']:.0f}", f"{written:,}",
+            f"{reading.memory / 1e6:.0f}"]
+
+    @staticmethod
+    def expect_end(reading):
+        code = reading.wait()
+        if code != 0:
+            sys.exit(f"ended with {code}: {reading.said.read_text()}")
+
+    def disturbed(self, whole, interruptions, seed):
+        """Reads it again with interruptions; what of each is a line. Ends this
+        script where something is not as in the document `whole`."""
+        draw = random.Random(seed)
+        total = len(texts_of(whole["parts"]))
+        leaves = sum(part["level"] == 0 for part in whole["parts"])
+        part_s = whole["seconds"] / total
+        points = sorted(draw.randrange(leaves) for _ in range(interruptions))
+        made = {}  # part -> the run that finished it
+        lines = []
+        for run, point in enumerate(points):
+            number = SIGNALS[run % len(SIGNALS)]
+            before = self.kept()
+            reading = self.read("disturbed.md")
+            while self.kept() < point and reading.runs():
+                time.sleep(min(1, part_s / 20))
+            delay = draw.random() * part_s
+            time.sleep(delay)
+            os.kill(reading.process.pid, number)
+            code = reading.wait()
+            if code == 0:
+                break
+            if code not in (-number, 128 + number):
+                sys.exit(f"{number.name}: ended with {code}: "
+                         f"{reading.said.read_text()}")
+            after = self.kept()
+            self.note_made(reading, run, after - before, made)
+            lines.append(f"{number.name} {delay:.1f} s behind {point} parts: "
+                         f"{before} were kept, then {after}")
+        else:
+            before = self.kept()
+            reading = self.read("disturbed.md")
+            self.expect_end(reading)
+        document = reading.document()
+        self.note_made(reading, len(lines), total - before, made)
+        if document["resumed"]["nodes"] != before:
+            sys.exit(f"{document['resumed']} of {before} parts")
+        if len(made) != total:
+            sys.exit(f"{len(made)} parts were made, there are {total}")
+        for name in ("parts", "output"):
+            if document[name] != whole[name]:
+                sys.exit(f"{name}: another text")
+        notes = [(self.folder / name).read_bytes()
+                 for name in ("undisturbed.md", "disturbed.md")]
+        if notes[0] != notes[1]:
+            sys.exit("the notes differ")
+        return lines
+
+    @staticmethod
+    def note_made(reading, run, finished, made):
+        """Enters the parts that a run finished: the first so many that it wrote
+        tokens for. None may have been finished before, nor may more than one
+        have been begun behind them."""
+        begun = reading.parts()
+        twice = [part for part in begun if part in made]
+        if twice:
+            sys.exit(f"made twice: {twice}, in run {run} and {made[twice[0]]}")
+        if not finished <= len(begun) <= finished + 1:
+            sys.exit(f"run {run} began {begun}, of which {finished} were kept")
+        for part in begun[:finished]:
+            made[part] = run
+
+
+def texts_of(parts):
+    """The parts that a text was written for: not the whole of several
+    paragraphs, which is the last."""
+    last = parts[-1]
+    below = [part for part in parts if part["level"] == last["level"] - 1]
+    joined = "\n\n".join(part["text"] for part in below)
+    whole = len(below) > 1 and last["text"] == joined
+    return parts[:-1] if whole else parts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("books", type=pathlib.Path, nargs="+")
+    parser.add_argument("--interruptions", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tiercel", default=str(
+        pages.ROOT / "build/cpu/apps/tiercel"))
+    parser.add_argument("--save", action="store_true")
+    parser.add_argument("--flag", action="append", default=[], dest="flags",
+                        help="a flag of `tiercel summarize`, or its value")
+    args = parser.parse_args()
+    program = Program(args.tiercel)
+    rows, lines = [], []
+    for path in args.books:
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["XDG_CACHE_HOME"] = folder
+            book = Book(program, path, args.flags, pathlib.Path(folder))
+            document, row = book.undisturbed()
+            rows.append(row)
+            print(" | ".join(row), flush=True)
+            if args.interruptions == 0:
+                continue
+            stops = book.disturbed(document, args.interruptions, args.seed)
+            lines += ["", f"{path.name}, interrupted {len(stops)} times (seed "
+                      f"{args.seed}): the notes and parts of the undisturbed "
+                      "reading, byte for byte; no part was made twice.", "",
+                      *(f"- {stop}" for stop in stops)]
+    load = os.getloadavg()
+    model = os.environ.get("TIERCEL_MODEL", "the installed model")
+    lines = [
+        f"# Whole books, {pages.today()}, {pages.cpu_name()}", "",
+        f"{pages.version_of(args.tiercel)}; {pathlib.Path(model).name}, "
+        f"-n {ANSWER} {' '.join(args.flags)}; load average at the end "
+        f"{load[0]:.1f} on {os.cpu_count()} CPUs", "",
+        "| " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * 11,
+        *("| " + " | ".join(row) + " |" for row in rows), *lines]
+    print("\n".join(lines))
+    if args.save:
+        print(pages.save(lines, {}, "book"))
+
+
+if __name__ == "__main__":
+    main()
