@@ -21,7 +21,8 @@ void AddChoiceFlags(FlagSet& flags, BookOptions* book) {
   flags.Text("--chapters", "3,5-7|TITLE",
              "read these alone: by the numbers that --toc shows, or by a title",
              [=](const std::string& text) { book->chapters = text; });
-  flags.Text("--pages", "10-40", "read these alone, as they are numbered",
+  flags.Text("--pages", "10-40",
+             "read these alone, as they are numbered: xii, A-3, A-3-A-7",
              [=](const std::string& text) { book->pages = text; });
 }
 

@@ -150,7 +150,7 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
     pages = reader::ParsePages(wanted.pages);
     if (!pages.has_value()) {
       return UsageError(absl::StrCat("--pages: got '", wanted.pages,
-                                     "', need numbers as 10-40"));
+                                     "', need numbers as 10-40, xii or A-3"));
     }
   }
   if (absl::Status s = CheckOutput(options); !s.ok()) return s;

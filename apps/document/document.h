@@ -27,6 +27,12 @@ struct Page {
   std::string number;  // as it is printed: "xii", "40"
 };
 
+// A section that is a chapter of a longer document.
+struct NumberedChapter {
+  size_t section;                 // its index here
+  std::optional<int64_t> number;  // there; absent: its title alone names it
+};
+
 // Sections and pages come in the order of the text. What comes before the first
 // belongs to none.
 struct Document {
@@ -36,6 +42,9 @@ struct Document {
   std::string language;  // a BCP 47 tag ("en"), or empty
   std::vector<Section> sections;
   std::vector<Page> pages;
+  // Of what was chosen of a longer document (apps/reader), the chapters that
+  // are here; absent: it is a whole one.
+  std::optional<std::vector<NumberedChapter>> chapters;
   std::vector<std::string> warnings;
 };
 

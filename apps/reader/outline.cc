@@ -107,9 +107,16 @@ int ChapterLevel(const Document& book) {
 }
 
 std::vector<Chapter> ChaptersOf(const Document& book) {
-  const int level = ChapterLevel(book);
   std::vector<Chapter> chapters;
   const std::vector<Section>& all = book.sections;
+  if (book.chapters.has_value()) {
+    for (const auto& [section, number] : *book.chapters) {
+      chapters.push_back(
+          {section, all[section].begin, SectionEnd(book, section), number});
+    }
+    return chapters;
+  }
+  const int level = ChapterLevel(book);
   for (size_t i = 0; i < all.size(); ++i) {
     const bool divided = i + 1 < all.size() && all[i + 1].level > all[i].level;
     if (all[i].level > level || (all[i].level < level && divided)) continue;

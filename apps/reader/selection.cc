@@ -1,6 +1,7 @@
 #include "apps/reader/selection.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "apps/document/encoding.h"
@@ -50,6 +51,10 @@ class Excerpt {
  public:
   explicit Excerpt(const Document& book)
       : book_(book), level_(ChapterLevel(book)) {
+    for (const Chapter& chapter : ChaptersOf(book)) {
+      chapters_[chapter.section] = chapter.number;
+    }
+    excerpt_.chapters.emplace();
     excerpt_.title = book.title;
     excerpt_.author = book.author;
     excerpt_.language = book.language;
@@ -96,12 +101,18 @@ class Excerpt {
       open_.pop_back();
     }
     open_.push_back(index);
+    if (const auto chapter = chapters_.find(index);
+        chapter != chapters_.end()) {
+      excerpt_.chapters->push_back({excerpt_.sections.size(), chapter->second});
+    }
     excerpt_.sections.push_back(book_.sections[index]);
     excerpt_.sections.back().begin = begin;
   }
 
   const Document& book_;
   const int level_;  // of chapters
+  // Their numbers, by the sections that they are.
+  std::map<size_t, std::optional<int64_t>> chapters_;
   Document excerpt_;
   std::vector<size_t> open_;  // sections of the book that the excerpt is in
 };
@@ -131,6 +142,42 @@ std::vector<Run> Titled(const Document& book, const std::string& title) {
   return whole.empty() ? in_part : whole;
 }
 
+// Indices of pages, both ends included.
+struct PageRange {
+  size_t first;
+  size_t last;
+};
+
+// The pages that an item of --pages means; absent where they are not there, and
+// then `missing` is what is not.
+std::optional<PageRange> PagesOf(const Document& book, const std::string& item,
+                                 std::string* missing) {
+  const auto numbered = [&](size_t from,
+                            std::string_view number) -> std::optional<size_t> {
+    for (size_t i = from; i < book.pages.size(); ++i) {
+      if (book.pages[i].number == number) return i;
+    }
+    return std::nullopt;
+  };
+  if (const auto page = numbered(0, item)) return PageRange{*page, *page};
+  *missing = item;
+  for (size_t dash = item.find('-'); dash != std::string::npos;
+       dash = item.find('-', dash + 1)) {
+    const std::string first(Trimmed(item.substr(0, dash)));
+    const std::string last(Trimmed(item.substr(dash + 1)));
+    const auto from = numbered(0, first);
+    const auto to = numbered(from.value_or(book.pages.size()), last);
+    if (to.has_value()) return PageRange{*from, *to};
+    // Where one dash parts two numbers it is known which of them is not there.
+    if (from.has_value()) {
+      *missing = last + " at or after " + first;
+    } else if (item.find('-') == item.rfind('-')) {
+      *missing = first;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<ChapterChoice> ParseChapters(std::string_view text) {
@@ -157,12 +204,11 @@ std::optional<ChapterChoice> ParseChapters(std::string_view text) {
 std::optional<PageChoice> ParsePages(std::string_view text) {
   PageChoice choice;
   for (const std::string_view item : Split(text, ',')) {
-    const size_t dash = item.find('-');
-    const std::string_view first = item.substr(0, dash);
-    const std::string_view last =
-        dash == std::string_view::npos ? first : item.substr(dash + 1);
-    if (first.empty() || last.empty()) return std::nullopt;
-    choice.ranges.push_back({std::string(first), std::string(last)});
+    const std::string_view words = Trimmed(item);
+    if (words.empty() || words.front() == '-' || words.back() == '-') {
+      return std::nullopt;
+    }
+    choice.items.emplace_back(words);
   }
   return choice;
 }
@@ -227,26 +273,19 @@ document::Result SelectPages(const Document& book, const PageChoice& choice) {
     return NotFound("no_pages", "--pages: the document has no page numbers");
   }
   std::vector<Run> runs;
-  for (const PageChoice::Range& range : choice.ranges) {
-    const auto numbered = [&](auto from, const std::string& number) {
-      return std::find_if(from, book.pages.end(), [&](const Page& page) {
-        return page.number == number;
-      });
-    };
-    const auto first = numbered(book.pages.begin(), range.first);
-    const auto last = numbered(first, range.last);
-    if (first == book.pages.end() || last == book.pages.end()) {
-      return NotFound("page_not_found",
-                      "--pages: no page " +
-                          (first == book.pages.end()
-                               ? range.first
-                               : range.last + " at or after " + range.first) +
-                          "; they go from " + book.pages.front().number +
-                          " to " + book.pages.back().number);
+  for (const std::string& item : choice.items) {
+    std::string missing;
+    const std::optional<PageRange> range = PagesOf(book, item, &missing);
+    if (!range.has_value()) {
+      return NotFound("page_not_found", "--pages: no page " + missing +
+                                            "; they go from " +
+                                            book.pages.front().number + " to " +
+                                            book.pages.back().number);
     }
-    const auto next = last + 1;
-    runs.push_back({first->begin,
-                    next == book.pages.end() ? book.text.size() : next->begin});
+    const size_t next = range->last + 1;
+    runs.push_back({book.pages[range->first].begin,
+                    next == book.pages.size() ? book.text.size()
+                                              : book.pages[next].begin});
   }
   return ExcerptOf(book, std::move(runs));
 }

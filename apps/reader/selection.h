@@ -26,13 +26,14 @@ struct ChapterChoice {
 // where a range is not whole or goes down.
 std::optional<ChapterChoice> ParseChapters(std::string_view text);
 
-// What --pages asks for, as pages are numbered: "10-40", "xii", "3,7-9".
+// What --pages asks for: items, each a page's number as it is printed, or two
+// with a dash between: "10-40", "xii", "3,vii-9". An item that is a number of
+// the book is that page ("A-3", "3-4" where pages are numbered so); any other
+// is cut at its first dash that has a number before it, and behind it one of
+// the same page or a later ("A-3-A-7"). Of pages of one number it is the first,
+// from the first end on.
 struct PageChoice {
-  struct Range {
-    std::string first;
-    std::string last;
-  };
-  std::vector<Range> ranges;
+  std::vector<std::string> items;
 };
 // Absent where an item or an end of one is empty.
 std::optional<PageChoice> ParsePages(std::string_view text);

@@ -107,6 +107,50 @@ TEST(SelectionTest, WhatIsChosenKeepsItsPlaces) {
             "Chapter 3 The Inn, page 13");
 }
 
+TEST(SelectionTest, WhatIsChosenKeepsItsNumbers) {
+  // Counted by their places, as no label has a number.
+  const Document book = BookOf(
+      "# |Front\na\n# |Loomings\nb\n## |Aside\nc\n# |The Bag\nd\n@9\ndd\n"
+      "# |The Inn\ne\n");
+  const auto chosen = [](const Document& from, const char* choice) {
+    return Chosen(SelectChapters(from, *ParseChapters(choice)));
+  };
+  const Document some = chosen(book, "2,4");
+  EXPECT_EQ(ChapterList(some, 9), "2 Loomings, 4 The Inn");
+  EXPECT_EQ(chosen(some, "4").text, "The Inn\n\ne\n");
+  EXPECT_THAT(Refusal(SelectChapters(some, *ParseChapters("1"))),
+              HasSubstr("there are 2 Loomings, 4 The Inn"));
+  // Of one chapter its sections are none, and so it is again.
+  EXPECT_EQ(ChapterList(chosen(book, "2"), 9), "2 Loomings");
+  EXPECT_EQ(ChapterList(chosen(some, "2"), 9), "2 Loomings");
+  EXPECT_EQ(ChapterList(chosen(book, "aside"), 9), "2 Loomings");
+  EXPECT_EQ(ChapterList(Chosen(SelectPages(book, *ParsePages("9"))), 9),
+            "3 The Bag, 4 The Inn");
+}
+
+TEST(SelectionTest, PagesWithADashInTheirNumbers) {
+  const Document book = BookOf(
+      "@xii\na\n@3\nb\n@4\nc\n@A-3\nd\n@A-4\ne\n@A-5\nf\n@3-4\ng\n"
+      "@3\nh\n");
+  const auto text = [&](const char* choice) {
+    return Chosen(SelectPages(book, *ParsePages(choice))).text;
+  };
+  EXPECT_EQ(text("xii"), "a\n");
+  EXPECT_EQ(text("A-4"), "e\n");
+  EXPECT_EQ(text("A-3-A-5"), "d\ne\nf\n");
+  EXPECT_EQ(text("4-A-3"), "c\nd\n");
+  EXPECT_EQ(text("A-5-3"), "f\ng\nh\n");
+  EXPECT_EQ(text("3-4"), "g\n");  // that page, and no range
+  EXPECT_EQ(text("xii - 3"), "a\nb\n");
+  EXPECT_EQ(text("xii,4"), "a\n\n\nc\n");
+  const auto refusal = [&](const char* choice) {
+    return Refusal(SelectPages(book, *ParsePages(choice)));
+  };
+  EXPECT_THAT(refusal("A-9"), HasSubstr("no page A; they go from xii to 3"));
+  EXPECT_THAT(refusal("A-5-A-3"), HasSubstr("no page A-3 at or after A-5"));
+  EXPECT_THAT(refusal("B-1-B-2"), HasSubstr("no page B-1-B-2;"));
+}
+
 TEST(SelectionTest, AListNamesSomeAndCountsTheRest) {
   EXPECT_EQ(ChapterList(BookOf(kBook), 2),
             "1 Loomings, 2 The Bag and 2 more, which --toc lists");
