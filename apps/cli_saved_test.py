@@ -157,6 +157,29 @@ class CacheTest(SavedCase):
         self.assertEqual(self.kept(), [])
         self.assertEqual(self.ask()["cached_tokens"], 0)
 
+    def test_a_link_as_folder_is_not_followed(self):
+        self.ask()
+        names = self.kept()
+        elsewhere = self.path("elsewhere")
+        os.rename(self.texts, elsewhere)
+        os.symlink(elsewhere, self.texts)
+        self.addCleanup(os.unlink, self.texts)
+        listed = self.document("cache", "list", env=self.env)
+        self.assertEqual(listed["texts"], [])
+        self.assertGreater(len(listed["files"]), 0)  # rates
+        self.assertIn("is a symbolic link", listed["warnings"][0])
+        result = run("cache", "list", env=self.env)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(b"rates of", result.stdout)
+        self.assertIn(b"is a symbolic link", result.stderr)
+        result = run("cache", "clear", env=self.env)
+        self.assertEqual(result.returncode, 6)
+        self.assertRegex(result.stderr, rb"is a symbolic link.*; beside them "
+                         rb"\d files? removed")
+        self.assertEqual(sorted(os.listdir(elsewhere)), names)
+        listed = self.document("cache", "list", env=self.env)
+        self.assertEqual(listed["files"], [])
+
 
 class FaultsTest(SavedCase):
     def test_a_folder_that_is_none_is_a_warning(self):

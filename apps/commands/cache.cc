@@ -1,6 +1,7 @@
 // tiercel cache: what the program keeps on disk and can make again.
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,18 @@ double TotalBytes(const Json& list) {
   return total;
 }
 
+// Texts that were read, of the folder that has them. Errors: io_error.
+absl::StatusOr<Json> ListTexts(const std::string& folder) {
+  std::error_code error;
+  if (std::filesystem::is_symlink(folder, error)) {
+    return Error(Exit::kIo, "io_error",
+                 absl::StrCat("'", folder,
+                              "' is a symbolic link, which is not followed: "
+                              "no texts are kept, listed or removed there"));
+  }
+  return ListCache(folder);
+}
+
 std::string Files(size_t count) {
   return absl::StrCat(count, count == 1 ? " file" : " files");
 }
@@ -130,12 +143,16 @@ absl::Status Cache(const Options& options) {
   }
   absl::StatusOr<Json> list = ListCache(folder);
   if (!list.ok()) return list.status();
-  absl::StatusOr<Json> texts = ListCache(options.session.texts_dir);
-  if (!texts.ok()) return texts.status();
-  list->at("texts") = texts->at("texts");
+  // What is kept elsewhere is no reason not to say what is here.
+  const absl::StatusOr<Json> texts = ListTexts(options.session.texts_dir);
+  list->at("texts") = texts.ok() ? texts->at("texts") : Json::array();
   (*list)["readings"] = ListReadings(folder);
   Json document = {{"cache_dir", folder}};
   if (options.cache_action == "list") {
+    if (!texts.ok()) {
+      document["warnings"] = {texts.status().message()};
+      WriteWarnings({Printable(std::string(texts.status().message()))});
+    }
     const Json& rates = list->at("files");
     const Json& kept = list->at("texts");
     const Json& readings = list->at("readings");
@@ -148,10 +165,17 @@ absl::Status Cache(const Options& options) {
     return WriteJson(document);
   }
   size_t removed = ClearReadings(folder);
-  for (const std::string& each : {folder, options.session.texts_dir}) {
+  std::vector<std::string> folders = {folder};
+  if (texts.ok()) folders.push_back(options.session.texts_dir);
+  for (const std::string& each : folders) {
     const absl::StatusOr<size_t> files = ClearCache(each);
     if (!files.ok()) return files.status();
     removed += *files;
+  }
+  if (!texts.ok()) {
+    return Error(ExitOf(texts.status()), CodeOf(texts.status()),
+                 absl::StrCat(texts.status().message(), "; beside them ",
+                              Files(removed), " removed"));
   }
   document["removed"] = removed;
   document["bytes"] = TotalBytes(*list);
