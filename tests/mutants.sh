@@ -357,6 +357,11 @@ chapter_asked|apps/reader/selection.cc|found < range.last - range.first + 1|foun
 lone_heading|apps/reader/parts.cc|next > enough|next < enough|apps/reader/parts_test.cc
 place_blanks|apps/reader/places.cc|run.find_last_not_of(kBlanks) + 1|run.size()|apps/reader/places_test.cc
 quoted_words|apps/reader/quotations.cc|kFewestWords = 4|kFewestWords = 5|apps/reader/quotations_test.cc
+any_quotation|apps/reader/quotations.cc|if (first == std::string::npos) continue;|if (first == std::string::npos) first = 0;|apps/reader/quotations_test.cc
+excerpt_number|apps/reader/selection.cc|chapter->second|std::nullopt|apps/reader/selection_test.cc
+page_dash|apps/reader/selection.cc|dash = item.find(.-., dash + 1)) {|dash = std::string::npos) {|apps/reader/selection_test.cc
+spent_gap|apps/commands/spent.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|apps/commands/spent_test.cc
+spent_sums|apps/commands/spent.cc|AddNumbers(sums, .sums_);|sums_ = sums;|apps/commands/spent_test.cc
 quoted_place|apps/reader/quotations.cc|if (index == last)|if (index == last + 1)|apps/reader/quotations_test.cc
 journal_damage|apps/reader/journal.cc|!= Hex(Fingerprint(body))|== "x"|apps/reader/journal_test.cc
 notes_markup|apps/reader/notes.cc|`\*_\[\]<>|`*_[]>|apps/reader/notes_test.cc
