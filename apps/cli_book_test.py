@@ -414,6 +414,22 @@ class NotesTest(BookCase):
         self.assertLessEqual(set(re.findall('href="#([^"]+)"', html)), set(ids))
         self.assertIn("[tokens 0 to ", notes["notes.txt"])
 
+    def test_parts_of_one_place_are_told_apart(self):
+        book = self.path("book.md", b"# One\n\n" + TEXT + b"# Two\n\nEnd.\n")
+        path = self.path("notes.html")
+        document = self.document("summarize", book, *SMALL, "--no-cache",
+                                 "--output", path)
+        with open(path, encoding="utf-8") as file:
+            html = file.read()
+        headings = re.findall("<h2>(.*)</h2>", html)
+        leaves = [part for part in document["parts"] if part["level"] == 0]
+        own = sum(part["chapters"] == ["One"] for part in leaves)
+        self.assertGreater(own, 2)
+        self.assertEqual(
+            headings[:own + 1],
+            ["Summary", *(f"One ({i + 1} of {own})" for i in range(own))])
+        self.assertEqual(len(set(headings)), 1 + len(leaves))
+
     def test_of_a_text_that_fits_and_of_answers(self):
         short = self.path("short.txt", TEXT[:500])
         for command in (["summarize", short], ["ask", short, "Who?", "Why?"]):

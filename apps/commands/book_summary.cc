@@ -31,6 +31,7 @@ class BookSummaryWriter {
   Json Document() const;
   Json Predicted() const;
   reader::Notes Notes() const;
+  std::vector<std::string> LeafHeadings() const;
 
   const Options& options_;
   const document::Document& book_;
@@ -126,13 +127,32 @@ reader::Notes BookSummaryWriter::Notes() const {
   }
   notes.sections.push_back(std::move(summary));
   if (summary_.levels.size() == 1) return notes;
-  for (size_t i = 0; i < summary_.levels.front().size(); ++i) {
-    const Node& leaf = summary_.levels.front()[i];
-    reader::Notes::Section section = {PlaceOf(leaf), leaf_id(i), {}};
-    section.Add(leaf.writing.text);
+  const std::vector<std::string> headings = LeafHeadings();
+  for (size_t i = 0; i < headings.size(); ++i) {
+    reader::Notes::Section section = {headings[i], leaf_id(i), {}};
+    section.Add(summary_.levels.front()[i].writing.text);
     notes.sections.push_back(std::move(section));
   }
   return notes;
+}
+
+// Where each part of the book stands; where several stand in one place, with
+// which of them it is.
+std::vector<std::string> BookSummaryWriter::LeafHeadings() const {
+  std::vector<std::string> headings;
+  for (const Node& leaf : summary_.levels.front()) {
+    headings.push_back(PlaceOf(leaf));
+  }
+  for (size_t begin = 0; begin < headings.size();) {
+    size_t end = begin + 1;
+    while (end < headings.size() && headings[end] == headings[begin]) ++end;
+    for (size_t i = begin; end - begin > 1 && i < end; ++i) {
+      absl::StrAppend(&headings[i], " (", i - begin + 1, " of ", end - begin,
+                      ")");
+    }
+    begin = end;
+  }
+  return headings;
 }
 
 absl::Status BookSummaryWriter::Write() {
