@@ -4,6 +4,8 @@
   bench/book.py BOOK...            each read once
   bench/book.py BOOK --interruptions 20
                                    and once more, with so many interruptions
+  bench/book.py BOOK --epub 50     and an EPUB of so many MB, as chapters of
+                                   BOOK again and again: its contents alone
   bench/book.py BOOK... --save     also writes
                                    bench/results/<date>-<cpu>-book.md
   bench/book.py BOOK --flag=-c --flag=4k
@@ -26,6 +28,7 @@ Standard library only.
 """
 
 import argparse
+import html
 import json
 import os
 import pathlib
@@ -36,6 +39,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 import pages
 from program import Program
@@ -45,6 +49,38 @@ ANSWER = 48  # tokens of each text
 COLUMNS = ["book", "words", "tokens", "parts", "levels", "reader, s",
            "predicted, s", "read and written, s", "tokens read", "tok/s",
            "tokens written", "memory, MB"]
+
+
+PAGE = (b'<html xmlns="http://www.w3.org/1999/xhtml"><head><title>c</title>'
+        b'</head><body><h1>Chapter %d</h1><p>%s</p></body></html>')
+CONTAINER = (b'<container version="1.0" xmlns="urn:oasis:names:tc:opendocument:'
+             b'xmlns:container"><rootfiles><rootfile full-path="p.opf" '
+             b'media-type="application/oebps-package+xml"/></rootfiles>'
+             b'</container>')
+PACKAGE = ('<package xmlns="http://www.idpf.org/2007/opf" version="3.0">'
+           '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Long'
+           '</dc:title></metadata><manifest>{}</manifest><spine>{}</spine>'
+           '</package>')
+CHAPTER_BYTES = 1_000_000
+
+
+def write_epub(path, text, megabytes):
+    """An EPUB of that many MB, all of it text, which is not compressed."""
+    chapter = PAGE.replace(b"%s", b"</p><p>".join(
+        part.encode() for part in html.escape(text[:CHAPTER_BYTES]).split("\n\n")
+    ).replace(b"%", b"%%"))
+    count = megabytes * 1_000_000 // len(chapter)
+    names = [f"c{i}.xhtml" for i in range(count)]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as book:
+        book.writestr("mimetype", "application/epub+zip")
+        book.writestr("META-INF/container.xml", CONTAINER)
+        book.writestr("p.opf", PACKAGE.format(
+            "".join(f'<item id="i{i}" href="{name}" '
+                    'media-type="application/xhtml+xml"/>'
+                    for i, name in enumerate(names)),
+            "".join(f'<itemref idref="i{i}"/>' for i in range(count))))
+        for i, name in enumerate(names):
+            book.writestr(name, chapter % (i + 1))
 
 
 class Reading:
@@ -138,6 +174,24 @@ class Book:
         if code != 0:
             sys.exit(f"ended with {code}: {reading.said.read_text()}")
 
+    def long_epub(self, megabytes):
+        """What finding the chapters of such an EPUB takes, as a sentence."""
+        path = self.folder / "long.epub"
+        write_epub(path, self.path.read_text("utf-8", "replace"), megabytes)
+        begin = time.monotonic()
+        reading = Reading([self.program.path, "summarize", str(path), "--toc",
+                           "--json"], self.folder)
+        self.expect_end(reading)
+        seconds = time.monotonic() - begin
+        sections = reading.document()["sections"]
+        tokens = sum(section["tokens"] for section in sections)
+        size = path.stat().st_size
+        path.unlink()
+        return (f"An EPUB of {size / 1e6:.0f} MB, all of it text: its "
+                f"{len(sections)} chapters of {tokens:,} tokens were found and "
+                f"counted in {seconds:.0f} s, within "
+                f"{reading.memory / 1e6:.0f} MB of memory.")
+
     def disturbed(self, whole, interruptions, seed):
         """Reads it again with interruptions; what of each is a line. Ends this
         script where something is not as in the document `whole`."""
@@ -215,6 +269,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("books", type=pathlib.Path, nargs="+")
     parser.add_argument("--interruptions", type=int, default=0)
+    parser.add_argument("--epub", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tiercel", default=str(
         pages.ROOT / "build/cpu/apps/tiercel"))
@@ -231,6 +286,8 @@ def main():
             document, row = book.undisturbed()
             rows.append(row)
             print(" | ".join(row), flush=True)
+            if args.epub > 0 and path == args.books[0]:
+                lines += ["", book.long_epub(args.epub)]
             if args.interruptions == 0:
                 continue
             stops = book.disturbed(document, args.interruptions, args.seed)

@@ -71,8 +71,8 @@ class BookTest(unittest.TestCase):
             text.write_text(TEXT)
             done = subprocess.run(
                 [sys.executable, "-B", str(SCRIPT), str(text),
-                 "--interruptions", "4", "--tiercel", TIERCEL, "--flag=-c",
-                 "--flag=900"],
+                 "--interruptions", "4", "--epub", "2", "--tiercel", TIERCEL,
+                 "--flag=-c", "--flag=900"],
                 env={**os.environ,
                      "TIERCEL_MODEL": os.path.join(CHECKPOINTS, "llama_chat")},
                 capture_output=True, text=True)
@@ -81,6 +81,8 @@ class BookTest(unittest.TestCase):
         self.assertRegex(done.stdout,
                          r"\ntext\.txt, interrupted [1-4] times \(seed 0\): ")
         self.assertIn("\n- SIGINT ", done.stdout)
+        self.assertRegex(done.stdout, r"\nAn EPUB of 2 MB, all of it text: its "
+                         r"\d+ chapters of [\d,]+ tokens ")
 
 
 if __name__ == "__main__":

@@ -176,7 +176,8 @@ step_faults() {  # every allocation refused, hundreds of random lives
 step_book() {
   local book=$TIERCEL_BOOKS/moby_dick.txt
   [[ -e $book ]] || book=$TIERCEL_BOOKS/policy.txt
-  python3 -B bench/book.py "$book" --interruptions 20 --tiercel "$TIERCEL"
+  python3 -B bench/book.py "$book" --interruptions 20 --epub 50 \
+    --tiercel "$TIERCEL"
 }
 
 step_mutants() {  # faults that must turn the suite red
