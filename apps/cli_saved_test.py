@@ -136,6 +136,15 @@ class SavedTextsTest(SavedCase):
         self.assertEqual(len(self.kept()), 1)
 
 
+    def test_a_talk_of_ask_leaves_its_text(self):
+        result = run("ask", self.book, "-m", CHAT, "-n", "8",
+                     input=b"who?\nwhy?\n", env=self.env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        first = self.ask()
+        self.assertGreater(first["cached_tokens"],
+                           0.9 * first["prompt_tokens"])
+
+
 class CacheTest(SavedCase):
     def test_texts_are_listed_and_cleared(self):
         self.ask()
