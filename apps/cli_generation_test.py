@@ -442,7 +442,6 @@ class GenerateTest(Case):
                             "where?")
         self.assertTrue(text.startswith(b"# who?\n"), text)
         self.assertIn(b"\n# where?\n", text)
-        self.refuse(2, "usage", "ask", "-m", CHAT, book)
         self.refuse(2, "usage", "ask", "-m", CHAT, book, "")
         self.refuse(6, "file_not_found", "ask", "-m", CHAT, "/no/book", "why?")
 
