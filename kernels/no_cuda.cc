@@ -36,10 +36,10 @@ int CudaStream::Open(std::unique_ptr<CudaStream>* /*stream*/) {
 std::string CudaErrorText(int /*error*/) { return "this build has no CUDA"; }
 
 int QuantiseCuda(CUstream_st*, const float*, int64_t, int64_t, int64_t,
-                 Q8Block*) {
+                 Q8Fragments*) {
   return kNoDevice;
 }
-int MultiplyQ8Cuda(CUstream_st*, const MatmulTargets&, const Q8Block*,
+int MultiplyQ8Cuda(CUstream_st*, const MatmulTargets&, const Q8Fragments*,
                    int64_t) {
   return kNoDevice;
 }

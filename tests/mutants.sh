@@ -32,7 +32,14 @@ packet_bound|kernels/layer/swiglu.cu|i < in_packets|i <= in_packets|kernels/laye
 kernel_head|kernels/layer/rope.cu|head \* p.head_dim|head * p.half|kernels/layer/rope_test.cc
 kernel_piece|kernels/kv/kv_element.h|i >= head_dim|i > head_dim|kernels/kv/kv_write_test.cc
 kernel_fault|kernels/kv/kv_element.h|== kAllLanes;|!= 0;|kernels/kv/kv_write_test.cc
-copy_wait|kernels/layer/matmul.cu|CopyWait<0>|CopyWait<1>|kernels/layer/matmul_test.cc
+copy_wait|kernels/layer/matmul.cu|CopyWait<kStages - 2>|CopyWait<kStages - 1>|kernels/layer/matmul_test.cc
+last_fragment|kernels/layer/packed_device.h|if (2 \* pair + 1 < blocks) {|if (pair >= 0) {|kernels/layer/matmul_test.cc
+fragment_rows|kernels/layer/matmul.cu|in_fragments / 16 >= left|in_fragments / 16 >= left - 1|kernels/layer/matmul_test.cc
+half_sums|kernels/layer/matmul.cu|SumOf(of_x\[2 + j % 2\], h)|SumOf(of_x[2 + j % 2], 0)|kernels/layer/matmul_test.cc
+panel_order|kernels/layer/matmul.cc|output.weights->order() != order|false|kernels/layer/matmul_test.cc
+float_barrier|kernels/layer/matmul.cu|Barrier();  // the stage is there.*||kernels/layer/matmul_test.cc
+float_rows|kernels/layer/matmul.cu|t.warp() \* kThreadRows + r|t.warp() + r|kernels/layer/matmul_test.cc
+odd_fragments|kernels/layer/packed_layout.h|block % 2 == 0 \&\& block + 1 == blocks|false|kernels/layer/packed_matrix_test.cc
 stage_barrier|kernels/layer/matmul.cu|Barrier();  // this stage is there.*||kernels/layer/matmul_test.cc
 error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/layer/matmul_test.cc
 rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.cc

@@ -11,8 +11,18 @@
 
 namespace tiercel {
 
+// 0: the compiler decides.
 template <typename Kernel>
-__global__ void __launch_bounds__(Kernel::kMaxThreads)
+constexpr int BlocksAtOnce() {
+  if constexpr (requires { Kernel::kBlocksAtOnce; }) {
+    return Kernel::kBlocksAtOnce;
+  } else {
+    return 0;
+  }
+}
+
+template <typename Kernel>
+__global__ void __launch_bounds__(Kernel::kMaxThreads, BlocksAtOnce<Kernel>())
     RunKernel(const Kernel kernel) {
   extern __shared__ __align__(16) unsigned char shared[];
   kernel({static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x),

@@ -10,6 +10,8 @@
 //
 //   struct Twice {
 //     static constexpr int kMaxThreads = 128;  // of a block
+//     static constexpr int kBlocksAtOnce = 4;  // optional: so many blocks fit
+//                                              // the registers of a processor
 //     struct Shared {                          // of a block, first undefined
 //       Array<float, 128> x;
 //     };

@@ -13,7 +13,7 @@ namespace {
 // Rows that are worth a thread of their own.
 constexpr int64_t kGrain = 16;
 
-absl::Status Validate(const EmbedParams& p) {
+absl::Status Validate(const EmbedParams& p, PanelOrder order) {
   if (p.rows < 0) {
     return UsageError("invalid_shape",
                       absl::StrCat("Embed: rows=", p.rows, "; need 0 or more"));
@@ -26,6 +26,10 @@ absl::Status Validate(const EmbedParams& p) {
   if (missing != nullptr) {
     return UsageError("invalid_argument",
                       absl::StrCat("Embed: ", missing, " is null"));
+  }
+  if (p.table->order() != order) {
+    return UsageError("invalid_argument",
+                      "Embed: table is packed for another kind of device");
   }
   for (int64_t r = 0; r < p.rows; ++r) {
     if (p.ids[r] < 0 || p.ids[r] >= p.table->rows()) {
@@ -54,7 +58,8 @@ absl::Status EmbedOnGpu(Stream& stream, const EmbedParams& p) {
 }  // namespace
 
 absl::Status Embed(Stream& stream, const EmbedParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  const PanelOrder order = PackedMatrix::OrderFor(stream);
+  if (absl::Status s = Validate(p, order); !s.ok()) return s;
   if (p.rows == 0) return absl::OkStatus();
   if (stream.device() == Device::kCuda) return EmbedOnGpu(stream, p);
   stream.pool().ParallelFor(

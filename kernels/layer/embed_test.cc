@@ -18,22 +18,28 @@ constexpr int64_t kVocab = 37;
 constexpr int64_t kHidden = 256;
 
 struct Table {
-  explicit Table(DType type) {
+  explicit Table(DType of) : type(of) {
     std::mt19937 random(5);
     const int64_t row_bytes = RowBytes(type, kHidden);
     bytes.resize(static_cast<size_t>(kVocab * row_bytes));
     // Bytes below 0x40 keep every scale finite, so that bits can be compared.
     for (std::byte& b : bytes) b = static_cast<std::byte>(random() & 0x3f);
-    matrix = *PackedMatrix::Create(type, kVocab, kHidden);
     values.resize(static_cast<size_t>(kVocab * kHidden));
     Dequantize(type, bytes.data(), kVocab * kHidden, values.data());
-    for (int64_t row = 0; row < kVocab; ++row) {
-      matrix.PackRow(row, bytes.data() + row * row_bytes);
-    }
+    matrix = Packed(PanelOrder::kLanes);
   }
+  PackedMatrix Packed(PanelOrder order) const {
+    PackedMatrix packed =
+        *PackedMatrix::Create(type, kVocab, kHidden, SystemMemory(), order);
+    for (int64_t row = 0; row < kVocab; ++row) {
+      packed.PackRow(row, bytes.data() + row * RowBytes(type, kHidden));
+    }
+    return packed;
+  }
+  DType type;
   std::vector<std::byte> bytes;
   std::vector<float> values;
-  PackedMatrix matrix;
+  PackedMatrix matrix;  // for the host
 };
 
 class EmbedBackendTest : public BackendTest {};
@@ -48,7 +54,8 @@ TEST_P(EmbedBackendTest, RowsAreTheTablesRows) {
     const Table table(type);
     for (const int threads : Threads({1, 3})) {
       const std::unique_ptr<Stream> stream = NewStream(threads);
-      const PackedMatrix matrix = *table.matrix.CopyTo(*stream);
+      const PackedMatrix matrix =
+          *table.Packed(PackedMatrix::OrderFor(*stream)).CopyTo(*stream);
       for (const int64_t rows : Fewer({0, 1, 15, 16, 17, 100}, {0, 1, 37})) {
         std::vector<int32_t> ids(static_cast<size_t>(rows));
         std::vector<float> expected;
@@ -102,6 +109,9 @@ TEST(EmbedTest, RefusesWhatIsMissing) {
   }
   EXPECT_EQ(CodeOf(Embed(*stream, {&table.matrix, &id, -1, out.data()})),
             "invalid_shape");
+  const PackedMatrix for_gpu = table.Packed(PanelOrder::kFragments);
+  EXPECT_EQ(Embed(*stream, {&for_gpu, &id, 1, out.data()}).message(),
+            "Embed: table is packed for another kind of device");
 }
 
 }  // namespace

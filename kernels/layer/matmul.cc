@@ -34,11 +34,16 @@ absl::Status Mismatch(const std::string& message) {
   return UsageError("invalid_shape", "Matmul: " + message);
 }
 
-absl::Status ValidateOutput(const MatmulParams& p, int i) {
+absl::Status ValidateOutput(const MatmulParams& p, PanelOrder order, int i) {
   const MatmulOutput& output = p.outputs[i];
   const std::string name = absl::StrCat("outputs[", i, "]");
   if (output.weights == nullptr || output.weights->data() == nullptr) {
     return Missing(name + ".weights");
+  }
+  if (output.weights->order() != order) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("Matmul: ", name, ".weights are packed ",
+                                   "for another kind of device"));
   }
   const int64_t k = p.outputs[0].weights->cols();
   if (output.weights->cols() != k) {
@@ -54,7 +59,7 @@ absl::Status ValidateOutput(const MatmulParams& p, int i) {
   return absl::OkStatus();
 }
 
-absl::Status Validate(const MatmulParams& p) {
+absl::Status Validate(const MatmulParams& p, PanelOrder order) {
   if (p.num_outputs < 1 || p.num_outputs > 3) {
     return Mismatch(
         absl::StrCat("num_outputs=", p.num_outputs, "; need 1 to 3"));
@@ -63,7 +68,7 @@ absl::Status Validate(const MatmulParams& p) {
     return Mismatch(absl::StrCat("rows=", p.rows, "; need 0 or more"));
   }
   for (int i = 0; i < p.num_outputs; ++i) {
-    if (absl::Status s = ValidateOutput(p, i); !s.ok()) return s;
+    if (absl::Status s = ValidateOutput(p, order, i); !s.ok()) return s;
   }
   const int64_t k = p.outputs[0].weights->cols();
   if (p.rows > 0 && p.x == nullptr) return Missing("x");
@@ -98,7 +103,7 @@ MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {
 absl::Status MultiplyOnGpu(Stream& stream, const MatmulParams& p) {
   CUstream_st* const queue = stream.cuda().handle();
   const int64_t k = p.outputs[0].weights->cols();
-  Q8Block* q8 = nullptr;
+  Q8Fragments* q8 = nullptr;
   bool done[MatmulTargets::kMost] = {};
   for (int i = 0; i < p.num_outputs; ++i) {
     if (done[i]) continue;
@@ -112,9 +117,9 @@ absl::Status MultiplyOnGpu(Stream& stream, const MatmulParams& p) {
     const bool wanted = UsesQ8(p, p.outputs[i]);
     if (wanted && q8 == nullptr) {
       const absl::StatusOr<std::byte*> scratch = stream.Scratch(
-          static_cast<size_t>(p.rows * (k / 32)) * sizeof(Q8Block));
+          static_cast<size_t>(NumQ8Fragments(p.rows, k)) * sizeof(Q8Fragments));
       if (!scratch.ok()) return scratch.status();
-      q8 = reinterpret_cast<Q8Block*>(*scratch);
+      q8 = reinterpret_cast<Q8Fragments*>(*scratch);
       const absl::Status s = CudaStatus(
           "Matmul", QuantiseCuda(queue, p.x, p.x_stride, p.rows, k, q8));
       if (!s.ok()) return s;
@@ -291,7 +296,8 @@ class CpuMatmul {
 }  // namespace
 
 absl::Status Matmul(Stream& stream, const MatmulParams& p) {
-  if (absl::Status s = Validate(p); !s.ok()) return s;
+  const PanelOrder order = PackedMatrix::OrderFor(stream);
+  if (absl::Status s = Validate(p, order); !s.ok()) return s;
   if (p.rows == 0) return absl::OkStatus();
   if (stream.device() == Device::kCuda) return MultiplyOnGpu(stream, p);
   if (stream.device() == Device::kRef) {

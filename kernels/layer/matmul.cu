@@ -1,5 +1,8 @@
+#include <string.h>
+
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul_body.h"
@@ -18,6 +21,20 @@ TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, int64_t row,
   float& out = target.out[row * target.out_stride + column];
   if (target.bias != nullptr) value += target.bias[column];
   out = target.add ? value + out : value;
+}
+
+// A weight of a type that is not quantised, of its bits.
+template <DType kType>
+TIERCEL_DEVICE float FloatOf(uint32_t bits) {
+  if constexpr (kType == DType::kF16) {
+    return F32FromF16(static_cast<uint16_t>(bits));
+  } else if constexpr (kType == DType::kBF16) {
+    return F32FromBf16(static_cast<uint16_t>(bits));
+  } else {
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+  }
 }
 
 // How many groups of `columns` columns all targets have, one after the other.
@@ -46,16 +63,6 @@ TIERCEL_DEVICE MatmulTarget TargetWith(const MatmulTargets& targets,
 
 // ---- activations as int8 ----
 
-// Q8Block of matmul_body.h, its codes four to a word.
-struct alignas(16) Q8Words {
-  uint32_t codes[8];
-  float scale;
-  float scaled_sum;
-  int32_t neg_sum;
-  int32_t neg_sum_low;
-};
-static_assert(sizeof(Q8Words) == sizeof(Q8Block));
-
 // Half a warp quantises a block of 32: lane i of it has elements i and i + 16.
 struct QuantiseBlocks {
   static constexpr int kMaxThreads = 128;
@@ -65,17 +72,19 @@ struct QuantiseBlocks {
   int64_t x_stride;
   int64_t rows;
   int64_t row_blocks;
-  Q8Words* out;  // [rows][row_blocks]
+  int64_t pairs;     // of blocks of a row
+  int64_t all_rows;  // whole tiles of 8
+  Q8Fragments* out;  // [all_rows / 8][pairs]
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
-    const int64_t block = (t.block * t.count + t.index) / kLanes;
-    const bool there = block < rows * row_blocks;
+    const int64_t item = (t.block * t.count + t.index) / kLanes;
+    const int64_t row = item / (2 * pairs);
+    const int64_t block = item % (2 * pairs);
     const int lane = t.lane() % kLanes;
     float low = 0.0f;
     float high = 0.0f;
-    if (there) {
-      const float* from =
-          x + block / row_blocks * x_stride + block % row_blocks * 32;
+    if (row < rows && block < row_blocks) {
+      const float* from = x + row * x_stride + block * 32;
       low = from[lane];
       high = from[lane + kLanes];
     }
@@ -111,20 +120,22 @@ struct QuantiseBlocks {
     const int code_low = codes ? static_cast<int>(CodeOf(low, scale)) : 0;
     const int code_high = codes ? static_cast<int>(CodeOf(high, scale)) : 0;
     int sum_low = code_low;
-    int sum = code_low + code_high;
+    int sum_high = code_high;
     for (int bits = kLanes / 2; bits > 0; bits /= 2) {
       sum_low += ShuffleXor(kAllLanes, sum_low, bits);
-      sum += ShuffleXor(kAllLanes, sum, bits);
+      sum_high += ShuffleXor(kAllLanes, sum_high, bits);
     }
-    if (!there) return;
-    auto* const bytes = reinterpret_cast<unsigned char*>(out[block].codes);
-    bytes[lane] = static_cast<unsigned char>(code_low);
-    bytes[lane + kLanes] = static_cast<unsigned char>(code_high);
+    if (row >= all_rows) return;
+    Q8Fragments& to = out[row / 8 * pairs + block / 2];
+    uint32_t* const words = to.codes[row % 8 * 4 + lane / 4] + block % 2 * 2;
+    auto* const bytes = reinterpret_cast<unsigned char*>(words) + lane % 4;
+    bytes[0] = static_cast<unsigned char>(code_low);
+    bytes[4] = static_cast<unsigned char>(code_high);
     if (lane != 0) return;
-    out[block].scale = scale;
-    out[block].scaled_sum = scale * static_cast<float>(sum);
-    out[block].neg_sum = -sum;
-    out[block].neg_sum_low = -sum_low;
+    Q8Fragments::Sums& sums = to.sums[block % 2][row % 8 / 2];
+    sums.scale[row % 2] = scale;
+    sums.halves[row % 2] = (static_cast<uint32_t>(sum_low) & 0xffffu) |
+                           static_cast<uint32_t>(sum_high) << 16;
   }
 
   static TIERCEL_DEVICE float CodeOf(float value, float scale) {
@@ -148,31 +159,40 @@ struct QuantiseBlocks {
 
 // A warp computes one panel for 8 kTiles rows. A block of 32 is one exact step
 // of the matrix unit (two for Q6_K, whose halves have scales of their own), and
-// then one link of each output's chain; nothing is split over k. A panel passes
-// through shared memory: eight blocks are on their way while eight are used.
+// then one link of each output's chain; nothing is split over k. Panels and x
+// pass through a ring of stages in shared memory, eight blocks each: while one
+// is used the others are on their way. Both lie as the matrix unit takes them:
+// what a lane has of two blocks is one load of 16 bytes.
 //
-// Bytes: the weights once for 8 kTiles rows, and 1.5 an element of x for each
-// panel, from the second-level cache.
+// Bytes: the weights once for 8 kTiles rows, and x once for kWarps panels, from
+// the second-level cache.
 template <DType kType, int kTiles>
 struct MultiplyPanels {
   using W = PackedBlocks<kType>;
-  static constexpr int kWarps = 4;
+  // Few rows: more blocks, so that all of the GPU reads.
+  static constexpr int kWarps = kTiles == 1 ? 2 : 4;
+  static constexpr int kStages = kTiles == 1 ? 4 : 2;
   static constexpr int kMaxThreads = kWarps * kWarpLanes;
+  static constexpr int kBlocksAtOnce = 4;
   static constexpr int kColumns = kWarps * kPanelRows;
   static constexpr int kRows = 8 * kTiles;
   static constexpr int kBlocks = 8;  // of a stage
+  static constexpr int kGroups = kBlocks / W::kGroup;
+  static constexpr int kXWords = sizeof(Q8Fragments) / 4;
+  static constexpr int kTileWords = kBlocks / 2 * kXWords;
 
   struct Stage {
-    Array<uint32_t, kBlocks * W::kCodeWords> codes;
-    Array<uint16_t, kBlocks / W::kGroup * W::kGroupHalves> scales;
+    Array<uint32_t, kWarps * kBlocks * W::kCodeWords> codes;
+    Array<uint32_t, kWarps * kGroups * W::kGroupWords> scales;
+    Array<uint32_t, kTiles * kTileWords> x;
   };
   struct Shared {
-    Stage stages[kWarps][2];
+    Array<Stage, kStages> stages;
   };
 
   MatmulTargets targets;
-  const Q8Words* x;  // [rows][blocks]
-  int64_t blocks;    // k / 32
+  const Q8Fragments* x;  // [tiles of 8 rows][pairs of blocks]
+  int64_t blocks;        // k / 32
   int64_t rows;
   int64_t row_tiles;
 
@@ -184,22 +204,28 @@ struct MultiplyPanels {
     // A warp without a panel of its own repeats the last one.
     const int64_t panel = own < panels ? own : panels - 1;
     const int64_t row = t.block % row_tiles * kRows;
-    Stage(&stages)[2] = shared.stages[t.warp()];
 
     float acc[kTiles][4] = {};
     const uint8_t* const codes = target.panels + panel * target.panel_bytes;
-    Fetch(t, codes, 0, stages[0]);
-    CopyCommit();
+#pragma unroll
+    for (int i = 0; i < kStages - 1; ++i) {
+      Fetch(t, codes, row, i * kBlocks, shared.stages[i]);
+      CopyCommit();
+    }
+    int turn = 0;
     for (int64_t first = 0; first < blocks; first += kBlocks) {
-      const auto turn = static_cast<int>(first / kBlocks % 2);
-      CopyWait<0>();
-      Barrier();  // this stage is there, and all are done with the other
-      Fetch(t, codes, first + kBlocks, stages[1 - turn]);
+      CopyWait<kStages - 2>();
+      Barrier();  // this stage is there, and all are done with the one before
+      const int last = turn == 0 ? kStages - 1 : turn - 1;
+      Fetch(t, codes, row, first + (kStages - 1) * kBlocks,
+            shared.stages[last]);
       CopyCommit();
       const int size = SizeOf(first);
-      for (int i = 0; i < size; ++i) {
-        AddBlock(t, stages[turn], i, first + i, row, acc);
+#pragma unroll 1
+      for (int pair = 0; 2 * pair < size; ++pair) {
+        AddPair(t, shared.stages[turn], size, pair, acc);
       }
+      turn = turn == kStages - 1 ? 0 : turn + 1;
     }
     if (own == panel) Store(t, target, panel, row, acc);
   }
@@ -210,65 +236,94 @@ struct MultiplyPanels {
     return left <= 0 ? 0 : left < kBlocks ? static_cast<int>(left) : kBlocks;
   }
 
-  // Has the next stage of the panel whose codes are at `codes` copied to shared
-  // memory.
-  TIERCEL_DEVICE void Fetch(const Thread& t, const uint8_t* codes,
+  // Has the blocks from `first` on copied to shared memory: of the panel whose
+  // codes are at `codes`, and of x for the rows from `row` on. What the stage
+  // has of rows past the end is anything; it ends in outputs that are not
+  // stored.
+  TIERCEL_DEVICE void Fetch(const Thread& t, const uint8_t* codes, int64_t row,
                             int64_t first, Stage& stage) const {
     const int size = SizeOf(first);
     const uint8_t* scales = codes + blocks * (4 * W::kCodeWords);
     codes += first * (4 * W::kCodeWords);
-    scales += first / W::kGroup * (2 * W::kGroupHalves);
+    scales += first / W::kGroup * (4 * W::kGroupWords);
+    const int own_codes = t.warp() * kBlocks * W::kCodeWords;
     for (int i = t.lane(); i < size * W::kCodeWords / 4; i += kWarpLanes) {
-      CopyAsync16(&stage.codes[4 * i], codes + 16 * i);
+      CopyAsync16(&stage.codes[own_codes + 4 * i], codes + 16 * i);
     }
-    for (int i = t.lane(); i < size / W::kGroup * W::kGroupHalves / 8;
+    const int own_scales = t.warp() * kGroups * W::kGroupWords;
+    for (int i = t.lane(); i < size / W::kGroup * W::kGroupWords / 4;
          i += kWarpLanes) {
-      CopyAsync16(&stage.scales[8 * i], scales + 16 * i);
+      CopyAsync16(&stage.scales[own_scales + 4 * i], scales + 16 * i);
     }
-  }
 
-  // Rows past the end repeat the last one.
-  TIERCEL_DEVICE const Q8Words& XBlock(int64_t row, int64_t block) const {
-    return x[(row < rows ? row : rows - 1) * blocks + block];
-  }
-
-  // Block `i` of the stage, `block` of the panel. A lane has the sums of rows g
-  // and g + 8 of the panel and of rows 2 pair and 2 pair + 1 of each tile of x.
-  TIERCEL_DEVICE void AddBlock(const Thread& t, Stage& stage, int i,
-                               int64_t block, int64_t row,
-                               float (&acc)[kTiles][4]) const {
-    const int g = t.lane() / 4;
-    const int pair = t.lane() % 4;
-    const uint32_t* codes = &stage.codes[i * W::kCodeWords];
-    const uint16_t* group = &stage.scales[i / W::kGroup * W::kGroupHalves];
-    uint32_t a[4];
-    typename W::Scales w[2];
-    for (int h = 0; h < 2; ++h) {
-      uint32_t quads[2];
-      W::ReadQuads(codes, pair, g + 8 * h, quads);
-      a[h] = Signed(quads[0]);
-      a[2 + h] = Signed(quads[1]);
-      w[h] = W::ReadScales(group, i % W::kGroup, g + 8 * h);
-    }
+    const int64_t pairs = CeilDiv(blocks, 2);
+    const int words = (size + 1) / 2 * kXWords;
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
-      const int64_t first = row + 8 * tile;
-      const Q8Words& given = XBlock(first + g, block);
-      const uint32_t b[2] = {given.codes[2 * pair], given.codes[2 * pair + 1]};
-      const Q8Words* of_sums[2] = {&XBlock(first + 2 * pair, block),
-                                   &XBlock(first + 2 * pair + 1, block)};
-      int32_t dots[4] = {};
-      Multiply(a, b, w, of_sums, pair, dots);
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        const Q8Words& xj = *of_sums[j % 2];
-        float& sum = acc[tile][j];
-        sum = std::fma(static_cast<float>(dots[j]), w[j / 2].d * xj.scale, sum);
-        if constexpr (HasMin(W::kLayout.scales)) {
-          sum = std::fma(w[j / 2].m, xj.scaled_sum, sum);
-        }
+      const int64_t left = rows - row - 8 * tile;
+      if (left <= 0) break;
+      const auto* from = reinterpret_cast<const uint32_t*>(
+          x + (row / 8 + tile) * pairs + first / 2);
+      for (int i = t.index * 4; i < words; i += kMaxThreads * 4) {
+        const int in_fragments = i % kXWords;
+        if (in_fragments < 128 && in_fragments / 16 >= left) continue;
+        CopyAsync16(&stage.x[tile * kTileWords + i], from + i);
       }
     }
+  }
+
+  // Blocks 2 pair and 2 pair + 1 of the `size` of a stage. A lane has the sums
+  // of rows g and g + 8 of the panel and of rows 2 column and 2 column + 1 of
+  // each tile of x.
+  TIERCEL_DEVICE void AddPair(const Thread& t, Stage& stage, int size, int pair,
+                              float (&acc)[kTiles][4]) const {
+    const int g = t.lane() / 4;
+    const int column = t.lane() % 4;
+    const uint32_t* codes = &stage.codes[t.warp() * kBlocks * W::kCodeWords];
+    const uint32_t* scales = &stage.scales[t.warp() * kGroups * W::kGroupWords];
+    uint32_t a[2][4];
+    W::ReadPair(codes, size, pair, t.lane(), a);
+    typename W::Scales w[2][2] = {};
+    W::ReadScales(scales, 2 * pair, g, w[0]);
+    const bool both = 2 * pair + 1 < size;
+    if (both) W::ReadScales(scales, 2 * pair + 1, g, w[1]);
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+      const int at = tile * kTileWords + pair * kXWords;
+      const Packet<uint32_t> b = Load16(&stage.x[at + 4 * t.lane()]);
+      const int sums = at + 128 + 4 * column;
+      AddBlock(a[0], {b[0], b[1]}, w[0], Load16(&stage.x[sums]), acc[tile]);
+      if (both) {
+        AddBlock(a[1], {b[2], b[3]}, w[1], Load16(&stage.x[sums + 16]),
+                 acc[tile]);
+      }
+    }
+  }
+
+  static TIERCEL_DEVICE void AddBlock(const uint32_t (&a)[4],
+                                      const uint32_t (&b)[2],
+                                      const typename W::Scales (&w)[2],
+                                      const Packet<uint32_t>& of_x,
+                                      float (&acc)[4]) {
+    int32_t dots[4] = {};
+    Multiply(a, b, w, of_x, dots);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const float scale = FloatOf<DType::kF32>(of_x[j % 2]);
+      float& sum = acc[j];
+      sum = std::fma(static_cast<float>(dots[j]), w[j / 2].d * scale, sum);
+      if constexpr (HasMin(W::kLayout.scales)) {
+        const uint32_t halves = of_x[2 + j % 2];
+        const auto of_codes =
+            static_cast<float>(SumOf(halves, 0) + SumOf(halves, 1));
+        sum = std::fma(w[j / 2].m, scale * of_codes, sum);
+      }
+    }
+  }
+
+  // The sum of half a block's codes, of Q8Fragments.
+  static TIERCEL_DEVICE int SumOf(uint32_t halves, int half) {
+    return static_cast<int16_t>(halves >> (16 * half));
   }
 
   // Q8_0's codes with their offset taken off; those of others fit as they are.
@@ -276,23 +331,22 @@ struct MultiplyPanels {
     return kType == DType::kQ8_0 ? quad ^ 0x80808080u : quad;
   }
 
-  // Adds the dot products of one block to zeros. Which columns of the step are
-  // which quads does not matter: a and b agree, and integers have no order.
+  // Adds the dot products of one block to zeros. The first two words of `a`,
+  // and the first of `b`, are of the first half of the block.
   static TIERCEL_DEVICE void Multiply(const uint32_t (&a)[4],
                                       const uint32_t (&b)[2],
                                       const typename W::Scales (&w)[2],
-                                      const Q8Words* (&of_sums)[2], int pair,
+                                      const Packet<uint32_t>& of_x,
                                       int32_t (&dots)[4]) {
     constexpr int kLeft = kType == DType::kQ8_0 ? 0 : W::kOffset;
     if constexpr (W::kHasHalves) {
+#pragma unroll
       for (int h = 0; h < 2; ++h) {
-        uint32_t half[4];
+        const uint32_t half[4] = {h == 0 ? a[0] : 0, h == 0 ? a[1] : 0,
+                                  h == 1 ? a[2] : 0, h == 1 ? a[3] : 0};
         int32_t sums[4];
         for (int j = 0; j < 4; ++j) {
-          const Q8Words& xj = *of_sums[j % 2];
-          half[j] = pair / 2 == h ? a[j] : 0;
-          sums[j] =
-              kLeft * (h == 0 ? xj.neg_sum_low : xj.neg_sum - xj.neg_sum_low);
+          sums[j] = -kLeft * SumOf(of_x[2 + j % 2], h);
         }
         MmaS8(sums, half, b);
         for (int j = 0; j < 4; ++j) {
@@ -300,8 +354,15 @@ struct MultiplyPanels {
         }
       }
     } else {
-      for (int j = 0; j < 4; ++j) dots[j] = of_sums[j % 2]->neg_sum * kLeft;
-      MmaS8(dots, a, b);
+      const uint32_t quads[4] = {Signed(a[0]), Signed(a[1]), Signed(a[2]),
+                                 Signed(a[3])};
+      if constexpr (kLeft != 0) {
+        for (int j = 0; j < 4; ++j) {
+          const uint32_t halves = of_x[2 + j % 2];
+          dots[j] = -kLeft * (SumOf(halves, 0) + SumOf(halves, 1));
+        }
+      }
+      MmaS8(dots, quads, b);
     }
   }
 
@@ -323,8 +384,135 @@ struct MultiplyPanels {
 
 // ---- float activations ----
 
-// A thread computes one output: its chain over k. Plain, because int8 is what
-// quantised weights are meant for.
+// A warp computes two panels of floats for kThreadRows rows: a thread has one
+// column of each row, its chain over k. Panels and x pass through a ring of
+// stages in shared memory, 64 of k each.
+//
+// Bytes: the weights once for kRows rows, and x once for two panels, from the
+// second-level cache.
+template <DType kType, int kThreadRows>
+struct MultiplyFloatPanels {
+  using Word = std::conditional_t<kType == DType::kF32, uint32_t, uint16_t>;
+  static constexpr int kPanels = 2;
+  static constexpr int kWarps = kThreadRows == 1 ? 1 : 4;
+  static constexpr int kMaxThreads = kWarps * kWarpLanes;
+  static constexpr int kBlocksAtOnce = 4;
+  static constexpr int kColumns = kPanels * kPanelRows;
+  static constexpr int kRows = kWarps * kThreadRows;
+  static constexpr int kStages =
+      (kThreadRows == 1 ? 16 : 8) / static_cast<int>(sizeof(Word));
+  static constexpr int kLength = 64;  // of a stage
+  // Between panels, so that both are read from memory banks of their own.
+  static constexpr int kGap = kPanelRows;
+  static constexpr int kPanelWords = kLength * kPanelRows + kGap;
+
+  struct Stage {
+    Array<Word, kPanels * kPanelWords> weights;
+    Array<float, kRows * kLength> x;
+  };
+  struct Shared {
+    Array<Stage, kStages> stages;
+  };
+
+  MatmulTargets targets;
+  const float* x;  // aligned to 16 bytes, as is each row
+  int64_t x_stride;
+  int64_t rows;
+  int64_t row_tiles;
+
+  TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
+    int64_t group = t.block / row_tiles;
+    const MatmulTarget target = TargetWith(targets, kColumns, group);
+    const int64_t row = t.block % row_tiles * kRows;
+
+    float acc[kThreadRows] = {};
+#pragma unroll
+    for (int i = 0; i < kStages - 1; ++i) {
+      Fetch(t, target, group, row, i * kLength, shared.stages[i]);
+      CopyCommit();
+    }
+    int turn = 0;
+    for (int64_t first = 0; first < target.k; first += kLength) {
+      CopyWait<kStages - 2>();
+      Barrier();  // the stage is there, and all are done with the one before
+      const int last = turn == 0 ? kStages - 1 : turn - 1;
+      Fetch(t, target, group, row, first + (kStages - 1) * kLength,
+            shared.stages[last]);
+      CopyCommit();
+      AddStage(t, shared.stages[turn], SizeOf(target.k - first), acc);
+      turn = turn == kStages - 1 ? 0 : turn + 1;
+    }
+
+    const int64_t column = group * kColumns + t.lane();
+#pragma unroll
+    for (int i = 0; i < kThreadRows; ++i) {
+      const int64_t r = row + t.warp() * kThreadRows + i;
+      if (r < rows && column < target.n) {
+        StoreProduct(target, r, column, acc[i]);
+      }
+    }
+  }
+
+  static TIERCEL_DEVICE int SizeOf(int64_t left) {
+    return left <= 0 ? 0 : left < kLength ? static_cast<int>(left) : kLength;
+  }
+
+  // Has what is to be multiplied from `first` on copied to shared memory. What
+  // the stage has of rows past the end is anything. Instead of a panel past the
+  // end comes the last one.
+  TIERCEL_DEVICE void Fetch(const Thread& t, const MatmulTarget& target,
+                            int64_t group, int64_t row, int64_t first,
+                            Stage& stage) const {
+    constexpr int kPacket = Packet<Word>::kSize;
+    const int size = SizeOf(target.k - first);
+    const int64_t panels = CeilDiv(target.n, kPanelRows);
+#pragma unroll
+    for (int i = 0; i < kPanels; ++i) {
+      const int64_t own = group * kPanels + i;
+      const auto* from = reinterpret_cast<const Word*>(
+                             target.panels + (own < panels ? own : panels - 1) *
+                                                 target.panel_bytes) +
+                         first * kPanelRows;
+      for (int j = t.index * kPacket; j < size * kPanelRows;
+           j += kMaxThreads * kPacket) {
+        CopyAsync16(&stage.weights[i * kPanelWords + j], from + j);
+      }
+    }
+    const int packets = size / 4;
+    for (int i = t.index; i < kRows * (kLength / 4); i += kMaxThreads) {
+      const int r = i / (kLength / 4);
+      const int at = i % (kLength / 4);
+      if (row + r >= rows || at >= packets) continue;
+      CopyAsync16(&stage.x[r * kLength + at * 4],
+                  x + (row + r) * x_stride + first + at * 4);
+    }
+  }
+
+  // `size` is a multiple of 4.
+  static TIERCEL_DEVICE void AddStage(const Thread& t, Stage& stage, int size,
+                                      float (&acc)[kThreadRows]) {
+    const int column =
+        t.lane() / kPanelRows * kPanelWords + t.lane() % kPanelRows;
+#pragma unroll 4
+    for (int k = 0; k < size; k += 4) {
+      float w[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        w[i] = FloatOf<kType>(stage.weights[column + (k + i) * kPanelRows]);
+      }
+#pragma unroll
+      for (int r = 0; r < kThreadRows; ++r) {
+        const Packet<float> of_row =
+            Load16(&stage.x[(t.warp() * kThreadRows + r) * kLength + k]);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) acc[r] = std::fma(of_row[i], w[i], acc[r]);
+      }
+    }
+  }
+};
+
+// A thread computes one output: its chain over k. Plain: quantised weights are
+// meant for int8, and rows of models are aligned.
 template <DType kType>
 struct MultiplyFloats {
   static constexpr int kRows = 8;
@@ -351,34 +539,26 @@ struct MultiplyFloats {
   static TIERCEL_DEVICE float Chain(const uint8_t* panel, int64_t length,
                                     int lane, const float* from) {
     float acc = 0.0f;
-    if constexpr (kType == DType::kF32) {
-      const auto* w = reinterpret_cast<const float*>(panel);
+    if constexpr (!IsQuantised(kType)) {
+      using Word = typename MultiplyFloatPanels<kType, 1>::Word;
+      const auto* w = reinterpret_cast<const Word*>(panel);
       for (int64_t k = 0; k < length; ++k) {
-        acc = std::fma(from[k], w[k * kPanelRows + lane], acc);
-      }
-    } else if constexpr (!IsQuantised(kType)) {
-      const auto* w = reinterpret_cast<const uint16_t*>(panel);
-      for (int64_t k = 0; k < length; ++k) {
-        const uint16_t bits = w[k * kPanelRows + lane];
-        acc = std::fma(
-            from[k],
-            kType == DType::kF16 ? F32FromF16(bits) : F32FromBf16(bits), acc);
+        acc = std::fma(from[k], FloatOf<kType>(w[k * kPanelRows + lane]), acc);
       }
     } else {
       using W = PackedBlocks<kType>;
       const int64_t blocks = length / 32;
       const auto* codes = reinterpret_cast<const uint32_t*>(panel);
-      const auto* groups = reinterpret_cast<const uint16_t*>(
-          panel + blocks * (4 * W::kCodeWords));
+      const uint32_t* const groups = codes + blocks * W::kCodeWords;
       for (int64_t block = 0; block < blocks; ++block) {
-        const typename W::Scales s =
-            W::ReadScales(groups + block / W::kGroup * W::kGroupHalves,
-                          static_cast<int>(block % W::kGroup), lane);
+        const typename W::Scales s = W::ReadScales(groups, block, lane);
 #pragma unroll
-        for (int i = 0; i < 32; ++i) {
-          uint32_t quads[2];
-          W::ReadQuads(codes + block * W::kCodeWords, i / 8, lane, quads);
-          acc = std::fma(*from++, W::Get(s, quads, i), acc);
+        for (int quad = 0; quad < 8; ++quad) {
+          const uint32_t bytes = W::ReadQuad(codes, blocks, block, lane, quad);
+#pragma unroll
+          for (int i = 4 * quad; i < 4 * quad + 4; ++i) {
+            acc = std::fma(*from++, W::Get(s, bytes, i), acc);
+          }
         }
       }
     }
@@ -390,30 +570,42 @@ struct MultiplyFloats {
 
 template <DType kType, int kTiles>
 int LaunchPanels(CUstream_st* stream, const MatmulTargets& targets,
-                 const Q8Block* x, int64_t rows) {
+                 const Q8Fragments* x, int64_t rows) {
   using Kernel = MultiplyPanels<kType, kTiles>;
   const int64_t row_tiles = CeilDiv(rows, Kernel::kRows);
   return Launch(stream,
                 {.blocks = GroupsOfAll(targets, Kernel::kColumns) * row_tiles,
                  .threads = Kernel::kMaxThreads},
-                Kernel{targets, reinterpret_cast<const Q8Words*>(x),
-                       targets.of[0].k / 32, rows, row_tiles});
+                Kernel{targets, x, targets.of[0].k / 32, rows, row_tiles});
+}
+
+template <DType kType, int kThreadRows>
+int LaunchFloats(CUstream_st* stream, const MatmulTargets& targets,
+                 const float* x, int64_t x_stride, int64_t rows) {
+  using Kernel = MultiplyFloatPanels<kType, kThreadRows>;
+  const int64_t row_tiles = CeilDiv(rows, Kernel::kRows);
+  return Launch(stream,
+                {.blocks = GroupsOfAll(targets, Kernel::kColumns) * row_tiles,
+                 .threads = Kernel::kMaxThreads},
+                Kernel{targets, x, x_stride, rows, row_tiles});
 }
 
 }  // namespace
 
 int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
-                 int64_t rows, int64_t k, Q8Block* out) {
+                 int64_t rows, int64_t k, Q8Fragments* out) {
   using Kernel = QuantiseBlocks;
-  return Launch(
-      stream,
-      {.blocks = CeilDiv(rows * (k / 32), Kernel::kMaxThreads / Kernel::kLanes),
-       .threads = Kernel::kMaxThreads},
-      Kernel{x, x_stride, rows, k / 32, reinterpret_cast<Q8Words*>(out)});
+  const int64_t pairs = CeilDiv(k / 32, 2);
+  const int64_t all_rows = CeilDiv(rows, 8) * 8;
+  return Launch(stream,
+                {.blocks = CeilDiv(all_rows * 2 * pairs,
+                                   Kernel::kMaxThreads / Kernel::kLanes),
+                 .threads = Kernel::kMaxThreads},
+                Kernel{x, x_stride, rows, k / 32, pairs, all_rows, out});
 }
 
 int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
-                   const Q8Block* x, int64_t rows) {
+                   const Q8Fragments* x, int64_t rows) {
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (IsQuantised(kType)) {
       return rows <= 8 ? LaunchPanels<kType, 1>(stream, targets, x, rows)
@@ -426,7 +618,16 @@ int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
 
 int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                     const float* x, int64_t x_stride, int64_t rows) {
+  const bool aligned =
+      IsAligned(x) && x_stride % 4 == 0 && targets.of[0].k % 4 == 0;
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
+    if constexpr (!IsQuantised(kType)) {
+      if (aligned) {
+        return rows == 1
+                   ? LaunchFloats<kType, 1>(stream, targets, x, x_stride, rows)
+                   : LaunchFloats<kType, 4>(stream, targets, x, x_stride, rows);
+      }
+    }
     using Kernel = MultiplyFloats<kType>;
     const int64_t row_tiles = CeilDiv(rows, Kernel::kRows);
     return Launch(stream,

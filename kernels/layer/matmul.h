@@ -30,8 +30,8 @@ enum class StoreMode { kAssign, kAdd };
 // block that holds a NaN or an infinity makes its row's outputs
 // NaN. Every ISA and the reference give the same bits.
 //
-// No output may overlap x or another output. Errors: invalid_argument (null),
-// invalid_shape, out_of_memory (scratch; nothing was written).
+// No output may overlap x or another output. Errors: invalid_argument (null, or
+// weights in the order of another kind of device), invalid_shape, out_of_memory (scratch; nothing was written).
 struct MatmulOutput {
   const PackedMatrix* weights;  // [n, k]
   const float* bias;            // [n], or null

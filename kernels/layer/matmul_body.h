@@ -107,15 +107,35 @@ namespace avx512vnni {
 extern const MatmulBodies kMatmulBodies;
 }
 
-// Queued on a GPU's stream, with the reference's bits, for rows > 0 and
-// pointers into its memory. Each returns a cudaError_t.
+// What kernels make of two blocks of 8 rows, as the matrix unit takes them:
+// the same numbers as Q8Block's.
+struct alignas(16) Q8Fragments {
+  // Lane 4 g + t of a warp has of row g quads t and t + 4 of the first block,
+  // then of the second. A quad is the codes of four consecutive k.
+  uint32_t codes[32][4];
+  // Of a block and rows 2 i and 2 i + 1.
+  struct alignas(16) Sums {
+    float scale[2];
+    // Of the first 16 codes in the low half, of the others in the high one,
+    // each as an int16.
+    uint32_t halves[2];
+  } sums[2][4];
+};
+
+// [tile of 8 rows][pair of blocks]
+constexpr int64_t NumQ8Fragments(int64_t rows, int64_t k) {
+  return ((rows - 1) / 8 + 1) * ((k / 32 - 1) / 2 + 1);
+}
+
+// Queued on a GPU's stream, with the reference's bits, for rows > 0, pointers
+// into its memory and weights in fragments. Each returns a cudaError_t.
 //
-// [rows][k / 32] blocks, row-major.
+// All of NumQ8Fragments; there are zeros beyond the rows and the blocks.
 int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
-                 int64_t rows, int64_t k, Q8Block* out);
+                 int64_t rows, int64_t k, Q8Fragments* out);
 // Quantised weights.
 int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
-                   const Q8Block* x, int64_t rows);
+                   const Q8Fragments* x, int64_t rows);
 // Any weights.
 int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                     const float* x, int64_t x_stride, int64_t rows);

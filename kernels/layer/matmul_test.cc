@@ -23,34 +23,57 @@ constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
                             DType::kQ5_0, DType::kQ5_1, DType::kQ4_K,
                             DType::kQ5_K, DType::kQ6_K};
 
+// Rows of a file, which each device packs in its own order.
+class Matrix {
+ public:
+  Matrix(DType type, int64_t n, int64_t k, std::vector<std::byte> rows)
+      : type_(type), n_(n), k_(k), source_(std::move(rows)) {}
+
+  int64_t rows() const { return n_; }
+  int64_t cols() const { return k_; }
+  PackedMatrix Packed(PanelOrder order = PanelOrder::kLanes) const {
+    PackedMatrix packed =
+        *PackedMatrix::Create(type_, n_, k_, SystemMemory(), order);
+    for (int64_t r = 0; r < n_; ++r) {
+      packed.PackRow(r, source_.data() + r * RowBytes(type_, k_));
+    }
+    return packed;
+  }
+  PackedMatrix PackedFor(Stream& stream) const {
+    return *Packed(PackedMatrix::OrderFor(stream)).CopyTo(stream);
+  }
+
+ private:
+  DType type_;
+  int64_t n_;
+  int64_t k_;
+  std::vector<std::byte> source_;
+};
+
 // A matrix of random codes and scales around 1/16 of either sign.
-PackedMatrix RandomMatrix(DType type, int64_t n, int64_t k, unsigned seed) {
+Matrix RandomMatrix(DType type, int64_t n, int64_t k, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform(-0.125f, 0.125f);
-  PackedMatrix matrix = *PackedMatrix::Create(type, n, k);
-  std::vector<std::byte> row(static_cast<size_t>(RowBytes(type, k)));
+  std::vector<std::byte> rows(static_cast<size_t>(n * RowBytes(type, k)));
   const auto half = [&](size_t at) {
     const uint16_t bits = F16FromF32(uniform(random));
-    std::memcpy(&row[at], &bits, sizeof(bits));
+    std::memcpy(&rows[at], &bits, sizeof(bits));
   };
   const auto block_bytes = static_cast<size_t>(InfoOf(type).block_bytes);
-  for (int64_t r = 0; r < n; ++r) {
-    for (std::byte& byte : row) byte = static_cast<std::byte>(random());
-    for (size_t at = 0; at < row.size(); at += block_bytes) {
-      const float value = uniform(random);
-      if (type == DType::kF32) {
-        std::memcpy(&row[at], &value, sizeof(value));
-      } else if (type == DType::kBF16) {
-        const uint16_t bits = Bf16FromF32(value);
-        std::memcpy(&row[at], &bits, sizeof(bits));
-      } else {
-        half(type == DType::kQ6_K ? at + 208 : at);
-        if (HasMin(LayoutOf(type).scales)) half(at + 2);
-      }
+  for (std::byte& byte : rows) byte = static_cast<std::byte>(random());
+  for (size_t at = 0; at < rows.size(); at += block_bytes) {
+    const float value = uniform(random);
+    if (type == DType::kF32) {
+      std::memcpy(&rows[at], &value, sizeof(value));
+    } else if (type == DType::kBF16) {
+      const uint16_t bits = Bf16FromF32(value);
+      std::memcpy(&rows[at], &bits, sizeof(bits));
+    } else {
+      half(type == DType::kQ6_K ? at + 208 : at);
+      if (HasMin(LayoutOf(type).scales)) half(at + 2);
     }
-    matrix.PackRow(r, row.data());
   }
-  return matrix;
+  return {type, n, k, std::move(rows)};
 }
 
 // Every block of 32 has a size of its own, from 2^-8 to 2^8.
@@ -70,30 +93,31 @@ struct Options {
   Compute compute = Compute::kQ8;
   bool bias = false;
   StoreMode store = StoreMode::kAssign;
+  int64_t x_gap = 4;  // behind every row of x; rows are aligned by some
 };
 
-// One output of one matrix, with room behind every row of x and of out.
+// One output of one matrix, with room behind every row.
 struct Problem {
   static constexpr int64_t kGap = 3;
 
-  Problem(PackedMatrix w, int64_t num_rows, Options o)
+  Problem(Matrix w, int64_t num_rows, Options o)
       : weights(std::move(w)),
         options(o),
-        x(RandomX(num_rows, weights.cols() + kGap, 11)),
+        x(RandomX(num_rows, weights.cols() + o.x_gap, 11)),
         bias(RandomX(1, weights.rows(), 12)),
         before(RandomX(num_rows, weights.rows() + kGap, 13)),
         rows(num_rows) {}
 
   // Rows [begin, end), as one call.
   std::vector<float> Run(Stream& stream, int64_t begin, int64_t end) const {
-    const int64_t x_stride = weights.cols() + kGap;
+    const int64_t x_stride = weights.cols() + options.x_gap;
     const int64_t out_stride = weights.rows() + kGap;
     std::vector<float> values(before.begin() + begin * out_stride,
                               before.begin() + end * out_stride);
     if (options.store == StoreMode::kAssign) {
       values.assign(values.size(), kPoison);
     }
-    const PackedMatrix w = *weights.CopyTo(stream);
+    const PackedMatrix w = weights.PackedFor(stream);
     OnDevice<float> in(stream, std::vector<float>(x.begin() + begin * x_stride,
                                                   x.begin() + end * x_stride));
     OnDevice<float> added(stream, bias);
@@ -112,7 +136,7 @@ struct Problem {
   }
   std::vector<float> Run(Stream& stream) const { return Run(stream, 0, rows); }
 
-  PackedMatrix weights;
+  Matrix weights;
   Options options;
   std::vector<float> x;
   std::vector<float> bias;
@@ -157,7 +181,7 @@ TEST_P(MatmulTest, HasTheReferencesBits) {
       for (const int64_t n : Fewer({1, 15, 16, 17, 48, 100}, {17, 100})) {
         for (const Compute compute : {Compute::kQ8, Compute::kF32}) {
           Problem problem(RandomMatrix(type, n, k, turn), TriesLess() ? 13 : 64,
-                          {compute});
+                          {.compute = compute, .x_gap = n % 2 == 0 ? 4 : 3});
           for (const int64_t rows : Fewer({1, 2, 7, 8, 13, 64}, {1, 13})) {
             ++turn;
             problem.options.bias = turn % 2 == 0;
@@ -229,7 +253,7 @@ TEST_P(MatmulTest, ThreeOutputsAreThreeMatmuls) {
       OnDevice<float> x(stream, problems[0].x);
       MatmulParams p = {};
       p.x = x.data();
-      p.x_stride = 256 + Problem::kGap;
+      p.x_stride = 256 + problems[0].options.x_gap;
       p.rows = rows;
       p.compute = compute;
       p.num_outputs = 3;
@@ -238,7 +262,7 @@ TEST_P(MatmulTest, ThreeOutputsAreThreeMatmuls) {
       std::vector<OnDevice<float>> biases;
       for (size_t i = 0; i < 3; ++i) {
         const Problem& problem = problems[i];
-        weights[i] = *problem.weights.CopyTo(stream);
+        weights[i] = problem.weights.PackedFor(stream);
         outs.emplace_back(
             stream, problem.options.store == StoreMode::kAdd
                         ? problem.before
@@ -273,7 +297,8 @@ TEST_P(MatmulTest, WhatIsNotFiniteShows) {
       for (const float bad : bad_values) {
         Problem broken(RandomMatrix(type, 40, 256, 1), 15, {compute});
         const int64_t at = std::isnan(bad) ? 232 : 200;
-        broken.x[static_cast<size_t>(13 * (256 + Problem::kGap) + at)] = bad;
+        broken.x[static_cast<size_t>(13 * (256 + broken.options.x_gap) + at)] =
+            bad;
         const std::vector<float> out = broken.Run(Fast(1));
         for (size_t i = 0; i < out.size(); ++i) {
           const size_t row = i / (40 + Problem::kGap);
@@ -293,18 +318,14 @@ TEST_P(MatmulTest, WhatIsNotFiniteShows) {
 // Blocks of zeros, and of subnormals whose scale is coarse or none, against
 // weights large enough to make them show.
 TEST_P(MatmulTest, ExtremeActivations) {
-  PackedMatrix weights = *PackedMatrix::Create(DType::kQ8_0, 17, 96);
-  std::vector<std::byte> row(3 * 34);
+  std::vector<std::byte> rows(17 * 3 * 34);
   std::mt19937 random(1);
-  for (int64_t n = 0; n < 17; ++n) {
-    for (std::byte& byte : row) byte = static_cast<std::byte>(random());
-    for (size_t block = 0; block < 3; ++block) {
-      const uint16_t d = F16FromF32(32768.0f);
-      std::memcpy(&row[34 * block], &d, sizeof(d));
-    }
-    weights.PackRow(n, row.data());
+  for (std::byte& byte : rows) byte = static_cast<std::byte>(random());
+  const uint16_t d = F16FromF32(32768.0f);
+  for (size_t at = 0; at < rows.size(); at += 34) {
+    std::memcpy(&rows[at], &d, sizeof(d));
   }
-  Problem problem(std::move(weights), 9, {});
+  Problem problem({DType::kQ8_0, 17, 96, std::move(rows)}, 9, {});
   for (const float value :
        {0.0f, -0.0f, 1.0f, 0x1p-149f, 63 * 0x1p-149f, 64 * 0x1p-149f,
         190 * 0x1p-149f, -190 * 0x1p-149f, 0x1p-126f, 0x1p100f}) {
@@ -387,10 +408,11 @@ TEST(MatmulReferenceTest, IsNearTheExactProduct) {
       const std::vector<float> out = problem.Run(*stream);
       const bool q8 = compute == Compute::kQ8 && IsQuantised(type);
       std::vector<float> w(static_cast<size_t>(k));
+      const PackedMatrix weights = problem.weights.Packed();
       for (int64_t i = 0; i < n; ++i) {
-        problem.weights.UnpackRow(i, w.data());
+        weights.UnpackRow(i, w.data());
         for (int64_t r = 0; r < rows; ++r) {
-          const float* x = problem.x.data() + r * (k + Problem::kGap);
+          const float* x = problem.x.data() + r * (k + problem.options.x_gap);
           const auto at = static_cast<size_t>(r * (n + Problem::kGap) + i);
           double exact = problem.bias[static_cast<size_t>(i)];
           exact += problem.before[at];
@@ -419,7 +441,7 @@ TEST(MatmulReferenceTest, IsNearTheExactProduct) {
 }
 
 TEST(MatmulEntryTest, NoRowsIsNothing) {
-  const PackedMatrix weights = RandomMatrix(DType::kF32, 4, 8, 1);
+  const PackedMatrix weights = RandomMatrix(DType::kF32, 4, 8, 1).Packed();
   float out = 7.0f;
   MatmulParams p = {nullptr, 8, 0, Compute::kQ8, 1, {}};
   p.outputs[0] = {&weights, nullptr, &out, 4, StoreMode::kAssign};
@@ -430,8 +452,10 @@ TEST(MatmulEntryTest, NoRowsIsNothing) {
 }
 
 TEST(MatmulEntryTest, RefusalsNameTheFieldTheValueAndTheNeed) {
-  const PackedMatrix weights = RandomMatrix(DType::kF32, 4, 8, 1);
-  const PackedMatrix longer = RandomMatrix(DType::kF32, 4, 9, 1);
+  const PackedMatrix weights = RandomMatrix(DType::kF32, 4, 8, 1).Packed();
+  const PackedMatrix longer = RandomMatrix(DType::kF32, 4, 9, 1).Packed();
+  const PackedMatrix for_gpu =
+      RandomMatrix(DType::kF32, 4, 8, 1).Packed(PanelOrder::kFragments);
   const PackedMatrix empty;
   std::vector<float> x(9), out(8);
   MatmulParams good = {x.data(), 8, 1, Compute::kQ8, 2, {}};
@@ -461,6 +485,9 @@ TEST(MatmulEntryTest, RefusalsNameTheFieldTheValueAndTheNeed) {
          [](MatmulParams& p) { p.outputs[0].weights = nullptr; });
   expect("invalid_argument", "Matmul: outputs[1].weights is null",
          [&](MatmulParams& p) { p.outputs[1].weights = &empty; });
+  expect("invalid_argument",
+         "Matmul: outputs[1].weights are packed for another kind of device",
+         [&](MatmulParams& p) { p.outputs[1].weights = &for_gpu; });
   expect("invalid_shape",
          "Matmul: outputs[1].weights has k=9; need k=8 like outputs[0]",
          [&](MatmulParams& p) { p.outputs[1].weights = &longer; });

@@ -9,13 +9,13 @@
 
 namespace tiercel {
 
-// The blocks of a panel of quantised weights.
+// The blocks of a panel of quantised weights, in fragments.
 template <DType kType>
 struct PackedBlocks {
   static constexpr PackedLayout kLayout = LayoutOf(kType);
   static constexpr int kGroup = GroupBlocks(kLayout.scales);
   static constexpr int kCodeWords = CodeBytes(kLayout.codes) / 4;
-  static constexpr int kGroupHalves = GroupBytes(kLayout.scales) / 2;
+  static constexpr int kGroupWords = GroupBytes(kLayout.scales) / 4;
   static constexpr bool kHasHalves = kLayout.scales == ScaleLayout::kK6;
   static constexpr int kOffset =
       kLayout.offset_bits > 0 ? 1 << kLayout.offset_bits : 0;
@@ -26,68 +26,109 @@ struct PackedBlocks {
     int of_halves[2];  // Q6_K's
   };
 
-  // Quads 2 pair and 2 pair + 1 of a block, of one row of the panel.
-  static TIERCEL_DEVICE void ReadQuads(const uint32_t* block, int pair, int row,
-                                       uint32_t (&quads)[2]) {
+  // The words of lane `lane` of a warp, of blocks 2 pair and 2 pair + 1; zeros
+  // for the second where `blocks` ends before.
+  static TIERCEL_DEVICE void ReadPair(const uint32_t* codes, int blocks,
+                                      int pair, int lane,
+                                      uint32_t (&words)[2][4]) {
+    const uint32_t* from =
+        codes + FragmentAt(kLayout.codes, blocks, 2 * pair, lane);
     if constexpr (kLayout.codes == CodeLayout::k8) {
-      quads[0] = block[2 * pair * kPanelRows + row];
-      quads[1] = block[(2 * pair + 1) * kPanelRows + row];
-    } else {
-      const uint32_t both = block[pair * kPanelRows + row];
-      quads[0] = both & 0x0f0f0f0fu;
-      quads[1] = both >> 4 & 0x0f0f0f0fu;
+      const Packet<uint32_t> first = Load16(from);
+      for (int i = 0; i < 4; ++i) words[0][i] = first[i];
+      Packet<uint32_t> second = {};
+      if (2 * pair + 1 < blocks) second = Load16(from + kCodeWords);
+      for (int i = 0; i < 4; ++i) words[1][i] = second[i];
+      return;
     }
-    if constexpr (kLayout.codes == CodeLayout::k6) {
-      const uint32_t high =
-          block[(4 + pair / 2) * kPanelRows + row] >> (pair % 2 * 4);
-      quads[0] |= (high & 0x03030303u) << 4;
-      quads[1] |= (high >> 2 & 0x03030303u) << 4;
+    Packet<uint32_t> both = {};
+    if (2 * pair + 1 < blocks) {
+      both = Load16(from);
+    } else {
+      for (int i = 0; i < 2; ++i) both[i] = from[i];
+    }
+    for (int b = 0; b < 2; ++b) {
+      uint32_t high = 0;
+      if constexpr (kLayout.codes == CodeLayout::k6) {
+        high = codes[HighFragmentAt(2 * pair + b, lane)];
+      }
+      for (int i = 0; i < 4; ++i) {
+        words[b][i] = WordOf(both[2 * b + i % 2], high, i);
+      }
     }
   }
 
-  // The scales of block j of a group.
-  static TIERCEL_DEVICE Scales ReadScales(const uint16_t* group, int j,
-                                          int row) {
-    const auto byte = [&](int i) { return group[i / 2] >> (i % 2 * 8) & 0xff; };
-    Scales s = {F32FromF16(group[row]), 0.0f, {1, 1}};
-    if constexpr (HasMin(kLayout.scales)) {
-      s.m = F32FromF16(group[kPanelRows + row]);
+  // Quad `quad` of a block, of one row of the panel.
+  static TIERCEL_DEVICE uint32_t ReadQuad(const uint32_t* codes, int64_t blocks,
+                                          int64_t block, int row, int quad) {
+    const int lane = row % 8 * 4 + quad % 4;
+    const int i = row / 8 + quad / 4 * 2;
+    const uint32_t* from =
+        codes + FragmentAt(kLayout.codes, blocks, block, lane);
+    if constexpr (kLayout.codes == CodeLayout::k8) return from[i];
+    uint32_t high = 0;
+    if constexpr (kLayout.codes == CodeLayout::k6) {
+      high = codes[HighFragmentAt(block, lane)];
     }
-    if constexpr (kLayout.scales == ScaleLayout::kK) {
-      s.d *= static_cast<float>(byte(64 + 2 * j * kPanelRows + row));
-      s.m *= static_cast<float>(byte(64 + (2 * j + 1) * kPanelRows + row));
+    return WordOf(from[i % 2], high, i);
+  }
+
+  // The scales of a block, of rows g and g + 8.
+  static TIERCEL_DEVICE void ReadScales(const uint32_t* groups, int64_t block,
+                                        int g, Scales (&s)[2]) {
+    const uint32_t* group = groups + block / kGroup * kGroupWords;
+    const uint32_t* halves = group + HalfScalesAt(kLayout.scales, g);
+    for (int h = 0; h < 2; ++h) {
+      s[h] = {HalfOf(halves[0], h), 0.0f, {1, 1}};
+      if constexpr (HasMin(kLayout.scales)) s[h].m = HalfOf(halves[1], h);
     }
-    if constexpr (kHasHalves) {
+    if constexpr (kGroup > 1) {
+      const uint32_t bytes = group[ByteScalesAt(
+          kLayout.scales, static_cast<int>(block % kGroup), g)];
       for (int h = 0; h < 2; ++h) {
-        s.of_halves[h] =
-            static_cast<int8_t>(byte(32 + (2 * j + h) * kPanelRows + row));
+        if constexpr (kHasHalves) {
+          s[h].of_halves[0] = static_cast<int8_t>(bytes >> (16 * h));
+          s[h].of_halves[1] = static_cast<int8_t>(bytes >> (16 * h + 8));
+        } else {
+          s[h].d *= static_cast<float>(bytes >> (8 * h) & 0xffu);
+          s[h].m *= static_cast<float>(bytes >> (16 + 8 * h) & 0xffu);
+        }
       }
     }
-    return s;
+  }
+  static TIERCEL_DEVICE Scales ReadScales(const uint32_t* groups, int64_t block,
+                                          int row) {
+    Scales s[2];
+    ReadScales(groups, block, row % 8, s);
+    return row < 8 ? s[0] : s[1];
   }
 
   // Weight i of block `block` of row `row`.
   static TIERCEL_DEVICE float Get(const uint8_t* panel, int64_t blocks,
                                   int64_t block, int row, int i) {
     const auto* codes = reinterpret_cast<const uint32_t*>(panel);
-    const auto* groups =
-        reinterpret_cast<const uint16_t*>(panel + blocks * (4 * kCodeWords));
-    const Scales s = ReadScales(groups + block / kGroup * kGroupHalves,
-                                static_cast<int>(block % kGroup), row);
-    uint32_t quads[2];
-    ReadQuads(codes + block * kCodeWords, i / 8, row, quads);
-    return Get(s, quads, i);
+    return Get(ReadScales(codes + blocks * kCodeWords, block, row),
+               ReadQuad(codes, blocks, block, row, i / 4), i);
   }
-  // Weight i of the block that has these scales, in the two quads it is in.
-  static TIERCEL_DEVICE float Get(const Scales& s, const uint32_t (&quads)[2],
-                                  int i) {
+  // Weight i of the block that has these scales, in the quad it is in.
+  static TIERCEL_DEVICE float Get(const Scales& s, uint32_t quad, int i) {
     // Indices of registers have to be constants.
-    const uint32_t quad = i / 4 % 2 == 0 ? quads[0] : quads[1];
     const int of_half = i < 16 ? s.of_halves[0] : s.of_halves[1];
     const int code = static_cast<int>(quad >> (i % 4 * 8) & 0xffu);
     const float w =
         s.d * static_cast<float>(of_half) * static_cast<float>(code - kOffset);
     return HasMin(kLayout.scales) ? w + s.m : w;
+  }
+
+ private:
+  // Word i of four, of which `low` has the low four bits.
+  static TIERCEL_DEVICE uint32_t WordOf(uint32_t low, uint32_t high, int i) {
+    const uint32_t four = low >> (i / 2 * 4) & 0x0f0f0f0fu;
+    if constexpr (kLayout.codes != CodeLayout::k6) return four;
+    return four | (high >> (2 * i) & 0x03030303u) << 4;
+  }
+  static TIERCEL_DEVICE float HalfOf(uint32_t two, int h) {
+    return F32FromF16(static_cast<uint16_t>(two >> (16 * h)));
   }
 };
 

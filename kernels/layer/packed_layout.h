@@ -7,28 +7,57 @@
 
 namespace tiercel {
 
-// The bytes of a panel: 16 rows, interleaved. "Lane" is the row in the panel.
+// The bytes of a panel: 16 rows, interleaved for whoever multiplies by them.
 //
-// F32, F16, BF16: [k][lane], as in the file.
+// F32, F16, BF16: [k][row], as in the file.
 //
 // Quantised types: first the codes of all blocks of 32, then all scales. A code
 // is unsigned and stands for code - offset. A quad is the codes of four
-// consecutive k of one lane, a byte each; 64 bytes hold one quad of each lane.
+// consecutive k of one row, a byte each. Either order takes the same bytes:
+//
+//   codes   k4, k6, k8: 4, 6, 8 bits each
+//   scales  kD    per block: f16 d of each row
+//           kDM   per block: f16 d and f16 m
+//           kK    per 256: f16 d and f16 -dmin, then per block u8 scale, u8 min
+//           kK6   per 256: f16 d, then per 16: int8 scale
+//
+//   w = d (code - offset) [+ m], with d = d scale and m = -dmin min for kK and
+//   d = d scale for kK6: every product is exact in float32.
+//
+// kLanes, for the CPU, whose SIMD lanes are the rows; 64 bytes hold one quad of
+// each row:
 //
 //   codes  k4    [4][64 bytes]: byte = quad 2i | quad 2i+1 << 4
 //          k6    [4][64 bytes] the low four bits, like k4, then
 //                [2][64 bytes] the high two: quad 4i+f at bits 2f
 //          k8    [8][64 bytes]: a byte is a code
-//   scales kD    per block: f16 d[lane]
-//          kDM   per block: f16 d[lane], f16 m[lane]
-//          kK    per 256: f16 d[lane], f16 -dmin[lane], then per block
-//                u8 scale[lane], u8 min[lane]
-//          kK6   per 256: f16 d[lane], then per 16: int8 scale[lane]
+//   scales kD    d[row]
+//          kDM   d[row], m[row]
+//          kK    d[row], -dmin[row], then per block scale[row], min[row]
+//          kK6   d[row], then per 16 scale[row]
 //
-//   w = d (code - offset) [+ m], with d = d scale and m = -dmin min for kK and
-//   d = d scale for kK6: every product is exact in float32.
+// kFragments, for GPUs, whose matrix unit multiplies a panel by a block in one
+// step: lane 4 g + t of a warp gives it four words (MmaS8 of device_lang.h), of
+// rows g and g + 8 quads t, then of the same rows quads t + 4.
+//
+//   codes  k4    per two blocks [lane][16 bytes], per block two words: word i
+//                has words i and i + 2 at bits 0 and 4; the last of an odd
+//                number of blocks [lane][8 bytes]
+//          k6    per four blocks two times the low four bits, like k4, then
+//                [lane][16 bytes] the high two, a word per block: word i at
+//                bits 2i
+//          k8    per block [lane][16 bytes]: the words
+//   scales a word, or two, of the rows g and g + 8 together:
+//          kD    [g]: d, d
+//          kDM   [g]: d, d, m, m
+//          kK    [g]: d, d, -dmin, -dmin, then per block [g]: scale, scale,
+//                min, min
+//          kK6   [g]: d, d, then per block [g]: both scales of row g, both of
+//                row g + 8
 //
 // A panel is padded to 64 bytes.
+enum class PanelOrder { kLanes, kFragments };
+
 inline constexpr int kPanelRows = 16;
 
 enum class CodeLayout { kNone, k4, k6, k8 };
@@ -108,6 +137,40 @@ constexpr int GroupBytes(ScaleLayout scales) {
       return 32 + 16 * 16;
   }
   return 0;
+}
+
+// Where words of 4 bytes lie in kFragments. `blocks` is how many blocks the
+// codes are of.
+//
+// Of the codes, the first of those that lane `lane` has of block `block`: four
+// for k8, two otherwise.
+constexpr int64_t FragmentAt(CodeLayout codes, int64_t blocks, int64_t block,
+                             int lane) {
+  const bool alone = block % 2 == 0 && block + 1 == blocks;
+  switch (codes) {
+    case CodeLayout::kNone:
+      return 0;
+    case CodeLayout::k4:
+      return alone ? block * 64 + lane * 2
+                   : block / 2 * 128 + lane * 4 + block % 2 * 2;
+    case CodeLayout::k6:
+      return block / 4 * 384 + block % 4 / 2 * 128 + lane * 4 + block % 2 * 2;
+    case CodeLayout::k8:
+      return block * 128 + lane * 4;
+  }
+  return 0;
+}
+// The word of k6's high bits.
+constexpr int64_t HighFragmentAt(int64_t block, int lane) {
+  return block / 4 * 384 + 256 + lane * 4 + block % 4;
+}
+// Of a group of scales, the f16 of row g (and 8 more), and the bytes of block
+// j of the group.
+constexpr int HalfScalesAt(ScaleLayout scales, int g) {
+  return HasMin(scales) ? 2 * g : g;
+}
+constexpr int ByteScalesAt(ScaleLayout scales, int j, int g) {
+  return HalfScalesAt(scales, kPanelRows / 2) + 8 * j + g;
 }
 
 // Calls body.operator()<type>(): what is decided once per product at run time

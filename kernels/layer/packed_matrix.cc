@@ -109,10 +109,50 @@ using Quads = std::array<uint32_t, 8>;
 constexpr uint32_t kLowFour = 0x0f0f0f0f;
 constexpr uint32_t kLowTwo = 0x03030303;
 
-void PutCodes(CodeLayout layout, const CodeBlock& codes, int lane,
-              std::byte* block) {
-  const Quads quads = std::bit_cast<Quads>(codes);
-  std::byte* out = block + 4 * lane;
+// One row of the panel whose codes of `blocks` blocks are at `codes`, scales
+// after them.
+struct PanelRow {
+  PanelOrder order;
+  PackedLayout layout;
+  int64_t blocks;
+  int row;
+
+  // Offsets in bytes; those of scales are in their group.
+  int64_t Lane(int64_t block) const {
+    return block * CodeBytes(layout.codes) + 4 * row;
+  }
+  int64_t Fragment(int64_t block, int t) const {
+    return 4 * FragmentAt(layout.codes, blocks, block, row % 8 * 4 + t);
+  }
+  int64_t High(int64_t block, int t) const {
+    return 4 * HighFragmentAt(block, row % 8 * 4 + t);
+  }
+
+  int64_t Group(int64_t block) const {
+    return blocks * CodeBytes(layout.codes) +
+           block / GroupBlocks(layout.scales) * GroupBytes(layout.scales);
+  }
+  // Half `index` of a group: d, then what is subtracted.
+  int Half(int index) const {
+    return order == PanelOrder::kLanes
+               ? (index * kLanes + row) * 2
+               : HalfScalesAt(layout.scales, row % 8) * 4 + index * 4 +
+                     row / 8 * 2;
+  }
+  // Byte scale `index` of two, of block j of a group.
+  int Byte(int j, int index) const {
+    const int first = HasMin(layout.scales) ? 64 : 32;
+    if (order == PanelOrder::kLanes) {
+      return first + (2 * j + index) * kLanes + row;
+    }
+    const int word = ByteScalesAt(layout.scales, j, row % 8) * 4;
+    return layout.scales == ScaleLayout::kK6 ? word + row / 8 * 2 + index
+                                             : word + index * 2 + row / 8;
+  }
+};
+
+// Codes of a block in kLanes, of which this lane's first byte is at `out`.
+void PutLanes(CodeLayout layout, const Quads& quads, std::byte* out) {
   if (layout == CodeLayout::k8) {
     for (size_t j = 0; j < 8; ++j) WriteAs(quads[j], out + 64 * j);
     return;
@@ -132,8 +172,7 @@ void PutCodes(CodeLayout layout, const CodeBlock& codes, int lane,
   }
 }
 
-CodeBlock GetCodes(CodeLayout layout, int lane, const std::byte* block) {
-  const std::byte* in = block + 4 * lane;
+Quads GetLanes(CodeLayout layout, const std::byte* in) {
   Quads quads;
   for (size_t j = 0; j < 8; ++j) {
     if (layout == CodeLayout::k8) {
@@ -146,17 +185,72 @@ CodeBlock GetCodes(CodeLayout layout, int lane, const std::byte* block) {
       quads[j] |= (high >> (2 * (j % 4)) & kLowTwo) << 4;
     }
   }
-  return std::bit_cast<CodeBlock>(quads);
+  return quads;
 }
 
-// Element `lane` of array `index` of sixteen T.
-template <typename T>
-std::byte* At(std::byte* arrays, int index, int lane) {
-  return arrays + (index * kLanes + lane) * static_cast<int>(sizeof(T));
+// Codes of a block in kFragments. The quads t and t + 4 of a row are words
+// i and i + 2 of a lane, with i = row / 8.
+void PutFragments(const PanelRow& to, const Quads& quads, int64_t block,
+                  std::byte* panel) {
+  const int i = to.row / 8;
+  for (int t = 0; t < 4; ++t) {
+    const uint32_t low = quads[static_cast<size_t>(t)];
+    const uint32_t high = quads[static_cast<size_t>(t + 4)];
+    std::byte* const out = panel + to.Fragment(block, t) + 4 * i;
+    if (to.layout.codes == CodeLayout::k8) {
+      WriteAs(low, out);
+      WriteAs(high, out + 8);
+      continue;
+    }
+    WriteAs((low & kLowFour) | (high & kLowFour) << 4, out);
+    if (to.layout.codes == CodeLayout::k4) continue;
+    std::byte* const bits = panel + to.High(block, t);  // of both rows
+    const uint32_t others =
+        ReadAs<uint32_t>(bits) & ~((kLowTwo | kLowTwo << 4) << (2 * i));
+    WriteAs(others | (low >> 4 & kLowTwo) << (2 * i) |
+                (high >> 4 & kLowTwo) << (2 * i + 4),
+            bits);
+  }
 }
-template <typename T>
-const std::byte* At(const std::byte* arrays, int index, int lane) {
-  return arrays + (index * kLanes + lane) * static_cast<int>(sizeof(T));
+
+Quads GetFragments(const PanelRow& from, int64_t block,
+                   const std::byte* panel) {
+  const int i = from.row / 8;
+  Quads quads;
+  for (int t = 0; t < 4; ++t) {
+    uint32_t& low = quads[static_cast<size_t>(t)];
+    uint32_t& high = quads[static_cast<size_t>(t + 4)];
+    const std::byte* const in = panel + from.Fragment(block, t) + 4 * i;
+    low = ReadAs<uint32_t>(in);
+    if (from.layout.codes == CodeLayout::k8) {
+      high = ReadAs<uint32_t>(in + 8);
+      continue;
+    }
+    high = low >> 4 & kLowFour;
+    low &= kLowFour;
+    if (from.layout.codes == CodeLayout::k4) continue;
+    const uint32_t bits = ReadAs<uint32_t>(panel + from.High(block, t));
+    low |= (bits >> (2 * i) & kLowTwo) << 4;
+    high |= (bits >> (2 * i + 4) & kLowTwo) << 4;
+  }
+  return quads;
+}
+
+void PutCodes(const PanelRow& to, const CodeBlock& codes, int64_t block,
+              std::byte* panel) {
+  const Quads quads = std::bit_cast<Quads>(codes);
+  if (to.order == PanelOrder::kFragments) {
+    return PutFragments(to, quads, block, panel);
+  }
+  PutLanes(to.layout.codes, quads, panel + to.Lane(block));
+}
+
+CodeBlock GetCodes(const PanelRow& from, int64_t block,
+                   const std::byte* panel) {
+  return std::bit_cast<CodeBlock>(
+      from.order == PanelOrder::kFragments
+          ? GetFragments(from, block, panel)
+          : GetLanes(from.layout.codes, panel + from.Lane(block)));
 }
 
 // A row of floats of sizeof(Word) bytes.
@@ -171,45 +265,44 @@ void PackFloats(const std::byte* source, int64_t cols, int lane,
 }
 
 // Moves the scales of one file block into their group.
-void PackScales(DType type, const std::byte* source, int lane,
-                std::byte* group) {
-  switch (LayoutOf(type).scales) {
+void PackScales(const PanelRow& to, const std::byte* source, std::byte* group) {
+  switch (to.layout.scales) {
     case ScaleLayout::kNone:
       return;
     case ScaleLayout::kD:
-      WriteAs(ReadAs<uint16_t>(source), At<uint16_t>(group, 0, lane));
+      WriteAs(ReadAs<uint16_t>(source), group + to.Half(0));
       return;
     case ScaleLayout::kDM:
-      WriteAs(ReadAs<uint16_t>(source), At<uint16_t>(group, 0, lane));
-      WriteAs(ReadAs<uint16_t>(source + 2), At<uint16_t>(group, 1, lane));
+      WriteAs(ReadAs<uint16_t>(source), group + to.Half(0));
+      WriteAs(ReadAs<uint16_t>(source + 2), group + to.Half(1));
       return;
     case ScaleLayout::kK: {
       const uint16_t dmin = ReadAs<uint16_t>(source + 2);
-      WriteAs(ReadAs<uint16_t>(source), At<uint16_t>(group, 0, lane));
-      WriteAs(static_cast<uint16_t>(dmin ^ kHalfSign),
-              At<uint16_t>(group, 1, lane));
+      WriteAs(ReadAs<uint16_t>(source), group + to.Half(0));
+      WriteAs(static_cast<uint16_t>(dmin ^ kHalfSign), group + to.Half(1));
       for (int j = 0; j < 8; ++j) {
         const SixBits six = SixBitsOf(source + 4, j);
-        WriteAs(six.scale, At<uint8_t>(group + 64, 2 * j, lane));
-        WriteAs(six.min, At<uint8_t>(group + 64, 2 * j + 1, lane));
+        WriteAs(six.scale, group + to.Byte(j, 0));
+        WriteAs(six.min, group + to.Byte(j, 1));
       }
       return;
     }
     case ScaleLayout::kK6:
-      WriteAs(ReadAs<uint16_t>(source + 208), At<uint16_t>(group, 0, lane));
+      WriteAs(ReadAs<uint16_t>(source + 208), group + to.Half(0));
       for (int j = 0; j < 16; ++j) {
-        *At<int8_t>(group + 32, j, lane) = source[192 + j];
+        group[to.Byte(j / 2, j % 2)] = source[192 + j];
       }
       return;
   }
 }
 
 // The scales of block j of a group.
-void UnpackScales(ScaleLayout layout, const std::byte* group, int j, int lane,
+void UnpackScales(const PanelRow& from, const std::byte* group, int j,
                   WeightBlock& out) {
   const auto half = [&](int index) {
-    return F32FromF16(ReadAs<uint16_t>(At<uint16_t>(group, index, lane)));
+    return F32FromF16(ReadAs<uint16_t>(group + from.Half(index)));
   };
+  const ScaleLayout layout = from.layout.scales;
   out.half_scales[0] = out.half_scales[1] = 1;
   out.has_min = HasMin(layout);
   out.min = 0.0f;
@@ -224,16 +317,15 @@ void UnpackScales(ScaleLayout layout, const std::byte* group, int j, int lane,
       out.min = half(1);
       return;
     case ScaleLayout::kK:
-      out.scale = half(0) * static_cast<float>(ReadAs<uint8_t>(
-                                At<uint8_t>(group + 64, 2 * j, lane)));
-      out.min = half(1) * static_cast<float>(ReadAs<uint8_t>(
-                              At<uint8_t>(group + 64, 2 * j + 1, lane)));
+      out.scale = half(0) *
+                  static_cast<float>(ReadAs<uint8_t>(group + from.Byte(j, 0)));
+      out.min = half(1) *
+                static_cast<float>(ReadAs<uint8_t>(group + from.Byte(j, 1)));
       return;
     case ScaleLayout::kK6:
       out.scale = half(0);
       for (int h = 0; h < 2; ++h) {
-        out.half_scales[h] =
-            ReadAs<int8_t>(At<int8_t>(group + 32, 2 * j + h, lane));
+        out.half_scales[h] = ReadAs<int8_t>(group + from.Byte(j, h));
       }
       return;
   }
@@ -286,11 +378,13 @@ absl::StatusOr<int64_t> PackedMatrix::BytesOf(DType type, int64_t rows,
 
 absl::StatusOr<PackedMatrix> PackedMatrix::Create(DType type, int64_t rows,
                                                   int64_t cols,
-                                                  DeviceMemory& memory) {
+                                                  DeviceMemory& memory,
+                                                  PanelOrder order) {
   const absl::StatusOr<int64_t> bytes = BytesOf(type, rows, cols);
   if (!bytes.ok()) return bytes.status();
   PackedMatrix matrix;
   matrix.type_ = type;
+  matrix.order_ = order;
   matrix.rows_ = rows;
   matrix.cols_ = cols;
   matrix.panel_bytes_ = *bytes / matrix.panels();
@@ -311,6 +405,7 @@ absl::StatusOr<PackedMatrix> PackedMatrix::CopyTo(Stream& stream) const {
   if (!copied.ok()) return copied;
   PackedMatrix copy;
   copy.type_ = type_;
+  copy.order_ = order_;
   copy.rows_ = rows_;
   copy.cols_ = cols_;
   copy.panel_bytes_ = panel_bytes_;
@@ -327,34 +422,28 @@ void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
     return PackFloats<uint32_t>(source, cols_, lane, panel);
   if (!IsQuantised(type_))
     return PackFloats<uint16_t>(source, cols_, lane, panel);
+  const PanelRow to = {order_, layout, cols_ / 32, lane};
   const int group_blocks = GroupBlocks(layout.scales);
-  std::byte* codes = panel;
-  std::byte* group = panel + cols_ / 32 * CodeBytes(layout.codes);
-  for (int64_t k = 0; k < cols_; k += info.block_elements) {
+  for (int64_t block = 0; block < cols_ / 32; block += group_blocks) {
     for (int j = 0; j < group_blocks; ++j) {
-      PutCodes(layout.codes, ReadCodes(type_, source, j), lane, codes);
-      codes += CodeBytes(layout.codes);
+      PutCodes(to, ReadCodes(type_, source, j), block + j, panel);
     }
-    PackScales(type_, source, lane, group);
-    group += GroupBytes(layout.scales);
+    PackScales(to, source, panel + to.Group(block));
     source += info.block_bytes;
   }
 }
 
 WeightBlock PackedMatrix::UnpackBlock(int64_t row, int64_t block) const {
   const std::byte* panel = data_.data() + row / kLanes * panel_bytes_;
-  const int lane = static_cast<int>(row % kLanes);
   const PackedLayout layout = LayoutOf(type_);
-  const int group_blocks = GroupBlocks(layout.scales);
-  const std::byte* codes = panel + block * CodeBytes(layout.codes);
-  const std::byte* group = panel + cols_ / 32 * CodeBytes(layout.codes) +
-                           block / group_blocks * GroupBytes(layout.scales);
+  const PanelRow from = {order_, layout, cols_ / 32,
+                         static_cast<int>(row % kLanes)};
   const int offset = layout.offset_bits > 0 ? 1 << layout.offset_bits : 0;
   WeightBlock out;
-  const CodeBlock unsigned_codes = GetCodes(layout.codes, lane, codes);
+  const CodeBlock unsigned_codes = GetCodes(from, block, panel);
   for (size_t i = 0; i < 32; ++i) out.codes[i] = unsigned_codes[i] - offset;
-  UnpackScales(layout.scales, group, static_cast<int>(block % group_blocks),
-               lane, out);
+  UnpackScales(from, panel + from.Group(block),
+               static_cast<int>(block % GroupBlocks(layout.scales)), out);
   return out;
 }
 

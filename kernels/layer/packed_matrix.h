@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "kernels/layer/packed_layout.h"
 #include "kernels/machine/device_memory.h"
 #include "kernels/machine/stream.h"
 #include "kernels/number/dtype.h"
@@ -21,9 +22,9 @@ struct WeightBlock {
   bool has_min;
 };
 
-// A weight matrix [rows, cols] repacked so that SIMD lanes are outputs: panels
-// of 16 rows, interleaved, the last one padded with zero rows. packed_layout.h
-// has the bytes. Values are those of the file, bit for bit: repacking moves and
+// A weight matrix [rows, cols] repacked for those who multiply by it: panels of
+// 16 rows, interleaved, the last one padded with zero rows. packed_layout.h has
+// the bytes. Values are those of the file, bit for bit: repacking moves and
 // never rounds.
 class PackedMatrix {
  public:
@@ -35,8 +36,13 @@ class PackedMatrix {
   // Errors: invalid_shape, out_of_memory.
   static absl::StatusOr<PackedMatrix> Create(
       DType type, int64_t rows, int64_t cols,
-      DeviceMemory& memory = SystemMemory());
-  // What such a matrix takes. Errors: invalid_shape, out_of_memory where no
+      DeviceMemory& memory = SystemMemory(),
+      PanelOrder order = PanelOrder::kLanes);
+  // The order that the ops of `stream` read.
+  static PanelOrder OrderFor(const Stream& stream) {
+    return stream.on_host() ? PanelOrder::kLanes : PanelOrder::kFragments;
+  }
+  // What such a matrix takes, in either order. Errors: invalid_shape, out_of_memory where no
   // memory is that large.
   static absl::StatusOr<int64_t> BytesOf(DType type, int64_t rows,
                                          int64_t cols);
@@ -58,6 +64,7 @@ class PackedMatrix {
   WeightBlock UnpackBlock(int64_t row, int64_t block) const;
 
   DType type() const { return type_; }
+  PanelOrder order() const { return order_; }
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
   int64_t panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
@@ -68,6 +75,7 @@ class PackedMatrix {
 
  private:
   DType type_ = DType::kF32;
+  PanelOrder order_ = PanelOrder::kLanes;
   int64_t rows_ = 0;
   int64_t cols_ = 0;
   int64_t panel_bytes_ = 0;

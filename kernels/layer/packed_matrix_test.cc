@@ -14,6 +14,7 @@
 namespace tiercel {
 namespace {
 
+constexpr PanelOrder kOrders[] = {PanelOrder::kLanes, PanelOrder::kFragments};
 constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
                             DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
                             DType::kQ5_0, DType::kQ5_1, DType::kQ4_K,
@@ -58,25 +59,62 @@ std::vector<float> Unpacked(const PackedMatrix& matrix, int64_t row) {
 }
 
 TEST(PackedMatrixTest, UnpackedRowsAreTheFilesValues) {
-  for (const DType type : kTypes) {
-    const int64_t block = InfoOf(type).block_elements;
-    for (const int64_t rows : {1, 2, 15, 16, 17, 33}) {
-      for (const int64_t blocks : {1, 2, 3, 7}) {
-        SCOPED_TRACE(testing::Message() << InfoOf(type).name << " " << rows
-                                        << " x " << blocks << " blocks");
-        const Source source(type, rows, blocks * block);
-        absl::StatusOr<PackedMatrix> matrix =
-            PackedMatrix::Create(type, rows, blocks * block);
-        ASSERT_TRUE(matrix.ok()) << matrix.status();
-        for (int64_t row = rows - 1; row >= 0; --row) {
-          matrix->PackRow(row, source.Row(row));
-        }
-        for (int64_t row = 0; row < rows; ++row) {
-          ExpectSame(Unpacked(*matrix, row), source.Values(row));
+  for (const PanelOrder order : kOrders) {
+    for (const DType type : kTypes) {
+      const int64_t block = InfoOf(type).block_elements;
+      for (const int64_t rows : {1, 2, 15, 16, 17, 33}) {
+        for (const int64_t blocks : {1, 2, 3, 7}) {
+          SCOPED_TRACE(testing::Message() << InfoOf(type).name << " " << rows
+                                          << " x " << blocks << " blocks");
+          const Source source(type, rows, blocks * block);
+          absl::StatusOr<PackedMatrix> matrix = PackedMatrix::Create(
+              type, rows, blocks * block, SystemMemory(), order);
+          ASSERT_TRUE(matrix.ok()) << matrix.status();
+          EXPECT_EQ(matrix->order(), order);
+          for (int64_t row = rows - 1; row >= 0; --row) {
+            matrix->PackRow(row, source.Row(row));
+          }
+          for (int64_t row = 0; row < rows; ++row) {
+            ExpectSame(Unpacked(*matrix, row), source.Values(row));
+          }
         }
       }
     }
   }
+}
+
+// The bytes that kernels read, by hand: of row 9 and block 1 of three, quads 2
+// and 6 are words 1 and 3 of lane 6.
+TEST(PackedMatrixTest, FragmentsLieAsTheMatrixUnitTakesThem) {
+  const auto bytes = [](const PackedMatrix& matrix, int64_t at) {
+    uint32_t word;
+    std::memcpy(&word, matrix.data() + at, sizeof(word));
+    return word;
+  };
+  std::vector<std::byte> q4(3 * 18);
+  for (size_t i = 0; i < 4; ++i) {
+    q4[18 + 2 + 8 + i] = static_cast<std::byte>(0x90 + i);  // codes 8, 24...
+    q4[36 + 2 + 8 + i] = static_cast<std::byte>(0x50 + i);
+  }
+  q4[18] = std::byte{0x34};
+  q4[19] = std::byte{0x12};
+  PackedMatrix matrix = *PackedMatrix::Create(
+      DType::kQ4_0, 16, 96, SystemMemory(), PanelOrder::kFragments);
+  matrix.PackRow(9, q4.data());
+  EXPECT_EQ(bytes(matrix, 6 * 16 + 8 + 4), 0x93929190u);
+  EXPECT_EQ(bytes(matrix, 512 + 6 * 8 + 4), 0x53525150u);  // the odd block
+  EXPECT_EQ(bytes(matrix, 3 * 256 + 32 + 4), 0x12340000u);
+
+  std::vector<std::byte> q8(3 * 34);
+  for (size_t i = 0; i < 4; ++i) {
+    q8[34 + 2 + 8 + i] = static_cast<std::byte>(i);
+    q8[34 + 2 + 24 + i] = static_cast<std::byte>(4 + i);
+  }
+  matrix = *PackedMatrix::Create(DType::kQ8_0, 16, 96, SystemMemory(),
+                                 PanelOrder::kFragments);
+  matrix.PackRow(9, q8.data());
+  EXPECT_EQ(bytes(matrix, 512 + 6 * 16 + 4), 0x83828180u);
+  EXPECT_EQ(bytes(matrix, 512 + 6 * 16 + 12), 0x87868584u);
 }
 
 // Every half there is as a scale: subnormal, infinite, NaN; never rounded.
@@ -87,6 +125,8 @@ TEST(PackedMatrixTest, EveryScaleSurvives) {
     if (cols == 1) continue;
     Source source(type, 1, cols);
     PackedMatrix matrix = *PackedMatrix::Create(type, 1, cols);
+    PackedMatrix fragments = *PackedMatrix::Create(
+        type, 1, cols, SystemMemory(), PanelOrder::kFragments);
     for (uint32_t bits = 0; bits < 65536; bits += TriesLess() ? 11 : 1) {
       const auto half = static_cast<uint16_t>(bits);
       std::memcpy(source.bytes.data() + 1 + d_at, &half, sizeof(half));
@@ -97,6 +137,8 @@ TEST(PackedMatrixTest, EveryScaleSurvives) {
       }
       matrix.PackRow(0, source.Row(0));
       ExpectSame(Unpacked(matrix, 0), source.Values(0));
+      fragments.PackRow(0, source.Row(0));
+      ExpectSame(Unpacked(fragments, 0), source.Values(0));
       if (HasFatalFailure()) return;
     }
   }
@@ -116,15 +158,20 @@ TEST(PackedMatrixTest, EveryHalfSurvives) {
 }
 
 TEST(PackedMatrixTest, PackingAgainReplaces) {
-  for (const DType type : kTypes) {
-    const int64_t cols = 256;
-    const Source first(type, 1, cols);
-    Source second(type, 1, cols);
-    for (std::byte& byte : second.bytes) byte ^= std::byte{0x5a};
-    PackedMatrix matrix = *PackedMatrix::Create(type, 1, cols);
-    matrix.PackRow(0, first.Row(0));
-    matrix.PackRow(0, second.Row(0));
-    ExpectSame(Unpacked(matrix, 0), second.Values(0));
+  for (const PanelOrder order : kOrders) {
+    for (const DType type : kTypes) {
+      const int64_t cols = 256;
+      const Source first(type, 2, cols);
+      Source second(type, 1, cols);
+      for (std::byte& byte : second.bytes) byte ^= std::byte{0x5a};
+      PackedMatrix matrix =
+          *PackedMatrix::Create(type, 16, cols, SystemMemory(), order);
+      matrix.PackRow(8, first.Row(1));
+      matrix.PackRow(0, first.Row(0));
+      matrix.PackRow(0, second.Row(0));
+      ExpectSame(Unpacked(matrix, 0), second.Values(0));
+      ExpectSame(Unpacked(matrix, 8), first.Values(1));
+    }
   }
 }
 

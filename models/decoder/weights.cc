@@ -243,7 +243,8 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
   }
   absl::StatusOr<PackedMatrix> packed = PackedMatrix::Create(
       (*tensor)->type, rows, cols,
-      stream_->on_host() ? stream_->memory() : SystemMemory());
+      stream_->on_host() ? stream_->memory() : SystemMemory(),
+      PackedMatrix::OrderFor(*stream_));
   if (!packed.ok()) return Annotate(packed.status(), full);
 
   const int64_t row_bytes = RowBytes((*tensor)->type, cols);

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Says of the machine code of kernels what can be known without a GPU.
+
+  sass_check.py [--arch 75,89,90] [--file kernels/layer/matmul.cu]...
+
+Compiles the sources of kernels (all of them, unless some are named) with nvcc
+and fails where one of these does not hold:
+
+  1. no kernel spills registers or has a stack;
+  2. in the loops of the hot kernels at least 95 % of the bytes that loads of
+     global memory name come in loads of 128 bits;
+  3. multiplication of quantised weights is done by IMMA.16832 (IMMA.8816 on
+     compute capability 7.5).
+
+Needs nvcc, and cuobjdump of the CUDA Toolkit or of PyPI
+(nvidia-cuda-cuobjdump), on the PATH or in $NVCC and $CUOBJDUMP. Where one is
+missing it says so and exits with 77.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FLAGS = ["-std=c++20", "-O3", "-fmad=false", "--expt-relaxed-constexpr",
+         "--resource-usage", "-cubin", f"-I{ROOT}"]
+SKIPPED = 77
+LEAST_WIDE = 0.95
+
+# Kernels whose time is that of the bytes they load, by a part of their
+# mangled name.
+HOT = ("MultiplyPanels", "MultiplyFloatPanels")
+# Those that the matrix unit has to do.
+BY_MATRIX_UNIT = ("MultiplyPanels",)
+
+BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z0-9_.]+)"
+                         r"([^;]*);")
+
+
+def kernel_name(mangled):
+    """The struct of a kernel and its arguments, from RunKernel's name."""
+    own = re.search(r"_cu_[0-9a-f]{8}(\d+)(\w+)", mangled)
+    if not own:
+        return mangled
+    name, rest = own[2][:int(own[1])], own[2][int(own[1]):]
+    numbers = re.findall(r"E(\d+)E|Li(\d+)E", rest)
+    return name + "".join(f" {a or b}" for a, b in numbers)
+
+
+def resources(log):
+    """{mangled name: (stack, spilled, registers)} of ptxas's words."""
+    found, name, frame = {}, None, None
+    for line in log.splitlines():
+        if match := re.search(r"Compiling entry function '(\S+)'", line):
+            name = match[1]
+        elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill "
+                                r"stores, (\d+) bytes spill loads", line):
+            frame = int(match[1]), int(match[2]) + int(match[3])
+        elif match := re.search(r"Used (\d+) registers", line):
+            found[name] = (*frame, int(match[1]))
+    return found
+
+
+def functions(sass):
+    """{mangled name: [(address, opcode, operands)]} of cuobjdump -sass."""
+    found, own = {}, None
+    for line in sass.splitlines():
+        if match := re.search(r"Function : (\S+)", line):
+            own = found.setdefault(match[1], [])
+        elif own is not None and (match := INSTRUCTION.search(line)):
+            own.append((int(match[1], 16), match[2], match[3]))
+    return found
+
+
+def loops(code):
+    """The ranges of addresses that a branch goes back over."""
+    ranges = []
+    for address, opcode, operands in code:
+        target = re.search(r"0x([0-9a-f]+)", operands)
+        if opcode.split(".")[0] != "BRA" or not target:
+            continue
+        if int(target[1], 16) < address:
+            ranges.append((int(target[1], 16), address))
+    return ranges
+
+
+def loaded_bytes(code):
+    """(bytes of loads of global memory in loops, those by 128 bits)."""
+    inside = loops(code)
+    total = wide = 0
+    for address, opcode, _ in code:
+        parts = opcode.split(".")
+        if parts[0] not in ("LDG", "LDGSTS"):
+            continue
+        if not any(first <= address <= last for first, last in inside):
+            continue
+        size = next((BYTES[p] for p in parts[1:] if p in BYTES), 4)
+        total += size
+        wide += size if size == 16 else 0
+    return total, wide
+
+
+def check(arch, log, sass):
+    """The lines of a table, and what does not hold."""
+    table, wrong = [], []
+    codes = functions(sass)
+    for mangled, (stack, spilled, registers) in resources(log).items():
+        name = kernel_name(mangled)
+        line = f"sm_{arch} {name}: {registers} registers"
+        if stack or spilled:
+            wrong.append(f"sm_{arch} {name}: a stack of {stack} bytes, "
+                         f"{spilled} spilled")
+        code = codes.get(mangled, [])
+        if any(hot in mangled for hot in HOT):
+            total, wide = loaded_bytes(code)
+            share = wide / total if total else 0.0
+            line += f", {share:.0%} of loads by 128 bits"
+            if share < LEAST_WIDE:
+                wrong.append(f"sm_{arch} {name}: {wide} of {total} bytes "
+                             "loaded by 128 bits")
+        if any(kernel in mangled for kernel in BY_MATRIX_UNIT):
+            wanted = "IMMA.8816" if arch == "75" else "IMMA.16832"
+            steps = sum(opcode.startswith(wanted) for _, opcode, _ in code)
+            line += f", {steps} {wanted}"
+            if steps == 0:
+                wrong.append(f"sm_{arch} {name}: no {wanted}")
+        table.append(line)
+    if not table:
+        wrong.append(f"sm_{arch}: no kernel was compiled")
+    return table, wrong
+
+
+def tool(name):
+    return (os.environ.get(name.upper()) or shutil.which(name)
+            or shutil.which(f"/usr/local/cuda/bin/{name}"))
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--arch", default="75,89,90")
+    parser.add_argument("--file", action="append")
+    args = parser.parse_args(argv)
+    nvcc, cuobjdump = tool("nvcc"), tool("cuobjdump")
+    for name, path in (("nvcc", nvcc), ("cuobjdump", cuobjdump)):
+        if not path:
+            print(f"sass_check: nothing was checked: no {name}")
+            return SKIPPED
+    sources = args.file or sorted(
+        str(path.relative_to(ROOT)) for path in ROOT.glob("kernels/*/*.cu"))
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        for source in sources:
+            for arch in args.arch.split(","):
+                cubin = f"{folder}/kernels.cubin"
+                built = subprocess.run(
+                    [nvcc, *FLAGS, f"-arch=sm_{arch}", "-o", cubin,
+                     str(ROOT / source)], capture_output=True, text=True)
+                if built.returncode != 0:
+                    print(built.stderr, file=sys.stderr)
+                    return 1
+                sass = subprocess.run([cuobjdump, "-sass", cubin], check=True,
+                                      capture_output=True, text=True)
+                table, failed = check(arch, built.stdout + built.stderr,
+                                      sass.stdout)
+                print("\n".join(f"{source} {line}" for line in table))
+                wrong += [f"{source} {line}" for line in failed]
+    for line in wrong:
+        print(f"WRONG {line}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
