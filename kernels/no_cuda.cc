@@ -50,6 +50,9 @@ int MultiplyF32Cuda(CUstream_st*, const MatmulTargets&, const float*, int64_t,
 int CopyWordsCuda(CUstream_st*, const uint32_t*, int64_t, uint32_t*) {
   return kNoDevice;
 }
+int UnpackCuda(CUstream_st*, const std::byte*, const PackedRun*, int64_t) {
+  return kNoDevice;
+}
 int RmsNormCuda(CUstream_st*, const RmsNormParams&) { return kNoDevice; }
 int RopeCuda(CUstream_st*, const RopeParams&) { return kNoDevice; }
 int SwigluCuda(CUstream_st*, const float*, const float*, int64_t, float*) {

@@ -33,6 +33,11 @@ kernel_head|kernels/layer/rope.cu|head \* p.head_dim|head * p.half|kernels/layer
 kernel_piece|kernels/kv/kv_element.h|i >= head_dim|i > head_dim|kernels/kv/kv_write_test.cc
 kernel_fault|kernels/kv/kv_element.h|== kAllLanes;|!= 0;|kernels/kv/kv_write_test.cc
 copy_wait|kernels/layer/matmul.cu|CopyWait<kStages - 2>|CopyWait<kStages - 1>|kernels/layer/matmul_test.cc
+pack_order|offload/move/gpu_link.cc|transfer.bytes > kSmallBytes .. ComesDown(transfer)|transfer.bytes > kSmallBytes|offload/move/gpu_link_test.cc
+pack_turn|offload/move/gpu_link.cc|^  if (absl::Status s = Unpack(); !s.ok()) return s;||offload/move/gpu_link_test.cc
+pack_skew|offload/move/gpu_link.cc|kPacket \* kPacket + skew|kPacket * kPacket|offload/move/gpu_link_test.cc
+pack_sent|offload/move/gpu_link.cc|  buffer.sent = copies_->Mark();$||offload/move/gpu_link_test.cc
+pack_tail|kernels/device/copy_words.cu|t.index < bytes - tail|t.index < bytes - tail - 1|offload/move/gpu_link_test.cc
 last_fragment|kernels/layer/packed_device.h|if (2 \* pair + 1 < blocks) {|if (pair >= 0) {|kernels/layer/matmul_test.cc
 fragment_rows|kernels/layer/matmul.cu|in_fragments / 16 >= left|in_fragments / 16 >= left - 1|kernels/layer/matmul_test.cc
 half_sums|kernels/layer/matmul.cu|SumOf(of_x\[2 + j % 2\], h)|SumOf(of_x[2 + j % 2], 0)|kernels/layer/matmul_test.cc

@@ -7,6 +7,16 @@
 #include "kernels/base/error.h"
 
 namespace tiercel {
+namespace {
+
+constexpr int64_t kPacket = 16;  // bytes that a kernel copies at once
+// Behind the bytes of a pack there is room for its list.
+constexpr int64_t kMostRuns = 64 << 10;
+static_assert(GpuLink::kPackBytes +
+                  kMostRuns * static_cast<int64_t>(sizeof(PackedRun)) <=
+              GpuLink::kGroupBytes);
+
+}  // namespace
 
 GpuLink::GpuLink(CudaStream& compute, std::unique_ptr<CudaStream> copies,
                  std::shared_ptr<Placement> placement, Clock& clock)
@@ -30,6 +40,17 @@ absl::StatusOr<Link::Moved> GpuLink::Copy(const Transfer& transfer,
   const absl::StatusOr<std::byte*> base = mappings_.AddressOf(*transfer.host);
   if (!base.ok()) return base.status();
   const Clock::Time begin = clock().Now();
+  if (drop.load()) return Moved{0, 0};
+  const absl::StatusOr<bool> packed = Pack(transfer, *base + transfer.offset);
+  if (!packed.ok()) return packed.status();
+  if (*packed) {
+    return Moved{transfer.bytes, SecondsBetween(begin, clock().Now())};
+  }
+  if (absl::Status s = Unpack(); !s.ok()) return s;
+  if (transfer.direction == Direction::kDeviceToHost) {
+    written_.push_back(
+        {transfer.host, transfer.offset, transfer.offset + transfer.bytes});
+  }
   int64_t done = 0;
   while (done < transfer.bytes && !drop.load()) {
     const int64_t offset = transfer.offset + done;
@@ -50,9 +71,12 @@ absl::StatusOr<Link::Moved> GpuLink::Copy(const Transfer& transfer,
 
 absl::StatusOr<double> GpuLink::Finish() {
   const Clock::Time begin = clock().Now();
+  absl::Status status = Unpack();
   group_bytes_ = 0;
   last_group_ = 0;
-  if (absl::Status s = copies_->Await(copies_->Mark()); !s.ok()) return s;
+  written_.clear();
+  status.Update(copies_->Await(copies_->Mark()));
+  if (!status.ok()) return status;
   return SecondsBetween(begin, clock().Now());
 }
 
@@ -112,10 +136,10 @@ void GpuLink::Forget(const HostRegion& region) {
   mappings_.Forget(region);
 }
 
-// ---- Memory that is not pinned ----
+// ---- Through small buffers ----
 
-absl::Status GpuLink::SendThroughBuffer(Direction direction, std::byte* host,
-                                        std::byte* device, int64_t bytes) {
+// One of them, out of which all has left.
+absl::StatusOr<GpuLink::Buffer*> GpuLink::TakeBuffer() {
   Buffer& buffer = buffers_[next_buffer_];
   next_buffer_ = (next_buffer_ + 1) % buffers_.size();
   if (absl::Status s = copies_->Await(buffer.sent); !s.ok()) return s;
@@ -125,7 +149,72 @@ absl::Status GpuLink::SendThroughBuffer(Direction direction, std::byte* host,
     buffer.region = *std::move(region);
     buffer.pinned =
         placement_->Pin(buffer.region.data(), buffer.region.bytes());
+    buffer.seen = buffer.pinned && copies_->KernelsSee(buffer.region.data());
   }
+  return &buffer;
+}
+
+// Whether bytes that are to be read are still on their way to the host.
+bool GpuLink::ComesDown(const Transfer& transfer) const {
+  return std::any_of(
+      written_.begin(), written_.end(), [&transfer](const Written& written) {
+        return written.region == transfer.host &&
+               written.begin < transfer.offset + transfer.bytes &&
+               transfer.offset < written.end;
+      });
+}
+
+// Whether the transfer, whose bytes are at `host`, is packed now; otherwise it
+// is to be a copy.
+absl::StatusOr<bool> GpuLink::Pack(const Transfer& transfer,
+                                   const std::byte* host) {
+  if (transfer.direction != Direction::kHostToDevice || transfer.bytes == 0 ||
+      transfer.bytes > kSmallBytes || ComesDown(transfer)) {
+    return false;
+  }
+  if (packed_bytes_ + kPacket + transfer.bytes > kPackBytes ||
+      std::ssize(packed_runs_) == kMostRuns) {
+    if (absl::Status s = Unpack(); !s.ok()) return s;
+  }
+  if (packed_ == nullptr) {
+    const absl::StatusOr<Buffer*> buffer = TakeBuffer();
+    if (!buffer.ok()) return buffer.status();
+    if (!(*buffer)->seen) return false;
+    packed_ = *buffer;
+  }
+  const auto skew =
+      static_cast<int64_t>(reinterpret_cast<uintptr_t>(transfer.device) %
+                           static_cast<uintptr_t>(kPacket));
+  const int64_t at = (packed_bytes_ + kPacket - 1) / kPacket * kPacket + skew;
+  std::memcpy(packed_->region.data() + at, host,
+              static_cast<size_t>(transfer.bytes));
+  packed_runs_.push_back({transfer.device, static_cast<uint32_t>(at),
+                          static_cast<uint32_t>(transfer.bytes)});
+  packed_bytes_ = at + transfer.bytes;
+  return true;
+}
+
+// Sends what is packed on its way.
+absl::Status GpuLink::Unpack() {
+  if (packed_ == nullptr) return absl::OkStatus();
+  Buffer& buffer = *std::exchange(packed_, nullptr);
+  const std::vector<PackedRun> runs = std::exchange(packed_runs_, {});
+  const int64_t bytes = std::exchange(packed_bytes_, 0);
+  if (absl::Status s = MakeRoom(bytes); !s.ok()) return s;
+  std::byte* const list = buffer.region.data() + kPackBytes;
+  std::memcpy(list, runs.data(), runs.size() * sizeof(PackedRun));
+  const int error =
+      UnpackCuda(copies_->handle(), buffer.region.data(),
+                 reinterpret_cast<const PackedRun*>(list), std::ssize(runs));
+  buffer.sent = copies_->Mark();
+  return CudaStatus("Unpack", error);
+}
+
+absl::Status GpuLink::SendThroughBuffer(Direction direction, std::byte* host,
+                                        std::byte* device, int64_t bytes) {
+  const absl::StatusOr<Buffer*> taken = TakeBuffer();
+  if (!taken.ok()) return taken.status();
+  Buffer& buffer = **taken;
   const auto size = static_cast<size_t>(bytes);
   std::byte* const between = buffer.region.data();
   if (direction == Direction::kHostToDevice) {

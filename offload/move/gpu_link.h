@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "kernels/machine/copy_words_body.h"
 #include "kernels/machine/cuda_stream.h"
 #include "offload/move/link.h"
 #include "offload/tier/placement.h"
@@ -20,6 +21,11 @@ namespace tiercel {
 // refused bytes go through two small buffers that are pinned, and where those
 // are refused too the driver copies as it can.
 //
+// Small copies up, of chunks that were gathered, are packed into these buffers
+// and unpacked by one kernel, which reads them there: a call for each would
+// take longer than its bytes, and wait behind what is on its way. Where kernels
+// do not see pinned memory, each is a copy.
+//
 // Two groups of copies are on their way at most, so that what is urgent waits
 // for no more than that.
 class GpuLink final : public Link {
@@ -27,6 +33,10 @@ class GpuLink final : public Link {
   // Most bytes of a group, and of one copy: 0.7 ms at 25 GB/s. A block of a
   // region is pinned as a whole.
   static constexpr int64_t kGroupBytes = int64_t{16} << 20;
+
+  // Copies of up to so many bytes are packed; so many are unpacked at once.
+  static constexpr int64_t kSmallBytes = 64 << 10;
+  static constexpr int64_t kPackBytes = int64_t{4} << 20;
 
   // `compute` outlives it; `copies` is another queue of the same GPU.
   GpuLink(CudaStream& compute, std::unique_ptr<CudaStream> copies,
@@ -49,12 +59,23 @@ class GpuLink final : public Link {
   struct Buffer {
     HostRegion region;  // none until it is needed
     bool pinned = false;
+    bool seen = false;  // by kernels
     uint64_t sent = 0;  // the mark of what last left it
+  };
+  // Bytes of a region that are coming down.
+  struct Written {
+    const HostRegion* region;
+    int64_t begin;
+    int64_t end;
   };
 
   absl::Status MakeRoom(int64_t bytes);
   absl::Status Send(Direction direction, std::byte* host, std::byte* device,
                     int64_t bytes);
+  absl::StatusOr<Buffer*> TakeBuffer();
+  absl::StatusOr<bool> Pack(const Transfer& transfer, const std::byte* host);
+  absl::Status Unpack();
+  bool ComesDown(const Transfer& transfer) const;
   absl::Status SendThroughBuffer(Direction direction, std::byte* host,
                                  std::byte* device, int64_t bytes);
   bool IsPinned(const HostRegion& region, std::byte* base, int64_t block);
@@ -69,6 +90,10 @@ class GpuLink final : public Link {
   uint64_t last_group_ = 0;  // the mark of the one before it
   std::array<Buffer, 2> buffers_;
   size_t next_buffer_ = 0;
+  Buffer* packed_ = nullptr;  // what is being filled; null: nothing
+  int64_t packed_bytes_ = 0;
+  std::vector<PackedRun> packed_runs_;
+  std::vector<Written> written_;  // since the last Finish
 
   std::mutex mutex_;  // of the rest
   std::map<const HostRegion*, std::vector<Block>> blocks_;

@@ -29,7 +29,10 @@ struct Door {
   explicit Door(std::function<bool(std::string_view, int)> refuses = nullptr) {
     SetHostedFaults(
         [this, refuses = std::move(refuses)](std::string_view call) {
-          int& count = call == "pin" ? pins : call == "copy" ? copies : waits;
+          int& count = call == "pin"      ? pins
+                       : call == "copy"   ? copies
+                       : call == "launch" ? launches
+                                          : waits;
           ++count;
           const bool refused = refuses != nullptr && refuses(call, count);
           return refused ? kCudaInvalidValue : kCudaSuccess;
@@ -38,6 +41,7 @@ struct Door {
   ~Door() { SetHostedFaults(nullptr); }
   int pins = 0;
   int copies = 0;
+  int launches = 0;
   int waits = 0;  // and all other calls
 };
 
@@ -197,11 +201,116 @@ TEST_F(GpuLinkTest, SmallCopiesTakeTurnsInTheBuffers) {
   const Door door([](std::string_view call, int pin) {
     return call == "pin" && pin == 1;  // the block, not the buffers
   });
+  constexpr int64_t kBytesOfOne = GpuLink::kSmallBytes + 1;
+  for (int64_t i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Move(kUp, kBytesOfOne * i, kBytesOfOne).ok());
+  }
+  ASSERT_TRUE(link_->Finish().ok());
+  EXPECT_EQ(door.copies, 5);
+  const std::vector<std::byte> arrived = Arrived();
+  EXPECT_TRUE(std::equal(arrived.begin(), arrived.begin() + 5 * kBytesOfOne,
+                         values_.begin()));
+}
+
+// ---- Packed ----
+
+// Chunks that were gathered: any size, any place, one launch and no copy.
+TEST_F(GpuLinkTest, SmallCopiesUpAreOneLaunch) {
+  ASSERT_TRUE(ThereAndBack().ok());
+  ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
+  ASSERT_TRUE(stream_->Synchronize().ok());
+  std::vector<std::byte> expected(kBytes);
+  const Door door;
+  int64_t bytes = 0;
+  int64_t at = 3;
+  for (int i = 0; i < 150; ++i) {
+    const int64_t piece = i == 0 ? GpuLink::kSmallBytes : 1 + i * i % 977;
+    ASSERT_TRUE(Move(kUp, at, piece).ok());
+    std::copy_n(values_.begin() + at, piece, expected.begin() + at);
+    bytes += piece;
+    at += piece + 1 + i % 37;  // by chance aligned or not
+  }
+  EXPECT_EQ(door.launches, 0);
+  EXPECT_EQ(Arrived()[3], std::byte{0});
+  ASSERT_TRUE(link_->Finish().ok());
+  EXPECT_EQ(door.launches, 1);
+  EXPECT_EQ(door.copies, 1);  // of Arrived
+  EXPECT_EQ(Arrived(), expected);
+}
+
+// More than a pack holds is several; their buffers are filled again when what
+// was in them has left.
+TEST_F(GpuLinkTest, PacksTakeTurnsInTheBuffers) {
+  ASSERT_TRUE(ThereAndBack().ok());
+  ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
+  ASSERT_TRUE(stream_->Synchronize().ok());
+  const Door door;
+  constexpr int64_t kPieces = 4 * GpuLink::kPackBytes / GpuLink::kSmallBytes;
+  for (int64_t i = 0; i < kPieces; ++i) {
+    ASSERT_TRUE(Move(kUp, i * GpuLink::kSmallBytes, GpuLink::kSmallBytes).ok());
+  }
+  ASSERT_TRUE(link_->Finish().ok());
+  EXPECT_EQ(door.launches, 5);  // each place takes up to 16 bytes more
+  EXPECT_EQ(door.copies, 0);
+  const std::vector<std::byte> arrived = Arrived();
+  EXPECT_TRUE(std::equal(arrived.begin(),
+                         arrived.begin() + 4 * GpuLink::kPackBytes,
+                         values_.begin()));
+}
+
+TEST_F(GpuLinkTest, WhereKernelsSeeNoPinnedMemoryEachIsACopy) {
+  ASSERT_TRUE(ThereAndBack().ok());
+  const Door door([](std::string_view call, int) { return call == "see"; });
   for (int64_t i = 0; i < 5; ++i) ASSERT_TRUE(Move(kUp, 100 * i, 100).ok());
   ASSERT_TRUE(link_->Finish().ok());
+  EXPECT_EQ(door.launches, 0);
+  EXPECT_EQ(door.copies, 5);
+  EXPECT_EQ(Arrived(), values_);
+}
+
+// Copies of one group come in the order they were asked for, packed or not.
+TEST_F(GpuLinkTest, PacksKeepTheirTurn) {
+  ASSERT_TRUE(ThereAndBack().ok());
+  const Door door;
+  const auto up = [&](int64_t from, int64_t bytes) {
+    ASSERT_TRUE(
+        link_->Copy({kUp, &region_, from, other_.data(), bytes}, {}, go_on_)
+            .ok());
+  };
+  up(7, 50);
+  up(100000, 2 * GpuLink::kSmallBytes);
+  up(9, 20);
+  ASSERT_TRUE(link_->Finish().ok());
+  EXPECT_EQ(door.launches, 2);
   const std::vector<std::byte> arrived = Arrived();
-  EXPECT_TRUE(
-      std::equal(arrived.begin(), arrived.begin() + 500, values_.begin()));
+  EXPECT_EQ(arrived[0], values_[9]);
+  EXPECT_EQ(arrived[19], values_[28]);
+  EXPECT_EQ(arrived[20], values_[100020]);
+  EXPECT_EQ(arrived[49], values_[100049]);
+  // What is still coming down cannot be packed; what is beside it can.
+  ASSERT_TRUE(Move(kDown, 1000, 100).ok());
+  ASSERT_TRUE(Move(kUp, 1099, 10).ok());
+  ASSERT_TRUE(Move(kUp, 1100, 10).ok());
+  ASSERT_TRUE(link_->Finish().ok());
+  EXPECT_EQ(door.launches, 3);
+  ASSERT_TRUE(Move(kUp, 1099, 10).ok());
+  ASSERT_TRUE(link_->Finish().ok());
+  EXPECT_EQ(door.launches, 4);
+}
+
+TEST_F(GpuLinkTest, ALaunchThatFailsIsTold) {
+  ASSERT_TRUE(ThereAndBack().ok());
+  {
+    const Door door(
+        [](std::string_view call, int) { return call == "launch"; });
+    ASSERT_TRUE(Move(kUp, 0, 100).ok());
+    EXPECT_EQ(CodeOf(link_->Finish().status()), "device_failed");
+  }
+  ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
+  ASSERT_TRUE(stream_->Synchronize().ok());
+  ASSERT_TRUE(Move(kUp, 0, 100).ok());
+  ASSERT_TRUE(link_->Finish().ok());
+  EXPECT_EQ(Arrived()[99], values_[99]);
 }
 
 // H06: a copy that fails is an error of who asked for it, and of nobody else.
@@ -248,6 +357,32 @@ TEST_F(GpuLinkTest, CopiesFollowWhatWasToBeComputed) {
   EXPECT_EQ(Arrived()[64], values_[64]);
   ASSERT_TRUE(stream_->Copy(other_.data(), device_.data() + 64, 64).ok());
   EXPECT_EQ(Arrived()[0], std::byte{0});
+  engine->Forget(region_);
+  link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
+                                    placement_);
+}
+
+// The chunks of a layer are one submission: one launch, and every byte counted.
+TEST_F(GpuLinkTest, ASubmissionOfSmallCopiesIsOneLaunch) {
+  ASSERT_TRUE(ThereAndBack().ok());
+  ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
+  ASSERT_TRUE(stream_->Synchronize().ok());
+  const auto engine = *CopyEngine::Create(std::move(link_));
+  std::vector<Transfer> chunks;
+  for (int64_t i = 0; i < 64; ++i) {
+    chunks.push_back({kUp, &region_, 1000 * i, other_.data() + 1000 * i, 136});
+  }
+  {
+    const Door door;
+    ASSERT_TRUE(engine->Wait(engine->Submit(Station::kRefresh, chunks)).ok());
+    EXPECT_EQ(door.launches, 1);
+    EXPECT_EQ(door.copies, 0);
+  }
+  EXPECT_EQ(engine->ledger()[static_cast<size_t>(Station::kRefresh)].h2d_bytes,
+            64u * 136u);
+  const std::vector<std::byte> arrived = Arrived();
+  EXPECT_EQ(arrived[63135], values_[63135]);
+  EXPECT_EQ(arrived[63136], std::byte{0});
   engine->Forget(region_);
   link_ = std::make_unique<GpuLink>(stream_->cuda(), *CudaStream::Create(),
                                     placement_);
