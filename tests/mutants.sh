@@ -38,10 +38,11 @@ pack_turn|offload/move/gpu_link.cc|^  if (absl::Status s = Unpack(); !s.ok()) re
 pack_skew|offload/move/gpu_link.cc|kPacket \* kPacket + skew|kPacket * kPacket|offload/move/gpu_link_test.cc
 pack_sent|offload/move/gpu_link.cc|  buffer.sent = copies_->Mark();$||offload/move/gpu_link_test.cc
 pack_tail|kernels/device/copy_words.cu|t.index < bytes - tail|t.index < bytes - tail - 1|offload/move/gpu_link_test.cc
+roofline_tiles|bench/roofline.py|whole(rows \* group, 8)|rows * group|bench/roofline_test.py
 last_fragment|kernels/layer/packed_device.h|if (2 \* pair + 1 < blocks) {|if (pair >= 0) {|kernels/layer/matmul_test.cc
 fragment_rows|kernels/layer/matmul.cu|in_fragments / 16 >= left|in_fragments / 16 >= left - 1|kernels/layer/matmul_test.cc
 half_sums|kernels/layer/matmul.cu|SumOf(of_x\[2 + j % 2\], h)|SumOf(of_x[2 + j % 2], 0)|kernels/layer/matmul_test.cc
-panel_order|kernels/layer/matmul.cc|output.weights->order() != order|false|kernels/layer/matmul_test.cc
+panel_order|kernels/layer/matmul.cc|output.weights->order() != order|output.weights->order() < order|kernels/layer/matmul_test.cc
 float_barrier|kernels/layer/matmul.cu|Barrier();  // the stage is there.*||kernels/layer/matmul_test.cc
 float_rows|kernels/layer/matmul.cu|t.warp() \* kThreadRows + r|t.warp() + r|kernels/layer/matmul_test.cc
 odd_fragments|kernels/layer/packed_layout.h|block % 2 == 0 \&\& block + 1 == blocks|false|kernels/layer/packed_matrix_test.cc

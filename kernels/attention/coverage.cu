@@ -1,3 +1,7 @@
+// Bytes: the scores of a query head three times, from the second-level cache.
+// Operations: an exponential, some 20 f32, a score.
+// Bound by: the one thread of a head that adds what is kept.
+
 #include <cmath>
 
 #include "kernels/attention/coverage_body.h"

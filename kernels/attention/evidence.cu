@@ -1,3 +1,7 @@
+// Bytes: the scores of a row three times, and the evidence read and written.
+// Operations: two exponentials, some 40 f32, a score, twice.
+// Bound by: memory.
+
 #include <cmath>
 #include <limits>
 

@@ -1,3 +1,8 @@
+// Bytes: the digests, f16, once for every four queries of a KV head, and a
+// float written a chunk and query.
+// Operations: 2 f32 an element of a digest and query.
+// Bound by: memory; with few chunks by the launch.
+
 #include <cmath>
 
 #include "kernels/attention/mean_scores_body.h"

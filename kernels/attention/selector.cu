@@ -1,3 +1,7 @@
+// Bytes: the evidence of a head once a pass, from the second-level cache.
+// Operations: a handful a position and pass.
+// Bound by: the launches and barriers, as one block has a head.
+
 #include <cmath>
 
 #include "kernels/attention/greatest.h"

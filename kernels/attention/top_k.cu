@@ -1,3 +1,7 @@
+// Bytes: a row of scores five times, from the second-level cache.
+// Operations: a handful of integers a score and pass.
+// Bound by: the launch and barriers, as one block has a row.
+
 #include "kernels/attention/greatest.h"
 #include "kernels/attention/top_k_body.h"
 #include "kernels/attention/top_k_params.h"

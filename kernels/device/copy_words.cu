@@ -1,3 +1,7 @@
+// Bytes: those that are copied, over the link and to memory.
+// Operations: none.
+// Bound by: the link, 25 GB/s on PCIe 4; for lists of under 50 KB the launch.
+
 #include "kernels/device/device_lang.h"
 #include "kernels/machine/copy_words_body.h"
 

@@ -1,3 +1,7 @@
+// Bytes: the keys once, and a float written a key.
+// Operations: 2 f32 an element of a key.
+// Bound by: memory.
+
 #include <cmath>
 
 #include "kernels/device/device_lang.h"

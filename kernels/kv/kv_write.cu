@@ -1,3 +1,7 @@
+// Bytes: 6 to 8 an element: f32 read, K and V of the page's type written.
+// Operations: none, or some 10 f32 an element for q8_0.
+// Bound by: the launch for one row, memory for a prompt.
+
 #include "kernels/device/device_lang.h"
 #include "kernels/kv/kv_element.h"
 #include "kernels/kv/kv_write_body.h"

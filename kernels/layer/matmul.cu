@@ -1,3 +1,10 @@
+// Bytes: the weights once for 8 or 32 rows (floats: for 1 or 16), after that
+// from the second-level cache, as is x, once for two or four panels.
+// Operations: 2 int8 a weight and row, in tiles of 8 rows, and the link of a
+// chain a block of 32, 6 to 8 f32 instructions; floats: 2 f32 a weight and row.
+// Bound by: memory up to 64 rows of 4 bits and 60 of F16 (4090), then by f32,
+// which for quantised weights is the links of chains.
+
 #include <string.h>
 
 #include <cmath>
@@ -163,9 +170,6 @@ struct QuantiseBlocks {
 // pass through a ring of stages in shared memory, eight blocks each: while one
 // is used the others are on their way. Both lie as the matrix unit takes them:
 // what a lane has of two blocks is one load of 16 bytes.
-//
-// Bytes: the weights once for 8 kTiles rows, and x once for kWarps panels, from
-// the second-level cache.
 template <DType kType, int kTiles>
 struct MultiplyPanels {
   using W = PackedBlocks<kType>;
@@ -387,9 +391,6 @@ struct MultiplyPanels {
 // A warp computes two panels of floats for kThreadRows rows: a thread has one
 // column of each row, its chain over k. Panels and x pass through a ring of
 // stages in shared memory, 64 of k each.
-//
-// Bytes: the weights once for kRows rows, and x once for two panels, from the
-// second-level cache.
 template <DType kType, int kThreadRows>
 struct MultiplyFloatPanels {
   using Word = std::conditional_t<kType == DType::kF32, uint32_t, uint16_t>;

@@ -1,3 +1,7 @@
+// Bytes: 8 an element, x read twice, once of it from shared memory.
+// Operations: 4 f32 an element; 16 chains, so n / 16 of them in a row.
+// Bound by: the launch and the chains for one row, memory for a prompt.
+
 #include <cmath>
 
 #include "kernels/device/device_lang.h"

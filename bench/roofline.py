@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""What a model's steps take on a GPU by arithmetic: predicted, never measured.
+
+  bench/roofline.py FILE.gguf             from a file's header
+  bench/roofline.py --shape llama2-7b     a stated shape (--list names them)
+  ... --context N --budget N --block N --prompt N --kv f16|q8_0 --link GB/s
+  ... --save                              also writes bench/results/<date>-predicted-roofline.md
+
+Four steps: one token over the whole context, on a device that holds it; a draft
+over a view of --budget positions; a sweep of --block drafts and one row over the
+whole context, whose KV comes over the link layer by layer while the layer
+before computes; a prompt of --prompt tokens on a device that holds its KV.
+
+The time of an operation is max(bytes / (0.85 bandwidth), operations / (0.6
+peak)), and 2.2 us a launch come on top. Bytes are those of the device's memory: weights
+once for all rows that share a pass, K and V once a step; what is read again
+from the second-level cache is not counted. The heads of the kernels' sources
+say the same. Bandwidths and peaks are of data sheets (4090: 920 GB/s of 1,008).
+
+Standard library only.
+"""
+
+import argparse
+import sys
+import typing
+
+sys.dont_write_bytecode = True
+import gguf_file
+import pages
+
+OF_BANDWIDTH = 0.85
+OF_PEAK = 0.6
+LAUNCH_S = 2.2e-6
+PAGE = 128  # positions
+WAVE_FLOATS = 8 << 20  # kGpuWaveFloats of kernels/attention/attention_gpu.h
+
+# Bits of a weight, with its share of the scales; as in a file, and when packed.
+BITS = {0: 32, 1: 16, 30: 16, 8: 8.5, 2: 4.5, 3: 5, 6: 8.5, 7: 9, 12: 5,
+        13: 9, 14: 6.75}
+WITH_MIN = (3, 7, 12, 13)  # one link more a block
+FLOATS = (0, 1, 30)
+NAMES = {"F32": 0, "F16": 1, "BF16": 30, "Q8_0": 8, "Q4_0": 2, "Q4_1": 3,
+         "Q5_0": 6, "Q5_1": 7, "Q4_K": 12, "Q5_K": 13, "Q6_K": 14}
+KV_BITS = {"f16": 16, "q8_0": 8.5}
+
+
+class Gpu(typing.NamedTuple):
+    name: str
+    bytes_s: float
+    f32_s: float  # operations; a multiply-add is two
+    int8_s: float  # of the matrix unit, dense
+
+
+GPUS = (Gpu("RTX 4090", 920e9, 82.6e12, 660.6e12),
+        Gpu("H100 SXM", 3350e9, 66.9e12, 1978.9e12))
+
+
+class Matrix(typing.NamedTuple):
+    name: str
+    n: int
+    k: int
+    kind: int  # one of BITS
+
+
+class Model(typing.NamedTuple):
+    name: str
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn: int
+    of_layer: tuple  # of matrices, of a layer
+    output: Matrix
+    head_norms: bool = False
+
+
+class Work(typing.NamedTuple):
+    """Of one operation, all layers together."""
+    name: str
+    bytes: float
+    f32: float
+    int8: float = 0.0
+
+
+def model_of_shape(name, layers, hidden, heads, kv_heads, head_dim, ffn, vocab,
+                   kind):
+    q, kv = heads * head_dim, kv_heads * head_dim
+    return Model(name, layers, hidden, heads, kv_heads, head_dim, ffn,
+                 (Matrix("q", q, hidden, kind), Matrix("k", kv, hidden, kind),
+                  Matrix("v", kv, hidden, kind), Matrix("o", hidden, q, kind),
+                  Matrix("gate", ffn, hidden, kind),
+                  Matrix("up", ffn, hidden, kind),
+                  Matrix("down", hidden, ffn, kind)),
+                 Matrix("output", vocab, hidden, kind))
+
+
+SHAPES = {
+    "llama2-7b": ("Llama 2 7B, F16", 32, 4096, 32, 32, 128, 11008, 32000,
+                  NAMES["F16"]),
+    "llama2-7b-q4": ("Llama 2 7B, Q4_0", 32, 4096, 32, 32, 128, 11008, 32000,
+                     NAMES["Q4_0"]),
+    "llama3-8b-q4": ("Llama 3 8B, Q4_K", 32, 4096, 32, 8, 128, 14336, 128256,
+                     NAMES["Q4_K"]),
+    "qwen3-4b-q8": ("Qwen3 4B, Q8_0", 36, 2560, 32, 8, 128, 9728, 151936,
+                    NAMES["Q8_0"]),
+}
+
+
+def model_of_file(path):
+    """Errors: gguf_file.Error, also where a tensor is missing."""
+    with gguf_file.Reader(path) as file:
+        tensors = {tensor.name: tensor for tensor in file.tensors}
+        arch = file.value("general.architecture")
+        number = lambda key: file.integer(f"{arch}.{key}")  # noqa: E731
+
+        def matrix(name, tensor):
+            if tensor not in tensors:
+                raise gguf_file.Error(f"{path}: no tensor {tensor}; need one")
+            found = tensors[tensor]
+            if len(found.dims) != 2:
+                raise gguf_file.Error(f"{path}: {tensor} has dimensions "
+                                      f"{found.dims}; need two")
+            return Matrix(name, found.dims[1], found.dims[0], found.kind)
+
+        heads = number("attention.head_count")
+        kv_heads = file.value(f"{arch}.attention.head_count_kv") or heads
+        head_dim = (file.value(f"{arch}.attention.key_length")
+                    or number("embedding_length") // heads)
+        names = {"q": "attn_q", "k": "attn_k", "v": "attn_v",
+                 "o": "attn_output", "gate": "ffn_gate", "up": "ffn_up",
+                 "down": "ffn_down"}
+        # Layers of a file may have several types: all are looked at.
+        layers = number("block_count")
+        of_layer = tuple(matrix(name, f"blk.{layer}.{tensor}.weight")
+                         for layer in range(layers)
+                         for name, tensor in names.items())
+        output = ("output.weight" if "output.weight" in tensors
+                  else "token_embd.weight")
+        return Model(path.rsplit("/", 1)[-1], layers,
+                     number("embedding_length"), heads, kv_heads, head_dim,
+                     number("feed_forward_length"), of_layer,
+                     matrix("output", output),
+                     "blk.0.attn_q_norm.weight" in tensors)
+
+
+# ---- Bytes and operations ----------------------------------------------------
+
+
+def whole(count, of):
+    return -(-count // of) * of
+
+
+def product(matrix, rows):
+    """(bytes, operations in f32, in int8) of one product with `rows` rows."""
+    size = matrix.n * matrix.k * BITS[matrix.kind] / 8
+    if matrix.kind in FLOATS:
+        # A warp has one row, or four; a block of four warps shares weights.
+        counted = rows if rows == 1 else whole(rows, 4)
+        return size, 2.0 * counted * matrix.n * matrix.k, 0.0
+    # The matrix unit takes 8 rows; a link of a chain is a conversion, which is
+    # four times as dear as a multiply-add, a product, and one or two of these.
+    counted = 8 if rows <= 8 else whole(rows, 32)
+    slots = 4 + 1 + (2 + 1 if matrix.kind in WITH_MIN else 1)
+    blocks = counted * matrix.n * matrix.k / 32
+    return size, 2.0 * slots * blocks, 2.0 * 32 * blocks
+
+
+def products(name, matrices, rows, times=1):
+    counted = [product(matrix, rows) for matrix in matrices]
+    return Work(name, *(times * sum(column) for column in zip(*counted)))
+
+
+def attention(model, rows, positions, kv, causal=False):
+    """All layers: K and V once, and a multiply-add an element and query for
+    each of scores and sums. Queries of a KV head are counted in tiles of 8."""
+    group = model.heads // model.kv_heads
+    queries = model.kv_heads * whole(rows * group, 8)
+    seen = positions / 2 if causal else positions
+    return Work(
+        "attention",
+        model.layers * kv_bytes(model, positions, kv),
+        model.layers * 4.0 * queries * seen * model.head_dim)
+
+
+def kv_bytes(model, positions, kv):
+    """Of one layer."""
+    return 2 * positions * model.kv_heads * model.head_dim * KV_BITS[kv] / 8
+
+
+def others(model, rows):
+    """Norms, angles, KV written, gated products, codes of activations: bytes of
+    f32 that each reads and writes once."""
+    q, kv = model.heads * model.head_dim, model.kv_heads * model.head_dim
+    floats = (2 * 2 * model.hidden  # norms
+              + 2 * (q + kv) + 2 * kv  # rope, KV
+              + 3 * model.ffn  # gated
+              + 2 * (2 * model.hidden + q + model.ffn)  # codes
+              + 2 * q)  # what attention folds
+    return Work("others", 4.0 * rows * model.layers * floats,
+                10.0 * rows * model.layers * floats)
+
+
+def launches(model, rows, positions):
+    """A token's as tests/hosted_test.cc counts them, and two for each further
+    wave of attention: what pages give is folded before it leaves the cache."""
+    quantised = any(m.kind not in FLOATS for m in model.of_layer)
+    layer = (16 if quantised else 12) + (2 if model.head_norms else 0)
+    floats = rows * model.heads * (model.head_dim + 2) * whole(
+        positions, PAGE) // PAGE
+    waves = whole(floats, WAVE_FLOATS) // WAVE_FLOATS
+    return (model.layers * (layer + 2 * (waves - 1))
+            + (7 if quantised else 6))
+
+
+def works(model, rows, positions, kv, causal=False):
+    by_name = {}
+    for matrix in model.of_layer:
+        by_name.setdefault(matrix.name, []).append(matrix)
+    layers = 1 if len(model.of_layer) > 7 else model.layers
+    groups = {"q, k, v": "qkv", "o": "o", "gate, up": ("gate", "up"),
+              "down": ("down",)}
+    rows_of = [products(label, [m for name in names for m in by_name[name]],
+                        rows, layers)
+               for label, names in groups.items()]
+    return [*rows_of, attention(model, rows, positions, kv, causal),
+            others(model, rows),
+            products("output", [model.output], 1 if causal else rows)]
+
+
+def seconds(gpu, work):
+    return max(work.bytes / (OF_BANDWIDTH * gpu.bytes_s),
+               work.f32 / (OF_PEAK * gpu.f32_s),
+               work.int8 / (OF_PEAK * gpu.int8_s))
+
+
+def bound(gpu, work):
+    times = {"memory": work.bytes / (OF_BANDWIDTH * gpu.bytes_s),
+             "f32": work.f32 / (OF_PEAK * gpu.f32_s),
+             "int8": work.int8 / (OF_PEAK * gpu.int8_s)}
+    return max(times, key=times.get)
+
+
+def step_seconds(gpu, model, rows, positions, kv, causal=False):
+    of_step = works(model, rows, positions, kv, causal)
+    return (sum(seconds(gpu, work) for work in of_step)
+            + launches(model, rows, positions) * LAUNCH_S)
+
+
+def sweep_seconds(gpu, model, rows, positions, kv, link_bytes_s):
+    """The link and the layers work side by side; the first layer is waited
+    for."""
+    compute = step_seconds(gpu, model, rows, positions, kv)
+    link = model.layers * kv_bytes(model, positions, kv) / link_bytes_s
+    return max(link, compute) + min(link, compute) / model.layers
+
+
+# ---- The table ---------------------------------------------------------------
+
+
+def size(count):
+    for unit, factor in (("G", 1e9), ("M", 1e6)):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count:.3g}"
+
+
+def table(gpu, model, args):
+    steps = [
+        ("a token over the context", 1, args.context, args.kv, False),
+        ("a draft over the view", 1, args.budget, args.view_kv, False),
+        ("a sweep", args.block + 1, args.context, args.kv, False),
+        ("the prompt", args.prompt, args.prompt, args.kv, True),
+    ]
+    lines = [f"## {model.name} on {gpu.name}: *predicted*, not measured", ""]
+    for name, rows, positions, kv, causal in steps:
+        of_step = works(model, rows, positions, kv, causal)
+        total = step_seconds(gpu, model, rows, positions, kv, causal)
+        title = (f"{name}: {rows:,} row{'s' if rows > 1 else ''}, "
+                 f"{positions:,} positions, KV {kv}")
+        lines += [f"### {title}", "",
+                  "| | bytes | f32 operations | int8 operations | bound by | "
+                  "predicted ms |", "|---|---:|---:|---:|---|---:|"]
+        for work in of_step:
+            lines.append(
+                f"| {work.name} | {size(work.bytes)} | {size(work.f32)} | "
+                f"{size(work.int8)} | {bound(gpu, work)} | "
+                f"{seconds(gpu, work) * 1e3:.3g} |")
+        launched = launches(model, rows, positions)
+        lines.append(f"| {launched} launches | | | | | "
+                     f"{launched * LAUNCH_S * 1e3:.3g} |")
+        lines.append(f"| all | {size(sum(w.bytes for w in of_step))} | | | | "
+                     f"**{total * 1e3:.4g}** |")
+        if name == "a sweep":
+            swept = sweep_seconds(gpu, model, rows, positions, kv,
+                                  args.link * 1e9)
+            lines.append(f"| with the KV over a link of {args.link:g} GB/s | "
+                         f"{size(model.layers * kv_bytes(model, positions, kv))}"
+                         f" | | | | **{swept * 1e3:.4g}** |")
+        lines.append("")
+    return lines
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("file", nargs="?")
+    parser.add_argument("--shape", action="append", choices=sorted(SHAPES),
+                        default=[])
+    parser.add_argument("--list", action="store_true")
+    for name, default in (("context", 131072), ("budget", 4096),
+                          ("block", 16), ("prompt", 4096)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--kv", choices=sorted(KV_BITS), default="f16")
+    parser.add_argument("--view-kv", choices=sorted(KV_BITS), default="f16")
+    parser.add_argument("--link", type=float, default=25.0, help="GB/s")
+    parser.add_argument("--save", action="store_true")
+    args = parser.parse_args(argv)
+    if args.list:
+        print("\n".join(f"{key}: {shape[0]}" for key, shape in SHAPES.items()))
+        return 0
+    for name in ("context", "budget", "block", "prompt", "link"):
+        if getattr(args, name) <= 0:
+            parser.error(f"--{name} is {getattr(args, name)}; need more than 0")
+    try:
+        models = [model_of_shape(*SHAPES[name]) for name in args.shape]
+        if args.file:
+            models.insert(0, model_of_file(args.file))
+    except (gguf_file.Error, OSError) as error:
+        parser.error(str(error))
+    if not models:
+        parser.error("need a GGUF file or --shape")
+    lines = ["# Steps on a GPU, *predicted* by bench/roofline.py", "",
+             "By arithmetic from data sheets: nothing here ran on a GPU.", ""]
+    for model in models:
+        for gpu in GPUS:
+            lines += table(gpu, model, args)
+    print("\n".join(lines))
+    if args.save:
+        path = pages.page(pages.today(), "predicted", "roofline.md")
+        path.write_text("\n".join(lines))
+        print(f"saved: {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
