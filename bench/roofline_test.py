@@ -95,20 +95,22 @@ class NumbersTest(unittest.TestCase):
 
 class FilesTest(unittest.TestCase):
     def test_a_header_says_what_a_shape_says(self):
-        model = roofline.model_of_file(str(CHECKPOINTS / "quant32/q4_0.gguf"))
-        names = [m.name for m in model.of_layer]
-        self.assertEqual(names, ["q", "k", "v", "o", "gate", "up", "down"]
-                         * model.layers)
-        kinds = {m.kind for m in model.of_layer}
-        self.assertEqual(kinds, {roofline.NAMES["Q4_0"]})
-        first = roofline.model_of_shape(
-            model.name, model.layers, model.hidden, model.heads,
-            model.kv_heads, model.head_dim, model.ffn, model.output.n,
-            roofline.NAMES["Q4_0"])
-        for shape, file in zip(roofline.works(first, 3, 200, "f16"),
-                               roofline.works(model, 3, 200, "f16")):
-            if shape.name != "output":  # the file's has a type of its own
-                self.assertEqual(shape, file)
+        for name, kind in (("quant32/q4_0.gguf", "Q4_0"), ("qwen3.gguf", "F32")):
+            model = roofline.model_of_file(str(CHECKPOINTS / name))
+            self.assertEqual([m.name for m in model.of_layer],
+                             ["q", "k", "v", "o", "gate", "up", "down"]
+                             * model.layers)
+            self.assertEqual({m.kind for m in model.of_layer},
+                             {roofline.NAMES[kind]})
+            shape = roofline.model_of_shape(
+                model.name, model.layers, model.hidden, model.heads,
+                model.kv_heads, model.head_dim, model.ffn, model.output.n,
+                roofline.NAMES[kind])
+            for of_shape, of_file in zip(
+                    roofline.works(shape, 3, 200, "f16"),
+                    roofline.works(model, 3, 200, "f16")):
+                if of_shape.name != "output":  # it may have another type
+                    self.assertEqual(of_shape, of_file)
 
     def test_norms_of_heads_are_seen(self):
         model = roofline.model_of_file(str(CHECKPOINTS / "qwen3.gguf"))

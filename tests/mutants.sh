@@ -26,8 +26,8 @@ coverage_newest|kernels/attention/coverage_cpu.cc|SumOf(scores + newest, positio
 coverage_group|kernels/attention/coverage.cc|p.kept\[h / group\]|p.kept[h / group * 0]|kernels/attention/coverage_test.cc
 attention_scale|models/decoder/decoder.cc|std::sqrt(static_cast<float>(head_dim))|static_cast<float>(head_dim)|tests/golden_logits_test.cc
 norm_eps|kernels/layer/rms_norm_cpu.cc|sqrtf(mean + eps)|sqrtf(mean) + eps|kernels/layer/rms_norm_test.cc
-norm_barrier|kernels/layer/rms_norm.cu|Barrier();  // all are done with the tile before||kernels/layer/rms_norm_test.cc
-norm_lane|kernels/layer/rms_norm.cu|t.index == 0|t.index == 1|kernels/layer/rms_norm_test.cc
+norm_barrier|kernels/device/block_sums.h|Barrier();  // all are done with the tile before||kernels/layer/rms_norm_test.cc
+norm_twice|kernels/layer/rms_norm.cu|out\[i\] = x\[i\] \* inverse|out[i] = out[i] * inverse|kernels/layer/rms_norm_test.cc
 packet_bound|kernels/layer/swiglu.cu|i < in_packets|i <= in_packets|kernels/layer/swiglu_test.cc
 kernel_head|kernels/layer/rope.cu|head \* p.head_dim|head * p.half|kernels/layer/rope_test.cc
 kernel_piece|kernels/kv/kv_element.h|i >= head_dim|i > head_dim|kernels/kv/kv_write_test.cc

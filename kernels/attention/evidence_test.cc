@@ -128,15 +128,8 @@ TEST(EvidenceTest, HandWorked) {
   }
 }
 
-class EvidenceBackendTest : public BackendTest {
+class EvidenceBackendTest : public ThreeStreamsTest {
  protected:
-  void SetUp() override {
-    BackendTest::SetUp();
-    if (IsSkipped()) return;
-    one_ = NewStream(1);
-    three_ = NewStream(3);
-  }
-
   // The formula on both; where Fma rounds once, bit for bit the reference.
   void Check(Problem& problem) {
     const std::vector<float> out = problem.Run(*one_);
@@ -147,10 +140,6 @@ class EvidenceBackendTest : public BackendTest {
     if (!HasFma()) return;
     EXPECT_TRUE(SameBits(out, expected)) << problem.Name();
   }
-
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
-  std::unique_ptr<Stream> one_;
-  std::unique_ptr<Stream> three_;
 };
 INSTANTIATE_TEST_SUITE_P(Backends, EvidenceBackendTest,
                          testing::ValuesIn(FastBackends()), NameOfBackend);

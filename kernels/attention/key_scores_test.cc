@@ -140,15 +140,8 @@ TEST(KeyScoresTest, HandWorked) {
   }
 }
 
-class KeyScoresBackendTest : public BackendTest {
+class KeyScoresBackendTest : public ThreeStreamsTest {
  protected:
-  void SetUp() override {
-    BackendTest::SetUp();
-    if (IsSkipped()) return;
-    one_ = NewStream(1);
-    three_ = NewStream(3);
-  }
-
   // The formula on both; where Fma rounds once, bit for bit the reference.
   void Check(const Case& c, int64_t first, int64_t last) {
     Keys keys(c, first, last);
@@ -160,10 +153,6 @@ class KeyScoresBackendTest : public BackendTest {
     if (!HasFma()) return;
     EXPECT_TRUE(SameBits(out, expected)) << NameOfCase(c);
   }
-
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
-  std::unique_ptr<Stream> one_;
-  std::unique_ptr<Stream> three_;
 };
 INSTANTIATE_TEST_SUITE_P(Backends, KeyScoresBackendTest,
                          testing::ValuesIn(AttentionBackends()), NameOfBackend);

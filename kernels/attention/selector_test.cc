@@ -213,15 +213,8 @@ void ExpectGreatest(Problem& problem, const std::vector<Doubles>& values,
   }
 }
 
-class SelectorBackendTest : public BackendTest {
+class SelectorBackendTest : public ThreeStreamsTest {
  protected:
-  void SetUp() override {
-    BackendTest::SetUp();
-    if (IsSkipped()) return;
-    one_ = NewStream(1);
-    three_ = NewStream(3);
-  }
-
   // The formulas on both; where Fma rounds once they choose the same.
   void Check(Problem& problem) {
     const std::vector<int32_t> out = problem.Run(*one_);
@@ -240,10 +233,6 @@ class SelectorBackendTest : public BackendTest {
       Check(problem);
     }
   }
-
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
-  std::unique_ptr<Stream> one_;
-  std::unique_ptr<Stream> three_;
 };
 INSTANTIATE_TEST_SUITE_P(Backends, SelectorBackendTest,
                          testing::ValuesIn(FastBackends()), NameOfBackend);

@@ -233,15 +233,8 @@ TEST(ChunkMeansTest, HandWorked) {
   }
 }
 
-class ChunkMeansBackendTest : public BackendTest {
+class ChunkMeansBackendTest : public ThreeStreamsTest {
  protected:
-  void SetUp() override {
-    BackendTest::SetUp();
-    if (IsSkipped()) return;
-    one_ = NewStream(1);
-    three_ = NewStream(3);
-  }
-
   // The formula, and the same bits on the reference and with more threads.
   void Check(const Case& c) {
     Problem problem(c);
@@ -250,10 +243,6 @@ class ChunkMeansBackendTest : public BackendTest {
     EXPECT_TRUE(SameBits(problem.Run(*three_), out)) << NameOfCase(c);
     EXPECT_TRUE(SameBits(problem.Run(*ref_), out)) << NameOfCase(c);
   }
-
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
-  std::unique_ptr<Stream> one_;
-  std::unique_ptr<Stream> three_;
 };
 INSTANTIATE_TEST_SUITE_P(Backends, ChunkMeansBackendTest,
                          testing::ValuesIn(FastBackends()), NameOfBackend);

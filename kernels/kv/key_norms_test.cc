@@ -124,15 +124,8 @@ class Problem {
   std::vector<const std::byte*> pages_;
 };
 
-class KeyNormsBackendTest : public BackendTest {
+class KeyNormsBackendTest : public ThreeStreamsTest {
  protected:
-  void SetUp() override {
-    BackendTest::SetUp();
-    if (IsSkipped()) return;
-    one_ = NewStream(1);
-    three_ = NewStream(3);
-  }
-
   void Check(const KvLayout& layout, int64_t first, int64_t last) {
     Problem problem(layout, first, last);
     const std::vector<float> out = problem.Run(*one_);
@@ -143,10 +136,6 @@ class KeyNormsBackendTest : public BackendTest {
     if (!HasFma()) return;
     EXPECT_TRUE(SameBits(out, expected)) << problem.Name();
   }
-
-  std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
-  std::unique_ptr<Stream> one_;
-  std::unique_ptr<Stream> three_;
 };
 INSTANTIATE_TEST_SUITE_P(Backends, KeyNormsBackendTest,
                          testing::ValuesIn(FastBackends()), NameOfBackend);

@@ -166,6 +166,22 @@ class BackendTest : public testing::TestWithParam<Backend> {
   }
 };
 
+// For ops whose bits do not depend on threads: the reference, and the backend
+// with one thread and with three.
+class ThreeStreamsTest : public BackendTest {
+ protected:
+  void SetUp() override {
+    BackendTest::SetUp();
+    if (IsSkipped()) return;
+    one_ = NewStream(1);
+    three_ = NewStream(3);
+  }
+
+  const std::unique_ptr<Stream> ref_ = MakeStream(Device::kRef);
+  std::unique_ptr<Stream> one_;
+  std::unique_ptr<Stream> three_;
+};
+
 // A copy of an array where the ops of a stream can reach it.
 template <typename T>
 class OnDevice {
