@@ -44,7 +44,7 @@ fragment_rows|kernels/layer/matmul.cu|in_fragments / 16 >= left|in_fragments / 1
 half_sums|kernels/layer/matmul.cu|SumOf(of_x\[2 + j % 2\], h)|SumOf(of_x[2 + j % 2], 0)|kernels/layer/matmul_test.cc
 panel_order|kernels/layer/matmul.cc|output.weights->order() != order|output.weights->order() < order|kernels/layer/matmul_test.cc
 float_barrier|kernels/layer/matmul.cu|Barrier();  // the stage is there.*||kernels/layer/matmul_test.cc
-float_rows|kernels/layer/matmul.cu|t.warp() \* kThreadRows + r|t.warp() + r|kernels/layer/matmul_test.cc
+float_rows|kernels/layer/matmul.cu|(t.warp() \* kThreadRows + r)|(t.warp() + r)|kernels/layer/matmul_test.cc
 odd_fragments|kernels/layer/packed_layout.h|block % 2 == 0 \&\& block + 1 == blocks|false|kernels/layer/packed_matrix_test.cc
 stage_barrier|kernels/layer/matmul.cu|Barrier();  // this stage is there.*||kernels/layer/matmul_test.cc
 error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/layer/matmul_test.cc

@@ -35,10 +35,10 @@ struct UnpackRows {
       return PackedBlocks<kType>::Get(panel, p.cols / 32, k / 32, lane,
                                       static_cast<int>(k % 32));
     } else if constexpr (kType == DType::kF32) {
-      return reinterpret_cast<const float*>(panel)[k * kPanelRows + lane];
+      return reinterpret_cast<const float*>(panel)[lane * p.cols + k];
     } else {
       const uint16_t bits =
-          reinterpret_cast<const uint16_t*>(panel)[k * kPanelRows + lane];
+          reinterpret_cast<const uint16_t*>(panel)[lane * p.cols + k];
       return kType == DType::kF16 ? F32FromF16(bits) : F32FromBf16(bits);
     }
   }

@@ -389,26 +389,26 @@ struct MultiplyPanels {
 // ---- float activations ----
 
 // A warp computes two panels of floats for kThreadRows rows: a thread has one
-// column of each row, its chain over k. Panels and x pass through a ring of
+// column of each row, its chain over k. Weights and x pass through a ring of
 // stages in shared memory, 64 of k each.
 template <DType kType, int kThreadRows>
 struct MultiplyFloatPanels {
   using Word = std::conditional_t<kType == DType::kF32, uint32_t, uint16_t>;
-  static constexpr int kPanels = 2;
+  static constexpr int kPacket = Packet<Word>::kSize;
   static constexpr int kWarps = kThreadRows == 1 ? 1 : 4;
   static constexpr int kMaxThreads = kWarps * kWarpLanes;
   static constexpr int kBlocksAtOnce = 4;
-  static constexpr int kColumns = kPanels * kPanelRows;
+  static constexpr int kColumns = 2 * kPanelRows;
   static constexpr int kRows = kWarps * kThreadRows;
   static constexpr int kStages =
       (kThreadRows == 1 ? 16 : 8) / static_cast<int>(sizeof(Word));
   static constexpr int kLength = 64;  // of a stage
-  // Between panels, so that both are read from memory banks of their own.
-  static constexpr int kGap = kPanelRows;
-  static constexpr int kPanelWords = kLength * kPanelRows + kGap;
+  // A column's weights of a stage; columns begin in memory banks of their own.
+  static constexpr int kColumnWords = kLength + kPacket;
+  static_assert(kColumns == kWarpLanes);
 
   struct Stage {
-    Array<Word, kPanels * kPanelWords> weights;
+    Array<Word, kColumns * kColumnWords> weights;
     Array<float, kRows * kLength> x;
   };
   struct Shared {
@@ -416,7 +416,7 @@ struct MultiplyFloatPanels {
   };
 
   MatmulTargets targets;
-  const float* x;  // aligned to 16 bytes, as is each row
+  const float* x;  // aligned to 16 bytes, as is each row; k to packets
   int64_t x_stride;
   int64_t rows;
   int64_t row_tiles;
@@ -459,54 +459,50 @@ struct MultiplyFloatPanels {
   }
 
   // Has what is to be multiplied from `first` on copied to shared memory. What
-  // the stage has of rows past the end is anything. Instead of a panel past the
-  // end comes the last one.
+  // the stage has of rows past the end is anything. Instead of a column past
+  // the end comes the last one.
   TIERCEL_DEVICE void Fetch(const Thread& t, const MatmulTarget& target,
                             int64_t group, int64_t row, int64_t first,
                             Stage& stage) const {
-    constexpr int kPacket = Packet<Word>::kSize;
+    constexpr int kPackets = kLength / kPacket;
     const int size = SizeOf(target.k - first);
-    const int64_t panels = CeilDiv(target.n, kPanelRows);
-#pragma unroll
-    for (int i = 0; i < kPanels; ++i) {
-      const int64_t own = group * kPanels + i;
+    for (int i = t.index; i < kColumns * kPackets; i += kMaxThreads) {
+      const int at = i % kPackets * kPacket;
+      if (at >= size) continue;
+      const int64_t own = group * kColumns + i / kPackets;
+      const int64_t column = own < target.n ? own : target.n - 1;
       const auto* from = reinterpret_cast<const Word*>(
-                             target.panels + (own < panels ? own : panels - 1) *
-                                                 target.panel_bytes) +
-                         first * kPanelRows;
-      for (int j = t.index * kPacket; j < size * kPanelRows;
-           j += kMaxThreads * kPacket) {
-        CopyAsync16(&stage.weights[i * kPanelWords + j], from + j);
-      }
+          target.panels + column / kPanelRows * target.panel_bytes);
+      CopyAsync16(&stage.weights[i / kPackets * kColumnWords + at],
+                  from + column % kPanelRows * target.k + first + at);
     }
-    const int packets = size / 4;
     for (int i = t.index; i < kRows * (kLength / 4); i += kMaxThreads) {
       const int r = i / (kLength / 4);
-      const int at = i % (kLength / 4);
-      if (row + r >= rows || at >= packets) continue;
-      CopyAsync16(&stage.x[r * kLength + at * 4],
-                  x + (row + r) * x_stride + first + at * 4);
+      const int at = i % (kLength / 4) * 4;
+      if (row + r >= rows || at >= size) continue;
+      CopyAsync16(&stage.x[r * kLength + at],
+                  x + (row + r) * x_stride + first + at);
     }
   }
 
-  // `size` is a multiple of 4.
+  // `size` is a multiple of kPacket.
   static TIERCEL_DEVICE void AddStage(const Thread& t, Stage& stage, int size,
                                       float (&acc)[kThreadRows]) {
-    const int column =
-        t.lane() / kPanelRows * kPanelWords + t.lane() % kPanelRows;
-#pragma unroll 4
-    for (int k = 0; k < size; k += 4) {
-      float w[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        w[i] = FloatOf<kType>(stage.weights[column + (k + i) * kPanelRows]);
-      }
+#pragma unroll 2
+    for (int k = 0; k < size; k += kPacket) {
+      const Packet<Word> w =
+          Load16(&stage.weights[t.lane() * kColumnWords + k]);
 #pragma unroll
       for (int r = 0; r < kThreadRows; ++r) {
-        const Packet<float> of_row =
-            Load16(&stage.x[(t.warp() * kThreadRows + r) * kLength + k]);
+        const int of_row = (t.warp() * kThreadRows + r) * kLength + k;
 #pragma unroll
-        for (int i = 0; i < 4; ++i) acc[r] = std::fma(of_row[i], w[i], acc[r]);
+        for (int i = 0; i < kPacket; i += 4) {
+          const Packet<float> four = Load16(&stage.x[of_row + i]);
+#pragma unroll
+          for (int j = 0; j < 4; ++j) {
+            acc[r] = std::fma(four[j], FloatOf<kType>(w[i + j]), acc[r]);
+          }
+        }
       }
     }
   }
@@ -544,7 +540,7 @@ struct MultiplyFloats {
       using Word = typename MultiplyFloatPanels<kType, 1>::Word;
       const auto* w = reinterpret_cast<const Word*>(panel);
       for (int64_t k = 0; k < length; ++k) {
-        acc = std::fma(from[k], FloatOf<kType>(w[k * kPanelRows + lane]), acc);
+        acc = std::fma(from[k], FloatOf<kType>(w[lane * length + k]), acc);
       }
     } else {
       using W = PackedBlocks<kType>;
@@ -619,11 +615,11 @@ int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
 
 int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                     const float* x, int64_t x_stride, int64_t rows) {
-  const bool aligned =
-      IsAligned(x) && x_stride % 4 == 0 && targets.of[0].k % 4 == 0;
+  const bool aligned = IsAligned(x) && x_stride % 4 == 0;
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (!IsQuantised(kType)) {
-      if (aligned) {
+      constexpr int kPacket = MultiplyFloatPanels<kType, 1>::kPacket;
+      if (aligned && targets.of[0].k % kPacket == 0) {
         return rows == 1
                    ? LaunchFloats<kType, 1>(stream, targets, x, x_stride, rows)
                    : LaunchFloats<kType, 4>(stream, targets, x, x_stride, rows);

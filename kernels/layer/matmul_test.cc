@@ -147,7 +147,7 @@ struct Problem {
 std::vector<int64_t> EveryK(DType type) {
   switch (InfoOf(type).block_elements) {
     case 1:
-      return {1, 2, 31, 100, 577};
+      return {1, 2, 31, 104, 577};
     case 32:
       return {32, 64, 96, 576};
     default:

@@ -9,7 +9,7 @@ namespace tiercel {
 
 // The bytes of a panel: 16 rows, interleaved for whoever multiplies by them.
 //
-// F32, F16, BF16: [k][row], as in the file.
+// F32, F16, BF16: numbers as in the file; kLanes [k][row], kFragments [row][k].
 //
 // Quantised types: first the codes of all blocks of 32, then all scales. A code
 // is unsigned and stands for code - offset. A quad is the codes of four

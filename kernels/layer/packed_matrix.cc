@@ -253,14 +253,19 @@ CodeBlock GetCodes(const PanelRow& from, int64_t block,
           : GetLanes(from.layout.codes, panel + from.Lane(block)));
 }
 
+// Where element k of a row of floats lies in its panel, in elements.
+int64_t FloatAt(PanelOrder order, int64_t cols, int64_t k, int row) {
+  return order == PanelOrder::kLanes ? k * kLanes + row : row * cols + k;
+}
+
 // A row of floats of sizeof(Word) bytes.
 template <typename Word>
-void PackFloats(const std::byte* source, int64_t cols, int lane,
-                std::byte* panel) {
+void PackFloats(PanelOrder order, const std::byte* source, int64_t cols,
+                int lane, std::byte* panel) {
   constexpr int64_t kSize = sizeof(Word);
   for (int64_t k = 0; k < cols; ++k) {
     WriteAs(ReadAs<Word>(source + k * kSize),
-            panel + (k * kLanes + lane) * kSize);
+            panel + FloatAt(order, cols, k, lane) * kSize);
   }
 }
 
@@ -419,9 +424,9 @@ void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
   const PackedLayout layout = LayoutOf(type_);
   const DTypeInfo& info = InfoOf(type_);
   if (type_ == DType::kF32)
-    return PackFloats<uint32_t>(source, cols_, lane, panel);
+    return PackFloats<uint32_t>(order_, source, cols_, lane, panel);
   if (!IsQuantised(type_))
-    return PackFloats<uint16_t>(source, cols_, lane, panel);
+    return PackFloats<uint16_t>(order_, source, cols_, lane, panel);
   const PanelRow to = {order_, layout, cols_ / 32, lane};
   const int group_blocks = GroupBlocks(layout.scales);
   for (int64_t block = 0; block < cols_ / 32; block += group_blocks) {
@@ -463,7 +468,7 @@ void PackedMatrix::UnpackRow(int64_t row, float* out) const {
     return;
   }
   for (int64_t k = 0; k < cols_; ++k) {
-    const int64_t i = k * kLanes + lane;
+    const int64_t i = FloatAt(order_, cols_, k, lane);
     out[k] = type_ == DType::kF32 ? ReadAs<float>(lanes + 4 * i)
              : type_ == DType::kF16
                  ? F32FromF16(ReadAs<uint16_t>(lanes + 2 * i))
