@@ -133,14 +133,14 @@ class Book:
 
     def read(self, name, *flags):
         """Begins a reading whose notes go to a file `name`."""
-        return Reading([self.program.path, "summarize", str(self.path),
+        return Reading([*self.program.command, "summarize", str(self.path),
                         *self.flags, "--json", "--stream", "--no-progress",
                         "--output", str(self.folder / name), *flags],
                        self.folder)
 
     def kept(self):
         """How many parts are on the disk."""
-        listed = subprocess.run([self.program.path, "cache", "list", "--json"],
+        listed = subprocess.run([*self.program.command, "cache", "list", "--json"],
                                 stdout=subprocess.PIPE, check=True)
         return sum(file.get("parts", 0)
                    for file in json.loads(listed.stdout)["readings"])
@@ -179,7 +179,7 @@ class Book:
         path = self.folder / "long.epub"
         write_epub(path, self.path.read_text("utf-8", "replace"), megabytes)
         begin = time.monotonic()
-        reading = Reading([self.program.path, "summarize", str(path), "--toc",
+        reading = Reading([*self.program.command, "summarize", str(path), "--toc",
                            "--json"], self.folder)
         self.expect_end(reading)
         seconds = time.monotonic() - begin
