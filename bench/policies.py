@@ -8,6 +8,8 @@
   bench/policies.py --speed     plain and verified decoding beside plain full
   bench/policies.py --links     the same behind a slow link, simulated
   bench/policies.py --filled    the shape of Qwen3-1.7B, KV that nobody computed
+  bench/policies.py --quality --only decay,2080
+                                rows with these in their names, of that table
   bench/policies.py --save      also writes bench/results/<date>-<cpu>-policies*:
                                 the page, and its charts (SVG)
 
@@ -48,9 +50,13 @@ from program import Program
 from triforce import KV_BYTES
 
 
-def sfi(settings, budget=1024):
-    return ["--policy", "sfi", "--plain", "--budget", budget, "--set",
-            settings]
+# The selector without its parts that are not attention.
+BARE = "prior=0,nms=0,exclusive=0"
+
+
+def sfi(settings, budget=1024, newest=256):
+    return ["--policy", "sfi", "--plain", "--budget", budget, "--window",
+            newest, "--set", settings]
 
 
 def window(tokens, sink):
@@ -58,7 +64,8 @@ def window(tokens, sink):
             "--window", tokens, "--sink", sink]
 
 
-# A view of SFI: what is chosen, 256 newest, and half of what comes meanwhile.
+# A view of SFI: what is chosen, 256 newest where nothing else is said, and half
+# of what comes meanwhile.
 QUALITY = [
     ("SFI, sentences", sfi("trigger=sentence")),
     ("SFI, every 16", sfi("trigger=fixed,interval=16")),
@@ -68,14 +75,20 @@ QUALITY = [
     ("... sentences, no prior", sfi("prior=0")),
     ("... no neighbours", sfi("nms=0")),
     ("... no exclusivity", sfi("exclusive=0")),
-    ("... none of these", sfi("prior=0,nms=0,exclusive=0")),
-    ("... none, 512", sfi("prior=0,nms=0,exclusive=0", 512)),
-    ("... none, 2048", sfi("prior=0,nms=0,exclusive=0", 2048)),
-    ("... none, chunks of 8", [*sfi("prior=0,nms=0,exclusive=0"), "--chunk", 8]),
-    ("... none, chunks of 32",
-     [*sfi("prior=0,nms=0,exclusive=0"), "--chunk", 32]),
+    ("... none of these", sfi(BARE)),
+    ("... none, 512", sfi(BARE, 512)),
+    ("... none, 2048", sfi(BARE, 2048)),
+    ("... none, chunks of 8", [*sfi(BARE), "--chunk", 8]),
+    ("... none, chunks of 32", [*sfi(BARE), "--chunk", 32]),
+    ("... none, decay 0.9", sfi(f"{BARE},decay=0.9")),
+    ("... none, 1024 newest", sfi(BARE, newest=1024)),
+    ("... none, 1024 newest, 16 rows", sfi(f"{BARE},queries=16", newest=1024)),
+    ("... none, 1024 newest, decay 0.9", sfi(f"{BARE},decay=0.9", newest=1024)),
+    ("... none, 1024 newest, decay 0.9, 4 rows",
+     sfi(f"{BARE},decay=0.9,queries=4", newest=1024)),
     ("window of 1312, 4 first", window(1312, 4)),
     ("window of 1312", window(1312, 0)),
+    ("window of 2080, 4 first", window(2080, 4)),
 ]
 
 # How a model takes what it was not trained for.
@@ -106,13 +119,15 @@ def quality_line(name, d):
             f"| {d['perplexity_full']:.2f} |")
 
 
-def quality_table(program, book, ids, prefill, scored, say):
+def quality_table(program, book, ids, prefill, scored, only, say):
     say()
     say(f"## Quality, {book}: {prefill:,} tokens read, {scored} scored")
     say()
     say("| view | KL, mean | p99 | top-1 | perplexity | of full |")
     say("|---|---:|---:|---:|---:|---:|")
     for name, flags in QUALITY + SPEED_QUALITY:
+        if not any(part in name for part in only):
+            continue
         say(quality_line(name, program.document(
             "eval", "--tokens", ids, "--prefill", prefill, "--verify-against",
             "full", *flags)))
@@ -282,6 +297,9 @@ def main():
     parts = ("quality", "coverage", "needle", "speed", "links", "filled")
     for part in parts:
         parser.add_argument(f"--{part}", action="store_true")
+    parser.add_argument("--only", default="", metavar="TEXT,...",
+                        help="of the quality table: rows with one of these in "
+                        "their names")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
     wanted = {part for part in parts if getattr(args, part)}
@@ -310,7 +328,7 @@ def main():
                 " ".join(map(str, ids[:args.prefill + args.scored + 1])))
             if "quality" in wanted:
                 quality_table(program, book, tokens, args.prefill, args.scored,
-                              say)
+                              args.only.split(","), say)
         if "coverage" in wanted:
             tokens.write_text(" ".join(map(str, ids[:args.prefill])))
             coverage_table(program, book, tokens, args.prefill, say, charts)

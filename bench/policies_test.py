@@ -39,13 +39,18 @@ class TablesTest(unittest.TestCase):
 
     def test_quality(self):
         line, asked = self.table(policies.quality_table, EVALUATED, "a book",
-                                 "ids.txt", 6000, 512)
+                                 "ids.txt", 6000, 512, [""])
         name, _ = policies.SPEED_QUALITY[-1]
         self.assertEqual(
             line, f"| {name} | 0.0923 | 1.568 | 0.851 | 21.50 | 20.25 |")
         for command, *args in asked:
             self.assertEqual(command, "eval")
             self.assertIn("--verify-against", args)
+        self.assertEqual(len(asked), len(policies.QUALITY) +
+                         len(policies.SPEED_QUALITY))
+        _, asked = self.table(policies.quality_table, EVALUATED, "a book",
+                              "ids.txt", 6000, 512, ["2080", "16 rows"])
+        self.assertEqual(len(asked), 2)
 
     def test_speed(self):
         line, asked = self.table(policies.speed_table, [BENCH_ROW], "a book",

@@ -99,9 +99,9 @@ void RunEvidence(benchmark::State& state, int64_t rows) {
   const std::vector<float> scores = Normal(rows * kHeads * kPositions);
   std::vector<float> evidence(static_cast<size_t>(kKvHeads * kPositions));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        AddEvidence(**stream, {scores.data(), kPositions, rows, kHeads,
-                               kKvHeads, kPositions, evidence.data()}));
+    benchmark::DoNotOptimize(AddEvidence(
+        **stream, {scores.data(), kPositions, rows, kHeads, kKvHeads,
+                   kPositions, /*decay=*/1.0f, evidence.data(), kPositions}));
   }
 }
 
@@ -115,6 +115,7 @@ void RunSelect(benchmark::State& state, int64_t budget) {
   std::vector<int32_t> out(static_cast<size_t>(kKvHeads * budget));
   for (auto _ : state) {
     benchmark::DoNotOptimize(Select(**stream, {.evidence = evidence.data(),
+                                               .evidence_stride = kPositions,
                                                .norms = norms.data(),
                                                .norms_stride = kPositions,
                                                .kv_heads = kKvHeads,

@@ -327,6 +327,8 @@ typedef struct tiercel_policy {
    *   spacing   gap; half: a gap of half the interval at least
    *   evidence  16: the last tokens of a prompt that choose, to 64
    *   queries   1: and of what follows it, the last up to that step, to 64
+   *   decay     0: of the attention that chose before, what counts at each
+   *             later choice, 0 to 1
    *   prior     0.25: the most that place and size of a key weigh beside
    *             attention, 0 to 1
    *   nms       1: how much a token loses beside a greater one, 0 to 1

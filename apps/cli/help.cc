@@ -66,6 +66,10 @@ const HelpSection& SettingsHelp() {
        {"sfi: evidence=16",
         "the last tokens of the prompt that choose, by what they attend to"},
        {"sfi: queries=1", "... and of the answer, each time"},
+       {"sfi: decay=0",
+        "what is left, each time, of what they attended to at the times "
+        "before; "
+        "0: nothing, they do not count; 1: all"},
        {"sfi: prior=0.25",
         "how much of the choice, at most, is a guess beforehand: for what is "
         "old, and for keys that are short; 0 to 1"},

@@ -38,6 +38,18 @@ absl::Status Validate(const EvidenceParams& p) {
         absl::StrCat("AddEvidence: scores_stride=", p.scores_stride,
                      ", candidates=", p.candidates, "; need no less"));
   }
+  if (p.evidence_stride < p.candidates) {
+    return UsageError(
+        "invalid_shape",
+        absl::StrCat("AddEvidence: evidence_stride=", p.evidence_stride,
+                     ", candidates=", p.candidates, "; need no less"));
+  }
+  constexpr float kMaxDecay = 0x1p20f;
+  if (!(p.decay >= 0.0f && p.decay <= kMaxDecay)) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("AddEvidence: decay=", p.decay, "; need 0 to 2^20"));
+  }
   return absl::OkStatus();
 }
 
@@ -45,7 +57,7 @@ absl::Status Validate(const EvidenceParams& p) {
 
 absl::Status AddEvidence(Stream& stream, const EvidenceParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
-  if (p.rows == 0 || p.candidates == 0) return absl::OkStatus();
+  if (p.candidates == 0) return absl::OkStatus();
   if (stream.device() == Device::kRef) {
     AddEvidenceReference(p);
     return absl::OkStatus();
@@ -75,13 +87,15 @@ absl::Status AddEvidence(Stream& stream, const EvidenceParams& p) {
           const int64_t kv_head = item / tiles;
           const int64_t first = item % tiles * kTile;
           const int64_t size = std::min(kTile, p.candidates - first);
+          float* const evidence =
+              p.evidence + kv_head * p.evidence_stride + first;
+          for (int64_t j = 0; j < size; ++j) evidence[j] *= p.decay;
           for (int64_t i = 0; i < p.rows * group; ++i) {
             const int64_t query =
                 i / group * p.heads + kv_head * group + i % group;
             if (weights[query].length == 0.0f) continue;
-            kAddRoots[stream.isa()](
-                p.scores + query * p.scores_stride + first, size,
-                weights[query], p.evidence + kv_head * p.candidates + first);
+            kAddRoots[stream.isa()](p.scores + query * p.scores_stride + first,
+                                    size, weights[query], evidence);
           }
         }
       });

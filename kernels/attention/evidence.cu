@@ -68,7 +68,8 @@ struct AddQueries {
          i += t.blocks * t.count) {
       const int64_t kv_head = i / p.candidates;
       const int64_t j = i % p.candidates;
-      float sum = p.evidence[i];
+      float& evidence = p.evidence[kv_head * p.evidence_stride + j];
+      float sum = evidence * p.decay;
       for (int64_t row = 0; row < p.rows; ++row) {
         for (int g = 0; g < group; ++g) {
           const int64_t query = row * p.heads + kv_head * group + g;
@@ -78,7 +79,7 @@ struct AddQueries {
                  w.length;
         }
       }
-      p.evidence[i] = sum;
+      evidence = sum;
     }
   }
 };
@@ -88,9 +89,11 @@ struct AddQueries {
 int AddEvidenceCuda(CUstream_st* stream, const EvidenceParams& p,
                     RootWeights* weights) {
   constexpr int kThreads = WeighQueries::kMaxThreads;
-  const int error = Launch(stream, TurnsFor(p.rows * p.heads, 1, kThreads),
-                           WeighQueries{p, weights});
-  if (error != 0) return error;
+  if (p.rows > 0) {
+    const int error = Launch(stream, TurnsFor(p.rows * p.heads, 1, kThreads),
+                             WeighQueries{p, weights});
+    if (error != 0) return error;
+  }
   return Launch(stream, TurnsFor(p.kv_heads * p.candidates, kThreads, kThreads),
                 AddQueries{p, weights});
 }

@@ -11,7 +11,8 @@ namespace tiercel {
 // is a mean of the rows' attention, between the geometric and the arithmetic).
 //
 //   w[r, h, j] = e^((scores[r, h, j] - max_j scores[r, h, j]) / 2)
-//   evidence[g, j] += sum_r sum_h w[r, h, j] / sqrt(sum_j w[r, h, j]^2)
+//   evidence[g, j] = decay * evidence[g, j] +
+//                    sum_r sum_h w[r, h, j] / sqrt(sum_j w[r, h, j]^2)
 //
 // in float, r and then h ascending. sum_j: 16 chains of fma over j % 16, then a
 // fixed tree. A score of -infinity adds 0: its row does not see the candidate.
@@ -19,7 +20,7 @@ namespace tiercel {
 // is added is always finite; the fault shows in attention.
 //
 // Scratch: two floats per row and query head. Errors: invalid_shape,
-// out_of_memory.
+// invalid_argument, out_of_memory.
 struct EvidenceParams {
   // [rows, heads, scores_stride], of each [candidates]: as KeyScores and
   // MeanScores leave them
@@ -29,7 +30,11 @@ struct EvidenceParams {
   int heads;              // a multiple of kv_heads
   int kv_heads;
   int64_t candidates;  // 0 is allowed; at most 2^28
-  float* evidence;     // [kv_heads, candidates]; must not overlap the scores
+  float decay;         // 0 to 2^20, of what is there, which must be finite
+  // [kv_heads, evidence_stride], of each [candidates]; must not overlap the
+  // scores
+  float* evidence;
+  int64_t evidence_stride;  // elements from one KV head to the next
 };
 
 }  // namespace tiercel

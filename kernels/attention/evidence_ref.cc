@@ -35,12 +35,16 @@ void AddRow(std::span<const float> scores, float* evidence) {
 }  // namespace
 
 void AddEvidenceReference(const EvidenceParams& p) {
+  for (int64_t i = 0; i < p.kv_heads * p.candidates; ++i) {
+    p.evidence[i / p.candidates * p.evidence_stride + i % p.candidates] *=
+        p.decay;
+  }
   const int group = p.heads / p.kv_heads;
   for (int64_t r = 0; r < p.rows; ++r) {
     for (int h = 0; h < p.heads; ++h) {
       AddRow({p.scores + (r * p.heads + h) * p.scores_stride,
               static_cast<size_t>(p.candidates)},
-             p.evidence + h / group * p.candidates);
+             p.evidence + h / group * p.evidence_stride);
     }
   }
 }

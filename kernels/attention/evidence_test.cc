@@ -21,7 +21,8 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 // Scores of which the last rows see more, on top of what is there. What lies
 // between those of one head and the next is NaN.
 struct Problem {
-  Problem(int64_t rows, int heads, int kv_heads, int64_t candidates)
+  Problem(int64_t rows, int heads, int kv_heads, int64_t candidates,
+          float decay = 1)
       : scores(static_cast<size_t>(rows * heads * (candidates + 3)), kPoison),
         before(static_cast<size_t>(kv_heads * candidates)),
         p{.scores = nullptr,
@@ -30,7 +31,9 @@ struct Problem {
           .heads = heads,
           .kv_heads = kv_heads,
           .candidates = candidates,
-          .evidence = nullptr} {
+          .decay = decay,
+          .evidence = nullptr,
+          .evidence_stride = candidates + 5} {
     std::mt19937 random(11);
     std::normal_distribution<float> normal(0.0f, 3.0f);
     for (int64_t i = 0; i < rows * heads; ++i) {
@@ -49,14 +52,19 @@ struct Problem {
 
   std::string Name() const {
     return std::to_string(p.rows) + " " + std::to_string(p.heads) + " " +
-           std::to_string(p.kv_heads) + " " + std::to_string(p.candidates);
+           std::to_string(p.kv_heads) + " " + std::to_string(p.candidates) +
+           " " + std::to_string(p.decay);
   }
 
-  // [kv_heads, candidates]. One element more is given than is used, so that a
-  // write past the end shows.
+  // [kv_heads, candidates]. What lies behind each head's is NaN and stays so.
   std::vector<float> Run(Stream& stream) const {
-    std::vector<float> first = before;
-    first.push_back(kPoison);
+    const auto n = static_cast<size_t>(p.candidates);
+    const auto stride = static_cast<size_t>(p.evidence_stride);
+    const auto heads = static_cast<size_t>(p.kv_heads);
+    std::vector<float> first(heads * stride, kPoison);
+    for (size_t i = 0; i < heads * n; ++i) {
+      first[i / n * stride + i % n] = before[i];
+    }
     OnDevice<float> given(stream, scores);
     OnDevice<float> evidence(stream, std::move(first));
     EvidenceParams run = p;
@@ -64,9 +72,15 @@ struct Problem {
     run.evidence = evidence.data();
     const absl::Status status = AddEvidence(stream, run);
     EXPECT_TRUE(status.ok()) << status;
-    std::vector<float> out = evidence.Read();
-    EXPECT_TRUE(std::isnan(out.back()));
-    out.pop_back();
+    std::vector<float> out;
+    const std::vector<float> all = evidence.Read();
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (i % stride < n) {
+        out.push_back(all[i]);
+      } else {
+        EXPECT_TRUE(std::isnan(all[i]));
+      }
+    }
     return out;
   }
 
@@ -80,6 +94,7 @@ struct Problem {
     const auto n = static_cast<size_t>(p.candidates);
     const int group = p.heads / p.kv_heads;
     std::vector<double> expected(before.begin(), before.end());
+    for (double& x : expected) x *= static_cast<double>(p.decay);
     for (int64_t i = 0; i < p.rows * p.heads; ++i) {
       double max = -1e300;
       for (int64_t j = 0; j < p.candidates; ++j) {
@@ -152,6 +167,16 @@ TEST_P(EvidenceBackendTest, EqualsReferenceAndFormula) {
         Problem problem(rows, heads, kv_heads, candidates);
         Check(problem);
       }
+    }
+  }
+}
+
+// What earlier rows said counts less, or not at all, also where no row adds.
+TEST_P(EvidenceBackendTest, WhatIsThereDecays) {
+  for (float decay : {0.0f, 0.3f, 0.9f, 4.5f}) {
+    for (int64_t rows : {0, 2}) {
+      Problem problem(rows, 4, 2, 33, decay);
+      Check(problem);
     }
   }
 }
@@ -231,6 +256,11 @@ TEST(EvidenceTest, RefusesWrongShapes) {
   EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.rows = -1; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.scores_stride = 2; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.evidence_stride = 2; }), "invalid_shape");
+  for (float wrong : {-0.1f, 0x1p21f, kPoison}) {
+    EXPECT_EQ(code_of([wrong](auto& p) { p.decay = wrong; }),
+              "invalid_argument");
+  }
   EXPECT_EQ(code_of([](auto& p) { p.rows = int64_t{1} << 60; }),
             "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.candidates = -1; }), "invalid_shape");

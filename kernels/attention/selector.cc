@@ -26,14 +26,16 @@ constexpr int64_t kLanes = 16;
 absl::Status Validate(const SelectParams& p) {
   constexpr int64_t kMaxCandidates = int64_t{1} << 24;  // exact in float
   if (p.kv_heads <= 0 || p.candidates < 0 || p.candidates > kMaxCandidates ||
-      p.norms_stride < p.candidates || p.budget < 0 || p.reach < 0) {
+      p.norms_stride < p.candidates || p.evidence_stride < p.candidates ||
+      p.budget < 0 || p.reach < 0) {
     return UsageError(
         "invalid_shape",
         absl::StrCat("Select: kv_heads=", p.kv_heads, ", candidates=",
                      p.candidates, ", norms_stride=", p.norms_stride,
+                     ", evidence_stride=", p.evidence_stride,
                      ", budget=", p.budget, ", reach=", p.reach,
                      "; need kv_heads positive, candidates in 0 to 2^24, "
-                     "norms_stride >= candidates, budget and reach >= 0"));
+                     "both strides >= candidates, budget and reach >= 0"));
   }
   const bool mixes = p.most_prior >= 0.0f && p.most_prior <= 1.0f;
   constexpr float kMaxStrength = 1e6f;
@@ -90,7 +92,7 @@ absl::Status Select(Stream& stream, const SelectParams& p) {
   stream.pool().ParallelFor(
       p.kv_heads, 1, [&](int64_t begin, int64_t end, int thread) {
         for (int64_t head = begin; head < end; ++head) {
-          kHeadChoice[stream.isa()]({p.evidence + head * p.candidates,
+          kHeadChoice[stream.isa()]({p.evidence + head * p.evidence_stride,
                                      p.norms + head * p.norms_stride, prior,
                                      p.candidates, p.most_prior, reach,
                                      p.suppression, t + head * stride,

@@ -39,7 +39,7 @@ struct MixHeads {
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& s) const {
     const int64_t n = p.candidates;
-    const float* evidence = p.evidence + t.block * n;
+    const float* evidence = p.evidence + t.block * p.evidence_stride;
     const uint16_t* norms = p.norms + t.block * p.norms_stride;
     float* f = shares + t.block * stride;
     float* r = priors + t.block * stride;

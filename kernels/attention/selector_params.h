@@ -32,16 +32,18 @@ namespace tiercel {
 // Scratch: a float per candidate for each KV head, for each thread and once
 // more. Errors: invalid_shape, invalid_argument, out_of_memory.
 struct SelectParams {
-  const float* evidence;  // [kv_heads, candidates], as AddEvidence leaves it
-  const uint16_t* norms;  // f16 [kv_heads, norms_stride]: of what was scored
-  int64_t norms_stride;   // elements from one KV head to the next
-  int kv_heads;           // of one layer
-  int64_t candidates;     // 0 is allowed; at most 2^24
-  int64_t budget;         // candidates that a KV head keeps; 0 is allowed
-  float most_prior;       // 0 to 1: 0.25, or 0.35 after one row of one head
-  int64_t reach;          // half of the window: of positions 16, 0: no window
-  float suppression;      // 0: off, 1: on
-  float exclusivity;      // 0: off, usually 0.85
+  // [kv_heads, evidence_stride], of each [candidates]: as AddEvidence leaves it
+  const float* evidence;
+  int64_t evidence_stride;  // elements from one KV head to the next
+  const uint16_t* norms;    // f16 [kv_heads, norms_stride]: of what was scored
+  int64_t norms_stride;     // elements from one KV head to the next
+  int kv_heads;             // of one layer
+  int64_t candidates;       // 0 is allowed; at most 2^24
+  int64_t budget;           // candidates that a KV head keeps; 0 is allowed
+  float most_prior;         // 0 to 1: 0.25, or 0.35 after one row of one head
+  int64_t reach;            // half of the window: of positions 16, 0: no window
+  float suppression;        // 0: off, 1: on
+  float exclusivity;        // 0: off, usually 0.85
   // [kv_heads, min(budget, candidates)], of each head ascending
   int32_t* out;
 };

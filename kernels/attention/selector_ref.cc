@@ -124,7 +124,7 @@ void SelectReference(const SelectParams& p) {
   const auto n = static_cast<size_t>(p.candidates);
   std::vector<Floats> v;
   for (int64_t head = 0; head < p.kv_heads; ++head) {
-    const Floats f = Shares(p.evidence + head * p.candidates, n);
+    const Floats f = Shares(p.evidence + head * p.evidence_stride, n);
     const Floats r = Priors(p.norms + head * p.norms_stride, n);
     v.push_back(Suppressed(Mixed(f, r, p.most_prior),
                            std::min(p.reach, p.candidates - 1), p.suppression));

@@ -23,14 +23,15 @@ constexpr int32_t kUnwritten = -77;
 
 using Doubles = std::vector<double>;
 
-// Evidence of a few needles in a haystack. Norms have a stride that is longer
-// than theirs; what lies between is NaN.
+// Evidence of a few needles in a haystack. Evidence and norms have strides that
+// are longer than theirs; what lies between is NaN.
 struct Problem {
   Problem(int kv_heads, int64_t candidates, int64_t budget)
       : stride(candidates + 5),
-        evidence(static_cast<size_t>(kv_heads * candidates)),
+        evidence(static_cast<size_t>(kv_heads * (candidates + 3)), kPoison),
         norms(static_cast<size_t>(kv_heads * stride), kPoisonF16) {
     p = {.evidence = nullptr,
+         .evidence_stride = candidates + 3,
          .norms = nullptr,
          .norms_stride = stride,
          .kv_heads = kv_heads,
@@ -52,7 +53,7 @@ struct Problem {
   }
 
   float& Evidence(int64_t head, int64_t j) {
-    return evidence[static_cast<size_t>(head * p.candidates + j)];
+    return evidence[static_cast<size_t>(head * p.evidence_stride + j)];
   }
   float Norm(int64_t head, int64_t j) const {
     return F32FromF16(norms[static_cast<size_t>(head * stride + j)]);
@@ -513,10 +514,12 @@ TEST(SelectorTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(code_of([](auto& p) { p.kv_heads = 0; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.candidates = -1; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) {
-              p.candidates = p.norms_stride = (int64_t{1} << 24) + 1;
+              p.candidates = p.norms_stride = p.evidence_stride =
+                  (int64_t{1} << 24) + 1;
             }),
             "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.norms_stride = 29; }), "invalid_shape");
+  EXPECT_EQ(code_of([](auto& p) { p.evidence_stride = 29; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.budget = -1; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.reach = -1; }), "invalid_shape");
   for (float wrong : {-0.1f, 1.1e6f, kPoison, kInf}) {
@@ -530,7 +533,8 @@ TEST(SelectorTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(code_of([](auto& p) { p.most_prior = 1.01f; }), "invalid_argument");
   EXPECT_EQ(code_of([](auto& p) {
               p.kv_heads = 1 << 30;
-              p.candidates = p.norms_stride = int64_t{1} << 24;
+              p.candidates = p.norms_stride = p.evidence_stride = int64_t{1}
+                                                                  << 24;
             }),
             "out_of_memory");
   for (int32_t j : out) EXPECT_EQ(j, kUnwritten);

@@ -31,6 +31,8 @@ class Chooser {
     int64_t rows;
     int64_t position;            // of the first of them
     const Seen* seen = nullptr;  // by the last; null: nobody asks
+    // What chose this layer last was of the same text, before these rows.
+    bool goes_on = false;
   };
   virtual ~Chooser() = default;
 

@@ -85,7 +85,8 @@ CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
 
 SelectorChooser::Shape SelectorShape(const Retrieval::Shape& shape) {
   const CompactKv::Shape held = CompactShape(shape);
-  return {.heads = shape.heads,
+  return {.layers = shape.layers,
+          .heads = shape.heads,
           .kv_heads = shape.layout.kv_heads,
           .chunk = shape.size.chunk,
           .begin = shape.begin,
@@ -449,7 +450,8 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
                                          .row_floats = width,
                                          .rows = rows,
                                          .position = first,
-                                         .seen = measures ? &seen : nullptr},
+                                         .seen = measures ? &seen : nullptr,
+                                         .goes_on = kept_},
                                         kv, chunks, &chosen_);
       !s.ok()) {
     return s;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 #include "kernels/attention/coverage.h"
 #include "kernels/attention/evidence.h"
@@ -20,7 +21,7 @@ constexpr float kOfOneRow = 0.35f / 0.25f;
 int64_t SelectorChooser::Shape::Bytes() const {
   constexpr int64_t kFloat = sizeof(float);
   return AlignedBytes(heads * Stride() * kFloat) +
-         AlignedBytes(kv_heads * chunks * kFloat) +
+         AlignedBytes(Evidence() * kFloat) +
          AlignedBytes(Picked() * static_cast<int64_t>(sizeof(int32_t))) +
          AlignedBytes(heads * kFloat);
 }
@@ -30,8 +31,8 @@ absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Create(
   absl::StatusOr<DeviceArray<float>> scores = DeviceArray<float>::Create(
       memory, shape.heads * shape.Stride(), "scores");
   if (!scores.ok()) return scores.status();
-  absl::StatusOr<DeviceArray<float>> evidence = DeviceArray<float>::Create(
-      memory, shape.kv_heads * shape.chunks, "evidence");
+  absl::StatusOr<DeviceArray<float>> evidence =
+      DeviceArray<float>::Create(memory, shape.Evidence(), "evidence");
   if (!evidence.ok()) return evidence.status();
   absl::StatusOr<DeviceArray<int32_t>> picked =
       DeviceArray<int32_t>::Create(memory, shape.Picked(), "chosen chunks");
@@ -53,23 +54,28 @@ absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Copy(
 }
 
 absl::Status SelectorChooser::Weigh(Stream& stream, int layer, const Asking& by,
-                                    const KvPages* kv, int64_t chunks) {
-  const int64_t candidates = std::max<int64_t>(0, chunks - shape_.sinks);
-  if (absl::Status s = stream.Zero(
-          work_.evidence.data(),
-          static_cast<size_t>(shape_.kv_heads * candidates) * sizeof(float));
-      !s.ok()) {
-    return s;
+                                    const KvPages* kv, int64_t chunks,
+                                    float decay) {
+  float* const evidence = EvidenceOf(layer);
+  const size_t bytes =
+      static_cast<size_t>(shape_.kv_heads * shape_.chunks) * sizeof(float);
+  if (decay == 0.0f) {
+    if (absl::Status s = stream.Zero(evidence, bytes); !s.ok()) return s;
   }
   const bool measures = Measures(by);
   for (int64_t row = 0; row < by.rows; ++row) {
+    const int64_t position = by.position + row;
+    const int64_t seen = (position + 1) / shape_.chunk - FirstChunk();
+    // What decays is about all that a row sees: the newest are candidates of
+    // later steps.
+    const int64_t weighed = Decays() ? seen : chunks;
     // What is measured is a share of all that the row sees.
     const bool all = measures && row == by.rows - 1;
-    const int64_t first = all ? 0 : std::min(shape_.sinks, chunks);
-    const int64_t last = all ? by.position + row + 1 - shape_.begin : chunks;
+    const int64_t first = all ? 0 : std::min(shape_.sinks, weighed);
+    const int64_t last = all ? seen : weighed;
     if (absl::Status s = scorer_->Score(stream, layer,
                                         {.q = by.q + row * by.row_floats,
-                                         .position = by.position + row,
+                                         .position = position,
                                          .kv = kv,
                                          .first = first,
                                          .last = last},
@@ -83,8 +89,10 @@ absl::Status SelectorChooser::Weigh(Stream& stream, int layer, const Asking& by,
                      .rows = 1,
                      .heads = shape_.heads,
                      .kv_heads = shape_.kv_heads,
-                     .candidates = candidates,
-                     .evidence = work_.evidence.data()});
+                     .candidates = std::max<int64_t>(0, weighed - shape_.sinks),
+                     .decay = row == 0 && decay > 0.0f ? decay : 1.0f,
+                     .evidence = evidence,
+                     .evidence_stride = shape_.chunks});
         !s.ok()) {
       return s;
     }
@@ -125,6 +133,8 @@ absl::Status SelectorChooser::Choose(
   std::iota(first.begin(), first.end(), 0);
   chosen->assign(static_cast<size_t>(shape_.kv_heads), first);
   const bool chooses = chunks > shape_.budget && shape_.budget > shape_.sinks;
+  const auto at = static_cast<size_t>(layer);
+  const int64_t before = std::exchange(said_by_[at], 0);
   if (!chooses && !Measures(by)) return absl::OkStatus();
   Asking rows = by;
   if (!chooses) {  // only what the last row saw is of interest
@@ -132,16 +142,24 @@ absl::Status SelectorChooser::Choose(
     rows.position += by.rows - 1;
     rows.rows = 1;
   }
-  if (absl::Status s = Weigh(stream, layer, rows, kv, chunks); !s.ok()) {
+  // A step counts as much as another, however many its rows.
+  const float decay = by.goes_on && before > 0
+                          ? shape_.choice.decay * static_cast<float>(by.rows) /
+                                static_cast<float>(before)
+                          : 0.0f;
+  if (absl::Status s = Weigh(stream, layer, rows, kv, chunks, decay); !s.ok()) {
     return s;
   }
   if (!chooses) return absl::OkStatus();
+  said_by_[at] = Decays() ? by.rows : 0;
 
-  const bool one = by.rows * (shape_.heads / shape_.kv_heads) == 1;
+  const bool one =
+      decay == 0.0f && by.rows * (shape_.heads / shape_.kv_heads) == 1;
   const float prior = shape_.choice.most_prior * (one ? kOfOneRow : 1.0f);
   const int64_t budget = shape_.budget - shape_.sinks;
   const Scorer::Norms norms = scorer_->NormsOf(layer);
-  if (absl::Status s = Select(stream, {.evidence = work_.evidence.data(),
+  if (absl::Status s = Select(stream, {.evidence = EvidenceOf(layer),
+                                       .evidence_stride = shape_.chunks,
                                        .norms = norms.of_first + shape_.sinks,
                                        .norms_stride = norms.stride,
                                        .kv_heads = shape_.kv_heads,

@@ -19,6 +19,7 @@ namespace tiercel {
 struct Selection {
   int64_t evidence = 16;      // rows of a prompt, its last, that choose
   int64_t queries = 1;        // and of a later step, with those before it
+  float decay = 0;            // of what earlier steps said, at each later one
   float most_prior = 0.25f;   // of the mixture of evidence and prior
   float suppression = 1;      // of what lies beside a greater one
   float exclusivity = 0.85f;  // of KV heads
@@ -37,6 +38,7 @@ inline constexpr Selection kDraftSelection = {.evidence = 16,
 class SelectorChooser final : public Chooser {
  public:
   struct Shape {
+    int layers = 0;
     int heads = 0;  // query heads
     int kv_heads = 0;
     int chunk = 1;       // positions
@@ -50,6 +52,10 @@ class SelectorChooser final : public Chooser {
     int64_t Bytes() const;
     // Floats from one head's scores to the next's.
     int64_t Stride() const { return (chunks + 15) / 16 * 16; }
+    // Floats: of one layer, where the next one's take their place.
+    int64_t Evidence() const {
+      return (choice.decay > 0 ? layers : 1) * kv_heads * chunks;
+    }
     // Positions that all heads choose besides the sinks.
     int64_t Picked() const {
       return budget > sinks ? kv_heads * (budget - sinks) : 0;
@@ -72,30 +78,43 @@ class SelectorChooser final : public Chooser {
       DeviceMemory& memory) const override;
 
  private:
-  // What is said of one layer's candidates; it is written anew for each layer.
+  // What is said of one layer's candidates; it is written anew for each layer,
+  // but for evidence that decays.
   struct Workspace {
     DeviceArray<float> scores;    // [heads, Stride()]
-    DeviceArray<float> evidence;  // [kv_heads, chunks]
+    DeviceArray<float> evidence;  // [layers or 1][kv_heads, chunks]
     DeviceArray<int32_t> picked;  // [kv_heads, budget without the sinks]
     DeviceArray<float> shares;    // [heads]
   };
   SelectorChooser(const Shape& shape, std::unique_ptr<Scorer> scorer,
                   Workspace work)
-      : shape_(shape), scorer_(std::move(scorer)), work_(std::move(work)) {}
+      : shape_(shape),
+        scorer_(std::move(scorer)),
+        work_(std::move(work)),
+        said_by_(static_cast<size_t>(shape.layers), 0) {}
 
+  bool Decays() const { return shape_.choice.decay > 0; }
+  int64_t FirstChunk() const { return shape_.begin / shape_.chunk; }
   bool Measures(const Asking& by) const {
     return by.seen != nullptr && scorer_->OfPositions();
   }
-  // Fills the evidence of the candidates for all rows that ask, and measures
-  // what the last of them had in view.
+  // [kv_heads, chunks], of each the candidates.
+  float* EvidenceOf(int layer) {
+    return work_.evidence.data() +
+           (Decays() ? layer : 0) * shape_.kv_heads * shape_.chunks;
+  }
+  // Adds what all rows that ask say to so much of the evidence that is there,
+  // and measures what the last of them had in view.
   absl::Status Weigh(Stream& stream, int layer, const Asking& by,
-                     const KvPages* kv, int64_t chunks);
+                     const KvPages* kv, int64_t chunks, float decay);
   // Needs the scores of all `positions` that the row sees.
   absl::Status Measure(Stream& stream, const Seen& seen, int64_t positions);
 
   const Shape shape_;
   std::unique_ptr<Scorer> scorer_;
   Workspace work_;
+  // [layer]: the rows of the last step that the evidence has; 0: it has none
+  std::vector<int64_t> said_by_;
   std::optional<double> coverage_;
   std::vector<int32_t> picked_;  // work_.picked, on the host
 };

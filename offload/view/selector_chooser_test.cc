@@ -106,6 +106,7 @@ struct Chosen {
   int heads;
   int chunk = 1;
   int64_t budget = 60;  // chunks
+  float decay = 0;
   static constexpr int64_t kSinks = 3;
 
   Digests::Shape DigestsOf(const Keys& keys) const {
@@ -125,14 +126,15 @@ struct Chosen {
             .context = kContext};
   }
   SelectorChooser::Shape ShapeOf(const Keys& keys) const {
-    return {.heads = heads,
+    return {.layers = layers,
+            .heads = heads,
             .kv_heads = keys.layout().kv_heads,
             .chunk = chunk,
             .begin = kBegin,
             .chunks = DigestsOf(keys).Chunks(),
             .sinks = kSinks,
             .budget = budget,
-            .choice = {}};
+            .choice = {.decay = decay}};
   }
   std::unique_ptr<Chooser> Make(DeviceMemory& memory, const Keys& keys) const {
     return *SelectorChooser::Create(
@@ -146,67 +148,106 @@ struct Chosen {
   }
 };
 
-// What the Selector says of the mean keys of chunks, which the test adds up
-// itself: a sequence of keys that are as few as the chunks.
+// The scores of the chunks kSinks <= c < last for a row's query, [heads][last -
+// kSinks], which the test adds up itself from the mean keys of chunks.
+std::vector<float> ScoresOf(Keys& keys, int layer, const Chosen& c,
+                            const float* q, int64_t last) {
+  const int64_t candidates = last - Chosen::kSinks;
+  const int group = c.heads / keys.layout().kv_heads;
+  std::vector<float> scores;
+  for (int64_t i = 0; i < c.heads * candidates; ++i) {
+    const auto head = static_cast<int>(i / candidates);
+    const std::vector<float> key = keys.MeanOf(layer, head / group, c.chunk,
+                                               Chosen::kSinks + i % candidates);
+    float dot = 0;
+    for (size_t d = 0; d < key.size(); ++d) {
+      dot =
+          std::fma(q[static_cast<size_t>(head) * key.size() + d], key[d], dot);
+    }
+    scores.push_back(dot * 0.25f);
+  }
+  return scores;
+}
+
+// Evidence of the chunks after the sinks, [kv_heads][stride].
+struct Evidence {
+  Evidence(const Keys& keys, const Chosen& c)
+      : stride(c.DigestsOf(keys).Chunks()),
+        of(static_cast<size_t>(keys.layout().kv_heads * stride)) {}
+
+  // Adds what a row says about the chunks before `last`.
+  void Add(Stream& stream, Keys& keys, int layer, const Chosen& c,
+           const float* q, int64_t last, float decay) {
+    const std::vector<float> scores = ScoresOf(keys, layer, c, q, last);
+    EXPECT_TRUE(AddEvidence(stream, {.scores = scores.data(),
+                                     .scores_stride = last - Chosen::kSinks,
+                                     .rows = 1,
+                                     .heads = c.heads,
+                                     .kv_heads = keys.layout().kv_heads,
+                                     .candidates = last - Chosen::kSinks,
+                                     .decay = decay,
+                                     .evidence = of.data(),
+                                     .evidence_stride = stride})
+                    .ok());
+  }
+  // What the Selector makes of it: a sequence of keys that are as few as the
+  // chunks.
+  std::vector<std::vector<int32_t>> Choice(Stream& stream, Keys& keys,
+                                           int layer, const Chosen& c,
+                                           int64_t chunks, float most_prior) {
+    const int kv_heads = keys.layout().kv_heads;
+    const int64_t candidates = chunks - Chosen::kSinks;
+    std::vector<uint16_t> norms;
+    for (int64_t i = 0; i < kv_heads * candidates; ++i) {
+      float square = 0;
+      for (const float x :
+           keys.MeanOf(layer, static_cast<int>(i / candidates), c.chunk,
+                       Chosen::kSinks + i % candidates)) {
+        square = std::fma(x, x, square);
+      }
+      norms.push_back(F16FromF32(std::sqrt(square)));
+    }
+    const int64_t picked = c.budget - Chosen::kSinks;
+    std::vector<int32_t> out(static_cast<size_t>(kv_heads * picked));
+    EXPECT_TRUE(Select(stream, {.evidence = of.data(),
+                                .evidence_stride = stride,
+                                .norms = norms.data(),
+                                .norms_stride = candidates,
+                                .kv_heads = kv_heads,
+                                .candidates = candidates,
+                                .budget = picked,
+                                .most_prior = most_prior,
+                                .reach = 16 / c.chunk,
+                                .suppression = 1,
+                                .exclusivity = 0.85f,
+                                .out = out.data()})
+                    .ok());
+    std::vector<std::vector<int32_t>> chosen;
+    for (int head = 0; head < kv_heads; ++head) {
+      std::vector<int32_t>& one = chosen.emplace_back(3);
+      std::iota(one.begin(), one.end(), 0);
+      for (int64_t i = 0; i < picked; ++i) {
+        one.push_back(3 + out[static_cast<size_t>(head * picked + i)]);
+      }
+    }
+    return chosen;
+  }
+
+  int64_t stride;
+  std::vector<float> of;
+};
+
+// What the rows that ask choose by themselves.
 std::vector<std::vector<int32_t>> Expected(Stream& stream, Keys& keys,
                                            int layer, const Chosen& c,
                                            const Chooser::Asking& by,
                                            int64_t chunks, float most_prior) {
-  const int kv_heads = keys.layout().kv_heads;
-  const int64_t candidates = chunks - Chosen::kSinks;
-  std::vector<float> evidence(static_cast<size_t>(kv_heads * candidates));
-  std::vector<uint16_t> norms(evidence.size());
-  std::vector<float> scores(static_cast<size_t>(c.heads * candidates));
+  Evidence evidence(keys, c);
   for (int64_t row = 0; row < by.rows; ++row) {
-    for (int64_t i = 0; i < c.heads * candidates; ++i) {
-      const auto head = static_cast<int>(i / candidates);
-      const int kv_head = head / (c.heads / kv_heads);
-      const std::vector<float> key =
-          keys.MeanOf(layer, kv_head, c.chunk, Chosen::kSinks + i % candidates);
-      float dot = 0;
-      float square = 0;
-      for (int d = 0; d < kHeadDim; ++d) {
-        const auto x = static_cast<size_t>(d);
-        dot = std::fma(by.q[row * by.row_floats + head * kHeadDim + d], key[x],
-                       dot);
-        square = std::fma(key[x], key[x], square);
-      }
-      scores[static_cast<size_t>(i)] = dot * 0.25f;
-      norms[static_cast<size_t>(kv_head * candidates + i % candidates)] =
-          F16FromF32(std::sqrt(square));
-    }
-    EXPECT_TRUE(AddEvidence(stream, {.scores = scores.data(),
-                                     .scores_stride = candidates,
-                                     .rows = 1,
-                                     .heads = c.heads,
-                                     .kv_heads = kv_heads,
-                                     .candidates = candidates,
-                                     .evidence = evidence.data()})
-                    .ok());
+    evidence.Add(stream, keys, layer, c, by.q + row * by.row_floats, chunks,
+                 /*decay=*/1);
   }
-  const int64_t picked = c.budget - Chosen::kSinks;
-  std::vector<int32_t> out(static_cast<size_t>(kv_heads * picked));
-  EXPECT_TRUE(Select(stream, {.evidence = evidence.data(),
-                              .norms = norms.data(),
-                              .norms_stride = candidates,
-                              .kv_heads = kv_heads,
-                              .candidates = candidates,
-                              .budget = picked,
-                              .most_prior = most_prior,
-                              .reach = 16 / c.chunk,
-                              .suppression = 1,
-                              .exclusivity = 0.85f,
-                              .out = out.data()})
-                  .ok());
-  std::vector<std::vector<int32_t>> chosen;
-  for (int head = 0; head < kv_heads; ++head) {
-    std::vector<int32_t>& one = chosen.emplace_back(3);
-    std::iota(one.begin(), one.end(), 0);
-    for (int64_t i = 0; i < picked; ++i) {
-      one.push_back(3 + out[static_cast<size_t>(head * picked + i)]);
-    }
-  }
-  return chosen;
+  return evidence.Choice(stream, keys, layer, c, chunks, most_prior);
 }
 
 class SelectorChooserTest : public testing::Test {
@@ -263,6 +304,69 @@ TEST_F(SelectorChooserTest, ChoosesAsTheOpsDo) {
                 Expected(*stream_, keys, layer, chosen_by, by, chunks, c.prior))
           << layer << ", " << c.heads << " heads, " << c.rows << " rows, chunk "
           << c.chunk;
+    }
+  }
+}
+
+// What a step said counts less in each that goes on with it, and as much as
+// what another said, however many its rows. It is about all that they saw: what
+// is too new to be chosen is chosen later. A step that does not go on, or whose
+// candidates all are chosen, begins anew.
+TEST_F(SelectorChooserTest, EvidenceDecays) {
+  struct Step {
+    int64_t rows;
+    int64_t last;    // the position of the last of them, from kBegin on
+    int64_t newest;  // from where on nothing is chosen
+    bool goes_on;
+    float decay;  // of what is there
+  };
+  for (const int chunk : {1, 4}) {
+    Keys keys(2, 2);
+    const Chosen c = {.layers = 2,
+                      .heads = 4,
+                      .chunk = chunk,
+                      .budget = 60 / chunk,
+                      .decay = 0.75f};
+    const auto chunk_of = [&](int64_t position) {
+      return (kBegin + position) / chunk - kBegin / chunk;
+    };
+    const int64_t before = memory_.used();
+    const auto chooser = c.Make(memory_, keys);
+    EXPECT_EQ(memory_.used() - before, c.Bytes(keys));
+    const std::vector<float> q = Queries(4, 4);
+    std::vector<Evidence> evidence(2, Evidence(keys, c));
+    for (const Step& step : {Step{2, 200, 150, false, 0},
+                             {1, 220, 190, true, 0.75f / 2},
+                             {1, 230, 195, true, 0.75f},
+                             {3, 240, 200, true, 0.75f * 3},
+                             {1, 241, 30, true, 0},
+                             {1, 245, 200, true, 0},
+                             {2, 249, 230, false, 0}}) {
+      const int64_t chunks = chunk_of(step.newest);
+      const Chooser::Asking by = {
+          .q = q.data(),
+          .row_floats = 4 * kHeadDim,
+          .rows = step.rows,
+          .position = kBegin + step.last + 1 - step.rows,
+          .seen = nullptr,
+          .goes_on = step.goes_on};
+      for (int layer = 0; layer < 2; ++layer) {
+        const KvPages kv = keys.At(layer, kBegin + step.last);
+        ASSERT_TRUE(chooser->Update(*stream_, layer, kv, 1).ok());
+        std::vector<std::vector<int32_t>> chosen;
+        ASSERT_TRUE(
+            chooser->Choose(*stream_, layer, by, &kv, chunks, &chosen).ok());
+        if (chunks <= c.budget) continue;
+        Evidence& known = evidence[static_cast<size_t>(layer)];
+        if (step.decay == 0) known = Evidence(keys, c);
+        for (int64_t row = 0; row < step.rows; ++row) {
+          known.Add(*stream_, keys, layer, c, q.data() + row * by.row_floats,
+                    chunk_of(step.last + 2 - step.rows + row),
+                    row == 0 && step.decay > 0 ? step.decay : 1);
+        }
+        EXPECT_EQ(chosen, known.Choice(*stream_, keys, layer, c, chunks, 0.25f))
+            << chunk << ", " << step.last << ", " << layer;
+      }
     }
   }
 }

@@ -28,6 +28,7 @@ absl::Status SfiParams::Set(const std::string& settings) {
   read.TakeChoice<bool>("spacing", {{"gap", false}, {"half", true}}, &half_gap);
   read.TakeCount("evidence", 1, kMaxStepRows, &choice.evidence);
   read.TakeCount("queries", 1, kMaxStepRows, &choice.queries);
+  read.TakeShare("decay", &choice.decay);
   read.TakeShare("prior", &choice.most_prior);
   read.TakeShare("nms", &choice.suppression);
   read.TakeShare("exclusive", &choice.exclusivity);

@@ -92,6 +92,21 @@ TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
   }
 }
 
+// The first choice is the prompt's; the next depends on how much of that
+// counts.
+TEST_F(SfiTest, AChoiceGoesOnWithTheOneBefore) {
+  const auto scored = [&](const std::string& decay) {
+    const PolicyParams params = Sfi(
+        PolicyForm::kPlain, "trigger=fixed,interval=6,gap=1,decay=" + decay);
+    return ScoredSteps(*SessionFor(params), params, Text());
+  };
+  const std::vector<float> all = scored("1");
+  const std::vector<float> little = scored("0.001");
+  const std::ptrdiff_t first = 6 * model_->config.vocab;
+  EXPECT_TRUE(std::equal(all.begin(), all.begin() + first, little.begin()));
+  EXPECT_NE(all, little);
+}
+
 // What fast steps wrote into the store, a slow step reads, of every KV head.
 TEST_F(SfiTest, ASlowStepReadsWhatFastStepsKept) {
   const auto model = OpenModel({.path = CheckpointPath("llama_mha.gguf"),
@@ -209,7 +224,8 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
     const GenerateParams params = DraftedParams(temperature, 80);
     const Ids expected = PlainText(*model_, *prompt_, params);
     for (const char* settings :
-         {"", "exclusive=0,nms=0,prior=0", "evidence=1,queries=8,fire=start"}) {
+         {"", "exclusive=0,nms=0,prior=0", "evidence=1,queries=8,fire=start",
+          "decay=0.9"}) {
       for (const int64_t budget : {3, 24, 130, 4000}) {
         for (const Proposer proposer : {Proposer::kNone, Proposer::kNgram}) {
           const int chunk = kChunks[n++ % 5];
@@ -236,15 +252,21 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
   }
 }
 
-class SfiChunkTest : public SfiTest, public testing::WithParamInterface<int> {};
+class SfiChunkTest : public SfiTest, public testing::WithParamInterface<int> {
+ protected:
+  // Of chunks of 16 each choice is for itself; of others it goes on with what
+  // chose before.
+  static std::string Decay() { return GetParam() == 16 ? "" : ",decay=0.9"; }
+};
 INSTANTIATE_TEST_SUITE_P(Chunks, SfiChunkTest, testing::Values(1, 16, 32));
 
 // Whatever came before, however long they are, cached or not, on one thread or
 // two, and for every question what a fresh run gives.
 TEST_P(SfiChunkTest, PlainTextsFollowFromTheTokens) {
-  const PolicyParams choice = Sfi(
-      PolicyForm::kPlain, "trigger=fixed,interval=6,gap=1,evidence=5,queries=4",
-      40, GetParam());
+  const PolicyParams choice =
+      Sfi(PolicyForm::kPlain,
+          "trigger=fixed,interval=6,gap=1,evidence=5,queries=4" + Decay(), 40,
+          GetParam());
   const auto params = [](int64_t length) {
     return DraftedParams(0.9f, length);
   };
@@ -317,7 +339,7 @@ TEST_P(SfiChunkTest, CancelledAnywhereItIsAsItWas) {
   const GenerateParams params = DraftedParams(0.9f, 30);
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
     const PolicyParams choice =
-        Sfi(form, "trigger=fixed,interval=4,gap=1", 40, GetParam());
+        Sfi(form, "trigger=fixed,interval=4,gap=1" + Decay(), 40, GetParam());
     const auto session = SessionFor(choice);
     const Ids expected = StoppedAnywhere(*session, params, choice);
     session->Truncate(prompt_->size());
@@ -352,7 +374,7 @@ TEST_F(SfiTest, SettingsAreChecked) {
   for (const char* wrong :
        {"interval=0", "interval=8,gap=9", "gap=0", "trigger=often", "fire=mid",
         "spacing=wide", "queries=0", "evidence=0", "evidence=65", "prior=2",
-        "nms=-1", "exclusive=x", "most=3"}) {
+        "decay=1.1", "nms=-1", "exclusive=x", "most=3"}) {
     EXPECT_EQ(CodeOf(SfiParams().Set(wrong)), "invalid_argument") << wrong;
   }
   const auto ids_only = OpenModel({.path = CheckpointPath("llama_gqa.gguf")});
