@@ -140,8 +140,8 @@ class Book:
 
     def kept(self):
         """How many parts are on the disk."""
-        listed = subprocess.run([*self.program.command, "cache", "list", "--json"],
-                                stdout=subprocess.PIPE, check=True)
+        command = [*self.program.command, "cache", "list", "--json"]
+        listed = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         return sum(file.get("parts", 0)
                    for file in json.loads(listed.stdout)["readings"])
 

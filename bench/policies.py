@@ -11,7 +11,8 @@
   bench/policies.py --quality --only decay,2080
                                 rows with these in their names, of that table
   bench/policies.py --save      also writes bench/results/<date>-<cpu>-policies*:
-                                the page, and its charts (SVG)
+                                the page, and its charts (SVG); a page of some
+                                parts has their names
 
 Real text: books of $TIERCEL_BOOKS. Quality: the first tokens are read as a
 prompt, then the text goes on token by token under the policy, as it stands in
@@ -283,6 +284,11 @@ def filled_table(path, depths, tokens, scratch, say):
             say(f"| {name} | {depth:,} {speed_cells(row, 2)}")
 
 
+def page_name(wanted, usual):
+    """Of a page of the parts that were wanted."""
+    return "-".join(["policies", *(sorted(wanted) if wanted != usual else ())])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiercel",
@@ -303,7 +309,8 @@ def main():
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
     wanted = {part for part in parts if getattr(args, part)}
-    wanted = wanted or set(parts) - {"filled"}
+    usual = set(parts) - {"filled"}
+    wanted = wanted or usual
     folder = pathlib.Path(os.environ["TIERCEL_BOOKS"])
     books = args.books.split(",")
     out, charts = [], {}
@@ -345,7 +352,7 @@ def main():
                          list(map(int, args.filled_depths.split(","))), 65,
                          scratch, say)
     if args.save:
-        print(pages.save(out, charts, "policies"))
+        print(pages.save(out, charts, page_name(wanted, usual)))
 
 
 if __name__ == "__main__":
