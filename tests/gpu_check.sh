@@ -6,7 +6,7 @@
 #                                      FOLDER, libraries and checkpoints too
 #   gpu_check.sh run FOLDER [STEP...]  runs it, with bash and CUDA's driver
 #
-# Steps: tests, logits, texts, bench; then the tests under each tool of
+# Steps: tests, logits, texts, bench; blas, where cuBLASLt 13 is installed; then the tests under each tool of
 # compute-sanitizer, where that is installed: memcheck, racecheck, synccheck,
 # initcheck. What came of them is a page in $OUT (or in FOLDER), and all that
 # was said is gpu-check.log beside it. Whatever cannot be checked is a failure,
@@ -20,7 +20,7 @@
 # there it is checked and timed, too.
 set -euo pipefail
 
-readonly STEPS=(tests logits texts bench memcheck racecheck synccheck initcheck)
+readonly STEPS=(tests logits texts bench blas memcheck racecheck synccheck initcheck)
 
 die() {
   echo "gpu_check: $*" >&2
@@ -285,6 +285,38 @@ step_bench() {
   timed "$folder/bin/copy_bench" "${links[@]}"
 }
 
+# Prompts by cuBLASLt: what they predict is near what the kernels' do, and how
+# long either takes.
+perplexity_of() {  # flags...
+  "$tiercel" eval "$@" --no-progress --json |
+    grep -oE '"perplexity":[0-9.e+-]+' | cut -d: -f2
+}
+step_blas() {
+  local model kernels library count=0
+  while read -r model; do
+    ids_for "$model" 150 >"$scratch/ids"
+    local flags=(-m "$model" --tokens "$scratch/ids" --device "$device")
+    kernels=$(perplexity_of "${flags[@]}" -ub 512)
+    library=$(TIERCEL_CUBLASLT=1 perplexity_of "${flags[@]}" -ub 512)
+    awk -v a="$kernels" -v b="$library" \
+      'BEGIN { exit !(a > 0 && b / a > 0.98 && b / a < 1.02) }' || {
+      echo "$model: perplexity $library with the library, $kernels without"
+      return 1
+    }
+    timed "$tiercel" bench -m "$model" --device "$device" -p 512 -n 0
+    TIERCEL_CUBLASLT=1 timed "$tiercel" bench -m "$model" --device "$device" \
+      -p 512 -n 0
+    count=$((count + 1))
+  done < <(models | grep -E '/(model|f16|bf16)\.gguf$')
+  ((count > 0))
+  echo "$count checkpoints by cuBLASLt"
+}
+has_blas() {
+  echo 1 >"$scratch/ids"
+  TIERCEL_CUBLASLT=1 "$tiercel" eval -m "$folder/checkpoints/deep.gguf" \
+    --device "$device" --tokens "$scratch/ids" --no-progress >/dev/null 2>&1
+}
+
 write_page() {
   {
     echo "# Tiercel on a GPU"
@@ -337,6 +369,9 @@ run() {  # folder [step...]
     if [[ $step == *check ]] && ! command -v compute-sanitizer >/dev/null; then
       outcome="not run"
       echo "compute-sanitizer is not installed" >"$scratch/$step.log"
+    elif [[ $step == blas ]] && ! has_blas; then
+      outcome="not run"
+      echo "libcublasLt.so.13 is not installed" >"$scratch/$step.log"
     else
       # In a shell of its own, which its first failure ends; not as a
       # condition, where failures would be ignored.

@@ -33,6 +33,11 @@ kernel_head|kernels/layer/rope.cu|head \* p.head_dim|head * p.half|kernels/layer
 kernel_piece|kernels/kv/kv_element.h|i >= head_dim|i > head_dim|kernels/kv/kv_write_test.cc
 kernel_fault|kernels/kv/kv_element.h|== kAllLanes;|!= 0;|kernels/kv/kv_write_test.cc
 copy_wait|kernels/layer/matmul.cu|CopyWait<kStages - 2>|CopyWait<kStages - 1>|kernels/layer/matmul_test.cc
+blas_rows|kernels/layer/matmul.cc|p_.rows >= kLeastBlasRows|p_.rows > kLeastBlasRows|kernels/layer/matmul_blas_test.cc
+blas_padding|kernels/layer/prompt_rows.cu|row < rows ? x|row <= rows ? x|kernels/layer/matmul_blas_test.cc
+blas_block|kernels/layer/matmul.cc|target.out += row|target.out += 0 * row|kernels/layer/matmul_blas_test.cc
+blas_version|kernels/machine/blas_lt.cc|version / 10000 != kVersion|version / 10000 < kVersion - 1|kernels/machine/blas_lt_test.cc
+blas_plan|kernels/machine/blas_lt.cc|      plans_.erase(known);||kernels/machine/blas_lt_test.cc
 pack_order|offload/move/gpu_link.cc|transfer.bytes > kSmallBytes .. ComesDown(transfer)|transfer.bytes > kSmallBytes|offload/move/gpu_link_test.cc
 pack_turn|offload/move/gpu_link.cc|^  if (absl::Status s = Unpack(); !s.ok()) return s;||offload/move/gpu_link_test.cc
 pack_skew|offload/move/gpu_link.cc|kPacket \* kPacket + skew|kPacket * kPacket|offload/move/gpu_link_test.cc
@@ -45,7 +50,7 @@ half_sums|kernels/layer/matmul.cu|SumOf(of_x\[2 + j % 2\], h)|SumOf(of_x[2 + j %
 panel_order|kernels/layer/matmul.cc|output.weights->order() != order|output.weights->order() < order|kernels/layer/matmul_test.cc
 float_barrier|kernels/layer/matmul.cu|Barrier();  // the stage is there.*||kernels/layer/matmul_test.cc
 float_rows|kernels/layer/matmul.cu|(t.warp() \* kThreadRows + r)|(t.warp() + r)|kernels/layer/matmul_test.cc
-odd_fragments|kernels/layer/packed_layout.h|block % 2 == 0 \&\& block + 1 == blocks|false|kernels/layer/packed_matrix_test.cc
+odd_fragments|kernels/layer/packed_layout.h|block + 1 == blocks|block + 2 == blocks|kernels/layer/packed_matrix_test.cc
 stage_barrier|kernels/layer/matmul.cu|Barrier();  // this stage is there.*||kernels/layer/matmul_test.cc
 error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/layer/matmul_test.cc
 rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.cc

@@ -47,6 +47,9 @@ const HelpSection& EnvironmentHelp() {
        {"TIERCEL_ISA",
         "forces an instruction set: portable, avx2, avxvnni, avx512, "
         "avx512vnni"},
+       {"TIERCEL_CUBLASLT",
+        "1: with --device cuda, cuBLASLt multiplies prompts of F16 and BF16; "
+        "other bits, not tried on a GPU yet"},
        {"TERM, COLUMNS", "TERM=dumb: no progress; the width of the terminal"}}};
   return kSection;
 }

@@ -1,5 +1,7 @@
 #include "apps/cli/shared_flags.h"
 
+#include <stdlib.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -102,9 +104,9 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
                "bits (default), or 32, slower and exact",
                &model->compute);
   flags.Switch("--deterministic",
-               "results independent of threads and timing; on the CPU they "
-               "always are",
-               [] {});
+               "results independent of threads and timing, and of libraries "
+               "(TIERCEL_CUBLASLT); on the CPU they always are",
+               [] { unsetenv("TIERCEL_CUBLASLT"); });
   flags.Switch("--check-tensors", "refuse weights with NaN or infinity",
                [=] { model->check_tensors = true; });
   flags.Text(

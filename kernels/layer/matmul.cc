@@ -8,6 +8,7 @@
 #include "kernels/base/error.h"
 #include "kernels/layer/matmul_body.h"
 #include "kernels/layer/packed_layout.h"
+#include "kernels/machine/blas_lt.h"
 #include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
@@ -99,39 +100,117 @@ MatmulTarget TargetOf(const MatmulOutput& output, int64_t row) {
           output.store == StoreMode::kAdd};
 }
 
-// Outputs whose weights are alike are one launch.
-absl::Status MultiplyOnGpu(Stream& stream, const MatmulParams& p) {
-  CUstream_st* const queue = stream.cuda().handle();
-  const int64_t k = p.outputs[0].weights->cols();
-  Q8Fragments* q8 = nullptr;
-  bool done[MatmulTargets::kMost] = {};
-  for (int i = 0; i < p.num_outputs; ++i) {
-    if (done[i]) continue;
-    MatmulTargets alike;
-    for (int j = i; j < p.num_outputs; ++j) {
-      if (p.outputs[j].weights->type() != p.outputs[i].weights->type())
-        continue;
-      alike.of[alike.count++] = TargetOf(p.outputs[j], 0);
-      done[j] = true;
+// From so many rows on a product is worth the library's whole ones.
+constexpr int64_t kLeastBlasRows = 64;
+
+// One call on a GPU: scratch memory, and who makes which product.
+class GpuMatmul {
+ public:
+  GpuMatmul(Stream& stream, const MatmulParams& p)
+      : stream_(stream),
+        queue_(stream.cuda().handle()),
+        p_(p),
+        k_(p.outputs[0].weights->cols()) {}
+
+  // Outputs whose weights are alike are one launch.
+  absl::Status Run() {
+    if (absl::Status s = TakeScratch(); !s.ok()) return s;
+    bool done[MatmulTargets::kMost] = {};
+    for (int i = 0; i < p_.num_outputs; ++i) {
+      if (done[i]) continue;
+      MatmulTargets alike;
+      for (int j = i; j < p_.num_outputs; ++j) {
+        if (p_.outputs[j].weights->type() != p_.outputs[i].weights->type()) {
+          continue;
+        }
+        alike.of[alike.count++] = TargetOf(p_.outputs[j], 0);
+        done[j] = true;
+      }
+      if (absl::Status s = Multiply(i, alike); !s.ok()) return s;
     }
-    const bool wanted = UsesQ8(p, p.outputs[i]);
-    if (wanted && q8 == nullptr) {
-      const absl::StatusOr<std::byte*> scratch = stream.Scratch(
-          static_cast<size_t>(NumQ8Fragments(p.rows, k)) * sizeof(Q8Fragments));
-      if (!scratch.ok()) return scratch.status();
-      q8 = reinterpret_cast<Q8Fragments*>(*scratch);
-      const absl::Status s = CudaStatus(
-          "Matmul", QuantiseCuda(queue, p.x, p.x_stride, p.rows, k, q8));
-      if (!s.ok()) return s;
-    }
-    const absl::Status s = CudaStatus(
-        "Matmul", wanted
-                      ? MultiplyQ8Cuda(queue, alike, q8, p.rows)
-                      : MultiplyF32Cuda(queue, alike, p.x, p.x_stride, p.rows));
-    if (!s.ok()) return s;
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
+
+ private:
+  // An op asks once: kernels that are queued read it.
+  absl::Status TakeScratch() {
+    size_t q8_bytes = 0;
+    int64_t blas_n = 0;
+    for (int i = 0; i < p_.num_outputs; ++i) {
+      if (UsesQ8(p_, p_.outputs[i])) {
+        q8_bytes = static_cast<size_t>(NumQ8Fragments(p_.rows, k_)) *
+                   sizeof(Q8Fragments);
+      }
+      if (UsesBlas(i)) {
+        blas_n = std::max(blas_n, p_.outputs[i].weights->rows());
+      }
+    }
+    const size_t rounded_bytes =
+        blas_n == 0 ? 0 : static_cast<size_t>(BlasLt::kRows * k_) * 2;
+    const size_t products_bytes =
+        static_cast<size_t>(BlasLt::kRows * blas_n) * sizeof(float);
+    if (q8_bytes + rounded_bytes == 0) return absl::OkStatus();
+    const absl::StatusOr<std::byte*> scratch =
+        stream_.Scratch(q8_bytes + rounded_bytes + products_bytes);
+    if (!scratch.ok()) return scratch.status();
+    // Fragments are 640 bytes, and rows for the library 256 times two.
+    q8_ = reinterpret_cast<Q8Fragments*>(*scratch);
+    rounded_ = reinterpret_cast<uint16_t*>(*scratch + q8_bytes);
+    products_ = reinterpret_cast<float*>(*scratch + q8_bytes + rounded_bytes);
+    return absl::OkStatus();
+  }
+
+  bool UsesBlas(int output) const {
+    return stream_.blas() != nullptr && p_.rows >= kLeastBlasRows &&
+           BlasLt::Takes(p_.outputs[output].weights->type(), k_);
+  }
+
+  absl::Status Multiply(int first, const MatmulTargets& alike) {
+    if (UsesBlas(first)) return MultiplyByBlas(alike);
+    if (!UsesQ8(p_, p_.outputs[first])) {
+      return CudaStatus(
+          "Matmul", MultiplyF32Cuda(queue_, alike, p_.x, p_.x_stride, p_.rows));
+    }
+    if (!quantised_) {
+      const absl::Status s = CudaStatus(
+          "Matmul", QuantiseCuda(queue_, p_.x, p_.x_stride, p_.rows, k_, q8_));
+      if (!s.ok()) return s;
+      quantised_ = true;
+    }
+    return CudaStatus("Matmul", MultiplyQ8Cuda(queue_, alike, q8_, p_.rows));
+  }
+
+  absl::Status MultiplyByBlas(const MatmulTargets& alike) {
+    const DType type = alike.of[0].type;
+    for (int64_t row = 0; row < p_.rows; row += BlasLt::kRows) {
+      const int64_t rows = std::min(BlasLt::kRows, p_.rows - row);
+      absl::Status s = CudaStatus(
+          "Matmul", RoundRowsCuda(queue_, p_.x + row * p_.x_stride, p_.x_stride,
+                                  rows, BlasLt::kRows, k_, type, rounded_));
+      if (!s.ok()) return s;
+      for (int i = 0; i < alike.count; ++i) {
+        MatmulTarget target = alike.of[i];
+        target.out += row * target.out_stride;
+        s = stream_.blas()->Multiply(
+            queue_, {type, target.n, k_, target.panels, rounded_, products_});
+        if (!s.ok()) return s;
+        s = CudaStatus("Matmul",
+                       StoreRowsCuda(queue_, products_, rows, target));
+        if (!s.ok()) return s;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  Stream& stream_;
+  CUstream_st* const queue_;
+  const MatmulParams& p_;
+  const int64_t k_;
+  Q8Fragments* q8_ = nullptr;
+  bool quantised_ = false;
+  uint16_t* rounded_ = nullptr;
+  float* products_ = nullptr;
+};
 
 // One call on the CPU: scratch memory, and the rows of the current group.
 class CpuMatmul {
@@ -299,7 +378,7 @@ absl::Status Matmul(Stream& stream, const MatmulParams& p) {
   const PanelOrder order = PackedMatrix::OrderFor(stream);
   if (absl::Status s = Validate(p, order); !s.ok()) return s;
   if (p.rows == 0) return absl::OkStatus();
-  if (stream.device() == Device::kCuda) return MultiplyOnGpu(stream, p);
+  if (stream.device() == Device::kCuda) return GpuMatmul(stream, p).Run();
   if (stream.device() == Device::kRef) {
     for (int i = 0; i < p.num_outputs; ++i) {
       const int64_t n = p.outputs[i].weights->rows();

@@ -28,10 +28,14 @@ enum class StoreMode { kAssign, kAdd };
 // (float), s the one of 127, 126, 125, 124 that rounds best, and
 // q = round(x / d_x), ties to even, within 127 also where d_x is subnormal. A
 // block that holds a NaN or an infinity makes its row's outputs
-// NaN. Every ISA and the reference give the same bits.
+// NaN. Every ISA and the reference give the same bits, and so do kernels of
+// GPUs. Where a stream has a library for it (Stream::blas), that multiplies 64
+// rows and more of x, rounded to the type, by weights of F16 or BF16, in its
+// own order; among such calls a row's bits depend on no other row.
 //
 // No output may overlap x or another output. Errors: invalid_argument (null, or
-// weights in the order of another kind of device), invalid_shape, out_of_memory (scratch; nothing was written).
+// weights in the order of another kind of device), invalid_shape, out_of_memory
+// (scratch; nothing was written), device_failed.
 struct MatmulOutput {
   const PackedMatrix* weights;  // [n, k]
   const float* bias;            // [n], or null

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/machine/allowance.h"
+#include "kernels/machine/blas_lt.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/send_ring.h"
 
@@ -19,7 +20,12 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
     if (!created.ok()) return created.status();
     cuda = *std::move(created);
   }
-  return std::unique_ptr<Stream>(new Stream(options, *isa, std::move(cuda)));
+  absl::StatusOr<std::unique_ptr<BlasLt>> blas = nullptr;
+  if (options.device == Device::kCuda) blas = BlasLt::FromEnvironment();
+  if (!blas.ok()) return blas.status();
+  std::unique_ptr<Stream> stream(new Stream(options, *isa, std::move(cuda)));
+  stream->UseBlas(*std::move(blas));
+  return stream;
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> Stream::Over(
@@ -48,7 +54,12 @@ Stream::Stream(const Options& options, Isa isa,
               : cuda_ != nullptr        ? cuda_->memory()
                                         : SystemMemory()) {}
 
-Stream::~Stream() = default;
+Stream::~Stream() {
+  // What the library was given may still be queued.
+  if (blas_ != nullptr) Synchronize().IgnoreError();
+}
+
+void Stream::UseBlas(std::unique_ptr<BlasLt> blas) { blas_ = std::move(blas); }
 
 absl::StatusOr<std::byte*> Stream::Scratch(size_t bytes) {
   if (bytes <= scratch_.size()) return scratch_.data();

@@ -13,6 +13,7 @@
 
 namespace tiercel {
 
+class BlasLt;
 class CudaStream;
 class SendRing;
 
@@ -38,7 +39,8 @@ class Stream {
     CudaStream* cuda = nullptr;
   };
 
-  // Errors: TIERCEL_ISA names an ISA that is not there; no_device.
+  // Errors: TIERCEL_ISA names an ISA that is not there; no_device; on kCuda
+  // those of BlasLt::FromEnvironment.
   static absl::StatusOr<std::unique_ptr<Stream>> Create(const Options& options);
   // A stream on kCuda over `cuda`, for tests that bring their own.
   static absl::StatusOr<std::unique_ptr<Stream>> Over(
@@ -55,6 +57,10 @@ class Stream {
   ThreadPool& pool() { return pool_; }
   CudaStream& cuda() { return *cuda_; }  // on kCuda only
   DeviceMemory& memory() { return memory_; }
+  // What multiplies prompts of F16 and BF16 on kCuda, faster perhaps and not
+  // bit for bit; null: kernels do.
+  BlasLt* blas() { return blas_.get(); }
+  void UseBlas(std::unique_ptr<BlasLt> blas);
 
   // At least `bytes` of scratch memory, 64-byte aligned, contents undefined.
   // The next call of Scratch ends its life: an op asks once and divides.
@@ -82,6 +88,7 @@ class Stream {
   const std::unique_ptr<CudaStream> own_cuda_;  // null: another's is used
   CudaStream* const cuda_;                      // null: this is on the host
   const std::unique_ptr<SendRing> ring_;        // null likewise
+  std::unique_ptr<BlasLt> blas_;
   const std::unique_ptr<ThreadPool> own_pool_;  // null: another's is used
   ThreadPool& pool_;
   DeviceMemory& memory_;

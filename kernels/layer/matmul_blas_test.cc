@@ -1,0 +1,216 @@
+// Products of prompts by a library, which a kernel plays on the hosted device:
+// chains of float32 over x as the library gets it.
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/device/device_lang.h"
+#include "kernels/layer/matmul.h"
+#include "kernels/machine/blas_lt.h"
+#include "kernels/machine/blas_lt_for_test.h"
+#include "kernels/machine/testing.h"
+#include "kernels/number/half.h"
+
+namespace tiercel::matmul_blas_test {
+namespace {
+
+constexpr int64_t kK = 64;
+constexpr int64_t kStride = kK + 3;
+
+float FloatOf(int type, uint16_t bits) {
+  return type == blas_lt::kTypeF16 ? F32FromF16(bits) : F32FromBf16(bits);
+}
+
+struct MultiplyRows {
+  static constexpr int kMaxThreads = 32;
+  struct Shared {};
+  PlayedBlas::Call call;
+
+  void operator()(const Thread& t, Shared&) const {
+    const auto* w = static_cast<const uint16_t*>(call.a);
+    const auto* x = static_cast<const uint16_t*>(call.b);
+    auto* const out = static_cast<float*>(call.d);
+    const auto n = static_cast<int64_t>(call.d_layout.rows);
+    const auto rows = static_cast<int64_t>(call.d_layout.columns);
+    const auto k = static_cast<int64_t>(call.a_layout.rows);
+    const int type = call.a_layout.type;
+    for (int64_t i = t.index; i < rows * n; i += t.count) {
+      float sum = 0.0f;
+      for (int64_t j = 0; j < k; ++j) {
+        sum = std::fma(FloatOf(type, x[i / n * k + j]),
+                       FloatOf(type, w[i % n * k + j]), sum);
+      }
+      out[i] = sum;
+    }
+  }
+};
+
+class MatmulBlasTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    played_.multiply = [](const PlayedBlas::Call& call) {
+      return Launch(call.stream, {.threads = MultiplyRows::kMaxThreads},
+                    MultiplyRows{call});
+    };
+    stream_->UseBlas(*BlasLt::Create(PlayedBlas::Functions()));
+  }
+
+  // Weights [n, kK] with values around 1/8, for the op's stream.
+  static PackedMatrix Weights(DType type, int64_t n, Stream& stream) {
+    std::mt19937 random(static_cast<unsigned>(n));
+    std::normal_distribution<float> normal(0.0f, 0.125f);
+    PackedMatrix packed = *PackedMatrix::Create(type, n, kK, SystemMemory(),
+                                                PackedMatrix::OrderFor(stream));
+    std::vector<std::byte> row(static_cast<size_t>(RowBytes(type, kK)));
+    for (int64_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j < static_cast<size_t>(kK); ++j) {
+        const float value = normal(random);
+        const uint16_t half =
+            type == DType::kBF16 ? Bf16FromF32(value) : F16FromF32(value);
+        if (type == DType::kF32) {
+          std::memcpy(&row[4 * j], &value, 4);
+        } else {
+          std::memcpy(&row[2 * j], &half, 2);
+        }
+      }
+      packed.PackRow(i, row.data());
+    }
+    return *packed.CopyTo(stream);
+  }
+
+  struct Outputs {
+    std::vector<DType> types;
+    int64_t n = 33;
+    bool bias = false;
+    StoreMode store = StoreMode::kAssign;
+  };
+  // All outputs, with a gap behind every row; x is `x`.
+  static std::vector<float> Run(Stream& stream, const Outputs& o,
+                                const std::vector<float>& x, int64_t rows) {
+    OnDevice<float> in(stream, x);
+    std::vector<float> added(static_cast<size_t>(o.n + 9));
+    for (size_t i = 0; i < added.size(); ++i) {
+      added[i] = static_cast<float>(i) / 7;
+    }
+    OnDevice<float> bias(stream, added);
+    std::vector<PackedMatrix> weights;
+    std::vector<OnDevice<float>> outs;
+    MatmulParams p = {in.data(),
+                      kStride,
+                      rows,
+                      Compute::kQ8,
+                      static_cast<int>(o.types.size()),
+                      {}};
+    for (size_t i = 0; i < o.types.size(); ++i) {
+      const int64_t n = o.n + static_cast<int64_t>(i);
+      weights.push_back(Weights(o.types[i], n, stream));
+      outs.emplace_back(stream, std::vector<float>(
+                                    static_cast<size_t>(rows * (n + 2)), 0.5f));
+    }
+    for (size_t i = 0; i < o.types.size(); ++i) {
+      p.outputs[i] = {&weights[i], o.bias ? bias.data() : nullptr,
+                      outs[i].data(), weights[i].rows() + 2, o.store};
+    }
+    const absl::Status status = Matmul(stream, p);
+    EXPECT_TRUE(status.ok()) << status;
+    std::vector<float> all;
+    for (OnDevice<float>& out : outs) {
+      const std::vector<float> values = out.Read();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
+  static std::vector<float> RandomX(int64_t rows) {
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal;
+    std::vector<float> x(static_cast<size_t>(rows * kStride));
+    for (float& value : x) value = normal(random);
+    return x;
+  }
+  static std::vector<float> Rounded(std::vector<float> x, DType type) {
+    for (float& value : x) {
+      value = type == DType::kF16 ? F32FromF16(F16FromF32(value))
+                                  : F32FromBf16(Bf16FromF32(value));
+    }
+    return x;
+  }
+
+  PlayedBlas played_;  // outlives what it is given to
+  const std::unique_ptr<Stream> stream_ = MakeHostedStream(Order::kMixed);
+  const std::unique_ptr<Stream> reference_ = MakeStream(Device::kRef);
+};
+
+TEST_F(MatmulBlasTest, PromptsGoToTheLibrary) {
+  int turn = 0;
+  for (const DType type : {DType::kF16, DType::kBF16}) {
+    for (const int64_t rows : {64, 255, 256, 300}) {
+      const std::vector<float> x = RandomX(rows);
+      const Outputs outputs = {
+          {type, type},
+          33,
+          turn % 2 == 0,
+          turn / 2 % 2 == 0 ? StoreMode::kAssign : StoreMode::kAdd};
+      ++turn;
+      played_.calls.clear();
+      EXPECT_TRUE(SameBits(Run(*stream_, outputs, x, rows),
+                           Run(*reference_, outputs, Rounded(x, type), rows)))
+          << rows;
+      EXPECT_EQ(played_.calls["multiply"], rows > 256 ? 4 : 2);
+    }
+  }
+}
+
+// A row has the same bits whatever comes with it.
+TEST_F(MatmulBlasTest, RowsDoNotDependOnEachOther) {
+  const Outputs outputs = {{DType::kF16}};
+  const std::vector<float> x = RandomX(300);
+  const std::vector<float> all = Run(*stream_, outputs, x, 300);
+  const std::vector<float> few =
+      Run(*stream_, outputs,
+          {x.begin() + 230 * kStride, x.begin() + 300 * kStride}, 70);
+  EXPECT_TRUE(std::equal(few.begin(), few.end(), all.begin() + 230 * 35));
+}
+
+TEST_F(MatmulBlasTest, TheRestIsMultipliedByKernels) {
+  const std::vector<float> x = RandomX(64);
+  // Few rows; types of another kind.
+  EXPECT_TRUE(SameBits(Run(*stream_, {{DType::kF16}}, x, 63),
+                       Run(*reference_, {{DType::kF16}}, x, 63)));
+  EXPECT_TRUE(SameBits(Run(*stream_, {{DType::kF32}}, x, 64),
+                       Run(*reference_, {{DType::kF32}}, x, 64)));
+  EXPECT_EQ(played_.calls["multiply"], 0);
+  // Beside each other in one call.
+  const std::vector<float> mixed =
+      Run(*stream_, {{DType::kF32, DType::kF16}}, x, 64);
+  const std::vector<float> alone = Run(*reference_, {{DType::kF32}}, x, 64);
+  EXPECT_TRUE(std::equal(alone.begin(), alone.end(), mixed.begin()));
+  EXPECT_EQ(played_.calls["multiply"], 1);
+}
+
+TEST_F(MatmulBlasTest, WithoutALibraryBitsAreTheReferences) {
+  stream_->UseBlas(nullptr);
+  const std::vector<float> x = RandomX(64);
+  EXPECT_TRUE(SameBits(Run(*stream_, {{DType::kF16}}, x, 64),
+                       Run(*reference_, {{DType::kF16}}, x, 64)));
+}
+
+TEST_F(MatmulBlasTest, WhatTheLibraryRefusesIsAnError) {
+  played_.refuses = "multiply";
+  const PackedMatrix weights = Weights(DType::kF16, 33, *stream_);
+  OnDevice<float> x(*stream_, RandomX(64));
+  OnDevice<float> out(*stream_, std::vector<float>(64 * 33));
+  MatmulParams p = {x.data(), kStride, 64, Compute::kQ8, 1, {}};
+  p.outputs[0] = {&weights, nullptr, out.data(), 33, StoreMode::kAssign};
+  EXPECT_EQ(Matmul(*stream_, p).message(),
+            "cuBLASLt: Matmul ended with its status 13");
+  played_.refuses.clear();
+  EXPECT_TRUE(Matmul(*stream_, p).ok());
+}
+
+}  // namespace
+}  // namespace tiercel::matmul_blas_test

@@ -1,0 +1,213 @@
+#include "kernels/machine/blas_lt.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/machine/blas_lt_abi.h"
+
+namespace tiercel {
+namespace {
+
+constexpr const char* kLibrary = "libcublasLt.so.13";
+
+absl::Status NoLibrary(const std::string& why) {
+  return DeviceError("no_library", absl::StrCat("cuBLASLt: ", why));
+}
+
+absl::Status StatusOf(std::string_view call, int error) {
+  if (error == 0) return absl::OkStatus();
+  return DeviceError("device_failed",
+                     absl::StrCat("cuBLASLt: ", std::string(call),
+                                  " ended with its status ", error));
+}
+
+template <typename Function>
+bool Find(void* library, const char* name, Function** function,
+          std::string* missing) {
+  *function = reinterpret_cast<Function*>(dlsym(library, name));
+  if (*function == nullptr && missing->empty()) *missing = name;
+  return *function != nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<BlasLtFunctions> BlasLt::Load(const char* library) {
+  // For as long as the process lives: it keeps threads and memory of its own.
+  void* const loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (loaded == nullptr) {
+    const char* const why = dlerror();
+    return NoLibrary(why != nullptr ? why : library);
+  }
+  BlasLtFunctions f;
+  std::string missing;
+  Find(loaded, "cublasLtGetVersion", &f.version, &missing);
+  Find(loaded, "cublasLtCreate", &f.create, &missing);
+  Find(loaded, "cublasLtDestroy", &f.destroy, &missing);
+  Find(loaded, "cublasLtMatmulDescCreate", &f.create_product, &missing);
+  Find(loaded, "cublasLtMatmulDescDestroy", &f.destroy_product, &missing);
+  Find(loaded, "cublasLtMatmulDescSetAttribute", &f.set_product, &missing);
+  Find(loaded, "cublasLtMatrixLayoutCreate", &f.create_layout, &missing);
+  Find(loaded, "cublasLtMatrixLayoutDestroy", &f.destroy_layout, &missing);
+  Find(loaded, "cublasLtMatmulPreferenceCreate", &f.create_preference,
+       &missing);
+  Find(loaded, "cublasLtMatmulPreferenceDestroy", &f.destroy_preference,
+       &missing);
+  Find(loaded, "cublasLtMatmulPreferenceSetAttribute", &f.set_preference,
+       &missing);
+  Find(loaded, "cublasLtMatmulAlgoGetHeuristic", &f.choose, &missing);
+  Find(loaded, "cublasLtMatmul", &f.multiply, &missing);
+  if (!missing.empty()) {
+    return NoLibrary(absl::StrCat(library, " has no ", missing));
+  }
+  return f;
+}
+
+absl::StatusOr<std::unique_ptr<BlasLt>> BlasLt::Create(
+    const BlasLtFunctions& functions) {
+  const size_t version = functions.version();
+  if (version / 10000 != kVersion) {
+    return NoLibrary(absl::StrCat("got version ", version / 10000, ".",
+                                  version / 100 % 100, ", need ", kVersion));
+  }
+  std::unique_ptr<BlasLt> blas(new BlasLt(functions));
+  if (absl::Status s = StatusOf("Create", functions.create(&blas->library_));
+      !s.ok()) {
+    blas->library_ = nullptr;
+    return s;
+  }
+  return blas;
+}
+
+absl::StatusOr<std::unique_ptr<BlasLt>> BlasLt::FromEnvironment() {
+  const char* const asked = std::getenv("TIERCEL_CUBLASLT");
+  const std::string_view value = asked == nullptr ? "" : asked;
+  if (value.empty() || value == "0") return nullptr;
+  if (value != "1") {
+    return UsageError("invalid_environment",
+                      absl::StrCat("TIERCEL_CUBLASLT: got \"",
+                                   std::string(value), "\", need 0 or 1"));
+  }
+  const absl::StatusOr<BlasLtFunctions> functions = Load(kLibrary);
+  if (!functions.ok()) {
+    return Annotate(functions.status(), "TIERCEL_CUBLASLT=1");
+  }
+  return Create(*functions);
+}
+
+BlasLt::~BlasLt() {
+  for (const auto& [shape, plan] : plans_) Destroy(plan);
+  if (library_ != nullptr) call_.destroy(library_);
+}
+
+bool BlasLt::Takes(DType type, int64_t k) {
+  return (type == DType::kF16 || type == DType::kBF16) && k % 8 == 0;
+}
+
+absl::Status BlasLt::Multiply(CUstream_st* stream, const Product& p) {
+  const auto [known, is_new] = plans_.try_emplace({p.type, p.n, p.k});
+  Plan& plan = known->second;
+  if (is_new) {
+    absl::Status made = MakePlan(p, &plan);
+    if (made.ok()) made = Choose(&plan);
+    if (!made.ok()) {
+      Destroy(plan);
+      plans_.erase(known);
+      return made;
+    }
+  }
+  const float one = 1.0f;
+  const float nothing = 0.0f;
+  return StatusOf("Matmul",
+                  call_.multiply(library_, plan.product, &one, p.w, plan.w, p.x,
+                                 plan.x, &nothing, p.out, plan.out, p.out,
+                                 plan.out, plan.choice.algorithm,
+                                 /*workspace=*/nullptr, 0, stream));
+}
+
+// To the library, whose matrices are in columns, rows are columns.
+absl::Status BlasLt::MakePlan(const Product& p, Plan* plan) {
+  const int type =
+      p.type == DType::kF16 ? blas_lt::kTypeF16 : blas_lt::kTypeBf16;
+  const auto n = static_cast<uint64_t>(p.n);
+  const auto k = static_cast<uint64_t>(p.k);
+  const auto rows = static_cast<uint64_t>(kRows);
+  const int32_t transposed = blas_lt::kTransposed;
+  if (absl::Status s =
+          StatusOf("MatmulDescCreate",
+                   call_.create_product(&plan->product, blas_lt::kComputeF32,
+                                        blas_lt::kTypeF32));
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s =
+          StatusOf("MatmulDescSetAttribute",
+                   call_.set_product(plan->product, blas_lt::kTransposeOfFirst,
+                                     &transposed, sizeof(transposed)));
+      !s.ok()) {
+    return s;
+  }
+  const struct {
+    void** layout;
+    int type;
+    uint64_t rows;
+    uint64_t columns;
+  } layouts[] = {{&plan->w, type, k, n},
+                 {&plan->x, type, k, rows},
+                 {&plan->out, blas_lt::kTypeF32, n, rows}};
+  for (const auto& l : layouts) {
+    if (absl::Status s =
+            StatusOf("MatrixLayoutCreate",
+                     call_.create_layout(l.layout, l.type, l.rows, l.columns,
+                                         static_cast<int64_t>(l.rows)));
+        !s.ok()) {
+      return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Without a workspace and with no sum split, whatever comes first.
+absl::Status BlasLt::Choose(Plan* plan) {
+  void* preference = nullptr;
+  absl::Status status =
+      StatusOf("MatmulPreferenceCreate", call_.create_preference(&preference));
+  if (!status.ok()) return status;
+  const uint32_t no_reduction = 0;
+  const uint64_t no_bytes = 0;
+  status = StatusOf("MatmulPreferenceSetAttribute",
+                    call_.set_preference(preference, blas_lt::kReductionSchemes,
+                                         &no_reduction, sizeof(no_reduction)));
+  if (status.ok()) {
+    status = StatusOf("MatmulPreferenceSetAttribute",
+                      call_.set_preference(preference, blas_lt::kMostWorkspace,
+                                           &no_bytes, sizeof(no_bytes)));
+  }
+  int found = 0;
+  if (status.ok()) {
+    status = StatusOf(
+        "MatmulAlgoGetHeuristic",
+        call_.choose(library_, plan->product, plan->w, plan->x, plan->out,
+                     plan->out, preference, 1, &plan->choice, &found));
+  }
+  call_.destroy_preference(preference);
+  if (!status.ok()) return status;
+  if (found < 1) {
+    return DeviceError("device_failed",
+                       "cuBLASLt: it has no algorithm for a shape");
+  }
+  return StatusOf("the chosen algorithm", plan->choice.status);
+}
+
+void BlasLt::Destroy(const Plan& plan) {
+  for (void* layout : {plan.w, plan.x, plan.out}) {
+    if (layout != nullptr) call_.destroy_layout(layout);
+  }
+  if (plan.product != nullptr) call_.destroy_product(plan.product);
+}
+
+}  // namespace tiercel

@@ -1,0 +1,19 @@
+#ifndef TIERCEL_KERNELS_MACHINE_BLAS_LT_ABI_H_
+#define TIERCEL_KERNELS_MACHINE_BLAS_LT_ABI_H_
+
+// Numbers of cublasLt.h, version 13, which blas_lt_abi.cc compares with it.
+
+namespace tiercel::blas_lt {
+
+inline constexpr int kTypeF32 = 0;
+inline constexpr int kTypeF16 = 2;
+inline constexpr int kTypeBf16 = 14;
+inline constexpr int kComputeF32 = 68;
+inline constexpr int kTransposed = 1;
+inline constexpr int kTransposeOfFirst = 3;
+inline constexpr int kMostWorkspace = 1;
+inline constexpr int kReductionSchemes = 3;
+
+}  // namespace tiercel::blas_lt
+
+#endif  // TIERCEL_KERNELS_MACHINE_BLAS_LT_ABI_H_
