@@ -1,0 +1,98 @@
+#include "offload/ranks/gather.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+// Copies `rows` rows of `width` bytes, so many bytes from each other.
+absl::Status CopyColumns(Stream& stream, int64_t rows, int64_t width,
+                         const std::byte* from, int64_t from_stride,
+                         std::byte* to, int64_t to_stride) {
+  const auto bytes = static_cast<size_t>(width);
+  if (stream.on_host()) {
+    // Less than this is not worth a thread.
+    constexpr int64_t kBytes = int64_t{64} << 10;
+    const int64_t grain = std::max<int64_t>(1, kBytes / width);
+    stream.pool().ParallelFor(
+        rows, grain, [&](int64_t begin, int64_t end, int) {
+          for (int64_t row = begin; row < end; ++row) {
+            std::memcpy(to + row * to_stride, from + row * from_stride, bytes);
+          }
+        });
+    return absl::OkStatus();
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    if (absl::Status s =
+            stream.Copy(to + row * to_stride, from + row * from_stride, bytes);
+        !s.ok()) {
+      return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Gather::All(Stream& stream, int rank, const GatherParams& p) {
+  if (absl::Status s = Exchange(stream, rank, p); !s.ok()) return s;
+  int64_t columns = 0;
+  for (size_t other = 0; other < p.columns.size(); ++other) {
+    if (other != static_cast<size_t>(rank)) columns += p.columns[other].size();
+  }
+  received_[static_cast<size_t>(rank)].bytes +=
+      static_cast<uint64_t>(p.rows * columns * p.element_bytes);
+  return absl::OkStatus();
+}
+
+InProcessGather::InProcessGather(RankGroup& group)
+    : Gather(group.ranks()),
+      group_(group),
+      seats_(static_cast<size_t>(group.ranks())) {}
+
+absl::Status InProcessGather::Exchange(Stream& stream, int rank,
+                                       const GatherParams& p) {
+  const auto self = static_cast<size_t>(rank);
+  Seat& seat = seats_[self];
+  // A run may have ended where some ranks had gathered more than others.
+  if (std::exchange(seat.run, group_.runs()) != group_.runs()) seat.gathers = 0;
+  const uint64_t number = seat.gathers++;
+  seat.offers[number % 2] = {.own = static_cast<const std::byte*>(p.own),
+                             .own_stride = p.own_stride,
+                             .rows = p.rows,
+                             .columns = p.columns[self]};
+  // What is given is there, and what was taken before has been read.
+  if (absl::Status s = group_.Meet(rank, stream.Synchronize()); !s.ok()) {
+    return s;
+  }
+  for (size_t other = 0; other < p.columns.size(); ++other) {
+    const Offer& offer = seats_[other].offers[number % 2];
+    const Columns& columns = p.columns[other];
+    if (offer.rows != p.rows || offer.columns != columns) {
+      return InternalError(
+          "gather_failed",
+          absl::StrCat("rank ", other, " gave ", offer.rows,
+                       " rows of columns ", offer.columns.begin, " to ",
+                       offer.columns.end, ", rank ", rank, " needs ", p.rows,
+                       " of ", columns.begin, " to ", columns.end));
+    }
+    std::byte* const to =
+        static_cast<std::byte*>(p.all) + columns.begin * p.element_bytes;
+    if (offer.own == to || columns.size() == 0 || p.rows == 0) continue;
+    if (absl::Status s =
+            CopyColumns(stream, p.rows, columns.size() * p.element_bytes,
+                        offer.own, offer.own_stride * p.element_bytes, to,
+                        p.all_stride * p.element_bytes);
+        !s.ok()) {
+      return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel

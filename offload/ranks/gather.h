@@ -1,0 +1,100 @@
+#ifndef TIERCEL_OFFLOAD_RANKS_GATHER_H_
+#define TIERCEL_OFFLOAD_RANKS_GATHER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/machine/stream.h"
+#include "offload/ranks/rank_group.h"
+
+namespace tiercel {
+
+// The columns of a matrix that one rank computes: [begin, end).
+struct Columns {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int64_t size() const { return end - begin; }
+  friend bool operator==(const Columns&, const Columns&) = default;
+};
+
+// A matrix that the ranks compute by columns, as one rank sees it; all of it in
+// the memory of the rank's device.
+struct GatherParams {
+  // [ranks], all of the matrix together. What two ranks compute, both have with
+  // the same bits.
+  std::span<const Columns> columns;
+  int64_t rows;        // 0 is allowed
+  const void* own;     // [rows, own_stride]: the rank's columns
+  int64_t own_stride;  // elements, >= what the rank computes
+  void* all;  // [rows, all_stride]; `own` lies in its place there, or apart
+  int64_t all_stride;
+  int64_t element_bytes = sizeof(float);
+};
+
+// How the ranks of a model give each other what each of them has computed. No
+// number is added on the way, so that what is gathered is bit for bit what one
+// rank would have computed.
+class Gather {
+ public:
+  explicit Gather(int ranks) : received_(static_cast<size_t>(ranks)) {}
+  virtual ~Gather() = default;
+
+  // In every rank's part of a RankGroup::Run, by all ranks in the same order:
+  // `all` becomes the whole matrix on each. What a rank gives stays as it is
+  // until it meets the others again, or the Run is over. After what was queued
+  // before on `stream`. Errors: rank_failed; gather_failed, where ranks
+  // disagree about the matrix; device_failed.
+  absl::Status All(Stream& stream, int rank, const GatherParams& p);
+
+  // Bytes that a rank has received of others; always growing.
+  uint64_t received(int rank) const {
+    return received_[static_cast<size_t>(rank)].bytes;
+  }
+
+ private:
+  virtual absl::Status Exchange(Stream& stream, int rank,
+                                const GatherParams& p) = 0;
+
+  struct alignas(64) Count {
+    uint64_t bytes = 0;
+  };
+  std::vector<Count> received_;  // [rank]
+};
+
+// Among the threads of this process: a rank copies the others' columns from
+// where they are, once all are there. Between GPUs the driver copies, through
+// the host's memory where one may not read the other's.
+class InProcessGather final : public Gather {
+ public:
+  explicit InProcessGather(RankGroup& group);
+
+ private:
+  // What a rank has to give.
+  struct Offer {
+    const std::byte* own = nullptr;
+    int64_t own_stride = 0;
+    int64_t rows = 0;
+    Columns columns;
+  };
+  struct alignas(64) Seat {
+    // Of the last two gathers: others may still read one when the next begins.
+    std::array<Offer, 2> offers;
+    uint32_t run = 0;      // the group's, that the rank gathered in last
+    uint64_t gathers = 0;  // in it
+  };
+
+  absl::Status Exchange(Stream& stream, int rank,
+                        const GatherParams& p) override;
+
+  RankGroup& group_;
+  std::vector<Seat> seats_;  // [rank]
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_RANKS_GATHER_H_

@@ -1,0 +1,168 @@
+#include "offload/ranks/rank_group.h"
+
+#include <signal.h>
+
+#include <new>
+#include <system_error>
+
+#include "absl/cleanup/cleanup.h"
+#include "kernels/base/error.h"
+
+namespace tiercel {
+namespace {
+
+constexpr uint32_t kLeft = uint32_t{1} << 31;  // of meeting_: a rank has left
+
+// Ranks meet some hundred times in a decode step: for about 50 us a rank looks
+// whether the others have come, then it sleeps.
+constexpr int kSpins = 2000;
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Waits until `word` is not `seen` any more, and returns what it is.
+template <typename T>
+T AwaitChange(const std::atomic<T>& word, T seen) {
+  for (int i = 0; i < kSpins; ++i) {
+    const T now = word.load(std::memory_order_acquire);
+    if (now != seen) return now;
+    Pause();
+  }
+  for (;;) {
+    const T now = word.load(std::memory_order_acquire);
+    if (now != seen) return now;
+    word.wait(seen, std::memory_order_acquire);
+  }
+}
+
+absl::Status RankFailed() {
+  return InternalError("rank_failed", "another rank has failed");
+}
+
+// What the ranks' statuses are together: the lowest rank's error, but one that
+// says only that another has failed comes last.
+absl::Status FirstOf(const std::vector<absl::Status>& statuses) {
+  absl::Status first;
+  for (const absl::Status& status : statuses) {
+    if (status.ok()) continue;
+    if (CodeOf(status) != "rank_failed") return status;
+    first = status;
+  }
+  return first;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(int ranks) {
+  std::unique_ptr<RankGroup> group(new RankGroup(ranks));
+  // The threads take none of the process's signals: no handler of the program
+  // runs there.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const absl::Cleanup unblock = [&] {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  };
+  group->threads_.reserve(static_cast<size_t>(ranks - 1));
+  try {
+    for (int rank = 1; rank < ranks; ++rank) {
+      group->threads_.emplace_back(&RankGroup::Work, group.get(), rank);
+    }
+  } catch (const std::system_error&) {
+    return MemoryError("no_thread", "the system gives no thread for a rank");
+  }
+  return group;
+}
+
+RankGroup::RankGroup(int ranks)
+    : ranks_(ranks),
+      ended_(static_cast<size_t>(ranks)),
+      brought_(static_cast<size_t>(ranks)) {}
+
+RankGroup::~RankGroup() {
+  stop_.store(true, std::memory_order_relaxed);
+  round_.fetch_add(1, std::memory_order_release);
+  round_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void RankGroup::Work(int rank) {
+  uint32_t seen = 0;
+  for (;;) {
+    seen = AwaitChange(round_, seen);
+    if (stop_.load(std::memory_order_relaxed)) return;
+    ended_[static_cast<size_t>(rank)] = Guarded(rank);
+    if (working_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      working_.notify_all();
+    }
+  }
+}
+
+absl::Status RankGroup::Guarded(int rank) {
+  absl::Status status;
+  try {
+    status = (*part_)(rank);
+  } catch (const std::bad_alloc&) {
+    status = MemoryError("out_of_memory", "the system gave no more memory");
+  } catch (...) {
+    status = InternalError("internal", "a rank's part threw");
+  }
+  if (!status.ok()) Leave();
+  return status;
+}
+
+absl::Status RankGroup::Run(absl::FunctionRef<absl::Status(int rank)> part) {
+  if (ranks_ == 1) return part(0);
+  part_ = &part;
+  meeting_.store(0, std::memory_order_relaxed);
+  arrived_.store(0, std::memory_order_relaxed);
+  working_.store(ranks_ - 1, std::memory_order_relaxed);
+  round_.fetch_add(1, std::memory_order_release);
+  round_.notify_all();
+  const auto join = [this] {
+    for (int left = working_.load(std::memory_order_acquire); left > 0;) {
+      left = AwaitChange(working_, left);
+    }
+  };
+  try {
+    ended_[0] = part(0);
+  } catch (...) {
+    Leave();
+    join();
+    throw;
+  }
+  if (!ended_[0].ok()) Leave();
+  join();
+  return FirstOf(ended_);
+}
+
+void RankGroup::Leave() {
+  meeting_.fetch_or(kLeft, std::memory_order_release);
+  meeting_.notify_all();
+}
+
+absl::Status RankGroup::Meet(int rank, const absl::Status& mine) {
+  if (ranks_ == 1) return mine;
+  const uint32_t meeting = meeting_.load(std::memory_order_acquire);
+  if ((meeting & kLeft) != 0) return mine.ok() ? RankFailed() : mine;
+  brought_[static_cast<size_t>(rank)] = mine;
+  absl::Status& outcome = outcome_[meeting % 2];
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks_) {
+    outcome = FirstOf(brought_);
+    arrived_.store(0, std::memory_order_relaxed);
+    // A rank that leaves meanwhile keeps its mark.
+    meeting_.fetch_add(1, std::memory_order_acq_rel);
+    meeting_.notify_all();
+    return outcome;
+  }
+  for (uint32_t now = meeting;;) {
+    now = AwaitChange(meeting_, now);
+    if ((now & ~kLeft) != meeting) return outcome;  // all were here
+    if ((now & kLeft) != 0) return mine.ok() ? RankFailed() : mine;
+  }
+}
+
+}  // namespace tiercel

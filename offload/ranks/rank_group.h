@@ -1,0 +1,77 @@
+#ifndef TIERCEL_OFFLOAD_RANKS_RANK_GROUP_H_
+#define TIERCEL_OFFLOAD_RANKS_RANK_GROUP_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tiercel {
+
+// The ranks that compute one model together, a thread each: rank 0 is the
+// caller's own. Run has every rank do its part of a call; within its part a
+// rank meets the others, all in the same order. A rank that leaves its part
+// with an error sets free whoever waits for it, or will: nobody hangs.
+//
+// One rank has no thread, and never waits. Used from one thread at a time.
+class RankGroup {
+ public:
+  // Errors: no_thread.
+  static absl::StatusOr<std::unique_ptr<RankGroup>> Create(int ranks);
+  ~RankGroup();
+  RankGroup(const RankGroup&) = delete;
+  RankGroup& operator=(const RankGroup&) = delete;
+
+  int ranks() const { return ranks_; }
+
+  // Calls part(rank) for every rank at once, and returns when all are done.
+  // Errors: that of the lowest rank with one of its own; what rank 0 throws is
+  // thrown on, what another throws is out_of_memory or internal.
+  absl::Status Run(absl::FunctionRef<absl::Status(int rank)> part);
+
+  // How many calls of Run there were; in a part, with this one.
+  uint32_t runs() const { return round_.load(std::memory_order_relaxed); }
+
+  // In a part: waits until all ranks are here, and gives each the same answer:
+  // the error of the lowest rank that came with one. What a rank wrote before
+  // is visible to all after. Errors also: rank_failed, where another rank's
+  // part has ended.
+  absl::Status Meet(int rank, const absl::Status& mine = absl::OkStatus());
+
+ private:
+  explicit RankGroup(int ranks);
+  void Work(int rank);
+  absl::Status Guarded(int rank);
+  // Nobody waits for this rank any more.
+  void Leave();
+  absl::Status Outcome() const;
+
+  const int ranks_;
+
+  // Run: a new round begins the other ranks' parts.
+  alignas(64) std::atomic<uint32_t> round_{0};
+  alignas(64) std::atomic<int> working_{0};
+  std::atomic<bool> stop_{false};
+  absl::FunctionRef<absl::Status(int rank)>* part_ = nullptr;
+  std::vector<absl::Status> ended_;  // [rank]: how its part ended
+
+  // Meet: how many meetings there were, and whether a rank has left.
+  alignas(64) std::atomic<uint32_t> meeting_{0};
+  alignas(64) std::atomic<int> arrived_{0};
+  std::vector<absl::Status> brought_;  // [rank]: what it came with
+  // Of the last two meetings: a rank may still read one when the next is over.
+  std::array<absl::Status, 2> outcome_;
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_RANKS_RANK_GROUP_H_
