@@ -63,7 +63,7 @@ class UsageTest(Case):
 
     def test_not_in_this_version(self):
         for args in (["detokenize", "--add-bos", "1"],
-                     ["generate", "-p", "x", "--tensor-parallel", "2"]):
+                     ["ask", "x", "who?", "--restart"]):
             message = self.refuse(2, "not_in_this_version", *args)
             self.assertIn("not in this version", message)
 

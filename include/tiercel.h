@@ -133,9 +133,17 @@ typedef struct tiercel_model_params {
 
   /* Opens the model on the machine of this one: its device, threads and
    * memory, of which one budget holds both. device, threads,
-   * device_memory_bytes and simulate_* are NULL or 0 then. It may be freed
-   * before. NULL: a machine of its own. */
+   * device_memory_bytes, simulate_* and tensor_parallel are NULL or 0 then. It
+   * may be freed before. NULL: a machine of its own. Where that one has several
+   * ranks, this is on the first. */
   const tiercel_model* beside;
+
+  /* Ranks that compute the model together, each a part of every matrix and of
+   * the KV's heads, on a device and a link of its own (simulate_* are each
+   * rank's; threads and device_memory_bytes are divided among them). Results
+   * are the same bytes for any number. 0: 1. TIERCEL_OUT_OF_MEMORY,
+   * "cannot_split": the model has too few heads, or columns, for so many. */
+  int64_t tensor_parallel;
 } tiercel_model_params;
 
 /* Opens a checkpoint, and reads its weights unless params->load says otherwise.

@@ -5,8 +5,8 @@
 # two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs rows exact
-#                               hosted tiers triforce policies faults book
-#                               readme mutants
+#                               hosted tiers ranks triforce policies faults
+#                               book readme mutants
 #
 # A step that is run again on the same day and kind of machine replaces its line
 # of the page; another machine has a page of its own.
@@ -15,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs rows exact hosted tiers
-  triforce policies faults book readme mutants)
+  ranks triforce policies faults book readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -154,6 +154,10 @@ step_hosted() {
 
 step_tiers() {  # small devices: same bytes, and those that crossed the link
   /usr/bin/python3 tests/tiers_matrix.py "$TIERCEL"
+}
+
+step_ranks() {  # over ranks: same bytes, and those that each moved
+  python3 tests/ranks_matrix.py "$TIERCEL"
 }
 
 step_triforce() {  # laws by counting; on the real model the same text

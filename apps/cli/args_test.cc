@@ -383,10 +383,20 @@ TEST_F(ArgsTest, ABudgetIsASize) {
   }
 }
 
+TEST_F(ArgsTest, RanksAreACount) {
+  EXPECT_EQ(Parse({"plan", "-m", "x"}).model.tensor_parallel, 1);
+  EXPECT_EQ(Parse({"plan", "-m", "x", "--tensor-parallel", "3"})
+                .model.tensor_parallel,
+            3);
+  for (const char* wrong : {"0", "-1", "65", "two", ""}) {
+    EXPECT_THAT(Refusal({"plan", "-m", "x", "--tensor-parallel", wrong}),
+                HasSubstr("--tensor-parallel"));
+  }
+}
+
 TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
   for (const Args& args : std::vector<Args>{
            {"detokenize", "--add-bos", "1"},
-           {"generate", "-p", "x", "--tensor-parallel", "2"},
            {"generate", "-p", "x", "--simulate",
             "device=1GB,link=1GB/s,host=1GB/s"},
            {"ask", "x", "who?", "--words=100"},

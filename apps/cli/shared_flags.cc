@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64_t kMaxSeeds = 1'000'000;
 constexpr int64_t kMaxDraftTokens = 63;
+constexpr int64_t kMaxRanks = 64;
 constexpr size_t kMaxStops = 64;
 constexpr size_t kMaxStopBytes = 4096;
 
@@ -132,7 +133,11 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
                FlagSet::Reject("--simulate",
                                "device=SIZE,link=SIZE/s[,latency=US]", text);
              });
-  flags.NotBuilt({"--tensor-parallel"});
+  flags.Int("--tensor-parallel",
+            "compute with so many devices, each a part of the model, and with "
+            "the same results (default 1): those that --simulate plays, or "
+            "parts of the CPU",
+            1, kMaxRanks, [=](int64_t n) { model->tensor_parallel = n; });
   AddLongContextFlags(flags, model);
 }
 

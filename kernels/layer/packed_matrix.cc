@@ -418,6 +418,16 @@ absl::StatusOr<PackedMatrix> PackedMatrix::CopyTo(Stream& stream) const {
   return copy;
 }
 
+PackedMatrix PackedMatrix::Borrow(int64_t first, int64_t rows) const {
+  PackedMatrix some;
+  some.type_ = type_;
+  some.rows_ = rows;
+  some.cols_ = cols_;
+  some.panel_bytes_ = panel_bytes_;
+  some.borrowed_ = data() + first / kLanes * panel_bytes_;
+  return some;
+}
+
 void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
   std::byte* panel = data_.data() + row / kLanes * panel_bytes_;
   const int lane = static_cast<int>(row % kLanes);
@@ -439,7 +449,7 @@ void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
 }
 
 WeightBlock PackedMatrix::UnpackBlock(int64_t row, int64_t block) const {
-  const std::byte* panel = data_.data() + row / kLanes * panel_bytes_;
+  const std::byte* panel = data() + row / kLanes * panel_bytes_;
   const PackedLayout layout = LayoutOf(type_);
   const PanelRow from = {order_, layout, cols_ / 32,
                          static_cast<int>(row % kLanes)};
@@ -453,7 +463,7 @@ WeightBlock PackedMatrix::UnpackBlock(int64_t row, int64_t block) const {
 }
 
 void PackedMatrix::UnpackRow(int64_t row, float* out) const {
-  const std::byte* lanes = data_.data() + row / kLanes * panel_bytes_;
+  const std::byte* lanes = data() + row / kLanes * panel_bytes_;
   const int lane = static_cast<int>(row % kLanes);
   if (IsQuantised(type_)) {
     for (int64_t block = 0; block < cols_ / 32; ++block) {

@@ -52,6 +52,10 @@ class PackedMatrix {
   // device_failed.
   absl::StatusOr<PackedMatrix> CopyTo(Stream& stream) const;
 
+  // Rows [first, first + rows) of this, which outlives them, as a matrix that
+  // borrows their panels; `first` is a multiple of kPanelRows.
+  PackedMatrix Borrow(int64_t first, int64_t rows) const;
+
   // Fills row `row` from RowBytes(type, cols) bytes in the file's layout
   // (GGUF blocks, little-endian, any alignment). Rows may come in any order
   // and, for different panels, from several threads.
@@ -69,7 +73,9 @@ class PackedMatrix {
   int64_t cols() const { return cols_; }
   int64_t panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
   int64_t panel_bytes() const { return panel_bytes_; }
-  const std::byte* data() const { return data_.data(); }  // 64-byte aligned
+  const std::byte* data() const {  // 64-byte aligned
+    return borrowed_ != nullptr ? borrowed_ : data_.data();
+  }
   // What one pass over the matrix reads.
   int64_t bytes() const { return panels() * panel_bytes_; }
 
@@ -80,6 +86,7 @@ class PackedMatrix {
   int64_t cols_ = 0;
   int64_t panel_bytes_ = 0;
   DeviceArray<std::byte> data_;
+  const std::byte* borrowed_ = nullptr;  // another's panels; null: its own
 };
 
 }  // namespace tiercel

@@ -20,18 +20,41 @@ constexpr int64_t kAngleRows = 1024;
 
 const float* OrNull(const DeviceArray<float>& v) { return v.data(); }
 
-// The widths of Activations, in its order.
-std::array<int64_t, 7> ActivationWidths(const ModelConfig& config) {
-  const int64_t q_dim = int64_t{config.heads} * config.head_dim;
-  const int64_t kv_dim = int64_t{config.kv_heads} * config.head_dim;
-  return {config.hidden, q_dim, kv_dim, kv_dim, q_dim, config.ffn, config.ffn};
-}
-
 }  // namespace
+
+Decoder::Widths::Widths(const ModelConfig& config, const ModelSplit& split,
+                        int rank) {
+  const auto at = static_cast<size_t>(rank);
+  const bool alone = split.ranks() == 1;
+  q = split.query_heads(rank).size() * config.head_dim;
+  kv = split.kv_heads(rank).size() * config.head_dim;
+  heads = split.attention()[at].size();
+  ffn = split.ffn()[at].size();
+  all_heads = alone ? 0 : int64_t{config.heads} * config.head_dim;
+  all_ffn = alone ? 0 : config.ffn;
+}
 
 Decoder::Decoder(const ModelConfig& config, const Weights& weights,
                  Compute compute, DeviceMemory& memory)
-    : config_(config), weights_(weights), compute_(compute), memory_(memory) {}
+    : config_(config),
+      weights_(weights),
+      compute_(compute),
+      memory_(memory),
+      split_(ModelSplit::Whole(config)),
+      rank_(0),
+      gather_(nullptr),
+      widths_(config, split_, rank_) {}
+
+Decoder::Decoder(const ModelConfig& config, const Weights& weights,
+                 Compute compute, DeviceMemory& memory, const Part& part)
+    : config_(config),
+      weights_(weights),
+      compute_(compute),
+      memory_(memory),
+      split_(part.split),
+      rank_(part.rank),
+      gather_(part.split.ranks() > 1 ? &part.gather : nullptr),
+      widths_(config, split_, rank_) {}
 
 absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
   const auto fit = [this](DeviceArray<float>& array, int64_t size) {
@@ -43,9 +66,10 @@ absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
     array = *std::move(larger);
     return absl::OkStatus();
   };
-  const std::array<int64_t, 7> widths = ActivationWidths(config_);
-  DeviceArray<float>* const arrays[] = {&a_.norm, &a_.q,    &a_.k, &a_.v,
-                                        &a_.head, &a_.gate, &a_.up};
+  const std::array<int64_t, 9> widths = widths_.All(config_);
+  DeviceArray<float>* const arrays[] = {&a_.norm, &a_.q,         &a_.k,
+                                        &a_.v,    &a_.head,      &a_.gate,
+                                        &a_.up,   &a_.all_heads, &a_.all_ffn};
   for (size_t i = 0; i < widths.size(); ++i) {
     if (absl::Status s = fit(*arrays[i], rows * widths[i]); !s.ok()) return s;
   }
@@ -56,11 +80,12 @@ absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
   return absl::OkStatus();
 }
 
-int64_t Decoder::ReservedBytes(const ModelConfig& config, int64_t rows,
+int64_t Decoder::ReservedBytes(const ModelConfig& config,
+                               const ModelSplit& split, int rank, int64_t rows,
                                int64_t step_rows) {
   constexpr int64_t kFloat = sizeof(float);
   int64_t bytes = 2 * AlignedBytes(step_rows * (config.rope_dims / 2) * kFloat);
-  for (int64_t width : ActivationWidths(config)) {
+  for (int64_t width : Widths(config, split, rank).All(config)) {
     bytes += AlignedBytes(rows * width * kFloat);
   }
   return bytes;
@@ -127,8 +152,12 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
   const int64_t position = kv.end + first_row;
   const int64_t first_angle = first_row * (config_.rope_dims / 2);
   const int head_dim = config_.head_dim;
-  const int64_t q_dim = int64_t{config_.heads} * head_dim;
-  const int64_t kv_dim = int64_t{config_.kv_heads} * head_dim;
+  const int64_t q_dim = widths_.q;
+  const int64_t kv_dim = widths_.kv;
+  const Columns& heads = split_.heads(rank_);
+  // What follows of q is of these alone.
+  const float* const q =
+      a_.q.data() + (heads.begin - split_.query_heads(rank_).begin) * head_dim;
 
   // 1. q, k, v of the normed hidden state
   if (absl::Status s = Norm(stream, w.attn_norm, rows, hidden, a_.norm.data());
@@ -148,6 +177,9 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
       }};
   if (absl::Status s = Matmul(stream, qkv); !s.ok()) return s;
 
+  const auto q_heads = static_cast<int>(split_.query_heads(rank_).size());
+  const auto kv_heads = static_cast<int>(split_.kv_heads(rank_).size());
+
   // 2. q and k: normed per head where the model does, then rotated
   const struct {
     float* x;
@@ -155,8 +187,8 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
     int heads;
     const DeviceArray<float>& norm;
   } normed[] = {
-      {a_.q.data(), q_dim, config_.heads, w.q_norm},
-      {a_.k.data(), kv_dim, config_.kv_heads, w.k_norm},
+      {a_.q.data(), q_dim, q_heads, w.q_norm},
+      {a_.k.data(), kv_dim, kv_heads, w.k_norm},
   };
   for (const auto& r : normed) {
     if (r.norm.empty()) continue;
@@ -175,8 +207,8 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
   }
   if (absl::Status s =
           Rope(stream, {.num_tensors = 2,
-                        .tensors = {{a_.q.data(), q_dim, config_.heads},
-                                    {a_.k.data(), kv_dim, config_.kv_heads}},
+                        .tensors = {{a_.q.data(), q_dim, q_heads},
+                                    {a_.k.data(), kv_dim, kv_heads}},
                         .rows = rows,
                         .head_dim = head_dim,
                         .half = config_.rope_dims / 2,
@@ -202,10 +234,10 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
     return s;
   }
   if (absl::Status s = Attention(
-          stream, {.q = a_.q.data(),
+          stream, {.q = q,
                    .q_stride = q_dim,
                    .rows = rows,
-                   .heads = config_.heads,
+                   .heads = static_cast<int>(heads.size()),
                    .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
                    .layout = kv.layout,
                    .pages = kv.pages,
@@ -220,19 +252,58 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
   }
 
   // 4. back into the hidden state
-  return Matmul(stream, {.x = a_.head.data(),
-                         .x_stride = q_dim,
-                         .rows = rows,
-                         .compute = compute_,
-                         .num_outputs = 1,
-                         .outputs = {{&w.o, OrNull(w.o_bias), hidden,
-                                      config_.hidden, StoreMode::kAdd}}});
+  const int64_t all_heads = int64_t{config_.heads} * head_dim;
+  if (absl::Status s =
+          GatherAll(stream, split_.attention(), rows, a_.head.data(),
+                    widths_.heads, a_.all_heads.data(), all_heads);
+      !s.ok()) {
+    return s;
+  }
+  return AddToHidden(stream, w.o, w.o_bias,
+                     gather_ != nullptr ? a_.all_heads.data() : a_.head.data(),
+                     all_heads, rows, hidden);
+}
+
+// hidden += matrix(x) + bias, each rank its columns.
+absl::Status Decoder::AddToHidden(Stream& stream, const PackedMatrix& matrix,
+                                  const DeviceArray<float>& bias,
+                                  const float* x, int64_t x_stride,
+                                  int64_t rows, float* hidden) {
+  float* const own = hidden + split_.hidden()[static_cast<size_t>(rank_)].begin;
+  if (absl::Status s =
+          Matmul(stream, {.x = x,
+                          .x_stride = x_stride,
+                          .rows = rows,
+                          .compute = compute_,
+                          .num_outputs = 1,
+                          .outputs = {{&matrix, OrNull(bias), own,
+                                       config_.hidden, StoreMode::kAdd}}});
+      !s.ok()) {
+    return s;
+  }
+  return GatherAll(stream, split_.hidden(), rows, own, config_.hidden, hidden,
+                   config_.hidden);
+}
+
+absl::Status Decoder::GatherAll(Stream& stream,
+                                const std::vector<Columns>& columns,
+                                int64_t rows, const float* own,
+                                int64_t own_stride, float* all,
+                                int64_t all_stride) {
+  if (gather_ == nullptr) return absl::OkStatus();
+  return gather_->All(stream, rank_,
+                      {.columns = columns,
+                       .rows = rows,
+                       .own = own,
+                       .own_stride = own_stride,
+                       .all = all,
+                       .all_stride = all_stride});
 }
 
 // hidden += down(silu(gate) * up) of the normed hidden.
 absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
                                        int64_t rows, float* hidden) {
-  const int64_t ffn = config_.ffn;
+  const int64_t ffn = widths_.ffn;
   if (absl::Status s = Norm(stream, w.ffn_norm, rows, hidden, a_.norm.data());
       !s.ok()) {
     return s;
@@ -257,13 +328,14 @@ absl::Status Decoder::FeedForwardBlock(Stream& stream, const LayerWeights& w,
       !s.ok()) {
     return s;
   }
-  return Matmul(stream, {.x = a_.gate.data(),
-                         .x_stride = ffn,
-                         .rows = rows,
-                         .compute = compute_,
-                         .num_outputs = 1,
-                         .outputs = {{&w.down, OrNull(w.down_bias), hidden,
-                                      config_.hidden, StoreMode::kAdd}}});
+  if (absl::Status s = GatherAll(stream, split_.ffn(), rows, a_.gate.data(),
+                                 ffn, a_.all_ffn.data(), config_.ffn);
+      !s.ok()) {
+    return s;
+  }
+  return AddToHidden(stream, w.down, w.down_bias,
+                     gather_ != nullptr ? a_.all_ffn.data() : a_.gate.data(),
+                     config_.ffn, rows, hidden);
 }
 
 absl::Status Decoder::Logits(Stream& stream, const float* hidden, int64_t rows,
@@ -274,13 +346,20 @@ absl::Status Decoder::Logits(Stream& stream, const float* hidden, int64_t rows,
       !s.ok()) {
     return s;
   }
-  return Matmul(stream, {.x = a_.norm.data(),
-                         .x_stride = config_.hidden,
-                         .rows = rows,
-                         .compute = compute_,
-                         .num_outputs = 1,
-                         .outputs = {{&weights_.output(), nullptr, logits,
-                                      config_.vocab, StoreMode::kAssign}}});
+  float* const own = logits + split_.vocab()[static_cast<size_t>(rank_)].begin;
+  if (absl::Status s =
+          Matmul(stream, {.x = a_.norm.data(),
+                          .x_stride = config_.hidden,
+                          .rows = rows,
+                          .compute = compute_,
+                          .num_outputs = 1,
+                          .outputs = {{&weights_.output(), nullptr, own,
+                                       config_.vocab, StoreMode::kAssign}}});
+      !s.ok()) {
+    return s;
+  }
+  return GatherAll(stream, split_.vocab(), rows, own, config_.vocab, logits,
+                   config_.vocab);
 }
 
 absl::Status Decoder::Norm(Stream& stream, const DeviceArray<float>& weight,

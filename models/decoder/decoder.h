@@ -1,6 +1,7 @@
 #ifndef TIERCEL_MODELS_DECODER_DECODER_H_
 #define TIERCEL_MODELS_DECODER_DECODER_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -9,8 +10,10 @@
 #include "kernels/machine/device_memory.h"
 #include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
+#include "models/decoder/model_split.h"
 #include "models/decoder/weights.h"
 #include "offload/kv/layered_kv.h"
+#include "offload/ranks/gather.h"
 
 namespace tiercel {
 
@@ -19,19 +22,36 @@ namespace tiercel {
 // runtime's prefill goes layer by layer, its decode row by row): the result is
 // the same, bit for bit.
 //
-// One object per session: it holds the activations of a step. The config and
-// the weights must outlive it.
+// One object per session and rank: it holds the activations of a step. The
+// config and the weights must outlive it.
+//
+// On one of several ranks it computes the outputs of ModelSplit, and gathers
+// those of the others: attention's and swiglu's before the matrix that reads
+// them, and the hidden state after each of these two, four times a layer. Every
+// rank calls the same functions with the same rows; each ends with all of the
+// hidden states, and of the logits.
 class Decoder {
  public:
+  // What a decoder computes, and whom it gathers the rest from; they outlive
+  // it.
+  struct Part {
+    const ModelSplit& split;
+    int rank;
+    Gather& gather;
+  };
+
   Decoder(const ModelConfig& config, const Weights& weights, Compute compute,
           DeviceMemory& memory);
+  Decoder(const ModelConfig& config, const Weights& weights, Compute compute,
+          DeviceMemory& memory, const Part& part);
 
   // Takes the memory of Layer and Logits for `rows` rows at once, and of
   // BeginStep for `step_rows`; they ask for more where it is needed. Errors:
   // out_of_memory.
   absl::Status Reserve(int64_t rows, int64_t step_rows);
-  // What Reserve takes.
-  static int64_t ReservedBytes(const ModelConfig& config, int64_t rows,
+  // What Reserve takes on a rank.
+  static int64_t ReservedBytes(const ModelConfig& config,
+                               const ModelSplit& split, int rank, int64_t rows,
                                int64_t step_rows);
 
   // Computes what all layers of a step share, the rotary angles of `rows` rows
@@ -52,21 +72,34 @@ class Decoder {
   absl::Status Logits(Stream& stream, const float* hidden, int64_t rows,
                       float* logits);
 
-  // The queries of the last Layer's rows, rotated: [rows, heads * head_dim].
+  // The queries of the last Layer's rows, rotated: [rows, heads * head_dim], of
+  // several ranks the rank's query_heads.
   const float* queries() const { return a_.q.data(); }
 
   const ModelConfig& config() const { return config_; }
 
  private:
+  // How wide the activations of a rank are, in floats.
+  struct Widths {
+    Widths(const ModelConfig& config, const ModelSplit& split, int rank);
+    int64_t q, kv, heads, ffn;
+    // Of all ranks; 0 where one computes all.
+    int64_t all_heads, all_ffn;
+    std::array<int64_t, 9> All(const ModelConfig& config) const {
+      return {config.hidden, q, kv, kv, heads, ffn, ffn, all_heads, all_ffn};
+    }
+  };
   // The activations of `rows` rows of one layer.
   struct Activations {
-    DeviceArray<float> norm;  // [rows, hidden]
-    DeviceArray<float> q;     // [rows, heads * head_dim]
-    DeviceArray<float> k;     // [rows, kv_heads * head_dim]
-    DeviceArray<float> v;     // [rows, kv_heads * head_dim]
-    DeviceArray<float> head;  // [rows, heads * head_dim]
-    DeviceArray<float> gate;  // [rows, ffn]
-    DeviceArray<float> up;    // [rows, ffn]
+    DeviceArray<float> norm;       // [rows, hidden]
+    DeviceArray<float> q;          // [rows, widths.q]
+    DeviceArray<float> k;          // [rows, widths.kv]
+    DeviceArray<float> v;          // [rows, widths.kv]
+    DeviceArray<float> head;       // [rows, widths.heads]
+    DeviceArray<float> gate;       // [rows, widths.ffn]
+    DeviceArray<float> up;         // [rows, widths.ffn]
+    DeviceArray<float> all_heads;  // [rows, widths.all_heads]
+    DeviceArray<float> all_ffn;    // [rows, widths.all_ffn]
   };
 
   absl::Status AttentionBlock(Stream& stream, const LayerWeights& w,
@@ -74,6 +107,14 @@ class Decoder {
                               const KvPages& kv, float* hidden);
   absl::Status FeedForwardBlock(Stream& stream, const LayerWeights& w,
                                 int64_t rows, float* hidden);
+  absl::Status AddToHidden(Stream& stream, const PackedMatrix& matrix,
+                           const DeviceArray<float>& bias, const float* x,
+                           int64_t x_stride, int64_t rows, float* hidden);
+  // `all` becomes [rows, all_stride] of all ranks, of which `own` are this
+  // one's; nothing where there is no other.
+  absl::Status GatherAll(Stream& stream, const std::vector<Columns>& columns,
+                         int64_t rows, const float* own, int64_t own_stride,
+                         float* all, int64_t all_stride);
   absl::Status Norm(Stream& stream, const DeviceArray<float>& weight,
                     int64_t rows, const float* x, float* out);
 
@@ -81,6 +122,10 @@ class Decoder {
   const Weights& weights_;
   const Compute compute_;
   DeviceMemory& memory_;
+  const ModelSplit split_;
+  const int rank_;
+  Gather* const gather_;  // null: one rank
+  const Widths widths_;
   Activations a_;
   DeviceArray<float> cos_;     // [rows of the step, rope_dims / 2]
   DeviceArray<float> sin_;     // [rows of the step, rope_dims / 2]

@@ -24,6 +24,8 @@ struct TensorName {
   std::string_view hf;
 };
 
+constexpr TensorName kEmbedding = {"token_embd", "model.embed_tokens"};
+
 std::string NameIn(const Checkpoint& checkpoint, TensorName name, int layer,
                    std::string_view suffix) {
   const bool gguf = checkpoint.format() == Checkpoint::Format::kGguf;
@@ -35,79 +37,146 @@ std::string NameIn(const Checkpoint& checkpoint, TensorName name, int layer,
   return full.append(gguf ? name.gguf : name.hf).append(suffix);
 }
 
+// One range of rows for every rank, in floats of heads.
+std::vector<Columns> RowsOfHeads(const ModelSplit& split, bool queries,
+                                 int head_dim) {
+  std::vector<Columns> rows;
+  for (int rank = 0; rank < split.ranks(); ++rank) {
+    const Columns heads =
+        queries ? split.query_heads(rank) : split.kv_heads(rank);
+    rows.push_back({heads.begin * head_dim, heads.end * head_dim});
+  }
+  return rows;
+}
+
 class Loader {
  public:
-  // Without a stream it adds up `sizes`, and reads nothing.
+  // Without streams, one for each rank, it adds up `sizes`, of each rank, and
+  // reads nothing.
   Loader(const Checkpoint& checkpoint, const ModelConfig& config,
-         Stream* stream, absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
-         WeightSizes* sizes = nullptr)
+         const ModelSplit& split, std::span<Stream* const> streams,
+         absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
+         std::vector<WeightSizes>* sizes = nullptr)
       : checkpoint_(checkpoint),
         config_(config),
-        stream_(stream),
+        split_(split),
+        streams_(streams),
         progress_(progress),
-        sizes_(sizes) {
+        sizes_(sizes),
+        query_rows_(RowsOfHeads(split, /*queries=*/true, config.head_dim)),
+        kv_rows_(RowsOfHeads(split, /*queries=*/false, config.head_dim)) {
     for (const TensorInfo& tensor : checkpoint.tensors()) {
       total_ += tensor.bytes;
     }
   }
 
-  absl::StatusOr<LoadedWeights> Load();
+  absl::StatusOr<LoadedShares> Load();
 
  private:
   // How the rows of a matrix in the file map to ours.
   enum class Rows { kAsTheyAre, kRotaryPairs };
+  // Which rows of a tensor each rank has.
+  using Parts = std::vector<Columns>;
+  template <typename T>
+  using PlaceIn = absl::FunctionRef<T&(Weights&)>;
 
-  absl::Status LoadLayer(int layer, LayerWeights* weights);
+  absl::Status LoadLayer(int layer);
+  absl::Status LoadOutput();
   absl::Status Matrix(TensorName name, int layer, int64_t rows, int64_t cols,
-                      Rows order, PackedMatrix* out);
+                      Rows order, const Parts& parts,
+                      PlaceIn<PackedMatrix> place);
+  // `parts` null: every rank has all of it.
   absl::Status Vector(TensorName name, int layer, std::string_view suffix,
                       int64_t size, Rows order, bool required,
-                      DeviceArray<float>* out);
+                      const Parts* parts, PlaceIn<DeviceArray<float>> place);
   // On the host; empty where the tensor is absent, or nothing is read.
   absl::Status Values(TensorName name, int layer, std::string_view suffix,
                       int64_t size, Rows order, bool required,
-                      std::vector<float>* out);
+                      const Parts* parts, std::vector<float>* out);
+  // Packs those of the `count` rows in buffer_, from `first` on, that are of
+  // `part`.
+  void Pack(int64_t first, int64_t count, int64_t row_bytes, Rows order,
+            const Columns& part, PackedMatrix* packed);
   // Null where the tensor is absent and not required.
   absl::StatusOr<const TensorInfo*> Find(const std::string& name,
                                          const std::vector<int64_t>& shape,
                                          bool required);
   int64_t RowOf(int64_t file_row, Rows order) const;
   absl::Status Advance(uint64_t bytes);
+  int64_t KvDim() const { return int64_t{config_.kv_heads} * config_.head_dim; }
+  size_t ranks() const { return static_cast<size_t>(split_.ranks()); }
 
   const Checkpoint& checkpoint_;
   const ModelConfig& config_;
-  Stream* const stream_;
+  const ModelSplit& split_;
+  const std::span<Stream* const> streams_;  // [rank]
   absl::FunctionRef<bool(uint64_t, uint64_t)> progress_;
-  WeightSizes* const sizes_;  // null: load
+  std::vector<WeightSizes>* const sizes_;  // [rank]; null: load
+  const Parts query_rows_;
+  const Parts kv_rows_;
+  LoadedShares loaded_;
   uint64_t done_ = 0;
   uint64_t total_ = 0;
   std::set<std::string, std::less<>> used_;
   std::vector<std::byte> buffer_;
 };
 
-absl::StatusOr<LoadedWeights> Loader::Load() {
-  LoadedWeights loaded;
-  Weights& weights = loaded.weights;
-  const int64_t hidden = config_.hidden;
-  if (absl::Status s =
-          Matrix({"token_embd", "model.embed_tokens"}, -1, config_.vocab,
-                 hidden, Rows::kAsTheyAre, &weights.embedding);
+absl::StatusOr<LoadedShares> Loader::Load() {
+  loaded_.weights.resize(ranks());
+  const Parts whole(ranks(), {0, config_.vocab});
+  if (absl::Status s = Matrix(
+          kEmbedding, -1, config_.vocab, config_.hidden, Rows::kAsTheyAre,
+          whole, [](Weights& w) -> PackedMatrix& { return w.embedding; });
       !s.ok()) {
     return s;
   }
-  // Looked up by row; read as a whole only where it is the output matrix too.
-  const int64_t embedding = sizes_ != nullptr ? sizes_->bytes_per_token : 0;
-  weights.layers.resize(static_cast<size_t>(config_.layers));
-  for (int layer = 0; layer < config_.layers; ++layer) {
-    if (absl::Status s =
-            LoadLayer(layer, &weights.layers[static_cast<size_t>(layer)]);
-        !s.ok()) {
-      return s;
-    }
+  // Looked up by row; read only where it is the output matrix too.
+  for (size_t rank = 0; sizes_ != nullptr && rank < ranks(); ++rank) {
+    (*sizes_)[rank].bytes_per_token = 0;
   }
-  if (absl::Status s =
-          Vector({"output_norm", "model.norm"}, -1, ".weight", hidden,
-                 Rows::kAsTheyAre, /*required=*/true, &weights.output_norm);
+  for (Weights& weights : loaded_.weights) {
+    weights.layers.resize(static_cast<size_t>(config_.layers));
+  }
+  for (int layer = 0; layer < config_.layers; ++layer) {
+    if (absl::Status s = LoadLayer(layer); !s.ok()) return s;
+  }
+  if (absl::Status s = LoadOutput(); !s.ok()) return s;
+  std::vector<float> factors;
+  if (absl::Status s = Values({"rope_freqs", "rope_freqs"}, -1, ".weight",
+                              config_.rope_dims / 2, Rows::kAsTheyAre,
+                              /*required=*/false, /*parts=*/nullptr, &factors);
+      !s.ok()) {
+    return s;
+  }
+  std::vector<std::string> unused;
+  for (const TensorInfo& tensor : checkpoint_.tensors()) {
+    if (used_.count(tensor.name) == 0) unused.push_back(tensor.name);
+  }
+  if (!unused.empty()) {
+    const size_t shown = std::min<size_t>(unused.size(), 4);
+    loaded_.warnings.push_back(absl::StrCat(
+        unused.size(), " tensors are not part of this architecture: ",
+        absl::StrJoin(unused.begin(),
+                      unused.begin() + static_cast<std::ptrdiff_t>(shown),
+                      ", "),
+        shown < unused.size() ? ", ..." : ""));
+  }
+  if (sizes_ != nullptr) return std::move(loaded_);
+  for (Stream* stream : streams_) {
+    if (absl::Status s = stream->Synchronize(); !s.ok()) return s;
+  }
+  for (Weights& weights : loaded_.weights) {
+    weights.rope = MakeRopeFrequencies(config_, factors);
+  }
+  return std::move(loaded_);
+}
+
+// The last norm, and the matrix behind it.
+absl::Status Loader::LoadOutput() {
+  if (absl::Status s = Vector(
+          {"output_norm", "model.norm"}, -1, ".weight", config_.hidden,
+          Rows::kAsTheyAre, /*required=*/true, /*parts=*/nullptr,
+          [](Weights& w) -> DeviceArray<float>& { return w.output_norm; });
       !s.ok()) {
     return s;
   }
@@ -118,44 +187,31 @@ absl::StatusOr<LoadedWeights> Loader::Load() {
                       checkpoint_.unread().count(output) == 0;
   const bool tied = gguf ? absent : config_.tied_embeddings;
   if (!tied) {
-    if (sizes_ != nullptr) sizes_->bytes_per_token -= embedding;
-    if (absl::Status s = Matrix(kOutput, -1, config_.vocab, hidden,
-                                Rows::kAsTheyAre, &weights.separate_output);
-        !s.ok()) {
-      return s;
+    return Matrix(kOutput, -1, config_.vocab, config_.hidden, Rows::kAsTheyAre,
+                  split_.vocab(), [](Weights& w) -> PackedMatrix& {
+                    return w.separate_output;
+                  });
+  }
+  for (size_t rank = 0; rank < ranks(); ++rank) {
+    const Columns& rows = split_.vocab()[rank];
+    Weights& weights = loaded_.weights[rank];
+    if (sizes_ != nullptr) {
+      const TensorInfo& table =
+          *checkpoint_.Find(NameIn(checkpoint_, kEmbedding, -1, ".weight"));
+      const absl::StatusOr<int64_t> bytes =
+          PackedMatrix::BytesOf(table.type, rows.size(), config_.hidden);
+      if (!bytes.ok()) return bytes.status();
+      (*sizes_)[rank].bytes_per_token += *bytes;
+    } else if (ranks() > 1) {
+      weights.tied_output = weights.embedding.Borrow(rows.begin, rows.size());
     }
   }
-  std::vector<float> factors;
-  if (absl::Status s = Values({"rope_freqs", "rope_freqs"}, -1, ".weight",
-                              config_.rope_dims / 2, Rows::kAsTheyAre,
-                              /*required=*/false, &factors);
-      !s.ok()) {
-    return s;
-  }
-  std::vector<std::string> unused;
-  for (const TensorInfo& tensor : checkpoint_.tensors()) {
-    if (used_.count(tensor.name) == 0) unused.push_back(tensor.name);
-  }
-  if (!unused.empty()) {
-    const size_t shown = std::min<size_t>(unused.size(), 4);
-    loaded.warnings.push_back(absl::StrCat(
-        unused.size(), " tensors are not part of this architecture: ",
-        absl::StrJoin(unused.begin(),
-                      unused.begin() + static_cast<std::ptrdiff_t>(shown),
-                      ", "),
-        shown < unused.size() ? ", ..." : ""));
-  }
-  if (sizes_ != nullptr) return loaded;
-  if (absl::Status s = stream_->Synchronize(); !s.ok()) return s;
-  weights.rope = MakeRopeFrequencies(config_, factors);
-  return loaded;
+  return absl::OkStatus();
 }
 
-absl::Status Loader::LoadLayer(int layer, LayerWeights* w) {
+absl::Status Loader::LoadLayer(int layer) {
   const int64_t hidden = config_.hidden;
-  const int64_t ffn = config_.ffn;
   const int64_t q = int64_t{config_.heads} * config_.head_dim;
-  const int64_t kv = int64_t{config_.kv_heads} * config_.head_dim;
   // Converters of the llama architecture reorder Q and K rows for kernels that
   // rotate neighbours; ours rotate halves, so the order is undone here.
   const bool paired = checkpoint_.format() == Checkpoint::Format::kGguf &&
@@ -170,30 +226,41 @@ absl::Status Loader::LoadLayer(int layer, LayerWeights* w) {
   constexpr TensorName kGate = {"ffn_gate", "mlp.gate_proj"};
   constexpr TensorName kUp = {"ffn_up", "mlp.up_proj"};
   constexpr TensorName kDown = {"ffn_down", "mlp.down_proj"};
+  using W = LayerWeights;
 
   const struct {
     TensorName name;
     int64_t rows;
     int64_t cols;
     Rows order;
-    PackedMatrix* out;
-    DeviceArray<float>* bias;
+    const Parts& parts;
+    PackedMatrix W::*matrix;
+    DeviceArray<float> W::*bias;
   } matrices[] = {
-      {kQ, q, hidden, rotary, &w->q, &w->q_bias},
-      {kK, kv, hidden, rotary, &w->k, &w->k_bias},
-      {kV, kv, hidden, kPlain, &w->v, &w->v_bias},
-      {kO, hidden, q, kPlain, &w->o, &w->o_bias},
-      {kGate, ffn, hidden, kPlain, &w->gate, &w->gate_bias},
-      {kUp, ffn, hidden, kPlain, &w->up, &w->up_bias},
-      {kDown, hidden, ffn, kPlain, &w->down, &w->down_bias},
+      {kQ, q, hidden, rotary, query_rows_, &W::q, &W::q_bias},
+      {kK, KvDim(), hidden, rotary, kv_rows_, &W::k, &W::k_bias},
+      {kV, KvDim(), hidden, kPlain, kv_rows_, &W::v, &W::v_bias},
+      {kO, hidden, q, kPlain, split_.hidden(), &W::o, &W::o_bias},
+      {kGate, config_.ffn, hidden, kPlain, split_.ffn(), &W::gate,
+       &W::gate_bias},
+      {kUp, config_.ffn, hidden, kPlain, split_.ffn(), &W::up, &W::up_bias},
+      {kDown, hidden, config_.ffn, kPlain, split_.hidden(), &W::down,
+       &W::down_bias},
   };
+  const auto at = static_cast<size_t>(layer);
   for (const auto& m : matrices) {
-    if (absl::Status s = Matrix(m.name, layer, m.rows, m.cols, m.order, m.out);
+    if (absl::Status s = Matrix(m.name, layer, m.rows, m.cols, m.order, m.parts,
+                                [&](Weights& w) -> PackedMatrix& {
+                                  return w.layers[at].*m.matrix;
+                                });
         !s.ok()) {
       return s;
     }
     if (absl::Status s = Vector(m.name, layer, ".bias", m.rows, m.order,
-                                /*required=*/false, m.bias);
+                                /*required=*/false, &m.parts,
+                                [&](Weights& w) -> DeviceArray<float>& {
+                                  return w.layers[at].*m.bias;
+                                });
         !s.ok()) {
       return s;
     }
@@ -204,22 +271,26 @@ absl::Status Loader::LoadLayer(int layer, LayerWeights* w) {
     TensorName name;
     int64_t size;
     bool required;
-    DeviceArray<float>* out;
+    DeviceArray<float> W::*norm;
   } norms[] = {
-      {{"attn_norm", "input_layernorm"}, hidden, true, &w->attn_norm},
-      {{"ffn_norm", "post_attention_layernorm"}, hidden, true, &w->ffn_norm},
+      {{"attn_norm", "input_layernorm"}, hidden, true, &W::attn_norm},
+      {{"ffn_norm", "post_attention_layernorm"}, hidden, true, &W::ffn_norm},
       {{"attn_q_norm", "self_attn.q_norm"},
        config_.head_dim,
        qk_norm,
-       &w->q_norm},
+       &W::q_norm},
       {{"attn_k_norm", "self_attn.k_norm"},
        config_.head_dim,
        qk_norm,
-       &w->k_norm},
+       &W::k_norm},
   };
   for (const auto& n : norms) {
     if (absl::Status s =
-            Vector(n.name, layer, ".weight", n.size, kPlain, n.required, n.out);
+            Vector(n.name, layer, ".weight", n.size, kPlain, n.required,
+                   /*parts=*/nullptr,
+                   [&](Weights& w) -> DeviceArray<float>& {
+                     return w.layers[at].*n.norm;
+                   });
         !s.ok()) {
       return s;
     }
@@ -228,26 +299,35 @@ absl::Status Loader::LoadLayer(int layer, LayerWeights* w) {
 }
 
 absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
-                            int64_t cols, Rows order, PackedMatrix* out) {
+                            int64_t cols, Rows order, const Parts& parts,
+                            PlaceIn<PackedMatrix> place) {
   const std::string full = NameIn(checkpoint_, name, layer, ".weight");
   const absl::StatusOr<const TensorInfo*> tensor =
       Find(full, {rows, cols}, /*required=*/true);
   if (!tensor.ok()) return tensor.status();
+  const DType type = (*tensor)->type;
   if (sizes_ != nullptr) {
-    const absl::StatusOr<int64_t> bytes =
-        PackedMatrix::BytesOf((*tensor)->type, rows, cols);
-    if (!bytes.ok()) return Annotate(bytes.status(), full);
-    sizes_->bytes += AlignedBytes(*bytes);
-    sizes_->bytes_per_token += *bytes;
+    for (size_t rank = 0; rank < ranks(); ++rank) {
+      const absl::StatusOr<int64_t> bytes =
+          PackedMatrix::BytesOf(type, parts[rank].size(), cols);
+      if (!bytes.ok()) return Annotate(bytes.status(), full);
+      (*sizes_)[rank].bytes += AlignedBytes(*bytes);
+      (*sizes_)[rank].bytes_per_token += *bytes;
+    }
     return absl::OkStatus();
   }
-  absl::StatusOr<PackedMatrix> packed = PackedMatrix::Create(
-      (*tensor)->type, rows, cols,
-      stream_->on_host() ? stream_->memory() : SystemMemory(),
-      PackedMatrix::OrderFor(*stream_));
-  if (!packed.ok()) return Annotate(packed.status(), full);
+  std::vector<PackedMatrix> packed;
+  for (size_t rank = 0; rank < ranks(); ++rank) {
+    Stream& stream = *streams_[rank];
+    absl::StatusOr<PackedMatrix> part = PackedMatrix::Create(
+        type, parts[rank].size(), cols,
+        stream.on_host() ? stream.memory() : SystemMemory(),
+        PackedMatrix::OrderFor(stream));
+    if (!part.ok()) return Annotate(part.status(), full);
+    packed.push_back(*std::move(part));
+  }
 
-  const int64_t row_bytes = RowBytes((*tensor)->type, cols);
+  const int64_t row_bytes = RowBytes(type, cols);
   const int64_t rows_at_once = std::max<int64_t>(1, kReadBytes / row_bytes);
   buffer_.resize(static_cast<size_t>(std::min(rows, rows_at_once) * row_bytes));
   for (int64_t first = 0; first < rows; first += rows_at_once) {
@@ -259,54 +339,73 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
         !s.ok()) {
       return s;
     }
-    // Two ranges must not touch one panel: they are whole panels, except where
-    // rows change places within a head and one range takes all.
-    const int64_t lead = first % PackedMatrix::kPanelRows;
-    const int64_t grain = order == Rows::kRotaryPairs
-                              ? count + lead
-                              : 8 * PackedMatrix::kPanelRows;
-    stream_->pool().ParallelFor(
-        count + lead, grain, [&](int64_t begin, int64_t end, int) {
-          for (int64_t i = std::max(begin - lead, int64_t{0}); i < end - lead;
-               ++i) {
-            packed->PackRow(RowOf(first + i, order),
-                            buffer_.data() + i * row_bytes);
-          }
-        });
+    for (size_t rank = 0; rank < ranks(); ++rank) {
+      Pack(first, count, row_bytes, order, parts[rank], &packed[rank]);
+    }
     if (absl::Status s = Advance(bytes); !s.ok()) return s;
   }
-  if (!stream_->on_host()) {
-    packed = packed->CopyTo(*stream_);
-    if (!packed.ok()) return Annotate(packed.status(), full);
+  for (size_t rank = 0; rank < ranks(); ++rank) {
+    PackedMatrix& out = place(loaded_.weights[rank]);
+    out = std::move(packed[rank]);
+    if (streams_[rank]->on_host()) continue;
+    absl::StatusOr<PackedMatrix> sent = out.CopyTo(*streams_[rank]);
+    if (!sent.ok()) return Annotate(sent.status(), full);
+    out = *std::move(sent);
   }
-  *out = *std::move(packed);
   return absl::OkStatus();
+}
+
+// Rows change places within a head alone, and parts are whole heads then.
+void Loader::Pack(int64_t first, int64_t count, int64_t row_bytes, Rows order,
+                  const Columns& part, PackedMatrix* packed) {
+  const int64_t from = std::max(first, part.begin);
+  const int64_t rows = std::min(first + count, part.end) - from;
+  if (rows <= 0) return;
+  // Two ranges must not touch one panel: they are whole panels, except where
+  // rows change places within a head and one range takes all.
+  const int64_t lead = (from - part.begin) % PackedMatrix::kPanelRows;
+  const int64_t grain =
+      order == Rows::kRotaryPairs ? rows + lead : 8 * PackedMatrix::kPanelRows;
+  streams_.front()->pool().ParallelFor(
+      rows + lead, grain, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = std::max(begin - lead, int64_t{0}); i < end - lead;
+             ++i) {
+          packed->PackRow(RowOf(from + i, order) - part.begin,
+                          buffer_.data() + (from + i - first) * row_bytes);
+        }
+      });
 }
 
 absl::Status Loader::Vector(TensorName name, int layer, std::string_view suffix,
                             int64_t size, Rows order, bool required,
-                            DeviceArray<float>* out) {
+                            const Parts* parts,
+                            PlaceIn<DeviceArray<float>> place) {
   std::vector<float> values;
   if (absl::Status s =
-          Values(name, layer, suffix, size, order, required, &values);
+          Values(name, layer, suffix, size, order, required, parts, &values);
       !s.ok() || values.empty()) {
     return s;
   }
-  absl::StatusOr<DeviceArray<float>> array = DeviceArray<float>::Create(
-      stream_->memory(), size, NameIn(checkpoint_, name, layer, suffix));
-  if (!array.ok()) return array.status();
-  if (absl::Status s = stream_->Copy(array->data(), values.data(),
-                                     values.size() * sizeof(float));
-      !s.ok()) {
-    return s;
+  for (size_t rank = 0; rank < ranks(); ++rank) {
+    const Columns part = parts != nullptr ? (*parts)[rank] : Columns{0, size};
+    Stream& stream = *streams_[rank];
+    absl::StatusOr<DeviceArray<float>> array = DeviceArray<float>::Create(
+        stream.memory(), part.size(), NameIn(checkpoint_, name, layer, suffix));
+    if (!array.ok()) return array.status();
+    if (absl::Status s =
+            stream.Copy(array->data(), values.data() + part.begin,
+                        static_cast<size_t>(part.size()) * sizeof(float));
+        !s.ok()) {
+      return s;
+    }
+    place(loaded_.weights[rank]) = *std::move(array);
   }
-  *out = *std::move(array);
   return absl::OkStatus();
 }
 
 absl::Status Loader::Values(TensorName name, int layer, std::string_view suffix,
                             int64_t size, Rows order, bool required,
-                            std::vector<float>* out) {
+                            const Parts* parts, std::vector<float>* out) {
   const std::string full = NameIn(checkpoint_, name, layer, suffix);
   const absl::StatusOr<const TensorInfo*> tensor = Find(full, {size}, required);
   if (!tensor.ok()) return tensor.status();
@@ -319,7 +418,11 @@ absl::Status Loader::Values(TensorName name, int layer, std::string_view suffix,
                      ", need f32, f16 or bf16"));
   }
   if (sizes_ != nullptr) {
-    sizes_->bytes += AlignedBytes(size * static_cast<int64_t>(sizeof(float)));
+    for (size_t rank = 0; rank < ranks(); ++rank) {
+      const int64_t floats = parts != nullptr ? (*parts)[rank].size() : size;
+      (*sizes_)[rank].bytes +=
+          AlignedBytes(floats * static_cast<int64_t>(sizeof(float)));
+    }
     return absl::OkStatus();
   }
   buffer_.resize(static_cast<size_t>(RowBytes(type, size)));
@@ -386,8 +489,8 @@ absl::Status Loader::Advance(uint64_t bytes) {
 }  // namespace
 
 int64_t Weights::bytes() const {
-  return bytes_per_token() +
-         (separate_output.rows() > 0 ? embedding.bytes() : 0);
+  const int64_t looked_up = &output() == &embedding ? 0 : embedding.bytes();
+  return bytes_per_token() + looked_up - tied_output.bytes();
 }
 
 int64_t Weights::bytes_per_token() const {
@@ -401,23 +504,51 @@ int64_t Weights::bytes_per_token() const {
   return bytes;
 }
 
-absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
-                                           const ModelConfig& config) {
-  WeightSizes sizes;
-  const absl::StatusOr<LoadedWeights> walked =
+absl::StatusOr<std::vector<WeightSizes>> MeasureShares(
+    const Checkpoint& checkpoint, const ModelConfig& config,
+    const ModelSplit& split) {
+  std::vector<WeightSizes> sizes(static_cast<size_t>(split.ranks()));
+  const absl::StatusOr<LoadedShares> walked =
       Loader(
-          checkpoint, config, /*stream=*/nullptr,
+          checkpoint, config, split, /*streams=*/{},
           [](uint64_t, uint64_t) { return true; }, &sizes)
           .Load();
   if (!walked.ok()) return walked.status();
-  sizes.warnings = walked->warnings;
+  int64_t most = 0;
+  for (const WeightSizes& size : sizes) {
+    most = std::max(most, size.bytes_per_token);
+  }
+  for (WeightSizes& size : sizes) {
+    size.most_per_token = most;
+    size.warnings = walked->warnings;
+  }
   return sizes;
+}
+
+absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
+                                           const ModelConfig& config) {
+  const absl::StatusOr<std::vector<WeightSizes>> sizes =
+      MeasureShares(checkpoint, config, ModelSplit::Whole(config));
+  if (!sizes.ok()) return sizes.status();
+  return sizes->front();
+}
+
+absl::StatusOr<LoadedShares> LoadShares(
+    const Checkpoint& checkpoint, const ModelConfig& config,
+    const ModelSplit& split, std::span<Stream* const> streams,
+    absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
+  return Loader(checkpoint, config, split, streams, progress).Load();
 }
 
 absl::StatusOr<LoadedWeights> LoadWeights(
     const Checkpoint& checkpoint, const ModelConfig& config, Stream& stream,
     absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
-  return Loader(checkpoint, config, &stream, progress).Load();
+  Stream* const streams[] = {&stream};
+  absl::StatusOr<LoadedShares> loaded = LoadShares(
+      checkpoint, config, ModelSplit::Whole(config), streams, progress);
+  if (!loaded.ok()) return loaded.status();
+  return LoadedWeights{std::move(loaded->weights.front()),
+                       std::move(loaded->warnings)};
 }
 
 }  // namespace tiercel

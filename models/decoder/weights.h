@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -11,12 +13,16 @@
 #include "kernels/machine/device_memory.h"
 #include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
+#include "models/decoder/model_split.h"
 #include "models/format/checkpoint.h"
 
 namespace tiercel {
 
 // Weights of one decoder layer; an empty vector is a term the model lacks.
-// Q and K rows are in the order of split-half RoPE, whatever the file had.
+// Q and K rows are in the order of split-half RoPE, whatever the file had. A
+// rank's are the rows of ModelSplit: of Q, K, V those of its query and KV
+// heads, of O and down its hidden columns, of gate and up its ffn columns, each
+// with its biases.
 struct LayerWeights {
   DeviceArray<float> attn_norm;  // [hidden]
   PackedMatrix q;                // [heads * head_dim, hidden]
@@ -44,24 +50,37 @@ struct Weights {
   std::vector<LayerWeights> layers;
   DeviceArray<float> output_norm;  // [hidden]
   PackedMatrix separate_output;    // [vocab, hidden]; empty where tied
+  PackedMatrix tied_output;        // a rank's rows of the embedding; empty: all
   RopeFrequencies rope;
 
   const PackedMatrix& output() const {
-    return separate_output.rows() > 0 ? separate_output : embedding;
+    return separate_output.rows() > 0 ? separate_output
+           : tied_output.rows() > 0   ? tied_output
+                                      : embedding;
   }
   int64_t bytes() const;            // held in memory
   int64_t bytes_per_token() const;  // read to decode one token
 };
 
-// What a checkpoint's weights will take, from its header alone.
+// What a checkpoint's weights will take, or a rank's of them, from its header
+// alone.
 struct WeightSizes {
-  int64_t bytes = 0;                       // of device memory
-  int64_t bytes_per_token = 0;             // read to decode one token
+  int64_t bytes = 0;            // of device memory
+  int64_t bytes_per_token = 0;  // read to decode one token
+  int64_t most_per_token = 0;   // by the rank that reads most; 0: this one
   std::vector<std::string> warnings = {};  // as LoadedWeights
+
+  int64_t MostPerToken() const {
+    return most_per_token > 0 ? most_per_token : bytes_per_token;
+  }
 };
 // Errors: as LoadWeights, but for reading.
 absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
                                            const ModelConfig& config);
+// Of each rank of `split`.
+absl::StatusOr<std::vector<WeightSizes>> MeasureShares(
+    const Checkpoint& checkpoint, const ModelConfig& config,
+    const ModelSplit& split);
 
 struct LoadedWeights {
   Weights weights;
@@ -75,6 +94,18 @@ struct LoadedWeights {
 // tensor; those of Checkpoint::Read; out_of_memory, device_failed.
 absl::StatusOr<LoadedWeights> LoadWeights(
     const Checkpoint& checkpoint, const ModelConfig& config, Stream& stream,
+    absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
+
+struct LoadedShares {
+  std::vector<Weights> weights;  // [rank]
+  std::vector<std::string> warnings;
+};
+// The same for the ranks of `split`, `streams` of which are theirs: each tensor
+// is read once, and each rank packs its rows of it. Nobody holds a whole tensor
+// but the embedding.
+absl::StatusOr<LoadedShares> LoadShares(
+    const Checkpoint& checkpoint, const ModelConfig& config,
+    const ModelSplit& split, std::span<Stream* const> streams,
     absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
 }  // namespace tiercel

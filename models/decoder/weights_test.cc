@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <numeric>
 #include <string>
@@ -260,6 +261,84 @@ TEST(LoadWeights, A32LoadingStopsAfterAnyTensor) {
     EXPECT_EQ(calls, ++stops);
   }
   EXPECT_EQ(stops, Needed().size());
+}
+
+// The ranks' rows, one after the other, are those of the whole, whatever the
+// type and the order in the file; what they take is what was measured.
+TEST(LoadShares, EachRankHasItsRows) {
+  for (const char* name : {"llama_gqa.gguf", "llama_gqa", "qwen2", "llama_mha",
+                           "llama_bias.gguf", "quant32/q4_1.gguf"}) {
+    const std::string path = std::string("tests/golden/checkpoints/") + name;
+    if (!std::filesystem::exists(path)) {
+      ADD_FAILURE() << path;
+      continue;
+    }
+    const auto checkpoint = Checkpoint::Open(path);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const auto config = ReadModelConfig(**checkpoint);
+    ASSERT_TRUE(config.ok()) << config.status();
+    const auto split = ModelSplit::Create(*config, 2);
+    ASSERT_TRUE(split.ok()) << split.status();
+    HeapMemory memory[2];
+    std::vector<std::unique_ptr<Stream>> streams;
+    std::vector<Stream*> of_ranks;
+    for (HeapMemory& of : memory) {
+      streams.push_back(*Stream::Create({.threads = 2, .memory = &of}));
+      of_ranks.push_back(streams.back().get());
+    }
+    const auto whole =
+        LoadWeights(**checkpoint, *config, *streams.front(), kNoProgress);
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    const int64_t before = memory[0].used();
+    const auto shares =
+        LoadShares(**checkpoint, *config, *split, of_ranks, kNoProgress);
+    ASSERT_TRUE(shares.ok()) << shares.status();
+    const auto sizes = MeasureShares(**checkpoint, *config, *split);
+    ASSERT_TRUE(sizes.ok());
+    EXPECT_EQ(memory[0].used() - before, (*sizes)[0].bytes) << name;
+    EXPECT_EQ(memory[1].used(), (*sizes)[1].bytes) << name;
+    const auto expect_rows = [&](const PackedMatrix& all, int64_t first,
+                                 const PackedMatrix& some) {
+      ASSERT_EQ(all.cols(), some.cols());
+      std::vector<float> a(static_cast<size_t>(all.cols()));
+      std::vector<float> b(a.size());
+      for (int64_t row = 0; row < some.rows(); ++row) {
+        all.UnpackRow(first + row, a.data());
+        some.UnpackRow(row, b.data());
+        EXPECT_EQ(a, b) << name << " row " << first + row;
+      }
+    };
+    for (int rank = 0; rank < 2; ++rank) {
+      const auto at = static_cast<size_t>(rank);
+      const Weights& own = shares->weights[at];
+      EXPECT_EQ(own.bytes_per_token(), (*sizes)[at].bytes_per_token) << name;
+      EXPECT_EQ(own.output().rows(), split->vocab()[at].size());
+      expect_rows(whole->weights.output(), split->vocab()[at].begin,
+                  own.output());
+      expect_rows(whole->weights.embedding, 0, own.embedding);
+      for (size_t i = 0; i < own.layers.size(); ++i) {
+        const LayerWeights& all = whole->weights.layers[i];
+        const LayerWeights& some = own.layers[i];
+        const int64_t dim = config->head_dim;
+        const int64_t kv = split->kv_heads(rank).begin * dim;
+        const int64_t q = split->query_heads(rank).begin * dim;
+        EXPECT_EQ(some.k.rows(), split->kv_heads(rank).size() * dim);
+        EXPECT_EQ(some.q.rows(), split->query_heads(rank).size() * dim);
+        expect_rows(all.q, q, some.q);
+        expect_rows(all.k, kv, some.k);
+        expect_rows(all.v, kv, some.v);
+        expect_rows(all.o, split->hidden()[at].begin, some.o);
+        expect_rows(all.gate, split->ffn()[at].begin, some.gate);
+        expect_rows(all.up, split->ffn()[at].begin, some.up);
+        expect_rows(all.down, split->hidden()[at].begin, some.down);
+        ASSERT_EQ(some.q_bias.empty(), all.q_bias.empty());
+        for (size_t b = 0; b < some.q_bias.size(); ++b) {
+          EXPECT_EQ(some.q_bias.data()[b],
+                    all.q_bias.data()[b + static_cast<size_t>(q)]);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ inline std::unique_ptr<HeldPages> PagesForTest(const KvLayout& layout,
       }
     }
   }
-  return std::make_unique<HeldPages>(std::move(pool), slots, end);
+  return std::make_unique<PoolPages>(std::move(pool), slots, end);
 }
 
 }  // namespace tiercel

@@ -19,7 +19,7 @@ void ClearFrom(int cells, const KvLayout& layout, std::byte* page) {
 
 }  // namespace
 
-HeldPages::HeldPages(std::shared_ptr<PagePool> pool,
+PoolPages::PoolPages(std::shared_ptr<PagePool> pool,
                      const std::vector<int64_t>& slots, int64_t end)
     : pool_(std::move(pool)),
       end_(end),
@@ -41,11 +41,11 @@ HeldPages::HeldPages(std::shared_ptr<PagePool> pool,
   for (const int64_t slot : slots_) pool_->AddReference(slot);
 }
 
-HeldPages::~HeldPages() {
+PoolPages::~PoolPages() {
   for (const int64_t slot : slots_) pool_->Release(slot);
 }
 
-absl::Status HeldPages::Read(int layer, int64_t page, std::byte* to) const {
+absl::Status PoolPages::Read(int layer, int64_t page, std::byte* to) const {
   const auto index = static_cast<size_t>(layer);
   if (page == WholePages()) {
     std::copy(last_[index].begin(), last_[index].end(), to);
@@ -54,6 +54,39 @@ absl::Status HeldPages::Read(int layer, int64_t page, std::byte* to) const {
   const PagePool::Location& place = places_[index][static_cast<size_t>(page)];
   return place.region->Read(place.offset, to,
                             static_cast<size_t>(layout().PageBytes()));
+}
+
+absl::Status JoinedPages::Read(int layer, int64_t page, std::byte* to) const {
+  std::vector<std::byte> some;
+  for (const Part& part : parts_) {
+    const KvLayout& of = part.pages->layout();
+    some.resize(static_cast<size_t>(of.PageBytes()));
+    if (absl::Status s = part.pages->Read(layer, page, some.data()); !s.ok()) {
+      return s;
+    }
+    PutHeads(of, some.data(), part.first_head, layout_, to);
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// The bytes of heads from `head` on are one run of K and one of V.
+int64_t KBytes(const KvLayout& of) { return of.VOffset(0, 0); }
+int64_t VBytes(const KvLayout& of) { return of.PageBytes() - KBytes(of); }
+
+}  // namespace
+
+void TakeHeads(const KvLayout& all, const std::byte* page, int first_head,
+               const KvLayout& of, std::byte* some) {
+  std::copy_n(page + all.KOffset(first_head, 0), KBytes(of), some);
+  std::copy_n(page + all.VOffset(first_head, 0), VBytes(of), some + KBytes(of));
+}
+
+void PutHeads(const KvLayout& of, const std::byte* some, int first_head,
+              const KvLayout& all, std::byte* page) {
+  std::copy_n(some, KBytes(of), page + all.KOffset(first_head, 0));
+  std::copy_n(some + KBytes(of), VBytes(of), page + all.VOffset(first_head, 0));
 }
 
 }  // namespace tiercel

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,27 +12,40 @@
 
 namespace tiercel {
 
-// Pages of a sequence in the host tier as they are when it is made, whatever
-// becomes of the sequence: whole pages are shared, as with a fork, and the last
-// one, if it is not whole, is copied. Made and destroyed on the thread of the
-// pool's sequences; Read from any.
+// Pages of a sequence in the host tier as they are when this is made, whatever
+// becomes of the sequence. Made and destroyed on the sequence's thread; Read
+// from any.
 class HeldPages {
+ public:
+  virtual ~HeldPages() = default;
+
+  virtual const KvLayout& layout() const = 0;
+  virtual int layers() const = 0;
+  virtual int64_t positions() const = 0;
+  int64_t pages() const {
+    return (positions() + kPageTokens - 1) / kPageTokens;
+  }
+  // Copies one layer of a page; cells behind the last position become 0.
+  // Errors: out_of_memory.
+  virtual absl::Status Read(int layer, int64_t page, std::byte* to) const = 0;
+};
+
+// Those of a pool: whole pages are shared, as with a fork, and the last one, if
+// it is not whole, is copied.
+class PoolPages final : public HeldPages {
  public:
   // `slots` of the pages of positions [0, end), and maybe more. The pool is in
   // host memory.
-  HeldPages(std::shared_ptr<PagePool> pool, const std::vector<int64_t>& slots,
+  PoolPages(std::shared_ptr<PagePool> pool, const std::vector<int64_t>& slots,
             int64_t end);
-  ~HeldPages();
-  HeldPages(const HeldPages&) = delete;
-  HeldPages& operator=(const HeldPages&) = delete;
+  ~PoolPages() override;
+  PoolPages(const PoolPages&) = delete;
+  PoolPages& operator=(const PoolPages&) = delete;
 
-  const KvLayout& layout() const { return pool_->layout(); }
-  int layers() const { return pool_->layers(); }
-  int64_t positions() const { return end_; }
-  int64_t pages() const { return (end_ + kPageTokens - 1) / kPageTokens; }
-  // Copies one layer of a page; cells behind the last position become 0.
-  // Errors: out_of_memory.
-  absl::Status Read(int layer, int64_t page, std::byte* to) const;
+  const KvLayout& layout() const override { return pool_->layout(); }
+  int layers() const override { return pool_->layers(); }
+  int64_t positions() const override { return end_; }
+  absl::Status Read(int layer, int64_t page, std::byte* to) const override;
 
  private:
   int64_t WholePages() const { return end_ / kPageTokens; }
@@ -43,6 +57,39 @@ class HeldPages {
   std::vector<std::vector<PagePool::Location>> places_;
   std::vector<std::vector<std::byte>> last_;  // [layer], or none
 };
+
+// The pages of one sequence whose ranks have some KV heads each, as one that
+// has all of them would hold them.
+class JoinedPages final : public HeldPages {
+ public:
+  // Some heads of a sequence; `first_head` is the first of them.
+  struct Part {
+    std::unique_ptr<HeldPages> pages;
+    int first_head;
+  };
+  // Every head of `layout` is in one part or more, and all parts have as many
+  // positions.
+  JoinedPages(const KvLayout& layout, std::vector<Part> parts)
+      : layout_(layout), parts_(std::move(parts)) {}
+
+  const KvLayout& layout() const override { return layout_; }
+  int layers() const override { return parts_.front().pages->layers(); }
+  int64_t positions() const override {
+    return parts_.front().pages->positions();
+  }
+  absl::Status Read(int layer, int64_t page, std::byte* to) const override;
+
+ private:
+  const KvLayout layout_;
+  const std::vector<Part> parts_;
+};
+
+// Copies heads [first_head, first_head + of.kv_heads) of a page between one of
+// all heads and one of these alone. The types are the same.
+void TakeHeads(const KvLayout& all, const std::byte* page, int first_head,
+               const KvLayout& of, std::byte* some);
+void PutHeads(const KvLayout& of, const std::byte* some, int first_head,
+              const KvLayout& all, std::byte* page);
 
 }  // namespace tiercel
 

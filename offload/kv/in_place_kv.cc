@@ -139,7 +139,7 @@ absl::Status InPlaceKv::LoadOwn(int64_t rows, GivePages give,
 absl::StatusOr<std::unique_ptr<HeldPages>> InPlaceKv::Hold(
     int64_t positions, Cancelled /*cancelled*/) {
   if (pool_->on_device()) return NotInHostMemory();
-  return std::make_unique<HeldPages>(pool_, slots_, begin_ + positions);
+  return std::make_unique<PoolPages>(pool_, slots_, begin_ + positions);
 }
 
 absl::StatusOr<std::unique_ptr<KvStore>> InPlaceKv::Fork() {

@@ -337,7 +337,7 @@ absl::StatusOr<std::unique_ptr<HeldPages>> TieredKv::Hold(int64_t positions,
     if (absl::Status s = pages_.Settle(page, cancelled); !s.ok()) return s;
     slots.push_back(pages_.At(page).host);
   }
-  return std::make_unique<HeldPages>(
+  return std::make_unique<PoolPages>(
       std::shared_ptr<PagePool>(tier_, &tier_->pool), slots, end);
 }
 

@@ -50,14 +50,22 @@ absl::Status Gather::All(Stream& stream, int rank, const GatherParams& p) {
   return absl::OkStatus();
 }
 
-InProcessGather::InProcessGather(RankGroup& group)
+InProcessGather::InProcessGather(RankGroup& group,
+                                 std::shared_ptr<const Faults> faults)
     : Gather(group.ranks()),
       group_(group),
+      faults_(std::move(faults)),
       seats_(static_cast<size_t>(group.ranks())) {}
 
 absl::Status InProcessGather::Exchange(Stream& stream, int rank,
                                        const GatherParams& p) {
   const auto self = static_cast<size_t>(rank);
+  if (faults_ != nullptr &&
+      Fails(faults_->gather,
+            p.rows * p.columns[self].size() * p.element_bytes)) {
+    return DeviceError("gather_failed",
+                       absl::StrCat("rank ", rank, " gave nothing"));
+  }
   Seat& seat = seats_[self];
   // A run may have ended where some ranks had gathered more than others.
   if (std::exchange(seat.run, group_.runs()) != group_.runs()) seat.gathers = 0;

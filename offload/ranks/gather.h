@@ -4,12 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "kernels/machine/stream.h"
 #include "offload/ranks/rank_group.h"
+#include "offload/tier/faults.h"
 
 namespace tiercel {
 
@@ -71,7 +73,8 @@ class Gather {
 // the host's memory where one may not read the other's.
 class InProcessGather final : public Gather {
  public:
-  explicit InProcessGather(RankGroup& group);
+  explicit InProcessGather(RankGroup& group,
+                           std::shared_ptr<const Faults> faults = nullptr);
 
  private:
   // What a rank has to give.
@@ -92,6 +95,7 @@ class InProcessGather final : public Gather {
                         const GatherParams& p) override;
 
   RankGroup& group_;
+  const std::shared_ptr<const Faults> faults_;
   std::vector<Seat> seats_;  // [rank]
 };
 

@@ -6,13 +6,14 @@
 
 namespace tiercel {
 
-// What a played device and its host tier refuse, for tests. Each is asked
-// before the thing is done, on the thread that does it; true: it fails as the
-// system or the hardware would. Empty: nothing fails but what really does.
+// What a played device, its host tier and its ranks refuse, for tests. Each is
+// asked before the thing is done, on the thread that does it; true: it fails as
+// the system or the hardware would. Empty: nothing fails but what really does.
 struct Faults {
   std::function<bool(int64_t bytes)> allocation;  // of device memory
   std::function<bool(int64_t bytes)> copy;        // over the link
   std::function<bool(int64_t bytes)> pinning;     // of host memory
+  std::function<bool(int64_t bytes)> gather;      // what a rank has to give
 };
 
 inline bool Fails(const std::function<bool(int64_t)>& fault, int64_t bytes) {

@@ -1,9 +1,11 @@
 #ifndef TIERCEL_OFFLOAD_TIER_LEDGER_H_
 #define TIERCEL_OFFLOAD_TIER_LEDGER_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace tiercel {
 
@@ -40,11 +42,20 @@ struct DiskUse {
   int64_t read_pages = 0;
 };
 
-// What moved in one stretch of time, and why.
+// What moved to, from and for one of several ranks.
+struct RankTraffic {
+  uint64_t h2d_bytes = 0;
+  uint64_t d2h_bytes = 0;
+  uint64_t gathered_bytes = 0;  // from other ranks
+  KvMoves moves = {};
+};
+
+// What moved in one stretch of time, and why; of several ranks together.
 struct Traffic {
   LinkLedger link = {};
   KvMoves moves = {};
   DiskUse disk = {};
+  std::vector<RankTraffic> ranks = {};  // [rank]
 
   Traffic& operator+=(const Traffic& other) { return Add(other, 1); }
   Traffic& operator-=(const Traffic& other) { return Add(other, -1); }
@@ -60,16 +71,25 @@ struct Traffic {
     }
     disk.read_bytes += static_cast<uint64_t>(sign) * other.disk.read_bytes;
     disk.read_pages += sign * other.disk.read_pages;
+    AddTo(moves, other.moves, sign);
+    ranks.resize(std::max(ranks.size(), other.ranks.size()));
+    for (size_t i = 0; i < other.ranks.size(); ++i) {
+      const auto factor = static_cast<uint64_t>(sign);
+      ranks[i].h2d_bytes += factor * other.ranks[i].h2d_bytes;
+      ranks[i].d2h_bytes += factor * other.ranks[i].d2h_bytes;
+      ranks[i].gathered_bytes += factor * other.ranks[i].gathered_bytes;
+      AddTo(ranks[i].moves, other.ranks[i].moves, sign);
+    }
+    return *this;
+  }
+  static void AddTo(KvMoves& moves, const KvMoves& other, int sign) {
     constexpr int64_t KvMoves::*kCounts[] = {
         &KvMoves::swept_pages,    &KvMoves::ahead_pages,
         &KvMoves::reopened_pages, &KvMoves::gathered_bytes,
         &KvMoves::resumed_pages,  &KvMoves::resumed_bytes,
         &KvMoves::closed_pages,   &KvMoves::parked_pages,
         &KvMoves::parked_bytes};
-    for (const auto count : kCounts) {
-      moves.*count += sign * (other.moves.*count);
-    }
-    return *this;
+    for (const auto count : kCounts) moves.*count += sign * (other.*count);
   }
 };
 

@@ -150,12 +150,27 @@ void AttentionShares::Divide(std::span<const float> scores, float* peaks) {
 }
 
 std::vector<double> AttentionShares::Shares() const {
+  const AttentionShares* const all[] = {this};
+  return SharesOf(all);
+}
+
+std::vector<double> AttentionShares::SharesOf(
+    std::span<const AttentionShares* const> parts) {
   constexpr double kLittle = 0.001;
-  std::vector<double> shares(static_cast<size_t>(runs_));
-  for (size_t i = 0; i < answer_.size(); ++i) {
-    const double answer = answer_[i];
-    shares[i % shares.size()] +=
-        answer * std::log((answer + kLittle) / (before_[i] + kLittle));
+  const int64_t runs = parts.front()->runs_;
+  std::vector<double> shares(static_cast<size_t>(runs));
+  // In the order in which one that has all heads would add them.
+  for (int layer = 0; layer < parts.front()->shape_.layers; ++layer) {
+    for (const AttentionShares* part : parts) {
+      const int64_t width = part->shape_.heads * runs;
+      for (int64_t i = 0; i < width; ++i) {
+        const auto at = static_cast<size_t>(layer * width + i);
+        const double answer = part->answer_[at];
+        shares[static_cast<size_t>(i % runs)] +=
+            answer *
+            std::log((answer + kLittle) / (part->before_[at] + kLittle));
+      }
+    }
   }
   double sum = 0;
   for (double& share : shares) sum += share = std::max(share, 0.0);

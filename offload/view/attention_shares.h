@@ -67,6 +67,10 @@ class AttentionShares final : public StepObserver {
 
   // The share of each run of the text; all are 1 together, or each is 0.
   std::vector<double> Shares() const;
+  // Where `parts` have seen the same rows, each its heads of every layer, those
+  // of one after those of the other.
+  static std::vector<double> SharesOf(
+      std::span<const AttentionShares* const> parts);
 
  private:
   AttentionShares(const Shape& shape, Digests digests,

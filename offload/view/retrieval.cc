@@ -93,7 +93,8 @@ SelectorChooser::Shape SelectorShape(const Retrieval::Shape& shape) {
           .chunks = DigestsShape(shape).Chunks(),
           .sinks = held.sinks,
           .budget = held.chunks,
-          .choice = *shape.size.selection};
+          .choice = *shape.size.selection,
+          .of_ranks = shape.of_ranks};
 }
 
 DigestChooser::Shape DigestChooserShape(const Retrieval::Shape& shape) {

@@ -69,6 +69,7 @@ class Retrieval final : public StepObserver {
     int64_t begin = 0;    // of the sequence
     int64_t context = 0;  // positions
     RetrievalSize size = {};
+    HeadsOfRanks of_ranks = {};
     // For what is on its way, where types differ; at least one chunk's.
     int64_t landing_bytes = int64_t{1} << 20;
   };
@@ -98,6 +99,9 @@ class Retrieval final : public StepObserver {
   void Truncate(int64_t end) override;
 
   const RetrievalSize& size() const { return shape_.size; }
+
+  // Until the next certain step there is no view: another rank has none.
+  void Drop() { ready_ = false; }
 
   // A draft may go on from the end of the sequence with `rows` rows.
   bool HasRoom(int64_t rows) const {

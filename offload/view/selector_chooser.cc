@@ -20,7 +20,12 @@ constexpr float kOfOneRow = 0.35f / 0.25f;
 
 int64_t SelectorChooser::Shape::Bytes() const {
   constexpr int64_t kFloat = sizeof(float);
-  return AlignedBytes(heads * Stride() * kFloat) +
+  const int64_t gathered =
+      Gathers() ? AlignedBytes(Rivals() * chunks * kFloat) +
+                      AlignedBytes(Rivals() * chunks *
+                                   static_cast<int64_t>(sizeof(uint16_t)))
+                : 0;
+  return gathered + AlignedBytes(heads * Stride() * kFloat) +
          AlignedBytes(Evidence() * kFloat) +
          AlignedBytes(Picked() * static_cast<int64_t>(sizeof(int32_t))) +
          AlignedBytes(heads * kFloat);
@@ -40,10 +45,17 @@ absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Create(
   absl::StatusOr<DeviceArray<float>> shares =
       DeviceArray<float>::Create(memory, shape.heads, "coverage");
   if (!shares.ok()) return shares.status();
-  return std::unique_ptr<Chooser>(
-      new SelectorChooser(shape, std::move(scorer),
-                          {*std::move(scores), *std::move(evidence),
-                           *std::move(picked), *std::move(shares)}));
+  const int64_t gathered = shape.Gathers() ? shape.Rivals() * shape.chunks : 0;
+  absl::StatusOr<DeviceArray<float>> all_evidence =
+      DeviceArray<float>::Create(memory, gathered, "evidence of all ranks");
+  if (!all_evidence.ok()) return all_evidence.status();
+  absl::StatusOr<DeviceArray<uint16_t>> all_norms =
+      DeviceArray<uint16_t>::Create(memory, gathered, "lengths of all ranks");
+  if (!all_norms.ok()) return all_norms.status();
+  return std::unique_ptr<Chooser>(new SelectorChooser(
+      shape, std::move(scorer),
+      {*std::move(scores), *std::move(evidence), *std::move(picked),
+       *std::move(shares), *std::move(all_evidence), *std::move(all_norms)}));
 }
 
 absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Copy(
@@ -124,6 +136,50 @@ absl::Status SelectorChooser::Measure(Stream& stream, const Seen& seen,
   return absl::OkStatus();
 }
 
+absl::StatusOr<SelectorChooser::Told> SelectorChooser::Tell(Stream& stream,
+                                                            int layer) {
+  const float* const own_evidence = EvidenceOf(layer);
+  const Scorer::Norms own = scorer_->NormsOf(layer);
+  if (!shape_.Gathers()) return Told{own_evidence, own, 0};
+  const HeadsOfRanks& ranks = shape_.of_ranks;
+  const auto columns = [&](int64_t of_head) {
+    std::vector<Columns> all;
+    for (const Columns& heads : ranks.kv_heads) {
+      all.push_back({heads.begin * of_head, heads.end * of_head});
+    }
+    return all;
+  };
+  const std::vector<Columns> evidence = columns(shape_.chunks);
+  if (absl::Status s =
+          ranks.gather->All(stream, ranks.rank,
+                            {.columns = evidence,
+                             .rows = 1,
+                             .own = own_evidence,
+                             .own_stride = shape_.kv_heads * shape_.chunks,
+                             .all = work_.all_evidence.data(),
+                             .all_stride = evidence.back().end});
+      !s.ok()) {
+    return s;
+  }
+  const std::vector<Columns> norms = columns(own.stride);
+  if (absl::Status s =
+          ranks.gather->All(stream, ranks.rank,
+                            {.columns = norms,
+                             .rows = 1,
+                             .own = own.of_first,
+                             .own_stride = shape_.kv_heads * own.stride,
+                             .all = work_.all_norms.data(),
+                             .all_stride = norms.back().end,
+                             .element_bytes = sizeof(uint16_t)});
+      !s.ok()) {
+    return s;
+  }
+  return Told{
+      work_.all_evidence.data(),
+      {work_.all_norms.data(), own.stride},
+      static_cast<int>(ranks.kv_heads[static_cast<size_t>(ranks.rank)].begin)};
+}
+
 absl::Status SelectorChooser::Choose(
     Stream& stream, int layer, const Asking& by, const KvPages* kv,
     int64_t chunks, std::vector<std::vector<int32_t>>* chosen) {
@@ -157,12 +213,14 @@ absl::Status SelectorChooser::Choose(
       decay == 0.0f && by.rows * (shape_.heads / shape_.kv_heads) == 1;
   const float prior = shape_.choice.most_prior * (one ? kOfOneRow : 1.0f);
   const int64_t budget = shape_.budget - shape_.sinks;
-  const Scorer::Norms norms = scorer_->NormsOf(layer);
-  if (absl::Status s = Select(stream, {.evidence = EvidenceOf(layer),
+  const absl::StatusOr<Told> told = Tell(stream, layer);
+  if (!told.ok()) return told.status();
+  const Scorer::Norms& norms = told->norms;
+  if (absl::Status s = Select(stream, {.evidence = told->evidence,
                                        .evidence_stride = shape_.chunks,
                                        .norms = norms.of_first + shape_.sinks,
                                        .norms_stride = norms.stride,
-                                       .kv_heads = shape_.kv_heads,
+                                       .kv_heads = shape_.Rivals(),
                                        .candidates = chunks - shape_.sinks,
                                        .budget = budget,
                                        .most_prior = std::min(prior, 1.0f),
@@ -178,7 +236,8 @@ absl::Status SelectorChooser::Choose(
   }
   for (size_t head = 0; head < chosen->size(); ++head) {
     const int32_t* const picked =
-        picked_.data() + static_cast<int64_t>(head) * budget;
+        picked_.data() +
+        (told->first_head + static_cast<int64_t>(head)) * budget;
     for (int64_t i = 0; i < budget; ++i) {
       (*chosen)[head].push_back(static_cast<int32_t>(shape_.sinks) + picked[i]);
     }

@@ -9,10 +9,19 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/machine/device_memory.h"
+#include "offload/ranks/gather.h"
 #include "offload/view/chooser.h"
 #include "offload/view/scorer.h"
 
 namespace tiercel {
+
+// The KV heads of all ranks, where one rank's choice depends on another's;
+// empty: there is one rank. `gather` null: for sizes.
+struct HeadsOfRanks {
+  std::vector<Columns> kv_heads = {};  // [ranks]
+  int rank = 0;
+  Gather* gather = nullptr;
+};
 
 // How SFI's Selector chooses (Slow-Fast Inference, arXiv 2603.12038);
 // kernels/attention/selector.h has what it means.
@@ -47,6 +56,16 @@ class SelectorChooser final : public Chooser {
     int64_t sinks = 0;   // chunks, the first
     int64_t budget = 0;  // chunks that a head sees, the sinks among them
     Selection choice = {};
+    HeadsOfRanks of_ranks = {};  // whose heads exclude each other
+
+    // Heads that are told from each other, of all ranks.
+    bool Gathers() const {
+      return of_ranks.kv_heads.size() > 1 && choice.exclusivity > 0;
+    }
+    int Rivals() const {
+      return Gathers() ? static_cast<int>(of_ranks.kv_heads.back().end)
+                       : kv_heads;
+    }
 
     // Without those of the scorer.
     int64_t Bytes() const;
@@ -58,7 +77,7 @@ class SelectorChooser final : public Chooser {
     }
     // Positions that all heads choose besides the sinks.
     int64_t Picked() const {
-      return budget > sinks ? kv_heads * (budget - sinks) : 0;
+      return budget > sinks ? Rivals() * (budget - sinks) : 0;
     }
   };
   // Errors: out_of_memory.
@@ -85,6 +104,10 @@ class SelectorChooser final : public Chooser {
     DeviceArray<float> evidence;  // [layers or 1][kv_heads, chunks]
     DeviceArray<int32_t> picked;  // [kv_heads, budget without the sinks]
     DeviceArray<float> shares;    // [heads]
+    // Of all ranks' KV heads: [Rivals(), chunks] and f16 [Rivals(), stride of
+    // the norms]; empty where there is one rank.
+    DeviceArray<float> all_evidence;
+    DeviceArray<uint16_t> all_norms;
   };
   SelectorChooser(const Shape& shape, std::unique_ptr<Scorer> scorer,
                   Workspace work)
@@ -107,6 +130,14 @@ class SelectorChooser final : public Chooser {
   // and measures what the last of them had in view.
   absl::Status Weigh(Stream& stream, int layer, const Asking& by,
                      const KvPages* kv, int64_t chunks, float decay);
+  // What Select is told of all heads of a layer: those of other ranks too,
+  // which gather theirs at the same time.
+  struct Told {
+    const float* evidence;
+    Scorer::Norms norms;
+    int first_head;  // of this rank
+  };
+  absl::StatusOr<Told> Tell(Stream& stream, int layer);
   // Needs the scores of all `positions` that the row sees.
   absl::Status Measure(Stream& stream, const Seen& seen, int64_t positions);
 

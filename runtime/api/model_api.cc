@@ -1,5 +1,6 @@
 // Models and tokens: the part of tiercel.h that needs no session.
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -105,10 +106,11 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   if (p.beside != nullptr) {
     if (p.device != nullptr || p.threads != 0 || p.device_memory_bytes != 0 ||
         p.simulate_device_bytes != 0 || p.simulate_link_bytes_per_s != 0 ||
-        p.simulate_link_latency_us != 0) {
+        p.simulate_link_latency_us != 0 || p.tensor_parallel != 0) {
       return UsageError("invalid_argument",
-                        "beside: device, threads, device_memory_bytes and "
-                        "simulate_* are those of that model: leave them zero");
+                        "beside: device, threads, device_memory_bytes, "
+                        "simulate_* and tensor_parallel are those of that "
+                        "model: leave them zero");
     }
     options.beside = p.beside->model->machine;
   }
@@ -121,6 +123,18 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   const absl::StatusOr<Device> device = ParseDevice(p.device);
   if (!device.ok()) return device.status();
   options.machine.device = *device;
+  if (p.tensor_parallel < 0 || p.tensor_parallel > ModelSplit::kMostRanks) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("tensor_parallel: got ", p.tensor_parallel,
+                                   ", need 0 to ", ModelSplit::kMostRanks));
+  }
+  if (p.tensor_parallel > 1 && *device == Device::kCuda &&
+      !CudaStream::IsPlayed()) {
+    return UsageError("not_in_this_version",
+                      "tensor_parallel: several GPUs of device cuda are not in "
+                      "this version");
+  }
+  options.ranks = std::max(1, static_cast<int>(p.tensor_parallel));
   const absl::StatusOr<Compute> compute = ParseCompute(p.compute);
   if (!compute.ok()) return compute.status();
   options.compute = *compute;
@@ -263,8 +277,8 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
     out.has_tokenizer = m.tokenizer != nullptr;
     out.has_template = m.chat_template != nullptr;
     out.adds_bos = m.tokenizer != nullptr && m.tokenizer->adds_bos();
-    out.bytes_per_token = m.weights ? m.weights->bytes_per_token() : 0;
-    out.weight_bytes = m.weights ? m.weights->bytes() : 0;
+    out.bytes_per_token = m.BytesPerToken();
+    out.weight_bytes = m.WeightBytes();
     out.threads = m.machine->threads();
     out.layers = m.config.layers;
     tiercel::WriteStruct(out, info);

@@ -499,7 +499,7 @@ tiercel_status tiercel_report(const tiercel_session* session, char* json,
       return s;
     }
     tiercel::Report report = session->report;
-    report.memory = session->session->memory();
+    report.NoteMemory(*session->session);
     // What came since, of a text that is kept beside the caller's work.
     for (std::string& warning : session->session->warnings()) {
       if (std::find(report.warnings.begin(), report.warnings.end(), warning) ==

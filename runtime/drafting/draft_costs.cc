@@ -84,8 +84,8 @@ double DraftCosts::RowsOfAPass() const {
 // Over little context a pass takes as long as it reads weights.
 double DraftCosts::SmallPassesOfAPass() const {
   const Model& small = proposer_.draft_session->model();
-  return static_cast<double>(session_.model().weights->bytes_per_token()) /
-         static_cast<double>(small.weights->bytes_per_token());
+  return static_cast<double>(session_.model().BytesPerToken()) /
+         static_cast<double>(small.BytesPerToken());
 }
 
 int64_t DraftCosts::Length() const { return std::ssize(session_.tokens()); }

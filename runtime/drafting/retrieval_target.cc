@@ -9,24 +9,23 @@ RetrievalTarget::RetrievalTarget(Session& session, const Options& options)
 
 absl::Status RetrievalTarget::Begin(const std::vector<int32_t>& tokens) {
   tokens_ = tokens;
-  end_ = session_.retrieval()->kv().end();
+  end_ = session_.ViewEnd();
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Law>> RetrievalTarget::Laws(
     const std::vector<int32_t>& block) {
-  CompactKv& kv = session_.retrieval()->kv();
-  kv.Truncate(end_);
+  session_.TruncateView(end_);
   before_ = tokens_.size();
   tokens_.insert(tokens_.end(), block.begin(), block.end());
   const auto known = static_cast<size_t>(end_ - session_.first_position());
   const size_t rows = tokens_.size() - known;
   const int all = session_.model().config.layers;
-  kv.SetWindow(options_.window);
+  session_.SetViewWindow(options_.window);
   const absl::Status status =
       session_.DraftForward(tokens_.data() + known, static_cast<int64_t>(rows),
                             options_.layers > 0 ? options_.layers : all);
-  kv.SetWindow(0);
+  session_.SetViewWindow(0);
   if (!status.ok()) return status;
   const int64_t vocab = session_.model().config.vocab;
   const size_t wanted = block.size() + 1;
@@ -44,7 +43,7 @@ absl::StatusOr<std::vector<Law>> RetrievalTarget::Laws(
 absl::Status RetrievalTarget::Keep(size_t count, int32_t next) {
   tokens_.resize(before_ + count);
   end_ = session_.first_position() + static_cast<int64_t>(tokens_.size());
-  session_.retrieval()->kv().Truncate(end_);
+  session_.TruncateView(end_);
   tokens_.push_back(next);
   return absl::OkStatus();
 }

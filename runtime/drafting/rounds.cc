@@ -53,7 +53,7 @@ int64_t Rounds::MostToDraft() const {
   if (options_.drafter == nullptr || session_.pending() != 1) return 0;
   const int64_t most =
       std::min({length_.Next(), session_.room() - 1, kMaxStepRows - 1});
-  if (options_.over_view && !session_.retrieval()->HasRoom(most + 1)) return 0;
+  if (options_.over_view && !session_.ViewHasRoom(most + 1)) return 0;
   return most;
 }
 

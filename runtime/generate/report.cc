@@ -27,14 +27,12 @@ nlohmann::json Ratio(double count, double of) {
 }
 
 // The variables of offload/KV_FORMAT.md that say anything here.
-nlohmann::json Formula(const TierPlan& plan, const Traffic& all) {
-  const KvMoves& moves = all.moves;
+nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves,
+                       int64_t opened_pages) {
   const int64_t page_bytes = plan.shape.layout.PageBytes();
-  if (plan.in_place && all.disk.read_pages == 0) {
-    return nlohmann::json::object();
-  }
+  if (plan.in_place && opened_pages == 0) return nlohmann::json::object();
   if (plan.in_place) {
-    return {{"page_bytes", page_bytes}, {"opened_pages", all.disk.read_pages}};
+    return {{"page_bytes", page_bytes}, {"opened_pages", opened_pages}};
   }
   return {{"page_bytes", page_bytes},
           {"page_tokens", kPageTokens},
@@ -50,12 +48,27 @@ nlohmann::json Formula(const TierPlan& plan, const Traffic& all) {
           {"closed_pages", moves.closed_pages},
           {"parked_pages", moves.parked_pages},
           {"parked_bytes", moves.parked_bytes},
-          {"opened_pages", all.disk.read_pages}};
+          {"opened_pages", opened_pages}};
 }
 
-}  // namespace
-
-namespace {
+// What each rank took and moved; of several each has a formula of its own, as
+// their pages differ.
+nlohmann::json RanksJson(const std::vector<Report::RankUse>& ranks,
+                         const Traffic& all) {
+  nlohmann::json list = nlohmann::json::array();
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const RankTraffic traffic =
+        i < all.ranks.size() ? all.ranks[i] : RankTraffic();
+    list.push_back({{"device_bytes", ranks[i].device_bytes},
+                    {"h2d_bytes", traffic.h2d_bytes},
+                    {"d2h_bytes", traffic.d2h_bytes},
+                    {"gathered_bytes", traffic.gathered_bytes}});
+    if (ranks.size() == 1) continue;
+    list.back()["formula"] =
+        Formula(ranks[i].plan, traffic.moves, all.disk.read_pages);
+  }
+  return list;
+}
 
 nlohmann::json ToJson(const ScheduleReport& schedule) {
   const auto steps = [](const ScheduleReport::Steps& of) {
@@ -98,20 +111,26 @@ Report NewReport(const Session& session, const PrefillReport& prefill) {
   Report report;
   report.prefill = prefill;
   report.plan = session.plan();
-  const Machine& machine = *session.model().machine;
-  report.rank = machine.rank();
-  report.ranks = machine.ranks();
-  report.simulated = machine.simulated();
+  for (const auto& rank : session.ranks()) {
+    report.ranks.push_back({.plan = rank->plan});
+  }
+  report.NoteMemory(session);
+  report.simulated = session.model().machine->simulated();
   report.warnings = session.warnings();
   report.NoteKv(session);
   return report;
 }
 
+void Report::NoteMemory(const Session& session) {
+  memory = session.memory();
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    ranks[i].device_bytes = session.ranks()[i]->machine().memory().used();
+  }
+}
+
 void Report::NoteKv(const Session& session) {
-  const KvLayout& layout = session.site().layout;
   kv_entries = session.KvEntries();
-  kv_bytes =
-      kv_entries * layout.kv_heads * (layout.KRowBytes() + layout.VRowBytes());
+  kv_bytes = kv_entries * session.KvRowBytes();
 }
 
 namespace {
@@ -172,13 +191,6 @@ nlohmann::json Report::ToJson() const {
     for (const LinkUse& use : all.link) total += use.*bytes;
     return total;
   };
-  // What other machines hold is not known here, and nothing is gathered of it.
-  nlohmann::json rank_list(static_cast<size_t>(ranks), nullptr);
-  rank_list[static_cast<size_t>(rank)] = {
-      {"device_bytes", memory.device},
-      {"h2d_bytes", sum(&LinkUse::h2d_bytes)},
-      {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
-      {"gathered_bytes", 0}};
   nlohmann::json document = {
       {"context", plan.context},
       {"prompt_tokens", prefill.prompt_tokens},
@@ -206,7 +218,9 @@ nlohmann::json Report::ToJson() const {
        {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},
         {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
         {"disk_read_bytes", all.disk.read_bytes},
-        {"formula", Formula(plan, all)},
+        {"formula", ranks.size() > 1
+                        ? nlohmann::json::object()
+                        : Formula(plan, all.moves, all.disk.read_pages)},
         {"stations",
          {{"prefill", station(Station::kPrefill, prefill.spent)},
           {"refresh", station(Station::kRefresh, rounds.refresh)},
@@ -215,7 +229,7 @@ nlohmann::json Report::ToJson() const {
           {"verify", station(Station::kVerify, rounds.verify)}}}}},
       {"memory",
        {{"host_bytes", memory.host}, {"device_bytes", memory.device}}},
-      {"ranks", std::move(rank_list)},
+      {"ranks", RanksJson(ranks, all)},
       {"kv", {{"entries", kv_entries}, {"bytes", kv_bytes}}},
       {"warnings", warnings},
       {"simulated", simulated},

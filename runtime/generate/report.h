@@ -48,14 +48,19 @@ struct Report {
   // what drafts will hold nobody knows, nor what a schedule makes of a text.
   std::optional<Prediction> predicted;
   MemoryUse memory;
-  int rank = 0;            // Machine::rank, whose bytes those are
-  int ranks = 1;           // Machine::ranks
-  int64_t kv_entries = 0;  // pairs of a layer and a position that have KV
-  int64_t kv_bytes = 0;    // of all of these
+  // What each rank takes of its device, and the KV of its heads.
+  struct RankUse {
+    int64_t device_bytes = 0;
+    TierPlan plan;
+  };
+  std::vector<RankUse> ranks;  // [rank]
+  int64_t kv_entries = 0;      // pairs of a layer and a position that have KV
+  int64_t kv_bytes = 0;        // of all of these
   bool simulated = false;
   std::vector<std::string> warnings;  // Session::warnings
 
-  void NoteKv(const Session& session);  // as it is now
+  void NoteKv(const Session& session);      // as it is now
+  void NoteMemory(const Session& session);  // likewise
   nlohmann::json ToJson() const;
 };
 

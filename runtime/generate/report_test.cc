@@ -153,19 +153,28 @@ TEST(ReportTest, AStationHasItsOwnSecondsAndBytes) {
   expect("verify", Station::kVerify, report.rounds.verify);
 }
 
-// One of several machines that divide a model's heads tells of itself: all that
-// it took, and moved at any station.
-TEST(ReportTest, ARankHasItsOwnBytes) {
+// Each rank's own bytes, of the prompt and of what followed; with one rank the
+// ledger's formula is its own.
+TEST(ReportTest, EachRankHasItsOwnBytes) {
   Report report;
-  report.memory = {.host = 30, .device = 40};
-  report.prefill.traffic.link[0] = {1, 2, 0.25};
-  report.traffic.link[1] = {4, 8, 0.25};
-  const Json own = Json::parse(R"({"device_bytes": 40, "h2d_bytes": 5,
-                                   "d2h_bytes": 10, "gathered_bytes": 0})");
-  EXPECT_EQ(report.ToJson()["ranks"], Json::array({own}));
-  report.ranks = 3;
-  report.rank = 1;
-  EXPECT_EQ(report.ToJson()["ranks"], Json::array({nullptr, own, nullptr}));
+  report.ranks = {{.device_bytes = 40, .plan = {}}};
+  report.prefill.traffic.ranks = {{1, 2, 0, {}}};
+  report.traffic.ranks = {{4, 8, 0, {}}};
+  const Json first = Json::parse(R"({"device_bytes": 40, "h2d_bytes": 5,
+                                     "d2h_bytes": 10, "gathered_bytes": 0})");
+  EXPECT_EQ(report.ToJson()["ranks"], Json::array({first}));
+  report.ranks.push_back({.device_bytes = 50, .plan = {}});
+  report.ranks[1].plan.shape.layout = {DType::kF16, DType::kF16, 1, 64};
+  report.prefill.traffic.ranks.push_back({0, 0, 100, {.swept_pages = 3}});
+  report.traffic.ranks.push_back({0, 16, 1000, {.swept_pages = 4}});
+  const Json two = report.ToJson();
+  EXPECT_EQ(two["ranks"][0]["h2d_bytes"], 5);
+  EXPECT_EQ(two["ranks"][1]["device_bytes"], 50);
+  EXPECT_EQ(two["ranks"][1]["d2h_bytes"], 16);
+  EXPECT_EQ(two["ranks"][1]["gathered_bytes"], 1100);
+  EXPECT_EQ(two["ranks"][1]["formula"]["swept_pages"], 7);
+  EXPECT_EQ(two["ranks"][1]["formula"]["page_bytes"], 128 * 64 * 4);
+  EXPECT_EQ(two["ledger"]["formula"], Json::object());
 }
 
 TEST(ReportTest, TheFormulaHasEveryCount) {

@@ -81,7 +81,8 @@ void Machine::ForgetPoolOfParent() {
 }
 
 int Machine::threads() const {
-  return options_.threads > 0 ? options_.threads : AllowedCpus();
+  const int all = options_.threads > 0 ? options_.threads : AllowedCpus();
+  return std::max(1, all / ranks());
 }
 
 std::optional<LinkRate> Machine::link() const {
@@ -91,8 +92,7 @@ std::optional<LinkRate> Machine::link() const {
 }
 
 std::shared_ptr<Placement> Machine::NewPlacement() const {
-  return std::make_shared<Placement>(
-      simulated() ? options_.simulation->faults : nullptr, gpu());
+  return std::make_shared<Placement>(faults(), gpu());
 }
 
 absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
@@ -118,17 +118,19 @@ CudaStream* Machine::gpu() const {
   return gpu_.get();
 }
 
-// What is `free` and what is taken, as far as the user lets it be taken.
+// This rank's share of what is `free`, and what it has taken, as far as the
+// user lets it be taken.
 int64_t Machine::Budget(int64_t free) const {
+  free /= ranks();
   const int64_t most = options_.device_memory_bytes > 0
-                           ? options_.device_memory_bytes
+                           ? options_.device_memory_bytes / ranks()
                            : std::numeric_limits<int64_t>::max();
   const int64_t taken = memory().used();
   return free > most - taken ? most : free + taken;
 }
 
 int64_t Machine::MemoryBudget() const {
-  return on_gpu() ? FreeHostMemory() : Budget(FreeHostMemory());
+  return on_gpu() ? FreeHostMemory() / ranks() : Budget(FreeHostMemory());
 }
 
 int64_t Machine::DeviceBudget() const {

@@ -55,7 +55,11 @@ class Machine {
     Clock* clock = &SteadyClock();  // of sessions' times and a played link
   };
 
-  explicit Machine(const Options& options) : options_(options) {}
+  // Of the machines that compute a model together, each a device of its own,
+  // this is one of `ranks`. They share this machine's threads and memory
+  // equally; what is simulated each of them has.
+  explicit Machine(const Options& options, int rank = 0, int ranks = 1)
+      : options_(options), rank_(rank), ranks_(ranks) {}
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -78,7 +82,7 @@ class Machine {
     return NewStream(memory());
   }
   Device device() const { return options_.device; }
-  // As many as a stream is to have; the system may refuse some.
+  // As many as a stream is to have, one at least; the system may refuse some.
   int threads() const;
 
   // The device computes where the host tier is: nothing crosses a link.
@@ -87,6 +91,10 @@ class Machine {
   // Absent where it is not known: in place there is none, and a GPU's is found
   // out by use.
   std::optional<LinkRate> link() const;
+  // What is refused where a device is played; null: nothing.
+  std::shared_ptr<const Faults> faults() const {
+    return simulated() ? options_.simulation->faults : nullptr;
+  }
   // For one host tier, where there is a link: where its memory goes, and who
   // copies. Errors: no_device.
   std::shared_ptr<Placement> NewPlacement() const;
@@ -101,10 +109,8 @@ class Machine {
 
   Clock& clock() const { return *options_.clock; }
 
-  // Machines 0 to ranks() - 1 divide the heads of every layer among them, and
-  // this is number rank(): KV, plan and staging are one machine's.
-  int rank() const { return 0; }
-  int ranks() const { return 1; }
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
 
  private:
   void ForgetPoolOfParent();
@@ -114,6 +120,8 @@ class Machine {
   CudaStream* gpu() const;  // null: none; it stays as long as the machine
 
   const Options options_;
+  const int rank_;
+  const int ranks_;
   mutable HeapMemory heap_;
   mutable std::mutex mutex_;  // of the rest
   // The queue of all that a GPU computes; null: none, or it was not needed yet.

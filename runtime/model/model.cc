@@ -131,11 +131,22 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
     absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   auto model = std::make_unique<Model>();
   model->options = options;
-  model->machine = options.beside != nullptr
-                       ? options.beside
-                       : std::make_shared<Machine>(options.machine);
+  if (options.beside != nullptr) {
+    model->machine = options.beside;
+  } else {
+    const int ranks = options.ranks;
+    model->machine = std::make_shared<Machine>(options.machine, 0, ranks);
+    for (int rank = 1; rank < ranks; ++rank) {
+      model->others.push_back(
+          {std::make_shared<Machine>(options.machine, rank, ranks), nullptr});
+    }
+  }
   // Without a GPU nothing need be read.
-  if (absl::Status s = model->machine->FindDevice(); !s.ok()) return s;
+  for (int rank = 0; rank < model->ranks(); ++rank) {
+    if (absl::Status s = model->machine_of(rank).FindDevice(); !s.ok()) {
+      return s;
+    }
+  }
   absl::StatusOr<std::unique_ptr<Checkpoint>> checkpoint =
       Checkpoint::Open(options.path);
   if (!checkpoint.ok()) return checkpoint.status();
@@ -199,6 +210,9 @@ absl::Status Model::ReadConfig() {
   absl::StatusOr<ModelConfig> read = ReadModelConfig(*checkpoint);
   if (!read.ok()) return read.status();
   if (absl::Status s = OverrideRope(options, &*read); !s.ok()) return s;
+  absl::StatusOr<ModelSplit> divided = ModelSplit::Create(*read, ranks());
+  if (!divided.ok()) return divided.status();
+  split = *std::move(divided);
   config = *std::move(read);
   return absl::OkStatus();
 }
@@ -208,11 +222,20 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   if (config.layers == 0) {  // of a vocabulary alone it was not needed
     if (absl::Status s = ReadConfig(); !s.ok()) return s;
   }
-  const absl::StatusOr<WeightSizes> sizes = MeasureWeights(*checkpoint, config);
+  const absl::StatusOr<WeightSizes> whole = MeasureWeights(*checkpoint, config);
+  if (!whole.ok()) return whole.status();
+  const absl::StatusOr<std::vector<WeightSizes>> sizes = MeasureRanks();
   if (!sizes.ok()) return sizes.status();
-  // First, as what others hold of a GPU is not of a device that it plays.
-  if (absl::Status s = machine->TakeMemory(); !s.ok()) return s;
-  if (absl::Status s = CheckRoom(*machine, sizes->bytes); !s.ok()) return s;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    Machine& own = machine_of(rank);
+    // First, as what others hold of a GPU is not of a device that it plays.
+    if (absl::Status s = own.TakeMemory(); !s.ok()) return s;
+    if (absl::Status s =
+            CheckRoom(own, (*sizes)[static_cast<size_t>(rank)].bytes);
+        !s.ok()) {
+      return s;
+    }
+  }
   if (options.check_tensors) {
     const absl::StatusOr<std::vector<BadTensor>> bad =
         CheckTensors(*checkpoint, progress);
@@ -226,14 +249,37 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
                        first.first_block, "; tensors like it: ", bad->size()));
     }
   }
-  absl::StatusOr<std::unique_ptr<Stream>> stream = machine->NewStream();
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<LoadedWeights> loaded =
-      LoadWeights(*checkpoint, config, **stream, progress);
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<Stream*> of_ranks;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    absl::StatusOr<std::unique_ptr<Stream>> stream =
+        machine_of(rank).NewStream();
+    if (!stream.ok()) return stream.status();
+    of_ranks.push_back(stream->get());
+    streams.push_back(*std::move(stream));
+  }
+  absl::StatusOr<LoadedShares> loaded =
+      LoadShares(*checkpoint, config, *split, of_ranks, progress);
   if (!loaded.ok()) return loaded.status();
-  weights = std::make_unique<Weights>(std::move(loaded->weights));
+  std::vector<std::unique_ptr<Weights>> ready;
+  for (Weights& of_rank : loaded->weights) {
+    ready.push_back(std::make_unique<Weights>(std::move(of_rank)));
+  }
+  weights = std::move(ready.front());
+  for (size_t i = 0; i < others.size(); ++i) {
+    others[i].weights = std::move(ready[i + 1]);
+  }
+  bytes_per_token_ = whole->bytes_per_token;
   Warn(loaded->warnings);
   return absl::OkStatus();
+}
+
+int64_t Model::WeightBytes() const {
+  int64_t bytes = 0;
+  for (int rank = 0; weights != nullptr && rank < ranks(); ++rank) {
+    bytes += weights_of(rank).bytes();
+  }
+  return bytes;
 }
 
 std::string Model::FileName() const {

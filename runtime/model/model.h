@@ -13,6 +13,7 @@
 #include "kernels/layer/matmul.h"
 #include "models/chat/chat_template.h"
 #include "models/decoder/config.h"
+#include "models/decoder/model_split.h"
 #include "models/decoder/weights.h"
 #include "models/format/checkpoint.h"
 #include "models/tokenizer/tokenizer.h"
@@ -31,6 +32,9 @@ struct Model {
     // The machine that other models are on; null: one of its own, `machine`.
     std::shared_ptr<Machine> beside = nullptr;
     Machine::Options machine = {};
+    // Over so many ranks, each on a machine of its own like `machine`; with
+    // `beside` one, on that machine alone.
+    int ranks = 1;
     Compute compute = Compute::kQ8;
     // Replace what the checkpoint says.
     std::optional<RopeScaling::Type> rope_scaling = {};
@@ -63,19 +67,45 @@ struct Model {
   nlohmann::json Describe() const;
 
   Options options;
-  std::shared_ptr<Machine> machine;  // that holds the weights
+  std::shared_ptr<Machine> machine;  // that holds the weights, of rank 0
   std::unique_ptr<Checkpoint> checkpoint;
   ModelConfig config;                           // vocab 0: no tensors to run
   std::unique_ptr<Tokenizer> tokenizer;         // null: ids only
   std::unique_ptr<ChatTemplate> chat_template;  // null: none
-  std::unique_ptr<Weights> weights;             // null: header only
+  std::unique_ptr<Weights> weights;             // of rank 0; null: header only
+  // Ranks 1, 2, ...: what they have of the model.
+  struct OtherRank {
+    std::shared_ptr<Machine> machine;
+    std::unique_ptr<Weights> weights;  // null: header only
+  };
+  std::vector<OtherRank> others;
+  std::optional<ModelSplit> split;  // absent: no tensors to run
   std::vector<std::string> warnings;
+
+  int ranks() const { return 1 + static_cast<int>(others.size()); }
+  Machine& machine_of(int rank) const {
+    return rank == 0 ? *machine
+                     : *others[static_cast<size_t>(rank - 1)].machine;
+  }
+  const Weights& weights_of(int rank) const {
+    return rank == 0 ? *weights
+                     : *others[static_cast<size_t>(rank - 1)].weights;
+  }
+  // What the ranks' weights take together, where they are loaded.
+  int64_t WeightBytes() const;
+  // What one rank alone would read to decode one token.
+  int64_t BytesPerToken() const { return bytes_per_token_; }
+  // Of each rank. Errors: those of MeasureShares.
+  absl::StatusOr<std::vector<WeightSizes>> MeasureRanks() const {
+    return MeasureShares(*checkpoint, config, *split);
+  }
 
  private:
   absl::Status ReadConfig();
   // Adds those that are not there yet.
   void Warn(const std::vector<std::string>& more);
 
+  int64_t bytes_per_token_ = 0;
   mutable std::mutex hash_mutex_;
   mutable std::string hash_;  // empty: not known yet
 };

@@ -46,32 +46,41 @@ class RandomRows {
 
 absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
                     absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
-                    KvStore::Cancelled cancelled) {
+                    KvStore::Cancelled cancelled, const FillPart* part) {
   if (rows <= 0) return absl::OkStatus();  // before numbers are drawn
   constexpr int64_t kStep = 512;
   // No row reads another, and nobody looks on: what follows finds the keys.
   const View alone = View::Window(/*sinks=*/0, /*recent=*/1);
-  const int64_t width = int64_t{kv.layout().kv_heads} * kv.layout().head_dim;
+  const int head_dim = kv.layout().head_dim;
+  const int heads = part != nullptr ? part->kv_heads : kv.layout().kv_heads;
+  const int64_t width = int64_t{heads} * head_dim;
+  const int64_t own =
+      part != nullptr ? int64_t{part->first_head} * head_dim : 0;
+  const bool asks = part == nullptr || part->rank.rank == 0;
+  const auto agree = [part](const absl::Status& mine) {
+    return part != nullptr ? part->rank.group.Meet(part->rank.rank, mine)
+                           : mine;
+  };
   RandomRows keys(seed, width);
   RandomRows values(~seed, width);
   int64_t done = 0;
   while (done < rows) {
-    if (cancelled() ||
-        !progress(static_cast<uint64_t>(done), static_cast<uint64_t>(rows))) {
-      return CancelledError();
-    }
     const int64_t step = std::min(kStep, rows - done);
     absl::Cleanup abandon = [&kv] { kv.Abandon(); };
-    if (absl::Status s =
-            kv.BeginStep(step, Station::kPrefill, alone, cancelled);
-        !s.ok()) {
-      return s;
+    absl::Status ready;
+    if (asks && (cancelled() || !progress(static_cast<uint64_t>(done),
+                                          static_cast<uint64_t>(rows)))) {
+      ready = CancelledError();
     }
+    if (ready.ok()) {
+      ready = kv.BeginStep(step, Station::kPrefill, alone, cancelled);
+    }
+    if (absl::Status s = agree(ready); !s.ok()) return s;
     for (int layer = 0; layer < kv.layers(); ++layer) {
       const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, cancelled);
       if (!pages.ok()) return pages.status();
-      if (absl::Status s = KvWrite(stream, {.k = keys.Draw(step),
-                                            .v = values.Draw(step),
+      if (absl::Status s = KvWrite(stream, {.k = keys.Draw(step) + own,
+                                            .v = values.Draw(step) + own,
                                             .k_stride = width,
                                             .v_stride = width,
                                             .rows = step,

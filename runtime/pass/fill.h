@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "kernels/machine/stream.h"
 #include "offload/kv/kv_store.h"
+#include "runtime/pass/pass.h"
 
 namespace tiercel {
 
@@ -15,11 +16,22 @@ namespace tiercel {
 // `seed`. This is no pass (runtime/pass/pass.h): no row goes through a layer,
 // no weight is read and no position is attended to.
 //
-// `progress(done, rows)` is asked before every 512 rows; false cancels. Errors:
-// cancelled, copy_failed, out_of_memory; what was added before stays.
+// Of several ranks `part` is the one whose KV this is: each fills its heads of
+// `kv_heads` with what one rank would have there, and all of them end with as
+// many rows.
+//
+// `progress(done, rows)` is asked before every 512 rows, by rank 0; false
+// cancels. Errors: cancelled, copy_failed, out_of_memory; what was added before
+// stays.
+struct FillPart {
+  const PassRank& rank;
+  int kv_heads;    // of the model
+  int first_head;  // of the rank's
+};
 absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
                     absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
-                    KvStore::Cancelled cancelled);
+                    KvStore::Cancelled cancelled,
+                    const FillPart* part = nullptr);
 
 }  // namespace tiercel
 

@@ -55,21 +55,31 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
   const ModelConfig& config = decoder.config();
   const PassRows rows_of(pass);
   const uint64_t total = rows_of.Total();
+  const bool asks = pass.rank == nullptr || pass.rank->rank == 0;
+  const int threads =
+      pass.rank != nullptr ? pass.rank->threads : stream.pool().num_threads();
+  const auto agree = [&pass](const absl::Status& mine) {
+    return pass.rank != nullptr ? pass.rank->group.Meet(pass.rank->rank, mine)
+                                : mine;
+  };
   for (;;) {
     const absl::StatusOr<KvPages> pages =
         pass.kv.BeginLayer(point->layer, cancelled);
-    if (!pages.ok()) return pages.status();
+    bool agreed = false;
     for (const PositionRange& range : rows_of.In(point->layer)) {
       point->row = std::max(point->row, range.begin);
       while (point->row < range.end) {
-        if (cancelled() || !progress(rows_of.Done(*point), total)) {
-          return CancelledError();
+        absl::Status ready = pages.status();
+        if (ready.ok() && asks &&
+            (cancelled() || !progress(rows_of.Done(*point), total))) {
+          ready = CancelledError();
         }
+        if (absl::Status s = agree(ready); !s.ok()) return s;
+        agreed = true;
         const int64_t rows =
             std::min(range.end - point->row,
                      PromptRowsAtOnce(config, pass.weight_bytes_per_token,
-                                      stream.pool().num_threads(),
-                                      pass.before + point->row));
+                                      threads, pass.before + point->row));
         if (absl::Status s =
                 decoder.Layer(stream, point->layer, rows, point->row, *pages,
                               pass.hidden + point->row * config.hidden);
@@ -86,6 +96,9 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
         point->row += rows;
       }
     }
+    if (!agreed) {  // no row was left to pass
+      if (absl::Status s = agree(pages.status()); !s.ok()) return s;
+    }
     if (pass.seen_by != nullptr) {
       if (absl::Status s =
               pass.seen_by->AfterLayer(stream, point->layer, *pages);
@@ -97,7 +110,8 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
     if (point->layer + 1 == pass.layers) break;
     *point = {point->layer + 1, 0};
   }
-  return progress(total, total) ? absl::OkStatus() : CancelledError();
+  return agree(!asks || progress(total, total) ? absl::OkStatus()
+                                               : CancelledError());
 }
 
 int64_t PromptRowsAtOnce(const ModelConfig& config,

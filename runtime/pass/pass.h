@@ -12,8 +12,16 @@
 #include "models/decoder/config.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/layered_kv.h"
+#include "offload/ranks/rank_group.h"
 
 namespace tiercel {
+
+// One of the ranks that pass the same rows, each its part, at the same time.
+struct PassRank {
+  RankGroup& group;
+  int rank;
+  int threads;  // of each
+};
 
 // Rows on their way through the layers of a model: of a prompt, a sweep or a
 // draft. The KV has room for them, and the decoder has begun their step.
@@ -31,12 +39,16 @@ struct Pass {
   int64_t weight_bytes_per_token;
   float* hidden;                    // [rows, hidden], in place
   StepObserver* seen_by = nullptr;  // null: nobody
+  // Of several, the one whose part of the pass this is; null: there is one.
+  const PassRank* rank = nullptr;
 };
 
 // How far a pass has come: rows before `row` have passed through `layer`.
 struct PassPoint {
   int layer = 0;
   int64_t row = 0;
+
+  friend bool operator==(const PassPoint&, const PassPoint&) = default;
 };
 
 // False ends the pass. `done` of `total` token-layers, a layer of a row each.
@@ -48,7 +60,9 @@ using PassProgress = absl::FunctionRef<bool(uint64_t done, uint64_t total)>;
 // fit is one hidden state per row.
 //
 // `progress` and `cancelled` are asked before every block of rows, `progress`
-// at the end too. Errors: cancelled; those of the ops, the KV and the observer.
+// at the end too; of several ranks rank 0 asks, and what it hears goes for all:
+// where one of them cannot go on, none begins the block. Errors: cancelled;
+// those of the ops, the KV and the observer.
 absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
                      PassProgress progress, LayeredKv::Cancelled cancelled,
                      PassPoint* point);

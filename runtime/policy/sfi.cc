@@ -23,9 +23,8 @@ absl::Status SfiPlain::Begin(const LawParams& law, uint64_t seed) {
 }
 
 absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
-  Retrieval& view = *session().retrieval();
   // Where the view is not whole a step reads everything, and makes it so.
-  const bool slow = schedule_.slow() || !view.HasRoom(1);
+  const bool slow = schedule_.slow() || !session().ViewHasRoom(1);
   if (!slow) {
     if (absl::Status s = session().ViewStep(Station::kFast); !s.ok()) return s;
     return Speed::kFast;
@@ -33,12 +32,12 @@ absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
   report_.slow_at.push_back(tokens_);
   ++reasons_[NameOf(schedule_.reason())];
   report_.reasons.assign(reasons_.begin(), reasons_.end());
-  view.KeepPlaces();
+  session().KeepViewPlaces();
   if (absl::Status s = session().Step(Station::kVerify, View::Full());
       !s.ok()) {
     return s;
   }
-  report_.coverage_at.push_back(view.coverage());
+  report_.coverage_at.push_back(session().ViewCoverage());
   return Speed::kSlow;
 }
 
@@ -101,7 +100,7 @@ absl::StatusOr<VerifiedBlock> SfiVerified::NextBlock() {
   for (const int32_t id : block->tokens) schedule_->Advance(id);
   if (parts_.session.kv_length() > before) {  // there was a sweep
     report_.slow_at.push_back(tokens_);
-    report_.coverage_at.push_back(parts_.session.retrieval()->coverage());
+    report_.coverage_at.push_back(parts_.session.ViewCoverage());
   }
   tokens_ += std::ssize(block->tokens);
   return block;

@@ -10,7 +10,9 @@
 namespace tiercel {
 namespace {
 
-// Measures with the model's weights, which has them, or with those of `few`.
+// Measures with the model's weights, if one rank has them all, or with those of
+// `few` layers. What is measured is one rank's: of several, each computes a
+// part of it, on as many threads.
 absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
                                     RatesProgress progress) {
   if (model.machine->device() == Device::kCuda) {
@@ -26,24 +28,25 @@ absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
   const int layers = LayersToMeasure(model.config, *sizes);
   ModelConfig few = model.config;
   absl::StatusOr<LoadedWeights> loaded;
-  if (model.weights == nullptr) {
+  const bool whole = model.weights != nullptr && model.ranks() == 1;
+  if (!whole) {
     few.layers = layers;
     loaded = LoadWeights(*model.checkpoint, few, **stream,
                          [&](uint64_t, uint64_t) { return progress(0, 1); });
     if (!loaded.ok()) return loaded.status();
   }
   return SteadiestOf([&](int attempt) {
-    return MeasureRates(
-        {.config = few,
-         .weights = model.weights != nullptr ? *model.weights : loaded->weights,
-         .layers = layers,
-         .weight_bytes_per_token = sizes->bytes_per_token,
-         .compute = model.options.compute,
-         .layout = layout},
-        **stream, [&](uint64_t done, uint64_t total) {
-          const auto before = static_cast<uint64_t>(attempt) * total;
-          return progress(before + done, before + total);
-        });
+    return MeasureRates({.config = few,
+                         .weights = whole ? *model.weights : loaded->weights,
+                         .layers = layers,
+                         .weight_bytes_per_token = sizes->bytes_per_token,
+                         .compute = model.options.compute,
+                         .layout = layout},
+                        **stream, [&](uint64_t done, uint64_t total) {
+                          const auto before =
+                              static_cast<uint64_t>(attempt) * total;
+                          return progress(before + done, before + total);
+                        });
   });
 }
 

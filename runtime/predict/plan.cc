@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/allowance.h"
 
 namespace tiercel {
 
@@ -26,6 +27,113 @@ int64_t Taken(const Model& model, const WeightSizes& weights) {
   return model.weights != nullptr ? weights.bytes : 0;
 }
 
+// What each rank takes.
+struct Ranks {
+  std::vector<SessionSite> sites;
+  std::vector<TierPlan> plans;
+  std::vector<int64_t> others;  // bytes that others hold of its device
+
+  bool Fit(int64_t context) const {
+    return std::all_of(sites.begin(), sites.end(),
+                       [&](const auto& site) { return site.Fits(context); });
+  }
+};
+
+nlohmann::json TiersJson(const TierPlan& plan, int64_t others) {
+  return {{"device",
+           {{"weights", plan.weights - others},
+            {"draft", plan.draft},
+            {"staging", plan.staging},
+            {"workspace", plan.workspace},
+            {"views", plan.views},
+            {"resident", plan.resident}}},
+          {"host", {{"kv", plan.host_kv}, {"weights", 0}}}};
+}
+
+nlohmann::json SumOf(const Ranks& ranks) {
+  nlohmann::json sum;
+  for (size_t i = 0; i < ranks.plans.size(); ++i) {
+    const nlohmann::json own = TiersJson(ranks.plans[i], ranks.others[i]);
+    for (const auto& [tier, parts] : own.items()) {
+      for (const auto& [part, bytes] : parts.items()) {
+        nlohmann::json& of_all = sum[tier][part];
+        of_all = (of_all.is_null() ? 0 : of_all.get<int64_t>()) +
+                 bytes.get<int64_t>();
+      }
+    }
+  }
+  return sum;
+}
+
+nlohmann::json RanksJson(const Ranks& ranks) {
+  nlohmann::json list = nlohmann::json::array();
+  for (size_t i = 0; i < ranks.plans.size(); ++i) {
+    nlohmann::json own = TiersJson(ranks.plans[i], ranks.others[i]);
+    const ModelSplit& split = *ranks.sites[i].split;
+    const auto rank = static_cast<int>(i);
+    own["heads"] = {split.heads(rank).begin, split.heads(rank).end};
+    own["kv_heads"] = {split.kv_heads(rank).begin, split.kv_heads(rank).end};
+    list.push_back(std::move(own));
+  }
+  return list;
+}
+
+// Bytes of KV that more than one rank keeps: what a KV head costs that ranks
+// share, counted beyond the first.
+int64_t SharedKvBytes(const Ranks& ranks) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < ranks.plans.size(); ++i) {
+    const auto rank = static_cast<int>(i);
+    if (ranks.sites[i].split->IsFirstOfHeads(rank)) continue;
+    const TierPlan& plan = ranks.plans[i];
+    bytes += plan.host_kv + (plan.on_device ? plan.resident : 0);
+  }
+  return bytes;
+}
+
+// What one rank would take for it, with the device, the link and the threads
+// of all: {"ttft_s", "tbt_ms", "fits"}.
+absl::StatusOr<nlohmann::json> OneRank(const Model& model,
+                                       const SessionSite& of_ranks,
+                                       const std::optional<LinkRate>& link,
+                                       Rates rates, const Work& work,
+                                       int64_t context) {
+  const absl::StatusOr<WeightSizes> weights =
+      MeasureWeights(*model.checkpoint, model.config);
+  if (!weights.ok()) return weights.status();
+  SessionSite site = {.config = model.config,
+                      .weights = *weights,
+                      .layout = of_ranks.layout,
+                      .first_position = of_ranks.first_position,
+                      .kept_first = of_ranks.kept_first,
+                      .kept_newest = of_ranks.kept_newest,
+                      .retrieval = of_ranks.retrieval,
+                      .depth = of_ranks.depth,
+                      .draft_bytes = of_ranks.draft_bytes,
+                      .threads = of_ranks.threads,
+                      .on_device = of_ranks.on_device,
+                      .prefers_device = of_ranks.prefers_device,
+                      .on_gpu = of_ranks.on_gpu,
+                      .in_place = of_ranks.in_place,
+                      .device_bytes = of_ranks.device_bytes};
+  site.layout.kv_heads = model.config.kv_heads;
+  if (!site.on_gpu) {  // it has the threads of all
+    const double share =
+        static_cast<double>(of_ranks.threads) /
+        std::min(AllowedCpus(), of_ranks.threads * model.ranks());
+    for (double* const seconds :
+         {&rates.prompt_row_s, &rates.prompt_position_s, &rates.step_s,
+          &rates.step_position_s, &rates.logits_s}) {
+      *seconds *= share;
+    }
+  }
+  const Prediction times =
+      Predict(site, site.PlanFor(context), link, rates, work);
+  return nlohmann::json{{"ttft_s", times.ttft_s},
+                        {"tbt_ms", 1e3 * times.tbt_s},
+                        {"fits", site.Fits(context)}};
+}
+
 }  // namespace
 
 absl::StatusOr<nlohmann::json> DescribePlan(
@@ -34,66 +142,83 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     const FastSteps& fast) {
   const ModelConfig& config = model.config;
   if (absl::Status s = CheckSessionOptions(config, options); !s.ok()) return s;
-  absl::StatusOr<WeightSizes> weights =
-      MeasureWeights(*model.checkpoint, config);
-  if (!weights.ok()) return weights.status();
+  const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();
+  if (!sizes.ok()) return sizes.status();
   const Machine& machine = *model.machine;
-  int64_t others = machine.memory().used() - Taken(model, *weights);
-  int64_t draft_bytes = 0;
-  if (draft.has_value()) {
-    const absl::StatusOr<WeightSizes> small = DraftWeights(draft->model, model);
-    if (!small.ok()) return small.status();
-    others -= Taken(draft->model, *small);
-    draft_bytes =
-        SiteOf(draft->model, *small, draft->options, machine.threads())
-            .PlanFor(draft->options.context)
-            .DeviceBytes();
-  }
-  weights->bytes += others;
-  SessionSite site = SiteOf(model, *weights, options, machine.threads());
-  site.draft_bytes = draft_bytes;
   const int64_t context =
       options.context > 0 ? options.context : config.context;
-  const TierPlan plan = site.PlanFor(context);
+  Ranks ranks;
+  int64_t all_others = 0;
+  for (int rank = 0; rank < model.ranks(); ++rank) {
+    WeightSizes weights = (*sizes)[static_cast<size_t>(rank)];
+    int64_t others =
+        model.machine_of(rank).memory().used() - Taken(model, weights);
+    int64_t draft_bytes = 0;
+    if (draft.has_value() && rank == 0) {
+      const absl::StatusOr<WeightSizes> small =
+          DraftWeights(draft->model, model);
+      if (!small.ok()) return small.status();
+      others -= Taken(draft->model, *small);
+      draft_bytes =
+          SiteOf(draft->model, *small, draft->options, machine.threads())
+              .PlanFor(draft->options.context)
+              .DeviceBytes();
+    }
+    weights.bytes += others;
+    all_others += others;
+    ranks.sites.push_back(
+        SiteOf(model, weights, options, machine.threads(), rank));
+    ranks.sites.back().draft_bytes = draft_bytes;
+    ranks.plans.push_back(ranks.sites.back().PlanFor(context));
+    ranks.others.push_back(others);
+  }
+  const SessionSite& site = ranks.sites.front();
   const std::optional<LinkRate> link = machine.link();
-  nlohmann::json document = {
-      {"context", context},
-      {"tiers",
-       {{"device",
-         {{"weights", plan.weights - others},
-          {"staging", plan.staging},
-          {"workspace", plan.workspace},
-          {"views", plan.views},
-          {"resident", plan.resident}}},
-        {"host", {{"kv", plan.host_kv}, {"weights", 0}}}}},
-      {"ttft_s", nullptr},
-      {"tbt_ms", nullptr},
-      {"link_gb_s", nullptr},
-      {"fits", site.Fits(context)},
-      {"device_bytes", site.device_bytes},
-      {"machine_bytes", site.machine_bytes},
-      {"simulated", machine.simulated()}};
-  if (others > 0) document["tiers"]["device"]["others"] = others;
-  if (draft.has_value()) document["tiers"]["device"]["draft"] = plan.draft;
+  nlohmann::json document = {{"context", context},
+                             {"tiers", SumOf(ranks)},
+                             {"ttft_s", nullptr},
+                             {"tbt_ms", nullptr},
+                             {"link_gb_s", nullptr},
+                             {"fits", ranks.Fit(context)},
+                             {"device_bytes", site.device_bytes},
+                             {"machine_bytes", site.machine_bytes},
+                             {"simulated", machine.simulated()}};
+  nlohmann::json& device = document["tiers"]["device"];
+  if (all_others > 0) device["others"] = all_others;
+  if (!draft.has_value()) device.erase("draft");
   if (link.has_value()) document["link_gb_s"] = link->bytes_per_s / 1e9;
-  if (!site.Fits(context)) {
-    document["max_context"] = site.LargestContext(context);
-    document["min_device_bytes"] = site.LeastDeviceBytes(context);
+  if (!ranks.Fit(context)) {
+    int64_t most = context;
+    int64_t least = 0;
+    for (const SessionSite& each : ranks.sites) {
+      most = each.LargestContext(most);
+      least = std::max(least, each.LeastDeviceBytes(context));
+    }
+    document["max_context"] = most;
+    document["min_device_bytes"] = least;
+  }
+  if (model.ranks() > 1) {
+    document["ranks"] = RanksJson(ranks);
+    document["shared_kv_bytes"] = SharedKvBytes(ranks);
   }
   document["warnings"] = nlohmann::json::array();
-  if (kept.has_value()) {
-    if (const std::string warning = kept->Warning(); !warning.empty()) {
-      document["warnings"].push_back(warning);
-    }
-    // The first token after a prompt that leaves room for it, the last token.
-    const Prediction times =
-        Predict(site, plan, link, kept->best.rates,
-                {.cached = 0,
-                 .prompt = std::max<int64_t>(1, context - 1),
-                 .fast = fast});
-    document["ttft_s"] = times.ttft_s;
-    document["tbt_ms"] = 1e3 * times.tbt_s;
+  if (!kept.has_value()) return document;
+  if (const std::string warning = kept->Warning(); !warning.empty()) {
+    document["warnings"].push_back(warning);
   }
+  // The first token after a prompt that leaves room for it, the last token.
+  const Work work = {
+      .cached = 0, .prompt = std::max<int64_t>(1, context - 1), .fast = fast};
+  const Rates& rates = kept->best.rates;
+  const Prediction times =
+      PredictRanks(ranks.sites, ranks.plans, link, rates, work);
+  document["ttft_s"] = times.ttft_s;
+  document["tbt_ms"] = 1e3 * times.tbt_s;
+  if (model.ranks() == 1) return document;
+  const absl::StatusOr<nlohmann::json> alone =
+      OneRank(model, site, link, rates, work, context);
+  if (!alone.ok()) return alone.status();
+  document["one_rank"] = *alone;
   return document;
 }
 

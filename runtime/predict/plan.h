@@ -22,8 +22,9 @@ struct DraftPart {
 // fast it would be with its context full and nobody drafting, some of its steps
 // `fast` by their policy's plain form, where `kept` says how fast the machine
 // is, before any weights are read: the document of `tiercel plan`. What others
-// hold of the machine's memory counts. What does not fit is no error. Errors:
-// those of CheckSessionOptions and of MeasureWeights.
+// hold of the machine's memory counts. Tiers are of all ranks; with several
+// each has its own besides. What does not fit is no error. Errors: those of
+// CheckSessionOptions and of MeasureWeights.
 absl::StatusOr<nlohmann::json> DescribePlan(
     const Model& model, const SessionOptions& options,
     const std::optional<KeptRates>& kept = std::nullopt,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/machine/allowance.h"
 #include "offload/plan/pipeline.h"
 
 namespace tiercel {
@@ -110,6 +111,40 @@ class Predictor {
 
 }  // namespace
 
+Rates RatesOfRanks(const SessionSite& site, const Rates& rates) {
+  if (site.split == nullptr || site.split->ranks() == 1) return rates;
+  const ModelSplit& split = *site.split;
+  // Seconds until ranks that come to a meeting have met, and bytes a second
+  // that one takes from others, in this process: about.
+  constexpr double kMeeting = 5e-6;
+  constexpr double kGathered = 4e9;
+  constexpr int kMeetingsOfLayer = 5;  // four gathers, and before the layer
+  double weights = 0;
+  double heads = 0;
+  double bytes = 0;
+  for (int rank = 0; rank < split.ranks(); ++rank) {
+    const auto at = static_cast<size_t>(rank);
+    weights = std::max(
+        weights, static_cast<double>(split.ffn()[at].size()) / site.config.ffn);
+    heads = std::max(heads, static_cast<double>(split.heads(rank).size()) /
+                                site.config.heads);
+    bytes = std::max(bytes, static_cast<double>(split.GatheredPerLayer(rank)));
+  }
+  if (!site.on_gpu) {  // ranks beyond the CPUs take turns
+    const double turns = std::max(
+        1.0, static_cast<double>(split.ranks() * site.threads) / AllowedCpus());
+    weights *= turns;
+    heads *= turns;
+  }
+  Rates own = rates;
+  own.prompt_row_s = rates.prompt_row_s * weights + bytes / kGathered;
+  own.prompt_position_s *= heads;
+  own.step_s = rates.step_s * weights + kMeetingsOfLayer * kMeeting;
+  own.step_position_s *= heads;
+  own.logits_s *= weights;
+  return own;
+}
+
 Prediction Predict(const SessionSite& site, const TierPlan& plan,
                    const std::optional<LinkRate>& link, const Rates& rates,
                    const Work& work) {
@@ -140,6 +175,22 @@ Prediction Predict(const SessionSite& site, const TierPlan& plan,
   }
   prediction.memory.device = taken.DeviceBytes();
   return prediction;
+}
+
+Prediction PredictRanks(const std::vector<SessionSite>& sites,
+                        const std::vector<TierPlan>& plans,
+                        const std::optional<LinkRate>& link, const Rates& rates,
+                        const Work& work) {
+  Prediction all;
+  for (size_t i = 0; i < sites.size(); ++i) {
+    const Prediction own =
+        Predict(sites[i], plans[i], link, RatesOfRanks(sites[i], rates), work);
+    all.ttft_s = std::max(all.ttft_s, own.ttft_s);
+    all.tbt_s = std::max(all.tbt_s, own.tbt_s);
+    all.memory.host += own.memory.host;
+    all.memory.device += own.memory.device;
+  }
+  return all;
 }
 
 }  // namespace tiercel

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "offload/plan/tier_plan.h"
 #include "runtime/machine/machine.h"
@@ -33,11 +34,20 @@ struct Prediction {
   MemoryUse memory;
 };
 
-// Predicts a session at `site` with `plan`. `link`: absent where nothing
-// crosses one.
+// `rates`, of a whole model on one rank's threads, as the ranks of `site` have
+// them: the largest shares of weights and heads, and what they gather.
+Rates RatesOfRanks(const SessionSite& site, const Rates& rates);
+
+// Predicts a session at `site` with `plan`; `rates` are those of one rank.
+// `link`: absent where nothing crosses one.
 Prediction Predict(const SessionSite& site, const TierPlan& plan,
                    const std::optional<LinkRate>& link, const Rates& rates,
                    const Work& work);
+// A session's ranks together: they wait for each other.
+Prediction PredictRanks(const std::vector<SessionSite>& sites,
+                        const std::vector<TierPlan>& plans,
+                        const std::optional<LinkRate>& link, const Rates& rates,
+                        const Work& work);
 
 }  // namespace tiercel
 

@@ -93,16 +93,6 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
                    context));
 }
 
-AttentionShares::Shape SharesShape(const ModelConfig& config,
-                                   const KvLayout& layout, int64_t context,
-                                   int64_t first_position) {
-  return {.layout = layout,
-          .layers = config.layers,
-          .heads = config.heads,
-          .begin = first_position,
-          .context = context};
-}
-
 int64_t LogitRows() { return 1 + kMaxStepRows; }
 
 int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
@@ -127,29 +117,39 @@ int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
   return (int64_t{12} << 20) + 64 * kFloat * q_dim + threads * per_thread;
 }
 
-TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
-                       const KvLayout& layout, int64_t context,
-                       int64_t first_position, int threads, bool on_gpu) {
-  const int64_t rows =
-      PromptRowsAtOnce(config, weights.bytes_per_token, threads, /*before=*/0);
+AttentionShares::Shape SessionSite::SharesShape(int64_t context) const {
+  return {.layout = layout,
+          .layers = config.layers,
+          .heads = QueryHeads(),
+          .begin = first_position,
+          .context = context};
+}
+
+int64_t SessionSite::RowsAtOnce() const {
+  return PromptRowsAtOnce(config, weights.MostPerToken(), threads,
+                          /*before=*/0);
+}
+
+// What a session takes, whatever the device. `weights.bytes` is what is there
+// before it.
+TierNeeds SessionSite::Needs(int64_t context) const {
   const int64_t hidden = AlignedBytes(context * config.hidden *
                                       static_cast<int64_t>(sizeof(float)));
   const int64_t logits = AlignedBytes(LogitRows() * config.vocab *
                                       static_cast<int64_t>(sizeof(float)));
-  return {.layout = layout,
-          .layers = config.layers,
-          .context = context,
-          .first_position = first_position,
-          .weights = weights.bytes,
-          .workspace =
-              hidden + logits + Decoder::ReservedBytes(config, rows, context) +
-              AlignedBytes(ScratchBytes(config, context, threads, on_gpu)) +
-              SharesShape(config, layout, context, first_position).Bytes()};
-}
-
-TierNeeds SessionSite::Needs(int64_t context) const {
-  TierNeeds needs = SessionNeeds(config, weights, layout, context,
-                                 first_position, threads, on_gpu);
+  TierNeeds needs = {
+      .layout = layout,
+      .layers = config.layers,
+      .context = context,
+      .first_position = first_position,
+      .weights = weights.bytes,
+      .workspace =
+          hidden + logits +
+          Decoder::ReservedBytes(
+              config, split != nullptr ? *split : ModelSplit::Whole(config),
+              rank, RowsAtOnce(), context) +
+          AlignedBytes(ScratchBytes(config, context, threads, on_gpu)) +
+          SharesShape(context).Bytes()};
   needs.draft = draft_bytes;
   const auto pages = [](int64_t positions) {
     return positions / kPageTokens + (positions % kPageTokens != 0);
@@ -184,13 +184,18 @@ Retrieval::Shape SessionSite::RetrievalShape(int64_t context) const {
   if (!retrieval->keeps_types && IsKvType(DType::kQ8_0, layout.head_dim)) {
     view_layout.type_k = view_layout.type_v = DType::kQ8_0;
   }
+  HeadsOfRanks ranks = {.rank = rank};
+  for (int i = 0; split != nullptr && i < split->ranks(); ++i) {
+    ranks.kv_heads.push_back(split->kv_heads(i));
+  }
   return {.layout = layout,
           .view_layout = view_layout,
           .layers = config.layers,
-          .heads = config.heads,
+          .heads = QueryHeads(),
           .begin = first_position,
           .context = context,
-          .size = *retrieval};
+          .size = *retrieval,
+          .of_ranks = std::move(ranks)};
 }
 
 bool SessionSite::Fits(int64_t context) const {
@@ -246,8 +251,9 @@ absl::Status SessionSite::DoesNotFit(int64_t context) const {
 }
 
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
-                   const SessionOptions& options, int threads) {
-  const bool on_gpu = model.machine->device() == Device::kCuda;
+                   const SessionOptions& options, int threads, int rank) {
+  const Machine& machine = model.machine_of(rank);
+  const bool on_gpu = machine.device() == Device::kCuda;
   SessionSite site = {.config = model.config,
                       .weights = weights,
                       .layout = options.Layout(model.config),
@@ -258,9 +264,11 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .depth = std::nullopt,
                       .threads = threads,
                       .on_device = options.on_device,
-                      .on_gpu = on_gpu};
+                      .on_gpu = on_gpu,
+                      .split = &*model.split,
+                      .rank = rank};
+  site.layout.kv_heads = static_cast<int>(model.split->kv_heads(rank).size());
   if (options.EndsPrompts()) site.depth = options.depth->Of(model.config);
-  const Machine& machine = *model.machine;
   site.machine_bytes = machine.MemoryBudget();
   site.in_place = machine.in_place();
   site.prefers_device = on_gpu && !machine.simulated();
@@ -268,6 +276,24 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   site.device_bytes =
       site.in_place ? site.machine_bytes : machine.DeviceBudget();
   return site;
+}
+
+absl::StatusOr<std::vector<TierPlan>> PlanRanks(
+    const std::vector<SessionSite>& sites, int64_t context) {
+  if (context == 0) {
+    context = sites.front().config.context;
+    for (const SessionSite& site : sites) {
+      context = site.LargestContext(context);
+      if (context == 0) return site.DoesNotFit(1);
+    }
+  }
+  std::vector<TierPlan> plans;
+  for (const SessionSite& site : sites) {
+    const absl::StatusOr<TierPlan> plan = site.Plan(context);
+    if (!plan.ok()) return plan.status();
+    plans.push_back(*plan);
+  }
+  return plans;
 }
 
 }  // namespace tiercel

@@ -5,12 +5,14 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
 #include "kernels/number/dtype.h"
 #include "models/decoder/config.h"
+#include "models/decoder/model_split.h"
 #include "models/decoder/prompt_depth.h"
 #include "models/decoder/weights.h"
 #include "offload/disk/disk_calls.h"
@@ -73,11 +75,6 @@ struct SessionOptions {
 absl::Status CheckSessionOptions(const ModelConfig& config,
                                  const SessionOptions& options);
 
-// The shape of what says where an answer looked.
-AttentionShares::Shape SharesShape(const ModelConfig& config,
-                                   const KvLayout& layout, int64_t context,
-                                   int64_t first_position);
-
 // Rows of logits that a session holds: of the next token, and of a step.
 int64_t LogitRows();
 
@@ -86,18 +83,12 @@ int64_t LogitRows();
 int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
                      bool on_gpu);
 
-// What a session takes, whatever the device. `weights.bytes` is what is there
-// before it.
-TierNeeds SessionNeeds(const ModelConfig& config, const WeightSizes& weights,
-                       const KvLayout& layout, int64_t context,
-                       int64_t first_position, int threads,
-                       bool on_gpu = false);
-
-// Where sessions of one model go: a device and the machine around it.
+// Where sessions of one model go: a device and the machine around it; with
+// several ranks, those of one of them.
 struct SessionSite {
   const ModelConfig& config;
   WeightSizes weights;
-  KvLayout layout;
+  KvLayout layout;  // of the rank's KV heads
   int64_t first_position = 0;
   int64_t kept_first = 0;  // SessionOptions'
   int64_t kept_newest = 0;
@@ -113,7 +104,17 @@ struct SessionSite {
   // What of this machine's memory both tiers may take, weights included; of a
   // GPU the host tier.
   int64_t machine_bytes = std::numeric_limits<int64_t>::max();
+  // What the ranks compute, and which of them this is; null: one rank, all.
+  const ModelSplit* split = nullptr;
+  int rank = 0;
 
+  // Whose queries choose what a view shows.
+  int QueryHeads() const {
+    return split == nullptr ? config.heads
+                            : static_cast<int>(split->query_heads(rank).size());
+  }
+  // Of a prompt, that pass through a layer at once; the same on every rank.
+  int64_t RowsAtOnce() const;
   TierNeeds Needs(int64_t context) const;
   TierPlan PlanFor(int64_t context) const;
   int64_t MachineBytes(const TierPlan& plan) const {
@@ -127,6 +128,8 @@ struct SessionSite {
 
   // The view of a session that keeps one.
   Retrieval::Shape RetrievalShape(int64_t context) const;
+  // Of what says where an answer looked.
+  AttentionShares::Shape SharesShape(int64_t context) const;
 
   // The plan for `context`, or for 0 for as much of the checkpoint's context as
   // fits. Errors: does_not_fit, with what would.
@@ -135,9 +138,12 @@ struct SessionSite {
 };
 
 // Where sessions with `options` go; `weights.bytes` of the machine's memory are
-// taken, or will be. The model outlives it.
+// taken, or will be. `threads` are a rank's. The model outlives it.
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
-                   const SessionOptions& options, int threads);
+                   const SessionOptions& options, int threads, int rank = 0);
+// The plans of all ranks for one context, that of SessionSite::Plan.
+absl::StatusOr<std::vector<TierPlan>> PlanRanks(
+    const std::vector<SessionSite>& sites, int64_t context);
 
 }  // namespace tiercel
 

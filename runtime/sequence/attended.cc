@@ -22,8 +22,8 @@ absl::StatusOr<PositionRange> Session::RunsOf(const Reading& reading) const {
                      tokens_.size(), " tokens held"));
   }
   constexpr int64_t kRun = AttentionShares::kRun;
-  const int64_t from = kv_->begin() + static_cast<int64_t>(reading.begin);
-  const int64_t to = kv_->begin() + static_cast<int64_t>(reading.end);
+  const int64_t from = kv().begin() + static_cast<int64_t>(reading.begin);
+  const int64_t to = kv().begin() + static_cast<int64_t>(reading.end);
   const int64_t first = (from + kRun - 1) / kRun;
   return PositionRange{first, std::max(first, to / kRun)};
 }
@@ -33,22 +33,26 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
   const absl::StatusOr<PositionRange> runs = RunsOf(reading);
   if (!runs.ok()) return runs.status();
   if (runs->begin == runs->end) return std::vector<double>();
-  if (filled_from_ < kv_->length()) {
+  if (filled_from_ < kv().length()) {
     return UsageError(
         "invalid_argument",
         "keys that nobody computed say nothing of where an answer "
         "looked");
   }
-  if (absl::Status s = ReserveShares(kv_->begin()); !s.ok()) return s;
-  shares_->Begin(runs->begin, runs->end);
+  for (const auto& rank : ranks_) {
+    if (absl::Status s = rank->ReserveShares(); !s.ok()) return s;
+    rank->shares->Begin(runs->begin, runs->end);
+  }
   // The rows come back with the bits they had (row invariance).
   const bool known = knows_next_;
   knows_next_ = false;
   const int64_t saved = saved_;
   const auto end = static_cast<int64_t>(reading.end);
-  if (kv_->length() > end) TruncateKv(end);
-  kv_->Observe(shares_.get());
-  const absl::Cleanup observe = [this] { kv_->Observe(retrieval_.get()); };
+  if (kv().length() > end) TruncateKv(end);
+  for (const auto& rank : ranks_) rank->kv->Observe(rank->shares.get());
+  const absl::Cleanup observe = [this] {
+    for (const auto& rank : ranks_) rank->kv->Observe(rank->retrieval.get());
+  };
   const auto total = static_cast<uint64_t>(pending());
   using Rows = AttentionShares::Rows;
   const std::pair<Rows, size_t> kParts[] = {
@@ -57,12 +61,12 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
       {Rows::kOther, reading.answer},
       {Rows::kOfTheAnswer, tokens_.size()}};
   for (const auto& [rows, part_end] : kParts) {
-    shares_->Count(rows);
-    while (kv_->length() < static_cast<int64_t>(part_end)) {
+    for (const auto& rank : ranks_) rank->shares->Count(rows);
+    while (kv().length() < static_cast<int64_t>(part_end)) {
       if (!progress(total - static_cast<uint64_t>(pending()), total)) {
         return CancelledError();
       }
-      const int64_t left = static_cast<int64_t>(part_end) - kv_->length();
+      const int64_t left = static_cast<int64_t>(part_end) - kv().length();
       if (absl::Status s = Forward(std::min(left, kMaxStepRows),
                                    Station::kVerify, kNoProgress);
           !s.ok()) {
@@ -72,18 +76,12 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
   }
   knows_next_ = known;
   saved_ = saved;  // the file has the same rows
-  return shares_->Shares();
-}
-
-absl::Status Session::ReserveShares(int64_t first_position) {
-  if (shares_ != nullptr) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<AttentionShares>> shares =
-      AttentionShares::Create(model_.machine->memory(),
-                              SharesShape(model_.config, plan_.shape.layout,
-                                          plan_.context, first_position));
-  if (!shares.ok()) return shares.status();
-  shares_ = *std::move(shares);
-  return absl::OkStatus();
+  std::vector<const AttentionShares*> parts;
+  for (const auto& rank : ranks_) {
+    if (!model_.split->IsFirstOfHeads(rank->site.rank)) continue;
+    parts.push_back(rank->shares.get());
+  }
+  return AttentionShares::SharesOf(parts);
 }
 
 }  // namespace tiercel

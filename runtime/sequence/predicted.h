@@ -1,6 +1,8 @@
 #ifndef TIERCEL_RUNTIME_SEQUENCE_PREDICTED_H_
 #define TIERCEL_RUNTIME_SEQUENCE_PREDICTED_H_
 
+#include <vector>
+
 #include "runtime/predict/prediction.h"
 #include "runtime/predict/rates.h"
 #include "runtime/sequence/session.h"
@@ -10,8 +12,14 @@ namespace tiercel {
 // What `rates` say that `session` takes for `work`.
 inline Prediction PredictedBy(const Session& session, const Rates& rates,
                               const Work& work) {
-  return Predict(session.site(), session.plan(),
-                 session.model().machine->link(), rates, work);
+  std::vector<SessionSite> sites;
+  std::vector<TierPlan> plans;
+  for (const auto& rank : session.ranks()) {
+    sites.push_back(rank->site);
+    plans.push_back(rank->plan);
+  }
+  return PredictRanks(sites, plans, session.model().machine->link(), rates,
+                      work);
 }
 
 }  // namespace tiercel

@@ -91,8 +91,6 @@ absl::StatusOr<std::string> SavedTexts::Fingerprint(Cancelled cancelled) {
        {"compute", model_.options.compute == Compute::kQ8 ? "q8" : "f32"},
        {"checkpoint", *checkpoint},
        {"rope", RopeJson(model_.config)},
-       {"rank", machine.rank()},
-       {"ranks", machine.ranks()},
        {"layers", model_.config.layers},
        {"kv_heads", layout_.kv_heads},
        {"head_dim", layout_.head_dim},

@@ -1,12 +1,11 @@
 #include "runtime/sequence/session.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "offload/kv/in_place_kv.h"
-#include "offload/kv/tiered_kv.h"
 
 namespace tiercel {
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
@@ -18,28 +17,44 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   if (absl::Status s = CheckSessionOptions(model.config, options); !s.ok()) {
     return s;
   }
-  absl::StatusOr<std::unique_ptr<Stream>> stream = model.machine->NewStream();
-  if (!stream.ok()) return stream.status();
-  const SessionSite site =
-      SiteOf(model,
-             {.bytes = model.machine->memory().used(),
-              .bytes_per_token = model.weights->bytes_per_token()},
-             options, (*stream)->pool().num_threads());
-  const absl::StatusOr<TierPlan> plan = site.Plan(options.context);
-  if (!plan.ok()) return plan.status();
+  const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();
+  if (!sizes.ok()) return sizes.status();
+  std::vector<std::unique_ptr<Stream>> streams;
+  int threads = std::numeric_limits<int>::max();
+  for (int rank = 0; rank < model.ranks(); ++rank) {
+    absl::StatusOr<std::unique_ptr<Stream>> stream =
+        model.machine_of(rank).NewStream();
+    if (!stream.ok()) return stream.status();
+    threads = std::min(threads, (*stream)->pool().num_threads());
+    streams.push_back(*std::move(stream));
+  }
+  std::vector<SessionSite> sites;
+  for (int rank = 0; rank < model.ranks(); ++rank) {
+    WeightSizes taken = (*sizes)[static_cast<size_t>(rank)];
+    taken.bytes = model.machine_of(rank).memory().used();
+    sites.push_back(SiteOf(model, taken, options, threads, rank));
+  }
+  const absl::StatusOr<std::vector<TierPlan>> plans =
+      PlanRanks(sites, options.context);
+  if (!plans.ok()) return plans.status();
+  absl::StatusOr<std::unique_ptr<RankGroup>> group =
+      RankGroup::Create(model.ranks());
+  if (!group.ok()) return group.status();
+  const TierPlan& plan = plans->front();
   std::unique_ptr<Session> session(
-      new Session(model, site, *plan, options.prompt_view.Within(plan->context),
-                  *std::move(stream)));
-  absl::StatusOr<std::unique_ptr<KvStore>> kv =
-      session->MakeKv(options.first_position);
-  if (!kv.ok()) return kv.status();
-  session->kv_ = *std::move(kv);
-  if (options.retrieval.has_value()) {
-    absl::StatusOr<std::unique_ptr<Retrieval>> retrieval =
-        Retrieval::Create(model.machine->memory(),
-                          site.RetrievalShape(plan->context), *session->kv_);
-    if (!retrieval.ok()) return retrieval.status();
-    session->retrieval_ = *std::move(retrieval);
+      new Session(model, options.prompt_view.Within(plan.context),
+                  std::make_shared<SessionRanks>(*std::move(group),
+                                                 model.machine->faults())));
+  for (size_t i = 0; i < sites.size(); ++i) {
+    session->ranks_.push_back(std::make_unique<SessionRank>(
+        model, sites[i], (*plans)[i], std::move(streams[i]), session->together_,
+        threads));
+    SessionRank& rank = *session->ranks_.back();
+    if (absl::Status s = rank.MakeKv(); !s.ok()) return s;
+  }
+  if (!session->stream().on_host()) {
+    session->host_logits_.resize(static_cast<size_t>(LogitRows()) *
+                                 session->Vocab());
   }
   if (options.depth.has_value()) {
     session->spans_.emplace(options.depth->Of(model.config),
@@ -48,69 +63,46 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   const bool whole_prompts =
       options.prompt_view.IsFull() && !options.EndsPrompts();
   if (options.texts.has_value() && whole_prompts &&
-      options.first_position == 0 && !plan->on_device) {
+      options.first_position == 0 && !plan.on_device) {
     session->KeepTexts(*options.texts);
   }
   session->context_is_what_fits_ =
-      options.context == 0 && plan->context < model.config.context;
+      options.context == 0 && plan.context < model.config.context;
   return session;
 }
 
-Session::Session(const Model& model, const SessionSite& site,
-                 const TierPlan& plan, const View& prompt_view,
-                 std::unique_ptr<Stream> stream)
+Session::Session(const Model& model, const View& prompt_view,
+                 std::shared_ptr<SessionRanks> together)
     : model_(model),
-      site_(site),
-      plan_(plan),
       prompt_view_(prompt_view),
-      stream_(std::move(stream)),
-      decoder_(model.config, *model.weights, model.options.compute,
-               model.machine->memory()) {}
+      together_(std::move(together)) {}
 
-absl::StatusOr<std::unique_ptr<KvStore>> Session::MakeKv(
-    int64_t first_position) {
-  if (plan_.in_place && !plan_.on_device) {
-    return std::make_unique<InPlaceKv>(
-        std::make_shared<PagePool>(plan_.shape.layout, plan_.shape.layers,
-                                   plan_.context / kPageTokens + 2),
-        first_position);
+absl::Status Session::EachRank(
+    absl::FunctionRef<absl::Status(SessionRank&)> part) {
+  const absl::Status status = together_->group->Run(
+      [&](int rank) { return part(*ranks_[static_cast<size_t>(rank)]); });
+  if (!status.ok()) DropViews();
+  return status;
+}
+
+// Where one rank's view may be gone the others' are no use: what ranks choose
+// together, and how far a draft goes, they must choose alike.
+void Session::DropViews() {
+  if (ranks_.size() == 1) return;
+  for (const auto& rank : ranks_) {
+    if (rank->retrieval != nullptr) rank->retrieval->Drop();
   }
-  // Takes all the session will ever need, so that nothing can run out later.
-  const ModelConfig& config = model_.config;
-  const int64_t rows =
-      PromptRowsAtOnce(config, model_.weights->bytes_per_token(),
-                       stream_->pool().num_threads(), /*before=*/0);
-  if (absl::Status s = decoder_.Reserve(rows, plan_.context); !s.ok()) return s;
-  if (absl::Status s = ReserveHidden(plan_.context); !s.ok()) return s;
-  if (absl::Status s = ReserveLogits(); !s.ok()) return s;
-  if (absl::Status s = ReserveShares(first_position); !s.ok()) return s;
-  const absl::StatusOr<std::byte*> scratch =
-      stream_->Scratch(static_cast<size_t>(ScratchBytes(
-          config, plan_.context, stream_->pool().num_threads(), site_.on_gpu)));
-  if (!scratch.ok()) return scratch.status();
-  Machine& machine = *model_.machine;
-  if (plan_.on_device) {
-    absl::StatusOr<PagePool> pool =
-        PagePool::OnDevice(plan_.shape.layout, plan_.shape.layers,
-                           plan_.shape.context_pages, machine.memory());
-    if (!pool.ok()) return pool.status();
-    return std::make_unique<InPlaceKv>(
-        std::make_shared<PagePool>(*std::move(pool)), first_position);
-  }
-  placement_ = machine.NewPlacement();
-  absl::StatusOr<std::unique_ptr<Link>> link = machine.NewLink(placement_);
-  if (!link.ok()) return link.status();
-  absl::StatusOr<std::shared_ptr<KvTier>> tier =
-      KvTier::Create(plan_.shape, machine.memory(), *std::move(link));
-  if (!tier.ok()) return tier.status();
-  tier_ = *std::move(tier);
-  return std::make_unique<TieredKv>(tier_, first_position);
 }
 
 Traffic Session::traffic() const {
   Traffic traffic;
-  if (tier_ != nullptr) traffic.link = tier_->engine->ledger();
-  traffic.moves = kv_->moves();
+  for (const auto& rank : ranks_) {
+    Traffic own;
+    if (rank->tier != nullptr) own.link = rank->tier->engine->ledger();
+    own.moves = rank->kv->moves();
+    traffic += own;
+    traffic.ranks.push_back(rank->traffic());
+  }
   traffic.disk = disk_;
   return traffic;
 }
@@ -118,25 +110,49 @@ Traffic Session::traffic() const {
 TimeSpent Session::Elapsed() const {
   TimeSpent elapsed;
   elapsed.seconds = SecondsBetween({}, model_.machine->clock().Now());
-  for (const LinkUse& use : traffic().link) {
-    elapsed.link_seconds += use.busy_seconds;
+  // Links work side by side: the busiest says how much of the time that took.
+  for (const auto& rank : ranks_) {
+    if (rank->tier == nullptr) continue;
+    double seconds = 0;
+    for (const LinkUse& use : rank->tier->engine->ledger()) {
+      seconds += use.busy_seconds;
+    }
+    elapsed.link_seconds = std::max(elapsed.link_seconds, seconds);
   }
   return elapsed;
 }
 
 MemoryUse Session::memory() const {
-  return {.host = kv_->HostBytes(), .device = model_.machine->memory().used()};
+  MemoryUse use;
+  for (const auto& rank : ranks_) {
+    use.host += rank->kv->HostBytes();
+    use.device += rank->machine().memory().used();
+  }
+  return use;
+}
+
+int64_t Session::KvRowBytes() const {
+  int64_t bytes = 0;
+  for (const auto& rank : ranks_) {
+    const KvLayout& layout = rank->site.layout;
+    bytes += layout.kv_heads * (layout.KRowBytes() + layout.VRowBytes());
+  }
+  return bytes;
 }
 
 std::vector<std::string> Session::warnings() const {
   std::vector<std::string> all = model_.warnings;
-  if (site_.depth.has_value() && site_.depth->cut < model_.config.layers) {
-    std::string untrained = UntrainedFor(*model_.checkpoint, *site_.depth);
+  if (site().depth.has_value() && site().depth->cut < model_.config.layers) {
+    std::string untrained = UntrainedFor(*model_.checkpoint, *site().depth);
     if (!untrained.empty()) all.push_back(std::move(untrained));
   }
-  if (placement_ != nullptr) {
-    const std::vector<std::string> more = placement_->warnings();
-    all.insert(all.end(), more.begin(), more.end());
+  for (const auto& rank : ranks_) {
+    if (rank->placement == nullptr) continue;
+    for (const std::string& warning : rank->placement->warnings()) {
+      if (std::find(all.begin(), all.end(), warning) == all.end()) {
+        all.push_back(warning);
+      }
+    }
   }
   if (texts_ != nullptr) {
     texts_->Settle();
@@ -154,12 +170,14 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
         static_cast<int64_t>(tokens_.size() + std::min(count, kMost));
     const int64_t checkpoint = model_.config.context;
     if (context_is_what_fits_ && length <= checkpoint) {
-      return site_.DoesNotFit(length);
+      for (const auto& rank : ranks_) {
+        if (!rank->site.Fits(length)) return rank->site.DoesNotFit(length);
+      }
     }
     return InputError(
         "context_length_exceeded",
         absl::StrCat("the text has ", length, " tokens, the context holds ",
-                     plan_.context));
+                     plan().context));
   }
   for (size_t i = 0; i < count; ++i) {
     if (ids[i] < 0 || ids[i] >= model_.config.vocab) {
@@ -174,35 +192,24 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
   return absl::OkStatus();
 }
 
-absl::Status Session::ReserveLogits() {
-  if (!logits_.empty()) return absl::OkStatus();
-  absl::StatusOr<DeviceArray<float>> logits = DeviceArray<float>::Create(
-      model_.machine->memory(), LogitRows() * model_.config.vocab, "logits");
-  if (!logits.ok()) return logits.status();
-  logits_ = *std::move(logits);
-  if (!stream_->on_host()) host_logits_.resize(logits_.size());
-  return absl::OkStatus();
-}
-
-// Puts the logits of `count` rows of the last step into logits_, from its row
+// Puts the logits of `count` rows of the last step behind each other, from row
 // `row` on.
-absl::Status Session::LogitsInto(int64_t first, int64_t count, size_t row) {
-  if (absl::Status s = ReserveLogits(); !s.ok()) return s;
-  float* const logits = logits_.data() + row * Vocab();
-  if (absl::Status s = decoder_.Logits(
-          *stream_, hidden_.data() + first * model_.config.hidden, count,
-          logits);
-      !s.ok() || stream_->on_host()) {
+absl::Status Session::LogitsInto(int64_t first_row, int64_t count, size_t row) {
+  if (absl::Status s = EachRank([&](SessionRank& rank) {
+        return rank.LogitsInto(first_row, count, row);
+      });
+      !s.ok() || stream().on_host()) {
     return s;
   }
   // What a step gives the host: read once, and waited for once.
   if (absl::Status s =
-          stream_->Copy(host_logits_.data() + row * Vocab(), logits,
+          stream().Copy(host_logits_.data() + row * Vocab(),
+                        first().logits.data() + row * Vocab(),
                         static_cast<size_t>(count) * Vocab() * sizeof(float));
       !s.ok()) {
     return s;
   }
-  return stream_->Synchronize();
+  return stream().Synchronize();
 }
 
 absl::StatusOr<const float*> Session::RowLogits(int64_t first, int64_t count) {
@@ -223,22 +230,24 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
     if (knows_next_) return absl::OkStatus();
     // Known KV, unknown logits: the last row is computed once more. It is the
     // same row, whatever runs with it.
-    TruncateKv(kv_->length() - 1);
+    TruncateKv(kv().length() - 1);
   }
   absl::StatusOr<std::optional<DeepSpans>> spans = NextSpans();
   if (!spans.ok()) return spans.status();
   View view = prompt_view_;
   if (spans->has_value()) {
     const DeepSpans& next = **spans;
-    const int64_t answer = next.answer_begin() - kv_->begin();
+    const int64_t answer = next.answer_begin() - kv().begin();
     // What is there of a new answer's tail ends below the cut.
-    if (prompt_begins_ && kv_->length() > answer) TruncateKv(answer);
-    if (retrieval_ == nullptr) {
+    if (prompt_begins_ && kv().length() > answer) TruncateKv(answer);
+    if (retrieval() == nullptr) {
       view = next.Reads();
     } else {
-      retrieval_->ShowAbove({.layers = next.depth().cut,
-                             .anchor = next.depth().anchor,
-                             .answer_begin = next.answer_begin()});
+      for (const auto& rank : ranks_) {
+        rank->retrieval->ShowAbove({.layers = next.depth().cut,
+                                    .anchor = next.depth().anchor,
+                                    .answer_begin = next.answer_begin()});
+      }
     }
   }
   const int64_t rows = pending();
@@ -255,7 +264,7 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
 absl::StatusOr<std::optional<DeepSpans>> Session::NextSpans() const {
   std::optional<DeepSpans> next = spans_;
   if (!next.has_value() || !prompt_begins_) return next;
-  if (absl::Status s = next->BeginAnswer(tokens_, kv_->end()); !s.ok()) {
+  if (absl::Status s = next->BeginAnswer(tokens_, kv().end()); !s.ok()) {
     return s;
   }
   return next;
@@ -273,10 +282,11 @@ absl::Status Session::Step(Station station, const View& view) {
 
 absl::Status Session::CatchUpForDrafts(Station station) {
   absl::Status status = CatchUp(station);
-  if (status.ok() && !retrieval_->fresh()) {
+  const auto fresh = [](const auto& rank) { return rank->retrieval->fresh(); };
+  if (status.ok() && !std::all_of(ranks_.begin(), ranks_.end(), fresh)) {
     // There was nothing to catch up with, or less than chooses, or it went on
     // with a prompt that had been stopped, half of it unseen.
-    TruncateKv(std::max<int64_t>(0, kv_->length() - retrieval_->evidence()));
+    TruncateKv(std::max<int64_t>(0, kv().length() - retrieval()->evidence()));
     knows_next_ = false;
     status = CatchUp(station);
   }
@@ -285,14 +295,14 @@ absl::Status Session::CatchUpForDrafts(Station station) {
 
 void Session::TruncateKv(int64_t length) {
   interrupted_.reset();
-  kv_->Truncate(length);
+  for (const auto& rank : ranks_) rank->kv->Truncate(length);
   settled_ = std::min(settled_, length);
   saved_ = std::min(saved_, length);
   if (length <= filled_from_) filled_from_ = kAllPositions;
 }
 
 void Session::DropProvisional() {
-  if (settled_ == kv_->length()) return;
+  if (settled_ == kv().length()) return;
   TruncateKv(settled_);
   knows_next_ = false;
 }
@@ -310,39 +320,64 @@ void Session::AbandonPrompt() {
 
 int64_t Session::KvEntries() const {
   const int layers = model_.config.layers;
-  return site_.depth.has_value() ? spans_->Entries(layers, kv_->end())
-                                 : layers * kv_->length();
+  return site().depth.has_value() ? spans_->Entries(layers, kv().end())
+                                  : layers * kv().length();
 }
 
 void Session::Truncate(size_t length) {
   if (length >= tokens_.size()) return;
   tokens_.resize(length);
-  if (kv_->length() > static_cast<int64_t>(length)) {
+  if (kv().length() > static_cast<int64_t>(length)) {
     TruncateKv(static_cast<int64_t>(length));
   }
   knows_next_ = false;
   if (!spans_.has_value()) return;
-  const int64_t end = kv_->begin() + static_cast<int64_t>(length);
+  const int64_t end = kv().begin() + static_cast<int64_t>(length);
   spans_->Truncate(end);
   if (!spans_->HasAnswer(end)) prompt_begins_ = true;
 }
 
-absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
-  absl::StatusOr<std::unique_ptr<Stream>> stream = model_.machine->NewStream();
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<std::unique_ptr<KvStore>> kv = kv_->Fork();
-  if (!kv.ok()) return kv.status();
-  std::unique_ptr<Session> copy(
-      new Session(model_, site_, plan_, prompt_view_, *std::move(stream)));
-  copy->kv_ = *std::move(kv);
-  if (retrieval_ != nullptr) {
-    absl::StatusOr<std::unique_ptr<Retrieval>> retrieval =
-        retrieval_->Fork(*copy->kv_);
-    if (!retrieval.ok()) return retrieval.status();
-    copy->retrieval_ = *std::move(retrieval);
+bool Session::ViewHasRoom(int64_t rows) const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [rows](const auto& rank) {
+    return rank->retrieval->HasRoom(rows);
+  });
+}
+
+void Session::KeepViewPlaces() {
+  for (const auto& rank : ranks_) rank->retrieval->KeepPlaces();
+}
+
+// The mean of layers and query heads.
+std::optional<double> Session::ViewCoverage() const {
+  double sum = 0;
+  int64_t heads = 0;
+  for (const auto& rank : ranks_) {
+    if (!model_.split->IsFirstOfHeads(rank->site.rank)) continue;
+    const std::optional<double> coverage = rank->retrieval->coverage();
+    if (!coverage.has_value()) return std::nullopt;
+    sum += *coverage * rank->site.QueryHeads();
+    heads += rank->site.QueryHeads();
   }
-  copy->placement_ = placement_;
-  copy->tier_ = tier_;
+  return ranks_.size() == 1 ? first().retrieval->coverage()
+                            : sum / static_cast<double>(heads);
+}
+
+void Session::TruncateView(int64_t end) {
+  for (const auto& rank : ranks_) rank->retrieval->kv().Truncate(end);
+}
+
+void Session::SetViewWindow(int64_t positions) {
+  for (const auto& rank : ranks_) rank->retrieval->kv().SetWindow(positions);
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
+  std::unique_ptr<Session> copy(new Session(model_, prompt_view_, together_));
+  for (const auto& rank : ranks_) {
+    absl::StatusOr<std::unique_ptr<SessionRank>> forked = rank->Fork();
+    if (!forked.ok()) return forked.status();
+    copy->ranks_.push_back(*std::move(forked));
+  }
+  copy->host_logits_.resize(host_logits_.size());
   copy->context_is_what_fits_ = context_is_what_fits_;
   copy->tokens_ = tokens_;
   copy->settled_ = settled_;
@@ -352,7 +387,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   copy->spans_ = spans_;
   copy->prompt_begins_ = prompt_begins_;
   // Without room for them they are computed again.
-  if (knows_next_ && copy->ReserveLogits().ok()) {
+  if (knows_next_ && copy->first().ReserveLogits().ok()) {
     std::copy_n(HostLogits(), Vocab(), copy->HostLogits());
     copy->knows_next_ = true;
   }

@@ -8,12 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "kernels/machine/device_memory.h"
-#include "models/decoder/decoder.h"
 #include "offload/kv/kv_store.h"
-#include "offload/kv/kv_tier.h"
 #include "offload/plan/tier_plan.h"
 #include "offload/view/attention_shares.h"
 #include "offload/view/retrieval.h"
@@ -23,6 +21,7 @@
 #include "runtime/sequence/deep_spans.h"
 #include "runtime/sequence/interrupted_prompt.h"
 #include "runtime/sequence/saved_texts.h"
+#include "runtime/sequence/session_rank.h"
 #include "runtime/sequence/time_spent.h"
 
 namespace tiercel {
@@ -122,8 +121,16 @@ class Session {
   // Drafts, in a session that keeps a retrieval view: passes of the model, or
   // of its first `layers`, that read and write that view alone, beside the
   // sequence.
-  Retrieval* retrieval() { return retrieval_.get(); }
-  const Retrieval* retrieval() const { return retrieval_.get(); }
+  // That of rank 0; with one rank there is no other.
+  Retrieval* retrieval() { return first().retrieval.get(); }
+  const Retrieval* retrieval() const { return first().retrieval.get(); }
+  // Retrieval's functions, of the views of all ranks.
+  bool ViewHasRoom(int64_t rows) const;
+  void KeepViewPlaces();
+  std::optional<double> ViewCoverage() const;
+  int64_t ViewEnd() const { return first().retrieval->kv().end(); }
+  void TruncateView(int64_t end);
+  void SetViewWindow(int64_t positions);
   // CatchUp, after which the view follows from the tokens alone.
   absl::Status CatchUpForDrafts(Station station);
   // Passes `ids`, which follow what the view holds, at most kMaxStepRows;
@@ -137,8 +144,15 @@ class Session {
   // Errors: copy_failed, cancelled.
   absl::Status RefreshView();
 
-  const SessionSite& site() const { return site_; }
-  const TierPlan& plan() const { return plan_; }
+  // Those of rank 0; contexts, and what else is of no rank, are of all.
+  const SessionSite& site() const { return first().site; }
+  const TierPlan& plan() const { return first().plan; }
+  const std::vector<std::unique_ptr<SessionRank>>& ranks() const {
+    return ranks_;
+  }
+  // Of a position in a layer, by all ranks: more than the model's where some
+  // keep the same KV head.
+  int64_t KvRowBytes() const;
   Traffic traffic() const;    // since the session was made
   TimeSpent Elapsed() const;  // since whenever, always growing
   // The model's warnings, and what costs speed only.
@@ -174,18 +188,18 @@ class Session {
   absl::StatusOr<PositionRange> RunsOf(const Reading& reading) const;
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
-  int64_t kv_length() const { return kv_->length(); }
+  int64_t kv_length() const { return kv().length(); }
   // Pairs of layer and position whose K and V exist.
   int64_t KvEntries() const;
   int64_t pending() const {  // tokens the KV lacks
-    return static_cast<int64_t>(tokens_.size()) - kv_->length();
+    return static_cast<int64_t>(tokens_.size()) - kv().length();
   }
   int64_t room() const {  // tokens that still fit
-    return plan_.context - static_cast<int64_t>(tokens_.size());
+    return plan().context - static_cast<int64_t>(tokens_.size());
   }
-  int64_t first_position() const { return kv_->begin(); }
+  int64_t first_position() const { return kv().begin(); }
   const Model& model() const { return model_; }
-  Stream& stream() { return *stream_; }
+  Stream& stream() { return *first().stream; }  // of rank 0
 
   // Async-signal-safe.
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
@@ -198,42 +212,51 @@ class Session {
   void CancelWith(const Session& whole) { whole_ = &whole; }
 
  private:
-  Session(const Model& model, const SessionSite& site, const TierPlan& plan,
-          const View& prompt_view, std::unique_ptr<Stream> stream);
+  Session(const Model& model, const View& prompt_view,
+          std::shared_ptr<SessionRanks> together);
 
-  absl::StatusOr<std::unique_ptr<KvStore>> MakeKv(int64_t first_position);
-  absl::Status ReserveShares(int64_t first_position);
+  SessionRank& first() const { return *ranks_.front(); }
+  KvStore& kv() const { return *first().kv; }
+  // Calls `part` for every rank at once. Errors: those of RankGroup::Run.
+  absl::Status EachRank(absl::FunctionRef<absl::Status(SessionRank&)> part);
+  void DropViews();
+  // May a rank stop half-way? Of several none, or they would not be alike.
+  bool StopsAlone() const { return ranks_.size() == 1 && cancelled(); }
 
   // Where the answer begins that the KV's next rows belong to.
   absl::StatusOr<std::optional<DeepSpans>> NextSpans() const;
-  // `certain`: all rows will hold.
-  absl::Status BeginForward(int64_t rows, Station station, const View& view,
-                            bool certain, PassPoint* point);
-  void AbandonStep();  // but for an interrupted prompt
+  // Passes the tokens that the KV lacks, the first `rows` of them, through all
+  // layers, or goes on with the prompt that was stopped. `certain`: all rows
+  // will hold. `*point`: how far all ranks came, where they came as far.
+  absl::Status Pass(int64_t rows, Station station, Progress progress,
+                    const View& view, bool certain,
+                    std::optional<PassPoint>* point);
+  absl::Status Commit(int64_t rows);
+  // But for an interrupted prompt; the KV ends after `length` positions.
+  void AbandonStep(int64_t length);
   // A step under `view` has added to a KV of `before` positions.
   void NoteAdded(int64_t before, const View& view);
   void TruncateKv(int64_t length);
   void KeepTexts(const TextsFolder& folder);
-  absl::Status RunLayers(int64_t rows, Progress progress, PassPoint* point);
-  absl::Status ReserveHidden(int64_t rows);
-  absl::Status ReserveLogits();
+  KvLayout WholeLayout() const;  // of a page of all KV heads, as files have it
+  absl::Status LoadRanks(size_t rank, int64_t rows, KvStore::GivePages give);
+  absl::StatusOr<std::unique_ptr<HeldPages>> HoldRanks(
+      int64_t length, KvStore::Cancelled cancelled);
   absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
+  // Those of rank 0, where the host can read them.
   const float* HostLogits() const {
-    return host_logits_.empty() ? logits_.data() : host_logits_.data();
+    return host_logits_.empty() ? first().logits.data() : host_logits_.data();
   }
   float* HostLogits() {
-    return host_logits_.empty() ? logits_.data() : host_logits_.data();
+    return host_logits_.empty() ? first().logits.data() : host_logits_.data();
   }
   size_t Vocab() const { return static_cast<size_t>(model_.config.vocab); }
 
   const Model& model_;
-  const SessionSite site_;
-  const TierPlan plan_;
   const View prompt_view_;
   bool context_is_what_fits_ = false;  // less than the checkpoint's
-  std::unique_ptr<Stream> stream_;
-  Decoder decoder_;
-  std::unique_ptr<KvStore> kv_;
+  const std::shared_ptr<SessionRanks> together_;
+  std::vector<std::unique_ptr<SessionRank>> ranks_;
   std::vector<int32_t> tokens_;
   int64_t settled_ = 0;  // of the KV, the beginning that is not provisional
   std::optional<DeepSpans> spans_;  // absent: all rows are alike
@@ -241,16 +264,8 @@ class Session {
   // When BeginPrompt was called last: prompt_begins_, and how many tokens.
   bool prompt_had_begun_ = true;
   size_t tokens_before_ = 0;
-  DeviceArray<float> hidden_;  // [rows of the last Forward, hidden]
   std::optional<InterruptedPrompt> interrupted_;
-  std::shared_ptr<Placement> placement_;  // null: one memory
-  std::shared_ptr<KvTier> tier_;          // null: one memory
-  std::unique_ptr<Retrieval> retrieval_;  // null: none; ends before the above
-  std::unique_ptr<AttentionShares> shares_;  // null: nobody asked yet
-  // [1 + kMaxStepRows, vocab]: those of the token after the last, if they are
-  // known, and of some rows. Empty: nobody asked for any.
-  DeviceArray<float> logits_;
-  // logits_ in the host's memory; empty where the device's is that.
+  // SessionRank::logits in the host's memory; empty where the device's is that.
   std::vector<float> host_logits_;
   bool knows_next_ = false;
   // Positions of the KV from here on were filled, not computed.

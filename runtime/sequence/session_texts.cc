@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "kernels/base/error.h"
 #include "runtime/sequence/session.h"
@@ -13,19 +14,55 @@ namespace tiercel {
 
 void Session::KeepTexts(const TextsFolder& folder) {
   texts_folder_ = folder;
-  texts_ = std::make_unique<SavedTexts>(model_, site_.layout, folder);
+  texts_ = std::make_unique<SavedTexts>(model_, WholeLayout(), folder);
+}
+
+KvLayout Session::WholeLayout() const {
+  KvLayout layout = site().layout;
+  layout.kv_heads = model_.config.kv_heads;
+  return layout;
+}
+
+// Every rank from `rank` on takes its heads of the pages that `give` puts. All
+// have room for them before the first is put.
+absl::Status Session::LoadRanks(size_t rank, int64_t rows,
+                                KvStore::GivePages give) {
+  SessionRank& own = *ranks_[rank];
+  const auto stop = [this] { return StopsAlone(); };
+  if (ranks_.size() == 1) return own.kv->Load(rows, give, stop);
+  const KvLayout whole = WholeLayout();
+  std::vector<std::byte> some(static_cast<size_t>(own.site.layout.PageBytes()));
+  return own.kv->Load(
+      rows,
+      [&](KvStore::PutPage put) {
+        const auto both = [&](KvStore::PutPage others) {
+          return give([&](int layer, int64_t page, const std::byte* bytes) {
+            TakeHeads(whole, bytes, own.first_head(), own.site.layout,
+                      some.data());
+            if (absl::Status s = put(layer, page, some.data()); !s.ok()) {
+              return s;
+            }
+            return others(layer, page, bytes);
+          });
+        };
+        if (rank + 1 < ranks_.size()) return LoadRanks(rank + 1, rows, both);
+        return both([](int, int64_t, const std::byte*) {  //
+          return absl::OkStatus();
+        });
+      },
+      stop);
 }
 
 absl::Status Session::OpenText(Progress progress) {
   if (texts_ == nullptr) return absl::OkStatus();
   if (!texts_->Settle()) saved_ = 0;
   // Behind KV that nobody computed no file is right.
-  if (filled_from_ < kv_->length()) return absl::OkStatus();
+  if (filled_from_ < kv().length()) return absl::OkStatus();
   // The logits of the last row are wanted, and a view is chosen by the last
   // few.
-  const int64_t computed = retrieval_ != nullptr ? retrieval_->evidence() : 1;
+  const int64_t computed = retrieval() != nullptr ? retrieval()->evidence() : 1;
   const int64_t most = std::ssize(tokens_) - computed;
-  if (most - kv_->length() < KvFolder::kLeastTokens) return absl::OkStatus();
+  if (most - kv().length() < KvFolder::kLeastTokens) return absl::OkStatus();
   const auto stop = [&] {
     return cancelled() ||
            !progress(0, static_cast<uint64_t>(pending()) *
@@ -37,34 +74,48 @@ absl::Status Session::OpenText(Progress progress) {
   if (!found->has_value()) return absl::OkStatus();
   const KvFile& file = *(*found)->file;
   const int64_t end = std::min((*found)->common, most);
-  if (end - kv_->length() < KvFolder::kLeastTokens) return absl::OkStatus();
-  const int64_t first = kv_->length() / kPageTokens;
+  if (end - kv().length() < KvFolder::kLeastTokens) return absl::OkStatus();
+  const int64_t first = kv().length() / kPageTokens;
   TruncateKv(first * kPageTokens);
   const int64_t pages = (end + kPageTokens - 1) / kPageTokens;
-  const absl::Status opened = kv_->Load(
-      end - kv_->length(),
-      [&](KvStore::PutPage put) {
+  const int64_t before = kv().length();
+  const absl::Status opened =
+      LoadRanks(/*rank=*/0, end - before, [&](KvStore::PutPage put) {
         return file.Read(first, pages, put, stop, &disk_);
-      },
-      [this] { return cancelled(); });
+      });
+  if (!opened.ok() && ranks_.size() > 1) TruncateKv(before);
   if (ClassOf(opened) == ErrorClass::kCancelled) return opened;
   if (!opened.ok()) {
     texts_->Refuse(file, opened);
     return absl::OkStatus();
   }
   file.Touch();
-  settled_ = kv_->length();
+  settled_ = kv().length();
   saved_ = (*found)->common;
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<HeldPages>> Session::HoldRanks(
+    int64_t length, KvStore::Cancelled cancelled) {
+  if (ranks_.size() == 1) return kv().Hold(length, cancelled);
+  std::vector<JoinedPages::Part> parts;
+  for (const auto& rank : ranks_) {
+    if (!model_.split->IsFirstOfHeads(rank->site.rank)) continue;
+    absl::StatusOr<std::unique_ptr<HeldPages>> held =
+        rank->kv->Hold(length, cancelled);
+    if (!held.ok()) return held.status();
+    parts.push_back({*std::move(held), rank->first_head()});
+  }
+  return std::make_unique<JoinedPages>(WholeLayout(), std::move(parts));
+}
+
 void Session::SaveText() {
   if (texts_ == nullptr) return;
-  const int64_t length = kv_->length();
+  const int64_t length = kv().length();
   const bool computed = settled_ == length && filled_from_ >= length;
   if (!computed || length - saved_ < KvFolder::kLeastTokens) return;
   const auto stop = [this] { return cancelled(); };
-  absl::StatusOr<std::unique_ptr<HeldPages>> pages = kv_->Hold(length, stop);
+  absl::StatusOr<std::unique_ptr<HeldPages>> pages = HoldRanks(length, stop);
   if (!pages.ok()) {
     if (ClassOf(pages.status()) != ErrorClass::kCancelled) {
       texts_->Warn(pages.status(), "the text is not kept");

@@ -1,0 +1,84 @@
+#ifndef TIERCEL_MODELS_DECODER_MODEL_SPLIT_H_
+#define TIERCEL_MODELS_DECODER_MODEL_SPLIT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/decoder/config.h"
+#include "offload/ranks/gather.h"
+
+namespace tiercel {
+
+// What each rank computes of a model: of every matrix some outputs, which are
+// gathered, so that every output's chain over k stays whole (tensor parallel
+// that adds nothing over ranks).
+//
+//   q, k, v    by heads: a rank's query heads are those of its KV heads
+//   o, down    by hidden columns
+//   gate, up   by ffn columns
+//   output     by vocabulary
+//
+// With fewer KV heads than ranks several ranks keep one: each of them computes
+// its K and V and the queries of all its query heads (which choose what a view
+// shows), and attends with some of these. The embedding is whole on every rank:
+// a step looks up a few rows of it, and what it takes is less than what one
+// more gather of every prompt's hidden states costs.
+//
+// Slices of columns and of the vocabulary are whole panels of 16 outputs, where
+// there are enough. Shares may differ by a KV head, or by a panel.
+class ModelSplit {
+ public:
+  // All of it on one rank.
+  static ModelSplit Whole(const ModelConfig& config);
+  // Errors: invalid_argument, unless 1 <= ranks <= kMostRanks; cannot_split,
+  // where there are fewer query heads of a KV head than ranks for it, or fewer
+  // columns or panels of the vocabulary than ranks.
+  static constexpr int kMostRanks = 64;
+  static absl::StatusOr<ModelSplit> Create(const ModelConfig& config,
+                                           int ranks);
+
+  int ranks() const { return static_cast<int>(kv_heads_.size()); }
+
+  // Of rank `rank`, all within the model's.
+  const Columns& kv_heads(int rank) const { return At(kv_heads_, rank); }
+  const Columns& heads(int rank) const { return At(heads_, rank); }
+  // Whose queries it computes: `heads`, or more where it shares a KV head.
+  Columns query_heads(int rank) const {
+    return {kv_heads(rank).begin * group_, kv_heads(rank).end * group_};
+  }
+  // It is the first rank with its KV heads.
+  bool IsFirstOfHeads(int rank) const {
+    return rank == 0 || kv_heads(rank) != kv_heads(rank - 1);
+  }
+  // The ranks keep so many KV heads, one that several keep counted for each.
+  int64_t KvHeadsKept() const;
+
+  // What is gathered, [ranks]: attention's outputs in floats, hidden states,
+  // ffn and logits.
+  const std::vector<Columns>& attention() const { return attention_; }
+  const std::vector<Columns>& hidden() const { return hidden_; }
+  const std::vector<Columns>& ffn() const { return ffn_; }
+  const std::vector<Columns>& vocab() const { return vocab_; }
+
+  // Bytes that `rank` receives for a row: in each layer, and for its logits.
+  int64_t GatheredPerLayer(int rank) const;
+  int64_t GatheredLogits(int rank) const;
+
+ private:
+  static const Columns& At(const std::vector<Columns>& columns, int rank) {
+    return columns[static_cast<size_t>(rank)];
+  }
+
+  int64_t group_ = 1;  // query heads of a KV head
+  std::vector<Columns> kv_heads_;
+  std::vector<Columns> heads_;
+  std::vector<Columns> attention_;
+  std::vector<Columns> hidden_;
+  std::vector<Columns> ffn_;
+  std::vector<Columns> vocab_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_MODELS_DECODER_MODEL_SPLIT_H_

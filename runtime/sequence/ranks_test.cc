@@ -1,0 +1,510 @@
+// Over any number of ranks a session gives the bytes that it gives on one,
+// whatever is asked of it; and whatever fails on one of them is one status.
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "offload/disk/faulty_disk_for_test.h"
+#include "runtime/generate/generate.h"
+#include "runtime/policy/policy.h"
+#include "tests/drafting.h"
+#include "tests/tiers.h"
+
+namespace tiercel::ranks_test {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() &&
+         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+std::string PathOf(const std::string& name) {
+  return CheckpointPath(name + ".gguf");
+}
+
+// A model over so many ranks, whose devices hold the least that a session with
+// `options` needs.
+std::unique_ptr<Model> OpenTiered(const std::string& path, int ranks,
+                                  const Session::Options& options,
+                                  std::shared_ptr<const Faults> faults = {}) {
+  Model::Options of = {.path = path, .machine = {.threads = 2}, .ranks = ranks};
+  int64_t bytes = 0;
+  {
+    of.machine.simulation = {
+        {.device_bytes = int64_t{1} << 40, .link_bytes_per_s = kFast}};
+    Model::Options header = of;
+    header.weights = false;
+    const auto model = OpenModel(header);
+    const auto sizes = model->MeasureRanks();
+    EXPECT_TRUE(sizes.ok()) << sizes.status();
+    for (int rank = 0; rank < ranks; ++rank) {
+      const SessionSite site =
+          SiteOf(*model, (*sizes)[static_cast<size_t>(rank)], options,
+                 model->machine->threads(), rank);
+      bytes = std::max(bytes, site.LeastDeviceBytes(options.context));
+    }
+  }
+  of.machine.simulation = {{.device_bytes = bytes,
+                            .link_bytes_per_s = kFast,
+                            .latency_s = 0,
+                            .faults = std::move(faults)}};
+  return OpenModel(of);
+}
+
+std::unique_ptr<Model> OpenOver(const std::string& path, int ranks) {
+  return OpenModel({.path = path, .machine = {.threads = 2}, .ranks = ranks});
+}
+
+// Checkpoints, and counts of ranks that they can be split over: three KV heads
+// over two, one KV head that ranks share, biases, norms of heads, tied or not.
+const std::vector<std::pair<std::string, std::vector<int>>>& Splits() {
+  static const auto* const splits =
+      new std::vector<std::pair<std::string, std::vector<int>>>{
+          {"llama_gqa", {2, 3, 4}}, {"llama_mqa", {2, 3}}, {"llama_mha", {2}},
+          {"llama_bias", {2}},      {"qwen2", {2, 3, 4}},  {"qwen3", {2}},
+          {"llama_chat", {2}}};
+  return *splits;
+}
+
+TEST(RanksTest, LogitsAreThoseOfOneRank) {
+  for (const auto& [name, counts] : Splits()) {
+    const auto one = OpenOver(PathOf(name), 1);
+    const Ids ids = RandomIds(200, one->config.vocab);
+    const Session::Options options = {.context = 220};
+    const std::vector<float> expected =
+        AllLogits(*MakeSession(*one, options), ids, 200);
+    for (const int ranks : counts) {
+      const auto many = OpenOver(PathOf(name), ranks);
+      const auto tiered = OpenTiered(PathOf(name), ranks, options);
+      for (const Model* model : {many.get(), tiered.get()}) {
+        const auto prompt = MakeSession(*model, options);
+        EXPECT_TRUE(SameBits(AllLogits(*prompt, ids, 200), expected))
+            << name << " over " << ranks;
+        // Row by row, across the end of a page.
+        const auto steps = MakeSession(*model, options);
+        const Ids before(ids.begin(), ids.begin() + 120);
+        const Ids rest(ids.begin() + 120, ids.begin() + 140);
+        ASSERT_TRUE(
+            Prefill(*steps, before.data(), before.size(), kNoProgress).ok());
+        const auto vocab = static_cast<std::ptrdiff_t>(one->config.vocab);
+        EXPECT_TRUE(SameBits(
+            AllLogits(*steps, rest, 1),
+            {expected.begin() + 120 * vocab, expected.begin() + 140 * vocab}))
+            << name << " over " << ranks;
+      }
+    }
+  }
+}
+
+TEST(RanksTest, TypesOfKvChangeNothing) {
+  const auto one = OpenOver(PathOf("llama_rope_linear"), 1);
+  const auto two = OpenOver(PathOf("llama_rope_linear"), 2);
+  const Ids ids = RandomIds(200, one->config.vocab);
+  for (const DType type : {DType::kF32, DType::kBF16, DType::kQ8_0}) {
+    const Session::Options options = {.type_k = type, .type_v = type};
+    EXPECT_TRUE(SameBits(AllLogits(*MakeSession(*two, options), ids, 64),
+                         AllLogits(*MakeSession(*one, options), ids, 64)));
+  }
+}
+
+TEST(RanksTest, WhatCannotBeSplitIsRefused) {
+  for (const auto& [name, ranks] :
+       {std::pair("llama_mha", 3), std::pair("llama_gqa", 10),
+        std::pair("tiny_vocab", 2)}) {
+    const auto model = Model::Open({.path = PathOf(name), .ranks = ranks},
+                                   [](uint64_t, uint64_t) { return true; });
+    EXPECT_EQ(CodeOf(model.status()), "cannot_split") << name;
+    EXPECT_EQ(ClassOf(model.status()), ErrorClass::kMemory);
+    EXPECT_THAT(std::string(model.status().message()),
+                HasSubstr("over " + std::to_string(ranks) + " ranks"));
+  }
+}
+
+std::vector<std::pair<std::string, PolicyParams>> Policies() {
+  std::vector<std::pair<std::string, PolicyParams>> all;
+  all.push_back({"full", {}});
+  all.push_back({"triforce",
+                 {.policy = PolicyName::kTriForce,
+                  .verify = VerifyMode::kCoupled,
+                  .view = kSmallView}});
+  for (const PolicyForm form : {PolicyForm::kVerified, PolicyForm::kPlain}) {
+    PolicyParams sfi = {.policy = PolicyName::kSfi,
+                        .form = form,
+                        .verify = VerifyMode::kCoupled};
+    sfi.sfi.budget = 40;
+    sfi.sfi.sink = 2;
+    sfi.sfi.window = 20;
+    EXPECT_TRUE(sfi.sfi.Set("trigger=fixed,interval=8").ok());
+    all.push_back({"sfi", sfi});
+    PolicyParams sadas = {.policy = PolicyName::kSadas,
+                          .form = form,
+                          .verify = VerifyMode::kCoupled,
+                          .view = kSmallView};
+    sadas.sadas.window = 200;
+    EXPECT_TRUE(sadas.sadas.Set("gate=always").ok());
+    all.push_back({"sadas", sadas});
+    PolicyParams speed = {.policy = PolicyName::kSpeed,
+                          .form = form,
+                          .verify = VerifyMode::kCoupled,
+                          .view = kSmallView};
+    EXPECT_TRUE(speed.speed.Set("cut=4").ok());
+    all.push_back({"speed", speed});
+  }
+  return all;
+}
+
+TEST(RanksTest, EveryPolicysTextIsThatOfOneRank) {
+  const std::string path = Deepened("llama_gqa");
+  const auto one = OpenOver(path, 1);
+  const auto two = OpenOver(path, 2);
+  const auto four = OpenOver(path, 4);  // two of which share a KV head
+  const Ids prompt = RandomIds(400, one->config.vocab);
+  const GenerateParams params = DraftedParams(0.8f, 60);
+  for (const auto& [name, policy] : Policies()) {
+    const Session::Options options = policy.OptionsFor({.context = 600});
+    const auto text = [&](const Model& model) {
+      const auto session = Prefilled(model, prompt, options);
+      Ids ids = DraftedText(*session, params, policy);
+      // Again, after a question.
+      EXPECT_TRUE(Prefill(*session, prompt.data(), 30, kNoProgress).ok());
+      const Ids more = DraftedText(*session, params, policy);
+      ids.insert(ids.end(), more.begin(), more.end());
+      return ids;
+    };
+    const Ids expected = text(*one);
+    EXPECT_THAT(expected, SizeIs(120));
+    const auto tiered = OpenTiered(path, 3, options);
+    for (const Model* model : {two.get(), four.get(), tiered.get()}) {
+      EXPECT_EQ(text(*model), expected)
+          << name << " over " << model->ranks()
+          << (policy.form == PolicyForm::kPlain ? ", plain" : "");
+    }
+  }
+}
+
+// Each rank's bytes are its share of the formula; what it gathers follows from
+// the split alone.
+TEST(RanksTest, EachRankMovesItsShare) {
+  const std::string path = Deepened("llama_gqa");
+  const Session::Options options = {.context = 600};
+  const auto model = OpenTiered(path, 2, options);
+  const Ids prompt = RandomIds(400, model->config.vocab);
+  const auto session = Prefilled(*model, prompt, options);
+  DraftedText(*session, DraftedParams(0, 20), {});
+  const Traffic all = session->traffic();
+  ASSERT_THAT(all.ranks, SizeIs(2));
+  const int64_t steps = 19;
+  for (int rank = 0; rank < 2; ++rank) {
+    const RankTraffic& own = all.ranks[static_cast<size_t>(rank)];
+    const SessionRank& of = *session->ranks()[static_cast<size_t>(rank)];
+    const int64_t page = of.plan.shape.layout.PageBytes();
+    EXPECT_EQ(of.site.layout.kv_heads, 1 + rank);
+    // Three pages are full: a step reads them in each of six layers, and of the
+    // last step's successor two layers are fetched ahead.
+    const int64_t pages = 6 * 3 * steps + 2 * 3;
+    EXPECT_EQ(own.h2d_bytes, static_cast<uint64_t>(pages * page)) << rank;
+    EXPECT_EQ(own.d2h_bytes, static_cast<uint64_t>(6 * 3 * page)) << rank;
+    const ModelSplit& split = *model->split;
+    EXPECT_EQ(
+        own.gathered_bytes,
+        static_cast<uint64_t>((400 + steps) * 6 * split.GatheredPerLayer(rank) +
+                              (1 + steps) * split.GatheredLogits(rank)));
+  }
+  uint64_t up = 0;
+  for (const LinkUse& use : all.link) up += use.h2d_bytes;
+  EXPECT_EQ(up, all.ranks[0].h2d_bytes + all.ranks[1].h2d_bytes);
+}
+
+TEST(RanksTest, ForksAndTruncationsLeaveNoTrace) {
+  const std::string path = Deepened("llama_gqa");
+  const Session::Options options = {.context = 600};
+  const auto one = OpenOver(path, 1);
+  for (const bool in_tiers : {false, true}) {
+    const auto model =
+        in_tiers ? OpenTiered(path, 2, options) : OpenOver(path, 2);
+    const Ids prompt = RandomIds(300, model->config.vocab);
+    const auto session = Prefilled(*model, prompt, options);
+    const auto fork = *session->Fork();
+    const Ids text = DraftedText(*session, DraftedParams(0.8f, 40), {});
+    session->Truncate(250);
+    ExpectNoTrace(*session, *one, options);
+    EXPECT_EQ(DraftedText(*fork, DraftedParams(0.8f, 40), {}), text);
+    ExpectNoTrace(*fork, *one, options);
+  }
+}
+
+// Stopped at any block of rows by a callback, a prompt goes on there.
+TEST(RanksTest, AStoppedPromptGoesOn) {
+  const std::string path = Deepened("llama_gqa");
+  const Session::Options options = {.context = 600};
+  const auto one = OpenOver(path, 1);
+  const Ids prompt = RandomIds(500, one->config.vocab);
+  const std::vector<float> expected =
+      NextLogits(*Prefilled(*one, prompt, options));
+  for (const bool in_tiers : {false, true}) {
+    const auto model =
+        in_tiers ? OpenTiered(path, 3, options) : OpenOver(path, 3);
+    int calls = 0;
+    Prefilled(*model, prompt, options);
+    for (int stop = 1;; ++stop) {
+      const auto session = MakeSession(*model, options);
+      calls = 0;
+      uint64_t reached = 0;
+      const auto stopped = Prefill(*session, prompt.data(), prompt.size(),
+                                   [&](uint64_t done, uint64_t) {
+                                     reached = done;
+                                     return ++calls < stop;
+                                   });
+      if (stopped.ok()) break;
+      EXPECT_EQ(ClassOf(stopped.status()), ErrorClass::kCancelled);
+      EXPECT_THAT(session->tokens(), SizeIs(0));
+      uint64_t from = std::numeric_limits<uint64_t>::max();
+      ASSERT_TRUE(Prefill(*session, prompt.data(), prompt.size(),
+                          [&](uint64_t done, uint64_t) {
+                            from = std::min(from, done);
+                            return true;
+                          })
+                      .ok());
+      EXPECT_EQ(from, reached);
+      EXPECT_TRUE(SameBits(NextLogits(*session), expected)) << stop;
+    }
+    EXPECT_GT(calls, 6);
+  }
+}
+
+TEST(RanksTest, WhatACallbackThrowsIsTheCallers) {
+  const auto model = OpenOver(PathOf("llama_gqa"), 3);
+  const Ids prompt = RandomIds(200, model->config.vocab);
+  const auto session = MakeSession(*model);
+  int calls = 0;
+  EXPECT_THROW((void)Prefill(*session, prompt.data(), prompt.size(),
+                             [&](uint64_t, uint64_t) -> bool {
+                               if (++calls == 2) throw std::runtime_error("no");
+                               return true;
+                             }),
+               std::runtime_error);
+  EXPECT_THAT(session->tokens(), SizeIs(0));
+  ASSERT_TRUE(
+      Prefill(*session, prompt.data(), prompt.size(), kNoProgress).ok());
+  EXPECT_TRUE(SameBits(
+      NextLogits(*session),
+      NextLogits(*Prefilled(*OpenOver(PathOf("llama_gqa"), 1), prompt))));
+}
+
+TEST(RanksTest, WhereAnAnswerLookedIsTheSame) {
+  const std::string path = Deepened("llama_gqa");
+  const Ids prompt = RandomIds(500, 67);
+  const auto one = OpenOver(path, 1);
+  const std::vector<double> expected =
+      Prefilled(*one, prompt)
+          ->Attended({5, 400, 410, 450}, kNoProgress)
+          .value();
+  for (const int ranks : {2, 3, 4}) {
+    const auto model = OpenOver(path, ranks);
+    const auto session = Prefilled(*model, prompt);
+    EXPECT_EQ(session->Attended({5, 400, 410, 450}, kNoProgress).value(),
+              expected)
+        << ranks;
+  }
+}
+
+TEST(RanksTest, WhatNobodyComputedIsTheSame) {
+  const std::string path = PathOf("llama_gqa");
+  const Ids prompt = RandomIds(900, 67);
+  std::vector<float> expected;
+  for (const int ranks : {1, 2, 3, 4}) {
+    const auto model = OpenOver(path, ranks);
+    const auto session = MakeSession(*model);
+    ASSERT_TRUE(
+        FillPrompt(*session, prompt.data(), prompt.size(), 7, kNoProgress)
+            .ok());
+    if (ranks == 1) expected = NextLogits(*session);
+    EXPECT_TRUE(SameBits(NextLogits(*session), expected)) << ranks;
+  }
+}
+
+// A text that is kept by any count of ranks is opened by any other.
+TEST(RanksTest, SavedTextsAreOfNoRank) {
+  const std::string path = Deepened("llama_rope_linear");
+  const Ids prompt = RandomIds(1300, 67);
+  for (const int wrote : {1, 2}) {
+    const FolderForTest folder;
+    Session::Options options = {.context = 1500};
+    options.texts = {.path = folder.path() + "/texts", .build = "a build"};
+    std::vector<float> expected;
+    {
+      const auto model = OpenOver(path, wrote);
+      const auto session = Prefilled(*model, prompt, options);
+      expected = NextLogits(*session);
+    }
+    const auto opens = [&](const Model& model) {
+      const auto session = MakeSession(model, options);
+      const auto prefill =
+          Prefill(*session, prompt.data(), prompt.size(), kNoProgress);
+      ASSERT_TRUE(prefill.ok()) << prefill.status();
+      EXPECT_GT(prefill->traffic.disk.read_pages, 0);
+      EXPECT_TRUE(SameBits(NextLogits(*session), expected));
+    };
+    for (const int reads : {1, 2}) {
+      opens(*OpenOver(path, reads));
+      opens(*OpenTiered(path, reads, options));
+    }
+  }
+}
+
+// ---- Faults ----
+
+// The n-th time that something happens it fails.
+class Nth {
+ public:
+  void Arm(int64_t n) {
+    happened_ = false;
+    left_ = n;
+  }
+  bool operator()() {
+    if (--left_ != 0) return false;
+    happened_ = true;
+    return true;
+  }
+  bool happened() const { return happened_; }
+
+ private:
+  std::atomic<int64_t> left_{-1};
+  std::atomic<bool> happened_{false};
+};
+
+class RankFaultsTest : public ::testing::Test {
+ protected:
+  static constexpr int kRanks = 3;
+
+  RankFaultsTest() {
+    auto faults = std::make_shared<Faults>();
+    faults->allocation = [this](int64_t) { return allocation_(); };
+    faults->copy = [this](int64_t) { return copy_(); };
+    faults->gather = [this](int64_t) { return gather_(); };
+    policy_ = {.policy = PolicyName::kTriForce,
+               .verify = VerifyMode::kCoupled,
+               .view = kSmallView};
+    options_ = policy_.OptionsFor({.context = 500});
+    const std::string path = Deepened("llama_gqa");
+    model_ = OpenTiered(path, kRanks, options_, faults);
+    prompt_ = RandomIds(300, model_->config.vocab);
+    expected_ = Text(*Prefilled(*OpenOver(path, 1), prompt_, options_));
+  }
+
+  Ids Text(Session& session) const {
+    return DraftedText(session, DraftedParams(0.8f, 12), policy_);
+  }
+
+  // A fault each time that `nth` happens in a prompt and a generation.
+  void FailEach(Nth& nth, const std::string& code) {
+    int64_t at = 1;
+    int prompts = 0;
+    int texts = 0;
+    for (;; at += 1 + at / 16) {
+      const auto session = MakeSession(*model_, options_);
+      nth.Arm(at);
+      const absl::Status prefill =
+          Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress)
+              .status();
+      if (!prefill.ok()) {
+        ++prompts;
+        EXPECT_EQ(CodeOf(prefill), code) << at << prefill;
+        EXPECT_THAT(session->tokens(), SizeIs(0));
+        EXPECT_EQ(session->kv_length(), 0);
+        nth.Arm(-1);
+        ASSERT_TRUE(
+            Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress)
+                .ok());
+      } else {
+        const Report report =
+            GenerateDrafted(*session, DraftedParams(0.8f, 12), policy_);
+        if (!nth.happened()) {
+          EXPECT_EQ(report.tokens, expected_);
+          break;
+        }
+        // A chunk that a draft waits for may be asked for again.
+        if (!report.status.ok()) {
+          ++texts;
+          EXPECT_EQ(CodeOf(report.status), code) << at;
+        }
+        nth.Arm(-1);
+        session->Truncate(prompt_.size());
+      }
+      EXPECT_EQ(Text(*session), expected_) << at;
+    }
+    EXPECT_GT(prompts, 3);
+    EXPECT_GT(texts, 3);
+  }
+
+  Nth allocation_;
+  Nth copy_;
+  Nth gather_;
+  PolicyParams policy_;
+  Session::Options options_;
+  std::unique_ptr<Model> model_;
+  Ids prompt_;
+  Ids expected_;
+};
+
+TEST_F(RankFaultsTest, ARankThatDiesAtAnyGather) {
+  FailEach(gather_, "gather_failed");
+}
+
+TEST_F(RankFaultsTest, ARankWhoseCopyFails) { FailEach(copy_, "copy_failed"); }
+
+TEST_F(RankFaultsTest, ARankThatCannotAllocate) {
+  int refused = 0;
+  for (int64_t at = 1;; ++at) {
+    allocation_.Arm(at);
+    const auto session = Session::Create(*model_, options_);
+    const bool happened = allocation_.happened();
+    allocation_.Arm(-1);
+    if (!happened) {
+      EXPECT_TRUE(session.ok());
+      break;
+    }
+    ++refused;
+    EXPECT_EQ(CodeOf(session.status()), "out_of_memory") << at;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(model_->machine_of(rank).memory().used(),
+                (*model_->MeasureRanks())[static_cast<size_t>(rank)].bytes);
+    }
+  }
+  EXPECT_GT(refused, 20);
+}
+
+TEST_F(RankFaultsTest, ACancelledText) {
+  const auto session = Prefilled(*model_, prompt_, options_);
+  for (size_t stop = 1; stop < expected_.size(); ++stop) {
+    size_t count = 0;
+    const Report report =
+        GenerateDrafted(*session, DraftedParams(0.8f, 12), policy_,
+                        [&](int32_t, std::string_view) {
+                          if (++count == stop) session->Cancel();
+                          return true;
+                        });
+    EXPECT_EQ(ClassOf(report.status), ErrorClass::kCancelled);
+    session->ClearCancel();
+    session->Truncate(prompt_.size());
+    EXPECT_EQ(Text(*session), expected_) << stop;
+    session->Truncate(prompt_.size());
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::ranks_test

@@ -1,0 +1,344 @@
+#include "runtime/sequence/session_rank.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "kernels/base/error.h"
+#include "offload/kv/in_place_kv.h"
+#include "offload/kv/tiered_kv.h"
+#include "runtime/pass/fill.h"
+
+namespace tiercel {
+
+SessionRank::SessionRank(const Model& model, const SessionSite& of,
+                         const TierPlan& planned, std::unique_ptr<Stream> queue,
+                         std::shared_ptr<SessionRanks> ranks, int threads)
+    : site(of),
+      plan(planned),
+      stream(std::move(queue)),
+      model_(model),
+      ranks_(std::move(ranks)),
+      pass_rank_{*ranks_->group, of.rank, threads},
+      decoder_(model.config, model.weights_of(of.rank), model.options.compute,
+               model.machine_of(of.rank).memory(),
+               {*model.split, of.rank, ranks_->gather}) {}
+
+// ---- Memory ----
+
+absl::Status SessionRank::MakeKv() {
+  const int64_t first_position = site.first_position;
+  DeviceMemory& memory = machine().memory();
+  if (plan.in_place && !plan.on_device) {
+    kv = std::make_unique<InPlaceKv>(
+        std::make_shared<PagePool>(plan.shape.layout, plan.shape.layers,
+                                   plan.context / kPageTokens + 2),
+        first_position);
+  } else {
+    // Takes all the session will ever need, so that nothing can run out later.
+    if (absl::Status s = decoder_.Reserve(site.RowsAtOnce(), plan.context);
+        !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = ReserveHidden(plan.context); !s.ok()) return s;
+    if (absl::Status s = ReserveLogits(); !s.ok()) return s;
+    if (absl::Status s = ReserveShares(); !s.ok()) return s;
+    const absl::StatusOr<std::byte*> scratch =
+        stream->Scratch(static_cast<size_t>(
+            ScratchBytes(model_.config, plan.context,
+                         stream->pool().num_threads(), site.on_gpu)));
+    if (!scratch.ok()) return scratch.status();
+    if (plan.on_device) {
+      absl::StatusOr<PagePool> pool =
+          PagePool::OnDevice(plan.shape.layout, plan.shape.layers,
+                             plan.shape.context_pages, memory);
+      if (!pool.ok()) return pool.status();
+      kv = std::make_unique<InPlaceKv>(
+          std::make_shared<PagePool>(*std::move(pool)), first_position);
+    } else {
+      placement = machine().NewPlacement();
+      absl::StatusOr<std::unique_ptr<Link>> link = machine().NewLink(placement);
+      if (!link.ok()) return link.status();
+      absl::StatusOr<std::shared_ptr<KvTier>> made =
+          KvTier::Create(plan.shape, memory, *std::move(link));
+      if (!made.ok()) return made.status();
+      tier = *std::move(made);
+      kv = std::make_unique<TieredKv>(tier, first_position);
+    }
+  }
+  if (!site.retrieval.has_value()) return absl::OkStatus();
+  Retrieval::Shape shape = site.RetrievalShape(plan.context);
+  shape.of_ranks.gather = &ranks_->gather;
+  absl::StatusOr<std::unique_ptr<Retrieval>> view =
+      Retrieval::Create(memory, shape, *kv);
+  if (!view.ok()) return view.status();
+  retrieval = *std::move(view);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<SessionRank>> SessionRank::Fork() const {
+  absl::StatusOr<std::unique_ptr<Stream>> queue = machine().NewStream();
+  if (!queue.ok()) return queue.status();
+  absl::StatusOr<std::unique_ptr<KvStore>> forked = kv->Fork();
+  if (!forked.ok()) return forked.status();
+  auto copy = std::make_unique<SessionRank>(
+      model_, site, plan, *std::move(queue), ranks_, pass_rank_.threads);
+  copy->kv = *std::move(forked);
+  if (retrieval != nullptr) {
+    absl::StatusOr<std::unique_ptr<Retrieval>> view =
+        retrieval->Fork(*copy->kv);
+    if (!view.ok()) return view.status();
+    copy->retrieval = *std::move(view);
+  }
+  copy->placement = placement;
+  copy->tier = tier;
+  return copy;
+}
+
+// The rows of the last step are nobody's once a new one begins.
+absl::Status SessionRank::ReserveHidden(int64_t rows) {
+  const int64_t size = rows * model_.config.hidden;
+  if (static_cast<int64_t>(hidden.size()) >= size) return absl::OkStatus();
+  hidden = DeviceArray<float>();
+  absl::StatusOr<DeviceArray<float>> larger =
+      DeviceArray<float>::Create(machine().memory(), size, "hidden states");
+  if (!larger.ok()) return larger.status();
+  hidden = *std::move(larger);
+  return absl::OkStatus();
+}
+
+absl::Status SessionRank::ReserveLogits() {
+  if (!logits.empty()) return absl::OkStatus();
+  absl::StatusOr<DeviceArray<float>> made = DeviceArray<float>::Create(
+      machine().memory(), LogitRows() * model_.config.vocab, "logits");
+  if (!made.ok()) return made.status();
+  logits = *std::move(made);
+  return absl::OkStatus();
+}
+
+absl::Status SessionRank::ReserveShares() {
+  if (shares != nullptr) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<AttentionShares>> made =
+      AttentionShares::Create(machine().memory(),
+                              site.SharesShape(plan.context));
+  if (!made.ok()) return made.status();
+  shares = *std::move(made);
+  return absl::OkStatus();
+}
+
+RankTraffic SessionRank::traffic() const {
+  RankTraffic traffic = {.gathered_bytes = ranks_->gather.received(site.rank),
+                         .moves = kv->moves()};
+  if (tier == nullptr) return traffic;
+  for (const LinkUse& use : tier->engine->ledger()) {
+    traffic.h2d_bytes += use.h2d_bytes;
+    traffic.d2h_bytes += use.d2h_bytes;
+  }
+  return traffic;
+}
+
+// ---- Steps ----
+
+absl::Status SessionRank::Fill(int64_t rows, uint64_t seed,
+                               PassProgress progress, Cancelled cancelled) {
+  const FillPart part = {.rank = pass_rank_,
+                         .kv_heads = model_.config.kv_heads,
+                         .first_head = first_head()};
+  return FillKv(*kv, rows, seed, *stream, progress, cancelled,
+                alone() ? nullptr : &part);
+}
+
+// Of a view that says what each KV head reads, what this rank's do.
+View SessionRank::Own(const View& view) const {
+  View own = view;
+  if (view.selected.empty()) return own;
+  const auto all = static_cast<size_t>(model_.config.kv_heads);
+  const auto some = static_cast<size_t>(site.layout.kv_heads);
+  own.selected.clear();
+  // One of another size is refused as it is.
+  for (size_t head = static_cast<size_t>(first_head());
+       head + some <= view.selected.size(); head += all) {
+    const auto first = view.selected.begin() + static_cast<ptrdiff_t>(head);
+    own.selected.insert(own.selected.end(), first,
+                        first + static_cast<ptrdiff_t>(some));
+  }
+  return own;
+}
+
+absl::Status SessionRank::BeginForward(const int32_t* ids, int64_t rows,
+                                       Station station, const View& view,
+                                       bool certain, Cancelled cancelled) {
+  absl::Status status = ReserveHidden(rows);
+  if (!status.ok()) return status;
+  status = alone()
+               ? kv->BeginStep(rows, station, view, cancelled, certain)
+               : kv->BeginStep(rows, station, Own(view), cancelled, certain);
+  if (!status.ok()) return status;
+  status = decoder_.Embed(*stream, ids, rows, hidden.data());
+  if (!status.ok()) return status;
+  return decoder_.BeginStep(*stream, rows, kv->end());
+}
+
+absl::Status SessionRank::Resume(int64_t rows, Cancelled cancelled) {
+  if (absl::Status s =
+          kv->Resume(reinterpret_cast<std::byte*>(hidden.data()), cancelled);
+      !s.ok()) {
+    return s;
+  }
+  return decoder_.BeginStep(*stream, rows, kv->end());
+}
+
+Pass SessionRank::PassOf(LayeredKv& layers_of, int64_t rows, int64_t before) {
+  return {.kv = layers_of,
+          .rows = rows,
+          .before = before,
+          .layers = model_.config.layers,
+          .weight_bytes_per_token = site.weights.MostPerToken(),
+          .hidden = hidden.data(),
+          .rank = alone() ? nullptr : &pass_rank_};
+}
+
+absl::Status SessionRank::RunLayers(int64_t rows, PassProgress progress,
+                                    Cancelled cancelled, PassPoint* point) {
+  Pass pass = PassOf(*kv, rows, kv->length());
+  pass.deep = kv->StepDeepRows();
+  pass.shallow_layers = kv->StepShallowLayers();
+  pass.seen_by = kv->StepSeenBy();
+  return RunPass(pass, decoder_, *stream, progress, cancelled, point);
+}
+
+absl::Status SessionRank::Suspend(int64_t rows, const PassPoint& point) {
+  const int64_t bytes =
+      rows * model_.config.hidden * static_cast<int64_t>(sizeof(float));
+  return kv->Suspend(point.layer, point.row,
+                     reinterpret_cast<std::byte*>(hidden.data()), bytes);
+}
+
+absl::Status SessionRank::LogitsInto(int64_t first, int64_t count, size_t row) {
+  if (absl::Status s = ReserveLogits(); !s.ok()) return s;
+  return decoder_.Logits(
+      *stream, hidden.data() + first * model_.config.hidden, count,
+      logits.data() + row * static_cast<size_t>(model_.config.vocab));
+}
+
+namespace {
+
+// What drafts read of a view, once it has arrived.
+class ArrivedKv final : public LayeredKv {
+ public:
+  ArrivedKv(Retrieval& view, Stream& stream) : view_(view), stream_(stream) {}
+
+  absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override {
+    if (absl::Status s = view_.Await(stream_, layer, cancelled); !s.ok()) {
+      return s;
+    }
+    return view_.kv().BeginLayer(layer, cancelled);
+  }
+  void EndLayer(int layer) override { view_.kv().EndLayer(layer); }
+
+ private:
+  Retrieval& view_;
+  Stream& stream_;
+};
+
+}  // namespace
+
+absl::Status SessionRank::DraftForward(const int32_t* ids, int64_t rows,
+                                       int layers, Cancelled cancelled) {
+  if (absl::Status s = ReserveHidden(rows); !s.ok()) return s;
+  if (absl::Status s = decoder_.Embed(*stream, ids, rows, hidden.data());
+      !s.ok()) {
+    return s;
+  }
+  CompactKv& view = retrieval->kv();
+  if (absl::Status s = decoder_.BeginStep(*stream, rows, view.end()); !s.ok()) {
+    return s;
+  }
+  ArrivedKv arrived(*retrieval, *stream);
+  Pass pass = PassOf(arrived, rows, view.end() - kv->begin());
+  pass.layers = layers;
+  PassPoint point;
+  return RunPass(
+      pass, decoder_, *stream, [](uint64_t, uint64_t) { return true; },
+      cancelled, &point);
+}
+
+namespace {
+
+// What a step over a view reads and writes: the view, and of the store the
+// cells of the one row that it adds.
+class KeptKv final : public LayeredKv {
+ public:
+  KeptKv(ArrivedKv& view, KvStore& store, Stream& stream)
+      : view_(view), store_(store), stream_(stream) {}
+
+  absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override {
+    const absl::StatusOr<KvPages> kept = store_.BeginLayer(layer, cancelled);
+    if (!kept.ok()) return kept;
+    kept_ = *kept;
+    const absl::StatusOr<KvPages> seen = view_.BeginLayer(layer, cancelled);
+    if (seen.ok()) seen_ = *seen;
+    return seen;
+  }
+  void EndLayer(int layer) override {
+    const std::byte* const from =
+        seen_.pages[seen_.end / kPageTokens - seen_.first_page];
+    std::byte* const to =
+        kept_.pages[kept_.end / kPageTokens - kept_.first_page];
+    const auto seen = static_cast<int>(seen_.end % kPageTokens);
+    const auto kept = static_cast<int>(kept_.end % kPageTokens);
+    const KvLayout& layout = kept_.layout;
+    for (int head = 0; head < layout.kv_heads; ++head) {
+      status_.Update(stream_.Copy(to + layout.KOffset(head, kept),
+                                  from + layout.KOffset(head, seen),
+                                  static_cast<size_t>(layout.KRowBytes())));
+      status_.Update(stream_.Copy(to + layout.VOffset(head, kept),
+                                  from + layout.VOffset(head, seen),
+                                  static_cast<size_t>(layout.VRowBytes())));
+    }
+    view_.EndLayer(layer);
+    store_.EndLayer(layer);
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  ArrivedKv& view_;
+  KvStore& store_;
+  Stream& stream_;
+  KvPages seen_ = {};
+  KvPages kept_ = {};
+  absl::Status status_;
+};
+
+}  // namespace
+
+absl::Status SessionRank::ViewStep(int32_t id, Station station,
+                                   Cancelled cancelled) {
+  const int64_t before = kv->length();
+  const View row = View::Window(/*sinks=*/0, /*recent=*/1);
+  CompactKv& view = retrieval->kv();
+  if (absl::Status s = ReserveHidden(1); !s.ok()) return s;
+  if (absl::Status s = kv->BeginStep(1, station, row, cancelled); !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = decoder_.Embed(*stream, &id, 1, hidden.data());
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = decoder_.BeginStep(*stream, 1, view.end()); !s.ok()) {
+    return s;
+  }
+  retrieval->BeginViewStep(view.end());
+  ArrivedKv arrived(*retrieval, *stream);
+  KeptKv both(arrived, *kv, *stream);
+  Pass pass = PassOf(both, 1, before);
+  pass.seen_by = retrieval.get();
+  PassPoint point;
+  absl::Status status = RunPass(
+      pass, decoder_, *stream, [](uint64_t, uint64_t) { return true; },
+      cancelled, &point);
+  status.Update(both.status());
+  return status;
+}
+
+}  // namespace tiercel

@@ -1,0 +1,124 @@
+#ifndef TIERCEL_RUNTIME_SEQUENCE_SESSION_RANK_H_
+#define TIERCEL_RUNTIME_SEQUENCE_SESSION_RANK_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/machine/device_memory.h"
+#include "models/decoder/decoder.h"
+#include "offload/kv/kv_store.h"
+#include "offload/kv/kv_tier.h"
+#include "offload/plan/tier_plan.h"
+#include "offload/ranks/gather.h"
+#include "offload/view/attention_shares.h"
+#include "offload/view/retrieval.h"
+#include "runtime/model/model.h"
+#include "runtime/pass/pass.h"
+#include "runtime/predict/session_plan.h"
+
+namespace tiercel {
+
+// How the ranks of a session and its forks work together.
+struct SessionRanks {
+  SessionRanks(std::unique_ptr<RankGroup> of,
+               std::shared_ptr<const Faults> faults)
+      : group(std::move(of)), gather(*group, std::move(faults)) {}
+
+  const std::unique_ptr<RankGroup> group;
+  InProcessGather gather;
+};
+
+// What a session has on one rank: the KV of the rank's heads, and the means to
+// do its part of a step. It knows no tokens: what is done the session says, to
+// all of its ranks, each of which does it in its part of a RankGroup::Run.
+class SessionRank {
+ public:
+  using Cancelled = KvStore::Cancelled;
+
+  // Takes what the plan says, but for the KV. `threads`: a rank's.
+  SessionRank(const Model& model, const SessionSite& site, const TierPlan& plan,
+              std::unique_ptr<Stream> stream,
+              std::shared_ptr<SessionRanks> ranks, int threads);
+
+  // Takes the KV, and all a session will ever need where memory is planned; a
+  // retrieval view, where the site has one. Errors: out_of_memory; those of
+  // Machine::NewLink.
+  absl::Status MakeKv();
+  // Of the same sequence, on the same rank. Errors: those of KvStore::Fork and
+  // Retrieval::Fork.
+  absl::StatusOr<std::unique_ptr<SessionRank>> Fork() const;
+
+  // ---- Parts of a step, of `rows` rows under `view` ----
+
+  // Makes room, and looks up the embeddings of `ids`.
+  absl::Status BeginForward(const int32_t* ids, int64_t rows, Station station,
+                            const View& view, bool certain,
+                            Cancelled cancelled);
+  // Takes up the step that was stopped instead.
+  absl::Status Resume(int64_t rows, Cancelled cancelled);
+  // Passes the rows through all layers, from `point` on.
+  absl::Status RunLayers(int64_t rows, PassProgress progress,
+                         Cancelled cancelled, PassPoint* point);
+  // Parks what was done of a step of so many rows.
+  absl::Status Suspend(int64_t rows, const PassPoint& point);
+
+  // Logits of `count` rows of the last step, from row `first` on, into row
+  // `row` of logits. Errors: out_of_memory, and those of the ops.
+  absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
+
+  // Passes `ids` through the first `layers` layers over the retrieval view.
+  absl::Status DraftForward(const int32_t* ids, int64_t rows, int layers,
+                            Cancelled cancelled);
+  // Passes the row of `id` over the view, and commits its K and V to the store.
+  absl::Status ViewStep(int32_t id, Station station, Cancelled cancelled);
+
+  // FillKv of the rank's heads.
+  absl::Status Fill(int64_t rows, uint64_t seed, PassProgress progress,
+                    Cancelled cancelled);
+
+  // What moved since the session was made.
+  RankTraffic traffic() const;
+
+  // ---- Memory ----
+
+  absl::Status ReserveHidden(int64_t rows);
+  absl::Status ReserveLogits();
+  absl::Status ReserveShares();
+
+  Machine& machine() const { return model_.machine_of(site.rank); }
+  // It is the only one: what is cancelled half-way is nobody else's.
+  bool alone() const { return model_.ranks() == 1; }
+  int first_head() const {
+    return static_cast<int>(site.split->kv_heads(site.rank).begin);
+  }
+
+  const SessionSite site;
+  const TierPlan plan;
+  const std::unique_ptr<Stream> stream;
+  std::unique_ptr<KvStore> kv;
+  DeviceArray<float> hidden;                // [rows of the last step, hidden]
+  std::shared_ptr<Placement> placement;     // null: one memory
+  std::shared_ptr<KvTier> tier;             // null: one memory
+  std::unique_ptr<Retrieval> retrieval;     // null: none; ends before the above
+  std::unique_ptr<AttentionShares> shares;  // null: nobody asked yet
+  // [1 + kMaxStepRows, vocab]: those of the token after the last, if they are
+  // known, and of some rows. Empty: nobody asked for any.
+  DeviceArray<float> logits;
+
+ private:
+  View Own(const View& view) const;
+  const Weights& weights() const { return model_.weights_of(site.rank); }
+  Pass PassOf(LayeredKv& layers_of, int64_t rows, int64_t before);
+
+  const Model& model_;
+  const std::shared_ptr<SessionRanks> ranks_;
+  const PassRank pass_rank_;
+  Decoder decoder_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_SEQUENCE_SESSION_RANK_H_

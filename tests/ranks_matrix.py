@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""Ranks at length: tensor parallel over 1 to 4 ranks gives the same bytes.
+
+    ranks_matrix.py TIERCEL [PART...]    parts: small golden policies tiers
+                                                texts far heavy
+
+  small     a few seconds of the next three (what test.sh runs)
+  golden    logits of every tiny checkpoint, family and weight type: 1 to 4
+            ranks, rows a step, types of KV, and which splits are refused
+  policies  SmolLM2: the coupled text of every policy and the plain one of each,
+            in place and behind links
+  tiers     what each rank moved is what offload/KV_FORMAT.md says of its heads,
+            and what it gathered what offload/ranks/README.md says; a sweep's
+            time over one, two and three links
+  texts     a text that one count of ranks kept another opens
+  far       a GPU that the CPU plays
+  heavy     a random model whose KV outweighs it, at 32,640 tokens: the time of
+            a sweep over one, two and three links
+
+Times are printed and never judged. Reads TIERCEL_MODEL and TIERCEL_BOOKS.
+"""
+
+import hashlib
+import itertools
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CHECKPOINTS = ROOT / "tests/golden/checkpoints"
+PAGE_TOKENS = 128
+RANKS = (2, 3, 4)
+
+# Flags of the verified form and of the plain one.
+POLICIES = {
+    "full": (["--draft", "ngram"], []),
+    "triforce": ([], []),
+    "sfi": (["--budget", "192", "--window", "64"],) * 2,
+    "sadas": (["--window", "128", "--set", "think=on"],) * 2,
+    "speed": (["--set", "cut=26"],) * 2,
+}
+
+
+class Runs:
+    def __init__(self, program, scratch):
+        self.program = program
+        self.scratch = scratch
+        self.count = 0
+
+    def run(self, *args, env=None):
+        """The exit code and the document."""
+        self.count += 1
+        done = subprocess.run(
+            [self.program, *map(str, args), "--json", "--no-progress"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            env={**os.environ, **(env or {})})
+        return done.returncode, json.loads(done.stdout)
+
+    def succeed(self, *args, env=None):
+        code, document = self.run(*args, env=env)
+        assert code == 0, (args, document)
+        return document
+
+    def logits(self, *args):
+        out = self.scratch / "logits.npy"
+        self.succeed("eval", "--logits", out, *args)
+        digest = hashlib.sha256(out.read_bytes()).hexdigest()
+        out.unlink()
+        return digest
+
+    def tokens(self, count, vocab, seed=0):
+        path = self.scratch / f"tokens-{count}-{vocab}-{seed}"
+        draws = random.Random(seed)
+        path.write_text(" ".join(
+            str(draws.randrange(vocab)) for _ in range(count)))
+        return path
+
+
+def over(ranks):
+    return ["--tensor-parallel", ranks]
+
+
+def heads_of(runs, path):
+    config = runs.succeed("inspect", path)["config"]
+    return config
+
+
+def refused(config, ranks):
+    """Whether a split is refused: too few columns, tokens or query heads."""
+    kv, heads = config["kv_heads"], config["heads"]
+    sharing = max(sum(r * kv // ranks == head for r in range(ranks))
+                  for head in range(kv))
+    return (min(config["hidden"], config["ffn"]) < ranks or
+            config["vocab"] <= 16 * (ranks - 1) or
+            (kv < ranks and sharing > heads // kv))
+
+
+def checkpoints():
+    for path in sorted(CHECKPOINTS.iterdir()):
+        if path.suffix == ".json" or "-0000" in path.name:
+            continue
+        if path.is_dir() and not (path / "config.json").exists():
+            yield from sorted(p for p in path.iterdir() if p.suffix == ".gguf")
+            continue
+        yield path
+
+
+def golden(runs, paths, rows=(1, 64), kv_types=("f16", "q8_0", "f32")):
+    splits = refusals = 0
+    for path in paths:
+        config = heads_of(runs, path)
+        if config.get("layers", 0) == 0:
+            continue
+        tokens = runs.tokens(150, config["vocab"])
+        for kv in kv_types:
+            if kv == "q8_0" and config["head_dim"] % 32 != 0:
+                continue
+            common = ["-m", path, "--tokens", tokens, "-ctk", kv, "-ctv", kv]
+            one = runs.logits(*common)
+            for ranks, ub in itertools.product(RANKS, rows):
+                args = [*common, *over(ranks), "-ub", ub]
+                if refused(config, ranks):
+                    code, document = runs.run("eval", *args)
+                    assert code == 4, (args, document)
+                    assert document["error"]["code"] == "cannot_split", document
+                    refusals += 1
+                    continue
+                assert runs.logits(*args) == one, args
+                splits += 1
+    assert splits > 0
+    print(f"golden: {splits} splits gave the bytes of one rank, "
+          f"{refusals} were refused")
+
+
+def output(document):
+    return document["output"][0]["tokens"]
+
+
+def policies(runs, text, count, generated, which, ranks, links):
+    prompt = runs.scratch / "prompt.txt"
+    prompt.write_text(text)
+    agreed = 0
+    for name in which:
+        verified, plain = POLICIES[name]
+        forms = [[*verified, "--verify", "coupled"]]
+        if name in ("sfi", "sadas", "speed"):
+            forms.append([*plain, "--plain"])
+        for form, link in itertools.product(forms, links):
+            args = ["generate", "-f", prompt, "-n", generated, "--temp", 0.8,
+                    "--seed", 3, "--ignore-eos", "-c", count, "--policy", name,
+                    *form, *link]
+            one = runs.succeed(*args)
+            for n in ranks:
+                many = runs.succeed(*args, *over(n))
+                assert output(many) == output(one), (args, n)
+                assert len(many["ranks"]) == n
+                agreed += 1
+    print(f"policies: {agreed} texts are those of one rank")
+
+
+def gathered(config, ranks, rank, rows, logit_rows, dims):
+    """Bytes that a rank takes from others: offload/ranks/README.md."""
+
+    def own(size):
+        panels = -(-size // 16)
+        return (min(size, (rank + 1) * panels // ranks * 16) -
+                rank * panels // ranks * 16)
+
+    kv, heads = config["kv_heads"], config["heads"]
+    assert kv >= ranks
+    own_heads = ((rank + 1) * kv // ranks - rank * kv // ranks) * heads // kv
+    hidden, ffn, vocab = config["hidden"], config["ffn"], config["vocab"]
+    layer = ((heads - own_heads) * dims + 2 * (hidden - own(hidden)) +
+             ffn - own(ffn))
+    return 4 * (rows * config["layers"] * layer +
+                logit_rows * (vocab - own(vocab)))
+
+
+def check_rank(rank, prompt, steps):
+    """One rank's bytes, from the positions alone."""
+    f = rank["formula"]
+
+    def swept(length):
+        return max(length // PAGE_TOKENS - f["resident_pages"], 0)
+
+    begins = [prompt + step for step in range(steps)]
+    reads = [swept(length) for length in begins[:1] + begins[:-1]]
+    pages = f["layers"] * sum(reads) + 2 * swept(begins[-1])
+    closed = f["layers"] * ((prompt + steps) // PAGE_TOKENS)
+    assert rank["h2d_bytes"] == pages * f["page_bytes"], (rank, pages)
+    assert rank["d2h_bytes"] == closed * f["page_bytes"], (rank, closed)
+
+
+def sweep_ms(document):
+    return document["tbt_ms"]["p50"]
+
+
+def tiers(runs, path, tokens, context, generated, device, link):
+    config = heads_of(runs, path)
+    one = None
+    for n in (1, *RANKS):
+        if n > config["kv_heads"]:
+            continue
+        args = ["-m", path, "--tokens", tokens, "-c", context, "-n", generated,
+                "--ignore-eos", "--simulate", f"device={device},link={link}",
+                *over(n)]
+        document = runs.succeed("generate", *args)
+        one = one or document
+        assert output(document) == output(one), args
+        prompt = document["prompt_tokens"]
+        steps = len(output(document)) - 1
+        if n > 1:
+            for rank, of in enumerate(document["ranks"]):
+                check_rank(of, prompt, steps)
+                assert of["gathered_bytes"] == gathered(
+                    config, n, rank, prompt + steps, 1 + steps,
+                    config["head_dim"]), (rank, of)
+        for name in ("h2d_bytes", "d2h_bytes"):
+            assert document["ledger"][name] == sum(
+                of[name] for of in document["ranks"])
+        predicted = document.get("predicted", {}).get("tbt_ms")
+        print(f"tiers: {path.name} at {prompt} tokens over {link}, {n} ranks: "
+              f"{sweep_ms(document):.1f} ms a token, "
+              f"{sweep_ms(one) / sweep_ms(document):.2f} times one rank's "
+              f"speed; predicted {predicted and round(predicted, 1)} ms")
+
+
+def texts(runs, text, model):
+    prompt = runs.scratch / "book.txt"
+    prompt.write_text(text)
+    opened = 0
+    for wrote in (1, 2, 3):
+        with tempfile.TemporaryDirectory() as cache:
+            env = {"XDG_CACHE_HOME": cache}
+            args = ["ask", prompt, "Who is it about?", "-m", model, "-n", 12]
+            kept = runs.succeed(*args, *over(wrote), env=env)
+            for reads in (1, 2, 3, 4):
+                again = runs.succeed(*args, *over(reads), env=env)
+                first = kept["answers"][0] if "answers" in kept else kept
+                other = again["answers"][0] if "answers" in again else again
+                assert output(other) == output(first), (wrote, reads)
+                assert other["cached_tokens"] > 0, (wrote, reads)
+                opened += 1
+    print(f"texts: {opened} were opened by another count of ranks or the same")
+
+
+def far(runs):
+    path = CHECKPOINTS / "llama_gqa.gguf"
+    config = heads_of(runs, path)
+    tokens = runs.tokens(20, config["vocab"])
+    common = ["-m", path, "--tokens", tokens]
+    one = runs.logits(*common)
+    for n in (1, 2):
+        assert runs.logits(*common, "--device", "far", *over(n)) == one, n
+    print("far: the CPU's bytes for 1 and 2 ranks")
+
+
+def main():
+    program = sys.argv[1]
+    parts = sys.argv[2:] or ["golden", "policies", "tiers", "texts", "far"]
+    model = pathlib.Path(os.environ["TIERCEL_MODEL"])
+    book = (pathlib.Path(os.environ["TIERCEL_BOOKS"]) / "policy.txt").read_text()
+    with tempfile.TemporaryDirectory() as scratch:
+        runs = Runs(program, pathlib.Path(scratch))
+        # A file of 93 MB, each rank's part of it and a small KV.
+        link = ["--simulate", "device=150MiB,link=2GB/s"]
+        golden_tokens = ROOT / "tests/golden/smollm2/tokens.txt"
+        ids = golden_tokens.read_text().split()
+        for part in parts:
+            if part == "small":
+                golden(runs, [CHECKPOINTS / "llama_gqa.gguf",
+                              CHECKPOINTS / "llama_mqa.gguf"],
+                       rows=(64,), kv_types=("f16",))
+                policies(runs, book[:1200], 600, 12, ("full", "sfi"), (2,),
+                         ([],))
+            elif part == "golden":
+                golden(runs, checkpoints())
+            elif part == "policies":
+                policies(runs, book[20000:22600], 1400, 60, POLICIES, RANKS,
+                         ([], link))
+            elif part == "tiers":
+                for count in (300, 7000):
+                    tokens = runs.scratch / f"ids-{count}"
+                    tokens.write_text(" ".join(ids[:count]))
+                    tiers(runs, model, tokens, count + 40, 24, "300MiB",
+                          "0.3GB/s" if count > 300 else "1GB/s")
+            elif part == "texts":
+                texts(runs, book[:9000], model)
+            elif part == "far":
+                far(runs)
+            else:
+                sys.exit(f"no part {part}")
+        print(f"{runs.count} runs")
+
+
+main()
