@@ -421,6 +421,7 @@ absl::StatusOr<PackedMatrix> PackedMatrix::CopyTo(Stream& stream) const {
 PackedMatrix PackedMatrix::Borrow(int64_t first, int64_t rows) const {
   PackedMatrix some;
   some.type_ = type_;
+  some.order_ = order_;
   some.rows_ = rows;
   some.cols_ = cols_;
   some.panel_bytes_ = panel_bytes_;
