@@ -380,14 +380,15 @@ typedef struct tiercel_session_params {
    * and no error: a text that cannot be kept is not, one whose file is damaged
    * is read again.
    *
-   * Any number of processes may share a folder. Its files hold the texts: only
-   * this user can read them. Nothing is kept or opened, in this version, where
+   * Any number of processes may share a folder; a link may lead to it. A longer
+   * text takes the place of those that it begins with. Its files hold the
+   * texts: only this user can read them. Nothing is kept or opened, in this version, where
    * rows of prompts do not read all, or end before the last layer ("sadas" with
    * the gate literal, and "speed", both plain), with a first_position, and on a
    * GPU that has room for all of the KV. */
   const char* texts_dir;
-  /* Most bytes of its files: those not used for longest make room. 0: 16 GiB.
-   */
+  /* Most bytes of its texts: once a new one is whole, those not used for
+   * longest make room. 0: 16 GiB. */
   uint64_t texts_bytes;
 } tiercel_session_params;
 

@@ -301,6 +301,8 @@ text_model|offload/disk/kv_folder.cc|if (info.fingerprint != fingerprint) contin
 text_beginning|offload/disk/kv_folder.cc|if (common < kLeastTokens) continue;||offload/disk/kv_folder_test.cc
 text_part|offload/disk/kv_folder.cc|disk_.Remove(folder->fd(), part.c_str());|(void)part;|offload/disk/kv_folder_test.cc
 text_stalest|offload/disk/kv_folder.cc|a.used_ns < b.used_ns|a.used_ns > b.used_ns|offload/disk/kv_folder_test.cc
+text_room|offload/disk/kv_folder.cc|if (absl::Status s = folder->RemoveLeftBehind().status(); !s.ok()) return s;|MakeRoom(*folder, "", info);|offload/disk/kv_folder_test.cc
+text_grown|offload/disk/kv_folder.cc|BeginsWith(folder, info, text.name) \&\&||offload/disk/kv_folder_test.cc
 short_read|offload/disk/page_reader.cc|runs_.offsets\[buffer.run\] + buffer.done,|runs_.offsets[buffer.run],|offload/disk/page_reader_test.cc
 ring_left|offload/disk/page_reader.cc|if (buffers_\[i\].busy) Start(i);|if (i > 0) Start(i);|offload/disk/page_reader_test.cc
 held_page|offload/kv/held_pages.cc|pool_->AddReference(slot);|(void)slot;|offload/kv/load_test.cc

@@ -100,11 +100,9 @@ class KvFolder::Handle {
         folder_(std::exchange(other.folder_, -1)) {}
   Handle& operator=(Handle&&) = delete;
 
-  // Absent: there is none. Errors: io_error.
-  static absl::StatusOr<std::optional<Handle>> ToList(std::string path) {
-    while (path.size() > 1 && path.back() == '/') path.pop_back();
-    const int folder =
-        open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  // Absent: there is none. A link leads to it, too. Errors: io_error.
+  static absl::StatusOr<std::optional<Handle>> ToList(const std::string& path) {
+    const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) {
       if (errno == ENOENT) return std::nullopt;
       return DiskError(path, "open the folder", errno);
@@ -256,38 +254,59 @@ void KvFolder::Remove(const std::string& name) const {
 
 // ---- Keeping ----
 
-absl::Status KvFolder::MakeRoom(const Handle& folder, uint64_t bytes) const {
-  if (bytes > most_bytes_) {
-    return IoError("disk_full",
-                   absl::StrCat(path_, ": the text needs ", bytes,
-                                " bytes, the folder may have ", most_bytes_));
-  }
-  if (absl::Status s = folder.RemoveLeftBehind().status(); !s.ok()) return s;
+void KvFolder::MakeRoom(const Handle& folder, const std::string& name,
+                        const KvFileInfo& info) const {
   absl::StatusOr<std::vector<Handle::Listed>> texts = folder.List(IsText);
-  if (!texts.ok()) return texts.status();
   const absl::StatusOr<std::vector<Handle::Listed>> parts = folder.List(IsPart);
-  if (!parts.ok()) return parts.status();
+  if (!texts.ok() || !parts.ok()) return;  // who comes next makes it
+  const std::string begin = NameBegin(info.fingerprint, info.ids);
   uint64_t held = 0;
-  for (const Handle::Listed& file : *texts) held += file.bytes;
-  for (const Handle::Listed& file : *parts) held += file.bytes;
-  std::sort(texts->begin(), texts->end(),
+  std::vector<Handle::Listed> may_leave;
+  for (const Handle::Listed& text : *texts) {
+    const bool other = text.name != name;
+    if (other && std::string_view(text.name).starts_with(begin) &&
+        BeginsWith(folder, info, text.name) &&
+        disk_.Remove(folder.fd(), text.name.c_str()) == 0) {
+      continue;
+    }
+    held += text.bytes;
+    if (other) may_leave.push_back(text);
+  }
+  for (const Handle::Listed& part : *parts) held += part.bytes;
+  std::sort(may_leave.begin(), may_leave.end(),
             [](const Handle::Listed& a, const Handle::Listed& b) {
               return a.used_ns < b.used_ns;
             });
-  for (const Handle::Listed& stalest : *texts) {
-    if (held <= most_bytes_ - bytes) break;
+  for (const Handle::Listed& stalest : may_leave) {
+    if (held <= most_bytes_) break;
     if (disk_.Remove(folder.fd(), stalest.name.c_str()) == 0) {
       held -= stalest.bytes;
     }
   }
-  return absl::OkStatus();
+}
+
+bool KvFolder::BeginsWith(const Handle& folder, const KvFileInfo& info,
+                          const std::string& name) const {
+  const absl::StatusOr<std::unique_ptr<KvFile>> file =
+      KvFile::Open(disk_, folder.fd(), name);
+  if (!file.ok() || (*file)->info().fingerprint != info.fingerprint) {
+    return false;
+  }
+  const std::vector<int32_t>& ids = (*file)->info().ids;
+  return ids.size() < info.ids.size() &&
+         std::equal(ids.begin(), ids.end(), info.ids.begin());
 }
 
 absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
                             absl::FunctionRef<bool()> cancelled) const {
   const absl::StatusOr<Handle> folder = Handle::ToWrite(path_);
   if (!folder.ok()) return folder.status();
-  if (absl::Status s = MakeRoom(*folder, info.FileBytes()); !s.ok()) return s;
+  if (info.FileBytes() > most_bytes_) {
+    return IoError("disk_full",
+                   absl::StrCat(path_, ": the text needs ", info.FileBytes(),
+                                " bytes, the folder may have ", most_bytes_));
+  }
+  if (absl::Status s = folder->RemoveLeftBehind().status(); !s.ok()) return s;
   // A name of our own.
   static std::atomic<int> turn{0};
   constexpr int kMostTries = 100;
@@ -325,6 +344,7 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
   if (disk_.Sync(folder->fd()) != 0) {
     return DiskError(path_, "bring the folder to the disk", errno);
   }
+  MakeRoom(*folder, name, info);
   return absl::OkStatus();
 }
 

@@ -27,14 +27,16 @@ namespace tiercel {
 //
 // The three parts of a name are hashes, 16 digits each: they save opening what
 // cannot serve; what is opened is compared letter by letter and id by id. The
-// folder is made for this user alone. Copies may be used from several threads.
+// folder is made for this user alone; a link to one does, too. Copies may be
+// used from several threads.
 class KvFolder {
  public:
   // Shorter texts are neither kept nor found.
   static constexpr int64_t kLeastTokens = 1024;
 
-  // Files take `most_bytes` at most: those that were not used for longest make
-  // room. Nothing is touched yet.
+  // Texts take `most_bytes` at most, and beside them what is being written:
+  // once that is whole, those that were not used for longest make room. Nothing
+  // is touched yet.
   KvFolder(std::string path, uint64_t most_bytes,
            DiskCalls& disk = SystemDisk())
       : path_(std::move(path)), most_bytes_(most_bytes), disk_(disk) {}
@@ -49,9 +51,10 @@ class KvFolder {
   absl::StatusOr<std::optional<Found>> Find(
       const std::string& fingerprint, absl::Span<const int32_t> ids) const;
 
-  // Keeps a text, whose `info` lacks the checksums. Errors: disk_full, with
-  // most_bytes too; io_error, unsafe_folder; cancelled. Whatever happens, no
-  // file is left that is not whole.
+  // Keeps a text, whose `info` lacks the checksums; kept texts that it begins
+  // with are part of it then, and go. Errors: disk_full, with most_bytes too;
+  // io_error, unsafe_folder; cancelled. Whatever happens, no file is left that
+  // is not whole, and for a text that is not kept none goes.
   absl::Status Save(const KvFileInfo& info, const HeldPages& pages,
                     absl::FunctionRef<bool()> cancelled) const;
 
@@ -73,7 +76,12 @@ class KvFolder {
 
  private:
   class Handle;
-  absl::Status MakeRoom(const Handle& folder, uint64_t bytes) const;
+  // For the text `name`, which is there.
+  void MakeRoom(const Handle& folder, const std::string& name,
+                const KvFileInfo& info) const;
+  // Whether `info` goes on where the text `name` ends.
+  bool BeginsWith(const Handle& folder, const KvFileInfo& info,
+                  const std::string& name) const;
 
   std::string path_;
   uint64_t most_bytes_;

@@ -169,14 +169,15 @@ TEST_F(KvFolderTest, OnlyThisUserMayReadOrWrite) {
 
 TEST_F(KvFolderTest, FoldersThatAreNoneAreErrors) {
   std::ofstream(folder_.path() + "/file") << "x";
-  fs::create_directory(folder_.path() + "/real");
-  fs::create_directory_symlink(folder_.path() + "/real",
+  fs::create_directory_symlink(folder_.path() + "/nowhere",
                                folder_.path() + "/link");
   const auto pages = PagesForTest(kLayout, kLayers, 1100);
+  EXPECT_TRUE(KvFolder(folder_.path() + "/link", kPlenty).List()->empty());
   for (const char* name : {"file", "link", "file/below"}) {
     KvFolder folder(folder_.path() + "/" + name, kPlenty, GoodDisk());
     EXPECT_EQ(CodeOf(folder.Save(TextOf(1100), *pages, kGoOn)), "io_error")
         << name;
+    if (std::string(name) == "link") continue;  // there is nothing to find
     EXPECT_FALSE(folder.Find("a model", TextOf(1100).ids).ok()) << name;
   }
   ASSERT_TRUE(Save(TextOf(1100)).ok());
@@ -184,6 +185,19 @@ TEST_F(KvFolderTest, FoldersThatAreNoneAreErrors) {
   const NoPrivileges none;
   EXPECT_EQ(CodeOf(Save(TextOf(1200))), "io_error");
   EXPECT_EQ(Common(TextOf(1100)), 1100);
+}
+
+// On another disk, say.
+TEST_F(KvFolderTest, ALinkLeadsToAFolder) {
+  ASSERT_EQ(mkdir((folder_.path() + "/real").c_str(), 0700), 0);
+  fs::create_directory_symlink(folder_.path() + "/real", path());
+  ASSERT_TRUE(Save(TextOf(1100)).ok());
+  EXPECT_EQ(Common(TextOf(1100)), 1100);
+  EXPECT_EQ(KvFolder(path() + "/", kPlenty).List()->size(), 1u);
+  ASSERT_EQ(chmod((folder_.path() + "/real").c_str(), 0777), 0);
+  EXPECT_EQ(CodeOf(Save(TextOf(1200))), "unsafe_folder");
+  EXPECT_EQ(Folder().Clear().value(), 1);
+  EXPECT_TRUE(fs::is_symlink(path()));
 }
 
 // ---- Faults ----
@@ -378,6 +392,55 @@ TEST_F(KvFolderTest, TheStalestMakesRoom) {
   EXPECT_EQ(Names().size(), 3u);
 }
 
+// What others keep goes for a text that is there, not for one that may come.
+TEST_F(KvFolderTest, NothingLeavesForATextThatIsNotKept) {
+  const uint64_t bytes = TextOf(1100).FileBytes();
+  ASSERT_TRUE(Save(TextOf(1100, 1050, 1)).ok());
+  ASSERT_TRUE(Save(TextOf(1100, 1060, 2)).ok());
+  for (int64_t call = 0;; ++call) {
+    FaultyDisk disk;
+    disk.counts_reads = false;
+    disk.fail_at = call;
+    disk.error = ENOSPC;
+    const absl::Status status = Save(TextOf(1100, 1070, 3), disk, 2 * bytes);
+    if (!disk.failed()) {
+      ASSERT_TRUE(status.ok()) << status;
+      break;
+    }
+    EXPECT_EQ(CodeOf(status), "disk_full");
+    EXPECT_EQ(Common(TextOf(1100, 1050, 1)), 1100) << "call " << call;
+    EXPECT_EQ(Common(TextOf(1100, 1060, 2)), 1100) << "call " << call;
+    // Its name alone may be lost: then it is there, beside the others.
+    const auto found = Folder().Find("a model", TextOf(1100, 1070, 3).ids);
+    if ((*found)->common == 1100) Folder().Remove((*found)->file->name());
+  }
+  EXPECT_EQ(Names().size(), 2u);
+  EXPECT_EQ(Common(TextOf(1100, 1070, 3)), 1100);
+}
+
+TEST_F(KvFolderTest, AGrownTextTakesThePlaceOfItsBeginnings) {
+  ASSERT_TRUE(Save(TextOf(1100)).ok());
+  ASSERT_TRUE(Save(TextOf(1200, 1100)).ok());  // begins with the first
+  EXPECT_EQ(Names().size(), 1u);
+  ASSERT_TRUE(Save(TextOf(1300, 1150)).ok());  // goes another way
+  KvFileInfo other = TextOf(1050);
+  other.fingerprint = "another model";
+  ASSERT_TRUE(Save(other).ok());
+  EXPECT_EQ(Names().size(), 3u);
+  const auto open = Folder().Find("a model", TextOf(1300, 1150).ids);
+  FaultyDisk disk;
+  disk.counts_reads = false;
+  disk.fail_at = 3;
+  EXPECT_FALSE(Save(TextOf(1400, 1150), disk).ok());
+  EXPECT_EQ(Common(TextOf(1400, 1150)), 1300);
+  ASSERT_TRUE(Save(TextOf(1400, 1150)).ok());
+  EXPECT_EQ(Names().size(), 3u);
+  EXPECT_EQ(Common(TextOf(1400, 1150)), 1400);
+  EXPECT_EQ(Common(TextOf(1200, 1100)), 1200);
+  EXPECT_EQ(Common(other), 1050);
+  EXPECT_TRUE(ReadAll(*(**open).file).ok());  // who has it open keeps it
+}
+
 TEST_F(KvFolderTest, AFileThatIsUsedIsNotTheStalest) {
   ASSERT_TRUE(Save(TextOf(1100)).ok());
   const std::string file = path() + "/" + Names().at(0);
@@ -400,7 +463,7 @@ TEST_F(KvFolderTest, WhatAWriterLeftBehindIsRemoved) {
   EXPECT_TRUE(fs::exists(path() + "/part-1-3.kv"));
   EXPECT_TRUE(fs::exists(path() + "/part-x.kv"));
   close(busy);
-  EXPECT_EQ(Folder().Clear().value(), 3);
+  EXPECT_EQ(Folder().Clear().value(), 2);
   EXPECT_EQ(Names(), std::vector<std::string>{"part-x.kv"});
 }
 
@@ -427,7 +490,7 @@ TEST_F(KvFolderTest, TextsAreListedAndCleared) {
   EXPECT_TRUE(Folder().List()->empty());
   EXPECT_EQ(Folder().Clear().value(), 0);
   ASSERT_TRUE(Save(TextOf(1100)).ok());
-  ASSERT_TRUE(Save(TextOf(1300)).ok());
+  ASSERT_TRUE(Save(TextOf(1300, 1050)).ok());
   const auto list = *Folder().List();
   ASSERT_EQ(list.size(), 2u);
   for (const KvFolder::Entry& entry : list) {
