@@ -25,6 +25,7 @@ ssize_t DiskCalls::Write(int file, const std::byte* from, size_t bytes,
 
 int DiskCalls::Allocate(int file, uint64_t bytes) {
   if (ftruncate(file, static_cast<off_t>(bytes)) != 0) return -1;
+  if (bytes == 0) return 0;
   // posix_fallocate would write the whole file where fallocate cannot.
   if (fallocate(file, /*mode=*/0, 0, static_cast<off_t>(bytes)) == 0) return 0;
   return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : -1;

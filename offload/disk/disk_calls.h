@@ -23,7 +23,8 @@ class DiskCalls {
   virtual ssize_t Read(int file, std::byte* to, size_t bytes, uint64_t offset);
   virtual ssize_t Write(int file, const std::byte* from, size_t bytes,
                         uint64_t offset);
-  // The file becomes so long, and the disk keeps room for it where it can.
+  // The file becomes so long, what is new of it 0, and the disk keeps room for
+  // it where it can.
   virtual int Allocate(int file, uint64_t bytes);
   virtual int Sync(int file);  // of a folder too
   virtual int Close(int file);

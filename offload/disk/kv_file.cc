@@ -14,15 +14,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "offload/disk/file_writer.h"
 #include "offload/disk/page_reader.h"
 
 namespace tiercel {
 namespace {
-
-// A write asks for this much at once; so much is on its way to the disk until
-// it is waited for: who stops a save does not wait for all of it.
-constexpr size_t kWrittenAtOnce = size_t{4} << 20;
-constexpr uint64_t kBytesToSync = uint64_t{8} << 20;
 
 absl::Status At(const std::string& name, const absl::Status& status) {
   return status.ok() ? status : Annotate(status, name);
@@ -118,49 +114,6 @@ void KvFile::Touch() const { (void)futimens(file_, /*now=*/nullptr); }
 
 // ---- Writing ----
 
-namespace {
-
-// A file that grows from a place on.
-class Writer {
- public:
-  Writer(DiskCalls& disk, int file, const std::string& name)
-      : disk_(disk), file_(file), name_(name) {}
-
-  absl::Status Write(const std::byte* from, size_t bytes, uint64_t offset) {
-    size_t done = 0;
-    int tries = 0;
-    while (done < bytes) {
-      const ssize_t put =
-          disk_.Write(file_, from + done, bytes - done, offset + done);
-      const int error = put < 0 ? errno : 0;
-      if (put > 0) {
-        done += static_cast<size_t>(put);
-        tries = 0;
-      } else if ((error != EINTR && error != EAGAIN) || ++tries == 1000) {
-        return DiskError(name_, absl::StrCat("write at byte ", offset + done),
-                         error != 0 ? error : ENOSPC);
-      }
-    }
-    unsynced_ += bytes;
-    return unsynced_ < kBytesToSync ? absl::OkStatus() : Sync();
-  }
-  // A sync that failed is not tried again: the system may have dropped what it
-  // could not write, and say so once.
-  absl::Status Sync() {
-    unsynced_ = 0;
-    if (disk_.Sync(file_) == 0) return absl::OkStatus();
-    return DiskError(name_, "bring it to the disk", errno);
-  }
-
- private:
-  DiskCalls& disk_;
-  const int file_;
-  const std::string& name_;
-  uint64_t unsynced_ = 0;
-};
-
-}  // namespace
-
 absl::Status WriteKvFile(DiskCalls& disk, int file, const std::string& name,
                          KvFileInfo info, const HeldPages& pages,
                          absl::FunctionRef<bool()> cancelled) {
@@ -171,9 +124,9 @@ absl::Status WriteKvFile(DiskCalls& disk, int file, const std::string& name,
                      absl::StrCat("make room for ", info.FileBytes(), " bytes"),
                      errno);
   }
-  Writer writer(disk, file, name);
+  FileWriter writer(disk, file, name);
   // The pages of all layers follow each other without a gap.
-  const size_t at_once = std::max<size_t>(1, kWrittenAtOnce / page_bytes);
+  const size_t at_once = std::max<size_t>(1, FileWriter::kAtOnce / page_bytes);
   std::vector<std::byte> buffer(at_once * page_bytes);
   size_t held = 0;
   for (size_t i = 0; i < info.sums.size(); ++i) {

@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::string_view kTextBegin = "text-";
 constexpr std::string_view kPartBegin = "part-";
+constexpr std::string_view kPromptBegin = "prompt-";
 constexpr std::string_view kEnd = ".kv";
 constexpr size_t kDigits = 16;
 
@@ -32,27 +33,28 @@ std::string Digits(const void* bytes, size_t count) {
   return absl::StrCat(absl::Hex(XXH3_64bits(bytes, count), absl::kZeroPad16));
 }
 
-// How the names begin of all texts that may serve `ids`.
-std::string NameBegin(const std::string& fingerprint,
+// How the names of a kind begin that are of such ids.
+std::string NameBegin(std::string_view kind, const std::string& fingerprint,
                       absl::Span<const int32_t> ids) {
   return absl::StrCat(
-      std::string(kTextBegin), Digits(fingerprint.data(), fingerprint.size()),
-      "-", Digits(ids.data(), KvFolder::kLeastTokens * sizeof(int32_t)), "-");
+      std::string(kind), Digits(fingerprint.data(), fingerprint.size()), "-",
+      Digits(ids.data(), KvFolder::kLeastTokens * sizeof(int32_t)), "-");
 }
 
-std::string NameOf(const KvFileInfo& info) {
-  return absl::StrCat(
-      NameBegin(info.fingerprint, info.ids),
-      Digits(info.ids.data(), info.ids.size() * sizeof(int32_t)),
-      std::string(kEnd));
+std::string NameOf(std::string_view kind, const std::string& fingerprint,
+                   absl::Span<const int32_t> ids) {
+  return absl::StrCat(NameBegin(kind, fingerprint, ids),
+                      Digits(ids.data(), ids.size() * sizeof(int32_t)),
+                      std::string(kEnd));
 }
 
-bool IsText(std::string_view name) {
-  if (!name.starts_with(kTextBegin) || !name.ends_with(kEnd) ||
-      name.size() != kTextBegin.size() + 3 * kDigits + 2 + kEnd.size()) {
+// Whether the name has three hashes between `kind` and the end.
+bool HasHashes(std::string_view kind, std::string_view name) {
+  if (!name.starts_with(kind) || !name.ends_with(kEnd) ||
+      name.size() != kind.size() + 3 * kDigits + 2 + kEnd.size()) {
     return false;
   }
-  name = name.substr(kTextBegin.size(), 3 * kDigits + 2);
+  name = name.substr(kind.size(), 3 * kDigits + 2);
   for (size_t i = 0; i < name.size(); ++i) {
     const bool dash = i % (kDigits + 1) == kDigits;
     const std::string_view may_be = dash ? "-" : "0123456789abcdef";
@@ -60,6 +62,10 @@ bool IsText(std::string_view name) {
   }
   return true;
 }
+
+bool IsText(std::string_view name) { return HasHashes(kTextBegin, name); }
+
+bool IsPrompt(std::string_view name) { return HasHashes(kPromptBegin, name); }
 
 bool IsPart(std::string_view name) {
   return name.starts_with(kPartBegin) && name.ends_with(kEnd) &&
@@ -69,8 +75,12 @@ bool IsPart(std::string_view name) {
                  .find_first_not_of("0123456789-") == std::string_view::npos;
 }
 
+bool IsOurs(std::string_view name) {
+  return IsText(name) || IsPrompt(name) || IsPart(name);
+}
+
 // A file that is being written is locked by its writer: who gets the lock knows
-// that nobody writes any more.
+// that nobody writes any more. A file system without locks has no such files.
 bool IsLeftBehind(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0; }
 
 // Takes the lock of a file that was just made; whether it is there still. Who
@@ -177,22 +187,23 @@ class KvFolder::Handle {
     return files;
   }
 
+  // Removes a file that nobody has locked; whether it did.
+  bool RemoveLeftBehind(const std::string& name) const {
+    const int file = openat(folder_, name.c_str(),
+                            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return false;
+    const bool removed =
+        IsLeftBehind(file) && unlinkat(folder_, name.c_str(), /*flags=*/0) == 0;
+    close(file);
+    return removed;
+  }
   // Removes what writers that ended before their time have left; how many
   // files. Errors: io_error.
   absl::StatusOr<int64_t> RemoveLeftBehind() const {
     const absl::StatusOr<std::vector<Listed>> parts = List(IsPart);
     if (!parts.ok()) return parts.status();
     int64_t removed = 0;
-    for (const Listed& part : *parts) {
-      const int file = openat(folder_, part.name.c_str(),
-                              O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-      if (file < 0) continue;
-      if (IsLeftBehind(file) &&
-          unlinkat(folder_, part.name.c_str(), /*flags=*/0) == 0) {
-        ++removed;
-      }
-      close(file);
-    }
+    for (const Listed& part : *parts) removed += RemoveLeftBehind(part.name);
     return removed;
   }
 
@@ -215,7 +226,7 @@ absl::StatusOr<std::optional<KvFolder::Found>> KvFolder::Find(
   const absl::StatusOr<std::vector<Handle::Listed>> files =
       (*folder)->List(IsText);
   if (!files.ok()) return files.status();
-  const std::string begin = NameBegin(fingerprint, ids);
+  const std::string begin = NameBegin(kTextBegin, fingerprint, ids);
   std::optional<Found> best;
   absl::Status failed;
   for (const Handle::Listed& listed : *files) {
@@ -256,32 +267,41 @@ void KvFolder::Remove(const std::string& name) const {
 
 void KvFolder::MakeRoom(const Handle& folder, const std::string& name,
                         const KvFileInfo& info) const {
-  absl::StatusOr<std::vector<Handle::Listed>> texts = folder.List(IsText);
-  const absl::StatusOr<std::vector<Handle::Listed>> parts = folder.List(IsPart);
-  if (!texts.ok() || !parts.ok()) return;  // who comes next makes it
-  const std::string begin = NameBegin(info.fingerprint, info.ids);
-  uint64_t held = 0;
-  std::vector<Handle::Listed> may_leave;
-  for (const Handle::Listed& text : *texts) {
-    const bool other = text.name != name;
-    if (other && std::string_view(text.name).starts_with(begin) &&
-        BeginsWith(folder, info, text.name) &&
-        disk_.Remove(folder.fd(), text.name.c_str()) == 0) {
-      continue;
+  const absl::StatusOr<std::vector<Handle::Listed>> files = folder.List(IsOurs);
+  if (!files.ok()) return;  // who comes next makes it
+  const std::string begin = NameBegin(kTextBegin, info.fingerprint, info.ids);
+  for (const Handle::Listed& file : *files) {
+    if (file.name != name && IsText(file.name) &&
+        std::string_view(file.name).starts_with(begin) &&
+        BeginsWith(folder, info, file.name)) {
+      disk_.Remove(folder.fd(), file.name.c_str());
     }
-    held += text.bytes;
-    if (other) may_leave.push_back(text);
   }
-  for (const Handle::Listed& part : *parts) held += part.bytes;
-  std::sort(may_leave.begin(), may_leave.end(),
+  Evict(folder, most_bytes_, [&name](std::string_view file) {
+    return file != name && !IsPart(file);
+  });
+}
+
+// Removes files that may leave until all have `most` bytes, the stalest first.
+void KvFolder::Evict(
+    const Handle& folder, uint64_t most,
+    absl::FunctionRef<bool(std::string_view)> may_leave) const {
+  absl::StatusOr<std::vector<Handle::Listed>> files = folder.List(IsOurs);
+  if (!files.ok()) return;
+  uint64_t held = 0;
+  for (const Handle::Listed& file : *files) held += file.bytes;
+  std::sort(files->begin(), files->end(),
             [](const Handle::Listed& a, const Handle::Listed& b) {
               return a.used_ns < b.used_ns;
             });
-  for (const Handle::Listed& stalest : may_leave) {
-    if (held <= most_bytes_) break;
-    if (disk_.Remove(folder.fd(), stalest.name.c_str()) == 0) {
-      held -= stalest.bytes;
-    }
+  for (const Handle::Listed& stalest : *files) {
+    if (held <= most) break;
+    if (!may_leave(stalest.name)) continue;
+    const bool removed =
+        IsText(stalest.name)
+            ? disk_.Remove(folder.fd(), stalest.name.c_str()) == 0
+            : folder.RemoveLeftBehind(stalest.name);
+    if (removed) held -= stalest.bytes;
   }
 }
 
@@ -298,7 +318,8 @@ bool KvFolder::BeginsWith(const Handle& folder, const KvFileInfo& info,
 }
 
 absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
-                            absl::FunctionRef<bool()> cancelled) const {
+                            absl::FunctionRef<bool()> cancelled,
+                            const std::string& prompt) const {
   const absl::StatusOr<Handle> folder = Handle::ToWrite(path_);
   if (!folder.ok()) return folder.status();
   if (info.FileBytes() > most_bytes_) {
@@ -327,7 +348,7 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
   absl::Cleanup remove = [&] { disk_.Remove(folder->fd(), part.c_str()); };
   absl::Cleanup end = [&] { disk_.Close(file); };  // by an exception
   absl::Status status = WriteKvFile(disk_, file, path_, info, pages, cancelled);
-  const std::string name = NameOf(info);
+  const std::string name = NameOf(kTextBegin, info.fingerprint, info.ids);
   if (status.ok() &&
       disk_.Rename(folder->fd(), part.c_str(), name.c_str()) != 0) {
     status = DiskError(path_, absl::StrCat("rename to ", name), errno);
@@ -344,8 +365,51 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
   if (disk_.Sync(folder->fd()) != 0) {
     return DiskError(path_, "bring the folder to the disk", errno);
   }
+  if (!prompt.empty()) disk_.Remove(folder->fd(), prompt.c_str());
   MakeRoom(*folder, name, info);
   return absl::OkStatus();
+}
+
+// ---- Prompts ----
+
+absl::StatusOr<std::unique_ptr<PromptFile>> KvFolder::OpenPrompt(
+    const PromptInfo& info, bool anew) const {
+  if (info.FileBytes() > most_bytes_) return nullptr;
+  const absl::StatusOr<Handle> folder = Handle::ToWrite(path_);
+  if (!folder.ok()) return folder.status();
+  const std::string name = NameOf(kPromptBegin, info.fingerprint, info.ids);
+  constexpr int kMostTries = 100;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    int file = disk_.Open(
+        folder->fd(), name.c_str(),
+        O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
+        0600);
+    if (file < 0) return DiskError(path_, absl::StrCat("open ", name), errno);
+    absl::Cleanup close = [&] { disk_.Close(file); };
+    struct stat status;
+    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_uid != geteuid()) {
+      return IoError("io_error", absl::StrCat(name, ": it is no file of ours"));
+    }
+    if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      return nullptr;
+    }
+    // Who cleared up may have been quicker.
+    if (fstat(file, &status) == 0 && status.st_nlink == 0) continue;
+    if (static_cast<uint64_t>(status.st_size) != info.FileBytes()) {
+      const uint64_t room = most_bytes_ - info.FileBytes();
+      Evict(*folder, room, [&name](std::string_view other) {
+        return other != name && IsPrompt(other);
+      });
+    }
+    std::move(close).Cancel();
+    absl::StatusOr<std::unique_ptr<PromptFile>> opened =
+        PromptFile::Open(disk_, file, name, info, anew);
+    // A disk that has no room for all of it keeps none of it.
+    if (!opened.ok()) disk_.Remove(folder->fd(), name.c_str());
+    return opened;
+  }
+  return nullptr;
 }
 
 // ---- All of them ----
@@ -355,13 +419,14 @@ absl::StatusOr<std::vector<KvFolder::Entry>> KvFolder::List() const {
   if (!folder.ok()) return folder.status();
   std::vector<Entry> entries;
   if (!folder->has_value()) return entries;
-  const absl::StatusOr<std::vector<Handle::Listed>> files =
-      (*folder)->List(IsText);
+  const absl::StatusOr<std::vector<Handle::Listed>> files = (*folder)->List(
+      [](std::string_view name) { return IsText(name) || IsPrompt(name); });
   if (!files.ok()) return files.status();
   for (const Handle::Listed& listed : *files) {
     entries.push_back({.name = listed.name,
                        .bytes = listed.bytes,
                        .used = listed.used_ns / 1'000'000'000});
+    if (!IsText(listed.name)) continue;
     const absl::StatusOr<std::unique_ptr<KvFile>> file =
         KvFile::Open(disk_, (*folder)->fd(), listed.name);
     if (file.ok()) entries.back().info = (*file)->info();
@@ -373,8 +438,8 @@ absl::StatusOr<int64_t> KvFolder::Clear() const {
   const absl::StatusOr<std::optional<Handle>> folder = Handle::ToList(path_);
   if (!folder.ok()) return folder.status();
   if (!folder->has_value()) return 0;
-  const absl::StatusOr<std::vector<Handle::Listed>> files =
-      (*folder)->List(IsText);
+  const absl::StatusOr<std::vector<Handle::Listed>> files = (*folder)->List(
+      [](std::string_view name) { return IsText(name) || IsPrompt(name); });
   if (!files.ok()) return files.status();
   const absl::StatusOr<int64_t> parts = (*folder)->RemoveLeftBehind();
   if (!parts.ok()) return parts.status();

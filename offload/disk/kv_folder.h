@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/types/span.h"
 #include "offload/disk/disk_calls.h"
 #include "offload/disk/kv_file.h"
+#include "offload/disk/prompt_file.h"
 
 namespace tiercel {
 
@@ -24,6 +26,8 @@ namespace tiercel {
 //
 //   text-<of the fingerprint>-<of the first kLeastTokens>-<of all>.kv
 //   part-<process>-<number>.kv      being written: its writer has it locked
+//   prompt-<the same three>.kv      a prompt that is not finished
+//                                   (prompt_file.h): its reader has it locked
 //
 // The three parts of a name are hashes, 16 digits each: they save opening what
 // cannot serve; what is opened is compared letter by letter and id by id. The
@@ -34,7 +38,7 @@ class KvFolder {
   // Shorter texts are neither kept nor found.
   static constexpr int64_t kLeastTokens = 1024;
 
-  // Texts take `most_bytes` at most, and beside them what is being written:
+  // Files take `most_bytes` at most, and beside them what is being written:
   // once that is whole, those that were not used for longest make room. Nothing
   // is touched yet.
   KvFolder(std::string path, uint64_t most_bytes,
@@ -54,9 +58,18 @@ class KvFolder {
   // Keeps a text, whose `info` lacks the checksums; kept texts that it begins
   // with are part of it then, and go. Errors: disk_full, with most_bytes too;
   // io_error, unsafe_folder; cancelled. Whatever happens, no file is left that
-  // is not whole, and for a text that is not kept none goes.
+  // is not whole, and for a text that is not kept none goes. `prompt`: the file
+  // of the prompt that is the text now, which goes with them; empty: none.
   absl::Status Save(const KvFileInfo& info, const HeldPages& pages,
-                    absl::FunctionRef<bool()> cancelled) const;
+                    absl::FunctionRef<bool()> cancelled,
+                    const std::string& prompt = "") const;
+
+  // The file of a prompt, for one reader at a time, with what earlier ones have
+  // finished of it, unless `anew`. Other unfinished prompts make room for it as
+  // texts do, at once. Null: another has it, or it would take more than
+  // most_bytes. Errors: disk_full, io_error, unsafe_folder.
+  absl::StatusOr<std::unique_ptr<PromptFile>> OpenPrompt(const PromptInfo& info,
+                                                         bool anew) const;
 
   // The file is of no use to anybody.
   void Remove(const std::string& name) const;
@@ -65,10 +78,11 @@ class KvFolder {
     std::string name;
     uint64_t bytes = 0;
     int64_t used = 0;  // seconds of the Unix clock
-    // Absent: of a file that is not whole, or of another version.
+    // Absent: of a file that is not whole, an unfinished prompt, or of another
+    // version.
     std::optional<KvFileInfo> info = {};
   };
-  // The texts by name; none where the folder is not there. Errors: io_error.
+  // All of them by name; none where the folder is not there. Errors: io_error.
   absl::StatusOr<std::vector<Entry>> List() const;
   // Removes what List shows, and what was left unfinished; how many files.
   // Errors: io_error.
@@ -79,6 +93,8 @@ class KvFolder {
   // For the text `name`, which is there.
   void MakeRoom(const Handle& folder, const std::string& name,
                 const KvFileInfo& info) const;
+  void Evict(const Handle& folder, uint64_t most,
+             absl::FunctionRef<bool(std::string_view)> may_leave) const;
   // Whether `info` goes on where the text `name` ends.
   bool BeginsWith(const Handle& folder, const KvFileInfo& info,
                   const std::string& name) const;

@@ -74,12 +74,6 @@ void Append(const T* values, size_t count, std::vector<std::byte>* out) {
   out->insert(out->end(), bytes, bytes + count * sizeof(T));
 }
 
-uint32_t NumberOf(DType type) {
-  return static_cast<uint32_t>(
-      std::find(std::begin(kTypes), std::end(kTypes), type) -
-      std::begin(kTypes));
-}
-
 // Whether the numbers of `fixed` are ones that a file of ours may have, and
 // agree with each other.
 absl::Status Check(const Fixed& fixed, uint64_t file_bytes) {
@@ -150,6 +144,12 @@ uint64_t KvFileInfo::PayloadOffset() const {
 
 uint64_t KvFileInfo::FileBytes() const { return CommitOffset() + kCommitBytes; }
 
+uint32_t KvTypeNumber(DType type) {
+  return static_cast<uint32_t>(
+      std::find(std::begin(kTypes), std::end(kTypes), type) -
+      std::begin(kTypes));
+}
+
 uint64_t PageSum(const std::byte* page, size_t bytes) {
   return SumOf(page, bytes);
 }
@@ -167,8 +167,8 @@ std::vector<std::byte> EncodeFront(const KvFileInfo& info) {
       .layers = static_cast<uint32_t>(info.layers),
       .kv_heads = static_cast<uint32_t>(info.layout.kv_heads),
       .head_dim = static_cast<uint32_t>(info.layout.head_dim),
-      .type_k = NumberOf(info.layout.type_k),
-      .type_v = NumberOf(info.layout.type_v),
+      .type_k = KvTypeNumber(info.layout.type_k),
+      .type_v = KvTypeNumber(info.layout.type_v),
       .fingerprint_bytes = static_cast<uint32_t>(info.fingerprint.size()),
       .title_bytes = static_cast<uint32_t>(info.title.size())};
   std::memcpy(fixed.magic, kMagic, sizeof(kMagic));

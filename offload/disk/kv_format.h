@@ -45,6 +45,9 @@ struct KvFileInfo {
 inline constexpr uint64_t kFixedFrontBytes = 80;
 inline constexpr uint64_t kCommitBytes = 32;
 
+// A type of KV by its number in files.
+uint32_t KvTypeNumber(DType type);
+
 uint64_t PageSum(const std::byte* page, size_t bytes);
 
 // FrontBytes(), of an info whose sums are known.

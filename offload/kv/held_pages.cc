@@ -4,10 +4,8 @@
 #include <utility>
 
 namespace tiercel {
-namespace {
 
-// A page whose cells from `cells` on are 0.
-void ClearFrom(int cells, const KvLayout& layout, std::byte* page) {
+void ClearCells(int cells, const KvLayout& layout, std::byte* page) {
   const auto clear = [&](int64_t begin, int64_t end) {
     std::fill(page + begin, page + end, std::byte{0});
   };
@@ -16,8 +14,6 @@ void ClearFrom(int cells, const KvLayout& layout, std::byte* page) {
     clear(layout.VOffset(head, cells), layout.VOffset(head + 1, 0));
   }
 }
-
-}  // namespace
 
 PoolPages::PoolPages(std::shared_ptr<PagePool> pool,
                      const std::vector<int64_t>& slots, int64_t end)
@@ -34,8 +30,8 @@ PoolPages::PoolPages(std::shared_ptr<PagePool> pool,
     const int64_t open = slots[static_cast<size_t>(WholePages())];
     const std::byte* const page = pool_->Page(layer, open);
     last_.emplace_back(page, page + layout().PageBytes());
-    ClearFrom(static_cast<int>(end_ % kPageTokens), layout(),
-              last_.back().data());
+    ClearCells(static_cast<int>(end_ % kPageTokens), layout(),
+               last_.back().data());
   }
   // Last, when nothing can fail any more.
   for (const int64_t slot : slots_) pool_->AddReference(slot);

@@ -12,6 +12,9 @@
 
 namespace tiercel {
 
+// A page whose cells from `cells` on become 0.
+void ClearCells(int cells, const KvLayout& layout, std::byte* page);
+
 // Pages of a sequence in the host tier as they are when this is made, whatever
 // becomes of the sequence. Made and destroyed on the sequence's thread; Read
 // from any.

@@ -98,6 +98,48 @@ absl::Status InPlaceKv::ResumeOwn(std::byte* /*state*/,
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<HeldLayer>> InPlaceKv::HoldLayer(
+    int layer, std::byte* state, int64_t bytes, Cancelled /*cancelled*/) {
+  if (pool_->on_device()) return NotInHostMemory();
+  absl::StatusOr<HostRegion> copy =
+      HostRegion::Reserve(static_cast<size_t>(bytes));
+  if (!copy.ok()) return copy.status();
+  if (absl::Status s = copy->Write(0, state, static_cast<size_t>(bytes));
+      !s.ok()) {
+    return s;
+  }
+  const auto first = static_cast<std::ptrdiff_t>(end_ / kPageTokens);
+  const auto whole = static_cast<std::ptrdiff_t>(StepEnd() / kPageTokens);
+  std::vector<std::byte> last;
+  if (StepEnd() % kPageTokens != 0) {
+    const std::byte* const page =
+        pages_[static_cast<size_t>(layer)][static_cast<size_t>(whole)];
+    last.assign(page, page + layout_.PageBytes());
+    ClearCells(static_cast<int>(StepEnd() % kPageTokens), layout_, last.data());
+  }
+  return std::make_unique<HeldLayer>(
+      pool_, layer,
+      std::vector<int64_t>(slots_.begin() + first, slots_.begin() + whole),
+      std::move(last), *std::move(copy), bytes);
+}
+
+absl::StatusOr<int> InPlaceKv::TakeOwnLayers(GiveLayers give, std::byte* state,
+                                             int64_t /*bytes*/,
+                                             Cancelled /*cancelled*/) {
+  if (pool_->on_device()) return NotInHostMemory();
+  return give(
+      [this](int layer, int64_t page, const std::byte* bytes) {
+        std::copy_n(
+            bytes, layout_.PageBytes(),
+            pages_[static_cast<size_t>(layer)][static_cast<size_t>(page)]);
+        return absl::OkStatus();
+      },
+      [state](int64_t offset, const std::byte* from, size_t count) {
+        std::copy_n(from, count, state + offset);
+        return absl::OkStatus();
+      });
+}
+
 uint64_t InPlaceKv::CopyRuns(Stream& stream, Station /*station*/,
                              const std::vector<KvRun>& runs) {
   copied_.Update(

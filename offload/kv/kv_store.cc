@@ -51,6 +51,22 @@ absl::Status KvStore::Resume(std::byte* state, Cancelled cancelled) {
   return status;
 }
 
+// As with a step that was suspended.
+absl::StatusOr<int> KvStore::TakeLayers(GiveLayers give, std::byte* state,
+                                        int64_t bytes, Cancelled cancelled) {
+  const absl::StatusOr<int> taken =
+      TakeOwnLayers(give, state, bytes, cancelled);
+  if (!taken.ok() || *taken == 0) return taken;
+  StepObserver* const seen_by = seen_by_;
+  HideStep();
+  seen_by_ = seen_by;
+  if (absl::Status s = ShowStep(step_rows_, /*certain=*/false, cancelled);
+      !s.ok()) {
+    return s;
+  }
+  return taken;
+}
+
 absl::Status KvStore::Load(int64_t rows, GivePages give, Cancelled cancelled) {
   if (end_ % kPageTokens != 0 || rows < 1) {
     return InternalError("internal",

@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
+#include "offload/kv/held_layer.h"
 #include "offload/kv/held_pages.h"
 #include "offload/kv/kv_run.h"
 #include "offload/kv/layered_kv.h"
@@ -60,14 +61,35 @@ class KvStore : public LayeredKv {
                        int64_t bytes);
   absl::Status Resume(std::byte* state, Cancelled cancelled);
 
+  // Of a prompt's step in a sequence that begins at position 0, right after
+  // EndLayer(layer): what it has written of that layer, and `state`, `bytes` of
+  // device memory, for others to read. The step goes on, whatever comes of it.
+  // Errors: copy_failed, out_of_memory, cancelled; invalid_argument, where
+  // pages are on the device alone.
+  virtual absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(
+      int layer, std::byte* state, int64_t bytes, Cancelled cancelled) = 0;
+  // In such a step, right after BeginStep: its first layers from somebody who
+  // has computed them. `give` puts every page of these layers from the first
+  // that the step writes on, in any order, pages counted from position 0, and
+  // all of what is to be in `state`; it says how many layers they are, less
+  // than all, and 0 that nothing comes of it. BeginLayer of the layer behind
+  // them is next. Errors, after which the step goes on from layer 0: give's,
+  // out_of_memory, invalid_argument; and copy_failed, cancelled: Abandon then.
+  using PutPage = absl::FunctionRef<absl::Status(int layer, int64_t page,
+                                                 const std::byte* bytes)>;
+  using PutState = absl::FunctionRef<absl::Status(
+      int64_t offset, const std::byte* from, size_t bytes)>;
+  using GiveLayers =
+      absl::FunctionRef<absl::StatusOr<int>(PutPage put, PutState put_state)>;
+  absl::StatusOr<int> TakeLayers(GiveLayers give, std::byte* state,
+                                 int64_t bytes, Cancelled cancelled);
+
   // Adds `rows` positions whose K and V somebody has, to a sequence that begins
   // at position 0 and ends with a page. `give` puts every page of every layer
   // from there on, in any order, pages counted from position 0; behind the last
   // position they may hold anything. Nobody sees it. Errors, with nothing
   // changed: give's; out_of_memory, copy_failed, cancelled; invalid_argument,
   // where pages are on the device alone.
-  using PutPage = absl::FunctionRef<absl::Status(int layer, int64_t page,
-                                                 const std::byte* bytes)>;
   using GivePages = absl::FunctionRef<absl::Status(PutPage put)>;
   absl::Status Load(int64_t rows, GivePages give, Cancelled cancelled);
   // What the first `positions` of such a sequence are now, for others to read;
@@ -126,6 +148,8 @@ class KvStore : public LayeredKv {
   }
 
   static absl::Status NotInHostMemory();
+  // Where the sequence would end with all rows of the step.
+  int64_t StepEnd() const { return end_ + step_rows_; }
   // The first so many layers in which `page` exists once the step's rows do.
   int LayersOf(int64_t page) const;
 
@@ -144,6 +168,9 @@ class KvStore : public LayeredKv {
   virtual absl::Status SuspendOwn(int layer, int64_t rows, std::byte* state,
                                   int64_t bytes) = 0;
   virtual absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) = 0;
+  virtual absl::StatusOr<int> TakeOwnLayers(GiveLayers give, std::byte* state,
+                                            int64_t bytes,
+                                            Cancelled cancelled) = 0;
   virtual void TruncateOwn(int64_t length) = 0;
   virtual absl::Status LoadOwn(int64_t rows, GivePages give,
                                Cancelled cancelled) = 0;

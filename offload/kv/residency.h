@@ -87,8 +87,8 @@ class Residency {
   // Makes sure that the host tier has what a full page holds. Errors:
   // copy_failed, cancelled.
   absl::Status Settle(int64_t page, Cancelled cancelled);
-  // Puts one layer of a page in the host tier, past the link; it is not on the
-  // device. Errors: out_of_memory.
+  // Puts one layer of a page in the host tier, past the link: what is on the
+  // device of it is not changed. Errors: out_of_memory.
   absl::Status PutBelow(int64_t page, int layer, const std::byte* bytes);
   // Sends a page down that is full now.
   Ticket Close(int64_t page);

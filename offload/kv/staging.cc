@@ -234,6 +234,13 @@ Staging::Ticket Staging::Suspend(int layer, PageList parked) {
   return SendDown(step_.parked, layer);
 }
 
+absl::Status Staging::SkipTo(int layer, Cancelled cancelled) {
+  if (absl::Status s = AwaitBuffers(cancelled); !s.ok()) return s;
+  step_.there = {};
+  step_.asked = layer;
+  return absl::OkStatus();
+}
+
 absl::Status Staging::Resume(Cancelled cancelled) {
   if (absl::Status s = AwaitBuffers(cancelled); !s.ok()) return s;
   tier_.owner = this;

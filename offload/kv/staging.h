@@ -81,6 +81,10 @@ class Staging {
 
   // A step stops in `layer`, of which it has written `parked`: these go down.
   Ticket Suspend(int layer, PageList parked);
+  // The layers before `layer`, which is next, are not brought. Errors:
+  // cancelled.
+  absl::Status SkipTo(int layer, Cancelled cancelled);
+
   // A suspended step goes on in its layer, with the pages that it parked.
   // Errors: cancelled.
   absl::Status Resume(Cancelled cancelled);

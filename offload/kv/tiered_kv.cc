@@ -247,6 +247,98 @@ absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
   return engine().WaitOrDrop(back, cancelled);
 }
 
+// ---- Layers of a step, for others to keep, and from them ----
+
+// What the layer has sent down before has arrived when this has. What became of
+// that is for Commit to tell.
+absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
+    int layer, std::byte* state, int64_t bytes, Cancelled cancelled) {
+  const Step& step = *step_;
+  std::vector<int64_t> slots;
+  int64_t open = -1;
+  for (int64_t page = step.first_written; page < pages_.size(); ++page) {
+    if (pages_.IsFull(page, StepEnd())) {
+      slots.push_back(pages_.At(page).host);
+    } else {
+      open = page;
+    }
+  }
+  std::vector<std::byte> last(
+      open < 0 ? 0 : static_cast<size_t>(layout_.PageBytes()));
+  absl::StatusOr<HostRegion> region =
+      HostRegion::ReserveUnmapped(static_cast<size_t>(bytes) + last.size());
+  if (!region.ok()) return region.status();
+  std::vector<Transfer> transfers = {{.direction = Direction::kDeviceToHost,
+                                      .host = &*region,
+                                      .device = state,
+                                      .bytes = bytes}};
+  moves_.parked_bytes += bytes;
+  if (open >= 0) {
+    transfers.push_back({.direction = Direction::kDeviceToHost,
+                         .host = &*region,
+                         .offset = bytes,
+                         .device = pages_.OnDevicePage(layer, open),
+                         .bytes = layout_.PageBytes()});
+    ++moves_.parked_pages;
+  }
+  const absl::Status parked = engine().WaitOrDrop(
+      engine().Submit(step.station, std::move(transfers)), cancelled);
+  engine().Forget(*region);
+  if (!parked.ok()) return parked;
+  if (engine().Failed(step.sent.back())) {
+    return DeviceError("copy_failed", "pages of the layer got lost");
+  }
+  if (open >= 0) {
+    if (absl::Status s = region->Read(bytes, last.data(), last.size());
+        !s.ok()) {
+      return s;
+    }
+    ClearCells(static_cast<int>(StepEnd() % kPageTokens), layout_, last.data());
+  }
+  return std::make_unique<HeldLayer>(
+      std::shared_ptr<PagePool>(tier_, &tier_->pool), layer, std::move(slots),
+      std::move(last), *std::move(region), bytes);
+}
+
+// Pages go to the host tier at once, past the link. Those that the step has on
+// the device, and its state, come up from there.
+absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
+                                            int64_t bytes,
+                                            Cancelled cancelled) {
+  const Step& step = *step_;
+  const absl::StatusOr<HostRegion> region =
+      HostRegion::ReserveUnmapped(static_cast<size_t>(bytes));
+  if (!region.ok()) return region.status();
+  const absl::StatusOr<int> layers = give(
+      [this](int layer, int64_t page, const std::byte* from) {
+        return pages_.PutBelow(page, layer, from);
+      },
+      [&](int64_t offset, const std::byte* from, size_t count) {
+        return region->Write(offset, from, count);
+      });
+  if (!layers.ok() || *layers == 0) return layers;
+  std::vector<Transfer> transfers;
+  for (int64_t page = step.first_written; page < pages_.size(); ++page) {
+    if (!pages_.OnDevice(page)) continue;
+    for (int layer = 0; layer < *layers; ++layer) {
+      transfers.push_back(pages_.Between(Direction::kHostToDevice, page, layer,
+                                         pages_.OnDevicePage(layer, page)));
+    }
+    moves_.reopened_pages += *layers;
+  }
+  transfers.push_back({.direction = Direction::kHostToDevice,
+                       .host = &*region,
+                       .device = state,
+                       .bytes = bytes});
+  moves_.resumed_bytes += bytes;
+  const absl::Status up = engine().WaitOrDrop(
+      engine().Submit(step.station, std::move(transfers)), cancelled);
+  engine().Forget(*region);
+  if (!up.ok()) return up;
+  if (absl::Status s = staging_.SkipTo(*layers, cancelled); !s.ok()) return s;
+  return layers;
+}
+
 // ---- Parts of it, for others to keep ----
 
 uint64_t TieredKv::CopyRuns(Stream& stream, Station station,

@@ -43,6 +43,8 @@ class TieredKv final : public KvStore {
   uint64_t CopyRuns(Stream& stream, Station station,
                     const std::vector<KvRun>& runs) override;
   absl::Status AwaitCopies(uint64_t copies, Cancelled cancelled) override;
+  absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(
+      int layer, std::byte* state, int64_t bytes, Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<HeldPages>> Hold(int64_t positions,
                                                   Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
@@ -74,6 +76,9 @@ class TieredKv final : public KvStore {
   absl::Status SuspendOwn(int layer, int64_t rows, std::byte* state,
                           int64_t bytes) override;
   absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) override;
+  absl::StatusOr<int> TakeOwnLayers(GiveLayers give, std::byte* state,
+                                    int64_t bytes,
+                                    Cancelled cancelled) override;
   void TruncateOwn(int64_t length) override;
   absl::Status LoadOwn(int64_t rows, GivePages give,
                        Cancelled cancelled) override;

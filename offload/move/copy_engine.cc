@@ -104,6 +104,13 @@ bool CopyEngine::Done(Ticket ticket) const {
   return !IsQueued(ticket);
 }
 
+bool CopyEngine::Failed(Ticket ticket) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::any_of(
+      failed_.begin(), failed_.end(),
+      [ticket](const Submission& s) { return s.ticket == ticket; });
+}
+
 bool CopyEngine::IsQueued(Ticket ticket) const {
   // Tickets rise in each queue.
   return std::any_of(queues_.begin(), queues_.end(), [&](const auto& queue) {

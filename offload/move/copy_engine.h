@@ -54,6 +54,8 @@ class CopyEngine {
   // Waits likewise; whatever comes of it, nothing is on its way afterwards.
   absl::Status WaitOrDrop(Ticket ticket, Cancelled cancelled);
   bool Done(Ticket ticket) const;
+  // Whether the ticket is done with an error that nobody has been told.
+  bool Failed(Ticket ticket) const;
 
   // Leaves out what of the ticket has not been moved yet. It is done soon, and
   // what it was to fill is undefined.

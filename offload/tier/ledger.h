@@ -36,9 +36,11 @@ struct KvMoves {
   int64_t parked_bytes = 0;  // down: its hidden states
 };
 
-// What came from disk: bytes, and pages of single layers that came whole.
+// What came from disk: bytes, hidden states of prompts among them, and pages of
+// single layers that came whole.
 struct DiskUse {
   uint64_t read_bytes = 0;
+  uint64_t state_bytes = 0;
   int64_t read_pages = 0;
 };
 
@@ -70,6 +72,7 @@ struct Traffic {
       link[i].busy_seconds += sign * other.link[i].busy_seconds;
     }
     disk.read_bytes += static_cast<uint64_t>(sign) * other.disk.read_bytes;
+    disk.state_bytes += static_cast<uint64_t>(sign) * other.disk.state_bytes;
     disk.read_pages += sign * other.disk.read_pages;
     AddTo(moves, other.moves, sign);
     ranks.resize(std::max(ranks.size(), other.ranks.size()));

@@ -304,7 +304,9 @@ absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
     }
   }
   runs_.clear();
-  if (certain_ || InSteps()) {
+  // A prompt that goes on where it was stopped chooses nothing: its first
+  // layers were not seen.
+  if (certain_ || (InSteps() && step_rows_ <= kMaxStepRows)) {
     if (absl::Status s =
             Choose(stream, layer, LastAsking(), Asking(), &kv, &runs_);
         !s.ok()) {
@@ -312,7 +314,7 @@ absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
     }
     compact_.Recent(layer, kept_ ? step_end_ : compact_.recent_begin(),
                     step_end_ + step_rows_, &runs_);
-  } else if (HasRoom(step_rows_)) {
+  } else if (!InSteps() && HasRoom(step_rows_)) {
     compact_.Recent(layer, step_end_, step_end_ + step_rows_, &runs_);
   }
   return FillRuns(stream, kv.layout, shape_.view_layout, runs_,

@@ -63,6 +63,16 @@ class LateKv final : public KvStore {
   absl::Status ResumeOwn(std::byte* state, Cancelled cancelled) override {
     return kv_->Resume(state, cancelled);
   }
+  absl::StatusOr<int> TakeOwnLayers(GiveLayers give, std::byte* state,
+                                    int64_t bytes,
+                                    Cancelled cancelled) override {
+    return kv_->TakeLayers(give, state, bytes, cancelled);
+  }
+  absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(
+      int layer, std::byte* state, int64_t bytes,
+      Cancelled cancelled) override {
+    return kv_->HoldLayer(layer, state, bytes, cancelled);
+  }
   void TruncateOwn(int64_t length) override {
     kv_->Truncate(length);
     end_ = kv_->end();

@@ -1,0 +1,365 @@
+#include "offload/disk/prompt_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "offload/disk/file_writer.h"
+#include "offload/disk/kv_format.h"
+#include "offload/disk/page_reader.h"
+
+namespace tiercel {
+namespace {
+
+constexpr char kMagic[8] = {'\x89', 'T', 'K', 'P', '\r', '\n', '\x1a', '\n'};
+constexpr char kRecordMagic[8] = {'T', 'K', 'P', ' ', 'l', 'a', 'y', '\n'};
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kByteOrder = 0x01020304;
+constexpr uint64_t kAlignment = 4096;  // of records, states and pages
+constexpr int kStates = 2;             // that take turns
+
+struct Fixed {
+  char magic[8];
+  uint32_t version;
+  uint32_t byte_order;
+  uint64_t file_bytes;
+  uint64_t begin;
+  uint64_t positions;
+  uint64_t row_bytes;
+  uint64_t page_bytes;
+  uint32_t page_tokens;
+  uint32_t layers;
+  uint32_t kv_heads;
+  uint32_t head_dim;
+  uint32_t type_k;
+  uint32_t type_v;
+  uint64_t fingerprint_bytes;
+};
+static_assert(sizeof(Fixed) == 88);
+
+// Numbers of a record: its magic, the layer, the sums of head and states, those
+// of the layer's pages, and the sum of all that.
+enum : size_t { kMagicAt, kLayerAt, kHeadSumAt, kStateSumAt, kPageSumsAt };
+
+uint64_t Aligned(uint64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+uint64_t SumOf(const void* bytes, size_t count) {
+  return XXH3_64bits(bytes, count);
+}
+
+size_t PagesOf(const PromptInfo& info) {
+  return static_cast<size_t>(info.EndPage() - info.FirstPage());
+}
+
+size_t KeptLayers(const PromptInfo& info) {
+  return static_cast<size_t>(info.layers - 1);
+}
+
+size_t RecordNumbers(const PromptInfo& info) {
+  return kPageSumsAt + PagesOf(info) + 1;
+}
+
+uint64_t RecordsAt(const PromptInfo& info) {
+  return Aligned(sizeof(Fixed) + info.fingerprint.size() +
+                 info.ids.size() * sizeof(int32_t) + sizeof(uint64_t));
+}
+
+uint64_t RecordAt(const PromptInfo& info, size_t layer) {
+  return RecordsAt(info) + layer * RecordNumbers(info) * sizeof(uint64_t);
+}
+
+uint64_t StateAt(const PromptInfo& info, size_t layer) {
+  return Aligned(RecordAt(info, KeptLayers(info))) +
+         layer % kStates * Aligned(static_cast<uint64_t>(info.StateBytes()));
+}
+
+// `page`: from the prompt's first on.
+uint64_t PageAt(const PromptInfo& info, size_t layer, size_t page) {
+  return StateAt(info, 0) +
+         kStates * Aligned(static_cast<uint64_t>(info.StateBytes())) +
+         (layer * PagesOf(info) + page) *
+             static_cast<uint64_t>(info.layout.PageBytes());
+}
+
+// All that is to be known of the prompt, and its sum.
+std::vector<std::byte> HeadOf(const PromptInfo& info) {
+  Fixed fixed = {.magic = {},
+                 .version = kVersion,
+                 .byte_order = kByteOrder,
+                 .file_bytes = info.FileBytes(),
+                 .begin = static_cast<uint64_t>(info.begin),
+                 .positions = info.ids.size(),
+                 .row_bytes = static_cast<uint64_t>(info.row_bytes),
+                 .page_bytes = static_cast<uint64_t>(info.layout.PageBytes()),
+                 .page_tokens = kPageTokens,
+                 .layers = static_cast<uint32_t>(info.layers),
+                 .kv_heads = static_cast<uint32_t>(info.layout.kv_heads),
+                 .head_dim = static_cast<uint32_t>(info.layout.head_dim),
+                 .type_k = KvTypeNumber(info.layout.type_k),
+                 .type_v = KvTypeNumber(info.layout.type_v),
+                 .fingerprint_bytes = info.fingerprint.size()};
+  std::memcpy(fixed.magic, kMagic, sizeof(kMagic));
+  std::vector<std::byte> head;
+  const auto add = [&head](const void* from, size_t bytes) {
+    const auto* const begin = static_cast<const std::byte*>(from);
+    head.insert(head.end(), begin, begin + bytes);
+  };
+  add(&fixed, sizeof(fixed));
+  add(info.fingerprint.data(), info.fingerprint.size());
+  add(info.ids.data(), info.ids.size() * sizeof(int32_t));
+  const uint64_t sum = SumOf(head.data(), head.size());
+  add(&sum, sizeof(sum));
+  return head;
+}
+
+uint64_t RecordMagic() {
+  uint64_t magic;
+  std::memcpy(&magic, kRecordMagic, sizeof(magic));
+  return magic;
+}
+
+// The sum of a run of bytes that come in parts.
+class RunningSum {
+ public:
+  RunningSum() : state_(XXH3_createState()) { XXH3_64bits_reset(state_); }
+  ~RunningSum() { XXH3_freeState(state_); }
+  RunningSum(const RunningSum&) = delete;
+  RunningSum& operator=(const RunningSum&) = delete;
+
+  void Add(const std::byte* bytes, size_t count) {
+    XXH3_64bits_update(state_, bytes, count);
+  }
+  uint64_t Sum() const { return XXH3_64bits_digest(state_); }
+
+ private:
+  XXH3_state_t* const state_;
+};
+
+}  // namespace
+
+uint64_t PromptInfo::FileBytes() const {
+  return PageAt(*this, KeptLayers(*this), 0);
+}
+
+absl::StatusOr<std::unique_ptr<PromptFile>> PromptFile::Open(
+    DiskCalls& disk, int file, std::string name, PromptInfo info, bool anew) {
+  std::unique_ptr<PromptFile> opened(
+      new PromptFile(disk, file, std::move(name), std::move(info)));
+  const std::vector<std::byte> head = HeadOf(opened->info_);
+  std::memcpy(&opened->head_sum_, head.data() + head.size() - sizeof(uint64_t),
+              sizeof(uint64_t));
+  const bool same = !anew && opened->HasHead(head);
+  if (absl::Status s = same ? opened->ReadRecords() : opened->Clear();
+      !s.ok()) {
+    return s;
+  }
+  return opened;
+}
+
+PromptFile::~PromptFile() { disk_.Close(file_); }
+
+// ---- Reading ----
+
+bool PromptFile::HasHead(const std::vector<std::byte>& head) const {
+  struct stat status;
+  if (fstat(file_, &status) != 0 ||
+      static_cast<uint64_t>(status.st_size) != info_.FileBytes()) {
+    return false;
+  }
+  std::vector<std::byte> there(head.size());
+  return ReadRange(disk_, file_, name_, 0, there.data(), there.size()).ok() &&
+         there == head;
+}
+
+absl::Status PromptFile::ReadRecords() {
+  for (size_t layer = 0; layer < KeptLayers(info_); ++layer) {
+    std::vector<uint64_t> record(RecordNumbers(info_));
+    if (absl::Status s = ReadRange(disk_, file_, name_, RecordAt(info_, layer),
+                                   reinterpret_cast<std::byte*>(record.data()),
+                                   record.size() * sizeof(uint64_t));
+        !s.ok()) {
+      return s;
+    }
+    if (record[kMagicAt] != RecordMagic() || record[kLayerAt] != layer ||
+        record[kHeadSumAt] != head_sum_ ||
+        record.back() !=
+            SumOf(record.data(), (record.size() - 1) * sizeof(uint64_t))) {
+      break;
+    }
+    records_.push_back(std::move(record));
+  }
+  layers_ = static_cast<int>(records_.size());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> PromptFile::Read(KvStore::PutPage put,
+                                     KvStore::PutState put_state,
+                                     absl::FunctionRef<bool()> cancelled,
+                                     DiskUse* use) {
+  for (int tried = 0; tried < kStates && layers_ > 0; ++tried) {
+    const absl::StatusOr<bool> whole =
+        ReadState(layers_ - 1, put_state, cancelled, use);
+    if (!whole.ok()) return whole.status();
+    if (*whole) {
+      if (absl::Status s = ReadLayers(layers_, put, cancelled, use); !s.ok()) {
+        return s;
+      }
+      return layers_;
+    }
+    --layers_;
+  }
+  layers_ = 0;
+  return layers_;
+}
+
+// Whether they are what the layer's record says.
+absl::StatusOr<bool> PromptFile::ReadState(int layer, KvStore::PutState put,
+                                           absl::FunctionRef<bool()> cancelled,
+                                           DiskUse* use) const {
+  const auto index = static_cast<size_t>(layer);
+  const auto all = static_cast<size_t>(info_.StateBytes());
+  std::vector<std::byte> buffer(std::min(all, FileWriter::kAtOnce));
+  RunningSum sum;
+  for (size_t done = 0; done < all; done += buffer.size()) {
+    if (cancelled()) return CancelledError();
+    buffer.resize(std::min(buffer.size(), all - done));
+    if (absl::Status s =
+            ReadRange(disk_, file_, name_, StateAt(info_, index) + done,
+                      buffer.data(), buffer.size());
+        !s.ok()) {
+      return s;
+    }
+    use->read_bytes += buffer.size();
+    use->state_bytes += buffer.size();
+    sum.Add(buffer.data(), buffer.size());
+    if (absl::Status s =
+            put(static_cast<int64_t>(done), buffer.data(), buffer.size());
+        !s.ok()) {
+      return s;
+    }
+  }
+  return sum.Sum() == records_[index][kStateSumAt];
+}
+
+absl::Status PromptFile::ReadLayers(int layers, KvStore::PutPage put,
+                                    absl::FunctionRef<bool()> cancelled,
+                                    DiskUse* use) const {
+  const auto page_bytes = static_cast<size_t>(info_.layout.PageBytes());
+  const size_t pages = PagesOf(info_);
+  PageRuns runs = {
+      .file = file_, .name = name_, .bytes = page_bytes, .offsets = {}};
+  for (size_t run = 0; run < static_cast<size_t>(layers) * pages; ++run) {
+    runs.offsets.push_back(PageAt(info_, run / pages, run % pages));
+  }
+  return ReadPages(
+      disk_, runs,
+      [&](size_t run, const std::byte* bytes) -> absl::Status {
+        const size_t layer = run / pages;
+        const size_t page = run % pages;
+        if (PageSum(bytes, page_bytes) != records_[layer][kPageSumsAt + page]) {
+          return InputError("text_damaged",
+                            absl::StrCat(name_, ": page ", page, " of layer ",
+                                         layer, " does not have its checksum"));
+        }
+        return put(static_cast<int>(layer),
+                   info_.FirstPage() + static_cast<int64_t>(page), bytes);
+      },
+      cancelled, use);
+}
+
+// ---- Writing ----
+
+absl::Status PromptFile::Clear() {
+  records_.clear();
+  layers_ = 0;
+  // What was there becomes 0.
+  if (disk_.Allocate(file_, 0) != 0 ||
+      disk_.Allocate(file_, info_.FileBytes()) != 0) {
+    return DiskError(
+        name_, absl::StrCat("make room for ", info_.FileBytes(), " bytes"),
+        errno);
+  }
+  const std::vector<std::byte> head = HeadOf(info_);
+  return FileWriter(disk_, file_, name_).Write(head.data(), head.size(), 0);
+}
+
+// States take turns, so those of the layer before are whole meanwhile; and they
+// are on the disk, with all that they need, before their place is written
+// again.
+absl::Status PromptFile::Write(const HeldLayer& layer) {
+  const auto index = static_cast<size_t>(layer.layer());
+  const auto page_bytes = static_cast<size_t>(info_.layout.PageBytes());
+  const auto state_bytes = static_cast<size_t>(info_.StateBytes());
+  const auto pages = static_cast<size_t>(layer.pages());
+  if (pages != PagesOf(info_) || layer.state_bytes() != info_.StateBytes() ||
+      index > records_.size() || index >= KeptLayers(info_)) {
+    return InternalError(
+        "internal",
+        absl::StrCat(name_, ": layer ", index, " with ", pages,
+                     " pages is written behind ", records_.size(), " layers"));
+  }
+  std::vector<uint64_t> record(RecordNumbers(info_));
+  record[kMagicAt] = RecordMagic();
+  record[kLayerAt] = index;
+  record[kHeadSumAt] = head_sum_;
+  FileWriter writer(disk_, file_, name_);
+  const size_t at_once = std::max<size_t>(1, FileWriter::kAtOnce / page_bytes);
+  std::vector<std::byte> buffer(std::max(
+      at_once * page_bytes, std::min(state_bytes, FileWriter::kAtOnce)));
+  for (size_t first = 0; first < pages; first += at_once) {
+    const size_t end = std::min(first + at_once, pages);
+    for (size_t page = first; page < end; ++page) {
+      std::byte* const to = buffer.data() + (page - first) * page_bytes;
+      if (absl::Status s = layer.ReadPage(static_cast<int64_t>(page), to);
+          !s.ok()) {
+        return s;
+      }
+      record[kPageSumsAt + page] = PageSum(to, page_bytes);
+    }
+    if (absl::Status s = writer.Write(buffer.data(), (end - first) * page_bytes,
+                                      PageAt(info_, index, first));
+        !s.ok()) {
+      return s;
+    }
+  }
+  RunningSum sum;
+  for (size_t done = 0; done < state_bytes;) {
+    const size_t count = std::min(FileWriter::kAtOnce, state_bytes - done);
+    if (absl::Status s =
+            layer.ReadState(static_cast<int64_t>(done), buffer.data(), count);
+        !s.ok()) {
+      return s;
+    }
+    sum.Add(buffer.data(), count);
+    if (absl::Status s =
+            writer.Write(buffer.data(), count, StateAt(info_, index) + done);
+        !s.ok()) {
+      return s;
+    }
+    done += count;
+  }
+  record[kStateSumAt] = sum.Sum();
+  record.back() = SumOf(record.data(), (record.size() - 1) * sizeof(uint64_t));
+  // What says that the layer is whole comes when it is.
+  if (absl::Status s = writer.Write(
+          reinterpret_cast<const std::byte*>(record.data()),
+          record.size() * sizeof(uint64_t), RecordAt(info_, index));
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = writer.Sync(); !s.ok()) return s;
+  records_.resize(index);
+  records_.push_back(std::move(record));
+  layers_ = static_cast<int>(records_.size());
+  return absl::OkStatus();
+}
+
+}  // namespace tiercel
