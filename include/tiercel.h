@@ -354,6 +354,11 @@ typedef struct tiercel_policy {
   const char* settings;
 } tiercel_policy;
 
+enum {
+  /* Prompts that another session has not finished begin anew. */
+  TIERCEL_TEXTS_BEGIN_ANEW = 1
+};
+
 typedef struct tiercel_session_params {
   size_t struct_size;
   int64_t context;       /* most tokens; 0: the checkpoint's, or what fits */
@@ -380,6 +385,13 @@ typedef struct tiercel_session_params {
    * and no error: a text that cannot be kept is not, one whose file is damaged
    * is read again.
    *
+   * What is finished of such a prompt is kept there too, layer by layer, until
+   * its text is: where the call is cancelled, the session freed or the process
+   * killed, another session that is asked for the same tokens, behind as many
+   * that it holds already, goes on with the layer behind the last that was
+   * written, which a disk that keeps up has done before the next one is over.
+   * Logits and texts stay the same. One session at a time has such a prompt.
+   *
    * Any number of processes may share a folder; a link may lead to it. A longer
    * text takes the place of those that it begins with. Its files hold the
    * texts: only this user can read them. Nothing is kept or opened, in this version, where
@@ -387,9 +399,10 @@ typedef struct tiercel_session_params {
    * the gate literal, and "speed", both plain), with a first_position, and on a
    * GPU that has room for all of the KV. */
   const char* texts_dir;
-  /* Most bytes of its texts: once a new one is whole, those not used for
-   * longest make room. 0: 16 GiB. */
+  /* Most bytes of its files: once a new text is whole, those not used for
+   * longest make room. 0: 16 GiB. texts_flags: TIERCEL_TEXTS_*, or 0. */
   uint64_t texts_bytes;
+  uint64_t texts_flags;
 } tiercel_session_params;
 
 typedef struct tiercel_measurement {
@@ -430,10 +443,10 @@ TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
  * or texts_dir: {"files": [{"file", "bytes", "modified": seconds since 1970,
  * and what it says: "model", "key", "rates", "costs", "spread", "attempts",
  * "steady"}], "texts": [{"file", "bytes", "used": seconds since 1970, "model",
- * "tokens"}]}; of a file that is not whole the first three. tiercel_cache_clear
- * removes these files, and no other; `removed` may be NULL. A session may use
- * them meanwhile. Both from any thread. TIERCEL_IO: "cannot_read",
- * "cannot_write", "io_error". */
+ * "tokens"}]}; of a file that is not whole, or of a prompt that was not
+ * finished, the first three. tiercel_cache_clear removes these files, and no
+ * other; `removed` may be NULL. A session may use them meanwhile. Both from any
+ * thread. TIERCEL_IO: "cannot_read", "cannot_write", "io_error". */
 TIERCEL_API tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
                                               size_t* size,
                                               tiercel_error* error);
@@ -616,6 +629,8 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *   prompt_tokens   held when the generation began
  *   cached_tokens   of those, whose KV the last prefill found there, or on
  *                   disk
+ *   resumed         layers: of that prefill, those that had been finished
+ *                   before, in this session or, with texts_dir, in another
  *   ttft_s          seconds of that prefill, and on to the first token
  *   prefill_tok_s   tokens that the prefill computed over its seconds; null
  *                   where it read others from disk in that time

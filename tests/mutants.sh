@@ -303,11 +303,27 @@ text_part|offload/disk/kv_folder.cc|disk_.Remove(folder->fd(), part.c_str());|(v
 text_stalest|offload/disk/kv_folder.cc|a.used_ns < b.used_ns|a.used_ns > b.used_ns|offload/disk/kv_folder_test.cc
 text_room|offload/disk/kv_folder.cc|if (absl::Status s = folder->RemoveLeftBehind().status(); !s.ok()) return s;|MakeRoom(*folder, "", info);|offload/disk/kv_folder_test.cc
 text_grown|offload/disk/kv_folder.cc|BeginsWith(folder, info, text.name) \&\&||offload/disk/kv_folder_test.cc
+prompt_records|offload/disk/prompt_file.cc|record.back() !=|false \&\& record.back() !=|offload/disk/prompt_file_test.cc
+prompt_states|offload/disk/prompt_file.cc|layer % kStates \* Aligned|0 * Aligned|offload/disk/prompt_file_test.cc
+prompt_head|offload/disk/prompt_file.cc|there == head;|there.size() == head.size();|offload/disk/prompt_file_test.cc
+prompt_page|offload/disk/prompt_file.cc|!= records_\[layer\]\[kPageSumsAt + page\]|== 0|offload/disk/prompt_file_test.cc
+prompt_lock|offload/disk/kv_folder.cc|flock(file, LOCK_EX . LOCK_NB) != 0 \&\& errno|flock(file, LOCK_SH) != 0 \&\& errno|offload/disk/prompt_file_test.cc
+prompt_evicted|offload/disk/kv_folder.cc|return other != name \&\& IsPrompt(other);|return other != name;|offload/disk/prompt_file_test.cc
 short_read|offload/disk/page_reader.cc|runs_.offsets\[buffer.run\] + buffer.done,|runs_.offsets[buffer.run],|offload/disk/page_reader_test.cc
 ring_left|offload/disk/page_reader.cc|if (buffers_\[i\].busy) Start(i);|if (i > 0) Start(i);|offload/disk/page_reader_test.cc
 held_page|offload/kv/held_pages.cc|pool_->AddReference(slot);|(void)slot;|offload/kv/load_test.cc
-held_cells|offload/kv/held_pages.cc|ClearFrom(static_cast<int>(end_ % kPageTokens)|ClearFrom(kPageTokens|offload/kv/load_test.cc
+held_cells|offload/kv/held_pages.cc|ClearCells(static_cast<int>(end_ % kPageTokens)|ClearCells(kPageTokens|offload/kv/load_test.cc
 loaded_resident|offload/kv/tiered_kv.cc|pages_.IsResident(page) .. pages_.IsNewest(page, end);|pages_.IsNewest(page, end);|offload/kv/load_test.cc
+held_layer|offload/kv/held_layer.cc|pool_->AddReference(slot);|(void)slot;|offload/kv/layers_test.cc
+layer_lost|offload/kv/tiered_kv.cc|if (engine().Failed(step.sent.back())) {|if (false) {|offload/kv/layers_test.cc
+layer_on_device|offload/kv/tiered_kv.cc|if (!pages_.OnDevice(page)) continue;|continue;|offload/kv/layers_test.cc
+layers_skipped|offload/kv/staging.cc|step_.asked = layer;||offload/kv/layers_test.cc
+prompt_again|runtime/sequence/forward.cc|if (point->layer > 0 \&\& point->row == 0) after(point->layer - 1);||runtime/sequence/unfinished_prompt_test.cc
+prompt_anew|runtime/sequence/saved_texts.cc|begins_anew_);|false);|runtime/sequence/unfinished_prompt_test.cc
+prompt_filled|runtime/sequence/session_texts.cc|filled_from_ >= kv_->length();|true;|runtime/sequence/unfinished_prompt_test.cc
+prompt_left|runtime/sequence/saved_texts.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
+prompt_ahead|runtime/sequence/prompt_writer.cc|if (ahead_) return false;|if (false) return false;|runtime/sequence/unfinished_prompt_test.cc
+prompt_unseen|offload/view/retrieval.cc|(InSteps() \&\& step_rows_ <= kMaxStepRows)|InSteps()|runtime/sequence/unfinished_prompt_test.cc
 text_filled|runtime/sequence/session_texts.cc|settled_ == length \&\& filled_from_ >= length|settled_ == length|runtime/sequence/saved_texts_test.cc
 text_shallow|runtime/sequence/session.cc|options.prompt_view.IsFull() \&\& !options.EndsPrompts()|options.first_position == 0|runtime/sequence/saved_texts_test.cc
 text_stopped|runtime/sequence/session_texts.cc|if (!texts_->Settle()) saved_ = 0;||runtime/sequence/saved_texts_test.cc

@@ -194,9 +194,17 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
     texts.path = p.texts_dir;
     texts.build = BuildIdentity();
     if (p.texts_bytes != 0) texts.most_bytes = p.texts_bytes;
-  } else if (p.texts_bytes != 0) {
+    texts.begins_anew = (p.texts_flags & TIERCEL_TEXTS_BEGIN_ANEW) != 0;
+  } else if (p.texts_bytes != 0 || p.texts_flags != 0) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat(p.texts_bytes != 0 ? "texts_bytes" : "texts_flags",
+                     ": it is set, and no texts_dir"));
+  }
+  if ((p.texts_flags & ~uint64_t{TIERCEL_TEXTS_BEGIN_ANEW}) != 0) {
     return UsageError("invalid_argument",
-                      "texts_bytes: it is set, and no texts_dir");
+                      absl::StrCat("texts_flags: got ", p.texts_flags,
+                                   ", need 0 or TIERCEL_TEXTS_BEGIN_ANEW, 1"));
   }
   if (p.policy != nullptr) {
     absl::StatusOr<PolicyParams> policy = ReadPolicy(p.policy);

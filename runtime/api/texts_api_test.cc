@@ -62,6 +62,63 @@ TEST_F(TextsApiTest, AreKeptAndOpened) {
   EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
             TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "invalid_argument");
+  params.texts_dir = folder.c_str();
+  for (const uint64_t flags : {2, 3}) {
+    params.texts_flags = flags;
+    EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+              TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_argument");
+  }
+  params.texts_flags = TIERCEL_TEXTS_BEGIN_ANEW;
+  params.texts_bytes = 0;
+  params.texts_dir = nullptr;
+  EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+            TIERCEL_USAGE);
+  EXPECT_STREQ(error_.message, "texts_flags: it is set, and no texts_dir");
+}
+
+// A call that is cancelled, and a session of the same folder that goes on.
+TEST_F(TextsApiTest, APromptGoesOnInAnotherSession) {
+  const std::string folder = TempFolder() + "/texts";
+  const std::vector<int32_t> ids(1500, 7);
+  const auto read = [&](uint64_t flags, tiercel_progress progress) {
+    auto params = Sized<tiercel_session_params>();
+    params.texts_dir = folder.c_str();
+    params.texts_flags = flags;
+    tiercel_session* session = nullptr;
+    EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    const tiercel_status status = tiercel_prefill(
+        session, ids.data(), ids.size(), progress, nullptr, &error_);
+    int layers = -1;
+    if (status == TIERCEL_OK) {
+      size_t size = 1 << 16;
+      std::string json(size, ' ');
+      EXPECT_EQ(tiercel_report(session, json.data(), &size, &error_),
+                TIERCEL_OK);
+      layers = nlohmann::json::parse(json.c_str())["resumed"]["layers"];
+    }
+    tiercel_session_free(session);
+    return layers;
+  };
+  const auto in_second_layer = [](void* /*user_data*/, uint64_t done,
+                                  uint64_t total) {
+    return 2 * done > total ? 1 : 0;
+  };
+  EXPECT_EQ(read(0, in_second_layer), -1);
+  EXPECT_STREQ(error_.code, "cancelled");
+  size_t size = 1 << 16;
+  std::string json(size, ' ');
+  EXPECT_EQ(tiercel_cache_list(folder.c_str(), json.data(), &size, &error_),
+            TIERCEL_OK);
+  const auto texts = nlohmann::json::parse(json.c_str())["texts"];
+  ASSERT_EQ(texts.size(), 1);
+  EXPECT_FALSE(texts[0].contains("model"));
+  EXPECT_EQ(read(0, in_second_layer), -1);
+  EXPECT_EQ(read(TIERCEL_TEXTS_BEGIN_ANEW, in_second_layer), -1);
+  EXPECT_EQ(read(0, nullptr), 1);
+  EXPECT_EQ(read(0, nullptr), 0);  // the text is there
 }
 
 }  // namespace

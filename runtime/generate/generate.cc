@@ -103,6 +103,7 @@ PrefillReport ReportOf(const Session& session, int64_t computed,
   PrefillReport report;
   report.prompt_tokens = std::ssize(session.tokens());
   report.cached_tokens = report.prompt_tokens - computed;
+  report.resumed_layers = session.resumed_layers();
   report.traffic = session.traffic();
   report.traffic -= before;
   return report;

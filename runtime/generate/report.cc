@@ -28,27 +28,26 @@ nlohmann::json Ratio(double count, double of) {
 
 // The variables of offload/KV_FORMAT.md that say anything here.
 nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves,
-                       int64_t opened_pages) {
-  const int64_t page_bytes = plan.shape.layout.PageBytes();
-  if (plan.in_place && opened_pages == 0) return nlohmann::json::object();
-  if (plan.in_place) {
-    return {{"page_bytes", page_bytes}, {"opened_pages", opened_pages}};
-  }
-  return {{"page_bytes", page_bytes},
-          {"page_tokens", kPageTokens},
-          {"layers", plan.shape.layers},
-          {"resident_pages", plan.shape.resident_pages},
-          {"newest_pages", plan.shape.newest_pages},
-          {"swept_pages", moves.swept_pages},
-          {"ahead_pages", moves.ahead_pages},
-          {"reopened_pages", moves.reopened_pages},
-          {"gathered_bytes", moves.gathered_bytes},
-          {"resumed_pages", moves.resumed_pages},
-          {"resumed_bytes", moves.resumed_bytes},
-          {"closed_pages", moves.closed_pages},
-          {"parked_pages", moves.parked_pages},
-          {"parked_bytes", moves.parked_bytes},
-          {"opened_pages", opened_pages}};
+                       const DiskUse& disk) {
+  if (plan.in_place && disk.read_pages == 0) return nlohmann::json::object();
+  nlohmann::json formula = {{"page_bytes", plan.shape.layout.PageBytes()},
+                            {"opened_pages", disk.read_pages}};
+  if (disk.state_bytes > 0) formula["opened_bytes"] = disk.state_bytes;
+  if (plan.in_place) return formula;
+  formula.update(nlohmann::json{{"page_tokens", kPageTokens},
+                                {"layers", plan.shape.layers},
+                                {"resident_pages", plan.shape.resident_pages},
+                                {"newest_pages", plan.shape.newest_pages},
+                                {"swept_pages", moves.swept_pages},
+                                {"ahead_pages", moves.ahead_pages},
+                                {"reopened_pages", moves.reopened_pages},
+                                {"gathered_bytes", moves.gathered_bytes},
+                                {"resumed_pages", moves.resumed_pages},
+                                {"resumed_bytes", moves.resumed_bytes},
+                                {"closed_pages", moves.closed_pages},
+                                {"parked_pages", moves.parked_pages},
+                                {"parked_bytes", moves.parked_bytes}});
+  return formula;
 }
 
 // What each rank took and moved; of several each has a formula of its own, as
@@ -64,8 +63,7 @@ nlohmann::json RanksJson(const std::vector<Report::RankUse>& ranks,
                     {"d2h_bytes", traffic.d2h_bytes},
                     {"gathered_bytes", traffic.gathered_bytes}});
     if (ranks.size() == 1) continue;
-    list.back()["formula"] =
-        Formula(ranks[i].plan, traffic.moves, all.disk.read_pages);
+    list.back()["formula"] = Formula(ranks[i].plan, traffic.moves, all.disk);
   }
   return list;
 }
@@ -195,6 +193,7 @@ nlohmann::json Report::ToJson() const {
       {"context", plan.context},
       {"prompt_tokens", prefill.prompt_tokens},
       {"cached_tokens", prefill.cached_tokens},
+      {"resumed", {{"layers", prefill.resumed_layers}}},
       {"output", nlohmann::json::array({{{"text", text},
                                          {"tokens", tokens},
                                          {"finish_reason", finish_reason}}})},
@@ -218,9 +217,8 @@ nlohmann::json Report::ToJson() const {
        {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},
         {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
         {"disk_read_bytes", all.disk.read_bytes},
-        {"formula", ranks.size() > 1
-                        ? nlohmann::json::object()
-                        : Formula(plan, all.moves, all.disk.read_pages)},
+        {"formula", ranks.size() > 1 ? nlohmann::json::object()
+                                     : Formula(plan, all.moves, all.disk)},
         {"stations",
          {{"prefill", station(Station::kPrefill, prefill.spent)},
           {"refresh", station(Station::kRefresh, rounds.refresh)},

@@ -21,6 +21,7 @@ namespace tiercel {
 struct PrefillReport {
   int64_t prompt_tokens = 0;  // that the session held after it
   int64_t cached_tokens = 0;  // of those, whose KV was there before
+  int resumed_layers = 0;     // Session's
   TimeSpent spent = {};
   Traffic traffic = {};
 

@@ -35,6 +35,7 @@ struct TextsFolder {
   std::string path;
   uint64_t most_bytes = uint64_t{16} << 30;  // of all that is kept there
   std::string build;          // of the program: another computes other bits
+  bool begins_anew = false;   // prompts that others have not finished
   DiskCalls* disk = nullptr;  // null: this machine's
 };
 

@@ -15,11 +15,12 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
   rows = std::min(rows, pending());
   if (rows <= 0) return absl::OkStatus();
   const int64_t before = kv().length();
+  const bool keeps = KeepsPrompt(rows, station, view);
   // However this ends, by an exception too.
   absl::Cleanup abandon = [&] { AbandonStep(before); };
   std::optional<PassPoint> point;
   absl::Status status =
-      Pass(rows, station, progress, view, /*certain=*/true, &point);
+      Pass(rows, station, progress, view, /*certain=*/true, keeps, &point);
   if (status.ok()) status = Commit(rows);
   if (status.ok()) {
     std::move(abandon).Cancel();
@@ -66,8 +67,9 @@ absl::Status Session::Sweep(Station station) {
   const int64_t before = kv().length();
   absl::Cleanup abandon = [&] { AbandonStep(before); };
   std::optional<PassPoint> point;
-  const absl::Status status = Pass(pending(), station, kNoProgress,
-                                   View::Full(), /*certain=*/false, &point);
+  const absl::Status status =
+      Pass(pending(), station, kNoProgress, View::Full(), /*certain=*/false,
+           /*keeps=*/false, &point);
   if (status.ok()) std::move(abandon).Cancel();
   return status;
 }
@@ -112,7 +114,7 @@ void Session::AbandonStep(int64_t length) {
 }
 
 absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
-                           const View& view, bool certain,
+                           const View& view, bool certain, bool keeps,
                            std::optional<PassPoint>* point) {
   // Whatever happens now, a callback that throws too, is not resumed twice.
   const std::optional<InterruptedPrompt> last =
@@ -123,18 +125,30 @@ absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
   std::vector<std::optional<PassPoint>> points(ranks_.size());
   bool stays = false;  // the stopped step, as it was
   const absl::Status status = EachRank([&](SessionRank& rank) {
+    PassPoint own = resumes ? last->point : PassPoint();
+    const auto go_on = [&] {
+      return keeps ? GoOnFromDisk(rows, &own) : absl::OkStatus();
+    };
     absl::Status begun =
         resumes ? rank.Resume(rows, [this] { return StopsAlone(); })
-                : rank.BeginForward(ids, rows, station, view, certain, stop);
+                : rank.BeginForward(ids, rows, station, view, certain, stop,
+                                    go_on, own);
     if (!begun.ok()) {
       if (resumes && rank.alone()) {
         stays = ClassOf(begun) == ErrorClass::kCancelled;
       }
       return begun;
     }
-    std::optional<PassPoint>& own = points[static_cast<size_t>(rank.site.rank)];
-    own = resumes ? last->point : PassPoint();
-    return rank.RunLayers(rows, progress, stop, &*own);
+    if (rank.site.rank == 0) resumed_layers_ = own.layer;
+    const auto after = [&](int layer) {
+      if (keeps) KeepLayer(layer, rows);
+    };
+    // A prompt that was stopped between two layers may not have kept the first.
+    if (own.layer > 0 && own.row == 0) after(own.layer - 1);
+    const absl::Cleanup came = [&] {
+      points[static_cast<size_t>(rank.site.rank)] = own;
+    };
+    return rank.RunLayers(rows, progress, stop, after, &own);
   });
   if (stays) interrupted_ = last;
   const bool alike =

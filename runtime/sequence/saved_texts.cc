@@ -1,14 +1,10 @@
 #include "runtime/sequence/saved_texts.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
-#include <new>
-#include <system_error>
+#include <thread>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/isa.h"
@@ -43,6 +39,7 @@ bool IsLike(const KvFileInfo& info, const KvLayout& layout, int layers) {
 }
 
 constexpr char kReadAgain[] = "the text is read again";
+constexpr char kBegunAnew[] = "the prompt begins anew";
 constexpr char kNotKept[] = "texts of this session are not kept";
 
 }  // namespace
@@ -71,6 +68,7 @@ SavedTexts::SavedTexts(const Model& model, const KvLayout& layout,
     : model_(model),
       layout_(layout),
       build_(folder.build),
+      begins_anew_(folder.begins_anew),
       folder_(folder.path, folder.most_bytes,
               folder.disk != nullptr ? *folder.disk : SystemDisk()) {}
 
@@ -126,9 +124,58 @@ void SavedTexts::Refuse(const KvFile& file, const absl::Status& why) {
   Warn(why, kReadAgain);
 }
 
+// ---- A prompt that is not finished ----
+
+PromptFile* SavedTexts::BeginPrompt(absl::Span<const int32_t> ids,
+                                    int64_t begin, int64_t row_bytes,
+                                    Cancelled cancelled) {
+  LeavePrompt();
+  if (gave_up_ || model_.config.layers < 2) return nullptr;
+  const absl::StatusOr<std::string> fingerprint = Fingerprint(cancelled);
+  if (!fingerprint.ok()) return nullptr;  // Save says so
+  absl::StatusOr<std::unique_ptr<PromptFile>> file =
+      folder_.OpenPrompt({.fingerprint = *fingerprint,
+                          .layout = layout_,
+                          .layers = model_.config.layers,
+                          .begin = begin,
+                          .ids = {ids.begin(), ids.end()},
+                          .row_bytes = row_bytes},
+                         begins_anew_);
+  if (!file.ok()) {
+    GiveUp(file.status());
+    return nullptr;
+  }
+  if (*file == nullptr) return nullptr;
+  prompt_ = std::make_unique<PromptWriter>(*std::move(file));
+  return &prompt_->file();
+}
+
+void SavedTexts::RefusePrompt(const absl::Status& why) {
+  Warn(why, kBegunAnew);
+  if (const absl::Status cleared = prompt_->file().Clear(); !cleared.ok()) {
+    LeavePrompt();
+    GiveUp(cleared);
+  }
+}
+
+bool SavedTexts::TakesLayer(absl::Span<const int32_t> ids, int64_t begin,
+                            int layer, Cancelled cancelled) {
+  if (prompt_ == nullptr || prompt_->info().begin != begin ||
+      prompt_->info().ids != ids) {
+    return false;
+  }
+  const absl::StatusOr<bool> takes = prompt_->TakesLayer(layer, cancelled);
+  if (takes.ok()) return *takes;
+  LeavePrompt();
+  GiveUp(takes.status());
+  return false;
+}
+
+// ---- A text that was read ----
+
 bool SavedTexts::Save(absl::Span<const int32_t> ids,
                       std::unique_ptr<HeldPages> pages, Cancelled cancelled) {
-  while (writing_ != nullptr && !writing_->over.load()) {
+  while (writing_ != nullptr && !writing_->call->over()) {
     if (cancelled()) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -137,8 +184,7 @@ bool SavedTexts::Save(absl::Span<const int32_t> ids,
   const absl::StatusOr<std::string> fingerprint = Fingerprint(cancelled);
   if (!fingerprint.ok()) {
     if (ClassOf(fingerprint.status()) == ErrorClass::kCancelled) return false;
-    gave_up_ = true;
-    Warn(fingerprint.status(), kNotKept);
+    GiveUp(fingerprint.status());
     return false;
   }
   writing_ = std::make_unique<Writing>();
@@ -150,32 +196,21 @@ bool SavedTexts::Save(absl::Span<const int32_t> ids,
                   .ids = {ids.begin(), ids.begin() + pages->positions()},
                   .sums = {}};
   writing.pages = std::move(pages);
-  well_ = true;
-  // The thread takes none of its process's signals: a file that may not grow is
-  // then an error of its call, and no handler of the program runs here.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const absl::Cleanup unblock = [&] {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  };
-  try {
-    writing.thread = std::thread([&writing, folder = folder_] {
-      try {
-        writing.status = folder.Save(writing.info, *writing.pages, [&writing] {
-          return writing.stop.load(std::memory_order_relaxed);
-        });
-      } catch (const std::bad_alloc&) {
-        writing.status =
-            MemoryError("out_of_memory", "the system gave no more memory");
-      }
-      writing.over.store(true);
-    });
-  } catch (const std::system_error&) {
-    writing.status = MemoryError("no_thread", "the system gives no thread");
-    writing.over.store(true);
-    Join();
+  if (prompt_ != nullptr && prompt_->info().ids == ids) {
+    writing.prompt = std::move(prompt_);
+    writing.prompt_name = writing.prompt->file().name();
+  } else if (left_.has_value() && left_->ids.size() <= ids.size() &&
+             std::equal(left_->ids.begin(), left_->ids.end(), ids.begin())) {
+    writing.prompt_name = left_->name;
   }
+  well_ = true;
+  writing.call = std::make_unique<BesideCall>([&writing, folder = folder_] {
+    if (writing.prompt != nullptr) writing.prompt->Settle();
+    return folder.Save(
+        writing.info, *writing.pages,
+        [&writing] { return writing.stop.load(std::memory_order_relaxed); },
+        writing.prompt_name);
+  });
   return true;
 }
 
@@ -185,19 +220,27 @@ void SavedTexts::Stop() {
 }
 
 bool SavedTexts::Settle() {
-  if (writing_ != nullptr && writing_->over.load()) Join();
+  if (writing_ != nullptr && writing_->call->over()) Join();
   return well_;
 }
 
 void SavedTexts::Join() {
   if (writing_ == nullptr) return;
-  if (writing_->thread.joinable()) writing_->thread.join();
-  const absl::Status status = writing_->status;
-  writing_.reset();
+  const absl::Status status = writing_->call->Join();
   well_ = status.ok();
+  if (well_) {
+    if (!writing_->prompt_name.empty()) left_.reset();
+  } else if (writing_->prompt != nullptr) {
+    left_ = {writing_->prompt_name, writing_->prompt->info().ids};
+  }
+  writing_.reset();
   if (well_ || ClassOf(status) == ErrorClass::kCancelled) return;
+  GiveUp(status);
+}
+
+void SavedTexts::GiveUp(const absl::Status& why) {
   gave_up_ = true;
-  Warn(status, kNotKept);
+  Warn(why, kNotKept);
 }
 
 void SavedTexts::Warn(const absl::Status& why, const char* consequence) {

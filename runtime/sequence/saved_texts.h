@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -18,6 +18,8 @@
 #include "offload/kv/held_pages.h"
 #include "runtime/model/model.h"
 #include "runtime/predict/session_plan.h"
+#include "runtime/sequence/beside_call.h"
+#include "runtime/sequence/prompt_writer.h"
 
 namespace tiercel {
 
@@ -29,9 +31,10 @@ absl::StatusOr<nlohmann::json> ListTexts(const std::string& folder);
 absl::StatusOr<int64_t> ClearTexts(const std::string& folder);
 
 // What one session finds of its texts on disk, and keeps there: a thread writes
-// what it is given beside what comes next. Nothing that goes wrong here is an
-// error of the session's: a text that cannot be opened is read again, one that
-// cannot be kept is not, and a warning says so.
+// what it is given beside what comes next: a text that was read, and before, as
+// far as it is finished, the prompt that reads it. Nothing that goes wrong here
+// is an error of the session's: a text that cannot be opened is read again, one
+// that cannot be kept is not, and a warning says so.
 //
 // Used from the session's thread.
 class SavedTexts {
@@ -53,6 +56,22 @@ class SavedTexts {
   // at fault itself is removed.
   void Refuse(const KvFile& file, const absl::Status& why);
 
+  // A prompt begins, of the last of `ids`, behind `begin` positions, with so
+  // many bytes in a row's hidden state: its file, with what an earlier session
+  // has finished of it; null: it has none. It goes when the text is kept.
+  PromptFile* BeginPrompt(absl::Span<const int32_t> ids, int64_t begin,
+                          int64_t row_bytes, Cancelled cancelled);
+  // What the prompt's file has is of no use, and a warning says so.
+  void RefusePrompt(const absl::Status& why);
+  // The prompt that began is no longer read; its file stays.
+  void LeavePrompt() { prompt_.reset(); }
+  // Whether `layer` of such a prompt may be given now: PromptWriter's.
+  bool TakesLayer(absl::Span<const int32_t> ids, int64_t begin, int layer,
+                  Cancelled cancelled);
+  void WriteLayer(std::unique_ptr<HeldLayer> layer) {
+    prompt_->Write(std::move(layer));
+  }
+
   // Writes `pages`, the KV of the first of `ids`, from now on; it waits until
   // what is being written is there, unless `cancelled`. Whether it began.
   bool Save(absl::Span<const int32_t> ids, std::unique_ptr<HeldPages> pages,
@@ -72,20 +91,30 @@ class SavedTexts {
   struct Writing {
     KvFileInfo info;
     std::unique_ptr<HeldPages> pages;
+    std::unique_ptr<PromptWriter> prompt;  // null: the text had no file of one
+    std::string prompt_name;               // empty: there is none
     std::atomic<bool> stop{false};
-    std::atomic<bool> over{false};
-    absl::Status status;  // once it is over
-    std::thread thread;   // the last member: it uses the others
+    std::unique_ptr<BesideCall> call;  // the last member: it uses the others
+  };
+  // The file of a prompt whose text was not kept.
+  struct LeftPrompt {
+    std::string name;
+    std::vector<int32_t> ids;
   };
 
   absl::StatusOr<std::string> Fingerprint(Cancelled cancelled);
   void Join();
+  // Of the folder, which cannot be written.
+  void GiveUp(const absl::Status& why);
 
   const Model& model_;
   const KvLayout layout_;
   const std::string build_;
+  const bool begins_anew_;
   const KvFolder folder_;
-  std::string fingerprint_;           // empty: not known yet
+  std::string fingerprint_;               // empty: not known yet
+  std::unique_ptr<PromptWriter> prompt_;  // that is being read; null: none
+  std::optional<LeftPrompt> left_;
   std::unique_ptr<Writing> writing_;  // null: none
   bool well_ = true;      // the last writing, as far as that is known
   bool gave_up_ = false;  // the folder cannot be written

@@ -29,6 +29,7 @@
 namespace tiercel::saved_texts_test {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -331,10 +332,11 @@ TEST_F(SavedTextsTest, WhatNobodyComputedIsNotKept) {
   const auto session = MakeSession(*model_, WithTexts());
   ASSERT_TRUE(FillPrompt(*session, ids_->data(), 1200, 7, kNoProgress).ok());
   session->Truncate(0);
-  const auto fork = *session->Fork();
+  auto fork = *session->Fork();
   Read(*fork, First(1100));
   fork->Truncate(0);
   Read(*fork, First(1200));  // once the text before is there
+  fork.reset();
   EXPECT_EQ(Names().size(), 1u);
 }
 
@@ -551,7 +553,7 @@ TEST_F(SavedTextsTest, ATextThatCannotBeKeptIsAWarning) {
     Read(*session, First(1200));
     EXPECT_THAT(session->warnings(), ElementsAre(HasSubstr("not kept")))
         << call;
-    EXPECT_THAT(Names(), IsEmpty());
+    EXPECT_THAT(Names(), Each(HasSubstr("prompt-")));
   }
   Session::Options options = WithTexts();
   options.texts->most_bytes = 1000;
@@ -599,9 +601,13 @@ TEST_F(SavedTextsTest, WritingThatIsStoppedIsMadeUpFor) {
   struct StuckDisk : FaultyDisk {
     std::atomic<bool> stuck{true};
     std::atomic<bool> reached{false};
+    int calls = 0;
     int Allocate(int file, uint64_t bytes) override {
-      reached = true;
-      while (stuck) std::this_thread::yield();
+      // The first two are those of the prompt.
+      if (++calls == 3) {
+        reached = true;
+        while (stuck) std::this_thread::yield();
+      }
       return FaultyDisk::Allocate(file, bytes);
     }
   } disk;
@@ -613,7 +619,7 @@ TEST_F(SavedTextsTest, WritingThatIsStoppedIsMadeUpFor) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     disk.stuck = false;
     stop.join();
-    EXPECT_THAT(Names(), IsEmpty());
+    EXPECT_THAT(Names(), ElementsAre(HasSubstr("prompt-")));
     EXPECT_THAT(session->warnings(), IsEmpty());
     Read(*session, {1});
   }

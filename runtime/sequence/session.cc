@@ -308,6 +308,7 @@ void Session::DropProvisional() {
 }
 
 void Session::BeginPrompt() {
+  resumed_layers_ = 0;
   DropProvisional();
   prompt_had_begun_ = std::exchange(prompt_begins_, true);
   tokens_before_ = tokens_.size();

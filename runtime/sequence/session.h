@@ -89,6 +89,9 @@ class Session {
   // bit for bit what Forward would have made. `progress` is asked between
   // pages, and told that none of the rest is done. Errors: cancelled.
   absl::Status OpenText(Progress progress);
+  // Of the layers of the last prompt, those that were finished before it was
+  // asked for: in this session, or, of one that keeps texts, in another.
+  int resumed_layers() const { return resumed_layers_; }
   // When a prompt is there: a thread begins to write the KV of all tokens, if
   // so many are not on disk yet; once an earlier text is written, unless that
   // takes longer than whoever cancels waits. What goes wrong is a warning.
@@ -227,9 +230,10 @@ class Session {
   absl::StatusOr<std::optional<DeepSpans>> NextSpans() const;
   // Passes the tokens that the KV lacks, the first `rows` of them, through all
   // layers, or goes on with the prompt that was stopped. `certain`: all rows
-  // will hold. `*point`: how far all ranks came, where they came as far.
+  // will hold. `keeps`: a prompt that other sessions may go on with, or have
+  // begun. `*point`: how far all ranks came, where they came as far.
   absl::Status Pass(int64_t rows, Station station, Progress progress,
-                    const View& view, bool certain,
+                    const View& view, bool certain, bool keeps,
                     std::optional<PassPoint>* point);
   absl::Status Commit(int64_t rows);
   // But for an interrupted prompt; the KV ends after `length` positions.
@@ -242,6 +246,9 @@ class Session {
   absl::Status LoadRanks(size_t rank, int64_t rows, KvStore::GivePages give);
   absl::StatusOr<std::unique_ptr<HeldPages>> HoldRanks(
       int64_t length, KvStore::Cancelled cancelled);
+  bool KeepsPrompt(int64_t rows, Station station, const View& view) const;
+  absl::Status GoOnFromDisk(int64_t rows, PassPoint* point);
+  void KeepLayer(int layer, int64_t rows);
   absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
   // Those of rank 0, where the host can read them.
   const float* HostLogits() const {
@@ -272,6 +279,7 @@ class Session {
   int64_t filled_from_ = kAllPositions;
   std::optional<TextsFolder> texts_folder_;  // absent: nothing is kept
   int64_t saved_ = 0;  // tokens that the text of a file begins with, too
+  int resumed_layers_ = 0;
   DiskUse disk_;
   std::atomic<bool> cancelled_{false};
   const Session* whole_ = nullptr;  // null: none; not the fork's

@@ -167,14 +167,18 @@ View SessionRank::Own(const View& view) const {
 
 absl::Status SessionRank::BeginForward(const int32_t* ids, int64_t rows,
                                        Station station, const View& view,
-                                       bool certain, Cancelled cancelled) {
+                                       bool certain, Cancelled cancelled,
+                                       absl::FunctionRef<absl::Status()> go_on,
+                                       const PassPoint& point) {
   absl::Status status = ReserveHidden(rows);
   if (!status.ok()) return status;
   status = alone()
                ? kv->BeginStep(rows, station, view, cancelled, certain)
                : kv->BeginStep(rows, station, Own(view), cancelled, certain);
-  if (!status.ok()) return status;
-  status = decoder_.Embed(*stream, ids, rows, hidden.data());
+  if (status.ok()) status = go_on();
+  if (status.ok() && point.layer == 0) {
+    status = decoder_.Embed(*stream, ids, rows, hidden.data());
+  }
   if (!status.ok()) return status;
   return decoder_.BeginStep(*stream, rows, kv->end());
 }
@@ -198,9 +202,35 @@ Pass SessionRank::PassOf(LayeredKv& layers_of, int64_t rows, int64_t before) {
           .rank = alone() ? nullptr : &pass_rank_};
 }
 
+namespace {
+
+// A store whose layers somebody is told of as they end.
+class ToldKv final : public LayeredKv {
+ public:
+  ToldKv(LayeredKv& kv, absl::FunctionRef<void(int)> after)
+      : kv_(kv), after_(after) {}
+
+  absl::StatusOr<KvPages> BeginLayer(int layer, Cancelled cancelled) override {
+    return kv_.BeginLayer(layer, cancelled);
+  }
+  void EndLayer(int layer) override {
+    kv_.EndLayer(layer);
+    after_(layer);
+  }
+
+ private:
+  LayeredKv& kv_;
+  const absl::FunctionRef<void(int)> after_;
+};
+
+}  // namespace
+
 absl::Status SessionRank::RunLayers(int64_t rows, PassProgress progress,
-                                    Cancelled cancelled, PassPoint* point) {
-  Pass pass = PassOf(*kv, rows, kv->length());
+                                    Cancelled cancelled,
+                                    absl::FunctionRef<void(int)> after,
+                                    PassPoint* point) {
+  ToldKv told(*kv, after);
+  Pass pass = PassOf(told, rows, kv->length());
   pass.deep = kv->StepDeepRows();
   pass.shallow_layers = kv->StepShallowLayers();
   pass.seen_by = kv->StepSeenBy();

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/machine/device_memory.h"
 #include "models/decoder/decoder.h"
@@ -53,15 +54,19 @@ class SessionRank {
 
   // ---- Parts of a step, of `rows` rows under `view` ----
 
-  // Makes room, and looks up the embeddings of `ids`.
+  // Makes room, and looks up the embeddings of `ids`, unless `go_on` then has
+  // hidden states of later layers: it says so in `point`.
   absl::Status BeginForward(const int32_t* ids, int64_t rows, Station station,
-                            const View& view, bool certain,
-                            Cancelled cancelled);
+                            const View& view, bool certain, Cancelled cancelled,
+                            absl::FunctionRef<absl::Status()> go_on,
+                            const PassPoint& point);
   // Takes up the step that was stopped instead.
   absl::Status Resume(int64_t rows, Cancelled cancelled);
-  // Passes the rows through all layers, from `point` on.
+  // Passes the rows through all layers, from `point` on; `after` is called
+  // behind each.
   absl::Status RunLayers(int64_t rows, PassProgress progress,
-                         Cancelled cancelled, PassPoint* point);
+                         Cancelled cancelled,
+                         absl::FunctionRef<void(int)> after, PassPoint* point);
   // Parks what was done of a step of so many rows.
   absl::Status Suspend(int64_t rows, const PassPoint& point);
 

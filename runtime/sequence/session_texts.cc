@@ -109,6 +109,59 @@ absl::StatusOr<std::unique_ptr<HeldPages>> Session::HoldRanks(
   return std::make_unique<JoinedPages>(WholeLayout(), std::move(parts));
 }
 
+// What such a prompt leaves behind each layer follows from its tokens alone.
+bool Session::KeepsPrompt(int64_t rows, Station station,
+                          const View& view) const {
+  return texts_ != nullptr && ranks_.size() == 1 &&
+         station == Station::kPrefill && view == prompt_view_ &&
+         rows == pending() && rows >= KvFolder::kLeastTokens &&
+         settled_ == kv().length() && filled_from_ >= kv().length();
+}
+
+absl::Status Session::GoOnFromDisk(int64_t rows, PassPoint* point) {
+  const auto stop = [this] { return cancelled(); };
+  const int64_t row_bytes =
+      model_.config.hidden * static_cast<int64_t>(sizeof(float));
+  PromptFile* const file =
+      texts_->BeginPrompt(tokens_, kv().length(), row_bytes, stop);
+  if (file == nullptr || file->layers() == 0) return absl::OkStatus();
+  const absl::StatusOr<int> layers = kv().TakeLayers(
+      [&](KvStore::PutPage put, KvStore::PutState put_state) {
+        return file->Read(put, put_state, stop, &disk_);
+      },
+      reinterpret_cast<std::byte*>(first().hidden.data()), rows * row_bytes,
+      stop);
+  if (layers.ok()) {
+    point->layer = *layers;
+    return absl::OkStatus();
+  }
+  const ErrorClass kind = ClassOf(layers.status());
+  if (kind == ErrorClass::kCancelled || kind == ErrorClass::kDevice) {
+    return layers.status();
+  }
+  texts_->RefusePrompt(layers.status());
+  return absl::OkStatus();
+}
+
+// Behind the last layer the prompt is there.
+void Session::KeepLayer(int layer, int64_t rows) {
+  const auto stop = [this] { return cancelled(); };
+  if (layer + 1 == model_.config.layers ||
+      !texts_->TakesLayer(tokens_, kv().length(), layer, stop)) {
+    return;
+  }
+  absl::StatusOr<std::unique_ptr<HeldLayer>> held = kv().HoldLayer(
+      layer, reinterpret_cast<std::byte*>(first().hidden.data()),
+      rows * model_.config.hidden * static_cast<int64_t>(sizeof(float)), stop);
+  if (held.ok()) {
+    texts_->WriteLayer(*std::move(held));
+    return;
+  }
+  if (ClassOf(held.status()) == ErrorClass::kCancelled) return;
+  texts_->LeavePrompt();
+  texts_->Warn(held.status(), "later layers of the prompt are not kept");
+}
+
 void Session::SaveText() {
   if (texts_ == nullptr) return;
   const int64_t length = kv().length();

@@ -1,0 +1,36 @@
+#ifndef TIERCEL_RUNTIME_SEQUENCE_BESIDE_CALL_H_
+#define TIERCEL_RUNTIME_SEQUENCE_BESIDE_CALL_H_
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "absl/status/status.h"
+
+namespace tiercel {
+
+// A call on a thread of its own, beside what comes next. The thread takes none
+// of its process's signals: a file that may not grow is then an error of the
+// call, and no handler of the program runs there.
+class BesideCall {
+ public:
+  explicit BesideCall(std::function<absl::Status()> call);  // begins
+  ~BesideCall() { (void)Join(); }
+  BesideCall(const BesideCall&) = delete;
+  BesideCall& operator=(const BesideCall&) = delete;
+
+  bool over() const { return over_.load(); }
+  // Waits for its end: what it returned. Errors: also no_thread, where it did
+  // not begin; out_of_memory.
+  absl::Status Join();
+
+ private:
+  std::function<absl::Status()> call_;
+  absl::Status status_;  // once it is over
+  std::atomic<bool> over_{false};
+  std::thread thread_;  // the last member: it uses the others
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_SEQUENCE_BESIDE_CALL_H_

@@ -1,0 +1,45 @@
+#include "runtime/sequence/prompt_writer.h"
+
+#include <thread>
+#include <utility>
+
+namespace tiercel {
+namespace {
+
+constexpr auto kMostWaited = std::chrono::seconds(3);
+constexpr int kShareWaited = 10;  // of the prompt's time, one part in so many
+
+}  // namespace
+
+PromptWriter::PromptWriter(std::unique_ptr<PromptFile> file)
+    : file_(std::move(file)) {}
+
+absl::StatusOr<bool> PromptWriter::TakesLayer(
+    int layer, absl::FunctionRef<bool()> cancelled) {
+  if (ahead_) return false;
+  const Clock::time_point before = Clock::now();
+  while (writing_ != nullptr && !writing_->over()) {
+    if (cancelled()) return false;
+    const Clock::time_point now = Clock::now();
+    ahead_ =
+        waited_ + (now - before) > kMostWaited + (now - begin_) / kShareWaited;
+    if (ahead_) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  waited_ += Clock::now() - before;
+  if (writing_ != nullptr) {
+    const absl::Status status = writing_->Join();
+    writing_.reset();
+    layer_.reset();
+    if (!status.ok()) return status;
+  }
+  return layer == file_->layers();
+}
+
+void PromptWriter::Write(std::unique_ptr<HeldLayer> layer) {
+  layer_ = std::move(layer);
+  writing_ =
+      std::make_unique<BesideCall>([this] { return file_->Write(*layer_); });
+}
+
+}  // namespace tiercel

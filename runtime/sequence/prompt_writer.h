@@ -1,0 +1,57 @@
+#ifndef TIERCEL_RUNTIME_SEQUENCE_PROMPT_WRITER_H_
+#define TIERCEL_RUNTIME_SEQUENCE_PROMPT_WRITER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "offload/disk/prompt_file.h"
+#include "offload/kv/held_layer.h"
+#include "runtime/sequence/beside_call.h"
+
+namespace tiercel {
+
+// Writes what is finished of a prompt to its file, a layer while the next one
+// computes. Made, used and destroyed on the session's thread, but for Settle.
+class PromptWriter {
+ public:
+  explicit PromptWriter(std::unique_ptr<PromptFile> file);
+  // The layer that is being written is written first.
+  ~PromptWriter() = default;
+  PromptWriter(const PromptWriter&) = delete;
+  PromptWriter& operator=(const PromptWriter&) = delete;
+
+  const PromptInfo& info() const { return file_->info(); }
+  // While nothing is written.
+  PromptFile& file() { return *file_; }
+
+  // Whether `layer` may be given, as the next of those in the file: waits until
+  // the last one is written, unless `cancelled`. The prompt waits for the disk
+  // no longer than a few seconds and a tenth of its own time: of a disk that is
+  // slower it gets ahead, and its later layers are not written. Errors: those
+  // of PromptFile::Write.
+  absl::StatusOr<bool> TakesLayer(int layer,
+                                  absl::FunctionRef<bool()> cancelled);
+  void Write(std::unique_ptr<HeldLayer> layer);
+  // Waits for the layer that is being written; from any thread.
+  void Settle() {
+    if (writing_ != nullptr) (void)writing_->Join();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const std::unique_ptr<PromptFile> file_;
+  const Clock::time_point begin_ = Clock::now();
+  Clock::duration waited_ = {};
+  bool ahead_ = false;                   // of the disk, for good
+  std::unique_ptr<HeldLayer> layer_;     // that is being written
+  std::unique_ptr<BesideCall> writing_;  // null: nothing; ends before the above
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_SEQUENCE_PROMPT_WRITER_H_

@@ -1,0 +1,557 @@
+// A prompt that one session did not finish goes on in another, byte for byte as
+// one that nobody has disturbed.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "offload/disk/faulty_disk_for_test.h"
+#include "runtime/generate/generate.h"
+#include "runtime/policy/policy.h"
+#include "tests/drafting.h"
+#include "tests/golden.h"
+#include "tests/tiers.h"
+
+namespace tiercel::unfinished_prompt_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int kLayers = 6;
+constexpr size_t kPrompt = 1200;
+
+using Place = std::optional<Budget>;  // absent: in place
+const Place kPlaces[] = {std::nullopt, Budget::kLeast, Budget::kMiddle};
+
+class UnfinishedPromptTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    model_ = OpenModel({.path = Deepened("llama_rope_linear"),
+                        .machine = {.threads = 2},
+                        .rope_scale = 2})
+                 .release();
+    ids_ = new Ids(RandomIds(1600, model_->config.vocab));
+    computed_ = new std::vector<float>(
+        LogitsOf(*MakeSession(*model_, {.context = 1700}), First(kPrompt)));
+  }
+  static void TearDownTestSuite() {
+    delete computed_;
+    delete ids_;
+    delete model_;
+  }
+
+  std::string path() const { return folder_.path() + "/texts"; }
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    if (!fs::exists(path())) return names;
+    for (const auto& file : fs::directory_iterator(path())) {
+      names.push_back(file.path().filename());
+    }
+    return names;
+  }
+  // Of the files in the folder, those of unfinished prompts.
+  size_t Prompts() const {
+    size_t count = 0;
+    for (const std::string& name : Names())
+      count += name.rfind("prompt", 0) == 0;
+    return count;
+  }
+  Session::Options WithTexts(Session::Options options = {},
+                             DiskCalls& disk = GoodDisk()) const {
+    if (options.context == 0) options.context = 1700;
+    options.texts = {.path = path(), .build = "a build", .disk = &disk};
+    return options;
+  }
+  static Ids First(size_t count) {
+    return {ids_->begin(), ids_->begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+  static Tiered At(const Place& place, const Session::Options& options) {
+    if (place.has_value()) return MakeTiered(*model_, options, *place);
+    Tiered made;
+    made.session = MakeSession(*model_, options);
+    return made;
+  }
+  static std::vector<float> LogitsOf(Session& session, const Ids& ids) {
+    const auto prefill = Prefill(session, ids.data(), ids.size(), kNoProgress);
+    EXPECT_TRUE(prefill.ok()) << prefill.status();
+    return NextLogits(session);
+  }
+  static bool SameBits(const std::vector<float>& a,
+                       const std::vector<float>& b) {
+    return a.size() == b.size() &&
+           std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  }
+  // A session that is stopped, and ends, where `at` of `kLayers` layers and
+  // `more` rows of the next are done.
+  static void Stop(Session& session, const Ids& ids, int at, int64_t more = 0) {
+    const auto stopped = Prefill(
+        session, ids.data(), ids.size(), [&](uint64_t done, uint64_t total) {
+          return done * kLayers < total * static_cast<uint64_t>(at) +
+                                      static_cast<uint64_t>(more) * kLayers;
+        });
+    EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
+  }
+  // Reads the prompt in a session of its own, and checks all of it.
+  PrefillReport GoOn(const Place& place, const Session::Options& options) {
+    const Tiered tiered = At(place, options);
+    Session& session = *tiered.session;
+    const Ids ids = First(kPrompt);
+    const auto prefill = Prefill(session, ids.data(), ids.size(), kNoProgress);
+    EXPECT_TRUE(prefill.ok()) << prefill.status();
+    EXPECT_TRUE(SameBits(NextLogits(session), *computed_));
+    // All rows of all layers.
+    const auto plain = MakeSession(*model_, {.context = 1700});
+    EXPECT_EQ(LogitsOf(*plain, ids), NextLogits(session));
+    for (const size_t rows : {1, 64, 300}) {
+      const Ids more = First(rows);
+      EXPECT_TRUE(SameBits(AllLogits(session, more, rows),
+                           AllLogits(*plain, more, rows)))
+          << rows;
+    }
+    warnings_ = session.warnings();
+    return prefill.value_or(PrefillReport());
+  }
+
+  static inline Model* model_ = nullptr;
+  static inline Ids* ids_ = nullptr;
+  static inline std::vector<float>* computed_ = nullptr;  // by nobody stopped
+  FolderForTest folder_;
+  std::vector<std::string> warnings_;  // of the last that went on
+};
+
+// ---- Going on ----
+
+TEST_F(UnfinishedPromptTest, GoesOnWhereverItWasLeftAndIsTakenUp) {
+  for (const Place& from : kPlaces) {
+    for (const Place& to : kPlaces) {
+      for (const auto& [at, more] : {std::pair(0, 600), std::pair(1, 0),
+                                     std::pair(3, 512), std::pair(5, 1100)}) {
+        fs::remove_all(path());
+        Stop(*At(from, WithTexts()).session, First(kPrompt), at, more);
+        EXPECT_EQ(Prompts(), 1u);
+        const PrefillReport prefill = GoOn(to, WithTexts());
+        EXPECT_EQ(prefill.resumed_layers, at);
+        EXPECT_EQ(prefill.cached_tokens, 0);
+        EXPECT_THAT(warnings_, IsEmpty());
+        const DiskUse& disk = prefill.traffic.disk;
+        EXPECT_EQ(disk.read_pages, 10 * at);
+        const Session::Options options = WithTexts();
+        EXPECT_EQ(disk.read_bytes,
+                  10 * at * options.Layout(model_->config).PageBytes() +
+                      disk.state_bytes);
+        EXPECT_EQ(
+            disk.state_bytes,
+            at == 0 ? 0 : kPrompt * model_->config.hidden * sizeof(float));
+        // The text is there now, and its prompt no more.
+        EXPECT_EQ(Names().size(), 1u);
+        EXPECT_EQ(Prompts(), 0u);
+      }
+    }
+  }
+}
+
+TEST_F(UnfinishedPromptTest, TypesOfKvMakeNoDifference) {
+  for (const auto& [k, v] : {std::pair(DType::kQ8_0, DType::kQ8_0),
+                             std::pair(DType::kF32, DType::kBF16)}) {
+    Session::Options options = WithTexts();
+    options.type_k = k;
+    options.type_v = v;
+    const Ids ids = First(kPrompt);
+    const auto plain =
+        MakeSession(*model_, {.context = 1700, .type_k = k, .type_v = v});
+    const std::vector<float> expected = LogitsOf(*plain, ids);
+    for (const Place& place : kPlaces) {
+      fs::remove_all(path());
+      Stop(*At(std::nullopt, options).session, ids, 4);
+      const Tiered tiered = At(place, options);
+      const auto prefill =
+          Prefill(*tiered.session, ids.data(), ids.size(), kNoProgress);
+      EXPECT_EQ(prefill->resumed_layers, 4);
+      EXPECT_TRUE(SameBits(NextLogits(*tiered.session), expected));
+    }
+  }
+}
+
+// Stopped again and again, each goes on behind the last.
+TEST_F(UnfinishedPromptTest, NoLayerIsMadeTwice) {
+  for (const Place& place : kPlaces) {
+    fs::remove_all(path());
+    for (int at = 1; at < kLayers; ++at) {
+      const Tiered tiered = At(place, WithTexts());
+      Stop(*tiered.session, First(kPrompt), at, 100);
+      EXPECT_EQ(tiered.session->resumed_layers(), at - 1);
+    }
+    EXPECT_EQ(GoOn(place, WithTexts()).resumed_layers, kLayers - 1);
+  }
+}
+
+// In one session it goes on in memory, within a layer; what it finishes then is
+// kept like all before.
+TEST_F(UnfinishedPromptTest, WhatGoesOnInMemoryIsKeptToo) {
+  for (const Place& place : kPlaces) {
+    for (const int64_t more : {0, 512}) {
+      fs::remove_all(path());
+      {
+        const Tiered tiered = At(place, WithTexts());
+        Stop(*tiered.session, First(kPrompt), 2, more);
+        Stop(*tiered.session, First(kPrompt), 4, more);
+        EXPECT_EQ(tiered.session->resumed_layers(), 2);
+        EXPECT_EQ(tiered.session->traffic().disk.read_bytes, 0u);
+      }
+      EXPECT_EQ(GoOn(place, WithTexts()).resumed_layers, 4);
+    }
+  }
+}
+
+// A session that reads something else meanwhile goes on from disk.
+TEST_F(UnfinishedPromptTest, AnotherPromptInBetweenLosesNothing) {
+  const auto session = MakeSession(*model_, WithTexts());
+  Stop(*session, First(kPrompt), 3);
+  LogitsOf(*session, Ids(1100, 5));
+  session->Truncate(0);
+  EXPECT_TRUE(SameBits(LogitsOf(*session, First(kPrompt)), *computed_));
+  EXPECT_EQ(session->resumed_layers(), 3);
+  session->StopSaving();
+}
+
+// Positions before the prompt are those of the session, or of a text that was
+// opened: what is finished fits no other number of them.
+TEST_F(UnfinishedPromptTest, GoesOnBehindTheSamePositionsAlone) {
+  const auto plain = MakeSession(*model_, {.context = 1700});
+  const std::vector<float> expected = LogitsOf(*plain, First(1500));
+  const auto rest = [](size_t held) {
+    return Ids(ids_->begin() + static_cast<std::ptrdiff_t>(held),
+               ids_->begin() + 1500);
+  };
+  for (const Place& place : kPlaces) {
+    for (const size_t held : {128, 200}) {
+      for (const size_t other : {held, held + 1}) {
+        fs::remove_all(path());
+        {
+          const Tiered tiered = At(place, WithTexts());
+          LogitsOf(*tiered.session, First(held));
+          Stop(*tiered.session, rest(held), 3, 20);
+        }
+        const Tiered tiered = At(place, WithTexts());
+        LogitsOf(*tiered.session, First(other));
+        EXPECT_TRUE(SameBits(LogitsOf(*tiered.session, rest(other)), expected));
+        EXPECT_EQ(tiered.session->resumed_layers(), other == held ? 3 : 0);
+        EXPECT_THAT(tiered.session->warnings(), IsEmpty());
+      }
+    }
+  }
+}
+
+// A view that is chosen by keys and queries, digests and norms: as if all
+// layers had been seen.
+TEST_F(UnfinishedPromptTest, EveryPolicyGoesOnAsIfItHadRead) {
+  const auto model = OpenModel(
+      {.path = CheckpointPath("llama_chat.gguf"), .machine = {.threads = 2}});
+  const Ids ids = RepeatedText(60, 20);
+  PolicyParams triforce = {.policy = PolicyName::kTriForce,
+                           .proposer = Proposer::kNgram,
+                           .verify = VerifyMode::kCoupled,
+                           .view = kSmallView};
+  PolicyParams sfi = {.policy = PolicyName::kSfi,
+                      .form = PolicyForm::kPlain,
+                      .verify = VerifyMode::kCoupled};
+  sfi.sfi.budget = 40;
+  sfi.sfi.sink = 2;
+  sfi.sfi.window = 20;
+  ASSERT_TRUE(sfi.sfi.Set("interval=8").ok());
+  PolicyParams speed = {.policy = PolicyName::kSpeed,
+                        .form = PolicyForm::kVerified,
+                        .verify = VerifyMode::kCoupled,
+                        .view = kSmallView};
+  ASSERT_TRUE(speed.speed.Set("cut=1").ok());
+  for (const PolicyParams& params : {triforce, sfi, speed}) {
+    const Session::Options options = WithTexts(params.OptionsFor({}));
+    Session::Options without = options;
+    without.texts.reset();
+    const GenerateParams generate = DraftedParams(0.8f, 60);
+    const auto plain = MakeSession(*model, without);
+    LogitsOf(*plain, ids);
+    const Report expected = GenerateDrafted(*plain, generate, params);
+    ASSERT_TRUE(expected.status.ok()) << expected.status;
+    for (const Place& place : kPlaces) {
+      fs::remove_all(path());
+      const auto at = [&] {
+        Tiered made;
+        if (place.has_value()) return MakeTiered(*model, options, *place);
+        made.session = MakeSession(*model, options);
+        return made;
+      };
+      for (const bool in_another : {true, false}) {
+        Tiered tiered = at();
+        // Two layers: the first is done.
+        const auto stopped = Prefill(
+            *tiered.session, ids.data(), ids.size(),
+            [](uint64_t done, uint64_t total) { return 2 * done <= total; });
+        ASSERT_EQ(CodeOf(stopped.status()), "cancelled");
+        if (in_another) {
+          tiered.session.reset();
+          tiered = at();
+        }
+        LogitsOf(*tiered.session, ids);
+        EXPECT_EQ(tiered.session->resumed_layers(), 1);
+        const Report report =
+            GenerateDrafted(*tiered.session, generate, params);
+        ASSERT_TRUE(report.status.ok()) << report.status;
+        EXPECT_EQ(report.tokens, expected.tokens);
+        tiered.session.reset();
+        fs::remove_all(path());
+      }
+    }
+  }
+}
+
+// ---- What it is known by ----
+
+TEST_F(UnfinishedPromptTest, OnlyTheSamePromptAndSettingsGoOn) {
+  // Of a session that reads `ids` where another was stopped.
+  const auto resumed = [&](const Model& model, const Session::Options& options,
+                           const Ids& ids) {
+    fs::remove_all(path());
+    Stop(*MakeSession(*model_, WithTexts()), First(kPrompt), 3);
+    const auto session = MakeSession(model, options);
+    LogitsOf(*session, ids);
+    return session->resumed_layers();
+  };
+  EXPECT_EQ(resumed(*model_, WithTexts(), First(kPrompt)), 3);
+  EXPECT_EQ(resumed(*model_, WithTexts(), First(kPrompt + 1)), 0);
+  Ids other = First(kPrompt);
+  other[700] ^= 1;
+  EXPECT_EQ(resumed(*model_, WithTexts(), other), 0);
+  Session::Options options = WithTexts();
+  options.type_v = DType::kF32;
+  EXPECT_EQ(resumed(*model_, options, First(kPrompt)), 0);
+  options = WithTexts();
+  options.texts->build = "another build";
+  EXPECT_EQ(resumed(*model_, options, First(kPrompt)), 0);
+  options = WithTexts();
+  options.texts->begins_anew = true;
+  EXPECT_EQ(resumed(*model_, options, First(kPrompt)), 0);
+  Model::Options like = model_->options;
+  like.compute = Compute::kF32;
+  EXPECT_EQ(resumed(*OpenModel(like), WithTexts(), First(kPrompt)), 0);
+  like = model_->options;
+  like.rope_freq_base = 12345;
+  EXPECT_EQ(resumed(*OpenModel(like), WithTexts(), First(kPrompt)), 0);
+  like = model_->options;
+  like.machine.threads = 1;
+  EXPECT_EQ(resumed(*OpenModel(like), WithTexts(), First(kPrompt)), 3);
+  // What is short, or is not what a prompt leaves, is not kept.
+  fs::remove_all(path());
+  Stop(*MakeSession(*model_, WithTexts()), First(1000), 3);
+  const auto filled = MakeSession(*model_, WithTexts());
+  ASSERT_TRUE(FillPrompt(*filled, ids_->data(), 200, 7, kNoProgress).ok());
+  Stop(*filled, First(kPrompt), 3);
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
+TEST_F(UnfinishedPromptTest, OneSessionAtATimeHasIt) {
+  const auto first = MakeSession(*model_, WithTexts());
+  Stop(*first, First(kPrompt), 3);
+  // Another reads it all, and disturbs nothing.
+  EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 0);
+  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_TRUE(SameBits(LogitsOf(*first, First(kPrompt)), *computed_));
+}
+
+// ---- What a process leaves that is killed ----
+
+// At any of its writes: what was finished but for the last layer is there.
+TEST_F(UnfinishedPromptTest, AKilledProcessLosesALayerAtMost) {
+  struct WatchedDisk : FaultyDisk {
+    std::function<void()> before_write;
+    ssize_t Write(int file, const std::byte* from, size_t bytes,
+                  uint64_t offset) override {
+      before_write();
+      return FaultyDisk::Write(file, from, bytes, offset);
+    }
+  } disk;
+  struct Left {
+    std::string folder;
+    int finished;
+  };
+  for (const Place& place : kPlaces) {
+    fs::remove_all(path());
+    std::vector<Left> left;
+    std::atomic<int> finished{0};
+    int calls = 0;
+    disk.before_write = [&] {
+      if (Prompts() == 0) return;  // the text is written
+      left.push_back({folder_.path() + "/left" + std::to_string(calls++),
+                      finished.load()});
+      fs::copy(path(), left.back().folder);
+      fs::permissions(left.back().folder, fs::perms::owner_all);
+    };
+    {
+      const Tiered tiered = At(place, WithTexts({}, disk));
+      const Ids ids = First(kPrompt);
+      EXPECT_TRUE(Prefill(*tiered.session, ids.data(), ids.size(),
+                          [&](uint64_t done, uint64_t) {
+                            finished = static_cast<int>(done / kPrompt);
+                            return true;
+                          })
+                      .ok());
+    }
+    ASSERT_GT(left.size(), 12u);
+    for (const Left& killed : left) {
+      fs::remove_all(path());
+      fs::rename(killed.folder, path());
+      const int resumed = GoOn(place, WithTexts()).resumed_layers;
+      EXPECT_GE(resumed, killed.finished - 1);
+      EXPECT_THAT(warnings_, IsEmpty());
+    }
+  }
+}
+
+// ---- What goes wrong ----
+
+TEST_F(UnfinishedPromptTest, ADamagedPageBeginsThePromptAnew) {
+  for (const Place& place : kPlaces) {
+    fs::remove_all(path());
+    Stop(*At(place, WithTexts()).session, First(kPrompt), 4);
+    const std::string file = path() + "/" + Names().at(0);
+    const auto page =
+        static_cast<int64_t>(WithTexts().Layout(model_->config).PageBytes());
+    std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
+    bytes.seekp(-5 * 10 * page + 3 * 10 * page + 100, std::ios::end);
+    bytes.put('x').put('y');
+    bytes.close();
+    EXPECT_EQ(GoOn(place, WithTexts()).resumed_layers, 0);
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr("begins anew")));
+    EXPECT_EQ(Prompts(), 0u);
+  }
+}
+
+TEST_F(UnfinishedPromptTest, ReadsThatFailBeginItAnew) {
+  for (const Place& place : kPlaces) {
+    for (const int64_t call : {0, 1, 2, 6, 7, 20}) {
+      fs::remove_all(path());
+      Stop(*At(place, WithTexts()).session, First(kPrompt), 4);
+      FaultyDisk disk;
+      disk.counts_writes = false;
+      disk.fail_at = call;
+      const int resumed = GoOn(place, WithTexts({}, disk)).resumed_layers;
+      EXPECT_TRUE(disk.failed());
+      EXPECT_EQ(resumed, 0) << call;
+    }
+  }
+}
+
+// No prompt ends for it: what cannot be kept is not, and a warning says so.
+TEST_F(UnfinishedPromptTest, ADiskThatIsFullIsAWarning) {
+  for (const Place& place : kPlaces) {
+    for (const int64_t call : {0, 1, 2, 3, 5, 9, 14}) {
+      fs::remove_all(path());
+      FaultyDisk disk;
+      disk.counts_reads = false;
+      disk.fail_at = call;
+      disk.more = 1 << 30;
+      disk.error = ENOSPC;
+      GoOn(place, WithTexts({}, disk));
+      EXPECT_TRUE(disk.failed());
+      EXPECT_THAT(warnings_, ElementsAre(HasSubstr("not kept"))) << call;
+      disk.fail_at = 1 << 30;
+      // What was written before is right.
+      GoOn(place, WithTexts());
+      EXPECT_THAT(warnings_, IsEmpty());
+    }
+  }
+}
+
+TEST_F(UnfinishedPromptTest, AFolderThatIsTooSmallKeepsNone) {
+  Session::Options options = WithTexts();
+  const Ids ids = First(kPrompt);
+  {
+    const auto session = MakeSession(*model_, options);
+    Stop(*session, ids, 3);
+  }
+  const uint64_t bytes = fs::file_size(path() + "/" + Names().at(0));
+  fs::remove_all(path());
+  options.texts->most_bytes = bytes - 1;
+  Stop(*MakeSession(*model_, options), ids, 3);
+  EXPECT_THAT(Names(), IsEmpty());
+  EXPECT_EQ(GoOn(std::nullopt, options).resumed_layers, 0);
+  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_EQ(Names().size(), 1u);  // the text
+}
+
+// A disk that is much slower than the prompt does not hold it up for long.
+TEST_F(UnfinishedPromptTest, APromptGetsAheadOfAStuckDisk) {
+  struct StuckDisk : FaultyDisk {
+    std::atomic<bool> stuck{true};
+    int Sync(int file) override {
+      while (stuck) std::this_thread::yield();
+      return FaultyDisk::Sync(file);
+    }
+  } disk;
+  {
+    const auto session = MakeSession(*model_, WithTexts({}, disk));
+    const Ids ids = First(kPrompt);
+    int asked = 0;
+    const auto stopped = Prefill(*session, ids.data(), ids.size(),
+                                 [&](uint64_t done, uint64_t total) {
+                                   ++asked;
+                                   return done * kLayers < total * 5;
+                                 });
+    EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
+    EXPECT_GT(asked, 5);
+    disk.stuck = false;
+  }
+  EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 1);
+}
+
+// Who cancels does not wait for the disk; the layer that it writes is there.
+TEST_F(UnfinishedPromptTest, ACancelWaitsForNoDisk) {
+  struct StuckDisk : FaultyDisk {
+    std::atomic<bool> stuck{false};
+    int Sync(int file) override {
+      while (stuck) std::this_thread::yield();
+      return FaultyDisk::Sync(file);
+    }
+  } disk;
+  {
+    const auto session = MakeSession(*model_, WithTexts({}, disk));
+    Stop(*session, First(kPrompt), 2);
+    disk.stuck = true;
+    std::thread cancel([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      session->Cancel();
+    });
+    const Ids ids = First(kPrompt);
+    EXPECT_EQ(
+        CodeOf(Prefill(*session, ids.data(), ids.size(), kNoProgress).status()),
+        "cancelled");
+    cancel.join();
+    session->ClearCancel();
+    disk.stuck = false;
+    // The layer that could not be given then is given when it goes on.
+    Stop(*session, First(kPrompt), 5);
+  }
+  EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 5);
+}
+
+}  // namespace
+}  // namespace tiercel::unfinished_prompt_test
