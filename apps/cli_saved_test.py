@@ -4,6 +4,7 @@ does with that, and that nothing of an answer depends on it.
     cli_saved_test.py TIERCEL CHECKPOINTS
 """
 
+import json
 import os
 import random
 import shutil
@@ -15,7 +16,8 @@ import tempfile
 import time
 import unittest
 
-from cli_testing import CHAT, TIERCEL, Case, environment, run
+from cli_testing import (CHAT, TIERCEL, Case, environment, run,
+                         write_deeper)
 
 WORDS = "the cat sat on a mat and saw one two three birds fly over it".split()
 
@@ -188,6 +190,94 @@ class CacheTest(SavedCase):
         self.assertEqual(sorted(os.listdir(elsewhere)), names)
         listed = self.document("cache", "list", env=self.env)
         self.assertEqual(listed["files"], [])
+
+
+class GoingOnTest(SavedCase):
+    """A reading that is stopped goes on a layer before where it was, at most."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = self.path("deep.gguf", b"")
+        write_deeper(self.model, 12)
+        self.command = ["ask", self.book, "who?", "-m", self.model, "-n", "24",
+                        "--ignore-eos", "--json"]
+
+    def stop(self, number, layers, *args):
+        """Stops the command once so many layers are on disk, with a number."""
+        process = subprocess.Popen([TIERCEL, *self.command, *args],
+                                   env=self.env, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 300
+        while self.finished() < layers and process.poll() is None:
+            self.assertLess(time.monotonic(), deadline)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        return process.returncode, said.decode()
+
+    def finished(self):
+        """Layers that have a record in the file of an unfinished prompt."""
+        for name in self.kept():
+            if name.startswith("prompt-"):
+                try:
+                    with open(os.path.join(self.texts, name), "rb") as file:
+                        return file.read(1 << 16).count(b"TKP lay\n")
+                except FileNotFoundError:
+                    return 0
+        return 0
+
+    def test_it_goes_on_whatever_ended_it(self):
+        whole = json.loads(run(*self.command, "--no-cache",
+                               env=self.env).stdout)
+        self.assertEqual(whole["resumed"]["layers"], 0)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            for layers in (1, 3, 9):
+                shutil.rmtree(self.texts, ignore_errors=True)
+                code, _ = self.stop(number, layers)
+                if number == signal.SIGKILL:
+                    self.assertEqual(code, -number)
+                else:
+                    self.assertEqual(code, 128 + number)
+                finished = self.finished()
+                self.assertGreaterEqual(finished, layers)
+                result = run(*self.command, env=self.env)
+                document = json.loads(result.stdout)
+                self.assertEqual(document["resumed"]["layers"], finished)
+                self.assertIn("going on at layer %d of 24\n" % (finished + 1),
+                              result.stderr.decode())
+                for key in ("text", "tokens", "read_here"):
+                    self.assertEqual(document["output"][0][key],
+                                     whole["output"][0][key])
+                formula = document["ledger"]["formula"]
+                self.assertEqual(
+                    document["ledger"]["disk_read_bytes"],
+                    formula["opened_pages"] * formula["page_bytes"] +
+                    formula["opened_bytes"])
+                (name,) = self.kept()
+                self.assertTrue(name.startswith("text-"), name)
+
+    def test_restart_begins_anew(self):
+        self.stop(signal.SIGKILL, 3)
+        listed = self.document("cache", "list", env=self.env)
+        self.assertNotIn("model", listed["texts"][0])
+        summary = ["summarize", self.book, "-m", self.model, "-n", "8",
+                   "--json"]
+        for command in (self.command, summary):
+            result = run(*command, "--restart", env=self.env)
+            document = json.loads(result.stdout)
+            self.assertEqual(document["resumed"]["layers"], 0)
+            self.assertNotIn("going on", result.stderr.decode())
+        self.assertEqual(document["resumed"]["nodes"], 0)
+
+    def test_it_is_another_prompt_with_other_settings(self):
+        self.stop(signal.SIGKILL, 3)
+        for args in (["-ctk", "f32"], ["--compute", "f32"], ["--no-cache"]):
+            result = run(*self.command, *args, env=self.env)
+            self.assertEqual(json.loads(result.stdout)["resumed"]["layers"], 0)
+        device = ["--simulate", "device=40MB,link=1GB/s", "-c", "4k"]
+        result = run(*self.command, *device, env=self.env)
+        self.assertGreaterEqual(json.loads(result.stdout)["resumed"]["layers"],
+                                3)
 
 
 class FaultsTest(SavedCase):

@@ -400,7 +400,6 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"generate", "-p", "x", "--simulate",
             "device=1GB,link=1GB/s,host=1GB/s"},
            {"ask", "x", "who?", "--words=100"},
-           {"ask", "x", "who?", "--restart"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);

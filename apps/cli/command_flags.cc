@@ -43,6 +43,9 @@ void AddDocument(FlagSet& flags, Options* options) {
   flags.Switch("--toc", "print its table of contents, and read nothing",
                [=] { book->toc = true; });
   AddChoiceFlags(flags, book);
+  flags.Switch("--restart",
+               "begin anew, whatever is kept of a reading that was stopped",
+               [=] { book->restart = true; });
   flags.Group("Output");
   flags.Text("--output", "FILE", "write notes of it to a file, too",
              [=](const std::string& path) { book->output = path; });
@@ -58,10 +61,6 @@ void AddSummaryFlags(FlagSet& flags, BookOptions* book) {
              [=](const std::string& name) { book->language = name; });
   flags.Text("--instruction", "TEXT", "what to do with the text, instead",
              [=](const std::string& text) { book->instruction = text; });
-  flags.Group("The book");
-  flags.Switch("--restart",
-               "read a book from its beginning, whatever is kept of it",
-               [=] { book->restart = true; });
 }
 
 void AddSummarize(FlagSet& flags, Options* options) {
@@ -73,7 +72,7 @@ void AddSummarize(FlagSet& flags, Options* options) {
 
 void AddAsk(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
-  flags.NotBuilt({"--words", "--language", "--instruction", "--restart"});
+  flags.NotBuilt({"--words", "--language", "--instruction"});
   flags.Positionals("QUESTION",
                     "one or more, each in quotes; without any they are taken "
                     "as in chat",

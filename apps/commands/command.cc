@@ -146,6 +146,9 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   session.kv_type_v = from.kv_type_v.c_str();
   session.cache_dir = from.cache_dir.empty() ? nullptr : from.cache_dir.c_str();
   session.texts_dir = from.texts_dir.empty() ? nullptr : from.texts_dir.c_str();
+  if (session.texts_dir != nullptr && options.book.restart) {
+    session.texts_flags = TIERCEL_TEXTS_BEGIN_ANEW;
+  }
   session.policy = &policy;
   const SamplingOptions& sampling = options.sampling;
   policy.name = sampling.policy.c_str();

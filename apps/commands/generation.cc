@@ -61,12 +61,21 @@ class TokenWriter {
   bool open_line_ = false;
 };
 
-// Progress in token-layers as one in tokens.
+// Progress in token-layers as one in tokens. Says so where a prompt goes on at
+// a layer: one that may is so long that it is told of within each layer, and
+// that nothing is done of it is told before.
 ProgressFn InTokens(ProgressFn draw, int32_t layers) {
-  if (!draw) return nullptr;
+  constexpr uint64_t kLeastTokens = 1024;
   const auto per_token = static_cast<uint64_t>(std::max(layers, 1));
-  return [draw = std::move(draw), per_token](uint64_t done, uint64_t total) {
-    draw(done / per_token, total / per_token);
+  return [draw = std::move(draw), per_token, begun = false](
+             uint64_t done, uint64_t total) mutable {
+    const uint64_t tokens = total / per_token;
+    if (!begun && tokens >= kLeastTokens && done >= tokens) {
+      WriteNote(absl::StrCat("going on at layer ", done / tokens + 1, " of ",
+                             per_token, "\n"));
+    }
+    begun = begun || done > 0;
+    if (draw) draw(done / per_token, tokens);
   };
 }
 

@@ -91,7 +91,7 @@ absl::Status CompleteSummary(const Options& options, const Model& model,
                         {"chapters", places.chapters},
                         {"pages", places.pages},
                         {"text", text}}};
-  document["resumed"] = {{"layers", 0}, {"nodes", 0}};
+  document["resumed"]["nodes"] = 0;
   reader::Notes notes = NotesOn(options, book);
   notes.sections.push_back({"Summary", "summary", {}});
   notes.sections.back().Add(text, places.text);
