@@ -68,7 +68,9 @@ TEST(ModelSplitTest, EveryOutputIsOfOneRank) {
         EXPECT_GE(split.query_heads(rank).end, own.end);
         EXPECT_EQ(split.query_heads(rank).size(),
                   split.kv_heads(rank).size() * group);
-        if (kv_heads >= ranks) EXPECT_EQ(split.query_heads(rank), own);
+        if (kv_heads >= ranks) {
+          EXPECT_EQ(split.query_heads(rank), own);
+        }
       }
     }
   }
