@@ -170,7 +170,9 @@ std::optional<PageRange> PagesOf(const Document& book, const std::string& item,
     if (to.has_value()) return PageRange{*from, *to};
     // Where one dash parts two numbers it is known which of them is not there.
     if (from.has_value()) {
-      *missing = last + " at or after " + first;
+      *missing = last;
+      *missing += " at or after ";
+      *missing += first;
     } else if (item.find('-') == item.rfind('-')) {
       *missing = first;
     }
@@ -277,10 +279,10 @@ document::Result SelectPages(const Document& book, const PageChoice& choice) {
     std::string missing;
     const std::optional<PageRange> range = PagesOf(book, item, &missing);
     if (!range.has_value()) {
-      return NotFound("page_not_found", "--pages: no page " + missing +
-                                            "; they go from " +
-                                            book.pages.front().number + " to " +
-                                            book.pages.back().number);
+      std::string message = "--pages: no page ";
+      message += missing + "; they go from ";
+      message += book.pages.front().number + " to ";
+      return NotFound("page_not_found", message + book.pages.back().number);
     }
     const size_t next = range->last + 1;
     runs.push_back({book.pages[range->first].begin,
