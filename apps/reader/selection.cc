@@ -260,11 +260,11 @@ document::Result SelectChapters(const Document& book,
     // Both ends must be there, or less than was asked for would be read.
     const int64_t found = static_cast<int64_t>(runs.size() - before);
     if (found == 0 || found < range.last - range.first + 1) {
-      const std::string asked =
-          std::to_string(range.first) +
-          (range.first == range.last ? "" : "-" + std::to_string(range.last));
-      return NotFound("chapter_not_found", "--chapters: not all of " + asked +
-                                               " are there" + there_are);
+      std::string message = "--chapters: not all of ";
+      message += std::to_string(range.first);
+      if (range.first < range.last) message += "-" + std::to_string(range.last);
+      message += " are there";
+      return NotFound("chapter_not_found", message + there_are);
     }
   }
   return ExcerptOf(book, std::move(runs));
