@@ -311,10 +311,13 @@ step_blas() {
   ((count > 0))
   echo "$count checkpoints by cuBLASLt"
 }
+# Says why not.
 has_blas() {
   echo 1 >"$scratch/ids"
-  TIERCEL_CUBLASLT=1 "$tiercel" eval -m "$folder/checkpoints/deep.gguf" \
-    --device "$device" --tokens "$scratch/ids" --no-progress >/dev/null 2>&1
+  {
+    TIERCEL_CUBLASLT=1 "$tiercel" eval -m "$folder/checkpoints/deep.gguf" \
+      --device "$device" --tokens "$scratch/ids" --no-progress >/dev/null
+  } 2>&1
 }
 
 write_page() {
@@ -369,9 +372,8 @@ run() {  # folder [step...]
     if [[ $step == *check ]] && ! command -v compute-sanitizer >/dev/null; then
       outcome="not run"
       echo "compute-sanitizer is not installed" >"$scratch/$step.log"
-    elif [[ $step == blas ]] && ! has_blas; then
+    elif [[ $step == blas ]] && ! has_blas >"$scratch/$step.log"; then
       outcome="not run"
-      echo "libcublasLt.so.13 is not installed" >"$scratch/$step.log"
     else
       # In a shell of its own, which its first failure ends; not as a
       # condition, where failures would be ignored.
