@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -40,8 +41,12 @@ std::string PathOf(const std::string& name) {
 // `options` needs.
 std::unique_ptr<Model> OpenTiered(const std::string& path, int ranks,
                                   const Session::Options& options,
-                                  std::shared_ptr<const Faults> faults = {}) {
-  Model::Options of = {.path = path, .machine = {.threads = 2}, .ranks = ranks};
+                                  std::shared_ptr<const Faults> faults = {},
+                                  std::optional<double> rope_scale = {}) {
+  Model::Options of = {.path = path,
+                       .machine = {.threads = 2},
+                       .ranks = ranks,
+                       .rope_scale = rope_scale};
   int64_t bytes = 0;
   {
     of.machine.simulation = {
@@ -65,8 +70,12 @@ std::unique_ptr<Model> OpenTiered(const std::string& path, int ranks,
   return OpenModel(of);
 }
 
-std::unique_ptr<Model> OpenOver(const std::string& path, int ranks) {
-  return OpenModel({.path = path, .machine = {.threads = 2}, .ranks = ranks});
+std::unique_ptr<Model> OpenOver(const std::string& path, int ranks,
+                                std::optional<double> rope_scale = {}) {
+  return OpenModel({.path = path,
+                    .machine = {.threads = 2},
+                    .ranks = ranks,
+                    .rope_scale = rope_scale});
 }
 
 // Checkpoints, and counts of ranks that they can be split over: three KV heads
@@ -91,8 +100,8 @@ TEST(RanksTest, LogitsAreThoseOfOneRank) {
       const auto many = OpenOver(PathOf(name), ranks);
       const auto tiered = OpenTiered(PathOf(name), ranks, options);
       for (const Model* model : {many.get(), tiered.get()}) {
-        const auto prompt = MakeSession(*model, options);
-        EXPECT_TRUE(SameBits(AllLogits(*prompt, ids, 200), expected))
+        EXPECT_TRUE(SameBits(AllLogits(*MakeSession(*model, options), ids, 200),
+                             expected))
             << name << " over " << ranks;
         // Row by row, across the end of a page.
         const auto steps = MakeSession(*model, options);
@@ -172,10 +181,10 @@ TEST(RanksTest, EveryPolicysTextIsThatOfOneRank) {
   const auto one = OpenOver(path, 1);
   const auto two = OpenOver(path, 2);
   const auto four = OpenOver(path, 4);  // two of which share a KV head
-  const Ids prompt = RandomIds(400, one->config.vocab);
-  const GenerateParams params = DraftedParams(0.8f, 60);
+  const Ids prompt = RandomIds(300, one->config.vocab);
+  const GenerateParams params = DraftedParams(0.8f, 12);
   for (const auto& [name, policy] : Policies()) {
-    const Session::Options options = policy.OptionsFor({.context = 600});
+    const Session::Options options = policy.OptionsFor({.context = 400});
     const auto text = [&](const Model& model) {
       const auto session = Prefilled(model, prompt, options);
       Ids ids = DraftedText(*session, params, policy);
@@ -186,12 +195,12 @@ TEST(RanksTest, EveryPolicysTextIsThatOfOneRank) {
       return ids;
     };
     const Ids expected = text(*one);
-    EXPECT_THAT(expected, SizeIs(120));
+    EXPECT_THAT(expected, SizeIs(24));
     const auto tiered = OpenTiered(path, 3, options);
-    for (const Model* model : {two.get(), four.get(), tiered.get()}) {
+    const bool plain = policy.form == PolicyForm::kPlain;
+    for (const Model* model : {plain ? four.get() : two.get(), tiered.get()}) {
       EXPECT_EQ(text(*model), expected)
-          << name << " over " << model->ranks()
-          << (policy.form == PolicyForm::kPlain ? ", plain" : "");
+          << name << " over " << model->ranks() << (plain ? ", plain" : "");
     }
   }
 }
@@ -213,9 +222,12 @@ TEST(RanksTest, EachRankMovesItsShare) {
     const SessionRank& of = *session->ranks()[static_cast<size_t>(rank)];
     const int64_t page = of.plan.shape.layout.PageBytes();
     EXPECT_EQ(of.site.layout.kv_heads, 1 + rank);
-    // Three pages are full: a step reads them in each of six layers, and of the
-    // last step's successor two layers are fetched ahead.
-    const int64_t pages = 6 * 3 * steps + 2 * 3;
+    // Three pages are full: a step reads those that do not stay in each of six
+    // layers, and of the last step's successor two layers are fetched ahead.
+    const int64_t swept =
+        std::max<int64_t>(0, 3 - of.plan.shape.resident_pages);
+    EXPECT_GT(rank == 0 ? 1 : swept, 0);
+    const int64_t pages = 6 * swept * steps + 2 * swept;
     EXPECT_EQ(own.h2d_bytes, static_cast<uint64_t>(pages * page)) << rank;
     EXPECT_EQ(own.d2h_bytes, static_cast<uint64_t>(6 * 3 * page)) << rank;
     const ModelSplit& split = *model->split;
@@ -231,11 +243,16 @@ TEST(RanksTest, EachRankMovesItsShare) {
 
 TEST(RanksTest, ForksAndTruncationsLeaveNoTrace) {
   const std::string path = Deepened("llama_gqa");
-  const Session::Options options = {.context = 600};
+  const Session::Options options = {.context = 400};
   const auto one = OpenOver(path, 1);
   for (const bool in_tiers : {false, true}) {
-    const auto model =
-        in_tiers ? OpenTiered(path, 2, options) : OpenOver(path, 2);
+    Model::Options of = {.path = path, .machine = {.threads = 2}, .ranks = 2};
+    // With room for a fork's activations.
+    if (in_tiers) {
+      of.machine.simulation = {
+          {.device_bytes = int64_t{64} << 20, .link_bytes_per_s = kFast}};
+    }
+    const auto model = OpenModel(of);
     const Ids prompt = RandomIds(300, model->config.vocab);
     const auto session = Prefilled(*model, prompt, options);
     const auto fork = *session->Fork();
@@ -347,7 +364,7 @@ TEST(RanksTest, SavedTextsAreOfNoRank) {
     options.texts = {.path = folder.path() + "/texts", .build = "a build"};
     std::vector<float> expected;
     {
-      const auto model = OpenOver(path, wrote);
+      const auto model = OpenOver(path, wrote, /*rope_scale=*/2);
       const auto session = Prefilled(*model, prompt, options);
       expected = NextLogits(*session);
     }
@@ -360,8 +377,8 @@ TEST(RanksTest, SavedTextsAreOfNoRank) {
       EXPECT_TRUE(SameBits(NextLogits(*session), expected));
     };
     for (const int reads : {1, 2}) {
-      opens(*OpenOver(path, reads));
-      opens(*OpenTiered(path, reads, options));
+      opens(*OpenOver(path, reads, /*rope_scale=*/2));
+      opens(*OpenTiered(path, reads, options, {}, /*rope_scale=*/2));
     }
   }
 }
@@ -402,12 +419,12 @@ class RankFaultsTest : public ::testing::Test {
     options_ = policy_.OptionsFor({.context = 500});
     const std::string path = Deepened("llama_gqa");
     model_ = OpenTiered(path, kRanks, options_, faults);
-    prompt_ = RandomIds(300, model_->config.vocab);
+    prompt_ = RandomIds(200, model_->config.vocab);
     expected_ = Text(*Prefilled(*OpenOver(path, 1), prompt_, options_));
   }
 
   Ids Text(Session& session) const {
-    return DraftedText(session, DraftedParams(0.8f, 12), policy_);
+    return DraftedText(session, DraftedParams(0.8f, 6), policy_);
   }
 
   // A fault each time that `nth` happens in a prompt and a generation.
@@ -415,7 +432,7 @@ class RankFaultsTest : public ::testing::Test {
     int64_t at = 1;
     int prompts = 0;
     int texts = 0;
-    for (;; at += 1 + at / 16) {
+    for (;; at += 1 + at / 3) {
       const auto session = MakeSession(*model_, options_);
       nth.Arm(at);
       const absl::Status prefill =
@@ -432,7 +449,7 @@ class RankFaultsTest : public ::testing::Test {
                 .ok());
       } else {
         const Report report =
-            GenerateDrafted(*session, DraftedParams(0.8f, 12), policy_);
+            GenerateDrafted(*session, DraftedParams(0.8f, 6), policy_);
         if (!nth.happened()) {
           EXPECT_EQ(report.tokens, expected_);
           break;
@@ -448,7 +465,7 @@ class RankFaultsTest : public ::testing::Test {
       EXPECT_EQ(Text(*session), expected_) << at;
     }
     EXPECT_GT(prompts, 3);
-    EXPECT_GT(texts, 3);
+    EXPECT_GT(texts, 2);
   }
 
   Nth allocation_;
@@ -493,7 +510,7 @@ TEST_F(RankFaultsTest, ACancelledText) {
   for (size_t stop = 1; stop < expected_.size(); ++stop) {
     size_t count = 0;
     const Report report =
-        GenerateDrafted(*session, DraftedParams(0.8f, 12), policy_,
+        GenerateDrafted(*session, DraftedParams(0.8f, 6), policy_,
                         [&](int32_t, std::string_view) {
                           if (++count == stop) session->Cancel();
                           return true;
