@@ -70,7 +70,7 @@ embed_group|kernels/layer/packed_device.h|groups + block / kGroup|groups + block
 norm_place|kernels/kv/key_norms.cu|cells.start + t.index - p.first|t.index|kernels/kv/key_norms_test.cc
 means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|kernels/kv/chunk_means_test.cc
 convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
-logits_wait|runtime/sequence/session.cc|return stream_->Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
+logits_wait|runtime/sequence/session.cc|return stream().Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 launched_at_once|kernels/device/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/hosted_stream_test.cc
 lost_device|kernels/device/hosted_stream.cc|error = LostWith();||kernels/device/hosted_stream_test.cc
 lost_calls|kernels/machine/cuda_error.cc|    case kCudaLaunchTimeout:||kernels/machine/cuda_error_test.cc
@@ -79,6 +79,11 @@ old_gpu|kernels/machine/cuda_error.cc|facts.capability < kOldestCapability|facts
 no_image|kernels/machine/cuda_stream.cc|facts.error = CopyWordsCuda(.*|;|kernels/device/hosted_stream_test.cc
 short_moment|kernels/machine/gpu_memory.cc|    error = Take(bytes, \&data);||kernels/device/hosted_stream_test.cc
 ring_address|kernels/machine/send_ring.cc|cuda_.KernelsSee(memory_)|true|kernels/device/hosted_stream_test.cc
+gather_barrier|offload/ranks/gather.cc|absl::Status s = group_.Meet(rank, stream.Synchronize()); !s.ok()|absl::Status s = stream.Synchronize(); !s.ok()|offload/ranks/gather_test.cc
+gather_neighbour|offload/ranks/gather.cc|const Columns\& columns = p.columns\[other\];|const Columns\& columns = p.columns[(other + 1) % p.columns.size()];|offload/ranks/gather_test.cc
+gather_stale|offload/ranks/gather.cc|offers\[number % 2\];|offers[(number + 1) % 2];|offload/ranks/gather_test.cc
+shared_head|models/decoder/model_split.cc|(rank - first + 1) \* split.group_ / sharing|split.group_|models/decoder/model_split_test.cc
+share_rows|models/decoder/weights.cc|(from + i - first) \* row_bytes|i * row_bytes|models/decoder/weights_test.cc
 copies_told|offload/kv/tiered_kv.cc|  status.Update(std::exchange(copied_, absl::OkStatus()));||offload/kv/copy_runs_test.cc
 copies_in_place|offload/kv/in_place_kv.cc|return std::exchange(copied_, absl::OkStatus());|return absl::OkStatus();|offload/kv/copy_runs_test.cc
 card_tiers|runtime/predict/session_plan.cc|prefers_device \&\& all.fits()|prefers_device|runtime/predict/session_plan_test.cc
@@ -92,8 +97,8 @@ link_groups|offload/move/gpu_link.cc|std::exchange(last_group_, copies_->Mark())
 unpinned|offload/tier/placement.cc|gpu_->Unpin(address);|(void)address;|offload/move/gpu_link_test.cc
 ring_wait|kernels/machine/send_ring.cc|cuda_.Await(left_\[1 - half_\]); !s.ok()|absl::OkStatus(); !s.ok()|kernels/device/hosted_stream_test.cc
 ring_half|kernels/machine/send_ring.cc|left_\[1 - half_\]|left_[half_]|kernels/device/hosted_stream_test.cc
-device_first|runtime/model/model.cc|model->machine->FindDevice(); !s.ok()|absl::OkStatus(); !s.ok()|tests/hosted_faults_test.cc
-own_weights|runtime/model/model.cc|absl::Status s = machine->TakeMemory(); !s.ok()|absl::Status s = machine->FindDevice(); !s.ok()|tests/hosted_test.cc
+device_first|runtime/model/model.cc|model->machine_of(rank).FindDevice(); !s.ok()|absl::OkStatus(); !s.ok()|tests/hosted_faults_test.cc
+own_weights|runtime/model/model.cc|absl::Status s = own.TakeMemory(); !s.ok()|absl::Status s = own.FindDevice(); !s.ok()|tests/hosted_test.cc
 link_block|offload/move/gpu_link.cc|kGroupBytes - offset % kGroupBytes|kGroupBytes|offload/move/gpu_link_test.cc
 link_error|offload/move/copy_engine.cc|submission.status.Update(finished.status());||offload/move/gpu_link_test.cc
 choice_wait|kernels/machine/stream.h|return stream.Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
@@ -170,7 +175,7 @@ speed_answer|offload/view/retrieval.cc|layer >= compact_.above().layers|layer > 
 speed_clip|offload/view/compact_kv.cc|place + above_.answer_begin % shape_.chunk|place|runtime/policy/speed_test.cc
 speed_anchor|offload/view/compact_kv.cc|std::min(sinks, first + above_.anchor)|sinks|runtime/policy/speed_test.cc
 speed_stopped|runtime/sequence/session.cc|prompt_begins_ = prompt_had_begun_|(void)prompt_had_begun_|runtime/policy/speed_test.cc
-speed_once|runtime/sequence/session.cc|prompt_begins_ \&\& kv_->length() > answer|kv_->length() > answer|runtime/policy/speed_test.cc
+speed_once|runtime/sequence/session.cc|prompt_begins_ \&\& kv().length() > answer|kv().length() > answer|runtime/policy/speed_test.cc
 speed_declared|models/decoder/prompt_depth.cc|declared.anchor == depth.anchor|depth.anchor >= 0|models/decoder/prompt_depth_test.cc
 predicted_fast|runtime/predict/prediction.cc|std::min(before + 1, positions)|before + 1 + 0 * positions|runtime/predict/prediction_test.cc
 predicted_share|runtime/generate/report.cc|all > 0 ? fast / all : 0|0 * fast * all|runtime/predict/known_rates_test.cc
@@ -180,8 +185,8 @@ scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::
 sfi_gap|runtime/policy/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Gap()|runtime/policy/sfi_schedule_test.cc
 sfi_closer|runtime/policy/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policy/sfi_schedule_test.cc
 sfi_cooldown|runtime/policy/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policy/sfi_schedule_test.cc
-sfi_evidence|runtime/sequence/session.cc|kv_->length() - retrieval_->evidence()|kv_->length() - 1|runtime/policy/sfi_test.cc
-sfi_kept_row|runtime/sequence/forward.cc|to + layout.VOffset(head, kept)|to + layout.VOffset(0, kept)|runtime/policy/sfi_test.cc
+sfi_evidence|runtime/sequence/session.cc|kv().length() - retrieval()->evidence()|kv().length() - 1|runtime/policy/sfi_test.cc
+sfi_kept_row|runtime/sequence/session_rank.cc|to + layout.VOffset(head, kept)|to + layout.VOffset(0, kept)|runtime/policy/sfi_test.cc
 sfi_norms|offload/view/selector_chooser.cc|scorer_->NormsOf(layer)|scorer_->NormsOf(layer / 2)|offload/view/selector_chooser_test.cc
 sfi_one_row|offload/view/selector_chooser.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/selector_chooser_test.cc
 sfi_decay|offload/view/selector_chooser.cc|row == 0 \&\& decay > 0.0f ?|decay > 0.0f ?|offload/view/selector_chooser_test.cc
@@ -222,7 +227,7 @@ predicted_up|runtime/predict/prediction.cc|layer.up_s = OnLink(SweptPages(before
 first_gap|runtime/generate/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|runtime/generate/report_test.cc
 percentile_swap|runtime/generate/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/generate/report_test.cc
 percentile_rank|runtime/generate/report.cc|begin() + rank - 1|begin() + rank / 2|runtime/generate/report_test.cc
-ranks_up|runtime/generate/report.cc|      {"h2d_bytes", sum(&LinkUse::h2d_bytes)},|      {"h2d_bytes", sum(\&LinkUse::d2h_bytes)},|runtime/generate/report_test.cc
+ranks_up|runtime/generate/report.cc|{"h2d_bytes", traffic.h2d_bytes},|{"h2d_bytes", traffic.d2h_bytes},|runtime/generate/report_test.cc
 bench_deviation|apps/commands/bench_table.cc|(samples.size() - 1))|(samples.size()))|apps/commands/bench_table_test.cc
 bench_first_gap|apps/commands/bench_table.cc|size_t i = 1; i < times|size_t i = 0; i < times|apps/commands/bench_table_test.cc
 bench_positions|apps/commands/bench_table.cc|(row->n_gen + 1) / 2|(row->n_gen) / 2|apps/commands/bench_table_test.cc
@@ -230,7 +235,7 @@ bench_unsteady|apps/commands/bench_table.cc|machine.at("steady").get<bool>()|tru
 read_spread|kernels/machine/probe.cc|sorted\[sorted.size() / 2\] -|sorted.back() -|kernels/machine/probe_test.cc
 bench_share|apps/commands/bench_table.cc|\*row->bytes_per_token / peak|peak / *row->bytes_per_token|apps/commands/bench_table_test.cc
 summary_share|apps/commands/summary.cc|level.value("checked", int64_t{0})|level.value("drafted", int64_t{0})|apps/commands/summary_test.cc
-rank_bytes|runtime/generate/report.cc|rank_list\[static_cast<size_t>(rank)\]|rank_list[0 * static_cast<size_t>(rank)]|runtime/generate/report_test.cc
+rank_bytes|runtime/generate/report.cc|all.ranks\[i\] : RankTraffic()|all.ranks[0] : RankTraffic()|runtime/generate/report_test.cc
 ttft_prefill|runtime/generate/report.cc|prefill_s + token_seconds\[0\]|token_seconds[0]|runtime/generate/report_test.cc
 prefill_cached|runtime/generate/report.cc|static_cast<double>(prefill.computed_tokens())|static_cast<double>(prefill.prompt_tokens)|runtime/generate/report_test.cc
 station_seconds|runtime/generate/report.cc|station(Station::kDraft, rounds.draft)|station(Station::kDraft, rounds.verify)|runtime/generate/report_test.cc
@@ -261,7 +266,7 @@ costs_of_today|runtime/api/session_api.cc|params.costs = rates->costs|params.cos
 fork_rates|runtime/api/session_api.cc|                         session->rates, copy)|                         std::nullopt, copy)|runtime/api/api_test.cc
 constant_ratio|runtime/policy/policy_parts.cc|kCostRatio = 8|kCostRatio = 10|runtime/drafting/draft_costs_test.cc
 block_length|runtime/policy/triforce.h|kGamma2 = 16|kGamma2 = 15|runtime/drafting/draft_costs_test.cc
-small_steps|runtime/drafting/draft_costs.cc|session_.model().weights->bytes_per_token()) /|session_.model().weights->bytes_per_token()) *|runtime/drafting/draft_costs_test.cc
+small_steps|runtime/drafting/draft_costs.cc|session_.model().BytesPerToken()) /|session_.model().BytesPerToken()) *|runtime/drafting/draft_costs_test.cc
 residual_absolute|drafts/verdict.h|if (!(NumberOf<L>(0) < rest)) continue;|if (rest < NumberOf<L>(0)) rest = NumberOf<L>(0) - rest;|drafts/verdict_test.cc
 replaced_from_target|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|targets[i]|drafts/verify_test.cc
 bonus_from_draft|drafts/verdict.h|chance.Draw(targets\[tokens.size()\]|chance.Draw(tokens.empty() ? targets[0] : drafts.back()|drafts/verdict_test.cc
@@ -281,8 +286,8 @@ draft_law|runtime/drafting/proposer.cc|\*params.draft_session, DraftLaw(law),|*p
 nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policy/triforce_law_test.cc
 certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policy/triforce_law_test.cc
 self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policy/triforce_test.cc
-draft_left|runtime/drafting/retrieval_target.cc|kv.Truncate(end_);|;|runtime/policy/triforce_test.cc
-stale_view|runtime/sequence/session.cc|status.ok() \&\& !retrieval_->fresh()|status.ok() \&\& retrieval_ == nullptr|runtime/policy/triforce_test.cc
+draft_left|runtime/drafting/retrieval_target.cc|  session_.TruncateView(end_);|;|runtime/policy/triforce_test.cc
+stale_view|runtime/sequence/session.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policy/triforce_test.cc
 lost_page|offload/kv/residency.cc|page.below = engine().Wait(page.down).ok() \&\& page.below|(void)engine().Wait(page.down)|offload/kv/tiered_kv_test.cc
 lost_ahead|offload/kv/staging.cc|      !IsThere(layer)) {|      layer >= 0) {|offload/kv/tiered_kv_test.cc
 slot_order|offload/kv/residency.cc|int64_t i = tier_.shape.resident_pages - 1; slot < 0 \&\& i >= 0; --i|int64_t i = 0; slot < 0 \&\& i < tier_.shape.resident_pages; ++i|offload/kv/tiered_kv_test.cc
@@ -416,15 +421,15 @@ window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_
 composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
 pool_turns|kernels/machine/thread_pool.cc|  const std::lock_guard<std::mutex> turn(turn_);||kernels/machine/thread_pool_test.cc
 forked_pool|runtime/machine/machine.cc|if (pool_ == nullptr .*) return;|return;|runtime/machine/machine_test.cc
-draft_planned|runtime/predict/plan.cc|site.draft_bytes = draft_bytes|(void)draft_bytes|runtime/api/model_api_test.cc
-others_planned|runtime/predict/plan.cc|  weights->bytes += others;|  (void)others;|runtime/predict/plan_test.cc
+draft_planned|runtime/predict/plan.cc|ranks.sites.back().draft_bytes = draft_bytes|(void)draft_bytes|runtime/api/model_api_test.cc
+others_planned|runtime/predict/plan.cc|  weights.bytes += others;|  (void)others;|runtime/predict/plan_test.cc
 weights_before|runtime/model/model.cc|  if (bytes <= free) return|  if (bytes < 2 * free) return|runtime/model/model_test.cc
 wish_bounds|runtime/machine/machine.cc|if (simulated()) return options_.simulation->device_bytes;||runtime/machine/machine_test.cc
 taken_counts|runtime/machine/machine.cc|most : free + taken|most : free|runtime/machine/machine_test.cc
 unbegun_report|runtime/generate/generate.cc|    report.finish_reason = "cancelled";|    report = {};|runtime/api/cancel_test.cc
 sticky_cancel|runtime/generate/generate.cc|  if (session.cancelled()) return CancelledError();|  (void)session;|runtime/api/cancel_test.cc
 draft_weights_once|runtime/predict/plan.cc|weights->bytes = 0|weights->bytes += 0|runtime/api/model_api_test.cc
-draft_reserved|runtime/sequence/session.cc|plan_.in_place \&\& !plan_.on_device|plan_.in_place|runtime/api/model_api_test.cc
+draft_reserved|runtime/sequence/session_rank.cc|plan.in_place \&\& !plan.on_device|plan.in_place|runtime/api/model_api_test.cc
 logits_planned|runtime/predict/session_plan.cc|hidden + logits +|hidden + 0 * logits +|runtime/predict/plan_test.cc
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
@@ -433,7 +438,7 @@ shares_parts|offload/view/attention_shares.cc|first_row \* QueryWidth|0 * QueryW
 shares_begin|offload/view/attention_shares.cc|MeansOf(0) + before \* head_dim|MeansOf(0)|offload/view/attention_shares_test.cc
 attended_whole|runtime/sequence/attended.cc|(from + kRun - 1) / kRun|from / kRun|runtime/sequence/attended_test.cc
 shares_before|offload/view/attention_shares.cc|kOfTheAnswer ? answer_ : before_|kOfTheAnswer ? answer_ : answer_|offload/view/attention_shares_test.cc
-attended_again|runtime/sequence/attended.cc|if (kv_->length() > end) TruncateKv(end);||runtime/sequence/attended_test.cc
+attended_again|runtime/sequence/attended.cc|if (kv().length() > end) TruncateKv(end);||runtime/sequence/attended_test.cc
 '
 
 for name in "$@"; do
