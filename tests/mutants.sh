@@ -308,9 +308,8 @@ text_part|offload/disk/kv_folder.cc|disk_.Remove(folder->fd(), part.c_str());|(v
 text_stalest|offload/disk/kv_folder.cc|a.used_ns < b.used_ns|a.used_ns > b.used_ns|offload/disk/kv_folder_test.cc
 text_room|offload/disk/kv_folder.cc|if (absl::Status s = folder->RemoveLeftBehind().status(); !s.ok()) return s;|MakeRoom(*folder, "", info);|offload/disk/kv_folder_test.cc
 text_grown|offload/disk/kv_folder.cc|BeginsWith(folder, info, text.name) \&\&||offload/disk/kv_folder_test.cc
-prompt_records|offload/disk/prompt_file.cc|record.back() !=|false \&\& record.back() !=|offload/disk/prompt_file_test.cc
-prompt_states|offload/disk/prompt_file.cc|layer % kStates \* Aligned|0 * Aligned|offload/disk/prompt_file_test.cc
-prompt_head|offload/disk/prompt_file.cc|there == head;|there.size() == head.size();|offload/disk/prompt_file_test.cc
+prompt_records|offload/disk/prompt_file.cc|record.back() !=|0 ==|offload/disk/prompt_file_test.cc
+prompt_states|offload/disk/prompt_file.cc|layer % kStates \* Aligned|0 * layer * Aligned|offload/disk/prompt_file_test.cc
 prompt_page|offload/disk/prompt_file.cc|!= records_\[layer\]\[kPageSumsAt + page\]|== 0|offload/disk/prompt_file_test.cc
 prompt_lock|offload/disk/kv_folder.cc|flock(file, LOCK_EX . LOCK_NB) != 0 \&\& errno|flock(file, LOCK_SH) != 0 \&\& errno|offload/disk/prompt_file_test.cc
 prompt_evicted|offload/disk/kv_folder.cc|return other != name \&\& IsPrompt(other);|return other != name;|offload/disk/prompt_file_test.cc

@@ -1,0 +1,160 @@
+// What a prompt's thread does while a layer is written beside it.
+
+#include "runtime/sequence/prompt_writer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "offload/disk/faulty_disk_for_test.h"
+#include "offload/disk/kv_folder.h"
+
+namespace tiercel {
+namespace {
+
+constexpr KvLayout kLayoutOfPrompts = {DType::kF16, DType::kF16, /*kv_heads=*/2,
+                                       /*head_dim=*/32};
+
+PromptInfo InfoFor(int layers) {
+  PromptInfo info = {.fingerprint = "a model",
+                     .layout = kLayoutOfPrompts,
+                     .layers = layers,
+                     .begin = 0,
+                     .ids = std::vector<int32_t>(1280, 3),
+                     .row_bytes = 64};
+  return info;
+}
+
+// Pages of a pool, and states, that one thread fills layer by layer.
+class Prompt {
+ public:
+  explicit Prompt(const PromptInfo& info)
+      : info_(info),
+        pool_(std::make_shared<PagePool>(info.layout, info.layers, 16)),
+        state_(static_cast<size_t>(info.StateBytes())) {
+    for (int64_t page = 0; page < info.EndPage(); ++page) {
+      slots_.push_back(*pool_->Take());
+    }
+  }
+  void Compute(int layer) {
+    const auto value = static_cast<std::byte>(layer + 1);
+    for (const int64_t slot : slots_) {
+      std::fill_n(pool_->Page(layer, slot), info_.layout.PageBytes(), value);
+    }
+    std::fill(state_.begin(), state_.end(), value);
+  }
+  std::unique_ptr<HeldLayer> Hold(int layer) const {
+    HostRegion copy = *HostRegion::Reserve(state_.size());
+    EXPECT_TRUE(copy.Write(0, state_.data(), state_.size()).ok());
+    return std::make_unique<HeldLayer>(pool_, layer, slots_,
+                                       std::vector<std::byte>(),
+                                       std::move(copy), info_.StateBytes());
+  }
+  // The sequence drops its pages, and others take their place.
+  void Drop() {
+    for (const int64_t slot : std::exchange(slots_, {})) pool_->Release(slot);
+    for (int64_t page = 0; page < 2 * info_.EndPage(); ++page) {
+      slots_.push_back(*pool_->Take());
+      for (int layer = 0; layer < info_.layers; ++layer) {
+        std::fill_n(pool_->Page(layer, slots_.back()), info_.layout.PageBytes(),
+                    std::byte{99});
+      }
+    }
+  }
+
+ private:
+  const PromptInfo info_;
+  std::shared_ptr<PagePool> pool_;
+  std::vector<int64_t> slots_;
+  std::vector<std::byte> state_;
+};
+
+// Every page and state that the file gives is of its layer.
+int LayersIn(const KvFolder& folder, const PromptInfo& info) {
+  const auto file = folder.OpenPrompt(info, /*anew=*/false);
+  EXPECT_TRUE(file.ok()) << file.status();
+  DiskUse use;
+  std::byte state{};
+  const auto layers = (*file)->Read(
+      [&](int layer, int64_t, const std::byte* bytes) {
+        const auto value = static_cast<std::byte>(layer + 1);
+        EXPECT_TRUE(std::all_of(bytes, bytes + info.layout.PageBytes(),
+                                [value](std::byte b) { return b == value; }));
+        return absl::OkStatus();
+      },
+      [&](int64_t, const std::byte* from, size_t) {
+        state = *from;
+        return absl::OkStatus();
+      },
+      kGoOn, &use);
+  EXPECT_TRUE(layers.ok()) << layers.status();
+  EXPECT_EQ(state, static_cast<std::byte>(layers.value_or(0)));
+  return layers.value_or(0);
+}
+
+TEST(PromptWriterTest, ALayerIsWrittenWhileTheNextComputes) {
+  const FolderForTest folder;
+  const KvFolder texts(folder.path() + "/texts", uint64_t{1} << 30, GoodDisk());
+  const PromptInfo info = InfoFor(12);
+  {
+    Prompt prompt(info);
+    PromptWriter writer(*texts.OpenPrompt(info, /*anew=*/false));
+    for (int layer = 0; layer + 1 < info.layers; ++layer) {
+      prompt.Compute(layer);
+      const auto takes = writer.TakesLayer(layer, kGoOn);
+      ASSERT_TRUE(takes.ok() && *takes) << layer;
+      writer.Write(prompt.Hold(layer));
+    }
+    prompt.Drop();
+  }
+  EXPECT_EQ(LayersIn(texts, info), info.layers - 1);
+}
+
+// A layer that was not given leaves no gap: those behind it are not taken.
+TEST(PromptWriterTest, LayersAreTakenInOrder) {
+  const FolderForTest folder;
+  const KvFolder texts(folder.path() + "/texts", uint64_t{1} << 30, GoodDisk());
+  const PromptInfo info = InfoFor(6);
+  {
+    Prompt prompt(info);
+    PromptWriter writer(*texts.OpenPrompt(info, /*anew=*/false));
+    EXPECT_FALSE(*writer.TakesLayer(1, kGoOn));
+    for (const int layer : {0, 1}) {
+      prompt.Compute(layer);
+      ASSERT_TRUE(*writer.TakesLayer(layer, kGoOn));
+      writer.Write(prompt.Hold(layer));
+    }
+    EXPECT_FALSE(*writer.TakesLayer(1, kGoOn));
+    EXPECT_FALSE(*writer.TakesLayer(3, kGoOn));
+    EXPECT_TRUE(*writer.TakesLayer(2, kGoOn));
+  }
+  EXPECT_EQ(LayersIn(texts, info), 2);
+}
+
+TEST(PromptWriterTest, AWriteThatFailsIsToldWithTheNextLayer) {
+  const FolderForTest folder;
+  FaultyDisk disk;
+  disk.counts_reads = false;
+  disk.fail_at = 6;
+  disk.error = ENOSPC;
+  const KvFolder texts(folder.path() + "/texts", uint64_t{1} << 30, disk);
+  const PromptInfo info = InfoFor(6);
+  Prompt prompt(info);
+  PromptWriter writer(*texts.OpenPrompt(info, /*anew=*/false));
+  absl::Status status;
+  for (int layer = 0; status.ok() && layer < 5; ++layer) {
+    prompt.Compute(layer);
+    status = writer.TakesLayer(layer, kGoOn).status();
+    if (status.ok()) writer.Write(prompt.Hold(layer));
+  }
+  EXPECT_EQ(CodeOf(status), "disk_full");
+}
+
+}  // namespace
+}  // namespace tiercel
