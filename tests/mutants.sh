@@ -37,10 +37,10 @@ blas_rows|kernels/layer/matmul.cc|p_.rows >= kLeastBlasRows|p_.rows > kLeastBlas
 blas_padding|kernels/layer/prompt_rows.cu|row < rows ? x|row <= rows ? x|kernels/layer/matmul_blas_test.cc
 blas_block|kernels/layer/matmul.cc|target.out += row|target.out += 0 * row|kernels/layer/matmul_blas_test.cc
 blas_version|kernels/machine/blas_lt.cc|version / 10000 != kVersion|version / 10000 < kVersion - 1|kernels/machine/blas_lt_test.cc
-blas_plan|kernels/machine/blas_lt.cc|      plans_.erase(known);||kernels/machine/blas_lt_test.cc
+blas_choice|kernels/machine/blas_lt.cc|if (found < 1)|if (found < 0)|kernels/machine/blas_lt_test.cc
 pack_order|offload/move/gpu_link.cc|transfer.bytes > kSmallBytes .. ComesDown(transfer)|transfer.bytes > kSmallBytes|offload/move/gpu_link_test.cc
 pack_turn|offload/move/gpu_link.cc|^  if (absl::Status s = Unpack(); !s.ok()) return s;||offload/move/gpu_link_test.cc
-pack_skew|offload/move/gpu_link.cc|kPacket \* kPacket + skew|kPacket * kPacket|offload/move/gpu_link_test.cc
+pack_skew|offload/move/gpu_link.cc|kPacket \* kPacket + skew|kPacket * kPacket + skew / 16|offload/move/gpu_link_test.cc
 pack_sent|offload/move/gpu_link.cc|  buffer.sent = copies_->Mark();$||offload/move/gpu_link_test.cc
 pack_tail|kernels/device/copy_words.cu|t.index < bytes - tail|t.index < bytes - tail - 1|offload/move/gpu_link_test.cc
 roofline_tiles|bench/roofline.py|whole(rows \* group, 8)|rows * group|bench/roofline_test.py
