@@ -307,7 +307,7 @@ text_beginning|offload/disk/kv_folder.cc|if (common < kLeastTokens) continue;||o
 text_part|offload/disk/kv_folder.cc|disk_.Remove(folder->fd(), part.c_str());|(void)part;|offload/disk/kv_folder_test.cc
 text_stalest|offload/disk/kv_folder.cc|a.used_ns < b.used_ns|a.used_ns > b.used_ns|offload/disk/kv_folder_test.cc
 text_room|offload/disk/kv_folder.cc|if (absl::Status s = folder->RemoveLeftBehind().status(); !s.ok()) return s;|MakeRoom(*folder, "", info);|offload/disk/kv_folder_test.cc
-text_grown|offload/disk/kv_folder.cc|BeginsWith(folder, info, text.name) \&\&||offload/disk/kv_folder_test.cc
+text_grown|offload/disk/kv_folder.cc|BeginsWith(folder, info, file.name)) {|true) {|offload/disk/kv_folder_test.cc
 prompt_records|offload/disk/prompt_file.cc|record.back() !=|0 ==|offload/disk/prompt_file_test.cc
 prompt_states|offload/disk/prompt_file.cc|layer % kStates \* Aligned|0 * layer * Aligned|offload/disk/prompt_file_test.cc
 prompt_page|offload/disk/prompt_file.cc|!= records_\[layer\]\[kPageSumsAt + page\]|== 0|offload/disk/prompt_file_test.cc
@@ -322,9 +322,9 @@ held_layer|offload/kv/held_layer.cc|pool_->AddReference(slot);|(void)slot;|offlo
 layer_lost|offload/kv/tiered_kv.cc|if (engine().Failed(step.sent.back())) {|if (false) {|offload/kv/layers_test.cc
 layer_on_device|offload/kv/tiered_kv.cc|if (!pages_.OnDevice(page)) continue;|continue;|offload/kv/layers_test.cc
 layers_skipped|offload/kv/staging.cc|step_.asked = layer;||offload/kv/layers_test.cc
-prompt_again|runtime/sequence/forward.cc|if (point->layer > 0 \&\& point->row == 0) after(point->layer - 1);||runtime/sequence/unfinished_prompt_test.cc
+prompt_again|runtime/sequence/forward.cc|if (own.layer > 0 \&\& own.row == 0) after(own.layer - 1);||runtime/sequence/unfinished_prompt_test.cc
 prompt_anew|runtime/sequence/saved_texts.cc|begins_anew_);|false);|runtime/sequence/unfinished_prompt_test.cc
-prompt_filled|runtime/sequence/session_texts.cc|filled_from_ >= kv_->length();|true;|runtime/sequence/unfinished_prompt_test.cc
+prompt_filled|runtime/sequence/session_texts.cc|\&\& filled_from_ >= kv().length();|;|runtime/sequence/unfinished_prompt_test.cc
 prompt_left|runtime/sequence/saved_texts.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
 prompt_ahead|runtime/sequence/prompt_writer.cc|if (ahead_) return false;|if (false) return false;|runtime/sequence/unfinished_prompt_test.cc
 prompt_unseen|offload/view/retrieval.cc|(InSteps() \&\& step_rows_ <= kMaxStepRows)|InSteps()|runtime/sequence/unfinished_prompt_test.cc
