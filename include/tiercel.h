@@ -390,14 +390,15 @@ typedef struct tiercel_session_params {
    * killed, another session that is asked for the same tokens, behind as many
    * that it holds already, goes on with the layer behind the last that was
    * written, which a disk that keeps up has done before the next one is over.
-   * Logits and texts stay the same. One session at a time has such a prompt.
+   * Logits and texts stay the same. One session at a time has such a prompt; in
+   * this version none of a model with several ranks has.
    *
    * Any number of processes may share a folder; a link may lead to it. A longer
    * text takes the place of those that it begins with. Its files hold the
-   * texts: only this user can read them. Nothing is kept or opened, in this version, where
-   * rows of prompts do not read all, or end before the last layer ("sadas" with
-   * the gate literal, and "speed", both plain), with a first_position, and on a
-   * GPU that has room for all of the KV. */
+   * texts: only this user can read them. Nothing is kept or opened, in this
+   * version, where rows of prompts do not read all, or end before the last
+   * layer ("sadas" with the gate literal, and "speed", both plain), with a
+   * first_position, and on a GPU that has room for all of the KV. */
   const char* texts_dir;
   /* Most bytes of its files: once a new text is whole, those not used for
    * longest make room. 0: 16 GiB. texts_flags: TIERCEL_TEXTS_*, or 0. */

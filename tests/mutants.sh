@@ -394,10 +394,10 @@ thousand_tokens|apps/cli/numbers.cc|kThousand = 1024|kThousand = 1000|apps/cli/n
 lost_penalty|apps/commands/sampling.cc|static_cast<float>(from.repeat_penalty)|1.0f|apps/commands/sampling_test.cc
 values_type|apps/commands/command.cc|session.kv_type_v = from.kv_type_v|session.kv_type_v = from.kv_type_k|apps/commands/command_test.cc
 sinks_seen|runtime/policy/policy.h|policy == PolicyName::kFull) size|policy == PolicyName::kTriForce) size|runtime/policy/triforce_test.cc
-plain_checks|apps/cli/check_together.cc|return sampling.plain ?|return false ?|apps/cli/args_test.cc
+plain_checks|apps/cli/check_together.cc|return sampling.plain ?|return false ?|apps/cli/check_together_test.cc
 isa_ignored|apps/cli/args.cc|tiercel_check_environment(.error) == TIERCEL_OK|true|apps/cli/args_test.cc
 stray_file|apps/cli/flags.cc|? stray_.file|? stray_.text|apps/cli/args_test.cc
-block_adapts|apps/cli/check_together.cc|sampling.gamma2 == TIERCEL_ADAPTIVE|false|apps/cli/args_test.cc
+block_adapts|apps/cli/check_together.cc|sampling.gamma2 == TIERCEL_ADAPTIVE|false|apps/cli/check_together_test.cc
 flag_at_once|apps/cli/flags.cc|value = args\[i\].substr(2)|value = name.substr(2)|apps/cli/args_test.cc
 predicted_gap|apps/commands/summary.cc|Number(predicted, "tbt_ms")|0 * Number(predicted, "tbt_ms")|apps/commands/summary_test.cc
 chapter_level|apps/reader/outline.cc|return a.second.numbers < b.second.numbers|return a.second.sections < b.second.sections|apps/reader/outline_test.cc

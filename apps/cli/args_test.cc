@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "absl/strings/str_split.h"
+#include "apps/cli/args_testing.h"
 #include "apps/cli/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,26 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Args = std::vector<std::string>;
-
-class ArgsTest : public ::testing::Test {
- protected:
-  ArgsTest() { setenv("TIERCEL_MODEL", "env.gguf", /*overwrite=*/1); }
-
-  static Options Parse(const Args& args) {
-    const absl::StatusOr<CommandLine> line = ParseArgs(args);
-    EXPECT_TRUE(line.ok()) << line.status();
-    return line.ok() ? line->options : Options();
-  }
-
-  // The message; the error must be one of usage.
-  static std::string Refusal(const Args& args) {
-    const absl::StatusOr<CommandLine> line = ParseArgs(args);
-    EXPECT_FALSE(line.ok()) << ::testing::PrintToString(args);
-    EXPECT_EQ(ExitOf(line.status()), Exit::kUsage);
-    return std::string(line.status().message());
-  }
-};
 
 TEST_F(ArgsTest, Defaults) {
   const Options options = Parse({"generate", "-p", "hello"});
@@ -542,134 +523,6 @@ TEST_F(ArgsTest, TokensAreCountedInThousandsToo) {
             1024);
   for (const char* wrong : {"k", "4kk", "4 k", "-4k", "3000000k", "4m"}) {
     EXPECT_THAT(Refusal({"plan", "-c", wrong}), HasSubstr("-c")) << wrong;
-  }
-}
-
-TEST_F(ArgsTest, WhatHasNoEffectIsRefused) {
-  const Args full = {"generate", "-p", "x"};
-  const Args ngram = {"generate", "-p", "x", "--draft", "ngram"};
-  const Args alone = {"generate", "-p",      "x",   "--policy",
-                      "triforce", "--draft", "none"};
-  const Args prompts = {"bench", "--draft", "ngram", "-f", "x",
-                        "-d",    "9",       "-n",    "0"};
-  const Args unscaled = {"plan", "--rope-scaling", "none"};
-  const Args linear = {"plan", "--rope-scaling", "linear"};
-  const struct {
-    Args args;
-    const char* flag;
-    const char* value;
-  } kCases[] = {{full, "--budget", "64"},
-                {full, "--chunk", "8"},
-                {full, "--sink", "8"},
-                {full, "--window", "8"},
-                {full, "--gamma1", "2"},
-                {full, "--gamma2", "2"},
-                {full, "--verify-against", "full"},
-                {full, "--cost-ratio", "2"},
-                {ngram, "--budget", "64"},
-                {ngram, "--sink", "8"},
-                {ngram, "--gamma2", "2"},
-                {alone, "--gamma1", "2"},
-                {{"plan"}, "--budget", "64"},
-                {full, "--verify", "coupled"},
-                {full, "--verify", "residual"},
-                {{"bench"}, "--verify", "coupled"},
-                {{"bench"}, "--temp", "0.5"},
-                {{"bench"}, "--seed", "0"},
-                {{"bench"}, "--top-k", "4"},
-                {{"bench"}, "--top-p", "0.5"},
-                {{"bench"}, "--min-p", "0.5"},
-                {{"bench"}, "--repeat-penalty", "1.1"},
-                {prompts, "--temp", "0.5"},
-                {prompts, "--verify-against", "full"},
-                {unscaled, "--rope-scale", "2"},
-                {unscaled, "--yarn-orig-ctx", "64"},
-                {linear, "--yarn-orig-ctx", "64"}};
-  for (const auto& [args, flag, value] : kCases) {
-    Args all = args;
-    all.insert(all.end(), {flag, value});
-    EXPECT_THAT(Refusal(all),
-                HasSubstr(std::string(flag) + ": it has no effect without"));
-  }
-  EXPECT_EQ(
-      Parse({"plan", "--policy", "triforce", "--budget", "64"}).session.budget,
-      64);
-  EXPECT_EQ(Parse({"generate", "-p", "x", "--policy", "triforce", "--gamma2",
-                   "auto", "--cost-ratio", "2"})
-                .sampling.cost_ratio,
-            2);
-  // The view drafts where nobody proposes.
-  Args compared = alone;
-  compared.insert(compared.end(), {"--verify-against", "full"});
-  EXPECT_TRUE(Parse(compared).sampling.verify_against_full);
-  for (const Args& drafts : {ngram, alone}) {
-    Args coupled = drafts;
-    coupled.insert(coupled.end(), {"--verify", "coupled"});
-    EXPECT_EQ(Parse(coupled).sampling.verify, "coupled");
-  }
-  // A scale is one of "linear" where nothing else is said.
-  EXPECT_EQ(Parse({"plan", "--rope-scale", "2"}).model.rope_scale, 2);
-  EXPECT_EQ(Parse({"plan", "--rope-scale", "2", "--yarn-orig-ctx", "64"})
-                .model.yarn_orig_ctx,
-            64);
-  // A greedy choice cuts nothing, but scripts say so.
-  const Options greedy = Parse({"generate", "-p", "x", "--top-k", "40",
-                                "--top-p", "0.9", "--min-p", "0.1"});
-  EXPECT_EQ(greedy.warnings.size(), 3u);
-  EXPECT_THAT(greedy.warnings[0], HasSubstr("--top-k"));
-  EXPECT_THAT(
-      Parse({"generate", "-p", "x", "--top-k", "40", "--temp", "1"}).warnings,
-      ::testing::IsEmpty());
-}
-
-// What is true of every policy and form: who does not guess ahead needs a flag
-// that does; what is plain has none.
-TEST_F(ArgsTest, WhyItHasNoEffect) {
-  const std::string plain = "with --plain, which neither guesses nor checks";
-  const Args checks = {"--verify", "coupled"};
-  const struct {
-    Args policy;
-    Args flag;
-    std::string why;
-  } kCases[] = {
-      {{},
-       checks,
-       "without --policy triforce, sfi, sadas or speed, or --draft"},
-      {{"--policy", "sfi", "--plain"}, checks, plain},
-      {{"--policy", "sadas", "--plain"}, checks, plain},
-      {{"--policy", "speed", "--plain"}, checks, plain},
-      {{"--policy", "sadas", "--plain"}, {"--budget", "64"}, plain},
-      {{"--policy", "speed", "--plain"}, {"--budget", "64"}, plain},
-      {{"--policy", "sadas", "--plain"}, {"--chunk", "8"}, plain},
-      {{"--policy", "speed", "--plain"}, {"--window", "8"}, plain},
-      {{"--policy", "sfi", "--plain"}, {"--gamma1", "2"}, plain},
-      {{"--policy", "sfi", "--plain"}, {"--gamma2", "2"}, plain},
-      {{"--policy", "sfi", "--plain"}, {"--cost-ratio", "2"}, plain},
-      {{"--policy", "sfi", "--plain"}, {"--draft-layers", "2"}, plain},
-      {{"--policy", "sfi"},
-       {"--cost-ratio", "2"},
-       "without --gamma1 auto or --gamma2 auto"},
-      {{"--policy", "sadas", "--draft", "none"},
-       {"--gamma1", "2"},
-       "without --draft ngram, self or small"},
-      {{"--policy", "speed"}, {"--draft-layers", "2"}, "without --draft self"},
-  };
-  for (const auto& [policy, flag, why] : kCases) {
-    Args args = {"generate", "-p", "x"};
-    args.insert(args.end(), policy.begin(), policy.end());
-    args.insert(args.end(), flag.begin(), flag.end());
-    EXPECT_THAT(Refusal(args),
-                HasSubstr(flag[0] + ": it has no effect " + why));
-  }
-  // There is no --draft to name.
-  EXPECT_THAT(
-      Refusal({"eval", "-f", "x", "--window", "8"}),
-      testing::EndsWith("without --policy triforce, sfi, sadas or speed"));
-  for (const char* policy : {"triforce", "sfi", "sadas", "speed"}) {
-    const Options options =
-        Parse({"generate", "-p", "x", "--policy", policy, "--verify", "coupled",
-               "--budget", "512", "--gamma1", "2", "--gamma2", "4"});
-    EXPECT_EQ(options.sampling.verify, "coupled") << policy;
   }
 }
 
