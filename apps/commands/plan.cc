@@ -28,6 +28,47 @@ std::string Tier(const std::string& name, const Json& tier) {
   return PlanRow(name, Bytes(total)) + parts;
 }
 
+double SumOf(const Json& tier) {
+  double total = 0;
+  for (const auto& [part, bytes] : tier.items()) total += bytes.get<double>();
+  return total;
+}
+
+// What each of several ranks takes, and how fast one of them alone would be.
+std::string RankRows(const Json& plan) {
+  std::string out;
+  int number = 0;
+  for (const Json& rank : plan.at("ranks")) {
+    absl::StrAppend(
+        &out,
+        PlanRow(absl::StrCat("rank ", number++),
+                absl::StrCat(Bytes(SumOf(rank.at("device"))),
+                             " of its device, ", Bytes(SumOf(rank.at("host"))),
+                             " behind it, KV "
+                             "heads ",
+                             rank.at("kv_heads")[0].get<int>(), " to ",
+                             rank.at("kv_heads")[1].get<int>() - 1)));
+  }
+  if (const auto shared = plan.at("shared_kv_bytes").get<double>();
+      shared > 0) {
+    absl::StrAppend(&out, PlanRow("KV kept twice", Bytes(shared)));
+  }
+  if (!plan.contains("one_rank")) return out;
+  const Json& one = plan["one_rank"];
+  absl::StrAppend(
+      &out,
+      PlanRow(
+          "one rank alone",
+          absl::StrCat(
+              Fixed(one.at("tbt_ms").get<double>(), 2), " ms between tokens, ",
+              Fixed(
+                  one["tbt_ms"].get<double>() / plan.at("tbt_ms").get<double>(),
+                  2),
+              " times as long",
+              one.at("fits").get<bool>() ? "" : "; it would not fit")));
+  return out;
+}
+
 // What drafts save depends on how many hold: the time is without them.
 std::string PlanTable(const Json& plan, bool drafts) {
   const bool simulated = plan.value("simulated", false);
@@ -53,6 +94,7 @@ std::string PlanTable(const Json& plan, bool drafts) {
         PlanRow("link", absl::StrCat(Fixed(plan["link_gb_s"].get<double>(), 2),
                                      " GB/s")));
   }
+  if (plan.contains("ranks")) absl::StrAppend(&out, RankRows(plan));
   absl::StrAppend(&out,
                   PlanRow("fits", plan.at("fits").get<bool>() ? "yes" : "no"));
   return simulated ? out + PlanRow("simulated", "yes") : out;
