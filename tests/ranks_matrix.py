@@ -2,7 +2,7 @@
 """Ranks at length: tensor parallel over 1 to 4 ranks gives the same bytes.
 
     ranks_matrix.py TIERCEL [PART...]    parts: small golden policies tiers
-                                                texts far heavy
+                                                texts far
 
   small     a few seconds of the next three (what test.sh runs)
   golden    logits of every tiny checkpoint, family and weight type: 1 to 4
@@ -14,8 +14,6 @@
             time over one, two and three links
   texts     a text that one count of ranks kept another opens
   far       a GPU that the CPU plays
-  heavy     a random model whose KV outweighs it, at 32,640 tokens: the time of
-            a sweep over one, two and three links
 
 Times are printed and never judged. Reads TIERCEL_MODEL and TIERCEL_BOOKS.
 """
