@@ -179,6 +179,9 @@ TEST_P(LayersTest, AStoreGoesOnWhereAnotherWasLeft) {
     next_ = 1;
     if (c.before > 0) Step(*computed.kv, same, c.before);
     Step(*computed.kv, same, c.rows);
+    // No layer comes up that is not computed.
+    EXPECT_EQ(made.kv->moves().swept_pages * kLayers,
+              computed.kv->moves().swept_pages * (kLayers - layers));
     EXPECT_EQ(made.kv->HostBytes(), computed.kv->HostBytes());
     EXPECT_EQ(made.HostSlots(), computed.HostSlots());
     for (const int64_t rows : {1, 64, 130, 1}) Step(*made.kv, oracle, rows);
