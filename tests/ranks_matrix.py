@@ -166,6 +166,24 @@ def policies(runs, text, count, generated, which, ranks, links):
     print(f"policies: {agreed} texts are those of one rank")
 
 
+def small_model(runs, text):
+    """A small model drafts for several ranks, on the first of them."""
+    path = CHECKPOINTS / "llama_chat"
+    prompt = runs.scratch / "drafted.txt"
+    prompt.write_text(text)
+    common = ["generate", "-m", path, "-md", path, "-f", prompt, "-n", "40",
+              "--temp", "0.8", "--verify", "coupled", "--ignore-eos"]
+    one = runs.succeed(*common)
+    two = runs.succeed(*common, *over(2))
+    assert output(two) == output(one)
+    (level,) = two["speculation"]["levels"]
+    assert level == one["speculation"]["levels"][0], level
+    assert level["drafter"] == "small" and level["accepted"] > 0, level
+    first, second = (of["device_bytes"] for of in two["ranks"])
+    assert first > second, "the small model is on the first rank"
+    print("small model: the same drafts hold over 2 ranks")
+
+
 def gathered(config, ranks, rank, rows, logit_rows, dims):
     """Bytes that a rank takes from others: offload/ranks/README.md."""
 
@@ -280,6 +298,7 @@ def main():
                        rows=(64,), kv_types=("f16",))
                 policies(runs, book[:1200], 600, 12, ("full", "sfi"), (2,),
                          ([],))
+                small_model(runs, book[:600])
             elif part == "golden":
                 golden(runs, checkpoints())
             elif part == "policies":
