@@ -63,7 +63,7 @@ class UsageTest(Case):
 
     def test_not_in_this_version(self):
         for args in (["detokenize", "--add-bos", "1"],
-                     ["ask", "x", "who?", "--restart"]):
+                     ["ask", "x", "who?", "--words", "3"]):
             message = self.refuse(2, "not_in_this_version", *args)
             self.assertIn("not in this version", message)
 
