@@ -240,6 +240,8 @@ class GoingOnTest(SavedCase):
                     self.assertEqual(code, 128 + number)
                 finished = self.finished()
                 self.assertGreaterEqual(finished, layers)
+                listed = run("cache", "list", env=self.env).stdout
+                self.assertRegex(listed, rb"prompt-\S+ \(unfinished\)")
                 result = run(*self.command, env=self.env)
                 document = json.loads(result.stdout)
                 self.assertEqual(document["resumed"]["layers"], finished)

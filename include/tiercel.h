@@ -444,10 +444,11 @@ TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
  * or texts_dir: {"files": [{"file", "bytes", "modified": seconds since 1970,
  * and what it says: "model", "key", "rates", "costs", "spread", "attempts",
  * "steady"}], "texts": [{"file", "bytes", "used": seconds since 1970, "model",
- * "tokens"}]}; of a file that is not whole, or of a prompt that was not
- * finished, the first three. tiercel_cache_clear removes these files, and no
- * other; `removed` may be NULL. A session may use them meanwhile. Both from any
- * thread. TIERCEL_IO: "cannot_read", "cannot_write", "io_error". */
+ * "tokens"}]}; of a file that is not whole the first three, of a prompt that
+ * was not finished also "unfinished": true. tiercel_cache_clear removes these
+ * files, and no other; `removed` may be NULL. A session may use them meanwhile.
+ * Both from any thread. TIERCEL_IO: "cannot_read", "cannot_write",
+ * "io_error". */
 TIERCEL_API tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
                                               size_t* size,
                                               tiercel_error* error);

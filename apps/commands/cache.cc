@@ -85,9 +85,10 @@ std::string TextsTable(const Json& texts) {
   std::vector<Row> rows = {{"texts read by", "last used", "tokens", "size"}};
   for (const Json& text : texts) {
     const bool whole = text.contains("model");
+    const char* const why =
+        text.contains("unfinished") ? " (unfinished)" : " (not readable)";
     rows.push_back({whole ? text["model"].get<std::string>()
-                          : absl::StrCat(text.at("file").get<std::string>(),
-                                         " (not readable)"),
+                          : text.at("file").get<std::string>() + why,
                     Day(text.at("used")), whole ? Grouped(text["tokens"]) : "",
                     Bytes(text.at("bytes").get<double>())});
   }

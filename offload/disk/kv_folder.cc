@@ -425,8 +425,9 @@ absl::StatusOr<std::vector<KvFolder::Entry>> KvFolder::List() const {
   for (const Handle::Listed& listed : *files) {
     entries.push_back({.name = listed.name,
                        .bytes = listed.bytes,
-                       .used = listed.used_ns / 1'000'000'000});
-    if (!IsText(listed.name)) continue;
+                       .used = listed.used_ns / 1'000'000'000,
+                       .unfinished = IsPrompt(listed.name)});
+    if (entries.back().unfinished) continue;
     const absl::StatusOr<std::unique_ptr<KvFile>> file =
         KvFile::Open(disk_, (*folder)->fd(), listed.name);
     if (file.ok()) entries.back().info = (*file)->info();

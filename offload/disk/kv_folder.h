@@ -77,9 +77,9 @@ class KvFolder {
   struct Entry {
     std::string name;
     uint64_t bytes = 0;
-    int64_t used = 0;  // seconds of the Unix clock
-    // Absent: of a file that is not whole, an unfinished prompt, or of another
-    // version.
+    int64_t used = 0;         // seconds of the Unix clock
+    bool unfinished = false;  // a prompt, to go on with
+    // Absent: of one that is unfinished, not whole or of another version.
     std::optional<KvFileInfo> info = {};
   };
   // All of them by name; none where the folder is not there. Errors: io_error.

@@ -52,6 +52,7 @@ absl::StatusOr<nlohmann::json> ListTexts(const std::string& folder) {
   for (const KvFolder::Entry& entry : *entries) {
     list.push_back(
         {{"file", entry.name}, {"bytes", entry.bytes}, {"used", entry.used}});
+    if (entry.unfinished) list.back()["unfinished"] = true;
     if (!entry.info.has_value()) continue;
     list.back()["model"] = entry.info->title;
     list.back()["tokens"] = entry.info->positions();
