@@ -42,7 +42,7 @@ import time
 import zipfile
 
 import pages
-from program import Program
+from program import MODEL, Program
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 ANSWER = 48  # tokens of each text
@@ -281,6 +281,7 @@ def main():
     rows, lines = [], []
     for path in args.books:
         with tempfile.TemporaryDirectory() as folder:
+            os.environ.setdefault("TIERCEL_MODEL", str(MODEL))
             os.environ["XDG_CACHE_HOME"] = folder
             book = Book(program, path, args.flags, pathlib.Path(folder))
             document, row = book.undisturbed()
@@ -296,7 +297,7 @@ def main():
                       "reading, byte for byte; no part was made twice.", "",
                       *(f"- {stop}" for stop in stops)]
     load = os.getloadavg()
-    model = os.environ.get("TIERCEL_MODEL", "the installed model")
+    model = os.environ["TIERCEL_MODEL"]
     lines = [
         f"# Whole books, {pages.today()}, {pages.cpu_name()}", "",
         f"{pages.version_of(args.tiercel)}; {pathlib.Path(model).name}, "

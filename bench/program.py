@@ -1,8 +1,15 @@
 """The program, asked for its JSON document."""
 
 import json
+import os
+import pathlib
 import subprocess
 import sys
+
+# What demo.sh installs, whatever folder is named for caches later.
+MODEL = (pathlib.Path(os.environ.get("XDG_CACHE_HOME")
+                      or pathlib.Path.home() / ".cache")
+         / "tiercel/models/SmolLM2-135M-Instruct.Q4_1.gguf")
 
 
 class Program:

@@ -36,11 +36,8 @@ import time
 
 import pages
 from llama_server import LlamaServer
-from program import Program
+from program import MODEL, Program
 
-CACHE = pathlib.Path(
-    os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-MODEL = CACHE / "tiercel/models/SmolLM2-135M-Instruct.Q4_1.gguf"
 NO_RING = (sys.executable, "-B",
            str(pathlib.Path(__file__).with_name("no_ring.py")))
 QUESTION = "Who tells the story?"

@@ -398,7 +398,8 @@ typedef struct tiercel_session_params {
    * texts: only this user can read them. Nothing is kept or opened, in this
    * version, where rows of prompts do not read all, or end before the last
    * layer ("sadas" with the gate literal, and "speed", both plain), with a
-   * first_position, and on a GPU that has room for all of the KV. */
+   * first_position, and on a GPU that has room for all of the KV, or where
+   * cuBLASLt computes. */
   const char* texts_dir;
   /* Most bytes of its files: once a new text is whole, those not used for
    * longest make room. 0: 16 GiB. texts_flags: TIERCEL_TEXTS_*, or 0. */

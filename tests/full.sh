@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The long tests, run before a piece of work is called finished: sanitizers over
 # the whole suite, every ISA, fuzzing, the matrices on the
-# real model, and faults that the suite must notice. Takes two to three hours on
-# two cores; the result is one page under bench/results/.
+# real model, and faults that the suite must notice. Takes three hours or
+# more on two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs rows exact
 #                               hosted tiers ranks triforce policies faults

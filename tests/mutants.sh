@@ -40,6 +40,7 @@ blas_version|kernels/machine/blas_lt.cc|version / 10000 != kVersion|version / 10
 blas_choice|kernels/machine/blas_lt.cc|if (found < 1)|if (found < 0)|kernels/machine/blas_lt_test.cc
 pack_order|offload/move/gpu_link.cc|transfer.bytes > kSmallBytes .. ComesDown(transfer)|transfer.bytes > kSmallBytes|offload/move/gpu_link_test.cc
 pack_turn|offload/move/gpu_link.cc|^  if (absl::Status s = Unpack(); !s.ok()) return s;||offload/move/gpu_link_test.cc
+pack_room|offload/move/gpu_link.cc|at + transfer.bytes > kPackBytes|packed_bytes_ + kPacket + transfer.bytes > kPackBytes|offload/move/gpu_link_test.cc
 pack_skew|offload/move/gpu_link.cc|kPacket \* kPacket + skew|kPacket * kPacket + skew / 16|offload/move/gpu_link_test.cc
 pack_sent|offload/move/gpu_link.cc|  buffer.sent = copies_->Mark();$||offload/move/gpu_link_test.cc
 pack_tail|kernels/device/copy_words.cu|t.index < bytes - tail|t.index < bytes - tail - 1|offload/move/gpu_link_test.cc

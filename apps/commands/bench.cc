@@ -128,11 +128,14 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
                                       const Model& model) {
   absl::StatusOr<Json> described = model.Describe();
   if (!described.ok()) return described.status();
+  // Those of all ranks, which share this machine.
+  const auto threads = static_cast<int32_t>(model.info().threads *
+                                            options.model.tensor_parallel);
   absl::StatusOr<Json> machine;
   {
     Progress progress(options.progress,
                       "measuring peaks of this machine:", "runs", "");
-    machine = MeasureMachine(model.info().threads, progress.Callback());
+    machine = MeasureMachine(threads, progress.Callback());
   }
   if (!machine.ok()) return machine.status();
 
@@ -152,7 +155,7 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   }
   context.model_file = options.model.path;
   context.parameters = described->at("parameters").get<int64_t>();
-  context.threads = model.info().threads;
+  context.threads = threads;
   context.backend =
       options.model.device == "auto" ? "cpu" : options.model.device;
   context.simulated = options.model.simulation.has_value();

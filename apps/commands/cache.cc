@@ -1,7 +1,6 @@
 // tiercel cache: what the program keeps on disk and can make again.
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -117,18 +116,6 @@ double TotalBytes(const Json& list) {
   return total;
 }
 
-// Texts that were read, of the folder that has them. Errors: io_error.
-absl::StatusOr<Json> ListTexts(const std::string& folder) {
-  std::error_code error;
-  if (std::filesystem::is_symlink(folder, error)) {
-    return Error(Exit::kIo, "io_error",
-                 absl::StrCat("'", folder,
-                              "' is a symbolic link, which is not followed: "
-                              "no texts are kept, listed or removed there"));
-  }
-  return ListCache(folder);
-}
-
 std::string Files(size_t count) {
   return absl::StrCat(count, count == 1 ? " file" : " files");
 }
@@ -145,7 +132,7 @@ absl::Status Cache(const Options& options) {
   absl::StatusOr<Json> list = ListCache(folder);
   if (!list.ok()) return list.status();
   // What is kept elsewhere is no reason not to say what is here.
-  const absl::StatusOr<Json> texts = ListTexts(options.session.texts_dir);
+  const absl::StatusOr<Json> texts = ListCache(options.session.texts_dir);
   list->at("texts") = texts.ok() ? texts->at("texts") : Json::array();
   (*list)["readings"] = ListReadings(folder);
   Json document = {{"cache_dir", folder}};

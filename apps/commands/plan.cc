@@ -51,7 +51,7 @@ std::string RankRows(const Json& plan) {
   }
   if (const auto shared = plan.at("shared_kv_bytes").get<double>();
       shared > 0) {
-    absl::StrAppend(&out, PlanRow("KV kept twice", Bytes(shared)));
+    absl::StrAppend(&out, PlanRow("KV of shared heads", Bytes(shared)));
   }
   if (!plan.contains("one_rank")) return out;
   const Json& one = plan["one_rank"];

@@ -22,8 +22,8 @@ class Spent {
   // The fields of a generation's document that can be said of all together:
   // counts, bytes and seconds are summed (of `ttft_s` those of each prompt on
   // to its first token), `tbt_ms` has the gaps within all answers, rates are
-  // tokens over seconds, and `memory` is the most of any. What cannot is null,
-  // and so is all of it before anything was added.
+  // tokens over seconds, and `memory` is the most of any. What cannot is null;
+  // before anything was added all are but the counts, which are 0.
   Json ToJson() const;
   // host_bytes and device_bytes of "predicted", the most of any; empty where
   // nothing was predicted.

@@ -106,12 +106,6 @@ absl::StatusOr<ModelSplit> ModelSplit::Create(const ModelConfig& config,
   return split;
 }
 
-int64_t ModelSplit::KvHeadsKept() const {
-  int64_t kept = 0;
-  for (const Columns& heads : kv_heads_) kept += heads.size();
-  return kept;
-}
-
 int64_t ModelSplit::GatheredPerLayer(int rank) const {
   const int64_t floats =
       Others(attention_, rank) + 2 * Others(hidden_, rank) + Others(ffn_, rank);

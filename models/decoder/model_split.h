@@ -51,8 +51,6 @@ class ModelSplit {
   bool IsFirstOfHeads(int rank) const {
     return rank == 0 || kv_heads(rank) != kv_heads(rank - 1);
   }
-  // The ranks keep so many KV heads, one that several keep counted for each.
-  int64_t KvHeadsKept() const;
 
   // What is gathered, [ranks]: attention's outputs in floats, hidden states,
   // ffn and logits.

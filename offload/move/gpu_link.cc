@@ -172,9 +172,15 @@ absl::StatusOr<bool> GpuLink::Pack(const Transfer& transfer,
       transfer.bytes > kSmallBytes || ComesDown(transfer)) {
     return false;
   }
-  if (packed_bytes_ + kPacket + transfer.bytes > kPackBytes ||
+  // As far from a packet's beginning as where it goes.
+  const auto skew =
+      static_cast<int64_t>(reinterpret_cast<uintptr_t>(transfer.device) %
+                           static_cast<uintptr_t>(kPacket));
+  int64_t at = (packed_bytes_ + kPacket - 1) / kPacket * kPacket + skew;
+  if (at + transfer.bytes > kPackBytes ||
       std::ssize(packed_runs_) == kMostRuns) {
     if (absl::Status s = Unpack(); !s.ok()) return s;
+    at = skew;
   }
   if (packed_ == nullptr) {
     const absl::StatusOr<Buffer*> buffer = TakeBuffer();
@@ -182,10 +188,6 @@ absl::StatusOr<bool> GpuLink::Pack(const Transfer& transfer,
     if (!(*buffer)->seen) return false;
     packed_ = *buffer;
   }
-  const auto skew =
-      static_cast<int64_t>(reinterpret_cast<uintptr_t>(transfer.device) %
-                           static_cast<uintptr_t>(kPacket));
-  const int64_t at = (packed_bytes_ + kPacket - 1) / kPacket * kPacket + skew;
   std::memcpy(packed_->region.data() + at, host,
               static_cast<size_t>(transfer.bytes));
   packed_runs_.push_back({transfer.device, static_cast<uint32_t>(at),

@@ -250,7 +250,7 @@ TEST_F(GpuLinkTest, PacksTakeTurnsInTheBuffers) {
     ASSERT_TRUE(Move(kUp, i * GpuLink::kSmallBytes, GpuLink::kSmallBytes).ok());
   }
   ASSERT_TRUE(link_->Finish().ok());
-  EXPECT_EQ(door.launches, 5);  // each place takes up to 16 bytes more
+  EXPECT_EQ(door.launches, 4);
   EXPECT_EQ(door.copies, 0);
   const std::vector<std::byte> arrived = Arrived();
   EXPECT_TRUE(std::equal(arrived.begin(),
@@ -266,6 +266,30 @@ TEST_F(GpuLinkTest, WhereKernelsSeeNoPinnedMemoryEachIsACopy) {
   EXPECT_EQ(door.launches, 0);
   EXPECT_EQ(door.copies, 5);
   EXPECT_EQ(Arrived(), values_);
+}
+
+// The last run of a pack may begin in the middle of a packet.
+TEST_F(GpuLinkTest, APackEndsBeforeItsList) {
+  ASSERT_TRUE(ThereAndBack().ok());
+  ASSERT_TRUE(stream_->Zero(other_.data(), kBytes).ok());
+  ASSERT_TRUE(stream_->Synchronize().ok());
+  constexpr int64_t kRuns = GpuLink::kPackBytes / GpuLink::kSmallBytes - 1;
+  const int64_t first =
+      15 - (reinterpret_cast<intptr_t>(other_.data()) + 15) % 16;
+  int64_t at = first;
+  for (int64_t i = 0; i < kRuns; ++i, at += GpuLink::kSmallBytes) {
+    ASSERT_TRUE(Move(kUp, at, GpuLink::kSmallBytes).ok());
+  }
+  ASSERT_TRUE(Move(kUp, at, 1).ok());
+  const int64_t last = at + 31;
+  constexpr int64_t kLast = GpuLink::kSmallBytes - 17;
+  ASSERT_TRUE(Move(kUp, last, kLast).ok());
+  ASSERT_TRUE(link_->Finish().ok());
+  const std::vector<std::byte> arrived = Arrived();
+  for (int64_t i = last; i < last + kLast; ++i) {
+    const auto byte = static_cast<size_t>(i);
+    ASSERT_EQ(arrived[byte], values_[byte]) << i - last;
+  }
 }
 
 // Copies of one group come in the order they were asked for, packed or not.

@@ -102,7 +102,7 @@ class SelectorChooser final : public Chooser {
   struct Workspace {
     DeviceArray<float> scores;    // [heads, Stride()]
     DeviceArray<float> evidence;  // [layers or 1][kv_heads, chunks]
-    DeviceArray<int32_t> picked;  // [kv_heads, budget without the sinks]
+    DeviceArray<int32_t> picked;  // [Rivals(), budget without the sinks]
     DeviceArray<float> shares;    // [heads]
     // Of all ranks' KV heads: [Rivals(), chunks] and f16 [Rivals(), stride of
     // the norms]; empty where there is one rank.

@@ -128,9 +128,9 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
       return s;
     session.SaveText();
   }
-  std::move(forget).Cancel();
   PrefillReport report = ReportOf(session, rows, traffic);
   report.spent = session.Elapsed() - start;
+  std::move(forget).Cancel();
   return report;
 }
 
@@ -158,8 +158,9 @@ absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
     if (absl::Status s = session.CatchUp(Station::kPrefill); !s.ok()) return s;
   }
   if (!progress(count, count)) return CancelledError();
+  PrefillReport report = ReportOf(session, /*computed=*/0, traffic);
   std::move(forget).Cancel();
-  return ReportOf(session, /*computed=*/0, traffic);
+  return report;
 }
 
 Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -115,12 +116,24 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
                       .prefers_device = of_ranks.prefers_device,
                       .on_gpu = of_ranks.on_gpu,
                       .in_place = of_ranks.in_place,
-                      .device_bytes = of_ranks.device_bytes};
+                      .device_bytes = of_ranks.device_bytes,
+                      .machine_bytes = of_ranks.machine_bytes};
   site.layout.kv_heads = model.config.kv_heads;
-  if (!site.on_gpu) {  // it has the threads of all
-    const double share =
-        static_cast<double>(of_ranks.threads) /
-        std::min(AllowedCpus(), of_ranks.threads * model.ranks());
+  // What ranks divide among them it has alone; each has a device of its own
+  // where one is played, or is there.
+  const auto all = [&](int64_t of_one) {
+    return of_one > std::numeric_limits<int64_t>::max() / model.ranks()
+               ? of_one
+               : of_one * model.ranks();
+  };
+  site.machine_bytes = all(site.machine_bytes);
+  if (site.in_place) site.device_bytes = all(site.device_bytes);
+  if (!site.on_gpu) {
+    const int cpus = AllowedCpus();
+    const int asked = model.options.machine.threads;
+    site.threads = asked > 0 ? asked : cpus;
+    const double share = static_cast<double>(std::min(of_ranks.threads, cpus)) /
+                         std::min(site.threads, cpus);
     for (double* const seconds :
          {&rates.prompt_row_s, &rates.prompt_position_s, &rates.step_s,
           &rates.step_position_s, &rates.logits_s}) {

@@ -219,6 +219,34 @@ TEST(PlanTest, AWishBoundsBothTiers) {
   }
 }
 
+TEST(PlanTest, OneRankAloneIsPlannedAsIfThereWereOne) {
+  const KeptRates kept = {};
+  const auto plan = [&](Model::Options options, int ranks) {
+    options.ranks = ranks;
+    return *DescribePlan(*Open(options), {.context = kContext}, kept);
+  };
+  const nlohmann::json tiers = plan({}, 1)["tiers"];
+  int64_t need = tiers["host"]["kv"].get<int64_t>();
+  for (const auto& [part, bytes] : tiers["device"].items()) {
+    need += bytes.get<int64_t>();
+  }
+  std::set<bool> seen;
+  for (const int64_t wish : {need / 2, need - 4096, need + 4096, 3 * need}) {
+    const Model::Options wished = {.machine = {.device_memory_bytes = wish}};
+    const bool fits = plan(wished, 1)["fits"];
+    EXPECT_EQ(plan(wished, 2)["one_rank"]["fits"], fits) << wish;
+    seen.insert(fits);
+  }
+  for (const int64_t device : {1'000'000, 100'000'000}) {
+    Model::Options played = DeviceOf(device);
+    played.machine.device_memory_bytes = 3 * need;
+    const bool fits = plan(played, 1)["fits"];
+    EXPECT_EQ(plan(played, 2)["one_rank"]["fits"], fits) << device;
+    seen.insert(fits);
+  }
+  EXPECT_EQ(seen.size(), 2u);
+}
+
 TEST(PlanTest, OptionsAreCheckedAsASessionsAre) {
   const auto model = Open({});
   EXPECT_EQ(CodeOf(DescribePlan(*model, {.context = -1}).status()),

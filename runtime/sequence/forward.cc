@@ -139,7 +139,9 @@ absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
       }
       return begun;
     }
-    if (rank.site.rank == 0) resumed_layers_ = own.layer;
+    if (rank.site.rank == 0 && station == Station::kPrefill) {
+      resumed_layers_ = own.layer;
+    }
     const auto after = [&](int layer) {
       if (keeps) KeepLayer(layer, rows);
     };

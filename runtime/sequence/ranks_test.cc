@@ -159,6 +159,8 @@ std::vector<std::pair<std::string, PolicyParams>> Policies() {
     sfi.sfi.window = 20;
     EXPECT_TRUE(sfi.sfi.Set("trigger=fixed,interval=8").ok());
     all.push_back({"sfi", sfi});
+    EXPECT_TRUE(sfi.sfi.Set("trigger=fixed,interval=8,decay=0.5").ok());
+    all.push_back({"sfi that decays", sfi});
     PolicyParams sadas = {.policy = PolicyName::kSadas,
                           .form = form,
                           .verify = VerifyMode::kCoupled,

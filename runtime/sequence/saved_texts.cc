@@ -153,6 +153,8 @@ PromptFile* SavedTexts::BeginPrompt(absl::Span<const int32_t> ids,
 
 void SavedTexts::RefusePrompt(const absl::Status& why) {
   Warn(why, kBegunAnew);
+  const std::string code = CodeOf(why);
+  if (code != "text_damaged" && code != "io_error") return LeavePrompt();
   if (const absl::Status cleared = prompt_->file().Clear(); !cleared.ok()) {
     LeavePrompt();
     GiveUp(cleared);

@@ -62,7 +62,10 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   }
   const bool whole_prompts =
       options.prompt_view.IsFull() && !options.EndsPrompts();
-  if (options.texts.has_value() && whole_prompts &&
+  // A library's bits are not the kernels', and a file does not say whose it
+  // has.
+  const bool own_bits = session->stream().blas() == nullptr;
+  if (options.texts.has_value() && whole_prompts && own_bits &&
       options.first_position == 0 && !plan.on_device) {
     session->KeepTexts(*options.texts);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
 #include "runtime/sequence/session.h"
 
@@ -79,16 +80,20 @@ absl::Status Session::OpenText(Progress progress) {
   TruncateKv(first * kPageTokens);
   const int64_t pages = (end + kPageTokens - 1) / kPageTokens;
   const int64_t before = kv().length();
+  // However this ends, by an exception too, ranks are as long as each other.
+  absl::Cleanup undo = [&] {
+    if (ranks_.size() > 1) TruncateKv(before);
+  };
   const absl::Status opened =
       LoadRanks(/*rank=*/0, end - before, [&](KvStore::PutPage put) {
         return file.Read(first, pages, put, stop, &disk_);
       });
-  if (!opened.ok() && ranks_.size() > 1) TruncateKv(before);
   if (ClassOf(opened) == ErrorClass::kCancelled) return opened;
   if (!opened.ok()) {
     texts_->Refuse(file, opened);
     return absl::OkStatus();
   }
+  std::move(undo).Cancel();
   file.Touch();
   settled_ = kv().length();
   saved_ = (*found)->common;
