@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "runtime/api/boundary.h"
 #include "runtime/api/session_params.h"
 #include "runtime/generate/generate.h"
@@ -64,12 +65,16 @@ void Keep(Report report, tiercel_session* session) {
 absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
                          size_t count, tiercel_progress progress,
                          void* user_data) {
+  const size_t before = session->session->tokens().size();
   const absl::StatusOr<PrefillReport> prefill = Prefill(
       *session->session, ids, count, [&](uint64_t done, uint64_t total) {
         return progress == nullptr || progress(user_data, done, total) == 0;
       });
   if (!prefill.ok()) return prefill.status();
+  // A report that there is no memory for throws.
+  absl::Cleanup forget = [&] { session->session->Truncate(before); };
   Keep(NewReport(*session->session, *prefill), session);
+  std::move(forget).Cancel();
   return absl::OkStatus();
 }
 
@@ -77,12 +82,16 @@ absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
 absl::Status FillInto(tiercel_session* session, const int32_t* ids,
                       size_t count, uint64_t seed, tiercel_progress progress,
                       void* user_data) {
+  const size_t before = session->session->tokens().size();
   const absl::StatusOr<PrefillReport> filled = FillPrompt(
       *session->session, ids, count, seed, [&](uint64_t done, uint64_t total) {
         return progress == nullptr || progress(user_data, done, total) == 0;
       });
   if (!filled.ok()) return filled.status();
+  // A report that there is no memory for throws.
+  absl::Cleanup forget = [&] { session->session->Truncate(before); };
   Keep(NewReport(*session->session, *filled), session);
+  std::move(forget).Cancel();
   return absl::OkStatus();
 }
 
