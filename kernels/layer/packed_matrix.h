@@ -42,8 +42,8 @@ class PackedMatrix {
   static PanelOrder OrderFor(const Stream& stream) {
     return stream.on_host() ? PanelOrder::kLanes : PanelOrder::kFragments;
   }
-  // What such a matrix takes, in either order. Errors: invalid_shape, out_of_memory where no
-  // memory is that large.
+  // What such a matrix takes, in either order. Errors: invalid_shape,
+  // out_of_memory where no memory is that large.
   static absl::StatusOr<int64_t> BytesOf(DType type, int64_t rows,
                                          int64_t cols);
 
