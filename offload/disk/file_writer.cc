@@ -26,7 +26,8 @@ absl::Status FileWriter::Write(const std::byte* from, size_t bytes,
     if (put > 0) {
       done += static_cast<size_t>(put);
       tries = 0;
-    } else if ((error != EINTR && error != EAGAIN) || ++tries == kMostIdleWrites) {
+    } else if ((error != EINTR && error != EAGAIN) ||
+               ++tries == kMostIdleWrites) {
       return DiskError(name_, absl::StrCat("write at byte ", offset + done),
                        error != 0 ? error : ENOSPC);
     }
