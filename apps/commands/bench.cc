@@ -128,7 +128,7 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
                                       const Model& model) {
   absl::StatusOr<Json> described = model.Describe();
   if (!described.ok()) return described.status();
-  // Those of all ranks, which share this machine.
+  // All ranks share this machine, so all of their threads count.
   const auto threads = static_cast<int32_t>(model.info().threads *
                                             options.model.tensor_parallel);
   absl::StatusOr<Json> machine;

@@ -156,7 +156,7 @@ std::vector<std::string> BookSummaryWriter::LeafHeadings() const {
 }
 
 absl::Status BookSummaryWriter::Write() {
-  // Those that had to be shorter were spoken of when they were made.
+  // Parts that had to be shorter were spoken of when they were made.
   size_t cut = 0;
   for (const BookSummary::Level& level : summary_.levels) {
     cut += static_cast<size_t>(

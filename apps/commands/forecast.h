@@ -31,8 +31,8 @@ class Forecast {
       answer += other.answer;
     }
   };
-  // Of one prompt and its answer, in tokens; absent where this machine's rates
-  // are not known.
+  // What one prompt and its answer take, both in tokens; absent where this
+  // machine's rates are not known.
   std::optional<Times> Of(size_t prompt, size_t answer);
 
  private:

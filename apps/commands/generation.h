@@ -58,7 +58,7 @@ class Generator {
   const std::vector<std::string>& warnings() const { return warnings_; }
   // The report of the last Continue, also where it failed.
   absl::StatusOr<Json> Report() const { return session_.Report(); }
-  // Of each token of the last Continue the seconds since the one before.
+  // For each token of the last Continue the seconds since the one before.
   absl::StatusOr<std::vector<double>> TokenSeconds() const {
     return session_.TokenSeconds();
   }

@@ -42,8 +42,8 @@ struct Document {
   std::string language;  // a BCP 47 tag ("en"), or empty
   std::vector<Section> sections;
   std::vector<Page> pages;
-  // Of what was chosen of a longer document (apps/reader), the chapters that
-  // are here; absent: it is a whole one.
+  // The chapters that are here, where this was chosen of a longer document
+  // (apps/reader); absent: it is a whole one.
   std::optional<std::vector<NumberedChapter>> chapters;
   std::vector<std::string> warnings;
 };
