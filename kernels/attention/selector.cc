@@ -21,7 +21,7 @@ constexpr PerIsa<HeadRivalsFn*> kHeadRivals = {
     portable::ComputeHeadRivals, avx2::ComputeHeadRivals,
     avx512::ComputeHeadRivals, avx512::ComputeHeadRivals};
 
-constexpr int64_t kLanes = 16;
+constexpr int64_t kSelectorLanes = 16;
 
 absl::Status Validate(const SelectParams& p) {
   constexpr int64_t kMaxCandidates = int64_t{1} << 24;  // exact in float
@@ -69,7 +69,8 @@ absl::Status Select(Stream& stream, const SelectParams& p) {
     SelectReference(p);
     return absl::OkStatus();
   }
-  const int64_t stride = (p.candidates + kLanes - 1) / kLanes * kLanes;
+  const int64_t stride =
+      (p.candidates + kSelectorLanes - 1) / kSelectorLanes * kSelectorLanes;
   if (stream.device() == Device::kCuda) {
     return SelectOnGpu(stream, p, stride);
   }
@@ -84,7 +85,7 @@ absl::Status Select(Stream& stream, const SelectParams& p) {
   float* const prior = t + p.kv_heads * stride;
   float* const windows = prior + stride;
 
-  constexpr int64_t kTile = 64 * kLanes;
+  constexpr int64_t kTile = 64 * kSelectorLanes;
   stream.pool().ParallelFor(
       stride, kTile, [&](int64_t begin, int64_t end, int) {
         kAgePrior[stream.isa()]({p.candidates, begin, end, prior});
