@@ -101,7 +101,9 @@ ring_half|kernels/machine/send_ring.cc|left_\[1 - half_\]|left_[half_]|kernels/d
 device_first|runtime/model/model.cc|model->machine_of(rank).FindDevice(); !s.ok()|absl::OkStatus(); !s.ok()|tests/hosted_faults_test.cc
 own_weights|runtime/model/model.cc|absl::Status s = own.TakeMemory(); !s.ok()|absl::Status s = own.FindDevice(); !s.ok()|tests/hosted_test.cc
 link_block|offload/move/gpu_link.cc|kGroupBytes - offset % kGroupBytes|kGroupBytes|offload/move/gpu_link_test.cc
-link_error|offload/move/copy_engine.cc|submission.status.Update(finished.status());||offload/move/gpu_link_test.cc
+link_error|offload/move/copy_engine.cc|if (!finished.ok()) FailBegun(finished.status());||offload/move/gpu_link_test.cc
+link_interrupted|offload/move/copy_engine.cc|queue.front().next > 0|\&queue == \&queues_[1]|offload/move/copy_engine_test.cc
+link_earlier|offload/move/gpu_link.cc|failed_.Update(moved.status());||offload/move/gpu_link_test.cc
 choice_wait|kernels/machine/stream.h|return stream.Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 lanes_mask|kernels/device/host_executor.cc|state == State::kWaits \&\& meeting == where|state == State::kWaits \&\& meeting.line == where.line|kernels/device/host_executor_test.cc
 early_copy|kernels/device/host_executor.cc|running->copies.push_back({to, from, running->groups});|std::memcpy(to, from, 16);|kernels/device/host_executor_test.cc

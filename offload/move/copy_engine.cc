@@ -159,7 +159,7 @@ void CopyEngine::Run() {
     }
     lock.lock();
     submission.status.Update(moved.status());
-    submission.status.Update(finished.status());
+    if (!finished.ok()) FailBegun(finished.status());
     LinkUse& use = ledger_[static_cast<size_t>(submission.station)];
     // Counted when it was asked for; what did not move is taken off.
     const Transfer& transfer = submission.transfers[next];
@@ -174,6 +174,15 @@ void CopyEngine::Run() {
       failed_.splice(failed_.end(), *queue, queue->begin());
     }
     finished_.notify_all();
+  }
+}
+
+// What was interrupted by something urgent may be what failed.
+void CopyEngine::FailBegun(const absl::Status& error) {
+  for (std::list<Submission>& queue : queues_) {
+    if (!queue.empty() && queue.front().next > 0) {
+      queue.front().status.Update(error);
+    }
   }
 }
 

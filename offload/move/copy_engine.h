@@ -91,6 +91,8 @@ class CopyEngine {
   bool IsQueued(Ticket ticket) const;
   absl::StatusOr<Link::Moved> Move(const Submission& submission, size_t next);
   absl::StatusOr<double> Finish();
+  // Enters an error of the link's Finish with all that has begun.
+  void FailBegun(const absl::Status& error);
 
   const std::unique_ptr<Link> link_;
   const absl::Status no_memory_;

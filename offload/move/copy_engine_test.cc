@@ -39,6 +39,11 @@ class GatedLink final : public Link {
     if (t.offset == fail_offset) return DeviceError("copy_failed", "as asked");
     return Moved{t.bytes, 0.5};
   }
+  absl::StatusOr<double> Finish() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (--good_ends == -1) return DeviceError("device_failed", "as asked");
+    return 0.0;
+  }
   void Forget(const HostRegion&) override {}
   void Open(int copies) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -58,6 +63,7 @@ class GatedLink final : public Link {
 
   std::vector<int64_t> order;
   int64_t fail_offset = -1;
+  int good_ends = 1000;  // before one that fails
 
  private:
   std::mutex mutex_;
@@ -160,6 +166,30 @@ TEST(CopyEngineTest, AnErrorIsOfItsTicketAlone) {
   EXPECT_EQ(gate->order, (std::vector<int64_t>{1, 2, 4}));
   // What did not move is not counted.
   EXPECT_EQ(engine->ledger()[Index(Station::kVerify)].h2d_bytes, 1001u);
+}
+
+// What is on its way when something urgent ends is waited for with it.
+TEST(CopyEngineTest, AnErrorAtTheEndIsOfAllThatHasBegun) {
+  auto link = std::make_unique<GatedLink>();
+  GatedLink* const gate = link.get();
+  gate->good_ends = 0;
+  const auto engine = Over(std::move(link));
+  const auto begun =
+      engine->Submit(Station::kVerify, {{kUp, nullptr, 1, nullptr, 1},
+                                        {kUp, nullptr, 2, nullptr, 1},
+                                        {kUp, nullptr, 3, nullptr, 1}});
+  const auto after =
+      engine->Submit(Station::kVerify, {{kUp, nullptr, 4, nullptr, 1}});
+  gate->Open(1);
+  gate->AwaitBegun(2);
+  const auto urgent =
+      engine->Submit(Station::kRefresh, {{kUp, nullptr, 5, nullptr, 1}},
+                     CopyEngine::Turn::kUrgent);
+  gate->Open(3);
+  EXPECT_EQ(CodeOf(engine->Wait(urgent)), "device_failed");
+  EXPECT_EQ(CodeOf(engine->Wait(begun)), "device_failed");
+  EXPECT_TRUE(engine->Wait(after).ok());
+  EXPECT_EQ(gate->OrderOf(4), (std::vector<int64_t>{1, 2, 5, 4}));
 }
 
 TEST(CopyEngineTest, DroppedIsDoneSoonAndNotCounted) {

@@ -34,9 +34,17 @@ GpuLink::~GpuLink() {
   }
 }
 
+// An error met here may be of what was copied before.
 absl::StatusOr<Link::Moved> GpuLink::Copy(const Transfer& transfer,
                                           Clock::Time /*since*/,
                                           const std::atomic<bool>& drop) {
+  absl::StatusOr<Moved> moved = CopyNow(transfer, drop);
+  failed_.Update(moved.status());
+  return moved;
+}
+
+absl::StatusOr<Link::Moved> GpuLink::CopyNow(const Transfer& transfer,
+                                             const std::atomic<bool>& drop) {
   const absl::StatusOr<std::byte*> base = mappings_.AddressOf(*transfer.host);
   if (!base.ok()) return base.status();
   const Clock::Time begin = clock().Now();
@@ -71,7 +79,8 @@ absl::StatusOr<Link::Moved> GpuLink::Copy(const Transfer& transfer,
 
 absl::StatusOr<double> GpuLink::Finish() {
   const Clock::Time begin = clock().Now();
-  absl::Status status = Unpack();
+  absl::Status status = std::exchange(failed_, absl::OkStatus());
+  status.Update(Unpack());
   group_bytes_ = 0;
   last_group_ = 0;
   written_.clear();

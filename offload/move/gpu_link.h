@@ -69,6 +69,8 @@ class GpuLink final : public Link {
     int64_t end;
   };
 
+  absl::StatusOr<Moved> CopyNow(const Transfer& transfer,
+                                const std::atomic<bool>& drop);
   absl::Status MakeRoom(int64_t bytes);
   absl::Status Send(Direction direction, std::byte* host, std::byte* device,
                     int64_t bytes);
@@ -94,6 +96,7 @@ class GpuLink final : public Link {
   int64_t packed_bytes_ = 0;
   std::vector<PackedRun> packed_runs_;
   std::vector<Written> written_;  // since the last Finish
+  absl::Status failed_;           // the first error since then
 
   std::mutex mutex_;  // of the rest
   std::map<const HostRegion*, std::vector<Block>> blocks_;

@@ -337,6 +337,16 @@ TEST_F(GpuLinkTest, ALaunchThatFailsIsTold) {
   EXPECT_EQ(Arrived()[99], values_[99]);
 }
 
+// A pack that the next copy was to send is of whoever waits for the end, too.
+TEST_F(GpuLinkTest, ALaunchThatFailsEarlierIsToldAtTheEnd) {
+  ASSERT_TRUE(ThereAndBack().ok());
+  const Door door([](std::string_view call, int) { return call == "launch"; });
+  ASSERT_TRUE(Move(kUp, 0, 100).ok());
+  EXPECT_EQ(CodeOf(Move(kDown, 200, 100)), "device_failed");
+  EXPECT_EQ(CodeOf(link_->Finish().status()), "device_failed");
+  EXPECT_TRUE(link_->Finish().ok());
+}
+
 // H06: a copy that fails is an error of who asked for it, and of nobody else.
 TEST_F(GpuLinkTest, AFailedCallIsToldAndTheNextGoesOn) {
   for (const std::string_view call : {"copy", "wait"}) {

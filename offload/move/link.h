@@ -57,7 +57,7 @@ class Link {
                                      Clock::Time since,
                                      const std::atomic<bool>& drop) = 0;
   // Returns when all that Copy was given has arrived, or will not: the seconds
-  // that took. Errors: device_failed.
+  // that took. Errors: device_failed, of any copy since the last Finish.
   virtual absl::StatusOr<double> Finish() { return 0.0; }
 
   // What the device has been given to compute so far, to be waited for. 0 where
