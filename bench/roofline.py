@@ -155,8 +155,8 @@ def product(matrix, rows):
     """(bytes, operations in f32, in int8) of one product with `rows` rows."""
     size = matrix.n * matrix.k * BITS[matrix.kind] / 8
     if matrix.kind in FLOATS:
-        # A warp has one row, or four; a block of four warps shares weights.
-        counted = rows if rows == 1 else whole(rows, 4)
+        # A block has one row, or four warps with four rows each.
+        counted = rows if rows == 1 else whole(rows, 16)
         return size, 2.0 * counted * matrix.n * matrix.k, 0.0
     # The matrix unit takes 8 rows; a link of a chain is a conversion, which is
     # four times as dear as a multiply-add, a product, and one or two of these.

@@ -57,7 +57,7 @@ class NumbersTest(unittest.TestCase):
         of = lambda kind, rows: roofline.product(  # noqa: E731
             roofline.Matrix("q", 64, 128, roofline.NAMES[kind]), rows)
         self.assertEqual(of("F16", 1), (16384, 16384, 0))
-        self.assertEqual(of("F32", 5), (32768, 8 * 16384, 0))
+        self.assertEqual(of("F32", 5), (32768, 16 * 16384, 0))
         # 256 blocks for 8 rows; of a link 4 + 1 + 1 instructions, or 8.
         self.assertEqual(of("Q4_0", 1), (4608, 2 * 6 * 2048, 2 * 32 * 2048))
         self.assertEqual(of("Q4_1", 9), (5120, 2 * 8 * 8192, 2 * 32 * 8192))

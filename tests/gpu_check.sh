@@ -311,13 +311,13 @@ step_blas() {
   ((count > 0))
   echo "$count checkpoints by cuBLASLt"
 }
-# Says why not.
+# Says why not. Where it is there and fails, its step will say so.
 has_blas() {
   echo 1 >"$scratch/ids"
-  {
-    TIERCEL_CUBLASLT=1 "$tiercel" eval -m "$folder/checkpoints/deep.gguf" \
-      --device "$device" --tokens "$scratch/ids" --no-progress >/dev/null
-  } 2>&1
+  TIERCEL_CUBLASLT=1 "$tiercel" eval -m "$folder/checkpoints/deep.gguf" \
+    --device "$device" --tokens "$scratch/ids" --no-progress --json \
+    >"$scratch/blas" 2>/dev/null || true
+  ! grep '"no_library"' "$scratch/blas"
 }
 
 write_page() {
