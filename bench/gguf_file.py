@@ -75,9 +75,9 @@ def array(kind, values):
                        len(values), *values)
 
 
-def write(file, keys, tensors, data, alignment=ALIGNMENT):
-    """Writes keys {name: encoded value} and tensors; `data` yields the bytes of
-    one tensor after the other. What aligns them must be among the keys."""
+def write_header(file, keys, tensors, alignment=ALIGNMENT):
+    """Writes keys {name: encoded value} and what tensors there are; returns how
+    many bytes of data must follow. What aligns them must be among the keys."""
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
     header += b"".join(text(key) + value for key, value in keys.items())
     offset = 0
@@ -88,6 +88,13 @@ def write(file, keys, tensors, data, alignment=ALIGNMENT):
                               offset)
         offset += padded(tensor.size, alignment)
     file.write(header.ljust(padded(len(header), alignment), b"\0"))
+    return offset
+
+
+def write(file, keys, tensors, data, alignment=ALIGNMENT):
+    """Writes a whole file; `data` yields the bytes of one tensor after the
+    other."""
+    write_header(file, keys, tensors, alignment)
     for tensor, values in zip(tensors, data, strict=True):
         assert len(values) == tensor.size, tensor
         file.write(values.ljust(padded(len(values), alignment), b"\0"))
