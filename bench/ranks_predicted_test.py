@@ -48,6 +48,9 @@ class NumbersTest(unittest.TestCase):
         self.assertAlmostEqual(
             ranks_predicted.gather_seconds(LLAMA, 2, 17, 25e9),
             129 * 15e-6 + 17 * 777472 / 2 * 4 / 25e9)
+        self.assertAlmostEqual(
+            ranks_predicted.gather_seconds(LLAMA, 4, 1, 25e9),
+            129 * 15e-6 + 777472 * 3 / 4 * 4 / 25e9)
 
     # A link of 1 GB/s hides all computing but a layer's.
     def test_a_sweep(self):

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Ranks behind links: a sweep over one link, two, three and four.
+
+  bench/ranks.py             all but --before, ten minutes
+  bench/ranks.py --sweeps    decoding with nobody drafting, bound by the links
+  bench/ranks.py --triforce  TriForce over several ranks beside one
+  bench/ranks.py --before PROGRAM
+                             one rank beside an older program, in turns
+  bench/ranks.py --save      also writes bench/results/<date>-<cpu>-ranks.md; a
+                             page of some parts has their names
+
+Every rank is played: a device with the least memory that works, as `plan` says,
+and a link of the stated rate. All ranks compute on this machine's CPUs, so rates
+are such that the links take longer than the arithmetic of all ranks together:
+what is measured then is how long the links take, which other work on the machine
+does not change. What the plan had predicted stands beside it.
+
+Sweeps are of two models: random weights, 3 layers with 32 KV heads, after 32,768
+positions (1.6 GB of KV; 10, 11 and 11 heads for three ranks), and SmolLM2 after
+7,000, whose 3 KV heads are 1 and 2 for two ranks; KV that nobody computed.
+TriForce reads SmolLM2 7,000 tokens of a book of $TIERCEL_BOOKS. The random
+weights need numpy, all else the standard library alone.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import pages
+from program import MODEL, Program
+
+RANDOM = ["--layers", 3, "--hidden", 4096, "--heads", 32, "--ffn", 256,
+          "--vocab", 512, "--context", 32896]
+RANDOM_DEPTH = 32768
+BOOK = "moby_dick.txt"
+BOOK_DEPTH = 7000
+RANKS = (1, 2, 3, 4)
+ONE_RANK = ["-p", 512, "-n", 32, "-d", "0,2048", "-r", 2]  # of bench
+
+
+def device(program, context, link, *args):
+    """(--simulate with the least device that each rank needs, its plan)."""
+    common = ["-c", context, *args]
+    least = program.document("plan", *common, "--simulate",
+                             f"device=1kB,link={link}")["min_device_bytes"]
+    simulate = ["--simulate", f"device={least},link={link}"]
+    return simulate, program.document("plan", *common, *simulate)
+
+
+def bench(program, *args):
+    return program.document("bench", "-p", 0, "-r", 1, *args)[0]
+
+
+def sweep_row(program, ranks, model, heads, depth, tokens, link):
+    """Of decoding behind `depth` positions."""
+    of_ranks = ["-m", model, "--tensor-parallel", ranks]
+    simulate, plan = device(program, depth + tokens, link, *of_ranks)
+    row = bench(program, *of_ranks, *simulate, "-n", tokens, "-d", depth,
+                "--fill")
+    most = max((rank["kv_heads"][1] - rank["kv_heads"][0]
+                for rank in plan.get("ranks", ())), default=heads)
+    return {"ranks": ranks, "most": most, "ms": row["tbt_ms"]["p50"],
+            "predicted": plan["tbt_ms"]}
+
+
+def off(row):
+    return abs(row["predicted"] / row["ms"] - 1)
+
+
+def sweep_lines(rows):
+    """A table of sweep_row's."""
+    lines = ["| ranks | KV heads of one, at most | ms a token | times as fast as "
+             "one rank | by heads | predicted, ms | off |",
+             "|---:|---:|---:|---:|---:|---:|---:|"]
+    first = rows[0]
+    for row in rows:
+        lines.append(
+            f"| {row['ranks']} | {row['most']} | {row['ms']:.0f} | "
+            f"{first['ms'] / row['ms']:.2f} | "
+            f"{first['most'] / row['most']:.2f} | {row['predicted']:.0f} | "
+            f"{100 * off(row):.1f} % |")
+    return lines
+
+
+def sweeps(program, scratch, args, say):
+    model = scratch / "random.gguf"
+    subprocess.run(["/usr/bin/python3", pages.ROOT / "bench/make_random.py",
+                    *map(str, RANDOM), model], check=True)
+    everything = []
+    for title, path, heads, depth, link, counts in (
+            ("random weights, 32 KV heads", model, 32, RANDOM_DEPTH,
+             args.random_link, RANKS),
+            ("SmolLM2, 3 KV heads", MODEL, 3, BOOK_DEPTH, args.book_link,
+             RANKS[:3])):
+        rows = [sweep_row(program, ranks, path, heads, depth, args.tokens, link)
+                for ranks in counts]
+        everything += rows
+        say()
+        say(f"## Sweeps, {title}: {args.tokens} tokens after {depth:,} positions, "
+            f"links of {link}, simulated")
+        say()
+        for line in sweep_lines(rows):
+            say(line)
+    say()
+    errors = [100 * off(row) for row in everything]
+    say(f"The prediction is off by {statistics.median(errors):.1f} % in the "
+        f"median, {max(errors):.1f} % at most.")
+
+
+def held(row):
+    """Of the tokens that sweeps checked, what held."""
+    level = row["levels"][-1]
+    return level["accepted"] / level["checked"]
+
+
+def triforce_lines(rows):
+    """rows: (ranks, of TriForce, of nobody drafting)."""
+    lines = ["| ranks | tokens that held | tokens a sweep | ms a token | times "
+             "one rank's speed | ms a token, nobody drafting | speed-up |",
+             "|---:|---:|---:|---:|---:|---:|---:|"]
+    one = rows[0][1]["avg_ts"]
+    for ranks, drafted, plain in rows:
+        lines.append(
+            f"| {ranks} | {100 * held(drafted):.0f} % | "
+            f"{drafted['tokens_per_sweep']:.1f} | "
+            f"{1e3 / drafted['avg_ts']:.0f} | {drafted['avg_ts'] / one:.2f} | "
+            f"{1e3 / plain['avg_ts']:.0f} | "
+            f"{drafted['avg_ts'] / plain['avg_ts']:.1f} |")
+    return lines
+
+
+def triforce(program, args, say):
+    book = pathlib.Path(os.environ["TIERCEL_BOOKS"]) / BOOK
+    rows = []
+    for ranks in RANKS[:3]:
+        of_ranks = ["-m", MODEL, "--tensor-parallel", ranks]
+        policy = ["--policy", "triforce"]
+        # Both on one device: the least for the view.
+        simulate, _ = device(program, BOOK_DEPTH + 128, args.book_link,
+                             *of_ranks, *policy)
+        common = [*of_ranks, *simulate, "-f", book, "-d", BOOK_DEPTH]
+        rows.append((ranks,
+                     bench(program, *common, *policy, "--verify", "coupled",
+                           "--temp", 0.6, "-n", 64),
+                     bench(program, *common, "-n", 4)))
+    say()
+    say(f"## TriForce, SmolLM2: 64 tokens after {BOOK_DEPTH:,} of {BOOK}, "
+        f"coupled, temperature 0.6, links of {args.book_link}, simulated")
+    say()
+    for line in triforce_lines(rows):
+        say(line)
+
+
+def before_lines(runs):
+    """runs: {test: [(tokens a second before, now)]}, by turns."""
+    lines = ["| test | before | now | ratio of turns: median (least to greatest) "
+             "|", "|---|---:|---:|---:|"]
+    for test, turns in runs.items():
+        ratios = [now / before for before, now in turns]
+        first, second = (statistics.median(side) for side in zip(*turns))
+        lines.append(
+            f"| {test} | {first:.1f} | {second:.1f} | "
+            f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to "
+            f"{max(ratios):.3f}) |")
+    return lines
+
+
+def before(args, say):
+    programs = [Program(args.before), Program(args.tiercel)]
+    runs = {}
+    for turn in range(args.turns):
+        documents = [None, None]
+        for which in (0, 1) if turn % 2 == 0 else (1, 0):
+            documents[which] = programs[which].document("bench", "-m", MODEL,
+                                                        *ONE_RANK)
+        for first, second in zip(*documents):
+            assert first["test"] == second["test"]
+            runs.setdefault(first["test"], []).append(
+                (first["avg_ts"], second["avg_ts"]))
+    say()
+    say(f"## One rank beside {pages.version_of(args.before)}, {args.turns} turns, "
+        "tokens a second")
+    say()
+    for line in before_lines(runs):
+        say(line)
+
+
+def page_name(wanted, usual):
+    """Of a page of the parts that were wanted."""
+    return "-".join(["ranks", *(sorted(wanted) if wanted != usual else ())])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tiercel",
+                        default=pages.ROOT / "build/cpu/apps/tiercel")
+    parser.add_argument("--sweeps", action="store_true")
+    parser.add_argument("--triforce", action="store_true")
+    parser.add_argument("--before", metavar="PROGRAM")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--tokens", type=int, default=3)
+    parser.add_argument("--random-link", default="200MB/s")
+    parser.add_argument("--book-link", default="50MB/s")
+    parser.add_argument("--save", action="store_true")
+    args = parser.parse_args()
+    usual = {"sweeps", "triforce"}
+    wanted = {part for part in (*usual, "before") if getattr(args, part)}
+    wanted = wanted or usual
+    out = []
+
+    def say(line=""):
+        print(line, flush=True)
+        out.append(line)
+
+    say("# Ranks behind links")
+    say()
+    say(f"{pages.cpu_name()}, {os.cpu_count()} threads, {pages.today()}, "
+        f"{pages.version_of(args.tiercel)}, load {os.getloadavg()[0]:.1f}.")
+    program = Program(args.tiercel)
+    if "sweeps" in wanted:
+        with tempfile.TemporaryDirectory() as scratch:
+            sweeps(program, pathlib.Path(scratch), args, say)
+    if "triforce" in wanted:
+        triforce(program, args, say)
+    if args.before:
+        before(args, say)
+    if args.save:
+        print(pages.save(out, {}, page_name(wanted, usual)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
