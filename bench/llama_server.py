@@ -25,12 +25,20 @@ class LlamaServer:
             stderr=subprocess.DEVNULL)
 
     def __enter__(self):
+        try:
+            self._await()
+        except BaseException:  # Ctrl-C too: nobody else ends it then
+            self.__exit__()
+            raise
+        return self
+
+    def _await(self):
         for _ in range(600):
             if self.process.poll() is not None:
                 raise RuntimeError("llama-server ended at once")
             try:
                 with urllib.request.urlopen(self.address + "/health"):
-                    return self
+                    return
             except (urllib.error.URLError, ConnectionError):
                 time.sleep(0.1)
         raise RuntimeError("llama-server does not answer")

@@ -13,6 +13,7 @@ import struct
 import sys
 
 IO_URING_SETUP = 425  # on every architecture
+REFUSAL = errno.ENOANO  # no kernel says so: whoever sees it was refused here
 
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
 SECCOMP_MODE_FILTER = 2
@@ -26,7 +27,7 @@ def refuse_rings():
         struct.pack("=HBBI", *instruction) for instruction in (
             (LOAD_NUMBER, 0, 0, 0),
             (JUMP_EQUAL, 0, 1, IO_URING_SETUP),
-            (RETURN, 0, 0, RETURN_ERRNO | errno.EPERM),
+            (RETURN, 0, 0, RETURN_ERRNO | REFUSAL),
             (RETURN, 0, 0, RETURN_ALLOW)))
     code = ctypes.create_string_buffer(filters, len(filters))
     program = struct.pack("@HP", len(filters) // 8, ctypes.addressof(code))

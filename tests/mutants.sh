@@ -316,6 +316,7 @@ prompt_states|offload/disk/prompt_file.cc|layer % kStates \* Aligned|0 * layer *
 prompt_page|offload/disk/prompt_file.cc|!= records_\[layer\]\[kPageSumsAt + page\]|== 0|offload/disk/prompt_file_test.cc
 prompt_lock|offload/disk/kv_folder.cc|flock(file, LOCK_EX . LOCK_NB) != 0 \&\& errno|flock(file, LOCK_SH) != 0 \&\& errno|offload/disk/prompt_file_test.cc
 prompt_evicted|offload/disk/kv_folder.cc|return other != name \&\& IsPrompt(other);|return other != name;|offload/disk/prompt_file_test.cc
+prompt_left|runtime/sequence/saved_texts.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
 short_read|offload/disk/page_reader.cc|runs_.offsets\[buffer.run\] + buffer.done,|runs_.offsets[buffer.run],|offload/disk/page_reader_test.cc
 ring_left|offload/disk/page_reader.cc|if (buffers_\[i\].busy) Start(i);|if (i > 0) Start(i);|offload/disk/page_reader_test.cc
 held_page|offload/kv/held_pages.cc|pool_->AddReference(slot);|(void)slot;|offload/kv/load_test.cc
@@ -325,10 +326,11 @@ held_layer|offload/kv/held_layer.cc|pool_->AddReference(slot);|(void)slot;|offlo
 layer_lost|offload/kv/tiered_kv.cc|if (engine().Failed(step.sent.back())) {|if (false) {|offload/kv/layers_test.cc
 layer_on_device|offload/kv/tiered_kv.cc|if (!pages_.OnDevice(page)) continue;|continue;|offload/kv/layers_test.cc
 layers_skipped|offload/kv/staging.cc|step_.asked = layer;|step_.asked = layer * 0;|offload/kv/layers_test.cc
+no_ring|bench/no_ring.py|^    refuse_rings()$|    pass|bench/saved_texts_test.py
+deaf_peer|bench/llama_server.py|            self.__exit__()||bench/saved_texts_test.py
 prompt_again|runtime/sequence/forward.cc|if (own.layer > 0 \&\& own.row == 0) after(own.layer - 1);||runtime/sequence/unfinished_prompt_test.cc
 prompt_anew|runtime/sequence/saved_texts.cc|begins_anew_);|false);|runtime/sequence/unfinished_prompt_test.cc
 prompt_filled|runtime/sequence/session_texts.cc|\&\& filled_from_ >= kv().length();|;|runtime/sequence/unfinished_prompt_test.cc
-prompt_left|runtime/sequence/saved_texts.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
 prompt_unseen|offload/view/retrieval.cc|(InSteps() \&\& step_rows_ <= kMaxStepRows)|InSteps()|runtime/sequence/unfinished_prompt_test.cc
 text_filled|runtime/sequence/session_texts.cc|settled_ == length \&\& filled_from_ >= length|settled_ == length|runtime/sequence/saved_texts_test.cc
 text_shallow|runtime/sequence/session.cc|options.prompt_view.IsFull() \&\& !options.EndsPrompts()|options.first_position == 0|runtime/sequence/saved_texts_test.cc
