@@ -296,18 +296,12 @@ def main():
                       f"{args.seed}): the notes and parts of the undisturbed "
                       "reading, byte for byte; no part was made twice.", "",
                       *(f"- {stop}" for stop in stops)]
-    load = os.getloadavg()
     model = os.environ["TIERCEL_MODEL"]
-    lines = [
-        f"# Whole books, {pages.today()}, {pages.cpu_name()}", "",
+    pages.publish(
+        "Whole books",
         f"{pages.version_of(args.tiercel)}; {pathlib.Path(model).name}, "
-        f"-n {ANSWER} {' '.join(args.flags)}; load average at the end "
-        f"{load[0]:.1f} on {os.cpu_count()} CPUs", "",
-        "| " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * 11,
-        *("| " + " | ".join(row) + " |" for row in rows), *lines]
-    print("\n".join(lines))
-    if args.save:
-        print(pages.save(lines, {}, "book"))
+        f"-n {ANSWER} {' '.join(args.flags)}; {pages.load_now()}",
+        [*pages.table(COLUMNS, rows), *lines], args.save and "book")
 
 
 if __name__ == "__main__":

@@ -50,6 +50,28 @@ def save(lines, charts, name, root=ROOT):
     return path
 
 
+def table(columns, rows):
+    """The lines of a Markdown table: words, then numbers."""
+    return ["| " + " | ".join(columns) + " |",
+            "|---|" + "---:|" * (len(columns) - 1),
+            *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def load_now():
+    """How busy the machine was at the end, for a page's head."""
+    return (f"load average at the end {os.getloadavg()[0]:.1f} on "
+            f"{os.cpu_count()} CPUs")
+
+
+def publish(title, about, body, save_as):
+    """Prints a page: its title with day and machine, a line of what was
+    measured, and the rest; writes it too where `save_as` names it."""
+    lines = [f"# {title}, {today()}, {cpu_name()}", "", about, "", *body]
+    print("\n".join(lines))
+    if save_as:
+        print(save(lines, {}, save_as))
+
+
 def fill_readme(mark, text, root=ROOT):
     """Puts `text` in the README in the place of what stands between the line
     `mark` and the next "end" comment. Returns its path."""

@@ -111,15 +111,11 @@ def main():
         found = measure(Program(args.tiercel), book, args.letters, args.count,
                         pathlib.Path(folder))
     model = os.environ.get("TIERCEL_MODEL", "the installed model")
-    lines = [
-        f"# Read here, {pages.today()}, {pages.cpu_name()}", "",
+    pages.publish(
+        "Read here",
         f"{pages.version_of(args.tiercel)}; {pathlib.Path(model).name}; "
-        f"{args.book.name}, pieces of {args.letters} letters", "",
-        "| " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * 4,
-        *("| " + " | ".join(row) + " |" for row in rows_of(found))]
-    print("\n".join(lines))
-    if args.save:
-        print(pages.save(lines, {}, "read-here"))
+        f"{args.book.name}, pieces of {args.letters} letters",
+        pages.table(COLUMNS, rows_of(found)), args.save and "read-here")
 
 
 if __name__ == "__main__":

@@ -172,18 +172,11 @@ def main():
                                     len(ids) + 512,
                                     len(os.sched_getaffinity(0)), folder),
                 ids, args.rounds, folder)))
-    load = os.getloadavg()
-    lines = [
-        f"# Saved texts, {pages.today()}, {pages.cpu_name()}", "",
-        f"{pages.version_of(args.tiercel)}; {args.rounds} rounds; load average "
-        f"at the end {load[0]:.1f} on {os.cpu_count()} CPUs; "
-        f"flags: {' '.join(args.flags) or 'none'}", "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "|---" + "|---:" * (len(COLUMNS) - 1) + "|",
-        *("| " + " | ".join(row) + " |" for row in rows)]
-    print("\n".join(lines))
-    if args.save:
-        print(pages.save(lines, {}, "saved-texts"))
+    pages.publish(
+        "Saved texts",
+        f"{pages.version_of(args.tiercel)}; {args.rounds} rounds; "
+        f"{pages.load_now()}; flags: {' '.join(args.flags) or 'none'}",
+        pages.table(COLUMNS, rows), args.save and "saved-texts")
 
 
 if __name__ == "__main__":
