@@ -462,11 +462,11 @@ class GenerateTest(Case):
                 ledger["h2d_bytes"],
                 f["page_bytes"] * (f["swept_pages"] + f["reopened_pages"] +
                                    f["resumed_pages"]) + f["resumed_bytes"] +
-                f["gathered_bytes"])
+                f["gathered_bytes"] + f["states_up_bytes"])
             self.assertEqual(
                 ledger["d2h_bytes"],
                 f["page_bytes"] * (f["closed_pages"] + f["parked_pages"]) +
-                f["parked_bytes"])
+                f["parked_bytes"] + f["states_down_bytes"])
             self.assertEqual(f["closed_pages"], f["layers"] * (619 // 128))
         # Four pages of each of two layers go down, each copy a transfer.
         slow = self.document(*common, "--simulate",

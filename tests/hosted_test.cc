@@ -243,6 +243,27 @@ TEST(HostedTiersTest, BytesAndTrafficAreTheCpus) {
   }
 }
 
+// A prompt whose hidden states come and go in tiles, while what reads and
+// writes them is queued.
+TEST(HostedTiersTest, APromptInTilesIsTheCpus) {
+  const std::string path = CheckpointPath("llama_chat");
+  const auto cpu = Open(path, Device::kCpu);
+  const auto gpu = Open(path, Device::kCuda);
+  const Ids ids = RandomIds(1600, cpu->config.vocab);
+  const Session::Options options = {.context = 1700};
+  const auto expected = MakeSession(*cpu, options);
+  Read(*expected, ids.data(), ids.size());
+  const Tiered tiered = MakeTiered(*gpu, options, Budget::kLeast);
+  Session& session = *tiered.session;
+  ASSERT_LT(session.plan().state_rows, std::ssize(ids));
+  Read(session, ids.data(), ids.size());
+  EXPECT_TRUE(SameBytes(NextLogits(session), NextLogits(*expected)));
+  // The last three of four blocks stay behind the last layer.
+  const int64_t row = gpu->config.hidden * 4;
+  EXPECT_EQ(session.traffic().moves.states_up_bytes, 1600 * row);
+  EXPECT_EQ(session.traffic().moves.states_down_bytes, (1600 + 512) * row);
+}
+
 // Forks take turns with the layer buffers, share pages until they write, and a
 // prompt that was stopped in a layer goes on there.
 TEST(HostedTiersTest, ForksAndStoppedPromptsAreTheCpus) {

@@ -170,7 +170,7 @@ speed_header|runtime/sequence/deep_spans.cc|ends_so ? std::ssize(header_) : 1|en
 speed_kept|runtime/sequence/deep_spans.cc|past_.push_back({answer_begin_, end})|past_.push_back({end, end})|runtime/sequence/deep_spans_test.cc
 speed_entries|runtime/sequence/deep_spans.cc|deep += anchor_end - begin_|deep += 0 * (anchor_end - begin_)|runtime/sequence/deep_spans_test.cc
 speed_cut|offload/kv/view.cc|layer < full_layers_) return nullptr|layer <= full_layers_) return nullptr|runtime/policy/speed_test.cc
-speed_resumed|runtime/pass/pass.cc|point->row = std::max(point->row, range.begin)|point->row = range.begin|runtime/policy/speed_test.cc
+speed_resumed|runtime/pass/pass.cc|first = std::max(row, range.begin)|first = row|runtime/policy/speed_test.cc
 speed_pages|offload/kv/tiered_kv.cc|layer < pages_.At(i).layers|layer < layers_|runtime/policy/speed_test.cc
 speed_host|offload/kv/residency.cc|page.below ? page.layers : 0|page.below ? tier_.shape.layers : 0|runtime/policy/speed_test.cc
 speed_planned|offload/plan/tier_plan.cc|(needs.layers - needs.shallow_layers)|0|runtime/policy/speed_test.cc
@@ -297,7 +297,7 @@ slot_order|offload/kv/residency.cc|int64_t i = tier_.shape.resident_pages - 1; s
 own_below|offload/kv/residency.cc|    page.below = false;|    (void)page;|offload/kv/tiered_kv_test.cc
 cancelled_open|offload/kv/residency.cc|  if (ClassOf(sent) == ErrorClass::kCancelled) return sent;|  (void)sent;|offload/kv/tiered_kv_test.cc
 resumed_buffers|offload/kv/staging.cc|  tier_.owner = this;|  (void)this;|offload/kv/tiered_kv_test.cc
-rows_before|runtime/pass/pass.cc|pass.before + point->row));|pass.before));|runtime/pass/pass_test.cc
+rows_before|runtime/pass/pass.cc|pass_.before + first);|pass_.before);|runtime/pass/pass_test.cc
 drafted_over|runtime/sequence/forward.cc|interrupted_.reset();  // its|(void)0;  // its|runtime/policy/triforce_test.cc
 draft_stops|runtime/policy/policy.cc|draft_session->CancelWith(session);|(void)session;|runtime/drafting/small_target_test.cc
 draft_on_device|runtime/policy/policy.cc|.on_device = true|.on_device = false|runtime/drafting/small_target_test.cc
@@ -325,6 +325,19 @@ loaded_resident|offload/kv/tiered_kv.cc|pages_.IsResident(page) .. pages_.IsNewe
 held_layer|offload/kv/held_layer.cc|pool_->AddReference(slot);|(void)slot;|offload/kv/layers_test.cc
 layer_lost|offload/kv/tiered_kv.cc|if (engine().Failed(step.sent.back())) {|if (false) {|offload/kv/layers_test.cc
 layer_on_device|offload/kv/tiered_kv.cc|if (!pages_.OnDevice(page)) continue;|continue;|offload/kv/layers_test.cc
+tile_reused|offload/kv/tiled_states.cc|if (tile.wanted) continue;|if (tile.wanted \&\& tile.filled == 0) continue;|offload/kv/tiled_states_test.cc
+tile_neighbour|offload/kv/tiled_states.h|(&tile - tiles_.data()) \*|(\&tile - tiles_.data()) / 2 *|offload/kv/tiled_states_test.cc
+tile_not_sent|offload/kv/tiled_states.cc|  if (sends) SendDown(\*place);|  if (sends) sent_.push_back(0);|offload/kv/tiled_states_test.cc
+tile_emptied|offload/kv/tiled_states.cc|sends ? sent_.back() : 0|0|offload/kv/tiled_states_test.cc
+tile_overlap|offload/kv/tiled_states.cc|tile.newer .. Overlap(tile.block, block)|tile.newer \&\& tile.block == block|offload/kv/tiled_states_test.cc
+tile_lost|offload/kv/tiled_states.cc|    lost_.Update(arrived);||offload/kv/tiled_states_test.cc
+tile_held|offload/kv/tiled_states.cc|  if (found_ == left_) {|  if (found_ == nullptr) {|offload/kv/tiled_states_test.cc
+tile_spare|offload/kv/tiled_states.cc|spare_.use_count() == 1|spare_.use_count() > 0|offload/kv/tiled_states_test.cc
+tile_turn|offload/kv/tiled_states.cc|CopyEngine::Turn::kUrgent|CopyEngine::Turn::kInOrder|offload/kv/tiled_states_test.cc
+tile_ahead|runtime/pass/pass.cc|next->end() > now.row)|next->end() > now.end())|runtime/policy/speed_test.cc
+states_first|offload/plan/tier_plan.cc|  if (everything.fits()) return everything;||offload/plan/tier_plan_test.cc
+states_below|runtime/predict/session_plan.h|plan.host_kv + plan.host_states|plan.host_kv|runtime/predict/session_plan_test.cc
+states_predicted|offload/plan/pipeline.cc|    link.Copy(now, layer.states_s);||offload/plan/pipeline_test.cc
 layers_skipped|offload/kv/staging.cc|step_.asked = layer;|step_.asked = layer * 0;|offload/kv/layers_test.cc
 no_ring|bench/no_ring.py|^    refuse_rings()$|    pass|bench/saved_texts_test.py
 deaf_peer|bench/llama_server.py|            self.__exit__()||bench/saved_texts_test.py

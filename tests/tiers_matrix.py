@@ -123,9 +123,11 @@ def check_bytes(document):
     for name, count in expected.items():
         assert f[name] == count, (name, f[name], count)
     up = f["page_bytes"] * (f["swept_pages"] + f["reopened_pages"] +
-                            f["resumed_pages"]) + f["resumed_bytes"] + f["gathered_bytes"]
+                            f["resumed_pages"]) + (f["resumed_bytes"] +
+                                                   f["gathered_bytes"] +
+                                                   f["states_up_bytes"])
     down = (f["page_bytes"] * (f["closed_pages"] + f["parked_pages"]) +
-            f["parked_bytes"])
+            f["parked_bytes"] + f["states_down_bytes"])
     assert ledger["h2d_bytes"] == up, (ledger, up)
     assert ledger["d2h_bytes"] == down, (ledger, down)
     return ahead * f["page_bytes"]

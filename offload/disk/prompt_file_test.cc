@@ -83,12 +83,12 @@ std::unique_ptr<HeldLayer> HeldFor(const PromptInfo& info, int layer) {
       std::copy(bytes.begin(), bytes.end(), pool->Page(layer, slots.back()));
     }
   }
-  HostRegion region =
-      *HostRegion::Reserve(static_cast<size_t>(info.StateBytes()));
+  const auto region = std::make_shared<HostRegion>(
+      *HostRegion::Reserve(static_cast<size_t>(info.StateBytes())));
   const std::vector<std::byte> state = StateFor(info, layer);
-  std::copy(state.begin(), state.end(), region.data());
+  std::copy(state.begin(), state.end(), region->data());
   return std::make_unique<HeldLayer>(std::move(pool), layer, std::move(slots),
-                                     std::move(last), std::move(region),
+                                     std::move(last), region,
                                      info.StateBytes());
 }
 

@@ -7,7 +7,8 @@ namespace tiercel {
 
 HeldLayer::HeldLayer(std::shared_ptr<PagePool> pool, int layer,
                      std::vector<int64_t> slots, std::vector<std::byte> last,
-                     HostRegion state, int64_t state_bytes)
+                     std::shared_ptr<const HostRegion> state,
+                     int64_t state_bytes)
     : pool_(std::move(pool)),
       layer_(layer),
       slots_(std::move(slots)),

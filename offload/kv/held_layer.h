@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,10 +24,16 @@ class HeldLayer {
   // `state_bytes` of `state` are the hidden states.
   HeldLayer(std::shared_ptr<PagePool> pool, int layer,
             std::vector<int64_t> slots, std::vector<std::byte> last,
-            HostRegion state, int64_t state_bytes);
+            std::shared_ptr<const HostRegion> state, int64_t state_bytes);
   ~HeldLayer();
   HeldLayer(const HeldLayer&) = delete;
   HeldLayer& operator=(const HeldLayer&) = delete;
+
+  // The hidden states are these: the store had none.
+  void SetState(std::shared_ptr<const HostRegion> state, int64_t state_bytes) {
+    state_ = std::move(state);
+    state_bytes_ = state_bytes;
+  }
 
   int layer() const { return layer_; }
   int64_t pages() const {
@@ -37,7 +44,7 @@ class HeldLayer {
   absl::Status ReadPage(int64_t page, std::byte* to) const;
   // Copies bytes of the hidden states. Errors: out_of_memory.
   absl::Status ReadState(int64_t offset, std::byte* to, size_t bytes) const {
-    return state_.Read(offset, to, bytes);
+    return state_->Read(offset, to, bytes);
   }
 
  private:
@@ -47,8 +54,8 @@ class HeldLayer {
   // Of them: the pool's own lists may change beside ReadPage.
   std::vector<PagePool::Location> places_;
   const std::vector<std::byte> last_;
-  const HostRegion state_;
-  const int64_t state_bytes_;
+  std::shared_ptr<const HostRegion> state_;
+  int64_t state_bytes_;
 };
 
 }  // namespace tiercel

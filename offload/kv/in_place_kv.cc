@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> InPlaceKv::HoldLayer(
   return std::make_unique<HeldLayer>(
       pool_, layer,
       std::vector<int64_t>(slots_.begin() + first, slots_.begin() + whole),
-      std::move(last), *std::move(copy), bytes);
+      std::move(last), std::make_shared<HostRegion>(*std::move(copy)), bytes);
 }
 
 absl::StatusOr<int> InPlaceKv::TakeOwnLayers(GiveLayers give, std::byte* state,

@@ -54,7 +54,7 @@ class KvStore : public LayeredKv {
   // Leaves an uncommitted step as it is, in layer `layer` with `rows` rows of
   // it done, to go on at any later time through Resume and BeginLayer(layer).
   // `state`, device memory that the caller will need then, is kept with it and
-  // put back by Resume. Any other call but Fork abandons it.
+  // put back by Resume; `bytes` may be 0. Any other call but Fork abandons it.
   // Errors: copy_failed, out_of_memory; Abandon then. Resume's cancelled: it
   // stays as it was left.
   absl::Status Suspend(int layer, int64_t rows, std::byte* state,
@@ -63,7 +63,8 @@ class KvStore : public LayeredKv {
 
   // Of a prompt's step in a sequence that begins at position 0, right after
   // EndLayer(layer): what it has written of that layer, and `state`, `bytes` of
-  // device memory, for others to read. The step goes on, whatever comes of it.
+  // device memory, or 0, for others to read. The step goes on, whatever comes
+  // of it.
   // Errors: copy_failed, out_of_memory, cancelled; invalid_argument, where
   // pages are on the device alone.
   virtual absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(

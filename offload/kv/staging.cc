@@ -14,6 +14,9 @@ namespace {
 // after a page that has more.
 constexpr int64_t kAheadBytes = int64_t{1} << 20;
 
+// ... and what a prompt sends down after so many.
+constexpr int64_t kDownBytes = int64_t{16} << 20;
+
 }  // namespace
 
 bool PagesRead::In(int layer, int64_t page) const {
@@ -119,7 +122,7 @@ Staging::Ticket Staging::SendDown(const PageList& pages, int layer) {
             ? pages_.OnDevicePage(layer, page)
             : Place(layer, step_.place[static_cast<size_t>(page)])));
   }
-  return engine().Submit(step_.station, Joined(transfers));
+  return engine().Submit(step_.station, Joined(transfers, kDownBytes));
 }
 
 void Staging::Done(int layer, Ticket sent, bool ahead) {

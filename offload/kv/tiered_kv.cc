@@ -223,10 +223,12 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
   }
   const Ticket parked = staging_.Suspend(layer, std::move(written));
   const Ticket saved =
-      engine().Submit(step.station, {{.direction = Direction::kDeviceToHost,
-                                      .host = &step.state,
-                                      .device = state,
-                                      .bytes = bytes}});
+      bytes == 0 ? 0
+                 : engine().Submit(step.station,
+                                   {{.direction = Direction::kDeviceToHost,
+                                     .host = &step.state,
+                                     .device = state,
+                                     .bytes = bytes}});
   moves_.parked_bytes += bytes;
   absl::Status status = engine().Wait(parked);
   if (!status.ok()) engine().Drop(saved);
@@ -238,6 +240,7 @@ absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
   const Step& step = *step_;
   const auto bytes = static_cast<int64_t>(step.state.bytes());
   if (absl::Status s = staging_.Resume(cancelled); !s.ok()) return s;
+  if (bytes == 0) return absl::OkStatus();
   const Ticket back =
       engine().Submit(step.station, {{.direction = Direction::kHostToDevice,
                                       .host = &step.state,
@@ -268,10 +271,13 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
   absl::StatusOr<HostRegion> region =
       HostRegion::ReserveUnmapped(static_cast<size_t>(bytes) + last.size());
   if (!region.ok()) return region.status();
-  std::vector<Transfer> transfers = {{.direction = Direction::kDeviceToHost,
-                                      .host = &*region,
-                                      .device = state,
-                                      .bytes = bytes}};
+  std::vector<Transfer> transfers;
+  if (bytes > 0) {
+    transfers.push_back({.direction = Direction::kDeviceToHost,
+                         .host = &*region,
+                         .device = state,
+                         .bytes = bytes});
+  }
   moves_.parked_bytes += bytes;
   if (open >= 0) {
     transfers.push_back({.direction = Direction::kDeviceToHost,
@@ -297,7 +303,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
   }
   return std::make_unique<HeldLayer>(
       std::shared_ptr<PagePool>(tier_, &tier_->pool), layer, std::move(slots),
-      std::move(last), *std::move(region), bytes);
+      std::move(last), std::make_shared<HostRegion>(*std::move(region)), bytes);
 }
 
 // Pages go to the host tier at once, past the link. Those that the step has on
@@ -326,10 +332,12 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
     }
     moves_.reopened_pages += *layers;
   }
-  transfers.push_back({.direction = Direction::kHostToDevice,
-                       .host = &*region,
-                       .device = state,
-                       .bytes = bytes});
+  if (bytes > 0) {
+    transfers.push_back({.direction = Direction::kHostToDevice,
+                         .host = &*region,
+                         .device = state,
+                         .bytes = bytes});
+  }
   moves_.resumed_bytes += bytes;
   const absl::Status up = engine().WaitOrDrop(
       engine().Submit(step.station, std::move(transfers)), cancelled);

@@ -31,7 +31,9 @@ double PromptSeconds(int layers, const LayerTimes& layer) {
   }
   for (int l = 0; l < layers; ++l) {
     const auto buffer = static_cast<size_t>(l % 2);
-    now = std::max(now, filled[buffer]) + layer.compute_s;
+    now = std::max(now, filled[buffer]);
+    link.Copy(now, layer.states_s);
+    now += std::max(layer.compute_s, layer.states_s);
     sent = link.Copy(now, layer.down_s);
     if (l + 2 < layers) filled[buffer] = link.Copy(now, layer.up_s);
   }

@@ -8,6 +8,9 @@ struct LayerTimes {
   double compute_s = 0;
   double up_s = 0;    // the link with the pages it reads
   double down_s = 0;  // the link with the pages it has filled; prompts only
+  // The link, before all else, with hidden states that come and go while it
+  // computes; prompts only.
+  double states_s = 0;
 };
 
 // What a step takes through two layer buffers, as kv/tiered_kv runs it: one

@@ -38,6 +38,19 @@ TEST(PipelineTest, APromptComputesWhileItsPagesLeave) {
               kTiny);
 }
 
+// They go before pages, which have what they leave of the link.
+TEST(PipelineTest, HiddenStatesHideBehindComputing) {
+  EXPECT_NEAR(
+      PromptSeconds(10, {.compute_s = 1.0, .down_s = 0.25, .states_s = 0.7}),
+      10.25, kTiny);
+  EXPECT_NEAR(PromptSeconds(10, {.compute_s = 1.0, .states_s = 3.0}), 30.0,
+              kTiny);
+  // A link that has more to do than the cores is busy all the time.
+  EXPECT_NEAR(
+      PromptSeconds(10, {.compute_s = 1.0, .down_s = 0.5, .states_s = 0.8}),
+      10 * 1.3 + 0.2, 0.3);
+}
+
 TEST(PipelineTest, RowsAddedToATextReadItFirst) {
   EXPECT_NEAR(PromptSeconds(2, {.compute_s = 1.0, .up_s = 3.0}), 7.0, kTiny);
   EXPECT_NEAR(PromptSeconds(1, {.compute_s = 1.0, .up_s = 3.0}), 4.0, kTiny);

@@ -6,8 +6,9 @@
 namespace tiercel {
 namespace {
 
+// With the first pages resident, and hidden states of so many rows.
 TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
-                           int64_t resident_pages) {
+                           int64_t resident_pages, int64_t state_rows) {
   const int64_t first = needs.first_position / kPageTokens;
   const int64_t end = needs.first_position + needs.context;
   TierPlan plan;
@@ -24,7 +25,12 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
   plan.budget = budget;
   plan.weights = needs.weights;
   plan.draft = needs.draft;
-  plan.workspace = needs.workspace;
+  plan.state_rows = std::min(state_rows, needs.context);
+  plan.workspace =
+      needs.workspace + AlignedBytes(plan.state_rows * needs.state_bytes);
+  if (plan.state_rows < needs.context) {
+    plan.host_states = needs.context * needs.state_bytes;
+  }
   plan.views = needs.views;
   plan.staging = plan.shape.StagingBytes();
   plan.resident = plan.shape.SlotBytes();
@@ -44,9 +50,14 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
 // in both buffers, so bytes rise with pages wherever there are three layers,
 // and fall with fewer: then all pages are resident or none is.
 TierPlan PlanTiers(const TierNeeds& needs, int64_t budget) {
-  const TierPlan least = WithResidentPages(needs, budget, needs.resident_pages);
-  const TierPlan all =
-      WithResidentPages(needs, budget, least.shape.context_pages);
+  const auto with = [&](int64_t pages) {
+    return WithResidentPages(needs, budget, pages, needs.tile_rows);
+  };
+  const TierPlan least = with(needs.resident_pages);
+  const TierPlan everything = WithResidentPages(
+      needs, budget, least.shape.context_pages, needs.context);
+  if (everything.fits()) return everything;
+  const TierPlan all = with(least.shape.context_pages);
   if (all.fits()) return all;
   const int64_t page_bytes = needs.layout.PageBytes();
   if (!least.fits() || needs.layers <= 2) {
@@ -54,14 +65,14 @@ TierPlan PlanTiers(const TierNeeds& needs, int64_t budget) {
   }
   int64_t pages = needs.resident_pages + (budget - least.DeviceBytes()) /
                                              ((needs.layers - 2) * page_bytes);
-  TierPlan plan = WithResidentPages(needs, budget, pages);
+  TierPlan plan = with(pages);
   // Alignment may take the last page's place.
-  while (!plan.fits()) plan = WithResidentPages(needs, budget, --pages);
+  while (!plan.fits()) plan = with(--pages);
   return plan;
 }
 
 TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget) {
-  TierPlan plan = WithResidentPages(needs, budget, 0);
+  TierPlan plan = WithResidentPages(needs, budget, 0, needs.context);
   plan.in_place = true;
   plan.shape.newest_pages = 0;
   plan.shape.staged_pages = 0;

@@ -13,18 +13,22 @@ struct TierPlan {
   TierShape shape;
   bool in_place = false;   // no page ever moves
   bool on_device = false;  // ... from the device, where all are
+  // Of so many rows of a step the hidden states are on the device; those of a
+  // prompt that has more are in the host tier, and pass there in tiles.
+  int64_t state_rows = 0;
 
   // Device
   int64_t budget = 0;  // in place: of both tiers
   int64_t weights = 0;
   int64_t draft = 0;      // a model that drafts, its KV and its workspace
-  int64_t workspace = 0;  // hidden states of a prompt, activations, scratch
+  int64_t workspace = 0;  // hidden states, activations, scratch
   int64_t staging = 0;    // two layer buffers
   int64_t views = 0;      // of drafts: chunks, digests, queries
   int64_t resident = 0;   // pages that stay, the open ones among them
 
   // Host
   int64_t host_kv = 0;
+  int64_t host_states = 0;  // hidden states of a prompt
 
   int64_t DeviceBytes() const {
     return weights + draft + workspace + staging + views + resident;
@@ -42,7 +46,9 @@ struct TierNeeds {
   int64_t first_position = 0;
   int64_t weights = 0;
   int64_t draft = 0;
-  int64_t workspace = 0;
+  int64_t workspace = 0;    // but for hidden states
+  int64_t state_bytes = 0;  // of the hidden state of a row
+  int64_t tile_rows = 0;    // of so many rows they must be on the device
   int64_t views = 0;
   int64_t resident_pages = 0;  // at least so many
   int64_t newest_pages = 0;
@@ -52,9 +58,9 @@ struct TierNeeds {
 };
 
 // Divides `budget` bytes of device memory: what must be there, then as many
-// resident pages as are left. A page stays in every layer or in none, so that
-// each layer has computing to hide its copies behind. Where it does not fit the
-// plan says what the least would take.
+// resident pages as are left, and with all of them all hidden states. A page
+// stays in every layer or in none, so that each layer has computing to hide its
+// copies behind. Where it does not fit the plan says what the least would take.
 TierPlan PlanTiers(const TierNeeds& needs, int64_t budget);
 
 // The plan where the device computes in the host tier: nothing is staged, and

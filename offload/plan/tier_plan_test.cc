@@ -86,6 +86,36 @@ TEST(TierPlanTest, SomePagesMustStay) {
   EXPECT_EQ(PlanTiers(needs, 0).shape.newest_pages, 0);
 }
 
+// Hidden states stay on the device where all else does; otherwise as many as
+// must, so that pages have the memory.
+TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {
+  TierNeeds needs = Needs(30, 8000);
+  needs.state_bytes = 2304;
+  needs.tile_rows = 1536;
+  const int64_t most = PlanTiers(needs, int64_t{1} << 40).DeviceBytes();
+  const TierPlan all = PlanTiers(needs, most);
+  EXPECT_EQ(all.state_rows, 8000);
+  EXPECT_EQ(all.host_states, 0);
+  EXPECT_EQ(all.workspace, 64'000 + 8000 * 2304);
+  const TierPlan less = PlanTiers(needs, most - 1);
+  EXPECT_EQ(less.shape.resident_pages, 63);
+  EXPECT_EQ(less.state_rows, 1536);
+  EXPECT_EQ(less.host_states, 8000 * 2304);
+  EXPECT_EQ(less.workspace, 64'000 + 1536 * 2304);
+  const TierPlan least = PlanTiers(needs, 0);
+  EXPECT_EQ(least.shape.resident_pages, 0);
+  EXPECT_EQ(least.state_rows, 1536);
+  // A short text's stay wherever its pages are.
+  needs.context = 1500;
+  EXPECT_EQ(PlanTiers(needs, 0).state_rows, 1500);
+  EXPECT_EQ(PlanTiers(needs, 0).host_states, 0);
+  // In one memory there is nowhere else.
+  needs.context = 8000;
+  EXPECT_EQ(PlanInPlace(needs, 0).state_rows, 8000);
+  EXPECT_EQ(PlanOnDevice(needs, 0).state_rows, 8000);
+  EXPECT_EQ(PlanOnDevice(needs, 0).host_states, 0);
+}
+
 TEST(TierPlanTest, PagesFollowAbsolutePositions) {
   TierNeeds needs = Needs(3, 130);
   needs.first_position = 127;

@@ -34,6 +34,9 @@ struct KvMoves {
   int64_t closed_pages = 0;    // down: full
   int64_t parked_pages = 0;  // down: of the layer an interrupted prompt was in
   int64_t parked_bytes = 0;  // down: its hidden states
+  // Hidden states of prompts that are not all on the device, up and down.
+  int64_t states_up_bytes = 0;
+  int64_t states_down_bytes = 0;
 };
 
 // What came from disk: bytes, hidden states of prompts among them, and pages of
@@ -87,11 +90,12 @@ struct Traffic {
   }
   static void AddTo(KvMoves& moves, const KvMoves& other, int sign) {
     constexpr int64_t KvMoves::*kCounts[] = {
-        &KvMoves::swept_pages,    &KvMoves::ahead_pages,
-        &KvMoves::reopened_pages, &KvMoves::gathered_bytes,
-        &KvMoves::resumed_pages,  &KvMoves::resumed_bytes,
-        &KvMoves::closed_pages,   &KvMoves::parked_pages,
-        &KvMoves::parked_bytes};
+        &KvMoves::swept_pages,      &KvMoves::ahead_pages,
+        &KvMoves::reopened_pages,   &KvMoves::gathered_bytes,
+        &KvMoves::resumed_pages,    &KvMoves::resumed_bytes,
+        &KvMoves::closed_pages,     &KvMoves::parked_pages,
+        &KvMoves::parked_bytes,     &KvMoves::states_up_bytes,
+        &KvMoves::states_down_bytes};
     for (const auto count : kCounts) moves.*count += sign * (other.*count);
   }
 };

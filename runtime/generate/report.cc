@@ -34,19 +34,22 @@ nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves,
                             {"opened_pages", disk.read_pages}};
   if (disk.state_bytes > 0) formula["opened_bytes"] = disk.state_bytes;
   if (plan.in_place) return formula;
-  formula.update(nlohmann::json{{"page_tokens", kPageTokens},
-                                {"layers", plan.shape.layers},
-                                {"resident_pages", plan.shape.resident_pages},
-                                {"newest_pages", plan.shape.newest_pages},
-                                {"swept_pages", moves.swept_pages},
-                                {"ahead_pages", moves.ahead_pages},
-                                {"reopened_pages", moves.reopened_pages},
-                                {"gathered_bytes", moves.gathered_bytes},
-                                {"resumed_pages", moves.resumed_pages},
-                                {"resumed_bytes", moves.resumed_bytes},
-                                {"closed_pages", moves.closed_pages},
-                                {"parked_pages", moves.parked_pages},
-                                {"parked_bytes", moves.parked_bytes}});
+  formula.update(
+      nlohmann::json{{"page_tokens", kPageTokens},
+                     {"layers", plan.shape.layers},
+                     {"resident_pages", plan.shape.resident_pages},
+                     {"newest_pages", plan.shape.newest_pages},
+                     {"swept_pages", moves.swept_pages},
+                     {"ahead_pages", moves.ahead_pages},
+                     {"reopened_pages", moves.reopened_pages},
+                     {"gathered_bytes", moves.gathered_bytes},
+                     {"resumed_pages", moves.resumed_pages},
+                     {"resumed_bytes", moves.resumed_bytes},
+                     {"closed_pages", moves.closed_pages},
+                     {"parked_pages", moves.parked_pages},
+                     {"parked_bytes", moves.parked_bytes},
+                     {"states_up_bytes", moves.states_up_bytes},
+                     {"states_down_bytes", moves.states_down_bytes}});
   return formula;
 }
 

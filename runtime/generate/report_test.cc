@@ -182,8 +182,8 @@ TEST(ReportTest, TheFormulaHasEveryCount) {
   report.plan.shape.layout = {DType::kF16, DType::kQ8_0, 2, 32};
   report.plan.shape.layers = 3;
   report.plan.shape.resident_pages = 4;
-  report.prefill.traffic.moves = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-  report.traffic.moves = {10, 20, 30, 40, 50, 60, 70, 80, 90};
+  report.prefill.traffic.moves = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  report.traffic.moves = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200};
   report.prefill.traffic.disk = {.read_bytes = 7, .read_pages = 2};
   report.traffic.disk = {.read_bytes = 60, .read_pages = 10};
   EXPECT_EQ(report.ToJson()["ledger"]["disk_read_bytes"], 67);
@@ -194,7 +194,8 @@ TEST(ReportTest, TheFormulaHasEveryCount) {
                             "reopened_pages": 33, "gathered_bytes": 44,
                             "resumed_pages": 55, "resumed_bytes": 66,
                             "closed_pages": 77, "parked_pages": 88,
-                            "parked_bytes": 99, "opened_pages": 12})"));
+                            "parked_bytes": 99, "states_up_bytes": 110,
+                            "states_down_bytes": 211, "opened_pages": 12})"));
   report.plan.in_place = true;
   EXPECT_EQ(report.ToJson()["ledger"]["formula"],
             Json::parse(R"({"page_bytes": 25088, "opened_pages": 12})"));

@@ -1,6 +1,7 @@
 #include "runtime/pass/pass.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/base/error.h"
 
@@ -8,17 +9,38 @@ namespace tiercel {
 
 namespace {
 
-// Which rows a layer has, and how far that brings the pass.
+// Which rows a layer has, in which blocks, and how far that brings the pass.
 class PassRows {
  public:
-  explicit PassRows(const Pass& pass)
-      : all_({{.begin = 0, .end = pass.rows}}),
+  PassRows(const Pass& pass, const ModelConfig& config, int threads)
+      : pass_(pass),
+        config_(config),
+        threads_(threads),
+        all_({{.begin = 0, .end = pass.rows}}),
         deep_(pass.deep),
         shallow_(std::min(pass.shallow_layers, pass.layers)),
         layers_(pass.layers) {}
 
-  const std::vector<PositionRange>& In(int layer) const {
-    return layer < shallow_ ? all_ : deep_;
+  // The first block of `layer` that begins at `row` or behind it.
+  std::optional<RowBlock> Block(int layer, int64_t row) const {
+    for (const PositionRange& range : In(layer)) {
+      const int64_t first = std::max(row, range.begin);
+      if (first >= range.end) continue;
+      const int64_t at_once =
+          PromptRowsAtOnce(config_, pass_.weight_bytes_per_token, threads_,
+                           pass_.before + first);
+      return RowBlock{layer, first, std::min(range.end - first, at_once)};
+    }
+    return std::nullopt;
+  }
+  // The one that passes behind `block`.
+  std::optional<RowBlock> After(const RowBlock& block) const {
+    std::optional<RowBlock> next = Block(block.layer, block.end());
+    for (int layer = block.layer + 1; !next.has_value() && layer < layers_;
+         ++layer) {
+      next = Block(layer, 0);
+    }
+    return next;
   }
   uint64_t Total() const { return Done(layers_, 0); }
   uint64_t Done(const PassPoint& point) const {
@@ -26,6 +48,9 @@ class PassRows {
   }
 
  private:
+  const std::vector<PositionRange>& In(int layer) const {
+    return layer < shallow_ ? all_ : deep_;
+  }
   // `rows` rows have passed through `layer`, and all of theirs before it.
   uint64_t Done(int layer, int64_t rows) const {
     constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
@@ -41,23 +66,40 @@ class PassRows {
     return count;
   }
 
+  const Pass& pass_;
+  const ModelConfig& config_;
+  const int threads_;
   const std::vector<PositionRange> all_;
   const std::vector<PositionRange>& deep_;
   const int shallow_;
   const int layers_;
 };
 
+// Has the hidden states of blocks behind `now` brought, as far as these have
+// passed through the layer before.
+void AskAhead(const PassRows& rows, const RowBlock& now, HiddenStates& hidden) {
+  RowBlock last = now;
+  for (int i = 0; i < HiddenStates::kAhead; ++i) {
+    const std::optional<RowBlock> next = rows.After(last);
+    if (!next.has_value() || next->layer > now.layer + 1 ||
+        (next->layer > now.layer && next->end() > now.row)) {
+      return;
+    }
+    hidden.Ask(*next);
+    last = *next;
+  }
+}
+
 }  // namespace
 
 absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
                      PassProgress progress, LayeredKv::Cancelled cancelled,
                      PassPoint* point) {
-  const ModelConfig& config = decoder.config();
-  const PassRows rows_of(pass);
-  const uint64_t total = rows_of.Total();
-  const bool asks = pass.rank == nullptr || pass.rank->rank == 0;
   const int threads =
       pass.rank != nullptr ? pass.rank->threads : stream.pool().num_threads();
+  const PassRows rows_of(pass, decoder.config(), threads);
+  const uint64_t total = rows_of.Total();
+  const bool asks = pass.rank == nullptr || pass.rank->rank == 0;
   const auto agree = [&pass](const absl::Status& mine) {
     return pass.rank != nullptr ? pass.rank->group.Meet(pass.rank->rank, mine)
                                 : mine;
@@ -66,35 +108,46 @@ absl::Status RunPass(const Pass& pass, Decoder& decoder, Stream& stream,
     const absl::StatusOr<KvPages> pages =
         pass.kv.BeginLayer(point->layer, cancelled);
     bool agreed = false;
-    for (const PositionRange& range : rows_of.In(point->layer)) {
-      point->row = std::max(point->row, range.begin);
-      while (point->row < range.end) {
-        absl::Status ready = pages.status();
-        if (ready.ok() && asks &&
-            (cancelled() || !progress(rows_of.Done(*point), total))) {
-          ready = CancelledError();
-        }
-        if (absl::Status s = agree(ready); !s.ok()) return s;
-        agreed = true;
-        const int64_t rows =
-            std::min(range.end - point->row,
-                     PromptRowsAtOnce(config, pass.weight_bytes_per_token,
-                                      threads, pass.before + point->row));
-        if (absl::Status s =
-                decoder.Layer(stream, point->layer, rows, point->row, *pages,
-                              pass.hidden + point->row * config.hidden);
+    while (const std::optional<RowBlock> block =
+               rows_of.Block(point->layer, point->row)) {
+      point->row = block->row;
+      absl::Status ready = pages.status();
+      float* hidden = nullptr;
+      if (ready.ok()) {
+        const absl::StatusOr<float*> begun =
+            pass.hidden.Begin(*block, cancelled);
+        ready = begun.status();
+        if (begun.ok()) hidden = *begun;
+      }
+      if (ready.ok() && asks &&
+          (cancelled() || !progress(rows_of.Done(*point), total))) {
+        ready = CancelledError();
+      }
+      if (absl::Status s = agree(ready); !s.ok()) return s;
+      agreed = true;
+      AskAhead(rows_of, *block, pass.hidden);
+      if (block->layer == 0 && pass.ids != nullptr) {
+        if (absl::Status s = decoder.Embed(stream, pass.ids + block->row,
+                                           block->rows, hidden);
             !s.ok()) {
           return s;
         }
-        if (pass.seen_by != nullptr) {
-          if (absl::Status s = pass.seen_by->KeepQueries(
-                  stream, point->layer, point->row, rows, decoder.queries());
-              !s.ok()) {
-            return s;
-          }
-        }
-        point->row += rows;
       }
+      if (absl::Status s = decoder.Layer(stream, block->layer, block->rows,
+                                         block->row, *pages, hidden);
+          !s.ok()) {
+        return s;
+      }
+      if (pass.seen_by != nullptr) {
+        if (absl::Status s =
+                pass.seen_by->KeepQueries(stream, block->layer, block->row,
+                                          block->rows, decoder.queries());
+            !s.ok()) {
+          return s;
+        }
+      }
+      pass.hidden.End(*block);
+      point->row = block->end();
     }
     if (!agreed) {  // no row was left to pass
       if (absl::Status s = agree(pages.status()); !s.ok()) return s;

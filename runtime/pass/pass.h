@@ -11,6 +11,7 @@
 #include "kernels/machine/stream.h"
 #include "models/decoder/config.h"
 #include "models/decoder/decoder.h"
+#include "offload/kv/hidden_states.h"
 #include "offload/kv/layered_kv.h"
 #include "offload/ranks/rank_group.h"
 
@@ -37,7 +38,9 @@ struct Pass {
   int shallow_layers = kAllLayers;
   // All weights that a row meets on its way through the whole model.
   int64_t weight_bytes_per_token;
-  float* hidden;                    // [rows, hidden], in place
+  HiddenStates& hidden;
+  // [rows]: looked up before the first layer; null: what they are is there.
+  const int32_t* ids = nullptr;
   StepObserver* seen_by = nullptr;  // null: nobody
   // Of several, the one whose part of the pass this is; null: there is one.
   const PassRank* rank = nullptr;
@@ -57,7 +60,7 @@ using PassProgress = absl::FunctionRef<bool(uint64_t done, uint64_t total)>;
 // Goes on at `point`, and leaves there how far it came. Layer-major: every row
 // passes through a layer before any enters the next, so that a layer's weights
 // and KV are wanted once per prompt, not once per block of its rows. What must
-// fit is one hidden state per row.
+// be somewhere is one hidden state per row.
 //
 // `progress` and `cancelled` are asked before every block of rows, `progress`
 // at the end too; of several ranks rank 0 asks, and what it hears goes for all:

@@ -96,13 +96,12 @@ class PassTest : public testing::Test {
         stream_(*Stream::Create({.threads = 2})),
         decoder_(config_, *model_->weights, model_->options.compute,
                  SystemMemory()),
-        hidden_(static_cast<size_t>(kRows * config_.hidden)) {}
+        hidden_(static_cast<size_t>(kRows * config_.hidden)),
+        states_(hidden_.data(), config_.hidden) {}
 
   void Begin() {
     ASSERT_TRUE(
         kv_.BeginStep(kRows, Station::kPrefill, View::Full(), kGoOn).ok());
-    ASSERT_TRUE(
-        decoder_.Embed(*stream_, ids_.data(), kRows, hidden_.data()).ok());
     ASSERT_TRUE(decoder_.BeginStep(*stream_, kRows, 0).ok());
   }
   // `weights`: so heavy that few rows pass at once.
@@ -114,7 +113,8 @@ class PassTest : public testing::Test {
                     .before = before,
                     .layers = layers,
                     .weight_bytes_per_token = weights,
-                    .hidden = hidden_.data(),
+                    .hidden = states_,
+                    .ids = ids_.data(),
                     .seen_by = &notes_},
                    decoder_, *stream_, progress, kGoOn, point);
   }
@@ -126,6 +126,7 @@ class PassTest : public testing::Test {
   const std::unique_ptr<Stream> stream_;
   Decoder decoder_;
   std::vector<float> hidden_;
+  WholeStates states_;
   Notes notes_;
 };
 

@@ -279,6 +279,28 @@ TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
   }
 }
 
+// Rows whose hidden states come and go in tiles, in other blocks above the cut
+// than below it.
+TEST_F(SpeedTest, LongPromptsMayBeInTiles) {
+  const Ids prompt = RandomIds(1900, deep_->config.vocab);
+  for (const char* settings : {"cut=4,tail=700", "cut=2,anchor=5,tail=3"}) {
+    const PolicyParams params = Speed(PolicyForm::kPlain, settings);
+    const Session::Options options = params.OptionsFor({.context = 2000});
+    const auto plain = MakeSession(*deep_, options);
+    const Tiered tiered = MakeTiered(*deep_, options, Budget::kLeast);
+    ASSERT_LT(tiered.session->plan().state_rows, std::ssize(prompt));
+    std::vector<std::vector<float>> logits;
+    for (Session* session : {plain.get(), tiered.session.get()}) {
+      ASSERT_TRUE(
+          Prefill(*session, prompt.data(), prompt.size(), kNoProgress).ok());
+      logits.push_back(NextLogits(*session));
+      const std::vector<float> after = ScoredSteps(*session, params, Answer());
+      logits.back().insert(logits.back().end(), after.begin(), after.end());
+    }
+    EXPECT_EQ(logits[1], logits[0]) << settings;
+  }
+}
+
 // However a prompt came to be known, and however long the text is.
 TEST_F(SpeedTest, PlainTextsFollowFromTheTokens) {
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4");

@@ -41,14 +41,16 @@ struct Ranks {
 };
 
 nlohmann::json TiersJson(const TierPlan& plan, int64_t others) {
-  return {{"device",
-           {{"weights", plan.weights - others},
-            {"draft", plan.draft},
-            {"staging", plan.staging},
-            {"workspace", plan.workspace},
-            {"views", plan.views},
-            {"resident", plan.resident}}},
-          {"host", {{"kv", plan.host_kv}, {"weights", 0}}}};
+  nlohmann::json tiers = {{"device",
+                           {{"weights", plan.weights - others},
+                            {"draft", plan.draft},
+                            {"staging", plan.staging},
+                            {"workspace", plan.workspace},
+                            {"views", plan.views},
+                            {"resident", plan.resident}}},
+                          {"host", {{"kv", plan.host_kv}, {"weights", 0}}}};
+  if (plan.host_states > 0) tiers["host"]["workspace"] = plan.host_states;
+  return tiers;
 }
 
 nlohmann::json SumOf(const Ranks& ranks) {

@@ -15,7 +15,11 @@ class Predictor {
  public:
   Predictor(const SessionSite& site, const Rates& rates, const TierPlan& plan,
             const std::optional<LinkRate>& link)
-      : depth_(site.depth), rates_(rates), plan_(plan), link_(link) {
+      : site_(site),
+        depth_(site.depth),
+        rates_(rates),
+        plan_(plan),
+        link_(link) {
     layers_ = depth_.has_value() ? depth_->cut : site.config.layers;
     layers_above_ = site.config.layers - layers_;
   }
@@ -35,6 +39,7 @@ class Predictor {
     if (!link_.has_value()) return layers_ * layer.compute_s + after;
     layer.up_s = OnLink(SweptPages(before));
     layer.down_s = OnLink(FullPages(before + rows) - FullPages(before));
+    if (rows > plan_.state_rows) layer.states_s = StatesOnLink(before, rows);
     return PromptSeconds(layers_, layer) + after;
   }
 
@@ -88,19 +93,33 @@ class Predictor {
   double BytesOf(int64_t pages) const {
     return static_cast<double>(pages * plan_.shape.layout.PageBytes());
   }
-  // Seconds that the CPU spends copying so many pages.
+  // Seconds that the CPU spends copying so many bytes.
+  double CopyingBytes(double bytes) const {
+    return rates_.copy_bytes_per_s > 0 ? bytes / rates_.copy_bytes_per_s : 0;
+  }
   double CopySeconds(int64_t pages) const {
-    return rates_.copy_bytes_per_s > 0
-               ? BytesOf(pages) / rates_.copy_bytes_per_s
-               : 0;
+    return CopyingBytes(BytesOf(pages));
+  }
+  double OnLink(double bytes, int64_t copies) const {
+    return std::max(bytes / link_->bytes_per_s +
+                        static_cast<double>(copies) * link_->latency_s,
+                    CopyingBytes(bytes));
   }
   // Seconds that the link is occupied with pages of one layer.
   double OnLink(int64_t pages) const {
-    if (pages == 0) return 0;
-    return std::max(BytesOf(pages) / link_->bytes_per_s + link_->latency_s,
-                    CopySeconds(pages));
+    return pages == 0 ? 0 : OnLink(BytesOf(pages), /*copies=*/1);
+  }
+  // ... with hidden states, up and down, in tiles.
+  double StatesOnLink(int64_t before, int64_t rows) const {
+    int64_t blocks = 0;
+    for (int64_t row = 0; row < rows; ++blocks) {
+      row += site_.RowsAtOnce(before + row);
+    }
+    const int64_t bytes = 2 * rows * site_.StateBytes();
+    return OnLink(static_cast<double>(bytes), 2 * blocks);
   }
 
+  const SessionSite& site_;
   const std::optional<PromptDepth>& depth_;
   int layers_;        // that all rows go through
   int layers_above_;  // that the others go through besides

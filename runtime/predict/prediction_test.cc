@@ -176,6 +176,29 @@ TEST_F(PredictionTest, ASlowLinkTakesWhatItsBytesTake) {
   EXPECT_NEAR(p.ttft_s, layer + kLayers * down + 5e-3, 1e-6);
 }
 
+// Hidden states of a prompt that has more rows than the device holds cross the
+// link twice in every layer, in blocks of 512.
+TEST_F(PredictionTest, ALongPromptsStatesComeAndGo) {
+  SessionSite site = Site(/*in_place=*/false, 0);
+  site.device_bytes = site.LeastDeviceBytes(4096);
+  const TierPlan plan = site.PlanFor(4096);
+  ASSERT_EQ(plan.state_rows, 1536);
+  const auto ttft = [&](int64_t rows, const LinkRate& link) {
+    return Predict(site, plan, link, kRates, {.cached = 0, .prompt = rows})
+        .ttft_s;
+  };
+  const LinkRate slow = {.bytes_per_s = 1e6, .latency_s = 0};
+  const double layer = 2 * 2048 * 64 * 4 / 1e6;  // more than it computes
+  const double down = 16 * kPageBytes / 1e6;
+  EXPECT_NEAR(ttft(2048, slow), kLayers * (layer + down) + 5e-3, 0.05);
+  EXPECT_NEAR(ttft(2048, {1e6, 1e-3}) - ttft(2048, slow),
+              kLayers * (2 * 4 + 1) * 1e-3, 1e-2);
+  EXPECT_LT(ttft(1536, slow), kLayers * layer / 2);
+  // A fast one hides them.
+  EXPECT_NEAR(ttft(2048, {1e12, 0}),
+              kLayers * (2048 * 1e-4 + 2048 * 2049 / 2 * 1e-8) + 5e-3, 1e-3);
+}
+
 TEST_F(PredictionTest, ResidentPagesStayAway) {
   SessionSite site = Site(/*in_place=*/false, 0);
   site.device_bytes =

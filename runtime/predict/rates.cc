@@ -156,6 +156,7 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
     return s;
   }
   const Clock::Time begin = Now();
+  WholeStates hidden(hidden_.data(), config_.hidden);
   PassPoint point;
   if (absl::Status s = RunPass(
           {.kv = kv_,
@@ -163,7 +164,7 @@ absl::StatusOr<double> Probe::Pass(int64_t rows, int layers) {
            .before = kv_.length(),
            .layers = layers,
            .weight_bytes_per_token = weight_bytes_per_token_,
-           .hidden = hidden_.data()},
+           .hidden = hidden},
           decoder_, stream_, [this](uint64_t, uint64_t) { return Progress(); },
           kNever, &point);
       !s.ok()) {

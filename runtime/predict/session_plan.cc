@@ -9,6 +9,7 @@
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
 #include "models/decoder/decoder.h"
+#include "offload/kv/tiled_states.h"
 #include "runtime/pass/pass.h"
 
 namespace tiercel {
@@ -125,16 +126,13 @@ AttentionShares::Shape SessionSite::SharesShape(int64_t context) const {
           .context = context};
 }
 
-int64_t SessionSite::RowsAtOnce() const {
-  return PromptRowsAtOnce(config, weights.MostPerToken(), threads,
-                          /*before=*/0);
+int64_t SessionSite::RowsAtOnce(int64_t before) const {
+  return PromptRowsAtOnce(config, weights.MostPerToken(), threads, before);
 }
 
 // What a session takes, whatever the device. `weights.bytes` is what is there
 // before it.
 TierNeeds SessionSite::Needs(int64_t context) const {
-  const int64_t hidden = AlignedBytes(context * config.hidden *
-                                      static_cast<int64_t>(sizeof(float)));
   const int64_t logits = AlignedBytes(LogitRows() * config.vocab *
                                       static_cast<int64_t>(sizeof(float)));
   TierNeeds needs = {
@@ -144,12 +142,14 @@ TierNeeds SessionSite::Needs(int64_t context) const {
       .first_position = first_position,
       .weights = weights.bytes,
       .workspace =
-          hidden + logits +
+          logits +
           Decoder::ReservedBytes(
               config, split != nullptr ? *split : ModelSplit::Whole(config),
               rank, RowsAtOnce(), context) +
           AlignedBytes(ScratchBytes(config, context, threads, on_gpu)) +
-          SharesShape(context).Bytes()};
+          SharesShape(context).Bytes(),
+      .state_bytes = StateBytes(),
+      .tile_rows = TiledStates::kTiles * RowsAtOnce()};
   needs.draft = draft_bytes;
   const auto pages = [](int64_t positions) {
     return positions / kPageTokens + (positions % kPageTokens != 0);

@@ -114,12 +114,16 @@ struct SessionSite {
     return split == nullptr ? config.heads
                             : static_cast<int>(split->query_heads(rank).size());
   }
-  // Of a prompt, that pass through a layer at once; the same on every rank.
-  int64_t RowsAtOnce() const;
+  // Of a prompt, that pass through a layer at once after `before` others, never
+  // more than after none; the same on every rank.
+  int64_t RowsAtOnce(int64_t before = 0) const;
+  int64_t StateBytes() const {  // of a row's hidden state
+    return config.hidden * static_cast<int64_t>(sizeof(float));
+  }
   TierNeeds Needs(int64_t context) const;
   TierPlan PlanFor(int64_t context) const;
   int64_t MachineBytes(const TierPlan& plan) const {
-    return plan.host_kv + (on_gpu ? 0 : plan.DeviceBytes());
+    return plan.host_kv + plan.host_states + (on_gpu ? 0 : plan.DeviceBytes());
   }
   bool Fits(int64_t context) const;
   // The largest context that fits, at most `most`; 0: none.

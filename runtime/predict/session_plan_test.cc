@@ -64,8 +64,14 @@ TEST_F(CardTest, HoldsWhatTriForceNeeds) {
   EXPECT_TRUE(plan.fits());
   EXPECT_FALSE(plan.in_place);
   EXPECT_EQ(plan.host_kv, int64_t{1} << 36);
+  // A prompt's hidden states are behind it, but for three blocks of 512 rows.
+  EXPECT_EQ(plan.host_states, int64_t{1} << 31);
+  EXPECT_EQ(plan.state_rows, 3 * 512);
   EXPECT_GT(plan.shape.resident_pages, 0);
+  // With them on the card 22 GiB would be too few.
   site_.device_bytes = int64_t{22} << 30;
+  EXPECT_TRUE(site_.PlanFor(1 << 17).fits());
+  site_.device_bytes = int64_t{20} << 30;
   EXPECT_FALSE(site_.PlanFor(1 << 17).fits());
 }
 
@@ -76,7 +82,7 @@ TEST_F(CardTest, HasAHostTierWhereTheKvDoesNotFit) {
   EXPECT_TRUE(small.in_place);
   EXPECT_TRUE(small.fits());
   EXPECT_EQ(site_.MachineBytes(small), 0);
-  site_.machine_bytes = int64_t{1} << 36;
+  site_.machine_bytes = (int64_t{1} << 36) + (int64_t{1} << 31);
   EXPECT_TRUE(site_.Fits(1 << 17));
   --site_.machine_bytes;
   EXPECT_FALSE(site_.Fits(1 << 17));

@@ -131,8 +131,7 @@ absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
     };
     absl::Status begun =
         resumes ? rank.Resume(rows, [this] { return StopsAlone(); })
-                : rank.BeginForward(ids, rows, station, view, certain, stop,
-                                    go_on, own);
+                : rank.BeginForward(rows, station, view, certain, stop, go_on);
     if (!begun.ok()) {
       if (resumes && rank.alone()) {
         stays = ClassOf(begun) == ErrorClass::kCancelled;
@@ -150,7 +149,7 @@ absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
     const absl::Cleanup came = [&] {
       points[static_cast<size_t>(rank.site.rank)] = own;
     };
-    return rank.RunLayers(rows, progress, stop, after, &own);
+    return rank.RunLayers(ids, rows, progress, stop, after, &own);
   });
   if (stays) interrupted_ = last;
   const bool alike =

@@ -50,11 +50,12 @@ class Prompt {
     std::fill(state_.begin(), state_.end(), value);
   }
   std::unique_ptr<HeldLayer> Hold(int layer) const {
-    HostRegion copy = *HostRegion::Reserve(state_.size());
-    EXPECT_TRUE(copy.Write(0, state_.data(), state_.size()).ok());
+    const auto copy =
+        std::make_shared<HostRegion>(*HostRegion::Reserve(state_.size()));
+    EXPECT_TRUE(copy->Write(0, state_.data(), state_.size()).ok());
     return std::make_unique<HeldLayer>(pool_, layer, slots_,
-                                       std::vector<std::byte>(),
-                                       std::move(copy), info_.StateBytes());
+                                       std::vector<std::byte>(), copy,
+                                       info_.StateBytes());
   }
   // The sequence drops its pages, and others take their place.
   void Drop() {

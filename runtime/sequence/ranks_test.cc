@@ -119,6 +119,32 @@ TEST(RanksTest, LogitsAreThoseOfOneRank) {
   }
 }
 
+// A prompt whose hidden states each rank has in tiles.
+TEST(RanksTest, PromptsInTilesAreThoseOfOneRank) {
+  const std::string path = Deepened("llama_chat");
+  const auto one = OpenOver(path, 1);
+  const Ids ids = RandomIds(2200, one->config.vocab);
+  const Session::Options options = {.context = 2400};
+  const auto alone = MakeSession(*one, options);
+  ASSERT_TRUE(Prefill(*alone, ids.data(), ids.size(), kNoProgress).ok());
+  const auto tiered = OpenTiered(path, 2, options);
+  const auto session = MakeSession(*tiered, options);
+  for (const auto& rank : session->ranks()) {
+    ASSERT_EQ(rank->plan.state_rows, 1536);
+  }
+  // Stopped in the middle of a layer, both go on there.
+  ASSERT_EQ(CodeOf(Prefill(*session, ids.data(), ids.size(),
+                           [](uint64_t done, uint64_t) { return done < 5000; })
+                       .status()),
+            "cancelled");
+  ASSERT_TRUE(Prefill(*session, ids.data(), ids.size(), kNoProgress).ok());
+  EXPECT_EQ(NextLogits(*session), NextLogits(*alone));
+  const Traffic traffic = session->traffic();
+  EXPECT_GT(traffic.ranks[0].moves.states_up_bytes, 0);
+  EXPECT_EQ(traffic.ranks[1].moves.states_up_bytes,
+            traffic.ranks[0].moves.states_up_bytes);
+}
+
 TEST(RanksTest, TypesOfKvChangeNothing) {
   const auto one = OpenOver(PathOf("llama_rope_linear"), 1);
   const auto two = OpenOver(PathOf("llama_rope_linear"), 2);

@@ -102,7 +102,7 @@ Traffic Session::traffic() const {
   for (const auto& rank : ranks_) {
     Traffic own;
     if (rank->tier != nullptr) own.link = rank->tier->engine->ledger();
-    own.moves = rank->kv->moves();
+    own.moves = rank->moves();
     traffic += own;
     traffic.ranks.push_back(rank->traffic());
   }

@@ -22,7 +22,8 @@ SessionRank::SessionRank(const Model& model, const SessionSite& of,
       pass_rank_{*ranks_->group, of.rank, threads},
       decoder_(model.config, model.weights_of(of.rank), model.options.compute,
                model.machine_of(of.rank).memory(),
-               {*model.split, of.rank, ranks_->gather}) {}
+               {*model.split, of.rank, ranks_->gather}),
+      whole_(nullptr, model.config.hidden) {}
 
 // ---- Memory ----
 
@@ -40,7 +41,7 @@ absl::Status SessionRank::MakeKv() {
         !s.ok()) {
       return s;
     }
-    if (absl::Status s = ReserveHidden(plan.context); !s.ok()) return s;
+    if (absl::Status s = ReserveHidden(plan.state_rows); !s.ok()) return s;
     if (absl::Status s = ReserveLogits(); !s.ok()) return s;
     if (absl::Status s = ReserveShares(); !s.ok()) return s;
     const absl::StatusOr<std::byte*> scratch =
@@ -63,6 +64,7 @@ absl::Status SessionRank::MakeKv() {
           KvTier::Create(plan.shape, memory, *std::move(link));
       if (!made.ok()) return made.status();
       tier = *std::move(made);
+      MakeTiles();
       kv = std::make_unique<TieredKv>(tier, first_position);
     }
   }
@@ -92,11 +94,20 @@ absl::StatusOr<std::unique_ptr<SessionRank>> SessionRank::Fork() const {
   }
   copy->placement = placement;
   copy->tier = tier;
+  copy->MakeTiles();
   return copy;
+}
+
+void SessionRank::MakeTiles() {
+  if (tier == nullptr || plan.state_rows == plan.context) return;
+  tiles = std::make_unique<TiledStates>(tier, model_.config.hidden,
+                                        plan.state_rows / TiledStates::kTiles);
 }
 
 // The rows of the last step are nobody's once a new one begins.
 absl::Status SessionRank::ReserveHidden(int64_t rows) {
+  if (tiles != nullptr) tiles->EndStep();
+  if (GoesInTiles(rows)) rows = plan.state_rows;
   const int64_t size = rows * model_.config.hidden;
   if (static_cast<int64_t>(hidden.size()) >= size) return absl::OkStatus();
   hidden = DeviceArray<float>();
@@ -126,9 +137,17 @@ absl::Status SessionRank::ReserveShares() {
   return absl::OkStatus();
 }
 
+KvMoves SessionRank::moves() const {
+  KvMoves moves = kv->moves();
+  if (tiles == nullptr) return moves;
+  moves.states_up_bytes = tiles->up_bytes();
+  moves.states_down_bytes = tiles->down_bytes();
+  return moves;
+}
+
 RankTraffic SessionRank::traffic() const {
   RankTraffic traffic = {.gathered_bytes = ranks_->gather.received(site.rank),
-                         .moves = kv->moves()};
+                         .moves = moves()};
   if (tier == nullptr) return traffic;
   for (const LinkUse& use : tier->engine->ledger()) {
     traffic.h2d_bytes += use.h2d_bytes;
@@ -165,40 +184,37 @@ View SessionRank::Own(const View& view) const {
   return own;
 }
 
-absl::Status SessionRank::BeginForward(const int32_t* ids, int64_t rows,
-                                       Station station, const View& view,
-                                       bool certain, Cancelled cancelled,
-                                       absl::FunctionRef<absl::Status()> go_on,
-                                       const PassPoint& point) {
+absl::Status SessionRank::BeginForward(
+    int64_t rows, Station station, const View& view, bool certain,
+    Cancelled cancelled, absl::FunctionRef<absl::Status()> go_on) {
   absl::Status status = ReserveHidden(rows);
+  if (status.ok() && GoesInTiles(rows)) {
+    status = tiles->BeginStep(rows, hidden.data(), station);
+  }
   if (!status.ok()) return status;
   status = alone()
                ? kv->BeginStep(rows, station, view, cancelled, certain)
                : kv->BeginStep(rows, station, Own(view), cancelled, certain);
   if (status.ok()) status = go_on();
-  if (status.ok() && point.layer == 0) {
-    status = decoder_.Embed(*stream, ids, rows, hidden.data());
-  }
   if (!status.ok()) return status;
   return decoder_.BeginStep(*stream, rows, kv->end());
 }
 
 absl::Status SessionRank::Resume(int64_t rows, Cancelled cancelled) {
-  if (absl::Status s =
-          kv->Resume(reinterpret_cast<std::byte*>(hidden.data()), cancelled);
-      !s.ok()) {
-    return s;
-  }
+  if (absl::Status s = kv->Resume(States(), cancelled); !s.ok()) return s;
   return decoder_.BeginStep(*stream, rows, kv->end());
 }
 
-Pass SessionRank::PassOf(LayeredKv& layers_of, int64_t rows, int64_t before) {
+Pass SessionRank::PassOf(LayeredKv& layers_of, const int32_t* ids, int64_t rows,
+                         int64_t before) {
+  whole_ = WholeStates(hidden.data(), model_.config.hidden);
   return {.kv = layers_of,
           .rows = rows,
           .before = before,
           .layers = model_.config.layers,
           .weight_bytes_per_token = site.weights.MostPerToken(),
-          .hidden = hidden.data(),
+          .hidden = IsTiled() ? static_cast<HiddenStates&>(*tiles) : whole_,
+          .ids = ids,
           .rank = alone() ? nullptr : &pass_rank_};
 }
 
@@ -225,12 +241,12 @@ class ToldKv final : public LayeredKv {
 
 }  // namespace
 
-absl::Status SessionRank::RunLayers(int64_t rows, PassProgress progress,
-                                    Cancelled cancelled,
+absl::Status SessionRank::RunLayers(const int32_t* ids, int64_t rows,
+                                    PassProgress progress, Cancelled cancelled,
                                     absl::FunctionRef<void(int)> after,
                                     PassPoint* point) {
   ToldKv told(*kv, after);
-  Pass pass = PassOf(told, rows, kv->length());
+  Pass pass = PassOf(told, ids, rows, kv->length());
   pass.deep = kv->StepDeepRows();
   pass.shallow_layers = kv->StepShallowLayers();
   pass.seen_by = kv->StepSeenBy();
@@ -238,16 +254,56 @@ absl::Status SessionRank::RunLayers(int64_t rows, PassProgress progress,
 }
 
 absl::Status SessionRank::Suspend(int64_t rows, const PassPoint& point) {
-  const int64_t bytes =
-      rows * model_.config.hidden * static_cast<int64_t>(sizeof(float));
-  return kv->Suspend(point.layer, point.row,
-                     reinterpret_cast<std::byte*>(hidden.data()), bytes);
+  if (IsTiled()) {
+    if (absl::Status s = tiles->Suspend(); !s.ok()) return s;
+  }
+  return kv->Suspend(point.layer, point.row, States(), StateBytes(rows));
+}
+
+// Of a step of so many rows, what the store is to keep: not those in tiles.
+int64_t SessionRank::StateBytes(int64_t rows) const {
+  return IsTiled() ? 0 : rows * site.StateBytes();
+}
+
+absl::StatusOr<std::unique_ptr<HeldLayer>> SessionRank::HoldLayer(
+    int64_t rows, int layer, Cancelled cancelled) {
+  std::shared_ptr<const HostRegion> states;
+  if (IsTiled()) {
+    auto held = tiles->Hold(layer, cancelled);
+    if (!held.ok()) return held.status();
+    states = *std::move(held);
+  }
+  auto held = kv->HoldLayer(layer, States(), StateBytes(rows), cancelled);
+  if (held.ok() && IsTiled()) {
+    (*held)->SetState(std::move(states), tiles->StepBytes());
+  }
+  return held;
+}
+
+absl::StatusOr<int> SessionRank::TakeLayers(int64_t rows,
+                                            KvStore::GiveLayers give,
+                                            Cancelled cancelled) {
+  const auto in_tiles = [&](KvStore::PutPage put, KvStore::PutState) {
+    return give(put,
+                [this](int64_t offset, const std::byte* from, size_t bytes) {
+                  return tiles->Put(offset, from, bytes);
+                });
+  };
+  return IsTiled()
+             ? kv->TakeLayers(in_tiles, States(), 0, cancelled)
+             : kv->TakeLayers(give, States(), StateBytes(rows), cancelled);
 }
 
 absl::Status SessionRank::LogitsInto(int64_t first, int64_t count, size_t row) {
   if (absl::Status s = ReserveLogits(); !s.ok()) return s;
+  const float* rows = hidden.data() + first * model_.config.hidden;
+  if (IsTiled()) {
+    const absl::StatusOr<const float*> brought = tiles->Rows(first, count);
+    if (!brought.ok()) return brought.status();
+    rows = *brought;
+  }
   return decoder_.Logits(
-      *stream, hidden.data() + first * model_.config.hidden, count,
+      *stream, rows, count,
       logits.data() + row * static_cast<size_t>(model_.config.vocab));
 }
 
@@ -276,16 +332,12 @@ class ArrivedKv final : public LayeredKv {
 absl::Status SessionRank::DraftForward(const int32_t* ids, int64_t rows,
                                        int layers, Cancelled cancelled) {
   if (absl::Status s = ReserveHidden(rows); !s.ok()) return s;
-  if (absl::Status s = decoder_.Embed(*stream, ids, rows, hidden.data());
-      !s.ok()) {
-    return s;
-  }
   CompactKv& view = retrieval->kv();
   if (absl::Status s = decoder_.BeginStep(*stream, rows, view.end()); !s.ok()) {
     return s;
   }
   ArrivedKv arrived(*retrieval, *stream);
-  Pass pass = PassOf(arrived, rows, view.end() - kv->begin());
+  Pass pass = PassOf(arrived, ids, rows, view.end() - kv->begin());
   pass.layers = layers;
   PassPoint point;
   return RunPass(
@@ -351,17 +403,13 @@ absl::Status SessionRank::ViewStep(int32_t id, Station station,
   if (absl::Status s = kv->BeginStep(1, station, row, cancelled); !s.ok()) {
     return s;
   }
-  if (absl::Status s = decoder_.Embed(*stream, &id, 1, hidden.data());
-      !s.ok()) {
-    return s;
-  }
   if (absl::Status s = decoder_.BeginStep(*stream, 1, view.end()); !s.ok()) {
     return s;
   }
   retrieval->BeginViewStep(view.end());
   ArrivedKv arrived(*retrieval, *stream);
   KeptKv both(arrived, *kv, *stream);
-  Pass pass = PassOf(both, 1, before);
+  Pass pass = PassOf(both, &id, 1, before);
   pass.seen_by = retrieval.get();
   PassPoint point;
   absl::Status status = RunPass(

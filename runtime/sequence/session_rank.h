@@ -12,6 +12,7 @@
 #include "models/decoder/decoder.h"
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier.h"
+#include "offload/kv/tiled_states.h"
 #include "offload/plan/tier_plan.h"
 #include "offload/ranks/gather.h"
 #include "offload/view/attention_shares.h"
@@ -54,21 +55,24 @@ class SessionRank {
 
   // ---- Parts of a step, of `rows` rows under `view` ----
 
-  // Makes room, and looks up the embeddings of `ids`, unless `go_on` then has
-  // hidden states of later layers: it says so in `point`.
-  absl::Status BeginForward(const int32_t* ids, int64_t rows, Station station,
-                            const View& view, bool certain, Cancelled cancelled,
-                            absl::FunctionRef<absl::Status()> go_on,
-                            const PassPoint& point);
+  // Makes room; `go_on` may then have layers from somewhere (TakeLayers).
+  absl::Status BeginForward(int64_t rows, Station station, const View& view,
+                            bool certain, Cancelled cancelled,
+                            absl::FunctionRef<absl::Status()> go_on);
   // Takes up the step that was stopped instead.
   absl::Status Resume(int64_t rows, Cancelled cancelled);
-  // Passes the rows through all layers, from `point` on; `after` is called
-  // behind each.
-  absl::Status RunLayers(int64_t rows, PassProgress progress,
-                         Cancelled cancelled,
+  // Passes the rows, of tokens `ids`, through all layers, from `point` on;
+  // `after` is called behind each.
+  absl::Status RunLayers(const int32_t* ids, int64_t rows,
+                         PassProgress progress, Cancelled cancelled,
                          absl::FunctionRef<void(int)> after, PassPoint* point);
   // Parks what was done of a step of so many rows.
   absl::Status Suspend(int64_t rows, const PassPoint& point);
+  // KvStore's, with the hidden states of a step of so many rows.
+  absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(int64_t rows, int layer,
+                                                       Cancelled cancelled);
+  absl::StatusOr<int> TakeLayers(int64_t rows, KvStore::GiveLayers give,
+                                 Cancelled cancelled);
 
   // Logits of `count` rows of the last step, from row `first` on, into row
   // `row` of logits. Errors: out_of_memory, and those of the ops.
@@ -85,10 +89,13 @@ class SessionRank {
                     Cancelled cancelled);
 
   // What moved since the session was made.
+  KvMoves moves() const;
   RankTraffic traffic() const;
 
   // ---- Memory ----
 
+  // For a step of so many rows, whose hidden states are in tiles where the plan
+  // has not all on the device.
   absl::Status ReserveHidden(int64_t rows);
   absl::Status ReserveLogits();
   absl::Status ReserveShares();
@@ -104,9 +111,12 @@ class SessionRank {
   const TierPlan plan;
   const std::unique_ptr<Stream> stream;
   std::unique_ptr<KvStore> kv;
-  DeviceArray<float> hidden;                // [rows of the last step, hidden]
+  // [rows of the last step, hidden], or of a prompt whose states are in tiles
+  // these.
+  DeviceArray<float> hidden;
   std::shared_ptr<Placement> placement;     // null: one memory
   std::shared_ptr<KvTier> tier;             // null: one memory
+  std::unique_ptr<TiledStates> tiles;       // null: all are on the device
   std::unique_ptr<Retrieval> retrieval;     // null: none; ends before the above
   std::unique_ptr<AttentionShares> shares;  // null: nobody asked yet
   // [1 + kMaxStepRows, vocab]: those of the token after the last, if they are
@@ -116,12 +126,22 @@ class SessionRank {
  private:
   View Own(const View& view) const;
   const Weights& weights() const { return model_.weights_of(site.rank); }
-  Pass PassOf(LayeredKv& layers_of, int64_t rows, int64_t before);
+  Pass PassOf(LayeredKv& layers_of, const int32_t* ids, int64_t rows,
+              int64_t before);
+  // The last step's rows are in tiles.
+  bool IsTiled() const { return tiles != nullptr && tiles->HasStep(); }
+  bool GoesInTiles(int64_t rows) const {
+    return tiles != nullptr && rows > plan.state_rows;
+  }
+  int64_t StateBytes(int64_t rows) const;
+  std::byte* States() { return reinterpret_cast<std::byte*>(hidden.data()); }
+  void MakeTiles();
 
   const Model& model_;
   const std::shared_ptr<SessionRanks> ranks_;
   const PassRank pass_rank_;
   Decoder decoder_;
+  WholeStates whole_;  // of the last step, where it is not in tiles
 };
 
 }  // namespace tiercel

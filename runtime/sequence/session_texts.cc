@@ -130,11 +130,11 @@ absl::Status Session::GoOnFromDisk(int64_t rows, PassPoint* point) {
   PromptFile* const file =
       texts_->BeginPrompt(tokens_, kv().length(), row_bytes, stop);
   if (file == nullptr || file->layers() == 0) return absl::OkStatus();
-  const absl::StatusOr<int> layers = kv().TakeLayers(
+  const absl::StatusOr<int> layers = first().TakeLayers(
+      rows,
       [&](KvStore::PutPage put, KvStore::PutState put_state) {
         return file->Read(put, put_state, stop, &disk_);
       },
-      reinterpret_cast<std::byte*>(first().hidden.data()), rows * row_bytes,
       stop);
   if (layers.ok()) {
     point->layer = *layers;
@@ -155,9 +155,8 @@ void Session::KeepLayer(int layer, int64_t rows) {
       !texts_->TakesLayer(tokens_, kv().length(), layer, stop)) {
     return;
   }
-  absl::StatusOr<std::unique_ptr<HeldLayer>> held = kv().HoldLayer(
-      layer, reinterpret_cast<std::byte*>(first().hidden.data()),
-      rows * model_.config.hidden * static_cast<int64_t>(sizeof(float)), stop);
+  absl::StatusOr<std::unique_ptr<HeldLayer>> held =
+      first().HoldLayer(rows, layer, stop);
   if (held.ok()) {
     texts_->WriteLayer(*std::move(held));
     return;

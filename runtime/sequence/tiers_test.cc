@@ -395,6 +395,172 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
   }
 }
 
+// ---- Prompts of more rows than the device has hidden states for ----
+
+constexpr size_t kLong = 2200;  // in blocks of 512: four, and 152
+
+Session::Options LongOptions() { return {.context = 2400}; }
+
+TEST_F(TiersTest, APromptInTilesIsTheSameBytes) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(kLong, model->config.vocab);
+  const auto plain = MakeSession(*model, LongOptions());
+  const std::vector<float> expected = AllLogits(*plain, ids, kLong);
+  for (const Budget budget : {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
+    const Tiered tiered = MakeTiered(*model, LongOptions(), budget);
+    Session& session = *tiered.session;
+    const bool in_tiles = session.plan().state_rows < std::ssize(ids);
+    EXPECT_EQ(in_tiles, budget != Budget::kAll);
+    EXPECT_TRUE(SameBits(AllLogits(session, ids, kLong), expected));
+    EXPECT_EQ(session.traffic().moves.states_up_bytes > 0, in_tiles);
+    EXPECT_EQ(tiered.model->machine->memory().used(),
+              session.plan().DeviceBytes());
+    // What follows is as ever; and a fork has tiles of its own.
+    session.Truncate(100);
+    plain->Truncate(100);
+    const std::unique_ptr<Session> fork = *plain->Fork();
+    EXPECT_TRUE(
+        SameBits(AllLogits(session, ids, 300), AllLogits(*fork, ids, 300)));
+  }
+}
+
+TEST_F(TiersTest, AForkHasTilesOfItsOwn) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(kLong, model->config.vocab);
+  const auto plain = MakeSession(*model, LongOptions());
+  ASSERT_TRUE(Prefill(*plain, ids.data(), kLong, kNoProgress).ok());
+  // What a fork takes is in use until there is one.
+  constexpr int64_t kForks = int64_t{40} << 20;
+  Model::Options with = model->options;
+  with.machine.simulation = {
+      {.device_bytes = BytesFor(*model, LongOptions(), Budget::kLeast) + kForks,
+       .link_bytes_per_s = kFast,
+       .latency_s = 0}};
+  const auto small = OpenModel(with);
+  auto others =
+      DeviceArray<std::byte>::Create(small->machine->memory(), kForks, "x");
+  ASSERT_TRUE(others.ok()) << others.status();
+  const auto session = MakeSession(*small, LongOptions());
+  *others = {};
+  ASSERT_LT(session->plan().state_rows, std::ssize(ids));
+  ASSERT_FALSE(
+      Prefill(*session, ids.data(), kLong, [](uint64_t done, uint64_t total) {
+        return done < total / 2;
+      }).ok());
+  const std::unique_ptr<Session> fork = *session->Fork();
+  for (Session* one : {fork.get(), session.get()}) {
+    ASSERT_TRUE(Prefill(*one, ids.data(), kLong, kNoProgress).ok());
+    EXPECT_EQ(NextLogits(*one), NextLogits(*plain));
+  }
+  EXPECT_GT(fork->traffic().moves.states_up_bytes, 0);
+}
+
+// The sums of offload/KV_FORMAT.md.
+TEST_F(TiersTest, EveryByteOfAPromptInTilesIsForeseen) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(kLong, model->config.vocab);
+  const Tiered tiered = MakeTiered(*model, LongOptions(), Budget::kLeast);
+  Session& session = *tiered.session;
+  const auto prefill = Prefill(session, ids.data(), kLong, kNoProgress);
+  ASSERT_TRUE(prefill.ok());
+  GenerateParams params = kGreedy40;
+  params.max_tokens = 1;
+  const nlohmann::json ledger =
+      Generate(session, params, nullptr, *prefill).ToJson()["ledger"];
+  const nlohmann::json& formula = ledger["formula"];
+  const int64_t layers = model->config.layers;
+  const int64_t row = model->config.hidden * 4;
+  const int64_t up = (layers - 1) * kLong * row;
+  // The last three blocks stay.
+  const int64_t down = (layers * kLong - 512 - 512 - 152) * row;
+  EXPECT_EQ(formula["states_up_bytes"], up);
+  EXPECT_EQ(formula["states_down_bytes"], down);
+  const int64_t pages = layers * (kLong / kPageTokens);
+  EXPECT_EQ(formula["closed_pages"], pages);
+  const int64_t page = formula["page_bytes"];
+  EXPECT_EQ(ledger["h2d_bytes"], up);
+  EXPECT_EQ(ledger["d2h_bytes"], down + pages * page);
+  // Fewer rows move none.
+  session.Truncate(100);
+  ASSERT_TRUE(Prefill(session, ids.data(), 1536, kNoProgress).ok());
+  EXPECT_EQ(session.traffic().moves.states_up_bytes, up);
+}
+
+// Stopped behind every block and layer, it parks no hidden states: they are
+// below.
+TEST_F(TiersTest, APromptInTilesGoesOnWhereItWas) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(kLong, model->config.vocab);
+  const auto uninterrupted = MakeSession(*model, LongOptions());
+  ASSERT_TRUE(Prefill(*uninterrupted, ids.data(), kLong, kNoProgress).ok());
+  const auto faults = std::make_shared<Faults>();
+  std::atomic<bool> cancels = false;
+  const Tiered tiered =
+      MakeTiered(*model, LongOptions(), Budget::kLeast, kFast, 2, faults);
+  Session& session = *tiered.session;
+  faults->copy = [&](int64_t) {
+    if (!cancels.exchange(false)) return false;
+    session.Cancel();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return false;
+  };
+  std::optional<uint64_t> stopped_at;
+  int stops = 0;
+  while (true) {
+    int calls = 0;
+    const absl::Status status =
+        Prefill(session, ids.data(), kLong, [&](uint64_t done, uint64_t) {
+          if (++calls == 1 && stopped_at.has_value()) {
+            EXPECT_EQ(done, *stopped_at);
+          }
+          stopped_at = done;
+          return calls < 2;
+        }).status();
+    if (status.ok()) break;
+    ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
+    ASSERT_TRUE(session.tokens().empty());
+    ASSERT_LT(++stops, 100);
+    if (stops % 2 == 0) continue;
+    cancels = true;  // while what was kept comes back
+    ASSERT_EQ(
+        ClassOf(Prefill(session, ids.data(), kLong, kNoProgress).status()),
+        ErrorClass::kCancelled);
+    session.ClearCancel();
+    stopped_at.reset();
+  }
+  EXPECT_GT(stops, 10);
+  EXPECT_EQ(NextLogits(session), NextLogits(*uninterrupted));
+  EXPECT_EQ(session.traffic().moves.parked_bytes, 0);
+  EXPECT_EQ(session.traffic().moves.resumed_bytes, 0);
+}
+
+// Any of its copies may fail: the prompt does, and the next does not.
+TEST_F(TiersTest, EveryCopyOfATileMayFail) {
+  const auto model = Open("llama_chat");
+  const std::vector<int32_t> ids = RandomIds(1700, model->config.vocab);
+  const auto plain = MakeSession(*model, LongOptions());
+  ASSERT_TRUE(Prefill(*plain, ids.data(), ids.size(), kNoProgress).ok());
+  const auto faults = std::make_shared<Faults>();
+  const int64_t tile = 512 * model->config.hidden * 4;
+  std::atomic<int> left = 0;
+  faults->copy = [&](int64_t bytes) { return bytes == tile && left-- == 0; };
+  const Tiered tiered =
+      MakeTiered(*model, LongOptions(), Budget::kLeast, kFast, 2, faults);
+  Session& session = *tiered.session;
+  for (const int at : {0, 1, 2, 7, 12, 18, 23, 28, 1000}) {
+    left = at;
+    const absl::Status status =
+        Prefill(session, ids.data(), ids.size(), kNoProgress).status();
+    if (at == 1000) {
+      ASSERT_TRUE(status.ok()) << status;
+      break;
+    }
+    EXPECT_EQ(CodeOf(status), "copy_failed") << at;
+    EXPECT_TRUE(session.tokens().empty());
+  }
+  EXPECT_EQ(NextLogits(session), NextLogits(*plain));
+}
+
 TEST_F(TiersTest, WhatDoesNotFitIsRefusedWithNumbers) {
   const auto model = Open("llama_chat");
   Session::Options options;

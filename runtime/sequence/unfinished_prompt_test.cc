@@ -222,6 +222,39 @@ TEST_F(UnfinishedPromptTest, WhatGoesOnInMemoryIsKeptToo) {
   }
 }
 
+// The hidden states of a longer one are in the host tier anyway: they are kept
+// from there, and put there.
+TEST_F(UnfinishedPromptTest, StatesInTilesAreKeptToo) {
+  const Session::Options options = WithTexts({.context = 2000});
+  const Ids ids = RandomIds(1800, model_->config.vocab);
+  const std::vector<float> expected =
+      LogitsOf(*MakeSession(*model_, {.context = 2000}), ids);
+  for (const Place& from : kPlaces) {
+    for (const Place& to : {Place(), Place(Budget::kLeast)}) {
+      if (!from.has_value() && !to.has_value()) continue;
+      fs::remove_all(path());
+      {
+        const Tiered tiered = At(from, options);
+        Stop(*tiered.session, ids, 2, 700);
+        Stop(*tiered.session, ids, 4);
+        Stop(*tiered.session, ids, 5, 1100);
+      }
+      EXPECT_EQ(Prompts(), 1u);
+      const Tiered tiered = At(to, options);
+      Session& session = *tiered.session;
+      EXPECT_TRUE(SameBits(LogitsOf(session, ids), expected));
+      EXPECT_EQ(session.resumed_layers(), 5);
+      const KvMoves moves = session.traffic().moves;
+      EXPECT_EQ(moves.resumed_bytes, 0);
+      if (to.has_value()) {
+        EXPECT_EQ(session.plan().state_rows, 1536);
+        EXPECT_EQ(moves.states_up_bytes, 1800 * model_->config.hidden * 4);
+      }
+      EXPECT_THAT(session.warnings(), IsEmpty());
+    }
+  }
+}
+
 // A session that reads something else meanwhile goes on from disk.
 TEST_F(UnfinishedPromptTest, AnotherPromptInBetweenLosesNothing) {
   const auto session = MakeSession(*model_, WithTexts());
