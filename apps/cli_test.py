@@ -199,6 +199,20 @@ class PlanTest(Case):
                       b"are there" % (most + 1, plan["min_device_bytes"], less),
                       result.stderr)
 
+    def test_the_rank_that_does_not_fit(self):
+        gqa = os.path.join(CHECKPOINTS, "llama_gqa.gguf")
+        args = ["plan", "-m", gqa, "-c", "1000", "--tensor-parallel", "2",
+                "--simulate"]
+        least = json.loads(run(*args, "device=1kB,link=2GB/s", "--json")
+                           .stdout)["min_device_bytes"]
+        less = run(*args, "device=%d,link=2GB/s" % (least - 64))
+        self.assertEqual(less.returncode, 4)
+        self.assertIn(b"rank 1 of 2: a context of 1000 needs %d bytes" % least,
+                      less.stderr)
+        self.assertRegex(less.stdout, rb"rank 0 .*KV heads 0 to 0\n")
+        self.assertRegex(less.stdout,
+                         rb"rank 1 .*KV heads 1 to 2: does not fit\n")
+
     def test_it_reads_no_weights(self):
         args = ["-m", self.without_weights(), "--check-tensors"]
         self.refuse(3, "non_finite_weights", "generate", *args, "-p", "x")

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,13 +42,15 @@ std::string RankRows(const Json& plan) {
   for (const Json& rank : plan.at("ranks")) {
     absl::StrAppend(
         &out,
-        PlanRow(absl::StrCat("rank ", number++),
-                absl::StrCat(Bytes(SumOf(rank.at("device"))),
-                             " of its device, ", Bytes(SumOf(rank.at("host"))),
-                             " behind it, KV "
-                             "heads ",
-                             rank.at("kv_heads")[0].get<int>(), " to ",
-                             rank.at("kv_heads")[1].get<int>() - 1)));
+        PlanRow(
+            absl::StrCat("rank ", number++),
+            absl::StrCat(Bytes(SumOf(rank.at("device"))), " of its device, ",
+                         Bytes(SumOf(rank.at("host"))),
+                         " behind it, KV "
+                         "heads ",
+                         rank.at("kv_heads")[0].get<int>(), " to ",
+                         rank.at("kv_heads")[1].get<int>() - 1,
+                         rank.at("fits").get<bool>() ? "" : ": does not fit")));
   }
   if (const auto shared = plan.at("shared_kv_bytes").get<double>();
       shared > 0) {
@@ -101,9 +104,19 @@ std::string PlanTable(const Json& plan, bool drafts) {
 }
 
 std::string WhyNot(const Json& plan) {
-  return absl::StrCat("a context of ", plan.at("context").get<int64_t>(),
-                      " needs ", plan.at("min_device_bytes").get<int64_t>(),
-                      " bytes of device memory, ",
+  std::string who;
+  int64_t least = plan.at("min_device_bytes").get<int64_t>();
+  if (plan.contains("ranks")) {
+    const Json& ranks = plan["ranks"];
+    const auto small = std::find_if(
+        ranks.begin(), ranks.end(),
+        [](const Json& rank) { return !rank.at("fits").get<bool>(); });
+    who = absl::StrCat("rank ", small - ranks.begin(), " of ", ranks.size(),
+                       ": ");
+    least = small->at("min_device_bytes").get<int64_t>();
+  }
+  return absl::StrCat(who, "a context of ", plan.at("context").get<int64_t>(),
+                      " needs ", least, " bytes of device memory, ",
                       plan.at("device_bytes").get<int64_t>(),
                       " are there; the largest context that fits is ",
                       plan.at("max_context").get<int64_t>());

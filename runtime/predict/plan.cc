@@ -68,7 +68,7 @@ nlohmann::json SumOf(const Ranks& ranks) {
   return sum;
 }
 
-nlohmann::json RanksJson(const Ranks& ranks) {
+nlohmann::json RanksJson(const Ranks& ranks, int64_t context) {
   nlohmann::json list = nlohmann::json::array();
   for (size_t i = 0; i < ranks.plans.size(); ++i) {
     nlohmann::json own = TiersJson(ranks.plans[i], ranks.others[i]);
@@ -76,6 +76,10 @@ nlohmann::json RanksJson(const Ranks& ranks) {
     const auto rank = static_cast<int>(i);
     own["heads"] = {split.heads(rank).begin, split.heads(rank).end};
     own["kv_heads"] = {split.kv_heads(rank).begin, split.kv_heads(rank).end};
+    own["fits"] = ranks.sites[i].Fits(context);
+    if (!own["fits"]) {
+      own["min_device_bytes"] = ranks.sites[i].LeastDeviceBytes(context);
+    }
     list.push_back(std::move(own));
   }
   return list;
@@ -213,7 +217,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     document["min_device_bytes"] = least;
   }
   if (model.ranks() > 1) {
-    document["ranks"] = RanksJson(ranks);
+    document["ranks"] = RanksJson(ranks, context);
     document["shared_kv_bytes"] = SharedKvBytes(ranks);
   }
   document["warnings"] = nlohmann::json::array();

@@ -247,6 +247,29 @@ TEST(PlanTest, OneRankAloneIsPlannedAsIfThereWereOne) {
   EXPECT_EQ(seen.size(), 2u);
 }
 
+// Of three KV heads the first of two ranks has one, the second two.
+TEST(PlanTest, EachRankSaysWhetherItFits) {
+  const auto plan = [](int64_t device) {
+    Model::Options options = DeviceOf(device);
+    options.path = CheckpointPath("llama_gqa.gguf");
+    options.weights = false;
+    options.ranks = 2;
+    return Describe(*OpenModel(options), {.context = 1000});
+  };
+  const nlohmann::json none = plan(1000);
+  EXPECT_EQ(none["ranks"][0]["fits"], false);
+  EXPECT_EQ(none["ranks"][1]["fits"], false);
+  const auto least = none["min_device_bytes"].get<int64_t>();
+  EXPECT_EQ(plan(least)["fits"], true);
+  const nlohmann::json first = plan(least - 64);
+  EXPECT_EQ(first["fits"], false);
+  EXPECT_EQ(first["ranks"][0]["fits"], true);
+  EXPECT_EQ(first["ranks"][1]["fits"], false);
+  EXPECT_FALSE(first["ranks"][0].contains("min_device_bytes"));
+  EXPECT_EQ(first["ranks"][1]["min_device_bytes"], least);
+  EXPECT_LT(none["ranks"][0]["min_device_bytes"], least);
+}
+
 TEST(PlanTest, OptionsAreCheckedAsASessionsAre) {
   const auto model = Open({});
   EXPECT_EQ(CodeOf(DescribePlan(*model, {.context = -1}).status()),

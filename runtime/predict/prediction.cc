@@ -140,27 +140,35 @@ Rates RatesOfRanks(const SessionSite& site, const Rates& rates) {
   constexpr int kMeetingsOfLayer = 5;  // four gathers, and before the layer
   double weights = 0;
   double heads = 0;
-  double bytes = 0;
+  double vocab = 0;
+  double bytes = 0;        // of a row, in a layer
+  double logit_bytes = 0;  // of a row
   for (int rank = 0; rank < split.ranks(); ++rank) {
     const auto at = static_cast<size_t>(rank);
     weights = std::max(
         weights, static_cast<double>(split.ffn()[at].size()) / site.config.ffn);
     heads = std::max(heads, static_cast<double>(split.heads(rank).size()) /
                                 site.config.heads);
+    vocab = std::max(vocab, static_cast<double>(split.vocab()[at].size()) /
+                                static_cast<double>(site.config.vocab));
     bytes = std::max(bytes, static_cast<double>(split.GatheredPerLayer(rank)));
+    logit_bytes =
+        std::max(logit_bytes, static_cast<double>(split.GatheredLogits(rank)));
   }
   if (!site.on_gpu) {  // ranks beyond the CPUs take turns
     const double turns = std::max(
         1.0, static_cast<double>(split.ranks() * site.threads) / AllowedCpus());
     weights *= turns;
     heads *= turns;
+    vocab *= turns;
   }
   Rates own = rates;
   own.prompt_row_s = rates.prompt_row_s * weights + bytes / kGathered;
   own.prompt_position_s *= heads;
-  own.step_s = rates.step_s * weights + kMeetingsOfLayer * kMeeting;
+  own.step_s =
+      rates.step_s * weights + kMeetingsOfLayer * kMeeting + bytes / kGathered;
   own.step_position_s *= heads;
-  own.logits_s *= weights;
+  own.logits_s = rates.logits_s * vocab + kMeeting + logit_bytes / kGathered;
   return own;
 }
 

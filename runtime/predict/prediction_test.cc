@@ -1,6 +1,9 @@
 #include "runtime/predict/prediction.h"
 
+#include <algorithm>
+
 #include "gtest/gtest.h"
+#include "kernels/machine/allowance.h"
 
 namespace tiercel {
 namespace {
@@ -228,6 +231,31 @@ TEST_F(PredictionTest, TheCpuThatPlaysTheLinkIsSlowerMeanwhile) {
   busy.copy_bytes_per_s = 1e5;
   EXPECT_NEAR(Predict(site, plan, fast, busy, work).tbt_s,
               kLayers * 10 * kPageBytes / 1e5, kClose);
+}
+
+// Of two ranks the second has two of three panels of the vocabulary, and each
+// has half of all else.
+TEST_F(PredictionTest, RanksShareAndGather) {
+  config_.vocab = 48;
+  const absl::StatusOr<ModelSplit> split = ModelSplit::Create(config_, 2);
+  ASSERT_TRUE(split.ok()) << split.status();
+  SessionSite site = Site(/*in_place=*/true, int64_t{1} << 40);
+  site.split = &*split;
+  const double turns = std::max(1.0, 2.0 / AllowedCpus());
+  // Floats that a rank takes of a row: of attention, twice of the hidden state
+  // and of ffn; and 32 logits of the other's.
+  const double layer = (32 + 2 * 32 + 64) * 4 / 4e9;
+  const double logits = 32 * 4 / 4e9;
+  const Rates own = RatesOfRanks(site, kRates);
+  EXPECT_NEAR(own.prompt_row_s, 1e-4 / 2 * turns + layer, kClose);
+  EXPECT_NEAR(own.prompt_position_s, 1e-8 / 2 * turns, 1e-15);
+  EXPECT_NEAR(own.step_s, 1e-3 / 2 * turns + 25e-6 + layer, kClose);
+  EXPECT_NEAR(own.step_position_s, 1e-7 / 2 * turns, 1e-14);
+  EXPECT_NEAR(own.logits_s, 5e-3 * 2 / 3 * turns + 5e-6 + logits, kClose);
+
+  const ModelSplit whole = ModelSplit::Whole(config_);
+  site.split = &whole;
+  EXPECT_EQ(RatesOfRanks(site, kRates).logits_s, kRates.logits_s);
 }
 
 }  // namespace

@@ -232,6 +232,10 @@ absl::StatusOr<TierPlan> SessionSite::Plan(int64_t context) const {
 
 absl::Status SessionSite::DoesNotFit(int64_t context) const {
   const TierPlan plan = PlanFor(context);
+  const std::string who =
+      split != nullptr && split->ranks() > 1
+          ? absl::StrCat("rank ", rank, " of ", split->ranks(), ": ")
+          : "";
   const std::string best =
       absl::StrCat("; it can serve a context of ",
                    LargestContext(std::min(context, config.context)));
@@ -239,13 +243,13 @@ absl::Status SessionSite::DoesNotFit(int64_t context) const {
   if (!plan.fits()) {
     return MemoryError(
         "does_not_fit",
-        absl::StrCat("context ", context, " needs ", LeastDeviceBytes(context),
-                     " bytes of ", memory, " at least, the budget is ",
-                     device_bytes, best));
+        absl::StrCat(who, "context ", context, " needs ",
+                     LeastDeviceBytes(context), " bytes of ", memory,
+                     " at least, the budget is ", device_bytes, best));
   }
   return MemoryError(
       "does_not_fit",
-      absl::StrCat("context ", context, " needs ", MachineBytes(plan),
+      absl::StrCat(who, "context ", context, " needs ", MachineBytes(plan),
                    " bytes of this machine's memory, ", machine_bytes,
                    " may be taken", best));
 }

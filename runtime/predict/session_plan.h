@@ -137,7 +137,8 @@ struct SessionSite {
   AttentionShares::Shape SharesShape(int64_t context) const;
 
   // The plan for `context`, or for 0 for as much of the checkpoint's context as
-  // fits. Errors: does_not_fit, with what would.
+  // fits. Errors: does_not_fit, with what would, and of several ranks with
+  // this one's number.
   absl::StatusOr<TierPlan> Plan(int64_t context) const;
   absl::Status DoesNotFit(int64_t context) const;
 };

@@ -1,9 +1,13 @@
 #include "runtime/predict/session_plan.h"
 
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/base/error.h"
 
 namespace tiercel {
 namespace {
@@ -90,6 +94,31 @@ TEST_F(CardTest, HasAHostTierWhereTheKvDoesNotFit) {
   // A played device has the tiers that were asked for.
   site_.prefers_device = false;
   EXPECT_FALSE(site_.PlanFor(4096).in_place);
+}
+
+// Of several ranks the one that does not fit is named.
+TEST_F(CardTest, TheRankThatDoesNotFitIsNamed) {
+  const absl::StatusOr<ModelSplit> split = ModelSplit::Create(config_, 2);
+  ASSERT_TRUE(split.ok()) << split.status();
+  const SessionSite alone = site_;
+  site_.split = &*split;
+  site_.layout.kv_heads = 16;
+  site_.weights.bytes /= 2;
+  std::vector<SessionSite> sites;
+  for (int rank = 0; rank < 2; ++rank) {
+    SessionSite site = site_;
+    site.rank = rank;
+    site.device_bytes = int64_t{23 - rank * 22} << 30;
+    sites.push_back(site);
+  }
+  for (const int64_t context : {int64_t{1} << 17, int64_t{0}}) {
+    const absl::Status status = PlanRanks(sites, context).status();
+    EXPECT_EQ(CodeOf(status), "does_not_fit");
+    EXPECT_THAT(std::string(status.message()),
+                testing::StartsWith("rank 1 of 2: context "));
+  }
+  EXPECT_THAT(std::string(alone.DoesNotFit(1 << 17).message()),
+              testing::StartsWith("context 131072 needs "));
 }
 
 }  // namespace
