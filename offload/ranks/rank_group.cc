@@ -7,6 +7,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/allowance.h"
 
 namespace tiercel {
 namespace {
@@ -14,7 +15,8 @@ namespace {
 constexpr uint32_t kLeft = uint32_t{1} << 31;  // of meeting_: a rank has left
 
 // Ranks meet some hundred times in a decode step: for about 50 us a rank looks
-// whether the others have come, then it sleeps.
+// whether the others have come, then it sleeps. Where there are more ranks than
+// CPUs it sleeps at once: who looks keeps those from running for whom it waits.
 constexpr int kSpins = 2000;
 
 void Pause() {
@@ -23,10 +25,11 @@ void Pause() {
 #endif
 }
 
-// Waits until `word` is not `seen` any more, and returns what it is.
+// Waits until `word` is not `seen` any more, and returns what it is; looks so
+// often before it sleeps.
 template <typename T>
-T AwaitChange(const std::atomic<T>& word, T seen) {
-  for (int i = 0; i < kSpins; ++i) {
+T AwaitChange(const std::atomic<T>& word, T seen, int spins) {
+  for (int i = 0; i < spins; ++i) {
     const T now = word.load(std::memory_order_acquire);
     if (now != seen) return now;
     Pause();
@@ -79,6 +82,7 @@ absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(int ranks) {
 
 RankGroup::RankGroup(int ranks)
     : ranks_(ranks),
+      spins_(ranks > AllowedCpus() ? 0 : kSpins),
       ended_(static_cast<size_t>(ranks)),
       brought_(static_cast<size_t>(ranks)) {}
 
@@ -92,7 +96,7 @@ RankGroup::~RankGroup() {
 void RankGroup::Work(int rank) {
   uint32_t seen = 0;
   for (;;) {
-    seen = AwaitChange(round_, seen);
+    seen = AwaitChange(round_, seen, spins_);
     if (stop_.load(std::memory_order_relaxed)) return;
     ended_[static_cast<size_t>(rank)] = Guarded(rank);
     if (working_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
@@ -124,7 +128,7 @@ absl::Status RankGroup::Run(absl::FunctionRef<absl::Status(int rank)> part) {
   round_.notify_all();
   const auto join = [this] {
     for (int left = working_.load(std::memory_order_acquire); left > 0;) {
-      left = AwaitChange(working_, left);
+      left = AwaitChange(working_, left, spins_);
     }
   };
   try {
@@ -159,7 +163,7 @@ absl::Status RankGroup::Meet(int rank, const absl::Status& mine) {
     return outcome;
   }
   for (uint32_t now = meeting;;) {
-    now = AwaitChange(meeting_, now);
+    now = AwaitChange(meeting_, now, spins_);
     if ((now & ~kLeft) != meeting) return outcome;  // all were here
     if ((now & kLeft) != 0) return mine.ok() ? RankFailed() : mine;
   }

@@ -54,6 +54,7 @@ class RankGroup {
   absl::Status Outcome() const;
 
   const int ranks_;
+  const int spins_;  // looks of who waits, before it sleeps
 
   // Run: a new round begins the other ranks' parts.
   alignas(64) std::atomic<uint32_t> round_{0};
