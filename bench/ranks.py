@@ -25,6 +25,7 @@ weights need numpy, all else the standard library alone.
 import argparse
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -39,6 +40,7 @@ RANDOM_DEPTH = 32768
 BOOK = "moby_dick.txt"
 BOOK_DEPTH = 7000
 RANKS = (1, 2, 3, 4)
+ROWS = {1: 300, 512: 1024}  # of eval: rows a step, rows
 ONE_RANK = ["-p", 512, "-n", 32, "-d", "0,2048", "-r", 2]  # of bench
 
 
@@ -169,18 +171,39 @@ def before_lines(runs):
     return lines
 
 
+def rows_a_cpu_second(program, rows, at_once):
+    """Of `eval` on one thread: what other work takes is not counted."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as ids:
+        # Ids that every vocabulary has.
+        ids.write(" ".join(str(1 + i % 199) for i in range(rows)))
+        ids.flush()
+        begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+        program.document("eval", "-m", MODEL, "--tokens", ids.name, "-t", 1,
+                         "-ub", at_once)
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return rows / (end.ru_utime + end.ru_stime - begin.ru_utime
+                   - begin.ru_stime)
+
+
 def before(args, say):
     programs = [Program(args.before), Program(args.tiercel)]
     runs = {}
     for turn in range(args.turns):
         documents = [None, None]
-        for which in (0, 1) if turn % 2 == 0 else (1, 0):
+        order = (0, 1) if turn % 2 == 0 else (1, 0)
+        for which in order:
             documents[which] = programs[which].document("bench", "-m", MODEL,
                                                         *ONE_RANK)
         for first, second in zip(*documents):
             assert first["test"] == second["test"]
             runs.setdefault(first["test"], []).append(
                 (first["avg_ts"], second["avg_ts"]))
+        for at_once, rows in ROWS.items():
+            rates = [0.0, 0.0]
+            for which in order:
+                rates[which] = rows_a_cpu_second(programs[which], rows, at_once)
+            runs.setdefault(f"eval -ub {at_once}, rows a CPU second",
+                            []).append(tuple(rates))
     say()
     say(f"## One rank beside {pages.version_of(args.before)}, {args.turns} turns, "
         "tokens a second")
