@@ -1,7 +1,5 @@
 #include "kernels/machine/blas_lt.h"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/blas_lt_abi.h"
+#include "kernels/machine/dynamic_library.h"
 
 namespace tiercel {
 namespace {
@@ -26,44 +25,27 @@ absl::Status StatusOf(std::string_view call, int error) {
                                   " ended with its status ", error));
 }
 
-template <typename Function>
-bool Find(void* library, const char* name, Function** function,
-          std::string* missing) {
-  *function = reinterpret_cast<Function*>(dlsym(library, name));
-  if (*function == nullptr && missing->empty()) *missing = name;
-  return *function != nullptr;
-}
-
 }  // namespace
 
 absl::StatusOr<BlasLtFunctions> BlasLt::Load(const char* library) {
-  // For as long as the process lives: it keeps threads and memory of its own.
-  void* const loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (loaded == nullptr) {
-    const char* const why = dlerror();
-    return NoLibrary(why != nullptr ? why : library);
-  }
+  absl::StatusOr<DynamicLibrary> loaded =
+      DynamicLibrary::Load("cuBLASLt", library);
+  if (!loaded.ok()) return loaded.status();
   BlasLtFunctions f;
-  std::string missing;
-  Find(loaded, "cublasLtGetVersion", &f.version, &missing);
-  Find(loaded, "cublasLtCreate", &f.create, &missing);
-  Find(loaded, "cublasLtDestroy", &f.destroy, &missing);
-  Find(loaded, "cublasLtMatmulDescCreate", &f.create_product, &missing);
-  Find(loaded, "cublasLtMatmulDescDestroy", &f.destroy_product, &missing);
-  Find(loaded, "cublasLtMatmulDescSetAttribute", &f.set_product, &missing);
-  Find(loaded, "cublasLtMatrixLayoutCreate", &f.create_layout, &missing);
-  Find(loaded, "cublasLtMatrixLayoutDestroy", &f.destroy_layout, &missing);
-  Find(loaded, "cublasLtMatmulPreferenceCreate", &f.create_preference,
-       &missing);
-  Find(loaded, "cublasLtMatmulPreferenceDestroy", &f.destroy_preference,
-       &missing);
-  Find(loaded, "cublasLtMatmulPreferenceSetAttribute", &f.set_preference,
-       &missing);
-  Find(loaded, "cublasLtMatmulAlgoGetHeuristic", &f.choose, &missing);
-  Find(loaded, "cublasLtMatmul", &f.multiply, &missing);
-  if (!missing.empty()) {
-    return NoLibrary(absl::StrCat(library, " has no ", missing));
-  }
+  loaded->Find("cublasLtGetVersion", &f.version);
+  loaded->Find("cublasLtCreate", &f.create);
+  loaded->Find("cublasLtDestroy", &f.destroy);
+  loaded->Find("cublasLtMatmulDescCreate", &f.create_product);
+  loaded->Find("cublasLtMatmulDescDestroy", &f.destroy_product);
+  loaded->Find("cublasLtMatmulDescSetAttribute", &f.set_product);
+  loaded->Find("cublasLtMatrixLayoutCreate", &f.create_layout);
+  loaded->Find("cublasLtMatrixLayoutDestroy", &f.destroy_layout);
+  loaded->Find("cublasLtMatmulPreferenceCreate", &f.create_preference);
+  loaded->Find("cublasLtMatmulPreferenceDestroy", &f.destroy_preference);
+  loaded->Find("cublasLtMatmulPreferenceSetAttribute", &f.set_preference);
+  loaded->Find("cublasLtMatmulAlgoGetHeuristic", &f.choose);
+  loaded->Find("cublasLtMatmul", &f.multiply);
+  if (absl::Status s = loaded->HasAll(); !s.ok()) return s;
   return f;
 }
 

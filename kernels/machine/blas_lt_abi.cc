@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "kernels/machine/abi_alike.h"
 #include "kernels/machine/blas_lt.h"
 
 namespace tiercel {
@@ -37,18 +38,6 @@ static_assert(offsetof(BlasLtChoice, workspace_bytes) ==
               offsetof(Theirs, workspaceSize));
 static_assert(offsetof(BlasLtChoice, status) == offsetof(Theirs, state));
 
-// Enums and handles are passed like what stands for them here.
-template <typename T>
-using Passed = std::conditional_t<
-    std::is_enum_v<T>, int,
-    std::conditional_t<std::is_pointer_v<T> && !std::is_same_v<T, CUstream_st*>,
-                       const void*, T>>;
-template <typename Ours, typename Given>
-struct Alike;
-template <typename R, typename... A, typename S, typename... B>
-struct Alike<R (*)(A...), S (*)(B...)>
-    : std::bool_constant<std::is_same_v<Passed<R>, Passed<S>> &&
-                         (... && std::is_same_v<Passed<A>, Passed<B>>)> {};
 #define TIERCEL_ALIKE(ours, theirs)                    \
   static_assert(Alike<decltype(BlasLtFunctions::ours), \
                       std::decay_t<decltype(theirs)>>::value)

@@ -1,13 +1,11 @@
 #include "offload/ranks/rank_group.h"
 
-#include <signal.h>
-
 #include <new>
 #include <system_error>
 
-#include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/allowance.h"
+#include "kernels/machine/no_signals.h"
 
 namespace tiercel {
 namespace {
@@ -61,14 +59,7 @@ absl::Status FirstOf(const std::vector<absl::Status>& statuses) {
 
 absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(int ranks) {
   std::unique_ptr<RankGroup> group(new RankGroup(ranks));
-  // The threads take none of the process's signals: no handler of the program
-  // runs there.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const absl::Cleanup unblock = [&] {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  };
+  const NoSignals no_signals;
   group->threads_.reserve(static_cast<size_t>(ranks - 1));
   try {
     for (int rank = 1; rank < ranks; ++rank) {

@@ -1,24 +1,17 @@
 #include "runtime/sequence/beside_call.h"
 
-#include <signal.h>
-
 #include <new>
 #include <system_error>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/no_signals.h"
 
 namespace tiercel {
 
 BesideCall::BesideCall(std::function<absl::Status()> call)
     : call_(std::move(call)) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const absl::Cleanup unblock = [&] {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  };
+  const NoSignals no_signals;
   try {
     thread_ = std::thread([this] {
       try {

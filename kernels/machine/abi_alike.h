@@ -1,0 +1,27 @@
+#ifndef TIERCEL_KERNELS_MACHINE_ABI_ALIKE_H_
+#define TIERCEL_KERNELS_MACHINE_ABI_ALIKE_H_
+
+// Whether functions that are declared here are those of a library's header.
+
+#include <type_traits>
+
+struct CUstream_st;
+
+namespace tiercel {
+
+// Enums and handles are passed like what stands for them here.
+template <typename T>
+using Passed = std::conditional_t<
+    std::is_enum_v<T>, int,
+    std::conditional_t<std::is_pointer_v<T> && !std::is_same_v<T, CUstream_st*>,
+                       const void*, T>>;
+template <typename Ours, typename Given>
+struct Alike;
+template <typename R, typename... A, typename S, typename... B>
+struct Alike<R (*)(A...), S (*)(B...)>
+    : std::bool_constant<std::is_same_v<Passed<R>, Passed<S>> &&
+                         (... && std::is_same_v<Passed<A>, Passed<B>>)> {};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_MACHINE_ABI_ALIKE_H_

@@ -1,0 +1,41 @@
+#ifndef TIERCEL_KERNELS_MACHINE_DYNAMIC_LIBRARY_H_
+#define TIERCEL_KERNELS_MACHINE_DYNAMIC_LIBRARY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tiercel {
+
+// A library that is loaded while the program runs, for as long as the process
+// lives: such libraries keep threads and memory of their own. Errors name it as
+// people call it (`title`).
+class DynamicLibrary {
+ public:
+  // Errors: no_library.
+  static absl::StatusOr<DynamicLibrary> Load(const char* title,
+                                             const char* file);
+
+  // Sets *function to what the library calls `name`.
+  template <typename Function>
+  void Find(const char* name, Function** function) {
+    *function = reinterpret_cast<Function*>(AddressOf(name));
+  }
+  // Errors: no_library, with the first of those that Find did not find.
+  absl::Status HasAll() const;
+
+ private:
+  DynamicLibrary(const char* title, const char* file, void* handle)
+      : title_(title), file_(file), handle_(handle) {}
+  void* AddressOf(const char* name);
+
+  std::string title_;
+  std::string file_;
+  void* handle_;
+  std::string missing_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_MACHINE_DYNAMIC_LIBRARY_H_
