@@ -139,11 +139,11 @@ typedef struct tiercel_model_params {
   const tiercel_model* beside;
 
   /* Ranks that compute the model together, each a part of every matrix and of
-   * the KV's heads, on a device and a link of its own (simulate_* are each
-   * rank's; threads and device_memory_bytes are divided among them). Results
-   * are the same bytes for any number. 0: 1; at most 64.
+   * the KV's heads, on a device and a link of its own, with "cuda" a GPU
+   * (simulate_* are each rank's; threads and device_memory_bytes are divided
+   * among them). Results are the same bytes for any number. 0: 1; at most 64.
    * TIERCEL_OUT_OF_MEMORY, "cannot_split": the model has too few heads, or
-   * columns, for so many. */
+   * columns, for so many, or the process sees too few GPUs. */
   int64_t tensor_parallel;
 } tiercel_model_params;
 

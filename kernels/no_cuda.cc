@@ -29,8 +29,8 @@ constexpr int kNoDevice = kCudaNoDevice;
 }  // namespace
 
 bool CudaStream::IsPlayed() { return false; }
-GpuFacts CudaStream::Look() { return {.runtime = 0}; }
-int CudaStream::Open(std::unique_ptr<CudaStream>* /*stream*/) {
+GpuFacts CudaStream::Look(int /*gpu*/) { return {.runtime = 0}; }
+int CudaStream::Open(int /*gpu*/, std::unique_ptr<CudaStream>* /*stream*/) {
   return kNoDevice;
 }
 std::string CudaErrorText(int /*error*/) { return "this build has no CUDA"; }

@@ -73,7 +73,7 @@ means_begin|kernels/kv/chunk_means.cu|start > p.begin ? start : p.begin|start|ke
 convert_rest|kernels/kv/kv_convert.cu|i < bytes / 2|i < bytes / 2 - 1|kernels/kv/kv_convert_test.cc
 logits_wait|runtime/sequence/session.cc|return stream().Synchronize();|return absl::OkStatus();|tests/hosted_test.cc
 launched_at_once|kernels/device/host_executor.h|stream->keep == nullptr ? run() : stream->keep(run)|run()|kernels/device/hosted_stream_test.cc
-lost_device|kernels/device/hosted_stream.cc|error = LostWith();||kernels/device/hosted_stream_test.cc
+lost_device|kernels/device/hosted_stream.cc|error = device_.LostWith();||kernels/device/hosted_stream_test.cc
 lost_calls|kernels/machine/cuda_error.cc|    case kCudaLaunchTimeout:||kernels/machine/cuda_error_test.cc
 lost_between|runtime/machine/machine.cc|return gpu_->Check();|return absl::OkStatus();|tests/hosted_faults_test.cc
 old_gpu|kernels/machine/cuda_error.cc|facts.capability < kOldestCapability|facts.capability <= kOldestCapability|kernels/machine/cuda_error_test.cc

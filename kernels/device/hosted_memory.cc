@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
@@ -24,17 +25,36 @@ int64_t Aligned(size_t bytes) {
 
 }  // namespace
 
-HostedMemory& HostedMemory::Get() {
-  static HostedMemory* const memory = new HostedMemory;
-  return *memory;
+HostedMemory& HostedMemory::Get(int gpu) {
+  static const auto* const all = [] {
+    auto* const made = new std::vector<HostedMemory*>;
+    for (int i = 0; i < kMostGpus; ++i) made->push_back(new HostedMemory(i));
+    return made;
+  }();
+  return *(*all)[static_cast<size_t>(gpu)];
+}
+
+HostedMemory* HostedMemory::Holder(const void* address) {
+  const std::lock_guard lock(Mutex());
+  for (int gpu = 0; gpu < kMostGpus; ++gpu) {
+    HostedMemory& memory = Get(gpu);
+    if (memory.blocks_.Hold(address)) return &memory;
+  }
+  return nullptr;
+}
+
+std::mutex& HostedMemory::Mutex() {
+  static std::mutex* const mutex = new std::mutex;
+  return *mutex;
 }
 
 int64_t HostedMemory::FreeBytes() {
-  return HostedErrorOf("free") == 0 ? FreeHostMemory() : 0;
+  return HostedErrorOf("free", gpu_) == 0 ? FreeHostMemory() : 0;
 }
 
 int HostedMemory::Take(size_t bytes, std::byte** data) {
-  if (const int error = HostedErrorOf("allocate"); error != 0) return error;
+  if (const int error = HostedErrorOf("allocate", gpu_); error != 0)
+    return error;
   const size_t room = Room(bytes);
   void* const mapped = room < bytes
                            ? MAP_FAILED
@@ -47,34 +67,29 @@ int HostedMemory::Take(size_t bytes, std::byte** data) {
   std::memset(start, static_cast<int>(kUntouched), room);
   mprotect(start, room + kPage, PROT_NONE);
   *data = start + room - Aligned(bytes);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(Mutex());
   blocks_.Add(*data, bytes);
   return kCudaSuccess;
 }
 
 void HostedMemory::Free(std::byte* data, size_t bytes) {
-  RunHostedStreams();
+  RunHostedStreams(gpu_);
   Count(-Aligned(bytes));
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(Mutex());
   blocks_.Remove(data);
   munmap(data + Aligned(bytes) - Room(bytes), Room(bytes) + kPage);
 }
 
 absl::Status HostedMemory::Copy(std::byte* to, const std::byte* from,
                                 size_t bytes) {
-  RunHostedStreams();
-  const int error = HostedErrorOf("copy");
+  RunHostedStreams(gpu_);
+  const int error = HostedErrorOf("copy", gpu_);
   if (error == 0) WhileOpen([&] { std::memcpy(to, from, bytes); });
   return CudaStatus("copy", error);
 }
 
-bool HostedMemory::Holds(const void* address) {
-  const std::lock_guard lock(mutex_);
-  return blocks_.Hold(address);
-}
-
 absl::Status HostedMemory::Pin(std::byte* host, size_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(Mutex());
   if (pinned_.Meet(host, bytes)) {
     return DeviceError("device_failed", "pin: some of it is pinned already");
   }
@@ -83,24 +98,24 @@ absl::Status HostedMemory::Pin(std::byte* host, size_t bytes) {
 }
 
 void HostedMemory::Unpin(std::byte* host) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(Mutex());
   pinned_.Remove(host);
 }
 
 int64_t HostedMemory::PinnedBytes() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(Mutex());
   int64_t all = 0;
   for (const auto& [start, bytes] : pinned_) all += static_cast<int64_t>(bytes);
   return all;
 }
 
 bool HostedMemory::IsPinned(const void* host) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(Mutex());
   return pinned_.Hold(host);
 }
 
 void HostedMemory::WhileOpen(absl::FunctionRef<void()> work) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(Mutex());
   Protect(PROT_READ | PROT_WRITE);
   work();
   Protect(PROT_NONE);

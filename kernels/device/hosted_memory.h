@@ -39,18 +39,22 @@ class Ranges {
   std::map<std::byte*, size_t> ranges_;
 };
 
-// The memory of the one hosted device: a mapping for each block, and the block
-// at its end. Nobody may touch it but who holds it open.
+// The memory of a hosted device: a mapping for each block, and the block at its
+// end. Nobody may touch it but who holds it open, and one device's is open at a
+// time: no other may read it.
 class HostedMemory final : public GpuMemory {
  public:
-  static HostedMemory& Get();
+  static constexpr int kMostGpus = 64;
+
+  static HostedMemory& Get(int gpu = 0);
+  // Whose the address is; null: no device's.
+  static HostedMemory* Holder(const void* address);
 
   int64_t FreeBytes() override;
   // These two wait for all that is queued, as CUDA's own do.
   void Free(std::byte* data, size_t bytes) override;
   absl::Status Copy(std::byte* to, const std::byte* from,
                     size_t bytes) override;
-  bool Holds(const void* address);
 
   // Memory of the host that the device copies from and to by itself. Errors:
   // device_failed where some of it is pinned.
@@ -60,7 +64,7 @@ class HostedMemory final : public GpuMemory {
   int64_t PinnedBytes();
 
   // Calls work() while the memory may be touched. It neither allocates nor
-  // frees.
+  // frees, nor waits.
   void WhileOpen(absl::FunctionRef<void()> work);
 
   // device_failed where something was written behind a block.
@@ -70,17 +74,21 @@ class HostedMemory final : public GpuMemory {
   int Take(size_t bytes, std::byte** data) override;
   void Protect(int access);
 
-  std::mutex mutex_;
+  explicit HostedMemory(int gpu) : gpu_(gpu) {}
+  // Of all devices.
+  static std::mutex& Mutex();
+
+  const int gpu_;
   Ranges blocks_;
   Ranges pinned_;
 };
 
-// Works off what is queued in all streams (hosted_stream.cc).
-void RunHostedStreams();
+// Works off what is queued in all streams of a device (hosted_stream.cc).
+void RunHostedStreams(int gpu);
 
-// The cudaError_t with which a call of the door ends that is about to be made:
-// what a test says, or of a lost device what lost it; 0: it is made.
-int HostedErrorOf(std::string_view call);
+// The cudaError_t with which a call of the door ends that is about to be made
+// of a device: what a test says, or of a lost one what lost it; 0: it is made.
+int HostedErrorOf(std::string_view call, int gpu);
 
 }  // namespace tiercel
 

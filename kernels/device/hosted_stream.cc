@@ -1,5 +1,7 @@
 #include "kernels/device/hosted_stream.h"
 
+#include <array>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -17,82 +19,142 @@
 namespace tiercel {
 namespace {
 
-// The one device, as all its streams and its memory find it.
+class HostedStream;
+
+// A device, as its streams and its memory find it.
 struct HostedDevice {
   std::mutex mutex;
-  GpuFacts facts = kHostedGpu;
   std::function<int(std::string_view)> fault;  // of tests
   int lost = 0;                                // by this error
   std::string why;
+  std::mutex streams_mutex;  // of what follows
+  std::set<HostedStream*> streams;
+  std::condition_variable left;  // a stream, by who used it
 
-  static HostedDevice& Get() {
-    static HostedDevice* const device = new HostedDevice;
-    return *device;
+  void MakeWhole() {
+    const std::lock_guard lock(mutex);
+    lost = 0;
+    why.clear();
+  }
+  // With the first error.
+  void Lose(int error, std::string with) {
+    const std::lock_guard lock(mutex);
+    if (lost != 0) return;
+    lost = error;
+    why = std::move(with);
+  }
+  int LostWith() {
+    const std::lock_guard lock(mutex);
+    return lost;
   }
 };
 
-// With the first error.
-void Lose(int error, std::string why) {
-  HostedDevice& device = HostedDevice::Get();
-  const std::lock_guard lock(device.mutex);
-  if (device.lost != 0) return;
-  device.lost = error;
-  device.why = std::move(why);
+using HostedDevices = std::array<HostedDevice, HostedMemory::kMostGpus>;
+HostedDevices& Devices() {
+  static HostedDevices* const devices = new HostedDevices;
+  return *devices;
 }
+HostedDevice& DeviceOf(int gpu) { return Devices()[static_cast<size_t>(gpu)]; }
 
-int LostWith() {
-  HostedDevice& device = HostedDevice::Get();
-  const std::lock_guard lock(device.mutex);
-  return device.lost;
-}
+// Of the machine that has these devices.
+struct HostedFacts {
+  std::mutex mutex;
+  GpuFacts facts = kHostedGpu;
 
-void MakeWhole(HostedDevice& device) {
-  device.lost = 0;
-  device.why.clear();
-}
+  static HostedFacts& Get() {
+    static HostedFacts* const own = new HostedFacts;
+    return *own;
+  }
+};
 
-HostedMemory& Memory() { return HostedMemory::Get(); }
+// The device that this thread asked something of last.
+thread_local int asked_last = 0;
 
 // A queue that is worked off when somebody waits, on the thread that does.
 class HostedStream final : public CudaStream {
-  using Work = std::function<int()>;
+  // What is outside the device runs while its memory is shut, and may wait.
+  struct Work {
+    std::function<int()> run;
+    bool outside = false;
+  };
   static constexpr uint64_t kEnd = std::numeric_limits<uint64_t>::max();
 
  public:
-  explicit HostedStream(Order order)
-      : handle_{HostExecutor(order), [this](Work work) {
-                  const int error = HostedErrorOf("launch");
-                  if (error == 0) Push(std::move(work));
+  HostedStream(int gpu, Order order)
+      : gpu_(gpu),
+        memory_(HostedMemory::Get(gpu)),
+        device_(DeviceOf(gpu)),
+        handle_{HostExecutor(order), [this](std::function<int()> kernel) {
+                  const int error = ErrorOf("launch");
+                  if (error == 0) Push(std::move(kernel));
                   return error;
                 }} {
-    const std::lock_guard lock(All().mutex);
-    All().streams.insert(this);
+    const std::lock_guard lock(device_.streams_mutex);
+    device_.streams.insert(this);
   }
   ~HostedStream() override {
-    RunUntil(kEnd);
-    const std::lock_guard lock(All().mutex);
-    All().streams.erase(this);
+    RunToEnd();
+    std::unique_lock lock(device_.streams_mutex);
+    device_.streams.erase(this);
+    device_.left.wait(lock, [this] { return users_ == 0; });
   }
 
-  // What a device does that is waited for.
-  static void RunAll() {
-    const std::lock_guard lock(All().mutex);
-    for (HostedStream* stream : All().streams) stream->RunUntil(kEnd);
+  // Calls use() for the streams of a device that `is` names, which stay until
+  // then; nobody is kept from making others meanwhile.
+  static void ForEach(HostedDevice& device,
+                      absl::FunctionRef<bool(const HostedStream&)> is,
+                      absl::FunctionRef<void(HostedStream&)> use) {
+    std::vector<HostedStream*> named;
+    {
+      const std::lock_guard lock(device.streams_mutex);
+      for (HostedStream* stream : device.streams) {
+        if (!is(*stream)) continue;
+        ++stream->users_;
+        named.push_back(stream);
+      }
+    }
+    for (HostedStream* stream : named) {
+      use(*stream);
+      const std::lock_guard lock(device.streams_mutex);
+      --stream->users_;
+      device.left.notify_all();
+    }
+  }
+  // ... for the stream with this handle, where it is still there.
+  static void WithThat(const CUstream_st* handle,
+                       absl::FunctionRef<void(HostedStream&)> use) {
+    for (HostedDevice& device : Devices()) {
+      ForEach(
+          device,
+          [handle](const HostedStream& stream) {
+            return &stream.handle_ == handle;
+          },
+          use);
+    }
   }
 
   CUstream_st* handle() override { return &handle_; }
-  DeviceMemory& memory() override { return Memory(); }
-  int64_t FreeBytes() override { return Memory().FreeBytes(); }
+  DeviceMemory& memory() override { return memory_; }
+  int64_t FreeBytes() override { return memory_.FreeBytes(); }
   std::string PciBus() override { return ""; }
 
   absl::Status Copy(void* to, const void* from, size_t bytes) override {
-    if (const int error = HostedErrorOf("copy"); error != 0) {
+    if (const int error = ErrorOf("copy"); error != 0) {
       return CudaStatus("copy", error);
     }
-    const bool up = !Memory().Holds(from);
-    if (!up || Memory().IsPinned(from)) {
+    HostedMemory* const source = HostedMemory::Holder(from);
+    HostedMemory* const target = HostedMemory::Holder(to);
+    const auto is_others = [this](const HostedMemory* memory) {
+      return memory != nullptr && memory != &memory_;
+    };
+    if (is_others(source) || is_others(target)) {
+      PushThroughHost(source, target, to, from, bytes);
+      return absl::OkStatus();
+    }
+    const bool up = source == nullptr;
+    if (!up || memory_.IsPinned(from)) {
       // What is pinned may have to be read first, by what is queued.
-      if (!up && !Memory().Holds(to) && !Memory().IsPinned(to)) {
+      if (!up && target == nullptr && !memory_.IsPinned(to)) {
         std::memset(to, 0xff, bytes);
       }
       Push([to, from, bytes] {
@@ -110,7 +172,7 @@ class HostedStream final : public CudaStream {
   }
 
   absl::Status Zero(void* to, size_t bytes) override {
-    const int error = HostedErrorOf("copy");
+    const int error = ErrorOf("copy");
     if (error == 0) {
       Push([to, bytes] {
         std::memset(to, 0, bytes);
@@ -122,50 +184,63 @@ class HostedStream final : public CudaStream {
 
   absl::Status Synchronize() override {
     if (absl::Status s = Await(kEnd); !s.ok()) return s;
-    return Memory().Check();
+    return memory_.Check();
   }
 
   uint64_t Mark() override {
-    if (HostedErrorOf("mark") != 0) return kEnd;
+    if (ErrorOf("mark") != 0) return kEnd;
     const std::lock_guard lock(mutex_);
     return pushed_;
   }
   absl::Status Await(uint64_t mark) override {
     // What is refused has not been waited for.
-    int error = HostedErrorOf("wait");
+    int error = ErrorOf("wait");
     if (error == 0) {
       RunUntil(mark);
-      error = LostWith();
+      error = device_.LostWith();
     }
     return CudaStatus("device cuda", error);
   }
   absl::Status Check() override {
-    return CudaStatus("device cuda", HostedErrorOf("check"));
+    return CudaStatus("device cuda", ErrorOf("check"));
   }
 
   absl::Status Pin(std::byte* host, size_t bytes) override {
-    const int error = HostedErrorOf("pin");
-    return error == 0 ? Memory().Pin(host, bytes) : CudaStatus("pin", error);
+    const int error = ErrorOf("pin");
+    return error == 0 ? memory_.Pin(host, bytes) : CudaStatus("pin", error);
   }
-  void Unpin(std::byte* host) override { Memory().Unpin(host); }
+  void Unpin(std::byte* host) override { memory_.Unpin(host); }
   bool KernelsSee(std::byte* pinned) override {
-    return HostedErrorOf("see") == 0 && Memory().IsPinned(pinned);
+    return ErrorOf("see") == 0 && memory_.IsPinned(pinned);
   }
+
+  void Push(std::function<int()> work, bool outside = false) {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back({std::move(work), outside});
+    ++pushed_;
+  }
+  void RunToEnd() { RunUntil(kEnd); }
 
  private:
-  struct Streams {
-    std::mutex mutex;
-    std::set<HostedStream*> streams;
-  };
-  static Streams& All() {
-    static Streams* const all = new Streams;
-    return *all;
-  }
+  int ErrorOf(std::string_view call) const { return HostedErrorOf(call, gpu_); }
 
-  void Push(Work work) {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(work));
-    ++pushed_;
+  // A copy one end of which is another device's, as where neither may read the
+  // other's memory.
+  void PushThroughHost(HostedMemory* source, HostedMemory* target, void* to,
+                       const void* from, size_t bytes) {
+    const auto copy = [bytes](HostedMemory* holder, void* there,
+                              const void* here) {
+      const auto move = [=] { std::memcpy(there, here, bytes); };
+      holder != nullptr ? holder->WhileOpen(move) : move();
+    };
+    Push(
+        [=] {
+          std::vector<std::byte> between(bytes);
+          copy(source, between.data(), from);
+          copy(target, to, between.data());
+          return 0;
+        },
+        /*outside=*/true);
   }
 
   // What is to be done before `mark`.
@@ -183,30 +258,44 @@ class HostedStream final : public CudaStream {
   void RunUntil(uint64_t mark) {
     const std::lock_guard run(run_mutex_);
     const std::deque<Work> work = TakeUntil(mark);
-    if (work.empty() || LostWith() != 0) return;
-    Memory().WhileOpen([&] {
-      for (const Work& one : work) {
-        const int error = one();
-        if (error == 0) continue;
-        Lose(error, HostExecutor::TakeFault());
-        return;
+    if (work.empty() || device_.LostWith() != 0) return;
+    int error = 0;
+    for (auto next = work.begin(); next != work.end() && error == 0;) {
+      if (next->outside) {
+        error = (next++)->run();
+        continue;
       }
-    });
+      memory_.WhileOpen([&] {
+        for (; next != work.end() && !next->outside && error == 0; ++next) {
+          error = next->run();
+        }
+      });
+    }
+    if (error != 0) device_.Lose(error, HostExecutor::TakeFault());
   }
 
+  const int gpu_;
+  HostedMemory& memory_;
+  HostedDevice& device_;
   std::mutex run_mutex_;  // held by who works the queue off
   std::mutex mutex_;      // of the rest
   std::deque<Work> queue_;
   uint64_t pushed_ = 0;
   CUstream_st handle_;
+  int users_ = 0;  // threads that may use it beside its own
 };
 
 }  // namespace
 
-void RunHostedStreams() { HostedStream::RunAll(); }
+void RunHostedStreams(int gpu) {
+  HostedStream::ForEach(
+      DeviceOf(gpu), [](const HostedStream&) { return true; },
+      [](HostedStream& stream) { stream.RunToEnd(); });
+}
 
-int HostedErrorOf(std::string_view call) {
-  HostedDevice& device = HostedDevice::Get();
+int HostedErrorOf(std::string_view call, int gpu) {
+  asked_last = gpu;
+  HostedDevice& device = DeviceOf(gpu);
   const std::lock_guard lock(device.mutex);
   if (device.lost != 0) return device.lost;
   const int error = device.fault != nullptr ? device.fault(call) : 0;
@@ -214,50 +303,72 @@ int HostedErrorOf(std::string_view call) {
   return error;
 }
 
-bool CudaStream::IsPlayed() { return true; }
-
-GpuFacts CudaStream::Look() {
-  HostedDevice& device = HostedDevice::Get();
-  const std::lock_guard lock(device.mutex);
-  return device.facts;
+void QueueHostedWork(CUstream_st* stream, std::function<int()> work) {
+  HostedStream::WithThat(stream, [&](HostedStream& own) {
+    own.Push(std::move(work), /*outside=*/true);
+  });
 }
 
-int CudaStream::Open(std::unique_ptr<CudaStream>* stream) {
-  const int error = HostedErrorOf("create");
-  if (error == 0) *stream = std::make_unique<HostedStream>(Order::kAscending);
+void RunHostedStream(CUstream_st* stream) {
+  HostedStream::WithThat(stream, [](HostedStream& own) { own.RunToEnd(); });
+}
+
+bool CudaStream::IsPlayed() { return true; }
+
+GpuFacts CudaStream::Look(int gpu) {
+  HostedFacts& own = HostedFacts::Get();
+  const std::lock_guard lock(own.mutex);
+  GpuFacts facts = own.facts;
+  facts.gpu = gpu;
+  return facts;
+}
+
+int CudaStream::Open(int gpu, std::unique_ptr<CudaStream>* stream) {
+  const int error = HostedErrorOf("create", gpu);
+  if (error == 0) {
+    *stream = std::make_unique<HostedStream>(gpu, Order::kAscending);
+  }
   return error;
 }
 
 std::string CudaErrorText(int /*error*/) {
   const std::string fault = HostExecutor::TakeFault();
   if (!fault.empty()) return fault;
-  HostedDevice& device = HostedDevice::Get();
+  HostedDevice& device = DeviceOf(asked_last);
   const std::lock_guard lock(device.mutex);
   return device.why.empty() ? "refused by a test" : device.why;
 }
 
-int64_t HostedPinnedBytes() { return Memory().PinnedBytes(); }
+int64_t HostedPinnedBytes() {
+  int64_t bytes = 0;
+  for (int gpu = 0; gpu < HostedMemory::kMostGpus; ++gpu) {
+    bytes += HostedMemory::Get(gpu).PinnedBytes();
+  }
+  return bytes;
+}
 
 void SetHostedGpu(const GpuFacts& facts) {
-  HostedDevice& device = HostedDevice::Get();
-  const std::lock_guard lock(device.mutex);
-  device.facts = facts;
+  HostedFacts& own = HostedFacts::Get();
+  const std::lock_guard lock(own.mutex);
+  own.facts = facts;
 }
 
-void SetHostedFaults(std::function<int(std::string_view call)> fault) {
-  HostedDevice& device = HostedDevice::Get();
+void SetHostedFaultsOf(int gpu, std::function<int(std::string_view)> fault) {
+  HostedDevice& device = DeviceOf(gpu);
+  device.MakeWhole();
   const std::lock_guard lock(device.mutex);
   device.fault = std::move(fault);
-  MakeWhole(device);
 }
 
-std::unique_ptr<Stream> MakeHostedStream(Order order) {
-  {
-    HostedDevice& device = HostedDevice::Get();
-    const std::lock_guard lock(device.mutex);
-    MakeWhole(device);
+void SetHostedFaults(const std::function<int(std::string_view)>& fault) {
+  for (int gpu = 0; gpu < HostedMemory::kMostGpus; ++gpu) {
+    SetHostedFaultsOf(gpu, fault);
   }
-  return *Stream::Over(std::make_unique<HostedStream>(order));
+}
+
+std::unique_ptr<Stream> MakeHostedStream(Order order, int gpu) {
+  DeviceOf(gpu).MakeWhole();
+  return *Stream::Over(std::make_unique<HostedStream>(gpu, order));
 }
 
 }  // namespace tiercel

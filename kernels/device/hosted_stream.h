@@ -19,24 +19,37 @@ namespace tiercel {
 // written beyond it, as far as it is rounded up to kDeviceAlignment,
 // Synchronize reports. A kernel's fault loses the device, as it does with CUDA,
 // until the next of these is made: then it is as new.
-std::unique_ptr<Stream> MakeHostedStream(Order order);
+//
+// There are several devices, by numbers. None can touch the memory of another:
+// copies between two go through the host.
+std::unique_ptr<Stream> MakeHostedStream(Order order, int gpu = 0);
 
-// Memory of the host that is pinned for the hosted device.
+// Memory of the host that is pinned for hosted devices.
 int64_t HostedPinnedBytes();
 
 // ---- For tests ----
 
-// What who looks for the hosted device is told of it.
+// What who looks for a hosted device is told of it.
 inline constexpr GpuFacts kHostedGpu = {
-    .runtime = 13000, .driver = 13000, .gpus = 1, .capability = 90};
+    .runtime = 13000, .driver = 13000, .gpus = 4, .capability = 90};
 void SetHostedGpu(const GpuFacts& facts);
+
+// For libraries that are played. `work` is done when the stream comes to it,
+// while the device's memory is shut (hosted_memory.h opens it), and may wait;
+// it returns a cudaError_t.
+void QueueHostedWork(CUstream_st* stream, std::function<int()> work);
+// Does what is queued in a stream, as the device does by itself.
+void RunHostedStream(CUstream_st* stream);
 
 // Asks `fault` before every call of the door ("create", "check", "free",
 // "allocate", "pin", "see", "copy", "launch", "mark", "wait") from now on, on
 // the thread that makes it, for the cudaError_t that it ends with (0: it is
 // made); null: all are made. With an error that loses the device all calls end
-// from then on. A device that was lost is there again.
-void SetHostedFaults(std::function<int(std::string_view call)> fault);
+// from then on, of that device. A device that was lost is there again.
+void SetHostedFaults(const std::function<int(std::string_view call)>& fault);
+// ... of one device's calls alone.
+void SetHostedFaultsOf(int gpu,
+                       std::function<int(std::string_view call)> fault);
 
 }  // namespace tiercel
 

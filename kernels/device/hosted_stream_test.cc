@@ -376,5 +376,56 @@ TEST_F(HostedStreamTest, AGpuThatDoesNotServeIsNotOpened) {
   EXPECT_TRUE(CudaStream::Create().ok());
 }
 
+// Only copies cross from one device to another, through the host.
+TEST_F(HostedStreamTest, ADeviceTouchesNoOthersMemory) {
+  const auto other = MakeHostedStream(Order::kAscending, /*gpu=*/1);
+  auto theirs = *DeviceArray<float>::Create(other->memory(), 4, "test");
+  EXPECT_NE(&other->memory(), &stream_->memory());
+  EXPECT_TRUE(Write(2, 7).ok());
+  EXPECT_TRUE(other->Copy(theirs.data() + 1, array_.data() + 2, 4).ok());
+  float got = 0;
+  EXPECT_TRUE(other->Copy(&got, theirs.data() + 1, 4).ok());
+  EXPECT_TRUE(other->Synchronize().ok());
+  EXPECT_EQ(got, 7);
+  EXPECT_TRUE(stream_->Copy(array_.data() + 5, theirs.data() + 1, 4).ok());
+  EXPECT_EQ(Read(5), 7);
+
+  const float* const x = array_.data();
+  const auto body = [x] { (void)*static_cast<const volatile float*>(x); };
+  EXPECT_EQ(Launch(other->cuda().handle(), {}, Call<decltype(body)>{&body}), 0);
+  EXPECT_EQ(CodeOf(other->Synchronize()), "device_lost");
+  EXPECT_TRUE(stream_->Synchronize().ok());  // it is another device
+  const auto again = MakeHostedStream(Order::kAscending, /*gpu=*/1);
+  EXPECT_TRUE(again->Synchronize().ok());
+}
+
+// A fault of one device is not another's.
+TEST_F(HostedStreamTest, FaultsAreOfOneDevice) {
+  const auto other = MakeHostedStream(Order::kAscending, /*gpu=*/1);
+  SetHostedFaultsOf(1, [](std::string_view call) {
+    return call == "wait" ? kCudaIllegalAddress : kCudaSuccess;
+  });
+  EXPECT_EQ(CodeOf(other->Synchronize()), "device_lost");
+  EXPECT_EQ(CodeOf(other->cuda().Check()), "device_lost");
+  EXPECT_TRUE(stream_->Synchronize().ok());
+  SetHostedFaults(nullptr);
+  EXPECT_TRUE(other->Synchronize().ok());
+}
+
+// As far as there are devices.
+TEST_F(HostedStreamTest, DevicesAreCounted) {
+  GpuFacts facts = kHostedGpu;
+  facts.gpus = 2;
+  SetHostedGpu(facts);
+  EXPECT_EQ(CudaStream::Gpus(), 2);
+  EXPECT_TRUE(CudaStream::Create(1).ok());
+  EXPECT_EQ(CudaStream::Create(2).status().message(),
+            "device cuda: the NVIDIA driver shows this process 2 GPUs, need 3");
+  facts.error = kCudaInsufficientDriver;
+  SetHostedGpu(facts);
+  EXPECT_EQ(CudaStream::Gpus(), 0);
+  SetHostedGpu(kHostedGpu);
+}
+
 }  // namespace
 }  // namespace tiercel

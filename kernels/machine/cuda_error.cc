@@ -48,6 +48,11 @@ std::string WhatIsMissing(const GpuFacts& facts) {
       (facts.error == kCudaSuccess && facts.gpus == 0)) {
     return "the NVIDIA driver shows this process no GPU";
   }
+  if (facts.error == kCudaSuccess && facts.gpu >= facts.gpus) {
+    return absl::StrCat("the NVIDIA driver shows this process ", facts.gpus,
+                        facts.gpus == 1 ? " GPU" : " GPUs", ", need ",
+                        facts.gpu + 1);
+  }
   if (facts.capability > 0 && facts.capability < kOldestCapability) {
     return absl::StrCat("the GPU has ", CapabilityText(facts.capability),
                         ", need 7.5 (Turing) or later");

@@ -57,9 +57,9 @@ absl::Status CudaStatus(std::string_view who, int error);
 // whichever door is linked (cuda_stream.h).
 std::string CudaErrorText(int error);
 
-// What the runtime says of the GPU that is to be used, the first that the
-// process sees.
+// What the runtime says of the GPU that is to be used.
 struct GpuFacts {
+  int gpu = 0;         // its number among those that the process sees
   int runtime = 0;     // the CUDA of this build, 13010 being 13.1; 0: none
   int driver = 0;      // the newest that the driver knows; 0: no driver
   int gpus = 0;        // that the process sees

@@ -45,6 +45,10 @@ TEST(CudaErrorTest, WhatIsMissingIsSaid) {
        "the GPU has compute capability 6.1, need 7.5 (Turing) or later"},
       {{.runtime = 13000, .driver = 13000, .gpus = 1, .capability = 70},
        "the GPU has compute capability 7.0, need 7.5 (Turing) or later"},
+      {{.gpu = 1, .runtime = 13000, .driver = 13000, .gpus = 1},
+       "the NVIDIA driver shows this process 1 GPU, need 2"},
+      {{.gpu = 4, .runtime = 13000, .driver = 13000, .gpus = 2},
+       "the NVIDIA driver shows this process 2 GPUs, need 5"},
       {With(kCudaDevicesUnavailable),
        "the GPU is not to be had: others have it to themselves, or it is being "
        "reset"},

@@ -2,6 +2,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <map>
+#include <mutex>
+
 #include "kernels/machine/cuda_error.h"
 
 namespace tiercel {
@@ -9,8 +12,11 @@ namespace {
 
 class OwnMemory final : public GpuMemory {
  public:
+  explicit OwnMemory(int gpu) : gpu_(gpu) {}
+
   absl::Status Copy(std::byte* to, const std::byte* from,
                     size_t bytes) override {
+    UseGpu(gpu_);
     // Streams are not waited for, and between two places of the GPU the copy is
     // only queued when its call returns.
     cudaError_t error = cudaDeviceSynchronize();
@@ -24,12 +30,14 @@ class OwnMemory final : public GpuMemory {
   // A failure here is that of earlier work, which Synchronize reports.
   void Free(std::byte* data, size_t bytes) override {
     Count(-AlignedBytes(static_cast<int64_t>(bytes)));
+    UseGpu(gpu_);
     cudaFree(data);
   }
 
   int64_t FreeBytes() override {
     size_t free = 0;
     size_t total = 0;
+    UseGpu(gpu_);
     if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
       return static_cast<int64_t>(free);
     }
@@ -40,18 +48,28 @@ class OwnMemory final : public GpuMemory {
  private:
   int Take(size_t bytes, std::byte** data) override {
     void* taken = nullptr;
+    UseGpu(gpu_);
     const cudaError_t error = cudaMalloc(&taken, bytes);
     if (error != cudaSuccess) cudaGetLastError();
     *data = static_cast<std::byte*>(taken);
     return error;
   }
+
+  const int gpu_;
 };
 
 }  // namespace
 
-GpuMemory& CudaMemory() {
-  static OwnMemory memory;
-  return memory;
+GpuMemory& CudaMemory(int gpu) {
+  static std::mutex mutex;
+  static std::map<int, OwnMemory> memories;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return memories.try_emplace(gpu, gpu).first->second;
+}
+
+void UseGpu(int gpu) {
+  // What is wrong with the GPU the call says that follows.
+  if (cudaSetDevice(gpu) != cudaSuccess) cudaGetLastError();
 }
 
 }  // namespace tiercel

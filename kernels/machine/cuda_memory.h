@@ -5,9 +5,12 @@
 
 namespace tiercel {
 
-// The first GPU's own memory, as far as the driver gives any. Free waits until
-// the GPU has finished what it was given.
-GpuMemory& CudaMemory();
+// A GPU's own memory, as far as the driver gives any. Free waits until the GPU
+// has finished what it was given. GPUs are numbered as the process sees them.
+GpuMemory& CudaMemory(int gpu);
+
+// What the calling thread asks of CUDA next is of this GPU.
+void UseGpu(int gpu);
 
 }  // namespace tiercel
 

@@ -4,11 +4,16 @@
 
 namespace tiercel {
 
-absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create() {
-  GpuFacts facts = Look();
+int CudaStream::Gpus() {
+  const GpuFacts facts = Look(0);
+  return facts.error == kCudaSuccess ? facts.gpus : 0;
+}
+
+absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int gpu) {
+  GpuFacts facts = Look(gpu);
   if (absl::Status s = CheckGpu(facts); !s.ok()) return s;
   std::unique_ptr<CudaStream> stream;
-  facts.error = Open(&stream);
+  facts.error = Open(gpu, &stream);
   if (absl::Status s = CheckGpu(facts); !s.ok()) return s;
   // A kernel that has nothing to do shows whether there are any for the GPU.
   facts.error = CopyWordsCuda(stream->handle(), nullptr, 0, nullptr);

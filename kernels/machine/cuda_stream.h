@@ -22,21 +22,27 @@ namespace tiercel {
 // the process every call says so (device_lost).
 class CudaStream {
  public:
-  // On the first GPU the process sees. Errors: those of CheckGpu.
-  static absl::StatusOr<std::unique_ptr<CudaStream>> Create();
+  // On a GPU, by its number among those that the process sees. Errors: those of
+  // CheckGpu.
+  static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int gpu = 0);
+
+  // How many GPUs the process sees; 0 where that cannot be told.
+  static int Gpus();
 
   // Whether Create gives no GPU but one that the CPU plays.
   static bool IsPlayed();
 
   virtual ~CudaStream() = default;
 
+  // For the next launch of the calling thread, which is of this GPU then.
   virtual CUstream_st* handle() = 0;
   virtual DeviceMemory& memory() = 0;
   virtual int64_t FreeBytes() = 0;  // of the GPU's memory; 0 if it fails
   // Where the GPU is, as "0000:01:00.0"; empty: not known.
   virtual std::string PciBus() = 0;
 
-  // What Stream does by these names.
+  // What Stream does by these names. One end of a copy may be in the memory of
+  // another GPU: what one may not read of the other goes through the host.
   virtual absl::Status Copy(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Zero(void* to, size_t bytes) = 0;
   virtual absl::Status Synchronize() = 0;
@@ -61,9 +67,9 @@ class CudaStream {
   virtual bool KernelsSee(std::byte* pinned) = 0;
 
  private:
-  static GpuFacts Look();
+  static GpuFacts Look(int gpu);
   // Returns a cudaError_t.
-  static int Open(std::unique_ptr<CudaStream>* stream);
+  static int Open(int gpu, std::unique_ptr<CudaStream>* stream);
 };
 
 }  // namespace tiercel

@@ -18,7 +18,8 @@ namespace {
 
 class GpuStream final : public CudaStream {
  public:
-  explicit GpuStream(cudaStream_t handle) : handle_(handle) {}
+  GpuStream(int gpu, cudaStream_t handle)
+      : gpu_(gpu), memory_(CudaMemory(gpu)), handle_(handle) {}
   ~GpuStream() override {
     cudaStreamSynchronize(handle_);
     for (cudaEvent_t event : events_) {
@@ -36,20 +37,26 @@ class GpuStream final : public CudaStream {
     return error;
   }
 
-  CUstream_st* handle() override { return handle_; }
-  DeviceMemory& memory() override { return CudaMemory(); }
-  int64_t FreeBytes() override { return CudaMemory().FreeBytes(); }
+  CUstream_st* handle() override {
+    UseGpu(gpu_);
+    return handle_;
+  }
+  DeviceMemory& memory() override { return memory_; }
+  int64_t FreeBytes() override { return memory_.FreeBytes(); }
   std::string PciBus() override {
     char bus[32] = "";
-    if (cudaDeviceGetPCIBusId(bus, sizeof(bus), 0) == cudaSuccess) return bus;
+    if (cudaDeviceGetPCIBusId(bus, sizeof(bus), gpu_) == cudaSuccess)
+      return bus;
     cudaGetLastError();
     return "";
   }
   absl::Status Copy(void* to, const void* from, size_t bytes) override {
+    UseGpu(gpu_);
     return CudaStatus(
         "copy", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_));
   }
   absl::Status Zero(void* to, size_t bytes) override {
+    UseGpu(gpu_);
     return CudaStatus("zero", cudaMemsetAsync(to, 0, bytes, handle_));
   }
   absl::Status Synchronize() override {
@@ -81,12 +88,14 @@ class GpuStream final : public CudaStream {
   }
 
   absl::Status Pin(std::byte* host, size_t bytes) override {
+    UseGpu(gpu_);
     return CudaStatus("pin",
                       cudaHostRegister(host, bytes, cudaHostRegisterMapped));
   }
   void Unpin(std::byte* host) override { cudaHostUnregister(host); }
   bool KernelsSee(std::byte* pinned) override {
     void* seen = nullptr;
+    UseGpu(gpu_);
     if (cudaHostGetDevicePointer(&seen, pinned, 0) == cudaSuccess) {
       return seen == pinned;
     }
@@ -102,6 +111,8 @@ class GpuStream final : public CudaStream {
     return events_[mark % events_.size()];
   }
 
+  const int gpu_;
+  GpuMemory& memory_;
   const cudaStream_t handle_;
   std::array<cudaEvent_t, 64> events_ = {};
   std::mutex mutex_;  // of the rest
@@ -155,32 +166,32 @@ std::string CudaErrorText(int error) {
 
 bool CudaStream::IsPlayed() { return false; }
 
-GpuFacts CudaStream::Look() {
-  GpuFacts facts = {.runtime = CUDART_VERSION};
+GpuFacts CudaStream::Look(int gpu) {
+  GpuFacts facts = {.gpu = gpu, .runtime = CUDART_VERSION};
   facts.error = cudaDriverGetVersion(&facts.driver);
   if (facts.driver == 0) return facts;
   facts.error = cudaGetDeviceCount(&facts.gpus);
   int major = 0;
   int minor = 0;
-  if (facts.error == cudaSuccess && facts.gpus > 0) {
-    facts.error =
-        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-  }
-  if (facts.error == cudaSuccess && facts.gpus > 0) {
-    facts.error =
-        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+  for (const auto& [value, attribute] :
+       {std::pair(&major, cudaDevAttrComputeCapabilityMajor),
+        std::pair(&minor, cudaDevAttrComputeCapabilityMinor)}) {
+    if (facts.error == cudaSuccess && gpu < facts.gpus) {
+      facts.error = cudaDeviceGetAttribute(value, attribute, gpu);
+    }
   }
   facts.capability = 10 * major + minor;
   cudaGetLastError();
   return facts;
 }
 
-int CudaStream::Open(std::unique_ptr<CudaStream>* stream) {
+int CudaStream::Open(int gpu, std::unique_ptr<CudaStream>* stream) {
   cudaStream_t handle = nullptr;
+  UseGpu(gpu);
   // Makes the context, which an exclusive or a full GPU refuses.
   cudaError_t error = cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking);
   if (error != cudaSuccess) return error;
-  auto opened = std::make_unique<GpuStream>(handle);
+  auto opened = std::make_unique<GpuStream>(gpu, handle);
   error = opened->CreateEvents();
   *stream = std::move(opened);
   return error;

@@ -20,7 +20,7 @@ class SendRing;
 enum class Device {
   kCpu,   // fast bodies; the reference where an op has none
   kRef,   // every op by its plain reference
-  kCuda,  // the first GPU; what ops are given lies in its memory
+  kCuda,  // a GPU; what ops are given lies in its memory
 };
 
 // Where ops run: a device, its instruction set, its threads and its

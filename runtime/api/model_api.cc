@@ -128,12 +128,6 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
                       absl::StrCat("tensor_parallel: got ", p.tensor_parallel,
                                    ", need 0 to ", ModelSplit::kMostRanks));
   }
-  if (p.tensor_parallel > 1 && *device == Device::kCuda &&
-      !CudaStream::IsPlayed()) {
-    return UsageError("not_in_this_version",
-                      "tensor_parallel: several GPUs of device cuda are not in "
-                      "this version");
-  }
   options.ranks = std::max(1, static_cast<int>(p.tensor_parallel));
   const absl::StatusOr<Compute> compute = ParseCompute(p.compute);
   if (!compute.ok()) return compute.status();

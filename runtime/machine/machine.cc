@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
 #include "kernels/machine/allowance.h"
 #include "offload/move/gpu_link.h"
 
@@ -28,7 +30,14 @@ Machine::~Machine() { ForgetPoolOfParent(); }
 absl::Status Machine::FindGpu() {
   if (!on_gpu()) return absl::OkStatus();
   if (gpu_ != nullptr) return gpu_->Check();
-  absl::StatusOr<std::unique_ptr<CudaStream>> gpu = CudaStream::Create();
+  const int gpus = CudaStream::Gpus();
+  if (gpus > 0 && gpus < ranks()) {
+    return MemoryError(
+        "cannot_split",
+        absl::StrCat("tensor parallel: ", ranks(),
+                     " ranks need a GPU each, this process sees ", gpus));
+  }
+  absl::StatusOr<std::unique_ptr<CudaStream>> gpu = CudaStream::Create(rank());
   if (!gpu.ok()) return gpu.status();
   gpu_ = *std::move(gpu);
   return absl::OkStatus();
@@ -99,7 +108,8 @@ absl::StatusOr<std::unique_ptr<Link>> Machine::NewLink(
     std::shared_ptr<Placement> placement) const {
   std::unique_ptr<Link> link;
   if (on_gpu()) {
-    absl::StatusOr<std::unique_ptr<CudaStream>> copies = CudaStream::Create();
+    absl::StatusOr<std::unique_ptr<CudaStream>> copies =
+        CudaStream::Create(rank());
     if (!copies.ok()) return copies.status();
     link = std::make_unique<GpuLink>(*gpu(), *std::move(copies),
                                      std::move(placement), *options_.clock);
@@ -118,10 +128,9 @@ CudaStream* Machine::gpu() const {
   return gpu_.get();
 }
 
-// This rank's share of what is `free`, and what it has taken, as far as the
-// user lets it be taken.
+// What is `free` for this rank, and what it has taken, as far as the user lets
+// it be taken.
 int64_t Machine::Budget(int64_t free) const {
-  free /= ranks();
   const int64_t most = options_.device_memory_bytes > 0
                            ? options_.device_memory_bytes / ranks()
                            : std::numeric_limits<int64_t>::max();
@@ -130,7 +139,8 @@ int64_t Machine::Budget(int64_t free) const {
 }
 
 int64_t Machine::MemoryBudget() const {
-  return on_gpu() ? FreeHostMemory() / ranks() : Budget(FreeHostMemory());
+  return on_gpu() ? FreeHostMemory() / ranks()
+                  : Budget(FreeHostMemory() / ranks());
 }
 
 int64_t Machine::DeviceBudget() const {

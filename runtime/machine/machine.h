@@ -56,8 +56,9 @@ class Machine {
   };
 
   // Of the machines that compute a model together, each a device of its own,
-  // this is one of `ranks`. They share this machine's threads and memory
-  // equally; what is simulated each of them has.
+  // this is one of `ranks`. They share this machine's threads and memory, and
+  // what of a GPU's is let be taken, equally; each has a GPU of its own, and
+  // what is simulated.
   explicit Machine(const Options& options, int rank = 0, int ranks = 1)
       : options_(options), rank_(rank), ranks_(ranks) {}
   ~Machine();
@@ -65,7 +66,8 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
 
   // Finds the GPU, where that is the device, or sees whether it is there still.
-  // Errors: no_device; device_lost.
+  // Errors: no_device; device_lost; cannot_split, where there are fewer GPUs
+  // than ranks.
   absl::Status FindDevice();
   // Does so, and takes the memory of a device that is played, once. Errors:
   // out_of_memory too.
