@@ -57,6 +57,7 @@ int StoreRowsCuda(CUstream_st*, const float*, int64_t, const MatmulTarget&) {
 int CopyWordsCuda(CUstream_st*, const uint32_t*, int64_t, uint32_t*) {
   return kNoDevice;
 }
+int CopyColumnsCuda(CUstream_st*, const ColumnsCopy&) { return kNoDevice; }
 int UnpackCuda(CUstream_st*, const std::byte*, const PackedRun*, int64_t) {
   return kNoDevice;
 }

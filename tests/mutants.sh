@@ -80,9 +80,24 @@ old_gpu|kernels/machine/cuda_error.cc|facts.capability < kOldestCapability|facts
 no_image|kernels/machine/cuda_stream.cc|facts.error = CopyWordsCuda(.*|;|kernels/device/hosted_stream_test.cc
 short_moment|kernels/machine/gpu_memory.cc|    error = Take(bytes, \&data);||kernels/device/hosted_stream_test.cc
 ring_address|kernels/machine/send_ring.cc|cuda_.KernelsSee(memory_)|true|kernels/device/hosted_stream_test.cc
-gather_barrier|offload/ranks/gather.cc|absl::Status s = group_.Meet(rank, stream.Synchronize()); !s.ok()|absl::Status s = stream.Synchronize(); !s.ok()|offload/ranks/gather_test.cc
+gather_barrier|offload/ranks/gather.cc|absl::Status s = group_.Meet(rank, mine); !s.ok()|absl::Status s = mine; !s.ok()|offload/ranks/gather_test.cc
 gather_neighbour|offload/ranks/gather.cc|const Columns\& columns = p.columns\[other\];|const Columns\& columns = p.columns[(other + 1) % p.columns.size()];|offload/ranks/gather_test.cc
-gather_stale|offload/ranks/gather.cc|offers\[number % 2\];|offers[(number + 1) % 2];|offload/ranks/gather_test.cc
+gather_stale|offload/ranks/gather.cc|OfferOf(other, turn)|OfferOf(other, 1 - turn)|offload/ranks/gather_test.cc
+gather_split|offload/ranks/gather.cc|offer.split == split|true|offload/ranks/nccl_gather_test.cc
+gather_finish|offload/ranks/gather.cc|absl::Status s = stream.Synchronize(); !s.ok()) return s;|absl::Status s; !s.ok()) return s;|offload/ranks/nccl_gather_test.cc
+nccl_version|kernels/machine/nccl.cc|number >= kLeastVersion|number > 0|kernels/machine/nccl_test.cc
+nccl_packed|offload/ranks/nccl_gather.cc|own.packed, own.bytes, p.rows|own.packed, own.stride, p.rows|offload/ranks/nccl_gather_test.cc
+nccl_apart|offload/ranks/nccl_gather.cc|own.at == in_all|own.at != nullptr|offload/ranks/nccl_gather_test.cc
+nccl_free|offload/ranks/nccl_gather.cc|if (!status.ok()) Break(status);$||offload/ranks/nccl_gather_test.cc
+nccl_leave|offload/ranks/nccl_gather.cc|!= ErrorClass::kCancelled) Break(why)|true) Break(why)|offload/ranks/nccl_gather_test.cc
+nccl_dies|offload/ranks/nccl_gather.cc|!= ErrorClass::kCancelled) Break(why)|== ErrorClass::kOk) Break(why)|offload/ranks/nccl_gather_test.cc
+nccl_broken|offload/ranks/nccl_gather.cc|status.Update(BrokenNow());||offload/ranks/nccl_gather_test.cc
+nccl_anew|offload/ranks/nccl_gather.cc|  connected_ = false;||offload/ranks/nccl_gather_test.cc
+nccl_scratch|runtime/predict/session_plan.cc|NcclGather::ScratchBytes(LogitRows(), config.vocab)|int64_t{0}|runtime/predict/session_plan_test.cc
+rank_gpu|runtime/machine/machine.cc|gpu = CudaStream::Create(rank())|gpu = CudaStream::Create()|tests/hosted_ranks_test.cc
+rank_link|runtime/machine/machine.cc|copies = CudaStream::Create(rank())|copies = CudaStream::Create()|tests/hosted_ranks_test.cc
+rank_gpus|runtime/machine/machine.cc|gpus > 0 \&\& gpus < ranks()|false|tests/hosted_ranks_test.cc
+other_gpu|kernels/device/hosted_stream.cc|if (is_others(source) .. is_others(target))|if (false)|kernels/device/hosted_stream_test.cc
 shared_head|models/decoder/model_split.cc|(rank - first + 1) \* split.group_ / sharing|split.group_|models/decoder/model_split_test.cc
 share_rows|models/decoder/weights.cc|(from + i - first) \* row_bytes|i * row_bytes|models/decoder/weights_test.cc
 copies_told|offload/kv/tiered_kv.cc|  status.Update(std::exchange(copied_, absl::OkStatus()));||offload/kv/copy_runs_test.cc

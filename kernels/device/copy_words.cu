@@ -55,7 +55,57 @@ struct Unpack {
   }
 };
 
+// Units of 16, 4, 2 or 1 bytes, in which all of it is whole.
+template <typename Unit>
+struct CopyColumns {
+  static constexpr int kMaxThreads = 256;
+  struct Shared {};
+  const Unit* from;
+  int64_t from_stride;
+  Unit* to;
+  int64_t to_stride;
+  int64_t rows;
+  int64_t width;
+
+  TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
+    for (int64_t i = t.block * t.count + t.index; i < rows * width;
+         i += t.blocks * t.count) {
+      const int64_t row = i / width;
+      const int64_t column = i - row * width;
+      to[row * to_stride + column] = from[row * from_stride + column];
+    }
+  }
+};
+
+template <typename Unit>
+bool IsWhole(const ColumnsCopy& p) {
+  constexpr auto kUnit = static_cast<int64_t>(sizeof(Unit));
+  return reinterpret_cast<uintptr_t>(p.from) % sizeof(Unit) == 0 &&
+         reinterpret_cast<uintptr_t>(p.to) % sizeof(Unit) == 0 &&
+         p.from_stride % kUnit == 0 && p.to_stride % kUnit == 0 &&
+         p.bytes % kUnit == 0;
+}
+
+template <typename Unit>
+int LaunchCopyColumns(CUstream_st* stream, const ColumnsCopy& p) {
+  constexpr int kThreads = CopyColumns<Unit>::kMaxThreads;
+  constexpr auto kUnit = static_cast<int64_t>(sizeof(Unit));
+  return Launch(
+      stream, TurnsFor(p.rows * p.bytes / kUnit, kThreads, kThreads),
+      CopyColumns<Unit>{reinterpret_cast<const Unit*>(p.from),
+                        p.from_stride / kUnit, reinterpret_cast<Unit*>(p.to),
+                        p.to_stride / kUnit, p.rows, p.bytes / kUnit});
+}
+
 }  // namespace
+
+int CopyColumnsCuda(CUstream_st* stream, const ColumnsCopy& p) {
+  using Packet16 = Packet<uint32_t>;
+  return IsWhole<Packet16>(p)   ? LaunchCopyColumns<Packet16>(stream, p)
+         : IsWhole<uint32_t>(p) ? LaunchCopyColumns<uint32_t>(stream, p)
+         : IsWhole<uint16_t>(p) ? LaunchCopyColumns<uint16_t>(stream, p)
+                                : LaunchCopyColumns<std::byte>(stream, p);
+}
 
 int UnpackCuda(CUstream_st* stream, const std::byte* packed,
                const PackedRun* runs, int64_t count) {

@@ -26,6 +26,20 @@ struct PackedRun {
 int UnpackCuda(CUstream_st* stream, const std::byte* packed,
                const PackedRun* runs, int64_t count);
 
+// Columns of a matrix from one place of the GPU to another: `rows` times
+// `bytes` bytes, which lie so many bytes from each other.
+struct ColumnsCopy {
+  const std::byte* from;
+  int64_t from_stride;
+  std::byte* to;
+  int64_t to_stride;
+  int64_t rows;
+  int64_t bytes;
+};
+
+// Returns a cudaError_t.
+int CopyColumnsCuda(CUstream_st* stream, const ColumnsCopy& p);
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_KERNELS_MACHINE_COPY_WORDS_BODY_H_

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 
@@ -37,28 +38,38 @@ absl::Status CopyColumns(Stream& stream, int64_t rows, int64_t width,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status Gather::All(Stream& stream, int rank, const GatherParams& p) {
-  if (absl::Status s = Exchange(stream, rank, p); !s.ok()) return s;
-  int64_t columns = 0;
-  for (size_t other = 0; other < p.columns.size(); ++other) {
-    if (other != static_cast<size_t>(rank)) columns += p.columns[other].size();
+// FNV-1a, of what the ranks are to agree about beside their own columns.
+uint64_t HashOf(const GatherParams& p) {
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&hash](int64_t value) {
+    hash = (hash ^ static_cast<uint64_t>(value)) * 0x100000001b3;
+  };
+  add(p.element_bytes);
+  for (const Columns& columns : p.columns) {
+    add(columns.begin);
+    add(columns.end);
   }
-  received_[static_cast<size_t>(rank)].bytes +=
-      static_cast<uint64_t>(p.rows * columns * p.element_bytes);
-  return absl::OkStatus();
+  return hash;
 }
 
-InProcessGather::InProcessGather(RankGroup& group,
-                                 std::shared_ptr<const Faults> faults)
-    : Gather(group.ranks()),
-      group_(group),
+}  // namespace
+
+Gather::Gather(RankGroup& group, std::shared_ptr<const Faults> faults)
+    : group_(group),
       faults_(std::move(faults)),
       seats_(static_cast<size_t>(group.ranks())) {}
 
-absl::Status InProcessGather::Exchange(Stream& stream, int rank,
-                                       const GatherParams& p) {
+absl::Status Gather::Run(absl::FunctionRef<absl::Status(int rank)> part) {
+  Begin();
+  const absl::Cleanup end = [this] { End(); };
+  return group_.Run([&](int rank) {
+    absl::Status status = part(rank);
+    if (!status.ok()) Leave(status);
+    return status;
+  });
+}
+
+absl::Status Gather::All(Stream& stream, int rank, const GatherParams& p) {
   const auto self = static_cast<size_t>(rank);
   if (faults_ != nullptr &&
       Fails(faults_->gather,
@@ -66,29 +77,62 @@ absl::Status InProcessGather::Exchange(Stream& stream, int rank,
     return DeviceError("gather_failed",
                        absl::StrCat("rank ", rank, " gave nothing"));
   }
+  if (absl::Status s = Exchange(stream, rank, p); !s.ok()) return s;
+  int64_t columns = 0;
+  for (size_t other = 0; other < p.columns.size(); ++other) {
+    if (other != self) columns += p.columns[other].size();
+  }
+  seats_[self].received +=
+      static_cast<uint64_t>(p.rows * columns * p.element_bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Gather::Finish(Stream& stream, int rank) {
+  if (absl::Status s = stream.Synchronize(); !s.ok()) return s;
+  return Check(rank);
+}
+
+absl::Status Gather::MeetAll(int rank, const GatherParams& p,
+                             const absl::Status& mine, size_t* turn) {
+  const auto self = static_cast<size_t>(rank);
+  const uint64_t split = HashOf(p);
   Seat& seat = seats_[self];
   // A run may have ended where some ranks had gathered more than others.
   if (std::exchange(seat.run, group_.runs()) != group_.runs()) seat.gathers = 0;
-  const uint64_t number = seat.gathers++;
-  seat.offers[number % 2] = {.own = static_cast<const std::byte*>(p.own),
-                             .own_stride = p.own_stride,
-                             .rows = p.rows,
-                             .columns = p.columns[self]};
+  *turn = seat.gathers++ % 2;
+  seat.offers[*turn] = {.own = static_cast<const std::byte*>(p.own),
+                        .own_stride = p.own_stride,
+                        .rows = p.rows,
+                        .columns = p.columns[self],
+                        .split = split};
+  if (absl::Status s = group_.Meet(rank, mine); !s.ok()) return s;
+  for (size_t other = 0; other < p.columns.size(); ++other) {
+    const Offer& offer = OfferOf(other, *turn);
+    const Columns& columns = p.columns[other];
+    if (offer.rows == p.rows && offer.columns == columns &&
+        offer.split == split) {
+      continue;
+    }
+    return InternalError(
+        "gather_failed",
+        absl::StrCat("rank ", other, " gave ", offer.rows, " rows of columns ",
+                     offer.columns.begin, " to ", offer.columns.end, ", rank ",
+                     rank, " needs ", p.rows, " of ", columns.begin, " to ",
+                     columns.end));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InProcessGather::Exchange(Stream& stream, int rank,
+                                       const GatherParams& p) {
+  size_t turn = 0;
   // What is given is there, and what was taken before has been read.
-  if (absl::Status s = group_.Meet(rank, stream.Synchronize()); !s.ok()) {
+  if (absl::Status s = MeetAll(rank, p, stream.Synchronize(), &turn); !s.ok()) {
     return s;
   }
   for (size_t other = 0; other < p.columns.size(); ++other) {
-    const Offer& offer = seats_[other].offers[number % 2];
+    const Offer& offer = OfferOf(other, turn);
     const Columns& columns = p.columns[other];
-    if (offer.rows != p.rows || offer.columns != columns) {
-      return InternalError(
-          "gather_failed",
-          absl::StrCat("rank ", other, " gave ", offer.rows,
-                       " rows of columns ", offer.columns.begin, " to ",
-                       offer.columns.end, ", rank ", rank, " needs ", p.rows,
-                       " of ", columns.begin, " to ", columns.end));
-    }
     std::byte* const to =
         static_cast<std::byte*>(p.all) + columns.begin * p.element_bytes;
     if (offer.own == to || columns.size() == 0 || p.rows == 0) continue;

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "kernels/machine/stream.h"
 #include "offload/ranks/rank_group.h"
@@ -43,29 +44,73 @@ struct GatherParams {
 // rank would have computed.
 class Gather {
  public:
-  explicit Gather(int ranks) : received_(static_cast<size_t>(ranks)) {}
+  explicit Gather(RankGroup& group,
+                  std::shared_ptr<const Faults> faults = nullptr);
   virtual ~Gather() = default;
 
-  // In every rank's part of a RankGroup::Run, by all ranks in the same order:
-  // `all` becomes the whole matrix on each. What a rank gives stays as it is
-  // until it meets the others again, or the Run is over. After what was queued
-  // before on `stream`. Errors: rank_failed; gather_failed, where ranks
-  // disagree about the matrix; device_failed.
+  // RankGroup::Run, for parts that gather; one at a time.
+  absl::Status Run(absl::FunctionRef<absl::Status(int rank)> part);
+
+  // In every rank's part of a Run, by all ranks in the same order: `all`
+  // becomes the whole matrix on each. What a rank gives stays as it is until it
+  // meets the others again, or the Run is over. After what was queued before on
+  // `stream`. Errors: rank_failed; gather_failed, where ranks disagree about
+  // the matrix, or the way between them breaks; device_failed.
   absl::Status All(Stream& stream, int rank, const GatherParams& p);
+
+  // At the end of a rank's part, whose queue is `stream`: all that was queued
+  // is done, and what was gathered is right. Errors: those of Synchronize;
+  // gather_failed.
+  absl::Status Finish(Stream& stream, int rank);
 
   // Bytes that a rank has received of others; always growing.
   uint64_t received(int rank) const {
-    return received_[static_cast<size_t>(rank)].bytes;
+    return seats_[static_cast<size_t>(rank)].received;
+  }
+
+ protected:
+  // What a rank has to give.
+  struct Offer {
+    const std::byte* own = nullptr;
+    int64_t own_stride = 0;
+    int64_t rows = 0;
+    Columns columns;
+    uint64_t split = 0;  // a hash of how all the matrix is divided
+  };
+
+  RankGroup& group() { return group_; }
+
+  // Offers what the rank has, and waits until all ranks do, each with its
+  // status. `*turn` says which offers are meant: they hold until the rank meets
+  // the others again. Errors: those of RankGroup::Meet; gather_failed to all
+  // ranks, where they disagree.
+  absl::Status MeetAll(int rank, const GatherParams& p,
+                       const absl::Status& mine, size_t* turn);
+  const Offer& OfferOf(size_t rank, size_t turn) const {
+    return seats_[rank].offers[turn];
   }
 
  private:
   virtual absl::Status Exchange(Stream& stream, int rank,
                                 const GatherParams& p) = 0;
+  virtual void Begin() {}
+  virtual void End() {}
+  // A rank ends its part with an error, on its thread.
+  virtual void Leave(const absl::Status& /*why*/) {}
+  // After Finish has waited.
+  virtual absl::Status Check(int /*rank*/) { return absl::OkStatus(); }
 
-  struct alignas(64) Count {
-    uint64_t bytes = 0;
+  struct alignas(64) Seat {
+    // Of the last two gathers: others may still read one when the next begins.
+    std::array<Offer, 2> offers;
+    uint32_t run = 0;      // the group's, that the rank gathered in last
+    uint64_t gathers = 0;  // in it
+    uint64_t received = 0;
   };
-  std::vector<Count> received_;  // [rank]
+
+  RankGroup& group_;
+  const std::shared_ptr<const Faults> faults_;
+  std::vector<Seat> seats_;  // [rank]
 };
 
 // Among the threads of this process: a rank copies the others' columns from
@@ -73,30 +118,11 @@ class Gather {
 // the host's memory where one may not read the other's.
 class InProcessGather final : public Gather {
  public:
-  explicit InProcessGather(RankGroup& group,
-                           std::shared_ptr<const Faults> faults = nullptr);
+  using Gather::Gather;
 
  private:
-  // What a rank has to give.
-  struct Offer {
-    const std::byte* own = nullptr;
-    int64_t own_stride = 0;
-    int64_t rows = 0;
-    Columns columns;
-  };
-  struct alignas(64) Seat {
-    // Of the last two gathers: others may still read one when the next begins.
-    std::array<Offer, 2> offers;
-    uint32_t run = 0;      // the group's, that the rank gathered in last
-    uint64_t gathers = 0;  // in it
-  };
-
   absl::Status Exchange(Stream& stream, int rank,
                         const GatherParams& p) override;
-
-  RankGroup& group_;
-  const std::shared_ptr<const Faults> faults_;
-  std::vector<Seat> seats_;  // [rank]
 };
 
 }  // namespace tiercel

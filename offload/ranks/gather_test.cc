@@ -21,11 +21,7 @@ enum class Fault { kNone, kLate, kDies, kSendsTooFewRows, kSendsTooFewColumns };
 class FaultyGather final : public Gather {
  public:
   FaultyGather(RankGroup& group, int rank, Fault fault, int at)
-      : Gather(group.ranks()),
-        inner_(group),
-        rank_(rank),
-        fault_(fault),
-        left_(at) {}
+      : Gather(group), inner_(group), rank_(rank), fault_(fault), left_(at) {}
 
  private:
   absl::Status Exchange(Stream& stream, int rank,
@@ -90,7 +86,7 @@ class GatherTest : public ::testing::Test {
     // Two in turn: what is given stays until the next meeting, and the last to
     // the end of the run.
     std::vector<std::array<Matrix, 2>> matrices(kRanks);
-    return group_->Run([&](int rank) -> absl::Status {
+    return gather.Run([&](int rank) -> absl::Status {
       const Columns mine = columns_[static_cast<size_t>(rank)];
       const int64_t width = mine.size();
       std::array<Matrix, 2>& of_turn = matrices[static_cast<size_t>(rank)];

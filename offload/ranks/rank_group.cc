@@ -39,10 +39,6 @@ T AwaitChange(const std::atomic<T>& word, T seen, int spins) {
   }
 }
 
-absl::Status RankFailed() {
-  return InternalError("rank_failed", "another rank has failed");
-}
-
 // What the ranks' statuses are together: the lowest rank's error, but one that
 // says only that another has failed comes last.
 absl::Status FirstOf(const std::vector<absl::Status>& statuses) {
@@ -56,6 +52,10 @@ absl::Status FirstOf(const std::vector<absl::Status>& statuses) {
 }
 
 }  // namespace
+
+absl::Status RankFailed() {
+  return InternalError("rank_failed", "another rank has failed");
+}
 
 absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(int ranks) {
   std::unique_ptr<RankGroup> group(new RankGroup(ranks));

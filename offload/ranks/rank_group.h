@@ -15,6 +15,9 @@
 
 namespace tiercel {
 
+// The error of a rank that can do nothing for another's error: rank_failed.
+absl::Status RankFailed();
+
 // The ranks that compute one model together, a thread each: rank 0 is the
 // caller's own. Run has every rank do its part of a call; within its part a
 // rank meets the others, all in the same order. A rank that leaves its part

@@ -13,6 +13,7 @@
 #include "kernels/machine/clock.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/device_memory.h"
+#include "kernels/machine/nccl.h"
 #include "kernels/machine/stream.h"
 #include "kernels/machine/thread_pool.h"
 #include "offload/move/link.h"
@@ -53,6 +54,8 @@ class Machine {
     // all there is.
     int64_t device_memory_bytes = 0;
     Clock* clock = &SteadyClock();  // of sessions' times and a played link
+    // What moves between several GPUs; absent: libnccl, where it is and serves.
+    std::optional<NcclFunctions> nccl = {};
   };
 
   // Of the machines that compute a model together, each a device of its own,
@@ -110,6 +113,7 @@ class Machine {
   int64_t MemoryBudget() const;
 
   Clock& clock() const { return *options_.clock; }
+  const std::optional<NcclFunctions>& nccl() const { return options_.nccl; }
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }

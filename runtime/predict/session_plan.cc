@@ -10,6 +10,7 @@
 #include "kernels/kv/kv_row.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/tiled_states.h"
+#include "offload/ranks/nccl_gather.h"
 #include "runtime/pass/pass.h"
 
 namespace tiercel {
@@ -130,6 +131,15 @@ int64_t SessionSite::RowsAtOnce(int64_t before) const {
   return PromptRowsAtOnce(config, weights.MostPerToken(), threads, before);
 }
 
+int64_t SessionSite::Scratch(int64_t context) const {
+  const int64_t of_ops = ScratchBytes(config, context, threads, on_gpu);
+  if (!on_gpu || split == nullptr || split->ranks() == 1) return of_ops;
+  const int64_t widest = std::max({int64_t{config.hidden}, int64_t{config.ffn},
+                                   int64_t{config.heads} * config.head_dim});
+  return std::max({of_ops, NcclGather::ScratchBytes(RowsAtOnce(), widest),
+                   NcclGather::ScratchBytes(LogitRows(), config.vocab)});
+}
+
 // What a session takes, whatever the device. `weights.bytes` is what is there
 // before it.
 TierNeeds SessionSite::Needs(int64_t context) const {
@@ -146,8 +156,7 @@ TierNeeds SessionSite::Needs(int64_t context) const {
           Decoder::ReservedBytes(
               config, split != nullptr ? *split : ModelSplit::Whole(config),
               rank, RowsAtOnce(), context) +
-          AlignedBytes(ScratchBytes(config, context, threads, on_gpu)) +
-          SharesShape(context).Bytes(),
+          AlignedBytes(Scratch(context)) + SharesShape(context).Bytes(),
       .state_bytes = StateBytes(),
       .tile_rows = TiledStates::kTiles * RowsAtOnce()};
   needs.draft = draft_bytes;

@@ -120,6 +120,8 @@ struct SessionSite {
   int64_t StateBytes() const {  // of a row's hidden state
     return config.hidden * static_cast<int64_t>(sizeof(float));
   }
+  // Of ops, and of what a GPU gathers.
+  int64_t Scratch(int64_t context) const;
   TierNeeds Needs(int64_t context) const;
   TierPlan PlanFor(int64_t context) const;
   int64_t MachineBytes(const TierPlan& plan) const {

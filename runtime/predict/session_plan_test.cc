@@ -121,5 +121,21 @@ TEST_F(CardTest, TheRankThatDoesNotFitIsNamed) {
               testing::StartsWith("context 131072 needs "));
 }
 
+// Rows of logits, packed, where there are many: more than any op takes.
+TEST_F(CardTest, HasRoomForWhatRanksGather) {
+  ModelConfig config = config_;
+  config.vocab = 250'000;
+  const auto split = ModelSplit::Create(config, 2);
+  ASSERT_TRUE(split.ok()) << split.status();
+  SessionSite site = {
+      .config = config, .weights = {}, .layout = {}, .on_gpu = true};
+  const int64_t alone = site.Scratch(4096);
+  EXPECT_LT(alone, LogitRows() * 250'000 * 4);
+  site.split = &*split;
+  EXPECT_GE(site.Scratch(4096), LogitRows() * 250'000 * 4);
+  site.on_gpu = false;
+  EXPECT_LT(site.Scratch(4096), LogitRows() * 250'000 * 4);
+}
+
 }  // namespace
 }  // namespace tiercel

@@ -28,23 +28,27 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     threads = std::min(threads, (*stream)->pool().num_threads());
     streams.push_back(*std::move(stream));
   }
+  std::vector<int64_t> taken;  // [rank]
+  for (int rank = 0; rank < model.ranks(); ++rank) {
+    taken.push_back(model.machine_of(rank).memory().used());
+  }
+  // Before the plan, as what a library takes of a GPU is not free then.
+  absl::StatusOr<std::shared_ptr<SessionRanks>> together =
+      SessionRanks::Create(model, streams);
+  if (!together.ok()) return together.status();
   std::vector<SessionSite> sites;
   for (int rank = 0; rank < model.ranks(); ++rank) {
-    WeightSizes taken = (*sizes)[static_cast<size_t>(rank)];
-    taken.bytes = model.machine_of(rank).memory().used();
-    sites.push_back(SiteOf(model, taken, options, threads, rank));
+    const auto at = static_cast<size_t>(rank);
+    WeightSizes weights = (*sizes)[at];
+    weights.bytes = taken[at];
+    sites.push_back(SiteOf(model, weights, options, threads, rank));
   }
   const absl::StatusOr<std::vector<TierPlan>> plans =
       PlanRanks(sites, options.context);
   if (!plans.ok()) return plans.status();
-  absl::StatusOr<std::unique_ptr<RankGroup>> group =
-      RankGroup::Create(model.ranks());
-  if (!group.ok()) return group.status();
   const TierPlan& plan = plans->front();
-  std::unique_ptr<Session> session(
-      new Session(model, options.prompt_view.Within(plan.context),
-                  std::make_shared<SessionRanks>(*std::move(group),
-                                                 model.machine->faults())));
+  std::unique_ptr<Session> session(new Session(
+      model, options.prompt_view.Within(plan.context), *std::move(together)));
   for (size_t i = 0; i < sites.size(); ++i) {
     session->ranks_.push_back(std::make_unique<SessionRank>(
         model, sites[i], (*plans)[i], std::move(streams[i]), session->together_,
@@ -82,8 +86,12 @@ Session::Session(const Model& model, const View& prompt_view,
 
 absl::Status Session::EachRank(
     absl::FunctionRef<absl::Status(SessionRank&)> part) {
-  const absl::Status status = together_->group->Run(
-      [&](int rank) { return part(*ranks_[static_cast<size_t>(rank)]); });
+  const absl::Status status = together_->gather->Run([&](int index) {
+    SessionRank& rank = *ranks_[static_cast<size_t>(index)];
+    if (absl::Status s = part(rank); !s.ok() || rank.alone()) return s;
+    // A GPU that fails is told of where others may wait for it.
+    return together_->gather->Finish(*rank.stream, index);
+  });
   if (!status.ok()) DropViews();
   return status;
 }
@@ -149,6 +157,7 @@ std::vector<std::string> Session::warnings() const {
     std::string untrained = UntrainedFor(*model_.checkpoint, *site().depth);
     if (!untrained.empty()) all.push_back(std::move(untrained));
   }
+  if (!together_->warning.empty()) all.push_back(together_->warning);
   for (const auto& rank : ranks_) {
     if (rank->placement == nullptr) continue;
     for (const std::string& warning : rank->placement->warnings()) {

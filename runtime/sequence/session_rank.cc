@@ -4,12 +4,75 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/nccl.h"
 #include "offload/kv/in_place_kv.h"
 #include "offload/kv/tiered_kv.h"
+#include "offload/ranks/nccl_gather.h"
 #include "runtime/pass/fill.h"
 
 namespace tiercel {
+namespace {
+
+// Null: GPUs are to gather without it. Errors: those of NcclGather::Create and
+// NcclFunctions::Load.
+absl::StatusOr<std::unique_ptr<Gather>> GatherByNccl(
+    const Model& model, RankGroup& group,
+    const std::vector<std::unique_ptr<Stream>>& streams) {
+  absl::StatusOr<NcclFunctions> functions = NcclFunctions();
+  if (model.machine->nccl().has_value()) {
+    functions = *model.machine->nccl();
+  } else if (CudaStream::IsPlayed()) {
+    return nullptr;  // the library knows no such GPU
+  } else {
+    functions = NcclFunctions::Load(kNcclLibrary);
+  }
+  if (!functions.ok()) return functions.status();
+  std::vector<Stream*> queues;
+  for (const auto& stream : streams) queues.push_back(stream.get());
+  return NcclGather::Create(group, *functions, queues, model.machine->faults());
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<SessionRanks>> SessionRanks::Create(
+    const Model& model, const std::vector<std::unique_ptr<Stream>>& streams) {
+  absl::StatusOr<std::unique_ptr<RankGroup>> group =
+      RankGroup::Create(model.ranks());
+  if (!group.ok()) return group.status();
+  auto ranks = std::make_shared<SessionRanks>();
+  ranks->group = *std::move(group);
+  if (model.ranks() > 1 && !streams.front()->on_host()) {
+    const absl::StatusOr<NcclUse> use = NcclFromEnvironment();
+    if (!use.ok()) return use.status();
+    absl::StatusOr<std::unique_ptr<Gather>> gather = nullptr;
+    if (*use != NcclUse::kNever) {
+      gather = GatherByNccl(model, *ranks->group, streams);
+    }
+    if (gather.ok()) {
+      ranks->gather = *std::move(gather);
+    } else if (*use == NcclUse::kAlways) {
+      return Annotate(gather.status(), "TIERCEL_NCCL=1");
+    } else {
+      // A GPU that is lost is no reason to do without the library.
+      for (int rank = 0; rank < model.ranks(); ++rank) {
+        if (absl::Status s = model.machine_of(rank).FindDevice(); !s.ok()) {
+          return s;
+        }
+      }
+      ranks->warning = absl::StrCat(
+          "ranks gather by copies from GPU to GPU, which is slower: ",
+          gather.status().message());
+    }
+  }
+  if (ranks->gather == nullptr) {
+    ranks->gather = std::make_unique<InProcessGather>(*ranks->group,
+                                                      model.machine->faults());
+  }
+  return ranks;
+}
 
 SessionRank::SessionRank(const Model& model, const SessionSite& of,
                          const TierPlan& planned, std::unique_ptr<Stream> queue,
@@ -22,7 +85,7 @@ SessionRank::SessionRank(const Model& model, const SessionSite& of,
       pass_rank_{*ranks_->group, of.rank, threads},
       decoder_(model.config, model.weights_of(of.rank), model.options.compute,
                model.machine_of(of.rank).memory(),
-               {*model.split, of.rank, ranks_->gather}),
+               {*model.split, of.rank, *ranks_->gather}),
       whole_(nullptr, model.config.hidden) {}
 
 // ---- Memory ----
@@ -45,9 +108,7 @@ absl::Status SessionRank::MakeKv() {
     if (absl::Status s = ReserveLogits(); !s.ok()) return s;
     if (absl::Status s = ReserveShares(); !s.ok()) return s;
     const absl::StatusOr<std::byte*> scratch =
-        stream->Scratch(static_cast<size_t>(
-            ScratchBytes(model_.config, plan.context,
-                         stream->pool().num_threads(), site.on_gpu)));
+        stream->Scratch(static_cast<size_t>(site.Scratch(plan.context)));
     if (!scratch.ok()) return scratch.status();
     if (plan.on_device) {
       absl::StatusOr<PagePool> pool =
@@ -70,7 +131,7 @@ absl::Status SessionRank::MakeKv() {
   }
   if (!site.retrieval.has_value()) return absl::OkStatus();
   Retrieval::Shape shape = site.RetrievalShape(plan.context);
-  shape.of_ranks.gather = &ranks_->gather;
+  shape.of_ranks.gather = ranks_->gather.get();
   absl::StatusOr<std::unique_ptr<Retrieval>> view =
       Retrieval::Create(memory, shape, *kv);
   if (!view.ok()) return view.status();
@@ -146,7 +207,7 @@ KvMoves SessionRank::moves() const {
 }
 
 RankTraffic SessionRank::traffic() const {
-  RankTraffic traffic = {.gathered_bytes = ranks_->gather.received(site.rank),
+  RankTraffic traffic = {.gathered_bytes = ranks_->gather->received(site.rank),
                          .moves = moves()};
   if (tier == nullptr) return traffic;
   for (const LinkUse& use : tier->engine->ledger()) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,12 +26,16 @@ namespace tiercel {
 
 // How the ranks of a session and its forks work together.
 struct SessionRanks {
-  SessionRanks(std::unique_ptr<RankGroup> of,
-               std::shared_ptr<const Faults> faults)
-      : group(std::move(of)), gather(*group, std::move(faults)) {}
+  // GPUs gather by NCCL, unless it is not there: what says so is a warning.
+  // `streams`: one of each rank's, for this call alone. Errors: no_thread;
+  // invalid_environment; device_lost; where TIERCEL_NCCL=1 asks for it, those
+  // of NCCL.
+  static absl::StatusOr<std::shared_ptr<SessionRanks>> Create(
+      const Model& model, const std::vector<std::unique_ptr<Stream>>& streams);
 
-  const std::unique_ptr<RankGroup> group;
-  InProcessGather gather;
+  std::unique_ptr<RankGroup> group;
+  std::unique_ptr<Gather> gather;
+  std::string warning;  // empty: none
 };
 
 // What a session has on one rank: the KV of the rank's heads, and the means to

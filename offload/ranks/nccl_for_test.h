@@ -1,0 +1,273 @@
+#ifndef TIERCEL_OFFLOAD_RANKS_NCCL_FOR_TEST_H_
+#define TIERCEL_OFFLOAD_RANKS_NCCL_FOR_TEST_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "kernels/device/hosted_memory.h"
+#include "kernels/device/hosted_stream.h"
+#include "kernels/machine/nccl.h"
+
+namespace tiercel {
+
+// A library that plays NCCL between hosted devices. What is sent leaves when
+// the sender's queue comes to it; who is to receive waits there, on its device,
+// until it came or its communicator is aborted: as with the real one, whoever
+// waits for a device then waits too. One at a time.
+class PlayedNccl {
+ public:
+  static constexpr int kRefused = 1;     // ncclUnhandledCudaError
+  static constexpr int kRemoteGone = 6;  // ncclRemoteError
+
+  PlayedNccl() { own_ = this; }
+  ~PlayedNccl() { own_ = nullptr; }
+
+  // ---- What tests set, while nobody is in a call ----
+
+  int version = 22809;
+  // Asked before each call ("create_all", "async_error", "group_start", "send",
+  // "receive", "group_end") on the thread that makes it, with the rank that it
+  // is for (-1: all, or not known); not 0: it ends so. It may take its time.
+  std::function<int(std::string_view call, int rank)> fault;
+  // Whether what a rank sends to another is lost on the way; asked on any
+  // thread. The receiver's communicator has an error then.
+  std::function<bool(int from, int to)> loses;
+
+  // ---- What they see ----
+
+  int alive() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return static_cast<int>(communicators_.size());
+  }
+  int calls(std::string_view call) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = calls_.find(std::string(call));
+    return found == calls_.end() ? 0 : found->second;
+  }
+
+  static NcclFunctions Functions() {
+    NcclFunctions f;
+    f.version = [](int* to) {
+      *to = own_->version;
+      return 0;
+    };
+    f.create_all = [](void** to, int ranks, const int* /*gpus*/) {
+      return own_->CreateAll(to, ranks);
+    };
+    f.destroy = [](void* of) { return own_->End(of, /*abort=*/false); };
+    f.abort = [](void* of) { return own_->End(of, /*abort=*/true); };
+    f.async_error = [](void* of, int* error) {
+      const auto communicator = own_->Of(of);
+      const int refused = own_->Ask("async_error", communicator->rank);
+      if (refused == 0) *error = communicator->AsyncError();
+      return refused;
+    };
+    f.group_start = [] {
+      group_.clear();
+      return own_->Ask("group_start", -1);
+    };
+    f.group_end = [] { return own_->EndGroup(std::exchange(group_, {})); };
+    f.send = [](const void* from, size_t count, int type, int peer, void* of,
+                CUstream_st* queue) {
+      return own_->Add(
+          "send", of,
+          {.from = from, .count = count, .peer = peer, .queue = queue}, type);
+    };
+    f.receive = [](void* to, size_t count, int type, int peer, void* of,
+                   CUstream_st* queue) {
+      return own_->Add("receive", of,
+                       {.to = to, .count = count, .peer = peer, .queue = queue},
+                       type);
+    };
+    f.error_text = [](int error) {
+      return error == kRemoteGone ? "remote process exited"
+                                  : "unhandled cuda error";
+    };
+    return f;
+  }
+
+ private:
+  using Message = std::vector<std::byte>;
+
+  // What communicators that were made together share.
+  struct World {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::map<std::pair<int, int>, std::deque<Message>> mail;  // from, to
+    std::set<int> lost;  // to whom something was sent that never comes
+  };
+
+  struct Communicator {
+    std::shared_ptr<World> world;
+    int rank = 0;
+    // Of the rest the world's mutex is held.
+    bool aborted = false;
+    int error = 0;
+    bool ended = false;
+    std::deque<CUstream_st*> to_run;
+    std::thread device;  // does what is queued, as a device by itself
+
+    int AsyncError() {
+      const std::lock_guard<std::mutex> lock(world->mutex);
+      return error;
+    }
+    void Run() {
+      std::unique_lock<std::mutex> lock(world->mutex);
+      for (;;) {
+        world->changed.wait(lock, [this] { return ended || !to_run.empty(); });
+        if (to_run.empty()) return;
+        CUstream_st* const queue = to_run.front();
+        to_run.pop_front();
+        lock.unlock();
+        RunHostedStream(queue);
+        lock.lock();
+      }
+    }
+  };
+  using Shared = std::shared_ptr<Communicator>;
+
+  struct Operation {
+    const void* from = nullptr;  // null: it receives
+    void* to = nullptr;
+    size_t count = 0;
+    int peer = 0;
+    CUstream_st* queue = nullptr;
+    Shared of = nullptr;
+  };
+
+  int Ask(std::string_view call, int rank) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ++calls_[std::string(call)];
+    }
+    return fault == nullptr ? 0 : fault(call, rank);
+  }
+
+  Shared Of(void* handle) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return communicators_.at(handle);
+  }
+
+  int CreateAll(void** to, int ranks) {
+    if (const int refused = Ask("create_all", -1); refused != 0) return refused;
+    const auto world = std::make_shared<World>();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto made = std::make_shared<Communicator>();
+      made->world = world;
+      made->rank = rank;
+      made->device = std::thread(&Communicator::Run, made.get());
+      to[rank] = made.get();
+      communicators_[made.get()] = std::move(made);
+    }
+    return 0;
+  }
+
+  int End(void* handle, bool abort) {
+    Shared ends;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = communicators_.find(handle);
+      ends = std::move(found->second);
+      communicators_.erase(found);
+      ++calls_[abort ? "abort" : "destroy"];
+    }
+    {
+      const std::lock_guard<std::mutex> lock(ends->world->mutex);
+      ends->aborted = ends->aborted || abort;
+      ends->ended = true;
+    }
+    ends->world->changed.notify_all();
+    ends->device.join();
+    return 0;
+  }
+
+  int Add(std::string_view call, void* handle, Operation operation, int type) {
+    operation.of = Of(handle);
+    if (type != NcclFunctions::kBytes) return 4;  // ncclInvalidArgument
+    const int refused = Ask(call, operation.of->rank);
+    if (refused == 0) group_.push_back(std::move(operation));
+    return refused;
+  }
+
+  int EndGroup(const std::vector<Operation>& group) {
+    const int refused =
+        Ask("group_end", group.empty() ? -1 : group.front().of->rank);
+    if (refused != 0) return refused;
+    for (const bool sends : {true, false}) {
+      for (const Operation& one : group) {
+        if ((one.from != nullptr) != sends) continue;
+        QueueHostedWork(one.queue, [this, one] {
+          one.from != nullptr ? Send(one) : Receive(one);
+          return 0;
+        });
+      }
+    }
+    for (const Operation& one : group) {
+      {
+        const std::lock_guard<std::mutex> lock(one.of->world->mutex);
+        one.of->to_run.push_back(one.queue);
+      }
+      one.of->world->changed.notify_all();
+    }
+    return 0;
+  }
+
+  void Send(const Operation& one) {
+    Message message(one.count);
+    HostedMemory::Holder(one.from)->WhileOpen(
+        [&] { std::memcpy(message.data(), one.from, one.count); });
+    World& world = *one.of->world;
+    {
+      const std::lock_guard<std::mutex> lock(world.mutex);
+      if (loses != nullptr && loses(one.of->rank, one.peer)) {
+        world.lost.insert(one.peer);
+      } else {
+        world.mail[{one.of->rank, one.peer}].push_back(std::move(message));
+      }
+    }
+    world.changed.notify_all();
+  }
+
+  void Receive(const Operation& one) {
+    World& world = *one.of->world;
+    std::unique_lock<std::mutex> lock(world.mutex);
+    std::deque<Message>& box = world.mail[{one.peer, one.of->rank}];
+    world.changed.wait(lock, [&] {
+      if (world.lost.count(one.of->rank) > 0) one.of->error = kRemoteGone;
+      // One of another size is waited for in vain, too.
+      return one.of->aborted ||
+             (!box.empty() && box.front().size() == one.count);
+    });
+    if (one.of->aborted) return;
+    const Message message = std::move(box.front());
+    box.pop_front();
+    lock.unlock();
+    HostedMemory::Holder(one.to)->WhileOpen(
+        [&] { std::memcpy(one.to, message.data(), message.size()); });
+  }
+
+  mutable std::mutex mutex_;  // of what follows
+  std::map<void*, Shared> communicators_;
+  std::map<std::string, int> calls_;
+
+  static inline thread_local std::vector<Operation> group_;
+  static inline PlayedNccl* own_ = nullptr;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_RANKS_NCCL_FOR_TEST_H_

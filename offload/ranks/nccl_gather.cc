@@ -1,0 +1,346 @@
+#include "offload/ranks/nccl_gather.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/base/error.h"
+#include "kernels/machine/copy_words_body.h"
+#include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/no_signals.h"
+
+namespace tiercel {
+namespace {
+
+// How often somebody looks whether what GPUs wait for will ever come.
+constexpr auto kLook = std::chrono::milliseconds(50);
+
+// Between what is packed: units of 16 bytes can be copied.
+constexpr int64_t kUnit = 16;
+
+int64_t WholeUnits(int64_t bytes) {
+  return (bytes + kUnit - 1) / kUnit * kUnit;
+}
+
+absl::Status CopyOnGpu(Stream& stream, const ColumnsCopy& copy) {
+  return CudaStatus("Gather", CopyColumnsCuda(stream.cuda().handle(), copy));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<NcclGather>> NcclGather::Create(
+    RankGroup& group, const NcclFunctions& functions,
+    std::span<Stream* const> streams, std::shared_ptr<const Faults> faults) {
+  if (absl::Status s = functions.CheckVersion(); !s.ok()) return s;
+  std::unique_ptr<NcclGather> gather(
+      new NcclGather(group, functions, std::move(faults)));
+  for (size_t rank = 0; rank < streams.size(); ++rank) {
+    gather->seats_[rank].stream = streams[rank];
+  }
+  if (absl::Status s = gather->Connect(); !s.ok()) return s;
+  const NoSignals no_signals;
+  try {
+    gather->watch_ = std::thread(&NcclGather::Watch, gather.get());
+  } catch (const std::system_error&) {
+    return MemoryError("no_thread",
+                       "the system gives no thread that watches ranks");
+  }
+  return gather;
+}
+
+NcclGather::NcclGather(RankGroup& group, const NcclFunctions& functions,
+                       std::shared_ptr<const Faults> faults)
+    : Gather(group, std::move(faults)),
+      call_(functions),
+      seats_(static_cast<size_t>(group.ranks())) {}
+
+NcclGather::~NcclGather() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (watch_.joinable()) watch_.join();
+  for (Seat& seat : seats_) {
+    if (seat.communicator != nullptr) call_.destroy(seat.communicator);
+  }
+}
+
+int64_t NcclGather::ScratchBytes(int64_t rows, int64_t columns,
+                                 int64_t element_bytes) {
+  // Every rank's part begins with a packet.
+  constexpr int64_t kMostRanks = 64;
+  return rows * columns * element_bytes + kMostRanks * kUnit;
+}
+
+// ---- A gather ----
+
+absl::Status NcclGather::Exchange(Stream& stream, int rank,
+                                  const GatherParams& p) {
+  const auto self = static_cast<size_t>(rank);
+  seats_[self].stream = &stream;
+  const absl::StatusOr<std::vector<Place>> places = PlacesOf(stream, rank, p);
+  absl::Status ready = places.status();
+  ready.Update(AsyncError(rank));
+  size_t turn = 0;
+  if (absl::Status s = MeetAll(rank, p, ready, &turn); !s.ok()) return s;
+  if (absl::Status s = BrokenNow(); !s.ok()) return s;
+  if (!connected_) {
+    // Nobody is in a call of the library, and all will hear how it ended.
+    if (absl::Status s = group().Meet(rank); !s.ok()) return s;
+    absl::Status made;
+    if (rank == 0) made = Connect();
+    if (absl::Status s = group().Meet(rank, made); !s.ok()) return s;
+  }
+  if (p.rows == 0) return absl::OkStatus();
+  // From here on others count on this rank: what ends it sets them free, be it
+  // thrown.
+  absl::Status status = RankFailed();
+  const absl::Cleanup broken = [&] {
+    if (!status.ok()) Break(status);
+  };
+  status = Transfer(stream, rank, p, *places);
+  return absl::Status(status);
+}
+
+// [ranks]: the rank's own columns, and where those of the others go.
+absl::StatusOr<std::vector<NcclGather::Place>> NcclGather::PlacesOf(
+    Stream& stream, int rank, const GatherParams& p) const {
+  std::vector<Place> places;
+  int64_t packed = 0;
+  const auto is_whole = [&p](const Place& place) {
+    return p.rows <= 1 || place.stride == place.bytes || place.bytes == 0;
+  };
+  for (size_t i = 0; i < p.columns.size(); ++i) {
+    const bool own = static_cast<int>(i) == rank;
+    // It is read alone where it is the rank's own.
+    auto* const all =
+        static_cast<std::byte*>(own ? const_cast<void*>(p.own) : p.all);
+    const int64_t first = own ? 0 : p.columns[i].begin;
+    Place place = {
+        .at = all + first * p.element_bytes,
+        .stride = (own ? p.own_stride : p.all_stride) * p.element_bytes,
+        .bytes = p.columns[i].size() * p.element_bytes,
+        .packed = nullptr};
+    place.packed = place.at;
+    if (!is_whole(place)) packed += WholeUnits(p.rows * place.bytes);
+    places.push_back(place);
+  }
+  if (packed == 0) return places;
+  // Enough for Introduce, so that what is given here stays.
+  const absl::StatusOr<std::byte*> scratch =
+      stream.Scratch(std::max(static_cast<size_t>(packed), 1 + seats_.size()));
+  if (!scratch.ok()) return scratch.status();
+  std::byte* next = *scratch;
+  for (Place& place : places) {
+    if (is_whole(place)) continue;
+    place.packed = next;
+    next += WholeUnits(p.rows * place.bytes);
+  }
+  return places;
+}
+
+absl::Status NcclGather::Transfer(Stream& stream, int rank,
+                                  const GatherParams& p,
+                                  const std::vector<Place>& places) {
+  const auto self = static_cast<size_t>(rank);
+  const Place& own = places[self];
+  if (own.packed != own.at) {
+    if (absl::Status s = CopyOnGpu(stream, {own.at, own.stride, own.packed,
+                                            own.bytes, p.rows, own.bytes});
+        !s.ok()) {
+      return s;
+    }
+  }
+  if (absl::Status s =
+          SendAndReceive(stream.cuda().handle(), rank, p.rows, places);
+      !s.ok()) {
+    return s;
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Place& place = places[i];
+    if (i == self || place.packed == place.at) continue;
+    if (absl::Status s = CopyOnGpu(stream, {place.packed, place.bytes, place.at,
+                                            place.stride, p.rows, place.bytes});
+        !s.ok()) {
+      return s;
+    }
+  }
+  std::byte* const in_all =
+      static_cast<std::byte*>(p.all) + p.columns[self].begin * p.element_bytes;
+  if (own.at == in_all || own.bytes == 0) return absl::OkStatus();
+  return CopyOnGpu(stream, {own.at, own.stride, in_all,
+                            p.all_stride * p.element_bytes, p.rows, own.bytes});
+}
+
+absl::Status NcclGather::SendAndReceive(CUstream_st* queue, int rank,
+                                        int64_t rows,
+                                        const std::vector<Place>& places) {
+  Seat& seat = seats_[static_cast<size_t>(rank)];
+  const std::lock_guard<std::mutex> lock(seat.mutex);
+  if (seat.communicator == nullptr) return RankFailed();
+  absl::Status status = call_.StatusOf("GroupStart", call_.group_start());
+  if (!status.ok()) return status;
+  const auto sent =
+      static_cast<size_t>(rows * places[static_cast<size_t>(rank)].bytes);
+  for (int peer = 0; peer < group().ranks(); ++peer) {
+    if (peer == rank) continue;
+    const Place& from = places[static_cast<size_t>(rank)];
+    const Place& to = places[static_cast<size_t>(peer)];
+    if (sent > 0) {
+      status.Update(call_.StatusOf(
+          "Send", call_.send(from.packed, sent, NcclFunctions::kBytes, peer,
+                             seat.communicator, queue)));
+    }
+    if (to.bytes > 0) {
+      status.Update(call_.StatusOf(
+          "Recv", call_.receive(to.packed, static_cast<size_t>(rows * to.bytes),
+                                NcclFunctions::kBytes, peer, seat.communicator,
+                                queue)));
+    }
+  }
+  // What was begun is ended, whatever became of it.
+  status.Update(call_.StatusOf("GroupEnd", call_.group_end()));
+  return status;
+}
+
+// ---- Communicators ----
+
+absl::Status NcclGather::Connect() {
+  std::vector<int> gpus(seats_.size());
+  std::iota(gpus.begin(), gpus.end(), 0);
+  std::vector<void*> made(seats_.size(), nullptr);
+  if (absl::Status s = call_.StatusOf(
+          "CommInitAll",
+          call_.create_all(made.data(), group().ranks(), gpus.data()));
+      !s.ok()) {
+    return s;
+  }
+  for (size_t rank = 0; rank < seats_.size(); ++rank) {
+    const std::lock_guard<std::mutex> lock(seats_[rank].mutex);
+    seats_[rank].communicator = made[rank];
+  }
+  connected_ = true;
+  absl::Status status = Introduce();
+  if (!status.ok()) Break(status);
+  return status;
+}
+
+absl::Status NcclGather::Introduce() {
+  std::vector<std::byte*> bytes;  // [rank]: one to send, one from each
+  for (Seat& seat : seats_) {
+    const absl::StatusOr<std::byte*> scratch =
+        seat.stream->Scratch(1 + seats_.size());
+    if (!scratch.ok()) return scratch.status();
+    bytes.push_back(*scratch);
+  }
+  absl::Status status = call_.StatusOf("GroupStart", call_.group_start());
+  if (!status.ok()) return status;
+  for (size_t rank = 0; rank < seats_.size(); ++rank) {
+    Seat& seat = seats_[rank];
+    CUstream_st* const queue = seat.stream->cuda().handle();
+    for (size_t peer = 0; peer < seats_.size(); ++peer) {
+      if (peer == rank) continue;
+      status.Update(call_.StatusOf(
+          "Send",
+          call_.send(bytes[rank], 1, NcclFunctions::kBytes,
+                     static_cast<int>(peer), seat.communicator, queue)));
+      status.Update(call_.StatusOf(
+          "Recv",
+          call_.receive(bytes[rank] + 1 + peer, 1, NcclFunctions::kBytes,
+                        static_cast<int>(peer), seat.communicator, queue)));
+    }
+  }
+  status.Update(call_.StatusOf("GroupEnd", call_.group_end()));
+  for (Seat& seat : seats_) {
+    if (status.ok()) status = seat.stream->Synchronize();
+  }
+  return status;
+}
+
+void NcclGather::Break(const absl::Status& why) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (broken_run_ != group().runs() || why_.ok()) {
+      broken_run_ = group().runs();
+      why_ = why;
+    }
+  }
+  connected_ = false;
+  for (Seat& seat : seats_) {
+    const std::lock_guard<std::mutex> lock(seat.mutex);
+    if (seat.communicator != nullptr) {
+      call_.abort(std::exchange(seat.communicator, nullptr));
+    }
+  }
+}
+
+absl::Status NcclGather::BrokenNow() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return broken_run_ == group().runs() ? why_ : absl::OkStatus();
+}
+
+absl::Status NcclGather::AsyncError(int rank) {
+  Seat& seat = seats_[static_cast<size_t>(rank)];
+  const std::lock_guard<std::mutex> lock(seat.mutex);
+  int error = 0;
+  if (seat.communicator == nullptr) return absl::OkStatus();
+  if (absl::Status s = call_.StatusOf(
+          "CommGetAsyncError", call_.async_error(seat.communicator, &error));
+      !s.ok()) {
+    return s;
+  }
+  return call_.StatusOf(absl::StrCat("rank ", rank, "'s work").c_str(), error);
+}
+
+// ---- Runs ----
+
+void NcclGather::Begin() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  running_ = true;
+  if (!watching_) changed_.notify_all();
+}
+
+void NcclGather::End() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  running_ = false;
+}
+
+// What is cancelled all ranks leave at the same place: nobody waits for a GPU's
+// part that never comes.
+void NcclGather::Leave(const absl::Status& why) {
+  if (ClassOf(why) != ErrorClass::kCancelled) Break(why);
+}
+
+absl::Status NcclGather::Check(int rank) {
+  absl::Status status = AsyncError(rank);
+  status.Update(BrokenNow());
+  return status;
+}
+
+// Sleeps where no Run is under way, and did not begin for a while.
+void NcclGather::Watch() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stop_) {
+    if (!running_) {
+      watching_ = false;
+      changed_.wait(lock, [this] { return running_ || stop_; });
+      watching_ = true;
+    }
+    changed_.wait_for(lock, kLook, [this] { return stop_; });
+    if (stop_ || !running_) continue;
+    lock.unlock();
+    absl::Status status;
+    for (int rank = 0; rank < group().ranks(); ++rank) {
+      status.Update(AsyncError(rank));
+    }
+    if (!status.ok()) Break(status);
+    lock.lock();
+  }
+}
+
+}  // namespace tiercel

@@ -1,0 +1,382 @@
+#include "offload/ranks/nccl_gather.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/device/hosted_stream.h"
+#include "kernels/machine/cuda_stream.h"
+#include "offload/ranks/nccl_for_test.h"
+#include "offload/ranks/no_hang_for_test.h"
+
+namespace tiercel {
+namespace {
+
+using testing::HasSubstr;
+
+// Ranks on hosted devices, none of which can touch another's memory.
+class NcclGatherTest : public ::testing::Test {
+ protected:
+  static constexpr int kRanks = 3;
+  static constexpr int64_t kStride = 50;  // of 41 columns
+  static constexpr int kGathers = 4;
+
+  NcclGatherTest() : group_(*RankGroup::Create(kRanks)) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      streams_.push_back(MakeHostedStream(Order::kMixed, rank));
+      queues_.push_back(streams_.back().get());
+    }
+  }
+  ~NcclGatherTest() override { SetHostedFaults(nullptr); }
+
+  absl::StatusOr<std::unique_ptr<NcclGather>> Make() {
+    return NcclGather::Create(*group_, PlayedNccl::Functions(), queues_);
+  }
+
+  template <typename T>
+  static T Value(int gather, int64_t row, int64_t column) {
+    return static_cast<T>((gather * 100 + row) * 100 + column);
+  }
+
+  // Several gathers of a rank, the matrix in place or its own columns apart;
+  // whether all were right. `before` is called before each, and may end the
+  // part.
+  template <typename T>
+  absl::Status GatherSome(
+      Gather& gather, int rank, int64_t rows, bool apart,
+      const std::function<absl::Status(int rank, int at)>& before,
+      std::vector<DeviceArray<T>>* kept, bool* right) {
+    Stream& stream = *queues_[static_cast<size_t>(rank)];
+    const Columns mine = columns_[static_cast<size_t>(rank)];
+    const int64_t width = mine.size();
+    for (int i = 0; i < kGathers; ++i) {
+      std::vector<T> all(static_cast<size_t>(rows * kStride), T{77});
+      std::vector<T> own(static_cast<size_t>(rows * width));
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t c = 0; c < width; ++c) {
+          const T value = Value<T>(i, row, mine.begin + c);
+          own[static_cast<size_t>(row * width + c)] = value;
+          if (apart) continue;
+          all[static_cast<size_t>(row * kStride + mine.begin + c)] = value;
+        }
+      }
+      // What is given stays to the end of the run.
+      for (const std::vector<T>* array : {&all, &own}) {
+        auto created = DeviceArray<T>::Create(
+            stream.memory(), static_cast<int64_t>(array->size()), "matrix");
+        if (!created.ok()) return created.status();
+        kept->push_back(*std::move(created));
+      }
+      DeviceArray<T>& on_gpu = kept->end()[-2];
+      DeviceArray<T>& own_on_gpu = kept->back();
+      for (const absl::Status& copied :
+           {stream.Copy(on_gpu.data(), all.data(), all.size() * sizeof(T)),
+            stream.Copy(own_on_gpu.data(), own.data(),
+                        own.size() * sizeof(T))}) {
+        if (!copied.ok()) return copied;
+      }
+      if (absl::Status s = before(rank, i); !s.ok()) return s;
+      if (absl::Status s = gather.All(
+              stream, rank,
+              {.columns = columns_,
+               .rows = rows,
+               .own = apart ? own_on_gpu.data() : on_gpu.data() + mine.begin,
+               .own_stride = apart ? width : kStride,
+               .all = on_gpu.data(),
+               .all_stride = kStride,
+               .element_bytes = sizeof(T)});
+          !s.ok()) {
+        return s;
+      }
+      if (absl::Status s = ReadBack(stream, on_gpu, &all); !s.ok()) return s;
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t c = 0; c < kStride; ++c) {
+          const T expected =
+              c < columns_.back().end ? Value<T>(i, row, c) : T{77};
+          *right =
+              *right && all[static_cast<size_t>(row * kStride + c)] == expected;
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  template <typename T = float>
+  absl::Status GatherAll(
+      Gather& gather, int64_t rows, bool apart,
+      const std::function<absl::Status(int rank, int at)>& before =
+          [](int, int) { return absl::OkStatus(); }) {
+    std::vector<std::vector<DeviceArray<T>>> kept(kRanks);
+    return gather.Run([&](int rank) -> absl::Status {
+      const auto at = static_cast<size_t>(rank);
+      bool right = true;
+      if (absl::Status s = GatherSome<T>(gather, rank, rows, apart, before,
+                                         &kept[at], &right);
+          !s.ok()) {
+        return s;
+      }
+      // What never came is nobody's before that.
+      if (absl::Status s = gather.Finish(*queues_[at], rank); !s.ok()) return s;
+      return right ? absl::OkStatus()
+                   : InternalError("wrong", "another number");
+    });
+  }
+
+  const NoHang no_hang_;
+  PlayedNccl played_;
+  const std::unique_ptr<RankGroup> group_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<Stream*> queues_;
+  // Uneven, and one with nothing.
+  const std::vector<Columns> columns_ = {{0, 16}, {16, 16}, {16, 41}};
+};
+
+TEST_F(NcclGatherTest, EveryRankHasAll) {
+  {
+    const auto gather = *Make();
+    uint64_t rows_gathered = 0;
+    for (const bool apart : {false, true}) {
+      for (const int64_t rows : {0, 1, 3, 70}) {
+        const absl::Status status = GatherAll(*gather, rows, apart);
+        EXPECT_TRUE(status.ok()) << status << ", rows " << rows;
+        rows_gathered += static_cast<uint64_t>(rows * kGathers);
+      }
+    }
+    EXPECT_EQ(gather->received(0), rows_gathered * 25 * sizeof(float));
+    EXPECT_EQ(gather->received(1), rows_gathered * 41 * sizeof(float));
+    EXPECT_EQ(gather->received(2), rows_gathered * 16 * sizeof(float));
+    EXPECT_TRUE(GatherAll<uint16_t>(*gather, 3, /*apart=*/true).ok());
+    EXPECT_TRUE(GatherAll<uint8_t>(*gather, 2, /*apart=*/false).ok());
+    EXPECT_EQ(played_.calls("create_all"), 1);
+    EXPECT_EQ(played_.calls("abort"), 0);
+    EXPECT_EQ(played_.alive(), kRanks);
+  }
+  EXPECT_EQ(played_.alive(), 0);
+}
+
+// One call of each kind to each other that has something, no more: a group a
+// gather, of rank 0's columns to two, of rank 2's to two.
+TEST_F(NcclGatherTest, AGatherIsOneGroupOfEachRank) {
+  const auto gather = *Make();
+  const int groups = played_.calls("group_end");
+  const int sends = played_.calls("send");
+  const int receipts = played_.calls("receive");
+  EXPECT_EQ(sends, kRanks * (kRanks - 1));  // they were introduced
+  EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok());
+  EXPECT_EQ(played_.calls("group_end") - groups, kGathers * kRanks);
+  EXPECT_EQ(played_.calls("send") - sends, kGathers * 4);
+  EXPECT_EQ(played_.calls("receive") - receipts, kGathers * 4);
+  // Of no rows nothing is asked.
+  EXPECT_TRUE(GatherAll(*gather, 0, /*apart=*/false).ok());
+  EXPECT_EQ(played_.calls("group_end") - groups, kGathers * kRanks);
+}
+
+TEST_F(NcclGatherTest, WhoIsLateIsAwaited) {
+  const auto gather = *Make();
+  for (const std::string_view call : {"send", "group_end"}) {
+    played_.fault = [call](std::string_view asked, int rank) {
+      if (asked == call && rank == 2) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      }
+      return 0;
+    };
+    const absl::Status status = GatherAll(*gather, 2, /*apart=*/false);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_EQ(played_.calls("abort"), 0);
+}
+
+// Any call, of any rank, at any time: one error, nobody hangs, and the next run
+// is right, over communicators that are made anew.
+TEST_F(NcclGatherTest, ACallThatFailsFailsOneRun) {
+  for (const std::string_view call :
+       {"async_error", "group_start", "send", "receive", "group_end"}) {
+    int failed = 0;
+    for (int at = 0;; at = at + 1 + at / 2) {
+      const auto gather = *Make();
+      std::atomic<int> left = at;
+      played_.fault = [&, call](std::string_view asked, int) {
+        return asked == call && left-- == 0 ? PlayedNccl::kRefused : 0;
+      };
+      const absl::Status status = GatherAll(*gather, 3, /*apart=*/true);
+      played_.fault = nullptr;
+      if (left >= 0) {
+        EXPECT_TRUE(status.ok()) << status;
+        break;
+      }
+      ++failed;
+      EXPECT_EQ(CodeOf(status), "gather_failed") << call << " " << at;
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("ended with error 1, unhandled cuda error"));
+      EXPECT_EQ(played_.alive(), 0);
+      const absl::Status next = GatherAll(*gather, 3, /*apart=*/true);
+      EXPECT_TRUE(next.ok()) << next;
+      EXPECT_EQ(played_.alive(), kRanks);
+    }
+    EXPECT_GT(failed, 3) << call;
+  }
+}
+
+// What was sent never comes, and devices wait for it: the library knows, and
+// somebody looks.
+TEST_F(NcclGatherTest, WhatIsLostOnTheWayIsAnError) {
+  const auto gather = *Make();
+  for (const int at : {0, 1, 5, 7}) {
+    std::atomic<int> left = at;
+    played_.loses = [&](int from, int to) {
+      return from == 2 && to == 0 && left-- == 0;
+    };
+    const absl::Status status = GatherAll(*gather, 2, /*apart=*/false);
+    played_.loses = nullptr;
+    EXPECT_EQ(status.ok(), at >= kGathers) << at << status;
+    if (!status.ok()) {
+      EXPECT_EQ(CodeOf(status), "gather_failed") << status;
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("rank 0's work ended with error 6"));
+    }
+    const absl::Status next = GatherAll(*gather, 2, /*apart=*/false);
+    EXPECT_TRUE(next.ok()) << next;
+  }
+}
+
+// A rank ends before a gather, or its device is lost behind one: the others go
+// on, and the call's error is its own.
+TEST_F(NcclGatherTest, WhoDiesSetsTheOthersFree) {
+  const auto gather = *Make();
+  for (int dies = 0; dies < kRanks; ++dies) {
+    for (int at = 0; at < kGathers; ++at) {
+      const absl::Status status = GatherAll(
+          *gather, 3, /*apart=*/false, [&](int rank, int i) -> absl::Status {
+            if (rank != dies || i != at) return absl::OkStatus();
+            return DeviceError("copy_failed", "it broke");
+          });
+      EXPECT_EQ(CodeOf(status), "copy_failed") << status;
+      EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok());
+    }
+    for (int at = 0; at < 2 * kGathers; ++at) {
+      std::atomic<int> left = at;
+      SetHostedFaultsOf(dies, [&](std::string_view call) {
+        return call == "wait" && left-- == 0 ? kCudaIllegalAddress : 0;
+      });
+      const absl::Status status = GatherAll(*gather, 3, /*apart=*/false);
+      SetHostedFaults(nullptr);
+      EXPECT_EQ(status.ok(), left >= 0) << at;
+      if (!status.ok()) {
+        EXPECT_EQ(CodeOf(status), "device_lost") << status;
+      }
+      const absl::Status next = GatherAll(*gather, 3, /*apart=*/false);
+      EXPECT_TRUE(next.ok()) << next;
+    }
+  }
+}
+
+// Who claims less than the others need never gets into the library, where its
+// receivers would wait for ever.
+TEST_F(NcclGatherTest, WhoSendsTooLittleIsTold) {
+  const auto gather = *Make();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    for (const bool fewer_rows : {true, false}) {
+      const int groups = played_.calls("group_start");
+      std::vector<absl::Status> heard(kRanks);
+      std::vector<Columns> less = columns_;
+      --less.back().end;
+      const absl::Status status = gather->Run([&](int own) {
+        auto all = *DeviceArray<float>::Create(
+            queues_[static_cast<size_t>(own)]->memory(), 4 * kStride, "all");
+        const bool at_fault = own == rank;
+        GatherParams p = {
+            .columns = columns_,
+            .rows = at_fault && fewer_rows ? 3 : 4,
+            .own = all.data() + columns_[static_cast<size_t>(own)].begin,
+            .own_stride = kStride,
+            .all = all.data(),
+            .all_stride = kStride};
+        if (at_fault && !fewer_rows) p.columns = less;
+        absl::Status& last = heard[static_cast<size_t>(own)];
+        last = gather->All(*queues_[static_cast<size_t>(own)], own, p);
+        return last;
+      });
+      EXPECT_EQ(CodeOf(status), "gather_failed") << status;
+      // Each of them sees it.
+      for (const absl::Status& one : heard) {
+        EXPECT_EQ(CodeOf(one), "gather_failed") << one;
+      }
+      EXPECT_EQ(played_.calls("group_start"), groups);
+      EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok());
+    }
+  }
+}
+
+// All ranks leave at the same place: there is nothing to make anew.
+TEST_F(NcclGatherTest, WhatIsCancelledBreaksNothing) {
+  const auto gather = *Make();
+  const absl::Status status =
+      GatherAll(*gather, 3, /*apart=*/false, [&](int rank, int at) {
+        return group_->Meet(
+            rank, rank == 0 && at == 2 ? CancelledError() : absl::OkStatus());
+      });
+  EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled);
+  EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok());
+  EXPECT_EQ(played_.calls("create_all"), 1);
+  EXPECT_EQ(played_.calls("abort"), 0);
+}
+
+TEST_F(NcclGatherTest, WhoCannotBeConnectedIsAnError) {
+  for (const std::string_view call :
+       {"create_all", "group_start", "send", "receive", "group_end"}) {
+    played_.fault = [call](std::string_view asked, int) {
+      return asked == call ? PlayedNccl::kRefused : 0;
+    };
+    EXPECT_EQ(CodeOf(Make().status()), "gather_failed") << call;
+    EXPECT_EQ(played_.alive(), 0) << call;
+    played_.fault = nullptr;
+    // ... and in a run, which the next is not.
+    const auto gather = *Make();
+    const auto dies = [](int rank, int) {
+      return rank == 1 ? DeviceError("copy_failed", "it broke")
+                       : absl::OkStatus();
+    };
+    EXPECT_EQ(CodeOf(GatherAll(*gather, 3, /*apart=*/false, dies)),
+              "copy_failed");
+    played_.fault = [call](std::string_view asked, int) {
+      return asked == call ? PlayedNccl::kRefused : 0;
+    };
+    EXPECT_EQ(CodeOf(GatherAll(*gather, 3, /*apart=*/false)), "gather_failed")
+        << call;
+    played_.fault = nullptr;
+    EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok()) << call;
+  }
+  played_.version = 22000;
+  EXPECT_EQ(CodeOf(Make().status()), "no_library");
+}
+
+// Copies between the devices, where there is no library.
+TEST_F(NcclGatherTest, CopiesGatherTheSame) {
+  InProcessGather gather(*group_);
+  for (const int64_t rows : {0, 1, 3}) {
+    const absl::Status status = GatherAll(gather, rows, /*apart=*/true);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  for (int dies = 0; dies < kRanks; ++dies) {
+    std::atomic<int> left = 1;
+    SetHostedFaultsOf(dies, [&](std::string_view call) {
+      return call == "wait" && left-- == 0 ? kCudaIllegalAddress : 0;
+    });
+    const absl::Status status = GatherAll(gather, 3, /*apart=*/false);
+    SetHostedFaults(nullptr);
+    EXPECT_EQ(CodeOf(status), "device_lost") << status;
+    EXPECT_TRUE(GatherAll(gather, 3, /*apart=*/false).ok());
+  }
+}
+
+}  // namespace
+}  // namespace tiercel

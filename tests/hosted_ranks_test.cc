@@ -1,0 +1,324 @@
+// Several GPUs that the CPU plays, one for each rank, none of which can touch
+// another's memory: the bytes of one rank on the CPU, whether ranks gather by
+// NCCL (which is played too) or by copies; and whatever fails on one of them is
+// one status.
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/base/error.h"
+#include "kernels/device/hosted_stream.h"
+#include "offload/ranks/nccl_for_test.h"
+#include "offload/ranks/no_hang_for_test.h"
+#include "tests/drafting.h"
+#include "tests/golden.h"
+#include "tests/tiers.h"
+
+namespace tiercel::hosted_ranks_test {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class HostedRanksTest : public testing::Test {
+ protected:
+  ~HostedRanksTest() override {
+    SetHostedFaults(nullptr);
+    SetHostedGpu(kHostedGpu);
+  }
+
+  static Model::Options Over(const std::string& path, int ranks, bool nccl) {
+    Model::Options options = {
+        .path = path,
+        .machine = {.device = Device::kCuda, .threads = 2},
+        .ranks = ranks};
+    if (nccl) options.machine.nccl = PlayedNccl::Functions();
+    return options;
+  }
+
+  // Over devices with the least that a session needs, each behind a link.
+  static Model::Options Tiered(const std::string& path, int ranks, bool nccl,
+                               const Session::Options& session) {
+    Model::Options options = Over(path, ranks, nccl);
+    options.machine.simulation = {{.device_bytes = int64_t{1} << 40,
+                                   .link_bytes_per_s = kFast,
+                                   .latency_s = 0}};
+    Model::Options header = options;
+    header.weights = false;
+    const auto model = OpenModel(header);
+    const auto sizes = model->MeasureRanks();
+    EXPECT_TRUE(sizes.ok()) << sizes.status();
+    int64_t bytes = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      bytes =
+          std::max(bytes, SiteOf(*model, (*sizes)[static_cast<size_t>(rank)],
+                                 session, model->machine->threads(), rank)
+                              .LeastDeviceBytes(session.context));
+    }
+    options.machine.simulation->device_bytes = bytes;
+    return options;
+  }
+
+  static std::unique_ptr<Model> OneOnCpu(const std::string& path) {
+    return OpenModel({.path = path, .machine = {.threads = 2}});
+  }
+
+  const NoHang no_hang_;
+  PlayedNccl played_;
+};
+
+bool SameBytes(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && !a.empty() &&
+         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// A KV head or two for each rank, and one KV head that ranks share.
+TEST_F(HostedRanksTest, LogitsAreTheCpus) {
+  for (const auto& [name, ranks] :
+       {std::pair("llama_gqa", 2), std::pair("llama_gqa", 3),
+        std::pair("llama_mqa", 2), std::pair("qwen3", 2)}) {
+    const std::string path = CheckpointPath(std::string(name) + ".gguf");
+    const auto cpu = OneOnCpu(path);
+    const Ids ids = RandomIds(24, cpu->config.vocab);
+    for (const bool nccl : {false, true}) {
+      const int made = played_.calls("create_all");
+      const auto model = OpenModel(Over(path, ranks, nccl));
+      for (const size_t rows : {0, 7}) {
+        const auto session = MakeSession(*model, {.context = 256});
+        EXPECT_TRUE(SameBytes(AllLogits(*session, ids, rows),
+                              AllLogits(*MakeSession(*cpu), ids, rows)))
+            << name << " over " << ranks << ", " << rows << " rows a step";
+        EXPECT_THAT(session->warnings(), IsEmpty());
+        // Each has its part on a device of its own.
+        for (int rank = 0; rank < ranks; ++rank) {
+          EXPECT_GT(model->machine_of(rank).memory().used(), 0) << rank;
+          EXPECT_NE(&model->machine_of(rank).memory(),
+                    &model->machine_of((rank + 1) % ranks).memory());
+        }
+      }
+      EXPECT_EQ(played_.calls("create_all") - made, nccl ? 2 : 0);
+    }
+    EXPECT_EQ(played_.alive(), 0);
+  }
+}
+
+// A text with drafts over a view, behind links, and one without either.
+class HostedRanksTextTest : public HostedRanksTest {
+ protected:
+  static constexpr int kRanks = 2;
+
+  absl::StatusOr<Ids> Text(Session& session,
+                           const PolicyParams& params = {}) const {
+    const absl::StatusOr<std::unique_ptr<Policy>> policy =
+        NewPolicy(session, params);
+    if (!policy.ok()) return policy.status();
+    const Report report =
+        Generate(session, **policy, {}, DraftedParams(0.7f, 4), nullptr);
+    if (!report.status.ok()) return report.status;
+    return report.tokens;
+  }
+  absl::StatusOr<Ids> Run(const Model& model, const Ids& prompt,
+                          const Session::Options& options,
+                          const PolicyParams& params = {}) const {
+    absl::StatusOr<std::unique_ptr<Session>> session =
+        Session::Create(model, options);
+    if (!session.ok()) return session.status();
+    const auto read =
+        Prefill(**session, prompt.data(), prompt.size(), kNoProgress);
+    if (!read.ok()) return read.status();
+    return Text(**session, params);
+  }
+  absl::StatusOr<Ids> Run(const Model& model) const {
+    return Run(model, prompt_, session_);
+  }
+
+  const std::string path_ = CheckpointPath("llama_gqa.gguf");
+  const Ids prompt_ = RandomIds(20, 67);
+  const Session::Options session_ = {.context = 128};
+};
+
+TEST_F(HostedRanksTextTest, TextIsTheCpusBehindLinks) {
+  PolicyParams params;
+  params.policy = PolicyName::kTriForce;
+  params.verify = VerifyMode::kCoupled;
+  params.proposer = Proposer::kNgram;
+  params.view = kSmallView;
+  const Session::Options session = params.OptionsFor({.context = 300});
+  const std::string path = Deepened("llama_gqa");
+  const Ids prompt = RandomIds(150, 67);
+  const absl::StatusOr<Ids> expected =
+      Run(*OneOnCpu(path), prompt, session, params);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (const bool nccl : {false, true}) {
+    const auto model = OpenModel(Tiered(path, kRanks, nccl, session));
+    const absl::StatusOr<Ids> text = Run(*model, prompt, session, params);
+    ASSERT_TRUE(text.ok()) << text.status();
+    EXPECT_EQ(*text, *expected);
+  }
+}
+
+// The calls to fail: ever fewer of those that follow.
+int Next(int at) { return 5 * at + 3; }
+
+// Whatever call of one device fails, once or for good.
+TEST_F(HostedRanksTextTest, OneDevicesFaultIsOneStatus) {
+  const Model::Options options = Over(path_, kRanks, true);
+  const Ids expected = *Run(*OneOnCpu(path_));
+  for (const auto& [gpu, call] : {std::pair(0, "copy"), std::pair(1, "launch"),
+                                  std::pair(1, "wait"), std::pair(1, "mark")}) {
+    for (const int error : {kCudaInvalidValue, kCudaIllegalAddress}) {
+      bool any = false;
+      for (int at = 0;; at = Next(at)) {
+        const auto model = OpenModel(options);
+        ASSERT_NE(model, nullptr);
+        std::atomic<int> calls = 0;
+        const std::string_view name = call;
+        SetHostedFaultsOf(gpu, [&](std::string_view asked) {
+          return asked == name && calls++ == at ? error : 0;
+        });
+        const absl::StatusOr<Ids> text = Run(*model);
+        const bool met = calls > at;
+        SetHostedFaults(nullptr);
+        if (!text.ok()) {
+          any = true;
+          EXPECT_EQ(ClassOf(text.status()), ErrorClass::kDevice)
+              << call << " " << at << ": " << text.status();
+        } else {
+          EXPECT_EQ(*text, expected) << call << " " << at;
+        }
+        const absl::StatusOr<Ids> next = Run(*model);
+        ASSERT_TRUE(next.ok()) << call << " " << at << ": " << next.status();
+        EXPECT_EQ(*next, expected) << call << " " << at;
+        if (!met) break;
+      }
+      // Who cannot mark a place waits for more.
+      EXPECT_TRUE(any || std::string_view(call) == "mark") << call;
+    }
+  }
+}
+
+// The library fails, or loses something, in a prompt and in an answer: the
+// session is as before, and its next request right.
+TEST_F(HostedRanksTextTest, TheLibrarysFaultIsOneStatus) {
+  const auto model = OpenModel(Over(path_, kRanks, true));
+  const Ids expected = *Run(*OneOnCpu(path_));
+  for (const bool loses : {false, true}) {
+    int prompts = 0;
+    int texts = 0;
+    for (int at = 0;; at += 1 + at / 2) {
+      const auto session = MakeSession(*model, session_);
+      std::atomic<int> left = at;
+      if (loses) {
+        played_.loses = [&](int from, int) { return from == 1 && left-- == 0; };
+      } else {
+        played_.fault = [&](std::string_view call, int rank) {
+          return call == "send" && rank == 1 && left-- == 0
+                     ? PlayedNccl::kRefused
+                     : 0;
+        };
+      }
+      const absl::Status read =
+          Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress)
+              .status();
+      if (read.ok()) {
+        const absl::StatusOr<Ids> text = Text(*session);
+        if (left >= 0) {
+          ASSERT_TRUE(text.ok()) << text.status();
+          EXPECT_EQ(*text, expected);
+          break;
+        }
+        ++texts;
+        EXPECT_EQ(CodeOf(text.status()), "gather_failed") << at;
+        session->Truncate(prompt_.size());
+      } else {
+        ++prompts;
+        EXPECT_EQ(CodeOf(read), "gather_failed") << at << ": " << read;
+        EXPECT_EQ(session->tokens().size(), 0u);
+        EXPECT_EQ(session->kv_length(), 0);
+      }
+      played_.fault = nullptr;
+      played_.loses = nullptr;
+      if (!read.ok()) {
+        ASSERT_TRUE(
+            Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress)
+                .ok());
+      }
+      const absl::StatusOr<Ids> next = Text(*session);
+      ASSERT_TRUE(next.ok()) << next.status();
+      EXPECT_EQ(*next, expected) << at;
+    }
+    played_.fault = nullptr;
+    played_.loses = nullptr;
+    EXPECT_GT(prompts, 1);
+    EXPECT_GT(texts, 1);
+  }
+}
+
+// H09: what the library lacks is said, and copies do its work.
+TEST_F(HostedRanksTextTest, ALibraryThatDoesNotServeIsDoneWithout) {
+  const Ids expected = *Run(*OneOnCpu(path_));
+  const auto model = OpenModel(Over(path_, kRanks, true));
+  const auto check = [&](const char* why) {
+    const auto session = MakeSession(*model, session_);
+    ASSERT_TRUE(
+        Prefill(*session, prompt_.data(), prompt_.size(), kNoProgress).ok());
+    EXPECT_EQ(*Text(*session), expected);
+    ASSERT_EQ(session->warnings().size(), 1u);
+    EXPECT_THAT(session->warnings()[0],
+                HasSubstr("copies from GPU to GPU, which is slower: NCCL: "));
+    EXPECT_THAT(session->warnings()[0], HasSubstr(why));
+    setenv("TIERCEL_NCCL", "1", /*overwrite=*/1);
+    const absl::Status needed = Session::Create(*model, session_).status();
+    unsetenv("TIERCEL_NCCL");
+    EXPECT_THAT(CodeOf(needed), AnyOf("no_library", "gather_failed"));
+    EXPECT_THAT(std::string(needed.message()), HasSubstr(why));
+  };
+  played_.version = 22001;
+  check("got version 2.20.1, need 2.27.5 or a later 2");
+  played_.version = 22809;
+  played_.fault = [](std::string_view call, int) {
+    return call == "create_all" ? PlayedNccl::kRefused : 0;
+  };
+  check("CommInitAll ended with error 1, unhandled cuda error");
+  played_.fault = nullptr;
+  const int made = played_.calls("create_all");
+  setenv("TIERCEL_NCCL", "0", /*overwrite=*/1);
+  EXPECT_THAT(MakeSession(*model, session_)->warnings(), IsEmpty());
+  unsetenv("TIERCEL_NCCL");
+  EXPECT_EQ(played_.calls("create_all"), made);
+}
+
+TEST_F(HostedRanksTest, RanksNeedAGpuEach) {
+  GpuFacts facts = kHostedGpu;
+  facts.gpus = 2;
+  SetHostedGpu(facts);
+  const std::string path = CheckpointPath("llama_gqa.gguf");
+  EXPECT_NE(OpenModel(Over(path, 2, false)), nullptr);
+  const absl::Status status =
+      Model::Open(Over(path, 3, false), [](uint64_t, uint64_t) {
+        return true;
+      }).status();
+  EXPECT_EQ(CodeOf(status), "cannot_split");
+  EXPECT_EQ(ClassOf(status), ErrorClass::kMemory);
+  EXPECT_EQ(status.message(),
+            "tensor parallel: 3 ranks need a GPU each, this process sees 2");
+  // None at all is another thing.
+  facts.gpus = 0;
+  SetHostedGpu(facts);
+  EXPECT_EQ(CodeOf(Model::Open(Over(path, 3, false),
+                               [](uint64_t, uint64_t) { return true; })
+                       .status()),
+            "no_device");
+}
+
+}  // namespace
+}  // namespace tiercel::hosted_ranks_test
