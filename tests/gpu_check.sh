@@ -6,7 +6,7 @@
 #                                      FOLDER, libraries and checkpoints too
 #   gpu_check.sh run FOLDER [STEP...]  runs it, with bash and CUDA's driver
 #
-# Steps: tests, logits, texts, bench; blas, where cuBLASLt 13 is installed; then the tests under each tool of
+# Steps: tests, logits, texts, bench; ranks, where there are two GPUs; blas, where cuBLASLt 13 is installed; then the tests under each tool of
 # compute-sanitizer, where that is installed: memcheck, racecheck, synccheck,
 # initcheck. What came of them is a page in $OUT (or in FOLDER), and all that
 # was said is gpu-check.log beside it. Whatever cannot be checked is a failure,
@@ -20,7 +20,7 @@
 # there it is checked and timed, too.
 set -euo pipefail
 
-readonly STEPS=(tests logits texts bench blas memcheck racecheck synccheck initcheck)
+readonly STEPS=(tests logits texts bench ranks blas memcheck racecheck synccheck initcheck)
 
 die() {
   echo "gpu_check: $*" >&2
@@ -285,6 +285,64 @@ step_bench() {
   timed "$folder/bin/copy_bench" "${links[@]}"
 }
 
+# Over two GPUs the CPU's bytes and tokens, gathered by copies and, where it is
+# installed, by NCCL; and how long it takes.
+step_ranks() {
+  local model=$folder/checkpoints/deep.gguf policy way rows expected got count=0
+  local over=(-m "$model" --device "$device" --tensor-parallel 2) ways=(0)
+  ids_for "$model" "$(is_far && echo 20 || echo 150)" >"$scratch/ids"
+  if TIERCEL_NCCL=1 "$tiercel" eval "${over[@]}" --tokens "$scratch/ids" \
+    --no-progress >/dev/null 2>"$scratch/err"; then
+    ways+=(1)
+  else
+    echo "not by NCCL: $(cat "$scratch/err")"
+  fi
+  for rows in 1 512; do
+    is_far && ((rows == 1)) && continue
+    "$tiercel" eval -m "$model" --device cpu --tokens "$scratch/ids" \
+      --no-progress -ub "$rows" --logits "$scratch/cpu.npy" >/dev/null
+    for way in "${ways[@]}"; do
+      TIERCEL_NCCL=$way "$tiercel" eval "${over[@]}" --tokens "$scratch/ids" \
+        --no-progress -ub "$rows" --deterministic \
+        --logits "$scratch/ranks.npy" >/dev/null
+      cmp "$scratch/cpu.npy" "$scratch/ranks.npy" || {
+        echo "-ub $rows, TIERCEL_NCCL=$way"
+        return 1
+      }
+      count=$((count + 1))
+    done
+  done
+  for policy in "--policy full" "$TRIFORCE --chunk 8 --verify coupled"; do
+    # shellcheck disable=SC2206  # words of ours
+    local text=(-c 1024 $policy --tokens "$scratch/ids" -n 8 --ignore-eos
+      --temp 0.8 --seed 3)
+    expected=$(tokens_of -m "$model" --device cpu "${text[@]}")
+    for way in "${ways[@]}"; do
+      got=$(TIERCEL_NCCL=$way tokens_of "${over[@]}" "${text[@]}")
+      if [[ $got != "$expected" ]]; then
+        echo "$policy, TIERCEL_NCCL=$way: got $got, need $expected"
+        return 1
+      fi
+      count=$((count + 1))
+    done
+  done
+  [[ ! -e $folder/model.gguf ]] || model=$folder/model.gguf
+  is_far || for way in "${ways[@]}"; do
+    echo "Two GPUs, TIERCEL_NCCL=$way:"
+    TIERCEL_NCCL=$way timed "$tiercel" bench -m "$model" --device "$device" \
+      --tensor-parallel 2 -p 512 -n 64 -d "0,2048"
+  done
+  echo "$count times the CPU's over two GPUs"
+}
+# Says why not.
+has_gpus() {
+  local said
+  echo 1 >"$scratch/ids"
+  said=$("$tiercel" eval -m "$folder/checkpoints/deep.gguf" --device "$device" \
+    --tensor-parallel 2 --tokens "$scratch/ids" --no-progress 2>&1) || :
+  ! grep 'need a GPU each' <<<"$said"
+}
+
 # Prompts by cuBLASLt: what they predict is near what the kernels' do, and how
 # long either takes.
 perplexity_of() {  # flags...
@@ -372,6 +430,8 @@ run() {  # folder [step...]
     if [[ $step == *check ]] && ! command -v compute-sanitizer >/dev/null; then
       outcome="not run"
       echo "compute-sanitizer is not installed" >"$scratch/$step.log"
+    elif [[ $step == ranks ]] && ! has_gpus >"$scratch/$step.log"; then
+      outcome="not run"
     elif [[ $step == blas ]] && ! has_blas >"$scratch/$step.log"; then
       outcome="not run"
     else

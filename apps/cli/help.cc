@@ -50,6 +50,9 @@ const HelpSection& EnvironmentHelp() {
        {"TIERCEL_CUBLASLT",
         "1: with --device cuda, cuBLASLt multiplies prompts of F16 and BF16; "
         "other bits, not tried on a GPU yet"},
+       {"TIERCEL_NCCL",
+        "0: several GPUs never exchange by NCCL; 1: not without it; the same "
+        "bits either way"},
        {"TERM, COLUMNS", "TERM=dumb: no progress; the width of the terminal"}}};
   return kSection;
 }

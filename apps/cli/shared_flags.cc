@@ -135,8 +135,8 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
              });
   flags.Int("--tensor-parallel",
             "compute with so many devices, each a part of the model, and with "
-            "the same results (default 1): those that --simulate plays, or "
-            "parts of the CPU",
+            "the same results (default 1): those that --simulate plays, "
+            "GPUs, or parts of the CPU",
             1, kMaxRanks, [=](int64_t n) { model->tensor_parallel = n; });
   AddLongContextFlags(flags, model);
 }
