@@ -27,6 +27,8 @@ class DiskCalls {
   // it where it can.
   virtual int Allocate(int file, uint64_t bytes);
   virtual int Sync(int file);  // of a folder too
+  // The system need not keep these bytes in memory, which were read.
+  virtual void Forget(int file, uint64_t offset, uint64_t bytes);
   virtual int Close(int file);
   virtual int Rename(int folder, const char* from, const char* to);
   virtual int Remove(int folder, const char* name);

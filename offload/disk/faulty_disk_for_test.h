@@ -36,6 +36,8 @@ class FaultyDisk : public DiskCalls {
   int error = EIO;
   bool counts_reads = true;
   bool counts_writes = true;
+  // A read that would fail gives a wrong byte instead.
+  bool damages = false;
   // How many bytes of a read or a write are done; 0: all.
   size_t at_once = 0;
   bool has_ring = false;
@@ -50,8 +52,11 @@ class FaultyDisk : public DiskCalls {
   }
   ssize_t Read(int file, std::byte* to, size_t bytes,
                uint64_t offset) override {
-    if (Fails(counts_reads)) return -1;
-    return DiskCalls::Read(file, to, Part(bytes), offset);
+    const bool fails = Fails(counts_reads);
+    if (fails && !damages) return -1;
+    const ssize_t got = DiskCalls::Read(file, to, Part(bytes), offset);
+    if (fails && got > 0) to[0] ^= std::byte{1};
+    return got;
   }
   ssize_t Write(int file, const std::byte* from, size_t bytes,
                 uint64_t offset) override {

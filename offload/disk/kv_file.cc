@@ -82,15 +82,21 @@ absl::Status KvFile::ReadFront() {
   return CheckCommit(commit, front);
 }
 
-absl::Status KvFile::Read(int64_t first, int64_t end, KvStore::PutPage put,
+absl::Status KvFile::Read(int64_t first, int64_t end,
+                          absl::FunctionRef<bool(int64_t)> wanted,
+                          KvStore::PutPage put,
                           absl::FunctionRef<bool()> cancelled,
                           DiskUse* use) const {
   const auto page_bytes = static_cast<size_t>(info_.layout.PageBytes());
-  const auto pages = static_cast<size_t>(end - first);
+  std::vector<int64_t> list;
+  for (int64_t page = first; page < end; ++page) {
+    if (wanted(page)) list.push_back(page);
+  }
+  const size_t pages = list.size();
   PageRuns runs = {
       .file = file_, .name = name_, .bytes = page_bytes, .offsets = {}};
   for (int layer = 0; layer < info_.layers; ++layer) {
-    for (int64_t page = first; page < end; ++page) {
+    for (const int64_t page : list) {
       runs.offsets.push_back(info_.PageOffset(layer, page));
     }
   }
@@ -98,7 +104,7 @@ absl::Status KvFile::Read(int64_t first, int64_t end, KvStore::PutPage put,
       disk_, runs,
       [&](size_t run, const std::byte* bytes) -> absl::Status {
         const auto layer = static_cast<int>(run / pages);
-        const int64_t page = first + static_cast<int64_t>(run % pages);
+        const int64_t page = list[run % pages];
         const auto sum = static_cast<size_t>(layer * info_.Pages() + page);
         if (PageSum(bytes, page_bytes) != info_.sums[sum]) {
           return InputError("text_damaged",
@@ -108,6 +114,15 @@ absl::Status KvFile::Read(int64_t first, int64_t end, KvStore::PutPage put,
         return put(layer, page, bytes);
       },
       cancelled, use);
+}
+
+std::shared_ptr<PageFile> KvFile::PagesOf(std::shared_ptr<const KvFile> file) {
+  const KvFileInfo& info = file->info();
+  DiskCalls& disk = file->disk_;
+  const int descriptor = file->file_;
+  return std::make_shared<PageFile>(disk, descriptor, file->name(), info.layout,
+                                    info.layers, info.PayloadOffset(),
+                                    info.Pages(), info.sums, std::move(file));
 }
 
 void KvFile::Touch() const { (void)futimens(file_, /*now=*/nullptr); }

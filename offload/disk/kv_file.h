@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "offload/disk/disk_calls.h"
 #include "offload/disk/kv_format.h"
+#include "offload/disk/page_file.h"
 #include "offload/kv/held_pages.h"
 #include "offload/kv/kv_store.h"
 #include "offload/tier/ledger.h"
@@ -31,10 +32,15 @@ class KvFile {
   const std::string& name() const { return name_; }
   const KvFileInfo& info() const { return info_; }
 
-  // Puts the pages [first, end) of all layers, layer by layer, each once its
-  // checksum was compared. Errors: text_damaged; io_error, cancelled; put's.
-  absl::Status Read(int64_t first, int64_t end, KvStore::PutPage put,
-                    absl::FunctionRef<bool()> cancelled, DiskUse* use) const;
+  // Puts those of the pages [first, end) that are wanted, of all layers, layer
+  // by layer, each once its checksum was compared. Errors: text_damaged;
+  // io_error, cancelled; put's.
+  absl::Status Read(int64_t first, int64_t end,
+                    absl::FunctionRef<bool(int64_t page)> wanted,
+                    KvStore::PutPage put, absl::FunctionRef<bool()> cancelled,
+                    DiskUse* use) const;
+  // The pages of `file`, for a store that leaves them there.
+  static std::shared_ptr<PageFile> PagesOf(std::shared_ptr<const KvFile> file);
   // It was used now: who looks for the stalest finds another.
   void Touch() const;
 

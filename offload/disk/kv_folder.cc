@@ -372,6 +372,27 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
 
 // ---- Prompts ----
 
+absl::StatusOr<int> KvFolder::OpenNameless() const {
+  const absl::StatusOr<Handle> folder = Handle::ToWrite(path_);
+  if (!folder.ok()) return folder.status();
+  const int file =
+      disk_.Open(folder->fd(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file >= 0) return file;
+  if (errno != EOPNOTSUPP && errno != EISDIR) {
+    return DiskError(path_, "open a file without a name", errno);
+  }
+  // Where the file system gives none, it has one for a moment.
+  static std::atomic<int> turn{0};
+  const std::string name = absl::StrCat(std::string(kPartBegin), getpid(),
+                                        "-0-", turn++, std::string(kEnd));
+  const int named = disk_.Open(
+      folder->fd(), name.c_str(),
+      O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+  if (named < 0) return DiskError(path_, absl::StrCat("open ", name), errno);
+  disk_.Remove(folder->fd(), name.c_str());
+  return named;
+}
+
 absl::StatusOr<std::unique_ptr<PromptFile>> KvFolder::OpenPrompt(
     const PromptInfo& info, bool anew) const {
   if (info.FileBytes() > most_bytes_) return nullptr;

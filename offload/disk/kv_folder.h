@@ -71,6 +71,10 @@ class KvFolder {
   absl::StatusOr<std::unique_ptr<PromptFile>> OpenPrompt(const PromptInfo& info,
                                                          bool anew) const;
 
+  // An open file that has no name there, for pages that have no room in memory:
+  // it is gone when it is closed. Errors: io_error, unsafe_folder.
+  absl::StatusOr<int> OpenNameless() const;
+
   // The file is of no use to anybody.
   void Remove(const std::string& name) const;
 

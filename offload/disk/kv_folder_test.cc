@@ -76,7 +76,7 @@ class KvFolderTest : public testing::Test {
     DiskUse use;
     int64_t seen = 0;
     const absl::Status status = file.Read(
-        0, file.info().Pages(),
+        0, file.info().Pages(), [](int64_t) { return true; },
         [&](int layer, int64_t index, const std::byte* got) {
           EXPECT_TRUE(pages->Read(layer, index, page.data()).ok());
           EXPECT_TRUE(std::equal(page.begin(), page.end(), got))

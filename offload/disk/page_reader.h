@@ -3,15 +3,74 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "offload/disk/disk_calls.h"
+#include "offload/disk/read_queue.h"
 #include "offload/tier/ledger.h"
 
 namespace tiercel {
+
+// Reads of one length that are under way at once, through a ring, or one after
+// the other where the system has none, or it fails. Short reads and
+// interruptions are continued. Used from one thread.
+class BufferedReads {
+ public:
+  // `at_once` buffers of `bytes` in `memory`, which outlives it.
+  BufferedReads(DiskCalls& disk, std::byte* memory, size_t bytes,
+                size_t at_once);
+  ~BufferedReads();  // nothing is under way afterwards
+  BufferedReads(const BufferedReads&) = delete;
+  BufferedReads& operator=(const BufferedReads&) = delete;
+
+  bool HasRoom() const { return !free_.empty(); }
+  // Begins to read from byte `offset` of an open file; which buffer it fills.
+  // `name`, in errors, stays until that is whole.
+  size_t Begin(int file, const std::string& name, uint64_t offset);
+  // Waits for one that was begun: it is whole, or cannot be read. Counts what
+  // was read. Takes no memory.
+  struct Whole {
+    size_t buffer = 0;
+    bool failed = false;
+    int error = 0;  // errno's; 0: the file ends
+  };
+  Whole Next(uint64_t* read_bytes);
+  // Of one that has failed. Errors: io_error.
+  absl::Status StatusOf(const Whole& whole) const;
+  const std::byte* BytesOf(size_t buffer) const {
+    return memory_ + buffer * bytes_;
+  }
+  // What it held is of no use any more.
+  void Free(size_t buffer) { free_.push_back(buffer); }
+
+ private:
+  struct Buffer {
+    int file = -1;
+    const std::string* name = nullptr;
+    uint64_t offset = 0;
+    size_t done = 0;
+    int tries = 0;
+    bool busy = false;
+  };
+
+  void Start(size_t index);
+  void LeaveRing();
+  ReadQueue& queue() { return ring_ != nullptr ? *ring_ : *calls_; }
+
+  std::byte* const memory_;
+  const size_t bytes_;
+  std::vector<Buffer> buffers_;
+  std::vector<size_t> free_;
+  const std::unique_ptr<ReadQueue> calls_;
+  std::unique_ptr<ReadQueue> ring_;  // null: none, or it has failed
+};
+
+// How many runs of so many bytes are best read at once.
+size_t ReadsAtOnce(size_t bytes);
 
 // Runs of one length in an open file.
 struct PageRuns {

@@ -87,7 +87,7 @@ std::unique_ptr<HeldLayer> HeldFor(const PromptInfo& info, int layer) {
       *HostRegion::Reserve(static_cast<size_t>(info.StateBytes())));
   const std::vector<std::byte> state = StateFor(info, layer);
   std::copy(state.begin(), state.end(), region->data());
-  return std::make_unique<HeldLayer>(std::move(pool), layer, std::move(slots),
+  return std::make_unique<HeldLayer>(std::move(pool), layer, SlotsOf(slots),
                                      std::move(last), region,
                                      info.StateBytes());
 }

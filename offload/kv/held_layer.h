@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "offload/kv/held_slots.h"
 #include "offload/tier/host_region.h"
 #include "offload/tier/page_pool.h"
 
@@ -19,15 +20,12 @@ namespace tiercel {
 // and destroyed on the thread of the pool's sequences; the rest from any.
 class HeldLayer {
  public:
-  // `slots` of the whole pages, in a pool in host memory; `last`: the page
-  // behind them, cells behind its last position 0, or nothing. The first
+  // `slots` of the whole pages, some of them on disk; `last`: the page behind
+  // them, cells behind its last position 0, or nothing. The first
   // `state_bytes` of `state` are the hidden states.
   HeldLayer(std::shared_ptr<PagePool> pool, int layer,
-            std::vector<int64_t> slots, std::vector<std::byte> last,
+            std::vector<PageSlot> slots, std::vector<std::byte> last,
             std::shared_ptr<const HostRegion> state, int64_t state_bytes);
-  ~HeldLayer();
-  HeldLayer(const HeldLayer&) = delete;
-  HeldLayer& operator=(const HeldLayer&) = delete;
 
   // The hidden states are these: the store had none.
   void SetState(std::shared_ptr<const HostRegion> state, int64_t state_bytes) {
@@ -36,11 +34,9 @@ class HeldLayer {
   }
 
   int layer() const { return layer_; }
-  int64_t pages() const {
-    return static_cast<int64_t>(slots_.size()) + (last_.empty() ? 0 : 1);
-  }
+  int64_t pages() const { return whole_.size() + (last_.empty() ? 0 : 1); }
   int64_t state_bytes() const { return state_bytes_; }
-  // Copies a page, counted from the step's first. Errors: out_of_memory.
+  // Copies a page, counted from the step's first. Errors: those of HeldSlots.
   absl::Status ReadPage(int64_t page, std::byte* to) const;
   // Copies bytes of the hidden states. Errors: out_of_memory.
   absl::Status ReadState(int64_t offset, std::byte* to, size_t bytes) const {
@@ -48,11 +44,8 @@ class HeldLayer {
   }
 
  private:
-  const std::shared_ptr<PagePool> pool_;
   const int layer_;
-  const std::vector<int64_t> slots_;
-  // Of them: the pool's own lists may change beside ReadPage.
-  std::vector<PagePool::Location> places_;
+  const HeldSlots whole_;
   const std::vector<std::byte> last_;
   std::shared_ptr<const HostRegion> state_;
   int64_t state_bytes_;

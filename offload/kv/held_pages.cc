@@ -19,37 +19,29 @@ PoolPages::PoolPages(std::shared_ptr<PagePool> pool,
                      const std::vector<int64_t>& slots, int64_t end)
     : pool_(std::move(pool)),
       end_(end),
-      slots_(slots.begin(), slots.begin() + WholePages()),
-      places_(static_cast<size_t>(pool_->layers())) {
+      whole_(pool_, SlotsOf({slots.begin(), slots.begin() + WholePages()}),
+             /*first_layer=*/0, pool_->layers()) {
+  if (pages() == WholePages()) return;
   for (int layer = 0; layer < layers(); ++layer) {
-    auto& places = places_[static_cast<size_t>(layer)];
-    for (const int64_t slot : slots_) {
-      places.push_back(pool_->LocationOf(layer, slot));
-    }
-    if (pages() == WholePages()) continue;
     const int64_t open = slots[static_cast<size_t>(WholePages())];
     const std::byte* const page = pool_->Page(layer, open);
     last_.emplace_back(page, page + layout().PageBytes());
     ClearCells(static_cast<int>(end_ % kPageTokens), layout(),
                last_.back().data());
   }
-  // Last, when nothing can fail any more.
-  for (const int64_t slot : slots_) pool_->AddReference(slot);
 }
 
-PoolPages::~PoolPages() {
-  for (const int64_t slot : slots_) pool_->Release(slot);
-}
+PoolPages::PoolPages(std::shared_ptr<PagePool> pool,
+                     std::vector<PageSlot> slots)
+    : pool_(std::move(pool)),
+      end_(static_cast<int64_t>(slots.size()) * kPageTokens),
+      whole_(pool_, std::move(slots), /*first_layer=*/0, pool_->layers()) {}
 
 absl::Status PoolPages::Read(int layer, int64_t page, std::byte* to) const {
-  const auto index = static_cast<size_t>(layer);
-  if (page == WholePages()) {
-    std::copy(last_[index].begin(), last_[index].end(), to);
-    return absl::OkStatus();
-  }
-  const PagePool::Location& place = places_[index][static_cast<size_t>(page)];
-  return place.region->Read(place.offset, to,
-                            static_cast<size_t>(layout().PageBytes()));
+  if (page < WholePages()) return whole_.Read(layer, page, to);
+  const auto& last = last_[static_cast<size_t>(layer)];
+  std::copy(last.begin(), last.end(), to);
+  return absl::OkStatus();
 }
 
 absl::Status JoinedPages::Read(int layer, int64_t page, std::byte* to) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "offload/kv/held_slots.h"
 #include "offload/tier/page_pool.h"
 
 namespace tiercel {
@@ -41,9 +42,8 @@ class PoolPages final : public HeldPages {
   // host memory.
   PoolPages(std::shared_ptr<PagePool> pool, const std::vector<int64_t>& slots,
             int64_t end);
-  ~PoolPages() override;
-  PoolPages(const PoolPages&) = delete;
-  PoolPages& operator=(const PoolPages&) = delete;
+  // Of whole pages, some of which may be on disk.
+  PoolPages(std::shared_ptr<PagePool> pool, std::vector<PageSlot> slots);
 
   const KvLayout& layout() const override { return pool_->layout(); }
   int layers() const override { return pool_->layers(); }
@@ -55,9 +55,7 @@ class PoolPages final : public HeldPages {
 
   const std::shared_ptr<PagePool> pool_;
   const int64_t end_;
-  std::vector<int64_t> slots_;  // of whole pages
-  // [layer][whole page]: the pool's own lists may change beside Read.
-  std::vector<std::vector<PagePool::Location>> places_;
+  const HeldSlots whole_;
   std::vector<std::vector<std::byte>> last_;  // [layer], or none
 };
 

@@ -118,8 +118,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> InPlaceKv::HoldLayer(
     ClearCells(static_cast<int>(StepEnd() % kPageTokens), layout_, last.data());
   }
   return std::make_unique<HeldLayer>(
-      pool_, layer,
-      std::vector<int64_t>(slots_.begin() + first, slots_.begin() + whole),
+      pool_, layer, SlotsOf({slots_.begin() + first, slots_.begin() + whole}),
       std::move(last), std::make_shared<HostRegion>(*std::move(copy)), bytes);
 }
 
@@ -162,6 +161,7 @@ void InPlaceKv::TruncateOwn(int64_t length) {
 }
 
 absl::Status InPlaceKv::LoadOwn(int64_t rows, GivePages give,
+                                const std::shared_ptr<PageFile>& /*text*/,
                                 Cancelled /*cancelled*/) {
   if (pool_->on_device()) return NotInHostMemory();
   const absl::Cleanup end_load = [this] { AbandonOwn(); };  // of what failed

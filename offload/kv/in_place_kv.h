@@ -49,6 +49,7 @@ class InPlaceKv final : public KvStore {
                                     Cancelled cancelled) override;
   void TruncateOwn(int64_t length) override;
   absl::Status LoadOwn(int64_t rows, GivePages give,
+                       const std::shared_ptr<PageFile>& text,
                        Cancelled cancelled) override;
 
   absl::Status AddPage();

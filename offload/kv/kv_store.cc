@@ -67,14 +67,15 @@ absl::StatusOr<int> KvStore::TakeLayers(GiveLayers give, std::byte* state,
   return taken;
 }
 
-absl::Status KvStore::Load(int64_t rows, GivePages give, Cancelled cancelled) {
+absl::Status KvStore::Load(int64_t rows, GivePages give, Cancelled cancelled,
+                           const std::shared_ptr<PageFile>& text) {
   if (end_ % kPageTokens != 0 || rows < 1) {
     return InternalError("internal",
                          absl::StrCat("pages are put behind position ", end_,
                                       ", for ", rows, " rows"));
   }
   Abandon();
-  return LoadOwn(rows, give, cancelled);
+  return LoadOwn(rows, give, text, cancelled);
 }
 
 absl::Status KvStore::NotInHostMemory() {

@@ -91,8 +91,15 @@ class KvStore : public LayeredKv {
   // position they may hold anything. Nobody sees it. Errors, with nothing
   // changed: give's; out_of_memory, copy_failed, cancelled; invalid_argument,
   // where pages are on the device alone.
+  // Pages that StaysOnDisk are `text`'s, if there is one, whose slots are pages
+  // from position 0 on, and `give` leaves them out: steps read them there.
   using GivePages = absl::FunctionRef<absl::Status(PutPage put)>;
-  absl::Status Load(int64_t rows, GivePages give, Cancelled cancelled);
+  absl::Status Load(int64_t rows, GivePages give, Cancelled cancelled,
+                    const std::shared_ptr<PageFile>& text = nullptr);
+  virtual bool StaysOnDisk(int64_t /*page*/) const { return false; }
+  // How many of the positions can be read, as far as that is known: what is
+  // behind them is to be truncated away.
+  virtual int64_t IntactLength() const { return length(); }
   // What the first `positions` of such a sequence are now, for others to read;
   // where the open page is on the device, no more than whole pages. Errors:
   // copy_failed, cancelled; invalid_argument, as Load.
@@ -174,6 +181,7 @@ class KvStore : public LayeredKv {
                                             Cancelled cancelled) = 0;
   virtual void TruncateOwn(int64_t length) = 0;
   virtual absl::Status LoadOwn(int64_t rows, GivePages give,
+                               const std::shared_ptr<PageFile>& text,
                                Cancelled cancelled) = 0;
 
   absl::Status ShowStep(int64_t rows, bool certain, Cancelled cancelled);

@@ -5,7 +5,8 @@
 namespace tiercel {
 
 absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
-    const TierShape& shape, DeviceMemory& memory, std::unique_ptr<Link> link) {
+    const TierShape& shape, DeviceMemory& memory, std::unique_ptr<Link> link,
+    std::shared_ptr<PageFile> spill) {
   absl::StatusOr<DeviceSlots> slots =
       DeviceSlots::Create(memory, shape.layout, shape.layers, shape.Slots());
   if (!slots.ok()) return slots.status();
@@ -18,6 +19,15 @@ absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
     if (!pages.ok()) return pages.status();
     buffer.pages = *std::move(pages);
   }
+  const DiskLink* disk = nullptr;
+  if (spill != nullptr) {
+    absl::StatusOr<std::unique_ptr<DiskLink>> through =
+        DiskLink::Create(std::move(link), spill->disk(),
+                         shape.layout.PageBytes(), shape.context_pages);
+    if (!through.ok()) return through.status();
+    disk = through->get();
+    link = *std::move(through);
+  }
   absl::StatusOr<std::unique_ptr<CopyEngine>> engine =
       CopyEngine::Create(std::move(link));
   if (!engine.ok()) return engine.status();
@@ -25,7 +35,32 @@ absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
       KvTier{shape,
              PagePool(shape.layout, shape.layers, shape.context_pages + 2,
                       PagePool::Access::kUnmapped),
-             *std::move(slots), std::move(buffers), *std::move(engine)});
+             std::move(spill), *std::move(slots), std::move(buffers),
+             *std::move(engine), disk});
+}
+
+absl::StatusOr<PageSlot> KvTier::TakeBelow(int64_t page) {
+  if (spill != nullptr && shape.IsOnDisk(page)) {
+    return PageSlot{spill->Take(), spill};
+  }
+  const absl::StatusOr<int64_t> slot = pool.Take();
+  if (!slot.ok()) return slot.status();
+  return PageSlot{.slot = *slot};
+}
+
+void KvTier::AddReference(const PageSlot& at) {
+  if (at.file != nullptr) return at.file->AddReference(at.slot);
+  pool.AddReference(at.slot);
+}
+
+void KvTier::Release(const PageSlot& at) {
+  if (at.file != nullptr) return at.file->Release(at.slot);
+  pool.Release(at.slot);
+}
+
+bool KvTier::IsShared(const PageSlot& at) const {
+  return at.file != nullptr ? at.file->IsShared(at.slot)
+                            : pool.IsShared(at.slot);
 }
 
 }  // namespace tiercel

@@ -8,19 +8,30 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/machine/device_memory.h"
+#include "offload/disk/page_file.h"
 #include "offload/move/copy_engine.h"
+#include "offload/move/disk_link.h"
 #include "offload/tier/device_slots.h"
 #include "offload/tier/page_pool.h"
 #include "offload/tier/tier_shape.h"
 
 namespace tiercel {
 
-// What a sequence and its forks share: the pages of both tiers, two buffers
+// What a sequence and its forks share: the pages of all tiers, two buffers
 // that layers are staged in by turns, and the engine that copies.
 struct KvTier {
-  // Errors: out_of_memory; no_thread.
+  // `spill`: where pages go that the shape has on disk. Errors: out_of_memory;
+  // no_thread.
   static absl::StatusOr<std::shared_ptr<KvTier>> Create(
-      const TierShape& shape, DeviceMemory& memory, std::unique_ptr<Link> link);
+      const TierShape& shape, DeviceMemory& memory, std::unique_ptr<Link> link,
+      std::shared_ptr<PageFile> spill = nullptr);
+
+  // The slot of a sequence's page below, with one reference. Errors:
+  // out_of_memory.
+  absl::StatusOr<PageSlot> TakeBelow(int64_t page);
+  void AddReference(const PageSlot& at);
+  void Release(const PageSlot& at);
+  bool IsShared(const PageSlot& at) const;
 
   // One layer's pages that are not on the device otherwise.
   struct Buffer {
@@ -33,9 +44,11 @@ struct KvTier {
   // Members are destroyed from the last to the first: the engine stops before
   // what it copies from and to goes.
   PagePool pool;
+  std::shared_ptr<PageFile> spill;  // null: nothing is on disk
   DeviceSlots slots;
   std::array<Buffer, 2> buffers;
   std::unique_ptr<CopyEngine> engine;
+  const DiskLink* disk = nullptr;  // of the engine; null: nothing is on disk
 
   // Sequences take turns; the layers fetched ahead are those of `owner`.
   const void* owner = nullptr;

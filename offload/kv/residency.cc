@@ -9,12 +9,17 @@
 
 namespace tiercel {
 
-absl::Status Residency::Grow(int64_t count) {
+absl::Status Residency::Grow(int64_t count,
+                             const std::shared_ptr<PageFile>& text) {
   pages_.reserve(static_cast<size_t>(count));
   while (size() < count) {
-    const absl::StatusOr<int64_t> host = tier_.pool.Take();
-    if (!host.ok()) return host.status();
-    pages_.push_back({.host = *host});
+    if (text != nullptr && tier_.shape.IsOnDisk(size())) {
+      pages_.push_back({.place = {size(), text}});
+      continue;
+    }
+    absl::StatusOr<PageSlot> place = tier_.TakeBelow(size());
+    if (!place.ok()) return place.status();
+    pages_.push_back({.place = *std::move(place)});
   }
   return absl::OkStatus();
 }
@@ -24,7 +29,7 @@ void Residency::Shrink(int64_t keep) {
     Page& page = pages_.back();
     (void)engine().Wait(page.down);
     if (page.device >= 0) Release(page);
-    tier_.pool.Release(page.host);
+    tier_.Release(page.place);
     pages_.pop_back();
   }
 }
@@ -34,24 +39,33 @@ void Residency::Shrink(int64_t keep) {
 absl::Status Residency::Open(int64_t index, bool exists, int64_t end,
                              Cancelled cancelled) {
   Page& page = At(index);
-  const bool away = page.device < 0;
-  if (away) {
-    const absl::StatusOr<int64_t> slot = TakeDeviceSlot(end, cancelled);
-    if (!slot.ok()) return slot.status();
-    page.device = *slot;
+  if (page.device < 0) {
+    if (exists) {
+      if (absl::Status s = Bring(index, end, cancelled); !s.ok()) return s;
+    } else {
+      const absl::StatusOr<int64_t> slot = TakeDeviceSlot(end, cancelled);
+      if (!slot.ok()) return slot.status();
+      page.device = *slot;
+    }
   }
   if (!exists) return absl::OkStatus();
-  if (away) {
-    absl::Cleanup undo = [&] { Release(page); };
-    if (absl::Status s = Reopen(index, cancelled); !s.ok()) return s;
-    std::move(undo).Cancel();
-  }
   // Cut by a truncation, it may still be on its way down.
   const absl::Status sent = engine().Wait(page.down, cancelled);
   if (ClassOf(sent) == ErrorClass::kCancelled) return sent;
   page.down = 0;
   page.below = page.below && sent.ok();
   return Own(page, end, cancelled);
+}
+
+absl::Status Residency::Bring(int64_t index, int64_t end, Cancelled cancelled) {
+  const absl::StatusOr<int64_t> slot = TakeDeviceSlot(end, cancelled);
+  if (!slot.ok()) return slot.status();
+  Page& page = At(index);
+  page.device = *slot;
+  absl::Cleanup undo = [&] { Release(page); };
+  if (absl::Status s = Reopen(index, cancelled); !s.ok()) return s;
+  std::move(undo).Cancel();
+  return absl::OkStatus();
 }
 
 // Whatever comes of it, nothing is on the way after it: its place may be given
@@ -81,10 +95,10 @@ absl::Status Residency::Own(Page& page, int64_t end, Cancelled cancelled) {
     }
     tier_.slots.Release(std::exchange(page.device, *own));
   }
-  if (tier_.pool.IsShared(page.host)) {
-    const absl::StatusOr<int64_t> own = tier_.pool.Take();
+  if (tier_.IsShared(page.place)) {
+    absl::StatusOr<PageSlot> own = tier_.TakeBelow(&page - pages_.data());
     if (!own.ok()) return own.status();
-    tier_.pool.Release(std::exchange(page.host, *own));
+    tier_.Release(std::exchange(page.place, *std::move(own)));
     page.below = false;
   }
   return absl::OkStatus();
@@ -140,7 +154,12 @@ absl::Status Residency::Leave(int64_t index, Cancelled cancelled) {
 
 absl::Status Residency::PutBelow(int64_t index, int layer,
                                  const std::byte* bytes) {
-  const PagePool::Location place = tier_.pool.LocationOf(layer, At(index).host);
+  const PageSlot& at = At(index).place;
+  if (at.file != nullptr) {
+    ++moves_.spilled_pages;
+    return at.file->Write(layer, at.slot, bytes);
+  }
+  const PagePool::Location place = tier_.pool.LocationOf(layer, at.slot);
   return place.region->Write(
       place.offset, bytes, static_cast<size_t>(tier_.shape.layout.PageBytes()));
 }
@@ -172,7 +191,7 @@ void Residency::ShareWith(Residency& fork, int64_t count) {
     // An error is told once, and would concern both.
     page.below = engine().Wait(page.down).ok() && page.below;
     page.down = 0;
-    tier_.pool.AddReference(page.host);
+    tier_.AddReference(page.place);
     if (page.device >= 0) tier_.slots.AddReference(page.device);
     fork.pages_.push_back(page);
   }
@@ -180,14 +199,43 @@ void Residency::ShareWith(Residency& fork, int64_t count) {
 
 int64_t Residency::HostBytes() const {
   int64_t below = 0;
-  for (const Page& page : pages_) below += page.below ? page.layers : 0;
+  for (const Page& page : pages_) {
+    if (page.place.file != nullptr) continue;
+    below += page.below ? page.layers : 0;
+  }
   return below * tier_.shape.layout.PageBytes();
 }
 
+int64_t Residency::FirstDamaged() const {
+  const auto damaged =
+      std::find_if(pages_.begin(), pages_.end(), [](const Page& page) {
+        const PageSlot& at = page.place;
+        return at.file != nullptr && at.file->IsDamaged(at.slot);
+      });
+  return damaged - pages_.begin();
+}
+
 Transfer Residency::Between(Direction direction, int64_t page, int layer,
+                            std::byte* device) {
+  const bool up = direction == Direction::kHostToDevice;
+  if (At(page).place.file != nullptr) {
+    ++(up ? moves_.disk_pages : moves_.spilled_pages);
+  }
+  return PlaceOf(direction, page, layer, device);
+}
+
+Transfer Residency::PlaceOf(Direction direction, int64_t page, int layer,
                             std::byte* device) const {
-  const PagePool::Location location =
-      tier_.pool.LocationOf(layer, At(page).host);
+  const PageSlot& at = At(page).place;
+  if (at.file != nullptr) {
+    return {.direction = direction,
+            .device = device,
+            .bytes = tier_.shape.layout.PageBytes(),
+            .file = at.file,
+            .layer = layer,
+            .slot = at.slot};
+  }
+  const PagePool::Location location = tier_.pool.LocationOf(layer, at.slot);
   return {.direction = direction,
           .host = location.region,
           .offset = location.offset,

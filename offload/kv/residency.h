@@ -13,8 +13,9 @@
 
 namespace tiercel {
 
-// Where each page of one sequence is: its slot of the host tier, its slot on
-// the device if it has one, and whether the host tier has what it holds.
+// Where each page of one sequence is: its slot below, in the host tier or on
+// disk, its slot on the device if it has one, and whether what it holds is
+// below.
 //
 //   open      being written: on the device, in all layers where it exists
 //   closed    full; on its way down, or there; on the device until its place is
@@ -24,18 +25,18 @@ namespace tiercel {
 //   newest    one of the last TierShape::newest_pages before the open one: on
 //             the device until the sequence has grown beyond it
 //
-// Nothing leaves the device before the host tier has it: what got lost on its
-// way down is sent again.
+// Nothing leaves the device before it is below: what got lost on its way down
+// is sent again.
 class Residency {
  public:
   using Ticket = CopyEngine::Ticket;
   using Cancelled = CopyEngine::Cancelled;
 
   struct Page {
-    int64_t host = -1;
+    PageSlot place = {};  // below
     int64_t device = -1;  // -1: not on the device but for a step's staging
     int layers = 0;       // the first so many in which it exists
-    bool below = false;   // the host tier has (or will, by `down`) what exists
+    bool below = false;   // what exists is there, or will be, by `down`
     Ticket down = 0;
   };
 
@@ -70,8 +71,10 @@ class Residency {
   // Copies count as this station's from now on.
   void ChargeTo(Station station) { station_ = station; }
 
-  // New pages up to `count`, in the host tier. Errors: out_of_memory.
-  absl::Status Grow(int64_t count);
+  // New pages up to `count`. Those that are to be on disk are in `text`, if
+  // there is one: slot i is page i. Errors: out_of_memory.
+  absl::Status Grow(int64_t count,
+                    const std::shared_ptr<PageFile>& text = nullptr);
   // Only the first `keep` pages are there from now on.
   void Shrink(int64_t keep);
 
@@ -81,14 +84,16 @@ class Residency {
   // device_failed, cancelled.
   absl::Status Open(int64_t page, bool exists, int64_t end,
                     Cancelled cancelled);
+  // Brings up a page that exists and is full, to stay. Errors: the same.
+  absl::Status Bring(int64_t page, int64_t end, Cancelled cancelled);
   // A page that is full on the device leaves it, once it is below.
   // Errors: copy_failed, cancelled.
   absl::Status Leave(int64_t page, Cancelled cancelled);
-  // Makes sure that the host tier has what a full page holds. Errors:
-  // copy_failed, cancelled.
+  // Makes sure that what a full page holds is below. Errors: copy_failed,
+  // cancelled.
   absl::Status Settle(int64_t page, Cancelled cancelled);
-  // Puts one layer of a page in the host tier, past the link: what is on the
-  // device of it is not changed. Errors: out_of_memory.
+  // Puts one layer of a page below, past the link: what is on the device of it
+  // is not changed. Errors: out_of_memory; disk_full, io_error.
   absl::Status PutBelow(int64_t page, int layer, const std::byte* bytes);
   // Sends a page down that is full now.
   Ticket Close(int64_t page);
@@ -102,10 +107,15 @@ class Residency {
   // How often a page that was thought to be below was not: what was fetched of
   // it since is not what it holds.
   int64_t lost() const { return lost_; }
-  int64_t HostBytes() const;
+  int64_t HostBytes() const;  // of the host tier
+  // The first page that is on disk and cannot be read there; size(): none.
+  int64_t FirstDamaged() const;
 
-  // A copy of one layer's page, between the host tier and `device`.
+  // A copy of one layer's page, between below and `device`. It counts.
   Transfer Between(Direction direction, int64_t page, int layer,
+                   std::byte* device);
+  // The same, of which parts may be copied. It does not count.
+  Transfer PlaceOf(Direction direction, int64_t page, int layer,
                    std::byte* device) const;
   std::byte* OnDevicePage(int layer, int64_t page) {
     return tier_.slots.Page(layer, At(page).device);

@@ -257,11 +257,11 @@ absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
 absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
     int layer, std::byte* state, int64_t bytes, Cancelled cancelled) {
   const Step& step = *step_;
-  std::vector<int64_t> slots;
+  std::vector<PageSlot> slots;
   int64_t open = -1;
   for (int64_t page = step.first_written; page < pages_.size(); ++page) {
     if (pages_.IsFull(page, StepEnd())) {
-      slots.push_back(pages_.At(page).host);
+      slots.push_back(pages_.At(page).place);
     } else {
       open = page;
     }
@@ -306,7 +306,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
       std::move(last), std::make_shared<HostRegion>(*std::move(region)), bytes);
 }
 
-// Pages go to the host tier at once, past the link. Those that the step has on
+// Pages go below at once, past the link. Those that the step has on
 // the device, and its state, come up from there.
 absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
                                             int64_t bytes,
@@ -353,19 +353,34 @@ uint64_t TieredKv::CopyRuns(Stream& stream, Station station,
                             const std::vector<KvRun>& runs) {
   std::vector<Transfer> transfers;
   std::vector<KvRun> at_hand;
+  std::vector<KvRun> away;
+  std::vector<KvRun> on_disk;
+  const auto page_of = [this](const KvRun& run) {
+    return run.position / kPageTokens - FirstPage();
+  };
   for (const KvRun& run : runs) {
-    const int64_t page = run.position / kPageTokens - FirstPage();
-    if (pages_.OnDevice(page)) {
-      at_hand.push_back(run);
-      continue;
-    }
+    const int64_t page = page_of(run);
+    const bool disk = pages_.At(page).place.file != nullptr;
+    (pages_.OnDevice(page) ? at_hand : disk ? on_disk : away).push_back(run);
+  }
+  // A page on disk is read whole, and once for all that is wanted of it.
+  std::stable_sort(
+      on_disk.begin(), on_disk.end(), [&](const KvRun& a, const KvRun& b) {
+        return std::pair(a.layer, page_of(a)) < std::pair(b.layer, page_of(b));
+      });
+  away.insert(away.end(), on_disk.begin(), on_disk.end());
+  for (const KvRun& run : away) {
+    const int64_t page = page_of(run);
     const auto cell = static_cast<int>(run.position % kPageTokens);
     Transfer k =
-        pages_.Between(Direction::kHostToDevice, page, run.layer, run.k);
+        pages_.PlaceOf(Direction::kHostToDevice, page, run.layer, run.k);
+    if (k.ReadsDisk() && (transfers.empty() || !transfers.back().IsOfPage(k))) {
+      ++moves_.disk_pages;
+    }
     k.offset += layout_.KOffset(run.head, cell);
     k.bytes = run.rows * layout_.KRowBytes();
     Transfer v =
-        pages_.Between(Direction::kHostToDevice, page, run.layer, run.v);
+        pages_.PlaceOf(Direction::kHostToDevice, page, run.layer, run.v);
     v.offset += layout_.VOffset(run.head, cell);
     v.bytes = run.rows * layout_.VRowBytes();
     moves_.gathered_bytes += k.bytes + v.bytes;
@@ -373,9 +388,8 @@ uint64_t TieredKv::CopyRuns(Stream& stream, Station station,
     transfers.push_back(v);
   }
   copied_.Update(
-      FillRuns(stream, layout_, layout_, at_hand, [this](const KvRun& run) {
-        return pages_.OnDevicePage(run.layer,
-                                   run.position / kPageTokens - FirstPage());
+      FillRuns(stream, layout_, layout_, at_hand, [&](const KvRun& run) {
+        return pages_.OnDevicePage(run.layer, page_of(run));
       }));
   // What is not on the device is below for good: nothing queued writes it.
   return engine().Submit(station, Joined(transfers), CopyEngine::Turn::kUrgent);
@@ -398,9 +412,17 @@ void TieredKv::TruncateOwn(int64_t length) {
   staging_.Truncate(end_);
 }
 
-// What is put goes to the host tier at once, past the link; what a prompt would
-// have left on the device comes up from there.
+int64_t TieredKv::IntactLength() const {
+  const int64_t damaged = pages_.FirstDamaged();
+  if (damaged == pages_.size()) return length();
+  return std::max<int64_t>(
+      0, std::min(end_, (FirstPage() + damaged) * kPageTokens) - begin_);
+}
+
+// What is put goes below at once, past the link; what a prompt would have left
+// on the device comes up from there.
 absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
+                               const std::shared_ptr<PageFile>& text,
                                Cancelled cancelled) {
   const int64_t first = PagesUpTo(end_);
   const int64_t end = end_ + rows;
@@ -409,7 +431,7 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
     pages_.ChargeTo(Station::kVerify);
     pages_.Shrink(PagesUpTo(end_));  // of what failed nothing stays
   };
-  if (absl::Status s = pages_.Grow(PagesUpTo(end)); !s.ok()) return s;
+  if (absl::Status s = pages_.Grow(PagesUpTo(end), text); !s.ok()) return s;
   const absl::Status given =
       give([this](int layer, int64_t page, const std::byte* bytes) {
         return pages_.PutBelow(page, layer, bytes);
@@ -419,10 +441,11 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
     pages_.At(page).layers = layers_;
     const bool stays = pages_.IsResident(page) || pages_.IsNewest(page, end);
     if (!stays) continue;
-    if (absl::Status s = pages_.Open(page, /*exists=*/true, end_, cancelled);
-        !s.ok()) {
-      return s;
-    }
+    const absl::Status up =
+        pages_.IsFull(page, end)
+            ? pages_.Bring(page, end_, cancelled)
+            : pages_.Open(page, /*exists=*/true, end_, cancelled);
+    if (!up.ok()) return up;
   }
   end_ = end;
   pages_.NoteBelow(first, end_, /*down=*/0);
@@ -432,13 +455,13 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
 absl::StatusOr<std::unique_ptr<HeldPages>> TieredKv::Hold(int64_t positions,
                                                           Cancelled cancelled) {
   const int64_t end = (begin_ + positions) / kPageTokens * kPageTokens;
-  std::vector<int64_t> slots;
+  std::vector<PageSlot> slots;
   for (int64_t page = 0; page < PagesUpTo(end); ++page) {
     if (absl::Status s = pages_.Settle(page, cancelled); !s.ok()) return s;
-    slots.push_back(pages_.At(page).host);
+    slots.push_back(pages_.At(page).place);
   }
   return std::make_unique<PoolPages>(
-      std::shared_ptr<PagePool>(tier_, &tier_->pool), slots, end);
+      std::shared_ptr<PagePool>(tier_, &tier_->pool), std::move(slots));
 }
 
 absl::StatusOr<std::unique_ptr<KvStore>> TieredKv::Fork() {

@@ -12,10 +12,11 @@
 
 namespace tiercel {
 
-// The KV of a device that is too small for it: every full page is in the host
-// tier, and a step brings each layer's pages to one of two buffers while the
-// layer before it computes. Where each page is Residency knows, what lies in
-// the buffers Staging; this decides what a step needs of both.
+// The KV of a device that is too small for it: every full page is below, in the
+// host tier or, where that is too small, on disk, and a step brings each
+// layer's pages to one of two buffers while the layer before it computes. Where
+// each page is Residency knows, what lies in the buffers Staging; this decides
+// what a step needs of both.
 //
 //   on the device   pages being written; the first `resident_pages`, for good;
 //                   the last `newest_pages` before those; the layer that
@@ -48,6 +49,10 @@ class TieredKv final : public KvStore {
   absl::StatusOr<std::unique_ptr<HeldPages>> Hold(int64_t positions,
                                                   Cancelled cancelled) override;
   absl::StatusOr<std::unique_ptr<KvStore>> Fork() override;
+  bool StaysOnDisk(int64_t page) const override {
+    return tier_->spill != nullptr && tier_->shape.IsOnDisk(page);
+  }
+  int64_t IntactLength() const override;
   KvMoves moves() const override { return moves_; }
   int64_t HostBytes() const override { return pages_.HostBytes(); }
 
@@ -81,6 +86,7 @@ class TieredKv final : public KvStore {
                                     Cancelled cancelled) override;
   void TruncateOwn(int64_t length) override;
   absl::Status LoadOwn(int64_t rows, GivePages give,
+                       const std::shared_ptr<PageFile>& text,
                        Cancelled cancelled) override;
 
   absl::StatusOr<bool> FitsInPlace(Step& step, Cancelled cancelled);

@@ -155,7 +155,7 @@ void CopyEngine::Run() {
     absl::StatusOr<double> finished = 0.0;
     // However it went, nothing is on its way when it is done.
     if (submission.next == submission.transfers.size()) {
-      finished = Finish();
+      finished = Finish(submission);
     }
     lock.lock();
     submission.status.Update(moved.status());
@@ -196,6 +196,7 @@ absl::StatusOr<Link::Moved> CopyEngine::Move(const Submission& submission,
   try {
     if (next == 0) {
       if (absl::Status s = link_->Await(submission.mark); !s.ok()) return s;
+      link_->Begin(submission.transfers);
     }
     return link_->Copy(submission.transfers[next], submission.since,
                        submission.drop);
@@ -204,12 +205,14 @@ absl::StatusOr<Link::Moved> CopyEngine::Move(const Submission& submission,
   }
 }
 
-absl::StatusOr<double> CopyEngine::Finish() {
+absl::StatusOr<double> CopyEngine::Finish(const Submission& submission) {
+  absl::StatusOr<double> finished = no_memory_;
   try {
-    return link_->Finish();
+    finished = link_->Finish();
   } catch (const std::bad_alloc&) {
-    return no_memory_;
   }
+  link_->End(submission.transfers);
+  return finished;
 }
 
 }  // namespace tiercel

@@ -90,7 +90,7 @@ class CopyEngine {
   std::list<Submission>* NextQueue();
   bool IsQueued(Ticket ticket) const;
   absl::StatusOr<Link::Moved> Move(const Submission& submission, size_t next);
-  absl::StatusOr<double> Finish();
+  absl::StatusOr<double> Finish(const Submission& submission);
   // Enters an error of the link's Finish with all that has begun.
   void FailBegun(const absl::Status& error);
 

@@ -22,7 +22,8 @@ std::vector<Transfer> Joined(const std::vector<Transfer>& transfers,
   for (const Transfer& t : transfers) {
     Transfer* const last = joined.empty() ? nullptr : &joined.back();
     if (last != nullptr && last->direction == t.direction &&
-        last->host == t.host && last->offset + last->bytes == t.offset &&
+        last->file == nullptr && t.file == nullptr && last->host == t.host &&
+        last->offset + last->bytes == t.offset &&
         last->device + last->bytes == t.device &&
         t.bytes <= most - last->bytes) {
       last->bytes += t.bytes;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/machine/clock.h"
+#include "offload/disk/page_file.h"
 #include "offload/move/host_mappings.h"
 #include "offload/tier/faults.h"
 #include "offload/tier/host_region.h"
@@ -22,13 +23,24 @@ namespace tiercel {
 enum class Direction { kHostToDevice, kDeviceToHost };
 
 // One run of bytes to move between the tiers. The host side is a region and an
-// offset, not an address: only a link may know where that is.
+// offset, not an address: only a link may know where that is. Or it is a page
+// on disk: all of it on its way down, up also a part.
 struct Transfer {
   Direction direction = Direction::kHostToDevice;
   const HostRegion* host = nullptr;
-  int64_t offset = 0;  // in `host`
+  int64_t offset = 0;  // in `host`, or in the page
   std::byte* device = nullptr;
   int64_t bytes = 0;
+  std::shared_ptr<PageFile> file = nullptr;  // null: in `host`
+  int layer = 0;                             // of the page on disk
+  int64_t slot = 0;
+
+  bool ReadsDisk() const {
+    return file != nullptr && direction == Direction::kHostToDevice;
+  }
+  bool IsOfPage(const Transfer& other) const {
+    return file == other.file && layer == other.layer && slot == other.slot;
+  }
 };
 
 // Moves the bytes in fewer transfers: neighbours on both sides become one, as
@@ -50,6 +62,11 @@ class Link {
     int64_t bytes;
     double seconds;  // that the link was occupied, latency included
   };
+  // What Copy is given next, in this order, until End, which follows Finish;
+  // other transfers may come between. It may begin to read them. They stay
+  // where they are until End.
+  virtual void Begin(const std::vector<Transfer>& /*transfers*/) {}
+  virtual void End(const std::vector<Transfer>& /*transfers*/) {}
   // Moves all of `transfer`, asked for at `since`, or less once `drop` is set.
   // It may still be on its way until Finish. Errors: copy_failed;
   // device_failed; out_of_memory.

@@ -28,7 +28,11 @@ struct TierPlan {
 
   // Host
   int64_t host_kv = 0;
-  int64_t host_states = 0;  // hidden states of a prompt
+  int64_t host_states = 0;   // hidden states of a prompt
+  int64_t disk_buffers = 0;  // that pages on disk come and go through
+
+  // Disk
+  int64_t disk_kv = 0;
 
   int64_t DeviceBytes() const {
     return weights + draft + workspace + staging + views + resident;
@@ -62,6 +66,11 @@ struct TierNeeds {
 // stays in every layer or in none, so that each layer has computing to hide its
 // copies behind. Where it does not fit the plan says what the least would take.
 TierPlan PlanTiers(const TierNeeds& needs, int64_t budget);
+
+// The plan where the host tier may have `host_budget` bytes, and pages that
+// have no room there are on disk.
+TierPlan PlanWithDisk(const TierNeeds& needs, int64_t budget,
+                      int64_t host_budget);
 
 // The plan where the device computes in the host tier: nothing is staged, and
 // all pages are where they are written.

@@ -1,5 +1,7 @@
 #include "offload/plan/tier_plan.h"
 
+#include <algorithm>
+
 #include "gtest/gtest.h"
 
 namespace tiercel {
@@ -114,6 +116,33 @@ TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {
   EXPECT_EQ(PlanInPlace(needs, 0).state_rows, 8000);
   EXPECT_EQ(PlanOnDevice(needs, 0).state_rows, 8000);
   EXPECT_EQ(PlanOnDevice(needs, 0).host_states, 0);
+}
+
+// Every page is below in one place: in the host tier, as far as its budget
+// goes, or on disk, resident pages first.
+TEST(TierPlanTest, PagesWithoutRoomAreOnDisk) {
+  const TierNeeds needs = Needs(30, 8000);
+  const int64_t slot = 30 * needs.layout.PageBytes();
+  const int64_t resident = PlanTiers(needs, 60'000'000).shape.resident_pages;
+  ASSERT_GT(resident, 0);
+  int64_t before = 0;
+  for (int64_t in_host = 0; in_host <= 63; ++in_host) {
+    const int64_t buffers = PlanWithDisk(needs, 60'000'000, 0).disk_buffers;
+    const TierPlan plan =
+        PlanWithDisk(needs, 60'000'000, buffers + in_host * slot + slot / 2);
+    const TierShape& shape = plan.shape;
+    EXPECT_TRUE(plan.fits());
+    EXPECT_EQ(shape.resident_pages, resident);
+    EXPECT_EQ(plan.host_kv, in_host * slot);
+    EXPECT_EQ(plan.disk_kv, (63 - in_host) * slot);
+    EXPECT_EQ(shape.OnDisk(0, 63), 63 - in_host);
+    // More memory never has a sweep read more of the disk.
+    const int64_t swept = shape.OnDisk(resident, 63);
+    EXPECT_EQ(swept, std::max<int64_t>(0, 63 - in_host - resident));
+    EXPECT_TRUE(in_host == 0 || swept <= before);
+    before = swept;
+  }
+  EXPECT_EQ(PlanWithDisk(needs, 60'000'000, -1).host_kv, 0);
 }
 
 TEST(TierPlanTest, PagesFollowAbsolutePositions) {

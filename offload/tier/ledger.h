@@ -37,12 +37,18 @@ struct KvMoves {
   // Hidden states of prompts that are not all on the device, up and down.
   int64_t states_up_bytes = 0;
   int64_t states_down_bytes = 0;
+  // Of all these, where below is on disk: pages that were read for them, and
+  // pages that were written.
+  int64_t disk_pages = 0;
+  int64_t spilled_pages = 0;
 };
 
 // What came from disk: bytes, hidden states of prompts among them, and pages of
-// single layers that came whole.
+// single layers of saved texts that came whole; and what of pages went there
+// that have no room in memory.
 struct DiskUse {
   uint64_t read_bytes = 0;
+  uint64_t written_bytes = 0;
   uint64_t state_bytes = 0;
   int64_t read_pages = 0;
 };
@@ -75,6 +81,8 @@ struct Traffic {
       link[i].busy_seconds += sign * other.link[i].busy_seconds;
     }
     disk.read_bytes += static_cast<uint64_t>(sign) * other.disk.read_bytes;
+    disk.written_bytes +=
+        static_cast<uint64_t>(sign) * other.disk.written_bytes;
     disk.state_bytes += static_cast<uint64_t>(sign) * other.disk.state_bytes;
     disk.read_pages += sign * other.disk.read_pages;
     AddTo(moves, other.moves, sign);
@@ -90,12 +98,13 @@ struct Traffic {
   }
   static void AddTo(KvMoves& moves, const KvMoves& other, int sign) {
     constexpr int64_t KvMoves::*kCounts[] = {
-        &KvMoves::swept_pages,      &KvMoves::ahead_pages,
-        &KvMoves::reopened_pages,   &KvMoves::gathered_bytes,
-        &KvMoves::resumed_pages,    &KvMoves::resumed_bytes,
-        &KvMoves::closed_pages,     &KvMoves::parked_pages,
-        &KvMoves::parked_bytes,     &KvMoves::states_up_bytes,
-        &KvMoves::states_down_bytes};
+        &KvMoves::swept_pages,       &KvMoves::ahead_pages,
+        &KvMoves::reopened_pages,    &KvMoves::gathered_bytes,
+        &KvMoves::resumed_pages,     &KvMoves::resumed_bytes,
+        &KvMoves::closed_pages,      &KvMoves::parked_pages,
+        &KvMoves::parked_bytes,      &KvMoves::states_up_bytes,
+        &KvMoves::states_down_bytes, &KvMoves::disk_pages,
+        &KvMoves::spilled_pages};
     for (const auto count : kCounts) moves.*count += sign * (other.*count);
   }
 };

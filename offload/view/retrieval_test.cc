@@ -82,8 +82,9 @@ class LateKv final : public KvStore {
   }
   int64_t HostBytes() const override { return kv_->HostBytes(); }
   absl::Status LoadOwn(int64_t rows, GivePages give,
+                       const std::shared_ptr<PageFile>& text,
                        Cancelled cancelled) override {
-    const absl::Status status = kv_->Load(rows, give, cancelled);
+    const absl::Status status = kv_->Load(rows, give, cancelled, text);
     end_ = kv_->end();
     return status;
   }

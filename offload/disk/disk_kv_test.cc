@@ -1,0 +1,270 @@
+// The store of a device whose host tier is too small: pages are on disk.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "offload/disk/faulty_disk_for_test.h"
+#include "offload/disk/kv_folder.h"
+#include "offload/kv/kv_store_for_test.h"
+
+namespace tiercel::kv_store_test {
+namespace {
+
+struct OnDisk : Made {
+  std::shared_ptr<PageFile> spill;
+
+  uint64_t ReadBytes() const { return tier->disk->read_bytes(); }
+};
+
+OnDisk MakeOnDisk(int64_t resident, int64_t disk_pages, const KvFolder& folder,
+                  DiskCalls& disk) {
+  TierShape shape;
+  shape.layout = kLayout;
+  shape.layers = kLayers;
+  shape.context_pages = kContextPages;
+  shape.resident_pages = resident;
+  shape.staged_pages = kContextPages - resident;
+  shape.disk_pages = disk_pages;
+  OnDisk made;
+  made.spill = std::make_shared<PageFile>(disk, *folder.OpenNameless(), "pages",
+                                          kLayout, kLayers, kContextPages);
+  made.arena = *DeviceArena::Create(
+      AlignedBytes(shape.StagingBytes() + shape.SlotBytes()));
+  made.tier = *KvTier::Create(
+      shape, *made.arena, std::make_unique<SimulatedLink>(1e12, 0), made.spill);
+  made.kv = std::make_unique<TieredKv>(made.tier, /*begin=*/0);
+  return made;
+}
+
+class DiskKvTest : public testing::Test {
+ protected:
+  KvFolder Folder(DiskCalls& disk) const {
+    return {folder_.path(), uint64_t{1} << 30, disk};
+  }
+  // The counts, and a fork's, say what moved, once nothing is on its way.
+  static void ExpectCounted(OnDisk& made, const KvMoves& forks = {}) {
+    made.kv->Truncate(0);
+    for (const KvTier::Buffer& buffer : made.tier->buffers) {
+      (void)made.tier->engine->Wait(buffer.filled);
+    }
+    const KvMoves moves = made.kv->moves();
+    EXPECT_EQ(made.ReadBytes(),
+              (moves.disk_pages + forks.disk_pages) * kLayout.PageBytes());
+    EXPECT_EQ(
+        made.spill->written_bytes(),
+        (moves.spilled_pages + forks.spilled_pages) * kLayout.PageBytes());
+    EXPECT_EQ(made.spill->slots_in_use(), 0);
+    EXPECT_EQ(made.HostSlots(), 0);
+  }
+
+  const FolderForTest folder_;
+  int next_ = 1;
+};
+
+// Prompts, steps, views, truncations and forks read what they wrote, whichever
+// pages are on disk and whether or not there is a ring.
+TEST_F(DiskKvTest, EveryPositionIsReadAsItWasWritten) {
+  for (const bool ring : {false, true}) {
+    for (const int64_t resident : {0, 2}) {
+      for (const int64_t disk_pages : {1, 5, 12}) {
+        SCOPED_TRACE(disk_pages);
+        FaultyDisk disk;
+        disk.has_ring = ring;
+        disk.at_once = ring ? 0 : 1000;
+        OnDisk made = MakeOnDisk(resident, disk_pages, Folder(disk), disk);
+        next_ = 1;
+        Oracle oracle{{}, &next_};
+        for (const int64_t rows : {700, 1, 64, 64, 30, 1, 200, 1}) {
+          Step(*made.kv, oracle, rows);
+        }
+        Step(*made.kv, oracle, 3, View::Window(4, 300));
+        CutTo(*made.kv, oracle, 650);
+        Step(*made.kv, oracle, 90);
+        {
+          const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+          Oracle other = oracle;
+          for (const int64_t rows : {4, 1}) {
+            Step(*fork, other, rows);
+            Step(*made.kv, oracle, rows);
+          }
+        }
+        Step(*made.kv, oracle, 64);
+        Step(*made.kv, oracle, 1);
+        // With one page it is the last, which is not reached.
+        EXPECT_EQ(made.kv->moves().spilled_pages > 0,
+                  disk_pages > 1 || resident > 0);
+        const int64_t in_host =
+            made.kv->HostBytes() / kLayout.PageBytes() / kLayers;
+        const int64_t full = made.kv->end() / kPageTokens;
+        EXPECT_EQ(in_host, full - made.tier->shape.OnDisk(0, full));
+      }
+    }
+  }
+}
+
+TEST_F(DiskKvTest, TheCountsAreOfWhatMoved) {
+  for (const int64_t disk_pages : {3, 12}) {
+    OnDisk made =
+        MakeOnDisk(/*resident=*/1, disk_pages, Folder(GoodDisk()), GoodDisk());
+    Oracle oracle{{}, &next_};
+    for (const int64_t rows : {700, 1, 64, 64, 1}) {
+      Step(*made.kv, oracle, rows);
+    }
+    ExpectCounted(made);
+  }
+}
+
+// A text that is opened stays in its file, also once that has no name: nothing
+// is read for it but what steps need. Who writes a page of it has its own.
+TEST_F(DiskKvTest, AnOpenedTextIsReadWhereItIs) {
+  constexpr int64_t kEnd = 1100;
+  for (const int64_t resident : {0, 2}) {
+    next_ = 1;
+    Oracle oracle{{}, &next_};
+    const KvFolder folder = Folder(GoodDisk());
+    {
+      const Made from = Make(/*resident=*/-1, 0);
+      Step(*from.kv, oracle, kEnd);
+      const KvFileInfo info = {.fingerprint = "f",
+                               .title = "t",
+                               .layout = kLayout,
+                               .layers = kLayers,
+                               .ids = std::vector<int32_t>(kEnd, 7),
+                               .sums = {}};
+      ASSERT_TRUE(folder.Save(info, **from.kv->Hold(kEnd, kGoOn), kGoOn).ok());
+    }
+    auto found = folder.Find("f", std::vector<int32_t>(kEnd, 7));
+    ASSERT_TRUE(found.ok() && found->has_value());
+    std::shared_ptr<const KvFile> file = std::move((*found)->file);
+    ASSERT_TRUE(folder.Clear().ok());
+
+    OnDisk made = MakeOnDisk(resident, kContextPages, folder, GoodDisk());
+    ASSERT_TRUE(made.kv
+                    ->Load(
+                        kEnd, [](KvStore::PutPage) { return absl::OkStatus(); },
+                        kGoOn, KvFile::PagesOf(std::move(file)))
+                    .ok());
+    const int64_t on_device = kLayers * (resident + 1);  // and the open page
+    EXPECT_EQ(made.ReadBytes(), on_device * kLayout.PageBytes());
+    EXPECT_EQ(made.spill->written_bytes(), 0u);
+    for (const int64_t rows : {1, 64, 1, 150}) Step(*made.kv, oracle, rows);
+    KvMoves forks;
+    {
+      const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+      Oracle other = oracle;
+      CutTo(*fork, other, 400);
+      Step(*fork, other, 10);
+      Step(*made.kv, oracle, 1);
+      Step(*fork, other, 1);
+      forks = fork->moves();
+    }
+    CutTo(*made.kv, oracle, 1000);
+    Step(*made.kv, oracle, 64);
+    Step(*made.kv, oracle, 1);
+    ExpectCounted(made, forks);
+  }
+}
+
+// A read that fails is an error of one step; what is behind the page goes, and
+// is right once it was written again.
+TEST_F(DiskKvTest, EveryReadMayFail) {
+  for (const bool damaged : {false, true}) {
+    for (int64_t fail_at = 0;; fail_at += 5) {
+      FaultyDisk disk;
+      disk.counts_writes = false;
+      disk.fail_at = fail_at;
+      disk.damages = damaged;
+      OnDisk made =
+          MakeOnDisk(/*resident=*/1, kContextPages, Folder(GoodDisk()), disk);
+      next_ = 1;
+      Oracle oracle{{}, &next_};
+      int failures = 0;
+      const auto step = [&](int64_t rows) {
+        while (true) {
+          const absl::Status status = TryStep(*made.kv, oracle, rows, rows);
+          if (status.ok()) return;
+          ASSERT_EQ(CodeOf(status), damaged ? "page_damaged" : "io_error");
+          ASSERT_LT(++failures, 3);
+          const int64_t intact = made.kv->IntactLength();
+          ASSERT_LT(intact, made.kv->length());
+          ASSERT_EQ(intact % kPageTokens, 0);
+          CutTo(*made.kv, oracle, intact);
+        }
+      };
+      step(500);
+      for (int i = 0; i < 4; ++i) step(40);
+      CutTo(*made.kv, oracle, std::min<int64_t>(made.kv->length(), 300));
+      step(1);
+      step(140);
+      step(1);
+      if (testing::Test::HasFatalFailure()) return;
+      if (!disk.failed()) break;
+    }
+  }
+}
+
+// A disk that is full ends the prompt, which never was.
+TEST_F(DiskKvTest, ADiskThatIsFullIsAnError) {
+  FaultyDisk disk;
+  disk.counts_reads = false;
+  disk.fail_at = 7;
+  disk.more = 1000;
+  disk.error = ENOSPC;
+  OnDisk made =
+      MakeOnDisk(/*resident=*/0, kContextPages, Folder(GoodDisk()), disk);
+  Oracle oracle{{}, &next_};
+  EXPECT_EQ(CodeOf(TryStep(*made.kv, oracle, 900, 900)), "disk_full");
+  EXPECT_EQ(made.kv->length(), 0);
+  disk.fail_at = std::numeric_limits<int64_t>::max();
+  Step(*made.kv, oracle, 900);
+  Step(*made.kv, oracle, 1);
+}
+
+// What a view gathers of a page on disk is read once for all of it.
+TEST_F(DiskKvTest, GatheredRowsShareThePageThatIsRead) {
+  OnDisk made =
+      MakeOnDisk(/*resident=*/0, kContextPages, Folder(GoodDisk()), GoodDisk());
+  Oracle oracle{{}, &next_};
+  Step(*made.kv, oracle, 600);
+  Step(*made.kv, oracle, 1);
+  for (const KvTier::Buffer& buffer : made.tier->buffers) {
+    ASSERT_TRUE(made.tier->engine->Wait(buffer.filled).ok());
+  }
+  const uint64_t before = made.ReadBytes();
+  const int64_t pages = made.kv->moves().disk_pages;
+  std::vector<std::byte> k(4 * 32 * static_cast<size_t>(kLayout.KRowBytes()));
+  std::vector<std::byte> v(4 * 32 * static_cast<size_t>(kLayout.VRowBytes()));
+  std::vector<KvRun> runs;
+  const int64_t positions[] = {10, 200};
+  for (int i = 0; i < 4; ++i) {  // by heads, as views ask
+    const size_t at = static_cast<size_t>(i) * 32;
+    runs.push_back(
+        {.layer = 1,
+         .head = i / 2,
+         .position = positions[i % 2],
+         .rows = 32,
+         .k = k.data() + at * static_cast<size_t>(kLayout.KRowBytes()),
+         .v = v.data() + at * static_cast<size_t>(kLayout.VRowBytes())});
+  }
+  const auto stream = Stream::Create({.threads = 1});
+  ASSERT_TRUE(stream.ok());
+  const uint64_t copies = made.kv->CopyRuns(**stream, Station::kRefresh, runs);
+  ASSERT_TRUE(made.kv->AwaitCopies(copies, kGoOn).ok());
+  EXPECT_EQ(made.kv->moves().disk_pages, pages + 2);
+  EXPECT_EQ(made.ReadBytes() - before, 2 * kLayout.PageBytes());
+  for (const KvRun& run : runs) {
+    for (int64_t row = 0; row < run.rows; ++row) {
+      const auto* const key =
+          reinterpret_cast<const float*>(run.k + row * kLayout.KRowBytes());
+      const int number =
+          oracle.numbers[static_cast<size_t>(run.position + row)];
+      ASSERT_EQ(key[7], oracle.Key(run.layer, run.head, number));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::kv_store_test

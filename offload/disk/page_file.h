@@ -1,0 +1,113 @@
+#ifndef TIERCEL_OFFLOAD_DISK_PAGE_FILE_H_
+#define TIERCEL_OFFLOAD_DISK_PAGE_FILE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/kv/kv_layout.h"
+#include "offload/disk/disk_calls.h"
+#include "offload/disk/file_writer.h"
+#include "offload/tier/slot_counter.h"
+
+namespace tiercel {
+
+// Pages of KV in an open file, where the host tier is too small for them. A
+// slot is one page in every layer, as in a PagePool: of a saved text, whose
+// slots are its pages and stay as they are; or of a file without a name, which
+// sequences write, and which is gone with the last of them. A page is read
+// whole, and compared with the checksum that it was written with.
+//
+//   segment s, layer l:  [slots_per_segment][layout.PageBytes()]
+//
+// Slots are taken and given back from the thread of their sequences; the rest
+// from any.
+class PageFile {
+ public:
+  // The `pages` pages of a saved text, from byte `begin` of `file` on;
+  // `sums`: [layer][page]. `open` keeps the file open.
+  PageFile(DiskCalls& disk, int file, std::string name, const KvLayout& layout,
+           int layers, uint64_t begin, int64_t pages,
+           std::vector<uint64_t> sums, std::shared_ptr<const void> open);
+  // An empty file, which is closed with this.
+  PageFile(DiskCalls& disk, int file, std::string name, const KvLayout& layout,
+           int layers, int64_t slots_per_segment);
+  ~PageFile();
+  PageFile(const PageFile&) = delete;
+  PageFile& operator=(const PageFile&) = delete;
+
+  // A slot with one reference. Of a file that sequences write.
+  int64_t Take();
+  void AddReference(int64_t slot);
+  void Release(int64_t slot);
+  // Whoever writes it takes another: no text that is saved is written.
+  bool IsShared(int64_t slot) const;
+  int64_t slots_in_use() const { return slots_.in_use(); }
+
+  DiskCalls& disk() const { return disk_; }
+  int file() const { return file_; }
+  const std::string& name() const { return name_; }
+  size_t page_bytes() const { return page_bytes_; }
+  uint64_t OffsetOf(int layer, int64_t slot) const {
+    return begin_ + static_cast<uint64_t>(IndexOf(layer, slot)) * page_bytes_;
+  }
+
+  // Errors: disk_full, io_error.
+  absl::Status Write(int layer, int64_t slot, const std::byte* page);
+  // What cannot be read is noted. Errors: page_damaged; io_error.
+  absl::Status Read(int layer, int64_t slot, std::byte* to);
+  // Whether `page`, which was read from there, is what was written; its bytes
+  // leave the system's memory. Errors: page_damaged.
+  absl::Status Check(int layer, int64_t slot, const std::byte* page);
+  // The page cannot be read.
+  void NoteDamage(int layer, int64_t slot);
+  // Whether that, or that Check refused it, is the last that is known of a page
+  // of the slot.
+  bool IsDamaged(int64_t slot) const;
+  bool AnyDamaged() const;
+
+  uint64_t written_bytes() const { return written_.load(); }
+
+ private:
+  void NoteWell(int64_t index);
+  int64_t SlotOf(int64_t index) const {
+    return index / slots_per_segment_ / layers_ * slots_per_segment_ +
+           index % slots_per_segment_;
+  }
+  int64_t IndexOf(int layer, int64_t slot) const {
+    return (slot / slots_per_segment_ * layers_ + layer) * slots_per_segment_ +
+           slot % slots_per_segment_;
+  }
+
+  DiskCalls& disk_;
+  const int file_;
+  const std::string name_;
+  const size_t page_bytes_;
+  const int layers_;
+  const uint64_t begin_;
+  const int64_t slots_per_segment_;
+  const std::shared_ptr<const void> open_;  // null: the file is this one's own
+  SlotCounter slots_;
+  std::atomic<uint64_t> written_{0};
+
+  std::mutex writing_;  // of writer_
+  FileWriter writer_;
+  mutable std::mutex mutex_;      // of the rest
+  std::vector<uint64_t> sums_;    // as IndexOf has it
+  std::vector<int64_t> damaged_;  // as IndexOf has them
+};
+
+// Where a page is below the device: a slot of the host tier, or of a file.
+struct PageSlot {
+  int64_t slot = -1;
+  std::shared_ptr<PageFile> file = nullptr;  // null: of the host tier
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_DISK_PAGE_FILE_H_

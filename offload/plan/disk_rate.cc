@@ -1,0 +1,76 @@
+#include "offload/plan/disk_rate.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "kernels/base/error.h"
+#include "kernels/machine/clock.h"
+#include "offload/disk/page_file.h"
+#include "offload/move/disk_link.h"
+
+namespace tiercel {
+namespace {
+
+constexpr size_t kBytes = size_t{64} << 20;
+constexpr size_t kListBytes = size_t{8} << 20;  // about a layer's
+
+}  // namespace
+
+absl::StatusOr<double> MeasureDiskRate(DiskCalls& disk, int file,
+                                       const KvLayout& layout,
+                                       absl::FunctionRef<bool()> cancelled) {
+  const auto page_bytes = static_cast<size_t>(layout.PageBytes());
+  const auto count = static_cast<int64_t>(kBytes / page_bytes + 1);
+  const auto pages =
+      std::make_shared<PageFile>(disk, file, "pages to measure the disk with",
+                                 layout, /*layers=*/1, count);
+  // Bytes that no file system makes fewer.
+  std::vector<std::byte> page(page_bytes);
+  std::minstd_rand random(1);
+  for (std::byte& byte : page) byte = static_cast<std::byte>(random());
+  for (int64_t i = 0; i < count; ++i) {
+    if (cancelled()) return CancelledError();
+    page[0] = static_cast<std::byte>(i);
+    if (absl::Status s = pages->Write(/*layer=*/0, pages->Take(), page.data());
+        !s.ok()) {
+      return s;
+    }
+  }
+  disk.Sync(file);
+  disk.Forget(file, 0, static_cast<uint64_t>(count) * page_bytes);
+  absl::StatusOr<std::unique_ptr<DiskLink>> link = DiskLink::Create(
+      std::make_unique<HostLink>(), disk, layout.PageBytes(), count);
+  if (!link.ok()) return link.status();
+  const auto in_list =
+      static_cast<int64_t>(std::max<size_t>(1, kListBytes / page_bytes));
+  std::vector<std::byte> to(static_cast<size_t>(in_list) * page_bytes);
+  const std::atomic<bool> drop{false};
+  const Clock::Time begin = SteadyClock().Now();
+  for (int64_t first = 0; first < count; first += in_list) {
+    if (cancelled()) return CancelledError();
+    std::vector<Transfer> list;
+    for (int64_t i = first; i < std::min(count, first + in_list); ++i) {
+      list.push_back({.device = to.data() + (i - first) * layout.PageBytes(),
+                      .bytes = layout.PageBytes(),
+                      .file = pages,
+                      .slot = i});
+    }
+    (*link)->Begin(list);
+    absl::Status status;
+    for (const Transfer& transfer : list) {
+      if (!status.ok()) break;
+      status = (*link)->Copy(transfer, begin, drop).status();
+    }
+    (*link)->End(list);
+    if (!status.ok()) return status;
+  }
+  const double seconds = SecondsBetween(begin, SteadyClock().Now());
+  return static_cast<double>(count) * static_cast<double>(page_bytes) / seconds;
+}
+
+}  // namespace tiercel
