@@ -143,8 +143,14 @@ typedef struct tiercel_model_params {
    * (simulate_* are each rank's; threads and device_memory_bytes are divided
    * among them). Results are the same bytes for any number. 0: 1; at most 64.
    * TIERCEL_OUT_OF_MEMORY, "cannot_split": the model has too few heads, or
-   * columns, for so many, or the process sees too few GPUs. */
+   * columns, for so many, or the process sees too few GPUs.
+   *
+   * host_memory_bytes: most memory that KV behind a link may take, in the host
+   * tier; without a link, that all may take, as device_memory_bytes. Pages for
+   * which that has no room are on disk, where texts are kept (texts_dir) and a
+   * context is asked for. 0: what is free. With `beside` 0. */
   int64_t tensor_parallel;
+  uint64_t host_memory_bytes;
 } tiercel_model_params;
 
 /* Opens a checkpoint, and reads its weights unless params->load says otherwise.
@@ -400,7 +406,15 @@ typedef struct tiercel_session_params {
    * version, where rows of prompts do not read all, or end before the last
    * layer ("sadas" with the gate literal, and "speed", both plain), with a
    * first_position, and on a GPU that has room for all of the KV, or where
-   * cuBLASLt computes. */
+   * cuBLASLt computes.
+   *
+   * With it, and a `context` that memory cannot hold, pages of KV are on disk:
+   * of a text that is opened in its file, else in one without a name. Steps
+   * read them from there while the layer before computes, each with its
+   * checksum, and results are the same bytes. A page that cannot be read is
+   * TIERCEL_IO, "page_damaged" or "io_error": the session forgets KV from there
+   * on, and the next call computes it again. Such pages may take texts_bytes,
+   * too. */
   const char* texts_dir;
   /* Most bytes of its files: once a new text is whole, those not used for
    * longest make room. 0: 16 GiB. texts_flags: TIERCEL_TEXTS_*, or 0. */
@@ -648,8 +662,10 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *                   what of it was checked (up to and with the first that did
  *                   not hold) and what was accepted. Acceptance is accepted
  *                   over checked
- *   ledger          bytes that crossed the link, up and down, and that came
- *                   from disk; of each station
+ *   ledger          bytes that crossed the link, up and down (where pages
+ *                   are on disk and there is no link, to and from what is
+ *                   computed in), and that came from disk, and went there for
+ *                   want of memory; of each station
  *                   its seconds, the bytes that it asked for, and how long, and
  *                   for what share of its seconds, the link was occupied;
  *                   formula: what the bytes are the sum of

@@ -332,7 +332,17 @@ prompt_page|offload/disk/prompt_file.cc|!= records_\[layer\]\[kPageSumsAt + page
 prompt_lock|offload/disk/kv_folder.cc|flock(file, LOCK_EX . LOCK_NB) != 0 \&\& errno|flock(file, LOCK_SH) != 0 \&\& errno|offload/disk/prompt_file_test.cc
 prompt_evicted|offload/disk/kv_folder.cc|return other != name \&\& IsPrompt(other);|return other != name;|offload/disk/prompt_file_test.cc
 prompt_left|runtime/sequence/saved_texts.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
-short_read|offload/disk/page_reader.cc|runs_.offsets\[buffer.run\] + buffer.done,|runs_.offsets[buffer.run],|offload/disk/page_reader_test.cc
+short_read|offload/disk/page_reader.cc|.offset = buffer.offset + buffer.done,|.offset = buffer.offset,|offload/disk/page_reader_test.cc
+disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
+disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum|IndexOf(layer, slot))] != 0|offload/disk/disk_kv_test.cc
+disk_buffer|offload/move/disk_link.cc|  lane.asked.erase(lane.asked.begin());|  (void)lane;|offload/disk/disk_kv_test.cc
+disk_early|offload/move/disk_link.cc|  while (!held.whole.has_value()) AwaitOne(lane);||offload/disk/disk_kv_test.cc
+disk_part|offload/move/disk_link.cc|page_bytes_ + transfer.offset|page_bytes_|offload/disk/disk_kv_test.cc
+disk_shared|offload/disk/page_file.cc|return open_ != nullptr .. slots_.IsShared(slot);|return open_ == nullptr \&\& slots_.IsShared(slot);|offload/disk/disk_kv_test.cc
+disk_once|offload/move/disk_link.cc|    if (lane.last != nullptr \&\& lane.last->IsOfPage(t)) continue;||offload/disk/disk_kv_test.cc
+disk_forgotten|runtime/sequence/forward.cc|^  ForgetDamaged();||runtime/sequence/disk_pages_test.cc
+disk_removed|runtime/sequence/session_texts.cc|text_pages_->AnyDamaged()|!text_pages_->AnyDamaged()|runtime/sequence/disk_pages_test.cc
+disk_place|offload/tier/tier_shape.h|page < std::min(disk_pages, resident_pages)|page < disk_pages|offload/plan/tier_plan_test.cc
 ring_left|offload/disk/page_reader.cc|if (buffers_\[i\].busy) Start(i);|if (i > 0) Start(i);|offload/disk/page_reader_test.cc
 held_page|offload/kv/held_pages.cc|pool_->AddReference(slot);|(void)slot;|offload/kv/load_test.cc
 held_cells|offload/kv/held_pages.cc|ClearCells(static_cast<int>(end_ % kPageTokens)|ClearCells(kPageTokens|offload/kv/load_test.cc

@@ -164,6 +164,9 @@ void AddInspect(FlagSet& flags, Options* options) {
 void AddPlan(FlagSet& flags, Options* options) {
   flags.StrayArgumentsAre({.file = "-m", .number = "-c", .text = "-m"});
   options->session.cache_dir = CacheFolder();
+  options->session.texts_dir = TextsFolder();
+  flags.Switch("--no-cache", "of texts that are not kept: none is on disk",
+               [=] { options->session.texts_dir.clear(); });
   AddSessionFlags(flags, options);
   AddPolicyFlags(flags, &options->session, &options->sampling);
   AddDraftFlags(flags, &options->sampling);

@@ -27,6 +27,7 @@ struct ModelOptions {
   int64_t yarn_orig_ctx = 0;
   std::optional<Simulation> simulation;
   uint64_t device_memory_bytes = 0;  // 0: what is free
+  uint64_t host_memory_bytes = 0;    // 0: what is free
   int64_t tensor_parallel = 1;       // ranks
 };
 

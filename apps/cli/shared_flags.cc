@@ -94,6 +94,21 @@ void AddModelFlags(FlagSet& flags, ModelOptions* model) {
              [=](const std::string& path) { model->path = path; });
 }
 
+namespace {
+
+void AddSizeFlag(FlagSet& flags, const char* name, const char* what,
+                 uint64_t* to) {
+  flags.Text(name, "SIZE", what, [=](const std::string& text) {
+    const std::optional<double> bytes = ParseSize(text);
+    if (!bytes.has_value() || *bytes < 1 || ParseReal(text).has_value()) {
+      FlagSet::Reject(name, "a size with its unit, as 8GiB", text);
+    }
+    *to = static_cast<uint64_t>(*bytes);
+  });
+}
+
+}  // namespace
+
 void AddRunFlags(FlagSet& flags, ModelOptions* model) {
   flags.Choice("--device", {"auto", "cpu", "cuda", "ref", "far"},
                "where to compute; auto: the CPU; for tests, and slow: ref, "
@@ -110,17 +125,13 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
                [] { unsetenv("TIERCEL_CUBLASLT"); });
   flags.Switch("--check-tensors", "refuse weights with NaN or infinity",
                [=] { model->check_tensors = true; });
-  flags.Text(
-      "--device-memory", "SIZE",
-      "the most memory to take, as 8GiB; default: what is free",
-      [=](const std::string& text) {
-        const std::optional<double> bytes = ParseSize(text);
-        if (!bytes.has_value() || *bytes < 1 || ParseReal(text).has_value()) {
-          FlagSet::Reject("--device-memory", "a size with its unit, as 8GiB",
-                          text);
-        }
-        model->device_memory_bytes = static_cast<uint64_t>(*bytes);
-      });
+  AddSizeFlag(flags, "--device-memory",
+              "the most memory to take, as 8GiB; default: what is free",
+              &model->device_memory_bytes);
+  AddSizeFlag(flags, "--host-memory",
+              "the most memory for keys and values behind a link, or without "
+              "one for all; with -c and kept texts the rest is on disk",
+              &model->host_memory_bytes);
   flags.Text("--simulate", "device=SIZE,link=RATE[,latency=US]",
              "play a device with memory of this size behind a link of this "
              "rate, as device=24GiB,link=25GB/s",

@@ -53,6 +53,7 @@ absl::StatusOr<Model> Open(const ModelOptions& from, tiercel_load load,
   params.rope_freq_base = from.rope_freq_base;
   params.yarn_orig_ctx = from.yarn_orig_ctx;
   params.device_memory_bytes = from.device_memory_bytes;
+  params.host_memory_bytes = from.host_memory_bytes;
   params.tensor_parallel = from.tensor_parallel;
   if (from.simulation.has_value()) {
     params.simulate_device_bytes = from.simulation->device_bytes;

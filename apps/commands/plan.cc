@@ -80,6 +80,9 @@ std::string PlanTable(const Json& plan, bool drafts) {
       absl::StrCat(Grouped(plan.at("context").get<int64_t>()), " tokens"));
   absl::StrAppend(&out, Tier("device memory", plan.at("tiers").at("device")),
                   Tier("host memory", plan.at("tiers").at("host")));
+  if (plan.at("tiers").contains("disk")) {
+    absl::StrAppend(&out, Tier("disk", plan.at("tiers").at("disk")));
+  }
   if (plan.at("ttft_s").is_number()) {
     absl::StrAppend(
         &out,

@@ -53,6 +53,14 @@ bool Fits(Options options, const Model& model, int64_t context) {
   return plan.ok() && plan->at("fits").get<bool>();
 }
 
+// Whether pages of such a context would be on disk: that is for who asks for
+// it.
+bool IsOnDisk(Options options, const Model& model, int64_t context) {
+  options.session.context = context;
+  const absl::StatusOr<Json> plan = PlanOf(options, model);
+  return plan.ok() && plan->at("tiers").contains("disk");
+}
+
 // The type of KV with which memory holds such a context, as flags; absent where
 // none does.
 std::optional<std::string> KvFlags(const Options& options, const Model& model,
@@ -67,12 +75,14 @@ std::optional<std::string> KvFlags(const Options& options, const Model& model,
 // Flags with which a context has room for so many tokens, if there are any.
 std::optional<std::string> LargerContext(const Options& options,
                                          const Model& model, int64_t tokens) {
-  const std::string context = options.session.context > 0
-                                  ? absl::StrCat(" -c ", tokens)
-                                  : std::string();
+  const auto context = [&](const Model& of) {
+    return options.session.context > 0 || IsOnDisk(options, of, tokens)
+               ? absl::StrCat(" -c ", tokens)
+               : std::string();
+  };
   if (tokens <= model.info().context) {
     const std::optional<std::string> kv = KvFlags(options, model, tokens);
-    return kv.has_value() ? std::optional(*kv + context) : std::nullopt;
+    return kv.has_value() ? std::optional(*kv + context(model)) : std::nullopt;
   }
   Options stretched = options;
   stretched.model.rope_scaling = "yarn";
@@ -85,7 +95,7 @@ std::optional<std::string> LargerContext(const Options& options,
       static_cast<double>(most->info().context) / kMaxRopeScale;
   return absl::StrCat(" --rope-scaling yarn --rope-scale ",
                       Fixed(std::ceil(static_cast<double>(tokens) / by_one), 0),
-                      *kv, context);
+                      *kv, context(*most));
 }
 
 // How long a part of the text may be, where the context holds `most`; empty

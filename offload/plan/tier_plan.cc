@@ -81,7 +81,8 @@ TierPlan PlanWithDisk(const TierNeeds& needs, int64_t budget,
       DiskLink::BufferBytes(shape.layout.PageBytes(), shape.context_pages);
   const int64_t slot_bytes = shape.layers * shape.layout.PageBytes();
   const int64_t in_host = std::clamp<int64_t>(
-      (host_budget - plan.disk_buffers) / slot_bytes, 0, shape.context_pages);
+      (host_budget - plan.disk_buffers - plan.host_states) / slot_bytes, 0,
+      shape.context_pages);
   shape.disk_pages = shape.context_pages - in_host;
   plan.host_kv = in_host * slot_bytes;
   plan.disk_kv = shape.disk_pages * slot_bytes;

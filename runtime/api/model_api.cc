@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -106,11 +107,12 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
   if (p.beside != nullptr) {
     if (p.device != nullptr || p.threads != 0 || p.device_memory_bytes != 0 ||
         p.simulate_device_bytes != 0 || p.simulate_link_bytes_per_s != 0 ||
-        p.simulate_link_latency_us != 0 || p.tensor_parallel != 0) {
+        p.simulate_link_latency_us != 0 || p.tensor_parallel != 0 ||
+        p.host_memory_bytes != 0) {
       return UsageError("invalid_argument",
                         "beside: device, threads, device_memory_bytes, "
-                        "simulate_* and tensor_parallel are those of that "
-                        "model: leave them zero");
+                        "host_memory_bytes, simulate_* and tensor_parallel are "
+                        "those of that model: leave them zero");
     }
     options.beside = p.beside->model->machine;
   }
@@ -143,14 +145,18 @@ absl::StatusOr<Model::Options> ReadOptions(const tiercel_model_params& p) {
       ReadSimulation(p);
   if (!simulation.ok()) return simulation.status();
   options.machine.simulation = *simulation;
-  if (p.device_memory_bytes > static_cast<uint64_t>(PTRDIFF_MAX)) {
-    return UsageError(
-        "invalid_argument",
-        absl::StrCat("device_memory_bytes: got ", p.device_memory_bytes,
-                     ", need at most ", PTRDIFF_MAX));
+  for (const auto& [name, bytes, to] :
+       {std::tuple("device_memory_bytes", p.device_memory_bytes,
+                   &options.machine.device_memory_bytes),
+        std::tuple("host_memory_bytes", p.host_memory_bytes,
+                   &options.machine.host_memory_bytes)}) {
+    if (bytes > static_cast<uint64_t>(PTRDIFF_MAX)) {
+      return UsageError(
+          "invalid_argument",
+          absl::StrCat(name, ": got ", bytes, ", need at most ", PTRDIFF_MAX));
+    }
+    *to = static_cast<int64_t>(bytes);
   }
-  options.machine.device_memory_bytes =
-      static_cast<int64_t>(p.device_memory_bytes);
   return options;
 }
 

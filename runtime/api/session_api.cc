@@ -44,12 +44,14 @@ absl::Status Stoppable(tiercel_session* session, Call call) {
   return status;
 }
 
-// What is known of the machine, for sessions of `request`.
+// What is known of the machine, for sessions of `request`, which have pages on
+// disk or have none.
 std::optional<KeptRates> RatesOf(const Model& model,
-                                 const SessionRequest& request) {
+                                 const SessionRequest& request, bool on_disk) {
   if (!request.rates_folder.has_value()) return std::nullopt;
   return KnownRates(model, request.options.Layout(model.config),
-                    *request.rates_folder);
+                    *request.rates_folder,
+                    on_disk ? &*request.options.texts : nullptr);
 }
 
 // Keeps the report of what the session did last.
@@ -174,7 +176,8 @@ tiercel_status tiercel_measure(const tiercel_model* model,
         [&](uint64_t done, uint64_t total) {
           out.measured = 1;
           return progress == nullptr || progress(user_data, done, total) == 0;
-        });
+        },
+        tiercel::GoesToDisk(m, options) ? &*options.texts : nullptr);
     if (!rates.ok()) return rates.status();
     out.steady = rates->best.steady();
     out.spread = rates->best.spread;
@@ -244,8 +247,9 @@ tiercel_status tiercel_plan(const tiercel_model* model,
                                        tiercel::DraftSessionOptions(*window)});
     }
     const absl::StatusOr<nlohmann::json> plan = tiercel::DescribePlan(
-        m, request->options, tiercel::RatesOf(m, *request), draft,
-        request->policy.PlannedSteps());
+        m, request->options,
+        tiercel::RatesOf(m, *request, tiercel::GoesToDisk(m, request->options)),
+        draft, request->policy.PlannedSteps());
     if (!plan.ok()) return plan.status();
     return tiercel::FillJson(*plan, json, size);
   });
@@ -274,9 +278,10 @@ tiercel_status tiercel_session_create(tiercel_model* model,
     absl::StatusOr<std::unique_ptr<tiercel::Session>> created =
         tiercel::Session::Create(m, request->options);
     if (!created.ok()) return created.status();
+    const bool on_disk = (*created)->plan().shape.disk_pages > 0;
     return tiercel::Hand(model, *std::move(created), request->policy,
-                         *std::move(draft), tiercel::RatesOf(m, *request),
-                         session);
+                         *std::move(draft),
+                         tiercel::RatesOf(m, *request, on_disk), session);
   });
 }
 

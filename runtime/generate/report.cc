@@ -34,6 +34,10 @@ nlohmann::json Formula(const TierPlan& plan, const KvMoves& moves,
                             {"opened_pages", disk.read_pages}};
   if (disk.state_bytes > 0) formula["opened_bytes"] = disk.state_bytes;
   if (plan.in_place) return formula;
+  if (plan.shape.disk_pages > 0) {
+    formula["disk_pages"] = moves.disk_pages;
+    formula["spilled_pages"] = moves.spilled_pages;
+  }
   formula.update(
       nlohmann::json{{"page_tokens", kPageTokens},
                      {"layers", plan.shape.layers},
@@ -220,6 +224,7 @@ nlohmann::json Report::ToJson() const {
        {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},
         {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
         {"disk_read_bytes", all.disk.read_bytes},
+        {"disk_written_bytes", all.disk.written_bytes},
         {"formula", ranks.size() > 1 ? nlohmann::json::object()
                                      : Formula(plan, all.moves, all.disk)},
         {"stations",

@@ -131,9 +131,12 @@ CudaStream* Machine::gpu() const {
 // What is `free` for this rank, and what it has taken, as far as the user lets
 // it be taken.
 int64_t Machine::Budget(int64_t free) const {
-  const int64_t most = options_.device_memory_bytes > 0
-                           ? options_.device_memory_bytes / ranks()
-                           : std::numeric_limits<int64_t>::max();
+  int64_t most = options_.device_memory_bytes > 0
+                     ? options_.device_memory_bytes / ranks()
+                     : std::numeric_limits<int64_t>::max();
+  if (in_place() && options_.host_memory_bytes > 0) {
+    most = std::min(most, options_.host_memory_bytes / ranks());
+  }
   const int64_t taken = memory().used();
   return free > most - taken ? most : free + taken;
 }
@@ -141,6 +144,11 @@ int64_t Machine::Budget(int64_t free) const {
 int64_t Machine::MemoryBudget() const {
   return on_gpu() ? FreeHostMemory() / ranks()
                   : Budget(FreeHostMemory() / ranks());
+}
+
+int64_t Machine::HostBudget() const {
+  return options_.host_memory_bytes > 0 ? options_.host_memory_bytes / ranks()
+                                        : std::numeric_limits<int64_t>::max();
 }
 
 int64_t Machine::DeviceBudget() const {

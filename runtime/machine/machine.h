@@ -53,6 +53,9 @@ class Machine {
     // Most to take: of a GPU's memory, or of this machine's by both tiers; 0:
     // all there is.
     int64_t device_memory_bytes = 0;
+    // Most that the host tier may take; in place, that both tiers may: 0: all
+    // there is.
+    int64_t host_memory_bytes = 0;
     Clock* clock = &SteadyClock();  // of sessions' times and a played link
     // What moves between several GPUs; absent: libnccl, where it is and serves.
     std::optional<NcclFunctions> nccl = {};
@@ -111,6 +114,8 @@ class Machine {
   // of a GPU, by the host tier.
   int64_t DeviceBudget() const;
   int64_t MemoryBudget() const;
+  // Most that the host tier may take, behind a link.
+  int64_t HostBudget() const;
 
   Clock& clock() const { return *options_.clock; }
   const std::optional<NcclFunctions>& nccl() const { return options_.nccl; }

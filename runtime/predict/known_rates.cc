@@ -6,6 +6,7 @@
 #include "kernels/base/error.h"
 #include "kernels/machine/probe.h"
 #include "models/decoder/weights.h"
+#include "offload/plan/disk_rate.h"
 
 namespace tiercel {
 namespace {
@@ -53,7 +54,8 @@ absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
 }  // namespace
 
 absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
-                                        const KvLayout& layout) {
+                                        const KvLayout& layout,
+                                        const TextsFolder* texts) {
   constexpr int kFormat = 4;  // of what is measured, and how
   const absl::StatusOr<Isa> isa = ChooseIsa();
   if (!isa.ok()) return isa.status();
@@ -65,7 +67,7 @@ absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
     bytes =
         bytes.is_null() ? tensor.bytes : bytes.get<uint64_t>() + tensor.bytes;
   }
-  return nlohmann::json{
+  nlohmann::json key = {
       {"format", kFormat},
       {"cpu", CpuName()},
       {"isa", std::string(NameOf(*isa))},
@@ -83,27 +85,39 @@ absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
       {"weights", std::move(weights)},
       {"type_k", std::string(InfoOf(layout.type_k).name)},
       {"type_v", std::string(InfoOf(layout.type_v).name)}};
+  if (texts != nullptr) key["disk"] = texts->path;
+  return key;
 }
 
 std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
-                                    const std::string& folder) {
-  const absl::StatusOr<nlohmann::json> key = RatesKey(model, layout);
+                                    const std::string& folder,
+                                    const TextsFolder* texts) {
+  const absl::StatusOr<nlohmann::json> key = RatesKey(model, layout, texts);
   return key.ok() ? RatesCache(folder).Get(*key) : std::nullopt;
 }
 
 absl::StatusOr<KeptRates> MeasureKnownRates(const Model& model,
                                             const KvLayout& layout,
                                             const std::string& folder,
-                                            RatesProgress progress) {
-  const absl::StatusOr<nlohmann::json> key = RatesKey(model, layout);
+                                            RatesProgress progress,
+                                            const TextsFolder* texts) {
+  const absl::StatusOr<nlohmann::json> key = RatesKey(model, layout, texts);
   if (!key.ok()) return key.status();
   const RatesCache cache(folder);
   const std::optional<KeptRates> kept = cache.Get(*key);
   if (kept.has_value() && !kept->wants_more()) return *kept;
   // Better known now than after the seconds that measuring takes.
   if (absl::Status s = cache.CheckWritable(); !s.ok()) return s;
-  const absl::StatusOr<Measurement> measured = Measure(model, layout, progress);
+  absl::StatusOr<Measurement> measured = Measure(model, layout, progress);
   if (!measured.ok()) return measured.status();
+  if (texts != nullptr) {
+    const absl::StatusOr<int> file = texts->Folder().OpenNameless();
+    if (!file.ok()) return file.status();
+    const absl::StatusOr<double> rate = MeasureDiskRate(
+        texts->Disk(), *file, layout, [&] { return !progress(0, 1); });
+    if (!rate.ok()) return rate.status();
+    measured->rates.disk_bytes_per_s = *rate;
+  }
   return cache.Add(*key, model.FileName(), *measured);
 }
 

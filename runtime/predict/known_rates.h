@@ -10,27 +10,32 @@
 #include "runtime/model/model.h"
 #include "runtime/predict/rates.h"
 #include "runtime/predict/rates_cache.h"
+#include "runtime/predict/session_plan.h"
 
 namespace tiercel {
 
 // All that the rates of `model` with such KV depend on, as far as it can be
 // told: models of one shape and the same types of weights share theirs.
+// `texts`, here and below: where pages are on disk; null: there are none.
 // Errors: those of ChooseIsa.
 absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
-                                        const KvLayout& layout);
+                                        const KvLayout& layout,
+                                        const TextsFolder* texts = nullptr);
 
 // This machine's rates, as they are kept in `folder`.
 std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
-                                    const std::string& folder);
+                                    const std::string& folder,
+                                    const TextsFolder* texts = nullptr);
 
 // This machine's rates, measured first where none are kept, or where
 // KeptRates::wants_more: with the model's weights, or with a few layers that
 // are read for it. Stopped, it keeps nothing. Errors: cancelled; cannot_write;
-// those of LoadWeights and of MeasureRates.
+// those of LoadWeights, MeasureRates and MeasureDiskRate.
 absl::StatusOr<KeptRates> MeasureKnownRates(const Model& model,
                                             const KvLayout& layout,
                                             const std::string& folder,
-                                            RatesProgress progress);
+                                            RatesProgress progress,
+                                            const TextsFolder* texts = nullptr);
 
 }  // namespace tiercel
 

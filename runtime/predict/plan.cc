@@ -50,6 +50,10 @@ nlohmann::json TiersJson(const TierPlan& plan, int64_t others) {
                             {"resident", plan.resident}}},
                           {"host", {{"kv", plan.host_kv}, {"weights", 0}}}};
   if (plan.host_states > 0) tiers["host"]["workspace"] = plan.host_states;
+  if (plan.disk_kv > 0) {
+    tiers["host"]["buffers"] = plan.disk_buffers;
+    tiers["disk"] = {{"kv", plan.disk_kv}};
+  }
   return tiers;
 }
 
@@ -123,7 +127,9 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
                       .on_gpu = of_ranks.on_gpu,
                       .in_place = of_ranks.in_place,
                       .device_bytes = of_ranks.device_bytes,
-                      .machine_bytes = of_ranks.machine_bytes};
+                      .machine_bytes = of_ranks.machine_bytes,
+                      .host_bytes = of_ranks.host_bytes,
+                      .disk_bytes = of_ranks.disk_bytes};
   site.layout.kv_heads = model.config.kv_heads;
   // What ranks divide among them it has alone; each has a device of its own
   // where one is played, or is there.
@@ -133,6 +139,7 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
                : of_one * model.ranks();
   };
   site.machine_bytes = all(site.machine_bytes);
+  site.host_bytes = all(site.host_bytes);
   if (site.in_place) site.device_bytes = all(site.device_bytes);
   if (!site.on_gpu) {
     const int cpus = AllowedCpus();

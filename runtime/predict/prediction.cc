@@ -36,10 +36,14 @@ class Predictor {
         layers_above_ * std::max(rates_.step_s, static_cast<double>(Tail()) *
                                                     rates_.prompt_row_s) +
         rates_.logits_s;
-    if (!link_.has_value()) return layers_ * layer.compute_s + after;
-    layer.up_s = OnLink(SweptPages(before));
-    layer.down_s = OnLink(FullPages(before + rows) - FullPages(before));
-    if (rows > plan_.state_rows) layer.states_s = StatesOnLink(before, rows);
+    if (!Moves()) return layers_ * layer.compute_s + after;
+    const int64_t full = FullPages(before + rows);
+    layer.up_s = Up(before);
+    layer.down_s = std::max(OnLink(full - FullPages(before)),
+                            OnDisk(FullPages(before), full));
+    if (link_.has_value() && rows > plan_.state_rows) {
+      layer.states_s = StatesOnLink(before, rows);
+    }
     return PromptSeconds(layers_, layer) + after;
   }
 
@@ -51,9 +55,9 @@ class Predictor {
     // Above the cut the anchor and the answer are read, which are there or
     // nearly so.
     const double after = rates_.StepSeconds(layers_above_, Deep(answered) + 1);
-    if (!link_.has_value()) return layers_ * layer.compute_s + after;
+    if (!Moves()) return layers_ * layer.compute_s + after;
     const int64_t pages = SweptPages(before);
-    layer.up_s = OnLink(pages);
+    layer.up_s = Up(before);
     const double alone = StepSeconds(layers_, layer, after);
     // The cores that copy are those that compute.
     const double copying = CopySeconds(pages * layers_);
@@ -90,6 +94,23 @@ class Predictor {
     return std::max<int64_t>(0, FullPages(before) - plan_.shape.resident_pages -
                                     plan_.shape.newest_pages);
   }
+  // Pages come from somewhere, at a rate that is known.
+  bool Moves() const {
+    return link_.has_value() ||
+           (plan_.shape.disk_pages > 0 && rates_.disk_bytes_per_s > 0);
+  }
+  // Seconds until the pages of a layer are there that a step reads: disk and
+  // link work side by side.
+  double Up(int64_t before) const {
+    const int64_t first = plan_.shape.resident_pages;
+    return std::max(OnLink(SweptPages(before)),
+                    OnDisk(first, first + SweptPages(before)));
+  }
+  // Seconds that the disk is occupied with the pages [begin, end) of a layer.
+  double OnDisk(int64_t begin, int64_t end) const {
+    if (rates_.disk_bytes_per_s <= 0) return 0;
+    return BytesOf(plan_.shape.OnDisk(begin, end)) / rates_.disk_bytes_per_s;
+  }
   double BytesOf(int64_t pages) const {
     return static_cast<double>(pages * plan_.shape.layout.PageBytes());
   }
@@ -107,7 +128,8 @@ class Predictor {
   }
   // Seconds that the link is occupied with pages of one layer.
   double OnLink(int64_t pages) const {
-    return pages == 0 ? 0 : OnLink(BytesOf(pages), /*copies=*/1);
+    if (pages == 0 || !link_.has_value()) return 0;
+    return OnLink(BytesOf(pages), /*copies=*/1);
   }
   // ... with hidden states, up and down, in tiles.
   double StatesOnLink(int64_t before, int64_t rows) const {
@@ -189,8 +211,10 @@ Prediction Predict(const SessionSite& site, const TierPlan& plan,
   // The open page goes down when it is full; in place it is there from its
   // first token on.
   const int64_t tokens = work.prompt + work.generated;
-  const int64_t pages =
+  const int64_t all =
       FullPages(plan.in_place ? tokens + kPageTokens - 1 : tokens);
+  const int64_t pages =
+      all - (plan.shape.disk_pages > 0 ? plan.shape.OnDisk(0, all) : 0);
   prediction.memory.host =
       predictor.PageLayers(pages, work.prompt) * plan.shape.layout.PageBytes();
   // In place a session takes what its rows need, and a view for its context;

@@ -202,6 +202,35 @@ TEST_F(PredictionTest, ALongPromptsStatesComeAndGo) {
               kLayers * (2048 * 1e-4 + 2048 * 2049 / 2 * 1e-8) + 5e-3, 1e-3);
 }
 
+// Pages on disk take a sweep the time of their bytes, without a link and behind
+// one that is faster; those in memory take the disk none.
+TEST_F(PredictionTest, PagesOnDiskTakeWhatTheirBytesTake) {
+  Rates rates = kRates;
+  rates.disk_bytes_per_s = 1e6;
+  const auto step = [&](const TierPlan& plan,
+                        const std::optional<LinkRate>& link) {
+    const SessionSite site = Site(/*in_place=*/false, int64_t{1} << 30);
+    return Predict(site, plan, link, rates,
+                   {.cached = 0, .prompt = 4000, .generated = 0})
+        .tbt_s;
+  };
+  const SessionSite site = Site(/*in_place=*/false, 0);
+  const TierNeeds needs = site.Needs(4096);
+  const int64_t least = PlanTiers(needs, 0).DeviceBytes();
+  TierPlan plan = PlanWithDisk(needs, least, /*host_budget=*/0);
+  ASSERT_EQ(plan.shape.resident_pages, 0);
+  const double layer_s = 31 * kPageBytes / 1e6;  // full pages before 4,000
+  // The disk works all the time, but for what follows the last layers.
+  EXPECT_NEAR(step(plan, std::nullopt), kLayers * layer_s, 1e-6);
+  EXPECT_NEAR(step(plan, LinkRate{1e9, 0}), kLayers * layer_s, 1e-6);
+  EXPECT_GT(step(plan, LinkRate{1e5, 0}), 9 * kLayers * layer_s);
+  plan.shape.disk_pages = 16;  // the last of 32
+  EXPECT_NEAR(step(plan, LinkRate{1e9, 0}), kLayers * layer_s * 15 / 31, 1e-6);
+  // Nothing is foretold at a rate that is not known.
+  rates.disk_bytes_per_s = 0;
+  EXPECT_LT(step(plan, std::nullopt), layer_s);
+}
+
 TEST_F(PredictionTest, ResidentPagesStayAway) {
   SessionSite site = Site(/*in_place=*/false, 0);
   site.device_bytes =

@@ -30,6 +30,9 @@ struct Rates {
   // decode steps, and how many times longer those take meanwhile.
   double copy_bytes_per_s = 0;
   double copy_slowdown = 1;
+  // Bytes a second that pages on disk are read with, checked and copied; 0: not
+  // known.
+  double disk_bytes_per_s = 0;
 
   // A decode step through so many layers that reads so many positions, none of
   // which has to come up, to the draw.

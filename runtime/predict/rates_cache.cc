@@ -28,6 +28,7 @@ struct Field {
   const char* name;
   double Rates::*value;
   bool may_be_zero = false;
+  bool may_lack = false;  // in a file
 };
 constexpr Field kFields[] = {
     {"prompt_row_s", &Rates::prompt_row_s},
@@ -37,6 +38,8 @@ constexpr Field kFields[] = {
     {"logits_s", &Rates::logits_s},
     {"copy_bytes_per_s", &Rates::copy_bytes_per_s},
     {"copy_slowdown", &Rates::copy_slowdown},
+    {"disk_bytes_per_s", &Rates::disk_bytes_per_s, /*may_be_zero=*/true,
+     /*may_lack=*/true},
 };
 
 bool Has(const json& document, const char* name, bool (json::*type)() const) {
@@ -46,7 +49,10 @@ bool Has(const json& document, const char* name, bool (json::*type)() const) {
 
 json ToJson(const Rates& rates) {
   json document;
-  for (const Field& field : kFields) document[field.name] = rates.*field.value;
+  for (const Field& field : kFields) {
+    if (field.may_lack && rates.*field.value == 0) continue;
+    document[field.name] = rates.*field.value;
+  }
   return document;
 }
 
@@ -54,7 +60,10 @@ std::optional<Rates> RatesIn(const json& document, const char* name) {
   if (!Has(document, name, &json::is_object)) return std::nullopt;
   Rates rates;
   for (const Field& field : kFields) {
-    if (!Has(document[name], field.name, &json::is_number)) return std::nullopt;
+    if (!Has(document[name], field.name, &json::is_number)) {
+      if (field.may_lack && !document[name].contains(field.name)) continue;
+      return std::nullopt;
+    }
     const auto value = document[name][field.name].get<double>();
     if (!(value > 0) && !(value == 0 && field.may_be_zero)) return std::nullopt;
     rates.*field.value = value;

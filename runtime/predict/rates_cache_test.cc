@@ -23,7 +23,8 @@ constexpr Rates kRates = {.prompt_row_s = 1.234e-5,
                           .step_position_s = 0,
                           .logits_s = 5e-3,
                           .copy_bytes_per_s = 6.78e9,
-                          .copy_slowdown = 1.75};
+                          .copy_slowdown = 1.75,
+                          .disk_bytes_per_s = 1.23e9};
 constexpr double kMost = kMostSpread;
 
 Measurement Measured(double spread, double times = 1, int attempts = 1) {
@@ -89,6 +90,7 @@ void ExpectEqual(const Rates& a, const Rates& b) {
   EXPECT_EQ(a.logits_s, b.logits_s);
   EXPECT_EQ(a.copy_bytes_per_s, b.copy_bytes_per_s);
   EXPECT_EQ(a.copy_slowdown, b.copy_slowdown);
+  EXPECT_EQ(a.disk_bytes_per_s, b.disk_bytes_per_s);
 }
 
 TEST_F(RatesCacheTest, WhatIsKeptComesBack) {
@@ -106,7 +108,8 @@ TEST_F(RatesCacheTest, WhatIsKeptComesBack) {
                              .step_position_s = 0,
                              .logits_s = 5e-3,
                              .copy_bytes_per_s = 6.8e9,
-                             .copy_slowdown = 1.8});
+                             .copy_slowdown = 1.8,
+                             .disk_bytes_per_s = 1.2e9});
     EXPECT_EQ(kept.best.spread, 0.125);
     EXPECT_EQ(kept.best.attempts, 2);
     EXPECT_FALSE(kept.wants_more());

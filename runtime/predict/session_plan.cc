@@ -1,6 +1,7 @@
 #include "runtime/predict/session_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "kernels/kv/kv_row.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/tiled_states.h"
+#include "offload/move/disk_link.h"
 #include "offload/ranks/nccl_gather.h"
 #include "runtime/pass/pass.h"
 
@@ -180,11 +182,21 @@ TierNeeds SessionSite::Needs(int64_t context) const {
 }
 
 TierPlan SessionSite::PlanFor(int64_t context) const {
-  const TierNeeds needs = Needs(context);
+  TierNeeds needs = Needs(context);
   const TierPlan all = PlanOnDevice(needs, device_bytes);
   if (on_device || (prefers_device && all.fits())) return all;
-  return in_place ? PlanInPlace(needs, device_bytes)
-                  : PlanTiers(needs, device_bytes);
+  const TierPlan plan = in_place ? PlanInPlace(needs, device_bytes)
+                                 : PlanTiers(needs, device_bytes);
+  if (disk_bytes == 0 || Fits(plan)) return plan;
+  if (in_place) {
+    // What it computes in takes the place of the host tier.
+    const int64_t buffers =
+        DiskLink::BufferBytes(layout.PageBytes(), plan.shape.context_pages);
+    needs.tile_rows = context;  // hidden states have nowhere else to be
+    return PlanWithDisk(needs, device_bytes - buffers, /*host_budget=*/0);
+  }
+  const int64_t left = machine_bytes - (on_gpu ? 0 : plan.DeviceBytes());
+  return PlanWithDisk(needs, device_bytes, std::min(host_bytes, left));
 }
 
 Retrieval::Shape SessionSite::RetrievalShape(int64_t context) const {
@@ -207,9 +219,9 @@ Retrieval::Shape SessionSite::RetrievalShape(int64_t context) const {
           .of_ranks = std::move(ranks)};
 }
 
-bool SessionSite::Fits(int64_t context) const {
-  const TierPlan plan = PlanFor(context);
-  return plan.fits() && MachineBytes(plan) <= machine_bytes;
+bool SessionSite::Fits(const TierPlan& plan) const {
+  return plan.fits() && MachineBytes(plan) <= machine_bytes &&
+         plan.host_kv <= host_bytes && plan.disk_kv <= disk_bytes;
 }
 
 int64_t SessionSite::LargestContext(int64_t most) const {
@@ -226,7 +238,7 @@ int64_t SessionSite::LeastDeviceBytes(int64_t context) const {
   SessionSite least = *this;
   least.device_bytes = 0;
   const TierPlan plan = least.PlanFor(context);
-  return plan.DeviceBytes() + (in_place ? plan.host_kv : 0);
+  return plan.DeviceBytes() + (in_place ? plan.host_kv + plan.disk_buffers : 0);
 }
 
 absl::StatusOr<TierPlan> SessionSite::Plan(int64_t context) const {
@@ -245,9 +257,16 @@ absl::Status SessionSite::DoesNotFit(int64_t context) const {
       split != nullptr && split->ranks() > 1
           ? absl::StrCat("rank ", rank, " of ", split->ranks(), ": ")
           : "";
-  const std::string best =
+  std::string best =
       absl::StrCat("; it can serve a context of ",
                    LargestContext(std::min(context, config.context)));
+  SessionSite with_disk = *this;
+  with_disk.disk_bytes = std::numeric_limits<int64_t>::max();
+  if (disk_bytes == 0 && can_spill && with_disk.Fits(context)) {
+    absl::StrAppend(&best,
+                    ", and this one with pages on disk, where texts are kept "
+                    "and the context is asked for");
+  }
   const char* const memory = in_place ? "memory" : "device memory";
   if (!plan.fits()) {
     return MemoryError(
@@ -255,6 +274,20 @@ absl::Status SessionSite::DoesNotFit(int64_t context) const {
         absl::StrCat(who, "context ", context, " needs ",
                      LeastDeviceBytes(context), " bytes of ", memory,
                      " at least, the budget is ", device_bytes, best));
+  }
+  if (plan.disk_kv > disk_bytes) {
+    return MemoryError(
+        "does_not_fit",
+        absl::StrCat(who, "context ", context, " needs ", plan.disk_kv,
+                     " bytes on disk beside what fits in memory, texts may "
+                     "take ",
+                     disk_bytes, best));
+  }
+  if (plan.host_kv > host_bytes) {
+    return MemoryError("does_not_fit",
+                       absl::StrCat("context ", context, " needs ",
+                                    plan.host_kv, " bytes of the host tier, ",
+                                    host_bytes, " may be taken", best));
   }
   return MemoryError(
       "does_not_fit",
@@ -283,12 +316,31 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   site.layout.kv_heads = static_cast<int>(model.split->kv_heads(rank).size());
   if (options.EndsPrompts()) site.depth = options.depth->Of(model.config);
   site.machine_bytes = machine.MemoryBudget();
+  site.host_bytes = machine.HostBudget();
+  site.can_spill = !options.on_device && options.prompt_view.IsFull() &&
+                   !options.EndsPrompts() && options.first_position == 0;
+  if (options.context > 0 && options.KeepsTexts() && site.can_spill) {
+    site.disk_bytes = static_cast<int64_t>(std::min<uint64_t>(
+        options.texts->most_bytes, std::numeric_limits<int64_t>::max()));
+  }
   site.in_place = machine.in_place();
   site.prefers_device = on_gpu && !machine.simulated();
   // What is free is asked for once: others take some at any time.
   site.device_bytes =
       site.in_place ? site.machine_bytes : machine.DeviceBudget();
   return site;
+}
+
+bool GoesToDisk(const Model& model, const SessionOptions& options) {
+  if (options.context == 0 || !options.KeepsTexts()) return false;
+  const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();
+  if (!sizes.ok()) return false;
+  WeightSizes weights = sizes->front();
+  const int64_t used = model.machine->memory().used();
+  weights.bytes = model.weights != nullptr ? used : used + weights.bytes;
+  const SessionSite site =
+      SiteOf(model, weights, options, model.machine->threads());
+  return site.PlanFor(options.context).shape.disk_pages > 0;
 }
 
 absl::StatusOr<std::vector<TierPlan>> PlanRanks(

@@ -16,6 +16,7 @@
 #include "models/decoder/prompt_depth.h"
 #include "models/decoder/weights.h"
 #include "offload/disk/disk_calls.h"
+#include "offload/disk/kv_folder.h"
 #include "offload/kv/view.h"
 #include "offload/plan/tier_plan.h"
 #include "offload/view/attention_shares.h"
@@ -37,6 +38,9 @@ struct TextsFolder {
   std::string build;          // of the program: another computes other bits
   bool begins_anew = false;   // prompts that others have not finished
   DiskCalls* disk = nullptr;  // null: this machine's
+
+  DiskCalls& Disk() const { return disk != nullptr ? *disk : SystemDisk(); }
+  KvFolder Folder() const { return {path, most_bytes, Disk()}; }
 };
 
 // What a session is to be.
@@ -60,9 +64,16 @@ struct SessionOptions {
   std::optional<PromptDepth> depth = {};
   // Absent: nothing is kept, and nothing found. A session whose prompts read
   // less than everything or end below the last layer, that begins elsewhere
-  // than at position 0 or whose KV is on the device alone has none of it.
+  // than at position 0 or whose KV is on the device alone has none of it. With
+  // a folder and a context that is asked for, pages for which memory has no
+  // room are on disk.
   std::optional<TextsFolder> texts = {};
 
+  // Whether what is read may be kept, as far as these say.
+  bool KeepsTexts() const {
+    return texts.has_value() && prompt_view.IsFull() && !EndsPrompts() &&
+           first_position == 0;
+  }
   bool EndsPrompts() const {
     return depth.has_value() && !retrieval.has_value();
   }
@@ -105,6 +116,11 @@ struct SessionSite {
   // What of this machine's memory both tiers may take, weights included; of a
   // GPU the host tier.
   int64_t machine_bytes = std::numeric_limits<int64_t>::max();
+  // Most that the host tier may take, behind a link; and that pages may on disk
+  // for which it has no room.
+  int64_t host_bytes = std::numeric_limits<int64_t>::max();
+  int64_t disk_bytes = 0;
+  bool can_spill = false;  // nothing but a folder lacks for that
   // What the ranks compute, and which of them this is; null: one rank, all.
   const ModelSplit* split = nullptr;
   int rank = 0;
@@ -125,9 +141,10 @@ struct SessionSite {
   TierNeeds Needs(int64_t context) const;
   TierPlan PlanFor(int64_t context) const;
   int64_t MachineBytes(const TierPlan& plan) const {
-    return plan.host_kv + plan.host_states + (on_gpu ? 0 : plan.DeviceBytes());
+    return plan.host_kv + plan.host_states + plan.disk_buffers +
+           (on_gpu ? 0 : plan.DeviceBytes());
   }
-  bool Fits(int64_t context) const;
+  bool Fits(int64_t context) const { return Fits(PlanFor(context)); }
   // The largest context that fits, at most `most`; 0: none.
   int64_t LargestContext(int64_t most) const;
   // The least device that serves `context`.
@@ -143,12 +160,17 @@ struct SessionSite {
   // this one's number.
   absl::StatusOr<TierPlan> Plan(int64_t context) const;
   absl::Status DoesNotFit(int64_t context) const;
+
+ private:
+  bool Fits(const TierPlan& plan) const;
 };
 
 // Where sessions with `options` go; `weights.bytes` of the machine's memory are
 // taken, or will be. `threads` are a rank's. The model outlives it.
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads, int rank = 0);
+// Whether a session with `options`, made now, would have pages on disk.
+bool GoesToDisk(const Model& model, const SessionOptions& options);
 // The plans of all ranks for one context, that of SessionSite::Plan.
 absl::StatusOr<std::vector<TierPlan>> PlanRanks(
     const std::vector<SessionSite>& sites, int64_t context);

@@ -111,6 +111,7 @@ void Session::AbandonStep(int64_t length) {
     // Others may have failed after it had committed.
     if (rank->kv->length() > length) rank->kv->Truncate(length);
   }
+  ForgetDamaged();
 }
 
 absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
@@ -168,6 +169,7 @@ absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
                                  [this] { return cancelled(); });
       });
       !s.ok()) {
+    ForgetDamaged();
     return s;
   }
   for (const auto& rank : ranks_) rank->retrieval->kv().Extend(rows);
@@ -193,10 +195,12 @@ absl::Status Session::ViewStep(Station station) {
 }
 
 absl::Status Session::RefreshView() {
-  return EachRank([this](SessionRank& rank) {
+  const absl::Status status = EachRank([this](SessionRank& rank) {
     return rank.retrieval->Refresh(*rank.stream,
                                    [this] { return cancelled(); });
   });
+  if (!status.ok()) ForgetDamaged();
+  return status;
 }
 
 }  // namespace tiercel

@@ -53,7 +53,7 @@ class Prompt {
     const auto copy =
         std::make_shared<HostRegion>(*HostRegion::Reserve(state_.size()));
     EXPECT_TRUE(copy->Write(0, state_.data(), state_.size()).ok());
-    return std::make_unique<HeldLayer>(pool_, layer, slots_,
+    return std::make_unique<HeldLayer>(pool_, layer, SlotsOf(slots_),
                                        std::vector<std::byte>(), copy,
                                        info_.StateBytes());
   }

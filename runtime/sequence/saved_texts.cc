@@ -70,8 +70,7 @@ SavedTexts::SavedTexts(const Model& model, const KvLayout& layout,
       layout_(layout),
       build_(folder.build),
       begins_anew_(folder.begins_anew),
-      folder_(folder.path, folder.most_bytes,
-              folder.disk != nullptr ? *folder.disk : SystemDisk()) {}
+      folder_(folder.Folder()) {}
 
 SavedTexts::~SavedTexts() { Join(); }
 
@@ -121,7 +120,9 @@ absl::StatusOr<std::optional<KvFolder::Found>> SavedTexts::Find(
 
 void SavedTexts::Refuse(const KvFile& file, const absl::Status& why) {
   const std::string code = CodeOf(why);
-  if (code == "text_damaged" || code == "io_error") folder_.Remove(file.name());
+  if (code == "text_damaged" || code == "page_damaged" || code == "io_error") {
+    folder_.Remove(file.name());
+  }
   Warn(why, kReadAgain);
 }
 

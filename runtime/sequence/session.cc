@@ -54,7 +54,11 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
         model, sites[i], (*plans)[i], std::move(streams[i]), session->together_,
         threads));
     SessionRank& rank = *session->ranks_.back();
-    if (absl::Status s = rank.MakeKv(); !s.ok()) return s;
+    if (absl::Status s =
+            rank.MakeKv(options.texts.has_value() ? &*options.texts : nullptr);
+        !s.ok()) {
+      return s;
+    }
   }
   if (!session->stream().on_host()) {
     session->host_logits_.resize(static_cast<size_t>(LogitRows()) *
@@ -64,13 +68,10 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     session->spans_.emplace(options.depth->Of(model.config),
                             model.AssistantHeader(), options.first_position);
   }
-  const bool whole_prompts =
-      options.prompt_view.IsFull() && !options.EndsPrompts();
   // A library's bits are not the kernels', and a file does not say whose it
   // has.
   const bool own_bits = session->stream().blas() == nullptr;
-  if (options.texts.has_value() && whole_prompts && own_bits &&
-      options.first_position == 0 && !plan.on_device) {
+  if (options.KeepsTexts() && own_bits && !plan.on_device) {
     session->KeepTexts(*options.texts);
   }
   session->context_is_what_fits_ =
@@ -110,11 +111,15 @@ Traffic Session::traffic() const {
   for (const auto& rank : ranks_) {
     Traffic own;
     if (rank->tier != nullptr) own.link = rank->tier->engine->ledger();
+    if (rank->tier != nullptr && rank->tier->spill != nullptr) {
+      own.disk.read_bytes = rank->tier->disk->read_bytes();
+      own.disk.written_bytes = rank->tier->spill->written_bytes();
+    }
     own.moves = rank->moves();
     traffic += own;
     traffic.ranks.push_back(rank->traffic());
   }
-  traffic.disk = disk_;
+  traffic += Traffic{.disk = disk_};
   return traffic;
 }
 
@@ -397,6 +402,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   copy->filled_from_ = filled_from_;
   if (texts_folder_.has_value()) copy->KeepTexts(*texts_folder_);
   copy->saved_ = saved_;
+  copy->text_file_ = text_file_;
+  copy->text_pages_ = text_pages_;
   copy->spans_ = spans_;
   copy->prompt_begins_ = prompt_begins_;
   // Without room for them they are computed again.

@@ -37,8 +37,9 @@ inline constexpr auto kNoProgress = [](uint64_t, uint64_t) { return true; };
 //   1. kv length <= tokens: the KV lags behind tokens appended since the last
 //      Forward, and holds nothing that belongs to other tokens.
 //   2. Whatever fails or is cancelled leaves tokens and KV as they were, but
-//      for the last row, and after OpenText those of the last page, which may
-//      have to be computed again.
+//      for the last row, after OpenText those of the last page, and those from
+//      a page on that cannot be read from disk any more, which may have to be
+//      computed again.
 class Session {
  public:
   using Options = SessionOptions;
@@ -243,7 +244,9 @@ class Session {
   void TruncateKv(int64_t length);
   void KeepTexts(const TextsFolder& folder);
   KvLayout WholeLayout() const;  // of a page of all KV heads, as files have it
-  absl::Status LoadRanks(size_t rank, int64_t rows, KvStore::GivePages give);
+  absl::Status LoadRanks(size_t rank, int64_t rows, KvStore::GivePages give,
+                         const std::shared_ptr<PageFile>& text);
+  void ForgetDamaged();
   absl::StatusOr<std::unique_ptr<HeldPages>> HoldRanks(
       int64_t length, KvStore::Cancelled cancelled);
   bool KeepsPrompt(int64_t rows, Station station, const View& view) const;
@@ -279,6 +282,9 @@ class Session {
   int64_t filled_from_ = kAllPositions;
   std::optional<TextsFolder> texts_folder_;  // absent: nothing is kept
   int64_t saved_ = 0;  // tokens that the text of a file begins with, too
+  // The file of a text whose pages are read where they are; null: none.
+  std::shared_ptr<const KvFile> text_file_;
+  std::shared_ptr<PageFile> text_pages_;
   int resumed_layers_ = 0;
   DiskUse disk_;
   std::atomic<bool> cancelled_{false};

@@ -90,7 +90,7 @@ SessionRank::SessionRank(const Model& model, const SessionSite& of,
 
 // ---- Memory ----
 
-absl::Status SessionRank::MakeKv() {
+absl::Status SessionRank::MakeKv(const TextsFolder* texts) {
   const int64_t first_position = site.first_position;
   DeviceMemory& memory = machine().memory();
   if (plan.in_place && !plan.on_device) {
@@ -121,8 +121,16 @@ absl::Status SessionRank::MakeKv() {
       placement = machine().NewPlacement();
       absl::StatusOr<std::unique_ptr<Link>> link = machine().NewLink(placement);
       if (!link.ok()) return link.status();
-      absl::StatusOr<std::shared_ptr<KvTier>> made =
-          KvTier::Create(plan.shape, memory, *std::move(link));
+      std::shared_ptr<PageFile> spill;
+      if (plan.shape.disk_pages > 0) {
+        const absl::StatusOr<int> file = texts->Folder().OpenNameless();
+        if (!file.ok()) return file.status();
+        spill = std::make_shared<PageFile>(
+            texts->Disk(), *file, texts->path + ": pages of a session",
+            plan.shape.layout, plan.shape.layers, plan.shape.context_pages + 2);
+      }
+      absl::StatusOr<std::shared_ptr<KvTier>> made = KvTier::Create(
+          plan.shape, memory, *std::move(link), std::move(spill));
       if (!made.ok()) return made.status();
       tier = *std::move(made);
       MakeTiles();

@@ -51,9 +51,10 @@ class SessionRank {
               std::shared_ptr<SessionRanks> ranks, int threads);
 
   // Takes the KV, and all a session will ever need where memory is planned; a
-  // retrieval view, where the site has one. Errors: out_of_memory; those of
-  // Machine::NewLink.
-  absl::Status MakeKv();
+  // retrieval view, where the site has one. `texts`: where pages go that the
+  // plan has on disk; null: it has none there. Errors: out_of_memory; those of
+  // Machine::NewLink and KvFolder::OpenNameless.
+  absl::Status MakeKv(const TextsFolder* texts);
   // Of the same sequence, on the same rank. Errors: those of KvStore::Fork and
   // Retrieval::Fork.
   absl::StatusOr<std::unique_ptr<SessionRank>> Fork() const;

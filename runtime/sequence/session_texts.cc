@@ -27,10 +27,11 @@ KvLayout Session::WholeLayout() const {
 // Every rank from `rank` on takes its heads of the pages that `give` puts. All
 // have room for them before the first is put.
 absl::Status Session::LoadRanks(size_t rank, int64_t rows,
-                                KvStore::GivePages give) {
+                                KvStore::GivePages give,
+                                const std::shared_ptr<PageFile>& text) {
   SessionRank& own = *ranks_[rank];
   const auto stop = [this] { return StopsAlone(); };
-  if (ranks_.size() == 1) return own.kv->Load(rows, give, stop);
+  if (ranks_.size() == 1) return own.kv->Load(rows, give, stop, text);
   const KvLayout whole = WholeLayout();
   std::vector<std::byte> some(static_cast<size_t>(own.site.layout.PageBytes()));
   return own.kv->Load(
@@ -46,7 +47,9 @@ absl::Status Session::LoadRanks(size_t rank, int64_t rows,
             return others(layer, page, bytes);
           });
         };
-        if (rank + 1 < ranks_.size()) return LoadRanks(rank + 1, rows, both);
+        if (rank + 1 < ranks_.size()) {
+          return LoadRanks(rank + 1, rows, both, text);
+        }
         return both([](int, int64_t, const std::byte*) {  //
           return absl::OkStatus();
         });
@@ -69,11 +72,12 @@ absl::Status Session::OpenText(Progress progress) {
            !progress(0, static_cast<uint64_t>(pending()) *
                             static_cast<uint64_t>(model_.config.layers));
   };
-  const absl::StatusOr<std::optional<KvFolder::Found>> found =
+  absl::StatusOr<std::optional<KvFolder::Found>> found =
       texts_->Find(tokens_, stop);
   if (!found.ok()) return found.status();
   if (!found->has_value()) return absl::OkStatus();
-  const KvFile& file = *(*found)->file;
+  const std::shared_ptr<const KvFile> opened_file = std::move((*found)->file);
+  const KvFile& file = *opened_file;
   const int64_t end = std::min((*found)->common, most);
   if (end - kv().length() < KvFolder::kLeastTokens) return absl::OkStatus();
   const int64_t first = kv().length() / kPageTokens;
@@ -84,10 +88,20 @@ absl::Status Session::OpenText(Progress progress) {
   absl::Cleanup undo = [&] {
     if (ranks_.size() > 1) TruncateKv(before);
   };
-  const absl::Status opened =
-      LoadRanks(/*rank=*/0, end - before, [&](KvStore::PutPage put) {
-        return file.Read(first, pages, put, stop, &disk_);
-      });
+  // A page of the file has all heads: it serves one rank as it is.
+  std::shared_ptr<PageFile> text;
+  if (ranks_.size() == 1 && plan().shape.disk_pages > 0) {
+    text = KvFile::PagesOf(opened_file);
+  }
+  const auto wanted = [&](int64_t page) {
+    return text == nullptr || !kv().StaysOnDisk(page);
+  };
+  const absl::Status opened = LoadRanks(
+      /*rank=*/0, end - before,
+      [&](KvStore::PutPage put) {
+        return file.Read(first, pages, wanted, put, stop, &disk_);
+      },
+      text);
   if (ClassOf(opened) == ErrorClass::kCancelled) return opened;
   if (!opened.ok()) {
     texts_->Refuse(file, opened);
@@ -95,9 +109,31 @@ absl::Status Session::OpenText(Progress progress) {
   }
   std::move(undo).Cancel();
   file.Touch();
+  text_file_ = text != nullptr ? opened_file : nullptr;
+  text_pages_ = std::move(text);
   settled_ = kv().length();
   saved_ = (*found)->common;
   return absl::OkStatus();
+}
+
+// What cannot be read is computed by who needs it next. A text that is at fault
+// goes.
+void Session::ForgetDamaged() {
+  int64_t intact = kv().length();
+  for (const auto& rank : ranks_) {
+    intact = std::min(intact, rank->kv->IntactLength());
+  }
+  if (intact == kv().length()) return;
+  if (text_pages_ != nullptr && text_pages_->AnyDamaged() &&
+      texts_ != nullptr) {
+    texts_->Refuse(*text_file_,
+                   IoError("page_damaged",
+                           text_file_->name() + ": a page cannot be read"));
+    text_pages_ = nullptr;
+    text_file_ = nullptr;
+  }
+  TruncateKv(intact);
+  knows_next_ = false;
 }
 
 absl::StatusOr<std::unique_ptr<HeldPages>> Session::HoldRanks(

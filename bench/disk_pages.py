@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Decoding with pages on disk, beside all of them in memory and the prediction.
+
+  bench/disk_pages.py BOOK             some minutes, quiet
+  bench/disk_pages.py BOOK --save      also writes
+                                       bench/results/<date>-<cpu>-disk-pages.md
+  bench/disk_pages.py BOOK -- FLAG...  more flags of `tiercel ask`
+
+`tiercel ask` about a piece of BOOK of --tokens tokens, in a cache folder of its
+own: in memory, and with so little of it that pages are on disk, the least that
+does (no page stays) and half way to all. The first round of each reads the piece,
+the others open it. Times between tokens are medians of --rounds runs' medians;
+what was predicted is the plan's, with the rates that were measured before; the
+program has the system forget what it reads, so the rate is the disk's. All must
+give one text. The bytes that were read from disk must be what the formula says.
+
+Standard library only.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+
+import pages
+from program import MODEL, Program
+from saved_texts import QUESTION, piece
+
+COLUMNS = ["memory for all, MB", "on disk, MB", "tokens", "read from disk, GB",
+           "ms a token", "tokens/s", "predicted, ms", "of predicted"]
+
+
+def total(tiers):
+    return sum(sum(tiers.get(name, {}).values()) for name in ("device", "host"))
+
+
+def bounds(program, context, flags):
+    """Bytes of memory: none, then as the description says."""
+    plan = ["plan", "-c", context, *flags]
+    everything = total(program.document(*plan)["tiers"])
+    least = program.document(*plan, "--host-memory",
+                             "1MiB")["min_device_bytes"]
+    return [None, least, (least + everything) // 2]
+
+
+def measure(program, cut, context, bound, args):
+    """The documents of all runs, and the plan's bytes on disk."""
+    flags = ["-c", context, *args.flags]
+    if bound is not None:
+        flags += ["--host-memory", f"{bound // 1000 + 1}kB"]
+    plan = program.document("plan", *flags)
+    documents = [
+        program.document("ask", cut, QUESTION, "-n", args.generated, "--temp", 0,
+                         "--ignore-eos", *flags)
+        for _ in range(args.rounds)]
+    return documents, plan["tiers"]
+
+
+def row_of(documents, tiers):
+    ms = statistics.median(d["tbt_ms"]["p50"] for d in documents)
+    predicted = statistics.median(d["predicted"]["tbt_ms"] for d in documents)
+    return [f"{total(tiers) / 1e6:.0f}",
+            f"{tiers.get('disk', {}).get('kv', 0) / 1e6:.0f}",
+            str(documents[-1]["prompt_tokens"]),
+            f"{documents[-1]['ledger']['disk_read_bytes'] / 1e9:.2f}",
+            f"{ms:.1f}", f"{1e3 / ms:.1f}", f"{predicted:.1f}",
+            f"{ms / predicted:.2f}"]
+
+
+def check(documents, expected):
+    for document in documents:
+        if document["output"][0]["tokens"] != expected:
+            sys.exit("another text")
+        ledger = document["ledger"]
+        formula = ledger["formula"]
+        asked = formula.get("page_bytes", 0) * (
+            formula.get("opened_pages", 0) + formula.get("disk_pages", 0))
+        # What was asked for ahead of a step that never came may not have moved.
+        if not 0.95 * asked <= ledger["disk_read_bytes"] <= asked:
+            sys.exit(f"read {ledger['disk_read_bytes']} bytes of {asked}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("book", type=pathlib.Path)
+    parser.add_argument("--tokens", type=int, default=7000)
+    parser.add_argument("--generated", type=int, default=24)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tiercel", default=str(
+        pages.ROOT / "build/cpu/apps/tiercel"))
+    parser.add_argument("--save", action="store_true")
+    parser.add_argument("flags", nargs="*")
+    args = parser.parse_args()
+    program = Program(args.tiercel)
+    os.environ.setdefault("TIERCEL_MODEL", str(MODEL))
+    text = args.book.read_text(encoding="utf-8")
+    beside = pathlib.Path(args.tiercel).resolve().parent
+    rows = []
+    with tempfile.TemporaryDirectory(dir=beside) as folder:
+        folder = pathlib.Path(folder)
+        cut = piece(program, text, args.tokens, folder)
+        context = args.tokens + 600
+        os.environ["XDG_CACHE_HOME"] = str(folder)  # from here on
+        expected = None
+        for bound in bounds(program, context, args.flags):
+            documents, tiers = measure(program, cut, context, bound, args)
+            expected = expected or documents[0]["output"][0]["tokens"]
+            check(documents, expected)
+            rows.append(row_of(documents, tiers))
+    load = os.getloadavg()
+    lines = [
+        f"# Pages on disk, {pages.today()}, {pages.cpu_name()}", "",
+        f"{pages.version_of(args.tiercel)}; {args.rounds} rounds of "
+        f"{args.generated} tokens; load average at the end {load[0]:.1f} on "
+        f"{os.cpu_count()} CPUs; flags: {' '.join(args.flags) or 'none'}", "",
+        "| " + " | ".join(COLUMNS) + " |",
+        "|---:" * len(COLUMNS) + "|",
+        *("| " + " | ".join(row) + " |" for row in rows)]
+    print("\n".join(lines))
+    if args.save:
+        print(pages.save(lines, {}, "disk-pages"))
+
+
+if __name__ == "__main__":
+    main()
