@@ -86,16 +86,17 @@ gather_stale|offload/ranks/gather.cc|OfferOf(other, turn)|OfferOf(other, 1 - tur
 gather_split|offload/ranks/gather.cc|offer.split == split|true|offload/ranks/nccl_gather_test.cc
 gather_finish|offload/ranks/gather.cc|absl::Status s = stream.Synchronize(); !s.ok()) return s;|absl::Status s; !s.ok()) return s;|offload/ranks/nccl_gather_test.cc
 nccl_version|kernels/machine/nccl.cc|number >= kLeastVersion|number > 0|kernels/machine/nccl_test.cc
-nccl_packed|offload/ranks/nccl_gather.cc|own.packed, own.bytes, p.rows|own.packed, own.stride, p.rows|offload/ranks/nccl_gather_test.cc
+nccl_packed|offload/ranks/nccl_gather.cc|^ *own.bytes, p.rows, own.bytes|own.stride, p.rows, own.bytes|offload/ranks/nccl_gather_test.cc
 nccl_apart|offload/ranks/nccl_gather.cc|own.at == in_all|own.at != nullptr|offload/ranks/nccl_gather_test.cc
-nccl_free|offload/ranks/nccl_gather.cc|if (!status.ok()) Break(status);$||offload/ranks/nccl_gather_test.cc
-nccl_leave|offload/ranks/nccl_gather.cc|!= ErrorClass::kCancelled) Break(why)|true) Break(why)|offload/ranks/nccl_gather_test.cc
+nccl_free|offload/ranks/nccl_gather.cc|^    if (!status.ok()) Break(status);||offload/ranks/nccl_gather_test.cc
+nccl_leave|offload/ranks/nccl_gather.cc|if (ClassOf(why) != ErrorClass::kCancelled) Break|Break|offload/ranks/nccl_gather_test.cc
 nccl_dies|offload/ranks/nccl_gather.cc|!= ErrorClass::kCancelled) Break(why)|== ErrorClass::kOk) Break(why)|offload/ranks/nccl_gather_test.cc
 nccl_broken|offload/ranks/nccl_gather.cc|status.Update(BrokenNow());||offload/ranks/nccl_gather_test.cc
 nccl_anew|offload/ranks/nccl_gather.cc|  connected_ = false;||offload/ranks/nccl_gather_test.cc
 nccl_scratch|runtime/predict/session_plan.cc|NcclGather::ScratchBytes(LogitRows(), config.vocab)|int64_t{0}|runtime/predict/session_plan_test.cc
+nccl_lost|runtime/sequence/session_rank.cc|model.machine_of(rank).FindDevice(); !s.ok()|absl::OkStatus(); !s.ok()|tests/hosted_ranks_test.cc
 rank_gpu|runtime/machine/machine.cc|gpu = CudaStream::Create(rank())|gpu = CudaStream::Create()|tests/hosted_ranks_test.cc
-rank_link|runtime/machine/machine.cc|copies = CudaStream::Create(rank())|copies = CudaStream::Create()|tests/hosted_ranks_test.cc
+rank_link|runtime/machine/machine.cc|^        CudaStream::Create(rank());|        CudaStream::Create();|tests/hosted_ranks_test.cc
 rank_gpus|runtime/machine/machine.cc|gpus > 0 \&\& gpus < ranks()|false|tests/hosted_ranks_test.cc
 other_gpu|kernels/device/hosted_stream.cc|if (is_others(source) .. is_others(target))|if (false)|kernels/device/hosted_stream_test.cc
 shared_head|models/decoder/model_split.cc|(rank - first + 1) \* split.group_ / sharing|split.group_|models/decoder/model_split_test.cc

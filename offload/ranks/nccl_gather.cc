@@ -41,14 +41,17 @@ absl::StatusOr<std::unique_ptr<NcclGather>> NcclGather::Create(
   for (size_t rank = 0; rank < streams.size(); ++rank) {
     gather->seats_[rank].stream = streams[rank];
   }
-  if (absl::Status s = gather->Connect(); !s.ok()) return s;
-  const NoSignals no_signals;
   try {
+    const NoSignals no_signals;
     gather->watch_ = std::thread(&NcclGather::Watch, gather.get());
   } catch (const std::system_error&) {
     return MemoryError("no_thread",
                        "the system gives no thread that watches ranks");
   }
+  gather->Begin();
+  const absl::Status connected = gather->Connect();
+  gather->End();
+  if (!connected.ok()) return connected;
   return gather;
 }
 
@@ -227,7 +230,8 @@ absl::Status NcclGather::Connect() {
   connected_ = true;
   absl::Status status = Introduce();
   if (!status.ok()) Break(status);
-  return status;
+  // Somebody who looked may have broken what was waited for.
+  return status.ok() ? BrokenNow() : status;
 }
 
 absl::Status NcclGather::Introduce() {
@@ -237,6 +241,11 @@ absl::Status NcclGather::Introduce() {
         seat.stream->Scratch(1 + seats_.size());
     if (!scratch.ok()) return scratch.status();
     bytes.push_back(*scratch);
+  }
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (Seat& seat : seats_) {
+    locks.emplace_back(seat.mutex);
+    if (seat.communicator == nullptr) return RankFailed();
   }
   absl::Status status = call_.StatusOf("GroupStart", call_.group_start());
   if (!status.ok()) return status;
@@ -256,6 +265,7 @@ absl::Status NcclGather::Introduce() {
     }
   }
   status.Update(call_.StatusOf("GroupEnd", call_.group_end()));
+  locks.clear();
   for (Seat& seat : seats_) {
     if (status.ok()) status = seat.stream->Synchronize();
   }
@@ -334,11 +344,11 @@ void NcclGather::Watch() {
     changed_.wait_for(lock, kLook, [this] { return stop_; });
     if (stop_ || !running_) continue;
     lock.unlock();
-    absl::Status status;
+    absl::Status found;
     for (int rank = 0; rank < group().ranks(); ++rank) {
-      status.Update(AsyncError(rank));
+      found.Update(AsyncError(rank));
     }
-    if (!status.ok()) Break(status);
+    if (!found.ok()) Break(found);
     lock.lock();
   }
 }

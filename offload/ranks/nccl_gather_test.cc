@@ -35,6 +35,13 @@ class NcclGatherTest : public ::testing::Test {
       streams_.push_back(MakeHostedStream(Order::kMixed, rank));
       queues_.push_back(streams_.back().get());
     }
+    EXPECT_TRUE(group_
+                    ->Run([this](int rank) {
+                      threads_[static_cast<size_t>(rank)] =
+                          std::this_thread::get_id();
+                      return absl::OkStatus();
+                    })
+                    .ok());
   }
   ~NcclGatherTest() override { SetHostedFaults(nullptr); }
 
@@ -132,7 +139,16 @@ class NcclGatherTest : public ::testing::Test {
   }
 
   const NoHang no_hang_;
+  // Whether a rank asks, not who looks beside them, when it is too late
+  // perhaps.
+  bool IsRank() const {
+    return std::find(threads_.begin(), threads_.end(),
+                     std::this_thread::get_id()) != threads_.end();
+  }
+
   PlayedNccl played_;
+  std::vector<std::thread::id> threads_ =
+      std::vector<std::thread::id>(kRanks);  // [rank]
   const std::unique_ptr<RankGroup> group_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<Stream*> queues_;
@@ -205,7 +221,8 @@ TEST_F(NcclGatherTest, ACallThatFailsFailsOneRun) {
       const auto gather = *Make();
       std::atomic<int> left = at;
       played_.fault = [&, call](std::string_view asked, int) {
-        return asked == call && left-- == 0 ? PlayedNccl::kRefused : 0;
+        return asked == call && IsRank() && left-- == 0 ? PlayedNccl::kRefused
+                                                        : 0;
       };
       const absl::Status status = GatherAll(*gather, 3, /*apart=*/true);
       played_.fault = nullptr;
@@ -276,6 +293,38 @@ TEST_F(NcclGatherTest, WhoDiesSetsTheOthersFree) {
       const absl::Status next = GatherAll(*gather, 3, /*apart=*/false);
       EXPECT_TRUE(next.ok()) << next;
     }
+  }
+}
+
+// What its device has not done by then is no part of a call that was right.
+TEST_F(NcclGatherTest, APartEndsWithItsDevice) {
+  const auto gather = *Make();
+  for (int dies = 0; dies < kRanks; ++dies) {
+    std::vector<DeviceArray<float>> all;
+    for (Stream* queue : queues_) {
+      all.push_back(
+          *DeviceArray<float>::Create(queue->memory(), kStride, "all"));
+    }
+    SetHostedFaultsOf(dies, [](std::string_view call) {
+      return call == "wait" ? kCudaIllegalAddress : 0;
+    });
+    const absl::Status status = gather->Run([&](int rank) -> absl::Status {
+      const auto at = static_cast<size_t>(rank);
+      float* const own = all[at].data() + columns_[at].begin;
+      if (absl::Status s = gather->All(*queues_[at], rank,
+                                       {.columns = columns_,
+                                        .rows = 1,
+                                        .own = own,
+                                        .own_stride = kStride,
+                                        .all = all[at].data(),
+                                        .all_stride = kStride});
+          !s.ok()) {
+        return s;
+      }
+      return gather->Finish(*queues_[at], rank);
+    });
+    SetHostedFaults(nullptr);
+    EXPECT_EQ(CodeOf(status), "device_lost") << status;
   }
 }
 
@@ -355,6 +404,11 @@ TEST_F(NcclGatherTest, WhoCannotBeConnectedIsAnError) {
     played_.fault = nullptr;
     EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok()) << call;
   }
+  // What introduces them is lost, which somebody sees.
+  played_.loses = [](int from, int) { return from == 1; };
+  EXPECT_EQ(CodeOf(Make().status()), "gather_failed");
+  EXPECT_EQ(played_.alive(), 0);
+  played_.loses = nullptr;
   played_.version = 22000;
   EXPECT_EQ(CodeOf(Make().status()), "no_library");
 }
