@@ -320,20 +320,28 @@ draft_on_device|runtime/policy/policy.cc|.on_device = true|.on_device = false|ru
 reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
 text_page|offload/disk/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|offload/disk/kv_folder_test.cc
 text_unfinished|offload/disk/kv_file.cc|return CheckCommit(commit, front);|return absl::OkStatus();|offload/disk/kv_folder_test.cc
-text_front|offload/disk/kv_format.cc|!= SumIn(front)|== 0|offload/disk/kv_format_test.cc
+text_front|offload/disk/kv_format.cc|!= LastSumIn(front)|== 0|offload/disk/kv_format_test.cc
 text_model|offload/disk/kv_folder.cc|if (info.fingerprint != fingerprint) continue;||offload/disk/kv_folder_test.cc
 text_beginning|offload/disk/kv_folder.cc|if (common < kLeastTokens) continue;||offload/disk/kv_folder_test.cc
 text_part|offload/disk/kv_folder.cc|disk_.Remove(folder->fd(), part.c_str());|(void)part;|offload/disk/kv_folder_test.cc
 text_stalest|offload/disk/kv_folder.cc|a.used_ns < b.used_ns|a.used_ns > b.used_ns|offload/disk/kv_folder_test.cc
-text_room|offload/disk/kv_folder.cc|if (absl::Status s = folder->RemoveLeftBehind().status(); !s.ok()) return s;|MakeRoom(*folder, "", info);|offload/disk/kv_folder_test.cc
+text_room|offload/disk/kv_folder.cc|if (absl::Status s = RemoveParts(\*folder, /\*surely=\*/true).status();|MakeRoom(*folder, "", info); if (absl::Status s = absl::OkStatus();|offload/disk/kv_folder_test.cc
 text_grown|offload/disk/kv_folder.cc|BeginsWith(folder, info, file.name)) {|true) {|offload/disk/kv_folder_test.cc
 prompt_records|offload/disk/prompt_file.cc|record.back() !=|0 ==|offload/disk/prompt_file_test.cc
 prompt_states|offload/disk/prompt_file.cc|layer % kStates \* Aligned|0 * layer * Aligned|offload/disk/prompt_file_test.cc
 prompt_page|offload/disk/prompt_file.cc|!= records_\[layer\]\[kPageSumsAt + page\]|== 0|offload/disk/prompt_file_test.cc
-prompt_lock|offload/disk/kv_folder.cc|flock(file, LOCK_EX . LOCK_NB) != 0 \&\& errno|flock(file, LOCK_SH) != 0 \&\& errno|offload/disk/prompt_file_test.cc
-prompt_evicted|offload/disk/kv_folder.cc|return other != name \&\& IsPrompt(other);|return other != name;|offload/disk/prompt_file_test.cc
-prompt_left|runtime/sequence/saved_texts.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
-short_read|offload/disk/page_reader.cc|.offset = buffer.offset + buffer.done,|.offset = buffer.offset,|offload/disk/page_reader_test.cc
+prompt_lock|offload/disk/kv_folder.cc|if (TryLock(file) == Holder::kAnother) return nullptr;|(void)TryLock(file);|offload/disk/prompt_file_test.cc
+prompt_evicted|offload/disk/kv_folder.cc|const bool busy = IsPrompt(file.name) \&\&|const bool busy = IsPart(file.name) \&\&|offload/disk/prompt_file_test.cc
+prompt_counted|offload/disk/kv_folder.cc|if (busy) held -= file.bytes;||offload/disk/prompt_file_test.cc
+prompt_served|offload/disk/prompt_file.h|return positions \* info.layers >= Saves();|return positions * info.layers >= 0;|offload/disk/prompt_file_test.cc
+prompt_left_over|offload/disk/kv_folder.cc|other.starts_with(prompts) \&\& Serves(folder, info, file.name)|other.empty()|offload/disk/prompt_file_test.cc
+prompt_head|offload/disk/prompt_file.cc|if (!looked.HasHead(head)) {|if (head.empty()) {|offload/disk/prompt_file_test.cc
+prompt_taken|offload/disk/kv_folder.cc|HolderOf(\*\*folder, name) == Holder::kAnother|false|offload/disk/prompt_file_test.cc
+no_locks|offload/disk/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/disk/prompt_file_test.cc
+no_locks_part|offload/disk/kv_folder.cc|(holder == Holder::kNobody .. !surely)|holder != Holder::kAnother|offload/disk/prompt_file_test.cc
+prompt_or_text|runtime/sequence/session_texts.cc|if (!prompt.has_value() .. prompt->IsServedBy(end)) return std::nullopt;|if (end > 0) return std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
+memory_or_text|runtime/sequence/session_texts.cc|return saves > end \* all_layers ? std::optional(before) : std::nullopt;|return saves > 0 ? std::optional(before) : std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
+short_read|offload/disk/page_reader.cc|runs_.offsets\[buffer.run\] + buffer.done,|runs_.offsets[buffer.run],|offload/disk/page_reader_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
 disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum|IndexOf(layer, slot))] != 0|offload/disk/disk_kv_test.cc
 disk_buffer|offload/move/disk_link.cc|  lane.asked.erase(lane.asked.begin());|  (void)lane;|offload/disk/disk_kv_test.cc
@@ -365,11 +373,13 @@ states_first|offload/plan/tier_plan.cc|  if (everything.fits()) return everythin
 states_below|runtime/predict/session_plan.h|plan.host_kv + plan.host_states|plan.host_kv|runtime/predict/session_plan_test.cc
 states_predicted|offload/plan/pipeline.cc|    link.Copy(now, layer.states_s);||offload/plan/pipeline_test.cc
 layers_skipped|offload/kv/staging.cc|step_.asked = layer;|step_.asked = layer * 0;|offload/kv/layers_test.cc
+prompt_refused|runtime/sequence/forward.cc|refused = refused .. !progress(done, total);|refused = !progress(done, total);|runtime/sequence/unfinished_prompt_test.cc
 no_ring|bench/no_ring.py|^    refuse_rings()$|    pass|bench/saved_texts_test.py
 deaf_peer|bench/llama_server.py|            self.__exit__()||bench/saved_texts_test.py
 prompt_again|runtime/sequence/forward.cc|if (own.layer > 0 \&\& own.row == 0) after(own.layer - 1);||runtime/sequence/unfinished_prompt_test.cc
 prompt_anew|runtime/sequence/saved_texts.cc|begins_anew_);|false);|runtime/sequence/unfinished_prompt_test.cc
 prompt_filled|runtime/sequence/session_texts.cc|\&\& filled_from_ >= kv().length();|;|runtime/sequence/unfinished_prompt_test.cc
+prompt_left|runtime/sequence/saved_texts.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
 prompt_unseen|offload/view/retrieval.cc|(InSteps() \&\& step_rows_ <= kMaxStepRows)|InSteps()|runtime/sequence/unfinished_prompt_test.cc
 text_filled|runtime/sequence/session_texts.cc|settled_ == length \&\& filled_from_ >= length|settled_ == length|runtime/sequence/saved_texts_test.cc
 text_shallow|runtime/sequence/session.cc|options.prompt_view.IsFull() \&\& !options.EndsPrompts()|options.first_position == 0|runtime/sequence/saved_texts_test.cc

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,6 +48,8 @@ int DiskCalls::Rename(int folder, const char* from, const char* to) {
 int DiskCalls::Remove(int folder, const char* name) {
   return unlinkat(folder, name, /*flags=*/0);
 }
+
+int DiskCalls::Lock(int file, int operation) { return flock(file, operation); }
 
 std::unique_ptr<ReadQueue> DiskCalls::NewRing(int depth) {
   return NewRingQueue(depth);

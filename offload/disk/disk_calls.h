@@ -32,6 +32,7 @@ class DiskCalls {
   virtual int Close(int file);
   virtual int Rename(int folder, const char* from, const char* to);
   virtual int Remove(int folder, const char* name);
+  virtual int Lock(int file, int operation);  // flock
 
   // A queue of up to `depth` reads that are under way at once; null where the
   // system has none for us.

@@ -75,22 +75,15 @@ bool IsPart(std::string_view name) {
                  .find_first_not_of("0123456789-") == std::string_view::npos;
 }
 
-bool IsOurs(std::string_view name) {
-  return IsText(name) || IsPrompt(name) || IsPart(name);
+bool IsTextOrPrompt(std::string_view name) {
+  return IsText(name) || IsPrompt(name);
 }
 
-// A file that is being written is locked by its writer: who gets the lock knows
-// that nobody writes any more. A file system without locks has no such files.
-bool IsLeftBehind(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0; }
-
-// Takes the lock of a file that was just made; whether it is there still. Who
-// clears up may have been quicker, and have removed it: it holds the lock for
-// that long. A file system without locks has nobody who clears up.
-bool Claim(int file) {
-  while (flock(file, LOCK_EX) != 0 && errno == EINTR) {
-  }
-  struct stat status;
-  return fstat(file, &status) != 0 || status.st_nlink > 0;
+// How many ids two texts have in common before the first that differs.
+int64_t CommonBeginning(absl::Span<const int32_t> a,
+                        absl::Span<const int32_t> b) {
+  return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
+         a.begin();
 }
 
 absl::Status CannotRead(const std::string& path, int error) {
@@ -187,26 +180,6 @@ class KvFolder::Handle {
     return files;
   }
 
-  // Removes a file that nobody has locked; whether it did.
-  bool RemoveLeftBehind(const std::string& name) const {
-    const int file = openat(folder_, name.c_str(),
-                            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) return false;
-    const bool removed =
-        IsLeftBehind(file) && unlinkat(folder_, name.c_str(), /*flags=*/0) == 0;
-    close(file);
-    return removed;
-  }
-  // Removes what writers that ended before their time have left; how many
-  // files. Errors: io_error.
-  absl::StatusOr<int64_t> RemoveLeftBehind() const {
-    const absl::StatusOr<std::vector<Listed>> parts = List(IsPart);
-    if (!parts.ok()) return parts.status();
-    int64_t removed = 0;
-    for (const Listed& part : *parts) removed += RemoveLeftBehind(part.name);
-    return removed;
-  }
-
  private:
   Handle(std::string path, int folder)
       : path_(std::move(path)), folder_(folder) {}
@@ -214,6 +187,54 @@ class KvFolder::Handle {
   std::string path_;
   int folder_;
 };
+
+// ---- Who has a file ----
+
+KvFolder::Holder KvFolder::TryLock(int file) const {
+  if (disk_.Lock(file, LOCK_EX | LOCK_NB) == 0) return Holder::kNobody;
+  return errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown;
+}
+
+// Who clears up may have been quicker, and have removed it: it holds the lock
+// for that long.
+bool KvFolder::Claim(int file) const {
+  while (disk_.Lock(file, LOCK_EX) != 0 && errno == EINTR) {
+  }
+  struct stat status;
+  return fstat(file, &status) != 0 || status.st_nlink > 0;
+}
+
+KvFolder::Holder KvFolder::HolderOf(const Handle& folder,
+                                    const std::string& name) const {
+  const int file = openat(folder.fd(), name.c_str(),
+                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return Holder::kUnknown;
+  const Holder holder = TryLock(file);
+  close(file);
+  return holder;
+}
+
+bool KvFolder::RemoveFree(const Handle& folder, const std::string& name,
+                          bool surely) const {
+  const int file = openat(folder.fd(), name.c_str(),
+                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return false;
+  const absl::Cleanup unlock = [file] { close(file); };
+  const Holder holder = TryLock(file);
+  return holder != Holder::kAnother && (holder == Holder::kNobody || !surely) &&
+         disk_.Remove(folder.fd(), name.c_str()) == 0;
+}
+
+absl::StatusOr<int64_t> KvFolder::RemoveParts(const Handle& folder,
+                                              bool surely) const {
+  const absl::StatusOr<std::vector<Handle::Listed>> parts = folder.List(IsPart);
+  if (!parts.ok()) return parts.status();
+  int64_t removed = 0;
+  for (const Handle::Listed& part : *parts) {
+    removed += RemoveFree(folder, part.name, surely);
+  }
+  return removed;
+}
 
 // ---- Finding ----
 
@@ -243,10 +264,7 @@ absl::StatusOr<std::optional<KvFolder::Found>> KvFolder::Find(
     }
     const KvFileInfo& info = (*file)->info();
     if (info.fingerprint != fingerprint) continue;
-    const auto common = static_cast<int64_t>(
-        std::mismatch(info.ids.begin(), info.ids.end(), ids.begin(), ids.end())
-            .first -
-        info.ids.begin());
+    const int64_t common = CommonBeginning(info.ids, ids);
     if (common < kLeastTokens) continue;
     if (!best.has_value() || common > best->common) {
       best = Found{*std::move(file), common};
@@ -254,6 +272,21 @@ absl::StatusOr<std::optional<KvFolder::Found>> KvFolder::Find(
   }
   if (!best.has_value() && !failed.ok()) return failed;
   return best;
+}
+
+std::optional<PromptFile::Finished> KvFolder::FindPrompt(
+    const std::string& fingerprint, absl::Span<const int32_t> ids) const {
+  const absl::StatusOr<std::optional<Handle>> folder = Handle::ToRead(path_);
+  if (!folder.ok() || !folder->has_value()) return std::nullopt;
+  const std::string name = NameOf(kPromptBegin, fingerprint, ids);
+  absl::StatusOr<PromptFile::Finished> finished =
+      PromptFile::Look(disk_, (*folder)->fd(), name);
+  if (!finished.ok() || finished->info.fingerprint != fingerprint ||
+      finished->info.ids != ids ||
+      HolderOf(**folder, name) == Holder::kAnother) {
+    return std::nullopt;
+  }
+  return *std::move(finished);
 }
 
 void KvFolder::Remove(const std::string& name) const {
@@ -267,40 +300,49 @@ void KvFolder::Remove(const std::string& name) const {
 
 void KvFolder::MakeRoom(const Handle& folder, const std::string& name,
                         const KvFileInfo& info) const {
-  const absl::StatusOr<std::vector<Handle::Listed>> files = folder.List(IsOurs);
+  const absl::StatusOr<std::vector<Handle::Listed>> files =
+      folder.List(IsTextOrPrompt);
   if (!files.ok()) return;  // who comes next makes it
-  const std::string begin = NameBegin(kTextBegin, info.fingerprint, info.ids);
+  const std::string texts = NameBegin(kTextBegin, info.fingerprint, info.ids);
+  const std::string prompts =
+      NameBegin(kPromptBegin, info.fingerprint, info.ids);
   for (const Handle::Listed& file : *files) {
-    if (file.name != name && IsText(file.name) &&
-        std::string_view(file.name).starts_with(begin) &&
+    const std::string_view other = file.name;
+    if (other != name && other.starts_with(texts) &&
         BeginsWith(folder, info, file.name)) {
       disk_.Remove(folder.fd(), file.name.c_str());
+    } else if (other.starts_with(prompts) && Serves(folder, info, file.name)) {
+      RemoveFree(folder, file.name, /*surely=*/false);
     }
   }
-  Evict(folder, most_bytes_, [&name](std::string_view file) {
-    return file != name && !IsPart(file);
-  });
+  Evict(folder, name);
 }
 
-// Removes files that may leave until all have `most` bytes, the stalest first.
-void KvFolder::Evict(
-    const Handle& folder, uint64_t most,
-    absl::FunctionRef<bool(std::string_view)> may_leave) const {
-  absl::StatusOr<std::vector<Handle::Listed>> files = folder.List(IsOurs);
+void KvFolder::Evict(const Handle& folder, const std::string& name) const {
+  absl::StatusOr<std::vector<Handle::Listed>> files =
+      folder.List(IsTextOrPrompt);
   if (!files.ok()) return;
   uint64_t held = 0;
   for (const Handle::Listed& file : *files) held += file.bytes;
+  if (held <= most_bytes_) return;
+  // What others write needs no room yet.
+  std::erase_if(*files, [&](const Handle::Listed& file) {
+    const bool busy =
+        IsPrompt(file.name) && HolderOf(folder, file.name) == Holder::kAnother;
+    if (busy) held -= file.bytes;
+    return busy;
+  });
   std::sort(files->begin(), files->end(),
             [](const Handle::Listed& a, const Handle::Listed& b) {
               return a.used_ns < b.used_ns;
             });
   for (const Handle::Listed& stalest : *files) {
-    if (held <= most) break;
-    if (!may_leave(stalest.name)) continue;
+    if (held <= most_bytes_) break;
+    if (stalest.name == name) continue;
     const bool removed =
         IsText(stalest.name)
             ? disk_.Remove(folder.fd(), stalest.name.c_str()) == 0
-            : folder.RemoveLeftBehind(stalest.name);
+            : RemoveFree(folder, stalest.name, /*surely=*/false);
     if (removed) held -= stalest.bytes;
   }
 }
@@ -317,6 +359,16 @@ bool KvFolder::BeginsWith(const Handle& folder, const KvFileInfo& info,
          std::equal(ids.begin(), ids.end(), info.ids.begin());
 }
 
+bool KvFolder::Serves(const Handle& folder, const KvFileInfo& info,
+                      const std::string& name) const {
+  const absl::StatusOr<PromptFile::Finished> prompt =
+      PromptFile::Look(disk_, folder.fd(), name);
+  if (!prompt.ok() || prompt->info.fingerprint != info.fingerprint) {
+    return false;
+  }
+  return prompt->IsServedBy(CommonBeginning(info.ids, prompt->info.ids));
+}
+
 absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
                             absl::FunctionRef<bool()> cancelled,
                             const std::string& prompt) const {
@@ -327,7 +379,10 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
                    absl::StrCat(path_, ": the text needs ", info.FileBytes(),
                                 " bytes, the folder may have ", most_bytes_));
   }
-  if (absl::Status s = folder->RemoveLeftBehind().status(); !s.ok()) return s;
+  if (absl::Status s = RemoveParts(*folder, /*surely=*/true).status();
+      !s.ok()) {
+    return s;
+  }
   // A name of our own.
   static std::atomic<int> turn{0};
   constexpr int kMostTries = 100;
@@ -412,17 +467,10 @@ absl::StatusOr<std::unique_ptr<PromptFile>> KvFolder::OpenPrompt(
         status.st_uid != geteuid()) {
       return IoError("io_error", absl::StrCat(name, ": it is no file of ours"));
     }
-    if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      return nullptr;
-    }
+    if (TryLock(file) == Holder::kAnother) return nullptr;
     // Who cleared up may have been quicker.
     if (fstat(file, &status) == 0 && status.st_nlink == 0) continue;
-    if (static_cast<uint64_t>(status.st_size) != info.FileBytes()) {
-      const uint64_t room = most_bytes_ - info.FileBytes();
-      Evict(*folder, room, [&name](std::string_view other) {
-        return other != name && IsPrompt(other);
-      });
-    }
+    Evict(*folder, name);
     std::move(close).Cancel();
     absl::StatusOr<std::unique_ptr<PromptFile>> opened =
         PromptFile::Open(disk_, file, name, info, anew);
@@ -440,8 +488,8 @@ absl::StatusOr<std::vector<KvFolder::Entry>> KvFolder::List() const {
   if (!folder.ok()) return folder.status();
   std::vector<Entry> entries;
   if (!folder->has_value()) return entries;
-  const absl::StatusOr<std::vector<Handle::Listed>> files = (*folder)->List(
-      [](std::string_view name) { return IsText(name) || IsPrompt(name); });
+  const absl::StatusOr<std::vector<Handle::Listed>> files =
+      (*folder)->List(IsTextOrPrompt);
   if (!files.ok()) return files.status();
   for (const Handle::Listed& listed : *files) {
     entries.push_back({.name = listed.name,
@@ -460,10 +508,10 @@ absl::StatusOr<int64_t> KvFolder::Clear() const {
   const absl::StatusOr<std::optional<Handle>> folder = Handle::ToList(path_);
   if (!folder.ok()) return folder.status();
   if (!folder->has_value()) return 0;
-  const absl::StatusOr<std::vector<Handle::Listed>> files = (*folder)->List(
-      [](std::string_view name) { return IsText(name) || IsPrompt(name); });
+  const absl::StatusOr<std::vector<Handle::Listed>> files =
+      (*folder)->List(IsTextOrPrompt);
   if (!files.ok()) return files.status();
-  const absl::StatusOr<int64_t> parts = (*folder)->RemoveLeftBehind();
+  const absl::StatusOr<int64_t> parts = RemoveParts(**folder, /*surely=*/false);
   if (!parts.ok()) return parts.status();
   int64_t removed = *parts;
   for (const Handle::Listed& listed : *files) {

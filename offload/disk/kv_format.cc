@@ -18,15 +18,12 @@ namespace {
 constexpr char kMagic[8] = {'\x89', 'T', 'K', 'V', '\r', '\n', '\x1a', '\n'};
 constexpr char kCommitMagic[8] = {'T', 'K', 'V', ' ', 'e', 'n', 'd', '\n'};
 constexpr uint32_t kVersion = 1;
-constexpr uint32_t kByteOrder = 0x01020304;
-constexpr uint64_t kAlignment = 4096;  // of the pages
 
 // Far above every known model; with them no sum or product leaves 63 bits.
 constexpr uint64_t kMostPositions = uint64_t{1} << 30;
 constexpr uint32_t kMostLayers = 512;
 constexpr uint32_t kMostHeads = 1024;
 constexpr uint32_t kMostHeadDim = 1024;
-constexpr uint32_t kMostText = uint32_t{1} << 20;
 
 // Types of KV by their numbers in the file.
 constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16,
@@ -40,12 +37,7 @@ struct Fixed {
   uint64_t payload_offset;
   uint64_t page_bytes;
   uint64_t positions;
-  uint32_t page_tokens;
-  uint32_t layers;
-  uint32_t kv_heads;
-  uint32_t head_dim;
-  uint32_t type_k;
-  uint32_t type_v;
+  FileShape shape;
   uint32_t fingerprint_bytes;
   uint32_t title_bytes;
 };
@@ -63,45 +55,26 @@ absl::Status Damaged(std::string_view what) {
   return InputError("text_damaged", what);
 }
 
-uint64_t SumOf(const void* bytes, size_t count) {
-  return XXH3_64bits(bytes, count);
-}
-
-// Adds the bytes of `count` values to `out`.
-template <typename T>
-void Append(const T* values, size_t count, std::vector<std::byte>* out) {
-  const auto* const bytes = reinterpret_cast<const std::byte*>(values);
-  out->insert(out->end(), bytes, bytes + count * sizeof(T));
-}
-
 // Whether the numbers of `fixed` are ones that a file of ours may have, and
 // agree with each other.
 absl::Status Check(const Fixed& fixed, uint64_t file_bytes) {
   if (std::memcmp(fixed.magic, kMagic, sizeof(kMagic)) != 0) {
     return Damaged("it does not begin as a saved text");
   }
-  if (fixed.version != kVersion || fixed.byte_order != kByteOrder) {
+  if (fixed.version != kVersion || fixed.byte_order != kFileByteOrder) {
     return InputError(
         "text_version",
         absl::StrCat("version: got ", fixed.version, ", byte order ",
                      absl::Hex(fixed.byte_order), "; need ", kVersion, " and ",
-                     absl::Hex(kByteOrder)));
+                     absl::Hex(kFileByteOrder)));
   }
-  const auto in = [](uint64_t value, uint64_t most) {
-    return value >= 1 && value <= most;
-  };
-  if (!in(fixed.positions, kMostPositions) || !in(fixed.layers, kMostLayers) ||
-      !in(fixed.kv_heads, kMostHeads) || !in(fixed.head_dim, kMostHeadDim) ||
-      fixed.page_tokens != kPageTokens || fixed.type_k >= std::size(kTypes) ||
-      fixed.type_v >= std::size(kTypes) ||
-      fixed.fingerprint_bytes > kMostText || fixed.title_bytes > kMostText) {
+  if (fixed.fingerprint_bytes > kMostFileText ||
+      fixed.title_bytes > kMostFileText) {
     return Damaged("its front has a number out of range");
   }
-  for (const uint32_t type : {fixed.type_k, fixed.type_v}) {
-    const int block = InfoOf(kTypes[type]).block_elements;
-    if (fixed.head_dim % static_cast<uint32_t>(block) != 0) {
-      return Damaged("its rows are no whole blocks of their type");
-    }
+  if (absl::Status s = LayoutOf(fixed.shape, fixed.positions).status();
+      !s.ok()) {
+    return s;
   }
   if (fixed.file_bytes != file_bytes) {
     return Damaged(
@@ -114,12 +87,6 @@ Fixed FixedOf(std::span<const std::byte> front) {
   Fixed fixed;
   std::memcpy(&fixed, front.data(), sizeof(fixed));
   return fixed;
-}
-
-uint64_t SumIn(std::span<const std::byte> front) {
-  uint64_t sum;
-  std::memcpy(&sum, front.data() + front.size() - sizeof(sum), sizeof(sum));
-  return sum;
 }
 
 // The bytes before the pages, by a fixed part that Check has seen.
@@ -138,49 +105,77 @@ uint64_t KvFileInfo::FrontBytes() const {
                              static_cast<uint64_t>(layers));
 }
 
-uint64_t KvFileInfo::PayloadOffset() const {
-  return (FrontBytes() + kAlignment - 1) / kAlignment * kAlignment;
-}
+uint64_t KvFileInfo::PayloadOffset() const { return FileAligned(FrontBytes()); }
 
 uint64_t KvFileInfo::FileBytes() const { return CommitOffset() + kCommitBytes; }
 
-uint32_t KvTypeNumber(DType type) {
-  return static_cast<uint32_t>(
-      std::find(std::begin(kTypes), std::end(kTypes), type) -
-      std::begin(kTypes));
+FileShape FileShapeOf(const KvLayout& layout, int layers) {
+  const auto number = [](DType type) {
+    return static_cast<uint32_t>(
+        std::find(std::begin(kTypes), std::end(kTypes), type) -
+        std::begin(kTypes));
+  };
+  return {.page_tokens = kPageTokens,
+          .layers = static_cast<uint32_t>(layers),
+          .kv_heads = static_cast<uint32_t>(layout.kv_heads),
+          .head_dim = static_cast<uint32_t>(layout.head_dim),
+          .type_k = number(layout.type_k),
+          .type_v = number(layout.type_v)};
 }
 
-uint64_t PageSum(const std::byte* page, size_t bytes) {
-  return SumOf(page, bytes);
+absl::StatusOr<KvLayout> LayoutOf(const FileShape& shape, uint64_t positions) {
+  const auto in = [](uint64_t value, uint64_t most) {
+    return value >= 1 && value <= most;
+  };
+  if (!in(positions, kMostPositions) || !in(shape.layers, kMostLayers) ||
+      !in(shape.kv_heads, kMostHeads) || !in(shape.head_dim, kMostHeadDim) ||
+      shape.page_tokens != kPageTokens || shape.type_k >= std::size(kTypes) ||
+      shape.type_v >= std::size(kTypes)) {
+    return Damaged("its front has a number out of range");
+  }
+  for (const uint32_t type : {shape.type_k, shape.type_v}) {
+    const int block = InfoOf(kTypes[type]).block_elements;
+    if (shape.head_dim % static_cast<uint32_t>(block) != 0) {
+      return Damaged("its rows are no whole blocks of their type");
+    }
+  }
+  return KvLayout{kTypes[shape.type_k], kTypes[shape.type_v],
+                  static_cast<int>(shape.kv_heads),
+                  static_cast<int>(shape.head_dim)};
+}
+
+uint64_t SumOf(const void* bytes, size_t count) {
+  return XXH3_64bits(bytes, count);
+}
+
+uint64_t LastSumIn(std::span<const std::byte> bytes) {
+  uint64_t sum;
+  std::memcpy(&sum, bytes.data() + bytes.size() - sizeof(sum), sizeof(sum));
+  return sum;
 }
 
 std::vector<std::byte> EncodeFront(const KvFileInfo& info) {
   Fixed fixed = {
       .magic = {},
       .version = kVersion,
-      .byte_order = kByteOrder,
+      .byte_order = kFileByteOrder,
       .file_bytes = info.FileBytes(),
       .payload_offset = info.PayloadOffset(),
       .page_bytes = static_cast<uint64_t>(info.layout.PageBytes()),
       .positions = info.ids.size(),
-      .page_tokens = kPageTokens,
-      .layers = static_cast<uint32_t>(info.layers),
-      .kv_heads = static_cast<uint32_t>(info.layout.kv_heads),
-      .head_dim = static_cast<uint32_t>(info.layout.head_dim),
-      .type_k = KvTypeNumber(info.layout.type_k),
-      .type_v = KvTypeNumber(info.layout.type_v),
+      .shape = FileShapeOf(info.layout, info.layers),
       .fingerprint_bytes = static_cast<uint32_t>(info.fingerprint.size()),
       .title_bytes = static_cast<uint32_t>(info.title.size())};
   std::memcpy(fixed.magic, kMagic, sizeof(kMagic));
   std::vector<std::byte> front;
   front.reserve(info.FrontBytes());
-  Append(&fixed, 1, &front);
-  Append(info.fingerprint.data(), info.fingerprint.size(), &front);
-  Append(info.title.data(), info.title.size(), &front);
-  Append(info.ids.data(), info.ids.size(), &front);
-  Append(info.sums.data(), info.sums.size(), &front);
+  AppendBytes(&fixed, 1, &front);
+  AppendBytes(info.fingerprint.data(), info.fingerprint.size(), &front);
+  AppendBytes(info.title.data(), info.title.size(), &front);
+  AppendBytes(info.ids.data(), info.ids.size(), &front);
+  AppendBytes(info.sums.data(), info.sums.size(), &front);
   const uint64_t sum = SumOf(front.data(), front.size());
-  Append(&sum, 1, &front);
+  AppendBytes(&sum, 1, &front);
   return front;
 }
 
@@ -188,7 +183,7 @@ std::array<std::byte, kCommitBytes> EncodeCommit(
     std::span<const std::byte> front) {
   Commit commit = {.magic = {},
                    .file_bytes = FixedOf(front).file_bytes,
-                   .front_sum = SumIn(front),
+                   .front_sum = LastSumIn(front),
                    .sum = 0};
   std::memcpy(commit.magic, kCommitMagic, sizeof(kCommitMagic));
   commit.sum = SumOf(&commit, offsetof(Commit, sum));
@@ -203,19 +198,19 @@ absl::StatusOr<uint64_t> FrontBytesIn(
   const Fixed fixed = FixedOf(fixed_bytes);
   if (absl::Status s = Check(fixed, file_bytes); !s.ok()) return s;
   const uint64_t bytes = FrontBytes(fixed.fingerprint_bytes, fixed.title_bytes,
-                                    fixed.positions, fixed.layers);
+                                    fixed.positions, fixed.shape.layers);
   if (bytes > file_bytes) {
     return Damaged(
         absl::StrCat("its front needs ", bytes, " bytes, it has ", file_bytes));
   }
   // Before anybody takes memory for it: the pages must fill the rest.
-  const KvLayout layout = {kTypes[fixed.type_k], kTypes[fixed.type_v],
-                           static_cast<int>(fixed.kv_heads),
-                           static_cast<int>(fixed.head_dim)};
-  const uint64_t offset = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  const auto page_bytes = static_cast<uint64_t>(layout.PageBytes());
+  const absl::StatusOr<KvLayout> layout =
+      LayoutOf(fixed.shape, fixed.positions);
+  if (!layout.ok()) return layout.status();
+  const uint64_t offset = FileAligned(bytes);
+  const auto page_bytes = static_cast<uint64_t>(layout->PageBytes());
   const uint64_t pages =
-      fixed.layers * ((fixed.positions + kPageTokens - 1) / kPageTokens);
+      fixed.shape.layers * ((fixed.positions + kPageTokens - 1) / kPageTokens);
   if (fixed.payload_offset != offset || fixed.page_bytes != page_bytes ||
       offset + kCommitBytes > file_bytes ||
       (file_bytes - offset - kCommitBytes) / page_bytes != pages ||
@@ -232,15 +227,17 @@ absl::StatusOr<KvFileInfo> DecodeFront(std::span<const std::byte> front,
       FrontBytesIn(front.first<kFixedFrontBytes>(), file_bytes);
   if (!bytes.ok()) return bytes.status();
   if (*bytes != front.size()) return Damaged("its front is cut off");
-  if (SumOf(front.data(), front.size() - sizeof(uint64_t)) != SumIn(front)) {
+  if (SumOf(front.data(), front.size() - sizeof(uint64_t)) !=
+      LastSumIn(front)) {
     return Damaged("its front does not have its checksum");
   }
   const Fixed fixed = FixedOf(front);
   KvFileInfo info;
-  info.layout = {kTypes[fixed.type_k], kTypes[fixed.type_v],
-                 static_cast<int>(fixed.kv_heads),
-                 static_cast<int>(fixed.head_dim)};
-  info.layers = static_cast<int>(fixed.layers);
+  const absl::StatusOr<KvLayout> layout =
+      LayoutOf(fixed.shape, fixed.positions);
+  if (!layout.ok()) return layout.status();
+  info.layout = *layout;
+  info.layers = static_cast<int>(fixed.shape.layers);
   const std::byte* at = front.data() + kFixedFrontBytes;
   const auto take = [&at](void* to, size_t count) {
     if (count > 0) std::memcpy(to, at, count);

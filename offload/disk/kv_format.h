@@ -45,10 +45,45 @@ struct KvFileInfo {
 inline constexpr uint64_t kFixedFrontBytes = 80;
 inline constexpr uint64_t kCommitBytes = 32;
 
-// A type of KV by its number in files.
-uint32_t KvTypeNumber(DType type);
+// ---- What files of texts and of unfinished prompts share ----
 
-uint64_t PageSum(const std::byte* page, size_t bytes);
+inline constexpr uint32_t kFileByteOrder = 0x01020304;
+inline constexpr uint64_t kFileAlignment = 4096;  // of pages and what is large
+inline constexpr uint64_t kMostFileText = uint64_t{1} << 20;  // bytes of one
+
+// The shape of a model's pages, as files have it.
+struct FileShape {
+  uint32_t page_tokens;
+  uint32_t layers;
+  uint32_t kv_heads;
+  uint32_t head_dim;
+  uint32_t type_k;
+  uint32_t type_v;
+};
+FileShape FileShapeOf(const KvLayout& layout, int layers);
+// The layout of a file of so many positions. Errors: text_damaged, of numbers
+// that no file of ours has.
+absl::StatusOr<KvLayout> LayoutOf(const FileShape& shape, uint64_t positions);
+
+inline uint64_t FileAligned(uint64_t bytes) {
+  return (bytes + kFileAlignment - 1) / kFileAlignment * kFileAlignment;
+}
+
+// XXH3-64.
+uint64_t SumOf(const void* bytes, size_t count);
+inline uint64_t PageSum(const std::byte* page, size_t bytes) {
+  return SumOf(page, bytes);
+}
+uint64_t LastSumIn(std::span<const std::byte> bytes);
+
+// Adds the bytes of `count` values to `out`.
+template <typename T>
+void AppendBytes(const T* values, size_t count, std::vector<std::byte>* out) {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(values);
+  out->insert(out->end(), bytes, bytes + count * sizeof(T));
+}
+
+// ---- A text's own ----
 
 // FrontBytes(), of an info whose sums are known.
 std::vector<std::byte> EncodeFront(const KvFileInfo& info);

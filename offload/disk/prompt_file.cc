@@ -1,5 +1,6 @@
 #include "offload/disk/prompt_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -8,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "offload/disk/file_writer.h"
@@ -20,9 +22,9 @@ namespace {
 constexpr char kMagic[8] = {'\x89', 'T', 'K', 'P', '\r', '\n', '\x1a', '\n'};
 constexpr char kRecordMagic[8] = {'T', 'K', 'P', ' ', 'l', 'a', 'y', '\n'};
 constexpr uint32_t kVersion = 1;
-constexpr uint32_t kByteOrder = 0x01020304;
-constexpr uint64_t kAlignment = 4096;  // of records, states and pages
-constexpr int kStates = 2;             // that take turns
+constexpr int kStates = 2;  // that take turns
+// Far above every known model.
+constexpr uint64_t kMostRowBytes = uint64_t{1} << 24;
 
 struct Fixed {
   char magic[8];
@@ -33,12 +35,7 @@ struct Fixed {
   uint64_t positions;
   uint64_t row_bytes;
   uint64_t page_bytes;
-  uint32_t page_tokens;
-  uint32_t layers;
-  uint32_t kv_heads;
-  uint32_t head_dim;
-  uint32_t type_k;
-  uint32_t type_v;
+  FileShape shape;
   uint64_t fingerprint_bytes;
 };
 static_assert(sizeof(Fixed) == 88);
@@ -46,14 +43,6 @@ static_assert(sizeof(Fixed) == 88);
 // Numbers of a record: its magic, the layer, the sums of head and states, those
 // of the layer's pages, and the sum of all that.
 enum : size_t { kMagicAt, kLayerAt, kHeadSumAt, kStateSumAt, kPageSumsAt };
-
-uint64_t Aligned(uint64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-uint64_t SumOf(const void* bytes, size_t count) {
-  return XXH3_64bits(bytes, count);
-}
 
 size_t PagesOf(const PromptInfo& info) {
   return static_cast<size_t>(info.EndPage() - info.FirstPage());
@@ -68,8 +57,8 @@ size_t RecordNumbers(const PromptInfo& info) {
 }
 
 uint64_t RecordsAt(const PromptInfo& info) {
-  return Aligned(sizeof(Fixed) + info.fingerprint.size() +
-                 info.ids.size() * sizeof(int32_t) + sizeof(uint64_t));
+  return FileAligned(sizeof(Fixed) + info.fingerprint.size() +
+                     info.ids.size() * sizeof(int32_t) + sizeof(uint64_t));
 }
 
 uint64_t RecordAt(const PromptInfo& info, size_t layer) {
@@ -77,14 +66,15 @@ uint64_t RecordAt(const PromptInfo& info, size_t layer) {
 }
 
 uint64_t StateAt(const PromptInfo& info, size_t layer) {
-  return Aligned(RecordAt(info, KeptLayers(info))) +
-         layer % kStates * Aligned(static_cast<uint64_t>(info.StateBytes()));
+  return FileAligned(RecordAt(info, KeptLayers(info))) +
+         layer % kStates *
+             FileAligned(static_cast<uint64_t>(info.StateBytes()));
 }
 
 // `page`: from the prompt's first on.
 uint64_t PageAt(const PromptInfo& info, size_t layer, size_t page) {
   return StateAt(info, 0) +
-         kStates * Aligned(static_cast<uint64_t>(info.StateBytes())) +
+         kStates * FileAligned(static_cast<uint64_t>(info.StateBytes())) +
          (layer * PagesOf(info) + page) *
              static_cast<uint64_t>(info.layout.PageBytes());
 }
@@ -93,30 +83,21 @@ uint64_t PageAt(const PromptInfo& info, size_t layer, size_t page) {
 std::vector<std::byte> HeadOf(const PromptInfo& info) {
   Fixed fixed = {.magic = {},
                  .version = kVersion,
-                 .byte_order = kByteOrder,
+                 .byte_order = kFileByteOrder,
                  .file_bytes = info.FileBytes(),
                  .begin = static_cast<uint64_t>(info.begin),
                  .positions = info.ids.size(),
                  .row_bytes = static_cast<uint64_t>(info.row_bytes),
                  .page_bytes = static_cast<uint64_t>(info.layout.PageBytes()),
-                 .page_tokens = kPageTokens,
-                 .layers = static_cast<uint32_t>(info.layers),
-                 .kv_heads = static_cast<uint32_t>(info.layout.kv_heads),
-                 .head_dim = static_cast<uint32_t>(info.layout.head_dim),
-                 .type_k = KvTypeNumber(info.layout.type_k),
-                 .type_v = KvTypeNumber(info.layout.type_v),
+                 .shape = FileShapeOf(info.layout, info.layers),
                  .fingerprint_bytes = info.fingerprint.size()};
   std::memcpy(fixed.magic, kMagic, sizeof(kMagic));
   std::vector<std::byte> head;
-  const auto add = [&head](const void* from, size_t bytes) {
-    const auto* const begin = static_cast<const std::byte*>(from);
-    head.insert(head.end(), begin, begin + bytes);
-  };
-  add(&fixed, sizeof(fixed));
-  add(info.fingerprint.data(), info.fingerprint.size());
-  add(info.ids.data(), info.ids.size() * sizeof(int32_t));
+  AppendBytes(&fixed, 1, &head);
+  AppendBytes(info.fingerprint.data(), info.fingerprint.size(), &head);
+  AppendBytes(info.ids.data(), info.ids.size(), &head);
   const uint64_t sum = SumOf(head.data(), head.size());
-  add(&sum, sizeof(sum));
+  AppendBytes(&sum, 1, &head);
   return head;
 }
 
@@ -124,6 +105,57 @@ uint64_t RecordMagic() {
   uint64_t magic;
   std::memcpy(&magic, kRecordMagic, sizeof(magic));
   return magic;
+}
+
+// All that the head of an open file says of its prompt, in numbers that a file
+// of ours may have; whether it is right, HasHead finds out. Errors:
+// text_damaged, io_error.
+absl::StatusOr<PromptInfo> InfoIn(DiskCalls& disk, int file,
+                                  const std::string& name) {
+  const absl::Status damaged = InputError(
+      "text_damaged", absl::StrCat(name, ": it is no unfinished prompt"));
+  struct stat status;
+  if (fstat(file, &status) != 0) return DiskError(name, "stat it", errno);
+  const auto bytes = static_cast<uint64_t>(status.st_size);
+  Fixed fixed;
+  if (!S_ISREG(status.st_mode) || bytes < sizeof(fixed)) return damaged;
+  if (absl::Status s =
+          ReadRange(disk, file, name, 0, reinterpret_cast<std::byte*>(&fixed),
+                    sizeof(fixed));
+      !s.ok()) {
+    return s;
+  }
+  const absl::StatusOr<KvLayout> layout =
+      LayoutOf(fixed.shape, fixed.positions);
+  if (!layout.ok() || fixed.begin >= fixed.positions ||
+      fixed.row_bytes > kMostRowBytes ||
+      fixed.fingerprint_bytes > kMostFileText ||
+      sizeof(fixed) + fixed.fingerprint_bytes +
+              fixed.positions * sizeof(int32_t) >
+          bytes) {
+    return damaged;
+  }
+  PromptInfo info = {.fingerprint = std::string(fixed.fingerprint_bytes, '\0'),
+                     .layout = *layout,
+                     .layers = static_cast<int>(fixed.shape.layers),
+                     .begin = static_cast<int64_t>(fixed.begin),
+                     .ids = std::vector<int32_t>(fixed.positions),
+                     .row_bytes = static_cast<int64_t>(fixed.row_bytes)};
+  if (absl::Status s =
+          ReadRange(disk, file, name, sizeof(fixed),
+                    reinterpret_cast<std::byte*>(info.fingerprint.data()),
+                    info.fingerprint.size());
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s =
+          ReadRange(disk, file, name, sizeof(fixed) + info.fingerprint.size(),
+                    reinterpret_cast<std::byte*>(info.ids.data()),
+                    info.ids.size() * sizeof(int32_t));
+      !s.ok()) {
+    return s;
+  }
+  return info;
 }
 
 // The sum of a run of bytes that come in parts.
@@ -154,14 +186,35 @@ absl::StatusOr<std::unique_ptr<PromptFile>> PromptFile::Open(
   std::unique_ptr<PromptFile> opened(
       new PromptFile(disk, file, std::move(name), std::move(info)));
   const std::vector<std::byte> head = HeadOf(opened->info_);
-  std::memcpy(&opened->head_sum_, head.data() + head.size() - sizeof(uint64_t),
-              sizeof(uint64_t));
+  opened->head_sum_ = LastSumIn(head);
   const bool same = !anew && opened->HasHead(head);
   if (absl::Status s = same ? opened->ReadRecords() : opened->Clear();
       !s.ok()) {
     return s;
   }
   return opened;
+}
+
+absl::StatusOr<PromptFile::Finished> PromptFile::Look(DiskCalls& disk,
+                                                      int folder,
+                                                      const std::string& name) {
+  const int file =
+      disk.Open(folder, name.c_str(),
+                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0);
+  if (file < 0) return DiskError(name, "open it", errno);
+  absl::Cleanup close = [&] { disk.Close(file); };
+  absl::StatusOr<PromptInfo> info = InfoIn(disk, file, name);
+  if (!info.ok()) return info.status();
+  PromptFile looked(disk, file, name, *std::move(info));
+  std::move(close).Cancel();
+  const std::vector<std::byte> head = HeadOf(looked.info_);
+  looked.head_sum_ = LastSumIn(head);
+  if (!looked.HasHead(head)) {
+    return InputError("text_damaged",
+                      absl::StrCat(name, ": its head does not say what it is"));
+  }
+  if (absl::Status s = looked.ReadRecords(); !s.ok()) return s;
+  return Finished{looked.info_, looked.layers_};
 }
 
 PromptFile::~PromptFile() { disk_.Close(file_); }

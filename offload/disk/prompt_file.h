@@ -50,6 +50,25 @@ class PromptFile {
   // else goes. Errors: disk_full, io_error.
   static absl::StatusOr<std::unique_ptr<PromptFile>> Open(
       DiskCalls& disk, int file, std::string name, PromptInfo info, bool anew);
+  // What a file that nobody need have locked says of itself.
+  struct Finished {
+    PromptInfo info;
+    int layers = 0;  // that are finished, as its records say
+
+    // Positions times layers that need not be computed where the prompt goes
+    // on: all of those before it, and its own in the finished layers.
+    int64_t Saves() const {
+      return info.begin * info.layers + info.rows() * layers;
+    }
+    // Whether the KV of so many of its first positions saves as much. Fewer
+    // than are before it do not: it may go on behind others.
+    bool IsServedBy(int64_t positions) const {
+      return positions * info.layers >= Saves();
+    }
+  };
+  // Errors: text_damaged, of what is none; io_error.
+  static absl::StatusOr<Finished> Look(DiskCalls& disk, int folder,
+                                       const std::string& name);
   ~PromptFile();
   PromptFile(const PromptFile&) = delete;
   PromptFile& operator=(const PromptFile&) = delete;

@@ -458,11 +458,13 @@ class PromptRoomTest : public PromptFileTest {
   }
 };
 
-TEST_F(PromptRoomTest, OtherPromptsMakeRoomForOne) {
+// What is being written needs no room; what was left does, the stalest first.
+TEST_F(PromptRoomTest, WhatWasLeftMakesRoom) {
   const uint64_t bytes = PromptOf(1100).FileBytes();
+  const uint64_t text_bytes = TextOf(9).FileBytes();
   ASSERT_TRUE(Save(TextOf(9)).ok());
   const std::string text = Names().at(0);
-  const uint64_t most = 3 * bytes + TextOf(9).FileBytes();
+  const uint64_t most = 3 * bytes + text_bytes;
   std::vector<std::string> names;
   for (const int number : {1, 2, 3}) {
     const PromptInfo info = PromptOf(1100, 0, number);
@@ -470,37 +472,195 @@ TEST_F(PromptRoomTest, OtherPromptsMakeRoomForOne) {
     names.push_back(Open(info).value()->name());
     UsedAt(names.back(), 1000 + number);
   }
-  UsedAt(text, 1);
+  UsedAt(text, 1500);
   UsedAt(names[0], 2000);
-  EXPECT_EQ(Names().size(), 4u);
-  const auto busy = *Open(PromptOf(1100, 0, 2), GoodDisk(), most);
   ASSERT_TRUE(Write(PromptOf(1100, 0, 4), 1, GoodDisk(), most).ok());
-  EXPECT_TRUE(IsThere(text));  // a text leaves for a text
-  EXPECT_TRUE(IsThere(names[0]));
-  EXPECT_TRUE(IsThere(names[1]));  // somebody has it
+  EXPECT_EQ(Names().size(), 5u);  // it was being written
+  const auto busy = *Open(PromptOf(1100, 0, 2), GoodDisk(), most);
+  EXPECT_EQ(Names().size(), 5u);  // and so is this one
+  const auto fifth = *Open(PromptOf(1100, 0, 5), GoodDisk(), most);
+  EXPECT_EQ(Names().size(), 6u);
+  const auto sixth =
+      *Open(PromptOf(1100, 0, 6), GoodDisk(), text_bytes + bytes);
   EXPECT_FALSE(IsThere(names[2]));
+  EXPECT_FALSE(IsThere(text));
+  EXPECT_TRUE(IsThere(names[1]));  // somebody has it
+  EXPECT_TRUE(IsThere(names[0]));
+  EXPECT_EQ(Names().size(), 5u);
   // One that is as large as all may be is not begun.
   EXPECT_EQ(*Open(PromptOf(1100), GoodDisk(), bytes - 1), nullptr);
 }
 
+// Texts that fill the folder leave place to prompts that were left: the
+// stalest of both go, and not all prompts for each that comes.
+TEST_F(PromptRoomTest, AFullFolderKeepsPrompts) {
+  uint64_t most = 0;
+  for (const int text : {1, 2, 3, 4}) {
+    ASSERT_TRUE(Save(TextOf(text)).ok());
+    most += TextOf(text).FileBytes();
+  }
+  int64_t second = 1000;
+  for (const std::string& name : Names()) UsedAt(name, second++);
+  for (const int number : {5, 6, 7}) {
+    const PromptInfo info = PromptOf(1100, 0, number);
+    ASSERT_TRUE(Write(info, 1, GoodDisk(), most).ok());
+    UsedAt(Open(info).value()->name(), 2000 + number);
+  }
+  const auto last = *Open(PromptOf(1100, 0, 8), GoodDisk(), most);
+  for (const int number : {5, 6, 7}) {
+    EXPECT_EQ(Open(PromptOf(1100, 0, number)).value()->layers(), 1) << number;
+  }
+  EXPECT_EQ(Names().size(), 4u + 1u);
+}
+
+// Texts need not leave for what others write.
+TEST_F(PromptRoomTest, WhatOthersWriteTakesNoPlaceOfTexts) {
+  ASSERT_TRUE(Save(TextOf(1)).ok());
+  const std::string part = path() + "/part-1-1.kv";
+  const int writer = open(part.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  ASSERT_EQ(flock(writer, LOCK_EX), 0);
+  fs::resize_file(part, 10 * TextOf(1).FileBytes());
+  const auto busy = *Open(PromptOf(1100, 0, 3));
+  ASSERT_TRUE(Save(TextOf(2), 2 * TextOf(1).FileBytes()).ok());
+  EXPECT_EQ(Names().size(), 4u);
+  close(writer);
+}
+
 TEST_F(PromptRoomTest, ATextTakesThePlaceOfItsPrompt) {
   const PromptInfo info = PromptOf(1100);
-  const PromptInfo other = PromptOf(1100, 0, 2);
   ASSERT_TRUE(Write(info, 4).ok());
-  ASSERT_TRUE(Write(other, 4).ok());
   const auto file = *Open(info);
   ASSERT_TRUE(Save(TextOf(1), kMuch, file->name()).ok());
   EXPECT_FALSE(IsThere(file->name()));
-  EXPECT_EQ(*Read(other), 4);
   // An unfinished prompt leaves for a text, as a text does.
+  ASSERT_TRUE(Write(PromptOf(1300, 0, 2), 4).ok());
   ASSERT_TRUE(Save(TextOf(3), TextOf(3).FileBytes()).ok());
   EXPECT_EQ(Names().size(), 1u);
   EXPECT_EQ(KvFolder(path(), kMuch).List()->at(0).info->ids, TextOf(3).ids);
 }
 
+// Of its 1,100 tokens all others begin with 1,030: these are worth 5,150 of
+// their positions and layers.
+TEST_F(PromptRoomTest, ATextTakesThePlaceOfPromptsThatItServes) {
+  const auto stays = [this](const PromptInfo& info, int layers) {
+    KvFolder(path(), kMuch).Clear().value();
+    EXPECT_TRUE(Write(info, layers).ok());
+    const std::string name = Names().at(0);
+    EXPECT_TRUE(Save(TextOf(1)).ok());
+    if (!IsThere(name)) return false;
+    EXPECT_EQ(Open(info).value()->layers(), layers);
+    return true;
+  };
+  EXPECT_FALSE(stays(PromptOf(1100, 0, 2), 0));
+  EXPECT_FALSE(stays(PromptOf(1100, 0, 2), 4));
+  EXPECT_FALSE(stays(PromptOf(1287, 0, 2), 4));
+  EXPECT_TRUE(stays(PromptOf(1288, 0, 2), 4));
+  EXPECT_FALSE(stays(PromptOf(1288, 0, 2), 3));
+  // All of its positions are in the text.
+  EXPECT_FALSE(stays(PromptOf(1100, 0, 1), 4));
+  // Behind positions that were there: 1,030 * 5 of 900 * 5 + 388 * 2.
+  EXPECT_TRUE(stays(PromptOf(1288, 900, 2), 2));
+  EXPECT_FALSE(stays(PromptOf(1288, 900, 2), 1));
+  EXPECT_TRUE(stays(PromptOf(1288, 1031, 2), 0));  // it goes on behind others
+  PromptInfo other = PromptOf(1100, 0, 2);
+  other.fingerprint = "another model";
+  EXPECT_TRUE(stays(other, 4));
+  other = PromptOf(1100, 0, 2);
+  other.ids[0] = 7;
+  EXPECT_TRUE(stays(other, 4));
+  // Whoever reads one goes on.
+  KvFolder(path(), kMuch).Clear().value();
+  const auto busy = *Open(PromptOf(1100, 0, 2));
+  ASSERT_TRUE(Save(TextOf(1)).ok());
+  EXPECT_TRUE(IsThere(busy->name()));
+}
+
+TEST_F(PromptRoomTest, WhatIsFinishedIsFoundByItsTokens) {
+  const PromptInfo info = PromptOf(1300, 200);
+  const auto found = [this](const PromptInfo& of) {
+    return KvFolder(path(), kMuch, GoodDisk())
+        .FindPrompt(of.fingerprint, of.ids);
+  };
+  EXPECT_FALSE(found(info).has_value());
+  ASSERT_TRUE(Write(info, 3).ok());
+  const auto finished = found(info);
+  ASSERT_TRUE(finished.has_value());
+  EXPECT_EQ(finished->layers, 3);
+  EXPECT_EQ(finished->info.begin, 200);
+  EXPECT_EQ(finished->Saves(), 200 * kPromptLayers + 1100 * 3);
+  EXPECT_FALSE(found(PromptOf(1299, 200)).has_value());
+  const std::string name = Names().at(0);
+  {
+    const auto busy = *Open(info);
+    EXPECT_FALSE(found(info).has_value());
+  }
+  // Whatever a file says that has the name, what is found is right.
+  const uint64_t head = 88 + info.fingerprint.size() + 4 * 1300 + 8;
+  std::fstream file(path() + "/" + name,
+                    std::ios::binary | std::ios::in | std::ios::out);
+  for (uint64_t place = 0; place < head; place += place < 100 ? 1 : 37) {
+    const auto at = static_cast<std::streamoff>(place);
+    const int was = file.seekg(at).get();
+    for (const int bit : {1, 64}) {
+      file.seekp(at).put(static_cast<char>(was ^ bit)).flush();
+      EXPECT_FALSE(found(info).has_value()) << place;
+    }
+    file.seekp(at).put(static_cast<char>(was)).flush();
+  }
+  EXPECT_TRUE(found(info).has_value());
+  fs::rename(path() + "/" + name, path() + "/elsewhere");
+  fs::create_symlink(path() + "/elsewhere", path() + "/" + name);
+  EXPECT_FALSE(found(info).has_value());
+}
+
+// ---- A file system without locks ----
+
+class NoLocksTest : public PromptRoomTest,
+                    public testing::WithParamInterface<int> {
+ protected:
+  struct NoLocks : FaultyDisk {
+    int Lock(int /*file*/, int /*operation*/) override {
+      errno = error;
+      return -1;
+    }
+  };
+  NoLocksTest() { disk_.error = GetParam(); }
+
+  NoLocks disk_;
+};
+
+TEST_P(NoLocksTest, PromptsAndTextsAreKeptAndMakeRoom) {
+  const PromptInfo info = PromptOf(1100);
+  ASSERT_TRUE(Write(info, 3, disk_).ok());
+  EXPECT_EQ(*Read(info, disk_), 3);
+  const KvFolder folder(path(), TextOf(2).FileBytes(), disk_);
+  EXPECT_TRUE(folder.FindPrompt(info.fingerprint, info.ids).has_value());
+  const auto pages = PagesForTest(kPromptLayout, kPromptLayers, 1100);
+  ASSERT_TRUE(folder.Save(TextOf(2), *pages, kGoOn).ok());
+  EXPECT_EQ(Names().size(), 1u);
+  EXPECT_EQ(folder.List()->at(0).info->ids, TextOf(2).ids);
+}
+
+// It may be another's: whoever clears the folder wants it gone.
+TEST_P(NoLocksTest, WhatAWriterLeftBehindIsClearedAlone) {
+  ASSERT_TRUE(Save(TextOf(1)).ok());
+  std::ofstream(path() + "/part-1-2.kv") << "half a text";
+  const KvFolder folder(path(), kMuch, disk_);
+  const auto pages = PagesForTest(kPromptLayout, kPromptLayers, 1100);
+  ASSERT_TRUE(folder.Save(TextOf(2), *pages, kGoOn).ok());
+  EXPECT_TRUE(IsThere("part-1-2.kv"));
+  EXPECT_EQ(folder.Clear().value(), 3);
+  EXPECT_TRUE(Names().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, NoLocksTest,
+                         testing::Values(ENOLCK, ENOTSUP, ENOSYS));
+
+// ---- All of them ----
+
 TEST_F(PromptRoomTest, PromptsAreListedAndCleared) {
-  ASSERT_TRUE(Write(PromptOf(1100), 2).ok());
   ASSERT_TRUE(Save(TextOf(2)).ok());
+  ASSERT_TRUE(Write(PromptOf(1100), 2).ok());
   const auto list = *KvFolder(path(), kMuch).List();
   ASSERT_EQ(list.size(), 2u);
   EXPECT_FALSE(list[0].info.has_value());

@@ -123,12 +123,18 @@ absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
   const bool resumes = last.has_value() && last->IsFor(tokens_, rows, view);
   const int32_t* const ids = tokens_.data() + kv().length();
   const auto stop = [this] { return cancelled(); };
+  // Whoever refuses to go on between two layers is not asked again.
+  bool refused = false;
+  const auto ask = [&](uint64_t done, uint64_t total) {
+    refused = refused || !progress(done, total);
+    return !refused;
+  };
   std::vector<std::optional<PassPoint>> points(ranks_.size());
   bool stays = false;  // the stopped step, as it was
   const absl::Status status = EachRank([&](SessionRank& rank) {
     PassPoint own = resumes ? last->point : PassPoint();
     const auto go_on = [&] {
-      return keeps ? GoOnFromDisk(rows, &own) : absl::OkStatus();
+      return keeps ? GoOnFromDisk(rows, ask, &own) : absl::OkStatus();
     };
     absl::Status begun =
         resumes ? rank.Resume(rows, [this] { return StopsAlone(); })
@@ -143,14 +149,14 @@ absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
       resumed_layers_ = own.layer;
     }
     const auto after = [&](int layer) {
-      if (keeps) KeepLayer(layer, rows);
+      if (keeps) KeepLayer(layer, rows, ask);
     };
     // A prompt that was stopped between two layers may not have kept the first.
     if (own.layer > 0 && own.row == 0) after(own.layer - 1);
     const absl::Cleanup came = [&] {
       points[static_cast<size_t>(rank.site.rank)] = own;
     };
-    return rank.RunLayers(ids, rows, progress, stop, after, &own);
+    return rank.RunLayers(ids, rows, ask, stop, after, &own);
   });
   if (stays) interrupted_ = last;
   const bool alike =

@@ -152,6 +152,16 @@ PromptFile* SavedTexts::BeginPrompt(absl::Span<const int32_t> ids,
   return &prompt_->file();
 }
 
+std::optional<PromptFile::Finished> SavedTexts::FindPrompt(
+    absl::Span<const int32_t> ids) {
+  if (gave_up_ || begins_anew_) return std::nullopt;
+  if (prompt_ != nullptr && prompt_->info().ids == ids) LeavePrompt();
+  const absl::StatusOr<std::string> fingerprint =
+      Fingerprint([] { return false; });
+  if (!fingerprint.ok()) return std::nullopt;
+  return folder_.FindPrompt(*fingerprint, ids);
+}
+
 void SavedTexts::RefusePrompt(const absl::Status& why) {
   Warn(why, kBegunAnew);
   const std::string code = CodeOf(why);
@@ -203,9 +213,6 @@ bool SavedTexts::Save(absl::Span<const int32_t> ids,
   if (prompt_ != nullptr && prompt_->info().ids == ids) {
     writing.prompt = std::move(prompt_);
     writing.prompt_name = writing.prompt->file().name();
-  } else if (left_.has_value() && left_->ids.size() <= ids.size() &&
-             std::equal(left_->ids.begin(), left_->ids.end(), ids.begin())) {
-    writing.prompt_name = left_->name;
   }
   well_ = true;
   writing.call = std::make_unique<BesideCall>([&writing, folder = folder_] {
@@ -232,11 +239,6 @@ void SavedTexts::Join() {
   if (writing_ == nullptr) return;
   const absl::Status status = writing_->call->Join();
   well_ = status.ok();
-  if (well_) {
-    if (!writing_->prompt_name.empty()) left_.reset();
-  } else if (writing_->prompt != nullptr) {
-    left_ = {writing_->prompt_name, writing_->prompt->info().ids};
-  }
   writing_.reset();
   if (well_ || ClassOf(status) == ErrorClass::kCancelled) return;
   GiveUp(status);

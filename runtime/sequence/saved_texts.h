@@ -61,6 +61,9 @@ class SavedTexts {
   // has finished of it; null: it has none. It goes when the text is kept.
   PromptFile* BeginPrompt(absl::Span<const int32_t> ids, int64_t begin,
                           int64_t row_bytes, Cancelled cancelled);
+  // What is finished of the prompt of all `ids`; absent: BeginPrompt would find
+  // nothing.
+  std::optional<PromptFile::Finished> FindPrompt(absl::Span<const int32_t> ids);
   // What the prompt's file has is of no use, and a warning says so.
   void RefusePrompt(const absl::Status& why);
   // The prompt that began is no longer read; its file stays.
@@ -96,11 +99,6 @@ class SavedTexts {
     std::atomic<bool> stop{false};
     std::unique_ptr<BesideCall> call;  // the last member: it uses the others
   };
-  // The file of a prompt whose text was not kept.
-  struct LeftPrompt {
-    std::string name;
-    std::vector<int32_t> ids;
-  };
 
   absl::StatusOr<std::string> Fingerprint(Cancelled cancelled);
   void Join();
@@ -114,8 +112,7 @@ class SavedTexts {
   const KvFolder folder_;
   std::string fingerprint_;               // empty: not known yet
   std::unique_ptr<PromptWriter> prompt_;  // that is being read; null: none
-  std::optional<LeftPrompt> left_;
-  std::unique_ptr<Writing> writing_;  // null: none
+  std::unique_ptr<Writing> writing_;      // null: none
   bool well_ = true;      // the last writing, as far as that is known
   bool gave_up_ = false;  // the folder cannot be written
   std::vector<std::string> warnings_;

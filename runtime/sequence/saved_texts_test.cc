@@ -493,7 +493,8 @@ TEST_F(SavedTextsTest, ATextThatCannotBeReadIsReadAgain) {
   Read(*computed, ids);
   const std::string whole = folder_.path() + "/whole";
   std::filesystem::copy(path(), whole);
-  for (const int64_t call : {0, 1, 2, 3, 4, 30, 57, 58}) {
+  // Call 4 looks for an unfinished prompt, which is not there.
+  for (const int64_t call : {0, 1, 2, 3, 5, 31, 58, 59}) {
     for (const std::optional<Budget>& place :
          {std::optional<Budget>(), std::optional<Budget>(Budget::kLeast)}) {
       std::filesystem::remove_all(path());
@@ -511,7 +512,7 @@ TEST_F(SavedTextsTest, ATextThatCannotBeReadIsReadAgain) {
                     ElementsAre(HasSubstr("read again")));
       } else {
         EXPECT_EQ(prefill.cached_tokens, 1099);
-        EXPECT_EQ(call, 58);
+        EXPECT_EQ(call, 59);
       }
       computed->Truncate(ids.size());
       ASSERT_TRUE(computed->CatchUp(Station::kPrefill).ok());

@@ -249,9 +249,18 @@ class Session {
   void ForgetDamaged();
   absl::StatusOr<std::unique_ptr<HeldPages>> HoldRanks(
       int64_t length, KvStore::Cancelled cancelled);
+  // Where what is finished of the prompt saves more than the KV of the first
+  // `end` positions would: how many must be there before it; absent: it does
+  // not.
+  std::optional<int64_t> PromptSavesMoreThan(int64_t end);
   bool KeepsPrompt(int64_t rows, Station station, const View& view) const;
-  absl::Status GoOnFromDisk(int64_t rows, PassPoint* point);
-  void KeepLayer(int layer, int64_t rows);
+  absl::Status GoOnFromDisk(int64_t rows, Progress progress, PassPoint* point);
+  void KeepLayer(int layer, int64_t rows, Progress progress);
+  // All that progress is told of so many rows.
+  uint64_t TokenLayers(int64_t rows) const {
+    return static_cast<uint64_t>(rows) *
+           static_cast<uint64_t>(model_.config.layers);
+  }
   absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
   // Those of rank 0, where the host can read them.
   const float* HostLogits() const {

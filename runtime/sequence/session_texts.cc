@@ -1,6 +1,7 @@
 // Session's texts on disk: what a prompt need not compute, and what it leaves.
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -12,6 +13,12 @@
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
+namespace {
+
+// Of progress, while a prompt waits for the disk.
+constexpr auto kAsksEvery = std::chrono::milliseconds(100);
+
+}  // namespace
 
 void Session::KeepTexts(const TextsFolder& folder) {
   texts_folder_ = folder;
@@ -68,9 +75,7 @@ absl::Status Session::OpenText(Progress progress) {
   const int64_t most = std::ssize(tokens_) - computed;
   if (most - kv().length() < KvFolder::kLeastTokens) return absl::OkStatus();
   const auto stop = [&] {
-    return cancelled() ||
-           !progress(0, static_cast<uint64_t>(pending()) *
-                            static_cast<uint64_t>(model_.config.layers));
+    return cancelled() || !progress(0, TokenLayers(pending()));
   };
   absl::StatusOr<std::optional<KvFolder::Found>> found =
       texts_->Find(tokens_, stop);
@@ -78,8 +83,12 @@ absl::Status Session::OpenText(Progress progress) {
   if (!found->has_value()) return absl::OkStatus();
   const std::shared_ptr<const KvFile> opened_file = std::move((*found)->file);
   const KvFile& file = *opened_file;
-  const int64_t end = std::min((*found)->common, most);
+  int64_t end = std::min((*found)->common, most);
   if (end - kv().length() < KvFolder::kLeastTokens) return absl::OkStatus();
+  if (const std::optional<int64_t> begin = PromptSavesMoreThan(end)) {
+    if (*begin == kv().length()) return absl::OkStatus();
+    end = *begin;
+  }
   const int64_t first = kv().length() / kPageTokens;
   TruncateKv(first * kPageTokens);
   const int64_t pages = (end + kPageTokens - 1) / kPageTokens;
@@ -136,6 +145,23 @@ void Session::ForgetDamaged() {
   knows_next_ = false;
 }
 
+std::optional<int64_t> Session::PromptSavesMoreThan(int64_t end) {
+  const int64_t before = kv().length();
+  const int64_t all_layers = model_.config.layers;
+  if (interrupted_.has_value() &&
+      interrupted_->IsFor(tokens_, pending(), prompt_view_)) {
+    const int64_t saves =
+        before * all_layers + pending() * interrupted_->point.layer;
+    return saves > end * all_layers ? std::optional(before) : std::nullopt;
+  }
+  if (ranks_.size() > 1) return std::nullopt;
+  const std::optional<PromptFile::Finished> prompt =
+      texts_->FindPrompt(tokens_);
+  if (!prompt.has_value() || prompt->IsServedBy(end)) return std::nullopt;
+  const int64_t begin = prompt->info.begin;
+  return before <= begin && begin <= end ? std::optional(begin) : std::nullopt;
+}
+
 absl::StatusOr<std::unique_ptr<HeldPages>> Session::HoldRanks(
     int64_t length, KvStore::Cancelled cancelled) {
   if (ranks_.size() == 1) return kv().Hold(length, cancelled);
@@ -159,8 +185,11 @@ bool Session::KeepsPrompt(int64_t rows, Station station,
          settled_ == kv().length() && filled_from_ >= kv().length();
 }
 
-absl::Status Session::GoOnFromDisk(int64_t rows, PassPoint* point) {
-  const auto stop = [this] { return cancelled(); };
+absl::Status Session::GoOnFromDisk(int64_t rows, Progress progress,
+                                   PassPoint* point) {
+  const auto stop = [&] {
+    return cancelled() || !progress(0, TokenLayers(rows));
+  };
   const int64_t row_bytes =
       model_.config.hidden * static_cast<int64_t>(sizeof(float));
   PromptFile* const file =
@@ -185,8 +214,17 @@ absl::Status Session::GoOnFromDisk(int64_t rows, PassPoint* point) {
 }
 
 // Behind the last layer the prompt is there.
-void Session::KeepLayer(int layer, int64_t rows) {
-  const auto stop = [this] { return cancelled(); };
+void Session::KeepLayer(int layer, int64_t rows, Progress progress) {
+  const auto done =
+      static_cast<uint64_t>(layer + 1) * static_cast<uint64_t>(rows);
+  auto asks_at = std::chrono::steady_clock::now() + kAsksEvery;
+  const auto stop = [&] {
+    if (cancelled()) return true;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < asks_at) return false;
+    asks_at = now + kAsksEvery;
+    return !progress(done, TokenLayers(rows));
+  };
   if (layer + 1 == model_.config.layers ||
       !texts_->TakesLayer(tokens_, kv().length(), layer, stop)) {
     return;

@@ -100,13 +100,13 @@ class UnfinishedPromptTest : public testing::Test {
     return a.size() == b.size() &&
            std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
   }
-  // A session that is stopped, and ends, where `at` of `kLayers` layers and
+  // A session that is stopped where `at` of `kLayers` layers and more than
   // `more` rows of the next are done.
   static void Stop(Session& session, const Ids& ids, int at, int64_t more = 0) {
-    const auto stopped = Prefill(
-        session, ids.data(), ids.size(), [&](uint64_t done, uint64_t total) {
-          return done * kLayers < total * static_cast<uint64_t>(at) +
-                                      static_cast<uint64_t>(more) * kLayers;
+    const auto most = static_cast<int64_t>(ids.size()) * at + more;
+    const auto stopped =
+        Prefill(session, ids.data(), ids.size(), [&](uint64_t done, uint64_t) {
+          return static_cast<int64_t>(done) <= most;
         });
     EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
   }
@@ -208,12 +208,12 @@ TEST_F(UnfinishedPromptTest, NoLayerIsMadeTwice) {
 // kept like all before.
 TEST_F(UnfinishedPromptTest, WhatGoesOnInMemoryIsKeptToo) {
   for (const Place& place : kPlaces) {
-    for (const int64_t more : {0, 512}) {
+    for (const int64_t more : {-1, 512}) {  // between layers, or within one
       fs::remove_all(path());
       {
         const Tiered tiered = At(place, WithTexts());
         Stop(*tiered.session, First(kPrompt), 2, more);
-        Stop(*tiered.session, First(kPrompt), 4, more);
+        Stop(*tiered.session, First(kPrompt), 4);
         EXPECT_EQ(tiered.session->resumed_layers(), 2);
         EXPECT_EQ(tiered.session->traffic().disk.read_bytes, 0u);
       }
@@ -291,6 +291,75 @@ TEST_F(UnfinishedPromptTest, GoesOnBehindTheSamePositionsAlone) {
         EXPECT_THAT(tiered.session->warnings(), IsEmpty());
       }
     }
+  }
+}
+
+// A text that another question left has the same beginning: what saves more is
+// taken, and what saves less makes room for it.
+TEST_F(UnfinishedPromptTest, ATextOrWhatIsFinishedWhicheverSavesMore) {
+  constexpr int kCommon = 1030;
+  Ids other = First(kCommon + 10);
+  other[kCommon] ^= 1;
+  const Ids ids = First(1600);
+  const auto plain = MakeSession(*model_, {.context = 1700});
+  const std::vector<float> expected = LogitsOf(*plain, ids);
+  for (const int layers : {3, 4}) {  // 1,030 of all 6 are 3.9 of 1,600
+    fs::remove_all(path());
+    Stop(*MakeSession(*model_, WithTexts()), ids, layers);
+    LogitsOf(*MakeSession(*model_, WithTexts()), other);
+    EXPECT_EQ(Prompts(), layers == 3 ? 0u : 1u);
+    const auto session = MakeSession(*model_, WithTexts());
+    const auto prefill = Prefill(*session, ids.data(), ids.size(), kNoProgress);
+    EXPECT_EQ(prefill->resumed_layers, layers == 3 ? 0 : 4);
+    EXPECT_EQ(prefill->cached_tokens, layers == 3 ? kCommon : 0);
+    EXPECT_TRUE(SameBits(NextLogits(*session), expected));
+  }
+  // So it is where the prompt goes on in memory.
+  for (const int layers : {3, 4}) {
+    fs::remove_all(path());
+    const auto session = MakeSession(*model_, WithTexts());
+    Stop(*session, ids, layers);
+    LogitsOf(*MakeSession(*model_, WithTexts()), other);
+    const auto prefill = Prefill(*session, ids.data(), ids.size(), kNoProgress);
+    EXPECT_EQ(prefill->resumed_layers, layers == 3 ? 0 : 4);
+    EXPECT_EQ(prefill->cached_tokens, layers == 3 ? kCommon : 0);
+    EXPECT_TRUE(SameBits(NextLogits(*session), expected));
+  }
+}
+
+// A prompt that began behind an opened text goes on behind as much of any.
+TEST_F(UnfinishedPromptTest, ALongerTextOpensAsFarAsThePromptBegan) {
+  const auto model = OpenModel({.path = Deepened("llama_rope_linear"),
+                                .machine = {.threads = 2},
+                                .rope_scale = 4});
+  const Ids ids = RandomIds(2400, model->config.vocab);
+  const auto begins = [&](int common) {
+    Ids text(ids.begin(), ids.begin() + common + 10);
+    text[static_cast<size_t>(common)] ^= 1;
+    return text;
+  };
+  const Session::Options options = WithTexts({.context = 2500});
+  const std::vector<float> expected =
+      LogitsOf(*MakeSession(*model, {.context = 2500}), ids);
+  for (const Place& place : kPlaces) {
+    fs::remove_all(path());
+    LogitsOf(*MakeSession(*model, options), begins(1100));
+    // 1,100 positions are there.
+    Stop(*MakeSession(*model, options), ids, 4, -4 * 1100);
+    LogitsOf(*MakeSession(*model, options), begins(1300));
+    EXPECT_EQ(Prompts(), 1u);
+    Tiered tiered;
+    if (place.has_value()) {
+      tiered = MakeTiered(*model, options, *place);
+    } else {
+      tiered.session = MakeSession(*model, options);
+    }
+    const auto prefill =
+        Prefill(*tiered.session, ids.data(), ids.size(), kNoProgress);
+    EXPECT_EQ(prefill->resumed_layers, 4);
+    EXPECT_EQ(prefill->cached_tokens, 1100);
+    EXPECT_TRUE(SameBits(NextLogits(*tiered.session), expected));
+    EXPECT_THAT(tiered.session->warnings(), IsEmpty());
   }
 }
 
@@ -551,6 +620,53 @@ TEST_F(UnfinishedPromptTest, APromptGetsAheadOfAStuckDisk) {
                                  });
     EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
     EXPECT_GT(asked, 5);
+    disk.stuck = false;
+  }
+  EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 1);
+}
+
+// Whoever refuses to go on is heard while layers come from disk, and while the
+// prompt waits for the disk, though asked only once.
+TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
+  const Ids ids = First(kPrompt);
+  for (const Place& place : kPlaces) {
+    fs::remove_all(path());
+    Stop(*At(place, WithTexts()).session, ids, 4);
+    int told = 0;
+    const auto stopped = Prefill(*At(place, WithTexts()).session, ids.data(),
+                                 ids.size(), [&](uint64_t done, uint64_t) {
+                                   EXPECT_EQ(done, 0u);
+                                   return ++told < 3;
+                                 });
+    EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
+    EXPECT_EQ(told, 3);
+    EXPECT_EQ(GoOn(place, WithTexts()).resumed_layers, 4);
+  }
+  struct StuckDisk : FaultyDisk {
+    std::atomic<bool> stuck{false};
+    int Sync(int file) override {
+      while (stuck) std::this_thread::yield();
+      return FaultyDisk::Sync(file);
+    }
+  } disk;
+  fs::remove_all(path());
+  {
+    const auto session = MakeSession(*model_, WithTexts({}, disk));
+    disk.stuck = true;
+    bool refused = false;
+    uint64_t last = 0;
+    int again = 0;
+    const auto stopped =
+        Prefill(*session, ids.data(), ids.size(), [&](uint64_t done, uint64_t) {
+          EXPECT_FALSE(refused);
+          // The second layer is computed, the first still being written.
+          again = done == last ? again + 1 : 0;
+          last = done;
+          refused = done == 2 * kPrompt && again == 1;
+          return !refused;
+        });
+    EXPECT_TRUE(refused);
+    EXPECT_EQ(CodeOf(stopped.status()), "cancelled");
     disk.stuck = false;
   }
   EXPECT_EQ(GoOn(std::nullopt, WithTexts()).resumed_layers, 1);
