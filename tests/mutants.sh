@@ -374,6 +374,8 @@ states_below|runtime/predict/session_plan.h|plan.host_kv + plan.host_states|plan
 states_predicted|offload/plan/pipeline.cc|    link.Copy(now, layer.states_s);||offload/plan/pipeline_test.cc
 layers_skipped|offload/kv/staging.cc|step_.asked = layer;|step_.asked = layer * 0;|offload/kv/layers_test.cc
 prompt_refused|runtime/sequence/forward.cc|refused = refused .. !progress(done, total);|refused = !progress(done, total);|runtime/sequence/unfinished_prompt_test.cc
+kept_states|offload/plan/tier_plan.cc|plan.host_states = needs.kept_states;||runtime/predict/session_plan_test.cc
+states_on_card|offload/plan/tier_plan.cc|  plan.host_states = 0;||runtime/predict/session_plan_test.cc
 no_ring|bench/no_ring.py|^    refuse_rings()$|    pass|bench/saved_texts_test.py
 deaf_peer|bench/llama_server.py|            self.__exit__()||bench/saved_texts_test.py
 prompt_again|runtime/sequence/forward.cc|if (own.layer > 0 \&\& own.row == 0) after(own.layer - 1);||runtime/sequence/unfinished_prompt_test.cc
@@ -382,7 +384,7 @@ prompt_filled|runtime/sequence/session_texts.cc|\&\& filled_from_ >= kv().length
 prompt_left|runtime/sequence/saved_texts.cc|writing.prompt_name = writing.prompt->file().name();||runtime/sequence/unfinished_prompt_test.cc
 prompt_unseen|offload/view/retrieval.cc|(InSteps() \&\& step_rows_ <= kMaxStepRows)|InSteps()|runtime/sequence/unfinished_prompt_test.cc
 text_filled|runtime/sequence/session_texts.cc|settled_ == length \&\& filled_from_ >= length|settled_ == length|runtime/sequence/saved_texts_test.cc
-text_shallow|runtime/sequence/session.cc|options.prompt_view.IsFull() \&\& !options.EndsPrompts()|options.first_position == 0|runtime/sequence/saved_texts_test.cc
+text_shallow|runtime/predict/session_plan.h|prompt_view.IsFull() \&\& !EndsPrompts() \&\&|prompt_view.IsFull() \&\&|runtime/sequence/saved_texts_test.cc
 text_stopped|runtime/sequence/session_texts.cc|if (!texts_->Settle()) saved_ = 0;||runtime/sequence/saved_texts_test.cc
 text_checkpoint|runtime/sequence/saved_texts.cc|"checkpoint", \*checkpoint|"checkpoint", ""|runtime/sequence/saved_texts_test.cc
 callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc

@@ -30,8 +30,9 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
   plan.state_rows = std::min(state_rows, needs.context);
   plan.workspace =
       needs.workspace + AlignedBytes(plan.state_rows * needs.state_bytes);
+  plan.host_states = needs.kept_states;
   if (plan.state_rows < needs.context) {
-    plan.host_states = needs.context * needs.state_bytes;
+    plan.host_states += needs.context * needs.state_bytes;
   }
   plan.views = needs.views;
   plan.staging = plan.shape.StagingBytes();
@@ -103,6 +104,7 @@ TierPlan PlanOnDevice(const TierNeeds& needs, int64_t budget) {
   TierPlan plan = PlanInPlace(needs, budget);
   plan.on_device = true;
   plan.resident = AlignedBytes(std::exchange(plan.host_kv, 0));
+  plan.host_states = 0;
   return plan;
 }
 

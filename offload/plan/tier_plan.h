@@ -28,7 +28,8 @@ struct TierPlan {
 
   // Host
   int64_t host_kv = 0;
-  int64_t host_states = 0;   // hidden states of a prompt
+  int64_t host_states = 0;   // hidden states of a prompt, of a layer on its way
+                             // to disk too
   int64_t disk_buffers = 0;  // that pages on disk come and go through
 
   // Disk
@@ -38,7 +39,7 @@ struct TierPlan {
     return weights + draft + workspace + staging + views + resident;
   }
   bool fits() const {
-    return DeviceBytes() + (in_place ? host_kv : 0) <= budget;
+    return DeviceBytes() + (in_place ? host_kv + host_states : 0) <= budget;
   }
 };
 
@@ -54,6 +55,7 @@ struct TierNeeds {
   int64_t state_bytes = 0;  // of the hidden state of a row
   int64_t tile_rows = 0;    // of so many rows they must be on the device
   int64_t views = 0;
+  int64_t kept_states = 0;     // of a layer on its way to disk
   int64_t resident_pages = 0;  // at least so many
   int64_t newest_pages = 0;
   // All but so many pages exist in the first `shallow_layers` alone, if not 0.

@@ -162,6 +162,10 @@ TierNeeds SessionSite::Needs(int64_t context) const {
       .state_bytes = StateBytes(),
       .tile_rows = TiledStates::kTiles * RowsAtOnce()};
   needs.draft = draft_bytes;
+  // One layer is written while the next computes.
+  if (keeps_layers && (split == nullptr || split->ranks() == 1)) {
+    needs.kept_states = context * StateBytes();
+  }
   const auto pages = [](int64_t positions) {
     return positions / kPageTokens + (positions % kPageTokens != 0);
   };
@@ -191,7 +195,8 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
   if (in_place) {
     // What it computes in takes the place of the host tier.
     const int64_t buffers =
-        DiskLink::BufferBytes(layout.PageBytes(), plan.shape.context_pages);
+        DiskLink::BufferBytes(layout.PageBytes(), plan.shape.context_pages) +
+        needs.kept_states;
     needs.tile_rows = context;  // hidden states have nowhere else to be
     return PlanWithDisk(needs, device_bytes - buffers, /*host_budget=*/0);
   }
@@ -238,7 +243,8 @@ int64_t SessionSite::LeastDeviceBytes(int64_t context) const {
   SessionSite least = *this;
   least.device_bytes = 0;
   const TierPlan plan = least.PlanFor(context);
-  return plan.DeviceBytes() + (in_place ? plan.host_kv + plan.disk_buffers : 0);
+  return plan.DeviceBytes() +
+         (in_place ? plan.host_kv + plan.host_states + plan.disk_buffers : 0);
 }
 
 absl::StatusOr<TierPlan> SessionSite::Plan(int64_t context) const {
@@ -309,6 +315,7 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .retrieval = options.retrieval,
                       .depth = std::nullopt,
                       .threads = threads,
+                      .keeps_layers = options.KeepsTexts(),
                       .on_device = options.on_device,
                       .on_gpu = on_gpu,
                       .split = &*model.split,

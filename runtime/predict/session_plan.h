@@ -108,6 +108,7 @@ struct SessionSite {
   std::optional<PromptDepth> depth = {};        // SessionOptions'
   int64_t draft_bytes = 0;  // of a model that drafts, and all of its session
   int threads = 1;
+  bool keeps_layers = false;    // of prompts, on disk, where one rank reads
   bool on_device = false;       // the KV is nowhere else
   bool prefers_device = false;  // ... where it fits there
   bool on_gpu = false;          // the device is one

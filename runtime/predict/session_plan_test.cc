@@ -79,6 +79,37 @@ TEST_F(CardTest, HoldsWhatTriForceNeeds) {
   EXPECT_FALSE(site_.PlanFor(1 << 17).fits());
 }
 
+// While a layer of a prompt goes to disk, its hidden states are there twice.
+TEST_F(CardTest, CountsTheStatesOfKeptLayers) {
+  constexpr int64_t kContext = 1 << 17;
+  constexpr int64_t kStates = kContext * 4096 * 4;
+  const int64_t without = site_.MachineBytes(site_.PlanFor(kContext));
+  site_.keeps_layers = true;
+  const TierPlan plan = site_.PlanFor(kContext);
+  EXPECT_EQ(plan.host_states, 2 * kStates);  // as it computes, and as it goes
+  EXPECT_EQ(site_.MachineBytes(plan), without + kStates);
+  site_.machine_bytes = without + kStates - 1;
+  EXPECT_FALSE(site_.Fits(kContext));
+  ++site_.machine_bytes;
+  EXPECT_TRUE(site_.Fits(kContext));
+  // Nothing is kept of KV that is on the card alone.
+  EXPECT_EQ(site_.PlanFor(4096).host_states, 0);
+  EXPECT_EQ(site_.MachineBytes(site_.PlanFor(4096)), 0);
+  // Where one memory has all, the budget has them too.
+  SessionSite in_place = site_;
+  in_place.on_gpu = in_place.prefers_device = false;
+  in_place.in_place = true;
+  in_place.device_bytes = in_place.LeastDeviceBytes(kContext);
+  in_place.machine_bytes = int64_t{1} << 40;
+  EXPECT_TRUE(in_place.Fits(kContext));
+  --in_place.device_bytes;
+  EXPECT_FALSE(in_place.Fits(kContext));
+  in_place.device_bytes += 1 - kStates;
+  EXPECT_FALSE(in_place.Fits(kContext));
+  in_place.keeps_layers = false;
+  EXPECT_TRUE(in_place.Fits(kContext));
+}
+
 // What fits stays on the card, and takes nothing of the host.
 TEST_F(CardTest, HasAHostTierWhereTheKvDoesNotFit) {
   const TierPlan small = site_.PlanFor(4096);
