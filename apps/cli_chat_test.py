@@ -192,6 +192,21 @@ class ChatTest(Case):
                           result.stderr)
         self.refuse(2, "usage", "ask", "-", "-m", CHAT)
 
+    def test_a_text_on_stdin_leaves_nobody_who_asks(self):
+        """What would ask is the text itself."""
+        with open(self.book, "rb") as file:
+            text = file.read()
+        for name in "-", "/dev/stdin", "/dev/fd/0":
+            for args, said in ((["ask", name], b"where the text is on stdin"),
+                               (["chat", "--book", name],
+                                b"--book: the text cannot be on stdin")):
+                result = run(*args, "-m", CHAT, input=text)
+                self.assertEqual((result.returncode, result.stdout), (2, b""))
+                self.assertIn(said, result.stderr)
+        with_question = ["ask", "/dev/stdin", "who?", "-m", CHAT, "-n", "4",
+                         "--ignore-eos", "--no-cache"]
+        self.assertEqual(run(*with_question, input=text).returncode, 0)
+
     def test_what_cannot_be_answered_does_not_end_a_pipe(self):
         first = self.piped("who?\n")[0]
         long = "x y " * 100

@@ -376,8 +376,10 @@ layers_skipped|offload/kv/staging.cc|step_.asked = layer;|step_.asked = layer * 
 prompt_refused|runtime/sequence/forward.cc|refused = refused .. !progress(done, total);|refused = !progress(done, total);|runtime/sequence/unfinished_prompt_test.cc
 kept_states|offload/plan/tier_plan.cc|plan.host_states = needs.kept_states;||runtime/predict/session_plan_test.cc
 states_on_card|offload/plan/tier_plan.cc|  plan.host_states = 0;||runtime/predict/session_plan_test.cc
+stdin_named|apps/cli/check_together.cc|named.st_ino == typed.st_ino|false|apps/cli_chat_test.py
 no_ring|bench/no_ring.py|^    refuse_rings()$|    pass|bench/saved_texts_test.py
 deaf_peer|bench/llama_server.py|            self.__exit__()||bench/saved_texts_test.py
+talk_failed|apps/commands/follow_up.cc|    failed_.Update(status);||apps/cli_chat_test.py
 prompt_again|runtime/sequence/forward.cc|if (own.layer > 0 \&\& own.row == 0) after(own.layer - 1);||runtime/sequence/unfinished_prompt_test.cc
 prompt_anew|runtime/sequence/saved_texts.cc|begins_anew_);|false);|runtime/sequence/unfinished_prompt_test.cc
 prompt_filled|runtime/sequence/session_texts.cc|\&\& filled_from_ >= kv().length();|;|runtime/sequence/unfinished_prompt_test.cc

@@ -1,5 +1,6 @@
 #include "apps/cli/check_together.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -215,10 +216,14 @@ absl::Status CheckBook(const Options& options) {
     return UsageError("ask: --toc asks nothing; leave out QUESTION");
   }
   const bool asks_in_talk = options.command == "ask" && !asks && !book.toc;
-  if (asks_in_talk && options.document == "-") {
+  if (asks_in_talk && IsStdin(options.document)) {
     return UsageError(
         "ask: QUESTION is required where the text is on stdin; usage: tiercel "
         "ask [FLAGS] FILE QUESTION...");
+  }
+  if (options.command == "chat" && IsStdin(options.document)) {
+    return UsageError(
+        "chat: --book: the text cannot be on stdin, where questions are typed");
   }
   if (options.command == "chat" || asks_in_talk) {
     const char* const in_chat =
@@ -282,6 +287,14 @@ absl::Status CheckBench(Options* options) {
 }
 
 }  // namespace
+
+bool IsStdin(const std::string& path) {
+  if (path == "-") return true;
+  struct stat named = {};
+  struct stat typed = {};
+  return stat(path.c_str(), &named) == 0 && fstat(STDIN_FILENO, &typed) == 0 &&
+         named.st_dev == typed.st_dev && named.st_ino == typed.st_ino;
+}
 
 absl::Status CheckTogether(Options* options) {
   const SamplingOptions& sampling = options->sampling;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "apps/cli/check_together.h"
 #include "apps/cli/error.h"
 #include "apps/commands/book.h"
 #include "apps/commands/command.h"
@@ -304,7 +305,8 @@ class Talk {
 
 bool TakesQuestions(const Options& options) {
   return !options.json && !options.sampling.verify_against_full &&
-         options.book.output.empty() && options.document != "-" && OnTerminal();
+         options.book.output.empty() && !IsStdin(options.document) &&
+         OnTerminal();
 }
 
 absl::Status Converse(const Options& options, const Model& model,
