@@ -71,7 +71,7 @@ class Excerpt {
       if (section.begin >= run.end) break;
       // What parts of a book are called says nothing of its chapters.
       const bool around = section.begin < run.begin &&
-                          section.level >= level_ &&
+                          (section.level >= level_ || chapters_.contains(i)) &&
                           SectionEnd(book_, i) > run.begin;
       if (section.begin >= run.begin) {
         AddSection(i, at + section.begin - run.begin);
@@ -161,6 +161,10 @@ std::optional<PageRange> PagesOf(const Document& book, const std::string& item,
   };
   if (const auto page = numbered(0, item)) return PageRange{*page, *page};
   *missing = item;
+  const bool dashes =
+      std::any_of(book.pages.begin(), book.pages.end(), [](const Page& page) {
+        return page.number.find('-') != std::string::npos;
+      });
   for (size_t dash = item.find('-'); dash != std::string::npos;
        dash = item.find('-', dash + 1)) {
     const std::string first(Trimmed(item.substr(0, dash)));
@@ -168,12 +172,13 @@ std::optional<PageRange> PagesOf(const Document& book, const std::string& item,
     const auto from = numbered(0, first);
     const auto to = numbered(from.value_or(book.pages.size()), last);
     if (to.has_value()) return PageRange{*from, *to};
-    // Where one dash parts two numbers it is known which of them is not there.
+    // Where one dash parts two numbers it is known which of them is not there;
+    // where numbers have dashes it may part none.
     if (from.has_value()) {
       *missing = last;
       *missing += " at or after ";
       *missing += first;
-    } else if (item.find('-') == item.rfind('-')) {
+    } else if (!dashes && item.find('-') == item.rfind('-')) {
       *missing = first;
     }
   }

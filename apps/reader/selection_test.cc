@@ -101,7 +101,17 @@ TEST(SelectionTest, WhatIsChosenKeepsItsPlaces) {
   EXPECT_EQ(PlacesOf(book, four, four + 4).text, "Chapter 4 The Bed, page 14");
   const size_t two = book.text.find("two");
   EXPECT_EQ(PlacesOf(book, two, two + 3).text, "Chapter 2 The Bag, page 12");
-  // From the middle of a chapter on.
+  // From the middle of a chapter on, of one that is between two parts, too.
+  const Document between = BookOf(
+      "# Part I|Home\n## Chapter 1|Loomings\none\n# |Interlude\na\n@5\nb\n"
+      "# Part II|Away\n## Chapter 2|The Bag\ntwo\n@6\nmore\n"
+      "## Chapter 3|The Inn\nthree\n");
+  const auto place = [&between](const char* choice) {
+    const Document some = Chosen(SelectPages(between, *ParsePages(choice)));
+    return PlacesOf(some, 0, 1).text;
+  };
+  EXPECT_EQ(place("5"), "Interlude, page 5");
+  EXPECT_EQ(place("6"), "Chapter 2 The Bag, page 6");
   const Document page = Chosen(SelectPages(BookOf(kBook), *ParsePages("13")));
   EXPECT_EQ(PlacesOf(page, 0, page.text.size()).text,
             "Chapter 3 The Inn, page 13");
@@ -146,7 +156,10 @@ TEST(SelectionTest, PagesWithADashInTheirNumbers) {
   const auto refusal = [&](const char* choice) {
     return Refusal(SelectPages(book, *ParsePages(choice)));
   };
-  EXPECT_THAT(refusal("A-9"), HasSubstr("no page A; they go from xii to 3"));
+  EXPECT_THAT(refusal("A-9"), HasSubstr("no page A-9; they go from xii to 3"));
+  EXPECT_THAT(
+      Refusal(SelectPages(BookOf("@7\na\n@8\nb\n"), *ParsePages("5-8"))),
+      HasSubstr("no page 5; they go from 7 to 8"));
   EXPECT_THAT(refusal("A-5-A-3"), HasSubstr("no page A-3 at or after A-5"));
   EXPECT_THAT(refusal("B-1-B-2"), HasSubstr("no page B-1-B-2;"));
 }
