@@ -32,8 +32,9 @@
  *     from one thread at a time (they share pages); only tiercel_cancel and
  *     tiercel_clear_cancel may be called beside another call.
  *   - Callbacks are called by the call that was given them, on its thread. From
- *     one of a session's that session may only be cancelled, and no fork of it
- *     used. What one throws comes back as TIERCEL_FAILED or OUT_OF_MEMORY.
+ *     one of a session's that session may only be cancelled, or asked for
+ *     tiercel_session_resumed, and no fork of it used. What one throws comes
+ *     back as TIERCEL_FAILED or OUT_OF_MEMORY.
  *   - NULL for a handle, a struct or a place for results is TIERCEL_USAGE,
  *     "null_argument", where nothing else is said; callbacks may be NULL.
  *     Functions that free take NULL.
@@ -472,8 +473,9 @@ TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
                                                size_t* removed,
                                                tiercel_error* error);
 
-/* What a session would take of each tier, beside what is there already
- * ("others": other models, and sessions), and, where cache_dir holds how fast
+/* What a session would take of each tier ("states": hidden states of a layer
+ * that goes to texts_dir), beside what is there already ("others": other
+ * models, and sessions), and, where cache_dir holds how fast
  * this machine is, its times with its context full and without drafts, as the
  * JSON of `tiercel plan`. The model may have been opened with
  * TIERCEL_LOAD_HEADER. "fits": false is an answer, not an error. Errors: those
@@ -538,6 +540,10 @@ TIERCEL_API tiercel_status tiercel_session_ids(const tiercel_session* session,
 
 /* How many tokens are held; of NULL none. */
 TIERCEL_API size_t tiercel_session_length(const tiercel_session* session);
+/* Layers of the prompt that is being read, or was last, which were finished
+ * before it was asked for: it goes on behind them. From a callback of that
+ * prompt too: 0 until it is known. 0 without a session. */
+TIERCEL_API int32_t tiercel_session_resumed(const tiercel_session* session);
 /* Drops all tokens from `length` on, which is at most those held. */
 TIERCEL_API tiercel_status tiercel_session_truncate(tiercel_session* session,
                                                     size_t length,

@@ -219,6 +219,10 @@ size_t Session::Length() const {
   return tiercel_session_length(session_.get());
 }
 
+int32_t Session::ResumedLayers() const {
+  return tiercel_session_resumed(session_.get());
+}
+
 absl::Status Session::Prefill(const std::vector<int32_t>& ids,
                               const ProgressFn& progress) {
   const CancelOnSignal cancel(session_.get());

@@ -99,6 +99,7 @@ class Session {
   absl::Status Read(const std::vector<int32_t>& ids,
                     const ProgressFn& progress);
   size_t Length() const;
+  int32_t ResumedLayers() const;
   absl::Status Generate(const tiercel_sampling& sampling,
                         const TokenFn& on_token);
   absl::Status Score(const std::vector<int32_t>& ids, size_t rows_per_step,

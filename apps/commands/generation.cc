@@ -61,21 +61,18 @@ class TokenWriter {
   bool open_line_ = false;
 };
 
-// Progress in token-layers as one in tokens. Says so where a prompt goes on at
-// a layer: one that may is so long that it is told of within each layer, and
-// that nothing is done of it is told before.
-ProgressFn InTokens(ProgressFn draw, int32_t layers) {
-  constexpr uint64_t kLeastTokens = 1024;
+// Progress in token-layers as one in tokens. Says so where the prompt that the
+// session reads goes on at a layer.
+ProgressFn InTokens(ProgressFn draw, const Session& session, int32_t layers) {
   const auto per_token = static_cast<uint64_t>(std::max(layers, 1));
-  return [draw = std::move(draw), per_token, begun = false](
+  return [draw = std::move(draw), &session, layers, per_token, said = false](
              uint64_t done, uint64_t total) mutable {
-    const uint64_t tokens = total / per_token;
-    if (!begun && tokens >= kLeastTokens && done >= tokens) {
-      WriteNote(absl::StrCat("going on at layer ", done / tokens + 1, " of ",
-                             per_token, "\n"));
+    if (const int32_t resumed = session.ResumedLayers(); resumed > 0 && !said) {
+      said = true;
+      WriteNote(absl::StrCat("going on at layer ", resumed + 1, " of ", layers,
+                             "\n"));
     }
-    begun = begun || done > 0;
-    if (draw) draw(done / per_token, tokens);
+    if (draw) draw(done / per_token, total / per_token);
   };
 }
 
@@ -123,7 +120,8 @@ absl::Status Generator::Read(const std::vector<int32_t>& prompt) {
 
 absl::Status Generator::Read(const std::vector<int32_t>& prompt,
                              const ProgressFn& progress) {
-  absl::Status read = session_.Read(prompt, InTokens(progress, layers_));
+  absl::Status read =
+      session_.Read(prompt, InTokens(progress, session_, layers_));
   prompt_ = session_.Length();
   return read;
 }

@@ -364,6 +364,10 @@ size_t tiercel_session_length(const tiercel_session* session) {
   return session == nullptr ? 0 : session->session->tokens().size();
 }
 
+int32_t tiercel_session_resumed(const tiercel_session* session) {
+  return session == nullptr ? 0 : session->session->resumed_layers();
+}
+
 tiercel_status tiercel_session_truncate(tiercel_session* session, size_t length,
                                         tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {

@@ -90,7 +90,7 @@ TEST_F(TextsApiTest, APromptGoesOnInAnotherSession) {
               TIERCEL_OK)
         << error_.message;
     const tiercel_status status = tiercel_prefill(
-        session, ids.data(), ids.size(), progress, nullptr, &error_);
+        session, ids.data(), ids.size(), progress, session, &error_);
     int layers = -1;
     if (status == TIERCEL_OK) {
       size_t size = 1 << 16;
@@ -98,6 +98,7 @@ TEST_F(TextsApiTest, APromptGoesOnInAnotherSession) {
       EXPECT_EQ(tiercel_report(session, json.data(), &size, &error_),
                 TIERCEL_OK);
       layers = nlohmann::json::parse(json.c_str())["resumed"]["layers"];
+      EXPECT_EQ(tiercel_session_resumed(session), layers);
     }
     tiercel_session_free(session);
     return layers;
@@ -117,7 +118,15 @@ TEST_F(TextsApiTest, APromptGoesOnInAnotherSession) {
   EXPECT_FALSE(texts[0].contains("model"));
   EXPECT_EQ(read(0, in_second_layer), -1);
   EXPECT_EQ(read(TIERCEL_TEXTS_BEGIN_ANEW, in_second_layer), -1);
-  EXPECT_EQ(read(0, nullptr), 1);
+  // It is known as soon as anything is computed.
+  EXPECT_EQ(read(0,
+                 [](void* session, uint64_t done, uint64_t /*total*/) {
+                   EXPECT_EQ(tiercel_session_resumed(
+                                 static_cast<tiercel_session*>(session)),
+                             done > 0 ? 1 : 0);
+                   return 0;
+                 }),
+            1);
   EXPECT_EQ(read(0, nullptr), 0);  // the text is there
 }
 
