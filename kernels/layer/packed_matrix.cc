@@ -408,12 +408,8 @@ absl::StatusOr<PackedMatrix> PackedMatrix::CopyTo(Stream& stream) const {
   absl::Status copied = stream.Copy(data->data(), data_.data(), data_.size());
   if (copied.ok()) copied = stream.Synchronize();
   if (!copied.ok()) return copied;
-  PackedMatrix copy;
-  copy.type_ = type_;
-  copy.order_ = order_;
-  copy.rows_ = rows_;
-  copy.cols_ = cols_;
-  copy.panel_bytes_ = panel_bytes_;
+  PackedMatrix copy = Borrow(0, rows_);
+  copy.borrowed_ = nullptr;
   copy.data_ = *std::move(data);
   return copy;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "offload/kv/kv_store_for_test.h"
@@ -151,6 +152,36 @@ class LayersTest : public testing::TestWithParam<LayersCase> {
     return kept;
   }
 
+  // A prompt in a store with so many resident pages, in which every copy fails
+  // once, one prompt after the other: what is committed is right, or the error
+  // is told. `compute` passes it through all layers.
+  void WithEachCopyFailing(
+      int64_t resident,
+      absl::FunctionRef<absl::Status(const Made&, const Oracle&)> compute) {
+    const LayersCase& c = GetParam();
+    for (int64_t fail_at = 0;; ++fail_at) {
+      next_ = 1;
+      Oracle oracle{{}, &next_};
+      const Made made = Make(resident, 0, fail_at);
+      if (c.before > 0 && !TryStep(*made.kv, oracle, c.before, c.before).ok()) {
+        continue;
+      }
+      absl::Status status =
+          made.kv->BeginStep(c.rows, Station::kPrefill, View::Full(), kGoOn);
+      if (status.ok()) status = compute(made, oracle);
+      if (status.ok()) status = made.kv->Commit(c.rows, kGoOn);
+      if (status.ok()) {
+        NoteRows(oracle, c.rows);
+      } else {
+        EXPECT_EQ(CodeOf(status), "copy_failed");
+        made.kv->Abandon();
+        StepAtLast(*made.kv, oracle, c.rows);
+      }
+      StepAtLast(*made.kv, oracle, 1);
+      if (!made.link->fault_is_past()) break;
+    }
+  }
+
   int next_ = 1;
 };
 
@@ -249,51 +280,35 @@ TEST_P(LayersTest, AStepThatTakesNothingIsAStep) {
 TEST_P(LayersTest, ACopyThatFailsIsTold) {
   const LayersCase& c = GetParam();
   if (c.from < 0) return;
-  for (int64_t fail_at = 0;; ++fail_at) {
-    next_ = 1;
-    Oracle oracle{{}, &next_};
-    const Made made = Make(c.from, 0, fail_at);
-    if (c.before > 0 && !TryStep(*made.kv, oracle, c.before, c.before).ok()) {
-      continue;
-    }
-    absl::Status status =
-        made.kv->BeginStep(c.rows, Station::kPrefill, View::Full(), kGoOn);
+  WithEachCopyFailing(c.from, [&](const Made& made, const Oracle& oracle) {
+    absl::Status status;
     for (int layer = 0; status.ok() && layer < kLayers; ++layer) {
       status = ComputeLayer(*made.kv, oracle, layer, c.rows);
       if (!status.ok()) break;
       const auto held = Hold(*made.kv, layer);
-      if (held.ok()) {
-        const KeptLayer kept = Copied(**held, c.before / kPageTokens);
-        EXPECT_EQ(kept.state, StateOf(layer));
-        EXPECT_EQ(std::ssize(kept.pages), (*held)->pages());
-        for (const auto& [page, bytes] : kept.pages) {
-          // The last row of the page that is the prompt's.
-          const int64_t row =
-              std::min((page + 1) * kPageTokens, c.before + c.rows) - 1 -
-              c.before;
-          float key;
-          std::memcpy(&key,
-                      bytes.data() +
-                          kLayout.KOffset(1, static_cast<int>((c.before + row) %
-                                                              kPageTokens)),
-                      sizeof(key));
-          EXPECT_EQ(key, oracle.Key(layer, 1, next_ + static_cast<int>(row)));
-        }
-      } else {
+      if (!held.ok()) {
         EXPECT_EQ(CodeOf(held.status()), "copy_failed");
+        continue;
+      }
+      const KeptLayer kept = Copied(**held, c.before / kPageTokens);
+      EXPECT_EQ(kept.state, StateOf(layer));
+      EXPECT_EQ(std::ssize(kept.pages), (*held)->pages());
+      for (const auto& [page, bytes] : kept.pages) {
+        // The last row of the page that is the prompt's.
+        const int64_t row =
+            std::min((page + 1) * kPageTokens, c.before + c.rows) - 1 -
+            c.before;
+        float key;
+        std::memcpy(&key,
+                    bytes.data() +
+                        kLayout.KOffset(1, static_cast<int>((c.before + row) %
+                                                            kPageTokens)),
+                    sizeof(key));
+        EXPECT_EQ(key, oracle.Key(layer, 1, next_ + static_cast<int>(row)));
       }
     }
-    if (status.ok()) status = made.kv->Commit(c.rows, kGoOn);
-    if (!status.ok()) {
-      EXPECT_EQ(CodeOf(status), "copy_failed");
-      made.kv->Abandon();
-      StepAtLast(*made.kv, oracle, c.rows);
-    } else {
-      NoteRows(oracle, c.rows);
-    }
-    StepAtLast(*made.kv, oracle, 1);
-    if (!made.link->fault_is_past()) break;
-  }
+    return status;
+  });
 }
 
 // ... or a prompt that goes on.
@@ -301,31 +316,11 @@ TEST_P(LayersTest, ACopyThatFailsOnTheWayUpLeavesTheSequence) {
   const LayersCase& c = GetParam();
   if (c.to < 0) return;
   const std::vector<KeptLayer> kept = Computed(2);
-  for (int64_t fail_at = 0;; ++fail_at) {
-    next_ = 1;
-    Oracle oracle{{}, &next_};
-    const Made made = Make(c.to, 0, fail_at);
-    if (c.before > 0 && !TryStep(*made.kv, oracle, c.before, c.before).ok()) {
-      continue;
-    }
-    absl::Status status =
-        made.kv->BeginStep(c.rows, Station::kPrefill, View::Full(), kGoOn);
-    if (status.ok()) {
-      std::vector<std::byte> state(kStateBytes);
-      status.Update(Take(*made.kv, kept, &state).status());
-    }
-    if (status.ok()) status = Layers(*made.kv, oracle, c.rows, 2);
-    if (status.ok()) status = made.kv->Commit(c.rows, kGoOn);
-    if (status.ok()) {
-      NoteRows(oracle, c.rows);
-    } else {
-      EXPECT_EQ(CodeOf(status), "copy_failed");
-      made.kv->Abandon();
-      StepAtLast(*made.kv, oracle, c.rows);
-    }
-    StepAtLast(*made.kv, oracle, 1);
-    if (!made.link->fault_is_past()) break;
-  }
+  WithEachCopyFailing(c.to, [&](const Made& made, const Oracle& oracle) {
+    std::vector<std::byte> state(kStateBytes);
+    const absl::Status taken = Take(*made.kv, kept, &state).status();
+    return taken.ok() ? Layers(*made.kv, oracle, c.rows, 2) : taken;
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(
