@@ -12,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-from cli_testing import (CHAT, TIERCEL, environment, run,
+from cli_testing import (CHAT, TIERCEL, environment, lend_rates, run,
                          without_rates_warnings, write_deeper, Case)
 
 TEXT = b"".join(b"Part %d of it. One two three, four five. Six!\n\n" % i
@@ -25,6 +25,7 @@ class BookCase(Case):
         super().setUp()
         self.cache = self.path("cache")
         self.env = environment(XDG_CACHE_HOME=self.cache)
+        lend_rates(self, os.path.join(self.cache, "tiercel"))
         self.readings = os.path.join(self.cache, "tiercel", "readings")
         self.book = self.path("book.txt", TEXT)
         self.command = ["summarize", self.book, *SMALL]
@@ -386,7 +387,6 @@ class GoingOnTest(BookCase):
         self.assertEqual(os.listdir(self.readings), ["notes.txt"])
 
     def test_without_a_place_to_keep_it(self):
-        os.makedirs(os.path.join(self.cache, "tiercel"))
         self.path(self.readings, b"a file, where the folder should be")
         document = self.summary()
         self.assertIn("parts are not kept from here on",

@@ -7,6 +7,7 @@ does with that, and that nothing of an answer depends on it.
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import stat
@@ -16,9 +17,10 @@ import tempfile
 import time
 import unittest
 
-from cli_testing import (CHAT, TIERCEL, Case, environment, run,
+from cli_testing import (CHAT, TIERCEL, Case, environment, lend_rates, run,
                          write_deeper)
 
+ALL_FAULTS = "TIERCEL_ALL_FAULTS" in os.environ  # full.sh
 WORDS = "the cat sat on a mat and saw one two three birds fly over it".split()
 
 
@@ -36,6 +38,7 @@ class SavedCase(Case):
 
     def setUp(self):
         super().setUp()
+        lend_rates(self, self.cache)
         if os.path.isdir(self.texts):
             shutil.rmtree(self.texts)
         elif os.path.exists(self.texts):
@@ -248,32 +251,37 @@ class GoingOnTest(SavedCase):
         whole = json.loads(run(*self.command, "--no-cache",
                                env=self.env).stdout)
         self.assertEqual(whole["resumed"]["layers"], 0)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-            for layers in (1, 3, 9):
-                code, _ = self.stop(number, layers)
-                if number == signal.SIGKILL:
-                    self.assertEqual(code, -number)
-                else:
-                    self.assertEqual(code, 128 + number)
-                finished = self.finished()
-                self.assertGreaterEqual(finished, layers)
-                listed = run("cache", "list", env=self.env).stdout
-                self.assertRegex(listed, rb"prompt-\S+ \(unfinished\)")
-                result = run(*self.command, env=self.env)
-                document = json.loads(result.stdout)
-                self.assertEqual(document["resumed"]["layers"], finished)
-                self.assertIn("going on at layer %d of 24\n" % (finished + 1),
-                              result.stderr.decode())
-                for key in ("text", "tokens", "read_here"):
-                    self.assertEqual(document["output"][0][key],
-                                     whole["output"][0][key])
-                formula = document["ledger"]["formula"]
-                self.assertEqual(
-                    document["ledger"]["disk_read_bytes"],
-                    formula["opened_pages"] * formula["page_bytes"] +
-                    formula["opened_bytes"])
-                (name,) = self.kept()
-                self.assertTrue(name.startswith("text-"), name)
+        stops = list(zip((signal.SIGINT, signal.SIGTERM, signal.SIGKILL),
+                         (1, 3, 9)))
+        if ALL_FAULTS:
+            stops = [(number, layers) for number, _ in stops
+                     for _, layers in stops]
+        for number, layers in stops:
+            code, _ = self.stop(number, layers)
+            if number == signal.SIGKILL:
+                self.assertEqual(code, -number)
+            else:
+                self.assertEqual(code, 128 + number)
+            finished = self.finished()
+            self.assertGreaterEqual(finished, layers)
+            listed = run("cache", "list", env=self.env).stdout
+            self.assertRegex(listed, rb"prompt-\S+ \(unfinished\)")
+            result = run(*self.command, env=self.env)
+            document = json.loads(result.stdout)
+            self.assertEqual(document["resumed"]["layers"], finished)
+            self.assertEqual(
+                re.findall(r"going on at layer .*\n", result.stderr.decode()),
+                ["going on at layer %d of 24\n" % (finished + 1)])
+            for key in ("text", "tokens", "read_here"):
+                self.assertEqual(document["output"][0][key],
+                                 whole["output"][0][key])
+            formula = document["ledger"]["formula"]
+            self.assertEqual(
+                document["ledger"]["disk_read_bytes"],
+                formula["opened_pages"] * formula["page_bytes"] +
+                formula["opened_bytes"])
+            (name,) = self.kept()
+            self.assertTrue(name.startswith("text-"), name)
 
     def test_restart_begins_anew(self):
         self.stop(signal.SIGKILL, 3)

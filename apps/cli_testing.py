@@ -4,7 +4,9 @@ For scripts that are called with TIERCEL CHECKPOINTS, the program and the small
 models of tests/golden. Only the standard library.
 """
 
+import atexit
 import fcntl
+import glob
 import json
 import os
 import re
@@ -55,6 +57,37 @@ def without_peak_warnings(said):
 def without_rates_warnings(warnings):
     """Whether rates are measured beside other work, only this machine knows."""
     return [said for said in warnings if not said.startswith("rates: ")]
+
+
+def lend_rates(case, cache):
+    """Puts into a cache what was measured of this machine before, as if it had
+    been quiet then, and remembers what a test measures there: that takes
+    seconds each time, and cli_rates_test.py alone is about it."""
+    if not lend_rates.folder:
+        lend_rates.folder = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, lend_rates.folder)
+        measured = os.path.join(lend_rates.folder, "first")
+        done = run("plan", "-m", CHAT, "-c", "1000",
+                   env=environment(XDG_CACHE_HOME=measured))
+        assert done.returncode == 0, done.stderr
+        _remember_rates(os.path.join(measured, "tiercel"))
+    os.makedirs(cache, exist_ok=True)
+    for path in glob.glob(os.path.join(lend_rates.folder, "rates-*")):
+        shutil.copy(path, cache)
+    case.addCleanup(_remember_rates, cache)
+
+
+lend_rates.folder = None  # with the files of all that was measured
+
+
+def _remember_rates(cache):
+    for path in glob.glob(os.path.join(cache, "rates-*.json")):
+        with open(path) as file:
+            measured = json.load(file)
+        measured["spread"] = 0.0
+        name = os.path.basename(path)
+        with open(os.path.join(lend_rates.folder, name), "w") as file:
+            json.dump(measured, file)
 
 
 def read_npy(path):

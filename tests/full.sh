@@ -170,9 +170,11 @@ step_policies() {  # the others, verified: the same text; plain: one text
   python3 tests/policies_matrix.py "$TIERCEL" all
 }
 
-step_faults() {  # every allocation refused, hundreds of random lives
-  TIERCEL_ALL_FAULTS=1 run_tests cpu \
-    -R '^(runtime/(sequence/faults|api/out_of_memory)|tests/hosted_faults)_test'
+# Every allocation refused, hundreds of random lives, each signal at each place.
+step_faults() {
+  local tests='^(runtime/(sequence/faults|api/out_of_memory)'
+  tests+='|tests/hosted_faults|apps/cli_saved)_test'
+  TIERCEL_ALL_FAULTS=1 run_tests cpu -R "$tests"
 }
 
 # A novel read in parts, and again with interruptions: the same bytes. Where
