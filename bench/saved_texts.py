@@ -12,10 +12,12 @@
 own: once with nothing there, once with the text's file in the system's page
 cache, once after it was dropped from there. Each time is that to the first token
 (TTFT): it counts finding, reading and checking the saved pages, and hashing the
-model's file to know it again; loading the model it does not count. The rate of
+model's file to know it again, and computing what follows the saved tokens;
+loading the model it does not count. The rate of
 the disk is that of a plain read of the same file from its beginning to its end,
-dropped from the page cache before; where a file system keeps all it has in
-memory, it is memory's. Medians of the rounds. All three must give one text. So
+dropped from the page cache before, into memory that the system gives for it, as
+an opened text needs it too; where a file system keeps all it has in memory, it is
+memory's. Medians of the rounds. All three must give one text. So
 it is once more where the kernel refuses io_uring, and pages are read one by one.
 
 llama-server reads the ids of the same piece: to the first token after them; then,
@@ -27,6 +29,7 @@ Standard library only.
 """
 
 import argparse
+import mmap
 import os
 import pathlib
 import statistics
@@ -53,11 +56,13 @@ def forget(path):
 
 
 def plain_read_s(path):
-    buffer = bytearray(8 << 20)
     with open(path, "rb", buffering=0) as file:
         begin = time.perf_counter()
-        while file.readinto(buffer):
-            pass
+        with mmap.mmap(-1, path.stat().st_size) as memory:
+            with memoryview(memory) as all_of_it:
+                done = 0
+                while got := file.readinto(all_of_it[done:done + (8 << 20)]):
+                    done += got
         return time.perf_counter() - begin
 
 

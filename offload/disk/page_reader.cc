@@ -14,6 +14,7 @@ namespace {
 constexpr int kMostTries = 1000;  // without a byte of progress
 constexpr size_t kReadAhead = size_t{8} << 20;
 constexpr size_t kMostAtOnce = 32;
+constexpr size_t kSpanBytes = size_t{2} << 20;
 
 bool TryAgain(int64_t result) { return result == -EAGAIN || result == -EINTR; }
 
@@ -41,6 +42,26 @@ class CallQueue final : public ReadQueue {
   std::vector<Request> requests_;
 };
 
+// Runs that follow each other in the file, and are read as one.
+struct Span {
+  size_t first = 0;
+  size_t count = 0;
+};
+
+std::vector<Span> SpansOf(const PageRuns& runs) {
+  const size_t most = std::max(size_t{1}, kSpanBytes / runs.bytes);
+  std::vector<Span> spans;
+  for (size_t i = 0; i < runs.offsets.size(); ++i) {
+    if (!spans.empty() && spans.back().count < most &&
+        runs.offsets[i] == runs.offsets[i - 1] + runs.bytes) {
+      ++spans.back().count;
+    } else {
+      spans.push_back({.first = i, .count = 1});
+    }
+  }
+  return spans;
+}
+
 }  // namespace
 
 absl::Status DiskError(const std::string& name, const std::string& verb,
@@ -67,12 +88,15 @@ BufferedReads::BufferedReads(DiskCalls& disk, std::byte* memory, size_t bytes,
 
 BufferedReads::~BufferedReads() = default;
 
-size_t BufferedReads::Begin(int file, const std::string& name,
-                            uint64_t offset) {
+size_t BufferedReads::Begin(int file, const std::string& name, uint64_t offset,
+                            size_t bytes) {
   const size_t buffer = free_.back();
   free_.pop_back();
-  buffers_[buffer] = {
-      .file = file, .name = &name, .offset = offset, .busy = true};
+  buffers_[buffer] = {.file = file,
+                      .name = &name,
+                      .offset = offset,
+                      .bytes = bytes,
+                      .busy = true};
   Start(buffer);
   return buffer;
 }
@@ -90,7 +114,7 @@ BufferedReads::Whole BufferedReads::Next(uint64_t* read_bytes) {
       buffer.done += static_cast<size_t>(done.result);
       buffer.tries = 0;
       *read_bytes += static_cast<uint64_t>(done.result);
-      if (buffer.done == bytes_) {
+      if (buffer.done == buffer.bytes) {
         buffer.busy = false;
         return {.buffer = index};
       }
@@ -112,7 +136,7 @@ void BufferedReads::Start(size_t index) {
   const int refused =
       queue().Start({.file = buffer.file,
                      .to = memory_ + index * bytes_ + buffer.done,
-                     .bytes = bytes_ - buffer.done,
+                     .bytes = buffer.bytes - buffer.done,
                      .offset = buffer.offset + buffer.done,
                      .tag = index});
   if (refused != 0) LeaveRing();
@@ -131,7 +155,7 @@ void BufferedReads::LeaveRing() {
 absl::Status BufferedReads::StatusOf(const Whole& whole) const {
   const Buffer& buffer = buffers_[whole.buffer];
   const std::string verb =
-      absl::StrCat("read ", bytes_ - buffer.done, " bytes at byte ",
+      absl::StrCat("read ", buffer.bytes - buffer.done, " bytes at byte ",
                    buffer.offset + buffer.done);
   return DiskError(*buffer.name, verb, whole.error);
 }
@@ -146,24 +170,32 @@ absl::Status ReadPages(
     DiskCalls& disk, const PageRuns& runs,
     absl::FunctionRef<absl::Status(size_t, const std::byte*)> visit,
     absl::FunctionRef<bool()> cancelled, DiskUse* use) {
-  const size_t count = runs.offsets.size();
-  if (count == 0) return absl::OkStatus();
-  const size_t at_once = std::min(count, ReadsAtOnce(runs.bytes));
-  std::vector<std::byte> memory(at_once * runs.bytes);
-  std::vector<size_t> run_of(at_once);  // [buffer]
-  BufferedReads reads(disk, memory.data(), runs.bytes, at_once);
+  const std::vector<Span> spans = SpansOf(runs);
+  if (spans.empty()) return absl::OkStatus();
+  size_t most = 0;
+  for (const Span& span : spans) most = std::max(most, span.count * runs.bytes);
+  const size_t at_once = std::min(spans.size(), ReadsAtOnce(most));
+  std::vector<std::byte> memory(at_once * most);
+  std::vector<Span> span_of(at_once);  // [buffer]
+  BufferedReads reads(disk, memory.data(), most, at_once);
   size_t begun = 0;
-  for (size_t whole = 0; whole < count; ++whole) {
+  for (size_t whole = 0; whole < spans.size(); ++whole) {
     if (cancelled()) return CancelledError();
-    for (; begun < count && reads.HasRoom(); ++begun) {
-      run_of[reads.Begin(runs.file, runs.name, runs.offsets[begun])] = begun;
+    for (; begun < spans.size() && reads.HasRoom(); ++begun) {
+      const Span& span = spans[begun];
+      span_of[reads.Begin(runs.file, runs.name, runs.offsets[span.first],
+                          span.count * runs.bytes)] = span;
     }
     const BufferedReads::Whole next = reads.Next(&use->read_bytes);
     if (next.failed) return reads.StatusOf(next);
-    ++use->read_pages;
-    if (absl::Status s = visit(run_of[next.buffer], reads.BytesOf(next.buffer));
-        !s.ok()) {
-      return s;
+    const Span& span = span_of[next.buffer];
+    for (size_t i = 0; i < span.count; ++i) {
+      ++use->read_pages;
+      if (absl::Status s = visit(span.first + i,
+                                 reads.BytesOf(next.buffer) + i * runs.bytes);
+          !s.ok()) {
+        return s;
+      }
     }
     reads.Free(next.buffer);
   }

@@ -15,12 +15,12 @@
 
 namespace tiercel {
 
-// Reads of one length that are under way at once, through a ring, or one after
+// Reads that are under way at once, through a ring, or one after
 // the other where the system has none, or it fails. Short reads and
 // interruptions are continued. Used from one thread.
 class BufferedReads {
  public:
-  // `at_once` buffers of `bytes` in `memory`, which outlives it.
+  // `at_once` buffers of `bytes` each in `memory`, which outlives it.
   BufferedReads(DiskCalls& disk, std::byte* memory, size_t bytes,
                 size_t at_once);
   ~BufferedReads();  // nothing is under way afterwards
@@ -28,9 +28,11 @@ class BufferedReads {
   BufferedReads& operator=(const BufferedReads&) = delete;
 
   bool HasRoom() const { return !free_.empty(); }
-  // Begins to read from byte `offset` of an open file; which buffer it fills.
-  // `name`, in errors, stays until that is whole.
-  size_t Begin(int file, const std::string& name, uint64_t offset);
+  // Begins to read `bytes`, no more than a buffer's, from byte `offset` of an
+  // open file; which buffer it fills. `name`, in errors, stays until that is
+  // whole.
+  size_t Begin(int file, const std::string& name, uint64_t offset,
+               size_t bytes);
   // Waits for one that was begun: it is whole, or cannot be read. Counts what
   // was read. Takes no memory.
   struct Whole {
@@ -52,6 +54,7 @@ class BufferedReads {
     int file = -1;
     const std::string* name = nullptr;
     uint64_t offset = 0;
+    size_t bytes = 0;
     size_t done = 0;
     int tries = 0;
     bool busy = false;
@@ -82,9 +85,11 @@ struct PageRuns {
 
 // Reads all of `runs`, several at once through a ring, or one after the other
 // where the system has none, or it fails; gives `visit` each when it is whole,
-// by its index, in any order. Short reads and interruptions are continued. What
-// `visit` returns ends it, as does `cancelled`, asked before each. Counts what
-// is read in `use`. Errors: io_error; out_of_memory; cancelled; visit's.
+// by its index, in any order. Those that follow each other in the file, as they
+// do in the list, are read together, up to 2 MiB. Short reads and interruptions
+// are continued. What `visit` returns ends it, as does `cancelled`, asked
+// before each. Counts what is read in `use`. Errors: io_error; out_of_memory;
+// cancelled; visit's.
 absl::Status ReadPages(
     DiskCalls& disk, const PageRuns& runs,
     absl::FunctionRef<absl::Status(size_t, const std::byte*)> visit,

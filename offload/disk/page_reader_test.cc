@@ -132,6 +132,49 @@ TEST_F(PageReaderTest, TheRingAndTheCallsGiveTheSame) {
   EXPECT_EQ(disk.calls(), static_cast<int64_t>(kRuns));
 }
 
+// What lies together is read together; here the first run and the last do not.
+TEST_F(PageReaderTest, NeighboursAreReadTogether) {
+  for (size_t i = 0; i < kRuns; ++i) runs_.offsets[i] = i * kRun;
+  std::swap(runs_.offsets.front(), runs_.offsets.back());
+  for (const bool ring : {true, false}) {
+    FaultyDisk calls;
+    calls.has_ring = false;
+    PlayedRingDisk played({.at_once = size_t{8} << 20});
+    DiskUse use;
+    DiskCalls& disk = ring ? static_cast<DiskCalls&>(played) : calls;
+    EXPECT_TRUE(Read(disk, &use).ok());
+    EXPECT_EQ(use.read_bytes, kRun * kRuns);
+    if (!ring) {
+      EXPECT_EQ(calls.calls(), 3);
+    }
+  }
+}
+
+// 419 runs are less than 2 MiB, 420 more.
+TEST_F(PageReaderTest, MuchIsSeveralReads) {
+  const std::string path = folder_.path() + "/long";
+  std::ofstream(path, std::ios::binary) << std::string(500 * kRun, 'x');
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  PageRuns runs = {.file = file, .name = "long", .bytes = kRun, .offsets = {}};
+  for (size_t i = 0; i < 420; ++i) runs.offsets.push_back(i * kRun);
+  FaultyDisk calls;
+  calls.has_ring = false;
+  DiskUse use;
+  size_t seen = 0;
+  EXPECT_TRUE(ReadPages(
+                  calls, runs,
+                  [&seen](size_t run, const std::byte*) {
+                    EXPECT_EQ(run, seen++);
+                    return absl::OkStatus();
+                  },
+                  kGoOn, &use)
+                  .ok());
+  EXPECT_EQ(use.read_bytes, 420 * kRun);
+  EXPECT_EQ(use.read_pages, 420);
+  EXPECT_EQ(calls.calls(), 2);
+  close(file);
+}
+
 TEST_F(PageReaderTest, ShortReadsAreContinued) {
   for (const size_t at_once : {size_t{1}, kRun / 2, kRun - 1}) {
     FaultyDisk calls;

@@ -103,7 +103,8 @@ void DiskLink::AskMore(Lane& lane) {
     if (lane.last != nullptr && lane.last->IsOfPage(t)) continue;
     lane.last = &t;
     const size_t buffer = lane.reads->Begin(t.file->file(), t.file->name(),
-                                            t.file->OffsetOf(t.layer, t.slot));
+                                            t.file->OffsetOf(t.layer, t.slot),
+                                            static_cast<size_t>(page_bytes_));
     lane.held[buffer] = {.page = &t};
     lane.asked.push_back(buffer);
   }
