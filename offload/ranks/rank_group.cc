@@ -97,21 +97,29 @@ void RankGroup::Work(int rank) {
 }
 
 absl::Status RankGroup::Guarded(int rank) {
-  absl::Status status;
-  try {
-    status = (*part_)(rank);
-  } catch (const std::bad_alloc&) {
-    status = MemoryError("out_of_memory", "the system gave no more memory");
-  } catch (...) {
-    status = InternalError("internal", "a rank's part threw");
-  }
+  const absl::Status status = (*part_)(rank);
   if (!status.ok()) Leave();
   return status;
 }
 
 absl::Status RankGroup::Run(absl::FunctionRef<absl::Status(int rank)> part) {
   if (ranks_ == 1) return part(0);
-  part_ = &part;
+  // A status takes memory too: what a rank's thread may have to say is there
+  // before.
+  const absl::Status lacks_memory =
+      MemoryError("out_of_memory", "the system gave no more memory");
+  const absl::Status threw = InternalError("internal", "a rank's part threw");
+  const auto caught = [&](int rank) {
+    try {
+      return part(rank);
+    } catch (const std::bad_alloc&) {
+      return lacks_memory;
+    } catch (...) {
+      return threw;
+    }
+  };
+  absl::FunctionRef<absl::Status(int rank)> others = caught;
+  part_ = &others;
   meeting_.store(0, std::memory_order_relaxed);
   arrived_.store(0, std::memory_order_relaxed);
   working_.store(ranks_ - 1, std::memory_order_relaxed);

@@ -13,15 +13,17 @@ BesideCall::BesideCall(std::function<absl::Status()> call)
     : call_(std::move(call)) {
   const NoSignals no_signals;
   try {
-    thread_ = std::thread([this] {
-      try {
-        status_ = call_();
-      } catch (const std::bad_alloc&) {
-        status_ =
-            MemoryError("out_of_memory", "the system gave no more memory");
-      }
-      over_.store(true);
-    });
+    // A status takes memory too: this one is there before.
+    thread_ = std::thread(
+        [this, lacks_memory = MemoryError("out_of_memory",
+                                          "the system gave no more memory")] {
+          try {
+            status_ = call_();
+          } catch (const std::bad_alloc&) {
+            status_ = lacks_memory;
+          }
+          over_.store(true);
+        });
   } catch (const std::system_error&) {
     status_ = MemoryError("no_thread", "the system gives no thread");
     over_.store(true);

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/isa.h"
@@ -202,6 +203,8 @@ bool SavedTexts::Save(absl::Span<const int32_t> ids,
     return false;
   }
   writing_ = std::make_unique<Writing>();
+  // Where there is no memory for the rest, nothing is being written.
+  absl::Cleanup forget = [this] { writing_.reset(); };
   Writing& writing = *writing_;
   writing.info = {.fingerprint = *fingerprint,
                   .title = model_.FileName(),
@@ -214,7 +217,6 @@ bool SavedTexts::Save(absl::Span<const int32_t> ids,
     writing.prompt = std::move(prompt_);
     writing.prompt_name = writing.prompt->file().name();
   }
-  well_ = true;
   writing.call = std::make_unique<BesideCall>([&writing, folder = folder_] {
     if (writing.prompt != nullptr) writing.prompt->Settle();
     return folder.Save(
@@ -222,6 +224,8 @@ bool SavedTexts::Save(absl::Span<const int32_t> ids,
         [&writing] { return writing.stop.load(std::memory_order_relaxed); },
         writing.prompt_name);
   });
+  std::move(forget).Cancel();
+  well_ = true;
   return true;
 }
 
