@@ -99,6 +99,15 @@ rank_gpu|runtime/machine/machine.cc|gpu = CudaStream::Create(rank())|gpu = CudaS
 rank_link|runtime/machine/machine.cc|^        CudaStream::Create(rank());|        CudaStream::Create();|tests/hosted_ranks_test.cc
 rank_gpus|runtime/machine/machine.cc|gpus > 0 \&\& gpus < ranks()|false|tests/hosted_ranks_test.cc
 other_gpu|kernels/device/hosted_stream.cc|if (is_others(source) .. is_others(target))|if (false)|kernels/device/hosted_stream_test.cc
+predicted_gathers|bench/ranks_predicted.py|(ranks - 1) / ranks \* floats|1 / ranks * floats|bench/ranks_predicted_test.py
+predicted_swept|bench/ranks_predicted.py|for card in cards) / 2 \* layers|for card in cards) * layers|bench/ranks_predicted_test.py
+turns_ratio|bench/ranks.py|now / before for before|before / now for before|bench/ranks_test.py
+logits_gather|runtime/predict/prediction.cc|kMeeting + logit_bytes / kGathered|kMeeting + 0 * logit_bytes|runtime/predict/prediction_test.cc
+named_rank|runtime/predict/session_plan.cc|"rank ", rank, " of "|"rank ", 0, " of "|runtime/predict/session_plan_test.cc
+rank_fits|runtime/predict/plan.cc|= ranks.sites\[i\].Fits(context)|= ranks.Fit(context)|runtime/predict/plan_test.cc
+half_writing|runtime/sequence/saved_texts.cc|forget = \[this\] { writing_.reset(); };|forget = [] {};|runtime/api/out_of_memory_test.cc
+lacks_memory|runtime/sequence/beside_call.cc|status_ = lacks_memory;|status_ = MemoryError("out_of_memory", "no");|runtime/api/out_of_memory_test.cc
+ranks_range|runtime/api/model_api.cc|p.tensor_parallel < 0 .. p.tensor_parallel > ModelSplit::kMostRanks|p.tensor_parallel < 0|runtime/api/ranks_api_test.cc
 shared_head|models/decoder/model_split.cc|(rank - first + 1) \* split.group_ / sharing|split.group_|models/decoder/model_split_test.cc
 share_rows|models/decoder/weights.cc|(from + i - first) \* row_bytes|i * row_bytes|models/decoder/weights_test.cc
 copies_told|offload/kv/tiered_kv.cc|  status.Update(std::exchange(copied_, absl::OkStatus()));||offload/kv/copy_runs_test.cc
