@@ -120,7 +120,7 @@ class SavedTextsTest(SavedCase):
     def test_other_settings_read_anew(self):
         self.ask()
         for args in (["-ctk", "f32"], ["-ctv", "bf16"], ["--compute", "f32"],
-                     ["--rope-freq-base", "5000"], ["--device", "ref"]):
+                     ["--rope-freq-base", "5000"]):
             self.assertEqual(self.ask(*args)["cached_tokens"], 0, args)
             self.assertGreater(self.ask(*args)["cached_tokens"], 0, args)
 

@@ -5,7 +5,7 @@
 # more on two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs rows exact
-#                               hosted tiers ranks triforce policies faults
+#                               sass hosted tiers ranks triforce policies faults
 #                               book readme mutants
 #
 # A step that is run again on the same day and kind of machine replaces its line
@@ -14,7 +14,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs rows exact hosted tiers
+readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs rows exact sass hosted tiers
   ranks triforce policies faults book readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
@@ -136,6 +136,13 @@ step_exact() {
     --logits "$scratch/q8.npy" --no-progress
   /usr/bin/python3 tests/compare_logits.py "$scratch/q8.npy" \
     --max-kl 2.8e-3 --min-top1 0.962 --max-ppl-change 0.0038
+}
+
+# The machine code of all kernels, where the tools are that say it.
+step_sass() {
+  local code=0
+  python3 -B tests/sass_check.py || code=$?
+  ((code == 0 || code == 77))
 }
 
 # On a GPU's kernels, which the host executor runs: what is done where there is

@@ -385,7 +385,7 @@ prompt_refused|runtime/sequence/forward.cc|refused = refused .. !progress(done, 
 kept_states|offload/plan/tier_plan.cc|plan.host_states = needs.kept_states;||runtime/predict/session_plan_test.cc
 states_on_card|offload/plan/tier_plan.cc|  plan.host_states = 0;||runtime/predict/session_plan_test.cc
 parts_between|apps/reader/selection.cc|(section.level >= level_ .. chapters_.contains(i))|section.level >= level_|apps/reader/selection_test.cc
-page_dashes|apps/reader/selection.cc|!dashes \&\& item|item|apps/reader/selection_test.cc
+page_dashes|apps/reader/selection.cc|!dashes \&\& item|dashes \&\& item|apps/reader/selection_test.cc
 stdin_named|apps/cli/check_together.cc|named.st_ino == typed.st_ino|false|apps/cli_chat_test.py
 no_ring|bench/no_ring.py|^    refuse_rings()$|    pass|bench/saved_texts_test.py
 deaf_peer|bench/llama_server.py|            self.__exit__()||bench/saved_texts_test.py

@@ -82,15 +82,18 @@ class WordsTest(unittest.TestCase):
                          "sass_check: nothing was checked: no nvcc\n")
 
 
-class MatmulTest(unittest.TestCase):
-    def test_the_matrix_product_on_ada(self):
+class KernelTest(unittest.TestCase):
+    """A small one: full.sh has all of them compiled."""
+
+    def test_a_kernel_on_ada(self):
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             status = sass_check.main(
-                ["--arch", "89", "--file", "kernels/layer/matmul.cu"])
+                ["--arch", "89", "--file", "kernels/layer/rope.cu"])
         if status == sass_check.SKIPPED:
             self.skipTest(said.getvalue().strip())
         self.assertEqual(status, 0, said.getvalue())
+        self.assertRegex(said.getvalue(), r"rope.cu sm_89 .*: \d+ registers")
 
 
 if __name__ == "__main__":
