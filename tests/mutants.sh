@@ -84,11 +84,11 @@ gather_barrier|offload/ranks/gather.cc|absl::Status s = group_.Meet(rank, mine);
 gather_neighbour|offload/ranks/gather.cc|const Columns\& columns = p.columns\[other\];|const Columns\& columns = p.columns[(other + 1) % p.columns.size()];|offload/ranks/gather_test.cc
 gather_stale|offload/ranks/gather.cc|OfferOf(other, turn)|OfferOf(other, 1 - turn)|offload/ranks/gather_test.cc
 gather_split|offload/ranks/gather.cc|offer.split == split|true|offload/ranks/nccl_gather_test.cc
-gather_finish|offload/ranks/gather.cc|absl::Status s = stream.Synchronize(); !s.ok()) return s;|absl::Status s; !s.ok()) return s;|offload/ranks/nccl_gather_test.cc
+gather_finish|offload/ranks/gather.cc|absl::Status s = stream.Synchronize(); !s.ok()) return s;|stream.Synchronize().IgnoreError(); false) return absl::OkStatus();|offload/ranks/nccl_gather_test.cc
 nccl_version|kernels/machine/nccl.cc|number >= kLeastVersion|number > 0|kernels/machine/nccl_test.cc
 nccl_packed|offload/ranks/nccl_gather.cc|^ *own.bytes, p.rows, own.bytes|own.stride, p.rows, own.bytes|offload/ranks/nccl_gather_test.cc
 nccl_apart|offload/ranks/nccl_gather.cc|own.at == in_all|own.at != nullptr|offload/ranks/nccl_gather_test.cc
-nccl_free|offload/ranks/nccl_gather.cc|^    if (!status.ok()) Break(status);||offload/ranks/nccl_gather_test.cc
+nccl_free|offload/ranks/gather.cc|absl::Status status = RankFailed();|absl::Status status;|offload/ranks/nccl_gather_test.cc
 nccl_leave|offload/ranks/nccl_gather.cc|if (ClassOf(why) != ErrorClass::kCancelled) Break|Break|offload/ranks/nccl_gather_test.cc
 nccl_dies|offload/ranks/nccl_gather.cc|!= ErrorClass::kCancelled) Break(why)|== ErrorClass::kOk) Break(why)|offload/ranks/nccl_gather_test.cc
 nccl_broken|offload/ranks/nccl_gather.cc|status.Update(BrokenNow());||offload/ranks/nccl_gather_test.cc

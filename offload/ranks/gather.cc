@@ -63,9 +63,12 @@ absl::Status Gather::Run(absl::FunctionRef<absl::Status(int rank)> part) {
   Begin();
   const absl::Cleanup end = [this] { End(); };
   return group_.Run([&](int rank) {
-    absl::Status status = part(rank);
-    if (!status.ok()) Leave(status);
-    return status;
+    absl::Status status = RankFailed();  // where the part throws
+    const absl::Cleanup leave = [&] {
+      if (!status.ok()) Leave(status);
+    };
+    status = part(rank);
+    return absl::Status(status);
   });
 }
 

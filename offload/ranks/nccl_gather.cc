@@ -6,7 +6,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/copy_words_body.h"
@@ -100,14 +99,7 @@ absl::Status NcclGather::Exchange(Stream& stream, int rank,
     if (absl::Status s = group().Meet(rank, made); !s.ok()) return s;
   }
   if (p.rows == 0) return absl::OkStatus();
-  // From here on others count on this rank: what ends it sets them free, be it
-  // thrown.
-  absl::Status status = RankFailed();
-  const absl::Cleanup broken = [&] {
-    if (!status.ok()) Break(status);
-  };
-  status = Transfer(stream, rank, p, *places);
-  return absl::Status(status);
+  return Transfer(stream, rank, p, *places);
 }
 
 // [ranks]: the rank's own columns, and where those of the others go.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -293,6 +294,20 @@ TEST_F(NcclGatherTest, WhoDiesSetsTheOthersFree) {
       const absl::Status next = GatherAll(*gather, 3, /*apart=*/false);
       EXPECT_TRUE(next.ok()) << next;
     }
+  }
+}
+
+TEST_F(NcclGatherTest, WhoThrowsSetsTheOthersFree) {
+  const auto gather = *Make();
+  for (int throws = 1; throws < kRanks; ++throws) {
+    const absl::Status status = GatherAll(
+        *gather, 3, /*apart=*/false, [&](int rank, int at) -> absl::Status {
+          if (rank == throws && at == 2) throw std::bad_alloc();
+          return absl::OkStatus();
+        });
+    EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
+    EXPECT_EQ(played_.alive(), 0);
+    EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok());
   }
 }
 
