@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <new>
@@ -89,9 +90,11 @@ T Sized() {
 }
 
 // The allocations to refuse: all, or in the short run the first, then fewer and
-// fewer.
+// fewer; over ranks, which meet often, fewer from the first on.
+bool over_ranks = false;
 int64_t After(int64_t n) {
   static const bool all = getenv("TIERCEL_ALL_FAULTS") != nullptr;
+  if (over_ranks && !all) return n + 1 + n / 6;
   return all || n < 60 ? n + 1 : n + n / 16;
 }
 
@@ -142,12 +145,17 @@ void RefuseEach(const char* what, Keeps keeps, const Call& call,
   }
 }
 
-class OutOfMemoryTest : public testing::TestWithParam<bool> {
+// Where a model is: here, behind a link, or over two ranks with a link each.
+enum class Place { kPlain, kSimulated, kRanks };
+
+class OutOfMemoryTest : public testing::TestWithParam<Place> {
  protected:
   OutOfMemoryTest() {
     params_.path = kModel;
     params_.threads = 3;
-    if (GetParam()) {
+    over_ranks = GetParam() == Place::kRanks;
+    if (over_ranks) params_.tensor_parallel = 2;
+    if (GetParam() != Place::kPlain) {
       params_.simulate_device_bytes = 64 << 20;
       params_.simulate_link_bytes_per_s = 1e12;
     }
@@ -244,12 +252,24 @@ class OutOfMemoryTest : public testing::TestWithParam<bool> {
   int32_t output_[16];
   size_t count_ = 0;
 };
-INSTANTIATE_TEST_SUITE_P(Devices, OutOfMemoryTest, testing::Values(false, true),
-                         [](const auto& simulated) {
-                           return simulated.param ? "Simulated" : "Plain";
-                         });
+std::string NameOf(const testing::TestParamInfo<Place>& place) {
+  return place.param == Place::kPlain       ? "Plain"
+         : place.param == Place::kSimulated ? "Simulated"
+                                            : "Ranks";
+}
 
-TEST_P(OutOfMemoryTest, Loading) {
+INSTANTIATE_TEST_SUITE_P(Devices, OutOfMemoryTest,
+                         testing::Values(Place::kPlain, Place::kSimulated),
+                         NameOf);
+
+// What ranks do by their own means.
+class OutOfMemoryRanksTest : public OutOfMemoryTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, OutOfMemoryRanksTest,
+                         testing::Values(Place::kPlain, Place::kSimulated,
+                                         Place::kRanks),
+                         NameOf);
+
+TEST_P(OutOfMemoryRanksTest, Loading) {
   Open();  // what is made once is there
   tiercel_model_free(model_);
   RefuseEach(
@@ -260,7 +280,7 @@ TEST_P(OutOfMemoryTest, Loading) {
       [&] { EXPECT_EQ(model_, nullptr); }, [&] { tiercel_model_free(model_); });
 }
 
-TEST_P(OutOfMemoryTest, Sessions) {
+TEST_P(OutOfMemoryRanksTest, Sessions) {
   Open();
   const std::vector<int32_t> expected = RefuseSessions();
   Create();
@@ -362,6 +382,60 @@ TEST_P(OutOfMemoryTest, Copies) {
         EXPECT_EQ(Output(), expected);
       });
   Free();
+}
+
+class OutOfMemoryTextsTest : public OutOfMemoryTest {
+ protected:
+  // A session with nothing read, that has put together what its texts are known
+  // by (in JSON).
+  void CreateWarm() {
+    Create();
+    const std::vector<int32_t> other(1100, 7);
+    ASSERT_EQ(tiercel_prefill(session_, other.data(), other.size(), nullptr,
+                              nullptr, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    Cut(session_, 0);
+  }
+  void Clear(const std::string& folder) {
+    size_t removed = 0;
+    EXPECT_EQ(tiercel_cache_clear(folder.c_str(), &removed, &error_),
+              TIERCEL_OK);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, OutOfMemoryTextsTest,
+                         testing::Values(Place::kPlain, Place::kRanks), NameOf);
+
+// A text that is read and kept, then one that is opened: what there is no
+// memory for is read or not kept, or the call says so.
+TEST_P(OutOfMemoryTextsTest, TextsThatAreKeptAndOpened) {
+  std::string folder = testing::TempDir() + "/texts_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  session_params_.texts_dir = folder.c_str();
+  session_params_.context = 1200;
+  for (int32_t i = 200; i < 1100; ++i) prompt_.push_back(5 + i * 7 % 200);
+  Open();
+  CreateWarm();
+  ASSERT_EQ(PrefillAll(session_, &error_), TIERCEL_OK);
+  const std::vector<int32_t> expected = Output();
+  for (const bool kept : {false, true}) {
+    const auto anew = [&] {
+      tiercel_session_free(session_);  // what is being written is written
+      if (!kept) Clear(folder);
+      CreateWarm();
+    };
+    anew();
+    RefuseEach(
+        kept ? "open" : "read", Keeps::kBuffers,
+        [&](tiercel_error* e) { return PrefillAll(session_, e); },
+        [&] { EXPECT_EQ(tiercel_session_length(session_), 0u); },
+        [&] {
+          EXPECT_EQ(Output(), expected);
+          anew();
+        });
+  }
+  Free();
+  std::filesystem::remove_all(folder);
 }
 
 TEST_P(OutOfMemoryTest, Text) {
