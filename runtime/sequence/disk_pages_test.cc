@@ -78,10 +78,10 @@ class DiskPagesTest : public testing::Test {
       WeightSizes weights = alone->MeasureRanks()->front();
       weights.bytes = alone->machine->memory().used();
       const TierPlan plan =
-          SiteOf(*alone, weights, in_memory, alone->machine->threads())
+          SiteOf(*alone, weights, options, alone->machine->threads())
               .PlanFor(options.context);
       with.machine.host_memory_bytes =
-          plan.DeviceBytes() + plan.host_kv - 2 * page;
+          plan.DeviceBytes() + plan.host_kv + plan.host_states - 2 * page;
       return with;
     }
     with.machine.simulation = {
@@ -304,9 +304,9 @@ TEST_F(DiskPagesTest, ATextThatIsDamagedWhileItIsReadGoes) {
 TEST_F(DiskPagesTest, WithoutTextsItDoesNotFit) {
   const Session::Options options = WithTexts();
   for (const Place place : {Place::kInPlace, Place::kNoHost}) {
-    const auto model = OpenModel(Short(*model_, options, place));
     Session::Options none = options;
     none.texts.reset();
+    const auto model = OpenModel(Short(*model_, none, place));
     const absl::Status status = Session::Create(*model, none).status();
     EXPECT_EQ(CodeOf(status), "does_not_fit");
     EXPECT_THAT(std::string(status.message()), HasSubstr("pages on disk"));
