@@ -1,5 +1,7 @@
 #include "offload/plan/disk_rate.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -19,11 +21,18 @@ namespace {
 constexpr size_t kBytes = size_t{64} << 20;
 constexpr size_t kListBytes = size_t{8} << 20;  // about a layer's
 
+double CpuSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) +
+         1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 }  // namespace
 
-absl::StatusOr<double> MeasureDiskRate(DiskCalls& disk, int file,
-                                       const KvLayout& layout,
-                                       absl::FunctionRef<bool()> cancelled) {
+absl::StatusOr<DiskRate> MeasureDiskRate(DiskCalls& disk, int file,
+                                         const KvLayout& layout,
+                                         absl::FunctionRef<bool()> cancelled) {
   const auto page_bytes = static_cast<size_t>(layout.PageBytes());
   const auto count = static_cast<int64_t>(kBytes / page_bytes + 1);
   const auto pages =
@@ -50,6 +59,7 @@ absl::StatusOr<double> MeasureDiskRate(DiskCalls& disk, int file,
       static_cast<int64_t>(std::max<size_t>(1, kListBytes / page_bytes));
   std::vector<std::byte> to(static_cast<size_t>(in_list) * page_bytes);
   const std::atomic<bool> drop{false};
+  const double cpu_before = CpuSeconds();
   const Clock::Time begin = SteadyClock().Now();
   for (int64_t first = 0; first < count; first += in_list) {
     if (cancelled()) return CancelledError();
@@ -69,8 +79,11 @@ absl::StatusOr<double> MeasureDiskRate(DiskCalls& disk, int file,
     (*link)->End(list);
     if (!status.ok()) return status;
   }
-  const double seconds = SecondsBetween(begin, SteadyClock().Now());
-  return static_cast<double>(count) * static_cast<double>(page_bytes) / seconds;
+  const double bytes =
+      static_cast<double>(count) * static_cast<double>(page_bytes);
+  return DiskRate{
+      .bytes_per_s = bytes / SecondsBetween(begin, SteadyClock().Now()),
+      .bytes_per_cpu_s = bytes / std::max(1e-6, CpuSeconds() - cpu_before)};
 }
 
 }  // namespace tiercel

@@ -8,13 +8,18 @@
 
 namespace tiercel {
 
-// Bytes a second with which pages of `layout` come from `file`, which is open,
-// empty and closed by this, as steps read them: several at once, checked and
-// copied. It writes 64 MiB there first, and has the system forget them.
-// Errors: disk_full, io_error; out_of_memory; cancelled.
-absl::StatusOr<double> MeasureDiskRate(DiskCalls& disk, int file,
-                                       const KvLayout& layout,
-                                       absl::FunctionRef<bool()> cancelled);
+struct DiskRate {
+  double bytes_per_s = 0;
+  double bytes_per_cpu_s = 0;  // of the time that it takes of this process
+};
+
+// How fast pages of `layout` come from `file`, which is open, empty and closed
+// by this, as steps read them: several at once, checked and copied. It writes
+// 64 MiB there first, and has the system forget them. Errors: disk_full,
+// io_error; out_of_memory; cancelled.
+absl::StatusOr<DiskRate> MeasureDiskRate(DiskCalls& disk, int file,
+                                         const KvLayout& layout,
+                                         absl::FunctionRef<bool()> cancelled);
 
 }  // namespace tiercel
 

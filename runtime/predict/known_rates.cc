@@ -113,10 +113,11 @@ absl::StatusOr<KeptRates> MeasureKnownRates(const Model& model,
   if (texts != nullptr) {
     const absl::StatusOr<int> file = texts->Folder().OpenNameless();
     if (!file.ok()) return file.status();
-    const absl::StatusOr<double> rate = MeasureDiskRate(
+    const absl::StatusOr<DiskRate> rate = MeasureDiskRate(
         texts->Disk(), *file, layout, [&] { return !progress(0, 1); });
     if (!rate.ok()) return rate.status();
-    measured->rates.disk_bytes_per_s = *rate;
+    measured->rates.disk_bytes_per_s = rate->bytes_per_s;
+    measured->rates.disk_bytes_per_cpu_s = rate->bytes_per_cpu_s;
   }
   return cache.Add(*key, model.FileName(), *measured);
 }

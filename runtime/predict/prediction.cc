@@ -60,7 +60,10 @@ class Predictor {
     layer.up_s = Up(before);
     const double alone = StepSeconds(layers_, layer, after);
     // The cores that copy are those that compute.
-    const double copying = CopySeconds(pages * layers_);
+    const double copying =
+        link_.has_value() ? CopySeconds(pages * layers_)
+                          : layers_ * OnCpu(plan_.shape.resident_pages,
+                                            plan_.shape.resident_pages + pages);
     const double share = std::min(1.0, copying / alone);
     const double slower = 1 + (rates_.copy_slowdown - 1) * share;
     layer.compute_s *= slower;
@@ -110,6 +113,12 @@ class Predictor {
   double OnDisk(int64_t begin, int64_t end) const {
     if (rates_.disk_bytes_per_s <= 0) return 0;
     return BytesOf(plan_.shape.OnDisk(begin, end)) / rates_.disk_bytes_per_s;
+  }
+  // Seconds that a CPU is occupied with those.
+  double OnCpu(int64_t begin, int64_t end) const {
+    if (rates_.disk_bytes_per_cpu_s <= 0) return 0;
+    return BytesOf(plan_.shape.OnDisk(begin, end)) /
+           rates_.disk_bytes_per_cpu_s;
   }
   double BytesOf(int64_t pages) const {
     return static_cast<double>(pages * plan_.shape.layout.PageBytes());

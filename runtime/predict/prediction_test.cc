@@ -226,6 +226,14 @@ TEST_F(PredictionTest, PagesOnDiskTakeWhatTheirBytesTake) {
   EXPECT_GT(step(plan, LinkRate{1e5, 0}), 9 * kLayers * layer_s);
   plan.shape.disk_pages = 16;  // the last of 32
   EXPECT_NEAR(step(plan, LinkRate{1e9, 0}), kLayers * layer_s * 15 / 31, 1e-6);
+  // Where a CPU that computes reads, computing takes longer meanwhile.
+  rates.disk_bytes_per_s = 1e9;
+  rates.disk_bytes_per_cpu_s = 1e7;
+  rates.copy_slowdown = 2;
+  const double alone = kLayers * (1e-3 + 4001 * 1e-7) + 5e-3;
+  const double reading = kLayers * 15 * kPageBytes / 1e7;
+  EXPECT_NEAR(step(plan, std::nullopt),
+              alone * (1 + std::min(1.0, reading / alone)), 1e-6);
   // Nothing is foretold at a rate that is not known.
   rates.disk_bytes_per_s = 0;
   EXPECT_LT(step(plan, std::nullopt), layer_s);

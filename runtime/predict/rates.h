@@ -33,6 +33,7 @@ struct Rates {
   // Bytes a second that pages on disk are read with, checked and copied; 0: not
   // known.
   double disk_bytes_per_s = 0;
+  double disk_bytes_per_cpu_s = 0;  // of one that does nothing else
 
   // A decode step through so many layers that reads so many positions, none of
   // which has to come up, to the draw.

@@ -40,6 +40,8 @@ constexpr Field kFields[] = {
     {"copy_slowdown", &Rates::copy_slowdown},
     {"disk_bytes_per_s", &Rates::disk_bytes_per_s, /*may_be_zero=*/true,
      /*may_lack=*/true},
+    {"disk_bytes_per_cpu_s", &Rates::disk_bytes_per_cpu_s,
+     /*may_be_zero=*/true, /*may_lack=*/true},
 };
 
 bool Has(const json& document, const char* name, bool (json::*type)() const) {

@@ -24,7 +24,8 @@ constexpr Rates kRates = {.prompt_row_s = 1.234e-5,
                           .logits_s = 5e-3,
                           .copy_bytes_per_s = 6.78e9,
                           .copy_slowdown = 1.75,
-                          .disk_bytes_per_s = 1.23e9};
+                          .disk_bytes_per_s = 1.23e9,
+                          .disk_bytes_per_cpu_s = 2.34e9};
 constexpr double kMost = kMostSpread;
 
 Measurement Measured(double spread, double times = 1, int attempts = 1) {
@@ -91,6 +92,7 @@ void ExpectEqual(const Rates& a, const Rates& b) {
   EXPECT_EQ(a.copy_bytes_per_s, b.copy_bytes_per_s);
   EXPECT_EQ(a.copy_slowdown, b.copy_slowdown);
   EXPECT_EQ(a.disk_bytes_per_s, b.disk_bytes_per_s);
+  EXPECT_EQ(a.disk_bytes_per_cpu_s, b.disk_bytes_per_cpu_s);
 }
 
 TEST_F(RatesCacheTest, WhatIsKeptComesBack) {
@@ -109,7 +111,8 @@ TEST_F(RatesCacheTest, WhatIsKeptComesBack) {
                              .logits_s = 5e-3,
                              .copy_bytes_per_s = 6.8e9,
                              .copy_slowdown = 1.8,
-                             .disk_bytes_per_s = 1.2e9});
+                             .disk_bytes_per_s = 1.2e9,
+                             .disk_bytes_per_cpu_s = 2.3e9});
     EXPECT_EQ(kept.best.spread, 0.125);
     EXPECT_EQ(kept.best.attempts, 2);
     EXPECT_FALSE(kept.wants_more());
