@@ -473,11 +473,12 @@ TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
                                                size_t* removed,
                                                tiercel_error* error);
 
-/* What a session would take of each tier ("states": hidden states of a layer
- * that goes to texts_dir), beside what is there already ("others": other
- * models, and sessions), and, where cache_dir holds how fast
- * this machine is, its times with its context full and without drafts, as the
- * JSON of `tiercel plan`. The model may have been opened with
+/* What a session would take of each tier ("workspace" of the host tier: hidden
+ * states of a prompt, and of its layer that goes to texts_dir; "disk": pages
+ * for which there is no room, which come and go through "buffers"), beside what
+ * is there already ("others": other models, and sessions), and, where cache_dir
+ * holds how fast this machine is, its times with its context full and without
+ * drafts, as the JSON of `tiercel plan`. The model may have been opened with
  * TIERCEL_LOAD_HEADER. "fits": false is an answer, not an error. Errors: those
  * of tiercel_session_create that are not for want of memory. */
 TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,

@@ -44,15 +44,17 @@ PageFile::~PageFile() {
 // ---- Slots ----
 
 int64_t PageFile::Take() {
-  const int64_t slot = slots_.Take();
-  if (slot >= 0) return slot;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
+  int64_t slot = slots_.Take();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (slot < 0) {
     sums_.resize(
         static_cast<size_t>((slots_.count() + slots_per_segment_) * layers_));
+    slots_.Grow(slots_per_segment_);
+    slot = slots_.Take();
   }
-  slots_.Grow(slots_per_segment_);
-  return slots_.Take();
+  // What could not be read there was another's.
+  std::erase(damaged_, slot);
+  return slot;
 }
 
 void PageFile::AddReference(int64_t slot) {

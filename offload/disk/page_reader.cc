@@ -180,7 +180,6 @@ absl::Status ReadPages(
   BufferedReads reads(disk, memory.data(), most, at_once);
   size_t begun = 0;
   for (size_t whole = 0; whole < spans.size(); ++whole) {
-    if (cancelled()) return CancelledError();
     for (; begun < spans.size() && reads.HasRoom(); ++begun) {
       const Span& span = spans[begun];
       span_of[reads.Begin(runs.file, runs.name, runs.offsets[span.first],
@@ -190,6 +189,7 @@ absl::Status ReadPages(
     if (next.failed) return reads.StatusOf(next);
     const Span& span = span_of[next.buffer];
     for (size_t i = 0; i < span.count; ++i) {
+      if (cancelled()) return CancelledError();
       ++use->read_pages;
       if (absl::Status s = visit(span.first + i,
                                  reads.BytesOf(next.buffer) + i * runs.bytes);

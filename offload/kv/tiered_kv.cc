@@ -291,6 +291,11 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
       engine().Submit(step.station, std::move(transfers)), cancelled);
   engine().Forget(*region);
   if (!parked.ok()) return parked;
+  // Where nothing had to be parked its pages may still be on their way down.
+  if (absl::Status s = engine().WaitUntold(step.sent.back(), cancelled);
+      !s.ok()) {
+    return s;
+  }
   if (engine().Failed(step.sent.back())) {
     return DeviceError("copy_failed", "pages of the layer got lost");
   }

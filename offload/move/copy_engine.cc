@@ -72,12 +72,18 @@ CopyEngine::Ticket CopyEngine::Submit(Station station,
   return ticket;
 }
 
-absl::Status CopyEngine::Wait(Ticket ticket, Cancelled cancelled) {
+absl::Status CopyEngine::WaitUntold(Ticket ticket, Cancelled cancelled) {
   std::unique_lock<std::mutex> lock(mutex_);
   while (IsQueued(ticket)) {
     if (cancelled()) return CancelledError();
     finished_.wait_for(lock, kCancelPoll);
   }
+  return absl::OkStatus();
+}
+
+absl::Status CopyEngine::Wait(Ticket ticket, Cancelled cancelled) {
+  if (absl::Status s = WaitUntold(ticket, cancelled); !s.ok()) return s;
+  const std::lock_guard<std::mutex> lock(mutex_);
   const auto failed = std::find_if(
       failed_.begin(), failed_.end(),
       [ticket](const Submission& s) { return s.ticket == ticket; });

@@ -53,6 +53,9 @@ class CopyEngine {
   absl::Status Wait(Ticket ticket);
   // Waits likewise; whatever comes of it, nothing is on its way afterwards.
   absl::Status WaitOrDrop(Ticket ticket, Cancelled cancelled);
+  // Waits until the ticket is done, whatever came of it, which is not told.
+  // Errors: cancelled.
+  absl::Status WaitUntold(Ticket ticket, Cancelled cancelled);
   bool Done(Ticket ticket) const;
   // Whether the ticket is done with an error that nobody has been told.
   bool Failed(Ticket ticket) const;

@@ -142,9 +142,17 @@ absl::Status DiskLink::BringPage(Lane& lane, const Transfer& transfer) {
   return checked;
 }
 
+// What ended badly in between may have been of others' copies, too.
+absl::StatusOr<double> DiskLink::Finish() {
+  absl::StatusOr<double> finished = copies_->Finish();
+  const absl::Status lost = std::exchange(lost_, absl::OkStatus());
+  return lost.ok() ? finished : lost;
+}
+
 // Its buffer is free once the copies have left it.
 absl::Status DiskLink::LeavePage(Lane& lane) {
   const absl::Status left = copies_->Finish().status();
+  lost_.Update(left);
   lane.reads->Free(lane.asked.front());
   lane.asked.erase(lane.asked.begin());
   lane.at_hand = false;
@@ -176,7 +184,10 @@ absl::StatusOr<Link::Moved> DiskLink::CopyDown(const Transfer& transfer,
   copy.offset = static_cast<int64_t>(buffers_.bytes()) - page_bytes_;
   const absl::StatusOr<Moved> moved = copies_->Copy(copy, since, drop);
   if (!moved.ok()) return moved;
-  if (absl::Status s = copies_->Finish().status(); !s.ok()) return s;
+  if (absl::Status s = copies_->Finish().status(); !s.ok()) {
+    lost_.Update(s);
+    return s;
+  }
   if (moved->bytes < transfer.bytes) return moved;  // dropped
   if (absl::Status s = transfer.file->Write(transfer.layer, transfer.slot,
                                             buffers_.data() + copy.offset);

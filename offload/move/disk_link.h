@@ -32,7 +32,7 @@ class DiskLink final : public Link {
                              const std::atomic<bool>& drop) override;
   void Begin(const std::vector<Transfer>& transfers) override;
   void End(const std::vector<Transfer>& transfers) override;
-  absl::StatusOr<double> Finish() override { return copies_->Finish(); }
+  absl::StatusOr<double> Finish() override;
   uint64_t Mark() override { return copies_->Mark(); }
   absl::Status Await(uint64_t mark) override { return copies_->Await(mark); }
   void Forget(const HostRegion& region) override { copies_->Forget(region); }
@@ -75,6 +75,7 @@ class DiskLink final : public Link {
   const int64_t page_bytes_;
   const HostRegion buffers_;  // of both lanes, then that of what goes down
   std::array<Lane, 2> lanes_;
+  absl::Status lost_;  // the first error that copies ended with in between
   std::atomic<uint64_t> read_bytes_{0};
 };
 

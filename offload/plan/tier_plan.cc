@@ -75,15 +75,14 @@ TierPlan PlanTiers(const TierNeeds& needs, int64_t budget) {
 }
 
 TierPlan PlanWithDisk(const TierNeeds& needs, int64_t budget,
-                      int64_t host_budget) {
+                      int64_t pages_budget) {
   TierPlan plan = PlanTiers(needs, budget);
   TierShape& shape = plan.shape;
   plan.disk_buffers =
       DiskLink::BufferBytes(shape.layout.PageBytes(), shape.context_pages);
   const int64_t slot_bytes = shape.layers * shape.layout.PageBytes();
-  const int64_t in_host = std::clamp<int64_t>(
-      (host_budget - plan.disk_buffers - plan.host_states) / slot_bytes, 0,
-      shape.context_pages);
+  const int64_t in_host =
+      std::clamp<int64_t>(pages_budget / slot_bytes, 0, shape.context_pages);
   shape.disk_pages = shape.context_pages - in_host;
   plan.host_kv = in_host * slot_bytes;
   plan.disk_kv = shape.disk_pages * slot_bytes;

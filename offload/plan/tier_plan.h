@@ -69,10 +69,10 @@ struct TierNeeds {
 // copies behind. Where it does not fit the plan says what the least would take.
 TierPlan PlanTiers(const TierNeeds& needs, int64_t budget);
 
-// The plan where the host tier may have `host_budget` bytes, and pages that
-// have no room there are on disk.
+// The plan where pages may have `pages_budget` bytes of the host tier, and
+// those that have no room there are on disk.
 TierPlan PlanWithDisk(const TierNeeds& needs, int64_t budget,
-                      int64_t host_budget);
+                      int64_t pages_budget);
 
 // The plan where the device computes in the host tier: nothing is staged, and
 // all pages are where they are written.

@@ -127,9 +127,8 @@ TEST(TierPlanTest, PagesWithoutRoomAreOnDisk) {
   ASSERT_GT(resident, 0);
   int64_t before = 0;
   for (int64_t in_host = 0; in_host <= 63; ++in_host) {
-    const int64_t buffers = PlanWithDisk(needs, 60'000'000, 0).disk_buffers;
     const TierPlan plan =
-        PlanWithDisk(needs, 60'000'000, buffers + in_host * slot + slot / 2);
+        PlanWithDisk(needs, 60'000'000, in_host * slot + slot / 2);
     const TierShape& shape = plan.shape;
     EXPECT_TRUE(plan.fits());
     EXPECT_EQ(shape.resident_pages, resident);

@@ -147,7 +147,9 @@ absl::Status InProcessGather::Exchange(Stream& stream, int rank,
       return s;
     }
   }
-  return absl::OkStatus();
+  // Others may write what was read here as soon as the ranks meet, in a gather
+  // or not.
+  return stream.on_host() ? absl::OkStatus() : stream.Synchronize();
 }
 
 }  // namespace tiercel

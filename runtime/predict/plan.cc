@@ -141,6 +141,7 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
   };
   site.machine_bytes = all(site.machine_bytes);
   site.host_bytes = all(site.host_bytes);
+  site.disk_bytes = all(site.disk_bytes);
   if (site.in_place) site.device_bytes = all(site.device_bytes);
   if (!site.on_gpu) {
     const int cpus = AllowedCpus();

@@ -217,7 +217,7 @@ TEST_F(PredictionTest, PagesOnDiskTakeWhatTheirBytesTake) {
   const SessionSite site = Site(/*in_place=*/false, 0);
   const TierNeeds needs = site.Needs(4096);
   const int64_t least = PlanTiers(needs, 0).DeviceBytes();
-  TierPlan plan = PlanWithDisk(needs, least, /*host_budget=*/0);
+  TierPlan plan = PlanWithDisk(needs, least, /*pages_budget=*/0);
   ASSERT_EQ(plan.shape.resident_pages, 0);
   const double layer_s = 31 * kPageBytes / 1e6;  // full pages before 4,000
   // The disk works all the time, but for what follows the last layers.

@@ -192,15 +192,17 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
   const TierPlan plan = in_place ? PlanInPlace(needs, device_bytes)
                                  : PlanTiers(needs, device_bytes);
   if (disk_bytes == 0 || Fits(plan)) return plan;
+  const int64_t buffers =
+      DiskLink::BufferBytes(layout.PageBytes(), plan.shape.context_pages);
   if (in_place) {
-    // What it computes in takes the place of the host tier.
-    const int64_t buffers =
-        DiskLink::BufferBytes(layout.PageBytes(), plan.shape.context_pages) +
-        needs.kept_states;
-    needs.tile_rows = context;  // hidden states have nowhere else to be
-    return PlanWithDisk(needs, device_bytes - buffers, /*host_budget=*/0);
+    // What it computes in takes the place of the host tier, and hidden states
+    // have nowhere else to be.
+    needs.tile_rows = context;
+    return PlanWithDisk(needs, device_bytes - buffers - needs.kept_states,
+                        /*pages_budget=*/0);
   }
-  const int64_t left = machine_bytes - (on_gpu ? 0 : plan.DeviceBytes());
+  const int64_t left = machine_bytes - (on_gpu ? 0 : plan.DeviceBytes()) -
+                       plan.host_states - buffers;
   return PlanWithDisk(needs, device_bytes, std::min(host_bytes, left));
 }
 
@@ -291,7 +293,7 @@ absl::Status SessionSite::DoesNotFit(int64_t context) const {
   }
   if (plan.host_kv > host_bytes) {
     return MemoryError("does_not_fit",
-                       absl::StrCat("context ", context, " needs ",
+                       absl::StrCat(who, "context ", context, " needs ",
                                     plan.host_kv, " bytes of the host tier, ",
                                     host_bytes, " may be taken", best));
   }
@@ -327,8 +329,10 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   site.can_spill = !options.on_device && options.prompt_view.IsFull() &&
                    !options.EndsPrompts() && options.first_position == 0;
   if (options.context > 0 && options.KeepsTexts() && site.can_spill) {
-    site.disk_bytes = static_cast<int64_t>(std::min<uint64_t>(
-        options.texts->most_bytes, std::numeric_limits<int64_t>::max()));
+    site.disk_bytes =
+        static_cast<int64_t>(std::min<uint64_t>(
+            options.texts->most_bytes, std::numeric_limits<int64_t>::max())) /
+        model.ranks();
   }
   site.in_place = machine.in_place();
   site.prefers_device = on_gpu && !machine.simulated();

@@ -494,7 +494,7 @@ TEST_F(SavedTextsTest, ATextThatCannotBeReadIsReadAgain) {
   const std::string whole = folder_.path() + "/whole";
   std::filesystem::copy(path(), whole);
   // Call 4 looks for an unfinished prompt, which is not there.
-  for (const int64_t call : {0, 1, 2, 3, 5, 31, 58, 59}) {
+  for (const int64_t call : {0, 1, 2, 3, 5, 6}) {
     for (const std::optional<Budget>& place :
          {std::optional<Budget>(), std::optional<Budget>(Budget::kLeast)}) {
       std::filesystem::remove_all(path());
@@ -512,7 +512,7 @@ TEST_F(SavedTextsTest, ATextThatCannotBeReadIsReadAgain) {
                     ElementsAre(HasSubstr("read again")));
       } else {
         EXPECT_EQ(prefill.cached_tokens, 1099);
-        EXPECT_EQ(call, 59);
+        EXPECT_EQ(call, 6);  // one reads all pages
       }
       computed->Truncate(ids.size());
       ASSERT_TRUE(computed->CatchUp(Station::kPrefill).ok());

@@ -226,12 +226,14 @@ TEST_F(UnfinishedPromptTest, WhatGoesOnInMemoryIsKeptToo) {
 // from there, and put there.
 TEST_F(UnfinishedPromptTest, StatesInTilesAreKeptToo) {
   const Session::Options options = WithTexts({.context = 2000});
-  const Ids ids = RandomIds(1800, model_->config.vocab);
-  const std::vector<float> expected =
-      LogitsOf(*MakeSession(*model_, {.context = 2000}), ids);
   for (const Place& from : kPlaces) {
     for (const Place& to : {Place(), Place(Budget::kLeast)}) {
       if (!from.has_value() && !to.has_value()) continue;
+      // Of 14 pages none is open at the end.
+      const Ids ids =
+          RandomIds(to.has_value() ? 1800 : 14 * 128, model_->config.vocab);
+      const std::vector<float> expected =
+          LogitsOf(*MakeSession(*model_, {.context = 2000}), ids);
       fs::remove_all(path());
       {
         const Tiered tiered = At(from, options);
@@ -549,7 +551,7 @@ TEST_F(UnfinishedPromptTest, ADamagedPageBeginsThePromptAnew) {
 
 TEST_F(UnfinishedPromptTest, ReadsThatFailBeginItAnew) {
   for (const Place& place : kPlaces) {
-    for (const int64_t call : {0, 1, 2, 6, 7, 20}) {
+    for (const int64_t call : {0, 1, 2, 6}) {
       fs::remove_all(path());
       Stop(*At(place, WithTexts()).session, First(kPrompt), 4);
       FaultyDisk disk;
