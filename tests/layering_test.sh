@@ -13,7 +13,7 @@ readonly LAYERS=(kernels offload models drafts runtime)
 # The rooms of a folder: each may include those before it.
 readonly ROOMS=(
   'kernels base number simd machine device layer kv attention token'
-  'offload tier move ranks kv disk view plan'
+  'offload tier disk move ranks kv texts view plan'
   'models format tokenizer chat decoder'
   'runtime pass machine model predict sequence drafting policy generate api'
   'apps cli terminal document reader commands'

@@ -327,27 +327,27 @@ drafted_over|runtime/sequence/forward.cc|interrupted_.reset();  // its|(void)0; 
 draft_stops|runtime/policy/policy.cc|draft_session->CancelWith(session);|(void)session;|runtime/drafting/small_target_test.cc
 draft_on_device|runtime/policy/policy.cc|.on_device = true|.on_device = false|runtime/drafting/small_target_test.cc
 reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
-text_page|offload/disk/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|offload/disk/kv_folder_test.cc
-text_unfinished|offload/disk/kv_file.cc|return CheckCommit(commit, front);|return absl::OkStatus();|offload/disk/kv_folder_test.cc
-text_front|offload/disk/kv_format.cc|return Damaged("its front does not have its checksum");||offload/disk/kv_format_test.cc
-text_model|offload/disk/kv_folder.cc|if (info.fingerprint != fingerprint) continue;||offload/disk/kv_folder_test.cc
-text_beginning|offload/disk/kv_folder.cc|if (common < kLeastTokens) continue;||offload/disk/kv_folder_test.cc
-text_part|offload/disk/kv_folder.cc|disk_.Remove(folder->fd(), part.c_str());|(void)part;|offload/disk/kv_folder_test.cc
-text_stalest|offload/disk/kv_folder.cc|a.used_ns < b.used_ns|a.used_ns > b.used_ns|offload/disk/kv_folder_test.cc
-text_room|offload/disk/kv_folder.cc|if (absl::Status s = RemoveParts(\*folder, /\*surely=\*/true).status();|MakeRoom(*folder, "", info); if (absl::Status s = absl::OkStatus();|offload/disk/kv_folder_test.cc
-text_grown|offload/disk/kv_folder.cc|BeginsWith(folder, info, file.name)) {|true) {|offload/disk/kv_folder_test.cc
-prompt_records|offload/disk/prompt_file.cc|record.back() !=|0 ==|offload/disk/prompt_file_test.cc
-prompt_states|offload/disk/prompt_file.cc|layer % kStates \*$|0 * layer *|offload/disk/prompt_file_test.cc
-prompt_page|offload/disk/prompt_file.cc|!= records_\[layer\]\[kPageSumsAt + page\]|== 0|offload/disk/prompt_file_test.cc
-prompt_lock|offload/disk/kv_folder.cc|if (TryLock(file) == Holder::kAnother) return nullptr;|(void)TryLock(file);|offload/disk/prompt_file_test.cc
-prompt_evicted|offload/disk/kv_folder.cc|IsPrompt(file.name) \&\& HolderOf|IsPart(file.name) \&\& HolderOf|offload/disk/prompt_file_test.cc
-prompt_counted|offload/disk/kv_folder.cc|if (busy) held -= file.bytes;||offload/disk/prompt_file_test.cc
-prompt_served|offload/disk/prompt_file.h|return positions \* info.layers >= Saves();|return positions * info.layers >= 0;|offload/disk/prompt_file_test.cc
-prompt_left_over|offload/disk/kv_folder.cc|other.starts_with(prompts) \&\& Serves(folder, info, file.name)|other.empty()|offload/disk/prompt_file_test.cc
-prompt_head|offload/disk/prompt_file.cc|if (!looked.HasHead(head)) {|if (head.empty()) {|offload/disk/prompt_file_test.cc
-prompt_taken|offload/disk/kv_folder.cc|HolderOf(\*\*folder, name) == Holder::kAnother|false|offload/disk/prompt_file_test.cc
-no_locks|offload/disk/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/disk/prompt_file_test.cc
-no_locks_part|offload/disk/kv_folder.cc|(holder == Holder::kNobody .. !surely)|holder != Holder::kAnother|offload/disk/prompt_file_test.cc
+text_page|offload/texts/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|offload/texts/kv_folder_test.cc
+text_unfinished|offload/texts/kv_file.cc|return CheckCommit(commit, front);|return absl::OkStatus();|offload/texts/kv_folder_test.cc
+text_front|offload/texts/kv_format.cc|return Damaged("its front does not have its checksum");||offload/texts/kv_format_test.cc
+text_model|offload/texts/kv_folder.cc|if (info.fingerprint != fingerprint) continue;||offload/texts/kv_folder_test.cc
+text_beginning|offload/texts/kv_folder.cc|if (common < kLeastTokens) continue;||offload/texts/kv_folder_test.cc
+text_part|offload/texts/kv_folder.cc|disk_.Remove(folder->fd(), part.c_str());|(void)part;|offload/texts/kv_folder_test.cc
+text_stalest|offload/texts/kv_folder.cc|a.used_ns < b.used_ns|a.used_ns > b.used_ns|offload/texts/kv_folder_test.cc
+text_room|offload/texts/kv_folder.cc|if (absl::Status s = RemoveParts(\*folder, /\*surely=\*/true).status();|MakeRoom(*folder, "", info); if (absl::Status s = absl::OkStatus();|offload/texts/kv_folder_test.cc
+text_grown|offload/texts/kv_folder.cc|BeginsWith(folder, info, file.name)) {|true) {|offload/texts/kv_folder_test.cc
+prompt_records|offload/texts/prompt_file.cc|record.back() !=|0 ==|offload/texts/prompt_file_test.cc
+prompt_states|offload/texts/prompt_file.cc|layer % kStates \*$|0 * layer *|offload/texts/prompt_file_test.cc
+prompt_page|offload/texts/prompt_file.cc|!= records_\[layer\]\[kPageSumsAt + page\]|== 0|offload/texts/prompt_file_test.cc
+prompt_lock|offload/texts/kv_folder.cc|if (TryLock(file) == Holder::kAnother) return nullptr;|(void)TryLock(file);|offload/texts/prompt_file_test.cc
+prompt_evicted|offload/texts/kv_folder.cc|IsPrompt(file.name) \&\& HolderOf|IsPart(file.name) \&\& HolderOf|offload/texts/prompt_file_test.cc
+prompt_counted|offload/texts/kv_folder.cc|if (busy) held -= file.bytes;||offload/texts/prompt_file_test.cc
+prompt_served|offload/texts/prompt_file.h|return positions \* info.layers >= Saves();|return positions * info.layers >= 0;|offload/texts/prompt_file_test.cc
+prompt_left_over|offload/texts/kv_folder.cc|other.starts_with(prompts) \&\& Serves(folder, info, file.name)|other.empty()|offload/texts/prompt_file_test.cc
+prompt_head|offload/texts/prompt_file.cc|if (!looked.HasHead(head)) {|if (head.empty()) {|offload/texts/prompt_file_test.cc
+prompt_taken|offload/texts/kv_folder.cc|HolderOf(\*\*folder, name) == Holder::kAnother|false|offload/texts/prompt_file_test.cc
+no_locks|offload/texts/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/texts/prompt_file_test.cc
+no_locks_part|offload/texts/kv_folder.cc|(holder == Holder::kNobody .. !surely)|holder != Holder::kAnother|offload/texts/prompt_file_test.cc
 prompt_or_text|runtime/sequence/session_texts.cc|if (!prompt.has_value() .. prompt->IsServedBy(end)) return std::nullopt;|if (end > 0) return std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
 memory_or_text|runtime/sequence/session_texts.cc|return saves > end \* all_layers ? std::optional(before) : std::nullopt;|return saves > 0 ? std::optional(before) : std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
 short_read|offload/disk/page_reader.cc|.offset = buffer.offset + buffer.done,|.offset = buffer.offset,|offload/disk/page_reader_test.cc

@@ -7,8 +7,8 @@
 
 #include "gtest/gtest.h"
 #include "offload/disk/faulty_disk_for_test.h"
-#include "offload/disk/kv_folder.h"
 #include "offload/kv/kv_store_for_test.h"
+#include "offload/texts/kv_folder.h"
 
 namespace tiercel::kv_store_test {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
-#include "offload/disk/kv_format.h"
 #include "offload/disk/page_reader.h"
+#include "offload/disk/page_sum.h"
 
 namespace tiercel {
 

@@ -8,8 +8,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "offload/disk/prompt_file.h"
 #include "offload/kv/held_layer.h"
+#include "offload/texts/prompt_file.h"
 #include "runtime/sequence/beside_call.h"
 
 namespace tiercel {

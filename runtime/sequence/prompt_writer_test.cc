@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "offload/disk/faulty_disk_for_test.h"
-#include "offload/disk/kv_folder.h"
+#include "offload/texts/kv_folder.h"
 
 namespace tiercel {
 namespace {

@@ -8,7 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "offload/disk/kv_format.h"
+#include "offload/disk/page_sum.h"
+#include "offload/texts/kv_format.h"
 
 namespace tiercel {
 namespace {

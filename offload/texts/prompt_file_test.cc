@@ -1,4 +1,4 @@
-#include "offload/disk/prompt_file.h"
+#include "offload/texts/prompt_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -21,7 +21,7 @@
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "offload/disk/faulty_disk_for_test.h"
-#include "offload/disk/kv_folder.h"
+#include "offload/texts/kv_folder.h"
 
 namespace tiercel {
 namespace {

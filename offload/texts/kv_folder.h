@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_DISK_KV_FOLDER_H_
-#define TIERCEL_OFFLOAD_DISK_KV_FOLDER_H_
+#ifndef TIERCEL_OFFLOAD_TEXTS_KV_FOLDER_H_
+#define TIERCEL_OFFLOAD_TEXTS_KV_FOLDER_H_
 
 #include <cstdint>
 #include <memory>
@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "offload/disk/disk_calls.h"
-#include "offload/disk/kv_file.h"
-#include "offload/disk/prompt_file.h"
+#include "offload/texts/kv_file.h"
+#include "offload/texts/prompt_file.h"
 
 namespace tiercel {
 
@@ -136,4 +136,4 @@ class KvFolder {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_DISK_KV_FOLDER_H_
+#endif  // TIERCEL_OFFLOAD_TEXTS_KV_FOLDER_H_

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_DISK_KV_FORMAT_H_
-#define TIERCEL_OFFLOAD_DISK_KV_FORMAT_H_
+#ifndef TIERCEL_OFFLOAD_TEXTS_KV_FORMAT_H_
+#define TIERCEL_OFFLOAD_TEXTS_KV_FORMAT_H_
 
 #include <array>
 #include <cstddef>
@@ -71,9 +71,6 @@ inline uint64_t FileAligned(uint64_t bytes) {
 
 // XXH3-64.
 uint64_t SumOf(const void* bytes, size_t count);
-inline uint64_t PageSum(const std::byte* page, size_t bytes) {
-  return SumOf(page, bytes);
-}
 uint64_t LastSumIn(std::span<const std::byte> bytes);
 
 // Adds the bytes of `count` values to `out`.
@@ -105,4 +102,4 @@ absl::Status CheckCommit(std::span<const std::byte, kCommitBytes> commit,
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_DISK_KV_FORMAT_H_
+#endif  // TIERCEL_OFFLOAD_TEXTS_KV_FORMAT_H_

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_DISK_PROMPT_FILE_H_
-#define TIERCEL_OFFLOAD_DISK_PROMPT_FILE_H_
+#ifndef TIERCEL_OFFLOAD_TEXTS_PROMPT_FILE_H_
+#define TIERCEL_OFFLOAD_TEXTS_PROMPT_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -116,4 +116,4 @@ class PromptFile {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_DISK_PROMPT_FILE_H_
+#endif  // TIERCEL_OFFLOAD_TEXTS_PROMPT_FILE_H_

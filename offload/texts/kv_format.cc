@@ -1,4 +1,4 @@
-#include "offload/disk/kv_format.h"
+#include "offload/texts/kv_format.h"
 
 #include <xxhash.h>
 

@@ -1,4 +1,4 @@
-#include "offload/disk/prompt_file.h"
+#include "offload/texts/prompt_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,8 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 #include "offload/disk/file_writer.h"
-#include "offload/disk/kv_format.h"
 #include "offload/disk/page_reader.h"
+#include "offload/disk/page_sum.h"
+#include "offload/texts/kv_format.h"
 
 namespace tiercel {
 namespace {

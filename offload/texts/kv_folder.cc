@@ -1,4 +1,4 @@
-#include "offload/disk/kv_folder.h"
+#include "offload/texts/kv_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>

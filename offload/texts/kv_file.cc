@@ -1,4 +1,4 @@
-#include "offload/disk/kv_file.h"
+#include "offload/texts/kv_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,6 +16,7 @@
 #include "kernels/base/error.h"
 #include "offload/disk/file_writer.h"
 #include "offload/disk/page_reader.h"
+#include "offload/disk/page_sum.h"
 
 namespace tiercel {
 namespace {

@@ -1,4 +1,4 @@
-#include "offload/disk/kv_folder.h"
+#include "offload/texts/kv_folder.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

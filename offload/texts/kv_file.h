@@ -1,5 +1,5 @@
-#ifndef TIERCEL_OFFLOAD_DISK_KV_FILE_H_
-#define TIERCEL_OFFLOAD_DISK_KV_FILE_H_
+#ifndef TIERCEL_OFFLOAD_TEXTS_KV_FILE_H_
+#define TIERCEL_OFFLOAD_TEXTS_KV_FILE_H_
 
 #include <cstdint>
 #include <memory>
@@ -8,10 +8,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "offload/disk/disk_calls.h"
-#include "offload/disk/kv_format.h"
 #include "offload/disk/page_file.h"
 #include "offload/kv/held_pages.h"
 #include "offload/kv/kv_store.h"
+#include "offload/texts/kv_format.h"
 #include "offload/tier/ledger.h"
 
 namespace tiercel {
@@ -64,4 +64,4 @@ absl::Status WriteKvFile(DiskCalls& disk, int file, const std::string& name,
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_OFFLOAD_DISK_KV_FILE_H_
+#endif  // TIERCEL_OFFLOAD_TEXTS_KV_FILE_H_
