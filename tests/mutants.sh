@@ -356,7 +356,6 @@ disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum|IndexOf(layer,
 disk_buffer|offload/move/disk_link.cc|  lane.asked.erase(lane.asked.begin());|  (void)lane;|offload/disk/disk_kv_test.cc
 disk_early|offload/move/disk_link.cc|  while (!held.whole.has_value()) AwaitOne(lane);||offload/disk/disk_kv_test.cc
 disk_part|offload/move/disk_link.cc|^                transfer.offset;|                0 * transfer.offset;|offload/disk/disk_kv_test.cc
-held_early|offload/kv/tiered_kv.cc|absl::Status s = engine().WaitUntold(step.sent.back(), cancelled);|absl::Status s;|runtime/sequence/unfinished_prompt_test.cc
 disk_shared|offload/disk/page_file.cc|return open_ != nullptr .. slots_.IsShared(slot);|return open_ == nullptr \&\& slots_.IsShared(slot);|offload/disk/disk_kv_test.cc
 disk_once|offload/move/disk_link.cc|    if (lane.last != nullptr \&\& lane.last->IsOfPage(t)) continue;||offload/disk/disk_kv_test.cc
 disk_forgotten|runtime/sequence/forward.cc|^  ForgetDamaged();||runtime/sequence/disk_pages_test.cc
