@@ -83,7 +83,7 @@ class Decoder {
   struct Widths {
     Widths(const ModelConfig& config, const ModelSplit& split, int rank);
     int64_t q, kv, heads, ffn;
-    // Of all ranks; 0 where one computes all.
+    // All ranks have so many; 0 where one computes all.
     int64_t all_heads, all_ffn;
     std::array<int64_t, 9> All(const ModelConfig& config) const {
       return {config.hidden, q, kv, kv, heads, ffn, ffn, all_heads, all_ffn};

@@ -40,7 +40,7 @@ class ModelSplit {
 
   int ranks() const { return static_cast<int>(kv_heads_.size()); }
 
-  // Of rank `rank`, all within the model's.
+  // Rank `rank` has these of the model's.
   const Columns& kv_heads(int rank) const { return At(kv_heads_, rank); }
   const Columns& heads(int rank) const { return At(heads_, rank); }
   // Whose queries it computes: `heads`, or more where it shares a KV head.

@@ -77,7 +77,7 @@ struct WeightSizes {
 // Errors: as LoadWeights, but for reading.
 absl::StatusOr<WeightSizes> MeasureWeights(const Checkpoint& checkpoint,
                                            const ModelConfig& config);
-// Of each rank of `split`.
+// What each rank of `split` takes.
 absl::StatusOr<std::vector<WeightSizes>> MeasureShares(
     const Checkpoint& checkpoint, const ModelConfig& config,
     const ModelSplit& split);

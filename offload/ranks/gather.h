@@ -101,7 +101,7 @@ class Gather {
   virtual absl::Status Check(int /*rank*/) { return absl::OkStatus(); }
 
   struct alignas(64) Seat {
-    // Of the last two gathers: others may still read one when the next begins.
+    // There are two: others may still read one when the next gather begins.
     std::array<Offer, 2> offers;
     uint32_t run = 0;      // the group's, that the rank gathered in last
     uint64_t gathers = 0;  // in it

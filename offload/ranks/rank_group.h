@@ -70,7 +70,7 @@ class RankGroup {
   alignas(64) std::atomic<uint32_t> meeting_{0};
   alignas(64) std::atomic<int> arrived_{0};
   std::vector<absl::Status> brought_;  // [rank]: what it came with
-  // Of the last two meetings: a rank may still read one when the next is over.
+  // There are two: a rank may still read one when the next meeting is over.
   std::array<absl::Status, 2> outcome_;
 
   std::vector<std::thread> threads_;

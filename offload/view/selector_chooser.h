@@ -104,8 +104,8 @@ class SelectorChooser final : public Chooser {
     DeviceArray<float> evidence;  // [layers or 1][kv_heads, chunks]
     DeviceArray<int32_t> picked;  // [Rivals(), budget without the sinks]
     DeviceArray<float> shares;    // [heads]
-    // Of all ranks' KV heads: [Rivals(), chunks] and f16 [Rivals(), stride of
-    // the norms]; empty where there is one rank.
+    // They have the KV heads of all ranks: [Rivals(), chunks], f16 [Rivals(),
+    // stride of the norms]; empty where there is one rank.
     DeviceArray<float> all_evidence;
     DeviceArray<uint16_t> all_norms;
   };

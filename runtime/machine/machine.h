@@ -61,10 +61,10 @@ class Machine {
     std::optional<NcclFunctions> nccl = {};
   };
 
-  // Of the machines that compute a model together, each a device of its own,
-  // this is one of `ranks`. They share this machine's threads and memory, and
-  // what of a GPU's is let be taken, equally; each has a GPU of its own, and
-  // what is simulated.
+  // This is one of `ranks` machines that compute a model together, each a
+  // device of its own. They share this machine's threads and memory, and what
+  // of a GPU's is let be taken, equally; each has a GPU of its own, and what is
+  // simulated.
   explicit Machine(const Options& options, int rank = 0, int ranks = 1)
       : options_(options), rank_(rank), ranks_(ranks) {}
   ~Machine();

@@ -95,7 +95,7 @@ struct Model {
   int64_t WeightBytes() const;
   // What one rank alone would read to decode one token.
   int64_t BytesPerToken() const { return bytes_per_token_; }
-  // Of each rank. Errors: those of MeasureShares.
+  // What the weights of each rank take. Errors: those of MeasureShares.
   absl::StatusOr<std::vector<WeightSizes>> MeasureRanks() const {
     return MeasureShares(*checkpoint, config, *split);
   }

@@ -42,7 +42,7 @@ struct Pass {
   // [rows]: looked up before the first layer; null: what they are is there.
   const int32_t* ids = nullptr;
   StepObserver* seen_by = nullptr;  // null: nobody
-  // Of several, the one whose part of the pass this is; null: there is one.
+  // It says whose part of the pass this is; null: there is one rank.
   const PassRank* rank = nullptr;
 };
 

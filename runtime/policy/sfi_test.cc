@@ -254,8 +254,8 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
 
 class SfiChunkTest : public SfiTest, public testing::WithParamInterface<int> {
  protected:
-  // Of chunks of 16 each choice is for itself; of others it goes on with what
-  // chose before.
+  // A choice of chunks of 16 is for itself; another goes on with what chose
+  // before.
   static std::string Decay() { return GetParam() == 16 ? "" : ",decay=0.9"; }
 };
 INSTANTIATE_TEST_SUITE_P(Chunks, SfiChunkTest, testing::Values(1, 16, 32));

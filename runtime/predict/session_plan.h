@@ -131,13 +131,13 @@ struct SessionSite {
     return split == nullptr ? config.heads
                             : static_cast<int>(split->query_heads(rank).size());
   }
-  // Of a prompt, that pass through a layer at once after `before` others, never
-  // more than after none; the same on every rank.
+  // So many rows of a prompt pass through a layer at once after `before`
+  // others, on every rank; never more than after none.
   int64_t RowsAtOnce(int64_t before = 0) const;
   int64_t StateBytes() const {  // of a row's hidden state
     return config.hidden * static_cast<int64_t>(sizeof(float));
   }
-  // Of ops, and of what a GPU gathers.
+  // What ops take for themselves, and a GPU to gather, in bytes.
   int64_t Scratch(int64_t context) const;
   TierNeeds Needs(int64_t context) const;
   TierPlan PlanFor(int64_t context) const;
@@ -153,7 +153,7 @@ struct SessionSite {
 
   // The view of a session that keeps one.
   Retrieval::Shape RetrievalShape(int64_t context) const;
-  // Of what says where an answer looked.
+  // What says where an answer looked has this shape.
   AttentionShares::Shape SharesShape(int64_t context) const;
 
   // The plan for `context`, or for 0 for as much of the checkpoint's context as

@@ -102,7 +102,7 @@ class SavedTexts {
 
   absl::StatusOr<std::string> Fingerprint(Cancelled cancelled);
   void Join();
-  // Of the folder, which cannot be written.
+  // Nothing more is kept: the folder cannot be written.
   void GiveUp(const absl::Status& why);
 
   const Model& model_;

@@ -90,8 +90,8 @@ class Session {
   // bit for bit what Forward would have made. `progress` is asked between
   // pages, and told that none of the rest is done. Errors: cancelled.
   absl::Status OpenText(Progress progress);
-  // Of the layers of the last prompt, those that were finished before it was
-  // asked for: in this session, or, of one that keeps texts, in another.
+  // How many layers of the last prompt were finished before it was asked for:
+  // in this session, or, where texts are kept, in another.
   int resumed_layers() const { return resumed_layers_; }
   // When a prompt is there: a thread begins to write the KV of all tokens, if
   // so many are not on disk yet; once an earlier text is written, unless that
@@ -148,14 +148,14 @@ class Session {
   // Errors: copy_failed, cancelled.
   absl::Status RefreshView();
 
-  // Those of rank 0; contexts, and what else is of no rank, are of all.
+  // These are rank 0's; contexts, and what else is of no rank, are all ranks'.
   const SessionSite& site() const { return first().site; }
   const TierPlan& plan() const { return first().plan; }
   const std::vector<std::unique_ptr<SessionRank>>& ranks() const {
     return ranks_;
   }
-  // Of a position in a layer, by all ranks: more than the model's where some
-  // keep the same KV head.
+  // What a position takes in a layer on all ranks: more than the model's where
+  // some keep the same KV head.
   int64_t KvRowBytes() const;
   Traffic traffic() const;    // since the session was made
   TimeSpent Elapsed() const;  // since whenever, always growing
@@ -262,7 +262,7 @@ class Session {
            static_cast<uint64_t>(model_.config.layers);
   }
   absl::Status LogitsInto(int64_t first, int64_t count, size_t row);
-  // Those of rank 0, where the host can read them.
+  // They are rank 0's, where the host can read them.
   const float* HostLogits() const {
     return host_logits_.empty() ? first().logits.data() : host_logits_.data();
   }

@@ -236,7 +236,7 @@ absl::Status SessionRank::Fill(int64_t rows, uint64_t seed,
                 alone() ? nullptr : &part);
 }
 
-// Of a view that says what each KV head reads, what this rank's do.
+// A view may say what each KV head reads; this rank's heads read their part.
 View SessionRank::Own(const View& view) const {
   View own = view;
   if (view.selected.empty()) return own;

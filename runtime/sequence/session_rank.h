@@ -55,8 +55,8 @@ class SessionRank {
   // plan has on disk; null: it has none there. Errors: out_of_memory; those of
   // Machine::NewLink and KvFolder::OpenNameless.
   absl::Status MakeKv(const TextsFolder* texts);
-  // Of the same sequence, on the same rank. Errors: those of KvStore::Fork and
-  // Retrieval::Fork.
+  // It has the same sequence, on the same rank. Errors: those of KvStore::Fork
+  // and Retrieval::Fork.
   absl::StatusOr<std::unique_ptr<SessionRank>> Fork() const;
 
   // ---- Parts of a step, of `rows` rows under `view` ----

@@ -15,7 +15,7 @@
 namespace tiercel {
 namespace {
 
-// Of progress, while a prompt waits for the disk.
+// How often progress is asked while a prompt waits for the disk.
 constexpr auto kAsksEvery = std::chrono::milliseconds(100);
 
 }  // namespace

@@ -68,7 +68,7 @@ class UnfinishedPromptTest : public testing::Test {
     }
     return names;
   }
-  // Of the files in the folder, those of unfinished prompts.
+  // How many files in the folder are unfinished prompts.
   size_t Prompts() const {
     size_t count = 0;
     for (const std::string& name : Names())
@@ -431,7 +431,7 @@ TEST_F(UnfinishedPromptTest, EveryPolicyGoesOnAsIfItHadRead) {
 // ---- What it is known by ----
 
 TEST_F(UnfinishedPromptTest, OnlyTheSamePromptAndSettingsGoOn) {
-  // Of a session that reads `ids` where another was stopped.
+  // A session reads `ids` where another was stopped: how many layers it skips.
   const auto resumed = [&](const Model& model, const Session::Options& options,
                            const Ids& ids) {
     fs::remove_all(path());
