@@ -123,18 +123,23 @@ absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
   const bool resumes = last.has_value() && last->IsFor(tokens_, rows, view);
   const int32_t* const ids = tokens_.data() + kv().length();
   const auto stop = [this] { return cancelled(); };
-  // Whoever refuses to go on between two layers is not asked again.
+  // Whoever refuses to go on between two layers is not asked again. What is
+  // asked there says no more than the last block has: what the disk lacks is
+  // not done.
   bool refused = false;
+  std::pair<uint64_t, uint64_t> told = {0, TokenLayers(rows)};
   const auto ask = [&](uint64_t done, uint64_t total) {
+    told = {done, total};
     refused = refused || !progress(done, total);
     return !refused;
   };
+  const auto goes_on = [&] { return ask(told.first, told.second); };
   std::vector<std::optional<PassPoint>> points(ranks_.size());
   bool stays = false;  // the stopped step, as it was
   const absl::Status status = EachRank([&](SessionRank& rank) {
     PassPoint own = resumes ? last->point : PassPoint();
     const auto go_on = [&] {
-      return keeps ? GoOnFromDisk(rows, ask, &own) : absl::OkStatus();
+      return keeps ? GoOnFromDisk(rows, goes_on, &own) : absl::OkStatus();
     };
     absl::Status begun =
         resumes ? rank.Resume(rows, [this] { return StopsAlone(); })
@@ -149,7 +154,7 @@ absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
       resumed_layers_ = own.layer;
     }
     const auto after = [&](int layer) {
-      if (keeps) KeepLayer(layer, rows, ask);
+      if (keeps) KeepLayer(layer, rows, goes_on);
     };
     // A prompt that was stopped between two layers may not have kept the first.
     if (own.layer > 0 && own.row == 0) after(own.layer - 1);

@@ -254,8 +254,9 @@ class Session {
   // not.
   std::optional<int64_t> PromptSavesMoreThan(int64_t end);
   bool KeepsPrompt(int64_t rows, Station station, const View& view) const;
-  absl::Status GoOnFromDisk(int64_t rows, Progress progress, PassPoint* point);
-  void KeepLayer(int layer, int64_t rows, Progress progress);
+  absl::Status GoOnFromDisk(int64_t rows, absl::FunctionRef<bool()> goes_on,
+                            PassPoint* point);
+  void KeepLayer(int layer, int64_t rows, absl::FunctionRef<bool()> goes_on);
   // All that progress is told of so many rows.
   uint64_t TokenLayers(int64_t rows) const {
     return static_cast<uint64_t>(rows) *

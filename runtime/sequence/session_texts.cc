@@ -185,11 +185,10 @@ bool Session::KeepsPrompt(int64_t rows, Station station,
          settled_ == kv().length() && filled_from_ >= kv().length();
 }
 
-absl::Status Session::GoOnFromDisk(int64_t rows, Progress progress,
+absl::Status Session::GoOnFromDisk(int64_t rows,
+                                   absl::FunctionRef<bool()> goes_on,
                                    PassPoint* point) {
-  const auto stop = [&] {
-    return cancelled() || !progress(0, TokenLayers(rows));
-  };
+  const auto stop = [&] { return cancelled() || !goes_on(); };
   const int64_t row_bytes =
       model_.config.hidden * static_cast<int64_t>(sizeof(float));
   PromptFile* const file =
@@ -214,16 +213,15 @@ absl::Status Session::GoOnFromDisk(int64_t rows, Progress progress,
 }
 
 // Behind the last layer the prompt is there.
-void Session::KeepLayer(int layer, int64_t rows, Progress progress) {
-  const auto done =
-      static_cast<uint64_t>(layer + 1) * static_cast<uint64_t>(rows);
+void Session::KeepLayer(int layer, int64_t rows,
+                        absl::FunctionRef<bool()> goes_on) {
   auto asks_at = std::chrono::steady_clock::now() + kAsksEvery;
   const auto stop = [&] {
     if (cancelled()) return true;
     const auto now = std::chrono::steady_clock::now();
     if (now < asks_at) return false;
     asks_at = now + kAsksEvery;
-    return !progress(done, TokenLayers(rows));
+    return !goes_on();
   };
   if (layer + 1 == model_.config.layers ||
       !texts_->TakesLayer(tokens_, kv().length(), layer, stop)) {
