@@ -206,6 +206,22 @@ TEST_F(DiskKvTest, EveryReadMayFail) {
   }
 }
 
+// The page that comes into a damaged one's slot is none.
+TEST_F(DiskKvTest, DamageLeavesWithItsPage) {
+  const KvFolder folder = Folder(GoodDisk());
+  PageFile file(GoodDisk(), *folder.OpenNameless(), "pages", kLayout, kLayers,
+                /*slots_per_segment=*/4);
+  ASSERT_EQ(file.Take(), 0);
+  ASSERT_EQ(file.Take(), 1);
+  file.NoteDamage(/*layer=*/1, /*slot=*/1);
+  EXPECT_TRUE(file.IsDamaged(1));
+  EXPECT_FALSE(file.IsDamaged(0));
+  file.Release(1);
+  ASSERT_EQ(file.Take(), 1);
+  EXPECT_FALSE(file.IsDamaged(1));
+  EXPECT_FALSE(file.AnyDamaged());
+}
+
 // A disk that is full ends the prompt, which never was.
 TEST_F(DiskKvTest, ADiskThatIsFullIsAnError) {
   FaultyDisk disk;

@@ -53,7 +53,7 @@ int64_t PageFile::Take() {
     slot = slots_.Take();
   }
   // What could not be read there was another's.
-  std::erase(damaged_, slot);
+  std::erase_if(damaged_, [&](int64_t index) { return SlotOf(index) == slot; });
   return slot;
 }
 
@@ -120,10 +120,7 @@ void PageFile::NoteDamage(int layer, int64_t slot) {
   damaged_.push_back(IndexOf(layer, slot));
 }
 
-void PageFile::NoteWell(int64_t index) {
-  damaged_.erase(std::remove(damaged_.begin(), damaged_.end(), index),
-                 damaged_.end());
-}
+void PageFile::NoteWell(int64_t index) { std::erase(damaged_, index); }
 
 bool PageFile::IsDamaged(int64_t slot) const {
   const std::lock_guard<std::mutex> lock(mutex_);
