@@ -133,4 +133,20 @@ bool PageFile::AnyDamaged() const {
   return !damaged_.empty();
 }
 
+// ---- Below the device ----
+
+void PageSlot::AddReference(PagePool& pool) const {
+  if (file != nullptr) return file->AddReference(slot);
+  pool.AddReference(slot);
+}
+
+void PageSlot::Release(PagePool& pool) const {
+  if (file != nullptr) return file->Release(slot);
+  pool.Release(slot);
+}
+
+bool PageSlot::IsShared(const PagePool& pool) const {
+  return file != nullptr ? file->IsShared(slot) : pool.IsShared(slot);
+}
+
 }  // namespace tiercel

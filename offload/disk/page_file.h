@@ -13,6 +13,7 @@
 #include "kernels/kv/kv_layout.h"
 #include "offload/disk/disk_calls.h"
 #include "offload/disk/file_writer.h"
+#include "offload/tier/page_pool.h"
 #include "offload/tier/slot_counter.h"
 
 namespace tiercel {
@@ -106,6 +107,11 @@ class PageFile {
 struct PageSlot {
   int64_t slot = -1;
   std::shared_ptr<PageFile> file = nullptr;  // null: of the host tier
+
+  // As those of the file, or of the host tier's `pool`.
+  void AddReference(PagePool& pool) const;
+  void Release(PagePool& pool) const;
+  bool IsShared(const PagePool& pool) const;
 };
 
 }  // namespace tiercel

@@ -27,23 +27,11 @@ HeldSlots::HeldSlots(std::shared_ptr<PagePool> pool,
     }
   }
   // Last, when nothing can fail any more.
-  for (const PageSlot& at : slots_) {
-    if (at.file != nullptr) {
-      at.file->AddReference(at.slot);
-    } else {
-      pool_->AddReference(at.slot);
-    }
-  }
+  for (const PageSlot& at : slots_) at.AddReference(*pool_);
 }
 
 HeldSlots::~HeldSlots() {
-  for (const PageSlot& at : slots_) {
-    if (at.file != nullptr) {
-      at.file->Release(at.slot);
-    } else {
-      pool_->Release(at.slot);
-    }
-  }
+  for (const PageSlot& at : slots_) at.Release(*pool_);
 }
 
 absl::Status HeldSlots::Read(int layer, int64_t index, std::byte* to) const {

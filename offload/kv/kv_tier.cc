@@ -48,19 +48,4 @@ absl::StatusOr<PageSlot> KvTier::TakeBelow(int64_t page) {
   return PageSlot{.slot = *slot};
 }
 
-void KvTier::AddReference(const PageSlot& at) {
-  if (at.file != nullptr) return at.file->AddReference(at.slot);
-  pool.AddReference(at.slot);
-}
-
-void KvTier::Release(const PageSlot& at) {
-  if (at.file != nullptr) return at.file->Release(at.slot);
-  pool.Release(at.slot);
-}
-
-bool KvTier::IsShared(const PageSlot& at) const {
-  return at.file != nullptr ? at.file->IsShared(at.slot)
-                            : pool.IsShared(at.slot);
-}
-
 }  // namespace tiercel

@@ -29,9 +29,6 @@ struct KvTier {
   // The slot of a sequence's page below, with one reference. Errors:
   // out_of_memory.
   absl::StatusOr<PageSlot> TakeBelow(int64_t page);
-  void AddReference(const PageSlot& at);
-  void Release(const PageSlot& at);
-  bool IsShared(const PageSlot& at) const;
 
   // One layer's pages that are not on the device otherwise.
   struct Buffer {

@@ -29,7 +29,7 @@ void Residency::Shrink(int64_t keep) {
     Page& page = pages_.back();
     (void)engine().Wait(page.down);
     if (page.device >= 0) Release(page);
-    tier_.Release(page.place);
+    page.place.Release(tier_.pool);
     pages_.pop_back();
   }
 }
@@ -95,10 +95,10 @@ absl::Status Residency::Own(Page& page, int64_t end, Cancelled cancelled) {
     }
     tier_.slots.Release(std::exchange(page.device, *own));
   }
-  if (tier_.IsShared(page.place)) {
+  if (page.place.IsShared(tier_.pool)) {
     absl::StatusOr<PageSlot> own = tier_.TakeBelow(&page - pages_.data());
     if (!own.ok()) return own.status();
-    tier_.Release(std::exchange(page.place, *std::move(own)));
+    std::exchange(page.place, *std::move(own)).Release(tier_.pool);
     page.below = false;
   }
   return absl::OkStatus();
@@ -191,7 +191,7 @@ void Residency::ShareWith(Residency& fork, int64_t count) {
     // An error is told once, and would concern both.
     page.below = engine().Wait(page.down).ok() && page.below;
     page.down = 0;
-    tier_.AddReference(page.place);
+    page.place.AddReference(tier_.pool);
     if (page.device >= 0) tier_.slots.AddReference(page.device);
     fork.pages_.push_back(page);
   }
