@@ -142,7 +142,13 @@ absl::Status DiskLink::BringPage(Lane& lane, const Transfer& transfer) {
   return checked;
 }
 
-// What ended badly in between may have been of others' copies, too.
+// What ends badly may be others' copies, too: Finish says it again.
+absl::Status DiskLink::EndCopies() {
+  const absl::Status ended = copies_->Finish().status();
+  lost_.Update(ended);
+  return ended;
+}
+
 absl::StatusOr<double> DiskLink::Finish() {
   absl::StatusOr<double> finished = copies_->Finish();
   const absl::Status lost = std::exchange(lost_, absl::OkStatus());
@@ -151,8 +157,7 @@ absl::StatusOr<double> DiskLink::Finish() {
 
 // Its buffer is free once the copies have left it.
 absl::Status DiskLink::LeavePage(Lane& lane) {
-  const absl::Status left = copies_->Finish().status();
-  lost_.Update(left);
+  const absl::Status left = EndCopies();
   lane.reads->Free(lane.asked.front());
   lane.asked.erase(lane.asked.begin());
   lane.at_hand = false;
@@ -184,10 +189,7 @@ absl::StatusOr<Link::Moved> DiskLink::CopyDown(const Transfer& transfer,
   copy.offset = static_cast<int64_t>(buffers_.bytes()) - page_bytes_;
   const absl::StatusOr<Moved> moved = copies_->Copy(copy, since, drop);
   if (!moved.ok()) return moved;
-  if (absl::Status s = copies_->Finish().status(); !s.ok()) {
-    lost_.Update(s);
-    return s;
-  }
+  if (absl::Status s = EndCopies(); !s.ok()) return s;
   if (moved->bytes < transfer.bytes) return moved;  // dropped
   if (absl::Status s = transfer.file->Write(transfer.layer, transfer.slot,
                                             buffers_.data() + copy.offset);

@@ -67,6 +67,7 @@ class DiskLink final : public Link {
   void AwaitOne(Lane& lane);
   absl::Status BringPage(Lane& lane, const Transfer& transfer);
   absl::Status LeavePage(Lane& lane);
+  absl::Status EndCopies();
   absl::StatusOr<Moved> CopyDown(const Transfer& transfer, Clock::Time since,
                                  const std::atomic<bool>& drop);
 
