@@ -352,7 +352,7 @@ prompt_or_text|runtime/sequence/session_texts.cc|if (!prompt.has_value() .. prom
 memory_or_text|runtime/sequence/session_texts.cc|return saves > end \* all_layers ? std::optional(before) : std::nullopt;|return saves > 0 ? std::optional(before) : std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
 short_read|offload/disk/page_reader.cc|.offset = buffer.offset + buffer.done,|.offset = buffer.offset,|offload/disk/page_reader_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
-disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum|IndexOf(layer, slot))] != 0|offload/disk/disk_kv_test.cc
+disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum) {|IndexOf(layer, slot))] != sum + 1) {|offload/disk/disk_kv_test.cc
 disk_buffer|offload/move/disk_link.cc|  lane.asked.erase(lane.asked.begin());|  (void)lane;|offload/disk/disk_kv_test.cc
 disk_early|offload/move/disk_link.cc|  while (!held.whole.has_value()) AwaitOne(lane);||offload/disk/disk_kv_test.cc
 disk_part|offload/move/disk_link.cc|^                transfer.offset;|                0 * transfer.offset;|offload/disk/disk_kv_test.cc

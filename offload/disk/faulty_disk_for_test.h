@@ -36,7 +36,7 @@ class FaultyDisk : public DiskCalls {
   int error = EIO;
   bool counts_reads = true;
   bool counts_writes = true;
-  // A read that would fail gives a wrong byte instead.
+  // A read that would fail gives other bytes instead.
   bool damages = false;
   // How many bytes of a read or a write are done; 0: all.
   size_t at_once = 0;
@@ -55,7 +55,7 @@ class FaultyDisk : public DiskCalls {
     const bool fails = Fails(counts_reads);
     if (fails && !damages) return -1;
     const ssize_t got = DiskCalls::Read(file, to, Part(bytes), offset);
-    if (fails && got > 0) to[0] ^= std::byte{1};
+    for (ssize_t i = 0; fails && i < got; ++i) to[i] ^= std::byte{1};
     return got;
   }
   ssize_t Write(int file, const std::byte* from, size_t bytes,
