@@ -1,6 +1,7 @@
 #ifndef TIERCEL_RUNTIME_PREDICT_SESSION_PLAN_H_
 #define TIERCEL_RUNTIME_PREDICT_SESSION_PLAN_H_
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -35,8 +36,10 @@ struct MemoryUse {
 struct TextsFolder {
   std::string path;
   uint64_t most_bytes = uint64_t{16} << 30;  // of all that is kept there
-  std::string build;          // of the program: another computes other bits
-  bool begins_anew = false;   // prompts that others have not finished
+  std::string build;         // of the program: another computes other bits
+  bool begins_anew = false;  // prompts that others have not finished
+  // How long a prompt waits for the disk, beside a tenth of its own time.
+  std::chrono::milliseconds waits = std::chrono::seconds(3);
   DiskCalls* disk = nullptr;  // null: this machine's
 
   DiskCalls& Disk() const { return disk != nullptr ? *disk : SystemDisk(); }

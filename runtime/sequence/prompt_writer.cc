@@ -6,13 +6,13 @@
 namespace tiercel {
 namespace {
 
-constexpr auto kMostWaited = std::chrono::seconds(3);
 constexpr int kShareWaited = 10;  // of the prompt's time, one part in so many
 
 }  // namespace
 
-PromptWriter::PromptWriter(std::unique_ptr<PromptFile> file)
-    : file_(std::move(file)) {}
+PromptWriter::PromptWriter(std::unique_ptr<PromptFile> file,
+                           std::chrono::milliseconds waits)
+    : file_(std::move(file)), waits_(waits) {}
 
 absl::StatusOr<bool> PromptWriter::TakesLayer(
     int layer, absl::FunctionRef<bool()> cancelled) {
@@ -21,8 +21,7 @@ absl::StatusOr<bool> PromptWriter::TakesLayer(
   while (writing_ != nullptr && !writing_->over()) {
     if (cancelled()) return false;
     const Clock::time_point now = Clock::now();
-    ahead_ =
-        waited_ + (now - before) > kMostWaited + (now - begin_) / kShareWaited;
+    ahead_ = waited_ + (now - before) > waits_ + (now - begin_) / kShareWaited;
     if (ahead_) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -18,7 +18,8 @@ namespace tiercel {
 // computes. Made, used and destroyed on the session's thread, but for Settle.
 class PromptWriter {
  public:
-  explicit PromptWriter(std::unique_ptr<PromptFile> file);
+  PromptWriter(std::unique_ptr<PromptFile> file,
+               std::chrono::milliseconds waits);
   // The layer that is being written is written first.
   ~PromptWriter() = default;
   PromptWriter(const PromptWriter&) = delete;
@@ -30,9 +31,9 @@ class PromptWriter {
 
   // Whether `layer` may be given, as the next of those in the file: waits until
   // the last one is written, unless `cancelled`. The prompt waits for the disk
-  // no longer than a few seconds and a tenth of its own time: of a disk that is
-  // slower it gets ahead, and its later layers are not written. Errors: those
-  // of PromptFile::Write.
+  // no longer than `waits` and a tenth of its own time: it gets ahead of a disk
+  // that is slower, and its later layers are not written. Errors: those of
+  // PromptFile::Write.
   absl::StatusOr<bool> TakesLayer(int layer,
                                   absl::FunctionRef<bool()> cancelled);
   void Write(std::unique_ptr<HeldLayer> layer);
@@ -45,6 +46,7 @@ class PromptWriter {
   using Clock = std::chrono::steady_clock;
 
   const std::unique_ptr<PromptFile> file_;
+  const std::chrono::milliseconds waits_;
   const Clock::time_point begin_ = Clock::now();
   Clock::duration waited_ = {};
   bool ahead_ = false;                   // of the disk, for good

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,8 @@
 namespace tiercel {
 namespace {
 
+// No disk of these tests is given up.
+constexpr std::chrono::milliseconds kWaits = std::chrono::hours(1);
 constexpr KvLayout kLayoutOfPrompts = {DType::kF16, DType::kF16, /*kv_heads=*/2,
                                        /*head_dim=*/32};
 
@@ -105,7 +108,7 @@ TEST(PromptWriterTest, ALayerIsWrittenWhileTheNextComputes) {
   const PromptInfo info = InfoFor(12);
   {
     Prompt prompt(info);
-    PromptWriter writer(*texts.OpenPrompt(info, /*anew=*/false));
+    PromptWriter writer(*texts.OpenPrompt(info, /*anew=*/false), kWaits);
     for (int layer = 0; layer + 1 < info.layers; ++layer) {
       prompt.Compute(layer);
       const auto takes = writer.TakesLayer(layer, kGoOn);
@@ -124,7 +127,7 @@ TEST(PromptWriterTest, LayersAreTakenInOrder) {
   const PromptInfo info = InfoFor(6);
   {
     Prompt prompt(info);
-    PromptWriter writer(*texts.OpenPrompt(info, /*anew=*/false));
+    PromptWriter writer(*texts.OpenPrompt(info, /*anew=*/false), kWaits);
     EXPECT_FALSE(*writer.TakesLayer(1, kGoOn));
     for (const int layer : {0, 1}) {
       prompt.Compute(layer);
@@ -147,7 +150,7 @@ TEST(PromptWriterTest, AWriteThatFailsIsToldWithTheNextLayer) {
   const KvFolder texts(folder.path() + "/texts", uint64_t{1} << 30, disk);
   const PromptInfo info = InfoFor(6);
   Prompt prompt(info);
-  PromptWriter writer(*texts.OpenPrompt(info, /*anew=*/false));
+  PromptWriter writer(*texts.OpenPrompt(info, /*anew=*/false), kWaits);
   absl::Status status;
   for (int layer = 0; status.ok() && layer < 5; ++layer) {
     prompt.Compute(layer);

@@ -71,6 +71,7 @@ SavedTexts::SavedTexts(const Model& model, const KvLayout& layout,
       layout_(layout),
       build_(folder.build),
       begins_anew_(folder.begins_anew),
+      waits_(folder.waits),
       folder_(folder.Folder()) {}
 
 SavedTexts::~SavedTexts() { Join(); }
@@ -149,7 +150,7 @@ PromptFile* SavedTexts::BeginPrompt(absl::Span<const int32_t> ids,
     return nullptr;
   }
   if (*file == nullptr) return nullptr;
-  prompt_ = std::make_unique<PromptWriter>(*std::move(file));
+  prompt_ = std::make_unique<PromptWriter>(*std::move(file), waits_);
   return &prompt_->file();
 }
 

@@ -2,6 +2,7 @@
 #define TIERCEL_RUNTIME_SEQUENCE_SAVED_TEXTS_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -109,6 +110,7 @@ class SavedTexts {
   const KvLayout layout_;
   const std::string build_;
   const bool begins_anew_;
+  const std::chrono::milliseconds waits_;
   const KvFolder folder_;
   std::string fingerprint_;               // empty: not known yet
   std::unique_ptr<PromptWriter> prompt_;  // that is being read; null: none

@@ -78,7 +78,11 @@ class UnfinishedPromptTest : public testing::Test {
   Session::Options WithTexts(Session::Options options = {},
                              DiskCalls& disk = GoodDisk()) const {
     if (options.context == 0) options.context = 1700;
-    options.texts = {.path = path(), .build = "a build", .disk = &disk};
+    // A loaded machine's disk may be slow: it is not given up.
+    options.texts = {.path = path(),
+                     .build = "a build",
+                     .waits = std::chrono::hours(1),
+                     .disk = &disk};
     return options;
   }
   static Ids First(size_t count) {
@@ -483,8 +487,8 @@ TEST_F(UnfinishedPromptTest, OneSessionAtATimeHasIt) {
 
 // ---- What a process leaves that is killed ----
 
-// At any of its writes: what was finished is there, but for what waits.
-TEST_F(UnfinishedPromptTest, AKilledProcessLosesWhatIsNotWritten) {
+// At any of its writes: what was finished but for the last layer is there.
+TEST_F(UnfinishedPromptTest, AKilledProcessLosesALayerAtMost) {
   struct WatchedDisk : FaultyDisk {
     std::function<void()> before_write;
     ssize_t Write(int file, const std::byte* from, size_t bytes,
@@ -524,9 +528,7 @@ TEST_F(UnfinishedPromptTest, AKilledProcessLosesWhatIsNotWritten) {
       fs::remove_all(path());
       fs::rename(killed.folder, path());
       const int resumed = GoOn(place, WithTexts()).resumed_layers;
-      // The layer that was being written, and one that had been computed
-      // meanwhile and waited for it, if the disk was the slower.
-      EXPECT_GE(resumed, killed.finished - 2);
+      EXPECT_GE(resumed, killed.finished - 1);
       EXPECT_THAT(warnings_, IsEmpty());
     }
   }
@@ -553,11 +555,13 @@ TEST_F(UnfinishedPromptTest, ADamagedPageBeginsThePromptAnew) {
 
 TEST_F(UnfinishedPromptTest, ReadsThatFailBeginItAnew) {
   for (const Place& place : kPlaces) {
-    for (const int64_t call : {0, 1, 2, 6}) {
+    for (const int64_t call : {0, 1, 2, 6, 7, 20}) {
       fs::remove_all(path());
       Stop(*At(place, WithTexts()).session, First(kPrompt), 4);
       FaultyDisk disk;
       disk.counts_writes = false;
+      disk.at_once =
+          static_cast<size_t>(WithTexts().Layout(model_->config).PageBytes());
       disk.fail_at = call;
       const int resumed = GoOn(place, WithTexts({}, disk)).resumed_layers;
       EXPECT_TRUE(disk.failed());
@@ -614,7 +618,9 @@ TEST_F(UnfinishedPromptTest, APromptGetsAheadOfAStuckDisk) {
     }
   } disk;
   {
-    const auto session = MakeSession(*model_, WithTexts({}, disk));
+    Session::Options options = WithTexts({}, disk);
+    options.texts->waits = std::chrono::milliseconds(100);
+    const auto session = MakeSession(*model_, options);
     const Ids ids = First(kPrompt);
     int asked = 0;
     const auto stopped = Prefill(*session, ids.data(), ids.size(),
