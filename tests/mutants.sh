@@ -361,6 +361,7 @@ disk_once|offload/move/disk_link.cc|    if (lane.last != nullptr \&\& lane.last-
 disk_forgotten|runtime/sequence/forward.cc|^  ForgetDamaged();||runtime/sequence/disk_pages_test.cc
 disk_removed|runtime/sequence/session_texts.cc|text_pages_->AnyDamaged()|!text_pages_->AnyDamaged()|runtime/sequence/disk_pages_test.cc
 disk_place|offload/tier/tier_shape.h|page < std::min(disk_pages, resident_pages)|page < disk_pages|offload/plan/tier_plan_test.cc
+read_unannounced|offload/disk/page_reader.cc|disk_.Announce(request.file, request.offset, request.bytes);|disk_.Announce(request.file, request.offset, 1);|offload/disk/page_reader_test.cc
 ring_left|offload/disk/page_reader.cc|if (buffers_\[i\].busy) Start(i);|if (i > 0) Start(i);|offload/disk/page_reader_test.cc
 held_page|offload/kv/held_slots.cc|at.AddReference(\*pool_);|(void)at;|offload/kv/load_test.cc
 held_cells|offload/kv/held_pages.cc|ClearCells(static_cast<int>(end_ % kPageTokens)|ClearCells(kPageTokens|offload/kv/load_test.cc

@@ -34,6 +34,11 @@ int DiskCalls::Allocate(int file, uint64_t bytes) {
 
 int DiskCalls::Sync(int file) { return fdatasync(file); }
 
+void DiskCalls::Announce(int file, uint64_t offset, uint64_t bytes) {
+  (void)posix_fadvise(file, static_cast<off_t>(offset),
+                      static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+}
+
 void DiskCalls::Forget(int file, uint64_t offset, uint64_t bytes) {
   (void)posix_fadvise(file, static_cast<off_t>(offset),
                       static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);

@@ -27,6 +27,8 @@ class DiskCalls {
   // it where it can.
   virtual int Allocate(int file, uint64_t bytes);
   virtual int Sync(int file);  // of a folder too
+  // These bytes will be read soon: the system may begin with them.
+  virtual void Announce(int file, uint64_t offset, uint64_t bytes);
   // The system need not keep these bytes in memory, which were read.
   virtual void Forget(int file, uint64_t offset, uint64_t bytes);
   virtual int Close(int file);

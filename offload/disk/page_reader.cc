@@ -18,7 +18,8 @@ constexpr size_t kSpanBytes = size_t{2} << 20;
 
 bool TryAgain(int64_t result) { return result == -EAGAIN || result == -EINTR; }
 
-// Reads one after the other, when they are waited for.
+// Reads one after the other, when they are waited for; the system, which knows
+// of all of them, reads ahead.
 class CallQueue final : public ReadQueue {
  public:
   CallQueue(DiskCalls& disk, size_t depth) : disk_(disk) {
@@ -26,6 +27,7 @@ class CallQueue final : public ReadQueue {
   }
 
   int Start(const Request& request) override {
+    disk_.Announce(request.file, request.offset, request.bytes);
     requests_.push_back(request);
     return 0;
   }

@@ -175,6 +175,28 @@ TEST_F(PageReaderTest, MuchIsSeveralReads) {
   close(file);
 }
 
+// Without a ring the system hears of reads before they are waited for: of every
+// byte once, and ahead of the read that is next.
+TEST_F(PageReaderTest, CallsAreAnnounced) {
+  struct Heard : FaultyDisk {
+    std::map<uint64_t, uint64_t> announced;  // offset, bytes
+    size_t ahead = 0;                        // of the first read
+    void Announce(int, uint64_t offset, uint64_t bytes) override {
+      EXPECT_TRUE(announced.emplace(offset, bytes).second);
+    }
+    ssize_t Read(int file, std::byte* to, size_t bytes,
+                 uint64_t offset) override {
+      EXPECT_EQ(announced[offset], bytes);
+      if (ahead == 0) ahead = announced.size();
+      return FaultyDisk::Read(file, to, bytes, offset);
+    }
+  } disk;
+  DiskUse use;
+  EXPECT_TRUE(Read(disk, &use).ok());
+  EXPECT_EQ(disk.announced.size(), kRuns);
+  EXPECT_EQ(disk.ahead, ReadsAtOnce(kRun));
+}
+
 TEST_F(PageReaderTest, ShortReadsAreContinued) {
   for (const size_t at_once : {size_t{1}, kRun / 2, kRun - 1}) {
     FaultyDisk calls;
