@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What it takes to open a text that was read before, beside reading it.
 
-  bench/saved_texts.py BOOK            three rounds, some minutes, quiet
+  bench/saved_texts.py BOOK            some minutes, on a quiet machine
   bench/saved_texts.py BOOK --save     also writes
                                        bench/results/<date>-<cpu>-saved-texts.md
   bench/saved_texts.py BOOK --peer llama-server
@@ -9,15 +9,16 @@
   bench/saved_texts.py BOOK -- FLAG... more flags of `tiercel ask`
 
 `tiercel ask` about a piece of BOOK of --tokens tokens, in a cache folder of its
-own: once with nothing there, once with the text's file in the system's page
-cache, once after it was dropped from there. Each time is that to the first token
-(TTFT): it counts finding, reading and checking the saved pages, and hashing the
+own: once with nothing there, then --openings times with the text's file in the
+system's page cache and after it was dropped from there. Each time is that to the
+first token (TTFT): it counts finding, reading and checking the saved pages, and hashing the
 model's file to know it again, and computing what follows the saved tokens;
 loading the model it does not count. The rate of
 the disk is that of a plain read of the same file from its beginning to its end,
-dropped from the page cache before, into memory that the system gives for it, as
-an opened text needs it too; where a file system keeps all it has in memory, it is
-memory's. Medians of the rounds. All three must give one text. So
+dropped from the page cache before, into memory that the system gives for it, in
+huge pages where it can, as an opened text needs it too; where a file system keeps
+all it has in memory, it is memory's. It stands before each opening from disk, and
+the share of the disk's rate is the median of theirs. Medians of all rounds. All three must give one text. So
 it is once more where the kernel refuses io_uring, and pages are read one by one.
 
 llama-server reads the ids of the same piece: to the first token after them; then,
@@ -45,7 +46,8 @@ NO_RING = (sys.executable, "-B",
            str(pathlib.Path(__file__).with_name("no_ring.py")))
 QUESTION = "Who tells the story?"
 COLUMNS = ["who", "tokens", "file, MB", "read, s", "opened, s", "times as fast",
-           "opened from disk, s", "times as fast", "MB/s", "disk, MB/s"]
+           "opened from disk, s", "times as fast", "MB/s", "disk, MB/s",
+           "of its rate"]
 
 
 def forget(path):
@@ -59,6 +61,7 @@ def plain_read_s(path):
     with open(path, "rb", buffering=0) as file:
         begin = time.perf_counter()
         with mmap.mmap(-1, path.stat().st_size) as memory:
+            memory.madvise(mmap.MADV_HUGEPAGE)
             with memoryview(memory) as all_of_it:
                 done = 0
                 while got := file.readinto(all_of_it[done:done + (8 << 20)]):
@@ -77,34 +80,37 @@ def piece(program, text, tokens, folder):
     return cut
 
 
-def measure(program, cut, texts, rounds, flags):
-    """The times of each round, and what they are of."""
+def measure(program, cut, texts, rounds, openings, flags):
+    """The times of all rounds, and what they are of."""
     def ask():
         return program.document("ask", cut, QUESTION, "-n", 8, "--temp", 0,
                                 "--ignore-eos", *flags)
 
     times = {"read": [], "opened": [], "disk": [], "plain": []}
+
+    def note(name, read, document):
+        times[name].append(document["ttft_s"])
+        if document["output"][0]["tokens"] != read["output"][0]["tokens"]:
+            sys.exit(f"{name}: another text")
+        if (name == "read") != (document["cached_tokens"] == 0):
+            sys.exit(f"{name}: {document['cached_tokens']} tokens cached")
+
     for _ in range(rounds):
         for old in texts.glob("*.kv"):
             old.unlink()
         read = ask()
+        note("read", read, read)
         (saved,) = texts.glob("*.kv")
-        opened = ask()
-        forget(saved)
-        times["plain"].append(plain_read_s(saved))
-        forget(saved)
-        from_disk = ask()
-        for name, document in (("read", read), ("opened", opened),
-                               ("disk", from_disk)):
-            times[name].append(document["ttft_s"])
-            if document["output"][0]["tokens"] != read["output"][0]["tokens"]:
-                sys.exit(f"{name}: another text")
-            if (name == "read") != (document["cached_tokens"] == 0):
-                sys.exit(f"{name}: {document['cached_tokens']} tokens cached")
+        for _ in range(openings):
+            note("opened", read, ask())
+            forget(saved)
+            times["plain"].append(plain_read_s(saved))
+            forget(saved)
+            note("disk", read, ask())
     return times, read["prompt_tokens"], saved.stat().st_size
 
 
-def measure_peer(server, ids, rounds, folder):
+def measure_peer(server, ids, rounds, openings, folder):
     """As `measure`, of llama-server, which `server` starts."""
     asked = ids + ids[:8]
     saved = folder / "slot"
@@ -125,11 +131,12 @@ def measure_peer(server, ids, rounds, folder):
                 sys.exit(f"llama-server: read {computed} of {len(ids)}")
             times["read"].append(seconds)
             running.save(saved.name)
-        times["opened"].append(opened())
-        forget(saved)
-        times["plain"].append(plain_read_s(saved))
-        forget(saved)
-        times["disk"].append(opened())
+        for _ in range(openings):
+            times["opened"].append(opened())
+            forget(saved)
+            times["plain"].append(plain_read_s(saved))
+            forget(saved)
+            times["disk"].append(opened())
     return times, len(ids), saved.stat().st_size
 
 
@@ -137,10 +144,13 @@ def row_of(who, times, tokens, size):
     read, opened, disk, plain = (
         statistics.median(times[name])
         for name in ("read", "opened", "disk", "plain"))
+    share = statistics.median(
+        raw / own for raw, own in zip(times["plain"], times["disk"]))
     megabytes = size / 1e6
     return [who, str(tokens), f"{megabytes:.0f}", f"{read:.2f}", f"{opened:.3f}",
             f"{read / opened:.0f}", f"{disk:.3f}", f"{read / disk:.0f}",
-            f"{megabytes / disk:.0f}", f"{megabytes / plain:.0f}"]
+            f"{megabytes / disk:.0f}", f"{megabytes / plain:.0f}",
+            f"{100 * share:.0f} %"]
 
 
 def main():
@@ -148,6 +158,7 @@ def main():
     parser.add_argument("book", type=pathlib.Path)
     parser.add_argument("--tokens", type=int, default=7000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--openings", type=int, default=4, help="of each round")
     parser.add_argument("--tiercel", default=str(
         pages.ROOT / "build/cpu/apps/tiercel"))
     parser.add_argument("--peer", metavar="PROGRAM", help="llama-server")
@@ -169,17 +180,18 @@ def main():
                 ("Tiercel, no io_uring", Program(args.tiercel, NO_RING))):
             rows.append(row_of(who, *measure(
                 running, cut, folder / "tiercel/texts", args.rounds,
-                args.flags)))
+                args.openings, args.flags)))
         if args.peer:
             ids = program.document("tokenize", "-f", cut)["tokens"]
             rows.append(row_of("llama-server", *measure_peer(
                 lambda: LlamaServer(args.peer, os.environ["TIERCEL_MODEL"],
                                     len(ids) + 512,
                                     len(os.sched_getaffinity(0)), folder),
-                ids, args.rounds, folder)))
+                ids, args.rounds, args.openings, folder)))
     pages.publish(
         "Saved texts",
-        f"{pages.version_of(args.tiercel)}; {args.rounds} rounds; "
+        f"{pages.version_of(args.tiercel)}; {args.rounds} rounds of {args.openings} "
+        f"openings; "
         f"{pages.load_now()}; flags: {' '.join(args.flags) or 'none'}",
         pages.table(COLUMNS, rows), args.save and "saved-texts")
 

@@ -25,7 +25,7 @@ class SavedTextsTest(unittest.TestCase):
                  "disk": [2.5, 2, 4], "plain": [1, 1, 8]}
         self.assertEqual(saved_texts.row_of("x", times, 7000, 200_000_000),
                          ["x", "7000", "200", "10.00", "0.200", "50", "2.500", "4",
-                          "80", "200"])
+                          "80", "200", "50 %"])
 
     def test_a_run(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -33,6 +33,7 @@ class SavedTextsTest(unittest.TestCase):
             book.write_text("the cat sat on the mat and saw a bird. " * 200)
             done = subprocess.run(
                 [sys.executable, "-B", str(SCRIPT), str(book), "--rounds", "1",
+                 "--openings", "2",
                  "--tokens", "1500", "--tiercel", TIERCEL],
                 env={**os.environ,
                      "TIERCEL_MODEL": os.path.join(CHECKPOINTS, "llama_chat")},
@@ -101,13 +102,13 @@ class SavedTextsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             folder = pathlib.Path(directory)
             times, tokens, size = saved_texts.measure_peer(
-                Server, list(range(50)), 2, folder)
+                Server, list(range(50)), 2, 1, folder)
             self.assertEqual((times["read"], times["opened"], times["disk"]),
                              ([50, 50], [10, 10], [10, 10]))
             self.assertEqual((tokens, size), (50, 100))
             with self.assertRaises(SystemExit):
                 saved_texts.measure_peer(lambda: Server(again=2),
-                                         list(range(50)), 1, folder)
+                                         list(range(50)), 1, 1, folder)
 
 
 if __name__ == "__main__":
