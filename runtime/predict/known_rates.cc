@@ -56,7 +56,7 @@ absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
 absl::StatusOr<nlohmann::json> RatesKey(const Model& model,
                                         const KvLayout& layout,
                                         const TextsFolder* texts) {
-  constexpr int kFormat = 4;  // of what is measured, and how
+  constexpr int kFormat = 5;  // of what is measured, and how
   const absl::StatusOr<Isa> isa = ChooseIsa();
   if (!isa.ok()) return isa.status();
   const Machine& machine = *model.machine;
