@@ -20,7 +20,8 @@ namespace {
 
 constexpr size_t kBytes = size_t{64} << 20;
 constexpr size_t kListBytes = size_t{8} << 20;  // about a layer's
-constexpr int kPasses = 3;  // the first takes longer
+constexpr size_t kMostPasses = 12;
+constexpr double kMostSeconds = 1.5;
 
 double CpuSeconds() {
   timespec now = {};
@@ -91,12 +92,23 @@ absl::StatusOr<DiskRate> MeasureDiskRate(DiskCalls& disk, int file,
   absl::StatusOr<std::unique_ptr<DiskLink>> link = DiskLink::Create(
       std::make_unique<HostLink>(), disk, layout.PageBytes(), count);
   if (!link.ok()) return link.status();
-  absl::StatusOr<DiskRate> rate;
-  for (int pass = 0; pass < kPasses; ++pass) {
-    rate = ReadAll(**link, pages, count, layout.PageBytes(), cancelled);
-    if (!rate.ok()) break;
+  std::vector<DiskRate> rates;
+  const Clock::Time begin = SteadyClock().Now();
+  while (rates.size() < kMostPasses &&
+         SecondsBetween(begin, SteadyClock().Now()) < kMostSeconds) {
+    const absl::StatusOr<DiskRate> rate =
+        ReadAll(**link, pages, count, layout.PageBytes(), cancelled);
+    if (!rate.ok()) return rate.status();
+    rates.push_back(*rate);
   }
-  return rate;
+  if (rates.size() > 1) rates.erase(rates.begin());
+  const auto middle =
+      rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::nth_element(rates.begin(), middle, rates.end(),
+                   [](const DiskRate& a, const DiskRate& b) {
+                     return a.bytes_per_s < b.bytes_per_s;
+                   });
+  return *middle;
 }
 
 }  // namespace tiercel

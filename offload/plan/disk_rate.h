@@ -15,9 +15,9 @@ struct DiskRate {
 
 // How fast pages of `layout` come from `file`, which is open, empty and closed
 // by this, as steps read them: several at once, checked and copied. It writes
-// 64 MiB there first, has the system forget them, and reads them three times,
-// of which the last counts: decoding reads its pages again and again. Errors:
-// disk_full, io_error; out_of_memory; cancelled.
+// 64 MiB there first, has the system forget them, and reads them some times:
+// the median counts, and the first time does not, as decoding reads its pages
+// again and again. Errors: disk_full, io_error; out_of_memory; cancelled.
 absl::StatusOr<DiskRate> MeasureDiskRate(DiskCalls& disk, int file,
                                          const KvLayout& layout,
                                          absl::FunctionRef<bool()> cancelled);
