@@ -364,7 +364,7 @@ class BenchTest(Case):
             self.assertIn("-f FILE", self.refuse(2, "usage", *args, "-d", "9"))
             self.assertIn("-d,--n-depth",
                           self.refuse(2, "usage", *args, "-f", text))
-            # Of the text only what is before the row is needed.
+            # The row needs no more of the text than what is before it.
             self.assertEqual(len(self.document(*args, "-f", text, "-d", "80",
                                                "-r", "1")), 1)
             self.refuse(3, "text_too_short", *args, "-f", text, "-d", "900")

@@ -496,7 +496,7 @@ class ReadHereTest(BookCase):
             self.assertEqual(shares, sorted(shares, reverse=True))
             self.assertTrue(0 < shares[-1] <= sum(shares) <= 1)
             for passage in passages:
-                # As it stands there, of whole words.
+                # It stands there so, in whole words.
                 self.assertIn(passage["text"], text)
                 found = passage["text"].split()
                 self.assertTrue(any(words[i:i + len(found)] == found

@@ -23,7 +23,7 @@ class ChatTest(Case):
         self.book = self.path("book.txt", TEXT.encode())
 
     def start(self, *args):
-        """At the first prompt."""
+        """A terminal, at the first prompt."""
         terminal = Terminal(self, "chat", "-m", CHAT, "-n", "8",
                             "--ignore-eos", "--no-progress", *args,
                             XDG_STATE_HOME=self.state)
@@ -48,7 +48,7 @@ class ChatTest(Case):
         return found
 
     def tokens(self, *said):
-        """Of a talk, written out as the checkpoint's template does."""
+        """How many a talk has, written out as the checkpoint's template does."""
         text = "".join("<|im_start|>%s\n%s<|im_end|>\n" % (
             ("user", "assistant")[i % 2], message)
             for i, message in enumerate(said))

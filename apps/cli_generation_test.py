@@ -553,7 +553,7 @@ class GenerateTest(Case):
             "-m", CHAT, env=environment(PATH="/nowhere")))
 
     def test_a_summary_of_a_pipe_with_a_name(self):
-        """As a shell's <(command) makes it."""
+        """A shell's <(command) makes one."""
         text = b"The cat sat on the mat. " * 9000  # more than a pipe holds
         args = ["-m", CHAT, "-n", "4", "--ignore-eos", "-c", "1"]
         many = [self.refuse(3, "context_length_exceeded", "summarize", path,

@@ -115,7 +115,7 @@ class SpeedTest(Case):
                                      "--verify-against", "full")
             self.assertTrue(document["baseline"]["agree"], settings)
             self.assertEqual(document["warnings"], [])
-            # With or without the row of the last token.
+            # The row of the last token may be there.
             self.assertIn(document["kv"]["entries"],
                           [2 * (document["prompt_tokens"] + held)
                            for held in (39, 40)])
@@ -296,7 +296,7 @@ class SfiTest(Case):
         self.assertEqual(len(shares), 4)
         self.assertTrue(all(0 < share < 1 for share in shares), shares)
         self.assertAlmostEqual(schedule["coverage"], sum(shares) / 4)
-        # Of the means of chunks nothing like it is known.
+        # The means of chunks tell nothing like it.
         chunks = self.generate("--plain", "--chunk", "8", "--set",
                                "trigger=fixed,interval=9,gap=1")["schedule"]
         self.assertIsNone(chunks["coverage"])

@@ -18,7 +18,7 @@ MEASURING = rb"measuring this machine, once a model: \d+ / \d+ parts"
 
 
 class RatesCase(Case):
-    """With a cache of its own, which `kept` reads and `keep` changes."""
+    """A case with a cache of its own, which `kept` reads and `keep` changes."""
 
     PLAN = ["plan", "-m", CHAT, "-c", "1000"]
 
@@ -126,7 +126,7 @@ class MeasuringTest(RatesCase):
         slow = self.run_(*self.GENERATE)
         self.assertAlmostEqual(slow["predicted"]["ttft_s"],
                                layers * slow["prompt_tokens"], delta=1)
-        # Of a device of its own every byte is known.
+        # Every byte of a device of its own is known.
         tiers = self.run_("generate", "-m", CHAT, "-p", long, "-n", "4", "-c",
                           "1000", "--simulate", "device=64MB,link=1GB/s")
         for key in ("host_bytes", "device_bytes"):

@@ -17,7 +17,7 @@ BOOK = os.path.join(os.environ.get("TIERCEL_BOOKS", ""), "policy.txt")
 
 
 def sentences(text):
-    """Those of some length, without what numbers the points of a list."""
+    """The ones of some length, without what numbers the points of a list."""
     for line in text.splitlines():
         for sentence in re.split(r"(?<=[.!?])\s+", line):
             sentence = re.sub(r"^[\W\d]+", "", sentence).lower()

@@ -25,7 +25,7 @@ WORDS = "the cat sat on a mat and saw one two three birds fly over it".split()
 
 
 class SavedCase(Case):
-    """With a cache of its own, where rates are, and no text."""
+    """A case with a cache of its own, where rates are, and no text."""
 
     @classmethod
     def setUpClass(cls):

@@ -36,7 +36,7 @@ class FollowUpTest(Case):
         self.assertEqual(self.prompt_tokens, len(self.conversation()))
 
     def start(self, *args, **changes):
-        """After the summary, at the first prompt."""
+        """A terminal after the summary, at the first prompt."""
         terminal = Terminal(self, *self.args, *args, **changes)
         self.assertEqual(terminal.note(), (self.prompt_tokens, 0))
         terminal.until(rb"/help lists")
@@ -384,7 +384,7 @@ class BenchTest(Case):
             "--verify-against", "full")
         terminal.until(rb"measuring peaks of this machine: \d+ / \d+ runs")
         for depth in (8, 16):
-            # Of a generation the row comes when it was run without drafts, too.
+            # A generation is run without drafts, too, before its row comes.
             for test, sessions in ((b"pp4", 1), (b"tg3", 2)):
                 for i in [0, 1, 2] * sessions:
                     terminal.until(rb"%s@d%d %d / 3 runs" % (test, depth, i))

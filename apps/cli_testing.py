@@ -178,7 +178,8 @@ class Terminal:
         self.until(rb"> (\x1b\[\w+)?$")
 
     def note(self):
-        """After an answer: the tokens of its prompt, and of them the cached."""
+        """What stands behind an answer: the tokens of its prompt, and how many
+        of them were cached."""
         found = self.until(rb"prompt (\d+) tokens(?:, (\d+) cached)?, TTFT"
                            rb"[^\n]*, seed 0\r\n")
         return int(found[1]), int(found[2] or 0)

@@ -197,7 +197,7 @@ class LongTextTest(Case):
                     "1000000")
 
     def test_counting_ends_where_the_context_does(self):
-        """In memory that only that allows."""
+        """There is no memory for more."""
         self.needs_to_start(at_most(384))
         text = self.path("text", b"no end to it. " * (3 << 20))  # 42 MiB
         for args in (["summarize", text], ["ask", text, "why?"],
@@ -220,7 +220,7 @@ class LongTextTest(Case):
             self.assertTrue(0.9 < estimate < 1.1, estimate)
 
     def test_of_a_text_bench_reads_what_it_needs(self):
-        """In memory that the ids of the whole text do not fit."""
+        """There is no memory for the ids of the whole text."""
         self.needs_to_start(at_most(320))
         text = self.path("text", b"no end to it. " * (3 << 20))
         bench = ["bench", "-m", CHAT, "-p", "64", "-n", "0", "-r", "1",

@@ -20,7 +20,7 @@ class Run:
 
 
 class Text:
-    """Of which a share holds that says chunk and budget."""
+    """A text of whose drafts a share holds that says chunk and budget."""
 
     def __init__(self, more):
         self.more = more

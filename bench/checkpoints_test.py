@@ -267,7 +267,7 @@ class MakeRandomTest(Case):
                 "--vocab", 50)
         exact = self.data(self.make_random(*args, "--type", "f16",
                                            self.directory / "f16"))
-        # Of the scale: half a step, and the one code that a nibble lacks.
+        # A value is off by half a scale, or by one where a nibble lacks a code.
         for kind, size, off in (("q8_0", 34, 0.5), ("q4_0", 18, 1)):
             coarse = self.data(self.make_random(*args, "--type", kind,
                                                 self.directory / kind))

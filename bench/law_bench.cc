@@ -65,8 +65,9 @@ BENCHMARK_CAPTURE(RunDraw, draw, kUncut);
 }  // namespace tiercel
 
 int main(int argc, char** argv) {
-  // As in a process that has read a model: after a large block was freed the
-  // heap keeps what laws give back, and their pages are not made anew.
+  // This makes the heap like that of a process that has read a model: after a
+  // large block was freed it keeps what laws give back, and their pages are not
+  // made anew.
   benchmark::DoNotOptimize(std::vector<char>(16 << 20));
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

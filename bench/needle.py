@@ -24,7 +24,7 @@ class Needle:
 
     def __init__(self, ids, cue, seed, length):
         draw = random.Random(seed)
-        # Of the text's own words, none twice.
+        # The string has tokens of the text, none twice.
         string = draw.sample(sorted(set(ids[:length])), STRING)
         at = draw.randrange(length // 20, length // 4)
         room = length - 2 * len(cue) - STRING
@@ -35,7 +35,7 @@ class Needle:
 
 
 def nll(program, path, ids, *flags):
-    """Of the string, nats a token: under the flags, under the full view."""
+    """The string's nats a token: under the flags, under the full view."""
     path.write_text(" ".join(map(str, ids)))
     d = program.document("eval", "--tokens", path, "--prefill",
                          len(ids) - STRING, "--verify-against", "full", *flags)

@@ -35,8 +35,8 @@ class ItemTest(unittest.TestCase):
 
 
 class Program:
-    """Of the string without its early copy 9 nats; with it the full view has 1,
-    a window 9, another view 3. Of every other item it gains but 1."""
+    """The string has 9 nats without its early copy; with it the full view has 1,
+    a window 9, another view 3. In every other item the copy gains but 1."""
 
     def __init__(self):
         self.items = 0

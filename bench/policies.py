@@ -114,7 +114,7 @@ SPEED = [
 
 
 def quality_line(name, d):
-    """Of what `eval` says."""
+    """The row of a view, from what `eval` says."""
     return (f"| {name} | {d['kl']['mean']:.4f} | {d['kl']['p99']:.3f} "
             f"| {d['top1']:.3f} | {d['perplexity']:.2f} "
             f"| {d['perplexity_full']:.2f} |")
@@ -135,7 +135,8 @@ def quality_table(program, book, ids, prefill, scored, only, say):
 
 
 def speed_cells(row, digits):
-    """Of a row of `bench`: tokens a second, the baseline's, and their ratio."""
+    """The cells of a row of `bench`: tokens a second, the baseline's, and their
+    ratio."""
     base = row["baseline"]
     return (f"| {row['avg_ts']:.{digits}f} | {base['decode_tok_s']:.{digits}f} "
             f"| {base['speedup']:.2f} |")

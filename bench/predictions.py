@@ -94,14 +94,14 @@ FIGURES = (("ttft", "TTFT", 1), ("tbt", "TBT", 1), ("memory", "tiers", 1e-6),
 
 
 def gap_ms(document):
-    """Between tokens: what TBT is here."""
+    """Milliseconds between tokens: what TBT is here."""
     if document.get("schedule"):
         return 1000 / document["decode_tok_s"]
     return document["tbt_ms"]["p50"]
 
 
 def compared(document, resident, program):
-    """Of a run: pairs of predicted and measured, in seconds, milliseconds and
+    """A run's pairs of predicted and measured, in seconds, milliseconds and
     bytes. Its largest resident set is `resident`, `program` that of a process
     that only reads the header."""
     predicted, memory = document["predicted"], document["memory"]
@@ -115,7 +115,7 @@ def compared(document, resident, program):
 
 
 def medians(runs):
-    """Of each figure of several runs."""
+    """The median pair of each figure of several runs."""
     return {key: tuple(map(statistics.median, zip(*(run[key] for run in runs))))
             for key in runs[0]}
 
@@ -127,7 +127,7 @@ HEADER = [
 
 
 def line(name, prompt, flags, figures):
-    """Of a table under HEADER."""
+    """A row of a table under HEADER."""
     cells = [name, f"{prompt:,}", flags or "-"]
     for key, _, scale in FIGURES:
         predicted, measured = figures[key]
@@ -145,7 +145,7 @@ def verdict(key, name, rows):
 
 
 def steadiness(files):
-    """Of the rates that `cache list` shows."""
+    """How steady the rates were that `cache list` shows."""
     spreads = [100 * kept["spread"] for kept in files]
     busy = sum(not kept["steady"] for kept in files)
     return (f"Rates: {len(spreads)} measured, with a spread of"

@@ -21,7 +21,7 @@ def machine_ticks():
 
 
 def own_ticks():
-    """Of this process and of the children that it has waited for."""
+    """What this process took, and the children that it has waited for."""
     return sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK")
 
 

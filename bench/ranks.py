@@ -58,7 +58,7 @@ def bench(program, *args):
 
 
 def sweep_row(program, ranks, model, heads, depth, tokens, link):
-    """Of decoding behind `depth` positions."""
+    """What decoding behind `depth` positions takes, measured and predicted."""
     of_ranks = ["-m", model, "--tensor-parallel", ranks]
     simulate, plan = device(program, depth + tokens, link, *of_ranks)
     row = bench(program, *of_ranks, *simulate, "-n", tokens, "-d", depth,
@@ -114,7 +114,7 @@ def sweeps(program, scratch, args, say):
 
 
 def held(row):
-    """Of the tokens that sweeps checked, what held."""
+    """The share that held of the tokens that sweeps checked."""
     level = row["levels"][-1]
     return level["accepted"] / level["checked"]
 
@@ -172,7 +172,8 @@ def before_lines(runs):
 
 
 def rows_a_cpu_second(program, rows, at_once):
-    """Of `eval` on one thread: what other work takes is not counted."""
+    """How many `eval` has on one thread: what other work takes is not
+    counted."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as ids:
         # Ids that every vocabulary has.
         ids.write(" ".join(str(1 + i % 199) for i in range(rows)))

@@ -34,7 +34,7 @@ GATHERS_OF_LAYER = 4
 GATHER_S = 15e-6  # of NCCL without peer-to-peer copies
 # A card's view: what TriForce's authors gave it.
 BUDGETS = {1: 8192, 2: 12288, 4: 12288}
-# Of a drafted token, that it holds.
+# The chances that a drafted token holds.
 HELD = (0.90, 0.96)
 PUBLISHED_MS = {("Llama2-7B-128K", 1): 312, ("Llama2-7B-128K", 2): 108}
 F16 = roofline.NAMES["F16"]
@@ -144,7 +144,7 @@ def tokens_of(block, held):
 
 
 class Memory:
-    """Of the card with most, in bytes, of the document of a plan."""
+    """What the card with most has, in bytes, by the document of a plan."""
 
     def __init__(self, plan, layers):
         cards = [card["device"] for card in plan.get("ranks", [plan["tiers"]])]
@@ -179,7 +179,7 @@ def rows_of(program, name, shape, kv, args):
 
 
 def cells_of(name, block, ranks, full, view, times):
-    """Of a row of a model's table."""
+    """The cells of a row of a model's table."""
     cells = [str(ranks)]
     for memory in (full, view):
         cells += ([f"{memory.resident / 2**30:.1f}",

@@ -76,7 +76,7 @@ class Model(typing.NamedTuple):
 
 
 class Work(typing.NamedTuple):
-    """Of one operation, all layers together."""
+    """What one operation does, all layers together."""
     name: str
     bytes: float
     f32: float
@@ -184,7 +184,7 @@ def attention(model, rows, positions, kv, causal=False):
 
 
 def kv_bytes(model, positions, kv):
-    """Of one layer."""
+    """What the KV of one layer takes."""
     return 2 * positions * model.kv_heads * model.head_dim * KV_BITS[kv] / 8
 
 

@@ -97,13 +97,13 @@ class Text:
 
 
 class Runs:
-    """Of one configuration, a seed each; shares are of their sums."""
+    """The runs of one configuration, a seed each; shares are of their sums."""
 
     def __init__(self, runs):
         self.runs = runs
 
     def first(self, *path):
-        """Of the first run: what is the same in all."""
+        """What the first run says: it is the same in all."""
         return functools.reduce(operator.getitem, path, self.runs[0])
 
     def sum(self, *path):
@@ -114,7 +114,7 @@ class Runs:
         return self.sum("ledger", "stations", name, key)
 
     def level(self, key):
-        """Of the level that the sweeps check."""
+        """A sum over the level that the sweeps check."""
         return self.sum("speculation", "levels", -1, key)
 
     def acceptance(self):
@@ -131,7 +131,7 @@ class Runs:
                                     for run in self.runs)
 
     def link_share(self, name, rate):
-        """Of its rate, while the station ran."""
+        """The share of the link's rate that was used while the station ran."""
         total = {key: sum(self.station(station, key) for station in
                           ("refresh", "draft", "verify"))
                  for key in ("h2d_bytes", "d2h_bytes", "link_busy_s")}
@@ -217,7 +217,7 @@ HEADER = (
 
 
 def line(name, row):
-    """Of a table under HEADER."""
+    """A row of a table under HEADER."""
     def each(pattern, values):
         return ", ".join(pattern.format(value) for value in values)
     return (f"| {name} | {row['acceptance']:.3f} "
@@ -236,7 +236,7 @@ README_HEADER = (
 
 
 def readme_line(prompt, view, ratio, rate, row):
-    """Of the README's table: the defaults at one length and ratio."""
+    """A row of the README's table: the defaults at one length and ratio."""
     return (f"| {prompt:,} | {view:,} | {ratio:.0f} | {rate / 1e6:,.0f} "
             f"| {row['acceptance']:.0%} | {row['tokens_per_sweep']:.1f} "
             f"| {row['speedup']:.1f} "

@@ -18,8 +18,9 @@ def station(seconds, busy=0.0, up=0, down=0):
 
 def document(rate, sweeps=10, per_sweep=5.0, drafted=160, checked=50,
              accepted=40, device=182_100_000, busy=1.5):
-    """Of a run of 7,000 tokens: 6 s of drafts, 3 of sweeps and 1 of refreshes;
-    the link was busy for 0.5 of the drafts and `busy` of the sweeps."""
+    """What a run of 7,000 tokens says: 6 s of drafts, 3 of sweeps and 1 of
+    refreshes; the link was busy for 0.5 of the drafts and `busy` of the
+    sweeps."""
     return {
         "prompt_tokens": 7000,
         "decode_tok_s": rate,

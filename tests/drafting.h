@@ -203,9 +203,9 @@ inline Report Generate(Session& session, const ScriptedParams& params,
   return Generate(session, policy, prefill, params, on_token);
 }
 
-// As if nothing had been drafted: the same bytes of logits for what follows as
-// in a session of `model` with `options` that was given the same tokens, of
-// which there are 20 or more.
+// Nothing is left of what was drafted: logits for what follows have the same
+// bytes as in a session of `model` with `options` that was given the same
+// tokens, of which there are 20 or more.
 inline void ExpectNoTrace(Session& session, const Model& model,
                           const Session::Options& options = {}) {
   const Ids tokens = session.tokens();

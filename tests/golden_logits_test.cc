@@ -70,7 +70,7 @@ class GoldenLogitsTest : public testing::TestWithParam<Golden> {
     ASSERT_EQ(ids_.size(), 160u);
   }
 
-  // In exact arithmetic, on every op's body for `device`.
+  // Computes in exact arithmetic, on every op's body for `device`.
   void ExpectGolden(Device device, const Session::Options& options) {
     const auto model = OpenModel({.path = GetParam().checkpoint,
                                   .machine = {.device = device, .threads = 2},

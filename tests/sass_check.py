@@ -35,7 +35,7 @@ LEAST_WIDE = 0.95
 # Kernels whose time is that of the bytes they load, by a part of their
 # mangled name.
 HOT = ("MultiplyPanels", "MultiplyFloatPanels")
-# Those that the matrix unit has to do.
+# The matrix unit has to do the work of these.
 BY_MATRIX_UNIT = ("MultiplyPanels",)
 
 BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}

@@ -91,7 +91,7 @@ absl::StatusOr<Generator> Generator::Open(const Options& options,
                                           const Model& model,
                                           size_t prompt_tokens) {
   std::vector<std::string> warnings;
-  // Before the session, which is told how much memory is left.
+  // This comes before the session, which is told how much memory is left.
   absl::StatusOr<std::optional<Model>> draft = OpenDraftModel(options, model);
   if (!draft.ok()) return draft.status();
   if (absl::Status s = MeasureRates(options, model, &warnings); !s.ok()) {

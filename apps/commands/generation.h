@@ -27,7 +27,7 @@ struct Prompt {
 // as the tokens held do is not read again.
 class Generator {
  public:
-  // For prompts of up to `prompt_tokens`. Both references must outlive it.
+  // It reads prompts of up to `prompt_tokens`. Both references must outlive it.
   // Errors: OpenSession's and OpenDraftModel's.
   static absl::StatusOr<Generator> Open(const Options& options,
                                         const Model& model,
@@ -58,7 +58,7 @@ class Generator {
   const std::vector<std::string>& warnings() const { return warnings_; }
   // The report of the last Continue, also where it failed.
   absl::StatusOr<Json> Report() const { return session_.Report(); }
-  // For each token of the last Continue the seconds since the one before.
+  // How many seconds each token of the last Continue came after the one before.
   absl::StatusOr<std::vector<double>> TokenSeconds() const {
     return session_.TokenSeconds();
   }

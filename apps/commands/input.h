@@ -37,8 +37,8 @@ absl::StatusOr<std::vector<int32_t>> ReadPrompt(
     const Model& model, const InputOptions& input,
     const Model::TextLimits& limits = {});
 
-// As ReadPrompt, but of a text that has more than `needed` ids the first, so
-// many at least: a long text is not tokenized to its end.
+// Does as ReadPrompt, but gives no more than the first ids of a text that has
+// more than `needed`, so many at least: it is not tokenized to its end.
 absl::StatusOr<std::vector<int32_t>> ReadBeginning(const Model& model,
                                                    const InputOptions& input,
                                                    size_t needed);

@@ -47,8 +47,8 @@ struct Chapter {
   // up, or else its place, from 1. Absent: its title alone names it.
   std::optional<int64_t> number;
 };
-// In the order of the book. Of what was chosen of a book they are its chapters,
-// by its numbers.
+// They are in the order of the book. What was chosen of a book has the book's
+// chapters, by their numbers there.
 std::vector<Chapter> ChaptersOf(const Document& book);
 
 // The number of the page that `offset` is on; empty before the first.

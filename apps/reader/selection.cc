@@ -31,7 +31,7 @@ document::Error NotFound(std::string code, std::string message) {
   return {document::Error::Kind::kInput, std::move(code), std::move(message)};
 }
 
-// In order, and those that touch as one.
+// The runs in order; those that touch become one.
 std::vector<Run> Joined(std::vector<Run> runs) {
   std::sort(runs.begin(), runs.end(),
             [](const Run& a, const Run& b) { return a.begin < b.begin; });

@@ -56,7 +56,7 @@ TEST(SelectionTest, ChoicesAreReadStrictly) {
 
 TEST(SelectionTest, ChaptersByNumber) {
   EXPECT_EQ(Chapters("2").text, "The Bag\n\ntwo\n");
-  // In the order of the book, each once; neighbours in one piece.
+  // They come in the order of the book, each once; neighbours in one piece.
   EXPECT_EQ(Chapters("4,1,3-4").text,
             "Loomings\n\none\n\n\nThe Inn\n\nthree\nmore\nThe Bed\n\nfour\n");
   EXPECT_THAT(Refusal(SelectChapters(BookOf(kBook), *ParseChapters("4-5"))),
@@ -70,7 +70,7 @@ TEST(SelectionTest, ChaptersByTitle) {
   EXPECT_EQ(Chapters("the  BAG").text, "The Bag\n\ntwo\n");
   EXPECT_EQ(Chapters("Chapter 1").text, "Loomings\n\none\n");
   EXPECT_THAT(Chapters("away").text, HasSubstr("three\nmore\nThe Bed"));
-  // In part, of several.
+  // A part of a title chooses all that have it.
   EXPECT_EQ(Chapters("the b").text, "The Bag\n\ntwo\n\n\nThe Bed\n\nfour\n");
   EXPECT_THAT(Refusal(SelectChapters(BookOf(kBook), *ParseChapters("Whale"))),
               HasSubstr("chapter_not_found: --chapters: no title has 'Whale'"));
@@ -101,7 +101,7 @@ TEST(SelectionTest, WhatIsChosenKeepsItsPlaces) {
   EXPECT_EQ(PlacesOf(book, four, four + 4).text, "Chapter 4 The Bed, page 14");
   const size_t two = book.text.find("two");
   EXPECT_EQ(PlacesOf(book, two, two + 3).text, "Chapter 2 The Bag, page 12");
-  // From the middle of a chapter on, of one that is between two parts, too.
+  // A page may begin in the middle of a chapter, and of one between two parts.
   const Document between = BookOf(
       "# Part I|Home\n## Chapter 1|Loomings\none\n# |Interlude\na\n@5\nb\n"
       "# Part II|Away\n## Chapter 2|The Bag\ntwo\n@6\nmore\n"
@@ -130,7 +130,7 @@ TEST(SelectionTest, WhatIsChosenKeepsItsNumbers) {
   EXPECT_EQ(chosen(some, "4").text, "The Inn\n\ne\n");
   EXPECT_THAT(Refusal(SelectChapters(some, *ParseChapters("1"))),
               HasSubstr("there are 2 Loomings, 4 The Inn"));
-  // Of one chapter its sections are none, and so it is again.
+  // The sections of the one chapter are no chapters, also when chosen again.
   EXPECT_EQ(ChapterList(chosen(book, "2"), 9), "2 Loomings");
   EXPECT_EQ(ChapterList(chosen(some, "2"), 9), "2 Loomings");
   EXPECT_EQ(ChapterList(chosen(book, "aside"), 9), "2 Loomings");

@@ -12,7 +12,7 @@
 namespace tiercel {
 namespace {
 
-// As attention: VNNI would not change a bit.
+// VNNI has no body of its own: it would not change a bit.
 constexpr PerIsa<KeyBlockFn*> kComputeKeyBlock = {
     portable::ComputeKeyBlock, avx2::ComputeKeyBlock, avx512::ComputeKeyBlock,
     avx512::ComputeKeyBlock};

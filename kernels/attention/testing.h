@@ -162,7 +162,7 @@ class Problem {
   std::vector<float> Run(Stream& stream, int64_t row, int64_t rows) const {
     return Run(stream, row, rows, Attention);
   }
-  // By another way than the op's one entry.
+  // Computes them by another way than the op's one entry.
   template <typename Op>
   std::vector<float> Run(Stream& stream, int64_t row, int64_t rows,
                          Op op) const {

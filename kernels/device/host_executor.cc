@@ -80,7 +80,7 @@ struct HostThread {
   HostThread(const HostThread&) = delete;
 
   void Run();  // in all its blocks
-  // From inside: goes on when it has been made ready again.
+  // The thread itself calls it, and goes on when it has been made ready again.
   void Pause(State why) {
     state = why;
     fibre.Suspend();
@@ -183,7 +183,7 @@ class HostExecutor::Block {
     return WhyStuck();
   }
 
-  // After a fault, where some stand in the middle of the kernel.
+  // After a fault it drops threads that stand in the middle of the kernel.
   void Forget() { threads_.clear(); }
 
  private:

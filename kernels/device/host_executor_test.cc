@@ -137,7 +137,7 @@ TEST(HostExecutorTest, PacketsAreLoadedAndStored) {
   EXPECT_THAT(x, testing::ElementsAre(5, 9, 7, 8, 5, 6, 7, 8));
 }
 
-// As the lanes' words are laid out in the PTX manual.
+// The lanes' words are laid out as the PTX manual has them.
 TEST(HostExecutorTest, MatricesAreMultiplied) {
   int8_t a[16][32], b[8][32];
   for (int i = 0; i < 32; ++i) {
@@ -285,7 +285,7 @@ TEST(HostExecutorFaultTest, PastSharedMemory) {
   EXPECT_THAT(FaultOf<Floats>({.threads = 1},
                               [](const Thread&, Floats& s) { s.x[-1] = 0; }),
               "block 0, thread 0: element -1 of an array of 64");
-  // By a pointer, and where the launch asked for a part alone.
+  // A pointer does so too, where the launch asked for a part alone.
   EXPECT_THAT(FaultOf<Floats>({.threads = 2, .shared_bytes = 64},
                               [](const Thread& t, Floats& s) {
                                 s.x[15] = 1;

@@ -75,7 +75,7 @@ class HostedMemory final : public GpuMemory {
   void Protect(int access);
 
   explicit HostedMemory(int gpu) : gpu_(gpu) {}
-  // Of all devices.
+  // All devices share it.
   static std::mutex& Mutex();
 
   const int gpu_;

@@ -36,7 +36,7 @@ struct HostedDevice {
     lost = 0;
     why.clear();
   }
-  // With the first error.
+  // The first error stays.
   void Lose(int error, std::string with) {
     const std::lock_guard lock(mutex);
     if (lost != 0) return;
@@ -56,7 +56,7 @@ HostedDevices& Devices() {
 }
 HostedDevice& DeviceOf(int gpu) { return Devices()[static_cast<size_t>(gpu)]; }
 
-// Of the machine that has these devices.
+// What the machine that has these devices says of them.
 struct HostedFacts {
   std::mutex mutex;
   GpuFacts facts = kHostedGpu;
@@ -120,7 +120,7 @@ class HostedStream final : public CudaStream {
       device.left.notify_all();
     }
   }
-  // ... for the stream with this handle, where it is still there.
+  // Calls use() for the stream with this handle, where it is still there.
   static void WithThat(const CUstream_st* handle,
                        absl::FunctionRef<void(HostedStream&)> use) {
     for (HostedDevice& device : Devices()) {

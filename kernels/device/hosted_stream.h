@@ -34,9 +34,9 @@ inline constexpr GpuFacts kHostedGpu = {
     .runtime = 13000, .driver = 13000, .gpus = 4, .capability = 90};
 void SetHostedGpu(const GpuFacts& facts);
 
-// For libraries that are played. `work` is done when the stream comes to it,
-// while the device's memory is shut (hosted_memory.h opens it), and may wait;
-// it returns a cudaError_t.
+// Queues `work` of a library that is played. The stream does it when it comes
+// to it, while the device's memory is shut (hosted_memory.h opens it); it may
+// wait, and returns a cudaError_t.
 void QueueHostedWork(CUstream_st* stream, std::function<int()> work);
 // Does what is queued in a stream, as the device does by itself.
 void RunHostedStream(CUstream_st* stream);
@@ -44,10 +44,10 @@ void RunHostedStream(CUstream_st* stream);
 // Asks `fault` before every call of the door ("create", "check", "free",
 // "allocate", "pin", "see", "copy", "launch", "mark", "wait") from now on, on
 // the thread that makes it, for the cudaError_t that it ends with (0: it is
-// made); null: all are made. With an error that loses the device all calls end
-// from then on, of that device. A device that was lost is there again.
+// made); null: all are made. With an error that loses a device all its calls
+// end from then on. A device that was lost is there again.
 void SetHostedFaults(const std::function<int(std::string_view call)>& fault);
-// ... of one device's calls alone.
+// Asks it before the calls of one device alone.
 void SetHostedFaultsOf(int gpu,
                        std::function<int(std::string_view call)> fault);
 

@@ -75,7 +75,7 @@ TEST_F(HostedStreamTest, KernelsFaultBehindAnArrayAndSoDoesTheHostInIt) {
   EXPECT_DEATH(x[0] = 1, "");
 }
 
-// As late as CUDA may, with what was there when it was asked for.
+// All is done as late as CUDA may, with what was there when it was asked for.
 TEST_F(HostedStreamTest, NothingIsDoneBeforeSomebodyWaits) {
   float sent = 3;
   float got = 5;
@@ -412,7 +412,7 @@ TEST_F(HostedStreamTest, FaultsAreOfOneDevice) {
   EXPECT_TRUE(other->Synchronize().ok());
 }
 
-// As far as there are devices.
+// Nobody gets a device that is not there.
 TEST_F(HostedStreamTest, DevicesAreCounted) {
   GpuFacts facts = kHostedGpu;
   facts.gpus = 2;

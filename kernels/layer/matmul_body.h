@@ -113,11 +113,11 @@ struct alignas(16) Q8Fragments {
   // Lane 4 g + t of a warp has of row g quads t and t + 4 of the first block,
   // then of the second. A quad is the codes of four consecutive k.
   uint32_t codes[32][4];
-  // Of a block and rows 2 i and 2 i + 1.
+  // sums[block][i] belongs to rows 2 i and 2 i + 1.
   struct alignas(16) Sums {
     float scale[2];
-    // Of the first 16 codes in the low half, of the others in the high one,
-    // each as an int16.
+    // The sum of the first 16 codes is in the low half, that of the others in
+    // the high one, each as an int16.
     uint32_t halves[2];
   } sums[2][4];
 };

@@ -164,8 +164,8 @@ constexpr int64_t FragmentAt(CodeLayout codes, int64_t blocks, int64_t block,
 constexpr int64_t HighFragmentAt(int64_t block, int lane) {
   return block / 4 * 384 + 256 + lane * 4 + block % 4;
 }
-// Of a group of scales, the f16 of row g (and 8 more), and the bytes of block
-// j of the group.
+// Where a group of scales has the f16 of row g (and 8 more), and where it has
+// the bytes of its block j.
 constexpr int HalfScalesAt(ScaleLayout scales, int g) {
   return HasMin(scales) ? 2 * g : g;
 }

@@ -34,7 +34,7 @@ class CudaStream {
 
   virtual ~CudaStream() = default;
 
-  // For the next launch of the calling thread, which is of this GPU then.
+  // Makes the GPU the calling thread's own: its next launch takes the handle.
   virtual CUstream_st* handle() = 0;
   virtual DeviceMemory& memory() = 0;
   virtual int64_t FreeBytes() = 0;  // of the GPU's memory; 0 if it fails

@@ -35,8 +35,8 @@ struct NcclFunctions {
                  CUstream_st* stream) = nullptr;
   const char* (*error_text)(int error) = nullptr;
 
-  // Those of a library. Errors: no_library, where it cannot be loaded or has
-  // not all of them.
+  // Finds them in a library. Errors: no_library, where it cannot be loaded or
+  // has not all of them.
   static absl::StatusOr<NcclFunctions> Load(const char* library);
   // Errors: no_library, where the version is not one that is known to serve.
   absl::Status CheckVersion() const;

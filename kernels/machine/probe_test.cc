@@ -35,7 +35,7 @@ TEST(ProbeTest, LoopsDoTheirWork) {
   }
 }
 
-// By a clock that has every run but the best take 8 s.
+// The clock has every run but the best take 8 s.
 TEST(ProbeTest, PeaksAreWhatTheBestRunDoesInASecond) {
   constexpr int kThreads = 2;
   const auto stream = Stream::Create({.threads = kThreads});

@@ -454,7 +454,7 @@ TEST(LawTest, DrawsFollowTheLaw) {
 
 TEST(LawTest, NoiseBelongsToSeedPositionAndToken) {
   const Law law = Make(kHalves, {.temperature = 1});
-  // To every bit of them.
+  // Every bit of seed and position counts.
   for (int bit = 0; bit < 64; ++bit) {
     const uint64_t other = uint64_t{1} << bit;
     int by_seed = 0;

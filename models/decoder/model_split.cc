@@ -26,7 +26,7 @@ std::vector<Columns> DividePanels(int64_t size, int ranks,
   return parts;
 }
 
-// ... or of single outputs, where there are fewer panels than ranks.
+// Where there are fewer panels than ranks the parts are of single outputs.
 std::vector<Columns> Divide(int64_t size, int ranks) {
   return DividePanels(size, ranks, size > kPanel * (ranks - 1) ? kPanel : 1);
 }

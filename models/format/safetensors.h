@@ -30,7 +30,7 @@ struct SafetensorsLimits {
   static constexpr size_t kShards = 1024;
 };
 
-// The header of one file. Of the types F32, F16 and BF16 are read.
+// The header of one file. The types F32, F16 and BF16 are read.
 struct SafetensorsHeader {
   std::vector<TensorInfo> tensors;  // in the order of their data; file = 0
   UnreadTensors unread;

@@ -41,7 +41,7 @@ class BufferedReads {
     int error = 0;  // errno's; 0: the file ends
   };
   Whole Next(uint64_t* read_bytes);
-  // Of one that has failed. Errors: io_error.
+  // Why a read that has failed did so. Errors: io_error.
   absl::Status StatusOf(const Whole& whole) const;
   const std::byte* BytesOf(size_t buffer) const {
     return memory_ + buffer * bytes_;

@@ -34,7 +34,7 @@ class HeldPages {
   virtual absl::Status Read(int layer, int64_t page, std::byte* to) const = 0;
 };
 
-// Those of a pool: whole pages are shared, as with a fork, and the last one, if
+// Pages of a pool. Whole ones are shared, as with a fork, and the last one, if
 // it is not whole, is copied.
 class PoolPages final : public HeldPages {
  public:
@@ -42,7 +42,7 @@ class PoolPages final : public HeldPages {
   // host memory.
   PoolPages(std::shared_ptr<PagePool> pool, const std::vector<int64_t>& slots,
             int64_t end);
-  // Of whole pages, some of which may be on disk.
+  // All pages are whole; some may be on disk.
   PoolPages(std::shared_ptr<PagePool> pool, std::vector<PageSlot> slots);
 
   const KvLayout& layout() const override { return pool_->layout(); }

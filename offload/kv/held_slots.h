@@ -20,7 +20,7 @@ std::vector<PageSlot> SlotsOf(const std::vector<int64_t>& slots);
 // from any.
 class HeldSlots {
  public:
-  // Of the layers [first_layer, first_layer + layers).
+  // Holds the layers [first_layer, first_layer + layers) of the slots.
   HeldSlots(std::shared_ptr<PagePool> pool, std::vector<PageSlot> slots,
             int first_layer, int layers);
   ~HeldSlots();

@@ -39,7 +39,7 @@ class HiddenStates {
   virtual void End(const RowBlock& block) = 0;
 };
 
-// Those of a step that are all on the device.
+// All states of the step are on the device.
 class WholeStates final : public HiddenStates {
  public:
   // `states` [rows of the step, width] in device memory.

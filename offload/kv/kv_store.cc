@@ -38,8 +38,8 @@ absl::Status KvStore::Suspend(int layer, int64_t rows, std::byte* state,
   return status;
 }
 
-// The layers before have not been seen to choose: of the rest nothing is
-// certain.
+// The layers before have not been seen to choose, so nothing is certain of the
+// rest.
 absl::Status KvStore::Resume(std::byte* state, Cancelled cancelled) {
   seen_by_ = suspended_was_seen_ ? observer_ : nullptr;
   if (absl::Status s = ShowStep(step_rows_, /*certain=*/false, cancelled);
@@ -51,7 +51,7 @@ absl::Status KvStore::Resume(std::byte* state, Cancelled cancelled) {
   return status;
 }
 
-// As with a step that was suspended.
+// The step is shown anew, like one that was suspended.
 absl::StatusOr<int> KvStore::TakeLayers(GiveLayers give, std::byte* state,
                                         int64_t bytes, Cancelled cancelled) {
   const absl::StatusOr<int> taken =

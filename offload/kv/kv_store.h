@@ -61,15 +61,15 @@ class KvStore : public LayeredKv {
                        int64_t bytes);
   absl::Status Resume(std::byte* state, Cancelled cancelled);
 
-  // Of a prompt's step in a sequence that begins at position 0, right after
-  // EndLayer(layer): what it has written of that layer, and `state`, `bytes` of
-  // device memory, or 0, for others to read. The step goes on, whatever comes
+  // Gives others to read what a prompt's step, in a sequence that begins at
+  // position 0, has written of a layer, right after EndLayer(layer); and
+  // `state`, `bytes` of device memory, or 0. The step goes on, whatever comes
   // of it.
   // Errors: copy_failed, out_of_memory, cancelled; invalid_argument, where
   // pages are on the device alone.
   virtual absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(
       int layer, std::byte* state, int64_t bytes, Cancelled cancelled) = 0;
-  // In such a step, right after BeginStep: its first layers from somebody who
+  // Right after BeginStep such a step takes its first layers from somebody who
   // has computed them. `give` puts every page of these layers from the first
   // that the step writes on, in any order, pages counted from position 0, and
   // all of what is to be in `state`; it says how many layers they are, less

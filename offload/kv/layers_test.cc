@@ -311,7 +311,8 @@ TEST_P(LayersTest, ACopyThatFailsIsTold) {
   });
 }
 
-// ... or a prompt that goes on.
+// Every copy of a prompt that goes on fails once: what is committed is right, or
+// the error is told.
 TEST_P(LayersTest, ACopyThatFailsOnTheWayUpLeavesTheSequence) {
   const LayersCase& c = GetParam();
   if (c.to < 0) return;

@@ -37,7 +37,7 @@ absl::Status Load(KvStore& kv, const Pages& pages, int64_t end,
   return kv.Load(
       end - kv.end(),
       [&](KvStore::PutPage put) -> absl::Status {
-        // In no order that a store could count on.
+        // The order is none that a store could count on.
         for (auto it = pages.rbegin(); it != pages.rend(); ++it) {
           const auto [layer, page] = it->first;
           if (page < first || page * kPageTokens >= end) continue;

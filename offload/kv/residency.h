@@ -111,10 +111,10 @@ class Residency {
   // The first page that is on disk and cannot be read there; size(): none.
   int64_t FirstDamaged() const;
 
-  // A copy of one layer's page, between below and `device`. It counts.
+  // A copy of one layer's page, between below and `device`, which is counted.
   Transfer Between(Direction direction, int64_t page, int layer,
                    std::byte* device);
-  // The same, of which parts may be copied. It does not count.
+  // The same copy, not counted: parts of it may be made alone.
   Transfer PlaceOf(Direction direction, int64_t page, int layer,
                    std::byte* device) const;
   std::byte* OnDevicePage(int layer, int64_t page) {

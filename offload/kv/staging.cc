@@ -14,7 +14,7 @@ namespace {
 // after a page that has more.
 constexpr int64_t kAheadBytes = int64_t{1} << 20;
 
-// ... and what a prompt sends down after so many.
+// What a prompt sends down leaves room after so many.
 constexpr int64_t kDownBytes = int64_t{16} << 20;
 
 }  // namespace

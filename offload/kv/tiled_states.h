@@ -53,24 +53,24 @@ class TiledStates final : public HiddenStates {
   void Ask(const RowBlock& block) override;
   void End(const RowBlock& block) override;
 
-  // Behind the last layer: where the states of some rows are on the device
-  // until the next call, at most `tile_rows`. Errors: copy_failed.
+  // Where the states of some rows, at most `tile_rows`, are on the device until
+  // the next call, once the last layer has ended. Errors: copy_failed.
   absl::StatusOr<const float*> Rows(int64_t first, int64_t count);
 
-  // Between two blocks: all is below, and the tiles are free; the next Begin
-  // goes on. Errors: copy_failed.
+  // Called between two blocks, it sends all below and frees the tiles; the next
+  // Begin goes on. Errors: copy_failed.
   absl::Status Suspend();
-  // Between two layers: the states behind `layer` as they are in the host tier,
-  // whatever becomes of the step, until the last reference ends, on this
-  // thread. Errors: copy_failed, out_of_memory, cancelled; the step goes on.
+  // Called between two layers, it gives the states behind `layer`, in the host
+  // tier until the last reference ends, on this thread. Errors, after which the
+  // step goes on: copy_failed, out_of_memory, cancelled.
   absl::StatusOr<std::shared_ptr<const HostRegion>> Hold(int layer,
                                                          Cancelled cancelled);
-  // Before the first Begin, which is of another layer than 0: bytes of the
-  // states that it finds. Errors: out_of_memory.
+  // Writes bytes of the states that the first Begin will find, where that is of
+  // another layer than 0. Errors: out_of_memory.
   absl::Status Put(int64_t offset, const std::byte* from, size_t bytes);
 
   int64_t StepBytes() const { return rows_ * RowBytes(); }
-  // Of all steps.
+  // They count the bytes of all steps.
   int64_t up_bytes() const { return up_bytes_; }
   int64_t down_bytes() const { return down_bytes_; }
 

@@ -83,7 +83,7 @@ class Steps {
     Expect(*rows, kLayers, first, count);
     return absl::OkStatus();
   }
-  // Of all rows.
+  // `region` has the states of all rows.
   static void ExpectHeld(const HostRegion& region, int layers, int64_t rows) {
     std::vector<float> held(static_cast<size_t>(rows * kWidth));
     ASSERT_TRUE(region

@@ -64,7 +64,7 @@ class CopyEngine {
   // what it was to fill is undefined.
   void Drop(Ticket ticket);
 
-  // Before `region` ends, when all its tickets are done.
+  // Called before `region` ends, when all its tickets are done.
   void Forget(const HostRegion& region) { link_->Forget(region); }
 
   // What has moved so far, or is on its way. What is dropped there is taken off

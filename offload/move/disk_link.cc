@@ -10,7 +10,8 @@ namespace tiercel {
 
 namespace {
 
-// Of a lane: half a layer's pages are enough to keep the disk at work.
+// So many a lane reads: half a layer's pages are enough to keep the disk at
+// work.
 int64_t AtOnce(int64_t page_bytes, int64_t pages) {
   const size_t most = ReadsAtOnce(static_cast<size_t>(page_bytes));
   return std::clamp<int64_t>(pages / 2, 2, static_cast<int64_t>(most));

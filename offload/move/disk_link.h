@@ -14,13 +14,13 @@
 
 namespace tiercel {
 
-// In front of a link whose host tier is too small: pages of a PageFile come up
-// through a few buffers in host memory, several of them read at once and ahead
-// of the copies, and none is copied that does not have its checksum. They go
-// down through a buffer of their own.
+// It stands in front of a link whose host tier is too small. Pages of a
+// PageFile come up through a few buffers in host memory, several of them read
+// at once and ahead of the copies, and none is copied that does not have its
+// checksum. They go down through a buffer of their own.
 class DiskLink final : public Link {
  public:
-  // Of files with such pages, of which a layer has so many at most. Errors:
+  // A page of the files has `page_bytes`, and a layer `pages` at most. Errors:
   // out_of_memory.
   static absl::StatusOr<std::unique_ptr<DiskLink>> Create(
       std::unique_ptr<Link> copies, DiskCalls& disk, int64_t page_bytes,

@@ -181,7 +181,7 @@ absl::StatusOr<bool> GpuLink::Pack(const Transfer& transfer,
       transfer.bytes > kSmallBytes || ComesDown(transfer)) {
     return false;
   }
-  // As far from a packet's beginning as where it goes.
+  // It lies as far from a packet's beginning as where it goes.
   const auto skew =
       static_cast<int64_t>(reinterpret_cast<uintptr_t>(transfer.device) %
                            static_cast<uintptr_t>(kPacket));

@@ -25,7 +25,7 @@ class HostMappings {
 
   // Errors: out_of_memory.
   absl::StatusOr<std::byte*> AddressOf(const HostRegion& region);
-  // Before `region` ends.
+  // Called before `region` ends.
   void Forget(const HostRegion& region);
 
  private:

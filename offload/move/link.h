@@ -85,8 +85,8 @@ class Link {
   // device_failed.
   virtual absl::Status Await(uint64_t /*mark*/) { return absl::OkStatus(); }
 
-  // Before `region` ends, when none of its copies is on the way: what is known
-  // of it is of no other region.
+  // Called before `region` ends, when none of its copies is on the way: what is
+  // known of it is of no other region.
   virtual void Forget(const HostRegion& region) = 0;
 
  private:

@@ -23,7 +23,7 @@ class LinkClock {
 double PromptSeconds(int layers, const LayerTimes& layer) {
   LinkClock link;
   double now = 0;
-  // By turns. The link works in order: a buffer that is filled was sent before.
+  // They take turns. The link works in order: what is filled was sent before.
   std::array<double, 2> filled = {};
   double sent = 0;
   for (int l = 0; l < std::min(layers, 2); ++l) {

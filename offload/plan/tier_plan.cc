@@ -8,7 +8,8 @@
 namespace tiercel {
 namespace {
 
-// With the first pages resident, and hidden states of so many rows.
+// The plan that has so many pages resident, the first ones, and the hidden
+// states of so many rows on the device.
 TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
                            int64_t resident_pages, int64_t state_rows) {
   const int64_t first = needs.first_position / kPageTokens;

@@ -13,8 +13,8 @@ struct TierPlan {
   TierShape shape;
   bool in_place = false;   // no page ever moves
   bool on_device = false;  // ... from the device, where all are
-  // Of so many rows of a step the hidden states are on the device; those of a
-  // prompt that has more are in the host tier, and pass there in tiles.
+  // The hidden states of so many rows of a step are on the device; those of a
+  // prompt that has more are in the host tier, and come up in tiles.
   int64_t state_rows = 0;
 
   // Device

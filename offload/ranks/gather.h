@@ -51,16 +51,16 @@ class Gather {
   // RankGroup::Run, for parts that gather; one at a time.
   absl::Status Run(absl::FunctionRef<absl::Status(int rank)> part);
 
-  // In every rank's part of a Run, by all ranks in the same order: `all`
-  // becomes the whole matrix on each. What a rank gives stays as it is until it
-  // meets the others again, or the Run is over. After what was queued before on
-  // `stream`. Errors: rank_failed; gather_failed, where ranks disagree about
-  // the matrix, or the way between them breaks; device_failed.
+  // All ranks call it in their parts of a Run, in the same order: `all` becomes
+  // the whole matrix on each, after what was queued before on `stream`. What a
+  // rank gives stays as it is until it meets the others again, or the Run is
+  // over. Errors: rank_failed; gather_failed, where ranks disagree about the
+  // matrix, or the way between them breaks; device_failed.
   absl::Status All(Stream& stream, int rank, const GatherParams& p);
 
-  // At the end of a rank's part, whose queue is `stream`: all that was queued
-  // is done, and what was gathered is right. Errors: those of Synchronize;
-  // gather_failed.
+  // A rank, whose queue is `stream`, ends its part with it: then all that was
+  // queued is done, and what was gathered is right. Errors: those of
+  // Synchronize; gather_failed.
   absl::Status Finish(Stream& stream, int rank);
 
   // Bytes that a rank has received of others; always growing.
@@ -97,7 +97,7 @@ class Gather {
   virtual void End() {}
   // A rank ends its part with an error, or throws, on its thread.
   virtual void Leave(const absl::Status& /*why*/) {}
-  // After Finish has waited.
+  // Finish asks it once it has waited.
   virtual absl::Status Check(int /*rank*/) { return absl::OkStatus(); }
 
   struct alignas(64) Seat {

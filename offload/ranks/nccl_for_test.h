@@ -113,7 +113,7 @@ class PlayedNccl {
   struct Communicator {
     std::shared_ptr<World> world;
     int rank = 0;
-    // Of the rest the world's mutex is held.
+    // The world's mutex guards the rest.
     bool aborted = false;
     int error = 0;
     bool ended = false;

@@ -18,7 +18,7 @@ namespace {
 // How often somebody looks whether what GPUs wait for will ever come.
 constexpr auto kLook = std::chrono::milliseconds(50);
 
-// Between what is packed: units of 16 bytes can be copied.
+// What is packed begins at multiples of it: units of 16 bytes can be copied.
 constexpr int64_t kUnit = 16;
 
 int64_t WholeUnits(int64_t bytes) {

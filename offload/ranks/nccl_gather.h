@@ -17,8 +17,8 @@
 
 namespace tiercel {
 
-// Between GPUs, rank r being on the GPU number r: each sends its columns to
-// each other by NCCL, in the order of its queue, so that no rank waits for a
+// It gathers between GPUs, rank r on the GPU number r. Each sends its columns
+// to each other by NCCL, in the order of its queue, so that no rank waits for a
 // GPU. Rows that lie apart are packed on the way, in the queue's scratch.
 //
 // A rank enters the library only once all ranks are there and mean the same,

@@ -180,8 +180,8 @@ TEST_F(NcclGatherTest, EveryRankHasAll) {
   EXPECT_EQ(played_.alive(), 0);
 }
 
-// One call of each kind to each other that has something, no more: a group a
-// gather, of rank 0's columns to two, of rank 2's to two.
+// A rank makes one group of calls a gather, with one of each kind to each other
+// that has something: ranks 0 and 2 send their columns to two each.
 TEST_F(NcclGatherTest, AGatherIsOneGroupOfEachRank) {
   const auto gather = *Make();
   const int groups = played_.calls("group_end");
@@ -192,7 +192,7 @@ TEST_F(NcclGatherTest, AGatherIsOneGroupOfEachRank) {
   EXPECT_EQ(played_.calls("group_end") - groups, kGathers * kRanks);
   EXPECT_EQ(played_.calls("send") - sends, kGathers * 4);
   EXPECT_EQ(played_.calls("receive") - receipts, kGathers * 4);
-  // Of no rows nothing is asked.
+  // To gather no rows, nothing is called.
   EXPECT_TRUE(GatherAll(*gather, 0, /*apart=*/false).ok());
   EXPECT_EQ(played_.calls("group_end") - groups, kGathers * kRanks);
 }
@@ -300,7 +300,7 @@ TEST_F(NcclGatherTest, WhoDiesSetsTheOthersFree) {
 TEST_F(NcclGatherTest, WhoThrowsSetsTheOthersFree) {
   const auto gather = *Make();
   for (int throws = 1; throws < kRanks; ++throws) {
-    // Behind the last gather, where no other rank hears of it.
+    // It throws behind the last gather, where no other rank hears of it.
     std::vector<std::vector<DeviceArray<float>>> kept(kRanks);
     const absl::Status status = gather->Run([&](int rank) -> absl::Status {
       const auto at = static_cast<size_t>(rank);
@@ -409,7 +409,7 @@ TEST_F(NcclGatherTest, WhoCannotBeConnectedIsAnError) {
     EXPECT_EQ(CodeOf(Make().status()), "gather_failed") << call;
     EXPECT_EQ(played_.alive(), 0) << call;
     played_.fault = nullptr;
-    // ... and in a run, which the next is not.
+    // A run that must connect them anew fails too, and the next does not.
     const auto gather = *Make();
     const auto dies = [](int rank, int) {
       return rank == 1 ? DeviceError("copy_failed", "it broke")

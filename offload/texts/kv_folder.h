@@ -117,7 +117,7 @@ class KvFolder {
   // Removes what writers that ended before their time have left; how many
   // files. Errors: io_error.
   absl::StatusOr<int64_t> RemoveParts(const Handle& folder, bool surely) const;
-  // For the text `name`, which is there.
+  // Makes room for the text `name`, which is there.
   void MakeRoom(const Handle& folder, const std::string& name,
                 const KvFileInfo& info) const;
   // Removes the stalest files but `name` until all take most_bytes at most.

@@ -187,7 +187,7 @@ TEST_F(KvFolderTest, FoldersThatAreNoneAreErrors) {
   EXPECT_EQ(Common(TextOf(1100)), 1100);
 }
 
-// On another disk, say.
+// The folder may be on another disk, say.
 TEST_F(KvFolderTest, ALinkLeadsToAFolder) {
   ASSERT_EQ(mkdir((folder_.path() + "/real").c_str(), 0700), 0);
   fs::create_directory_symlink(folder_.path() + "/real", path());
@@ -324,7 +324,7 @@ TEST_F(DamageTest, AFileThatIsTornAnywhereIsNoText) {
   for (const uint64_t place : places) {
     const std::string what = std::to_string(place);
     Damage([&](std::string& bytes) { bytes.resize(place); }, "cut at " + what);
-    // As long as it was, as a crash may leave it.
+    // A crash may leave it as long as it was.
     Damage(
         [&](std::string& bytes) {
           const size_t size = bytes.size();

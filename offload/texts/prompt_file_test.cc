@@ -67,7 +67,7 @@ std::vector<std::byte> StateFor(const PromptInfo& info, int layer) {
   return state;
 }
 
-// As a store would hold it.
+// What a store would hold of a layer.
 std::unique_ptr<HeldLayer> HeldFor(const PromptInfo& info, int layer) {
   auto pool =
       std::make_shared<PagePool>(info.layout, info.layers, /*slots=*/64);
@@ -542,7 +542,7 @@ TEST_F(PromptRoomTest, ATextTakesThePlaceOfItsPrompt) {
   EXPECT_EQ(KvFolder(path(), kMuch).List()->at(0).info->ids, TextOf(3).ids);
 }
 
-// Of its 1,100 tokens all others begin with 1,030: these are worth 5,150 of
+// All others begin with 1,030 of its 1,100 tokens, which are worth 5,150 of
 // their positions and layers.
 TEST_F(PromptRoomTest, ATextTakesThePlaceOfPromptsThatItServes) {
   const auto stays = [this](const PromptInfo& info, int layers) {
@@ -561,7 +561,7 @@ TEST_F(PromptRoomTest, ATextTakesThePlaceOfPromptsThatItServes) {
   EXPECT_FALSE(stays(PromptOf(1288, 0, 2), 3));
   // All of its positions are in the text.
   EXPECT_FALSE(stays(PromptOf(1100, 0, 1), 4));
-  // Behind positions that were there: 1,030 * 5 of 900 * 5 + 388 * 2.
+  // It goes on behind 900 positions: 1,030 * 5 against 900 * 5 + 388 * 2.
   EXPECT_TRUE(stays(PromptOf(1288, 900, 2), 2));
   EXPECT_FALSE(stays(PromptOf(1288, 900, 2), 1));
   EXPECT_TRUE(stays(PromptOf(1288, 1031, 2), 0));  // it goes on behind others

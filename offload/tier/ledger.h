@@ -37,8 +37,8 @@ struct KvMoves {
   // Hidden states of prompts that are not all on the device, up and down.
   int64_t states_up_bytes = 0;
   int64_t states_down_bytes = 0;
-  // Of all these, where below is on disk: pages that were read for them, and
-  // pages that were written.
+  // The pages that were read for all these, and those that were written, where
+  // below is on disk.
   int64_t disk_pages = 0;
   int64_t spilled_pages = 0;
 };

@@ -96,7 +96,7 @@ bool Placement::Pin(std::byte* address, size_t bytes) {
   if (IsRefused(bytes)) return false;
   const absl::Status status = gpu_->Pin(address, bytes);
   if (status.ok()) return true;
-  // As far as the same is refused, it is said once.
+  // What is refused in the same words is said once.
   Warn(absl::StrCat("host memory: not pinned, copies are slower (",
                     status.message(), ")"));
   return false;

@@ -123,7 +123,7 @@ TEST_F(PlacementTest, NoTopology) {
   EXPECT_THAT(WarningsOf(placement), HasSubstr("hwloc cannot read"));
 }
 
-// As containers do without CAP_SYS_NICE.
+// Containers without CAP_SYS_NICE refuse them.
 TEST_F(PlacementTest, SystemCallsMayBeRefused) {
   setenv("HWLOC_SYNTHETIC", "numa:2 pu:1", 1);
   setenv("HWLOC_THISSYSTEM", "1", 1);

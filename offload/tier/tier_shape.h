@@ -31,7 +31,7 @@ struct TierShape {
            page >= context_pages -
                        std::max<int64_t>(0, disk_pages - resident_pages);
   }
-  // Of the pages [begin, end), those on disk.
+  // How many of the pages [begin, end) are on disk.
   int64_t OnDisk(int64_t begin, int64_t end) const {
     int64_t count = 0;
     for (int64_t page = begin; page < end; ++page) count += IsOnDisk(page);

@@ -24,7 +24,7 @@ int64_t QueryWidth(const AttentionShares::Shape& shape) {
   return int64_t{shape.heads} * shape.layout.head_dim;
 }
 
-// From one head's scores to the next, as MeanScores wants it.
+// Floats from one head's scores to the next's, as MeanScores wants it.
 int64_t Stride(const AttentionShares::Shape& shape) {
   return (DigestsShape(shape).Chunks() + 15) / 16 * 16;
 }
@@ -159,7 +159,7 @@ std::vector<double> AttentionShares::SharesOf(
   constexpr double kLittle = 0.001;
   const int64_t runs = parts.front()->runs_;
   std::vector<double> shares(static_cast<size_t>(runs));
-  // In the order in which one that has all heads would add them.
+  // They are added in the order in which one that has all heads would do it.
   for (int layer = 0; layer < parts.front()->shape_.layers; ++layer) {
     for (const AttentionShares* part : parts) {
       const int64_t width = part->shape_.heads * runs;

@@ -66,7 +66,7 @@ class AttentionSharesTest : public ::testing::Test {
             .view = nullptr};
   }
 
-  // By what the header says, in double precision; means are f16 on the way.
+  // Does what the header says, in double precision; means are f16 on the way.
   void Divide(const Case& c, int layer, const float* q, int chunk,
               std::vector<double>* peaks) {
     const int64_t chunks = c.runs * 32 / chunk;

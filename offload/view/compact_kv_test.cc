@@ -222,7 +222,7 @@ class CompactKvTest : public testing::Test {
     return static_cast<int64_t>(random_() % static_cast<uint64_t>(n));
   }
 
-  // As many of the chunks before the newest positions as there is room for.
+  // Chooses as many chunks before the newest positions as there is room for.
   void ChooseAll(Life& life, int64_t begin) {
     const CompactKv::Shape& shape = life.kv().shape();
     const int64_t there = std::max<int64_t>(

@@ -351,7 +351,7 @@ void Retrieval::Truncate(int64_t end) {
   if (end >= compact_.end()) return;
   last_position_ = -1;
   fresh_ = false;
-  // As many of the newest positions as there are to be.
+  // As many of the newest positions must be there as are to be.
   ready_ = ready_ && RecentBegin(end) >= compact_.recent_begin();
   if (ready_) compact_.Truncate(end);
 }

@@ -70,7 +70,7 @@ class Retrieval final : public StepObserver {
     int64_t context = 0;  // positions
     RetrievalSize size = {};
     HeadsOfRanks of_ranks = {};
-    // For what is on its way, where types differ; at least one chunk's.
+    // Room for what is on its way, where types differ; at least one chunk's.
     int64_t landing_bytes = int64_t{1} << 20;
   };
 
@@ -84,7 +84,7 @@ class Retrieval final : public StepObserver {
   // What has been asked for arrives before its place is given back.
   ~Retrieval() override;
 
-  // For a fork of the sequence: it knows the digests and has chosen nothing.
+  // The view of a fork: it knows the digests and has chosen nothing.
   absl::StatusOr<std::unique_ptr<Retrieval>> Fork(KvStore& store) const;
 
   // StepObserver
@@ -127,7 +127,7 @@ class Retrieval final : public StepObserver {
   // Chooses by the last row of the last sweep, if it is known, and has what is
   // missing copied. Errors: those of ChunkScores; copy_failed, cancelled.
   absl::Status Refresh(Stream& stream, Cancelled cancelled);
-  // Before a draft reads `layer`. Errors: copy_failed, cancelled.
+  // Called before a draft reads `layer`. Errors: copy_failed, cancelled.
   absl::Status Await(Stream& stream, int layer, Cancelled cancelled);
 
   // What drafts read; they leave it as long as they found it.

@@ -405,7 +405,7 @@ class Life {
     const int64_t at = (shape_.begin / size + chunk) * size;
     return {std::max(at, shape_.begin), at + size};
   }
-  // At least the window, from a chunk on.
+  // The newest positions begin with a chunk, and are the window at least.
   int64_t RecentBegin() const {
     int64_t at = kv_->end() - shape_.size.window;
     while (at > 0 && at % shape_.size.chunk != 0) --at;
@@ -444,7 +444,7 @@ class Life {
     }
   }
 
-  // By the last query, from the keys of the whole sequence.
+  // Chooses by the last query, from the keys of the whole sequence.
   void ChooseAll() {
     const RetrievalSize& size = shape_.size;
     const int64_t first = shape_.begin / size.chunk;

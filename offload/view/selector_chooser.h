@@ -67,7 +67,7 @@ class SelectorChooser final : public Chooser {
                        : kv_heads;
     }
 
-    // Without those of the scorer.
+    // The scorer's are not counted.
     int64_t Bytes() const;
     // Floats from one head's scores to the next's.
     int64_t Stride() const { return (chunks + 15) / 16 * 16; }

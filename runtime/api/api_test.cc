@@ -654,7 +654,7 @@ TEST_F(ApiTest, ReadingKeepsWhatIsShared) {
   ASSERT_EQ(read({}), TIERCEL_OK);
   EXPECT_TRUE(held().empty());
 
-  // As if it had never held anything else.
+  // It is as if it had never held anything else.
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 5;
   sampling.ignore_eos = 1;

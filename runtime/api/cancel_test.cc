@@ -90,7 +90,7 @@ TEST_F(CancelTest, ACallWithNothingToDoAnswersToo) {
   EXPECT_EQ(tiercel_fill(session_, nullptr, 0, 0, nullptr, nullptr, &error_),
             TIERCEL_OK);
 
-  // In a plain form too.
+  // So it is in a plain form.
   auto policy = Sized<tiercel_policy>();
   policy.name = "sfi";
   policy.form = "plain";

@@ -37,7 +37,7 @@ struct DraftWindow {
 // follows from the tokens of Begin and those drafted since.
 //
 // The repeat penalty looks at the session's own last 256 tokens: those of the
-// text, where `recent` is 256 or more. Of a narrower window the penalty, and so
+// text, where `recent` is 256 or more. In a narrower window the penalty, and so
 // the draft, is worse; what the target makes of it is not.
 class SmallTarget final : public DraftTarget {
  public:

@@ -356,7 +356,7 @@ TEST_F(TimesTest, WhatAStopTextTakesBackHasNoTime) {
   const auto session = MakeSession(*model_);
   Read(*session, 0);
   const std::string text = Generate(*session, params, nullptr).text;
-  // From the first token's end into what several tokens make.
+  // It reaches from the first token's end into what several tokens make.
   for (size_t length : {1, 3, 6}) {
     session->Truncate(prompt_.size());
     params.stops = {text.substr(10, length)};

@@ -109,7 +109,7 @@ TEST(SfiScheduleTest, AtRandomOrNever) {
   const auto slow = std::count(random.begin(), random.end(), 'r');
   EXPECT_NEAR(static_cast<double>(slow), 500, 5 * 21);  // standard deviations
   EXPECT_EQ(random.find('i'), std::string::npos);
-  // By where a token stands, not by what came before.
+  // The step is drawn by where a token stands, not by what came before.
   EXPECT_EQ(Reasons(Letters({.trigger = SfiTrigger::kRandom, .interval = 8}),
                     std::string(1000, '.'), /*length=*/3000),
             random.substr(3000));

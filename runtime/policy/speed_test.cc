@@ -126,7 +126,7 @@ TEST_F(SpeedTest, EverythingDeepIsTheModel) {
       expected);
 }
 
-// On either tier, in the report and in what was planned: K n + (L - K) A + L m.
+// The report and the plan say so of either tier: K n + (L - K) A + L m.
 TEST_F(SpeedTest, NothingExistsOfThePromptAboveTheCut) {
   const Ids prompt = RepeatedText(60, 20);  // nine pages and a half
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4,tail=2");

@@ -140,7 +140,7 @@ class Predictor {
     if (pages == 0 || !link_.has_value()) return 0;
     return OnLink(BytesOf(pages), /*copies=*/1);
   }
-  // ... with hidden states, up and down, in tiles.
+  // Seconds that it is occupied with hidden states, up and down, in tiles.
   double StatesOnLink(int64_t before, int64_t rows) const {
     int64_t blocks = 0;
     for (int64_t row = 0; row < rows; ++blocks) {

@@ -124,7 +124,8 @@ TEST_F(MeasureRatesTest, EveryRateIsATime) {
 }
 
 TEST_F(MeasureRatesTest, StopsWhereItIsToldTo) {
-  // In its first pass, among tokens, in a prompt, far down, beside copies.
+  // It stops in its first pass, among tokens, in a prompt, far down, beside
+  // copies.
   for (const uint64_t last : {0, 1, 2, 3, 4, 5, 10, 15}) {
     bool stopped = false;
     EXPECT_EQ(ClassOf(Measure([&](uint64_t done, uint64_t) {

@@ -56,7 +56,7 @@ TEST_F(AttendedTest, LeavesTheSessionAsItIs) {
             DraftedText(*untouched, DraftedParams(0.8f, 30), {}));
 }
 
-// Between two answers, too, of which the second drafts over a view.
+// It may be asked between two answers, of which the second drafts over a view.
 TEST_F(AttendedTest, LeavesAViewThatDraftsAreGoodOver) {
   const PolicyParams triforce = {.policy = PolicyName::kTriForce,
                                  .verify = VerifyMode::kCoupled,

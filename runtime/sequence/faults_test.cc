@@ -93,8 +93,8 @@ class FaultsTest : public testing::Test {
     return MakeTiered(*model_, options_, budget, link, 2, faults_);
   }
 
-  // Until it is done, with what `attempt` leaves checked after each failure.
-  // Returns how often it failed.
+  // Calls attempt() until it is done, and failed(), which checks what that has
+  // left, after each failure. Returns how often it failed.
   int Until(const std::function<absl::Status()>& attempt,
             const std::function<void(const absl::Status&)>& failed) {
     for (int failures = 0;; ++failures) {
@@ -533,7 +533,7 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
   }
 }
 
-// Between any two parts of the arithmetic too, and whichever way it is asked.
+// It may be cancelled between any two parts of the arithmetic, either way.
 TEST_F(FaultsTest, CancelledAtAnyLook) {
   for (const bool simulated : {false, true}) {
     Tiered tiered;

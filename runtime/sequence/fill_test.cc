@@ -66,7 +66,7 @@ TEST_F(FillTest, LiesOnEitherSideOfALink) {
                                  .view = kSmallView};
   for (const PolicyParams& policy : {PolicyParams(), sfi, triforce}) {
     const Session::Options options = policy.OptionsFor({.context = 900});
-    // From within a page on, and then fewer rows than a prompt's.
+    // It begins within a page; then come fewer rows than a prompt's.
     const auto text = [&](Session& session) {
       EXPECT_TRUE(Prefill(session, prompt_->data(), 50, kNoProgress).ok());
       for (const size_t rows : {600, 100}) {

@@ -44,11 +44,11 @@ absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
   }
   interrupted_.reset();
   knows_next_ = false;
-  // To what follows it is a prompt's.
+  // What follows takes it for a prompt's.
   const bool settled = settled_ == kv().length();
   filled_from_ = std::min(filled_from_, kv().length());
   const absl::Cleanup note = [&] {
-    // As many as every rank has.
+    // All ranks keep as many as every one of them has.
     int64_t length = kv().length();
     for (const auto& rank : ranks_) {
       length = std::min(length, rank->kv->length());

@@ -275,7 +275,7 @@ TEST(RanksTest, ForksAndTruncationsLeaveNoTrace) {
   const auto one = OpenOver(path, 1);
   for (const bool in_tiers : {false, true}) {
     Model::Options of = {.path = path, .machine = {.threads = 2}, .ranks = 2};
-    // With room for a fork's activations.
+    // The device has room for a fork's activations.
     if (in_tiers) {
       of.machine.simulation = {
           {.device_bytes = int64_t{64} << 20, .link_bytes_per_s = kFast}};

@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   for (int rank = 0; rank < model.ranks(); ++rank) {
     taken.push_back(model.machine_of(rank).memory().used());
   }
-  // Before the plan, as what a library takes of a GPU is not free then.
+  // This comes before the plan: what a library takes of a GPU is not free then.
   absl::StatusOr<std::shared_ptr<SessionRanks>> together =
       SessionRanks::Create(model, streams);
   if (!together.ok()) return together.status();

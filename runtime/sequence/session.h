@@ -125,7 +125,7 @@ class Session {
   // Drafts, in a session that keeps a retrieval view: passes of the model, or
   // of its first `layers`, that read and write that view alone, beside the
   // sequence.
-  // That of rank 0; with one rank there is no other.
+  // Rank 0's view; with one rank there is no other.
   Retrieval* retrieval() { return first().retrieval.get(); }
   const Retrieval* retrieval() const { return first().retrieval.get(); }
   // Retrieval's functions, of the views of all ranks.

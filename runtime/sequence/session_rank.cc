@@ -329,7 +329,7 @@ absl::Status SessionRank::Suspend(int64_t rows, const PassPoint& point) {
   return kv->Suspend(point.layer, point.row, States(), StateBytes(rows));
 }
 
-// Of a step of so many rows, what the store is to keep: not those in tiles.
+// The store keeps the hidden states of a step, but not those that are in tiles.
 int64_t SessionRank::StateBytes(int64_t rows) const {
   return IsTiled() ? 0 : rows * site.StateBytes();
 }

@@ -100,8 +100,8 @@ class SessionRank {
 
   // ---- Memory ----
 
-  // For a step of so many rows, whose hidden states are in tiles where the plan
-  // has not all on the device.
+  // Makes room for a step of so many rows, whose hidden states are in tiles
+  // where the plan has not all on the device.
   absl::Status ReserveHidden(int64_t rows);
   absl::Status ReserveLogits();
   absl::Status ReserveShares();

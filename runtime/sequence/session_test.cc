@@ -154,7 +154,7 @@ TEST_F(SessionTest, CancelledPrefillLeavesTheSessionAsItWas) {
   const auto session = MakeSession(*model_);
   ASSERT_TRUE(Prefill(*session, ids_->data(), 60, kNoProgress).ok());
   const std::vector<float> logits = NextLogits(*session);
-  // At every station the progress callback sees.
+  // It is cancelled at every station that the progress callback sees.
   for (int stop_at = 0;; ++stop_at) {
     int calls = 0;
     const absl::Status status =
