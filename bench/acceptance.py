@@ -120,18 +120,12 @@ def main():
     parser.add_argument("--lengths", default="7000", help="tokens of a prompt")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
-    out, charts = [], {}
-
-    def say(line=""):
-        print(line, flush=True)
-        out.append(line)
-
-    cpu = pages.cpu_name()
+    say, charts = pages.Lines(), {}
     books = args.books.split(",")
     say("# What holds of TriForce's drafts")
     say()
-    say(f"{cpu}, {pages.today()}, {pages.version_of(args.tiercel)}. SmolLM2-135M "
-        f"Q4_1, {', '.join(books)}, {args.tokens} tokens decoded for each of "
+    say(f"{pages.cpu_name()}, {pages.today()}, "
+        f"{pages.version_of(args.tiercel)}. SmolLM2-135M Q4_1, {', '.join(books)}, {args.tokens} tokens decoded for each of "
         f"{args.seeds} seeds, --verify {args.verify}, no inner drafter. A cell: "
         "acceptance; tokens a sweep; each a range over the books.")
     program = Program(args.tiercel)
@@ -142,7 +136,7 @@ def main():
                                    prompt) for name in books]
             tables(texts, prompt, args, say, charts)
     if args.save:
-        print(pages.save(out, charts, "acceptance"))
+        print(pages.save(say.said, charts, "acceptance"))
 
 
 if __name__ == "__main__":

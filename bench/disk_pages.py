@@ -109,18 +109,12 @@ def main():
             expected = expected or documents[0]["output"][0]["tokens"]
             check(documents, expected)
             rows.append(row_of(documents, tiers))
-    load = os.getloadavg()
-    lines = [
-        f"# Pages on disk, {pages.today()}, {pages.cpu_name()}", "",
+    pages.publish(
+        "Pages on disk",
         f"{pages.version_of(args.tiercel)}; {args.rounds} rounds of "
-        f"{args.generated} tokens; load average at the end {load[0]:.1f} on "
-        f"{os.cpu_count()} CPUs; flags: {' '.join(args.flags) or 'none'}", "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "|---:" * len(COLUMNS) + "|",
-        *("| " + " | ".join(row) + " |" for row in rows)]
-    print("\n".join(lines))
-    if args.save:
-        print(pages.save(lines, {}, "disk-pages"))
+        f"{args.generated} tokens; {pages.load_now()}; flags: "
+        f"{' '.join(args.flags) or 'none'}",
+        pages.table(COLUMNS, rows, words=0), args.save and "disk-pages")
 
 
 if __name__ == "__main__":

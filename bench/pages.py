@@ -37,6 +37,23 @@ def page(date, cpu, *suffixes, root=ROOT):
     return folder / "-".join([date, slug, *suffixes])
 
 
+def page_name(name, wanted, usual):
+    """What the page `name` of the parts `wanted` is called: it names them where
+    they are not the usual ones."""
+    return "-".join([name, *(sorted(wanted) if wanted != usual else ())])
+
+
+class Lines:
+    """The lines of a page; called with one, it prints and keeps it."""
+
+    def __init__(self):
+        self.said = []
+
+    def __call__(self, line=""):
+        print(line, flush=True)
+        self.said.append(line)
+
+
 def save(lines, charts, name, root=ROOT):
     """Writes the page `name` of today, with its charts {name: SVG} beneath and
     beside it. Returns its path."""
@@ -50,10 +67,10 @@ def save(lines, charts, name, root=ROOT):
     return path
 
 
-def table(columns, rows):
-    """The lines of a Markdown table: words, then numbers."""
+def table(columns, rows, words=1):
+    """The lines of a Markdown table: columns of words, then of numbers."""
     return ["| " + " | ".join(columns) + " |",
-            "|---|" + "---:|" * (len(columns) - 1),
+            "|" + "---|" * words + "---:|" * (len(columns) - words),
             *("| " + " | ".join(row) + " |" for row in rows)]
 
 

@@ -285,11 +285,6 @@ def filled_table(path, depths, tokens, scratch, say):
             say(f"| {name} | {depth:,} {speed_cells(row, 2)}")
 
 
-def page_name(wanted, usual):
-    """Of a page of the parts that were wanted."""
-    return "-".join(["policies", *(sorted(wanted) if wanted != usual else ())])
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiercel",
@@ -314,12 +309,7 @@ def main():
     wanted = wanted or usual
     folder = pathlib.Path(os.environ["TIERCEL_BOOKS"])
     books = args.books.split(",")
-    out, charts = [], {}
-
-    def say(line=""):
-        print(line, flush=True)
-        out.append(line)
-
+    say, charts = pages.Lines(), {}
     say("# Policies that read less than everything")
     say()
     say(f"{pages.cpu_name()}, {os.cpu_count()} threads, {pages.today()}, "
@@ -353,7 +343,8 @@ def main():
                          list(map(int, args.filled_depths.split(","))), 65,
                          scratch, say)
     if args.save:
-        print(pages.save(out, charts, page_name(wanted, usual)))
+        print(pages.save(say.said, charts,
+                         pages.page_name("policies", wanted, usual)))
 
 
 if __name__ == "__main__":

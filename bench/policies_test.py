@@ -52,12 +52,6 @@ class TablesTest(unittest.TestCase):
                               "ids.txt", 6000, 512, ["2080", "16 rows"])
         self.assertEqual(len(asked), 2)
 
-    def test_page_name(self):
-        usual = {"quality", "needle", "speed"}
-        self.assertEqual(policies.page_name(usual, usual), "policies")
-        self.assertEqual(policies.page_name({"quality", "needle"}, usual),
-                         "policies-needle-quality")
-
     def test_speed(self):
         line, asked = self.table(policies.speed_table, [BENCH_ROW], "a book",
                                  "book.txt", 7000, 128)

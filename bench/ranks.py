@@ -213,11 +213,6 @@ def before(args, say):
         say(line)
 
 
-def page_name(wanted, usual):
-    """Of a page of the parts that were wanted."""
-    return "-".join(["ranks", *(sorted(wanted) if wanted != usual else ())])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tiercel",
@@ -234,12 +229,7 @@ def main():
     usual = {"sweeps", "triforce"}
     wanted = {part for part in (*usual, "before") if getattr(args, part)}
     wanted = wanted or usual
-    out = []
-
-    def say(line=""):
-        print(line, flush=True)
-        out.append(line)
-
+    say = pages.Lines()
     say("# Ranks behind links")
     say()
     say(f"{pages.cpu_name()}, {os.cpu_count()} threads, {pages.today()}, "
@@ -253,7 +243,8 @@ def main():
     if args.before:
         before(args, say)
     if args.save:
-        print(pages.save(out, {}, page_name(wanted, usual)))
+        print(pages.save(say.said, {},
+                         pages.page_name("ranks", wanted, usual)))
     return 0
 
 

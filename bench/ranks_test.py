@@ -73,11 +73,6 @@ class RanksTest(unittest.TestCase):
             lines[2:], ["| tg32 | 80.0 | 72.0 | 1.010 (0.900 to 1.040) |"])
         self.assertEqual({line.count("|") for line in lines}, {5})
 
-    def test_page_name(self):
-        usual = {"sweeps", "triforce"}
-        self.assertEqual(ranks.page_name(usual, usual), "ranks")
-        self.assertEqual(ranks.page_name({"before"}, usual), "ranks-before")
-
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -295,17 +295,11 @@ def main():
         args.seeds = 1 if args.quick else 2
     if args.seeds < 1:
         parser.error(f"--seeds: got {args.seeds}, need 1 or more")
-    out = []
-
-    def say(line=""):
-        print(line, flush=True)
-        out.append(line)
-
-    cpu = pages.cpu_name()
+    say = pages.Lines()
     common = ["--verify", args.verify]
     say("# TriForce over a slow link (simulated)")
     say()
-    say(f"{cpu}, {os.cpu_count()} threads, "
+    say(f"{pages.cpu_name()}, {os.cpu_count()} threads, "
         f"{pages.today()}, {pages.version_of(args.tiercel)}, load "
         f"{os.getloadavg()[0]:.1f}. SmolLM2-135M Q4_1, {args.book}, "
         f"{args.tokens} tokens decoded for each of {args.seeds} seeds, "
@@ -325,9 +319,7 @@ def main():
             for ratio in map(float, args.ratios.split(",")):
                 readme += speed_table(read, view, step, ratio, args, common, say)
     if args.save:
-        path = pages.page(pages.today(), cpu, "triforce.md")
-        path.write_text("\n".join(out) + "\n")
-        print(path)
+        print(pages.save(say.said, {}, "triforce"))
         usual = all(getattr(args, name) == parser.get_default(name)
                     for name in ("book", "only", "lengths", "ratios",
                                  "tokens", "verify"))

@@ -101,6 +101,8 @@ rank_gpus|runtime/machine/machine.cc|gpus > 0 \&\& gpus < ranks()|false|tests/ho
 other_gpu|kernels/device/hosted_stream.cc|if (is_others(source) .. is_others(target))|if (false)|kernels/device/hosted_stream_test.cc
 predicted_gathers|bench/ranks_predicted.py|(ranks - 1) / ranks \* floats|1 / ranks * floats|bench/ranks_predicted_test.py
 predicted_swept|bench/ranks_predicted.py|for card in cards) / 2 \* layers|for card in cards) * layers|bench/ranks_predicted_test.py
+page_parts|bench/pages.py|if wanted != usual|if wanted|bench/pages_test.py
+page_numbers|bench/pages.py|(len(columns) - words)|(len(columns) - 1)|bench/pages_test.py
 turns_ratio|bench/ranks.py|now / before for before|before / now for before|bench/ranks_test.py
 logits_gather|runtime/predict/prediction.cc|kMeeting + logit_bytes / kGathered|kMeeting + 0 * logit_bytes|runtime/predict/prediction_test.cc
 named_rank|runtime/predict/session_plan.cc|"rank ", rank, " of "|"rank ", 0, " of "|runtime/predict/session_plan_test.cc
