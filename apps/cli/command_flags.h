@@ -18,7 +18,7 @@ struct CommandFlags {
   std::vector<std::string> examples;
 };
 
-// In the order in which they are listed.
+// All commands, in the order in which they are listed.
 extern const std::array<CommandFlags, 11> kCommands;
 
 }  // namespace tiercel::cli

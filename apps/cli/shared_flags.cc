@@ -34,7 +34,7 @@ void AddContextFlag(FlagSet& flags, SessionOptions* session) {
                0, kMaxTokens, [=](int64_t n) { session->context = n; });
 }
 
-// Instead of what the checkpoint says.
+// Their values replace what the checkpoint says.
 void AddLongContextFlags(FlagSet& flags, ModelOptions* model) {
   flags.Group("Longer texts than the model was made for");
   flags.Choice("--rope-scaling", {"none", "linear", "yarn"},

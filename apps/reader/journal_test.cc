@@ -54,7 +54,7 @@ TEST(JournalTest, WhatIsForeignIsNotRead) {
   EXPECT_FALSE(Journal::Parse(bytes, "another key").has_value());
   EXPECT_FALSE(Journal::Parse("", "key").has_value());
   EXPECT_FALSE(Journal::Parse("{}", "key").has_value());
-  // Whole, and not ours.
+  // These are whole, and not ours.
   for (const std::string body :
        {"{}\n", "[]\n", "null\n", "{\"key\":\"key\",\"parts\":{}}\n",
         "{\"key\":\"key\",\"parts\":[{\"level\":0}]}\n",

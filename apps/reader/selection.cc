@@ -111,7 +111,7 @@ class Excerpt {
 
   const Document& book_;
   const int level_;  // of chapters
-  // Their numbers, by the sections that they are.
+  // The numbers of chapters, by the sections that they are.
   std::map<size_t, std::optional<int64_t>> chapters_;
   Document excerpt_;
   std::vector<size_t> open_;  // sections of the book that the excerpt is in

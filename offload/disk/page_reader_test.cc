@@ -224,7 +224,7 @@ TEST_F(PageReaderTest, InterruptionsAreSatOut) {
     use = {};
     EXPECT_TRUE(Read(ring, &use).ok());
     EXPECT_EQ(ring.calls(), 0);
-    // But not for ever.
+    // Nobody goes on for ever.
     calls.more = 1 << 30;
     EXPECT_EQ(CodeOf(Read(calls, &use)), "io_error");
   }

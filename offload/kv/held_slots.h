@@ -12,7 +12,7 @@
 
 namespace tiercel {
 
-// Slots of the pool's own.
+// `slots` of a pool, as places that may be on disk too.
 std::vector<PageSlot> SlotsOf(const std::vector<int64_t>& slots);
 
 // Whole pages below the device, in the host tier or on disk, which this shares

@@ -130,7 +130,7 @@ class GatherTest : public ::testing::Test {
 
   const std::unique_ptr<RankGroup> group_;
   std::vector<std::unique_ptr<Stream>> streams_;
-  // Uneven, and one with nothing.
+  // They are uneven, and one rank has none.
   const std::vector<Columns> columns_ = {{0, 16}, {16, 16}, {16, 41}};
 };
 

@@ -153,7 +153,7 @@ class NcclGatherTest : public ::testing::Test {
   const std::unique_ptr<RankGroup> group_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<Stream*> queues_;
-  // Uneven, and one with nothing.
+  // They are uneven, and one rank has none.
   const std::vector<Columns> columns_ = {{0, 16}, {16, 16}, {16, 41}};
 };
 

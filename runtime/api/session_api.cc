@@ -80,7 +80,7 @@ absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
   return absl::OkStatus();
 }
 
-// As PrefillInto, with KV that nobody computes.
+// Does what PrefillInto does, with KV that nobody computes.
 absl::Status FillInto(tiercel_session* session, const int32_t* ids,
                       size_t count, uint64_t seed, tiercel_progress progress,
                       void* user_data) {

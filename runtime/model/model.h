@@ -36,7 +36,7 @@ struct Model {
     // `beside` one, on that machine alone.
     int ranks = 1;
     Compute compute = Compute::kQ8;
-    // Replace what the checkpoint says.
+    // These replace what the checkpoint says.
     std::optional<RopeScaling::Type> rope_scaling = {};
     std::optional<double> rope_scale = {};
     std::optional<double> rope_freq_base = {};

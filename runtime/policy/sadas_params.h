@@ -18,7 +18,7 @@ namespace tiercel {
 struct SadasParams {
   int64_t window = 4096;  // newest positions, the row's own included
   int64_t sink = 0;       // first positions of the text, beside the window
-  // As ThinkSchedule::Options has them; tags as texts.
+  // These are as ThinkSchedule::Options has them, but tags are texts.
   ThinkGate gate = ThinkGate::kState;
   std::string open = "<think>";
   std::string close = "</think>";

@@ -19,7 +19,7 @@ struct SfiParams {
   int64_t budget = 1024;  // positions of a KV head that are chosen, with sinks
   int64_t sink = 4;
   int64_t window = 256;  // newest positions, at least, beside the budget
-  // As SfiSchedule::Options has them.
+  // These are as SfiSchedule::Options has them.
   SfiTrigger trigger = SfiTrigger::kSentence;
   int64_t interval = 64;
   std::optional<int64_t> gap = {};  // absent: 16, or the interval if less

@@ -72,7 +72,7 @@ class SfiSchedule {
   Reason reason_ = Reason::kNone;
 };
 
-// As the report says it.
+// What the report calls it.
 const char* NameOf(SfiSchedule::Reason reason);
 
 }  // namespace tiercel

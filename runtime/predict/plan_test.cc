@@ -247,7 +247,7 @@ TEST(PlanTest, OneRankAloneIsPlannedAsIfThereWereOne) {
   EXPECT_EQ(seen.size(), 2u);
 }
 
-// Of three KV heads the first of two ranks has one, the second two.
+// The first of two ranks has one of three KV heads, the second has two.
 TEST(PlanTest, EachRankSaysWhetherItFits) {
   const auto plan = [](int64_t device) {
     Model::Options options = DeviceOf(device);

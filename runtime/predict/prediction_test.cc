@@ -270,7 +270,7 @@ TEST_F(PredictionTest, TheCpuThatPlaysTheLinkIsSlowerMeanwhile) {
               kLayers * 10 * kPageBytes / 1e5, kClose);
 }
 
-// Of two ranks the second has two of three panels of the vocabulary, and each
+// The second of two ranks has two of three panels of the vocabulary, and each
 // has half of all else.
 TEST_F(PredictionTest, RanksShareAndGather) {
   config_.vocab = 48;

@@ -127,7 +127,7 @@ TEST_F(CardTest, HasAHostTierWhereTheKvDoesNotFit) {
   EXPECT_FALSE(site_.PlanFor(4096).in_place);
 }
 
-// Of several ranks the one that does not fit is named.
+// The one of several ranks that does not fit is named.
 TEST_F(CardTest, TheRankThatDoesNotFitIsNamed) {
   const absl::StatusOr<ModelSplit> split = ModelSplit::Create(config_, 2);
   ASSERT_TRUE(split.ok()) << split.status();

@@ -103,7 +103,7 @@ TEST(RanksTest, LogitsAreThoseOfOneRank) {
         EXPECT_TRUE(SameBits(AllLogits(*MakeSession(*model, options), ids, 200),
                              expected))
             << name << " over " << ranks;
-        // Row by row, across the end of a page.
+        // It goes row by row across the end of a page.
         const auto steps = MakeSession(*model, options);
         const Ids before(ids.begin(), ids.begin() + 120);
         const Ids rest(ids.begin() + 120, ids.begin() + 140);

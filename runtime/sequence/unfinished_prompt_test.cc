@@ -233,7 +233,7 @@ TEST_F(UnfinishedPromptTest, StatesInTilesAreKeptToo) {
   for (const Place& from : kPlaces) {
     for (const Place& to : {Place(), Place(Budget::kLeast)}) {
       if (!from.has_value() && !to.has_value()) continue;
-      // Of 14 pages none is open at the end.
+      // None of 14 pages is open at the end.
       const Ids ids =
           RandomIds(to.has_value() ? 1800 : 14 * 128, model_->config.vocab);
       const std::vector<float> expected =
