@@ -275,33 +275,29 @@ absl::Status SessionSite::DoesNotFit(int64_t context) const {
                     ", and this one with pages on disk, where texts are kept "
                     "and the context is asked for");
   }
-  const char* const memory = in_place ? "memory" : "device memory";
+  const auto needs = [&](int64_t bytes, const std::string& where) {
+    return MemoryError("does_not_fit",
+                       absl::StrCat(who, "context ", context, " needs ", bytes,
+                                    " bytes ", where, best));
+  };
   if (!plan.fits()) {
-    return MemoryError(
-        "does_not_fit",
-        absl::StrCat(who, "context ", context, " needs ",
-                     LeastDeviceBytes(context), " bytes of ", memory,
-                     " at least, the budget is ", device_bytes, best));
+    return needs(LeastDeviceBytes(context),
+                 absl::StrCat("of ", in_place ? "memory" : "device memory",
+                              " at least, the budget is ", device_bytes));
   }
   if (plan.disk_kv > disk_bytes) {
-    return MemoryError(
-        "does_not_fit",
-        absl::StrCat(who, "context ", context, " needs ", plan.disk_kv,
-                     " bytes on disk beside what fits in memory, texts may "
-                     "take ",
-                     disk_bytes, best));
+    return needs(
+        plan.disk_kv,
+        absl::StrCat("on disk beside what fits in memory, texts may take ",
+                     disk_bytes));
   }
   if (plan.host_kv > host_bytes) {
-    return MemoryError("does_not_fit",
-                       absl::StrCat(who, "context ", context, " needs ",
-                                    plan.host_kv, " bytes of the host tier, ",
-                                    host_bytes, " may be taken", best));
+    return needs(plan.host_kv, absl::StrCat("of the host tier, ", host_bytes,
+                                            " may be taken"));
   }
-  return MemoryError(
-      "does_not_fit",
-      absl::StrCat(who, "context ", context, " needs ", MachineBytes(plan),
-                   " bytes of this machine's memory, ", machine_bytes,
-                   " may be taken", best));
+  return needs(MachineBytes(plan),
+               absl::StrCat("of this machine's memory, ", machine_bytes,
+                            " may be taken"));
 }
 
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
