@@ -1,7 +1,10 @@
 #include "offload/ranks/gather.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -38,18 +41,11 @@ absl::Status CopyColumns(Stream& stream, int64_t rows, int64_t width,
   return absl::OkStatus();
 }
 
-// FNV-1a, of what the ranks are to agree about beside their own columns.
+// It tells apart what the ranks are to agree about beside their own columns.
 uint64_t HashOf(const GatherParams& p) {
-  uint64_t hash = 0xcbf29ce484222325;
-  const auto add = [&hash](int64_t value) {
-    hash = (hash ^ static_cast<uint64_t>(value)) * 0x100000001b3;
-  };
-  add(p.element_bytes);
-  for (const Columns& columns : p.columns) {
-    add(columns.begin);
-    add(columns.end);
-  }
-  return hash;
+  static_assert(std::has_unique_object_representations_v<Columns>);
+  return XXH3_64bits_withSeed(p.columns.data(), p.columns.size_bytes(),
+                              static_cast<uint64_t>(p.element_bytes));
 }
 
 }  // namespace
