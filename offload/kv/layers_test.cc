@@ -119,16 +119,23 @@ struct LayersCase {
 
 class LayersTest : public testing::TestWithParam<LayersCase> {
  protected:
-  // Computes the first `layers` layers in a store, and leaves it there.
-  std::vector<KeptLayer> Computed(int layers) {
+  // A store with so many resident pages that has begun the prompt's step.
+  Made Begun(int64_t resident, Oracle& oracle) {
     const LayersCase& c = GetParam();
     next_ = 1;
-    Oracle oracle{{}, &next_};
-    const Made made = Make(c.from, 0);
+    Made made = Make(resident, 0);
     if (c.before > 0) Step(*made.kv, oracle, c.before);
     EXPECT_TRUE(
         made.kv->BeginStep(c.rows, Station::kPrefill, View::Full(), kGoOn)
             .ok());
+    return made;
+  }
+
+  // Computes the first `layers` layers in a store, and leaves it there.
+  std::vector<KeptLayer> Computed(int layers) {
+    const LayersCase& c = GetParam();
+    Oracle oracle{{}, &next_};
+    const Made made = Begun(c.from, oracle);
     std::vector<std::unique_ptr<HeldLayer>> held;
     for (int layer = 0; layer < layers; ++layer) {
       EXPECT_TRUE(ComputeLayer(*made.kv, oracle, layer, c.rows).ok());
@@ -189,13 +196,8 @@ TEST_P(LayersTest, AStoreGoesOnWhereAnotherWasLeft) {
   const LayersCase& c = GetParam();
   for (int layers = 1; layers < kLayers; ++layers) {
     const std::vector<KeptLayer> kept = Computed(layers);
-    next_ = 1;
     Oracle oracle{{}, &next_};
-    const Made made = Make(c.to, 0);
-    if (c.before > 0) Step(*made.kv, oracle, c.before);
-    ASSERT_TRUE(
-        made.kv->BeginStep(c.rows, Station::kPrefill, View::Full(), kGoOn)
-            .ok());
+    const Made made = Begun(c.to, oracle);
     std::vector<std::byte> state(kStateBytes);
     const auto taken = Take(*made.kv, kept, &state);
     ASSERT_TRUE(taken.ok()) << taken.status();
@@ -248,13 +250,8 @@ TEST_P(LayersTest, AStepThatTakesNothingIsAStep) {
   const LayersCase& c = GetParam();
   const std::vector<KeptLayer> kept = Computed(2);
   for (const bool fails : {true, false}) {
-    next_ = 1;
     Oracle oracle{{}, &next_};
-    const Made made = Make(c.to, 0);
-    if (c.before > 0) Step(*made.kv, oracle, c.before);
-    ASSERT_TRUE(
-        made.kv->BeginStep(c.rows, Station::kPrefill, View::Full(), kGoOn)
-            .ok());
+    const Made made = Begun(c.to, oracle);
     std::vector<std::byte> state(kStateBytes);
     const auto taken = made.kv->TakeLayers(
         [&](KvStore::PutPage put,
@@ -311,8 +308,8 @@ TEST_P(LayersTest, ACopyThatFailsIsTold) {
   });
 }
 
-// Every copy of a prompt that goes on fails once: what is committed is right, or
-// the error is told.
+// Every copy of a prompt that goes on fails once: what is committed is right,
+// or the error is told.
 TEST_P(LayersTest, ACopyThatFailsOnTheWayUpLeavesTheSequence) {
   const LayersCase& c = GetParam();
   if (c.to < 0) return;
