@@ -42,7 +42,7 @@ class PageFile {
   PageFile(const PageFile&) = delete;
   PageFile& operator=(const PageFile&) = delete;
 
-  // A slot with one reference. Of a file that sequences write.
+  // A slot with one reference; only a file that sequences write has any.
   int64_t Take();
   void AddReference(int64_t slot);
   void Release(int64_t slot);
@@ -108,7 +108,7 @@ struct PageSlot {
   int64_t slot = -1;
   std::shared_ptr<PageFile> file = nullptr;  // null: of the host tier
 
-  // As those of the file, or of the host tier's `pool`.
+  // Each does what the file does, or the host tier's `pool`.
   void AddReference(PagePool& pool) const;
   void Release(PagePool& pool) const;
   bool IsShared(const PagePool& pool) const;

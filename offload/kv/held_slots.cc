@@ -26,7 +26,7 @@ HeldSlots::HeldSlots(std::shared_ptr<PagePool> pool,
                            : pool_->LocationOf(first_layer + layer, at.slot));
     }
   }
-  // Last, when nothing can fail any more.
+  // The slots are counted last, when nothing can fail any more.
   for (const PageSlot& at : slots_) at.AddReference(*pool_);
 }
 
