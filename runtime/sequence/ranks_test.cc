@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -26,6 +28,8 @@ namespace {
 
 using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -409,6 +413,47 @@ TEST(RanksTest, SavedTextsAreOfNoRank) {
       opens(*OpenTiered(path, reads, options, {}, /*rope_scale=*/2));
     }
   }
+}
+
+// Where memory has no room, each rank keeps pages of its heads on disk. A disk
+// that takes none is no fault of the text that is opened.
+TEST(RanksTest, PagesMayBeOnDisk) {
+  const std::string path = Deepened("llama_rope_linear");
+  const Ids prompt = RandomIds(1300, 67);
+  const FolderForTest folder;
+  const std::string texts = folder.path() + "/texts";
+  Session::Options options = {.context = 1500};
+  const auto alone = OpenOver(path, /*ranks=*/1, /*rope_scale=*/2);
+  const auto expected = Prefilled(*alone, prompt, options);
+  FaultyDisk disk;
+  disk.counts_reads = false;
+  options.texts = {.path = texts, .build = "a build", .disk = &disk};
+  Model::Options of =
+      OpenTiered(path, /*ranks=*/2, options, {}, /*rope_scale=*/2)->options;
+  of.machine.host_memory_bytes = 1;
+  const auto model = OpenModel(of);
+  const auto entries = [&] {
+    return std::distance(std::filesystem::directory_iterator(texts),
+                         std::filesystem::directory_iterator());
+  };
+  for (const bool opened : {false, true}) {
+    const auto session = Prefilled(*model, prompt, options);
+    EXPECT_GT(session->plan().shape.disk_pages, 0);
+    EXPECT_EQ(session->traffic().disk.read_pages > 0, opened);
+    EXPECT_GT(session->traffic().moves.spilled_pages, 0);
+    EXPECT_TRUE(SameBits(NextLogits(*session), NextLogits(*expected)));
+  }
+  const auto session = MakeSession(*model, options);
+  disk.fail_at = disk.calls();
+  const auto prefill = Prefill(*session, prompt.data(), prompt.size(),
+                               [&](uint64_t done, uint64_t) {
+                                 EXPECT_TRUE(disk.failed() || done == 0);
+                                 EXPECT_EQ(entries(), 1);
+                                 return true;
+                               });
+  EXPECT_TRUE(prefill.ok()) << prefill.status();
+  EXPECT_THAT(session->warnings(), Not(IsEmpty()));
+  EXPECT_TRUE(SameBits(NextLogits(*session), NextLogits(*expected)));
 }
 
 // ---- Faults ----

@@ -120,9 +120,11 @@ absl::StatusOr<std::optional<KvFolder::Found>> SavedTexts::Find(
   return found;
 }
 
-void SavedTexts::Refuse(const KvFile& file, const absl::Status& why) {
+void SavedTexts::Refuse(const KvFile& file, const absl::Status& why,
+                        bool at_fault) {
   const std::string code = CodeOf(why);
-  if (code == "text_damaged" || code == "page_damaged" || code == "io_error") {
+  if (at_fault && (code == "text_damaged" || code == "page_damaged" ||
+                   code == "io_error")) {
     folder_.Remove(file.name());
   }
   Warn(why, kReadAgain);

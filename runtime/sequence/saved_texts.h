@@ -54,8 +54,9 @@ class SavedTexts {
   absl::StatusOr<std::optional<KvFolder::Found>> Find(
       absl::Span<const int32_t> ids, Cancelled cancelled);
   // What Find gave could not be loaded, and a warning says so. A file that is
-  // at fault itself is removed.
-  void Refuse(const KvFile& file, const absl::Status& why);
+  // damaged or cannot be read is removed, unless it is not `at_fault`: what its
+  // pages were loaded into has failed.
+  void Refuse(const KvFile& file, const absl::Status& why, bool at_fault);
 
   // A prompt begins, of the last of `ids`, behind `begin` positions, with so
   // many bytes in a row's hidden state: its file, with what an earlier session

@@ -105,15 +105,21 @@ absl::Status Session::OpenText(Progress progress) {
   const auto wanted = [&](int64_t page) {
     return text == nullptr || !kv().StaysOnDisk(page);
   };
+  bool taken_all = true;
   const absl::Status opened = LoadRanks(
       /*rank=*/0, end - before,
       [&](KvStore::PutPage put) {
-        return file.Read(first, pages, wanted, put, stop, &disk_);
+        const auto noted = [&](int layer, int64_t page, const std::byte* of) {
+          absl::Status taken = put(layer, page, of);
+          taken_all = taken.ok();
+          return taken;
+        };
+        return file.Read(first, pages, wanted, noted, stop, &disk_);
       },
       text);
   if (ClassOf(opened) == ErrorClass::kCancelled) return opened;
   if (!opened.ok()) {
-    texts_->Refuse(file, opened);
+    texts_->Refuse(file, opened, /*at_fault=*/taken_all);
     return absl::OkStatus();
   }
   std::move(undo).Cancel();
@@ -135,9 +141,10 @@ void Session::ForgetDamaged() {
   if (intact == kv().length()) return;
   if (text_pages_ != nullptr && text_pages_->AnyDamaged() &&
       texts_ != nullptr) {
-    texts_->Refuse(*text_file_,
-                   IoError("page_damaged",
-                           text_file_->name() + ": a page cannot be read"));
+    texts_->Refuse(
+        *text_file_,
+        IoError("page_damaged", text_file_->name() + ": a page cannot be read"),
+        /*at_fault=*/true);
     text_pages_ = nullptr;
     text_file_ = nullptr;
   }
