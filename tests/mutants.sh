@@ -37,6 +37,7 @@ blas_rows|kernels/layer/matmul.cc|p_.rows >= kLeastBlasRows|p_.rows > kLeastBlas
 blas_padding|kernels/layer/prompt_rows.cu|row < rows ? x|row <= rows ? x|kernels/layer/matmul_blas_test.cc
 blas_block|kernels/layer/matmul.cc|target.out += row|target.out += 0 * row|kernels/layer/matmul_blas_test.cc
 blas_version|kernels/machine/blas_lt.cc|version / 10000 != kVersion|version / 10000 < kVersion - 1|kernels/machine/blas_lt_test.cc
+blas_alignment|kernels/machine/blas_lt.cc|prefer(alignment, kAlignment);|prefer(5, kAlignment);|kernels/machine/blas_lt_test.cc
 blas_choice|kernels/machine/blas_lt.cc|if (found < 1)|if (found < 0)|kernels/machine/blas_lt_test.cc
 pack_order|offload/move/gpu_link.cc|transfer.bytes > kSmallBytes .. ComesDown(transfer)|transfer.bytes > kSmallBytes|offload/move/gpu_link_test.cc
 pack_turn|offload/move/gpu_link.cc|^  if (absl::Status s = Unpack(); !s.ok()) return s;||offload/move/gpu_link_test.cc

@@ -153,21 +153,23 @@ absl::Status BlasLt::MakePlan(const Product& p, Plan* plan) {
   return absl::OkStatus();
 }
 
-// Without a workspace and with no sum split, whatever comes first.
+// Without a workspace, with no sum split and for what Multiply asks of its
+// matrices, which is less than the library takes for granted: whatever comes
+// first.
 absl::Status BlasLt::Choose(Plan* plan) {
   void* preference = nullptr;
   absl::Status status =
       StatusOf("MatmulPreferenceCreate", call_.create_preference(&preference));
   if (!status.ok()) return status;
-  const uint32_t no_reduction = 0;
-  const uint64_t no_bytes = 0;
-  status = StatusOf("MatmulPreferenceSetAttribute",
-                    call_.set_preference(preference, blas_lt::kReductionSchemes,
-                                         &no_reduction, sizeof(no_reduction)));
-  if (status.ok()) {
-    status = StatusOf("MatmulPreferenceSetAttribute",
-                      call_.set_preference(preference, blas_lt::kMostWorkspace,
-                                           &no_bytes, sizeof(no_bytes)));
+  const auto prefer = [&](int attribute, const auto& value) {
+    status.Update(StatusOf(
+        "MatmulPreferenceSetAttribute",
+        call_.set_preference(preference, attribute, &value, sizeof(value))));
+  };
+  prefer(blas_lt::kReductionSchemes, uint32_t{0});
+  prefer(blas_lt::kMostWorkspace, uint64_t{0});
+  for (const int alignment : blas_lt::kLeastAlignments) {
+    prefer(alignment, kAlignment);
   }
   int found = 0;
   if (status.ok()) {

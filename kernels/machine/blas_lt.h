@@ -59,6 +59,7 @@ class BlasLt {
  public:
   static constexpr int64_t kRows = 256;
   static constexpr size_t kVersion = 13;
+  static constexpr uint32_t kAlignment = 16;  // of what it reads and writes
 
   // The functions of a library. Errors: no_library, where it cannot be loaded
   // or has not all of them.
@@ -79,8 +80,9 @@ class BlasLt {
   static bool Takes(DType type, int64_t k);
 
   // out[r][i] = sum over j of x[r][j] w[i][j] for kRows rows, queued on
-  // `stream`; x and w have the type, all is on the device, aligned to 16 bytes.
-  // Sums are float32, in the library's order. Errors: device_failed.
+  // `stream`; x and w have the type, all is on the device, aligned to
+  // kAlignment. Sums are float32, in the library's order. Errors:
+  // device_failed.
   struct Product {
     DType type;
     int64_t n;

@@ -27,6 +27,14 @@ static_assert(blas_lt::kMostWorkspace ==
               CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
 static_assert(blas_lt::kReductionSchemes ==
               CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
+static_assert(blas_lt::kLeastAlignments[0] ==
+              CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+static_assert(blas_lt::kLeastAlignments[1] ==
+              CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+static_assert(blas_lt::kLeastAlignments[2] ==
+              CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+static_assert(blas_lt::kLeastAlignments[3] ==
+              CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 static_assert(CUBLASLT_REDUCTION_SCHEME_NONE == 0);
 static_assert(CUBLAS_STATUS_SUCCESS == 0);
 

@@ -1,8 +1,11 @@
 #ifndef TIERCEL_KERNELS_MACHINE_BLAS_LT_FOR_TEST_H_
 #define TIERCEL_KERNELS_MACHINE_BLAS_LT_FOR_TEST_H_
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 
@@ -48,6 +51,7 @@ class PlayedBlas {
   int alive = 0;  // handles
   uint32_t reductions = 7;
   uint64_t workspace = 1;
+  std::array<uint32_t, 4> alignments = {256, 256, 256, 256};
 
   static BlasLtFunctions Functions() {
     BlasLtFunctions f;
@@ -81,6 +85,13 @@ class PlayedBlas {
         std::memcpy(&own_->reductions, value, bytes);
       } else if (attribute == blas_lt::kMostWorkspace && bytes == 8) {
         std::memcpy(&own_->workspace, value, bytes);
+      } else if (const auto* const matrix =
+                     std::find(std::begin(blas_lt::kLeastAlignments),
+                               std::end(blas_lt::kLeastAlignments), attribute);
+                 matrix != std::end(blas_lt::kLeastAlignments) && bytes == 4) {
+        std::memcpy(
+            &own_->alignments[matrix - std::begin(blas_lt::kLeastAlignments)],
+            value, bytes);
       } else {
         return kInvalid;
       }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/blas_lt_for_test.h"
@@ -57,6 +58,7 @@ TEST(BlasLtTest, AProductIsAskedForInColumns) {
     EXPECT_EQ(played.calls["choose"], 2);  // one algorithm for each shape
     EXPECT_EQ(played.reductions, 0u);      // no sum is split
     EXPECT_EQ(played.workspace, 0u);
+    EXPECT_THAT(played.alignments, testing::Each(16u));
     EXPECT_EQ(played.alive, 1 + 2 * 4);
   }
   EXPECT_EQ(played.alive, 0);
