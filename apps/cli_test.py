@@ -194,12 +194,18 @@ class PlanTest(Case):
         for context, code in ((most, 0), (most + 1, 4)):
             result = run(*args, "-c", str(context))
             self.assertEqual(result.returncode, code, result.stdout)
-        self.assertIn(b"the largest context that fits is %d" % most,
-                      result.stderr)
         plan = json.loads(run(*args, "-c", str(most + 1), "--json").stdout)
-        self.assertIn(b"a context of %d needs %d bytes of device memory, %d "
-                      b"are there" % (most + 1, plan["min_device_bytes"], less),
-                      result.stderr)
+        self.assertEqual(
+            plan["lacks"],
+            "context %d needs %d bytes of device memory at least, the budget is "
+            "%d; it can serve a context of %d" % (
+                most + 1, plan["min_device_bytes"], less, most))
+        self.assertIn(plan["lacks"].encode(), result.stderr)
+        # A device that is large enough, and a host tier that is not.
+        result = run("plan", "-m", CHAT, "-c", "1000", "--host-memory", "1kB",
+                     "--simulate", "device=%d,link=2GB/s" % less, "--no-cache")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn(b"bytes of the host tier, ", result.stderr)
 
     def test_the_rank_that_does_not_fit(self):
         gqa = os.path.join(CHECKPOINTS, "llama_gqa.gguf")
@@ -209,7 +215,7 @@ class PlanTest(Case):
                            .stdout)["min_device_bytes"]
         less = run(*args, "device=%d,link=2GB/s" % (least - 64))
         self.assertEqual(less.returncode, 4)
-        self.assertIn(b"rank 1 of 2: a context of 1000 needs %d bytes" % least,
+        self.assertIn(b"rank 1 of 2: context 1000 needs %d bytes" % least,
                       less.stderr)
         self.assertRegex(less.stdout, rb"rank 0 .*KV heads 0 to 0\n")
         self.assertRegex(less.stdout,
@@ -241,7 +247,7 @@ class PlanTest(Case):
                      ["--simulate", "device=9kB,link=1GB/s"]):
             message = self.refuse(4, "does_not_fit", "generate", "-m", CHAT,
                                   *text, *args)
-            self.assertIn("1 token needs", message)
+            self.assertIn("context 1 needs", message)
         for size in ("much", "8"):
             self.assertIn("8GiB", self.refuse(2, "usage", "plan", "-m", CHAT,
                                               "--device-memory", size))

@@ -479,8 +479,9 @@ TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
  * is there already ("others": other models, and sessions), and, where cache_dir
  * holds how fast this machine is, its times with its context full and without
  * drafts, as the JSON of `tiercel plan`. The model may have been opened with
- * TIERCEL_LOAD_HEADER. "fits": false is an answer, not an error. Errors: those
- * of tiercel_session_create that are not for want of memory. */
+ * TIERCEL_LOAD_HEADER. "fits": false is an answer, not an error; then "lacks"
+ * says in a sentence what does not fit. Errors: those of tiercel_session_create
+ * that are not for want of memory. */
 TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
                                         const tiercel_session_params* params,
                                         char* json, size_t* size,

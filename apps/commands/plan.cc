@@ -106,25 +106,6 @@ std::string PlanTable(const Json& plan, bool drafts) {
   return simulated ? out + PlanRow("simulated", "yes") : out;
 }
 
-std::string WhyNot(const Json& plan) {
-  std::string who;
-  int64_t least = plan.at("min_device_bytes").get<int64_t>();
-  if (plan.contains("ranks")) {
-    const Json& ranks = plan["ranks"];
-    const auto small = std::find_if(
-        ranks.begin(), ranks.end(),
-        [](const Json& rank) { return !rank.at("fits").get<bool>(); });
-    who = absl::StrCat("rank ", small - ranks.begin(), " of ", ranks.size(),
-                       ": ");
-    least = small->at("min_device_bytes").get<int64_t>();
-  }
-  return absl::StrCat(who, "a context of ", plan.at("context").get<int64_t>(),
-                      " needs ", least, " bytes of device memory, ",
-                      plan.at("device_bytes").get<int64_t>(),
-                      " are there; the largest context that fits is ",
-                      plan.at("max_context").get<int64_t>());
-}
-
 }  // namespace
 
 absl::Status Plan(const Options& options) {
@@ -150,7 +131,7 @@ absl::Status Plan(const Options& options) {
   if (plan->at("fits").get<bool>()) return absl::OkStatus();
   // The document has said it where there may be only one.
   return Error(Exit::kMemory, "does_not_fit",
-               options.json ? "" : WhyNot(*plan));
+               options.json ? "" : plan->at("lacks").get<std::string>());
 }
 
 }  // namespace tiercel::cli

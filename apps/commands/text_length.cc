@@ -39,12 +39,8 @@ absl::Status NothingFits(Options options, const Model& model) {
   options.session.context = 1;
   const absl::StatusOr<Json> plan = PlanOf(options, model);
   if (!plan.ok()) return plan.status();
-  return Error(
-      Exit::kMemory, "does_not_fit",
-      absl::StrCat("a context of 1 token needs ",
-                   plan->at("min_device_bytes").get<int64_t>(),
-                   " bytes of device memory, ",
-                   plan->at("device_bytes").get<int64_t>(), " are there"));
+  return Error(Exit::kMemory, "does_not_fit",
+               plan->at("lacks").get<std::string>());
 }
 
 bool Fits(Options options, const Model& model, int64_t context) {

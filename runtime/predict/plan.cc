@@ -224,6 +224,10 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     }
     document["max_context"] = most;
     document["min_device_bytes"] = least;
+    const auto lacks = std::find_if(
+        ranks.sites.begin(), ranks.sites.end(),
+        [&](const SessionSite& each) { return !each.Fits(context); });
+    document["lacks"] = lacks->DoesNotFit(context).message();
   }
   if (model.ranks() > 1) {
     document["ranks"] = RanksJson(ranks, context);
