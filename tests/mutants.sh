@@ -89,7 +89,8 @@ gather_finish|offload/ranks/gather.cc|absl::Status s = stream.Synchronize(); !s.
 nccl_version|kernels/machine/nccl.cc|number >= kLeastVersion|number > 0|kernels/machine/nccl_test.cc
 nccl_packed|offload/ranks/nccl_gather.cc|^ *own.bytes, p.rows, own.bytes|own.stride, p.rows, own.bytes|offload/ranks/nccl_gather_test.cc
 nccl_apart|offload/ranks/nccl_gather.cc|own.at == in_all|own.at != nullptr|offload/ranks/nccl_gather_test.cc
-nccl_free|offload/ranks/gather.cc|absl::Status status = RankFailed();|absl::Status status;|offload/ranks/nccl_gather_test.cc
+nccl_free|offload/ranks/gather.cc|bool threw = true;|bool threw = false;|offload/ranks/nccl_gather_test.cc
+nccl_heard|offload/ranks/gather.cc|own = !status.ok() \&\& .*;|own = !status.ok();|offload/ranks/nccl_gather_test.cc
 nccl_leave|offload/ranks/nccl_gather.cc|if (ClassOf(why) != ErrorClass::kCancelled) Break|Break|offload/ranks/nccl_gather_test.cc
 nccl_dies|offload/ranks/nccl_gather.cc|!= ErrorClass::kCancelled) Break(why)|== ErrorClass::kOk) Break(why)|offload/ranks/nccl_gather_test.cc
 nccl_broken|offload/ranks/nccl_gather.cc|status.Update(BrokenNow());||offload/ranks/nccl_gather_test.cc

@@ -59,11 +59,15 @@ absl::Status Gather::Run(absl::FunctionRef<absl::Status(int rank)> part) {
   Begin();
   const absl::Cleanup end = [this] { End(); };
   return group_.Run([&](int rank) {
-    absl::Status status = RankFailed();  // where the part throws
+    absl::Status status = RankFailed();
+    bool threw = true;
+    // Who only heard of another's error has nothing to say of it.
     const absl::Cleanup leave = [&] {
-      if (!status.ok()) Leave(status);
+      const bool own = !status.ok() && CodeOf(status) != "rank_failed";
+      if (threw || own) Leave(status);
     };
     status = part(rank);
+    threw = false;
     return absl::Status(status);
   });
 }

@@ -95,7 +95,7 @@ class Gather {
                                 const GatherParams& p) = 0;
   virtual void Begin() {}
   virtual void End() {}
-  // A rank ends its part with an error, or throws, on its thread.
+  // A rank ends its part with an error of its own, or throws, on its thread.
   virtual void Leave(const absl::Status& /*why*/) {}
   // Finish asks it once it has waited.
   virtual absl::Status Check(int /*rank*/) { return absl::OkStatus(); }

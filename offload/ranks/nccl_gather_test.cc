@@ -386,9 +386,22 @@ TEST_F(NcclGatherTest, WhoSendsTooLittleIsTold) {
   }
 }
 
-// All ranks leave at the same place: there is nothing to make anew.
+// Nobody is left in the library: there is nothing to make anew.
 TEST_F(NcclGatherTest, WhatIsCancelledBreaksNothing) {
   const auto gather = *Make();
+  // One rank hears of it and leaves, the others wait for it in vain.
+  for (int leaves = 0; leaves < kRanks; ++leaves) {
+    for (int when = 0; when < kGathers; ++when) {
+      const absl::Status status =
+          GatherAll(*gather, 3, /*apart=*/false, [&](int rank, int at) {
+            return rank == leaves && at == when ? CancelledError()
+                                                : absl::OkStatus();
+          });
+      EXPECT_EQ(ClassOf(status), ErrorClass::kCancelled) << status;
+      EXPECT_TRUE(GatherAll(*gather, 3, /*apart=*/false).ok());
+    }
+  }
+  // All hear of it, and leave at the same place.
   const absl::Status status =
       GatherAll(*gather, 3, /*apart=*/false, [&](int rank, int at) {
         return group_->Meet(
