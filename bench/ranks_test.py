@@ -59,13 +59,19 @@ class RanksTest(unittest.TestCase):
         self.assertEqual({line.count("|") for line in lines}, {8})
 
     def test_drafts_are_compared_with_one_rank_and_with_none(self):
-        lines = ranks.triforce_lines([
-            (1, drafted(2.0, 30), {"avg_ts": 0.5}),
-            (2, drafted(3.0, 30), {"avg_ts": 0.75})])
+        rows = [
+            ranks.drafted_row(1, drafted(2.0, 30), {"tbt_ms": {"p50": 2000.0}},
+                              3960.0),
+            ranks.drafted_row(2, drafted(4.0, 30), {"tbt_ms": {"p50": 1000.0}},
+                              1650.0)]
+        lines = ranks.triforce_lines(rows)
         self.assertEqual(lines[2:], [
-            "| 1 | 75 % | 8.2 | 500 | 1.00 | 2000 | 4.0 |",
-            "| 2 | 75 % | 8.2 | 333 | 1.50 | 1333 | 4.0 |"])
-        self.assertEqual({line.count("|") for line in lines}, {8})
+            "| 1 | 75 % | 8.2 | 500 | 1.00 | 480 | 4.0 % | 2000 | 4.0 |",
+            "| 2 | 75 % | 8.2 | 250 | 2.00 | 200 | 20.0 % | 1000 | 4.0 |"])
+        self.assertEqual({line.count("|") for line in lines}, {10})
+        self.assertEqual(ranks.errors_line(rows),
+                         "The prediction is off by 12.0 % in the median, "
+                         "20.0 % at most.")
 
     def test_turns_give_ratios(self):
         lines = ranks.before_lines({"tg32": [(100, 101), (50, 52), (80, 72)]})
