@@ -139,29 +139,32 @@ def output(document):
     return document["output"][0]["tokens"]
 
 
-def least_device(runs, link, *args):
-    """--simulate with the least device that each rank needs, as `plan` says:
-    what streams is all that may."""
+def least_device(runs, link, *args, spare=0):
+    """--simulate with the least device that each rank needs, as `plan` says,
+    and so many bytes more: without them what streams is all that may."""
     code, plan = runs.run("plan", "--simulate", f"device=1kB,link={link}",
                           *args)
     assert code == 4, plan
-    return ["--simulate", f"device={plan['min_device_bytes']},link={link}"]
+    return ["--simulate",
+            f"device={plan['min_device_bytes'] + spare},link={link}"]
 
 
 def policies(runs, text, count, generated, which, ranks, links):
-    """links: rates of links, None where there is one memory."""
+    """links: rates of links, None where there is one memory. Every form is tried
+    over every count of ranks, each behind another of `links` than the one before
+    it, and than in the form before."""
     prompt = runs.scratch / "prompt.txt"
     prompt.write_text(text)
     agreed = 0
-    for name in which:
+    for at, name in enumerate(which):
         verified, plain = POLICIES[name]
         forms = [(verified, ["--verify", "coupled"])]
         if name in ("sfi", "sadas", "speed"):
             forms.append(([*plain, "--plain"], []))
-        for (form, verify), link in itertools.product(forms, links):
+        for turn, (form, verify) in enumerate(forms, at):
             session = ["-c", count, "--policy", name, *form]
 
-            def generate(*of_ranks):
+            def generate(link, *of_ranks):
                 device = (link and least_device(runs, link, *session,
                                                 *of_ranks)) or []
                 return runs.succeed(
@@ -169,9 +172,10 @@ def policies(runs, text, count, generated, which, ranks, links):
                     "--seed", 3, "--ignore-eos", *session, *verify, *device,
                     *of_ranks)
 
-            one = generate()
+            one = generate(None)
             for n in ranks:
-                many = generate(*over(n))
+                link = links[(turn + n) % len(links)]
+                many = generate(link, *over(n))
                 assert output(many) == output(one), (session, n)
                 assert len(many["ranks"]) == n
                 # Plain forms may leave below what they do not read, and a rank
@@ -220,7 +224,7 @@ def gathered(config, ranks, rank, rows, logit_rows, dims):
                 logit_rows * (vocab - own(vocab)))
 
 
-def check_rank(rank, prompt, steps):
+def check_rank(rank, prompt, steps, hidden):
     """One rank's bytes, from the positions alone."""
     f = rank["formula"]
 
@@ -231,23 +235,30 @@ def check_rank(rank, prompt, steps):
     reads = [swept(length) for length in begins[:1] + begins[:-1]]
     pages = f["layers"] * sum(reads) + 2 * swept(begins[-1])
     closed = f["layers"] * ((prompt + steps) // PAGE_TOKENS)
-    assert rank["h2d_bytes"] == pages * f["page_bytes"], (rank, pages)
-    assert rank["d2h_bytes"] == closed * f["page_bytes"], (rank, closed)
+    # A prompt's hidden states come up before all layers but the first, and go
+    # down behind all, but for the last rows behind the last.
+    up, down = f["states_up_bytes"], f["states_down_bytes"]
+    state = 4 * hidden * prompt
+    assert up in (0, (f["layers"] - 1) * state), rank
+    assert up <= down <= up + state, rank
+    assert rank["h2d_bytes"] == pages * f["page_bytes"] + up, (rank, pages)
+    assert rank["d2h_bytes"] == closed * f["page_bytes"] + down, (rank, closed)
 
 
 def sweep_ms(document):
     return document["tbt_ms"]["p50"]
 
 
-def tiers(runs, path, tokens, context, generated, device, link):
+def tiers(runs, path, tokens, context, generated, spare, link):
+    """spare: bytes of each rank's device where pages may stay."""
     config = heads_of(runs, path)
     one = None
     for n in (1, *RANKS):
         if n > config["kv_heads"]:
             continue
-        args = ["-m", path, "--tokens", tokens, "-c", context, "-n", generated,
-                "--ignore-eos", "--simulate", f"device={device},link={link}",
-                *over(n)]
+        session = ["-m", path, "-c", context, *over(n)]
+        args = [*session, "--tokens", tokens, "-n", generated, "--ignore-eos",
+                *least_device(runs, link, *session, spare=spare)]
         document = runs.succeed("generate", *args)
         one = one or document
         assert output(document) == output(one), args
@@ -255,10 +266,15 @@ def tiers(runs, path, tokens, context, generated, device, link):
         steps = len(output(document)) - 1
         if n > 1:
             for rank, of in enumerate(document["ranks"]):
-                check_rank(of, prompt, steps)
+                check_rank(of, prompt, steps, config["hidden"])
                 assert of["gathered_bytes"] == gathered(
                     config, n, rank, prompt + steps, 1 + steps,
                     config["head_dim"]), (rank, of)
+            # The rank that needs most of its device keeps what was spared.
+            assert any(of["h2d_bytes"] > 0 for of in document["ranks"])
+            least = min(of["formula"]["resident_pages"]
+                        for of in document["ranks"])
+            assert (least > 0) == (spare > 0), document["ranks"]
         for name in ("h2d_bytes", "d2h_bytes"):
             assert document["ledger"][name] == sum(
                 of[name] for of in document["ranks"])
@@ -319,14 +335,14 @@ def main():
             elif part == "golden":
                 golden(runs, checkpoints())
             elif part == "policies":
-                policies(runs, book[20000:22600], 1400, 40, POLICIES, RANKS,
+                policies(runs, book[20000:22600], 1400, 24, POLICIES, RANKS,
                          (None, LINK))
             elif part == "tiers":
-                for count in (300, 7000):
+                for count, spare, link in ((1000, 0, "1GB/s"),
+                                           (6000, 20 << 20, "0.3GB/s")):
                     tokens = runs.scratch / f"ids-{count}"
                     tokens.write_text(" ".join(ids[:count]))
-                    tiers(runs, model, tokens, count + 40, 24, "300MiB",
-                          "0.3GB/s" if count > 300 else "1GB/s")
+                    tiers(runs, model, tokens, count + 40, 24, spare, link)
             elif part == "texts":
                 texts(runs, book[:9000], model)
             elif part == "far":
