@@ -145,6 +145,7 @@ typedef struct tiercel_model_params {
    * among them). Results are the same bytes for any number. 0: 1; at most 64.
    * TIERCEL_OUT_OF_MEMORY, "cannot_split": the model has too few heads, or
    * columns, for so many, or the process sees too few GPUs.
+   * tiercel_choose_ranks says how many are best.
    *
    * host_memory_bytes: most memory that KV behind a link may take, in the host
    * tier; without a link, that all may take, as device_memory_bytes. Pages for
@@ -188,6 +189,8 @@ typedef struct tiercel_model_info {
   int64_t weight_bytes;    /* held in memory; 0 with TIERCEL_LOAD_HEADER */
   int32_t threads;
   int32_t layers;
+  /* Ranks that compute it, each with so many threads. */
+  int64_t ranks;
 } tiercel_model_info;
 /* Fills `info`, whose struct_size is set before. */
 TIERCEL_API tiercel_status tiercel_model_get_info(const tiercel_model* model,
@@ -486,6 +489,18 @@ TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
                                         const tiercel_session_params* params,
                                         char* json, size_t* size,
                                         tiercel_error* error);
+
+/* Over how many ranks to open the checkpoint of `model` (tensor_parallel) for
+ * such sessions: 1 to as many as this process sees GPUs, by their plans. It is
+ * the count for which the fewest bytes of KV come up over one rank's link in a
+ * step with the context full; of equals the fewest, and where none fits the
+ * most into which the model can be split. Where `model` is on another device
+ * than GPUs *ranks is 1. It was opened with TIERCEL_LOAD_HEADER, over any
+ * number of ranks, and has no weights yet: with them TIERCEL_USAGE. Other
+ * errors: those of tiercel_plan, and TIERCEL_NO_DEVICE. */
+TIERCEL_API tiercel_status tiercel_choose_ranks(
+    const tiercel_model* model, const tiercel_session_params* params,
+    int64_t* ranks, tiercel_error* error);
 
 /* A session that holds no tokens, with the memory that it needs on the device.
  * `model` has its weights. After an error *session is NULL. What does not fit

@@ -18,6 +18,7 @@
 #include "kernels/device/hosted_stream.h"
 #include "offload/ranks/nccl_for_test.h"
 #include "offload/ranks/no_hang_for_test.h"
+#include "runtime/predict/plan.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
@@ -295,6 +296,106 @@ TEST_F(HostedRanksTextTest, ALibraryThatDoesNotServeIsDoneWithout) {
   EXPECT_THAT(MakeSession(*model, session_)->warnings(), IsEmpty());
   unsetenv("TIERCEL_NCCL");
   EXPECT_EQ(played_.calls("create_all"), made);
+}
+
+// What is best for a session of 1,000 tokens on as many of the played GPUs,
+// each with `bytes` behind a link.
+class HostedRanksChoiceTest : public HostedRanksTest {
+ protected:
+  std::unique_ptr<Model> Header(const std::string& path, int ranks,
+                                int64_t bytes) const {
+    Model::Options options = Over(path, ranks, /*nccl=*/false);
+    options.weights = false;
+    options.machine.simulation = {
+        {.device_bytes = bytes, .link_bytes_per_s = kFast, .latency_s = 0}};
+    return OpenModel(options);
+  }
+  int Chosen(int64_t bytes, int gpus = 4, const FastSteps& fast = {}) const {
+    return Chosen(path_, bytes, gpus, fast);
+  }
+  int Chosen(const std::string& path, int64_t bytes, int gpus,
+             const FastSteps& fast = {}) const {
+    GpuFacts facts = kHostedGpu;
+    facts.gpus = gpus;
+    SetHostedGpu(facts);
+    const absl::StatusOr<int> chosen = ChooseRanks(
+        *Header(path, 1, bytes), session_, /*draft=*/std::nullopt, fast);
+    EXPECT_TRUE(chosen.ok()) << chosen.status();
+    return chosen.value_or(0);
+  }
+  // The least that each of so many devices needs; where all KV stays on it.
+  int64_t Least(int ranks) const {
+    SetHostedGpu(kHostedGpu);
+    return DescribePlan(*Header(path_, ranks, 1024), session_)
+        .value()["min_device_bytes"];
+  }
+  int64_t Whole(int ranks) const {
+    SetHostedGpu(kHostedGpu);
+    const nlohmann::json plan =
+        DescribePlan(*Header(path_, ranks, kPlenty), session_).value();
+    int64_t most = 0;
+    nlohmann::json all = nlohmann::json::array({plan["tiers"]});
+    if (ranks > 1) all = plan["ranks"];
+    for (const nlohmann::json& of : all) {
+      int64_t bytes = 0;
+      for (const auto& [part, size] : of["device"].items()) {
+        bytes += size.get<int64_t>();
+      }
+      most = std::max(most, bytes);
+    }
+    return most;
+  }
+
+  static constexpr int64_t kPlenty = int64_t{1} << 40;
+  // More layers than the two that are on their way through a device at once.
+  const std::string path_ = Deepened("llama_gqa");
+  const Session::Options session_ = {.context = 1000};
+};
+
+TEST_F(HostedRanksChoiceTest, TheFewestWhoseLinksBringLeast) {
+  // Nothing comes over a link.
+  EXPECT_EQ(Chosen(kPlenty), 1);
+  EXPECT_EQ(Chosen(Whole(1)), 1);
+  // Two have room for all; of less, the one with two heads of three lacks what
+  // a full page takes, besides the last one, which is open.
+  ASSERT_LT(Whole(2), Whole(1));
+  EXPECT_EQ(Chosen(Whole(2)), 2);
+  const int64_t page =
+      6 * KvLayout{DType::kF16, DType::kF16, /*kv_heads=*/2, /*head_dim=*/8}
+              .PageBytes();
+  EXPECT_EQ(Chosen(Whole(2) - page), 3);
+  // Where there are fewer GPUs, all of them.
+  EXPECT_EQ(Chosen(Least(1), 1), 1);
+  EXPECT_EQ(Chosen(Least(1), 2), 2);
+  // Steps that read what is there bring nothing.
+  EXPECT_EQ(Chosen(Least(1), 4, {.positions = 64, .share = 1}), 1);
+  EXPECT_GT(Chosen(Least(1), 4, {.positions = 64, .share = 0.9}), 1);
+}
+
+TEST_F(HostedRanksChoiceTest, WhatFitsComesFirst) {
+  ASSERT_LT(Least(2), Least(1));
+  EXPECT_EQ(Chosen(Least(1) - 64, 2), 2);
+  ASSERT_LT(Least(4), Least(2));
+  EXPECT_EQ(Chosen(Least(4)), 4);
+  // Nothing does: as many as there are, or into which the model is split.
+  EXPECT_EQ(Chosen(1024), 4);
+  EXPECT_EQ(Chosen(1024, 2), 2);
+  EXPECT_EQ(Chosen(CheckpointPath("llama_mqa.gguf"), 1024, 4), 3);
+}
+
+TEST_F(HostedRanksChoiceTest, OfGpusAlone) {
+  const auto cpu = OneOnCpu(CheckpointPath("llama_gqa.gguf"));
+  EXPECT_EQ(*ChooseRanks(*cpu, session_, /*draft=*/std::nullopt, {}), 1);
+  // A GPU that is lost meanwhile.
+  const auto header = Header(path_, 1, kPlenty);
+  SetHostedFaultsOf(0, [](std::string_view) { return kCudaIllegalAddress; });
+  EXPECT_EQ(
+      ClassOf(
+          ChooseRanks(*header, session_, /*draft=*/std::nullopt, {}).status()),
+      ErrorClass::kDevice);
+  const auto too_long = ChooseRanks(*cpu, {.context = 2000},
+                                    /*draft=*/std::nullopt, {});
+  EXPECT_EQ(CodeOf(too_long.status()), "invalid_context");
 }
 
 TEST_F(HostedRanksTest, RanksNeedAGpuEach) {

@@ -99,6 +99,10 @@ nccl_scratch|runtime/predict/session_plan.cc|NcclGather::ScratchBytes(LogitRows(
 nccl_lost|runtime/sequence/session_rank.cc|model.machine_of(rank).FindDevice(); !s.ok()|absl::OkStatus(); !s.ok()|tests/hosted_ranks_test.cc
 rank_gpu|runtime/machine/machine.cc|gpu = CudaStream::Create(rank())|gpu = CudaStream::Create()|tests/hosted_ranks_test.cc
 rank_link|runtime/machine/machine.cc|^        CudaStream::Create(rank());|        CudaStream::Create();|tests/hosted_ranks_test.cc
+ranks_links|runtime/predict/prediction.cc|all.swept_bytes = std::max|all.swept_bytes = std::min|tests/hosted_ranks_test.cc
+ranks_fit|runtime/predict/plan.cc|if (!ranks->Fit(context))|if (false)|tests/hosted_ranks_test.cc
+ranks_weights|runtime/api/session_api.cc|m.weights != nullptr) {|false) {|runtime/api/ranks_api_test.cc
+ranks_opened|apps/commands/command.cc|ranks = \*best;|ranks = 1;|apps/cli_test.py
 rank_gpus|runtime/machine/machine.cc|gpus > 0 \&\& gpus < ranks()|false|tests/hosted_ranks_test.cc
 other_gpu|kernels/device/hosted_stream.cc|if (is_others(source) .. is_others(target))|if (false)|kernels/device/hosted_stream_test.cc
 predicted_gathers|bench/ranks_predicted.py|(ranks - 1) / ranks \* floats|1 / ranks * floats|bench/ranks_predicted_test.py

@@ -369,7 +369,10 @@ TEST_F(ArgsTest, RanksAreACount) {
   EXPECT_EQ(Parse({"plan", "-m", "x", "--tensor-parallel", "3"})
                 .model.tensor_parallel,
             3);
-  for (const char* wrong : {"0", "-1", "65", "two", ""}) {
+  EXPECT_EQ(Parse({"plan", "-m", "x", "--tensor-parallel", "auto"})
+                .model.tensor_parallel,
+            kBestRanks);
+  for (const char* wrong : {"0", "-1", "65", "two", "Auto", ""}) {
     EXPECT_THAT(Refusal({"plan", "-m", "x", "--tensor-parallel", wrong}),
                 HasSubstr("--tensor-parallel"));
   }

@@ -14,6 +14,9 @@ namespace tiercel::cli {
 // What one command line asks for, every value checked for type and range.
 // Fields that a command does not take keep their defaults.
 
+// Of ranks: as many as the plan says are best.
+inline constexpr int64_t kBestRanks = 0;
+
 struct ModelOptions {
   std::string path;  // as given, or the default
   bool from_environment = false;
@@ -28,7 +31,7 @@ struct ModelOptions {
   std::optional<Simulation> simulation;
   uint64_t device_memory_bytes = 0;  // 0: what is free
   uint64_t host_memory_bytes = 0;    // 0: what is free
-  int64_t tensor_parallel = 1;       // ranks
+  int64_t tensor_parallel = 1;       // ranks, or kBestRanks
 };
 
 struct SessionOptions {

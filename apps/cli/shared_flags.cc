@@ -144,11 +144,24 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
                FlagSet::Reject("--simulate",
                                "device=SIZE,link=SIZE/s[,latency=US]", text);
              });
-  flags.Int("--tensor-parallel",
-            "compute with so many devices, each a part of the model, and with "
-            "the same results (default 1): those that --simulate plays, "
-            "GPUs, or parts of the CPU",
-            1, kMaxRanks, [=](int64_t n) { model->tensor_parallel = n; });
+  flags.Text("--tensor-parallel", "N|auto",
+             "compute with so many devices, each a part of the model, and with "
+             "the same results (default 1): those that --simulate plays, "
+             "GPUs, or parts of the CPU; auto: with as many GPUs as make steps "
+             "shortest, by the plan",
+             [=](const std::string& text) {
+               if (text == "auto") {
+                 model->tensor_parallel = kBestRanks;
+                 return;
+               }
+               const std::optional<int64_t> n = ParseInt(text);
+               if (!n.has_value() || *n < 1 || *n > kMaxRanks) {
+                 FlagSet::Reject("--tensor-parallel",
+                                 absl::StrCat("1 to ", kMaxRanks, ", or auto"),
+                                 text);
+               }
+               model->tensor_parallel = *n;
+             });
   AddLongContextFlags(flags, model);
 }
 

@@ -153,6 +153,16 @@ absl::StatusOr<Json> Model::Plan(const tiercel_session_params& params) const {
   });
 }
 
+absl::StatusOr<int64_t> Model::ChooseRanks(
+    const tiercel_session_params& params) const {
+  int64_t ranks = 0;
+  tiercel_error error = Defaults<tiercel_error>();
+  const tiercel_status status =
+      tiercel_choose_ranks(get(), &params, &ranks, &error);
+  if (status != TIERCEL_OK) return FromApi(status, error);
+  return ranks;
+}
+
 absl::Status Model::CheckDraft(const Model& draft) const {
   tiercel_error error = Defaults<tiercel_error>();
   return FromApi(tiercel_check_draft(get(), draft.get(), &error), error);

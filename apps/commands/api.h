@@ -49,6 +49,8 @@ class Model {
   absl::StatusOr<tiercel_measurement> Measure(
       const tiercel_session_params& params, const ProgressFn& progress) const;
   absl::StatusOr<Json> Plan(const tiercel_session_params& params) const;
+  absl::StatusOr<int64_t> ChooseRanks(
+      const tiercel_session_params& params) const;
   absl::Status CheckDraft(const Model& draft) const;
 
   // A model beside this one, by its header, for plans with it; null: none.

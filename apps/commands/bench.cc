@@ -129,8 +129,8 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   absl::StatusOr<Json> described = model.Describe();
   if (!described.ok()) return described.status();
   // All ranks share this machine, so all of their threads count.
-  const auto threads = static_cast<int32_t>(model.info().threads *
-                                            options.model.tensor_parallel);
+  const auto threads =
+      static_cast<int32_t>(model.info().threads * model.info().ranks);
   absl::StatusOr<Json> machine;
   {
     Progress progress(options.progress,

@@ -38,8 +38,8 @@ absl::StatusOr<Model> Read(const tiercel_model_params& params,
   return Model::Open(params, InMegabytes(progress.Callback()));
 }
 
-absl::StatusOr<Model> Open(const ModelOptions& from, tiercel_load load,
-                           bool show_progress) {
+absl::StatusOr<Model> Open(const ModelOptions& from, int64_t ranks,
+                           tiercel_load load, bool show_progress) {
   auto params = Defaults<tiercel_model_params>();
   params.path = from.path.c_str();
   params.load = load;
@@ -54,7 +54,7 @@ absl::StatusOr<Model> Open(const ModelOptions& from, tiercel_load load,
   params.yarn_orig_ctx = from.yarn_orig_ctx;
   params.device_memory_bytes = from.device_memory_bytes;
   params.host_memory_bytes = from.host_memory_bytes;
-  params.tensor_parallel = from.tensor_parallel;
+  params.tensor_parallel = ranks;
   if (from.simulation.has_value()) {
     params.simulate_device_bytes = from.simulation->device_bytes;
     params.simulate_link_bytes_per_s = from.simulation->link_bytes_per_s;
@@ -102,10 +102,11 @@ absl::StatusOr<std::optional<Model>> OpenDraft(const Options& options,
   return std::optional<Model>(*std::move(draft));
 }
 
-}  // namespace
-
-absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
-  absl::StatusOr<Model> model = Open(options.model, load, options.progress);
+// As OpenModel, over so many ranks.
+absl::StatusOr<Model> OpenOver(int64_t ranks, const Options& options,
+                               tiercel_load load) {
+  absl::StatusOr<Model> model =
+      Open(options.model, ranks, load, options.progress);
   if (!model.ok() && options.model.from_environment) {
     return Blame(model.status(), "TIERCEL_MODEL");
   }
@@ -122,6 +123,22 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
   if (!draft.ok()) return draft.status();
   if (draft->has_value()) model->SetDraft(**std::move(draft));
   return model;
+}
+
+}  // namespace
+
+absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
+  int64_t ranks = options.model.tensor_parallel;
+  if (ranks == kBestRanks) {
+    absl::StatusOr<Model> header = OpenOver(1, options, TIERCEL_LOAD_HEADER);
+    if (!header.ok()) return header;
+    const absl::StatusOr<int64_t> best =
+        header->ChooseRanks(SessionParams(options, header->draft()).session);
+    if (!best.ok()) return best.status();
+    if (*best == 1 && load == TIERCEL_LOAD_HEADER) return header;
+    ranks = *best;
+  }
+  return OpenOver(ranks, options, load);
 }
 
 absl::Status LoadModel(const Options& options, Model* model) {

@@ -281,6 +281,7 @@ tiercel_status tiercel_model_get_info(const tiercel_model* model,
     out.weight_bytes = m.WeightBytes();
     out.threads = m.machine->threads();
     out.layers = m.config.layers;
+    out.ranks = m.ranks();
     tiercel::WriteStruct(out, info);
     return absl::OkStatus();
   });

@@ -122,6 +122,36 @@ TEST_F(RanksApiTest, ACountOutOfRangeIsRefused) {
   EXPECT_STREQ(error_.code, "invalid_argument");
 }
 
+// This program sees no GPU; several are chosen from in tests/.
+TEST_F(RanksApiTest, TheCountIsChosenForAHeader) {
+  auto params = Sized<tiercel_session_params>();
+  params.context = 1000;
+  for (const int64_t ranks : {1, 3}) {
+    tiercel_model* header =
+        OpenOver(ranks, kGqa, /*played=*/true, TIERCEL_LOAD_HEADER);
+    auto info = Sized<tiercel_model_info>();
+    EXPECT_EQ(tiercel_model_get_info(header, &info, &error_), TIERCEL_OK);
+    EXPECT_EQ(info.ranks, ranks);
+    int64_t chosen = 0;
+    EXPECT_EQ(tiercel_choose_ranks(header, &params, &chosen, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    EXPECT_EQ(chosen, 1);
+    params.context = 2000;
+    EXPECT_EQ(tiercel_choose_ranks(header, &params, &chosen, &error_),
+              TIERCEL_USAGE);
+    EXPECT_STREQ(error_.code, "invalid_context");
+    params.context = 1000;
+    tiercel_model_free(header);
+  }
+  // Weights are where they are.
+  int64_t chosen = 7;
+  EXPECT_EQ(tiercel_choose_ranks(model_, &params, &chosen, &error_),
+            TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "invalid_argument");
+  EXPECT_EQ(chosen, 7);
+}
+
 TEST_F(RanksApiTest, OneIsWhatNoneIs) {
   const std::vector<int32_t> prompt = Ids(200);
   Prefill(session_, prompt);

@@ -118,6 +118,18 @@ absl::Status CheckRequest(const Model& model, const SessionRequest& request) {
   return draft != nullptr ? NeedBeside(model, *draft) : absl::OkStatus();
 }
 
+// The model that drafts in such a session, with its own; none where none does.
+absl::StatusOr<std::optional<DraftPart>> DraftOf(
+    const SessionRequest& request) {
+  std::optional<DraftPart> draft;
+  if (request.policy.draft_model == nullptr) return draft;
+  const absl::StatusOr<DraftWindow> window = DraftWindowOf(request.policy);
+  if (!window.ok()) return window.status();
+  draft.emplace(
+      DraftPart{*request.policy.draft_model, DraftSessionOptions(*window)});
+  return draft;
+}
+
 // Gives the caller `session` with its policy, which counts with `rates`.
 absl::Status Hand(const tiercel_model* owner, std::unique_ptr<Session> session,
                   PolicyParams params, std::unique_ptr<Session> draft_session,
@@ -238,20 +250,46 @@ tiercel_status tiercel_plan(const tiercel_model* model,
     if (!request.ok()) return request.status();
     const tiercel::Model& m = *model->model;
     if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
-    std::optional<tiercel::DraftPart> draft;
-    if (request->policy.draft_model != nullptr) {
-      const absl::StatusOr<tiercel::DraftWindow> window =
-          tiercel::DraftWindowOf(request->policy);
-      if (!window.ok()) return window.status();
-      draft.emplace(tiercel::DraftPart{*request->policy.draft_model,
-                                       tiercel::DraftSessionOptions(*window)});
-    }
+    const absl::StatusOr<std::optional<tiercel::DraftPart>> draft =
+        tiercel::DraftOf(*request);
+    if (!draft.ok()) return draft.status();
     const absl::StatusOr<nlohmann::json> plan = tiercel::DescribePlan(
         m, request->options,
         tiercel::RatesOf(m, *request, tiercel::GoesToDisk(m, request->options)),
-        draft, request->policy.PlannedSteps());
+        *draft, request->policy.PlannedSteps());
     if (!plan.ok()) return plan.status();
     return tiercel::FillJson(*plan, json, size);
+  });
+}
+
+tiercel_status tiercel_choose_ranks(const tiercel_model* model,
+                                    const tiercel_session_params* params,
+                                    int64_t* ranks, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+    if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = tiercel::NeedArgument("ranks", ranks); !s.ok()) {
+      return s;
+    }
+    const absl::StatusOr<tiercel::SessionRequest> request =
+        tiercel::ReadSessionParams(params);
+    if (!request.ok()) return request.status();
+    const tiercel::Model& m = *model->model;
+    if (m.weights != nullptr) {
+      return tiercel::UsageError(
+          "invalid_argument",
+          "model: got one with weights, need one with its header alone");
+    }
+    if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
+    const absl::StatusOr<std::optional<tiercel::DraftPart>> draft =
+        tiercel::DraftOf(*request);
+    if (!draft.ok()) return draft.status();
+    const absl::StatusOr<int> chosen = tiercel::ChooseRanks(
+        m, request->options, *draft, request->policy.PlannedSteps());
+    if (!chosen.ok()) return chosen.status();
+    *ranks = *chosen;
+    return absl::OkStatus();
   });
 }
 

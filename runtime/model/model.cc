@@ -134,19 +134,10 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
   if (options.beside != nullptr) {
     model->machine = options.beside;
   } else {
-    const int ranks = options.ranks;
-    model->machine = std::make_shared<Machine>(options.machine, 0, ranks);
-    for (int rank = 1; rank < ranks; ++rank) {
-      model->others.push_back(
-          {std::make_shared<Machine>(options.machine, rank, ranks), nullptr});
-    }
+    model->MakeMachines(options.ranks);
   }
   // Without a GPU nothing need be read.
-  for (int rank = 0; rank < model->ranks(); ++rank) {
-    if (absl::Status s = model->machine_of(rank).FindDevice(); !s.ok()) {
-      return s;
-    }
-  }
+  if (absl::Status s = model->FindDevices(); !s.ok()) return s;
   absl::StatusOr<std::unique_ptr<Checkpoint>> checkpoint =
       Checkpoint::Open(options.path);
   if (!checkpoint.ok()) return checkpoint.status();
@@ -195,6 +186,33 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Open(
     }
   }
   return model;
+}
+
+absl::StatusOr<std::unique_ptr<Model>> Model::Over(int ranks) const {
+  auto model = std::make_unique<Model>();
+  model->options = options;
+  model->options.weights = false;
+  model->options.ranks = ranks;
+  model->MakeMachines(ranks);
+  if (absl::Status s = model->FindDevices(); !s.ok()) return s;
+  model->checkpoint = checkpoint;
+  if (absl::Status s = model->ReadConfig(); !s.ok()) return s;
+  return model;
+}
+
+void Model::MakeMachines(int ranks) {
+  machine = std::make_shared<Machine>(options.machine, 0, ranks);
+  for (int rank = 1; rank < ranks; ++rank) {
+    others.push_back(
+        {std::make_shared<Machine>(options.machine, rank, ranks), nullptr});
+  }
+}
+
+absl::Status Model::FindDevices() {
+  for (int rank = 0; rank < ranks(); ++rank) {
+    if (absl::Status s = machine_of(rank).FindDevice(); !s.ok()) return s;
+  }
+  return absl::OkStatus();
 }
 
 void Model::Warn(const std::vector<std::string>& more) {

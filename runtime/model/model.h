@@ -48,6 +48,11 @@ struct Model {
       const Options& options,
       absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
+  // The same checkpoint by its header, over so many ranks, on machines of its
+  // own and without a tokenizer: for plans. Errors: those of
+  // Machine::FindDevice; cannot_split.
+  absl::StatusOr<std::unique_ptr<Model>> Over(int ranks) const;
+
   // Reads the weights of a model that was opened without; nothing where it has
   // them. After an error it is as before. Errors: out_of_memory with the bytes
   // needed and free, before any is read; those of MeasureWeights and of
@@ -68,7 +73,7 @@ struct Model {
 
   Options options;
   std::shared_ptr<Machine> machine;  // that holds the weights, of rank 0
-  std::unique_ptr<Checkpoint> checkpoint;
+  std::shared_ptr<const Checkpoint> checkpoint;
   ModelConfig config;                           // vocab 0: no tensors to run
   std::unique_ptr<Tokenizer> tokenizer;         // null: ids only
   std::unique_ptr<ChatTemplate> chat_template;  // null: none
@@ -101,6 +106,8 @@ struct Model {
   }
 
  private:
+  void MakeMachines(int ranks);
+  absl::Status FindDevices();
   absl::Status ReadConfig();
   // Adds those that are not there yet.
   void Warn(const std::vector<std::string>& more);

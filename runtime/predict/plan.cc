@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "kernels/base/error.h"
 #include "kernels/machine/allowance.h"
+#include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
 
@@ -39,6 +42,48 @@ struct Ranks {
                        [&](const auto& site) { return site.Fits(context); });
   }
 };
+
+int64_t ContextOf(const Model& model, const SessionOptions& options) {
+  return options.context > 0 ? options.context : model.config.context;
+}
+
+// The first token after a prompt that leaves room for it, the last token.
+Work FullContext(int64_t context, const FastSteps& fast) {
+  return {
+      .cached = 0, .prompt = std::max<int64_t>(1, context - 1), .fast = fast};
+}
+
+absl::StatusOr<Ranks> RanksOf(const Model& model, const SessionOptions& options,
+                              const std::optional<DraftPart>& draft) {
+  const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();
+  if (!sizes.ok()) return sizes.status();
+  const Machine& machine = *model.machine;
+  const int64_t context = ContextOf(model, options);
+  Ranks ranks;
+  for (int rank = 0; rank < model.ranks(); ++rank) {
+    WeightSizes weights = (*sizes)[static_cast<size_t>(rank)];
+    int64_t others =
+        model.machine_of(rank).memory().used() - Taken(model, weights);
+    int64_t draft_bytes = 0;
+    if (draft.has_value() && rank == 0) {
+      const absl::StatusOr<WeightSizes> small =
+          DraftWeights(draft->model, model);
+      if (!small.ok()) return small.status();
+      others -= Taken(draft->model, *small);
+      draft_bytes =
+          SiteOf(draft->model, *small, draft->options, machine.threads())
+              .PlanFor(draft->options.context)
+              .DeviceBytes();
+    }
+    weights.bytes += others;
+    ranks.sites.push_back(
+        SiteOf(model, weights, options, machine.threads(), rank));
+    ranks.sites.back().draft_bytes = draft_bytes;
+    ranks.plans.push_back(ranks.sites.back().PlanFor(context));
+    ranks.others.push_back(others);
+  }
+  return ranks;
+}
 
 nlohmann::json TiersJson(const TierPlan& plan, int64_t others) {
   nlohmann::json tiers = {{"device",
@@ -168,38 +213,16 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     const Model& model, const SessionOptions& options,
     const std::optional<KeptRates>& kept, const std::optional<DraftPart>& draft,
     const FastSteps& fast) {
-  const ModelConfig& config = model.config;
-  if (absl::Status s = CheckSessionOptions(config, options); !s.ok()) return s;
-  const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();
-  if (!sizes.ok()) return sizes.status();
-  const Machine& machine = *model.machine;
-  const int64_t context =
-      options.context > 0 ? options.context : config.context;
-  Ranks ranks;
-  int64_t all_others = 0;
-  for (int rank = 0; rank < model.ranks(); ++rank) {
-    WeightSizes weights = (*sizes)[static_cast<size_t>(rank)];
-    int64_t others =
-        model.machine_of(rank).memory().used() - Taken(model, weights);
-    int64_t draft_bytes = 0;
-    if (draft.has_value() && rank == 0) {
-      const absl::StatusOr<WeightSizes> small =
-          DraftWeights(draft->model, model);
-      if (!small.ok()) return small.status();
-      others -= Taken(draft->model, *small);
-      draft_bytes =
-          SiteOf(draft->model, *small, draft->options, machine.threads())
-              .PlanFor(draft->options.context)
-              .DeviceBytes();
-    }
-    weights.bytes += others;
-    all_others += others;
-    ranks.sites.push_back(
-        SiteOf(model, weights, options, machine.threads(), rank));
-    ranks.sites.back().draft_bytes = draft_bytes;
-    ranks.plans.push_back(ranks.sites.back().PlanFor(context));
-    ranks.others.push_back(others);
+  if (absl::Status s = CheckSessionOptions(model.config, options); !s.ok()) {
+    return s;
   }
+  const absl::StatusOr<Ranks> planned = RanksOf(model, options, draft);
+  if (!planned.ok()) return planned.status();
+  const Ranks& ranks = *planned;
+  const Machine& machine = *model.machine;
+  const int64_t context = ContextOf(model, options);
+  const int64_t all_others =
+      std::accumulate(ranks.others.begin(), ranks.others.end(), int64_t{0});
   const SessionSite& site = ranks.sites.front();
   const std::optional<LinkRate> link = machine.link();
   nlohmann::json document = {{"context", context},
@@ -238,9 +261,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(
   if (const std::string warning = kept->Warning(); !warning.empty()) {
     document["warnings"].push_back(warning);
   }
-  // The first token after a prompt that leaves room for it, the last token.
-  const Work work = {
-      .cached = 0, .prompt = std::max<int64_t>(1, context - 1), .fast = fast};
+  const Work work = FullContext(context, fast);
   const Rates& rates = kept->best.rates;
   const Prediction times =
       PredictRanks(ranks.sites, ranks.plans, link, rates, work);
@@ -252,6 +273,45 @@ absl::StatusOr<nlohmann::json> DescribePlan(
   if (!alone.ok()) return alone.status();
   document["one_rank"] = *alone;
   return document;
+}
+
+absl::StatusOr<int> ChooseRanks(const Model& model,
+                                const SessionOptions& options,
+                                const std::optional<DraftPart>& draft,
+                                const FastSteps& fast) {
+  if (absl::Status s = CheckSessionOptions(model.config, options); !s.ok()) {
+    return s;
+  }
+  if (model.machine->device() != Device::kCuda) return 1;
+  const int64_t context = ContextOf(model, options);
+  const int gpus = std::min(CudaStream::Gpus(), ModelSplit::kMostRanks);
+  int best = 1;
+  std::optional<double> least;  // bytes; absent: nothing fits yet
+  for (int count = 1; count <= gpus && least != 0.0; ++count) {
+    const absl::StatusOr<std::unique_ptr<Model>> over = model.Over(count);
+    if (CodeOf(over.status()) == "cannot_split") continue;
+    if (!over.ok()) return over.status();
+    std::optional<DraftPart> beside;
+    if (draft.has_value()) {
+      beside.emplace(DraftPart{&draft->model == &model ? **over : draft->model,
+                               draft->options});
+    }
+    const absl::StatusOr<Ranks> ranks = RanksOf(**over, options, beside);
+    if (!ranks.ok()) return ranks.status();
+    if (!ranks->Fit(context)) {
+      if (!least.has_value()) best = count;
+      continue;
+    }
+    // What comes up depends on no rate.
+    const double swept =
+        PredictRanks(ranks->sites, ranks->plans, /*link=*/std::nullopt, Rates(),
+                     FullContext(context, fast))
+            .swept_bytes;
+    if (least.has_value() && swept >= *least) continue;
+    least = swept;
+    best = count;
+  }
+  return best;
 }
 
 }  // namespace tiercel

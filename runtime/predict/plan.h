@@ -31,6 +31,17 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     const std::optional<DraftPart>& draft = std::nullopt,
     const FastSteps& fast = {});
 
+// Over how many ranks `model`, which has no weights yet, is best opened for
+// such a session: 1 to as many as there are GPUs. It is the count for which the
+// fewest bytes of KV come over one rank's link in a step with the context full;
+// of equals the fewest ranks, which gather least. Where none fits it is the
+// most that the model can be split into; on another device than a GPU 1.
+// Errors: those of DescribePlan and Machine::FindDevice.
+absl::StatusOr<int> ChooseRanks(const Model& model,
+                                const SessionOptions& options,
+                                const std::optional<DraftPart>& draft,
+                                const FastSteps& fast);
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_RUNTIME_PREDICT_PLAN_H_

@@ -75,6 +75,11 @@ class Predictor {
     return rates_.StepSeconds(layers_, std::min(before + 1, positions));
   }
 
+  // What comes to the device for one token after `before`.
+  double SweptBytes(int64_t before) const {
+    return plan_.in_place ? 0 : layers_ * BytesOf(SweptPages(before));
+  }
+
   // How many pages of single layers `pages` pages are, each of which exists in
   // the first layers or in all.
   int64_t PageLayers(int64_t pages, int64_t prompt) const {
@@ -213,6 +218,7 @@ Prediction Predict(const SessionSite& site, const TierPlan& plan,
   const double slow = 1 - work.fast.share;
   if (slow > 0) {
     prediction.tbt_s = slow * predictor.Step(work.prompt + half, half);
+    prediction.swept_bytes = slow * predictor.SweptBytes(work.prompt + half);
   }
   prediction.tbt_s += work.fast.share * predictor.FastStep(work.prompt + half,
                                                            work.fast.positions);
@@ -247,6 +253,7 @@ Prediction PredictRanks(const std::vector<SessionSite>& sites,
         Predict(sites[i], plans[i], link, RatesOfRanks(sites[i], rates), work);
     all.ttft_s = std::max(all.ttft_s, own.ttft_s);
     all.tbt_s = std::max(all.tbt_s, own.tbt_s);
+    all.swept_bytes = std::max(all.swept_bytes, own.swept_bytes);
     all.memory.host += own.memory.host;
     all.memory.device += own.memory.device;
   }

@@ -31,6 +31,9 @@ struct Prediction {
   // Time between tokens, half way through the generated: the mean of fast and
   // other steps.
   double tbt_s = 0;
+  // KV that comes to one rank's device for a token then, the mean of such
+  // steps: of several ranks the most.
+  double swept_bytes = 0;
   MemoryUse memory;
 };
 
