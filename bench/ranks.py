@@ -40,6 +40,7 @@ RANDOM_DEPTH = 32768
 BOOK = "moby_dick.txt"
 BOOK_DEPTH = 7000
 DRAFTED = 48  # tokens with TriForce
+BLOCK = 64  # tokens behind them that drafts may need
 RANKS = (1, 2, 3, 4)
 ROWS = {1: 300, 512: 1024}  # of eval: rows a step, rows
 ONE_RANK = ["-p", 512, "-n", 32, "-d", "0,2048", "-r", 2]  # of bench
@@ -156,7 +157,7 @@ def triforce(program, args, say):
         of_ranks = ["-m", MODEL, "--tensor-parallel", ranks]
         policy = ["--policy", "triforce"]
         # Both on one device: the least for the view.
-        simulate, plan = device(program, BOOK_DEPTH + DRAFTED,
+        simulate, plan = device(program, BOOK_DEPTH + DRAFTED + BLOCK,
                                 args.triforce_link, *of_ranks, *policy)
         common = [*of_ranks, *simulate, "-d", BOOK_DEPTH]
         rows.append(drafted_row(
