@@ -25,8 +25,8 @@ PLAN = {"min_device_bytes": 77, "tbt_ms": 90.0,
 
 def drafted(rate, accepted):
     return {"avg_ts": rate, "tokens_per_sweep": 8.25,
-            "levels": [{"accepted": 1, "checked": 9},
-                       {"accepted": accepted, "checked": 40}]}
+            "levels": [{"accepted": 1, "checked": 9, "drafted": 9},
+                       {"accepted": accepted, "checked": 40, "drafted": 94}]}
 
 
 class RanksTest(unittest.TestCase):
@@ -61,9 +61,9 @@ class RanksTest(unittest.TestCase):
     def test_drafts_are_compared_with_one_rank_and_with_none(self):
         rows = [
             ranks.drafted_row(1, drafted(2.0, 30), {"tbt_ms": {"p50": 2000.0}},
-                              3960.0),
+                              3795.0, 10.0),
             ranks.drafted_row(2, drafted(4.0, 30), {"tbt_ms": {"p50": 1000.0}},
-                              1650.0)]
+                              1485.0, 10.0)]
         lines = ranks.triforce_lines(rows)
         self.assertEqual(lines[2:], [
             "| 1 | 75 % | 8.2 | 500 | 1.00 | 480 | 4.0 % | 2000 | 4.0 |",
