@@ -104,7 +104,7 @@ ranks_fit|runtime/predict/plan.cc|if (!ranks->Fit(context))|if (false)|tests/hos
 ranks_weights|runtime/api/session_api.cc|m.weights != nullptr) {|false) {|runtime/api/ranks_api_test.cc
 ranks_opened|apps/commands/command.cc|ranks = \*best;|ranks = 1;|apps/cli_test.py
 rank_gpus|runtime/machine/machine.cc|gpus > 0 \&\& gpus < ranks()|false|tests/hosted_ranks_test.cc
-other_gpu|kernels/device/hosted_stream.cc|if (is_others(source) .. is_others(target))|if (false)|kernels/device/hosted_stream_test.cc
+other_gpu|kernels/device/hosted_stream.cc|is_others(source) .. is_others(target)|is_others(source) \&\& is_others(target)|kernels/device/hosted_stream_test.cc
 predicted_gathers|bench/ranks_predicted.py|(ranks - 1) / ranks \* floats|1 / ranks * floats|bench/ranks_predicted_test.py
 predicted_swept|bench/ranks_predicted.py|for card in cards) / 2 \* layers|for card in cards) * layers|bench/ranks_predicted_test.py
 page_parts|bench/pages.py|if wanted != usual|if wanted|bench/pages_test.py
