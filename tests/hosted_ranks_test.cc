@@ -398,6 +398,28 @@ TEST_F(HostedRanksChoiceTest, OfGpusAlone) {
   EXPECT_EQ(CodeOf(too_long.status()), "invalid_context");
 }
 
+// Another's would reach the memory too, but by a detour.
+TEST_F(HostedRanksTest, ARanksLinkIsItsOwnGpus) {
+  const Model::Options options =
+      Over(CheckpointPath("llama_gqa.gguf"), 3, /*nccl=*/false);
+  for (int rank = 0; rank < 3; ++rank) {
+    Machine machine(options.machine, rank, 3);
+    ASSERT_TRUE(machine.FindDevice().ok());
+    std::array<int, 3> made = {};
+    for (int gpu = 0; gpu < 3; ++gpu) {
+      SetHostedFaultsOf(gpu, [&made, gpu](std::string_view call) {
+        made[static_cast<size_t>(gpu)] += call == "create" ? 1 : 0;
+        return 0;
+      });
+    }
+    EXPECT_TRUE(machine.NewLink(machine.NewPlacement()).ok());
+    SetHostedFaults(nullptr);
+    for (int gpu = 0; gpu < 3; ++gpu) {
+      EXPECT_EQ(made[static_cast<size_t>(gpu)], gpu == rank ? 1 : 0) << rank;
+    }
+  }
+}
+
 TEST_F(HostedRanksTest, RanksNeedAGpuEach) {
   GpuFacts facts = kHostedGpu;
   facts.gpus = 2;
