@@ -85,6 +85,23 @@ def chunk_table(held, prompt, view, chunks, say):
         "positions a chunk", "acceptance", {"T 0.6, blocks of 16": points})
 
 
+def length_table(held, prompt, view, say):
+    """Lengths of a block at one budget, of `held` as above; returns the chart."""
+    say(f"A view of {view:,}, chunks of 32, T 0.6.")
+    say()
+    say("| tokens a block | acceptance; tokens a sweep |")
+    say("|---:|---|")
+    points = []
+    for length in (4, 8, 16, 24, 32):
+        one = held(view, 32, length, 0.6)
+        points.append((length, statistics.mean(one.per_sweep)))
+        say(f"| {length} | {one.cell()} |")
+    say()
+    return chart.line_chart(
+        f"Tokens a sweep, {prompt:,} tokens, a view of {view:,}",
+        "tokens a block", "tokens a sweep", {"T 0.6, chunks of 32": points})
+
+
 def tables(texts, prompt, args, say, charts):
     @functools.cache
     def held(budget, chunk, length, temp):
@@ -99,6 +116,7 @@ def tables(texts, prompt, args, say, charts):
     say()
     if prompt < triforce.LONG:
         charts["budget"] = budget_table(held, prompt, 1024, say)
+        charts["length"] = length_table(held, prompt, 1024, say)
         chunks = (1, 8, 16, 32, 64, 128)
     else:
         chunks = (1, 8, 32)

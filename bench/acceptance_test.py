@@ -30,7 +30,9 @@ class Text:
         self.asked.append(flags)
         chunk = flags[flags.index("--chunk") + 1]
         budget = flags[flags.index("--budget") + 1]
-        return Run(budget / 8192 + chunk / 1024 + self.more, 4.5 + self.more)
+        length = flags[flags.index("--gamma2") + 1]
+        return Run(budget / 8192 + chunk / 1024 + self.more,
+                   length / 4 + 0.5 + self.more)
 
 
 class TablesTest(unittest.TestCase):
@@ -47,13 +49,15 @@ class TablesTest(unittest.TestCase):
         self.tables(7000)
         # 1,024 / 8,192 and 32 / 1,024, then a quarter more.
         cell = "0.156 to 0.406; 4.5 to 4.8"
-        self.assertIn(f"| 1024 | {cell} | {cell} | {cell} |", self.lines)
+        short = cell.replace("4.5 to 4.8", "2.5 to 2.8")
+        self.assertIn(f"| 1024 | {short} | {cell} | {cell} |", self.lines)
         self.assertIn(f"| 32 | {cell} |", self.lines)
         self.assertIn("| 128 | 0.250 to 0.500; 4.5 to 4.8 |", self.lines)
-        self.assertEqual(set(self.charts), {"budget", "chunk-7000"})
-        # Twelve cells and six, one of which is among both.
+        self.assertIn("| 24 | 0.156 to 0.406; 6.5 to 6.8 |", self.lines)
+        self.assertEqual(set(self.charts), {"budget", "length", "chunk-7000"})
+        # Twelve cells, five of which two are among these, and six of which one.
         for text in self.texts:
-            self.assertEqual(len(text.asked), 4 * 3 + 6 - 1)
+            self.assertEqual(len(text.asked), 4 * 3 + 5 - 2 + 6 - 1)
 
     def test_long(self):
         self.tables(28000)

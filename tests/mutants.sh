@@ -110,6 +110,7 @@ predicted_swept|bench/ranks_predicted.py|for card in cards) / 2 \* layers|for ca
 page_parts|bench/pages.py|if wanted != usual|if wanted|bench/pages_test.py
 page_numbers|bench/pages.py|(len(columns) - words)|(len(columns) - 1)|bench/pages_test.py
 turns_ratio|bench/ranks.py|now / before for before|before / now for before|bench/ranks_test.py
+block_lengths|bench/acceptance.py|held(view, 32, length, 0.6)|held(view, 32, 16, 0.6)|bench/acceptance_test.py
 logits_gather|runtime/predict/prediction.cc|kMeeting + logit_bytes / kGathered|kMeeting + 0 * logit_bytes|runtime/predict/prediction_test.cc
 named_rank|runtime/predict/session_plan.cc|"rank ", rank, " of "|"rank ", 0, " of "|runtime/predict/session_plan_test.cc
 rank_fits|runtime/predict/plan.cc|= ranks.sites\[i\].Fits(context)|= ranks.Fit(context)|runtime/predict/plan_test.cc
