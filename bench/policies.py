@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
 """SFI, SADAS and SPEED beside everything: what their plain forms cost and save.
 
-  bench/policies.py             all but --filled, about an hour
+  bench/policies.py             all but --filled, about two hours
   bench/policies.py --quality   how far plain rows are from the model's
   bench/policies.py --coverage  how much of a row's attention an older view has
   bench/policies.py --needle    what a view finds that lies far behind it
   bench/policies.py --speed     plain and verified decoding beside plain full
   bench/policies.py --links     the same behind a slow link, simulated
   bench/policies.py --filled    the shape of Qwen3-1.7B, KV that nobody computed
+  bench/policies.py --sfi-contexts      SFI: speed by context
+  bench/policies.py --sadas-windows     SADAS: quality by window (its Table 3)
+  bench/policies.py --sadas-answers     what the answer reads (Tables 9, 10, 12)
+  bench/policies.py --sadas-contexts    speed by context (Table 4)
+  bench/policies.py --sadas-lengths     lengths of thinking and answer (Fig. 3)
+  bench/policies.py --speed-contexts    SPEED: TTFT, TPOT, KV by cut and context
+  bench/policies.py --speed-acceptance  its drafts that hold by cut
   bench/policies.py --quality --only decay,2080
                                 rows with these in their names, of that table
   bench/policies.py --save      also writes bench/results/<date>-<cpu>-policies*:
@@ -33,36 +40,27 @@ is forced: it thinks all the time. `--links`: the device is simulated, and the
 least that a policy's view leaves room for; a sweep over everything takes 20 and
 100 times a step over a window of 1,024 (measured here first, in place).
 `--filled`: random weights and random KV, where
-only the shape matters; random keys are the worst that a choice can meet. Standard
-library only, numpy for --filled.
+only the shape matters; random keys are the worst that a choice can meet.
+
+The seven tables that have their paper in their name are in its form, of a piece of
+the first book, a few minutes each; TriForce's by chunk, budget and lengths are
+bench/acceptance.py's. Standard library only, numpy for --filled.
 """
 
 import argparse
 import os
 import pathlib
-import statistics
 import subprocess
 import tempfile
 
-import chart
-import needle
 import pages
+import sadas_tables
+import speed_tables
+import triforce
 from program import Program
+from sadas_tables import window
+from sfi_tables import BARE, context_table, coverage_table, needle_table, sfi
 from triforce import KV_BYTES
-
-
-# The selector without its parts that are not attention.
-BARE = "prior=0,nms=0,exclusive=0"
-
-
-def sfi(settings, budget=1024, newest=256):
-    return ["--policy", "sfi", "--plain", "--budget", budget, "--window",
-            newest, "--set", settings]
-
-
-def window(tokens, sink):
-    return ["--policy", "sadas", "--plain", "--set", "gate=always",
-            "--window", tokens, "--sink", sink]
 
 
 # A view of SFI: what is chosen, 256 newest where nothing else is said, and half
@@ -95,7 +93,7 @@ QUALITY = [
 # How a model takes what it was not trained for.
 SPEED_QUALITY = [
     (f"SPEED, cut {cut} of 30, {name} (untrained)",
-     ["--policy", "speed", "--plain", "--set", f"cut={cut},anchor={anchor}"])
+     speed_tables.plain(cut, anchor))
     for cut in (29, 28, 26, 24, 22, 15)
     for anchor, name in ((1, "anchor"), (0, "no anchor"))]
 
@@ -105,7 +103,7 @@ SPEED = [
     ("SFI plain, 1024, sentences", sfi("trigger=sentence")),
     ("SFI plain, 1024, every 64", sfi("trigger=fixed,interval=64")),
     ("SPEED plain, cut 22 of 30 (untrained)",
-     ["--policy", "speed", "--plain", "--set", "cut=22"]),
+     speed_tables.plain(22)),
     ("SADAS verified, thinking, 1024",
      ["--policy", "sadas", "--window", 1024, "--set", "think=on", "--verify",
       "coupled"]),
@@ -205,52 +203,6 @@ def links_table(program, book, text, depth, tokens, say):
             say(link_line(name, row))
 
 
-def coverage_table(program, book, tokens, depth, say, charts):
-    say()
-    say(f"## Coverage, {book}: 256 tokens after {depth:,}, chosen every N")
-    say()
-    say("| N | 256 chosen | 1,024 chosen |")
-    say("|---:|---:|---:|")
-    series = {"256 chosen": [], "1,024 chosen": []}
-    for interval in (4, 16, 64, 128):
-        cells = []
-        for name, budget in (("256 chosen", 256), ("1,024 chosen", 1024)):
-            d = program.document(
-                "generate", "--tokens", tokens, "-n", 256, "--ignore-eos", "--temp",
-                0.6, "-c", depth + 400,
-                *sfi(f"trigger=fixed,interval={interval},gap=1", budget))
-            share = d["schedule"]["coverage"]
-            cells.append(f"{share:.3f}")
-            series[name].append((interval, share))
-        say(f"| {interval} | {' | '.join(cells)} |")
-    charts["coverage"] = chart.line_chart(
-        f"Attention that falls on the old view, {book}", "tokens since",
-        "share", series)
-
-
-NEEDLE = [
-    ("SFI, 1024", sfi("trigger=sentence")),
-    ("SFI, 1024, chunks of 8", [*sfi("trigger=sentence"), "--chunk", 8]),
-    ("SFI, 512", sfi("trigger=sentence", 512)),
-    ("window of 1312, 4 first", window(1312, 4)),
-]
-
-
-def needle_table(program, book, ids, items, length, scratch, say):
-    found = needle.recoveries(program, scratch, ids, NEEDLE, items, length)
-    count = len(found[NEEDLE[0][0]])
-    say()
-    say(f"## Needle, {book}: {length:,} tokens, {count} of {items} items that "
-        "full finds")
-    say()
-    say("| view | recovery: mean | least |")
-    say("|---|---:|---:|")
-    for name, shares in found.items():
-        if shares:
-            say(f"| {name} | {statistics.mean(shares):.2f} | "
-                f"{min(shares):.2f} |")
-
-
 # The shape of Qwen3-1.7B.
 SHAPE = ["--layers", 28, "--hidden", 2048, "--heads", 16, "--kv-heads", 8,
          "--head-dim", 128, "--ffn", 6144, "--vocab", 151936, "--type", "q4_0"]
@@ -285,6 +237,18 @@ def filled_table(path, depths, tokens, scratch, say):
             say(f"| {name} | {depth:,} {speed_cells(row, 2)}")
 
 
+# The papers' own tables, each of a piece of one book.
+PAPERS = {
+    "sfi-contexts": context_table,
+    "sadas-windows": sadas_tables.window_table,
+    "sadas-answers": sadas_tables.answer_table,
+    "sadas-contexts": sadas_tables.context_table,
+    "sadas-lengths": sadas_tables.length_table,
+    "speed-contexts": speed_tables.context_table,
+    "speed-acceptance": speed_tables.acceptance_table,
+}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiercel",
@@ -296,7 +260,11 @@ def main():
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--items", type=int, default=10)
     parser.add_argument("--filled-depths", default="32768")
-    parts = ("quality", "coverage", "needle", "speed", "links", "filled")
+    parser.add_argument("--skip", type=int, default=30000,
+                        help="letters of the book before the piece that the "
+                        "papers' tables have")
+    parts = ("quality", "coverage", "needle", "speed", "links", "filled",
+             *PAPERS)
     for part in parts:
         parser.add_argument(f"--{part}", action="store_true")
     parser.add_argument("--only", default="", metavar="TEXT,...",
@@ -304,7 +272,8 @@ def main():
                         "their names")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
-    wanted = {part for part in parts if getattr(args, part)}
+    wanted = {part for part in parts
+              if getattr(args, part.replace("-", "_"))}
     usual = set(parts) - {"filled"}
     wanted = wanted or usual
     folder = pathlib.Path(os.environ["TIERCEL_BOOKS"])
@@ -318,7 +287,7 @@ def main():
     program = Program(args.tiercel)
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
-        for book in books if wanted != {"filled"} else ():
+        for book in books if wanted & {"quality", "coverage", "needle"} else ():
             text = folder / book
             ids = program.document("tokenize", "-f", text)["tokens"]
             tokens = scratch / "tokens.txt"
@@ -342,6 +311,11 @@ def main():
             filled_table(args.tiercel,
                          list(map(int, args.filled_depths.split(","))), 65,
                          scratch, say)
+        piece = scratch / books[0]
+        piece.write_text(triforce.book(books[0])[args.skip:])
+        for part, table in PAPERS.items():
+            if part in wanted:
+                table(program, piece, scratch, say, charts)
     if args.save:
         print(pages.save(say.said, charts,
                          pages.page_name("policies", wanted, usual)))

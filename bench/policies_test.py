@@ -1,7 +1,13 @@
 """What policies.py makes of documents whose figures are known."""
 
+import contextlib
+import io
+import os
+import pathlib
 import sys
+import tempfile
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 import policies
@@ -14,18 +20,15 @@ BENCH_ROW = {"avg_ts": 48.26, "device_bytes": 151_240_000,
 
 
 class Program:
-    """Notes what it is asked for; says `said`, or what it says of a budget."""
+    """Notes what it is asked for; says `said`."""
 
-    def __init__(self, said, **budgets):
+    def __init__(self, said):
         self.said = said
-        self.budgets = budgets
         self.asked = []
 
     def document(self, *args):
         self.asked.append(args)
-        budget = (args[args.index("--budget") + 1] if "--budget" in args
-                  else None)
-        return self.budgets.get(f"of_{budget}", self.said)
+        return self.said
 
 
 class TablesTest(unittest.TestCase):
@@ -87,15 +90,27 @@ class TablesTest(unittest.TestCase):
         plain = policies.link_line("SFI", BENCH_ROW | {"tokens_per_sweep": None})
         self.assertEqual(plain, "| SFI | 48.3 | 32.14 | 1.5 |  | 151.2 | 149.5 |")
 
-    def test_coverage(self):
-        lines, charts = [], {}
-        program = Program({"schedule": {"coverage": 0.875}},
-                          of_256={"schedule": {"coverage": 0.5}})
-        policies.coverage_table(program, "a book", "ids.txt", 6000,
-                                lambda line="": lines.append(line), charts)
-        self.assertEqual(lines[-1], "| 128 | 0.500 | 0.875 |")
-        self.assertEqual(len(program.asked), 4 * 2)
-        self.assertIn("coverage", charts)
+    def test_a_papers_table_is_had_by_its_name(self):
+        """It is of the book from a place on, and nothing else is made."""
+        had = []
+
+        def table(name):
+            return lambda program, piece, scratch, say, charts: had.append(
+                (name, piece.name, piece.read_text()))
+
+        papers = {name: table(name) for name in policies.PAPERS}
+        with tempfile.TemporaryDirectory() as books, mock.patch.multiple(
+                policies, PAPERS=papers, Program=lambda path: None), \
+                mock.patch.object(policies.pages, "version_of", str), \
+                mock.patch.dict(os.environ, TIERCEL_BOOKS=books), \
+                contextlib.redirect_stdout(io.StringIO()):
+            pathlib.Path(books, "a.txt").write_text("before, a text")
+            for name in papers:
+                with mock.patch.object(sys, "argv", [
+                        "policies.py", f"--{name}", "--books", "a.txt", "--skip",
+                        "8"]):
+                    policies.main()
+        self.assertEqual(had, [(name, "a.txt", "a text") for name in papers])
 
 
 if __name__ == "__main__":

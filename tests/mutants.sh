@@ -110,6 +110,13 @@ predicted_swept|bench/ranks_predicted.py|for card in cards) / 2 \* layers|for ca
 page_parts|bench/pages.py|if wanted != usual|if wanted|bench/pages_test.py
 page_numbers|bench/pages.py|(len(columns) - words)|(len(columns) - 1)|bench/pages_test.py
 turns_ratio|bench/ranks.py|now / before for before|before / now for before|bench/ranks_test.py
+sadas_part|bench/sadas_tables.py|a - b for a, b|a for a, b|bench/sadas_tables_test.py
+sadas_tag_row|bench/sadas_tables.py|begin + TAG - 1, begin|begin + TAG, begin|bench/sadas_tables_test.py
+sadas_lengths|bench/sadas_tables.py|len(ids) - begin - len(tag)|len(ids) - begin|bench/sadas_tables_test.py
+context_full|bench/by_context.py|zip(\*baselines)|zip(*baselines[:1])|bench/sfi_tables_test.py
+speed_share|bench/speed_tables.py|value / take(other)|take(other) / value|bench/speed_tables_test.py
+speed_literal|bench/speed_tables.py|DRAFT_PROMPT + 136|DRAFT_PROMPT|bench/speed_tables_test.py
+papers_flag|bench/policies.py|part.replace("-", "_")|part|bench/policies_test.py
 block_lengths|bench/acceptance.py|held(view, 32, length, 0.6)|held(view, 32, 16, 0.6)|bench/acceptance_test.py
 logits_gather|runtime/predict/prediction.cc|kMeeting + logit_bytes / kGathered|kMeeting + 0 * logit_bytes|runtime/predict/prediction_test.cc
 named_rank|runtime/predict/session_plan.cc|"rank ", rank, " of "|"rank ", 0, " of "|runtime/predict/session_plan_test.cc
