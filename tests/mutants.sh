@@ -139,7 +139,7 @@ link_groups|offload/move/gpu_link.cc|std::exchange(last_group_, copies_->Mark())
 unpinned|offload/tier/placement.cc|gpu_->Unpin(address);|(void)address;|offload/move/gpu_link_test.cc
 ring_wait|kernels/machine/send_ring.cc|cuda_.Await(left_\[1 - half_\]); !s.ok()|absl::OkStatus(); !s.ok()|kernels/device/hosted_stream_test.cc
 ring_half|kernels/machine/send_ring.cc|left_\[1 - half_\]|left_[half_]|kernels/device/hosted_stream_test.cc
-device_first|runtime/model/model.cc|model->machine_of(rank).FindDevice(); !s.ok()|absl::OkStatus(); !s.ok()|tests/hosted_faults_test.cc
+device_first|runtime/model/model.cc|machine_of(rank).FindDevice(); !s.ok()|absl::OkStatus(); !s.ok()|tests/hosted_faults_test.cc
 own_weights|runtime/model/model.cc|absl::Status s = own.TakeMemory(); !s.ok()|absl::Status s = own.FindDevice(); !s.ok()|tests/hosted_test.cc
 link_block|offload/move/gpu_link.cc|kGroupBytes - offset % kGroupBytes|kGroupBytes|offload/move/gpu_link_test.cc
 link_error|offload/move/copy_engine.cc|if (!finished.ok()) FailBegun(finished.status());||offload/move/gpu_link_test.cc

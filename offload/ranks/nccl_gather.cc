@@ -312,8 +312,8 @@ void NcclGather::End() {
   running_ = false;
 }
 
-// Who is cancelled leaves before a gather that no rank enters without it: nobody
-// waits for a GPU's part that never comes.
+// Who is cancelled leaves before a gather that no rank enters without it:
+// nobody waits for a GPU's part that never comes.
 void NcclGather::Leave(const absl::Status& why) {
   if (ClassOf(why) != ErrorClass::kCancelled) Break(why);
 }
