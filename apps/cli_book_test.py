@@ -16,7 +16,7 @@ from cli_testing import (CHAT, TIERCEL, environment, lend_rates, run,
                          without_rates_warnings, write_deeper, Case)
 
 TEXT = b"".join(b"Part %d of it. One two three, four five. Six!\n\n" % i
-                for i in range(400))
+                for i in range(200))
 SMALL = ["-m", CHAT, "-c", "700", "-n", "24"]
 
 
