@@ -155,7 +155,6 @@ class HostExecutor::Block {
   // has its turn.
   std::string Run(const Kernel& kernel, int64_t block, int threads,
                   size_t shared_bytes) {
-    const Fibre::Catch faults;
     std::byte* const shared = guard_ - (shared_bytes + 15) / 16 * 16;
     std::memset(shared, kPoison, static_cast<size_t>(guard_ - shared));
     task_ = {&kernel, block, shared, guard_};
@@ -273,6 +272,7 @@ int HostExecutor::Check(const LaunchShape& s, int max_threads) const {
 
 int HostExecutor::Run(const LaunchShape& shape, Kernel kernel) {
   last_fault.clear();
+  const Fibre::Catch faults;
   for (const int64_t block : block_->InOrder(shape.blocks)) {
     const std::string fault =
         block_->Run(kernel, block, shape.threads, shape.shared_bytes);
@@ -312,8 +312,7 @@ void MeetLanes(const char* what, uint32_t mask, const Words& brought,
 
 int OwnLane() { return running->index % kWarpLanes; }
 
-void CheckIndex(int i, int size) {
-  if (i >= 0 && i < size) return;
+void FailIndex(int i, int size) {
   throw Fault{absl::StrCat("element ", i, " of an array of ", size)};
 }
 

@@ -91,7 +91,10 @@ int Launch(CUstream_st* stream, LaunchShape shape, const Kernel& kernel) {
 // What follows is called by the thread that runs, and is about it.
 using Place = std::experimental::source_location;
 int OwnLane();
-void CheckIndex(int i, int size);
+[[noreturn]] void FailIndex(int i, int size);
+inline void CheckIndex(int i, int size) {
+  if (i < 0 || i >= size) FailIndex(i, size);
+}
 void CheckPacket(const void* packet, const Place& at);
 // What lane `lane` of `mask` has for `bits`.
 uint32_t ShuffleBits(uint32_t mask, uint32_t bits, int lane, const Place& at);
