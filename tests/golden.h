@@ -3,6 +3,8 @@
 
 // The small checkpoints of tests/golden and the logits they must give.
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -17,6 +19,10 @@
 #include "runtime/sequence/session.h"
 
 namespace tiercel {
+
+// Whether a test may take minutes, to try all of many faults: tests/full.sh
+// asks for that.
+inline bool TriesAllFaults() { return getenv("TIERCEL_ALL_FAULTS") != nullptr; }
 
 inline std::string CheckpointPath(const std::string& name) {
   return "tests/golden/checkpoints/" + name;
