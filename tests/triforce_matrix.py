@@ -131,7 +131,7 @@ class Runs:
 
 def small(runs, text):
     common = runs.prompt(text[20000:], 400, 32)
-    for turn, temp in enumerate((0, 0.6, 1.0)):
+    for turn, temp in enumerate((0, 1.0)):
         args = [*common, "--temp", temp, "--seed", 5]
         plain = runs.document(*args)
         for i, draft in enumerate(DRAFTS):
