@@ -16,7 +16,7 @@ import book
 TIERCEL, CHECKPOINTS = sys.argv[1:3]
 SCRIPT = pathlib.Path(__file__).with_name("book.py")
 TEXT = "".join(f"Part {i} of it. One two three, four five. Six!\n\n"
-               for i in range(400))
+               for i in range(200))
 
 
 class Lines:
@@ -78,7 +78,7 @@ class BookTest(unittest.TestCase):
                      "TIERCEL_MODEL": os.path.join(CHECKPOINTS, "llama_chat")},
                 capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"\n\| text\.txt \| 4,000 \| [\d,]+ \| ")
+        self.assertRegex(done.stdout, r"\n\| text\.txt \| 2,000 \| [\d,]+ \| ")
         # A machine that is slow to look lets it end before.
         times = re.search(r"\ntext\.txt, interrupted ([0-4]) times \(seed 0\): ",
                           done.stdout)
