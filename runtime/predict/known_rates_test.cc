@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -33,25 +34,42 @@ KvLayout LayoutOf(const Model& model, const Session::Options& options = {}) {
   return options.Layout(model.config);
 }
 
+std::string NewFolder() {
+  std::string folder = testing::TempDir() + "/known_rates_XXXXXX";
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  return folder;
+}
+
 class KnownRatesTest : public testing::Test {
  protected:
+  // Measures once for all tests, which takes seconds, by a header alone.
+  static void SetUpTestSuite() {
+    measured_folder_ = NewFolder();
+    std::tie(first_, measured_first_) =
+        Measure(*Open({.weights = false}), measured_folder_);
+  }
+  static void TearDownTestSuite() { fs::remove_all(measured_folder_); }
   void SetUp() override {
-    folder_ = testing::TempDir() + "/known_rates_XXXXXX";
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    folder_ = NewFolder();
     model_ = Open({});
   }
   void TearDown() override { fs::remove_all(folder_); }
 
   // The rates there are, and whether something was measured for it.
-  std::pair<KeptRates, bool> Measure(const Model& model) {
+  static std::pair<KeptRates, bool> Measure(const Model& model,
+                                            const std::string& folder) {
     bool measured = false;
     const absl::StatusOr<KeptRates> kept = MeasureKnownRates(
-        model, LayoutOf(model), folder_, [&](uint64_t, uint64_t) {
+        model, LayoutOf(model), folder, [&](uint64_t, uint64_t) {
           measured = true;
           return true;
         });
     EXPECT_TRUE(kept.ok()) << kept.status();
     return {kept.ok() ? *kept : KeptRates(), measured};
+  }
+  // What was measured for all tests is in this one's folder.
+  void MeasuredBefore() {
+    fs::copy(measured_folder_, folder_, fs::copy_options::recursive);
   }
   // Has the one file there is say something else.
   void Keep(double step_s, double spread, int attempts) {
@@ -73,6 +91,9 @@ class KnownRatesTest : public testing::Test {
     return plan.ok() ? *plan : nlohmann::json();
   }
 
+  static inline std::string measured_folder_;
+  static inline KeptRates first_;
+  static inline bool measured_first_ = false;
   std::string folder_;
   std::unique_ptr<Model> model_;
 };
@@ -86,10 +107,10 @@ TEST_F(KnownRatesTest, NothingMeasuresUnasked) {
 }
 
 TEST_F(KnownRatesTest, WhatWasMeasuredServesEveryone) {
-  EXPECT_TRUE(Measure(*model_).second);
+  MeasuredBefore();
   Keep(/*step_s=*/0.5, /*spread=*/0, /*attempts=*/1);
   for (const bool weights : {true, false}) {
-    const auto [kept, measured] = Measure(*Open({.weights = weights}));
+    const auto [kept, measured] = Measure(*Open({.weights = weights}), folder_);
     EXPECT_FALSE(measured);
     EXPECT_EQ(kept.best.rates.step_s, 0.5);
     EXPECT_EQ(kept.costs.step_s, 1);
@@ -168,18 +189,18 @@ TEST_F(KnownRatesTest, AReportPredictsItsOwnWork) {
 }
 
 TEST_F(KnownRatesTest, TheHeaderIsEnough) {
-  const auto [kept, measured] = Measure(*Open({.weights = false}));
-  EXPECT_TRUE(measured);
-  EXPECT_GT(kept.best.rates.step_s, 0);
-  EXPECT_TRUE(KnownRates(*model_, LayoutOf(*model_), folder_).has_value());
+  EXPECT_TRUE(measured_first_);
+  EXPECT_GT(first_.best.rates.step_s, 0);
+  EXPECT_TRUE(
+      KnownRates(*model_, LayoutOf(*model_), measured_folder_).has_value());
 }
 
 TEST_F(KnownRatesTest, WhatIsNotSteadyIsSaidAndMeasuredAgain) {
-  Measure(*model_);
+  MeasuredBefore();
   Keep(/*step_s=*/0.5, /*spread=*/1e6, /*attempts=*/3);
   EXPECT_NE(Known()->Warning(), "");
   EXPECT_EQ(Plan()["warnings"], nlohmann::json::array({Known()->Warning()}));
-  const auto [kept, measured] = Measure(*model_);
+  const auto [kept, measured] = Measure(*model_, folder_);
   EXPECT_TRUE(measured);
   EXPECT_LT(kept.best.spread, 1e6);
   EXPECT_LT(kept.best.rates.step_s, 0.5);
@@ -188,7 +209,7 @@ TEST_F(KnownRatesTest, WhatIsNotSteadyIsSaidAndMeasuredAgain) {
   EXPECT_LE(kept.best.attempts, 3 + kAttemptsInACall);
   // Not for ever: some machines are never quiet.
   Keep(/*step_s=*/0.5, /*spread=*/1e6, KeptRates::kMostAttempts);
-  EXPECT_FALSE(Measure(*model_).second);
+  EXPECT_FALSE(Measure(*model_, folder_).second);
 }
 
 TEST_F(KnownRatesTest, StoppedItKeepsNothing) {
