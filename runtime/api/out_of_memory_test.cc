@@ -89,13 +89,12 @@ T Sized() {
   return t;
 }
 
-// The allocations to refuse: all, or in the short run the first, then fewer and
-// fewer; over ranks, which meet often, fewer from the first on.
+// The allocations to refuse: all, or in the short run fewer and fewer; over
+// ranks, which meet often, fewer still.
 bool over_ranks = false;
 int64_t After(int64_t n) {
   static const bool all = getenv("TIERCEL_ALL_FAULTS") != nullptr;
-  if (over_ranks && !all) return n + 1 + n / 6;
-  return all || n < 60 ? n + 1 : n + n / 16;
+  return all ? n + 1 : n + 1 + n / (over_ranks ? 4 : 6);
 }
 
 using Call = std::function<tiercel_status(tiercel_error*)>;
