@@ -193,22 +193,24 @@ target_precompile_headers(tiercel_test_headers PRIVATE <gmock/gmock.h>
 # The longest first, so that no core waits for one at the end. ctest learns that
 # by itself, but not before its second run.
 set(TIERCEL_LONG_TESTS
+    runtime/sequence/ranks_test.cc
+    tests/hosted_ranks_test.cc
+    tests/hosted_faults_test.cc
+    tests/hosted_test.cc
+    runtime/api/out_of_memory_test.cc
     models/tokenizer/golden_test.cc
+    runtime/sequence/unfinished_prompt_test.cc
+    kernels/layer/matmul_test.cc
+    runtime/sequence/faults_test.cc
     kernels/attention/attention_test.cc
     kernels/attention/attention_view_test.cc
-    kernels/layer/matmul_test.cc
+    drafts/verdict_test.cc
+    runtime/api/api_test.cc
+    runtime/policy/triforce_test.cc
+    runtime/sequence/saved_texts_test.cc
     runtime/sequence/tiers_test.cc
-    models/format/gguf_test.cc
-    models/chat/chat_template_test.cc
-    offload/kv/tiered_kv_test.cc
     offload/kv/kv_store_test.cc
-    models/tokenizer/pretokenize_test.cc
-    kernels/kv/kv_write_test.cc
-    offload/kv/copy_runs_test.cc
-    offload/view/retrieval_test.cc
-    runtime/policy/triforce_law_test.cc
-    runtime/drafting/small_target_test.cc
-    runtime/sequence/faults_test.cc)
+    offload/view/retrieval_test.cc)
 
 # The files of one folder are one program; ALONE: what replaces malloc, say, or
 # needs less of us, is one of its own. Each file is a test of ctest by its path,
