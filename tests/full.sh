@@ -4,9 +4,9 @@
 # real model, and faults that the suite must notice. Takes three hours or
 # more on two cores; the result is one page under bench/results/.
 #
-#   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs rows exact
-#                               sass hosted tiers ranks triforce policies faults
-#                               book readme mutants
+#   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes rows
+#                               exact sass hosted tiers ranks triforce policies
+#                               faults book readme mutants
 #
 # A step that is run again on the same day and kind of machine replaces its line
 # of the page; another machine has a page of its own.
@@ -14,8 +14,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs rows exact sass hosted tiers
-  ranks triforce policies faults book readme mutants)
+readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes rows exact sass hosted
+  tiers ranks triforce policies faults book readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -108,6 +108,14 @@ step_vocabs() {  # every code point; llama.cpp's vocabularies, their vectors
     run_tests cpu -R '^models/tokenizer/(golden|peer_vocabs)_test'
 }
 
+# Shapes, places and orders of threads that the short forms of tests leave out.
+step_shapes() {
+  local tests='^(kernels/(attention|kv|layer)/.*|offload/(kv|view)/.*'
+  tests+='|runtime/sequence/(saved_texts|tiers)_test|tests/hosted_test'
+  tests+='|apps/cli_(rates|reading)_test)'
+  TIERCEL_ALL_SHAPES=1 run_tests cpu -j "$(nproc)" -R "$tests"
+}
+
 step_rows() {  # bytes of logits: rows a step, threads
   local rows threads first=
   tr -s ' ' '\n' <tests/golden/smollm2/tokens.txt >"$scratch/all.txt"
@@ -179,8 +187,8 @@ step_policies() {  # the others, verified: the same text; plain: one text
 
 # Every allocation refused, hundreds of random lives, each signal at each place.
 step_faults() {
-  local tests='^(runtime/(sequence/faults|api/out_of_memory)'
-  tests+='|tests/hosted_faults|apps/cli_saved)_test'
+  local tests='^(runtime/(sequence/(faults|unfinished_prompt)|api/out_of_memory)'
+  tests+='|tests/hosted_faults|apps/cli(_saved)?)_test'
   TIERCEL_ALL_FAULTS=1 run_tests cpu -R "$tests"
 }
 
