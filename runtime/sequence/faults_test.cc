@@ -57,8 +57,7 @@ class Nth {
 // The next of many that may go wrong: all, or in the short run the first, then
 // fewer and fewer.
 int64_t After(int64_t n) {
-  static const bool all = getenv("TIERCEL_ALL_FAULTS") != nullptr;
-  return all || n < 40 ? n + 1 : n + n / 8;
+  return TriesAllFaults() || n < 16 ? n + 1 : n + n / 4;
 }
 
 GenerateParams Greedy(int64_t max_tokens) {
@@ -177,7 +176,7 @@ TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
   faults_->allocation = [&](int64_t) { return allocation(); };
   const Model::Options with = OnALargeDevice();
   for (const bool from_then_on : {false, true}) {
-    for (int64_t n = 1;; ++n) {
+    for (int64_t n = 1;; n = After(n)) {
       allocation.Arm(n, from_then_on);
       const auto failed = [&](const absl::Status& status) {
         EXPECT_EQ(CodeOf(status), "out_of_memory") << status;
@@ -297,7 +296,7 @@ TEST_F(FaultsTest, EveryCopyMayFail) {
   for (const Budget budget : {Budget::kLeast, Budget::kMiddle}) {
     const Tiered tiered = Make(budget);
     int64_t n = 1;
-    for (;; ++n) {
+    for (;; n = After(n)) {
       copy.Arm(n);
       Answer(*tiered.session, [&](const absl::Status& status) {
         EXPECT_EQ(CodeOf(status), "copy_failed") << status;
@@ -379,7 +378,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
       if (!copy.happened()) break;
     }
     // Steps over a view bring up little or nothing.
-    EXPECT_GT(failures, choice.form == PolicyForm::kPlain ? 8 : 20);
+    EXPECT_GT(failures, choice.form == PolicyForm::kPlain ? 8 : 12);
   }
   if (choice.form == PolicyForm::kPlain) return;
   const DraftLevel& level = levels.back();
@@ -492,7 +491,7 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyIsOnTheWay) {
   const Tiered tiered = Make();
   session = tiered.session.get();
   int cancelled = 0;
-  for (int64_t n = 1;; ++n) {
+  for (int64_t n = 1;; n = After(n)) {
     copy.Arm(n);
     Answer(*session, [&](const absl::Status& status) {
       EXPECT_EQ(CodeOf(status), "cancelled") << status;
@@ -508,7 +507,7 @@ TEST_F(FaultsTest, CancelledWhileAnyCopyIsOnTheWay) {
     if (!copy.happened()) break;
     session->Truncate(0);
   }
-  EXPECT_GT(cancelled, 40);
+  EXPECT_GT(cancelled, 16);
 }
 
 TEST_F(FaultsTest, CancelledWhileAnyCopyOfADraftIsOnTheWay) {
@@ -546,7 +545,7 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
     Session& session = simulated ? *tiered.session : *plain;
     for (const bool by_call : {false, true}) {
       Nth look;
-      for (int64_t n = 1;; ++n) {
+      for (int64_t n = 1;; n = After(n)) {
         session.Truncate(0);
         look.Arm(n);
         const auto failed = [&](const absl::Status& status) {
@@ -663,7 +662,7 @@ TEST_F(FaultsTest, AFullContextServesTheNextChat) {
 // and then: the logits are those of a session that has all its KV at hand and
 // whose device never fails.
 TEST_F(FaultsTest, AnyLifeGivesTheSameBytes) {
-  const unsigned seeds = getenv("TIERCEL_ALL_FAULTS") != nullptr ? 300 : 8;
+  const unsigned seeds = TriesAllFaults() ? 300 : 4;
   options_.context = 1000;
   const std::vector<int32_t> text = RandomIds(4000, model_->config.vocab);
   for (unsigned seed = 0; seed < seeds; ++seed) {
