@@ -214,9 +214,9 @@ class BenchTest(Case):
                 f"context holds {made_for}; give less, or stretch the model "
                 "beyond what it was made for: --rope-scaling yarn --rope-scale "
                 f"{scale}")
-        row, = self.document("bench", "-m", CHAT, "-p", "17000", "-n", "0",
-                             "-r", "1", "--rope-scale", "2")
-        self.assertEqual(row["test"], "pp17000")
+        row, = self.document("bench", "-m", CHAT, "-p", "0", "-n", "1", "-d",
+                             "17000", "--fill", "-r", "1", "--rope-scale", "2")
+        self.assertEqual(row["test"], "tg1@d17000")
 
     def drafted(self, model, *flags):
         """The row tg24@d90 that such drafts give; its speculation must be that
