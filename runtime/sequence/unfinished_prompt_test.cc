@@ -125,7 +125,8 @@ class UnfinishedPromptTest : public testing::Test {
     }
     return logits;
   }
-  // Of what is tried at each place in turn all, or the n-th at one place alone.
+  // Whether the n-th of what a test tries is tried at `place`: at every place in
+  // the long form, else at one after the other.
   static bool Tries(size_t n, const Place& place) {
     return TriesAllFaults() || kPlaces[n % std::size(kPlaces)] == place;
   }
