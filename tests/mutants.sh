@@ -364,10 +364,13 @@ prompt_head|offload/texts/prompt_file.cc|if (!looked.HasHead(head)) {|if (head.e
 prompt_taken|offload/texts/kv_folder.cc|HolderOf(\*\*folder, name) == Holder::kAnother|false|offload/texts/prompt_file_test.cc
 no_locks|offload/texts/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/texts/prompt_file_test.cc
 no_locks_part|offload/texts/kv_folder.cc|(holder == Holder::kNobody .. !surely)|(surely ? true : true)|offload/texts/prompt_file_test.cc
-text_at_fault|runtime/sequence/session_texts.cc|taken_all = taken.ok();|taken_all = true;|runtime/sequence/ranks_test.cc
+text_at_fault|runtime/sequence/session_texts.cc|          taken = status.ok();|          taken = true;|runtime/sequence/ranks_test.cc
 prompt_or_text|runtime/sequence/session_texts.cc|if (!prompt.has_value() .. prompt->IsServedBy(end)) return std::nullopt;|if (end > 0) return std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
 memory_or_text|runtime/sequence/session_texts.cc|return saves > end \* all_layers ? std::optional(before) : std::nullopt;|return saves > 0 ? std::optional(before) : std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
 short_read|offload/disk/page_reader.cc|.offset = buffer.offset + buffer.done,|.offset = buffer.offset,|offload/disk/page_reader_test.cc
+damage_slot|offload/disk/page_file.cc|std::erase_if(damaged_, .*SlotOf(index) == slot; });|std::erase(damaged_, slot);|offload/disk/disk_kv_test.cc
+ranks_serve|runtime/predict/session_plan.cc|LargestContext(sites, std::min(context, lacks->config.context))|lacks->LargestContext(std::min(context, lacks->config.context))|runtime/predict/session_plan_test.cc
+disk_rate_first|offload/plan/disk_rate.cc|if (rates.size() > 1) rates.erase(rates.begin());||offload/plan/disk_rate_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
 disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum) {|IndexOf(layer, slot))] != sum + 1) {|offload/disk/disk_kv_test.cc
 disk_buffer|offload/move/disk_link.cc|  lane.asked.erase(lane.asked.begin());|  (void)lane;|offload/disk/disk_kv_test.cc

@@ -239,18 +239,13 @@ absl::StatusOr<nlohmann::json> DescribePlan(
   if (!draft.has_value()) device.erase("draft");
   if (link.has_value()) document["link_gb_s"] = link->bytes_per_s / 1e9;
   if (!ranks.Fit(context)) {
-    int64_t most = context;
     int64_t least = 0;
     for (const SessionSite& each : ranks.sites) {
-      most = each.LargestContext(most);
       least = std::max(least, each.LeastDeviceBytes(context));
     }
-    document["max_context"] = most;
+    document["max_context"] = LargestContext(ranks.sites, context);
     document["min_device_bytes"] = least;
-    const auto lacks = std::find_if(
-        ranks.sites.begin(), ranks.sites.end(),
-        [&](const SessionSite& each) { return !each.Fits(context); });
-    document["lacks"] = lacks->DoesNotFit(context).message();
+    document["lacks"] = CheckRanksFit(ranks.sites, context).message();
   }
   if (model.ranks() > 1) {
     document["ranks"] = RanksJson(ranks, context);
@@ -290,7 +285,10 @@ absl::StatusOr<int> ChooseRanks(const Model& model,
   for (int count = 1; count <= gpus && least != 0.0; ++count) {
     const absl::StatusOr<std::unique_ptr<Model>> over = model.Over(count);
     if (CodeOf(over.status()) == "cannot_split") continue;
-    if (!over.ok()) return over.status();
+    if (!over.ok()) {
+      if (count == 1) return over.status();
+      break;  // the next GPU is none for this program
+    }
     std::optional<DraftPart> beside;
     if (draft.has_value()) {
       beside.emplace(DraftPart{&draft->model == &model ? **over : draft->model,

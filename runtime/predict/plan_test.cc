@@ -159,9 +159,9 @@ TEST(PlanTest, TheMachinesMemoryCounts) {
   const TierPlan plan = site.PlanFor(kContext);
   ASSERT_TRUE(plan.fits());
   site.machine_bytes = plan.DeviceBytes() + plan.host_kv;
-  EXPECT_TRUE(site.Plan(kContext).ok());
+  EXPECT_TRUE(PlanRanks({site}, kContext).ok());
   --site.machine_bytes;
-  const absl::Status status = site.Plan(kContext).status();
+  const absl::Status status = PlanRanks({site}, kContext).status();
   EXPECT_EQ(CodeOf(status), "does_not_fit");
   EXPECT_THAT(status.message(), HasSubstr("this machine's memory"));
 }

@@ -249,25 +249,13 @@ int64_t SessionSite::LeastDeviceBytes(int64_t context) const {
          (in_place ? plan.host_kv + plan.host_states + plan.disk_buffers : 0);
 }
 
-absl::StatusOr<TierPlan> SessionSite::Plan(int64_t context) const {
-  if (context == 0) {
-    const int64_t largest = LargestContext(config.context);
-    return largest > 0 ? PlanFor(largest)
-                       : absl::StatusOr<TierPlan>(DoesNotFit(1));
-  }
-  if (!Fits(context)) return DoesNotFit(context);
-  return PlanFor(context);
-}
-
-absl::Status SessionSite::DoesNotFit(int64_t context) const {
+absl::Status SessionSite::DoesNotFit(int64_t context, int64_t most) const {
   const TierPlan plan = PlanFor(context);
   const std::string who =
       split != nullptr && split->ranks() > 1
           ? absl::StrCat("rank ", rank, " of ", split->ranks(), ": ")
           : "";
-  std::string best =
-      absl::StrCat("; it can serve a context of ",
-                   LargestContext(std::min(context, config.context)));
+  std::string best = absl::StrCat("; it can serve a context of ", most);
   SessionSite with_disk = *this;
   with_disk.disk_bytes = std::numeric_limits<int64_t>::max();
   if (disk_bytes == 0 && can_spill && with_disk.Fits(context)) {
@@ -350,21 +338,31 @@ bool GoesToDisk(const Model& model, const SessionOptions& options) {
   return site.PlanFor(options.context).shape.disk_pages > 0;
 }
 
+int64_t LargestContext(const std::vector<SessionSite>& sites, int64_t most) {
+  for (const SessionSite& site : sites) most = site.LargestContext(most);
+  return most;
+}
+
+absl::Status CheckRanksFit(const std::vector<SessionSite>& sites,
+                           int64_t context) {
+  const auto lacks = std::find_if(
+      sites.begin(), sites.end(),
+      [&](const SessionSite& site) { return !site.Fits(context); });
+  if (lacks == sites.end()) return absl::OkStatus();
+  return lacks->DoesNotFit(
+      context, LargestContext(sites, std::min(context, lacks->config.context)));
+}
+
 absl::StatusOr<std::vector<TierPlan>> PlanRanks(
     const std::vector<SessionSite>& sites, int64_t context) {
   if (context == 0) {
-    context = sites.front().config.context;
-    for (const SessionSite& site : sites) {
-      context = site.LargestContext(context);
-      if (context == 0) return site.DoesNotFit(1);
-    }
+    context = LargestContext(sites, sites.front().config.context);
+    if (context == 0) return CheckRanksFit(sites, 1);
   }
+  if (absl::Status s = CheckRanksFit(sites, context); !s.ok()) return s;
   std::vector<TierPlan> plans;
-  for (const SessionSite& site : sites) {
-    const absl::StatusOr<TierPlan> plan = site.Plan(context);
-    if (!plan.ok()) return plan.status();
-    plans.push_back(*plan);
-  }
+  plans.reserve(sites.size());
+  for (const SessionSite& site : sites) plans.push_back(site.PlanFor(context));
   return plans;
 }
 

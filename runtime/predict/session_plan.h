@@ -159,11 +159,9 @@ struct SessionSite {
   // What says where an answer looked has this shape.
   AttentionShares::Shape SharesShape(int64_t context) const;
 
-  // The plan for `context`, or for 0 for as much of the checkpoint's context as
-  // fits. Errors: does_not_fit, with what would, and of several ranks with
-  // this one's number.
-  absl::StatusOr<TierPlan> Plan(int64_t context) const;
-  absl::Status DoesNotFit(int64_t context) const;
+  // What `context` has no room in, as an error does_not_fit; `most`: the
+  // context that there is room for. Of several ranks it has this one's number.
+  absl::Status DoesNotFit(int64_t context, int64_t most) const;
 
  private:
   bool Fits(const TierPlan& plan) const;
@@ -175,7 +173,14 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads, int rank = 0);
 // Whether a session with `options`, made now, would have pages on disk.
 bool GoesToDisk(const Model& model, const SessionOptions& options);
-// The plans of all ranks for one context, that of SessionSite::Plan.
+// The largest context up to `most` that all ranks have room for; 0: none.
+int64_t LargestContext(const std::vector<SessionSite>& sites, int64_t most);
+// Errors: does_not_fit, of the first rank that has no room for `context`, with
+// the largest that all have room for.
+absl::Status CheckRanksFit(const std::vector<SessionSite>& sites,
+                           int64_t context);
+// The plans of all ranks for `context`, or for 0 for as much of the
+// checkpoint's context as fits. Errors: those of CheckRanksFit.
 absl::StatusOr<std::vector<TierPlan>> PlanRanks(
     const std::vector<SessionSite>& sites, int64_t context);
 

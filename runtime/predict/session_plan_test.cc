@@ -131,7 +131,8 @@ TEST_F(CardTest, HasAHostTierWhereTheKvDoesNotFit) {
 TEST_F(CardTest, TheRankThatDoesNotFitIsNamed) {
   const absl::StatusOr<ModelSplit> split = ModelSplit::Create(config_, 2);
   ASSERT_TRUE(split.ok()) << split.status();
-  const SessionSite alone = site_;
+  SessionSite alone = site_;
+  alone.device_bytes = int64_t{1} << 30;
   site_.split = &*split;
   site_.layout.kv_heads = 16;
   site_.weights.bytes /= 2;
@@ -148,8 +149,33 @@ TEST_F(CardTest, TheRankThatDoesNotFitIsNamed) {
     EXPECT_THAT(std::string(status.message()),
                 testing::StartsWith("rank 1 of 2: context "));
   }
-  EXPECT_THAT(std::string(alone.DoesNotFit(1 << 17).message()),
+  EXPECT_THAT(std::string(CheckRanksFit({alone}, 1 << 17).message()),
               testing::StartsWith("context 131072 needs "));
+}
+
+// What all ranks have room for is less than what the first that lacks it has.
+TEST_F(CardTest, NamesAContextThatAllRanksServe) {
+  const auto split = ModelSplit::Create(config_, 2);
+  ASSERT_TRUE(split.ok()) << split.status();
+  site_.split = &*split;
+  site_.layout.kv_heads = 16;
+  site_.weights.bytes /= 2;
+  std::vector<SessionSite> sites;
+  for (int rank = 0; rank < 2; ++rank) {
+    SessionSite site = site_;
+    site.rank = rank;
+    site.host_bytes = int64_t{28 - 8 * rank} << 30;
+    sites.push_back(site);
+  }
+  const int64_t most = LargestContext(sites, 1 << 17);
+  EXPECT_GT(most, 0);
+  EXPECT_LT(most, sites[0].LargestContext(1 << 17));
+  const absl::Status status = CheckRanksFit(sites, 1 << 17);
+  EXPECT_THAT(std::string(status.message()),
+              testing::StartsWith("rank 0 of 2: context "));
+  EXPECT_THAT(std::string(status.message()),
+              testing::EndsWith("a context of " + std::to_string(most)));
+  EXPECT_TRUE(CheckRanksFit(sites, most).ok());
 }
 
 // Rows of logits, packed, where there are many: more than any op takes.

@@ -187,9 +187,9 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
         static_cast<int64_t>(tokens_.size() + std::min(count, kMost));
     const int64_t checkpoint = model_.config.context;
     if (context_is_what_fits_ && length <= checkpoint) {
-      for (const auto& rank : ranks_) {
-        if (!rank->site.Fits(length)) return rank->site.DoesNotFit(length);
-      }
+      std::vector<SessionSite> sites;
+      for (const auto& rank : ranks_) sites.push_back(rank->site);
+      if (absl::Status s = CheckRanksFit(sites, length); !s.ok()) return s;
     }
     return InputError(
         "context_length_exceeded",
