@@ -57,7 +57,7 @@ class Nth {
 // The next of many that may go wrong: all, or in the short run the first, then
 // fewer and fewer.
 int64_t After(int64_t n) {
-  return TriesAllFaults() || n < 16 ? n + 1 : n + n / 4;
+  return TriesAllFaults() || n < 24 ? n + 1 : n + n / 4;
 }
 
 GenerateParams Greedy(int64_t max_tokens) {
@@ -378,7 +378,7 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
       if (!copy.happened()) break;
     }
     // Steps over a view bring up little or nothing.
-    EXPECT_GT(failures, choice.form == PolicyForm::kPlain ? 8 : 12);
+    EXPECT_GT(failures, choice.form == PolicyForm::kPlain ? 8 : 16);
   }
   if (choice.form == PolicyForm::kPlain) return;
   const DraftLevel& level = levels.back();

@@ -166,10 +166,12 @@ std::optional<PromptFile::Finished> SavedTexts::FindPrompt(
   return folder_.FindPrompt(*fingerprint, ids);
 }
 
-void SavedTexts::RefusePrompt(const absl::Status& why) {
+void SavedTexts::RefusePrompt(const absl::Status& why, bool at_fault) {
   Warn(why, kBegunAnew);
   const std::string code = CodeOf(why);
-  if (code != "text_damaged" && code != "io_error") return LeavePrompt();
+  if (!at_fault || (code != "text_damaged" && code != "io_error")) {
+    return LeavePrompt();
+  }
   if (const absl::Status cleared = prompt_->file().Clear(); !cleared.ok()) {
     LeavePrompt();
     GiveUp(cleared);

@@ -66,8 +66,9 @@ class SavedTexts {
   // What is finished of the prompt of all `ids`; absent: BeginPrompt would find
   // nothing.
   std::optional<PromptFile::Finished> FindPrompt(absl::Span<const int32_t> ids);
-  // What the prompt's file has is of no use, and a warning says so.
-  void RefusePrompt(const absl::Status& why);
+  // What the prompt's file has is of no use, and a warning says so. The file
+  // begins anew where it is `at_fault` itself, as in Refuse.
+  void RefusePrompt(const absl::Status& why, bool at_fault);
   // The prompt that began is no longer read; its file stays.
   void LeavePrompt() { prompt_.reset(); }
   // Whether `layer` of such a prompt may be given now: PromptWriter's.

@@ -105,21 +105,25 @@ absl::Status Session::OpenText(Progress progress) {
   const auto wanted = [&](int64_t page) {
     return text == nullptr || !kv().StaysOnDisk(page);
   };
-  bool taken_all = true;
+  bool at_fault = false;  // the file, not what takes its pages
   const absl::Status opened = LoadRanks(
       /*rank=*/0, end - before,
       [&](KvStore::PutPage put) {
+        bool taken = true;
         const auto noted = [&](int layer, int64_t page, const std::byte* of) {
-          absl::Status taken = put(layer, page, of);
-          taken_all = taken.ok();
-          return taken;
+          absl::Status status = put(layer, page, of);
+          taken = status.ok();
+          return status;
         };
-        return file.Read(first, pages, wanted, noted, stop, &disk_);
+        absl::Status read =
+            file.Read(first, pages, wanted, noted, stop, &disk_);
+        at_fault = taken && !read.ok();
+        return read;
       },
       text);
   if (ClassOf(opened) == ErrorClass::kCancelled) return opened;
   if (!opened.ok()) {
-    texts_->Refuse(file, opened, /*at_fault=*/taken_all);
+    texts_->Refuse(file, opened, at_fault);
     return absl::OkStatus();
   }
   std::move(undo).Cancel();
@@ -201,10 +205,25 @@ absl::Status Session::GoOnFromDisk(int64_t rows,
   PromptFile* const file =
       texts_->BeginPrompt(tokens_, kv().length(), row_bytes, stop);
   if (file == nullptr || file->layers() == 0) return absl::OkStatus();
+  bool at_fault = false;  // the file, not what takes its layers
   const absl::StatusOr<int> layers = first().TakeLayers(
       rows,
       [&](KvStore::PutPage put, KvStore::PutState put_state) {
-        return file->Read(put, put_state, stop, &disk_);
+        bool taken = true;
+        const auto noted = [&taken](absl::Status status) {
+          taken = status.ok();
+          return status;
+        };
+        absl::StatusOr<int> read = file->Read(
+            [&](int layer, int64_t page, const std::byte* of) {
+              return noted(put(layer, page, of));
+            },
+            [&](int64_t offset, const std::byte* from, size_t bytes) {
+              return noted(put_state(offset, from, bytes));
+            },
+            stop, &disk_);
+        at_fault = taken && !read.ok();
+        return read;
       },
       stop);
   if (layers.ok()) {
@@ -215,7 +234,7 @@ absl::Status Session::GoOnFromDisk(int64_t rows,
   if (kind == ErrorClass::kCancelled || kind == ErrorClass::kDevice) {
     return layers.status();
   }
-  texts_->RefusePrompt(layers.status());
+  texts_->RefusePrompt(layers.status(), at_fault);
   return absl::OkStatus();
 }
 

@@ -125,8 +125,8 @@ class UnfinishedPromptTest : public testing::Test {
     }
     return logits;
   }
-  // Whether the n-th of what a test tries is tried at `place`: at every place in
-  // the long form, else at one after the other.
+  // The long form tries each case at every place, the short form the n-th at
+  // one, in turn.
   static bool Tries(size_t n, const Place& place) {
     return TriesAllFaults() || kPlaces[n % std::size(kPlaces)] == place;
   }
