@@ -34,13 +34,14 @@ double CpuSeconds() {
 absl::StatusOr<DiskRate> ReadAll(DiskLink& link,
                                  const std::shared_ptr<PageFile>& pages,
                                  int64_t count, int64_t page_bytes,
-                                 absl::FunctionRef<bool()> cancelled) {
+                                 absl::FunctionRef<bool()> cancelled,
+                                 Clock& clock) {
   const int64_t in_list =
       std::max(int64_t{1}, static_cast<int64_t>(kListBytes) / page_bytes);
   std::vector<std::byte> to(static_cast<size_t>(in_list * page_bytes));
   const std::atomic<bool> drop{false};
   const double cpu_before = CpuSeconds();
-  const Clock::Time begin = SteadyClock().Now();
+  const Clock::Time begin = clock.Now();
   for (int64_t first = 0; first < count; first += in_list) {
     if (cancelled()) return CancelledError();
     std::vector<Transfer> list;
@@ -61,7 +62,7 @@ absl::StatusOr<DiskRate> ReadAll(DiskLink& link,
   }
   const auto bytes = static_cast<double>(count * page_bytes);
   return DiskRate{
-      .bytes_per_s = bytes / SecondsBetween(begin, SteadyClock().Now()),
+      .bytes_per_s = bytes / SecondsBetween(begin, clock.Now()),
       .bytes_per_cpu_s = bytes / std::max(1e-6, CpuSeconds() - cpu_before)};
 }
 
@@ -69,7 +70,8 @@ absl::StatusOr<DiskRate> ReadAll(DiskLink& link,
 
 absl::StatusOr<DiskRate> MeasureDiskRate(DiskCalls& disk, int file,
                                          const KvLayout& layout,
-                                         absl::FunctionRef<bool()> cancelled) {
+                                         absl::FunctionRef<bool()> cancelled,
+                                         Clock& clock) {
   const auto page_bytes = static_cast<size_t>(layout.PageBytes());
   const auto count = static_cast<int64_t>(kBytes / page_bytes + 1);
   const auto pages =
@@ -93,11 +95,11 @@ absl::StatusOr<DiskRate> MeasureDiskRate(DiskCalls& disk, int file,
       std::make_unique<HostLink>(), disk, layout.PageBytes(), count);
   if (!link.ok()) return link.status();
   std::vector<DiskRate> rates;
-  const Clock::Time begin = SteadyClock().Now();
+  const Clock::Time begin = clock.Now();
   while (rates.size() < kMostPasses &&
-         SecondsBetween(begin, SteadyClock().Now()) < kMostSeconds) {
+         SecondsBetween(begin, clock.Now()) < kMostSeconds) {
     const absl::StatusOr<DiskRate> rate =
-        ReadAll(**link, pages, count, layout.PageBytes(), cancelled);
+        ReadAll(**link, pages, count, layout.PageBytes(), cancelled, clock);
     if (!rate.ok()) return rate.status();
     rates.push_back(*rate);
   }
