@@ -496,8 +496,9 @@ TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
  * step with the context full; of equals the fewest, and where none fits the
  * most into which the model can be split. Where `model` is on another device
  * than GPUs *ranks is 1. It was opened with TIERCEL_LOAD_HEADER, over any
- * number of ranks, and has no weights yet: with them TIERCEL_USAGE. Other
- * errors: those of tiercel_plan, and TIERCEL_NO_DEVICE. */
+ * number of ranks, and has no weights yet, nor has a model that drafts: with
+ * them TIERCEL_USAGE. Other errors: those of tiercel_plan, and
+ * TIERCEL_NO_DEVICE. */
 TIERCEL_API tiercel_status tiercel_choose_ranks(
     const tiercel_model* model, const tiercel_session_params* params,
     int64_t* ranks, tiercel_error* error);

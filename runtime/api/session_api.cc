@@ -281,6 +281,12 @@ tiercel_status tiercel_choose_ranks(const tiercel_model* model,
           "invalid_argument",
           "model: got one with weights, need one with its header alone");
     }
+    const tiercel::Model* const small = request->policy.draft_model;
+    if (small != nullptr && small->weights != nullptr) {
+      return tiercel::UsageError(
+          "invalid_argument",
+          "draft: got a model with weights, need one with its header alone");
+    }
     if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
     const absl::StatusOr<std::optional<tiercel::DraftPart>> draft =
         tiercel::DraftOf(*request);
