@@ -19,7 +19,7 @@ dropped from the page cache before, into memory that the system gives for it, in
 huge pages where it can, as an opened text needs it too; where a file system keeps
 all it has in memory, it is memory's. It stands before each opening from disk, and
 the share of the disk's rate is the median of theirs. Medians of all rounds. All three must give one text. So
-it is once more where the kernel refuses io_uring, and pages are read one by one.
+it is once more where the kernel refuses io_uring, and reads follow each other.
 
 llama-server reads the ids of the same piece: to the first token after them; then,
 in a process of its own each time, it restores the slot and gives the first token
@@ -30,6 +30,7 @@ Standard library only.
 """
 
 import argparse
+import contextlib
 import mmap
 import os
 import pathlib
@@ -60,8 +61,10 @@ def forget(path):
 def plain_read_s(path):
     with open(path, "rb", buffering=0) as file:
         begin = time.perf_counter()
-        with mmap.mmap(-1, path.stat().st_size) as memory:
-            memory.madvise(mmap.MADV_HUGEPAGE)
+        with mmap.mmap(-1, path.stat().st_size,
+                       mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+            with contextlib.suppress(OSError):  # a system without huge pages
+                memory.madvise(mmap.MADV_HUGEPAGE)
             with memoryview(memory) as all_of_it:
                 done = 0
                 while got := file.readinto(all_of_it[done:done + (8 << 20)]):

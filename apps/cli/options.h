@@ -14,7 +14,7 @@ namespace tiercel::cli {
 // What one command line asks for, every value checked for type and range.
 // Fields that a command does not take keep their defaults.
 
-// Of ranks: as many as the plan says are best.
+// A count of ranks that stands for as many as the plan says are best.
 inline constexpr int64_t kBestRanks = 0;
 
 struct ModelOptions {

@@ -147,8 +147,8 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
   flags.Text("--tensor-parallel", "N|auto",
              "compute with so many devices, each a part of the model, and with "
              "the same results (default 1): those that --simulate plays, "
-             "GPUs, or parts of the CPU; auto: with as many GPUs as make steps "
-             "shortest, by the plan",
+             "GPUs, or parts of the CPU; auto: with as many GPUs as leave one "
+             "link the fewest bytes to bring in a step, by the plan",
              [=](const std::string& text) {
                if (text == "auto") {
                  model->tensor_parallel = kBestRanks;

@@ -153,9 +153,9 @@ absl::Status BlasLt::MakePlan(const Product& p, Plan* plan) {
   return absl::OkStatus();
 }
 
-// Without a workspace, with no sum split and for what Multiply asks of its
-// matrices, which is less than the library takes for granted: whatever comes
-// first.
+// Takes the library's first choice without a workspace, with no sum split, and
+// for matrices that are aligned as Multiply says: the library takes more for
+// granted.
 absl::Status BlasLt::Choose(Plan* plan) {
   void* preference = nullptr;
   absl::Status status =

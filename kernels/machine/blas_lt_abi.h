@@ -13,7 +13,8 @@ inline constexpr int kTransposed = 1;
 inline constexpr int kTransposeOfFirst = 3;
 inline constexpr int kMostWorkspace = 1;
 inline constexpr int kReductionSchemes = 3;
-// Of the first matrix, the second, the one that is added, and the product.
+// These are of the first matrix, the second, the one that is added, and the
+// product.
 inline constexpr int kLeastAlignments[] = {5, 6, 7, 8};
 
 }  // namespace tiercel::blas_lt
