@@ -499,7 +499,8 @@ TEST_F(UnfinishedPromptTest, OneSessionAtATimeHasIt) {
 
 // ---- What a process leaves that is killed ----
 
-// At any of its writes: what was finished but for the last layer is there.
+// At any of its writes: what was finished but for the last layer is there. A
+// prompt that is all computed waits for no disk, so that one more may be lost.
 TEST_F(UnfinishedPromptTest, AKilledProcessLosesALayerAtMost) {
   struct WatchedDisk : FaultyDisk {
     std::function<void()> before_write;
@@ -542,7 +543,8 @@ TEST_F(UnfinishedPromptTest, AKilledProcessLosesALayerAtMost) {
       fs::remove_all(path());
       fs::rename(killed.folder, path());
       const int resumed = GoOn(place, WithTexts()).resumed_layers;
-      EXPECT_GE(resumed, killed.finished - 1);
+      EXPECT_GE(resumed,
+                killed.finished - (killed.finished == kLayers ? 2 : 1));
       EXPECT_THAT(warnings_, IsEmpty());
     }
   }
