@@ -2,7 +2,10 @@
 // all of them at hand, reads what offload/KV_FORMAT.md says from disk, and
 // outlives a disk that fails.
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -266,6 +269,46 @@ TEST_F(DiskPagesTest, AnyReadMayFail) {
     EXPECT_LE(failures, 1);
     EXPECT_TRUE(SameBits(NextLogits(session), NextLogits(*expected)));
   }
+}
+
+// A prompt goes on from its file another time where the file without a name, in
+// which its pages are to lie, takes none.
+TEST_F(DiskPagesTest, AnUnfinishedPromptOutlivesADiskThatTakesNoPage) {
+  struct Full : FaultyDisk {
+    bool full = false;
+    bool refused = false;
+    ssize_t Write(int file, const std::byte* from, size_t bytes,
+                  uint64_t offset) override {
+      struct stat found = {};
+      if (!full || fstat(file, &found) != 0 || found.st_nlink > 0) {
+        return FaultyDisk::Write(file, from, bytes, offset);
+      }
+      refused = true;
+      errno = EIO;
+      return -1;
+    }
+  } disk;
+  const auto stop_behind = [&](Session& session, double share) {
+    const auto stopped = Prefill(session, ids_->data(), ids_->size(),
+                                 [&](uint64_t done, uint64_t total) {
+                                   return static_cast<double>(done) <
+                                          share * static_cast<double>(total);
+                                 });
+    EXPECT_EQ(ClassOf(stopped.status()), ErrorClass::kCancelled);
+  };
+  stop_behind(*MakeSession(*model_, WithTexts()), 0.6);
+  {
+    const Tiered made = At(*model_, WithTexts({}, disk), Place::kNoHost);
+    disk.full = true;
+    stop_behind(*made.session, 0.1);
+    EXPECT_TRUE(disk.refused);
+    EXPECT_THAT(made.session->warnings(), Contains(HasSubstr("begins anew")));
+  }
+  const auto session = MakeSession(*model_, WithTexts());
+  const auto prefill =
+      Prefill(*session, ids_->data(), ids_->size(), kNoProgress);
+  ASSERT_TRUE(prefill.ok()) << prefill.status();
+  EXPECT_GE(prefill->resumed_layers, 2);
 }
 
 // Whoever changes or cuts the file that a session reads is found out; what it
