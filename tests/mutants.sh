@@ -364,7 +364,7 @@ prompt_head|offload/texts/prompt_file.cc|if (!looked.HasHead(head)) {|if (head.e
 prompt_taken|offload/texts/kv_folder.cc|HolderOf(\*\*folder, name) == Holder::kAnother|false|offload/texts/prompt_file_test.cc
 no_locks|offload/texts/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/texts/prompt_file_test.cc
 no_locks_part|offload/texts/kv_folder.cc|(holder == Holder::kNobody .. !surely)|(surely ? true : true)|offload/texts/prompt_file_test.cc
-prompt_at_fault|runtime/sequence/saved_texts.cc|if (!at_fault .. (code != "text_damaged"|if ((code != "text_damaged"|runtime/sequence/disk_pages_test.cc
+prompt_at_fault|runtime/sequence/session_texts.cc|RefusePrompt(layers.status(), at_fault);|RefusePrompt(layers.status(), at_fault = true);|runtime/sequence/disk_pages_test.cc
 text_at_fault|runtime/sequence/session_texts.cc|          taken = status.ok();|          taken = true;|runtime/sequence/ranks_test.cc
 prompt_or_text|runtime/sequence/session_texts.cc|if (!prompt.has_value() .. prompt->IsServedBy(end)) return std::nullopt;|if (end > 0) return std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
 memory_or_text|runtime/sequence/session_texts.cc|return saves > end \* all_layers ? std::optional(before) : std::nullopt;|return saves > 0 ? std::optional(before) : std::nullopt;|runtime/sequence/unfinished_prompt_test.cc
