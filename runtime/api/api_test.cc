@@ -24,7 +24,6 @@ using ::testing::HasSubstr;
 TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   size_t size = 0;
   int32_t id = 0;
-  int64_t count = 0;
   tiercel_model* model = nullptr;
   tiercel_session* session = nullptr;
   const auto sampling = Sized<tiercel_sampling>();
@@ -58,9 +57,6 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
       tiercel_plan(nullptr, &session_params, nullptr, &size, &error_),
       tiercel_plan(model_, nullptr, nullptr, &size, &error_),
       tiercel_plan(model_, &session_params, nullptr, nullptr, &error_),
-      tiercel_choose_ranks(nullptr, &session_params, &count, &error_),
-      tiercel_choose_ranks(model_, nullptr, &count, &error_),
-      tiercel_choose_ranks(model_, &session_params, nullptr, &error_),
       tiercel_prefill(nullptr, &id, 1, nullptr, nullptr, &error_),
       tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, &error_),
       tiercel_fill(nullptr, &id, 1, 0, nullptr, nullptr, &error_),

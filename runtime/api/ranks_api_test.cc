@@ -144,8 +144,14 @@ TEST_F(RanksApiTest, TheCountIsChosenForAHeader) {
     params.context = 1000;
     tiercel_model_free(header);
   }
-  // Weights are where they are.
+  // Weights are where they are, and nothing is no argument.
   int64_t chosen = 7;
+  EXPECT_EQ(tiercel_choose_ranks(nullptr, &params, &chosen, &error_),
+            TIERCEL_USAGE);
+  EXPECT_EQ(tiercel_choose_ranks(model_, nullptr, &chosen, &error_),
+            TIERCEL_USAGE);
+  EXPECT_EQ(tiercel_choose_ranks(model_, &params, nullptr, &error_),
+            TIERCEL_USAGE);
   EXPECT_EQ(tiercel_choose_ranks(model_, &params, &chosen, &error_),
             TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "invalid_argument");
