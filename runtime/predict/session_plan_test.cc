@@ -61,6 +61,20 @@ class CardTest : public testing::Test {
                        .prefers_device = true,
                        .on_gpu = true,
                        .device_bytes = int64_t{23} << 30};
+
+  // The model on two such cards; `split`, of two ranks, outlives what this
+  // gives.
+  std::vector<SessionSite> OverTwo(const ModelSplit& split) const {
+    std::vector<SessionSite> sites(2, site_);
+    for (int rank = 0; rank < 2; ++rank) {
+      SessionSite& site = sites[static_cast<size_t>(rank)];
+      site.split = &split;
+      site.rank = rank;
+      site.layout.kv_heads = 16;
+      site.weights.bytes /= 2;
+    }
+    return sites;
+  }
 };
 
 TEST_F(CardTest, HoldsWhatTriForceNeeds) {
@@ -133,16 +147,8 @@ TEST_F(CardTest, TheRankThatDoesNotFitIsNamed) {
   ASSERT_TRUE(split.ok()) << split.status();
   SessionSite alone = site_;
   alone.device_bytes = int64_t{1} << 30;
-  site_.split = &*split;
-  site_.layout.kv_heads = 16;
-  site_.weights.bytes /= 2;
-  std::vector<SessionSite> sites;
-  for (int rank = 0; rank < 2; ++rank) {
-    SessionSite site = site_;
-    site.rank = rank;
-    site.device_bytes = int64_t{23 - rank * 22} << 30;
-    sites.push_back(site);
-  }
+  std::vector<SessionSite> sites = OverTwo(*split);
+  sites[1].device_bytes = int64_t{1} << 30;
   for (const int64_t context : {int64_t{1} << 17, int64_t{0}}) {
     const absl::Status status = PlanRanks(sites, context).status();
     EXPECT_EQ(CodeOf(status), "does_not_fit");
@@ -157,16 +163,9 @@ TEST_F(CardTest, TheRankThatDoesNotFitIsNamed) {
 TEST_F(CardTest, NamesAContextThatAllRanksServe) {
   const auto split = ModelSplit::Create(config_, 2);
   ASSERT_TRUE(split.ok()) << split.status();
-  site_.split = &*split;
-  site_.layout.kv_heads = 16;
-  site_.weights.bytes /= 2;
-  std::vector<SessionSite> sites;
-  for (int rank = 0; rank < 2; ++rank) {
-    SessionSite site = site_;
-    site.rank = rank;
-    site.host_bytes = int64_t{28 - 8 * rank} << 30;
-    sites.push_back(site);
-  }
+  std::vector<SessionSite> sites = OverTwo(*split);
+  sites[0].host_bytes = int64_t{28} << 30;
+  sites[1].host_bytes = int64_t{20} << 30;
   const int64_t most = LargestContext(sites, 1 << 17);
   EXPECT_GT(most, 0);
   EXPECT_LT(most, sites[0].LargestContext(1 << 17));
