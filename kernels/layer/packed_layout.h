@@ -142,8 +142,8 @@ constexpr int GroupBytes(ScaleLayout scales) {
 // Where words of 4 bytes lie in kFragments. `blocks` is how many blocks the
 // codes are of.
 //
-// Of the codes, the first of those that lane `lane` has of block `block`: four
-// for k8, two otherwise.
+// It says where the codes begin that lane `lane` has of block `block`: four
+// words for k8, two otherwise.
 constexpr int64_t FragmentAt(CodeLayout codes, int64_t blocks, int64_t block,
                              int lane) {
   const bool alone = block % 2 == 0 && block + 1 == blocks;

@@ -118,7 +118,7 @@ TEST_P(RmsNormTest, EqualsReferenceAndFormula) {
          InShort({1, 2, 15, 16, 17, 31, 33, 64, 128, 576, 577, 4096},
                  {1, 2, 15, 17, 33, 577, 4096})) {
       for (int groups : {1, 3}) {
-        // Of long rows three take as long as many short ones.
+        // Three long rows take as long as many short ones.
         for (int64_t rows :
              InShort({0, 1, 2, 67}, {0, 1, dim < 500 ? 67 : 3})) {
           Check(*stream, Problem(rows, groups, static_cast<int>(dim)));

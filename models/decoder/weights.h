@@ -100,9 +100,9 @@ struct LoadedShares {
   std::vector<Weights> weights;  // [rank]
   std::vector<std::string> warnings;
 };
-// The same for the ranks of `split`, `streams` of which are theirs: each tensor
-// is read once, and each rank packs its rows of it. Nobody holds a whole tensor
-// but the embedding.
+// Loads the weights of all ranks of `split`, each on its stream of `streams`: a
+// tensor is read once, and each rank packs its rows of it. Nobody holds a whole
+// tensor but the embedding. Errors: those of LoadWeights.
 absl::StatusOr<LoadedShares> LoadShares(
     const Checkpoint& checkpoint, const ModelConfig& config,
     const ModelSplit& split, std::span<Stream* const> streams,

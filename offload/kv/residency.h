@@ -114,7 +114,7 @@ class Residency {
   // A copy of one layer's page, between below and `device`, which is counted.
   Transfer Between(Direction direction, int64_t page, int layer,
                    std::byte* device);
-  // The same copy, not counted: parts of it may be made alone.
+  // What Between gives, not counted: parts of the copy may be made alone.
   Transfer PlaceOf(Direction direction, int64_t page, int layer,
                    std::byte* device) const;
   std::byte* OnDevicePage(int layer, int64_t page) {

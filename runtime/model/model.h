@@ -48,8 +48,8 @@ struct Model {
       const Options& options,
       absl::FunctionRef<bool(uint64_t, uint64_t)> progress);
 
-  // The same checkpoint by its header, over so many ranks, on machines of its
-  // own and without a tokenizer: for plans. Errors: those of
+  // A model of this one's checkpoint by its header, over so many ranks, on
+  // machines of its own and without a tokenizer: for plans. Errors: those of
   // Machine::FindDevice; cannot_split.
   absl::StatusOr<std::unique_ptr<Model>> Over(int ranks) const;
 
