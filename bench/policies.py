@@ -311,8 +311,9 @@ def main():
             filled_table(args.tiercel,
                          list(map(int, args.filled_depths.split(","))), 65,
                          scratch, say)
-        piece = scratch / books[0]
-        piece.write_text(triforce.book(books[0])[args.skip:])
+        if wanted & PAPERS.keys():
+            piece = scratch / books[0]
+            piece.write_text(triforce.book(books[0])[args.skip:])
         for part, table in PAPERS.items():
             if part in wanted:
                 table(program, piece, scratch, say, charts)
