@@ -64,6 +64,7 @@ class SavedTextsTest(SavedCase):
             first = self.ask(command=command)
             self.assertEqual(first["cached_tokens"], 0)
             self.assertEqual(first["ledger"]["disk_read_bytes"], 0)
+            self.assertEqual(first["ledger"]["opened_s"], 0)
             second = self.ask(command=command)
             tokens = first["prompt_tokens"]
             self.assertEqual(second["cached_tokens"], tokens - 1)
@@ -74,6 +75,8 @@ class SavedTextsTest(SavedCase):
             self.assertEqual(formula["opened_pages"], 2 * -(-tokens // 128))
             self.assertEqual(second["ledger"]["disk_read_bytes"],
                              formula["opened_pages"] * formula["page_bytes"])
+            self.assertGreater(second["ledger"]["opened_s"], 0)
+            self.assertLess(second["ledger"]["opened_s"], second["ttft_s"])
             self.assertNotIn("saved texts", str(second["warnings"]))
             self.assertIsNone(second["prefill_tok_s"])
         self.assertEqual(len(self.kept()), 2)
@@ -281,6 +284,7 @@ class GoingOnTest(SavedCase):
                 document["ledger"]["disk_read_bytes"],
                 formula["opened_pages"] * formula["page_bytes"] +
                 formula["opened_bytes"])
+            self.assertEqual(document["ledger"]["opened_s"] > 0, finished > 0)
             (name,) = self.kept()
             self.assertTrue(name.startswith("text-"), name)
 

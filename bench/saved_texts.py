@@ -13,13 +13,16 @@ own: once with nothing there, then --openings times with the text's file in the
 system's page cache and after it was dropped from there. Each time is that to the
 first token (TTFT): it counts finding, reading and checking the saved pages, and hashing the
 model's file to know it again, and computing what follows the saved tokens;
-loading the model it does not count. The rate of
+loading the model it does not count. "MB/s" is the rate of opening itself, the
+report's bytes over its `opened_s`: taking memory, reading, checking. The rate of
 the disk is that of a plain read of the same file from its beginning to its end,
 dropped from the page cache before, into memory that the system gives for it, in
 huge pages where it can, as an opened text needs it too; where a file system keeps
 all it has in memory, it is memory's. It stands before each opening from disk, and
-the share of the disk's rate is the median of theirs. Medians of all rounds. All three must give one text. So
-it is once more where the kernel refuses io_uring, and reads follow each other.
+the shares of the disk's rate are medians of theirs: of opening itself, and of the
+file's bytes over the whole time to the first token. Medians of all rounds. All
+three must give one text. So it is once more where the kernel refuses io_uring, and
+reads follow each other.
 
 llama-server reads the ids of the same piece: to the first token after them; then,
 in a process of its own each time, it restores the slot and gives the first token
@@ -48,7 +51,7 @@ NO_RING = (sys.executable, "-B",
 QUESTION = "Who tells the story?"
 COLUMNS = ["who", "tokens", "file, MB", "read, s", "opened, s", "times as fast",
            "opened from disk, s", "times as fast", "MB/s", "disk, MB/s",
-           "of its rate"]
+           "of its rate", "to the first token"]
 
 
 def forget(path):
@@ -89,7 +92,7 @@ def measure(program, cut, texts, rounds, openings, flags):
         return program.document("ask", cut, QUESTION, "-n", 8, "--temp", 0,
                                 "--ignore-eos", *flags)
 
-    times = {"read": [], "opened": [], "disk": [], "plain": []}
+    times = {"read": [], "opened": [], "disk": [], "rate": [], "plain": []}
 
     def note(name, read, document):
         times[name].append(document["ttft_s"])
@@ -109,7 +112,9 @@ def measure(program, cut, texts, rounds, openings, flags):
             forget(saved)
             times["plain"].append(plain_read_s(saved))
             forget(saved)
-            note("disk", read, ask())
+            note("disk", read, opened := ask())
+            ledger = opened["ledger"]
+            times["rate"].append(ledger["disk_read_bytes"] / ledger["opened_s"])
     return times, read["prompt_tokens"], saved.stat().st_size
 
 
@@ -117,7 +122,7 @@ def measure_peer(server, ids, rounds, openings, folder):
     """As `measure`, of llama-server, which `server` starts."""
     asked = ids + ids[:8]
     saved = folder / "slot"
-    times = {"read": [], "opened": [], "disk": [], "plain": []}
+    times = {"read": [], "opened": [], "disk": [], "rate": [], "plain": []}
 
     def opened():
         with server() as running:
@@ -125,7 +130,7 @@ def measure_peer(server, ids, rounds, openings, folder):
             more, computed = running.first_token(asked)
             if computed > len(asked) - len(ids) + 1:
                 sys.exit(f"llama-server: {computed} tokens read again")
-            return seconds + more
+            return seconds + more, saved.stat().st_size / seconds
 
     for _ in range(rounds):
         with server() as running:
@@ -135,25 +140,29 @@ def measure_peer(server, ids, rounds, openings, folder):
             times["read"].append(seconds)
             running.save(saved.name)
         for _ in range(openings):
-            times["opened"].append(opened())
+            times["opened"].append(opened()[0])
             forget(saved)
             times["plain"].append(plain_read_s(saved))
             forget(saved)
-            times["disk"].append(opened())
+            seconds, rate = opened()
+            times["disk"].append(seconds)
+            times["rate"].append(rate)
     return times, len(ids), saved.stat().st_size
 
 
 def row_of(who, times, tokens, size):
-    read, opened, disk, plain = (
+    read, opened, disk, rate, plain = (
         statistics.median(times[name])
-        for name in ("read", "opened", "disk", "plain"))
+        for name in ("read", "opened", "disk", "rate", "plain"))
     share = statistics.median(
+        own * raw / size for raw, own in zip(times["plain"], times["rate"]))
+    whole = statistics.median(
         raw / own for raw, own in zip(times["plain"], times["disk"]))
     megabytes = size / 1e6
     return [who, str(tokens), f"{megabytes:.0f}", f"{read:.2f}", f"{opened:.3f}",
             f"{read / opened:.0f}", f"{disk:.3f}", f"{read / disk:.0f}",
-            f"{megabytes / disk:.0f}", f"{megabytes / plain:.0f}",
-            f"{100 * share:.0f} %"]
+            f"{rate / 1e6:.0f}", f"{megabytes / plain:.0f}",
+            f"{100 * share:.0f} %", f"{100 * whole:.0f} %"]
 
 
 def main():

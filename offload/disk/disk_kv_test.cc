@@ -144,7 +144,10 @@ TEST_F(DiskKvTest, AnOpenedTextIsReadWhereItIs) {
     OnDisk made = MakeOnDisk(resident, kContextPages, folder, GoodDisk());
     ASSERT_TRUE(made.kv
                     ->Load(
-                        kEnd, [](KvStore::PutPage) { return absl::OkStatus(); },
+                        kEnd,
+                        [](KvStore::PutPage, KvStore::PlacePage) {
+                          return absl::OkStatus();
+                        },
                         kGoOn, KvFile::PagesOf(std::move(file)))
                     .ok());
     const int64_t on_device = kLayers * (resident + 1);  // and the open page

@@ -48,18 +48,26 @@ class CallQueue final : public ReadQueue {
 struct Span {
   size_t first = 0;
   size_t count = 0;
+  std::byte* place = nullptr;  // of the first; null: anywhere
 };
 
 std::vector<Span> SpansOf(const PageRuns& runs) {
   const size_t most = std::max(size_t{1}, kSpanBytes / runs.bytes);
   std::vector<Span> spans;
   for (size_t i = 0; i < runs.offsets.size(); ++i) {
-    if (!spans.empty() && spans.back().count < most &&
-        runs.offsets[i] == runs.offsets[i - 1] + runs.bytes) {
-      ++spans.back().count;
-    } else {
-      spans.push_back({.first = i, .count = 1});
+    std::byte* const place = runs.places.empty() ? nullptr : runs.places[i];
+    if (!spans.empty()) {
+      Span& last = spans.back();
+      std::byte* const next = last.place == nullptr
+                                  ? nullptr
+                                  : last.place + last.count * runs.bytes;
+      if (last.count < most && place == next &&
+          runs.offsets[i] == runs.offsets[i - 1] + runs.bytes) {
+        ++last.count;
+        continue;
+      }
     }
+    spans.push_back({.first = i, .count = 1, .place = place});
   }
   return spans;
 }
@@ -91,14 +99,16 @@ BufferedReads::BufferedReads(DiskCalls& disk, std::byte* memory, size_t bytes,
 BufferedReads::~BufferedReads() = default;
 
 size_t BufferedReads::Begin(int file, const std::string& name, uint64_t offset,
-                            size_t bytes) {
+                            size_t bytes, std::byte* place) {
   const size_t buffer = free_.back();
   free_.pop_back();
-  buffers_[buffer] = {.file = file,
-                      .name = &name,
-                      .offset = offset,
-                      .bytes = bytes,
-                      .busy = true};
+  buffers_[buffer] = {
+      .file = file,
+      .name = &name,
+      .to = place != nullptr ? place : memory_ + buffer * bytes_,
+      .offset = offset,
+      .bytes = bytes,
+      .busy = true};
   Start(buffer);
   return buffer;
 }
@@ -135,12 +145,11 @@ BufferedReads::Whole BufferedReads::Next(uint64_t* read_bytes) {
 
 void BufferedReads::Start(size_t index) {
   const Buffer& buffer = buffers_[index];
-  const int refused =
-      queue().Start({.file = buffer.file,
-                     .to = memory_ + index * bytes_ + buffer.done,
-                     .bytes = buffer.bytes - buffer.done,
-                     .offset = buffer.offset + buffer.done,
-                     .tag = index});
+  const int refused = queue().Start({.file = buffer.file,
+                                     .to = buffer.to + buffer.done,
+                                     .bytes = buffer.bytes - buffer.done,
+                                     .offset = buffer.offset + buffer.done,
+                                     .tag = index});
   if (refused != 0) LeaveRing();
 }
 
@@ -175,9 +184,13 @@ absl::Status ReadPages(
   const std::vector<Span> spans = SpansOf(runs);
   if (spans.empty()) return absl::OkStatus();
   size_t most = 0;
-  for (const Span& span : spans) most = std::max(most, span.count * runs.bytes);
+  bool all_have_places = true;
+  for (const Span& span : spans) {
+    most = std::max(most, span.count * runs.bytes);
+    all_have_places = all_have_places && span.place != nullptr;
+  }
   const size_t at_once = std::min(spans.size(), ReadsAtOnce(most));
-  std::vector<std::byte> memory(at_once * most);
+  std::vector<std::byte> memory(all_have_places ? 0 : at_once * most);
   std::vector<Span> span_of(at_once);  // [buffer]
   BufferedReads reads(disk, memory.data(), most, at_once);
   size_t begun = 0;
@@ -185,7 +198,7 @@ absl::Status ReadPages(
     for (; begun < spans.size() && reads.HasRoom(); ++begun) {
       const Span& span = spans[begun];
       span_of[reads.Begin(runs.file, runs.name, runs.offsets[span.first],
-                          span.count * runs.bytes)] = span;
+                          span.count * runs.bytes, span.place)] = span;
     }
     const BufferedReads::Whole next = reads.Next(&use->read_bytes);
     if (next.failed) return reads.StatusOf(next);

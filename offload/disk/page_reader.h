@@ -20,7 +20,8 @@ namespace tiercel {
 // interruptions are continued. Used from one thread.
 class BufferedReads {
  public:
-  // `at_once` buffers of `bytes` each in `memory`, which outlives it.
+  // `at_once` buffers of `bytes` each in `memory`, which outlives it; null
+  // where all that is read has a place of its own.
   BufferedReads(DiskCalls& disk, std::byte* memory, size_t bytes,
                 size_t at_once);
   ~BufferedReads();  // nothing is under way afterwards
@@ -29,10 +30,11 @@ class BufferedReads {
 
   bool HasRoom() const { return !free_.empty(); }
   // Begins to read `bytes`, no more than a buffer's, from byte `offset` of an
-  // open file; which buffer it fills. `name`, in errors, stays until that is
-  // whole.
-  size_t Begin(int file, const std::string& name, uint64_t offset,
-               size_t bytes);
+  // open file; which buffer it takes. It fills `place`, unless that is null,
+  // in the buffer's stead. `name`, in errors, stays until that is whole, as the
+  // place does.
+  size_t Begin(int file, const std::string& name, uint64_t offset, size_t bytes,
+               std::byte* place = nullptr);
   // Waits for one that was begun: it is whole, or cannot be read. Counts what
   // was read. Takes no memory.
   struct Whole {
@@ -43,9 +45,7 @@ class BufferedReads {
   Whole Next(uint64_t* read_bytes);
   // Why a read that has failed did so. Errors: io_error.
   absl::Status StatusOf(const Whole& whole) const;
-  const std::byte* BytesOf(size_t buffer) const {
-    return memory_ + buffer * bytes_;
-  }
+  const std::byte* BytesOf(size_t buffer) const { return buffers_[buffer].to; }
   // What it held is of no use any more.
   void Free(size_t buffer) { free_.push_back(buffer); }
 
@@ -53,6 +53,7 @@ class BufferedReads {
   struct Buffer {
     int file = -1;
     const std::string* name = nullptr;
+    std::byte* to = nullptr;
     uint64_t offset = 0;
     size_t bytes = 0;
     size_t done = 0;
@@ -81,12 +82,15 @@ struct PageRuns {
   std::string name;  // in errors
   size_t bytes = 0;  // of each
   std::vector<uint64_t> offsets;
+  // Where each is to be; null, and where the list is empty: anywhere.
+  std::vector<std::byte*> places = {};
 };
 
 // Reads all of `runs`, several at once through a ring, or one after the other
 // where the system has none, or it fails; gives `visit` each when it is whole,
 // by its index, in any order. Those that follow each other in the file, as they
-// do in the list, are read together, up to 2 MiB. Short reads and interruptions
+// do in the list, and in their places, are read together, up to 2 MiB. Short
+// reads and interruptions
 // are continued. What `visit` returns ends it, as does `cancelled`, asked
 // before each. Counts what is read in `use`. Errors: io_error; out_of_memory;
 // cancelled; visit's.

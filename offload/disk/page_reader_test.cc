@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -95,13 +96,16 @@ class PageReaderTest : public testing::Test {
   }
   ~PageReaderTest() override { close(file_); }
 
-  // Reads all, and looks that every run came once and as it is.
+  // Reads all, and looks that every run came once, as it is and in its place.
   absl::Status Read(DiskCalls& disk, DiskUse* use) {
     std::vector<int> seen(kRuns);
     const absl::Status status = ReadPages(
         disk, runs_,
         [&](size_t run, const std::byte* bytes) {
           ++seen[run];
+          if (!runs_.places.empty() && runs_.places[run] != nullptr) {
+            EXPECT_EQ(bytes, runs_.places[run]);
+          }
           EXPECT_EQ(
               std::memcmp(bytes, bytes_.data() + runs_.offsets[run], kRun), 0)
               << run;
@@ -147,6 +151,45 @@ TEST_F(PageReaderTest, NeighboursAreReadTogether) {
     if (!ring) {
       EXPECT_EQ(calls.calls(), 3);
     }
+  }
+}
+
+// What has a place is read there, together as far as the places follow each
+// other too; the rest is read anywhere.
+TEST_F(PageReaderTest, RunsAreReadToTheirPlaces) {
+  std::vector<std::byte> memory((kRuns + 1) * kRun);
+  for (size_t i = 0; i < kRuns; ++i) {
+    runs_.offsets[i] = i * kRun;
+    runs_.places.push_back(memory.data() + (i < 60 ? i : i + 1) * kRun);
+  }
+  for (size_t i = 20; i < 30; ++i) runs_.places[i] = nullptr;
+  for (const bool ring : {true, false}) {
+    std::fill(memory.begin(), memory.end(), std::byte{0xFF});
+    FaultyDisk calls;
+    calls.has_ring = false;
+    // Short reads go on in the place, too.
+    PlayedRingDisk played({.at_once = 3 * kRun / 2});
+    DiskUse use;
+    DiskCalls& disk = ring ? static_cast<DiskCalls&>(played) : calls;
+    EXPECT_TRUE(Read(disk, &use).ok());
+    EXPECT_EQ(use.read_bytes, kRun * kRuns);
+    if (!ring) {
+      EXPECT_EQ(calls.calls(), 4);  // 20, 10 anywhere, 30, and 40
+    }
+    for (size_t i = 0; i < kRuns; ++i) {
+      if (runs_.places[i] == nullptr) continue;
+      EXPECT_EQ(std::memcmp(runs_.places[i], bytes_.data() + i * kRun, kRun), 0)
+          << i;
+    }
+    // Nothing is written anywhere else.
+    const auto untouched = [&](size_t from, size_t to) {
+      return std::all_of(
+          memory.begin() + static_cast<std::ptrdiff_t>(from * kRun),
+          memory.begin() + static_cast<std::ptrdiff_t>(to * kRun),
+          [](std::byte b) { return b == std::byte{0xFF}; });
+    };
+    EXPECT_TRUE(untouched(20, 30));
+    EXPECT_TRUE(untouched(60, 61));
   }
 }
 

@@ -168,12 +168,16 @@ absl::Status InPlaceKv::LoadOwn(int64_t rows, GivePages give,
   while (static_cast<int64_t>(slots_.size()) < PagesUpTo(end_ + rows)) {
     if (absl::Status s = AddPage(); !s.ok()) return s;
   }
-  const absl::Status given = give([this](int layer, int64_t page,
-                                         const std::byte* bytes) {
-    std::copy_n(bytes, layout_.PageBytes(),
-                pages_[static_cast<size_t>(layer)][static_cast<size_t>(page)]);
-    return absl::OkStatus();
-  });
+  const auto place = [this](int layer, int64_t page) {
+    return pages_[static_cast<size_t>(layer)][static_cast<size_t>(page)];
+  };
+  const absl::Status given = give(
+      [&](int layer, int64_t page, const std::byte* bytes) {
+        std::byte* const to = place(layer, page);
+        if (to != bytes) std::copy_n(bytes, layout_.PageBytes(), to);
+        return absl::OkStatus();
+      },
+      place);
   if (given.ok()) end_ += rows;
   return given;
 }

@@ -88,12 +88,16 @@ class KvStore : public LayeredKv {
   // Adds `rows` positions whose K and V somebody has, to a sequence that begins
   // at position 0 and ends with a page. `give` puts every page of every layer
   // from there on, in any order, pages counted from position 0; behind the last
-  // position they may hold anything. Nobody sees it. Errors, with nothing
+  // position they may hold anything. A page may be written to its place, and be
+  // put from there, which copies nothing. Nobody sees it. Errors, with nothing
   // changed: give's; out_of_memory, copy_failed, cancelled; invalid_argument,
   // where pages are on the device alone.
   // Pages that StaysOnDisk are `text`'s, if there is one, whose slots are pages
   // from position 0 on, and `give` leaves them out: steps read them there.
-  using GivePages = absl::FunctionRef<absl::Status(PutPage put)>;
+  // Where a page may be written before it is put; null: nowhere.
+  using PlacePage = absl::FunctionRef<std::byte*(int layer, int64_t page)>;
+  static std::byte* Nowhere(int /*layer*/, int64_t /*page*/) { return nullptr; }
+  using GivePages = absl::FunctionRef<absl::Status(PutPage put, PlacePage)>;
   absl::Status Load(int64_t rows, GivePages give, Cancelled cancelled,
                     const std::shared_ptr<PageFile>& text = nullptr);
   virtual bool StaysOnDisk(int64_t /*page*/) const { return false; }

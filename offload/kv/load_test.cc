@@ -1,5 +1,6 @@
 // Pages that come from elsewhere, and pages that others read.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -36,14 +37,20 @@ absl::Status Load(KvStore& kv, const Pages& pages, int64_t end,
   const int64_t first = kv.end() / kPageTokens;
   return kv.Load(
       end - kv.end(),
-      [&](KvStore::PutPage put) -> absl::Status {
-        // The order is none that a store could count on.
+      [&](KvStore::PutPage put, KvStore::PlacePage place) -> absl::Status {
+        // The order is none that a store could count on; and every other page
+        // comes by its place, where it has one.
+        bool by_place = false;
         for (auto it = pages.rbegin(); it != pages.rend(); ++it) {
           const auto [layer, page] = it->first;
           if (page < first || page * kPageTokens >= end) continue;
-          if (absl::Status s = put(layer, page, it->second.data()); !s.ok()) {
-            return s;
+          const std::byte* from = it->second.data();
+          by_place = !by_place;
+          if (std::byte* const to = by_place ? place(layer, page) : nullptr) {
+            std::copy(it->second.begin(), it->second.end(), to);
+            from = to;
           }
+          if (absl::Status s = put(layer, page, from); !s.ok()) return s;
         }
         return absl::OkStatus();
       },
@@ -135,7 +142,7 @@ TEST_P(LoadTest, ALoadThatFailsLeavesTheSequenceAsItWas) {
     int64_t put_pages = 0;
     const absl::Status status = made.kv->Load(
         c.end - kPageTokens,
-        [&](KvStore::PutPage put) -> absl::Status {
+        [&](KvStore::PutPage put, KvStore::PlacePage) -> absl::Status {
           for (const auto& [place, bytes] : pages) {
             if (place.second == 0) continue;
             if (put_pages++ == fail_at) return IoError("a_fault", "a fault");

@@ -437,10 +437,11 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
     pages_.Shrink(PagesUpTo(end_));  // of what failed nothing stays
   };
   if (absl::Status s = pages_.Grow(PagesUpTo(end), text); !s.ok()) return s;
-  const absl::Status given =
-      give([this](int layer, int64_t page, const std::byte* bytes) {
+  const absl::Status given = give(
+      [this](int layer, int64_t page, const std::byte* bytes) {
         return pages_.PutBelow(page, layer, bytes);
-      });
+      },
+      Nowhere);
   if (!given.ok()) return given;
   for (int64_t page = first; page < pages_.size(); ++page) {
     pages_.At(page).layers = layers_;

@@ -85,7 +85,7 @@ absl::Status KvFile::ReadFront() {
 
 absl::Status KvFile::Read(int64_t first, int64_t end,
                           absl::FunctionRef<bool(int64_t)> wanted,
-                          KvStore::PutPage put,
+                          KvStore::PutPage put, KvStore::PlacePage place,
                           absl::FunctionRef<bool()> cancelled,
                           DiskUse* use) const {
   const auto page_bytes = static_cast<size_t>(info_.layout.PageBytes());
@@ -99,6 +99,7 @@ absl::Status KvFile::Read(int64_t first, int64_t end,
   for (int layer = 0; layer < info_.layers; ++layer) {
     for (const int64_t page : list) {
       runs.offsets.push_back(info_.PageOffset(layer, page));
+      runs.places.push_back(place(layer, page));
     }
   }
   return ReadPages(

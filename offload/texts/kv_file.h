@@ -33,12 +33,12 @@ class KvFile {
   const KvFileInfo& info() const { return info_; }
 
   // Puts those of the pages [first, end) that are wanted, of all layers, layer
-  // by layer, each once its checksum was compared. Errors: text_damaged;
-  // io_error, cancelled; put's.
+  // by layer, each once its checksum was compared; what has a place is read
+  // there. Errors: text_damaged; io_error, cancelled; put's.
   absl::Status Read(int64_t first, int64_t end,
                     absl::FunctionRef<bool(int64_t page)> wanted,
-                    KvStore::PutPage put, absl::FunctionRef<bool()> cancelled,
-                    DiskUse* use) const;
+                    KvStore::PutPage put, KvStore::PlacePage place,
+                    absl::FunctionRef<bool()> cancelled, DiskUse* use) const;
   // The pages of `file`, for a store that leaves them there.
   static std::shared_ptr<PageFile> PagesOf(std::shared_ptr<const KvFile> file);
   // It was used now: who looks for the stalest finds another.

@@ -84,7 +84,7 @@ class KvFolderTest : public testing::Test {
           ++seen;
           return absl::OkStatus();
         },
-        kGoOn, &use);
+        KvStore::Nowhere, kGoOn, &use);
     if (status.ok()) {
       EXPECT_EQ(seen, kLayers * file.info().Pages());
       EXPECT_EQ(use.read_bytes, seen * bytes);

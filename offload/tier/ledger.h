@@ -44,13 +44,15 @@ struct KvMoves {
 };
 
 // What came from disk: bytes, hidden states of prompts among them, and pages of
-// single layers of saved texts that came whole; and what of pages went there
-// that have no room in memory.
+// single layers of saved texts that came whole; for how long texts and prompts
+// were opened, reading and checking; and what of pages went there that have no
+// room in memory.
 struct DiskUse {
   uint64_t read_bytes = 0;
   uint64_t written_bytes = 0;
   uint64_t state_bytes = 0;
   int64_t read_pages = 0;
+  double opening_seconds = 0;
 };
 
 // What moved to, from and for one of several ranks.
@@ -85,6 +87,7 @@ struct Traffic {
         static_cast<uint64_t>(sign) * other.disk.written_bytes;
     disk.state_bytes += static_cast<uint64_t>(sign) * other.disk.state_bytes;
     disk.read_pages += sign * other.disk.read_pages;
+    disk.opening_seconds += sign * other.disk.opening_seconds;
     AddTo(moves, other.moves, sign);
     ranks.resize(std::max(ranks.size(), other.ranks.size()));
     for (size_t i = 0; i < other.ranks.size(); ++i) {

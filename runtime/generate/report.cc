@@ -224,6 +224,7 @@ nlohmann::json Report::ToJson() const {
        {{"h2d_bytes", sum(&LinkUse::h2d_bytes)},
         {"d2h_bytes", sum(&LinkUse::d2h_bytes)},
         {"disk_read_bytes", all.disk.read_bytes},
+        {"opened_s", all.disk.opening_seconds},
         {"disk_written_bytes", all.disk.written_bytes},
         {"formula", ranks.size() > 1 ? nlohmann::json::object()
                                      : Formula(plan, all.moves, all.disk)},

@@ -184,9 +184,12 @@ TEST(ReportTest, TheFormulaHasEveryCount) {
   report.plan.shape.resident_pages = 4;
   report.prefill.traffic.moves = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   report.traffic.moves = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200};
-  report.prefill.traffic.disk = {.read_bytes = 7, .read_pages = 2};
-  report.traffic.disk = {.read_bytes = 60, .read_pages = 10};
+  report.prefill.traffic.disk = {
+      .read_bytes = 7, .read_pages = 2, .opening_seconds = 0.5};
+  report.traffic.disk = {
+      .read_bytes = 60, .read_pages = 10, .opening_seconds = 0.25};
   EXPECT_EQ(report.ToJson()["ledger"]["disk_read_bytes"], 67);
+  EXPECT_EQ(report.ToJson()["ledger"]["opened_s"], 0.75);
   EXPECT_EQ(report.ToJson()["ledger"]["formula"],
             Json::parse(R"({"page_bytes": 25088, "page_tokens": 128,
                             "layers": 3, "resident_pages": 4, "newest_pages": 0,

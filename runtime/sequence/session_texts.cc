@@ -18,6 +18,21 @@ namespace {
 // How often progress is asked while a prompt waits for the disk.
 constexpr auto kAsksEvery = std::chrono::milliseconds(100);
 
+// Adds how long it lived to `seconds`.
+class TimeOfLife {
+ public:
+  TimeOfLife(Clock& clock, double& seconds)
+      : clock_(clock), seconds_(seconds), begin_(clock.Now()) {}
+  ~TimeOfLife() { seconds_ += SecondsBetween(begin_, clock_.Now()); }
+  TimeOfLife(const TimeOfLife&) = delete;
+  TimeOfLife& operator=(const TimeOfLife&) = delete;
+
+ private:
+  Clock& clock_;
+  double& seconds_;
+  const Clock::Time begin_;
+};
+
 }  // namespace
 
 void Session::KeepTexts(const TextsFolder& folder) {
@@ -43,23 +58,27 @@ absl::Status Session::LoadRanks(size_t rank, int64_t rows,
   std::vector<std::byte> some(static_cast<size_t>(own.site.layout.PageBytes()));
   return own.kv->Load(
       rows,
-      [&](KvStore::PutPage put) {
-        const auto both = [&](KvStore::PutPage others) {
-          return give([&](int layer, int64_t page, const std::byte* bytes) {
-            TakeHeads(whole, bytes, own.first_head(), own.site.layout,
-                      some.data());
-            if (absl::Status s = put(layer, page, some.data()); !s.ok()) {
-              return s;
-            }
-            return others(layer, page, bytes);
-          });
+      [&](KvStore::PutPage put, KvStore::PlacePage) {
+        const auto both = [&](KvStore::PutPage others, KvStore::PlacePage) {
+          return give(
+              [&](int layer, int64_t page, const std::byte* bytes) {
+                TakeHeads(whole, bytes, own.first_head(), own.site.layout,
+                          some.data());
+                if (absl::Status s = put(layer, page, some.data()); !s.ok()) {
+                  return s;
+                }
+                return others(layer, page, bytes);
+              },
+              KvStore::Nowhere);
         };
         if (rank + 1 < ranks_.size()) {
           return LoadRanks(rank + 1, rows, both, text);
         }
-        return both([](int, int64_t, const std::byte*) {  //
-          return absl::OkStatus();
-        });
+        return both(
+            [](int, int64_t, const std::byte*) {  //
+              return absl::OkStatus();
+            },
+            KvStore::Nowhere);
       },
       stop);
 }
@@ -106,9 +125,10 @@ absl::Status Session::OpenText(Progress progress) {
     return text == nullptr || !kv().StaysOnDisk(page);
   };
   bool at_fault = false;  // the file, not what takes its pages
+  const TimeOfLife opening(model_.machine->clock(), disk_.opening_seconds);
   const absl::Status opened = LoadRanks(
       /*rank=*/0, end - before,
-      [&](KvStore::PutPage put) {
+      [&](KvStore::PutPage put, KvStore::PlacePage place) {
         bool taken = true;
         const auto noted = [&](int layer, int64_t page, const std::byte* of) {
           absl::Status status = put(layer, page, of);
@@ -116,7 +136,7 @@ absl::Status Session::OpenText(Progress progress) {
           return status;
         };
         absl::Status read =
-            file.Read(first, pages, wanted, noted, stop, &disk_);
+            file.Read(first, pages, wanted, noted, place, stop, &disk_);
         at_fault = taken && !read.ok();
         return read;
       },
@@ -206,6 +226,7 @@ absl::Status Session::GoOnFromDisk(int64_t rows,
       texts_->BeginPrompt(tokens_, kv().length(), row_bytes, stop);
   if (file == nullptr || file->layers() == 0) return absl::OkStatus();
   bool at_fault = false;  // the file, not what takes its layers
+  const TimeOfLife opening(model_.machine->clock(), disk_.opening_seconds);
   const absl::StatusOr<int> layers = first().TakeLayers(
       rows,
       [&](KvStore::PutPage put, KvStore::PutState put_state) {
