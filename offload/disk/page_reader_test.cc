@@ -80,6 +80,20 @@ class PlayedRingDisk : public FaultyDisk {
   const PlayedRing::Manner manner_;
 };
 
+// Hears what the system is told to read ahead.
+struct HearingDisk : FaultyDisk {
+  std::map<uint64_t, uint64_t> announced;  // offset, bytes
+  size_t ahead = 0;                        // of the first read
+  void Announce(int, uint64_t offset, uint64_t bytes) override {
+    EXPECT_TRUE(announced.emplace(offset, bytes).second);
+  }
+  ssize_t Read(int file, std::byte* to, size_t bytes,
+               uint64_t offset) override {
+    if (ahead == 0) ahead = announced.size();
+    return FaultyDisk::Read(file, to, bytes, offset);
+  }
+};
+
 class PageReaderTest : public testing::Test {
  protected:
   PageReaderTest() {
@@ -193,50 +207,48 @@ TEST_F(PageReaderTest, RunsAreReadToTheirPlaces) {
   }
 }
 
-// 419 runs are less than 2 MiB, 420 more.
+// 419 runs are less than 2 MiB, 420 more. Of what follows a read the system
+// reads ahead by itself: only the first is announced.
 TEST_F(PageReaderTest, MuchIsSeveralReads) {
   const std::string path = folder_.path() + "/long";
   std::ofstream(path, std::ios::binary) << std::string(500 * kRun, 'x');
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   PageRuns runs = {.file = file, .name = "long", .bytes = kRun, .offsets = {}};
   for (size_t i = 0; i < 420; ++i) runs.offsets.push_back(i * kRun);
-  FaultyDisk calls;
-  calls.has_ring = false;
-  DiskUse use;
-  size_t seen = 0;
-  EXPECT_TRUE(ReadPages(
-                  calls, runs,
-                  [&seen](size_t run, const std::byte*) {
-                    EXPECT_EQ(run, seen++);
-                    return absl::OkStatus();
-                  },
-                  kGoOn, &use)
-                  .ok());
-  EXPECT_EQ(use.read_bytes, 420 * kRun);
-  EXPECT_EQ(use.read_pages, 420);
-  EXPECT_EQ(calls.calls(), 2);
+  const std::vector<std::byte> run(kRun, std::byte{'x'});
+  for (const bool ring : {true, false}) {
+    HearingDisk disk;
+    disk.has_ring = ring;
+    DiskUse use;
+    std::vector<int> seen(420);
+    EXPECT_TRUE(ReadPages(
+                    disk, runs,
+                    [&](size_t index, const std::byte* bytes) {
+                      ++seen[index];
+                      EXPECT_TRUE(std::equal(run.begin(), run.end(), bytes));
+                      return absl::OkStatus();
+                    },
+                    kGoOn, &use)
+                    .ok());
+    EXPECT_EQ(seen, std::vector<int>(420, 1));
+    EXPECT_EQ(use.read_bytes, 420 * kRun);
+    EXPECT_EQ(use.read_pages, 420);
+    EXPECT_EQ(disk.calls(), ring ? 0 : 2);
+    EXPECT_EQ(disk.announced.size(), ring ? 0u : 1u);
+  }
   close(file);
 }
 
 // Without a ring the system hears of reads before they are waited for: of every
 // byte once, and ahead of the read that is next.
 TEST_F(PageReaderTest, CallsAreAnnounced) {
-  struct Heard : FaultyDisk {
-    std::map<uint64_t, uint64_t> announced;  // offset, bytes
-    size_t ahead = 0;                        // of the first read
-    void Announce(int, uint64_t offset, uint64_t bytes) override {
-      EXPECT_TRUE(announced.emplace(offset, bytes).second);
-    }
-    ssize_t Read(int file, std::byte* to, size_t bytes,
-                 uint64_t offset) override {
-      EXPECT_EQ(announced[offset], bytes);
-      if (ahead == 0) ahead = announced.size();
-      return FaultyDisk::Read(file, to, bytes, offset);
-    }
-  } disk;
+  HearingDisk disk;
   DiskUse use;
   EXPECT_TRUE(Read(disk, &use).ok());
   EXPECT_EQ(disk.announced.size(), kRuns);
+  for (const auto& [offset, bytes] : disk.announced) {
+    EXPECT_EQ(bytes, kRun) << offset;
+  }
   EXPECT_EQ(disk.ahead, ReadsAtOnce(kRun));
 }
 

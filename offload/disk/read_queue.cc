@@ -7,6 +7,9 @@
 namespace tiercel {
 namespace {
 
+// Copying so many bytes out of the system's memory is worth another thread.
+constexpr size_t kLongRead = size_t{1} << 20;
+
 // liburing returns -errno, and leaves errno alone.
 class RingQueue final : public ReadQueue {
  public:
@@ -32,6 +35,10 @@ class RingQueue final : public ReadQueue {
     io_uring_prep_read(entry, request.file, request.to,
                        static_cast<unsigned>(request.bytes), request.offset);
     io_uring_sqe_set_data64(entry, request.tag);
+    // A thread of the system's reads it, while ours sees to what is there.
+    if (request.bytes >= kLongRead) {
+      io_uring_sqe_set_flags(entry, IOSQE_ASYNC);
+    }
     // Fewer than were queued may be taken; the next call takes the rest.
     for (int tries = 0;; ++tries) {
       const int taken = io_uring_submit(&ring_);
