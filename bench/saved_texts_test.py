@@ -22,10 +22,11 @@ SCRIPT = pathlib.Path(__file__).with_name("saved_texts.py")
 class SavedTextsTest(unittest.TestCase):
     def test_a_row(self):
         times = {"read": [9, 10, 30], "opened": [0.3, 0.1, 0.2],
-                 "disk": [2.5, 2, 4], "plain": [1, 1, 8]}
+                 "disk": [2.5, 2, 4], "rate": [1e8, 15e7, 5e7],
+                 "plain": [1, 1, 8]}
         self.assertEqual(saved_texts.row_of("x", times, 7000, 200_000_000),
                          ["x", "7000", "200", "10.00", "0.200", "50", "2.500", "4",
-                          "80", "200", "50 %"])
+                          "100", "200", "75 %", "50 %"])
 
     def test_a_run(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -105,6 +106,7 @@ class SavedTextsTest(unittest.TestCase):
                 Server, list(range(50)), 2, 1, folder)
             self.assertEqual((times["read"], times["opened"], times["disk"]),
                              ([50, 50], [10, 10], [10, 10]))
+            self.assertEqual(times["rate"], [50, 50])
             self.assertEqual((tokens, size), (50, 100))
             with self.assertRaises(SystemExit):
                 saved_texts.measure_peer(lambda: Server(again=2),

@@ -4,6 +4,8 @@ without the anchor, which stands for the paper's quality by cut, as no small
 checkpoint was trained for it. bench/policies.py prints them. Standard library
 only."""
 
+import statistics
+
 import by_context
 import chart
 import triforce
@@ -26,32 +28,39 @@ def plain(cut, anchor=1):
 
 def context_table(program, text, scratch, say, charts):
     ids = program.document("tokenize", "-f", text)["tokens"]
-    policies = [(f"full, {LAYERS} layers", []),
-                *((f"cut {cut}", plain(cut)) for cut in CUTS)]
-    found = {name: [] for name, _ in policies}
+    path = scratch / "context.txt"
+    found = {cut: [] for cut in CUTS}  # a context: what it did, and full before
     for length in by_context.CONTEXTS:
-        path = scratch / "context.txt"
         path.write_text(" ".join(map(str, ids[:length])))
-        for name, flags in policies:
-            found[name].append(program.document(
-                "generate", "--tokens", path, "-n", TOKENS, "--ignore-eos", "-c",
-                length + 100, *flags))
+        room = length + 100
+
+        def run(*flags):
+            return program.document("generate", "--tokens", path, "-n", TOKENS,
+                                    "--ignore-eos", "-c", room, *flags)
+
+        for cut in CUTS:
+            full = run()
+            found[cut].append((run(*plain(cut)), full))
     say()
     say(f"## SPEED: TTFT, TPOT and KV by cut and context, {text.name}: {TOKENS} "
         "tokens decoded, plain (untrained)")
-    full = policies[0][0]
     for figure, (take, digits) in FIGURES.items():
         say()
-        say(f"{figure}, and its share of full's:")
+        say(f"{figure}, and its share of that of all {LAYERS} layers, run just "
+            "before it:")
         say()
         by_context.header(by_context.CONTEXTS, say)
-        series = {}
-        for name, documents in found.items():
-            values = list(map(take, documents))
-            cells = [f"{value:.{digits}f} ({value / take(other):.2f})"
-                     for value, other in zip(values, found[full])]
-            say(f"| {name} | {' | '.join(cells)} |")
-            series[name] = list(zip(by_context.CONTEXTS, values))
+        series = {"full": [
+            (length, statistics.mean(take(found[cut][i][1]) for cut in CUTS))
+            for i, length in enumerate(by_context.CONTEXTS)]}
+        say(by_context.line("full, mean", [value for _, value in series["full"]],
+                            digits))
+        for cut, pairs in found.items():
+            values = [take(own) for own, _ in pairs]
+            cells = [f"{value:.{digits}f} ({value / take(full):.2f})"
+                     for value, (_, full) in zip(values, pairs)]
+            say(f"| cut {cut} | {' | '.join(cells)} |")
+            series[f"cut {cut}"] = list(zip(by_context.CONTEXTS, values))
         word = figure.split(",")[0]
         charts[f"speed-{word.lower()}"] = chart.line_chart(
             f"SPEED: {word} by context, {text.name}", "tokens before", figure,

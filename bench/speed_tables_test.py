@@ -48,10 +48,13 @@ class TablesTest(unittest.TestCase):
             "| cut 15 | 15.00 (0.50) | 15.00 (0.50) | 15.00 (0.50) "
             "| 15.00 (0.50) |",
             "| cut 15 | 22.5 (0.50) | 45.0 (0.50) | 75.0 (0.50) | 105.0 (0.50) |"])
+        self.assertIn("| full, mean | 4.50 | 9.00 | 15.00 | 21.00 |", self.lines)
         self.assertEqual(
             set(self.charts), {"speed-ttft", "speed-tpot", "speed-kv"})
-        # Of each context and cut, and full: one run for all figures.
-        self.assertEqual(len(self.program.asked), 4 * (1 + 4))
+        # Of each context and cut one run, and before it one of full, for all
+        # figures.
+        asked = ["--set" in args for args in self.program.asked]
+        self.assertEqual(asked, [False, True] * 4 * 4)
 
     def test_acceptance(self):
         self.say(speed_tables.acceptance_table)
