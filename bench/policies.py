@@ -176,6 +176,9 @@ def link_line(name, row):
             f"| {base['device_bytes'] / 1e6:.1f} |")
 
 
+BLOCK = 64  # positions behind what is decoded that drafts may need
+
+
 def links_table(program, book, text, depth, tokens, say):
     def bench(*args):
         (row,) = program.document("bench", "-p", 0, "-n", tokens, "-d", depth,
@@ -195,8 +198,9 @@ def links_table(program, book, text, depth, tokens, say):
             "| of full |")
         say("|---|---:|---:|---:|---:|---:|---:|")
         for name, flags in LINKS:
-            plan = program.document("plan", "-c", depth + tokens, "--simulate",
-                                    f"device=1MB,{link}", *flags)
+            plan = program.document(
+                "plan", "-c", depth + tokens + BLOCK, "--simulate",
+                f"device=1MB,{link}", *flags)
             device = -(-plan["min_device_bytes"] // 1000)
             row = bench("--verify-against", "full", "--simulate",
                         f"device={device}kB,{link}", *flags)
