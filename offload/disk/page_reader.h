@@ -90,10 +90,9 @@ struct PageRuns {
 // where the system has none, or it fails; gives `visit` each when it is whole,
 // by its index, in any order. Those that follow each other in the file, as they
 // do in the list, and in their places, are read together, up to 2 MiB. Short
-// reads and interruptions
-// are continued. What `visit` returns ends it, as does `cancelled`, asked
-// before each. Counts what is read in `use`. Errors: io_error; out_of_memory;
-// cancelled; visit's.
+// reads and interruptions are continued. What `visit` returns ends it, as does
+// `cancelled`, asked before each. Counts what is read in `use`. Errors:
+// io_error; out_of_memory; cancelled; visit's.
 absl::Status ReadPages(
     DiskCalls& disk, const PageRuns& runs,
     absl::FunctionRef<absl::Status(size_t, const std::byte*)> visit,
