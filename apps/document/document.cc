@@ -33,10 +33,17 @@ bool StartsLikeHtml(std::string_view bytes) {
          rest.find("<html") != std::string_view::npos;
 }
 
+// A PDF may have some bytes before its mark, but on other lines: a text may
+// speak of it.
+bool StartsLikePdf(std::string_view bytes) {
+  const size_t mark = bytes.substr(0, 1024).find("%PDF-");
+  if (mark == std::string_view::npos || mark == 0) return mark == 0;
+  const char before = bytes[mark - 1];
+  return before < ' ' || before > '~';
+}
+
 Format FormatOf(const std::string& name, std::string_view bytes) {
-  // A PDF may have some bytes before its mark.
-  if (bytes.substr(0, 1024).find("%PDF-") != std::string_view::npos ||
-      HasExtension(name, {".pdf"})) {
+  if (StartsLikePdf(bytes) || HasExtension(name, {".pdf"})) {
     return Format::kPdf;
   }
   if (bytes.substr(0, 4) == "PK\x03\x04" || HasExtension(name, {".epub"})) {
