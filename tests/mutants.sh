@@ -476,6 +476,7 @@ frame_end|apps/document/gutenberg.cc|document->text.substr(begin, end - begin)|d
 zip_ratio|apps/document/zip_archive.cc|info.size > kMinZipBombBytes|info.size > kMaxUnpackedBytes|apps/document/epub_test.cc
 zip_names|apps/document/zip_archive.cc|name.substr(begin, end - begin) == ".."|name == ".."|apps/document/epub_test.cc
 bound_place|apps/document/book_binder.cc|heading.begin += begin;||apps/document/folder_test.cc
+epub_pictures|apps/document/epub.cc|; error.has_value()|; error.has_value() \&\& false|apps/document/epub_test.cc
 fonts_alone|apps/document/epub_package.cc|if (LocalName(node) != "EncryptedData") continue;|continue;|apps/document/epub_test.cc
 outside_folder|apps/document/folder.cc|return ends.first == root_.end();|return ends.first != root_.begin();|apps/document/folder_test.cc
 child_memory|apps/document/child_process.cc|Limit(RLIMIT_AS, limits.memory_bytes, limits.memory_bytes);||apps/document/child_process_test.cc

@@ -97,6 +97,7 @@ class EpubReader {
   bool ReadPages() {
     std::unordered_set<std::string> read;
     size_t num_missing = 0;
+    size_t num_not_text = 0;
     for (const std::string& path : package_.spine) {
       if (!read.insert(path).second) continue;
       if (!archive_->Has(path)) {
@@ -105,9 +106,16 @@ class EpubReader {
       }
       const auto bytes = ReadFile(path, kMaxHtmlBytes);
       if (!bytes.has_value()) return false;
+      const std::string page_name = name_ + ": " + path;
+      // A picture, or text that is encrypted and not said to be.
+      if (auto error = CheckText(page_name, *bytes); error.has_value()) {
+        ++num_not_text;
+        error_ = *std::move(error);
+        continue;
+      }
       std::vector<std::string> warnings;
       std::variant<HtmlPage, Error> read_page =
-          ReadPageBytes(name_ + ": " + path, *bytes, &warnings);
+          ReadPageBytes(page_name, *bytes, &warnings);
       if (Error* error = std::get_if<Error>(&read_page)) {
         error_ = std::move(*error);
         return false;
@@ -127,9 +135,15 @@ class EpubReader {
     if (num_missing == read.size()) {
       return Fail("invalid_epub", "none of its pages is in the archive");
     }
+    if (num_missing + num_not_text == read.size()) return false;
+    error_.reset();
     if (num_missing > 0) {
       warnings_.push_back(std::to_string(num_missing) +
                           " pages of the book are not in the archive");
+    }
+    if (num_not_text > 0) {
+      warnings_.push_back(std::to_string(num_not_text) +
+                          " pages of the book are not text, and were left out");
     }
     return true;
   }

@@ -134,6 +134,18 @@ TEST(EpubTest, WhatIsLostIsSaid) {
   EXPECT_EQ(CodeOf(Read(files)), "invalid_epub");
 }
 
+TEST(EpubTest, PagesThatAreNotTextAreLeftOutAndSaid) {
+  Files files = TwoChapters();
+  const std::string picture("\x89PNG\0\0\0\rIHDR", 12);
+  files["OPS/notes.xhtml"] = picture;
+  const Document document = Good(Read(files));
+  EXPECT_EQ(document.text.substr(document.text.size() - 11), "Zwei\n\nEnde\n");
+  EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("1 pages")));
+  files["OPS/text/one 1.xhtml"] = picture;
+  files["OPS/text/two.xhtml"] = picture;
+  EXPECT_EQ(CodeOf(Read(files)), "not_text");
+}
+
 TEST(EpubTest, GutenbergsFrameIsNoChapter) {
   Files files = TwoChapters();
   files["OPS/text/two.xhtml"] =
