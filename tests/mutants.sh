@@ -477,6 +477,7 @@ zip_ratio|apps/document/zip_archive.cc|info.size > kMinZipBombBytes|info.size > 
 zip_names|apps/document/zip_archive.cc|name.substr(begin, end - begin) == ".."|name == ".."|apps/document/epub_test.cc
 bound_place|apps/document/book_binder.cc|heading.begin += begin;||apps/document/folder_test.cc
 epub_pictures|apps/document/epub.cc|; error.has_value()|; error.has_value() \&\& false|apps/document/epub_test.cc
+epub_twice|apps/document/epub.cc|a.level == b.level \&\& a.text == b.text|a.level == b.level \&\& a.text < b.text|apps/document/epub_test.cc
 fonts_alone|apps/document/epub_package.cc|if (LocalName(node) != "EncryptedData") continue;|continue;|apps/document/epub_test.cc
 outside_folder|apps/document/folder.cc|return ends.first == root_.end();|return ends.first != root_.begin();|apps/document/folder_test.cc
 child_memory|apps/document/child_process.cc|Limit(RLIMIT_AS, limits.memory_bytes, limits.memory_bytes);||apps/document/child_process_test.cc

@@ -199,6 +199,13 @@ class EpubReader {
     std::stable_sort(
         contents.begin(), contents.end(),
         [](const Heading& a, const Heading& b) { return a.begin < b.begin; });
+    // What is listed twice is one section.
+    contents.erase(std::unique(contents.begin(), contents.end(),
+                               [](const Heading& a, const Heading& b) {
+                                 return a.begin == b.begin &&
+                                        a.level == b.level && a.text == b.text;
+                               }),
+                   contents.end());
     document->sections = SectionsOf(contents);
     TakeLabels(&document->sections);
     if (!navigation.pages.empty()) AddPages(navigation, document);

@@ -146,6 +146,16 @@ TEST(EpubTest, PagesThatAreNotTextAreLeftOutAndSaid) {
   EXPECT_EQ(CodeOf(Read(files)), "not_text");
 }
 
+TEST(EpubTest, WhatIsListedTwiceIsOneSection) {
+  Files files = TwoChapters();
+  std::string& nav = files["OPS/nav.xhtml"];
+  nav.insert(nav.find("</ol></nav></body>"),
+             "<li><a href='text/one%201.xhtml'>Eins</a></li>");
+  const Document document = Good(Read(files));
+  ASSERT_EQ(document.sections.size(), 4u) << ToString(document);
+  EXPECT_EQ(document.sections[1].title, "Mehr");
+}
+
 TEST(EpubTest, GutenbergsFrameIsNoChapter) {
   Files files = TwoChapters();
   files["OPS/text/two.xhtml"] =
