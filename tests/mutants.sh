@@ -482,6 +482,7 @@ fonts_alone|apps/document/epub_package.cc|if (LocalName(node) != "EncryptedData"
 outside_folder|apps/document/folder.cc|return ends.first == root_.end();|return ends.first != root_.begin();|apps/document/folder_test.cc
 child_memory|apps/document/child_process.cc|Limit(RLIMIT_AS, limits.memory_bytes, limits.memory_bytes);||apps/document/child_process_test.cc
 child_descriptors|apps/document/child_process.cc|close_range(STDERR_FILENO + 1, ~0U, 0) != 0|false|apps/document/child_process_test.cc
+label_above|apps/document/pdf_sections.cc|\&\& split.title.empty()) continue;|\&\& false) continue;|apps/document/pdf_test.cc
 running_heads|apps/document/pdf_margins.cc|return count >= kMinPages;|return count > 100;|apps/document/pdf_test.cc
 kept_hyphen|apps/document/pdf_text.cc|words_.count(first + "-" + second) > 0|words_.empty()|apps/document/pdf_test.cc
 meant_break|apps/document/pdf_text.cc|0.3F \* SizeOf(line) < right|0.3F * SizeOf(line) < right - 300|apps/document/pdf_test.cc

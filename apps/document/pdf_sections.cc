@@ -78,6 +78,8 @@ class Locator {
       if (lines_key.size() < key.size()) continue;
       Label split = SplitLabel(lines);
       if (split.label.empty()) split = SplitBare(lines);
+      // "Chapter 1": its title is on the next line.
+      if (!split.label.empty() && split.title.empty()) continue;
       if (HeadingKey(split.title) != key) return false;
       *label = std::move(split.label);
       return true;

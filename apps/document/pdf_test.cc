@@ -149,6 +149,21 @@ TEST(PdfTest, OutlinesHaveTheLabelsOfThePage) {
   EXPECT_EQ(document.sections[2].begin, document.pages[1].begin);
 }
 
+TEST(PdfTest, ALabelAboveItsTitleIsOfItsSection) {
+  const Document document = Good(ReadBytes(
+      PdfOf({{{72, 700, "Chapter 1"},
+              {72, 688, "Of Wings"},
+              {72, 664, "All of the wings, on a line that is longer."}},
+             {{72, 700, "Chapter 2"},
+              {72, 688, "Of Talons"},
+              {72, 664, "All of the talons, on a line that is longer."}}},
+            {{"Chapter 1: Of Wings", 0}, {"Chapter 2: Of Talons", 1}})));
+  ASSERT_EQ(document.sections.size(), 2u);
+  EXPECT_EQ(document.sections[1].label, "Chapter 2");
+  EXPECT_EQ(document.sections[1].begin, document.pages[1].begin);
+  EXPECT_THAT(document.text, HasSubstr("Chapter 2\nOf Talons\n"));
+}
+
 TEST(PdfTest, WithoutAnOutlineTheHeadingsOfTheText) {
   std::vector<Lines> pages;
   for (int i = 1; i <= 3; ++i) {
