@@ -512,6 +512,8 @@ excerpt_number|apps/reader/selection.cc|chapter->second|std::nullopt|apps/reader
 page_dash|apps/reader/selection.cc|dash = item.find(.-., dash + 1)) {|dash = std::string::npos) {|apps/reader/selection_test.cc
 spent_gap|apps/commands/spent.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|apps/commands/spent_test.cc
 spent_sums|apps/commands/spent.cc|AddNumbers(sums, .sums_);|sums_ = sums;|apps/commands/spent_test.cc
+quoted_half|apps/reader/quotations.cc|IsInWord(text, at + wanted.size())|false|apps/reader/quotations_test.cc
+quoted_capital|apps/reader/quotations.cc|lower != wanted|false|apps/reader/quotations_test.cc
 quoted_place|apps/reader/quotations.cc|if (index == last)|if (index == last + 1)|apps/reader/quotations_test.cc
 journal_damage|apps/reader/journal.cc|!= Hex(Fingerprint(body))|== "x"|apps/reader/journal_test.cc
 notes_markup|apps/reader/notes.cc|`\*_\[\]<>|`*_[]>|apps/reader/notes_test.cc

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "apps/document/unicode.h"
 #include "apps/reader/text.h"
 
 namespace tiercel::reader {
@@ -128,6 +129,43 @@ std::string Normalized(std::string_view text) {
   return bytes;
 }
 
+bool IsWordCharacter(char32_t character) {
+  return (document::IsLetter(character) || document::IsDigit(character)) &&
+         !StandsAlone(character);
+}
+
+// Whether a place is within a word, of a script that has blanks between them.
+bool IsInWord(std::string_view text, size_t at) {
+  size_t next = 0;
+  return IsWordCharacter(document::CharacterBefore(text, at)) &&
+         IsWordCharacter(document::CharacterAt(text, at, &next));
+}
+
+// Where `text` first has `wanted`, as whole words; npos: nowhere.
+size_t FindWords(std::string_view text, std::string_view wanted) {
+  size_t at = text.find(wanted);
+  while (at != std::string_view::npos &&
+         (IsInWord(text, at) || IsInWord(text, at + wanted.size()))) {
+    at = text.find(wanted, at + 1);
+  }
+  return at;
+}
+
+// FindWords, with a capital letter at the beginning or the small one that the
+// text has there: who quotes begins a sentence.
+size_t FindQuoted(std::string_view text, const std::string& wanted) {
+  const size_t at = FindWords(text, wanted);
+  if (at != std::string_view::npos || wanted.empty()) return at;
+  size_t next = 0;
+  const char32_t first =
+      document::LowerCase(document::CharacterAt(wanted, 0, &next));
+  const std::string lower =
+      document::FromUtf32({&first, 1}) + wanted.substr(next);
+  return lower != wanted && lower.size() == wanted.size()
+             ? FindWords(text, lower)
+             : at;
+}
+
 // Where in `text` the normalized bytes from `first` to `last` begin and end.
 void Locate(std::string_view text, size_t first, size_t last,
             Quotation* quotation) {
@@ -213,11 +251,11 @@ std::vector<Quotation> FindQuotations(std::string_view answer,
     std::string wanted = Normalized(quotation.text);
     while (!wanted.empty() && wanted.back() == ' ') wanted.pop_back();
     wanted.erase(0, std::min(wanted.find_first_not_of(' '), wanted.size()));
-    size_t first = text.find(wanted);
+    size_t first = FindQuoted(text, wanted);
     if (first == std::string::npos && !wanted.empty() &&
         (wanted.back() == ',' || wanted.back() == '.')) {
       wanted.pop_back();
-      first = text.find(wanted);
+      first = FindQuoted(text, wanted);
     }
     if (first == std::string::npos) continue;
     quotation.found = true;

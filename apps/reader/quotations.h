@@ -20,8 +20,9 @@ struct Quotation {
 // several languages ("", “”, „“, «», ‘’, 「」 and their like; a letter of a
 // script without spaces counts as a word), looked up in `book`. Runs of blanks
 // are one space there and here, and all quotation marks of a kind are one; a
-// comma or full stop at the end of a quotation may be the answer's own. What
-// spans paragraphs is none.
+// comma or full stop at the end of a quotation may be the answer's own, and so
+// may a capital letter at its beginning. Words are whole: "he can" is not in
+// "she can". What spans paragraphs is none.
 std::vector<Quotation> FindQuotations(std::string_view answer,
                                       std::string_view book);
 

@@ -74,6 +74,29 @@ TEST(QuotationsTest, AnEndMayBeTheAnswersOwn) {
               ElementsAre("lost it was the Queens,"));
 }
 
+TEST(QuotationsTest, ACapitalMayBeTheAnswersOwn) {
+  EXPECT_THAT(Quotations("\"It was the Queen's.\" \"said: ‘Curiouser and "
+                         "Curiouser\" \"Said: ‘Curiouser and curiouser\""),
+              ElementsAre("found It was the Queen's.",
+                          "lost said: ‘Curiouser and Curiouser",
+                          "found Said: ‘Curiouser and curiouser"));
+  EXPECT_EQ(FindQuotations("„Über die weiten Felder“",
+                           "Er ging über die weiten Felder.")
+                .at(0)
+                .begin,
+            8u);
+}
+
+TEST(QuotationsTest, WordsAreWhole) {
+  for (const char* answer : {"\"he can not go\"", "\"can not go ho\""}) {
+    const auto quotations =
+        FindQuotations(answer, "But she can not go home — he can not go there");
+    EXPECT_EQ(quotations.at(0).found, answer[1] == 'h') << answer;
+    EXPECT_EQ(quotations.at(0).begin, answer[1] == 'h' ? 28u : 0u);
+  }
+  EXPECT_THAT(Quotations("「は猫であ」"), ElementsAre("found は猫であ"));
+}
+
 TEST(QuotationsTest, BytesThatAreNoTextAreNoTrouble) {
   EXPECT_THAT(Quotations("\xE2\x80"), ElementsAre());
   EXPECT_EQ(Quotations("\"a b c \xF0\x9F d\"").size(), 1u);
