@@ -114,7 +114,7 @@ sadas_part|bench/sadas_tables.py|a - b for a, b|a for a, b|bench/sadas_tables_te
 sadas_tag_row|bench/sadas_tables.py|begin + TAG - 1, begin|begin + TAG, begin|bench/sadas_tables_test.py
 sadas_lengths|bench/sadas_tables.py|len(ids) - begin - len(tag)|len(ids) - begin|bench/sadas_tables_test.py
 context_full|bench/by_context.py|zip(\*baselines)|zip(*baselines[:1])|bench/sfi_tables_test.py
-speed_share|bench/speed_tables.py|value / take(other)|take(other) / value|bench/speed_tables_test.py
+speed_share|bench/speed_tables.py|value / take(full)|take(full) / value|bench/speed_tables_test.py
 speed_literal|bench/speed_tables.py|DRAFT_PROMPT + 136|DRAFT_PROMPT|bench/speed_tables_test.py
 papers_flag|bench/policies.py|part.replace("-", "_")|part|bench/policies_test.py
 block_lengths|bench/acceptance.py|held(view, 32, length, 0.6)|held(view, 32, 16, 0.6)|bench/acceptance_test.py
