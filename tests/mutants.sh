@@ -61,7 +61,14 @@ wave_hidden|kernels/attention/attention.cu|if (!(weight < 0.0f)) sums\[i\]|sums[
 wave_recent|kernels/attention/attention.cu|row - position < w.shown|row - position <= w.shown|kernels/attention/attention_view_test.cc
 wave_barrier|kernels/attention/attention.cu|Barrier();  // all have read what ran so far||kernels/attention/attention_test.cc
 wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& at == 0|kernels/attention/attention_test.cc
-tile_barrier|kernels/kv/kv_tile.h|Barrier();  // all are done with what was here before||kernels/attention/key_scores_test.cc
+tile_barrier|kernels/kv/kv_tile.h|Barrier();  // all are done with what was here before||kernels/attention/attention_test.cc
+tile_wait|kernels/kv/kv_tile.h|CopyWait<0>();||kernels/kv/key_norms_test.cc
+tile_part|kernels/kv/kv_tile.h|Barrier();  // this part is there.*||kernels/kv/key_norms_test.cc
+tile_stage|kernels/kv/kv_tile.h|fetch(i + 1, (i + 1) % 2)|fetch(i + 1, i % 2)|kernels/kv/key_norms_test.cc
+tile_packets|kernels/kv/kv_tile.h|rows.at + (start - skew)|rows.at + start|kernels/kv/key_norms_test.cc
+tile_rest|kernels/kv/kv_tile.h|offset >= skew + bytes|offset >= bytes|kernels/attention/attention_test.cc
+q8_place|kernels/kv/kv_element.h|(skew & 4) != 0|(skew \& 8) != 0|kernels/kv/key_norms_test.cc
+dots_barrier|kernels/attention/query_dots.h|Barrier();  // all are done with the elements before||kernels/attention/key_scores_test.cc
 block_lane|kernels/device/block_sums.h|t.index == 0) s.total|t.index == 1) s.total|kernels/attention/evidence_test.cc
 chunk_row|kernels/attention/mean_scores.cu|(head + h) \* p.out_stride|head * p.out_stride|kernels/attention/mean_scores_test.cc
 silent_query|kernels/attention/evidence.cu|w.length == 0.0f|w.length < 0.0f|kernels/attention/evidence_test.cc

@@ -34,7 +34,7 @@ LEAST_WIDE = 0.95
 
 # Kernels whose time is that of the bytes they load, by a part of their
 # mangled name.
-HOT = ("MultiplyPanels", "MultiplyFloatPanels")
+HOT = ("MultiplyPanels", "MultiplyFloatPanels", "MeasureKeys")
 # The matrix unit has to do the work of these.
 BY_MATRIX_UNIT = ("MultiplyPanels",)
 

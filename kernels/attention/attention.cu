@@ -18,9 +18,9 @@ namespace tiercel {
 namespace {
 
 // A block looks at one page of one KV head for eight queries, rows and heads
-// that share it. For scores a thread is a cell of the page, and the keys pass
-// through shared memory; for sums of values it is an element of the head. No
-// sum crosses threads but that of the weights, in the order of the contract.
+// that share it. K and V pass through shared memory. For scores a thread is a
+// cell of the page, for sums of values it is an element of the head. No sum
+// crosses threads but that of the weights, in the order of the contract.
 struct ComputePages {
   static constexpr int kMaxThreads = kPageTokens;
   static constexpr int kQueries = QueryTile::kQueries;
@@ -28,11 +28,20 @@ struct ComputePages {
   static constexpr float kUnseen = -1.0f;  // in the place of a weight
   static_assert(kQueries * kSumLanes == kMaxThreads);
 
+  // So much that four blocks fit a processor of 100 KiB: the queries are done
+  // with before there are weights, as K is before their maxima and those before
+  // V.
   struct Shared {
-    KvTile keys;
-    Array<float, kQueries * kPageTokens> weights;
-    Array<float, kWarpLanes> of_warps;
+    union {
+      KvTile rows;
+      Array<float, kWarpLanes> of_warps;
+    };
+    union {
+      QueryElements queries;
+      Array<float, kQueries * kPageTokens> weights;
+    };
   };
+  static_assert(4 * (sizeof(Shared) + 1024) <= 100 * 1024);
   AttentionWave w;
   int64_t k_row_bytes;
   int64_t v_row_bytes;
@@ -143,10 +152,11 @@ struct ComputePages {
     const std::byte* const keys =
         tile.page.at + int64_t{tile.kv_head} * kPageTokens * k_row_bytes;
     DotQueries(
-        t, shared.keys,
+        t, shared.rows, shared.queries,
         {w.q, w.q_stride, Group(), tile.kv_head, tile.query, tile.queries},
-        w.layout.type_k, keys, k_row_bytes, tile.begin, tile.end,
-        w.layout.head_dim, score);
+        {w.layout.type_k, keys, k_row_bytes, w.layout.head_dim, tile.begin,
+         tile.end},
+        score);
 #pragma unroll
     for (int i = 0; i < kQueries; ++i) score[i] *= w.scale;
   }
@@ -175,20 +185,28 @@ struct ComputePages {
     const std::byte* const values =
         tile.page.at + w.layout.kv_heads * kPageTokens * k_row_bytes +
         int64_t{tile.kv_head} * kPageTokens * v_row_bytes;
-    for (int d = t.index; d < head_dim; d += t.count) {
+    for (int first = 0; first < head_dim; first += t.count) {
+      const int left = head_dim - first;
+      const int n = left < t.count ? left : t.count;
       float sums[kQueries] = {};
-      for (int cell = tile.begin; cell < tile.end; ++cell) {
-        const float v =
-            KvElement(w.layout.type_v, values + cell * v_row_bytes, d);
+      shared.rows.ForCells(
+          t,
+          {w.layout.type_v, values, v_row_bytes, head_dim, tile.begin,
+           tile.end},
+          first, n, [&](int cell, const std::byte* row) {
+            if (t.index >= n) return;
+            const float v = KvElement(w.layout.type_v, row, t.index);
 #pragma unroll
-        for (int i = 0; i < kQueries; ++i) {
-          const float weight = shared.weights[i * kPageTokens + cell];
-          if (!(weight < 0.0f)) sums[i] = std::fma(weight, v, sums[i]);
-        }
-      }
+            for (int i = 0; i < kQueries; ++i) {
+              const float weight = shared.weights[i * kPageTokens + cell];
+              if (!(weight < 0.0f)) sums[i] = std::fma(weight, v, sums[i]);
+            }
+          });
+      if (t.index >= n) continue;
 #pragma unroll
       for (int i = 0; i < kQueries; ++i) {
-        if (i < tile.queries) w.out[Place(tile, i) * head_dim + d] = sums[i];
+        if (i >= tile.queries) continue;
+        w.out[Place(tile, i) * head_dim + first + t.index] = sums[i];
       }
     }
   }

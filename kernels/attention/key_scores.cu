@@ -19,6 +19,7 @@ struct ScoreKeys {
   static constexpr int kMaxThreads = kPageTokens;
   struct Shared {
     KvTile keys;
+    QueryElements queries;
   };
   KeyScoresParams p;
   int64_t k_row_bytes;
@@ -48,8 +49,10 @@ struct ScoreKeys {
         p.pages[page - p.first_page] +
         int64_t{tile.kv_head} * kPageTokens * k_row_bytes;
     float dots[QueryTile::kQueries];
-    DotQueries(t, shared.keys, tile, p.layout.type_k, keys, k_row_bytes,
-               cells.begin, cells.end, p.layout.head_dim, dots);
+    DotQueries(t, shared.keys, shared.queries, tile,
+               {p.layout.type_k, keys, k_row_bytes, p.layout.head_dim,
+                cells.begin, cells.end},
+               dots);
     if (!cells.Has(t.index)) return;
     const int64_t position = cells.start + t.index;
 #pragma unroll

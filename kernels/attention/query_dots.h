@@ -26,33 +26,50 @@ struct QueryTile {
   }
 };
 
-// Dot products of the tile's queries with the thread's cell, each one chain of
-// fma over head_dim; of cells outside of begin..end - 1, and of queries that
-// the tile does not have, they mean nothing. The keys, of which `keys` is cell
-// 0's, pass through `shared` once.
-TIERCEL_DEVICE void DotQueries(const Thread& t, KvTile& shared,
-                               const QueryTile& tile, DType type,
-                               const std::byte* keys, int64_t row_bytes,
-                               int begin, int end, int head_dim,
+// A tile's queries in shared memory, some elements of the head at a time:
+// [element][query].
+using QueryElements = Array<float, kPageTokens * QueryTile::kQueries>;
+
+// Dot products of the tile's queries with the key of the thread's cell, each
+// one chain of fma over head_dim; of cells that are not among `keys`, and of
+// queries that the tile does not have, they mean nothing. The keys pass through
+// `tile_of_keys` once, and the queries through `elements`.
+TIERCEL_DEVICE void DotQueries(const Thread& t, KvTile& tile_of_keys,
+                               QueryElements& elements, const QueryTile& tile,
+                               const KvRows& keys,
                                float (&dots)[QueryTile::kQueries]) {
-  const float* q[QueryTile::kQueries];
+  constexpr int kQueries = QueryTile::kQueries;
+  using Floats = Packet<float>;
 #pragma unroll
-  for (int i = 0; i < QueryTile::kQueries; ++i) {
-    const int own = i < tile.queries ? i : 0;
-    q[i] =
-        tile.q + tile.RowOf(own) * tile.q_stride + tile.HeadOf(own) * head_dim;
-    dots[i] = 0.0f;
+  for (int i = 0; i < kQueries; ++i) dots[i] = 0.0f;
+  for (int first = 0; first < keys.head_dim; first += t.count) {
+    const int left = keys.head_dim - first;
+    const int n = left < t.count ? left : t.count;
+    Barrier();  // all are done with the elements before
+    if (t.index < n) {
+#pragma unroll
+      for (int i = 0; i < kQueries; i += Floats::kSize) {
+        Floats x;
+#pragma unroll
+        for (int j = 0; j < Floats::kSize; ++j) {
+          const int own = i + j < tile.queries ? i + j : 0;
+          x[j] = tile.q[tile.RowOf(own) * tile.q_stride +
+                        tile.HeadOf(own) * keys.head_dim + first + t.index];
+        }
+        Store16(x, &elements[t.index * kQueries + i]);
+      }
+    }
+    tile_of_keys.ForElements(t, keys, first, n, [&](int element, float k) {
+#pragma unroll
+      for (int i = 0; i < kQueries; i += Floats::kSize) {
+        const Floats q = Load16<float>(&elements[element * kQueries + i]);
+#pragma unroll
+        for (int j = 0; j < Floats::kSize; ++j) {
+          dots[i + j] = std::fma(q[j], k, dots[i + j]);
+        }
+      }
+    });
   }
-  shared.ForPieces(t, type, keys, row_bytes, begin, end, head_dim,
-                   [&](int d, int n) {
-                     for (int e = 0; e < n; ++e) {
-                       const float k = shared.Get(t.index, e);
-#pragma unroll
-                       for (int i = 0; i < QueryTile::kQueries; ++i) {
-                         dots[i] = std::fma(q[i][d + e], k, dots[i]);
-                       }
-                     }
-                   });
 }
 
 }  // namespace tiercel

@@ -36,14 +36,11 @@ struct MeasureKeys {
     const std::byte* const keys =
         p.pages[page - p.first_page] + kv_head * kPageTokens * k_row_bytes;
     float sum = 0.0f;
-    shared.keys.ForPieces(t, p.layout.type_k, keys, k_row_bytes, cells.begin,
-                          cells.end, p.layout.head_dim, [&](int, int n) {
-                            if (!cells.Has(t.index)) return;
-                            for (int e = 0; e < n; ++e) {
-                              const float x = shared.keys.Get(t.index, e);
-                              sum = std::fma(x, x, sum);
-                            }
-                          });
+    const int head_dim = p.layout.head_dim;
+    shared.keys.ForElements(
+        t,
+        {p.layout.type_k, keys, k_row_bytes, head_dim, cells.begin, cells.end},
+        0, head_dim, [&](int, float x) { sum = std::fma(x, x, sum); });
     if (!cells.Has(t.index)) return;
     p.out[kv_head * p.out_stride + cells.start + t.index - p.first] =
         F16FromF32(std::sqrt(sum));

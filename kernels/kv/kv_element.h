@@ -3,6 +3,7 @@
 
 // Rows of K and V as kernels read and write them.
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -33,6 +34,81 @@ TIERCEL_DEVICE float KvElement(DType type, const std::byte* row, int d) {
       const float scale = F32FromF16(*reinterpret_cast<const uint16_t*>(block));
       return scale *
              static_cast<float>(static_cast<int8_t>(block[2 + d % kKvPiece]));
+    }
+  }
+}
+
+// Bytes of n elements, whole blocks of q8_0.
+constexpr int KvBytes(DType type, int n) {
+  switch (type) {
+    case DType::kF32:
+      return n * 4;
+    case DType::kQ8_0:
+      return n / kKvPiece * kQ8Bytes;
+    default:
+      return n * 2;
+  }
+}
+
+// Reads the block of q8_0 that begins `skew` bytes, an even number below 16,
+// after the three packets at `from`.
+TIERCEL_DEVICE void ReadQ8Block(const std::byte* from, int skew,
+                                float (&x)[kKvPiece]) {
+  uint32_t words[12];
+#pragma unroll
+  for (int p = 0; p < 3; ++p) {
+    const Packet<uint32_t> packet =
+        Load16(reinterpret_cast<const uint32_t*>(from) + 4 * p);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) words[4 * p + i] = packet[i];
+  }
+  // Its first byte becomes that of the first word, by steps that every place of
+  // the block has in common: registers have no indices.
+#pragma unroll
+  for (int i = 0; i < 10; ++i) {
+    words[i] = (skew & 8) != 0 ? words[i + 2] : words[i];
+  }
+#pragma unroll
+  for (int i = 0; i < 9; ++i) {
+    words[i] = (skew & 4) != 0 ? words[i + 1] : words[i];
+  }
+#pragma unroll
+  for (int i = 0; i < 9; ++i) {
+    words[i] = (skew & 2) != 0 ? words[i] >> 16 | words[i + 1] << 16 : words[i];
+  }
+  const float scale = F32FromF16(static_cast<uint16_t>(words[0]));
+#pragma unroll
+  for (int e = 0; e < kKvPiece; ++e) {
+    const int byte = 2 + e;
+    x[e] = scale * static_cast<float>(
+                       static_cast<int8_t>(words[byte / 4] >> byte % 4 * 8));
+  }
+}
+
+// Reads a block of q8_0, or up to 64 bytes of another type, which begin `skew`
+// bytes after the packets at `from`: other types begin with a packet.
+TIERCEL_DEVICE void ReadKvPiece(DType type, const std::byte* from, int skew,
+                                int bytes, float (&x)[kKvPiece]) {
+  if (type == DType::kQ8_0) {
+    ReadQ8Block(from, skew, x);
+    return;
+  }
+#pragma unroll
+  for (int p = 0; p < 4; ++p) {
+    if (16 * p >= bytes) break;
+    const Packet<uint32_t> packet =
+        Load16(reinterpret_cast<const uint32_t*>(from) + 4 * p);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (type == DType::kF32) {
+        x[4 * p + i] = std::bit_cast<float>(packet[i]);
+        continue;
+      }
+      const auto low = static_cast<uint16_t>(packet[i]);
+      const auto high = static_cast<uint16_t>(packet[i] >> 16);
+      const bool f16 = type == DType::kF16;
+      x[8 * p + 2 * i] = f16 ? F32FromF16(low) : F32FromBf16(low);
+      x[8 * p + 2 * i + 1] = f16 ? F32FromF16(high) : F32FromBf16(high);
     }
   }
 }

@@ -19,6 +19,8 @@ inline constexpr int kPageTokens = 128;
 //   V  [kv_heads][kPageTokens][head_dim] of type_v
 //
 // head_dim elements are one row; q8_0 rows are blocks of 32 with an f16 scale.
+// In the memory of a GPU a page begins at a multiple of 16 bytes, and so do all
+// rows of a head together.
 struct KvLayout {
   DType type_k;  // f32, f16, bf16, q8_0
   DType type_v;  // f32, f16, bf16, q8_0

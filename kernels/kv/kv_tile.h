@@ -9,44 +9,136 @@
 
 namespace tiercel {
 
-// Some elements of the rows of one KV head in one page, in shared memory.
+// The rows of cells begin..end - 1 of one KV head in one page. Cell 0's begins
+// at a multiple of 16 bytes, as pages and the heads in them do.
+struct KvRows {
+  DType type;
+  const std::byte* at;  // of cell 0
+  int64_t row_bytes;
+  int head_dim;
+  int begin;
+  int end;
+};
+
+// Rows on their way through shared memory, as the bytes they are: a block of
+// kPageTokens threads computes with some while the next are copied. All copies
+// are of 16 bytes. Rows of f32, f16 and bf16 are whole packets; the 34 bytes of
+// a block of q8_0 begin at any even place, so the packets around them are
+// copied, which are of the same head: all its rows together are whole packets.
 struct KvTile {
-  static constexpr int kElements = 32;
-  static constexpr int kPitch = kElements + 1;  // lanes read different banks
+  static constexpr int kPieceBytes = 64;  // of a row, or a block of q8_0
+  static constexpr int kPacket = 16;
+  static constexpr int kPitch =
+      kPieceBytes + kPacket;  // lanes read different banks
+  static constexpr int kStageBytes = kPageTokens * kPitch;
 
-  Array<float, kPageTokens * kPitch> at;  // [cell][element]
+  Array<std::byte, 2 * kStageBytes> at;
 
-  TIERCEL_DEVICE float Get(int cell, int element) {
-    return at[cell * kPitch + element];
-  }
-
-  // Fetches n elements, at most kElements, from element d on, of the cells
-  // begin..end - 1; `rows` is that of cell 0. All threads of the block call it.
-  TIERCEL_DEVICE void Fetch(const Thread& t, DType type, const std::byte* rows,
-                            int64_t row_bytes, int begin, int end, int d,
-                            int n) {
-    Barrier();  // all are done with what was here before
-    for (int i = t.index; i < (end - begin) * kElements; i += t.count) {
-      const int cell = begin + i / kElements;
-      const int e = i % kElements;
-      if (e >= n) continue;
-      at[cell * kPitch + e] = KvElement(type, rows + cell * row_bytes, d + e);
-    }
-    Barrier();
-  }
-
-  // Fetches all head_dim elements, a piece at a time, and calls body(d, n)
-  // while elements d..d + n - 1 are here.
+  // Calls body(i, x) with elements first + i, i from 0 to n - 1, of the
+  // thread's cell in their order, if it is one of the rows. n is a multiple of
+  // 8, and `first` one of 32. All threads of the block call it.
   template <typename Body>
-  TIERCEL_DEVICE void ForPieces(const Thread& t, DType type,
-                                const std::byte* rows, int64_t row_bytes,
-                                int begin, int end, int head_dim,
-                                const Body& body) {
-    for (int d = 0; d < head_dim; d += kElements) {
-      const int n = head_dim - d < kElements ? head_dim - d : kElements;
-      Fetch(t, type, rows, row_bytes, begin, end, d, n);
-      body(d, n);
+  TIERCEL_DEVICE void ForElements(const Thread& t, const KvRows& rows,
+                                  int first, int n, const Body& body) {
+    const int step = rows.type == DType::kQ8_0  ? kKvPiece
+                     : rows.type == DType::kF32 ? kPieceBytes / 4
+                                                : kPieceBytes / 2;
+    const auto from = [&](int piece) {
+      return KvBytes(rows.type, first + piece * step);
+    };
+    const auto bytes = [&](int piece) {
+      const int left = n - piece * step;
+      return KvBytes(rows.type, left < step ? left : step);
+    };
+    InStages((n - 1) / step + 1,
+             [&](int piece, int stage) {
+               Fetch<kPieceBytes / kPacket>(t, rows, rows.begin, rows.end,
+                                            from(piece), bytes(piece), kPitch,
+                                            stage);
+             },
+             [&](int piece, int stage) {
+               if (t.index < rows.begin || t.index >= rows.end) return;
+               const int64_t start = t.index * rows.row_bytes + from(piece);
+               float x[kKvPiece];
+               ReadKvPiece(
+                   rows.type,
+                   &at[stage * kStageBytes + (t.index - rows.begin) * kPitch],
+                   static_cast<int>(start % kPacket), bytes(piece), x);
+               constexpr int kAtOnce = 8;
+#pragma unroll
+               for (int e = 0; e < kKvPiece; e += kAtOnce) {
+                 if (e >= step || piece * step + e >= n) break;
+#pragma unroll
+                 for (int i = e; i < e + kAtOnce; ++i) {
+                   body(piece * step + i, x[i]);
+                 }
+               }
+             });
+  }
+
+  // Calls body(cell, row) with each of the rows in their order, elements
+  // d..d + n - 1 of which are at `row`. d is a multiple of 32, n is at most
+  // kPageTokens. All threads of the block call it.
+  template <typename Body>
+  TIERCEL_DEVICE void ForCells(const Thread& t, const KvRows& rows, int d,
+                               int n, const Body& body) {
+    const int from = KvBytes(rows.type, d);
+    const int bytes = KvBytes(rows.type, n);
+    // One packet more than there are, where the first is half another row's.
+    const int pitch = (bytes + 2 * kPacket - 1) / kPacket * kPacket;
+    const int step = kStageBytes / pitch;
+    const auto last_of = [&](int part) {
+      const int last = rows.begin + (part + 1) * step;
+      return last < rows.end ? last : rows.end;
+    };
+    InStages((rows.end - rows.begin - 1) / step + 1,
+             [&](int part, int stage) {
+               Fetch<kWarpLanes>(t, rows, rows.begin + part * step,
+                                 last_of(part), from, bytes, pitch, stage);
+             },
+             [&](int part, int stage) {
+               const int first = rows.begin + part * step;
+               for (int cell = first; cell < last_of(part); ++cell) {
+                 const int64_t start = cell * rows.row_bytes + from;
+                 body(cell, &at[stage * kStageBytes + (cell - first) * pitch +
+                                static_cast<int>(start % kPacket)]);
+               }
+             });
+  }
+
+ private:
+  // Calls use(i, stage) for i from 0 to count - 1, when what fetch(i, stage)
+  // copies is there; the next is on its way then.
+  template <typename FetchPart, typename UsePart>
+  TIERCEL_DEVICE static void InStages(int count, const FetchPart& fetch,
+                                      const UsePart& use) {
+    Barrier();  // all are done with what was here before
+    fetch(0, 0);
+    for (int i = 0; i < count; ++i) {
+      CopyWait<0>();
+      Barrier();  // this part is there, and all are done with the one before
+      if (i + 1 < count) fetch(i + 1, (i + 1) % 2);
+      use(i, i % 2);
     }
+  }
+
+  // Copies the packets around bytes from..from + bytes - 1 of each row of cells
+  // first..last - 1 to a stage, `pitch` bytes from one to the next. kLanes
+  // threads take a row, and have a packet of it at most.
+  template <int kLanes>
+  TIERCEL_DEVICE void Fetch(const Thread& t, const KvRows& rows, int first,
+                            int last, int from, int bytes, int pitch,
+                            int stage) {
+    const int offset = t.index % kLanes * kPacket;
+    for (int cell = first + t.index / kLanes; cell < last;
+         cell += kPageTokens / kLanes) {
+      const int64_t start = cell * rows.row_bytes + from;
+      const int skew = static_cast<int>(start % kPacket);
+      if (offset >= skew + bytes) continue;
+      CopyAsync16(&at[stage * kStageBytes + (cell - first) * pitch + offset],
+                  rows.at + (start - skew) + offset);
+    }
+    CopyCommit();
   }
 };
 
