@@ -91,6 +91,13 @@ class HostedCliTest(unittest.TestCase):
                 logits.append(path.read_bytes())
             self.assertEqual(logits[0], logits[1])
 
+    def test_a_library_for_gpus_is_not_asked(self):
+        asked = {**os.environ, "TIERCEL_CUBLASLT": "1"}
+        prompt = ["generate", "-p", TEXT, "-n", 2, "--ignore-eos", "-c", 512]
+        self.assertEqual(
+            self.document(*prompt, env=asked)["output"][0]["tokens"],
+            self.document(*prompt, device="cpu")["output"][0]["tokens"])
+
     def test_bench_has_no_share_of_the_cpus_peak(self):
         rows = self.document("bench", "-p", 8, "-n", 2, "-r", 1)
         for row in rows:

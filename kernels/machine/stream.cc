@@ -21,7 +21,10 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
     cuda = *std::move(created);
   }
   absl::StatusOr<std::unique_ptr<BlasLt>> blas = nullptr;
-  if (options.device == Device::kCuda) blas = BlasLt::FromEnvironment();
+  // The library knows no GPU that the CPU plays.
+  if (options.device == Device::kCuda && !CudaStream::IsPlayed()) {
+    blas = BlasLt::FromEnvironment();
+  }
   if (!blas.ok()) return blas.status();
   std::unique_ptr<Stream> stream(new Stream(options, *isa, std::move(cuda)));
   stream->UseBlas(*std::move(blas));

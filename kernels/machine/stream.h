@@ -39,8 +39,8 @@ class Stream {
     CudaStream* cuda = nullptr;
   };
 
-  // Errors: TIERCEL_ISA names an ISA that is not there; no_device; on kCuda
-  // those of BlasLt::FromEnvironment.
+  // Errors: TIERCEL_ISA names an ISA that is not there; no_device; on kCuda,
+  // where no CPU plays the GPU, those of BlasLt::FromEnvironment.
   static absl::StatusOr<std::unique_ptr<Stream>> Create(const Options& options);
   // A stream on kCuda over `cuda`, for tests that bring their own.
   static absl::StatusOr<std::unique_ptr<Stream>> Over(
