@@ -48,10 +48,11 @@ int MultiplyF32Cuda(CUstream_st*, const MatmulTargets&, const float*, int64_t,
   return kNoDevice;
 }
 int RoundRowsCuda(CUstream_st*, const float*, int64_t, int64_t, int64_t,
-                  int64_t, DType, uint16_t*) {
+                  int64_t, DType, uint16_t*, float*) {
   return kNoDevice;
 }
-int StoreRowsCuda(CUstream_st*, const float*, int64_t, const MatmulTarget&) {
+int StoreRowsCuda(CUstream_st*, const float*, const float*, int64_t,
+                  const MatmulTarget&) {
   return kNoDevice;
 }
 int CopyWordsCuda(CUstream_st*, const uint32_t*, int64_t, uint32_t*) {

@@ -35,6 +35,9 @@ kernel_fault|kernels/kv/kv_element.h|== kAllLanes;|!= 0;|kernels/kv/kv_write_tes
 copy_wait|kernels/layer/matmul.cu|CopyWait<kStages - 2>|CopyWait<kStages - 1>|kernels/layer/matmul_test.cc
 blas_rows|kernels/layer/matmul.cc|p_.rows >= kLeastBlasRows|p_.rows > kLeastBlasRows|kernels/layer/matmul_blas_test.cc
 blas_padding|kernels/layer/prompt_rows.cu|row < rows ? x|row <= rows ? x|kernels/layer/matmul_blas_test.cc
+blas_range|kernels/layer/prompt_rows.cu|over <= 0|over <= 200|kernels/layer/matmul_blas_test.cc
+blas_edge|kernels/layer/prompt_rows.cu|kF16 ? 14|kF16 ? 15|kernels/layer/matmul_blas_test.cc
+blas_back|kernels/layer/prompt_rows.cu|products\[i\] \* back\[row\]|products[i]|kernels/layer/matmul_blas_test.cc
 blas_block|kernels/layer/matmul.cc|target.out += row|target.out += 0 * row|kernels/layer/matmul_blas_test.cc
 blas_version|kernels/machine/blas_lt.cc|version / 10000 != kVersion|version / 10000 < kVersion - 1|kernels/machine/blas_lt_test.cc
 blas_alignment|kernels/machine/blas_lt.cc|prefer(alignment, kAlignment);|prefer(5, kAlignment);|kernels/machine/blas_lt_test.cc

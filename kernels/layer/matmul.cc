@@ -149,14 +149,16 @@ class GpuMatmul {
         blas_n == 0 ? 0 : static_cast<size_t>(BlasLt::kRows * k_) * 2;
     const size_t products_bytes =
         static_cast<size_t>(BlasLt::kRows * blas_n) * sizeof(float);
+    const size_t back_bytes = blas_n == 0 ? 0 : BlasLt::kRows * sizeof(float);
     if (q8_bytes + rounded_bytes == 0) return absl::OkStatus();
     const absl::StatusOr<std::byte*> scratch =
-        stream_.Scratch(q8_bytes + rounded_bytes + products_bytes);
+        stream_.Scratch(q8_bytes + rounded_bytes + products_bytes + back_bytes);
     if (!scratch.ok()) return scratch.status();
     // Fragments are 640 bytes, and rows for the library 256 times two.
     q8_ = reinterpret_cast<Q8Fragments*>(*scratch);
     rounded_ = reinterpret_cast<uint16_t*>(*scratch + q8_bytes);
     products_ = reinterpret_cast<float*>(*scratch + q8_bytes + rounded_bytes);
+    back_ = products_ + BlasLt::kRows * blas_n;
     return absl::OkStatus();
   }
 
@@ -184,9 +186,10 @@ class GpuMatmul {
     const DType type = alike.of[0].type;
     for (int64_t row = 0; row < p_.rows; row += BlasLt::kRows) {
       const int64_t rows = std::min(BlasLt::kRows, p_.rows - row);
-      absl::Status s = CudaStatus(
-          "Matmul", RoundRowsCuda(queue_, p_.x + row * p_.x_stride, p_.x_stride,
-                                  rows, BlasLt::kRows, k_, type, rounded_));
+      absl::Status s =
+          CudaStatus("Matmul", RoundRowsCuda(queue_, p_.x + row * p_.x_stride,
+                                             p_.x_stride, rows, BlasLt::kRows,
+                                             k_, type, rounded_, back_));
       if (!s.ok()) return s;
       for (int i = 0; i < alike.count; ++i) {
         MatmulTarget target = alike.of[i];
@@ -195,7 +198,7 @@ class GpuMatmul {
             queue_, {type, target.n, k_, target.panels, rounded_, products_});
         if (!s.ok()) return s;
         s = CudaStatus("Matmul",
-                       StoreRowsCuda(queue_, products_, rows, target));
+                       StoreRowsCuda(queue_, products_, back_, rows, target));
         if (!s.ok()) return s;
       }
     }
@@ -210,6 +213,7 @@ class GpuMatmul {
   bool quantised_ = false;
   uint16_t* rounded_ = nullptr;
   float* products_ = nullptr;
+  float* back_ = nullptr;  // what undoes how rounded_ was made smaller
 };
 
 // One call on the CPU: scratch memory, and the rows of the current group.

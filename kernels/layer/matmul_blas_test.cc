@@ -1,7 +1,9 @@
 // Products of prompts by a library, which a kernel plays on the hosted device:
 // chains of float32 over x as the library gets it.
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <random>
 #include <utility>
@@ -161,6 +163,56 @@ TEST_F(MatmulBlasTest, PromptsGoToTheLibrary) {
                            Run(*reference_, outputs, Rounded(x, type), rows)))
           << rows;
       EXPECT_EQ(played_.calls["multiply"], rows > 256 ? 4 : 2);
+    }
+  }
+}
+
+// What the type's range does not hold, its products may: a power of two is
+// exact.
+TEST_F(MatmulBlasTest, RowsBeyondTheRangeAreMadeToFit) {
+  constexpr int64_t kRows = 70;
+  constexpr int64_t kN = 33;
+  constexpr int64_t kOutStride = kN + 2;
+  for (const DType type : {DType::kF16, DType::kBF16}) {
+    std::vector<float> x = RandomX(kRows);
+    for (float& value : x) value += std::copysign(0.25f, value);  // whole bits
+    const std::vector<float> products =
+        Run(*reference_, {{type}, kN}, Rounded(x, type), kRows);
+    const auto factor_of = [](int64_t row) {
+      return row % 4 == 1 ? 0x1p20f : row % 4 == 2 ? 0x1p100f : 1.0f;
+    };
+    for (int64_t row = 0; row < kRows; ++row) {
+      float* const own = x.data() + row * kStride;
+      for (int64_t i = 0; i < kK; ++i) own[i] *= factor_of(row);
+    }
+    // F16 has its exponent, and rounds it to infinity.
+    constexpr int64_t kEdge = 4;
+    for (int64_t i = 0; i < kK; ++i) x[kEdge * kStride + i] = 65521.0f;
+    // As much as there is, of a type with as many exponents.
+    constexpr int64_t kMost = 8;
+    for (int64_t i = 0; i < kK; ++i) x[kMost * kStride + i] = 0.0f;
+    x[kMost * kStride + 5] = std::numeric_limits<float>::max();
+    constexpr int64_t kNan = 12;
+    x[kNan * kStride + 7] = std::numeric_limits<float>::quiet_NaN();
+    constexpr int64_t kInfinite = 16;
+    x[kInfinite * kStride + 7] = std::numeric_limits<float>::infinity();
+
+    const std::vector<float> exact =
+        Run(*reference_, {{type}, kN, true}, x, kRows);
+    const std::vector<float> got = Run(*stream_, {{type}, kN, true}, x, kRows);
+    for (int64_t row = 0; row < kRows; ++row) {
+      for (int64_t i = 0; i < kN; ++i) {
+        const auto at = static_cast<size_t>(row * kOutStride + i);
+        if (row == kNan || row == kInfinite) {
+          EXPECT_FALSE(std::isfinite(got[at])) << row;
+        } else if (row == kEdge || row == kMost) {
+          EXPECT_NEAR(got[at] / exact[at], 1.0f, 0x1p-8f) << row;
+        } else {
+          EXPECT_EQ(got[at],
+                    products[at] * factor_of(row) + static_cast<float>(i) / 7)
+              << row;
+        }
+      }
     }
   }
 }

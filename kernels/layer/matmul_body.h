@@ -141,13 +141,15 @@ int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                     const float* x, int64_t x_stride, int64_t rows);
 
 // Around products that a library makes (BlasLt). Rows of x as F16 or BF16,
-// [all_rows, k]: zeros beyond the first `rows`.
+// [all_rows, k]: zeros beyond the first `rows`. A row that the type's range
+// does not hold is made smaller, and back[row], a power of two, undoes it.
 int RoundRowsCuda(CUstream_st* stream, const float* x, int64_t x_stride,
                   int64_t rows, int64_t all_rows, int64_t k, DType type,
-                  uint16_t* out);
-// Products [rows, target.n] to their place, with what is to be added.
-int StoreRowsCuda(CUstream_st* stream, const float* products, int64_t rows,
-                  const MatmulTarget& target);
+                  uint16_t* out, float* back);
+// Products [rows, target.n], each times its row's `back`, to their place, with
+// what is to be added.
+int StoreRowsCuda(CUstream_st* stream, const float* products, const float* back,
+                  int64_t rows, const MatmulTarget& target);
 
 }  // namespace tiercel
 

@@ -1,7 +1,13 @@
-// Bytes: of x 4 an element read and 2 written; of products 4 read, 4 written.
-// Operations: a rounding an element; the bias and what was there, a product.
+// Bytes: of x 4 an element read, twice, and 2 written; of products 4 read, 4
+// written.
+// Operations: a comparison and a rounding an element; of a product a scale, the
+// bias and what was there.
 // Bound by: memory.
 
+#include <bit>
+#include <cmath>
+
+#include "kernels/device/block_sums.h"
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul_body.h"
 #include "kernels/number/half.h"
@@ -11,24 +17,55 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// A thread rounds one element; rows past the end are zeros.
+// What a row is multiplied by so that none of it is beyond the type's range: a
+// power of two, which is exact but where the type has few bits for the least of
+// the row; and what undoes it. Rows that are not finite stay so.
+struct RowScale {
+  float to;
+  float back;
+};
+TIERCEL_DEVICE RowScale ScaleOf(float max, DType type) {
+  // The exponents whose numbers are whole in the type, however they round.
+  const int most = type == DType::kF16 ? 14 : 126;
+  const int exponent =
+      static_cast<int>(std::bit_cast<uint32_t>(max) >> 23) - 127;
+  const int over = exponent - most;
+  if (over <= 0) return {1.0f, 1.0f};
+  const auto power = [](int n) {
+    return std::bit_cast<float>(static_cast<uint32_t>(127 + n) << 23);
+  };
+  return {power(-over), power(over)};
+}
+
+// A block rounds one row; rows past the end are zeros.
 struct RoundRows {
   static constexpr int kMaxThreads = kThreads;
-  struct Shared {};
+  struct Shared {
+    Array<float, kWarpLanes> of_warps;
+  };
   const float* x;
   int64_t x_stride;
   int64_t rows;
-  int64_t elements;  // of all rows of `out`
+  int64_t all_rows;
   int64_t k;
   DType type;
   uint16_t* out;
+  float* back;
 
-  TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
-    for (int64_t i = t.block * t.count + t.index; i < elements;
-         i += t.blocks * t.count) {
-      const int64_t row = i / k;
-      const float value = row < rows ? x[row * x_stride + i % k] : 0.0f;
-      out[i] = type == DType::kF16 ? F16FromF32(value) : Bf16FromF32(value);
+  TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
+    for (int64_t row = t.block; row < all_rows; row += t.blocks) {
+      float max = 0.0f;
+      for (int64_t i = t.index; i < k && row < rows; i += t.count) {
+        max = MaxOrNan(max, std::fabs(x[row * x_stride + i]));
+      }
+      const RowScale scale = ScaleOf(MaxOfBlock(t, max, shared.of_warps), type);
+      for (int64_t i = t.index; i < k; i += t.count) {
+        const float value =
+            row < rows ? x[row * x_stride + i] * scale.to : 0.0f;
+        out[row * k + i] =
+            type == DType::kF16 ? F16FromF32(value) : Bf16FromF32(value);
+      }
+      if (t.index == 0) back[row] = scale.back;
     }
   }
 };
@@ -38,15 +75,17 @@ struct StoreRows {
   static constexpr int kMaxThreads = kThreads;
   struct Shared {};
   const float* products;  // [rows, target.n]
+  const float* back;      // [rows]
   int64_t rows;
   MatmulTarget target;
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared&) const {
     for (int64_t i = t.block * t.count + t.index; i < rows * target.n;
          i += t.blocks * t.count) {
+      const int64_t row = i / target.n;
       const int64_t column = i % target.n;
-      float& out = target.out[i / target.n * target.out_stride + column];
-      float value = products[i];
+      float& out = target.out[row * target.out_stride + column];
+      float value = products[i] * back[row];
       if (target.bias != nullptr) value += target.bias[column];
       out = target.add ? value + out : value;
     }
@@ -57,15 +96,15 @@ struct StoreRows {
 
 int RoundRowsCuda(CUstream_st* stream, const float* x, int64_t x_stride,
                   int64_t rows, int64_t all_rows, int64_t k, DType type,
-                  uint16_t* out) {
-  return Launch(stream, TurnsFor(all_rows * k, kThreads, kThreads),
-                RoundRows{x, x_stride, rows, all_rows * k, k, type, out});
+                  uint16_t* out, float* back) {
+  return Launch(stream, TurnsFor(all_rows, 1, kThreads),
+                RoundRows{x, x_stride, rows, all_rows, k, type, out, back});
 }
 
-int StoreRowsCuda(CUstream_st* stream, const float* products, int64_t rows,
-                  const MatmulTarget& target) {
+int StoreRowsCuda(CUstream_st* stream, const float* products, const float* back,
+                  int64_t rows, const MatmulTarget& target) {
   return Launch(stream, TurnsFor(rows * target.n, kThreads, kThreads),
-                StoreRows{products, rows, target});
+                StoreRows{products, back, rows, target});
 }
 
 }  // namespace tiercel
