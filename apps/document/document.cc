@@ -33,13 +33,15 @@ bool StartsLikeHtml(std::string_view bytes) {
          rest.find("<html") != std::string_view::npos;
 }
 
-// A PDF may have some bytes before its mark, but on other lines: a text may
-// speak of it.
+// A PDF may have some bytes before its mark; a text may speak of it, but has no
+// mark of the end.
 bool StartsLikePdf(std::string_view bytes) {
+  bytes.remove_prefix(FindByteOrderMark(bytes).bytes);
   const size_t mark = bytes.substr(0, 1024).find("%PDF-");
-  if (mark == std::string_view::npos || mark == 0) return mark == 0;
-  const char before = bytes[mark - 1];
-  return before < ' ' || before > '~';
+  if (mark == std::string_view::npos) return false;
+  return mark <= bytes.find_first_not_of(" \t\r\n\f") ||
+         bytes.substr(bytes.size() - std::min<size_t>(bytes.size(), 1024))
+                 .find("%%EOF") != std::string_view::npos;
 }
 
 Format FormatOf(const std::string& name, std::string_view bytes) {

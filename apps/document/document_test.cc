@@ -100,12 +100,17 @@ TEST_F(DocumentTest, FormatsAreToldByBytesAndByExtension) {
   EXPECT_EQ(CodeOf(Read("a.EPUB", "x")), "invalid_epub");
   EXPECT_EQ(CodeOf(Read("a", "%PDF-1.7\n%\xE2\xE3")), "invalid_pdf");
   for (const char* before :
-       {"\xEF\xBB\xBF", "HTTP/1.1 200 OK\r\n\r\n", "\x01"}) {
-    EXPECT_EQ(CodeOf(Read("a", before + std::string("%PDF-1.7\n"))),
+       {"\xEF\xBB\xBF", "HTTP/1.1 200 OK\r\n\r\n", "\x01", " \n"}) {
+    EXPECT_EQ(CodeOf(Read("a", before + std::string("%PDF-1.7\n%%EOF\n"))),
               "invalid_pdf");
   }
+  EXPECT_EQ(CodeOf(Read("a", " \n%PDF-1.7\n")), "invalid_pdf");
   const std::string of_pdf = "Such files begin with %PDF-1.7.\n";
-  EXPECT_EQ(Good(Read("a.txt", of_pdf)).text, of_pdf);
+  for (const std::string& text :
+       {of_pdf, std::string("Their mark:\n\n%PDF-1.4\n"),
+        std::string("“%PDF-1.7” is the mark.\n")}) {
+    EXPECT_EQ(Good(Read("a.txt", text)).text, text);
+  }
   EXPECT_EQ(Good(Read("a.html", "<p>" + of_pdf)).text, of_pdf);
   EXPECT_EQ(CodeOf(Read("b", "PK\x03\x04")), "invalid_epub");
   EXPECT_EQ(CodeOf(Read("c.txt", "\x1F\x8B\x08....")), "unsupported_document");

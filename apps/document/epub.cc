@@ -98,6 +98,7 @@ class EpubReader {
     std::unordered_set<std::string> read;
     size_t num_missing = 0;
     size_t num_not_text = 0;
+    std::string not_text;  // the first of them
     for (const std::string& path : package_.spine) {
       if (!read.insert(path).second) continue;
       if (!archive_->Has(path)) {
@@ -109,7 +110,8 @@ class EpubReader {
       const std::string page_name = name_ + ": " + path;
       // A picture, or text that is encrypted and not said to be.
       if (auto error = CheckText(page_name, *bytes); error.has_value()) {
-        ++num_not_text;
+        if (++num_not_text > 1) continue;
+        not_text = path;
         error_ = *std::move(error);
         continue;
       }
@@ -135,15 +137,18 @@ class EpubReader {
     if (num_missing == read.size()) {
       return Fail("invalid_epub", "none of its pages is in the archive");
     }
-    if (num_missing + num_not_text == read.size()) return false;
+    // A book that has lost half of itself is not the book.
+    if (2 * num_not_text >= read.size() - num_missing) return false;
     error_.reset();
     if (num_missing > 0) {
       warnings_.push_back(std::to_string(num_missing) +
                           " pages of the book are not in the archive");
     }
     if (num_not_text > 0) {
-      warnings_.push_back(std::to_string(num_not_text) +
-                          " pages of the book are not text, and were left out");
+      warnings_.push_back(
+          std::to_string(num_not_text) +
+          " pages of the book are not text, and were left out: " + not_text +
+          (num_not_text > 1 ? " and others" : ""));
     }
     return true;
   }

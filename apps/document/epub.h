@@ -12,7 +12,7 @@ namespace tiercel::document {
 // (EPUB 3) or of the NCX (EPUB 2), with the labels that headings have and they
 // lack, or those of the headings where there is neither. Pages come from the
 // list of pages or from marks in the text. Notes stay where the pages have
-// them. A page that is not text is left out, and said.
+// them. A page that is not text is left out, and said, where most are.
 //
 // Errors: those of ZipArchive, with invalid_epub for what is damaged or has no
 // package; encrypted_document also for DRM; hostile_name also for pages out of
