@@ -396,6 +396,7 @@ disk_place|offload/tier/tier_shape.h|page < std::min(disk_pages, resident_pages)
 read_unannounced|offload/disk/page_reader.cc|disk_.Announce(request.file, request.offset, request.bytes);|disk_.Announce(request.file, request.offset, 1);|offload/disk/page_reader_test.cc
 ring_left|offload/disk/page_reader.cc|if (buffers_\[i\].busy) Start(i);|if (i > 0) Start(i);|offload/disk/page_reader_test.cc
 read_told|offload/disk/page_reader.cc|request.offset != next_|request.offset == next_|offload/disk/page_reader_test.cc
+read_untold|offload/disk/page_reader.cc|request.bytes < kLongRead .. ||offload/disk/page_reader_test.cc
 read_apart|offload/disk/page_reader.cc|place == next|place >= next|offload/disk/page_reader_test.cc
 read_in_place|offload/disk/page_reader.cc|span.count \* runs.bytes, span.place|span.count * runs.bytes, all_have_places ? span.place : nullptr|offload/disk/page_reader_test.cc
 load_in_place|offload/kv/in_place_kv.cc|return pages_\[static_cast<size_t>(layer)\]\[static_cast<size_t>(page)\]|return pages_[static_cast<size_t>(layer)][static_cast<size_t>(page) / 2]|offload/kv/load_test.cc

@@ -18,9 +18,9 @@ constexpr size_t kSpanBytes = size_t{2} << 20;
 
 bool TryAgain(int64_t result) { return result == -EAGAIN || result == -EINTR; }
 
-// Reads one after the other, when they are waited for. The system reads ahead
-// by itself where they follow each other in a file, and better than if it is
-// told; of the others it knows before they are waited for.
+// Reads one after the other, when they are waited for. The system is told of
+// them before, and reads ahead; but long reads that follow each other in a file
+// it reads ahead by itself, and faster than if it is told.
 class CallQueue final : public ReadQueue {
  public:
   CallQueue(DiskCalls& disk, size_t depth) : disk_(disk) {
@@ -28,7 +28,8 @@ class CallQueue final : public ReadQueue {
   }
 
   int Start(const Request& request) override {
-    if (request.file != file_ || request.offset != next_) {
+    if (request.bytes < kLongRead || request.file != file_ ||
+        request.offset != next_) {
       disk_.Announce(request.file, request.offset, request.bytes);
     }
     file_ = request.file;

@@ -7,9 +7,6 @@
 namespace tiercel {
 namespace {
 
-// Copying so many bytes out of the system's memory is worth another thread.
-constexpr size_t kLongRead = size_t{1} << 20;
-
 // liburing returns -errno, and leaves errno alone.
 class RingQueue final : public ReadQueue {
  public:

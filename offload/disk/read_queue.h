@@ -7,6 +7,10 @@
 
 namespace tiercel {
 
+// Copying so many bytes out of the system's memory is worth another thread, and
+// what follows them in the file the system has begun to read by then.
+inline constexpr size_t kLongRead = size_t{1} << 20;
+
 // Reads that are under way at once, done in any order. Used from one thread.
 class ReadQueue {
  public:

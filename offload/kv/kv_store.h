@@ -85,6 +85,10 @@ class KvStore : public LayeredKv {
   absl::StatusOr<int> TakeLayers(GiveLayers give, std::byte* state,
                                  int64_t bytes, Cancelled cancelled);
 
+  // Where a page may be written before it is put; null: nowhere, as Nowhere
+  // says of all.
+  using PlacePage = absl::FunctionRef<std::byte*(int layer, int64_t page)>;
+  static std::byte* Nowhere(int /*layer*/, int64_t /*page*/) { return nullptr; }
   // Adds `rows` positions whose K and V somebody has, to a sequence that begins
   // at position 0 and ends with a page. `give` puts every page of every layer
   // from there on, in any order, pages counted from position 0; behind the last
@@ -94,9 +98,6 @@ class KvStore : public LayeredKv {
   // where pages are on the device alone.
   // Pages that StaysOnDisk are `text`'s, if there is one, whose slots are pages
   // from position 0 on, and `give` leaves them out: steps read them there.
-  // Where a page may be written before it is put; null: nowhere.
-  using PlacePage = absl::FunctionRef<std::byte*(int layer, int64_t page)>;
-  static std::byte* Nowhere(int /*layer*/, int64_t /*page*/) { return nullptr; }
   using GivePages = absl::FunctionRef<absl::Status(PutPage put, PlacePage)>;
   absl::Status Load(int64_t rows, GivePages give, Cancelled cancelled,
                     const std::shared_ptr<PageFile>& text = nullptr);
