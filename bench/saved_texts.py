@@ -14,7 +14,7 @@ system's page cache and after it was dropped from there. Each time is that to th
 first token (TTFT): it counts finding, reading and checking the saved pages, and hashing the
 model's file to know it again, and computing what follows the saved tokens;
 loading the model it does not count. "MB/s" is the rate of opening itself, the
-report's bytes over its `opened_s`: taking memory, reading, checking. The rate of
+report's `opened_pages` over its `opened_s`: taking memory, reading, checking. The rate of
 the disk is that of a plain read of the same file from its beginning to its end,
 dropped from the page cache before, into memory that the system gives for it, in
 huge pages where it can, as an opened text needs it too; where a file system keeps
@@ -75,7 +75,7 @@ def plain_read_s(path):
                 done = 0
                 while got := file.readinto(all_of_it[done:done + (8 << 20)]):
                     done += got
-        return time.perf_counter() - begin
+            return time.perf_counter() - begin
 
 
 def piece(program, text, tokens, folder):
@@ -116,8 +116,9 @@ def measure(program, cut, texts, rounds, openings, flags):
             forget(saved)
             note("disk", read, opened := ask())
             times["plain"].append(min(before, plain_read_s(saved)))
-            ledger = opened["ledger"]
-            times["rate"].append(ledger["disk_read_bytes"] / ledger["opened_s"])
+            formula = opened["ledger"]["formula"]
+            times["rate"].append(formula["page_bytes"] * formula["opened_pages"]
+                                 / opened["ledger"]["opened_s"])
     return times, read["prompt_tokens"], saved.stat().st_size
 
 

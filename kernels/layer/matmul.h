@@ -31,8 +31,8 @@ enum class StoreMode { kAssign, kAdd };
 // NaN. Every ISA and the reference give the same bits, and so do kernels of
 // GPUs. Where a stream has a library for it (Stream::blas), that multiplies 64
 // rows and more of x, rounded to the type, by weights of F16 or BF16, in its
-// own order; among such calls a row's bits depend on no other row. A row beyond
-// the type's range is rounded as a power of two makes it fit.
+// own order; among such calls a row's bits depend on no other row. A row in
+// the type's last power of two, or beyond, is divided by a power of two before.
 //
 // No output may overlap x or another output. Errors: invalid_argument (null, or
 // weights in the order of another kind of device), invalid_shape, out_of_memory

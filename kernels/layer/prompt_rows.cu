@@ -17,9 +17,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// What a row is multiplied by so that none of it is beyond the type's range: a
-// power of two, which is exact but where the type has few bits for the least of
-// the row; and what undoes it. Rows that are not finite stay so.
+// What a row is multiplied by so that none of it rounds beyond the type's
+// range: a power of two, which is exact but where the type has few bits for the
+// least of the row; and what undoes it. Rows that are not finite stay so.
 struct RowScale {
   float to;
   float back;
