@@ -11,23 +11,25 @@
 
 namespace tiercel {
 
-// For measurements of depths that would take long to compute: adds `rows`
-// positions to `kv`, of no token, with normal keys and values drawn from
-// `seed`. This is no pass (runtime/pass/pass.h): no row goes through a layer,
-// no weight is read and no position is attended to.
-//
-// Of several ranks `part` is the one whose KV this is: each fills its heads of
-// `kv_heads` with what one rank would have there, and all of them end with as
-// many rows.
-//
-// `progress(done, rows)` is asked before every 512 rows, by rank 0; false
-// cancels. Errors: cancelled, copy_failed, out_of_memory; what was added before
-// stays.
+// The KV heads of one of several ranks, as FillKv fills them.
 struct FillPart {
   const PassRank& rank;
   int kv_heads;    // of the model
   int first_head;  // of the rank's
 };
+
+// For measurements of depths that would take long to compute: adds `rows`
+// positions to `kv`, of no token, with normal keys and values drawn from
+// `seed`. This is no pass (runtime/pass/pass.h): no row goes through a layer,
+// no weight is read and no position is attended to.
+//
+// `part` says whose KV this is, where there are several ranks (null: one): each
+// fills its heads with what one rank would have there, and all of them end with
+// as many rows.
+//
+// `progress(done, rows)` is asked before every 512 rows, by rank 0; false
+// cancels. Errors: cancelled, copy_failed, out_of_memory; what was added before
+// stays.
 absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
                     absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
                     KvStore::Cancelled cancelled,
