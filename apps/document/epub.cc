@@ -97,8 +97,8 @@ class EpubReader {
   bool ReadPages() {
     std::unordered_set<std::string> read;
     size_t num_missing = 0;
-    size_t num_not_text = 0;
-    std::string not_text;  // the first of them
+    std::vector<std::string> not_text;  // their paths
+    std::optional<Error> why_not;       // of the first
     for (const std::string& path : package_.spine) {
       if (!read.insert(path).second) continue;
       if (!archive_->Has(path)) {
@@ -110,9 +110,8 @@ class EpubReader {
       const std::string page_name = name_ + ": " + path;
       // A picture, or text that is encrypted and not said to be.
       if (auto error = CheckText(page_name, *bytes); error.has_value()) {
-        if (++num_not_text > 1) continue;
-        not_text = path;
-        error_ = *std::move(error);
+        if (not_text.empty()) why_not = std::move(error);
+        not_text.push_back(path);
         continue;
       }
       std::vector<std::string> warnings;
@@ -138,17 +137,19 @@ class EpubReader {
       return Fail("invalid_epub", "none of its pages is in the archive");
     }
     // A book that has lost half of itself is not the book.
-    if (2 * num_not_text >= read.size() - num_missing) return false;
-    error_.reset();
+    if (2 * not_text.size() >= read.size() - num_missing) {
+      error_ = std::move(why_not);
+      return false;
+    }
     if (num_missing > 0) {
       warnings_.push_back(std::to_string(num_missing) +
                           " pages of the book are not in the archive");
     }
-    if (num_not_text > 0) {
+    if (!not_text.empty()) {
       warnings_.push_back(
-          std::to_string(num_not_text) +
-          " pages of the book are not text, and were left out: " + not_text +
-          (num_not_text > 1 ? " and others" : ""));
+          std::to_string(not_text.size()) +
+          " pages of the book are not text, and were left out: " +
+          not_text.front() + (not_text.size() > 1 ? " and others" : ""));
     }
     return true;
   }
