@@ -36,7 +36,6 @@ bool StartsLikeHtml(std::string_view bytes) {
 // A PDF may have some bytes before its mark; a text may speak of it, but has no
 // mark of the end.
 bool StartsLikePdf(std::string_view bytes) {
-  bytes.remove_prefix(FindByteOrderMark(bytes).bytes);
   const size_t mark = bytes.substr(0, 1024).find("%PDF-");
   if (mark == std::string_view::npos) return false;
   return mark <= bytes.find_first_not_of(" \t\r\n\f") ||
@@ -45,14 +44,14 @@ bool StartsLikePdf(std::string_view bytes) {
 }
 
 Format FormatOf(const std::string& name, std::string_view bytes) {
-  if (StartsLikePdf(bytes) || HasExtension(name, {".pdf"})) {
+  const std::string_view body = bytes.substr(FindByteOrderMark(bytes).bytes);
+  if (StartsLikePdf(body) || HasExtension(name, {".pdf"})) {
     return Format::kPdf;
   }
   if (bytes.substr(0, 4) == "PK\x03\x04" || HasExtension(name, {".epub"})) {
     return Format::kEpub;
   }
   if (bytes.substr(0, 2) == "\x1F\x8B") return Format::kGzip;
-  const std::string_view body = bytes.substr(FindByteOrderMark(bytes).bytes);
   return HasExtension(name, {".html", ".htm", ".xhtml"}) || StartsLikeHtml(body)
              ? Format::kHtml
              : Format::kText;
