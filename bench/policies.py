@@ -57,7 +57,7 @@ import pages
 import sadas_tables
 import speed_tables
 import triforce
-from program import Program
+from program import BLOCK, Program
 from sadas_tables import window
 from sfi_tables import BARE, context_table, coverage_table, needle_table, sfi
 from triforce import KV_BYTES
@@ -174,9 +174,6 @@ def link_line(name, row):
             f"| {base['speedup']:.1f} | {f'{per_sweep:.1f}' if per_sweep else ''} "
             f"| {row['device_bytes'] / 1e6:.1f} "
             f"| {base['device_bytes'] / 1e6:.1f} |")
-
-
-BLOCK = 64  # positions behind what is decoded that drafts may need
 
 
 def links_table(program, book, text, depth, tokens, say):

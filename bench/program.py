@@ -11,6 +11,10 @@ MODEL = (pathlib.Path(os.environ.get("XDG_CACHE_HOME")
                       or pathlib.Path.home() / ".cache")
          / "tiercel/models/SmolLM2-135M-Instruct.Q4_1.gguf")
 
+# Tokens behind those that are decoded for which the longest block of drafts has
+# room; `bench` gives it by itself.
+BLOCK = 64
+
 
 class Program:
     def __init__(self, path, through=()):

@@ -32,7 +32,7 @@ import sys
 import tempfile
 
 import pages
-from program import MODEL, Program
+from program import BLOCK, MODEL, Program
 
 RANDOM = ["--layers", 3, "--hidden", 4096, "--heads", 32, "--ffn", 256,
           "--vocab", 512, "--context", 32896]
@@ -40,7 +40,6 @@ RANDOM_DEPTH = 32768
 BOOK = "moby_dick.txt"
 BOOK_DEPTH = 7000
 DRAFTED = 48  # tokens with TriForce
-BLOCK = 64  # tokens behind them that drafts may need
 VIEW = 1088  # positions that a draft reads: 1,024 chosen, 64 newest
 RANKS = (1, 2, 3, 4)
 ROWS = {1: 300, 512: 1024}  # of eval: rows a step, rows

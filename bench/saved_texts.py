@@ -78,6 +78,15 @@ def plain_read_s(path):
             return time.perf_counter() - begin
 
 
+def between_plain_reads(path, opening):
+    """What `opening` gives, where it finds the file on the disk alone; and the
+    quicker one of a plain read before it and one behind it."""
+    before = plain_read_s(path)
+    forget(path)
+    found = opening()
+    return found, min(before, plain_read_s(path))
+
+
 def piece(program, text, tokens, folder):
     """A file with the beginning of `text`, of about so many tokens."""
     cut = folder / "piece.txt"
@@ -112,10 +121,9 @@ def measure(program, cut, texts, rounds, openings, flags):
         (saved,) = texts.glob("*.kv")
         for _ in range(openings):
             note("opened", read, ask())
-            before = plain_read_s(saved)
-            forget(saved)
-            note("disk", read, opened := ask())
-            times["plain"].append(min(before, plain_read_s(saved)))
+            opened, plain = between_plain_reads(saved, ask)
+            note("disk", read, opened)
+            times["plain"].append(plain)
             formula = opened["ledger"]["formula"]
             times["rate"].append(formula["page_bytes"] * formula["opened_pages"]
                                  / opened["ledger"]["opened_s"])
@@ -145,10 +153,8 @@ def measure_peer(server, ids, rounds, openings, folder):
             running.save(saved.name)
         for _ in range(openings):
             times["opened"].append(opened()[0])
-            before = plain_read_s(saved)
-            forget(saved)
-            seconds, rate = opened()
-            times["plain"].append(min(before, plain_read_s(saved)))
+            (seconds, rate), plain = between_plain_reads(saved, opened)
+            times["plain"].append(plain)
             times["disk"].append(seconds)
             times["rate"].append(rate)
     return times, len(ids), saved.stat().st_size
