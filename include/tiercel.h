@@ -351,6 +351,8 @@ typedef struct tiercel_policy {
    *   prior     0.25: the most that place and size of a key weigh beside
    *             attention, 0 to 1
    *   nms       1: how much a token loses beside a greater one, 0 to 1
+   *   pool      0; so many tokens on each side come along with a greater one
+   *             instead, to 128
    *   exclusive 0.85: how much it loses to another head, 0 to 1
    *
    * "speed", plain: rows of a prompt go through the first layers alone; those

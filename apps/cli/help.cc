@@ -82,6 +82,9 @@ const HelpSection& SettingsHelp() {
        {"sfi: nms=1",
         "how much a token loses to a stronger one near it, so that the choice "
         "is spread out; 0: nothing"},
+       {"sfi: pool=0",
+        "so many tokens on each side of a stronger one are chosen with it "
+        "instead, so that what is found is read with what stands around it"},
        {"sfi: exclusive=0.85",
         "how much a token loses where another attention head wants it more, so "
         "that heads choose different ones; 0: nothing"},

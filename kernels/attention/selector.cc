@@ -96,7 +96,7 @@ absl::Status Select(Stream& stream, const SelectParams& p) {
           kHeadChoice[stream.isa()]({p.evidence + head * p.evidence_stride,
                                      p.norms + head * p.norms_stride, prior,
                                      p.candidates, p.most_prior, reach,
-                                     p.suppression, t + head * stride,
+                                     p.suppression, p.pooled, t + head * stride,
                                      windows + thread * window});
         }
       });

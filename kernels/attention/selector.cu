@@ -140,8 +140,8 @@ struct MixHeads {
   }
 };
 
-// A thread lets a candidate lose to the greatest beside it.
-struct SuppressNeighbours {
+// A thread lets a candidate lose to the greatest beside it, or come along.
+struct AmongNeighbours {
   static constexpr int kMaxThreads = kThreads;
   struct Shared {};
   SelectParams p;
@@ -162,7 +162,7 @@ struct SuppressNeighbours {
         greatest = Greater(greatest, l[other]);
       }
       t_out[i / p.candidates * stride + j] =
-          std::fma(p.suppression, l[j] - greatest, l[j]);
+          p.pooled ? greatest : std::fma(p.suppression, l[j] - greatest, l[j]);
     }
   }
 };
@@ -224,7 +224,7 @@ int SelectCuda(CUstream_st* stream, const SelectParams& p, int64_t stride,
   if (error != 0) return error;
   error =
       Launch(stream, TurnsFor(p.kv_heads * p.candidates, kThreads, kThreads),
-             SuppressNeighbours{p, stride, logs, values});
+             AmongNeighbours{p, stride, logs, values});
   if (error != 0) return error;
   error = Launch(stream, TurnsFor(p.candidates, kThreads, kThreads),
                  CompeteHeads{p, stride, values});

@@ -40,6 +40,7 @@ struct Problem {
          .most_prior = 0.25f,
          .reach = 16,
          .suppression = 1.0f,
+         .pooled = false,
          .exclusivity = 0.85f,
          .out = nullptr};
     std::mt19937 random(3);
@@ -168,7 +169,8 @@ std::vector<Doubles> Values(Problem& problem) {
         greatest = std::max(greatest, l[static_cast<size_t>(i)]);
       }
       const double own = l[static_cast<size_t>(j)];
-      t.back().push_back(own - p.suppression * (greatest - own));
+      t.back().push_back(p.pooled ? greatest
+                                  : own - p.suppression * (greatest - own));
     }
   }
   std::vector<Doubles> v = t;
@@ -412,6 +414,40 @@ TEST_P(SelectorBackendTest, TheWindowSuppressesNeighbours) {
     problem.p.reach = 3;  // 24 is a local maximum
     EXPECT_EQ(problem.Run(*stream), (std::vector<int32_t>{20, 24, 40}));
     Check(problem);
+  }
+}
+
+// Pooled, what lies within reach of a greater one counts as much as that one,
+// whatever it has itself; of equals the earliest is kept.
+TEST_P(SelectorBackendTest, PooledNeighboursComeAlong) {
+  for (Stream* stream : {ref_.get(), one_.get()}) {
+    Problem problem(1, 64, 7);
+    problem.p.pooled = true;
+    problem.p.exclusivity = 0.0f;
+    problem.p.most_prior = 0.0f;
+    problem.p.reach = 2;
+    std::fill(problem.evidence.begin(), problem.evidence.end(), 1e-6f);
+    problem.Evidence(0, 1) = 0.7f;
+    problem.Evidence(0, 30) = 1.0f;
+    problem.Evidence(0, 32) = 0.9f;  // beside a greater one, and so is 31
+    EXPECT_EQ(problem.Run(*stream),
+              (std::vector<int32_t>{28, 29, 30, 31, 32, 33, 34}));
+    problem.p.budget = 9;
+    EXPECT_EQ(problem.Run(*stream),
+              (std::vector<int32_t>{0, 1, 28, 29, 30, 31, 32, 33, 34}));
+    Check(problem);
+  }
+}
+
+TEST_P(SelectorBackendTest, PooledByEveryReach) {
+  for (int64_t reach :
+       Fewer({1, 2, 3, 7, 8, 15, 16, 17, 40, 98, 99, 1000}, {1, 8, 99, 1000})) {
+    Problem problem(2, 99, 33);
+    problem.p.reach = reach;
+    problem.p.pooled = true;
+    Check(problem);
+    problem.p.suppression = problem.p.exclusivity = 0.0f;
+    EXPECT_EQ(problem.Run(*one_), problem.Run(*ref_)) << problem.Name();
   }
 }
 

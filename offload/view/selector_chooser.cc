@@ -12,7 +12,6 @@
 namespace tiercel {
 namespace {
 
-constexpr int64_t kReach = 16;  // half the window in which neighbours compete
 // One row of one head says less: the prior may weigh more.
 constexpr float kOfOneRow = 0.35f / 0.25f;
 
@@ -224,8 +223,9 @@ absl::Status SelectorChooser::Choose(
                                        .candidates = chunks - shape_.sinks,
                                        .budget = budget,
                                        .most_prior = std::min(prior, 1.0f),
-                                       .reach = kReach / shape_.chunk,
+                                       .reach = shape_.Reach(),
                                        .suppression = shape_.choice.suppression,
+                                       .pooled = shape_.choice.pool > 0,
                                        .exclusivity = shape_.choice.exclusivity,
                                        .out = work_.picked.data()});
       !s.ok()) {

@@ -31,6 +31,7 @@ struct Selection {
   float decay = 0;            // of what earlier steps said, at each later one
   float most_prior = 0.25f;   // of the mixture of evidence and prior
   float suppression = 1;      // of what lies beside a greater one
+  int64_t pool = 0;           // positions on each side that come along instead
   float exclusivity = 0.85f;  // of KV heads
 };
 
@@ -74,6 +75,11 @@ class SelectorChooser final : public Chooser {
     // Floats: of one layer, where the next one's take their place.
     int64_t Evidence() const {
       return (choice.decay > 0 ? layers : 1) * kv_heads * chunks;
+    }
+    // Chunks on each side that are neighbours: where they compete, as many as
+    // 16 positions hold; where they come along, one at least.
+    int64_t Reach() const {
+      return choice.pool > 0 ? (choice.pool + chunk - 1) / chunk : 16 / chunk;
     }
     // Positions that all heads choose besides the sinks.
     int64_t Picked() const {

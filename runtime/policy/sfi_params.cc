@@ -30,6 +30,8 @@ absl::Status SfiParams::Set(const std::string& settings) {
   read.TakeCount("queries", 1, kMaxStepRows, &choice.queries);
   read.TakeShare("decay", &choice.decay);
   read.TakeShare("prior", &choice.most_prior);
+  read.TakeCount("pool", 0, kPageTokens, &choice.pool);
+  if (choice.pool > 0) choice.suppression = 0;
   read.TakeShare("nms", &choice.suppression);
   read.TakeShare("exclusive", &choice.exclusivity);
   if (absl::Status s = read.Finish(); !s.ok()) return s;
@@ -37,6 +39,11 @@ absl::Status SfiParams::Set(const std::string& settings) {
     return UsageError("invalid_argument",
                       absl::StrCat("settings of sfi: interval: got ", interval,
                                    ", need at least the gap's ", given_gap));
+  }
+  if (choice.pool > 0 && choice.suppression > 0) {
+    return UsageError("invalid_argument",
+                      absl::StrCat("settings of sfi: pool: got ", choice.pool,
+                                   ", need 0 beside nms=", choice.suppression));
   }
   gap = given_gap;
   return absl::OkStatus();
