@@ -2,8 +2,8 @@
 """What holds of TriForce's drafts, by view, chunk and length of a block.
 
   bench/acceptance.py           7,000 tokens, half an hour
-  bench/acceptance.py --lengths 7000,28000
-                                and 28,000, another hour
+  bench/acceptance.py --lengths 28000 --books moby_dick.txt --seeds 6
+                                28,000, by how a view is chosen: an hour
   bench/acceptance.py --save    also writes bench/results/<date>-<cpu>-acceptance*:
                                 the page, and its charts (SVG)
 
@@ -85,6 +85,37 @@ def chunk_table(held, prompt, view, chunks, say):
         "positions a chunk", "acceptance", {"T 0.6, blocks of 16": points})
 
 
+# Ways to choose at one budget: names, and flags but for the budget. The
+# selection's parts that spread what is chosen are off: drafts that are checked
+# gain nothing from them.
+ATTENTION = "prior=0,nms=0,exclusive=0"
+SELECTIONS = [
+    ("chunks of 32, by the mean key and the last row",
+     ["--policy", "triforce"]),
+    ("positions, by their keys and 16 rows",
+     ["--policy", "triforce", "--chunk", 1]),
+    ("... by 4 rows and what earlier ones said, decay 0.9",
+     ["--policy", "sfi", "--sink", 32, "--window", 64, "--set",
+      f"{ATTENTION},queries=4,decay=0.9"]),
+    ("... the same with 4 beside each",
+     ["--policy", "sfi", "--sink", 32, "--window", 64, "--set",
+      f"{ATTENTION},queries=4,decay=0.9,pool=4"]),
+]
+
+
+def selection_table(run, view, lengths, say):
+    """Ways to choose by lengths of a block, of run(flags, budget, length)."""
+    say(f"A view of {view:,}, T 0.6, by how it is chosen.")
+    say()
+    columns = [f"blocks of {length}" for length in lengths]
+    say(f"| chosen | {' | '.join(columns)} |")
+    say("|---|" + "---|" * len(columns))
+    for name, flags in SELECTIONS:
+        cells = [run(flags, view, length).cell() for length in lengths]
+        say(f"| {name} | {' | '.join(cells)} |")
+    say()
+
+
 def length_table(held, prompt, view, say):
     """Lengths of a block at one budget, of `held` as above; returns the chart."""
     say(f"A view of {view:,}, chunks of 32, T 0.6.")
@@ -103,13 +134,16 @@ def length_table(held, prompt, view, say):
 
 
 def tables(texts, prompt, args, say, charts):
+    def run(flags, budget, length, temp=0.6):
+        return Held([text.run(
+            args.tokens, range(1, args.seeds + 1), *flags, "--draft", "none",
+            "--verify", args.verify, "--budget", budget, "--gamma2", length,
+            "--temp", temp) for text in texts])
+
     @functools.cache
     def held(budget, chunk, length, temp):
-        return Held([text.run(
-            args.tokens, range(1, args.seeds + 1), "--policy", "triforce",
-            "--draft", "none", "--verify", args.verify, "--budget", budget,
-            "--chunk", chunk, "--gamma2", length, "--temp", temp)
-            for text in texts])
+        return run(["--policy", "triforce", "--chunk", chunk], budget, length,
+                   temp)
 
     say()
     say(f"## {prompt:,} tokens")
@@ -118,10 +152,10 @@ def tables(texts, prompt, args, say, charts):
         charts["budget"] = budget_table(held, prompt, 1024, say)
         charts["length"] = length_table(held, prompt, 1024, say)
         chunks = (1, 8, 16, 32, 64, 128)
+        charts[f"chunk-{prompt}"] = chunk_table(
+            held, prompt, 1024, (1, 8, 16, 32, 64, 128), say)
     else:
-        chunks = (1, 8, 32)
-    charts[f"chunk-{prompt}"] = chunk_table(
-        held, prompt, triforce.view_of(prompt), chunks, say)
+        selection_table(run, triforce.view_of(prompt), (8, 16), say)
 
 
 def main():

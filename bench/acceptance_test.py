@@ -28,7 +28,7 @@ class Text:
 
     def run(self, tokens, seeds, *flags):
         self.asked.append(flags)
-        chunk = flags[flags.index("--chunk") + 1]
+        chunk = flags[flags.index("--chunk") + 1] if "--chunk" in flags else 32
         budget = flags[flags.index("--budget") + 1]
         length = flags[flags.index("--gamma2") + 1]
         return Run(budget / 8192 + chunk / 1024 + self.more,
@@ -61,10 +61,18 @@ class TablesTest(unittest.TestCase):
 
     def test_long(self):
         self.tables(28000)
-        self.assertIn("| 8 | 0.508 to 0.758; 4.5 to 4.8 |", self.lines)
-        self.assertEqual(set(self.charts), {"chunk-28000"})
-        for flags in self.texts[0].asked:
+        mean = "0.531 to 0.781"
+        self.assertIn("| chunks of 32, by the mean key and the last row "
+                      f"| {mean}; 2.5 to 2.8 | {mean}; 4.5 to 4.8 |", self.lines)
+        self.assertIn("| positions, by their keys and 16 rows "
+                      "| 0.501 to 0.751; 2.5 to 2.8 "
+                      "| 0.501 to 0.751; 4.5 to 4.8 |", self.lines)
+        self.assertEqual(self.charts, {})
+        asked = self.texts[0].asked
+        self.assertEqual(len(asked), 2 * len(acceptance.SELECTIONS))
+        for flags in asked:
             self.assertEqual(flags[flags.index("--budget") + 1], 4096)
+            self.assertEqual(flags[flags.index("--draft") + 1], "none")
 
     def test_one_text_is_no_range(self):
         one = acceptance.Held([Run(0.9, 5.0)])

@@ -4,6 +4,7 @@
   bench/predictions.py             all configurations, ten minutes, quiet
   bench/predictions.py --save      also writes bench/results/<date>-<cpu>-predictions.md
   bench/predictions.py --extra FILE...   more checkpoints (a random one, say)
+  bench/predictions.py --only policy     those with this in their flags
 
 A configuration is a file, a prompt, a device and a link. `plan` comes first;
 then the configuration is run and its document's "predicted" compared with what
@@ -159,6 +160,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--save", action="store_true")
     parser.add_argument("--extra", nargs="*", default=[], metavar="FILE:PROMPT:FLAGS")
+    parser.add_argument("--only", default="", metavar="TEXT",
+                        help="configurations with this in their flags")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
         parser.error(f"--rounds: got {arguments.rounds}, need 1 or more")
@@ -166,7 +169,7 @@ def main():
     configurations = [
         (MODELS / (SMOL % name), prompt, flags)
         for name, prompt, flags in CONFIGURATIONS
-        if (MODELS / (SMOL % name)).exists()
+        if (MODELS / (SMOL % name)).exists() and arguments.only in flags
     ]
     for extra in arguments.extra:
         path, prompt, flags = extra.split(":")
