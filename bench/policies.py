@@ -37,8 +37,9 @@ needle.py says what it is.
 Speed: tokens decoded a second after a prompt, over those of `--policy full` in
 the same call and on the same device (`--verify-against full`). What SADAS thinks
 is forced: it thinks all the time. `--links`: the device is simulated, and the
-least that a policy's view leaves room for; a sweep over everything takes 20 and
-100 times a step over a window of 1,024 (measured here first, in place).
+least that a policy's view leaves room for; what of the text full cannot keep on
+it crosses the link in 20 and 100 times a step over a window of 1,024 (measured
+here first, in place).
 `--filled`: random weights and random KV, where
 only the shape matters; random keys are the worst that a choice can meet.
 
@@ -173,11 +174,15 @@ LINKS = [
 ]
 
 
-def link_line(name, row):
+def link_line(name, rate, step, row):
+    """The row of a policy over a link of `rate` bytes a second, where a step over
+    the view takes `step` seconds."""
     per_sweep = row["tokens_per_sweep"]
     base = row["baseline"]
-    return (f"| {name} | {row['avg_ts']:.1f} | {base['decode_tok_s']:.2f} "
-            f"| {base['speedup']:.1f} | {f'{per_sweep:.1f}' if per_sweep else ''} "
+    full = base["decode_tok_s"]
+    return (f"| {name} | {rate / 1e6:.0f} | {row['avg_ts']:.1f} | {full:.2f} "
+            f"| {1 / (full * step):.1f} | {base['speedup']:.1f} "
+            f"| {f'{per_sweep:.1f}' if per_sweep else ''} "
             f"| {row['device_bytes'] / 1e6:.1f} "
             f"| {base['device_bytes'] / 1e6:.1f} |")
 
@@ -188,26 +193,29 @@ def links_table(program, book, text, depth, tokens, say):
                                   "-r", 1, "-f", text, "--temp", 0.6, *args)
         return row
 
+    def plan(device, *args):
+        return program.document("plan", "-c", depth + tokens + BLOCK,
+                                "--simulate", f"device={device},link=1GB/s",
+                                *args)
+
     step = 1 / bench(*window(1024, 4))["avg_ts"]
     for ratio in (20, 100):
-        rate = depth * KV_BYTES / (ratio * step)
-        link = f"link={rate / 1e6:.2f}MB/s"
         say()
         say(f"## Links, {book}: {tokens} tokens after {depth:,}, views of 1,024; "
-            f"a sweep of {ratio} steps of {1e3 * step:.1f} ms: "
-            f"{rate / 1e6:.0f} MB/s, simulated")
+            f"a sweep of full worth {ratio} steps of {1e3 * step:.1f} ms, "
+            "simulated")
         say()
-        say("| policy | tokens/s | full | ratio | tokens a sweep | device, MB "
-            "| of full |")
-        say("|---|---:|---:|---:|---:|---:|---:|")
+        say("| policy | link, MB/s | tokens/s | full | its sweep, steps | ratio "
+            "| tokens a sweep | device, MB | of full |")
+        say("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
         for name, flags in LINKS:
-            plan = program.document(
-                "plan", "-c", depth + tokens + BLOCK, "--simulate",
-                f"device=1MB,{link}", *flags)
-            device = -(-plan["min_device_bytes"] // 1000)
+            device = f"{-(-plan('1MB', *flags)['min_device_bytes'] // 1000)}kB"
+            tiers = plan(device)["tiers"]
+            behind = 1 - tiers["device"]["resident"] / tiers["host"]["kv"]
+            rate = depth * KV_BYTES * behind / (ratio * step)
             row = bench("--verify-against", "full", "--simulate",
-                        f"device={device}kB,{link}", *flags)
-            say(link_line(name, row))
+                        f"device={device},link={rate / 1e6:.2f}MB/s", *flags)
+            say(link_line(name, rate, step, row))
 
 
 # The shape of Qwen3-1.7B.

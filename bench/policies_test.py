@@ -72,23 +72,32 @@ class TablesTest(unittest.TestCase):
             def document(self, command, *args):
                 asked.append((command, *map(str, args)))
                 if command == "plan":
-                    return {"min_device_bytes": 150_000_001}
+                    return {"min_device_bytes": 150_000_001, "tiers": {
+                        "device": {"resident": 40_000_000},
+                        "host": {"kv": 160_000_000}}}
                 # 100 tokens a second where no device is played.
                 return [BENCH_ROW | {"tokens_per_sweep": 5.25} |
                         ({} if "--simulate" in args else {"avg_ts": 100.0})]
 
         policies.links_table(Links(), "a book", "book.txt", 7000, 128,
                              lambda line="": lines.append(line))
-        # 7,000 tokens of 23,040 bytes in 20 or 100 steps of 10 ms.
-        self.assertIn("a sweep of 20 steps of 10.0 ms: 806 MB/s, simulated",
+        # Three quarters of 7,000 tokens of 23,040 bytes in 20 or 100 steps of
+        # 10 ms; 32.14 tokens a second are 3.1 such steps each.
+        self.assertIn("a sweep of full worth 20 steps of 10.0 ms, simulated",
                       "".join(lines))
-        self.assertIn("device=150001kB,link=161.28MB/s", asked[-1])
+        self.assertIn("device=150001kB,link=120.96MB/s", asked[-1])
+        self.assertEqual(asked[-2][0], "plan")
+        self.assertIn("device=150001kB,link=1GB/s", asked[-2])
+        self.assertNotIn("--policy", asked[-2])
         self.assertEqual(
-            lines[-1], "| TriForce | 48.3 | 32.14 | 1.5 | 5.2 | 151.2 | 149.5 |")
+            lines[-1], "| TriForce | 121 | 48.3 | 32.14 | 3.1 | 1.5 | 5.2 "
+            "| 151.2 | 149.5 |")
         self.assertEqual(lines[-1].count("|"), lines[-len(policies.LINKS) - 1]
                          .count("|"))
-        plain = policies.link_line("SFI", BENCH_ROW | {"tokens_per_sweep": None})
-        self.assertEqual(plain, "| SFI | 48.3 | 32.14 | 1.5 |  | 151.2 | 149.5 |")
+        plain = policies.link_line("SFI", 5e8, 0.01,
+                                   BENCH_ROW | {"tokens_per_sweep": None})
+        self.assertEqual(plain, "| SFI | 500 | 48.3 | 32.14 | 3.1 | 1.5 |  "
+                         "| 151.2 | 149.5 |")
 
     def test_a_papers_table_is_had_by_its_name(self):
         """It is of the book from a place on, and nothing else is made."""
