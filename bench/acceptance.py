@@ -103,16 +103,14 @@ SELECTIONS = [
 ]
 
 
-def selection_table(run, view, lengths, say):
-    """Ways to choose by lengths of a block, of run(flags, budget, length)."""
-    say(f"A view of {view:,}, T 0.6, by how it is chosen.")
+def selection_table(run, view, say):
+    """Ways to choose, of run(flags, budget, length)."""
+    say(f"A view of {view:,}, T 0.6, blocks of 16, by how it is chosen.")
     say()
-    columns = [f"blocks of {length}" for length in lengths]
-    say(f"| chosen | {' | '.join(columns)} |")
-    say("|---|" + "---|" * len(columns))
+    say("| chosen | acceptance; tokens a sweep |")
+    say("|---|---|")
     for name, flags in SELECTIONS:
-        cells = [run(flags, view, length).cell() for length in lengths]
-        say(f"| {name} | {' | '.join(cells)} |")
+        say(f"| {name} | {run(flags, view, 16).cell()} |")
     say()
 
 
@@ -155,7 +153,7 @@ def tables(texts, prompt, args, say, charts):
         charts[f"chunk-{prompt}"] = chunk_table(
             held, prompt, 1024, (1, 8, 16, 32, 64, 128), say)
     else:
-        selection_table(run, triforce.view_of(prompt), (8, 16), say)
+        selection_table(run, triforce.view_of(prompt), say)
 
 
 def main():

@@ -61,15 +61,13 @@ class TablesTest(unittest.TestCase):
 
     def test_long(self):
         self.tables(28000)
-        mean = "0.531 to 0.781"
         self.assertIn("| chunks of 32, by the mean key and the last row "
-                      f"| {mean}; 2.5 to 2.8 | {mean}; 4.5 to 4.8 |", self.lines)
+                      "| 0.531 to 0.781; 4.5 to 4.8 |", self.lines)
         self.assertIn("| positions, by their keys and 16 rows "
-                      "| 0.501 to 0.751; 2.5 to 2.8 "
                       "| 0.501 to 0.751; 4.5 to 4.8 |", self.lines)
         self.assertEqual(self.charts, {})
         asked = self.texts[0].asked
-        self.assertEqual(len(asked), 2 * len(acceptance.SELECTIONS))
+        self.assertEqual(len(asked), len(acceptance.SELECTIONS))
         for flags in asked:
             self.assertEqual(flags[flags.index("--budget") + 1], 4096)
             self.assertEqual(flags[flags.index("--draft") + 1], "none")
