@@ -86,10 +86,17 @@ inline Report GenerateDrafted(Session& session, const GenerateParams& params,
   return Generate(session, **policy, {}, params, on_token);
 }
 
-// What a prompt is continued with where nobody drafts.
+// What a prompt is continued with where nobody drafts, by the CPU.
 inline Ids PlainText(const Model& model, const Ids& prompt,
                      const GenerateParams& params) {
-  const auto session = Prefilled(model, prompt);
+  std::unique_ptr<Model> on_cpu;
+  if (model.machine->device() == Device::kCuda) {
+    Model::Options options = model.options;
+    options.machine.device = Device::kCpu;
+    on_cpu = *Model::Open(options, kNoProgress);
+    on_cpu->config = model.config;  // a test may have changed it
+  }
+  const auto session = Prefilled(on_cpu != nullptr ? *on_cpu : model, prompt);
   const Report report = Generate(*session, params, nullptr);
   EXPECT_TRUE(report.status.ok()) << report.status;
   return report.tokens;

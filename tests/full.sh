@@ -5,8 +5,8 @@
 # more on two cores; the result is one page under bench/results/.
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes rows
-#                               exact sass hosted tiers ranks triforce policies
-#                               faults book readme mutants
+#                               exact sass hosted far tiers ranks triforce
+#                               policies faults book readme mutants
 #
 # A step that is run again on the same day and kind of machine replaces its line
 # of the page; another machine has a page of its own.
@@ -15,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes rows exact sass hosted
-  tiers ranks triforce policies faults book readme mutants)
+  far tiers ranks triforce policies faults book readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -165,6 +165,22 @@ step_hosted() {
   "$TIERCEL" "${flags[@]}" --device far --logits "$scratch/hosted.npy"
   cmp "$scratch/cpu.npy" "$scratch/hosted.npy"
   sha256sum <"$scratch/hosted.npy"
+}
+
+# The runtime's tests on a GPU that the CPU plays: tiers, policies, speculation,
+# faults, sessions.
+step_far() {
+  build cpu tests_far_tests
+  local shards shard running=()
+  shards=$(nproc)
+  for ((shard = 0; shard < shards; ++shard)); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard \
+      build/cpu/tests/tests_far_tests &
+    running+=($!)
+  done
+  for shard in "${running[@]}"; do
+    wait "$shard"
+  done
 }
 
 step_tiers() {  # small devices: same bytes, and those that crossed the link

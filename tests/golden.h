@@ -50,7 +50,19 @@ inline std::vector<float> ReadNpy(const std::string& path, size_t count) {
   return values;
 }
 
-inline std::unique_ptr<Model> OpenModel(const Model::Options& options) {
+// Where a model of a test is that names no device: on the CPU; in the program
+// tests_far_tests, which has tests of the runtime once more, on a GPU that the
+// CPU plays.
+#ifdef TIERCEL_TESTED_ON_FAR
+inline constexpr Device kTestedDevice = Device::kCuda;
+#else
+inline constexpr Device kTestedDevice = Device::kCpu;
+#endif
+
+inline std::unique_ptr<Model> OpenModel(Model::Options options) {
+  if (options.machine.device == Device::kCpu) {
+    options.machine.device = kTestedDevice;
+  }
   absl::StatusOr<std::unique_ptr<Model>> model =
       Model::Open(options, [](uint64_t, uint64_t) { return true; });
   EXPECT_TRUE(model.ok()) << options.path << ": " << model.status();
