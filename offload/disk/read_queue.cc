@@ -3,6 +3,8 @@
 #include <liburing.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 namespace tiercel {
 namespace {
@@ -20,6 +22,14 @@ class RingQueue final : public ReadQueue {
     if (!ready_) return;
     Done done;
     while (under_way_ > 0 && Wait(&done) == 0) {
+    }
+    // A system that does not let us wait goes on with its reads, into memory
+    // that others have next. Which are done it says in the ring, which we see.
+    while (under_way_ > 0) {
+      std::this_thread::sleep_for(kMoment);
+      const unsigned done_since = io_uring_cq_ready(&ring_);
+      io_uring_cq_advance(&ring_, done_since);
+      under_way_ -= static_cast<int>(done_since);
     }
     io_uring_queue_exit(&ring_);
   }
@@ -62,6 +72,7 @@ class RingQueue final : public ReadQueue {
 
  private:
   static constexpr int kMostTries = 1000;
+  static constexpr std::chrono::microseconds kMoment{100};
 
   io_uring ring_ = {};
   bool ready_ = false;

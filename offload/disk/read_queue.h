@@ -25,7 +25,7 @@ class ReadQueue {
     uint64_t tag = 0;
     int64_t result = 0;  // bytes read, 0 at the end of the file; or -errno
   };
-  // Nothing is under way afterwards.
+  // Nothing is under way afterwards, whatever has failed.
   virtual ~ReadQueue() = default;
 
   // Both give 0, or -errno where the queue itself fails: it is of no use then.
