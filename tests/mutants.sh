@@ -59,6 +59,8 @@ odd_fragments|kernels/layer/packed_layout.h|block + 1 == blocks|block + 2 == blo
 stage_barrier|kernels/layer/matmul.cu|Barrier();  // this stage is there.*||kernels/layer/matmul_test.cc
 error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/layer/matmul_test.cc
 rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.cc
+page_start|kernels/kv/page_range.cc|if (past == 0)|if (past < kPageAlignment)|kernels/kv/key_norms_test.cc
+page_seen_start|kernels/attention/attention_pages.cc|CheckPageStart("Attention", start, page); !s.ok()|absl::OkStatus(); !s.ok()|kernels/attention/attention_test.cc
 wave_mask|kernels/attention/attention.cu|position <= row|position < row|kernels/attention/attention_test.cc
 wave_hidden|kernels/attention/attention.cu|if (!(weight < 0.0f)) sums\[i\]|sums[i]|kernels/attention/attention_test.cc
 wave_recent|kernels/attention/attention.cu|row - position < w.shown|row - position <= w.shown|kernels/attention/attention_view_test.cc

@@ -32,7 +32,7 @@ namespace tiercel {
 // Scratch: at most 8 MiB of partial results (more only where one row of one
 // page needs more), 1 KiB * head_dim per thread, and 9 bytes a page where there
 // is a view; otherwise the length of the KV does not show. Errors:
-// invalid_shape, invalid_kv_type, invalid_position, invalid_view,
+// invalid_shape, invalid_kv_type, invalid_position, invalid_page, invalid_view,
 // out_of_memory.
 struct AttentionParams {
   const float* q;    // [rows, q_stride], a row is [heads, head_dim]

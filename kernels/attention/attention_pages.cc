@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "kernels/kv/page_range.h"
 
 namespace tiercel {
 
@@ -52,12 +53,18 @@ PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
 
 absl::Status CheckPages(const AttentionParams& p, const PageList& pages) {
   for (int64_t i = 0; i < pages.count; ++i) {
-    if (p.pages[pages.At(i) - p.first_page] != nullptr) continue;
-    return UsageError(
-        "invalid_position",
-        absl::StrCat("Attention: page ", pages.At(i),
-                     " is null, and rows at positions ", p.position, " to ",
-                     p.position + p.rows - 1, " see it"));
+    const int64_t page = pages.At(i);
+    const std::byte* const start = p.pages[page - p.first_page];
+    if (start == nullptr) {
+      return UsageError(
+          "invalid_position",
+          absl::StrCat("Attention: page ", page,
+                       " is null, and rows at positions ", p.position, " to ",
+                       p.position + p.rows - 1, " see it"));
+    }
+    if (absl::Status s = CheckPageStart("Attention", start, page); !s.ok()) {
+      return s;
+    }
   }
   return absl::OkStatus();
 }

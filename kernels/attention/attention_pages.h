@@ -37,7 +37,7 @@ PageList SeenPages(const AttentionParams& p, int64_t row, int64_t rows,
                    std::byte* room);
 size_t PageListBytes(const AttentionParams& p);
 
-// Whether all of `pages` are there. Errors: invalid_position.
+// Whether all of `pages` are there. Errors: invalid_position, invalid_page.
 absl::Status CheckPages(const AttentionParams& p, const PageList& pages);
 
 // The cells of page `page` that are in the ranges, which are sorted and

@@ -345,6 +345,14 @@ TEST(AttentionTest, RefusesWhatItCannotRead) {
   std::vector<const std::byte*> pages = {problem.K(5, 0), nullptr};
   EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }),
             "invalid_position");
+  pages[1] = problem.K(128, 0) + 8;
+  EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }), "invalid_page");
+  AttentionParams p = problem.Params();
+  p.out = out.data();
+  p.pages = pages.data();
+  EXPECT_EQ(Attention(*stream, p).message(),
+            "Attention: page 1 begins 8 bytes past a multiple of 16; need all "
+            "pages to begin at one");
   for (float x : out) EXPECT_TRUE(std::isnan(x));
 }
 

@@ -21,7 +21,7 @@ namespace tiercel {
 //
 // V and the keys of other positions are not read, and pages without any of
 // these positions may be null. Errors: invalid_shape, invalid_kv_type,
-// invalid_position.
+// invalid_position, invalid_page.
 struct KeyScoresParams {
   const float* q;    // [rows, q_stride], a row is [heads, head_dim], rotated
   int64_t q_stride;  // floats from one row to the next

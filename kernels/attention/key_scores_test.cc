@@ -319,6 +319,11 @@ TEST(KeyScoresTest, RefusesWhatItCannotRead) {
   // Pages 0 and 3 are null.
   EXPECT_EQ(code_of([](auto& p) { p.first = 127; }), "invalid_position");
   EXPECT_EQ(code_of([](auto& p) { p.last = 385; }), "invalid_position");
+  const auto params = keys.Params();
+  std::vector<const std::byte*> pages(params.pages,
+                                      params.pages + params.num_pages);
+  pages[2] += 2;
+  EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }), "invalid_page");
   for (float x : out) EXPECT_TRUE(std::isnan(x));
 
   KeyScoresParams none = keys.Params();

@@ -22,7 +22,7 @@ namespace tiercel {
 //
 // Positions before `begin` and V are not read; all others of the chunks are,
 // and must have been written. Errors: invalid_shape, invalid_kv_type,
-// invalid_position (also a chunk that lies before `begin`).
+// invalid_position (also a chunk that lies before `begin`), invalid_page.
 struct ChunkMeansParams {
   KvLayout layout;
   const std::byte* const* pages;  // page i holds positions from i * kPageTokens

@@ -19,7 +19,7 @@ namespace tiercel {
 //
 // V and the keys of other positions are not read, and pages without any of
 // these positions may be null. Errors: invalid_shape, invalid_kv_type,
-// invalid_position.
+// invalid_position, invalid_page.
 struct KeyNormsParams {
   KvLayout layout;                // head_dim a multiple of 8
   const std::byte* const* pages;  // pages of this layer

@@ -211,6 +211,11 @@ TEST(KeyNormsTest, RefusesWhatItCannotRead) {
             "invalid_position");
   EXPECT_EQ(code_of([](auto& p) { p.first = p.last = 384, ++p.last; }),
             "invalid_position");
+  const auto params = problem.Params();
+  std::vector<const std::byte*> pages(params.pages,
+                                      params.pages + params.num_pages);
+  pages[2] += 2;
+  EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }), "invalid_page");
   for (uint16_t half : out) EXPECT_EQ(half, kPoisonF16);
 }
 

@@ -12,6 +12,13 @@ namespace tiercel {
 // a block that crossed pages would tie arithmetic to residency.
 inline constexpr int kPageTokens = 128;
 
+// A page begins at a multiple of so many bytes: kernels copy rows of K and V so
+// many at a time. Ops refuse others (kernels/kv/page_range.h).
+inline constexpr int kPageAlignment = 16;
+// So all rows of a head together begin at such a multiple, too, and the next
+// page does: whatever a row takes, there are kPageTokens of it.
+static_assert(kPageTokens % kPageAlignment == 0);
+
 // Where an element of a page lives (offload/KV_FORMAT.md). A page holds the
 // K and V of one layer for positions [i * kPageTokens, (i + 1) * kPageTokens):
 //
@@ -19,8 +26,6 @@ inline constexpr int kPageTokens = 128;
 //   V  [kv_heads][kPageTokens][head_dim] of type_v
 //
 // head_dim elements are one row; q8_0 rows are blocks of 32 with an f16 scale.
-// In the memory of a GPU a page begins at a multiple of 16 bytes, and so do all
-// rows of a head together.
 struct KvLayout {
   DType type_k;  // f32, f16, bf16, q8_0
   DType type_v;  // f32, f16, bf16, q8_0

@@ -10,7 +10,7 @@
 namespace tiercel {
 
 // The rows of cells begin..end - 1 of one KV head in one page. Cell 0's begins
-// at a multiple of 16 bytes, as pages and the heads in them do.
+// at a multiple of 16 bytes, as all rows of a head do (kPageAlignment).
 struct KvRows {
   DType type;
   const std::byte* at;  // of cell 0
@@ -28,6 +28,7 @@ struct KvRows {
 struct KvTile {
   static constexpr int kPieceBytes = 64;  // of a row, or a block of q8_0
   static constexpr int kPacket = 16;
+  static_assert(kPageAlignment % kPacket == 0);
   static constexpr int kPitch =
       kPieceBytes + kPacket;  // lanes read different banks
   static constexpr int kStageBytes = kPageTokens * kPitch;

@@ -6,6 +6,7 @@
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
 #include "kernels/kv/kv_write_body.h"
+#include "kernels/kv/page_range.h"
 #include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
@@ -40,23 +41,9 @@ absl::Status Validate(const KvWriteParams& p) {
                                    p.rows, "; need both in 0 to 2^48"));
   }
   if (p.rows == 0) return absl::OkStatus();
-  const int64_t first = p.position / kPageTokens;
-  const int64_t last = (p.position + p.rows - 1) / kPageTokens;
-  if (first < p.first_page || last - p.first_page >= p.num_pages) {
-    return UsageError(
-        "invalid_position",
-        absl::StrCat("KvWrite: got ", p.num_pages, " pages from page ",
-                     p.first_page, "; need pages ", first, " to ", last));
-  }
-  for (int64_t page = first; page <= last; ++page) {
-    if (p.pages[page - p.first_page] == nullptr) {
-      return UsageError(
-          "invalid_position",
-          absl::StrCat("KvWrite: page ", page, " is null; need pages ", first,
-                       " to ", last));
-    }
-  }
-  return absl::OkStatus();
+  return CheckPageRange("KvWrite", p.pages, p.first_page, p.num_pages,
+                        p.position / kPageTokens,
+                        (p.position + p.rows - 1) / kPageTokens);
 }
 
 void WriteRow(const KvWriteParams& p, int64_t r, KvRowWriteFn* write) {

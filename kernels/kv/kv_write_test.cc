@@ -222,6 +222,8 @@ TEST(KvWriteReferenceTest, RefusesWhatItCannotWrite) {
   std::vector<std::byte*> pages = {problem.Params().pages[0], nullptr};
   EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }),
             "invalid_position");
+  pages[1] = problem.Params().pages[1] + 8;
+  EXPECT_EQ(code_of([&](auto& p) { p.pages = pages.data(); }), "invalid_page");
 }
 
 }  // namespace

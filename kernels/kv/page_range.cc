@@ -4,8 +4,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "kernels/kv/kv_layout.h"
+#include "kernels/machine/device_memory.h"
 
 namespace tiercel {
+
+// A pool's pages follow each other from the start of its memory on.
+static_assert(kDeviceAlignment % kPageAlignment == 0);
+
+absl::Status CheckPageStart(std::string_view op, const std::byte* start,
+                            int64_t page) {
+  const auto past = reinterpret_cast<uintptr_t>(start) % kPageAlignment;
+  if (past == 0) return absl::OkStatus();
+  return UsageError(
+      "invalid_page",
+      absl::StrCat(std::string(op), ": page ", page, " begins ", past,
+                   " bytes past a multiple of ", kPageAlignment,
+                   "; need all pages to begin at one"));
+}
 
 absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
                             int64_t first_page, int64_t num_pages,
@@ -17,11 +33,14 @@ absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
                      first_page, "; need pages ", first, " to ", last));
   }
   for (int64_t page = first; page <= last; ++page) {
-    if (pages[page - first_page] != nullptr) continue;
-    return UsageError(
-        "invalid_position",
-        absl::StrCat(std::string(op), ": page ", page, " is null; need pages ",
-                     first, " to ", last));
+    const std::byte* const start = pages[page - first_page];
+    if (start == nullptr) {
+      return UsageError(
+          "invalid_position",
+          absl::StrCat(std::string(op), ": page ", page,
+                       " is null; need pages ", first, " to ", last));
+    }
+    if (absl::Status s = CheckPageStart(op, start, page); !s.ok()) return s;
   }
   return absl::OkStatus();
 }

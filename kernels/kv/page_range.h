@@ -11,9 +11,14 @@
 
 namespace tiercel {
 
+// Whether a page begins at a multiple of kPageAlignment: the error of the op
+// that is given it (invalid_page).
+absl::Status CheckPageStart(std::string_view op, const std::byte* start,
+                            int64_t page);
+
 // Whether pages first..last are among the `num_pages` from page `first_page`
-// on, and none is null: the error of the op that reads them all
-// (invalid_position).
+// on, and none is null: the error of the op that is given them all
+// (invalid_position; invalid_page of CheckPageStart).
 absl::Status CheckPageRange(std::string_view op, const std::byte* const* pages,
                             int64_t first_page, int64_t num_pages,
                             int64_t first, int64_t last);
