@@ -86,20 +86,27 @@ inline Report GenerateDrafted(Session& session, const GenerateParams& params,
   return Generate(session, **policy, {}, params, on_token);
 }
 
-// What a prompt is continued with where nobody drafts, by the CPU.
+// Calls use() with a model that says what is expected of one: itself, or what
+// it is on the CPU.
+template <typename Use>
+auto WithReference(const Model& model, const Use& use) {
+  if (model.machine->device() != Device::kCuda) return use(model);
+  Model::Options options = model.options;
+  options.machine = {.threads = options.machine.threads};
+  const auto on_cpu = OpenReference(options);
+  on_cpu->config = model.config;  // a test may have changed it
+  return use(*on_cpu);
+}
+
+// What a prompt is continued with where nobody drafts.
 inline Ids PlainText(const Model& model, const Ids& prompt,
                      const GenerateParams& params) {
-  std::unique_ptr<Model> on_cpu;
-  if (model.machine->device() == Device::kCuda) {
-    Model::Options options = model.options;
-    options.machine.device = Device::kCpu;
-    on_cpu = *Model::Open(options, kNoProgress);
-    on_cpu->config = model.config;  // a test may have changed it
-  }
-  const auto session = Prefilled(on_cpu != nullptr ? *on_cpu : model, prompt);
-  const Report report = Generate(*session, params, nullptr);
-  EXPECT_TRUE(report.status.ok()) << report.status;
-  return report.tokens;
+  return WithReference(model, [&](const Model& reference) {
+    const auto session = Prefilled(reference, prompt);
+    const Report report = Generate(*session, params, nullptr);
+    EXPECT_TRUE(report.status.ok()) << report.status;
+    return report.tokens;
+  });
 }
 inline Ids DraftedText(Session& session, const GenerateParams& params,
                        const PolicyParams& policy_params) {
@@ -217,9 +224,12 @@ inline void ExpectNoTrace(Session& session, const Model& model,
                           const Session::Options& options = {}) {
   const Ids tokens = session.tokens();
   ASSERT_GE(tokens.size(), 20u);
-  const auto fresh = Prefilled(model, tokens, options);
   const Ids more(tokens.begin(), tokens.begin() + 20);
-  EXPECT_EQ(AllLogits(session, more, 1), AllLogits(*fresh, more, 20));
+  const std::vector<float> expected =
+      WithReference(model, [&](const Model& reference) {
+        return AllLogits(*Prefilled(reference, tokens, options), more, 20);
+      });
+  EXPECT_EQ(AllLogits(session, more, 1), expected);
   session.Truncate(tokens.size());
 }
 

@@ -167,20 +167,11 @@ step_hosted() {
   sha256sum <"$scratch/hosted.npy"
 }
 
-# The runtime's tests on a GPU that the CPU plays: tiers, policies, speculation,
-# faults, sessions.
+# The runtime's tests on a GPU that the CPU plays.
 step_far() {
   build cpu tests_far_tests
-  local shards shard running=()
-  shards=$(nproc)
-  for ((shard = 0; shard < shards; ++shard)); do
-    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard \
-      build/cpu/tests/tests_far_tests &
-    running+=($!)
-  done
-  for shard in "${running[@]}"; do
-    wait "$shard"
-  done
+  ctest --test-dir build/cpu -C far -L far -j "$(nproc)" --output-on-failure \
+    --no-tests=error --timeout 36000
 }
 
 step_tiers() {  # small devices: same bytes, and those that crossed the link

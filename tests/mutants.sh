@@ -551,6 +551,7 @@ logits_planned|runtime/predict/session_plan.cc|^          logits +$|          0 
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
 shares_stale|offload/view/attention_shares.cc|digests_.Truncate(begin);.*||offload/view/attention_shares_test.cc
+shares_device|offload/view/attention_shares.cc|Divide({read_.data()|Divide({scores_.data()|far/runtime/sequence/attended_test.cc
 shares_parts|offload/view/attention_shares.cc|first_row \* QueryWidth|0 * QueryWidth|offload/view/attention_shares_test.cc
 shares_begin|offload/view/attention_shares.cc|MeansOf(0) + before \* head_dim|MeansOf(0)|offload/view/attention_shares_test.cc
 attended_whole|runtime/sequence/attended.cc|(from + kRun - 1) / kRun|from / kRun|runtime/sequence/attended_test.cc
@@ -590,7 +591,8 @@ outcome_of() {  # copy test: passed, failed, "timed out" or "did not build"
     echo "did not build"
   # The first thing that is wrong is enough: what follows may take forever.
   elif GTEST_THROW_ON_FAILURE=1 ctest --test-dir "$copy/build/cpu" \
-    -R "^$test\$" --no-tests=error --timeout 300 >"$copy/test.log" 2>&1; then
+    -C far -R "^$test\$" --no-tests=error --timeout 300 \
+    >"$copy/test.log" 2>&1; then
     echo passed
   elif grep -qF '***Timeout' "$copy/test.log"; then
     echo "timed out"

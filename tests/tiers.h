@@ -92,11 +92,20 @@ inline std::string Deepened(const std::string& name) {
   return to;
 }
 
+// A model where it is tested, of one that says what is expected.
+inline std::unique_ptr<Model> Tested(const Model& reference) {
+  return OpenModel(reference.options);
+}
+
 enum class Budget { kLeast, kMiddle, kAll };
 
 // The bytes of a device for one session.
 inline int64_t BytesFor(const Model& model, const Session::Options& options,
                         Budget budget) {
+  if (kTestedDevice != Device::kCpu &&
+      model.machine->device() == Device::kCpu) {
+    return BytesFor(*Tested(model), options, budget);
+  }
   const absl::StatusOr<WeightSizes> weights =
       MeasureWeights(*model.checkpoint, model.config);
   EXPECT_TRUE(weights.ok());

@@ -76,8 +76,8 @@ TEST_F(AttendedTest, LeavesAViewThatDraftsAreGoodOver) {
 }
 
 TEST_F(AttendedTest, IsTheSameBehindALinkAndUnderAPolicy) {
-  const auto deep =
-      OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}});
+  const auto deep = OpenReference(
+      {.path = Deepened("llama_chat"), .machine = {.threads = 2}});
   const PolicyParams triforce = {.policy = PolicyName::kTriForce,
                                  .verify = VerifyMode::kCoupled,
                                  .view = kSmallView};

@@ -46,9 +46,9 @@ enum class Place { kInPlace, kNoHost, kSomeHost };
 class DiskPagesTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    model_ = OpenModel({.path = Deepened("llama_rope_linear"),
-                        .machine = {.threads = 2},
-                        .rope_scale = 2})
+    model_ = OpenReference({.path = Deepened("llama_rope_linear"),
+                            .machine = {.threads = 2},
+                            .rope_scale = 2})
                  .release();
     ids_ = new std::vector<int32_t>(RandomIds(1300, model_->config.vocab));
   }
@@ -77,7 +77,7 @@ class DiskPagesTest : public testing::Test {
     Session::Options in_memory = options;
     in_memory.texts.reset();
     if (place == Place::kInPlace) {
-      const auto alone = OpenModel(like.options);  // without its sessions
+      const auto alone = OpenReference(like.options);  // without its sessions
       WeightSizes weights = alone->MeasureRanks()->front();
       weights.bytes = alone->machine->memory().used();
       const TierPlan plan =
@@ -97,12 +97,29 @@ class DiskPagesTest : public testing::Test {
                                                4 * like.config.layers * page;
     return with;
   }
+  // In place a session computes on the CPU.
+  static std::unique_ptr<Model> OpenAt(const Model& like,
+                                       const Session::Options& options,
+                                       Place place) {
+    const Model::Options with = Short(like, options, place);
+    return place == Place::kInPlace ? OpenReference(with) : OpenModel(with);
+  }
   static Tiered At(const Model& like, const Session::Options& options,
                    Place place) {
     Tiered made;
-    made.model = OpenModel(Short(like, options, place));
+    made.model = OpenAt(like, options, place);
     made.session = MakeSession(*made.model, options);
     EXPECT_GT(made.session->plan().shape.disk_pages, 0);
+    return made;
+  }
+  // A session that memory has room for. A device opens the texts that one of
+  // its kind has kept, and a GPU keeps none of what it has room for itself.
+  static Tiered Keeper(const Session::Options& options) {
+    if (kTestedDevice != Device::kCpu) {
+      return MakeTiered(*model_, options, Budget::kMiddle);
+    }
+    Tiered made;
+    made.session = MakeSession(*model_, options);
     return made;
   }
   static void Read(Session& session, const std::vector<int32_t>& ids) {
@@ -176,7 +193,7 @@ TEST_F(DiskPagesTest, LogitsAreTheSameBytes) {
 }
 
 TEST_F(DiskPagesTest, EveryPolicyGivesTheSameText) {
-  const auto model = OpenModel(
+  const auto model = OpenReference(
       {.path = CheckpointPath("llama_chat.gguf"), .machine = {.threads = 2}});
   const std::vector<int32_t> ids = RepeatedText(60, 20);
   PolicyParams sfi = {.policy = PolicyName::kSfi,
@@ -243,7 +260,7 @@ TEST_F(DiskPagesTest, ForksAndStoppedPromptsAreTheSame) {
 // A step whose page cannot be read is one error; the next call is right.
 TEST_F(DiskPagesTest, AnyReadMayFail) {
   const Session::Options options = WithTexts();
-  { Read(*MakeSession(*model_, options), *ids_); }
+  { Read(*Keeper(options).session, *ids_); }
   const auto expected = InMemory(*model_, options);
   Read(*expected, *ids_);
   for (const int32_t id : {3, 4, 5}) ASSERT_TRUE(Add(*expected, id).ok());
@@ -296,7 +313,7 @@ TEST_F(DiskPagesTest, AnUnfinishedPromptOutlivesADiskThatTakesNoPage) {
                                  });
     EXPECT_EQ(ClassOf(stopped.status()), ErrorClass::kCancelled);
   };
-  stop_behind(*MakeSession(*model_, WithTexts()), 0.6);
+  stop_behind(*Keeper(WithTexts()).session, 0.6);
   {
     const Tiered made = At(*model_, WithTexts({}, disk), Place::kNoHost);
     disk.full = true;
@@ -304,9 +321,9 @@ TEST_F(DiskPagesTest, AnUnfinishedPromptOutlivesADiskThatTakesNoPage) {
     EXPECT_TRUE(disk.refused);
     EXPECT_THAT(made.session->warnings(), Contains(HasSubstr("begins anew")));
   }
-  const auto session = MakeSession(*model_, WithTexts());
+  const Tiered keeper = Keeper(WithTexts());
   const auto prefill =
-      Prefill(*session, ids_->data(), ids_->size(), kNoProgress);
+      Prefill(*keeper.session, ids_->data(), ids_->size(), kNoProgress);
   ASSERT_TRUE(prefill.ok()) << prefill.status();
   EXPECT_GE(prefill->resumed_layers, 2);
 }
@@ -349,7 +366,7 @@ TEST_F(DiskPagesTest, WithoutTextsItDoesNotFit) {
   for (const Place place : {Place::kInPlace, Place::kNoHost}) {
     Session::Options none = options;
     none.texts.reset();
-    const auto model = OpenModel(Short(*model_, none, place));
+    const auto model = OpenAt(*model_, none, place);
     const absl::Status status = Session::Create(*model, none).status();
     EXPECT_EQ(CodeOf(status), "does_not_fit");
     EXPECT_THAT(std::string(status.message()), HasSubstr("pages on disk"));
@@ -360,7 +377,7 @@ TEST_F(DiskPagesTest, WithoutTextsItDoesNotFit) {
                 HasSubstr("bytes on disk"));
   }
   // A context that nobody asked for is what memory holds.
-  const auto model = OpenModel(Short(*model_, options, Place::kInPlace));
+  const auto model = OpenAt(*model_, options, Place::kInPlace);
   Session::Options any = options;
   any.context = 0;
   const auto session = MakeSession(*model, any);

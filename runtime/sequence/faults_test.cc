@@ -74,7 +74,7 @@ class FaultsTest : public testing::Test {
   static constexpr int64_t kOutput = 8;
 
   FaultsTest() {
-    model_ = OpenModel(
+    model_ = OpenReference(
         {.path = Deepened("llama_rope_linear"), .machine = {.threads = 2}});
     options_.context = 600;
     ids_ = RandomIds(500, model_->config.vocab);
@@ -153,6 +153,7 @@ class FaultsTest : public testing::Test {
   // Everything fits, but for what faults_ refuses.
   Model::Options OnALargeDevice() const {
     Model::Options with = model_->options;
+    with.machine.device = kTestedDevice;
     with.machine.simulation = {
         {.device_bytes = BytesFor(*model_, options_, Budget::kAll) + (8 << 20),
          .link_bytes_per_s = kFast,
@@ -540,7 +541,8 @@ TEST_F(FaultsTest, CancelledAtAnyLook) {
     if (simulated) {
       tiered = Make();
     } else {
-      plain = MakeSession(*model_, options_);
+      tiered.model = Tested(*model_);
+      plain = MakeSession(*tiered.model, options_);
     }
     Session& session = simulated ? *tiered.session : *plain;
     for (const bool by_call : {false, true}) {
@@ -634,7 +636,8 @@ TEST_F(FaultsTest, AFullContextServesTheNextChat) {
     if (simulated) {
       tiered = Make();
     } else {
-      plain = MakeSession(*model_, options_);
+      tiered.model = Tested(*model_);
+      plain = MakeSession(*tiered.model, options_);
     }
     Session& session = simulated ? *tiered.session : *plain;
     for (const size_t keep : {size_t{0}, size_t{70}, size_t{255}}) {

@@ -28,7 +28,7 @@ const GenerateParams kGreedy40 = {
 class TiersTest : public testing::Test {
  protected:
   static std::unique_ptr<Model> Open(const std::string& name) {
-    return OpenModel({.path = Deepened(name), .machine = {.threads = 2}});
+    return OpenReference({.path = Deepened(name), .machine = {.threads = 2}});
   }
 };
 
@@ -243,11 +243,12 @@ TEST_F(TiersTest, ADraftLeavesNoTrace) {
   ASSERT_TRUE(Prefill(*untouched, ids.data(), 760, kNoProgress).ok());
   const std::vector<float> expected =
       LogitsUnder(View::Full(), *untouched, draft, 40);
+  const auto tested = Tested(*model);
   for (const bool in_tiers : {false, true}) {
     for (const View& view :
          {View::Window(4, 50), ChunkView(model->config, 760, 300)}) {
       const Tiered tiered = MakeTiered(*model, options, Budget::kLeast);
-      const auto plain = MakeSession(*model, options);
+      const auto plain = MakeSession(*tested, options);
       Session& session = in_tiers ? *tiered.session : *plain;
       ASSERT_TRUE(Prefill(session, ids.data(), 760, kNoProgress).ok());
       for (int round = 0; round < 3; ++round) {  // the draft crosses a page
@@ -267,10 +268,11 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnUnderItsOwnView) {
   const auto model = Open("llama_chat");
   const std::vector<int32_t> ids = RandomIds(300, model->config.vocab);
   const View window = View::Window(4, 50);
+  const auto tested = Tested(*model);
   for (const View& view : {window, View::Full()}) {
     const auto whole = MakeSession(*model);
     const std::vector<float> expected = LogitsUnder(view, *whole, ids, 300);
-    const auto session = MakeSession(*model);
+    const auto session = MakeSession(*tested);
     ASSERT_TRUE(session->Append(ids.data(), 300).ok());
     int calls = 0;
     ASSERT_FALSE(session
@@ -287,7 +289,7 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnUnderItsOwnView) {
 }
 
 TEST_F(TiersTest, AViewOfAnotherModelIsRefused) {
-  const auto model = Open("llama_chat");
+  const auto model = Tested(*Open("llama_chat"));
   const auto session = MakeSession(*model);
   const std::vector<int32_t> ids = RandomIds(3, model->config.vocab);
   ASSERT_TRUE(session->Append(ids.data(), 3).ok());
@@ -333,7 +335,8 @@ TEST_F(TiersTest, AnInterruptedPromptGoesOnWhereItWas) {
     if (in_tiers) {
       tiered = MakeTiered(*model, options, Budget::kLeast, kFast, 2, faults);
     } else {
-      plain = MakeSession(*model, options);
+      tiered.model = Tested(*model);
+      plain = MakeSession(*tiered.model, options);
     }
     Session& session = in_tiers ? *tiered.session : *plain;
     faults->copy = [&](int64_t) {
@@ -586,6 +589,7 @@ TEST_F(TiersTest, WhatDoesNotFitIsRefusedWithNumbers) {
   ++options.context;
   EXPECT_FALSE(Session::Create(*small, options).ok());
   // A device that cannot hold the weights.
+  with = small->options;
   with.machine.simulation->device_bytes = 4096;
   EXPECT_EQ(CodeOf(Model::Open(with, kNoProgress).status()), "out_of_memory");
 }
@@ -613,11 +617,13 @@ TEST_F(TiersTest, NoRunTakesMoreThanThePlan) {
 
 // The real model: thirty layers, some pages resident.
 TEST_F(TiersTest, SmolLm2) {
-  if (TriesLess()) GTEST_SKIP() << "the small models have what shows there";
+  if (TriesLess() || kTestedDevice != Device::kCpu) {
+    GTEST_SKIP() << "the small models have what shows there";
+  }
   const char* const path = getenv("TIERCEL_MODEL");
   if (path == nullptr && getenv("CI") == nullptr) GTEST_SKIP();
   ASSERT_NE(path, nullptr);
-  const auto model = OpenModel({.path = path, .machine = {.threads = 2}});
+  const auto model = OpenReference({.path = path, .machine = {.threads = 2}});
   Session::Options options;
   options.context = 1100;
   const std::vector<int32_t> ids = RandomIds(1000, model->config.vocab);
