@@ -150,7 +150,8 @@ typedef struct tiercel_model_params {
    * host_memory_bytes: most memory that KV behind a link may take, in the host
    * tier; without a link, that all may take, as device_memory_bytes. Pages for
    * which that has no room are on disk, where texts are kept (texts_dir) and a
-   * context is asked for. 0: what is free. With `beside` 0. */
+   * context is asked for. 0: what is free. With `beside` 0. Where no weights
+   * are read, for a simulated device: that of the machine which is played. */
   int64_t tensor_parallel;
   uint64_t host_memory_bytes;
 } tiercel_model_params;

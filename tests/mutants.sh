@@ -252,6 +252,8 @@ sfi_said_by|offload/view/selector_chooser.cc|Decays() ? by.rows : 0|Decays() ? 1
 sfi_forgets|offload/view/selector_chooser.cc|std::exchange(said_by_\[at\], 0)|said_by_[at]|offload/view/selector_chooser_test.cc
 sfi_goes_on|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = false|runtime/policy/sfi_test.cc
 sfi_anew|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = true|runtime/policy/sfi_test.cc
+bench_first|apps/commands/bench_table.cc|seconds -= times.front();|seconds -= 0;|apps/commands/bench_table_test.cc
+plan_elsewhere|runtime/predict/session_plan.cc|model.weights == nullptr \&\& machine.simulated()|machine.simulated()|runtime/predict/plan_test.cc
 sfi_reach|offload/view/selector_chooser.h|: 16 / chunk|: 16|offload/view/selector_chooser_test.cc
 sfi_pool|offload/view/selector_chooser.h|(choice.pool + chunk - 1) / chunk|choice.pool / chunk|offload/view/selector_chooser_test.cc
 sfi_mean_sinks|offload/view/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/view/selector_chooser_test.cc

@@ -130,7 +130,8 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model) {
               &model->device_memory_bytes);
   AddSizeFlag(flags, "--host-memory",
               "the most memory for keys and values behind a link, or without "
-              "one for all; with -c and kept texts the rest is on disk",
+              "one for all; with -c and kept texts the rest is on disk; of "
+              "`plan --simulate` what the machine has that is played",
               &model->host_memory_bytes);
   flags.Text("--simulate", "device=SIZE,link=RATE[,latency=US]",
              "play a device with memory of this size behind a link of this "

@@ -147,8 +147,8 @@ int64_t Machine::MemoryBudget() const {
 }
 
 int64_t Machine::HostBudget() const {
-  return options_.host_memory_bytes > 0 ? options_.host_memory_bytes / ranks()
-                                        : std::numeric_limits<int64_t>::max();
+  return host_is_bounded() ? options_.host_memory_bytes / ranks()
+                           : std::numeric_limits<int64_t>::max();
 }
 
 int64_t Machine::DeviceBudget() const {

@@ -114,8 +114,9 @@ class Machine {
   // of a GPU, by the host tier.
   int64_t DeviceBudget() const;
   int64_t MemoryBudget() const;
-  // Most that the host tier may take, behind a link.
+  // Most that the host tier may take, behind a link, and whether that was said.
   int64_t HostBudget() const;
+  bool host_is_bounded() const { return options_.host_memory_bytes > 0; }
 
   Clock& clock() const { return *options_.clock; }
   const std::optional<NcclFunctions>& nccl() const { return options_.nccl; }

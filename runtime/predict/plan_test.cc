@@ -166,6 +166,28 @@ TEST(PlanTest, TheMachinesMemoryCounts) {
   EXPECT_THAT(status.message(), HasSubstr("this machine's memory"));
 }
 
+// A plan alone is for the machine that is played, where both of its tiers are
+// said; a session takes memory of this one.
+TEST(PlanTest, APlayedMachineMayHaveMoreThanThisOne) {
+  constexpr int64_t kDevice = 100'000'000;
+  constexpr int64_t kHuge = int64_t{1} << 50;
+  Model::Options options = DeviceOf(kDevice);
+  const auto model = Open(options);
+  options.weights = false;
+  const auto header = Open(options);
+  options.machine.host_memory_bytes = kHuge;
+  const auto elsewhere = Open(options);
+  options.weights = true;
+  const auto loaded = Open(options);
+  const auto machine_bytes = [](const Model& of) {
+    return Describe(of, {.context = kContext})["machine_bytes"].get<int64_t>();
+  };
+  EXPECT_EQ(machine_bytes(*elsewhere), kDevice + kHuge);
+  for (const Model* here : {model.get(), header.get(), loaded.get()}) {
+    EXPECT_LT(machine_bytes(*here), kHuge);
+  }
+}
+
 // What is there already is not there for one more.
 TEST(PlanTest, WhatOthersHoldCounts) {
   Model::Options options = DeviceOf(100'000'000);

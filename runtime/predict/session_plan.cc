@@ -323,6 +323,11 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   // What is free is asked for once: others take some at any time.
   site.device_bytes =
       site.in_place ? site.machine_bytes : machine.DeviceBudget();
+  // Who plans without weights, for a played device beside a host tier whose
+  // size is said, plans for another machine than this.
+  const bool elsewhere = model.weights == nullptr && machine.simulated() &&
+                         machine.host_is_bounded();
+  if (elsewhere) site.machine_bytes = site.device_bytes + site.host_bytes;
   return site;
 }
 
