@@ -356,6 +356,7 @@ class Bencher {
       absl::StatusOr<std::vector<double>> seconds = session_.TokenSeconds();
       if (!seconds.ok()) return seconds.status();
       once.token_seconds = *std::move(seconds);
+      once.generated = true;
     }
     return once;
   }

@@ -96,9 +96,14 @@ std::optional<double> Percentile(std::vector<double> samples, double share) {
 }
 
 void AddRepetition(const Repetition& repetition, BenchRow* row) {
-  const auto tokens = static_cast<double>(row->n_prompt + row->n_gen);
-  row->samples_ts.push_back(tokens / repetition.seconds);
   const std::vector<double>& times = repetition.token_seconds;
+  auto tokens = static_cast<double>(row->n_prompt + row->n_gen);
+  double seconds = repetition.seconds;
+  if (repetition.generated && times.size() > 1) {
+    tokens -= 1;
+    seconds -= times.front();
+  }
+  row->samples_ts.push_back(tokens / seconds);
   row->samples_ttft_s.push_back(times.empty() ? repetition.seconds
                                               : times.front());
   for (size_t i = 1; i < times.size(); ++i) {

@@ -65,6 +65,9 @@ struct BenchContext {
 struct Repetition {
   double seconds = 0;
   std::vector<double> token_seconds;
+  // The first token follows from the prompt, whose last rows are read for it:
+  // what is decoded comes after it.
+  bool generated = false;
 };
 void AddRepetition(const Repetition& repetition, BenchRow* row);
 // What there is to say of a `machine` that was measured beside other work.

@@ -79,6 +79,13 @@ TEST(BenchTableTest, RepetitionsAreRatesAndTimes) {
   EXPECT_EQ(row.samples_ts, (std::vector<double>{2, 0.5}));
   EXPECT_EQ(row.samples_ttft_s, (std::vector<double>{0.5, 1.5}));
   EXPECT_EQ(row.gap_ms, (std::vector<double>{250, 500, 250, 2000, 2000, 1000}));
+  AddRepetition(
+      {.seconds = 8, .token_seconds = {2, 3, 2, 1}, .generated = true}, &row);
+  EXPECT_EQ(row.samples_ts.back(), 0.5);  // three in six seconds
+  EXPECT_EQ(row.samples_ttft_s.back(), 2);
+  row.n_gen = 1;
+  AddRepetition({.seconds = 8, .token_seconds = {8}, .generated = true}, &row);
+  EXPECT_EQ(row.samples_ts.back(), 0.125);
   BenchRow prompt;
   prompt.n_prompt = 512;
   AddRepetition({.seconds = 4, .token_seconds = {}}, &prompt);
