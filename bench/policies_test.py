@@ -75,9 +75,14 @@ class TablesTest(unittest.TestCase):
                     return {"min_device_bytes": 150_000_001, "tiers": {
                         "device": {"resident": 40_000_000},
                         "host": {"kv": 160_000_000}}}
-                # 100 tokens a second where no device is played.
-                return [BENCH_ROW | {"tokens_per_sweep": 5.25} |
-                        ({} if "--simulate" in args else {"avg_ts": 100.0})]
+                # 100 tokens a second where no device is played; full 32.14.
+                if "--simulate" not in args:
+                    return [BENCH_ROW | {"avg_ts": 100.0,
+                                         "tokens_per_sweep": None}]
+                if "full" in args:
+                    return [{"avg_ts": 32.14, "device_bytes": 149_500_000,
+                             "tokens_per_sweep": None}]
+                return [BENCH_ROW | {"tokens_per_sweep": 5.25}]
 
         policies.links_table(Links(), "a book", "book.txt", 7000, 128,
                              lambda line="": lines.append(line))
@@ -86,16 +91,19 @@ class TablesTest(unittest.TestCase):
         self.assertIn("a sweep of full worth 20 steps of 10.0 ms, simulated",
                       "".join(lines))
         self.assertIn("device=150001kB,link=120.96MB/s", asked[-1])
-        self.assertEqual(asked[-2][0], "plan")
-        self.assertIn("device=150001kB,link=1GB/s", asked[-2])
-        self.assertNotIn("--policy", asked[-2])
+        self.assertIn("device=150001kB,link=120.96MB/s", asked[-2])
+        self.assertEqual(asked[-1][asked[-1].index("-n") + 1], "16")
+        self.assertEqual(asked[-3][0], "plan")
+        self.assertIn("device=150001kB,link=1GB/s", asked[-3])
+        self.assertNotIn("--policy", asked[-3])
         self.assertEqual(
             lines[-1], "| TriForce | 121 | 48.3 | 32.14 | 3.1 | 1.5 | 5.2 "
             "| 151.2 | 149.5 |")
         self.assertEqual(lines[-1].count("|"), lines[-len(policies.LINKS) - 1]
                          .count("|"))
-        plain = policies.link_line("SFI", 5e8, 0.01,
-                                   BENCH_ROW | {"tokens_per_sweep": None})
+        plain = policies.link_line(
+            "SFI", 5e8, 0.01, BENCH_ROW | {"tokens_per_sweep": None},
+            {"avg_ts": 32.14, "device_bytes": 149_500_000})
         self.assertEqual(plain, "| SFI | 500 | 48.3 | 32.14 | 3.1 | 1.5 |  "
                          "| 151.2 | 149.5 |")
 
