@@ -45,7 +45,7 @@ void ThinkSchedule::Advance(int32_t id) {
   const bool closes = close_.Advance(id);
   if (thinking()) ++thought_;
   if (was_forced) ++forced_at_;
-  if (opens) {
+  if (opens && !thinking_) {
     thinking_ = true;
     thought_ = 0;
     forced_at_ = 0;

@@ -117,6 +117,13 @@ TEST(ThinkScheduleTest, AfterTheMostTheClosingTagIsForced) {
             (Ids{10, 1, 11, 12, 7, 8, 13}));
   EXPECT_EQ(Forced(options, {1, 7, 8, 11, 12, 13}, 6),
             (Ids{1, 7, 8, 11, 12, 13}));
+  // Nor does a tag within a thought begin it anew, or one within the other tag.
+  EXPECT_EQ(Forced(options, {1, 10, 1, 11, 12, 13}, 6),
+            (Ids{1, 10, 1, 7, 8, 11}));
+  options.close = {7, 1, 8};
+  EXPECT_EQ(Forced(options, {1, 10, 11, 12, 13}, 7),
+            (Ids{1, 10, 11, 7, 1, 8, 12}));
+  options.close = {7, 8};
   // With the latch a second tag opens nothing, without it all anew.
   const Ids twice = {1, 10, 11, 12, 1, 13, 14, 15, 16, 17};
   EXPECT_EQ(Forced(options, twice, 9), (Ids{1, 10, 11, 7, 8, 12, 1, 13, 14}));
