@@ -95,6 +95,8 @@ class EvalTest(Case):
         message = self.refuse(2, "usage", "eval", "-m", CHAT, "-f", text,
                               *SADAS, "--plain", "-ub", "8")
         self.assertIn("-ub", message)
+        self.assertIn("-ub", self.refuse(2, "usage", "eval", "-m", CHAT, "-f",
+                                         text, *SADAS, "-ub", "8"))
         self.refuse(3, "text_too_short", "eval", "-m", CHAT, "-f", text,
                     "--prefill", "5000")
         self.refuse(2, "usage", "eval", "-m", CHAT, "-f", text,
@@ -138,7 +140,9 @@ class SpeedTest(Case):
             self.assertNotIn("schedule", document)
         plan = self.document("plan", "-m", CHAT, "-c", "8000", "--policy",
                              "speed", "--plain")
+        self.assertIn("trained", "".join(plan["warnings"]))
         full = self.document("plan", "-m", CHAT, "-c", "8000")
+        self.assertNotIn("trained", "".join(full["warnings"]))
         self.assertLess(plan["tiers"]["host"]["kv"],
                         0.6 * full["tiers"]["host"]["kv"])
 

@@ -309,11 +309,11 @@ absl::Status CheckTogether(Options* options) {
   if (absl::Status s = CheckTexts(*options); !s.ok()) return s;
   if (options->command == "bench") return CheckBench(options);
   if (absl::Status s = CheckBook(*options); !s.ok()) return s;
-  if (options->command == "eval" && sampling.plain &&
+  if (options->command == "eval" && sampling.HasPolicy() &&
       options->eval.rows_per_step > 1) {
     return UsageError(absl::StrCat("-ub,--ubatch-size: got ",
                                    options->eval.rows_per_step,
-                                   ", with --plain tokens go one at a time"));
+                                   ", under a policy tokens go one at a time"));
   }
   const std::string& action = options->cache_action;
   if (options->command == "cache" && action != "list" && action != "clear") {

@@ -252,6 +252,10 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     document["shared_kv_bytes"] = SharedKvBytes(ranks);
   }
   document["warnings"] = nlohmann::json::array();
+  if (site.depth.has_value() && site.depth->cut < model.config.layers) {
+    const std::string untrained = UntrainedFor(*model.checkpoint, *site.depth);
+    if (!untrained.empty()) document["warnings"].push_back(untrained);
+  }
   if (!kept.has_value()) return document;
   if (const std::string warning = kept->Warning(); !warning.empty()) {
     document["warnings"].push_back(warning);
