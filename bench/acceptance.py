@@ -99,7 +99,7 @@ SELECTIONS = [
       f"{ATTENTION},queries=4,decay=0.9"]),
     ("... the same with 4 beside each",
      ["--policy", "sfi", "--sink", 32, "--window", 64, "--set",
-      f"{ATTENTION},queries=4,decay=0.9,pool=4"]),
+      f"{ATTENTION},queries=4,decay=0.9,beside=4"]),
 ]
 
 
@@ -149,7 +149,6 @@ def tables(texts, prompt, args, say, charts):
     if prompt < triforce.LONG:
         charts["budget"] = budget_table(held, prompt, 1024, say)
         charts["length"] = length_table(held, prompt, 1024, say)
-        chunks = (1, 8, 16, 32, 64, 128)
         charts[f"chunk-{prompt}"] = chunk_table(
             held, prompt, 1024, (1, 8, 16, 32, 64, 128), say)
     else:

@@ -63,9 +63,9 @@ NEEDLE = [
     ("SFI, 1024", sfi("trigger=sentence")),
     ("SFI, 1024, chunks of 8", [*sfi("trigger=sentence"), "--chunk", 8]),
     ("SFI, 512", sfi("trigger=sentence", 512)),
-    ("SFI, 1024, 16 beside each", sfi(f"{BARE},pool=16")),
+    ("SFI, 1024, 16 beside each", sfi(f"{BARE},beside=16")),
     ("SFI, 1024, 8 beside each, every 4",
-     sfi(f"{BARE},pool=8,trigger=fixed,interval=4,gap=1")),
+     sfi(f"{BARE},beside=8,trigger=fixed,interval=4,gap=1")),
     ("window of 1312, 4 first", window(1312, 4)),
 ]
 

@@ -293,7 +293,8 @@ typedef struct tiercel_policy {
   int32_t draft_layers;
 
   /* Most tokens at a time, to 63: gamma1 of who proposes, gamma2 of blocks
-   * under "triforce". 0: our choice; TIERCEL_ADAPTIVE: by how many held so far.
+   * that a policy checks. 0: our choice; TIERCEL_ADAPTIVE: by how many held so
+   * far.
    */
   int32_t gamma1;
   int32_t gamma2;
@@ -352,13 +353,13 @@ typedef struct tiercel_policy {
    *   prior     0.25: the most that place and size of a key weigh beside
    *             attention, 0 to 1
    *   nms       1: how much a token loses beside a greater one, 0 to 1
-   *   pool      0; so many tokens on each side come along with a greater one
-   *             instead, to 128
+   *   beside    0: so many tokens on each side come along with a greater one
+   *             instead, to 128, in whole chunks; nms is 0 then
    *   exclusive 0.85: how much it loses to another head, 0 to 1
    *
    * "speed", plain: rows of a prompt go through the first layers alone; those
-   * above see, and keep, what is named here and the answer. Such sessions do
-   * not score. A checkpoint that was not trained so gives a warning.
+   * above see, and keep, what is named here and the answer. A checkpoint that
+   * was not trained so gives a warning.
    *
    *   cut       how many layers: three quarters of the model's, to all
    *   tail      the last tokens of a prompt, to all; auto: the ids with which
@@ -697,8 +698,9 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *                   for what share of its seconds, the link was occupied;
  *                   formula: what the bytes are the sum of
  *   schedule        of a policy that has one: fast and slow steps; slow_at:
- *                   output tokens before each slow one; segments: runs of
- *                   tokens whose rows had one mode; selected: positions that a
+ *                   of "sfi", output tokens before each slow one; segments: of
+ *                   "sadas", runs of tokens that were thought, or answered, by
+ *                   the tags; selected: positions that a
  *                   head chose; coverage_at: of each slow step the share of its
  *                   row's attention that fell on what was in view before, where
  *                   single tokens are chosen, and coverage: their mean
@@ -706,8 +708,7 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *                   host tier by this session; device_bytes by all models and
  *                   sessions on its device
  *   predicted       the same figures as they were foreseen; tbt_ms is null
- *                   with drafts, which save as much as hold of them, and with
- *                   a schedule, which follows from the text */
+ *                   with drafts, which save as much as hold of them */
 TIERCEL_API tiercel_status tiercel_report(const tiercel_session* session,
                                           char* json, size_t* size,
                                           tiercel_error* error);

@@ -177,7 +177,7 @@ prior_edge|kernels/attention/selector_body.h|kLeastShare = 1e-12f|kLeastShare = 
 prior_age|kernels/attention/selector_body.h|kAgePower = 1.8f|kAgePower = 1.7f|kernels/attention/selector_test.cc
 prior_most|kernels/attention/selector_cpu.cc|lambda < h.most_prior ? lambda : h.most_prior|h.most_prior|kernels/attention/selector_test.cc
 window_width|kernels/attention/selector_cpu.cc|width = 2 \* h.reach + 1|width = 2 * h.reach|kernels/attention/selector_test.cc
-selector_pooled|kernels/attention/selector_cpu.cc|h.pooled ? greatest|h.pooled ? own|kernels/attention/selector_test.cc
+selector_least|kernels/attention/selector.cc|p.suppression >= -1.0f|p.suppression >= 0.0f|kernels/attention/selector_test.cc
 rival_share|kernels/attention/selector_body.h|kLnLeastShare = -27.6310211f|kLnLeastShare = -25.3f|kernels/attention/selector_test.cc
 rival_warmth|kernels/attention/selector_body.h|kTemperature = 2.0f|kTemperature = 2.2f|kernels/attention/selector_test.cc
 selector_tie|kernels/attention/selector_ref.cc|order.begin(), order.end(), 0|order.rbegin(), order.rend(), 0|kernels/attention/selector_test.cc
@@ -253,9 +253,10 @@ sfi_forgets|offload/view/selector_chooser.cc|std::exchange(said_by_\[at\], 0)|sa
 sfi_goes_on|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = false|runtime/policy/sfi_test.cc
 sfi_anew|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = true|runtime/policy/sfi_test.cc
 bench_first|apps/commands/bench_table.cc|seconds -= times.front();|seconds -= 0;|apps/commands/bench_table_test.cc
+think_again|runtime/policy/think_schedule.cc|opens \&\& !thinking_|opens|runtime/policy/think_schedule_test.cc
 plan_elsewhere|runtime/predict/session_plan.cc|model.weights == nullptr \&\& machine.simulated()|machine.simulated()|runtime/predict/plan_test.cc
 sfi_reach|offload/view/selector_chooser.h|: 16 / chunk|: 16|offload/view/selector_chooser_test.cc
-sfi_pool|offload/view/selector_chooser.h|(choice.pool + chunk - 1) / chunk|choice.pool / chunk|offload/view/selector_chooser_test.cc
+sfi_beside|offload/view/selector_chooser.h|(choice.beside + chunk - 1) / chunk|choice.beside / chunk|offload/view/selector_chooser_test.cc
 sfi_mean_sinks|offload/view/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/view/selector_chooser_test.cc
 sfi_coverage_row|offload/view/selector_chooser.cc|row == by.rows - 1|row == 0|offload/view/selector_chooser_test.cc
 digest_unshown|offload/view/digests.cc|std::min(known, kv.end) / shape_.chunk|kv.end / shape_.chunk|offload/view/digests_test.cc

@@ -82,7 +82,7 @@ const HelpSection& SettingsHelp() {
        {"sfi: nms=1",
         "how much a token loses to a stronger one near it, so that the choice "
         "is spread out; 0: nothing"},
-       {"sfi: pool=0",
+       {"sfi: beside=0",
         "so many tokens on each side of a stronger one are chosen with it "
         "instead, so that what is found is read with what stands around it"},
        {"sfi: exclusive=0.85",

@@ -39,13 +39,14 @@ absl::Status Validate(const SelectParams& p) {
   }
   const bool mixes = p.most_prior >= 0.0f && p.most_prior <= 1.0f;
   constexpr float kMaxStrength = 1e6f;
-  for (float strength : {p.suppression, p.exclusivity}) {
-    if (mixes && strength >= 0.0f && strength <= kMaxStrength) continue;
+  if (!mixes || !(p.suppression >= -1.0f && p.suppression <= kMaxStrength) ||
+      !(p.exclusivity >= 0.0f && p.exclusivity <= kMaxStrength)) {
     return UsageError(
         "invalid_argument",
         absl::StrCat("Select: most_prior=", p.most_prior, ", suppression=",
                      p.suppression, ", exclusivity=", p.exclusivity,
-                     "; need most_prior in 0 to 1, the others in 0 to 10^6"));
+                     "; need most_prior in 0 to 1, suppression in -1 to 10^6, "
+                     "exclusivity in 0 to 10^6"));
   }
   return absl::OkStatus();
 }
@@ -96,7 +97,7 @@ absl::Status Select(Stream& stream, const SelectParams& p) {
           kHeadChoice[stream.isa()]({p.evidence + head * p.evidence_stride,
                                      p.norms + head * p.norms_stride, prior,
                                      p.candidates, p.most_prior, reach,
-                                     p.suppression, p.pooled, t + head * stride,
+                                     p.suppression, t + head * stride,
                                      windows + thread * window});
         }
       });

@@ -162,7 +162,7 @@ struct AmongNeighbours {
         greatest = Greater(greatest, l[other]);
       }
       t_out[i / p.candidates * stride + j] =
-          p.pooled ? greatest : std::fma(p.suppression, l[j] - greatest, l[j]);
+          std::fma(p.suppression, l[j] - greatest, l[j]);
     }
   }
 };

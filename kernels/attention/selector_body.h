@@ -44,7 +44,6 @@ struct HeadChoice {
   float most_prior;
   int64_t reach;  // below `candidates`
   float suppression;
-  bool pooled;
   float* t;  // [candidates up to a multiple of 16]
   // [candidates + 4 * reach + 48]: each with its neighbours on both sides, and
   // what is looked at beyond them.

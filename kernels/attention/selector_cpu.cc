@@ -156,8 +156,7 @@ void ComputeHeadChoice(const HeadChoice& h) {
     const F32x16 greatest =
         Max(Load(h.window + i), Load(h.window + i + width - reached));
     const F32x16 own = Load(l + i);
-    Store(h.pooled ? greatest : Fma(Set1(h.suppression), own - greatest, own),
-          h.t + i);
+    Store(Fma(Set1(h.suppression), own - greatest, own), h.t + i);
   }
 }
 

@@ -16,14 +16,15 @@ namespace tiercel {
 //   lambda = sum f (f - r) / max(sum (f - r)^2, 1e-12) within [0, most_prior]
 //   l_j = ln((1 - lambda) f_j + lambda r_j)
 //   g_j = max_|i - j| <= reach l_i
-//   t_j = l_j - suppression (g_j - l_j), or g_j where neighbours are pooled
+//   t_j = l_j - suppression (g_j - l_j)
 //   v_j = t_j + exclusivity ln max(pi_j, 1e-12),
 //         pi_j = e^(t_j / 2) / sum_heads e^(t_j / 2)
 //
 // so that lambda gives the mixture with the least sum of squares, keys of small
 // norm and old ones gain, a candidate beside a greater one loses, and so does
-// one that another head wants more. Pooled, it comes along with the greater one
-// instead (as SnapKV pools, arXiv 2404.14469). A head keeps the `budget`
+// one that another head wants more. With a suppression below 0 it comes along
+// with the greater one instead: near -1 all within reach count about as much,
+// which is how SnapKV pools (arXiv 2404.14469). A head keeps the `budget`
 // greatest v, of equals the earliest; all where there are no more candidates.
 //
 // In float; sums over j of each 256 candidates by 16 chains over j % 16, then a
@@ -44,8 +45,7 @@ struct SelectParams {
   int64_t budget;           // candidates that a KV head keeps; 0 is allowed
   float most_prior;         // 0 to 1: 0.25, or 0.35 after one row of one head
   int64_t reach;            // half of the window: of positions 16, 0: no window
-  float suppression;        // 0: off, 1: on
-  bool pooled;              // neighbours come along, and none is suppressed
+  float suppression;        // 0: off, 1: on; at least -1
   float exclusivity;        // 0: off, usually 0.85
   // [kv_heads, min(budget, candidates)], of each head ascending
   int32_t* out;

@@ -91,15 +91,14 @@ Floats Mixed(const Floats& f, const Floats& r, float most_prior) {
 }
 
 // Each candidate beside its neighbours.
-Floats AmongNeighbours(const Floats& l, int64_t reach, const SelectParams& p) {
+Floats AmongNeighbours(const Floats& l, int64_t reach, float suppression) {
   Floats t(l.size());
   const auto n = static_cast<int64_t>(l.size());
   for (int64_t j = 0; j < n; ++j) {
     const auto begin = l.begin() + std::max<int64_t>(0, j - reach);
     const auto end = l.begin() + std::min(n, j + reach + 1);
     const auto i = static_cast<size_t>(j);
-    const float greatest = *std::max_element(begin, end);
-    t[i] = p.pooled ? greatest : std::fma(p.suppression, l[i] - greatest, l[i]);
+    t[i] = std::fma(suppression, l[i] - *std::max_element(begin, end), l[i]);
   }
   return t;
 }
@@ -129,7 +128,8 @@ void SelectReference(const SelectParams& p) {
     const Floats f = Shares(p.evidence + head * p.evidence_stride, n);
     const Floats r = Priors(p.norms + head * p.norms_stride, n);
     v.push_back(AmongNeighbours(Mixed(f, r, p.most_prior),
-                                std::min(p.reach, p.candidates - 1), p));
+                                std::min(p.reach, p.candidates - 1),
+                                p.suppression));
   }
   Exclude(v, p.exclusivity);
   const int64_t kept = std::min(p.budget, p.candidates);

@@ -40,7 +40,6 @@ struct Problem {
          .most_prior = 0.25f,
          .reach = 16,
          .suppression = 1.0f,
-         .pooled = false,
          .exclusivity = 0.85f,
          .out = nullptr};
     std::mt19937 random(3);
@@ -169,8 +168,7 @@ std::vector<Doubles> Values(Problem& problem) {
         greatest = std::max(greatest, l[static_cast<size_t>(i)]);
       }
       const double own = l[static_cast<size_t>(j)];
-      t.back().push_back(p.pooled ? greatest
-                                  : own - p.suppression * (greatest - own));
+      t.back().push_back(own - p.suppression * (greatest - own));
     }
   }
   std::vector<Doubles> v = t;
@@ -259,7 +257,7 @@ TEST_P(SelectorBackendTest, EveryReachAndStrength) {
   for (int64_t reach :
        Fewer({0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 40, 98, 99, 1000},
              {0, 1, 16, 98, 1000})) {
-    for (float suppression : {0.0f, 0.5f, 1.0f}) {
+    for (float suppression : {-1.0f, -0.999f, 0.0f, 0.5f, 1.0f}) {
       for (float exclusivity : {0.0f, 0.85f}) {
         Problem problem(2, 99, 33);
         problem.p.reach = reach;
@@ -417,37 +415,29 @@ TEST_P(SelectorBackendTest, TheWindowSuppressesNeighbours) {
   }
 }
 
-// Pooled, what lies within reach of a greater one counts as much as that one,
-// whatever it has itself; of equals the earliest is kept.
-TEST_P(SelectorBackendTest, PooledNeighboursComeAlong) {
+// What lies within reach of a greater one comes along, whatever it has itself;
+// where there is no room for all of it, the greater one is chosen first, then
+// who has most.
+TEST_P(SelectorBackendTest, NeighboursComeAlong) {
   for (Stream* stream : {ref_.get(), one_.get()}) {
     Problem problem(1, 64, 7);
-    problem.p.pooled = true;
+    problem.p.suppression = -0.999f;
     problem.p.exclusivity = 0.0f;
     problem.p.most_prior = 0.0f;
     problem.p.reach = 2;
     std::fill(problem.evidence.begin(), problem.evidence.end(), 1e-6f);
-    problem.Evidence(0, 1) = 0.7f;
+    problem.Evidence(0, 2) = 0.7f;
+    problem.Evidence(0, 3) = 1e-4f;
     problem.Evidence(0, 30) = 1.0f;
     problem.Evidence(0, 32) = 0.9f;  // beside a greater one, and so is 31
     EXPECT_EQ(problem.Run(*stream),
               (std::vector<int32_t>{28, 29, 30, 31, 32, 33, 34}));
     problem.p.budget = 9;
     EXPECT_EQ(problem.Run(*stream),
-              (std::vector<int32_t>{0, 1, 28, 29, 30, 31, 32, 33, 34}));
+              (std::vector<int32_t>{2, 3, 28, 29, 30, 31, 32, 33, 34}));
+    problem.p.budget = 1;
+    EXPECT_EQ(problem.Run(*stream), std::vector<int32_t>{30});
     Check(problem);
-  }
-}
-
-TEST_P(SelectorBackendTest, PooledByEveryReach) {
-  for (int64_t reach :
-       Fewer({1, 2, 3, 7, 8, 15, 16, 17, 40, 98, 99, 1000}, {1, 8, 99, 1000})) {
-    Problem problem(2, 99, 33);
-    problem.p.reach = reach;
-    problem.p.pooled = true;
-    Check(problem);
-    problem.p.suppression = problem.p.exclusivity = 0.0f;
-    EXPECT_EQ(problem.Run(*one_), problem.Run(*ref_)) << problem.Name();
   }
 }
 
@@ -558,10 +548,12 @@ TEST(SelectorTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(code_of([](auto& p) { p.evidence_stride = 29; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.budget = -1; }), "invalid_shape");
   EXPECT_EQ(code_of([](auto& p) { p.reach = -1; }), "invalid_shape");
+  for (float wrong : {-1.1f, 1.1e6f, kPoison, kInf}) {
+    EXPECT_EQ(code_of([wrong](auto& p) { p.suppression = wrong; }),
+              "invalid_argument");
+  }
   for (float wrong : {-0.1f, 1.1e6f, kPoison, kInf}) {
     EXPECT_EQ(code_of([wrong](auto& p) { p.most_prior = wrong; }),
-              "invalid_argument");
-    EXPECT_EQ(code_of([wrong](auto& p) { p.suppression = wrong; }),
               "invalid_argument");
     EXPECT_EQ(code_of([wrong](auto& p) { p.exclusivity = wrong; }),
               "invalid_argument");

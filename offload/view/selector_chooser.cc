@@ -224,8 +224,7 @@ absl::Status SelectorChooser::Choose(
                                        .budget = budget,
                                        .most_prior = std::min(prior, 1.0f),
                                        .reach = shape_.Reach(),
-                                       .suppression = shape_.choice.suppression,
-                                       .pooled = shape_.choice.pool > 0,
+                                       .suppression = shape_.Suppression(),
                                        .exclusivity = shape_.choice.exclusivity,
                                        .out = work_.picked.data()});
       !s.ok()) {

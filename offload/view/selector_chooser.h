@@ -26,12 +26,13 @@ struct HeadsOfRanks {
 // How SFI's Selector chooses (Slow-Fast Inference, arXiv 2603.12038);
 // kernels/attention/selector.h has what it means.
 struct Selection {
-  int64_t evidence = 16;      // rows of a prompt, its last, that choose
-  int64_t queries = 1;        // and of a later step, with those before it
-  float decay = 0;            // of what earlier steps said, at each later one
-  float most_prior = 0.25f;   // of the mixture of evidence and prior
-  float suppression = 1;      // of what lies beside a greater one
-  int64_t pool = 0;           // positions on each side that come along instead
+  int64_t evidence = 16;     // rows of a prompt, its last, that choose
+  int64_t queries = 1;       // and of a later step, with those before it
+  float decay = 0;           // of what earlier steps said, at each later one
+  float most_prior = 0.25f;  // of the mixture of evidence and prior
+  float suppression = 1;     // of what lies beside a greater one
+  // So many positions on each side of a greater one come along instead.
+  int64_t beside = 0;
   float exclusivity = 0.85f;  // of KV heads
 };
 
@@ -79,7 +80,13 @@ class SelectorChooser final : public Chooser {
     // Chunks on each side that are neighbours: where they compete, as many as
     // 16 positions hold; where they come along, one at least.
     int64_t Reach() const {
-      return choice.pool > 0 ? (choice.pool + chunk - 1) / chunk : 16 / chunk;
+      return choice.beside > 0 ? (choice.beside + chunk - 1) / chunk
+                               : 16 / chunk;
+    }
+    // One that comes along counts almost as much as the greatest: that one is
+    // chosen before what is beside it.
+    float Suppression() const {
+      return choice.beside > 0 ? -0.999f : choice.suppression;
     }
     // Positions that all heads choose besides the sinks.
     int64_t Picked() const {

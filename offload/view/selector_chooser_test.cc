@@ -107,7 +107,7 @@ struct Chosen {
   int chunk = 1;
   int64_t budget = 60;  // chunks
   float decay = 0;
-  int64_t pool = 0;
+  int64_t beside = 0;
   static constexpr int64_t kSinks = 3;
 
   Digests::Shape DigestsOf(const Keys& keys) const {
@@ -135,7 +135,7 @@ struct Chosen {
             .chunks = DigestsOf(keys).Chunks(),
             .sinks = kSinks,
             .budget = budget,
-            .choice = {.decay = decay, .pool = pool}};
+            .choice = {.decay = decay, .beside = beside}};
   }
   std::unique_ptr<Chooser> Make(DeviceMemory& memory, const Keys& keys) const {
     return *SelectorChooser::Create(
@@ -211,20 +211,20 @@ struct Evidence {
     const int64_t picked = c.budget - Chosen::kSinks;
     std::vector<int32_t> out(static_cast<size_t>(kv_heads * picked));
     EXPECT_TRUE(
-        Select(stream, {.evidence = of.data(),
-                        .evidence_stride = stride,
-                        .norms = norms.data(),
-                        .norms_stride = candidates,
-                        .kv_heads = kv_heads,
-                        .candidates = candidates,
-                        .budget = picked,
-                        .most_prior = most_prior,
-                        .reach = c.pool > 0 ? (c.pool + c.chunk - 1) / c.chunk
-                                            : 16 / c.chunk,
-                        .suppression = 1,
-                        .pooled = c.pool > 0,
-                        .exclusivity = 0.85f,
-                        .out = out.data()})
+        Select(stream,
+               {.evidence = of.data(),
+                .evidence_stride = stride,
+                .norms = norms.data(),
+                .norms_stride = candidates,
+                .kv_heads = kv_heads,
+                .candidates = candidates,
+                .budget = picked,
+                .most_prior = most_prior,
+                .reach = c.beside > 0 ? (c.beside + c.chunk - 1) / c.chunk
+                                      : 16 / c.chunk,
+                .suppression = c.beside > 0 ? -0.999f : 1.0f,
+                .exclusivity = 0.85f,
+                .out = out.data()})
             .ok());
     std::vector<std::vector<int32_t>> chosen;
     for (int head = 0; head < kv_heads; ++head) {
@@ -275,7 +275,7 @@ TEST_F(SelectorChooserTest, ChoosesAsTheOpsDo) {
     float prior;
     int chunk;
     int64_t budget;
-    int64_t pool = 0;
+    int64_t beside = 0;
   };
   for (const Case& c :
        {Case{4, 2, 1, 0.25f, 1, 60}, Case{4, 2, 5, 0.25f, 1, 60},
@@ -288,7 +288,7 @@ TEST_F(SelectorChooserTest, ChoosesAsTheOpsDo) {
                               .heads = c.heads,
                               .chunk = c.chunk,
                               .budget = c.budget,
-                              .pool = c.pool};
+                              .beside = c.beside};
     const int64_t before = memory_.used();
     auto chooser = chosen_by.Make(memory_, keys);
     EXPECT_EQ(memory_.used() - before, chosen_by.Bytes(keys));

@@ -30,8 +30,8 @@ absl::Status SfiParams::Set(const std::string& settings) {
   read.TakeCount("queries", 1, kMaxStepRows, &choice.queries);
   read.TakeShare("decay", &choice.decay);
   read.TakeShare("prior", &choice.most_prior);
-  read.TakeCount("pool", 0, kPageTokens, &choice.pool);
-  if (choice.pool > 0) choice.suppression = 0;
+  read.TakeCount("beside", 0, kPageTokens, &choice.beside);
+  if (choice.beside > 0) choice.suppression = 0;
   read.TakeShare("nms", &choice.suppression);
   read.TakeShare("exclusive", &choice.exclusivity);
   if (absl::Status s = read.Finish(); !s.ok()) return s;
@@ -40,10 +40,11 @@ absl::Status SfiParams::Set(const std::string& settings) {
                       absl::StrCat("settings of sfi: interval: got ", interval,
                                    ", need at least the gap's ", given_gap));
   }
-  if (choice.pool > 0 && choice.suppression > 0) {
-    return UsageError("invalid_argument",
-                      absl::StrCat("settings of sfi: pool: got ", choice.pool,
-                                   ", need 0 beside nms=", choice.suppression));
+  if (choice.beside > 0 && choice.suppression > 0) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("settings of sfi: beside: got ", choice.beside,
+                     ", need 0 with nms=", choice.suppression));
   }
   gap = given_gap;
   return absl::OkStatus();

@@ -225,7 +225,7 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
     const Ids expected = PlainText(*model_, *prompt_, params);
     for (const char* settings :
          {"", "exclusive=0,nms=0,prior=0", "evidence=1,queries=8,fire=start",
-          "decay=0.9", "pool=9"}) {
+          "decay=0.9", "beside=9"}) {
       for (const int64_t budget : {3, 24, 130, 4000}) {
         for (const Proposer proposer : {Proposer::kNone, Proposer::kNgram}) {
           const int chunk = kChunks[n++ % 5];
@@ -371,12 +371,17 @@ TEST_F(SfiTest, SettingsAreChecked) {
   ASSERT_TRUE(params.Set("interval=9").ok());
   EXPECT_EQ(params.gap, 9);  // 16, but never more than the interval
   ASSERT_TRUE(SfiParams().Set("interval=64,gap=64").ok());
-  ASSERT_TRUE(SfiParams().Set("pool=8,nms=0").ok());
+  for (const char* given : {"beside=8,nms=0", "beside=8"}) {
+    SfiParams of;
+    ASSERT_TRUE(of.Set(given).ok());
+    EXPECT_EQ(of.choice.beside, 8);
+    EXPECT_EQ(of.choice.suppression, 0);
+  }
   for (const char* wrong :
        {"interval=0", "interval=8,gap=9", "gap=0", "trigger=often", "fire=mid",
         "spacing=wide", "queries=0", "evidence=0", "evidence=65", "prior=2",
-        "decay=1.1", "nms=-1", "exclusive=x", "most=3", "pool=-1", "pool=129",
-        "pool=8,nms=0.5"}) {
+        "decay=1.1", "nms=-1", "exclusive=x", "most=3", "beside=-1",
+        "beside=129", "beside=8,nms=0.5"}) {
     EXPECT_EQ(CodeOf(SfiParams().Set(wrong)), "invalid_argument") << wrong;
   }
   const auto ids_only = OpenModel({.path = CheckpointPath("llama_gqa.gguf")});
