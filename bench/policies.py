@@ -87,11 +87,11 @@ QUALITY = [
     ("... none, 1024 newest, decay 0.9", sfi(f"{BARE},decay=0.9", newest=1024)),
     ("... none, 1024 newest, decay 0.9, 4 rows",
      sfi(f"{BARE},decay=0.9,queries=4", newest=1024)),
-    ("... none, 8 beside each, decay 0.9", sfi(f"{BARE},decay=0.9,pool=8")),
+    ("... none, 8 beside each, decay 0.9", sfi(f"{BARE},decay=0.9,beside=8")),
     ("... the same, 1024 newest",
-     sfi(f"{BARE},decay=0.9,pool=8", newest=1024)),
+     sfi(f"{BARE},decay=0.9,beside=8", newest=1024)),
     ("... the same, 1024 newest, every 4",
-     sfi(f"{BARE},decay=0.9,pool=8,trigger=fixed,interval=4,gap=1",
+     sfi(f"{BARE},decay=0.9,beside=8,trigger=fixed,interval=4,gap=1",
          newest=1024)),
     ("window of 1312, 4 first", window(1312, 4)),
     ("window of 1312", window(1312, 0)),
@@ -190,15 +190,18 @@ def link_line(name, rate, step, row, full):
 def links_table(program, book, text, depth, tokens, say):
     def bench(tokens, *args):
         (row,) = program.document("bench", "-p", 0, "-n", tokens, "-d", depth,
-                                  "-r", 1, "-f", text, "--temp", 0.6, *args)
+                                  "-r", 1, "-f", text, *args)
         return row
+
+    def of_policy(*args):
+        return bench(tokens, "--temp", 0.6, *args)
 
     def plan(device, *args):
         return program.document("plan", "-c", depth + tokens + BLOCK,
                                 "--simulate", f"device={device},link=1GB/s",
                                 *args)
 
-    step = 1 / bench(tokens, *window(1024, 4))["avg_ts"]
+    step = 1 / of_policy(*window(1024, 4))["avg_ts"]
     for ratio in (20, 100):
         say()
         say(f"## Links, {book}: {tokens} tokens after {depth:,}, views of 1,024; "
@@ -215,7 +218,7 @@ def links_table(program, book, text, depth, tokens, say):
             rate = depth * KV_BYTES * behind / (ratio * step)
             played = ["--simulate",
                       f"device={device},link={rate / 1e6:.2f}MB/s"]
-            say(link_line(name, rate, step, bench(tokens, *flags, *played),
+            say(link_line(name, rate, step, of_policy(*flags, *played),
                           bench(triforce.BASELINE_TOKENS, "--policy", "full",
                                 *played)))
 

@@ -93,6 +93,7 @@ class TablesTest(unittest.TestCase):
         self.assertIn("device=150001kB,link=120.96MB/s", asked[-1])
         self.assertIn("device=150001kB,link=120.96MB/s", asked[-2])
         self.assertEqual(asked[-1][asked[-1].index("-n") + 1], "16")
+        self.assertNotIn("--temp", asked[-1])  # full draws nothing
         self.assertEqual(asked[-3][0], "plan")
         self.assertIn("device=150001kB,link=1GB/s", asked[-3])
         self.assertNotIn("--policy", asked[-3])
