@@ -252,9 +252,8 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     document["shared_kv_bytes"] = SharedKvBytes(ranks);
   }
   document["warnings"] = nlohmann::json::array();
-  if (site.depth.has_value() && site.depth->cut < model.config.layers) {
-    const std::string untrained = UntrainedFor(*model.checkpoint, *site.depth);
-    if (!untrained.empty()) document["warnings"].push_back(untrained);
+  if (const std::string warning = UntrainedAt(site, model); !warning.empty()) {
+    document["warnings"].push_back(warning);
   }
   if (!kept.has_value()) return document;
   if (const std::string warning = kept->Warning(); !warning.empty()) {

@@ -331,6 +331,12 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   return site;
 }
 
+std::string UntrainedAt(const SessionSite& site, const Model& model) {
+  const bool cuts =
+      site.depth.has_value() && site.depth->cut < model.config.layers;
+  return cuts ? UntrainedFor(*model.checkpoint, *site.depth) : "";
+}
+
 bool GoesToDisk(const Model& model, const SessionOptions& options) {
   if (options.context == 0 || !options.KeepsTexts()) return false;
   const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();

@@ -158,10 +158,8 @@ int64_t Session::KvRowBytes() const {
 
 std::vector<std::string> Session::warnings() const {
   std::vector<std::string> all = model_.warnings;
-  if (site().depth.has_value() && site().depth->cut < model_.config.layers) {
-    std::string untrained = UntrainedFor(*model_.checkpoint, *site().depth);
-    if (!untrained.empty()) all.push_back(std::move(untrained));
-  }
+  std::string untrained = UntrainedAt(site(), model_);
+  if (!untrained.empty()) all.push_back(std::move(untrained));
   if (!together_->warning.empty()) all.push_back(together_->warning);
   for (const auto& rank : ranks_) {
     if (rank->placement == nullptr) continue;
