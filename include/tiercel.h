@@ -294,8 +294,7 @@ typedef struct tiercel_policy {
 
   /* Most tokens at a time, to 63: gamma1 of who proposes, gamma2 of blocks
    * that a policy checks. 0: our choice; TIERCEL_ADAPTIVE: by how many held so
-   * far.
-   */
+   * far. */
   int32_t gamma1;
   int32_t gamma2;
 
@@ -700,9 +699,9 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *   schedule        of a policy that has one: fast and slow steps; slow_at:
  *                   of "sfi", output tokens before each slow one; segments: of
  *                   "sadas", runs of tokens that were thought, or answered, by
- *                   the tags; selected: positions that a
- *                   head chose; coverage_at: of each slow step the share of its
- *                   row's attention that fell on what was in view before, where
+ *                   the tags; selected: positions that a head chose;
+ *                   coverage_at: of each slow step the share of its row's
+ *                   attention that fell on what was in view before, where
  *                   single tokens are chosen, and coverage: their mean
  *   memory          what is held when this is asked: host_bytes of KV in the
  *                   host tier by this session; device_bytes by all models and
