@@ -167,11 +167,14 @@ step_hosted() {
   sha256sum <"$scratch/hosted.npy"
 }
 
-# The runtime's tests on a GPU that the CPU plays.
+# The runtime's tests on the far device: all as late as may be, then after delays
+# and under TSan.
 step_far() {
   build cpu tests_far_tests
-  ctest --test-dir build/cpu -C far -L far -j "$(nproc)" --output-on-failure \
-    --no-tests=error --timeout 36000
+  run_tests cpu -C far -L far -j "$(nproc)" --timeout 36000
+  build tsan tests_far_tests
+  TIERCEL_FAR_DELAYS=1 run_tests tsan -C far -L far -j "$(nproc)" \
+    --timeout 36000
 }
 
 step_tiers() {  # small devices: same bytes, and those that crossed the link

@@ -1,14 +1,19 @@
 #include "kernels/device/hosted_stream.h"
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <random>
 #include <set>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -67,10 +72,14 @@ struct HostedFacts {
   }
 };
 
+// The seed of the delays of streams that will be made; 0: none.
+std::atomic<uint64_t> delays_seed = 0;
+
 // The device that this thread asked something of last.
 thread_local int asked_last = 0;
 
-// A queue that is worked off when somebody waits, on the thread that does.
+// A queue that is worked off when somebody waits, on the thread that does, or
+// by a thread of its own.
 class HostedStream final : public CudaStream {
   // What is outside the device runs while its memory is shut, and may wait.
   struct Work {
@@ -89,10 +98,18 @@ class HostedStream final : public CudaStream {
                   if (error == 0) Push(std::move(kernel));
                   return error;
                 }} {
-    const std::lock_guard lock(device_.streams_mutex);
-    device_.streams.insert(this);
+    {
+      const std::lock_guard lock(device_.streams_mutex);
+      device_.streams.insert(this);
+    }
+    if (const uint64_t seed = delays_seed; seed != 0) {
+      worker_ = std::jthread([this, seed](const std::stop_token& stop) {
+        WorkWithDelays(seed, stop);
+      });
+    }
   }
   ~HostedStream() override {
+    worker_ = {};
     RunToEnd();
     std::unique_lock lock(device_.streams_mutex);
     device_.streams.erase(this);
@@ -243,6 +260,24 @@ class HostedStream final : public CudaStream {
         /*outside=*/true);
   }
 
+  // A little of the queue at a time.
+  void WorkWithDelays(uint64_t seed, const std::stop_token& stop) {
+    constexpr uint64_t kMostMicroseconds = 200;
+    constexpr uint64_t kMostAtOnce = 8;
+    std::mt19937_64 random(seed);
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_for(
+          std::chrono::microseconds(random() % kMostMicroseconds));
+      uint64_t done;
+      {
+        const std::lock_guard lock(mutex_);
+        if (queue_.empty()) continue;
+        done = pushed_ - queue_.size();
+      }
+      RunUntil(done + 1 + random() % kMostAtOnce);
+    }
+  }
+
   // What is to be done before `mark`.
   std::deque<Work> TakeUntil(uint64_t mark) {
     const std::lock_guard lock(mutex_);
@@ -283,6 +318,7 @@ class HostedStream final : public CudaStream {
   uint64_t pushed_ = 0;
   CUstream_st handle_;
   int users_ = 0;  // threads that may use it beside its own
+  std::jthread worker_;
 };
 
 }  // namespace
@@ -302,6 +338,8 @@ int HostedErrorOf(std::string_view call, int gpu) {
   if (LosesDevice(error)) device.lost = error;
   return error;
 }
+
+void SetHostedDelays(uint64_t seed) { delays_seed = seed; }
 
 void QueueHostedWork(CUstream_st* stream, std::function<int()> work) {
   HostedStream::WithThat(stream, [&](HostedStream& own) {

@@ -20,6 +20,10 @@ namespace tiercel {
 // Synchronize reports. A kernel's fault loses the device, as it does with CUDA,
 // until the next of these is made: then it is as new.
 //
+// With SetHostedDelays a thread of the device's own works the queue off beside
+// those who wait, after delays: then what nobody orders shows as a race
+// (-fsanitize=thread), where the queue alone shows what comes too late.
+//
 // There are several devices, by numbers. None can touch the memory of another:
 // copies between two go through the host.
 std::unique_ptr<Stream> MakeHostedStream(Order order, int gpu = 0);
@@ -33,6 +37,10 @@ int64_t HostedPinnedBytes();
 inline constexpr GpuFacts kHostedGpu = {
     .runtime = 13000, .driver = 13000, .gpus = 4, .capability = 90};
 void SetHostedGpu(const GpuFacts& facts);
+
+// Streams that are made from now on have such a thread, whose delays follow
+// from the seed; 0: they have none.
+void SetHostedDelays(uint64_t seed);
 
 // Queues `work` of a library that is played. The stream does it when it comes
 // to it, while the device's memory is shut (hosted_memory.h opens it); it may

@@ -425,6 +425,19 @@ PackedMatrix PackedMatrix::Borrow(int64_t first, int64_t rows) const {
   return some;
 }
 
+PackedMatrix PackedMatrix::At(const std::byte* data, DType type, int64_t rows,
+                              int64_t cols, PanelOrder order) {
+  PackedMatrix matrix;
+  matrix.type_ = type;
+  matrix.order_ = order;
+  matrix.rows_ = rows;
+  matrix.cols_ = cols;
+  matrix.panel_bytes_ =
+      static_cast<int64_t>(*PanelBytes(type, static_cast<uint64_t>(cols)));
+  matrix.borrowed_ = data;
+  return matrix;
+}
+
 void PackedMatrix::PackRow(int64_t row, const std::byte* source) {
   std::byte* panel = data_.data() + row / kLanes * panel_bytes_;
   const int lane = static_cast<int>(row % kLanes);

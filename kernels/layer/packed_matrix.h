@@ -56,6 +56,11 @@ class PackedMatrix {
   // borrows their panels; `first` is a multiple of kPanelRows.
   PackedMatrix Borrow(int64_t first, int64_t rows) const;
 
+  // The matrix whose panels lie at `data`, which outlives it. Shapes are as
+  // Create takes them.
+  static PackedMatrix At(const std::byte* data, DType type, int64_t rows,
+                         int64_t cols, PanelOrder order);
+
   // Fills row `row` from RowBytes(type, cols) bytes in the file's layout
   // (GGUF blocks, little-endian, any alignment). Rows may come in any order
   // and, for different panels, from several threads.

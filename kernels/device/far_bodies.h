@@ -1,0 +1,25 @@
+#ifndef TIERCEL_KERNELS_DEVICE_FAR_BODIES_H_
+#define TIERCEL_KERNELS_DEVICE_FAR_BODIES_H_
+
+#include "kernels/device/host_executor.h"
+
+namespace tiercel {
+
+// Has a stream call body() when it comes to it: a body of the CPU in the place
+// of a kernel. What it captures is its own copy. Returns a cudaError_t.
+//
+// The far device is the hosted one (hosted_stream.h) with such bodies: its
+// memory faults and its order is as late, and it is as fast as plain loops. So
+// whole suites of the runtime run on it, where the executor would take hours.
+template <typename Body>
+int Queue(CUstream_st* stream, Body body) {
+  const auto run = [body] {
+    body();
+    return 0;
+  };
+  return stream->keep == nullptr ? run() : stream->keep(run);
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_DEVICE_FAR_BODIES_H_
