@@ -237,6 +237,11 @@ class HostedStream final : public CudaStream {
     ++pushed_;
   }
   void RunToEnd() { RunUntil(kEnd); }
+  // What is queued is not done, ever.
+  void Forget() {
+    const std::lock_guard run(run_mutex_);
+    TakeUntil(kEnd);
+  }
 
  private:
   int ErrorOf(std::string_view call) const { return HostedErrorOf(call, gpu_); }
@@ -393,6 +398,12 @@ void SetHostedGpu(const GpuFacts& facts) {
 
 void SetHostedFaultsOf(int gpu, std::function<int(std::string_view)> fault) {
   HostedDevice& device = DeviceOf(gpu);
+  // A lost device does nothing more that was queued while it was there.
+  if (device.LostWith() != 0) {
+    HostedStream::ForEach(
+        device, [](const HostedStream&) { return true; },
+        [](HostedStream& stream) { stream.Forget(); });
+  }
   device.MakeWhole();
   const std::lock_guard lock(device.mutex);
   device.fault = std::move(fault);
