@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "apps/cli/args_testing.h"
 #include "apps/cli/error.h"
@@ -448,6 +450,26 @@ TEST_F(ArgsTest, HelpIsOneForAllWaysToAskForIt) {
   EXPECT_THAT(Page({"help", "ask"}),
               HasSubstr("Usage: tiercel ask [FLAGS] FILE [QUESTION...]\n"));
   EXPECT_THAT(Page({"help", "generate"}), HasSubstr("\n  -ctk,--cache-type-k"));
+}
+
+// As one line, as long as it may be.
+std::string Unwrapped(const std::string& page) {
+  return absl::StrJoin(
+      absl::StrSplit(page, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
+}
+
+TEST_F(ArgsTest, HelpSaysWhoDraftsWhereNobodyIsNamed) {
+  std::string with_text;
+  for (const char* policy : {"triforce", "sfi", "sadas", "speed"}) {
+    EXPECT_STREQ(Parse({"plan", "--policy", policy}).sampling.Drafter(),
+                 "ngram");
+    absl::StrAppend(&with_text, with_text.empty() ? "" : ", ", policy);
+  }
+  EXPECT_STREQ(Parse({"plan"}).sampling.Drafter(), "none");
+  EXPECT_THAT(Unwrapped(Page({"plan", "--help"})),
+              HasSubstr(absl::StrCat("nobody (default with full), the text "
+                                     "itself where it repeats (default with ",
+                                     with_text, ")")));
 }
 
 TEST_F(ArgsTest, TheIsaIsCheckedWhereNoModelIsLoaded) {

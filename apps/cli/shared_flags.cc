@@ -239,8 +239,9 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
 void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling) {
   flags.Choice("--draft", {"none", "ngram", "self", "small"},
                "who guesses: nobody (default with full), the text itself where "
-               "it repeats (default with triforce), the model over the newest "
-               "tokens, another model (default with -md)",
+               "it repeats (default with triforce, sfi, sadas, speed), the "
+               "model over the newest tokens, another model (default with "
+               "-md)",
                &sampling->draft);
   flags.Text("--model-draft", "PATH",
              "a faster model with the same tokens, for --draft small",
