@@ -55,8 +55,12 @@ class SpeculationTest(Case):
         fewer = json.loads(self.succeed(*plan, "--policy", "triforce",
                                         "--budget", "64"))
         self.assertLess(fewer["tiers"]["device"]["views"], views)
-        self.refuse(2, "invalid_argument", *args, "--policy", "triforce",
-                    "--budget", "16", "--sink", "40")
+        # In one chunk, too, a view of 16 has no place for 20.
+        for sink in ("40", "20"):
+            message = self.refuse(2, "invalid_argument", *args, "--policy",
+                                  "triforce", "--budget", "16", "--sink", sink)
+            self.assertEqual(message, "budget: got 16, need at least the "
+                             "sink's " + sink)
 
     def test_against_full(self):
         args = ["generate", "-m", CHAT, "-p", "one two three " * 40, "-n",

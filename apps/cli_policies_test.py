@@ -228,6 +228,12 @@ class GenerateTest(Case):
         self.assertEqual(document["kv"],
                          {"entries": entries, "bytes": entries * row})
 
+    def test_a_view_may_be_as_small_as_one_likes(self):
+        # --sink is the window's: no first tokens of the view are asked for.
+        plan = self.document("plan", "-m", CHAT, *SADAS, "--chunk", "8",
+                             "--budget", "16")
+        self.assertGreater(plan["tiers"]["device"]["views"], 0)
+
     def test_without_a_tokenizer(self):
         tokens = self.path("tokens.txt", b"5 6 7 8 9 " * 20)
         args = ["generate", "-m", IDS_ONLY, "--tokens", tokens, "-n", "8",

@@ -266,6 +266,7 @@ view_abandoned|offload/view/retrieval.cc|  chooser_->Truncate(step_end_);||runti
 view_queries|offload/view/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policy/sfi_test.cc
 fill_settled|runtime/sequence/forward.cc|if (settled) settled_|if (!settled) settled_|runtime/sequence/fill_test.cc
 sfi_forgotten|offload/view/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/selector_chooser_test.cc
+view_sink|offload/view/retrieval.cc|size.budget < size.sink|size.budget + size.chunk <= size.sink|runtime/policy/triforce_test.cc
 measurement_age|runtime/api/session_api.cc|tiercel::WriteStruct(out, measurement)|*measurement = out|runtime/api/growth_test.cc
 cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc
 message_stride|runtime/api/boundary.h|index \* stride|index * sizeof(T)|runtime/api/growth_test.cc

@@ -164,7 +164,7 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size) {
       return refuse(what, tokens, absl::StrCat("1 to ", kMost));
     }
   }
-  if (CeilDiv(size.budget, size.chunk) < CeilDiv(size.sink, size.chunk)) {
+  if (size.budget < size.sink) {
     return refuse("budget", size.budget,
                   absl::StrCat("at least the sink's ", size.sink));
   }

@@ -1,5 +1,6 @@
 #include "runtime/api/session_params.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -76,6 +77,10 @@ absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
       view.selection = kDraftSelection;
     }
     if (p.budget != 0) view.budget = p.budget;
+  }
+  // Its `sink` is the window's, and nobody says the view's.
+  if (params->policy == PolicyName::kSadas) {
+    view.sink = std::clamp<int64_t>(view.budget, 1, view.sink);
   }
   if (params->policy != PolicyName::kSfi &&
       params->policy != PolicyName::kSadas) {

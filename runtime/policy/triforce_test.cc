@@ -372,9 +372,9 @@ TEST_F(TriForceTest, NeedsAViewThatFits) {
   for (const RetrievalSize& size :
        {RetrievalSize{24, 64, 1, 8}, RetrievalSize{4, 64, 1, 8},
         RetrievalSize{256, 256, 1, 8}, RetrievalSize{8, 8, 9, 8},
-        RetrievalSize{8, 0, 1, 8}, RetrievalSize{8, 64, 0, 8},
-        RetrievalSize{8, 64, 1, 0}, RetrievalSize{8, -1, 1, 1},
-        RetrievalSize{8, int64_t{1} << 40, 1, 1}}) {
+        RetrievalSize{32, 16, 17, 8}, RetrievalSize{8, 0, 1, 8},
+        RetrievalSize{8, 64, 0, 8}, RetrievalSize{8, 64, 1, 0},
+        RetrievalSize{8, -1, 1, 1}, RetrievalSize{8, int64_t{1} << 40, 1, 1}}) {
     EXPECT_EQ(CodeOf(Session::Create(*model_, {.retrieval = size}).status()),
               "invalid_argument");
   }
