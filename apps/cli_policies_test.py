@@ -172,6 +172,10 @@ class SpeedTest(Case):
         for flags in (["--budget", "64"], ["--draft", "ngram"]):
             self.refuse(2, "usage", "generate", "-m", CHAT, "-p", TEXT,
                         "--policy", "speed", "--plain", *flags)
+        self.assertIn("anchor: got 65, need 0 to the budget's 64",
+                      self.refuse(2, "invalid_argument", "plan", "-m", CHAT,
+                                  "--policy", "speed", "--budget", "64",
+                                  "--set", "anchor=65"))
 
 
 class GenerateTest(Case):

@@ -363,7 +363,7 @@ typedef struct tiercel_policy {
    *   cut       how many layers: three quarters of the model's, to all
    *   tail      the last tokens of a prompt, to all; auto: the ids with which
    *             the chat template ends it, or the last
-   *   anchor    1: the first tokens of the text
+   *   anchor    1: the first tokens of the text; verified, to `budget`
    *   past      drop; keep: earlier answers of the conversation */
   const char* settings;
 } tiercel_policy;

@@ -49,6 +49,14 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
         !s.ok()) {
       return s;
     }
+    // Drafts see the anchor as the first tokens of their view.
+    if (params.NeedsView() && params.speed.depth.anchor > params.view.budget) {
+      return UsageError(
+          "invalid_argument",
+          absl::StrCat("settings of speed: anchor: got ",
+                       params.speed.depth.anchor, ", need 0 to the budget's ",
+                       params.view.budget));
+    }
   }
   if (params.proposer != Proposer::kSmall) return absl::OkStatus();
   return CheckDraftModel(target, *params.draft_model);

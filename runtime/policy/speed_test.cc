@@ -518,6 +518,15 @@ TEST_F(SpeedTest, WhatCannotBeIsRefused) {
     EXPECT_THAT(refusal("interval=8", form), HasSubstr("interval"));
     EXPECT_THAT(refusal("cut=3,cut=4", form), HasSubstr("twice"));
   }
+  // A view has to hold the anchor; the plain form has none.
+  EXPECT_THAT(refusal("anchor=1025", PolicyForm::kVerified),
+              HasSubstr("anchor: got 1025, need 0 to the budget's 1024"));
+  for (const PolicyParams& fits :
+       {Speed(PolicyForm::kVerified, "anchor=32"),  // kSmallView's budget
+        Speed(PolicyForm::kPlain, "anchor=33"),
+        Speed(PolicyForm::kBaseline, "anchor=33")}) {
+    EXPECT_TRUE(CheckPolicy(*deep_, fits).ok());
+  }
   // Only a prompt knows how long it is; the session is as it was.
   const PolicyParams params = Speed(PolicyForm::kPlain, "tail=301");
   const auto session = MakeSession(*deep_, params.OptionsFor({}));
