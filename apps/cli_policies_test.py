@@ -160,7 +160,10 @@ class SpeedTest(Case):
         self.assertGreater(shallow["kl"]["mean"], 0)
 
     def test_what_cannot_be(self):
-        for settings, said in (("cut=0", "cut"), ("cut=3", "2 layers"),
+        for settings, said in (("cut=0", "got 0, need 1 to the model's 2 "
+                                "layers"),
+                               ("cut=3", "got 3, need 1 to the model's 2 "
+                                "layers"),
                                ("tail=5000", "tail"), ("past=x", "past"),
                                ("cut=1,cut=1", "twice"),
                                ("interval=8", "interval")):

@@ -14,15 +14,17 @@ PromptDepth PromptDepth::Of(const ModelConfig& config) const {
   return depth;
 }
 
+absl::Status CheckCut(const ModelConfig& config, int64_t cut) {
+  if (cut >= 1 && cut <= config.layers) return absl::OkStatus();
+  return UsageError(
+      "invalid_argument",
+      absl::StrCat("settings of speed: cut: got ", cut,
+                   ", need 1 to the model's ", config.layers, " layers"));
+}
+
 absl::Status CheckPromptDepth(const ModelConfig& config,
                               const PromptDepth& depth) {
-  if (depth.cut < 0 || depth.cut > config.layers) {
-    return UsageError(
-        "invalid_argument",
-        absl::StrCat("settings of speed: cut: got ", depth.cut,
-                     ", need 1 to the model's ", config.layers, " layers"));
-  }
-  return absl::OkStatus();
+  return depth.cut == 0 ? absl::OkStatus() : CheckCut(config, depth.cut);
 }
 
 namespace {

@@ -25,7 +25,9 @@ struct PromptDepth {
   PromptDepth Of(const ModelConfig& config) const;
 };
 
-// Errors: invalid_argument.
+// A cut that is asked for. Errors: invalid_argument.
+absl::Status CheckCut(const ModelConfig& config, int64_t cut);
+// Errors: those of CheckCut, but for a cut of 0.
 absl::Status CheckPromptDepth(const ModelConfig& config,
                               const PromptDepth& depth);
 

@@ -178,6 +178,7 @@ tiercel_status tiercel_measure(const tiercel_model* model,
       return tiercel::UsageError("null_argument", "cache_dir: got NULL");
     }
     const tiercel::Model& m = *model->model;
+    if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
     if (absl::Status s = tiercel::CheckSessionOptions(m.config, options);
         !s.ok()) {
       return s;

@@ -45,6 +45,12 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
     if (!options.ok()) return options.status();
   }
   if (params.policy == PolicyName::kSpeed) {
+    if (params.speed.cut.has_value()) {
+      if (absl::Status s = CheckCut(target.config, *params.speed.cut);
+          !s.ok()) {
+        return s;
+      }
+    }
     if (absl::Status s = CheckPromptDepth(target.config, params.speed.depth);
         !s.ok()) {
       return s;

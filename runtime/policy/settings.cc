@@ -47,6 +47,18 @@ void Settings::TakeText(const char* key, std::string* value) {
   Find(key, value);
 }
 
+void Settings::TakeNumber(const char* key, const char* needed,
+                          std::optional<int64_t>* value) {
+  std::string text;
+  if (!Find(key, &text)) return;
+  int64_t number = 0;
+  if (absl::SimpleAtoi(text, &number)) {
+    *value = number;
+  } else {
+    Refuse(key, text, needed);
+  }
+}
+
 void Settings::TakeCount(const char* key, int64_t least, int64_t most,
                          int64_t* value) {
   std::string text;

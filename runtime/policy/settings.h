@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,9 @@ class Settings {
   Settings(const char* policy, const std::string& text);
 
   void TakeText(const char* key, std::string* value);
+  // Any integer: who knows what is `needed` checks it.
+  void TakeNumber(const char* key, const char* needed,
+                  std::optional<int64_t>* value);
   void TakeCount(const char* key, int64_t least, int64_t most, int64_t* value);
   // TakeCount, where the word `ours` leaves `value` as it is.
   void TakeCountOr(const char* key, const char* ours, int64_t least,

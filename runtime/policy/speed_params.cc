@@ -1,7 +1,5 @@
 #include "runtime/policy/speed_params.h"
 
-#include <cstdint>
-
 #include "models/decoder/config.h"
 #include "runtime/policy/settings.h"
 
@@ -10,9 +8,10 @@ namespace tiercel {
 absl::Status SpeedParams::Set(const std::string& settings) {
   constexpr int64_t kMost = int64_t{1} << 40;
   Settings read("speed", settings);
-  int64_t cut = depth.cut;
-  read.TakeCount("cut", 1, ConfigLimits::kLayers, &cut);
-  depth.cut = static_cast<int>(cut);
+  read.TakeNumber("cut", "1 to the model's layers", &cut);
+  if (cut.has_value() && *cut >= 1 && *cut <= ConfigLimits::kLayers) {
+    depth.cut = static_cast<int>(*cut);
+  }
   read.TakeCount("anchor", 0, kMost, &depth.anchor);
   read.TakeCountOr("tail", "auto", 1, kMost, &depth.tail);
   read.TakeChoice<bool>("past", {{"drop", false}, {"keep", true}},

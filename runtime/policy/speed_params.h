@@ -1,6 +1,8 @@
 #ifndef TIERCEL_RUNTIME_POLICY_SPEED_PARAMS_H_
 #define TIERCEL_RUNTIME_POLICY_SPEED_PARAMS_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,6 +13,9 @@ namespace tiercel {
 // What SPEED was asked for.
 struct SpeedParams {
   PromptDepth depth = {};
+  // As it was given, for CheckCut: only a model knows how many layers there
+  // are. `depth` has it where some model has so many.
+  std::optional<int64_t> cut = {};
 
   // Reads `settings`. Errors: invalid_argument.
   absl::Status Set(const std::string& settings);

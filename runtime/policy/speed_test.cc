@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
@@ -508,9 +509,13 @@ TEST_F(SpeedTest, WhatCannotBeIsRefused) {
     return std::string(status.message());
   };
   for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
-    EXPECT_THAT(refusal("cut=0", form), HasSubstr("cut: got \"0\", need 1"));
-    EXPECT_THAT(refusal("cut=7", form),
-                HasSubstr("got 7, need 1 to the model"));
+    for (const char* cut : {"0", "7", "-1", "1000", "10000000000"}) {
+      EXPECT_EQ(refusal(absl::StrCat("cut=", cut), form),
+                absl::StrCat("settings of speed: cut: got ", cut,
+                             ", need 1 to the model's 6 layers"));
+    }
+    EXPECT_THAT(refusal("cut=few", form),
+                HasSubstr("cut: got \"few\", need 1 to the model's layers"));
     EXPECT_THAT(refusal("tail=0", form), HasSubstr("tail: got \"0\""));
     EXPECT_THAT(refusal("tail=long", form), HasSubstr("tail: got \"long\""));
     EXPECT_THAT(refusal("anchor=-1", form), HasSubstr("anchor: got \"-1\""));
