@@ -3,6 +3,7 @@
     cli_policies_test.py TIERCEL CHECKPOINTS
 """
 
+import glob
 import json
 import math
 import os
@@ -11,7 +12,7 @@ import sys
 import unittest
 
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-from cli_testing import CHAT, IDS_ONLY, Case, environment, read_npy
+from cli_testing import CHAT, IDS_ONLY, Case, environment, read_npy, run
 
 TEXT = "the falcon saw the sea and the sea saw the falcon again " * 12
 SADAS = ["--policy", "sadas", "--window", "48"]
@@ -331,6 +332,13 @@ class SfiTest(Case):
         message = self.refuse(4, "does_not_fit", *args, "-c", "100", *self.SFI,
                               "--plain")
         self.assertIn("121", message)  # 32, 24, and 65 till the next choice
+        # It is said once, and before anything is measured.
+        cache = self.path("cache")
+        planned = run("plan", "-m", CHAT, "-c", "100", *self.SFI, "--plain",
+                      env=environment(XDG_CACHE_HOME=cache))
+        self.assertEqual(planned.returncode, 4)
+        self.assertEqual(planned.stderr.decode(), "tiercel: %s\n" % message)
+        self.assertEqual(glob.glob(cache + "/**/rates-*", recursive=True), [])
         for settings in ("think=on", "interval=8,gap=9", "evidence=65",
                          "prior=1.5", "nms=x"):
             self.refuse(2, "invalid_argument", *args, *self.SFI, "--set",

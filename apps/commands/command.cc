@@ -141,10 +141,14 @@ absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load) {
   return OpenOver(ranks, options, load);
 }
 
-absl::Status LoadModel(const Options& options, Model* model) {
-  SessionParams params(options, model->draft());
+absl::Status CheckSession(const Options& options, const Model& model) {
+  SessionParams params(options, model.draft());
   params.session.cache_dir = nullptr;  // no times are asked for
-  if (absl::Status s = model->Plan(params.session).status(); !s.ok()) return s;
+  return model.Plan(params.session).status();
+}
+
+absl::Status LoadModel(const Options& options, Model* model) {
+  if (absl::Status s = CheckSession(options, *model); !s.ok()) return s;
   Progress progress(options.progress, "loading", "MB", "MB/s");
   absl::Status loaded = model->Load(InMegabytes(progress.Callback()));
   return loaded.ok() || !options.model.from_environment

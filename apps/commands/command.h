@@ -37,9 +37,13 @@ inline constexpr std::vector<std::string>* kOnStderrAlone = nullptr;
 // tiercel_check_draft.
 absl::StatusOr<Model> OpenModel(const Options& options, tiercel_load load);
 
+// Whether a session of `options` can be planned, however much it takes. Errors:
+// the library's of tiercel_plan.
+absl::Status CheckSession(const Options& options, const Model& model);
+
 // The weights of one that was opened by its header, so that all that may be
-// wrong with a text is known before they are read. Errors: also those of a plan
-// for `options`.
+// wrong with a text is known before they are read. Errors: also those of
+// CheckSession.
 absl::Status LoadModel(const Options& options, Model* model);
 
 // The model that drafts for `model`, beside it and with its weights; none where

@@ -110,6 +110,8 @@ std::string PlanTable(const Json& plan, bool drafts) {
 absl::Status Plan(const Options& options) {
   const absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
+  // Nothing is measured for a session that cannot be.
+  if (absl::Status s = CheckSession(options, *model); !s.ok()) return s;
   std::vector<std::string> warnings;
   if (absl::Status s = MeasureRates(options, *model, &warnings); !s.ok()) {
     return s;
