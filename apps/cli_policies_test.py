@@ -155,10 +155,16 @@ class SpeedTest(Case):
                                   "--set", settings, "--verify-against",
                                   "full")
             self.assertEqual(plain["kl"], {"mean": 0, "p99": 0})
-        shallow = self.document("eval", "-m", CHAT, "-f", text, "--prefill",
-                                "100", "--policy", "speed", "--plain",
-                                "--verify-against", "full")
+        args = ["eval", "-m", CHAT, "-f", text, "--prefill", "100",
+                "--policy", "speed", "--plain", "--verify-against", "full"]
+        shallow = self.document(*args)
         self.assertGreater(shallow["kl"]["mean"], 0)
+        # That is a warning as it is of what is generated, said once.
+        (warning,) = self.generate("--plain")["warnings"]
+        self.assertEqual(shallow["warnings"], [warning])
+        for json_too in ([], ["--json"]):
+            self.assertEqual(run(*args, *json_too).stderr.decode(),
+                             "warning: %s\n" % warning)
 
     def test_what_cannot_be(self):
         for settings, said in (("cut=0", "got 0, need 1 to the model's 2 "

@@ -388,7 +388,7 @@ class EvalTest(Case):
         out = self.document("eval", "-m", IDS_ONLY, "--tokens",
                             self.path("tokens", b"1"))
         self.assertEqual(out, {"tokens": 1, "scored": 0, "nll": None,
-                               "perplexity": None})
+                               "perplexity": None, "warnings": []})
 
     def test_a_disk_that_takes_nothing(self):
         tokens = os.path.join(IDS_ONLY, "tokens.txt")

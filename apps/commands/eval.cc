@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,10 +22,24 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
+// Says what warnings the session has, and adds them to `warnings`.
+absl::Status SayWarnings(const Session& session,
+                         std::vector<std::string>* warnings) {
+  const absl::StatusOr<Json> report = session.Report();
+  if (!report.ok()) return report.status();
+  const auto said = report->at("warnings").get<std::vector<std::string>>();
+  WriteWarnings(said);
+  warnings->insert(warnings->end(), said.begin(), said.end());
+  return absl::OkStatus();
+}
+
 // Reads `ids` in a session of its own, the first options.eval.prefill of them
 // as a prompt, and gives the logits of every other row with its index in `ids`.
+// What the session warns of is said before them, and added to `warnings`; null:
+// it is not.
 absl::Status ScoreText(const Options& options, const Model& model,
-                       const Ids& ids, const char* what, const RowFn& on_row) {
+                       const Ids& ids, const char* what, const RowFn& on_row,
+                       std::vector<std::string>* warnings) {
   absl::StatusOr<Session> session =
       OpenSession(options, model, std::nullopt, ids.size());
   if (!session.ok()) return session.status();
@@ -34,6 +49,9 @@ absl::Status ScoreText(const Options& options, const Model& model,
   if (prompt > 0) {
     const Ids first(ids.begin(), ids.begin() + options.eval.prefill);
     if (absl::Status s = session->Prefill(first, nullptr); !s.ok()) return s;
+  }
+  if (warnings != nullptr) {
+    if (absl::Status s = SayWarnings(*session, warnings); !s.ok()) return s;
   }
   const Ids rest(ids.begin() + options.eval.prefill, ids.end());
   return session->Score(rest, static_cast<size_t>(options.eval.rows_per_step),
@@ -88,19 +106,20 @@ absl::Status Compare(const Options& options, const Model& model, const Ids& ids,
   Divergence divergence(model.info().vocab);
   double total = 0;
   int64_t scored = 0;
-  const absl::Status status =
-      ScoreText(full, model, ids, "comparing",
-                [&](size_t row, const float* logits) -> absl::Status {
-                  const absl::StatusOr<const float*> other = laws.Next();
-                  if (!other.ok()) return other.status();
-                  divergence.Add(logits, *other);
-                  if (row + 1 < ids.size()) {
-                    total += NegativeLogLikelihood(logits, model.info().vocab,
-                                                   ids[row + 1]);
-                    ++scored;
-                  }
-                  return absl::OkStatus();
-                });
+  const absl::Status status = ScoreText(
+      full, model, ids, "comparing",
+      [&](size_t row, const float* logits) -> absl::Status {
+        const absl::StatusOr<const float*> other = laws.Next();
+        if (!other.ok()) return other.status();
+        divergence.Add(logits, *other);
+        if (row + 1 < ids.size()) {
+          total +=
+              NegativeLogLikelihood(logits, model.info().vocab, ids[row + 1]);
+          ++scored;
+        }
+        return absl::OkStatus();
+      },
+      /*warnings=*/nullptr);
   if (!status.ok()) return status;
   (*result)["kl"] = {{"mean", divergence.MeanKl()},
                      {"p99", divergence.P99Kl()}};
@@ -141,6 +160,7 @@ absl::Status Eval(const Options& options) {
     laws.emplace(*std::move(created));
   }
 
+  std::vector<std::string> warnings = options.warnings;
   double total = 0;  // nats
   int64_t scored = 0;
   const auto begin = std::chrono::steady_clock::now();
@@ -161,7 +181,8 @@ absl::Status Eval(const Options& options) {
           if (absl::Status s = laws->Add(logits); !s.ok()) return s;
         }
         return npy.has_value() ? npy->WriteRow(logits) : absl::OkStatus();
-      });
+      },
+      &warnings);
   if (!status.ok()) return status;
   const std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - begin;
@@ -173,7 +194,8 @@ absl::Status Eval(const Options& options) {
   Json result = {{"tokens", tokens},
                  {"scored", scored},
                  {"nll", nll},
-                 {"perplexity", PerplexityOf(nll)}};
+                 {"perplexity", PerplexityOf(nll)},
+                 {"warnings", warnings}};
   if (options.model.simulation.has_value()) result["simulated"] = true;
   if (prefill > 0) result["prefill"] = prefill;
   if (options.sampling.HasPolicy()) result["policy"] = options.sampling.policy;
