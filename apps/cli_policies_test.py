@@ -149,12 +149,20 @@ class SpeedTest(Case):
 
     def test_everything_deep_is_the_model(self):
         text = self.path("text.txt", TEXT.encode())
-        for settings in ("cut=2", "tail=100"):
+        # What is scored without a prompt has all layers, too.
+        for prefill, settings in ((100, "cut=2"), (100, "tail=100"),
+                                  (100, "tail=99"), (0, "cut=1")):
             plain = self.document("eval", "-m", CHAT, "-f", text, "--prefill",
-                                  "100", "--policy", "speed", "--plain",
+                                  str(prefill), "--policy", "speed", "--plain",
                                   "--set", settings, "--verify-against",
                                   "full")
             self.assertEqual(plain["kl"], {"mean": 0, "p99": 0})
+            self.assertEqual(plain["warnings"], [], settings)
+        for settings, warnings in (("cut=2", 0), ("tail=99", 0),
+                                   ("tail=98", 1)):
+            plan = self.document("plan", "-m", CHAT, "-c", "100", "--policy",
+                                 "speed", "--plain", "--set", settings)
+            self.assertEqual(len(plan["warnings"]), warnings, settings)
         args = ["eval", "-m", CHAT, "-f", text, "--prefill", "100",
                 "--policy", "speed", "--plain", "--verify-against", "full"]
         shallow = self.document(*args)

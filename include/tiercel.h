@@ -358,7 +358,7 @@ typedef struct tiercel_policy {
    *
    * "speed", plain: rows of a prompt go through the first layers alone; those
    * above see, and keep, what is named here and the answer. A checkpoint that
-   * was not trained so gives a warning.
+   * was not trained so gives a warning where a row ends there.
    *
    *   cut       how many layers: three quarters of the model's, to all
    *   tail      the last tokens of a prompt, to all; auto: the ids with which

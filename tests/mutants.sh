@@ -235,6 +235,8 @@ speed_stopped|runtime/sequence/session.cc|prompt_begins_ = prompt_had_begun_|(vo
 speed_once|runtime/sequence/session.cc|prompt_begins_ \&\& kv().length() > answer|kv().length() > answer|runtime/policy/speed_test.cc
 speed_room|runtime/policy/policy.cc|depth.anchor > params.view.budget|depth.anchor > params.view.budget + 1|runtime/policy/speed_test.cc
 speed_none|models/decoder/prompt_depth.cc|cut >= 1 \&\& cut <=|cut >= 0 \&\& cut <=|runtime/policy/speed_test.cc
+speed_whole|runtime/sequence/session.cc|spans_.has_value() \&\& !spans_->Reads().IsFull()|spans_.has_value()|apps/cli_policies_test.py
+speed_longest|runtime/predict/session_plan.cc|deep < longest|deep <= longest|apps/cli_policies_test.py
 speed_declared|models/decoder/prompt_depth.cc|declared.anchor == depth.anchor|depth.anchor >= 0|models/decoder/prompt_depth_test.cc
 predicted_fast|runtime/predict/prediction.cc|std::min(before + 1, positions)|before + 1 + 0 * positions|runtime/predict/prediction_test.cc
 predicted_share|runtime/generate/report.cc|all > 0 ? fast / all : 0|0 * fast * all|runtime/predict/known_rates_test.cc

@@ -252,7 +252,8 @@ absl::StatusOr<nlohmann::json> DescribePlan(
     document["shared_kv_bytes"] = SharedKvBytes(ranks);
   }
   document["warnings"] = nlohmann::json::array();
-  if (const std::string warning = UntrainedAt(site, model); !warning.empty()) {
+  if (const std::string warning = UntrainedAt(site, model, context);
+      !warning.empty()) {
     document["warnings"].push_back(warning);
   }
   if (!kept.has_value()) return document;

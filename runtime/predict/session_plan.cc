@@ -331,10 +331,14 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   return site;
 }
 
-std::string UntrainedAt(const SessionSite& site, const Model& model) {
-  const bool cuts =
-      site.depth.has_value() && site.depth->cut < model.config.layers;
-  return cuts ? UntrainedFor(*model.checkpoint, *site.depth) : "";
+std::string UntrainedAt(const SessionSite& site, const Model& model,
+                        int64_t longest) {
+  if (!site.depth.has_value() || site.depth->cut >= model.config.layers) {
+    return "";
+  }
+  const int64_t deep =
+      site.depth->anchor + std::max<int64_t>(site.depth->tail, 1);
+  return deep < longest ? UntrainedFor(*model.checkpoint, *site.depth) : "";
 }
 
 bool GoesToDisk(const Model& model, const SessionOptions& options) {

@@ -171,9 +171,10 @@ struct SessionSite {
 // taken, or will be. `threads` are a rank's. The model outlives it.
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                    const SessionOptions& options, int threads, int rank = 0);
-// What there is to say where prompts of such sessions end below the last layer;
-// "": nothing.
-std::string UntrainedAt(const SessionSite& site, const Model& model);
+// What there is to say where prompts of up to `longest` tokens end below the
+// last layer; "": nothing, or none of them does.
+std::string UntrainedAt(const SessionSite& site, const Model& model,
+                        int64_t longest);
 // Whether a session with `options`, made now, would have pages on disk.
 bool GoesToDisk(const Model& model, const SessionOptions& options);
 // The largest context up to `most` that all ranks have room for; 0: none.

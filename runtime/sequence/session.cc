@@ -158,8 +158,11 @@ int64_t Session::KvRowBytes() const {
 
 std::vector<std::string> Session::warnings() const {
   std::vector<std::string> all = model_.warnings;
-  std::string untrained = UntrainedAt(site(), model_);
-  if (!untrained.empty()) all.push_back(std::move(untrained));
+  // Who reads everything is the model.
+  if (spans_.has_value() && !spans_->Reads().IsFull()) {
+    std::string untrained = UntrainedAt(site(), model_, plan().context);
+    if (!untrained.empty()) all.push_back(std::move(untrained));
+  }
   if (!together_->warning.empty()) all.push_back(together_->warning);
   for (const auto& rank : ranks_) {
     if (rank->placement == nullptr) continue;
