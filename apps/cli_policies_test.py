@@ -334,6 +334,32 @@ class SfiTest(Case):
         self.assertIsNone(chunks["coverage"])
         self.assertEqual(chunks["coverage_at"], [None] * 4)
 
+    def test_what_a_verified_text_does_not_heed_is_said(self):
+        settings = "gap=2,fire=start,interval=9,spacing=half,trigger=fixed"
+        said = ("settings of sfi: interval, gap, trigger, spacing: no effect "
+                "in the verified form")
+        verified = self.generate("--set", settings)
+        self.assertEqual(verified["warnings"], [said])
+        self.assertEqual(self.generate("--set", "fire=start")["output"],
+                         verified["output"])
+        plan = ["plan", "-m", CHAT, "-c", "4000", *self.SFI, "--set", settings]
+        self.assertEqual(self.document(*plan)["warnings"], [said])
+        self.assertEqual(run(*plan).stderr.decode(), "warning: %s\n" % said)
+        self.assertEqual(self.document(*plan, "--plain")["warnings"], [])
+        for policy, heeded, other in (("sadas", "think=on", "answer"),
+                                      ("speed", "tail=3", "past")):
+            value = {"answer": "kept", "past": "keep"}[other]
+            args = ["plan", "-m", CHAT, "--policy", policy, "--set"]
+            self.assertEqual(self.document(*args, heeded)["warnings"], [])
+            (warning,) = self.document(*args, heeded + "," + other + "=" +
+                                       value)["warnings"]
+            self.assertEqual(warning, "settings of %s: %s: no effect in the "
+                             "verified form" % (policy, other))
+        # Without a tokenizer the trigger must say that there are no sentences.
+        self.assertEqual(self.document(
+            "plan", "-m", IDS_ONLY, "-c", "200", *self.SFI, "--set",
+            "trigger=fixed")["warnings"], [])
+
     def test_an_interval_of_one_is_the_model(self):
         full = self.document("generate", "-m", CHAT, "-p", TEXT, "-n", "40",
                              "--temp", "0.8", "--ignore-eos")

@@ -330,21 +330,21 @@ typedef struct tiercel_policy {
    *           many as it likes
    *   latch   on: it thinks once; off
    *   pin     none; prompt: the prompt stays in view
-   *   answer  all: an answer reads everything; kept: what a cache of the window
-   *           alone would have kept
+   *   answer  plain: all: an answer reads everything; kept: what a cache of
+   *           the window alone would have kept
    *
    * "sfi", with `budget` (0: 1024) chosen tokens per layer and head, of them
    * the first `sink` (0: 4), and the `window` (0: 256) newest:
    *
-   *   interval  64: most steps from one that reads everything, and chooses, to
-   *             the next
-   *   gap       16, or the interval if that is less: the fewest, for the end of
-   *             a sentence to count
-   *   trigger   sentence; fixed: by the interval alone; random: one step in so
-   *             many; never
+   *   interval  plain: 64: most steps from one that reads everything, and
+   *             chooses, to the next
+   *   gap       plain: 16, or the interval if that is less: the fewest, for the
+   *             end of a sentence to count
+   *   trigger   plain: sentence; fixed: by the interval alone; random: one step
+   *             in so many; never
    *   fire      end: at the end of a sentence; start: at the first token of the
    *             next
-   *   spacing   gap; half: a gap of half the interval at least
+   *   spacing   plain: gap; half: a gap of half the interval at least
    *   evidence  16: the last tokens of a prompt that choose, to 64
    *   queries   1: and of what follows it, the last up to that step, to 64
    *   decay     0: of the attention that chose before, what counts at each
@@ -364,7 +364,11 @@ typedef struct tiercel_policy {
    *   tail      the last tokens of a prompt, to all; auto: the ids with which
    *             the chat template ends it, or the last
    *   anchor    1: the first tokens of the text; verified, to `budget`
-   *   past      drop; keep: earlier answers of the conversation */
+   *   past      plain: drop; keep: earlier answers of the conversation
+   *
+   * What is plain's has no effect in the verified form, and gives a warning
+   * there: a block of "sfi" is drafted to the end of a sentence or for gamma2
+   * tokens. "trigger=fixed" is needed without a tokenizer in both forms. */
   const char* settings;
 } tiercel_policy;
 

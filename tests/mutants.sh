@@ -244,6 +244,7 @@ newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|f
 newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|pages_.IsNewest(page, end + (1 << 30))|runtime/policy/sadas_test.cc
 scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/commands/likelihood_test.cc
 sfi_gap|runtime/policy/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Gap()|runtime/policy/sfi_schedule_test.cc
+sfi_unheeded|runtime/policy/policy.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
 sfi_closer|runtime/policy/sfi_schedule.cc|kind != TokenKind::kWord) return false|kind == TokenKind::kBlank) return false|runtime/policy/sfi_schedule_test.cc
 sfi_cooldown|runtime/policy/sfi_schedule.cc|cooldown_ == 0 \&\& kind|kind|runtime/policy/sfi_schedule_test.cc
 sfi_evidence|runtime/sequence/session.cc|kv().length() - retrieval()->evidence()|kv().length() - 1|runtime/policy/sfi_test.cc

@@ -61,14 +61,16 @@ const HelpSection& SettingsHelp() {
   static const HelpSection kSection = {
       "What --set knows, and the defaults",
       {{"sfi: interval=64",
-        "after so many tokens at most the whole text is read, and what of it "
-        "is read until the next time is chosen anew"},
-       {"sfi: gap=16", "... and after so many at least"},
+        "--plain: after so many tokens at most the whole text is read, and "
+        "what of it is read until the next time is chosen anew"},
+       {"sfi: gap=16", "--plain: and after so many at least"},
        {"sfi: trigger=sentence",
-        "when between the two: at a sentence's end; fixed: after the interval; "
-        "random: by chance, as often as fixed; never: at the beginning alone"},
+        "--plain: when between the two: at a sentence's end; fixed: after the "
+        "interval; random: by chance, as often as fixed; never: at the "
+        "beginning alone"},
        {"sfi: fire=end", "start: where the next sentence begins, instead"},
-       {"sfi: spacing=gap", "half: after half the interval at least, too"},
+       {"sfi: spacing=gap",
+        "--plain: half: after half the interval at least, too"},
        {"sfi: evidence=16",
         "the last tokens of the prompt that choose, by what they attend to"},
        {"sfi: queries=1", "... and of the answer, each time"},
@@ -100,8 +102,8 @@ const HelpSection& SettingsHelp() {
        {"sadas: latch=on", "an answer thinks once; off: at each opening tag"},
        {"sadas: pin=none", "prompt: thinking reads the prompt, too"},
        {"sadas: answer=all",
-        "what the answer reads, the thinking done: everything; kept: what was "
-        "the newest then, and all since"},
+        "--plain: what the answer reads, the thinking done: everything; kept: "
+        "what was the newest then, and all since"},
        {"speed: cut=N",
         "the layers above the first N do not see the prompt (default: three "
         "quarters of all)"},
@@ -110,7 +112,8 @@ const HelpSection& SettingsHelp() {
         "ends it with, or one)"},
        {"speed: anchor=1", "... and its first N"},
        {"speed: past=drop",
-        "keep: earlier answers of the conversation stay in all layers"}}};
+        "--plain: keep: earlier answers of the conversation stay in all "
+        "layers"}}};
   return kSection;
 }
 

@@ -56,6 +56,11 @@ std::optional<KeptRates> RatesOf(const Model& model,
 
 // Keeps the report of what the session did last.
 void Keep(Report report, tiercel_session* session) {
+  if (std::string unheeded =
+          UnheededSettings(*session->owner->model, session->policy_params);
+      !unheeded.empty()) {
+    report.warnings.push_back(std::move(unheeded));
+  }
   const std::optional<KeptRates>& rates = session->rates;
   if (rates.has_value() && !rates->best.steady()) {
     report.warnings.push_back(rates->Warning());
@@ -254,11 +259,16 @@ tiercel_status tiercel_plan(const tiercel_model* model,
     const absl::StatusOr<std::optional<tiercel::DraftPart>> draft =
         tiercel::DraftOf(*request);
     if (!draft.ok()) return draft.status();
-    const absl::StatusOr<nlohmann::json> plan = tiercel::DescribePlan(
+    absl::StatusOr<nlohmann::json> plan = tiercel::DescribePlan(
         m, request->options,
         tiercel::RatesOf(m, *request, tiercel::GoesToDisk(m, request->options)),
         *draft, request->policy.PlannedSteps());
     if (!plan.ok()) return plan.status();
+    if (const std::string unheeded =
+            tiercel::UnheededSettings(m, request->policy);
+        !unheeded.empty()) {
+      (*plan)["warnings"].push_back(unheeded);
+    }
     return tiercel::FillJson(*plan, json, size);
   });
 }

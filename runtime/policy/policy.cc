@@ -1,10 +1,12 @@
 #include "runtime/policy/policy.h"
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/base/error.h"
 #include "runtime/model/draft_model.h"
 #include "runtime/policy/full.h"
@@ -66,6 +68,34 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
   }
   if (params.proposer != Proposer::kSmall) return absl::OkStatus();
   return CheckDraftModel(target, *params.draft_model);
+}
+
+std::string UnheededSettings(const Model& target, const PolicyParams& params) {
+  if (params.form != PolicyForm::kVerified) return "";
+  std::string policy;
+  std::vector<std::string> keys;
+  switch (params.policy) {
+    case PolicyName::kFull:
+    case PolicyName::kTriForce:
+      break;
+    case PolicyName::kSadas:
+      policy = "sadas";
+      keys = params.sadas.plain_keys;
+      break;
+    case PolicyName::kSfi:
+      policy = "sfi";
+      keys = params.sfi.plain_keys;
+      // Without a tokenizer it says that no sentence is looked for.
+      if (target.tokenizer == nullptr) std::erase(keys, "trigger");
+      break;
+    case PolicyName::kSpeed:
+      policy = "speed";
+      keys = params.speed.plain_keys;
+      break;
+  }
+  if (keys.empty()) return "";
+  return absl::StrCat("settings of ", policy, ": ", absl::StrJoin(keys, ", "),
+                      ": no effect in the verified form");
 }
 
 FastSteps PolicyParams::PlannedSteps() const {

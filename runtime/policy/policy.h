@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "drafts/verify.h"
@@ -132,6 +133,10 @@ struct PolicyParams {
 // lacks or that nobody can draft for; those of ThinkOptionsOf
 // and of CheckDraftModel.
 absl::Status CheckPolicy(const Model& target, const PolicyParams& params);
+
+// What there is to say of settings that were given and that the form of
+// `params` does not heed; "": nothing.
+std::string UnheededSettings(const Model& target, const PolicyParams& params);
 
 // What the draft model of `params`, which has one, sees of a text. Errors:
 // draft_context.

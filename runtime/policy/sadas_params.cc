@@ -26,6 +26,7 @@ absl::Status SadasParams::Set(const std::string& settings) {
                         &pins_prompt);
   read.TakeChoice<bool>("answer", {{"all", false}, {"kept", true}},
                         &keeps_window);
+  plain_keys = read.Given({"answer"});
   if (absl::Status s = read.Finish(); !s.ok()) return s;
   if (open.empty() || close.empty() || open == close) {
     return UsageError(

@@ -29,6 +29,8 @@ struct SadasParams {
   // The answer reads what a cache of the window alone would have kept (the
   // paper's truncated and hybrid caches), not everything.
   bool keeps_window = false;
+  // Keys that were given and that the plain form alone heeds.
+  std::vector<std::string> plain_keys = {};
 
   // Reads `settings`. Errors: invalid_argument.
   absl::Status Set(const std::string& settings);

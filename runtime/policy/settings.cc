@@ -92,6 +92,16 @@ void Settings::TakeShare(const char* key, float* value) {
   Refuse(key, text, "0 to 1");
 }
 
+std::vector<std::string> Settings::Given(
+    std::initializer_list<const char*> keys) const {
+  std::vector<std::string> given;
+  std::string value;
+  for (const char* key : keys) {
+    if (Peek(key, &value)) given.emplace_back(key);
+  }
+  return given;
+}
+
 absl::Status Settings::Finish() const {
   if (!status_.ok()) return status_;
   for (const auto& [key, value] : given_) {

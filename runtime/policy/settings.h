@@ -46,6 +46,9 @@ class Settings {
     Refuse(key, text, known);
   }
 
+  // Those of `keys` that are given.
+  std::vector<std::string> Given(std::initializer_list<const char*> keys) const;
+
   // Errors: invalid_argument, for what has been read, and for a key that nobody
   // took or that is there twice.
   absl::Status Finish() const;

@@ -26,6 +26,7 @@ absl::Status SfiParams::Set(const std::string& settings) {
                               &trigger);
   read.TakeChoice<bool>("fire", {{"end", false}, {"start", true}}, &at_start);
   read.TakeChoice<bool>("spacing", {{"gap", false}, {"half", true}}, &half_gap);
+  plain_keys = read.Given({"interval", "gap", "trigger", "spacing"});
   read.TakeCount("evidence", 1, kMaxStepRows, &choice.evidence);
   read.TakeCount("queries", 1, kMaxStepRows, &choice.queries);
   read.TakeShare("decay", &choice.decay);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,6 +30,8 @@ struct SfiParams {
   // their keys.
   int chunk = 1;
   Selection choice = {};
+  // Keys that were given and that the plain form alone heeds.
+  std::vector<std::string> plain_keys = {};
 
   // Reads `settings`. Errors: invalid_argument.
   absl::Status Set(const std::string& settings);

@@ -16,6 +16,7 @@ absl::Status SpeedParams::Set(const std::string& settings) {
   read.TakeCountOr("tail", "auto", 1, kMost, &depth.tail);
   read.TakeChoice<bool>("past", {{"drop", false}, {"keep", true}},
                         &depth.keeps_past);
+  plain_keys = read.Given({"past"});
   return read.Finish();
 }
 
