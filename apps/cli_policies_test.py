@@ -240,6 +240,32 @@ class GenerateTest(Case):
         self.assertEqual(base[12:first["end"] + 1],
                          tokens[12:first["end"] + 1])
 
+    def test_a_stop_text_is_cut_everywhere(self):
+        sfi = [*SfiTest.SFI, "--plain", "--set",
+               "trigger=fixed,interval=2,gap=1"]
+        sadas = [*SADAS, "--plain", "--set", "think=on,most=12"]
+        for flags in (sfi, sadas):
+            text = self.generate(*flags)["output"][0]["text"]
+            stop = max(re.findall("[ -~]{8,}", text), key=len)
+            document = self.generate(*flags, "--stop", stop)
+            count = len(document["output"][0]["tokens"])
+            self.assertLess(1, count)
+            self.assertLess(count, 37)
+            schedule = document["schedule"]
+            self.assertEqual(schedule["segments"][-1]["end"], count)
+            # The prompt gave the first, and the last is not read any more.
+            if flags is sadas:
+                slow = sum(min(segment["end"], count - 1) - segment["begin"]
+                           for segment in schedule["segments"]
+                           if segment["mode"] == "answer")
+            else:
+                slow = (count - 1) // 2
+                self.assertEqual(schedule["slow_at"],
+                                 list(range(2, count, 2)))
+                self.assertEqual(schedule["reasons"], {"interval": slow})
+            self.assertEqual(schedule["slow"]["steps"], slow)
+            self.assertEqual(schedule["fast"]["steps"], count - 1 - slow)
+
     def test_kv_is_counted(self):
         document = self.generate()
         model = self.document("inspect", CHAT)["metadata"]

@@ -700,13 +700,15 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *                   its seconds, the bytes that it asked for, and how long, and
  *                   for what share of its seconds, the link was occupied;
  *                   formula: what the bytes are the sum of
- *   schedule        of a policy that has one: fast and slow steps; slow_at:
- *                   of "sfi", output tokens before each slow one; segments: of
- *                   "sadas", runs of tokens that were thought, or answered, by
- *                   the tags; selected: positions that a head chose;
- *                   coverage_at: of each slow step the share of its row's
- *                   attention that fell on what was in view before, where
- *                   single tokens are chosen, and coverage: their mean
+ *   schedule        of a policy that has one, and of the output alone: what
+ *                   made a stop text, or the end of the text, is not counted.
+ *                   Fast and slow steps; slow_at: of "sfi", output tokens
+ *                   before each slow one; segments: of "sadas", runs of tokens
+ *                   that were thought, or answered, by the tags; selected:
+ *                   positions that a head chose; coverage_at: of each slow step
+ *                   the share of its row's attention that fell on what was in
+ *                   view before, where single tokens are chosen, and coverage:
+ *                   their mean
  *   memory          what is held when this is asked: host_bytes of KV in the
  *                   host tier by this session; device_bytes by all models and
  *                   sessions on its device

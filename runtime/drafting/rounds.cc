@@ -80,6 +80,17 @@ absl::StatusOr<VerifiedBlock> Rounds::Next() {
   return block;
 }
 
+absl::StatusOr<VerifiedBlock> Rounds::Next(int64_t at,
+                                           ScheduleReport* schedule) {
+  const TimeSpent drafts = draft_;
+  const TimeSpent sweeps = verify_;
+  absl::StatusOr<VerifiedBlock> block = Next();
+  if (!block.ok()) return block;
+  schedule->NoteBlock(at, static_cast<int64_t>(block->drafted),
+                      (draft_ - drafts).seconds, (verify_ - sweeps).seconds);
+  return block;
+}
+
 RoundsReport Rounds::report() const {
   RoundsReport report = {.levels = {},
                          .verify = verify_,

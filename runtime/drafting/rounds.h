@@ -49,6 +49,8 @@ class Rounds {
   // drafted, and one that was not. The session holds them then. Errors: those
   // of the drafter and of the session.
   absl::StatusOr<VerifiedBlock> Next();
+  // Next, which `schedule` notes; `at`: output tokens there are before.
+  absl::StatusOr<VerifiedBlock> Next(int64_t at, ScheduleReport* schedule);
 
   RoundsReport report() const;
 

@@ -4,18 +4,22 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tiercel {
 
-// What the schedule of a policy made of one generation.
+// What the schedule of a policy made of the tokens of one generation.
 struct ScheduleReport {
   struct Steps {
     int64_t steps = 0;
     double seconds = 0;
+  };
+  // Steps of one kind that were taken at one place.
+  struct Taken {
+    int64_t at = 0;     // output tokens there were before
+    bool slow = false;  // over everything; else over a view
+    Steps steps = {};   // over a view, where it is verified: tokens drafted
   };
   // Output tokens begin to end - 1, whose own rows had one mode.
   struct Segment {
@@ -27,11 +31,10 @@ struct ScheduleReport {
   };
 
   bool plain = false;
-  Steps fast;  // over a view; where they are verified, tokens drafted over it
-  int64_t fast_positions = 0;  // that one of them reads, about, at most
-  Steps slow;                  // over everything
-  std::vector<std::pair<std::string, int64_t>> reasons = {};  // of slow steps
-  std::vector<int64_t> slow_at = {};  // output tokens there were before each
+  std::vector<Taken> taken = {};
+  int64_t fast_positions = 0;         // that a fast step reads, about, at most
+  std::vector<int64_t> slow_at = {};  // output tokens before each slow step
+  std::vector<std::string_view> reason_at = {};  // of each, a literal, or none
   std::vector<Segment> segments = {};
   // Positions that a head has chosen; absent: it chooses none.
   std::optional<int64_t> selected = {};
@@ -46,7 +49,20 @@ struct ScheduleReport {
     }
     segments.back().end = index + 1;
   }
-  // Leaves out what is of tokens after the first `count`.
+  // A block that took so long was drafted over a view and checked over
+  // everything, `at` output tokens being there before it. The first token of a
+  // text is known without a sweep.
+  void NoteBlock(int64_t at, int64_t drafted, double draft_seconds,
+                 double verify_seconds) {
+    const bool swept = at > 0 || drafted > 0;
+    taken.push_back({at, /*slow=*/false, {drafted, draft_seconds}});
+    taken.push_back({at, /*slow=*/true, {swept ? 1 : 0, verify_seconds}});
+  }
+
+  Steps fast() const { return SumOf(/*slow=*/false); }
+  Steps slow() const { return SumOf(/*slow=*/true); }
+
+  // Leaves out what gave no token of the first `count`.
   void Cut(int64_t count) {
     while (!segments.empty() && segments.back().begin >= count) {
       segments.pop_back();
@@ -54,10 +70,21 @@ struct ScheduleReport {
     if (!segments.empty() && segments.back().end > count) {
       segments.back().end = count;
     }
-    while (!slow_at.empty() && slow_at.back() >= count) {
-      slow_at.pop_back();
-      coverage_at.resize(std::min(coverage_at.size(), slow_at.size()));
+    while (!taken.empty() && taken.back().at >= count) taken.pop_back();
+    while (!slow_at.empty() && slow_at.back() >= count) slow_at.pop_back();
+    reason_at.resize(std::min(reason_at.size(), slow_at.size()));
+    coverage_at.resize(std::min(coverage_at.size(), slow_at.size()));
+  }
+
+ private:
+  Steps SumOf(bool slow) const {
+    Steps sum;
+    for (const Taken& some : taken) {
+      if (some.slow != slow) continue;
+      sum.steps += some.steps.steps;
+      sum.seconds += some.steps.seconds;
     }
+    return sum;
   }
 };
 

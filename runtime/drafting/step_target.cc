@@ -15,15 +15,17 @@ absl::StatusOr<const float*> StepTarget::NextLogits() {
     const TimeSpent start = session_.Elapsed();
     const absl::StatusOr<Speed> speed = Step();
     if (!speed.ok()) return speed.status();
-    const bool fast = *speed == Speed::kFast;
-    ++(fast ? fast_steps_ : slow_steps_);
-    (fast ? fast_spent_ : slow_spent_) += session_.Elapsed() - start;
+    const bool slow = *speed == Speed::kSlow;
+    const TimeSpent spent = session_.Elapsed() - start;
+    taken_.push_back({appended_, slow, {1, spent.seconds}});
+    (slow ? slow_spent_ : fast_spent_) += spent;
   }
   return session_.NextLogits().data();
 }
 
 absl::Status StepTarget::Append(int32_t id) {
   if (absl::Status s = session_.Append(&id, 1); !s.ok()) return s;
+  ++appended_;
   Advance(id);
   return absl::OkStatus();
 }
@@ -33,8 +35,7 @@ void StepTarget::AddTo(RoundsReport* report) const {
   report->verify = slow_spent_;
   if (!report->schedule.has_value()) return;
   report->schedule->plain = true;
-  report->schedule->fast = {fast_steps_, fast_spent_.seconds};
-  report->schedule->slow = {slow_steps_, slow_spent_.seconds};
+  report->schedule->taken = taken_;
 }
 
 absl::StatusOr<std::vector<Law>> StepTarget::Laws(

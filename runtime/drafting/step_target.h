@@ -8,6 +8,7 @@
 #include "drafts/verify.h"
 #include "kernels/token/law.h"
 #include "runtime/drafting/rounds.h"
+#include "runtime/drafting/schedule_report.h"
 #include "runtime/sequence/session.h"
 #include "runtime/sequence/time_spent.h"
 
@@ -51,8 +52,8 @@ class StepTarget : public Target {
 
   Session& session_;
   const LawParams law_;
-  int64_t fast_steps_ = 0;
-  int64_t slow_steps_ = 0;
+  int64_t appended_ = 0;  // tokens
+  std::vector<ScheduleReport::Taken> taken_;
   TimeSpent fast_spent_;
   TimeSpent slow_spent_;
 };

@@ -193,8 +193,7 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   report.rounds = policy.report();
   if (report.rounds.schedule.has_value()) {
     ScheduleReport& schedule = *report.rounds.schedule;
-    (schedule.plain ? report.sweeps : schedule.slow.steps) =
-        schedule.plain ? schedule.slow.steps : report.sweeps;
+    if (schedule.plain) report.sweeps = schedule.slow().steps;
     schedule.Cut(std::ssize(transcript.tokens()));
   }
   report.traffic = session.traffic();

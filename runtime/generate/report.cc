@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "runtime/sequence/predicted.h"
 
@@ -80,7 +82,10 @@ nlohmann::json ToJson(const ScheduleReport& schedule) {
     return nlohmann::json{{"steps", of.steps}, {"seconds", of.seconds}};
   };
   nlohmann::json reasons = nlohmann::json::object();
-  for (const auto& [reason, count] : schedule.reasons) reasons[reason] = count;
+  for (const std::string_view reason : schedule.reason_at) {
+    nlohmann::json& count = reasons[std::string(reason)];
+    count = count.is_null() ? 1 : count.get<int64_t>() + 1;
+  }
   nlohmann::json segments = nlohmann::json::array();
   for (const ScheduleReport::Segment& segment : schedule.segments) {
     segments.push_back({{"mode", segment.mode},
@@ -99,8 +104,8 @@ nlohmann::json ToJson(const ScheduleReport& schedule) {
     measured += share.has_value() ? 1 : 0;
   }
   return {{"form", schedule.plain ? "plain" : "verified"},
-          {"fast", steps(schedule.fast)},
-          {"slow", steps(schedule.slow)},
+          {"fast", steps(schedule.fast())},
+          {"slow", steps(schedule.slow())},
           {"reasons", std::move(reasons)},
           {"slow_at", schedule.slow_at},
           {"segments", std::move(segments)},
@@ -143,8 +148,8 @@ namespace {
 // Which steps were fast, known after a plain form's generation.
 FastSteps FastOf(const std::optional<ScheduleReport>& schedule) {
   if (!schedule.has_value() || !schedule->plain) return {};
-  const auto fast = static_cast<double>(schedule->fast.steps);
-  const auto all = fast + static_cast<double>(schedule->slow.steps);
+  const auto fast = static_cast<double>(schedule->fast().steps);
+  const auto all = fast + static_cast<double>(schedule->slow().steps);
   return {schedule->fast_positions, all > 0 ? fast / all : 0};
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string_view>
 
 #include "runtime/drafting/draft_costs.h"
 
@@ -35,6 +34,13 @@ ThinkTrack::ThinkTrack(const ThinkSchedule::Options& options,
 void ThinkTrack::Advance(int32_t id) {
   schedule_.Advance(id);
   report_.Note(schedule_.thinking() ? "think" : "answer", tokens_++);
+}
+
+absl::StatusOr<VerifiedBlock> ThinkTrack::Next(Rounds& rounds) {
+  absl::StatusOr<VerifiedBlock> block = rounds.Next(tokens_, &report_);
+  if (!block.ok()) return block;
+  for (const int32_t id : block->tokens) Advance(id);
+  return block;
 }
 
 // ---- Plain ----
@@ -131,25 +137,13 @@ absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
 absl::StatusOr<VerifiedBlock> SadasVerified::NextBlock() {
   const bool windowed =
       track_->schedule().windowed() || !answer_rounds_.has_value();
-  absl::StatusOr<VerifiedBlock> block =
-      (windowed ? think_rounds_ : answer_rounds_)->Next();
-  if (!block.ok()) return block;
-  for (const int32_t id : block->tokens) track_->Advance(id);
-  return block;
+  return track_->Next(*(windowed ? think_rounds_ : answer_rounds_));
 }
 
 RoundsReport SadasVerified::report() const {
   RoundsReport report = think_rounds_->report();
   if (answer_rounds_.has_value()) report += answer_rounds_->report();
   report.schedule = track_->report();
-  for (const DraftLevel& level : report.levels) {
-    const std::string_view drafter = level.drafter;
-    if (drafter == "window" || drafter == "retrieval") {
-      report.schedule->fast.steps += level.drafted;
-    }
-  }
-  report.schedule->fast.seconds = report.draft.seconds;
-  report.schedule->slow.seconds = report.verify.seconds;
   return report;
 }
 

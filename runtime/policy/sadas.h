@@ -32,6 +32,9 @@ class ThinkTrack {
   void Advance(int32_t id);
   const ThinkSchedule& schedule() const { return schedule_; }
   int64_t prompt() const { return prompt_; }  // tokens before the text
+  // The block of the text that `rounds` makes next. Errors: those of
+  // Rounds::Next.
+  absl::StatusOr<VerifiedBlock> Next(Rounds& rounds);
   const ScheduleReport& report() const { return report_; }
 
  private:

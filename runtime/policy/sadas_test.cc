@@ -193,8 +193,8 @@ TEST_F(SadasTest, AThoughtThatIsCutShortIsClosed) {
     texts.push_back(report.tokens);
     if (form == PolicyForm::kPlain) {
       // The first token is the prompt's; the last is not read any more.
-      EXPECT_EQ(report.rounds.schedule->fast.steps, closed);
-      EXPECT_EQ(report.rounds.schedule->slow.steps, 59 - closed);
+      EXPECT_EQ(report.rounds.schedule->fast().steps, closed);
+      EXPECT_EQ(report.rounds.schedule->slow().steps, 59 - closed);
       EXPECT_EQ(report.sweeps, 59 - closed);
     }
   }

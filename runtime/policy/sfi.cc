@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <string>
 #include <vector>
 
 #include "runtime/drafting/draft_costs.h"
@@ -30,8 +29,7 @@ absl::StatusOr<StepTarget::Speed> SfiPlain::Steps::Step() {
     return Speed::kFast;
   }
   report_.slow_at.push_back(tokens_);
-  ++reasons_[NameOf(schedule_.reason())];
-  report_.reasons.assign(reasons_.begin(), reasons_.end());
+  report_.reason_at.emplace_back(NameOf(schedule_.reason()));
   session().KeepViewPlaces();
   if (absl::Status s = session().Step(Station::kVerify, View::Full());
       !s.ok()) {
@@ -95,7 +93,7 @@ absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
 
 absl::StatusOr<VerifiedBlock> SfiVerified::NextBlock() {
   const int64_t before = parts_.session.kv_length();
-  absl::StatusOr<VerifiedBlock> block = rounds_->Next();
+  absl::StatusOr<VerifiedBlock> block = rounds_->Next(tokens_, &report_);
   if (!block.ok()) return block;
   for (const int32_t id : block->tokens) schedule_->Advance(id);
   if (parts_.session.kv_length() > before) {  // there was a sweep
@@ -109,9 +107,6 @@ absl::StatusOr<VerifiedBlock> SfiVerified::NextBlock() {
 RoundsReport SfiVerified::report() const {
   RoundsReport report = rounds_->report();
   report.schedule = report_;
-  report.schedule->fast = {.steps = report.levels.back().drafted,
-                           .seconds = report.draft.seconds};
-  report.schedule->slow.seconds = report.verify.seconds;
   report.schedule->selected = parts_.params.sfi.Selected();
   return report;
 }

@@ -2,7 +2,6 @@
 #define TIERCEL_RUNTIME_POLICY_SFI_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -46,7 +45,6 @@ class SfiPlain final : public Policy {
     SfiSchedule schedule_;
     int64_t tokens_ = 0;  // of the text
     ScheduleReport report_;
-    std::map<std::string, int64_t> reasons_;
   };
 
   const PolicyParts parts_;

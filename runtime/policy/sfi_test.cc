@@ -87,7 +87,7 @@ TEST_F(SfiTest, AChoiceOfEverythingIsTheModel) {
     const auto policy = NewPolicy(*session, params);
     ASSERT_TRUE(policy.ok()) << policy.status();
     const float farthest = Farthest(*session, **policy, ids, full);
-    EXPECT_EQ((*policy)->report().schedule->fast.steps, std::ssize(ids));
+    EXPECT_EQ((*policy)->report().schedule->fast().steps, std::ssize(ids));
     EXPECT_LT(farthest, 1e-4f) << chunk;
   }
 }
@@ -140,11 +140,43 @@ TEST_F(SfiTest, StepsFollowTheSchedule) {
   ASSERT_TRUE(report.status.ok()) << report.status;
   const ScheduleReport& schedule = *report.rounds.schedule;
   EXPECT_EQ(schedule.slow_at, (std::vector<int64_t>{7, 14, 21, 28}));
-  EXPECT_EQ(schedule.slow.steps, 4);
-  EXPECT_EQ(schedule.fast.steps, 25);
+  EXPECT_EQ(schedule.slow().steps, 4);
+  EXPECT_EQ(schedule.fast().steps, 25);
   EXPECT_EQ(report.sweeps, 4);
-  EXPECT_EQ(schedule.reasons,
-            (std::vector<std::pair<std::string, int64_t>>{{"interval", 4}}));
+  EXPECT_EQ(schedule.reason_at, std::vector<std::string_view>(4, "interval"));
+}
+
+// What a stop text takes back is counted nowhere, and what is left is what the
+// tokens tell.
+TEST_F(SfiTest, AStopTextIsCutEverywhere) {
+  for (const PolicyForm form : {PolicyForm::kPlain, PolicyForm::kVerified}) {
+    const PolicyParams params = Sfi(form, "trigger=fixed,interval=2,gap=1");
+    const auto session = SessionFor(params);
+    GenerateParams drawn = DraftedParams(0.7f, 60);
+    const Report whole = GenerateDrafted(*session, drawn, params);
+    const size_t half = whole.text.size() / 2;
+    drawn.stops = {whole.text.substr(half, half / 2)};
+    session->Truncate(prompt_->size());
+    const Report cut = GenerateDrafted(*session, drawn, params);
+    ASSERT_TRUE(cut.status.ok()) << cut.status;
+    ASSERT_EQ(cut.finish_reason, "stop");
+    const int64_t count = std::ssize(cut.tokens);
+    ASSERT_GT(count, 2);
+    ASSERT_LT(count, 50);
+    const ScheduleReport& all = *whole.rounds.schedule;
+    const ScheduleReport& schedule = *cut.rounds.schedule;
+    std::vector<int64_t> slow_at = all.slow_at;
+    std::erase_if(slow_at, [&](int64_t at) { return at >= count; });
+    EXPECT_LT(slow_at.size(), all.slow_at.size());
+    EXPECT_EQ(schedule.slow_at, slow_at);
+    EXPECT_EQ(schedule.slow().steps, std::ssize(slow_at));
+    EXPECT_EQ(schedule.coverage_at.size(), slow_at.size());
+    EXPECT_LT(schedule.fast().steps, all.fast().steps);
+    if (form == PolicyForm::kVerified) continue;
+    EXPECT_EQ(schedule.reason_at.size(), slow_at.size());
+    EXPECT_EQ(schedule.fast().steps, count - 1 - std::ssize(slow_at));
+    EXPECT_GT(cut.sweeps, schedule.slow().steps);  // they were made
+  }
 }
 
 // The less a view holds, the less it has of what a row would attend to.
@@ -361,8 +393,8 @@ TEST_F(SfiTest, ShortTextsAreReadWhole) {
     ASSERT_TRUE(report.status.ok()) << report.status;
     const int64_t fits =
         std::clamp<int64_t>(60 - static_cast<int64_t>(length), 0, 19);
-    EXPECT_EQ(report.rounds.schedule->slow.steps, fits) << length;
-    EXPECT_EQ(report.rounds.schedule->fast.steps, 19 - fits) << length;
+    EXPECT_EQ(report.rounds.schedule->slow().steps, fits) << length;
+    EXPECT_EQ(report.rounds.schedule->fast().steps, 19 - fits) << length;
   }
 }
 

@@ -177,7 +177,9 @@ TEST_F(KnownRatesTest, AReportPredictsItsOwnWork) {
       EXPECT_EQ(said->tbt_s, want.tbt_s);
       // A plain form's fast steps count by their share.
       report.rounds.schedule = ScheduleReport{
-          .plain = true, .fast = {9}, .fast_positions = 20, .slow = {3}};
+          .plain = true,
+          .taken = {{.steps = {9}}, {.slow = true, .steps = {3}}},
+          .fast_positions = 20};
       AddPrediction(*one, rates, &report);
       Work mixed = work;
       mixed.fast = {20, 0.75};
