@@ -64,6 +64,9 @@ page_seen_start|kernels/attention/attention_pages.cc|CheckPageStart("Attention",
 wave_mask|kernels/attention/attention.cu|position <= row|position < row|kernels/attention/attention_test.cc
 wave_hidden|kernels/attention/attention.cu|if (!(weight < 0.0f)) sums\[i\]|sums[i]|kernels/attention/attention_test.cc
 wave_recent|kernels/attention/attention.cu|row - position < w.shown|row - position <= w.shown|kernels/attention/attention_view_test.cc
+wave_launch|kernels/attention/attention.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
+evidence_launch|kernels/attention/evidence.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
+select_launch|kernels/attention/selector.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
 wave_barrier|kernels/attention/attention.cu|Barrier();  // all have read what ran so far||kernels/attention/attention_test.cc
 wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& at == 0|kernels/attention/attention_test.cc
 tile_barrier|kernels/kv/kv_tile.h|Barrier();  // all are done with what was here before||kernels/attention/attention_test.cc
@@ -562,6 +565,9 @@ logits_planned|runtime/predict/session_plan.cc|^          logits +$|          0 
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
 shares_stale|offload/view/attention_shares.cc|digests_.Truncate(begin);.*||offload/view/attention_shares_test.cc
+lost_queue|kernels/device/hosted_stream.cc|stream.Forget();|(void)stream;|tests/hosted_faults_test.cc
+far_norm|kernels/far_bodies.cc|p.weight, p.eps|p.weight, 2 * p.eps|far/runtime/sequence/session_test.cc
+far_logits|runtime/sequence/session.cc|return stream().Synchronize();|return absl::OkStatus();|far/runtime/sequence/session_test.cc
 shares_device|offload/view/attention_shares.cc|Divide({read_.data()|Divide({scores_.data()|far/runtime/sequence/attended_test.cc
 shares_parts|offload/view/attention_shares.cc|first_row \* QueryWidth|0 * QueryWidth|offload/view/attention_shares_test.cc
 shares_begin|offload/view/attention_shares.cc|MeansOf(0) + before \* head_dim|MeansOf(0)|offload/view/attention_shares_test.cc
