@@ -37,8 +37,8 @@
 #include "kernels/layer/swiglu_body.h"
 #include "kernels/machine/copy_words_body.h"
 
-// What the CPU does in the place of each kernel but attention's: the op's
-// reference, on what lies in the device's memory.
+// What the CPU does in the place of each kernel but attention's, on what lies
+// in the device's memory: nearly always the op's reference.
 
 namespace tiercel {
 namespace {

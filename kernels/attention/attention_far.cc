@@ -54,6 +54,10 @@ bool IsEmpty(const CellSet& set) {
                      [](uint64_t word) { return word == 0; });
 }
 
+struct alignas(64) Lanes {
+  float of[kAlignFloats];
+};
+
 class Wave {
  public:
   explicit Wave(const AttentionWave& w)
@@ -65,7 +69,8 @@ class Wave {
         sum_(max_.size()),
         out_(max_.size() * static_cast<size_t>(padded_)),
         scratch_(static_cast<size_t>(2 * kPageTokens * padded_ +
-                                     kMaxTileQueries * kPageTokens)) {}
+                                     kMaxTileQueries * kPageTokens) /
+                 kAlignFloats) {}
 
   void Run() {
     for (int64_t page = 0; page < w_.num_pages; ++page) {
@@ -109,7 +114,7 @@ class Wave {
     b.max = &max_[static_cast<size_t>(place)];
     b.sum = &sum_[static_cast<size_t>(place)];
     b.out = &out_[static_cast<size_t>(place * padded_)];
-    b.scratch = scratch_.data();
+    b.scratch = scratch_.front().of;
     kComputeBlock[Best()](b);
   }
 
@@ -137,7 +142,7 @@ class Wave {
   std::vector<float> max_;  // [pages, rows, heads]
   std::vector<float> sum_;
   std::vector<float> out_;  // [.., padded_]
-  std::vector<float> scratch_;
+  std::vector<Lanes> scratch_;
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ std::atomic<uint64_t> delays_seed = 0;
 thread_local int asked_last = 0;
 
 // A queue that is worked off when somebody waits, on the thread that does, or
-// by a thread of its own.
+// by a thread of the stream's own.
 class HostedStream final : public CudaStream {
   // What is outside the device runs while its memory is shut, and may wait.
   struct Work {
@@ -326,6 +326,19 @@ class HostedStream final : public CudaStream {
   std::jthread worker_;
 };
 
+// The device, which is there if it was lost; what was queued on it then is not
+// done.
+HostedDevice& WholeDevice(int gpu) {
+  HostedDevice& device = DeviceOf(gpu);
+  if (device.LostWith() != 0) {
+    HostedStream::ForEach(
+        device, [](const HostedStream&) { return true; },
+        [](HostedStream& stream) { stream.Forget(); });
+  }
+  device.MakeWhole();
+  return device;
+}
+
 }  // namespace
 
 void RunHostedStreams(int gpu) {
@@ -397,14 +410,7 @@ void SetHostedGpu(const GpuFacts& facts) {
 }
 
 void SetHostedFaultsOf(int gpu, std::function<int(std::string_view)> fault) {
-  HostedDevice& device = DeviceOf(gpu);
-  // A lost device does nothing more that was queued while it was there.
-  if (device.LostWith() != 0) {
-    HostedStream::ForEach(
-        device, [](const HostedStream&) { return true; },
-        [](HostedStream& stream) { stream.Forget(); });
-  }
-  device.MakeWhole();
+  HostedDevice& device = WholeDevice(gpu);
   const std::lock_guard lock(device.mutex);
   device.fault = std::move(fault);
 }
@@ -416,7 +422,7 @@ void SetHostedFaults(const std::function<int(std::string_view)>& fault) {
 }
 
 std::unique_ptr<Stream> MakeHostedStream(Order order, int gpu) {
-  DeviceOf(gpu).MakeWhole();
+  WholeDevice(gpu);
   return *Stream::Over(std::make_unique<HostedStream>(gpu, order));
 }
 

@@ -20,9 +20,10 @@ namespace tiercel {
 // Synchronize reports. A kernel's fault loses the device, as it does with CUDA,
 // until the next of these is made: then it is as new.
 //
-// With SetHostedDelays a thread of the device's own works the queue off beside
-// those who wait, after delays: then what nobody orders shows as a race
-// (-fsanitize=thread), where the queue alone shows what comes too late.
+// With SetHostedDelays a thread of the stream's own works the queue off too,
+// after delays. Where the host asks the device nothing in between, what nobody
+// orders then shows as a race (-fsanitize=thread); elsewhere locks of the queue
+// order it, and only bytes can be wrong.
 //
 // There are several devices, by numbers. None can touch the memory of another:
 // copies between two go through the host.
