@@ -79,11 +79,13 @@ class SpeedTest : public RepeatedTextTest<5> {
  protected:
   static void SetUpTestSuite() {
     RepeatedTextTest<5>::SetUpTestSuite();
-    deep_ =
-        OpenModel({.path = Deepened("llama_chat"), .machine = {.threads = 2}})
-            .release();
+    const Model::Options options = {.path = Deepened("llama_chat"),
+                                    .machine = {.threads = 2}};
+    deep_ = OpenModel(options).release();
+    reference_ = OpenReference(options).release();
   }
   static void TearDownTestSuite() {
+    delete reference_;
     delete deep_;
     RepeatedTextTest<5>::TearDownTestSuite();
   }
@@ -95,7 +97,8 @@ class SpeedTest : public RepeatedTextTest<5> {
     return {prompt_->begin() + 3, prompt_->begin() + 90};
   }
 
-  static inline Model* deep_ = nullptr;  // of six layers
+  static inline Model* deep_ = nullptr;       // of six layers
+  static inline Model* reference_ = nullptr;  // the same, on the CPU
 };
 
 // Bit for bit: what is not computed is what nobody reads.
@@ -105,8 +108,8 @@ TEST_F(SpeedTest, RowsAreThoseOfWholePromptsUnderTheSameMask) {
        {"", "cut=1", "cut=5", "anchor=0", "cut=2,anchor=5,tail=3",
         "cut=3,tail=70", "anchor=299", "cut=4,tail=299"}) {
     const PolicyParams params = Speed(PolicyForm::kPlain, settings);
-    const std::vector<float> expected =
-        Expected(*deep_, *prompt_, ids, WholeRows(*deep_, params, *prompt_));
+    const std::vector<float> expected = Expected(
+        *reference_, *prompt_, ids, WholeRows(*deep_, params, *prompt_));
     const auto session = Prefilled(*deep_, *prompt_, params.OptionsFor({}));
     ASSERT_EQ(Scored(*session, params, ids), expected) << settings;
   }
@@ -115,7 +118,7 @@ TEST_F(SpeedTest, RowsAreThoseOfWholePromptsUnderTheSameMask) {
 TEST_F(SpeedTest, EverythingDeepIsTheModel) {
   const Ids ids = Answer();
   const std::vector<float> expected =
-      Expected(*deep_, *prompt_, ids, View::Full());
+      Expected(*reference_, *prompt_, ids, View::Full());
   for (const char* settings : {"cut=6", "tail=300", "cut=1,anchor=300"}) {
     const PolicyParams params = Speed(PolicyForm::kPlain, settings);
     const auto session = Prefilled(*deep_, *prompt_, params.OptionsFor({}));
@@ -208,7 +211,7 @@ TEST_F(SpeedTest, TextIsTheSameInEveryTier) {
     const Session::Options options = params.OptionsFor({.context = 1100});
     const GenerateParams drawn = DraftedParams(0.8f, 150);
     const Ids expected =
-        DraftedText(*Prefilled(*deep_, prompt, options), drawn, params);
+        DraftedText(*Prefilled(*reference_, prompt, options), drawn, params);
     for (const Budget budget :
          {Budget::kLeast, Budget::kMiddle, Budget::kAll}) {
       for (const int threads : {1, 2}) {
@@ -249,7 +252,7 @@ TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
       ASSERT_TRUE(prefill.ok());
       EXPECT_EQ(prefill->computed_tokens(), std::ssize(question) + 1);
       const Ids second = DraftedText(*session, drawn, params);
-      const auto fresh = Prefilled(*deep_, text, options);
+      const auto fresh = Prefilled(*reference_, text, options);
       const bool dropped = settings[11] == 'd';
       EXPECT_EQ(second == DraftedText(*fresh, drawn, params), dropped)
           << settings;
@@ -262,7 +265,7 @@ TEST_F(SpeedTest, AnEarlierAnswerIsPromptUnlessItIsKept) {
     View view = WholeRows(*deep_, params, text);
     view.pinned = {{299, 339}, {std::ssize(text) - 1, kAllPositions}};
     // The first answer itself was computed over its own prompt alone.
-    const auto session = MakeSession(*deep_);
+    const auto session = MakeSession(*reference_);
     View before = WholeRows(*deep_, params, *prompt_);
     ASSERT_TRUE(session->Append(text.data(), text.size()).ok());
     ASSERT_TRUE(
@@ -289,7 +292,7 @@ TEST_F(SpeedTest, LongPromptsMayBeInTiles) {
   for (const char* settings : {"cut=4,tail=700", "cut=2,anchor=5,tail=3"}) {
     const PolicyParams params = Speed(PolicyForm::kPlain, settings);
     const Session::Options options = params.OptionsFor({.context = 2000});
-    const auto plain = MakeSession(*deep_, options);
+    const auto plain = MakeSession(*reference_, options);
     const Tiered tiered = MakeTiered(*deep_, options, Budget::kLeast);
     ASSERT_LT(tiered.session->plan().state_rows, std::ssize(prompt));
     std::vector<std::vector<float>> logits;
@@ -336,8 +339,9 @@ TEST_F(SpeedTest, PlainTextsFollowFromTheTokens) {
     ASSERT_EQ(DraftedText(*session, drawn(40), params), all);
     session->Truncate(length);
     ASSERT_TRUE(Prefill(*session, nullptr, 0, kNoProgress).ok());
-    EXPECT_EQ(DraftedText(*session, drawn(20), params),
-              DraftedText(*Prefilled(*deep_, text, options), drawn(20), params))
+    EXPECT_EQ(
+        DraftedText(*session, drawn(20), params),
+        DraftedText(*Prefilled(*reference_, text, options), drawn(20), params))
         << length;
     session->Truncate(std::min(length, prompt_->size()));
     const Ids rest(prompt_->begin() +
@@ -351,7 +355,7 @@ TEST_F(SpeedTest, PlainTextsFollowFromTheTokens) {
 TEST_F(SpeedTest, AnAnswerGoesOnAfterAPromptThatWasStopped) {
   const PolicyParams params = Speed(PolicyForm::kPlain, "cut=4");
   const auto drawn = [](int64_t length) { return DraftedParams(0.9f, length); };
-  const auto whole = Prefilled(*deep_, *prompt_, params.OptionsFor({}));
+  const auto whole = Prefilled(*reference_, *prompt_, params.OptionsFor({}));
   const Ids all = DraftedText(*whole, drawn(40), params);
   const auto session = Prefilled(*deep_, *prompt_, params.OptionsFor({}));
   Ids text = DraftedText(*session, drawn(15), params);
@@ -369,7 +373,7 @@ TEST_F(SpeedTest, AStoppedPromptGoesOn) {
   const PolicyParams params =
       Speed(PolicyForm::kPlain, "cut=3,tail=70,anchor=130");
   const Session::Options options = params.OptionsFor({.context = 1100});
-  const auto whole = Prefilled(*deep_, prompt, options);
+  const auto whole = Prefilled(*reference_, prompt, options);
   uint64_t asks = 0;
   uint64_t last = 0;
   const uint64_t expected_total = 720 * 3 + (70 + 130) * 3;

@@ -20,19 +20,21 @@ using ::testing::ElementsAreArray;
 class SessionTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    model_ = OpenModel({.path = CheckpointPath("llama_chat.gguf"),
-                        .machine = {.threads = 2}})
-                 .release();
+    const Model::Options options = {.path = CheckpointPath("llama_chat.gguf"),
+                                    .machine = {.threads = 2}};
+    model_ = OpenModel(options).release();
+    reference_ = OpenReference(options).release();
     ids_ = new std::vector<int32_t>(
         ReadTokens(CheckpointPath("llama_chat/tokens.txt")));
   }
   static void TearDownTestSuite() {
     delete ids_;
+    delete reference_;
     delete model_;
   }
 
-  static std::unique_ptr<Session> Prefilled() {
-    std::unique_ptr<Session> session = MakeSession(*model_);
+  static std::unique_ptr<Session> Prefilled(const Model& model = *model_) {
+    std::unique_ptr<Session> session = MakeSession(model);
     const absl::Status status =
         Prefill(*session, ids_->data(), ids_->size(), kNoProgress).status();
     EXPECT_TRUE(status.ok()) << status;
@@ -50,10 +52,12 @@ class SessionTest : public testing::Test {
   }
 
   static Model* model_;
+  static Model* reference_;  // the same, on the CPU
   static std::vector<int32_t>* ids_;
 };
 
 Model* SessionTest::model_ = nullptr;
+Model* SessionTest::reference_ = nullptr;
 std::vector<int32_t>* SessionTest::ids_ = nullptr;
 
 const GenerateParams kSampled = {.max_tokens = 40,
@@ -63,7 +67,7 @@ const GenerateParams kSampled = {.max_tokens = 40,
                                  .stops = {}};
 
 TEST_F(SessionTest, PrefillInPiecesIsPrefill) {
-  const auto whole = Prefilled();
+  const auto whole = Prefilled(*reference_);
   for (size_t piece : {1, 50, 128, 159}) {
     const auto session = MakeSession(*model_);
     for (size_t i = 0; i < ids_->size(); i += piece) {
@@ -75,7 +79,7 @@ TEST_F(SessionTest, PrefillInPiecesIsPrefill) {
 }
 
 TEST_F(SessionTest, SameSeedSameText) {
-  const auto a = Prefilled();
+  const auto a = Prefilled(*reference_);
   const auto b = Prefilled();
   const std::vector<int32_t> tokens = Continue(*a, kSampled);
   EXPECT_EQ(tokens.size(), 40u);
@@ -88,7 +92,7 @@ TEST_F(SessionTest, SameSeedSameText) {
 
 // A draw is keyed by (seed, position, token): another position, other noise.
 TEST_F(SessionTest, EveryTokenIsDrawnAtItsPosition) {
-  const auto session = Prefilled();
+  const auto session = Prefilled(*reference_);
   const std::vector<int32_t> tokens = Continue(*session, kSampled);
   const auto again = Prefilled();
   for (const int32_t token : tokens) {
@@ -108,7 +112,7 @@ TEST_F(SessionTest, EveryTokenIsDrawnAtItsPosition) {
 }
 
 TEST_F(SessionTest, FewerTokensAreAPrefix) {
-  const auto all = Prefilled();
+  const auto all = Prefilled(*reference_);
   const std::vector<int32_t> tokens = Continue(*all, kSampled);
   for (int64_t n : {1, 2, 17, 39}) {
     const auto session = Prefilled();
