@@ -162,7 +162,8 @@ step_hosted() {
   head -n 20 "$scratch/all.txt" >"$scratch/tokens.txt"
   local flags=(eval --tokens "$scratch/tokens.txt" --no-progress)
   "$TIERCEL" "${flags[@]}" --device cpu --logits "$scratch/cpu.npy"
-  "$TIERCEL" "${flags[@]}" --device far --logits "$scratch/hosted.npy"
+  build/cpu/apps/tiercel_hosted "${flags[@]}" --device far \
+    --logits "$scratch/hosted.npy"
   cmp "$scratch/cpu.npy" "$scratch/hosted.npy"
   sha256sum <"$scratch/hosted.npy"
 }

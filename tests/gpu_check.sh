@@ -56,7 +56,7 @@ pack() {  # folder device
   if [[ $2 == far ]]; then
     build=build/cpu
     cmake --preset cpu >/dev/null
-    targets=(kernels_layer_tests)
+    targets=(kernels_layer_tests tiercel_hosted_cli)
   else
     build=build/gpu
     PATH=$PATH:/usr/local/cuda/bin
@@ -64,19 +64,21 @@ pack() {  # folder device
     # A compiler that is newer than ours may warn of more.
     cmake --preset cuda -B "$build" -DTIERCEL_WERROR=OFF \
       -DCMAKE_CUDA_ARCHITECTURES="${CUDAARCHS:-89-real;90-real}" >/dev/null
-    targets=(tiercel_gpu_tests)
+    targets=(tiercel_gpu_tests tiercel_cli)
   fi
-  cmake --build "$build" --target "${targets[@]}" tiercel_cli copy_bench
+  cmake --build "$build" --target "${targets[@]}" copy_bench
   # The tests of a folder are one program.
   if [[ $2 == far ]]; then
     put_program "$build/kernels/kernels_layer_tests" "$folder"
+    put_program "$build/apps/tiercel_hosted" "$folder"
+    mv "$folder/bin/tiercel_hosted" "$folder/bin/tiercel"
   else
     for program in $(ctest --test-dir "$build" -N -V -L gpu |
       sed -nE 's/^.*Test command: "?([^" ]+).*/\1/p' | sort -u); do
       put_program "$program" "$folder"
     done
+    put_program "$build/apps/tiercel" "$folder"
   fi
-  put_program "$build/apps/tiercel" "$folder"
   put_program "$build/bench/copy_bench" "$folder"
 
   rm -rf "$folder/checkpoints"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The program on `--device far`, whose GPU the CPU plays, beside itself on the CPU.
+"""The program on a GPU whose kernels the host executor runs, beside itself on the
+CPU.
 
-    hosted_cli_test.py TIERCEL CHECKPOINTS
+    hosted_cli_test.py TIERCEL_HOSTED CHECKPOINTS
 
 Standard library only.
 """
