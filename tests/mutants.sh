@@ -295,6 +295,7 @@ arena_budget|offload/tier/device_arena.cc|block.bytes < size) continue;|block.by
 predicted_pages|runtime/predict/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/predict/prediction_test.cc
 predicted_up|runtime/predict/prediction.cc|layer.up_s = Up(before);|layer.up_s = 0 * Up(before);|runtime/predict/prediction_test.cc
 schedule_cut|runtime/drafting/schedule_report.h|taken.back().at >= count|taken.back().at > count|runtime/policy/sfi_test.cc
+schedule_swept|runtime/drafting/rounds.cc|session_.kv_length() > held|session_.kv_length() >= held|runtime/policy/sadas_test.cc
 schedule_reasons|runtime/drafting/schedule_report.h|reason_at.resize(std::min(reason_at.size(), slow_at.size()))|reason_at.resize(reason_at.size())|runtime/policy/sfi_test.cc
 first_gap|runtime/generate/report.cc|size_t i = 1; i < token_seconds|size_t i = 0; i < token_seconds|runtime/generate/report_test.cc
 percentile_swap|runtime/generate/report.cc|Percentile(gap_ms, 0.90)|Percentile(gap_ms, 0.99)|runtime/generate/report_test.cc

@@ -84,9 +84,11 @@ absl::StatusOr<VerifiedBlock> Rounds::Next(int64_t at,
                                            ScheduleReport* schedule) {
   const TimeSpent drafts = draft_;
   const TimeSpent sweeps = verify_;
+  const int64_t held = session_.kv_length();
   absl::StatusOr<VerifiedBlock> block = Next();
   if (!block.ok()) return block;
   schedule->NoteBlock(at, static_cast<int64_t>(block->drafted),
+                      /*swept=*/session_.kv_length() > held,
                       (draft_ - drafts).seconds, (verify_ - sweeps).seconds);
   return block;
 }

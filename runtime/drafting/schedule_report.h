@@ -50,14 +50,16 @@ struct ScheduleReport {
     segments.back().end = index + 1;
   }
   // A block that took so long was drafted over a view and checked over
-  // everything, `at` output tokens being there before it. The first token of a
-  // text is known without a sweep.
-  void NoteBlock(int64_t at, int64_t drafted, double draft_seconds,
+  // everything, `at` output tokens being there before it. `swept`: by a sweep,
+  // which the first token after a prompt does not need.
+  void NoteBlock(int64_t at, int64_t drafted, bool swept, double draft_seconds,
                  double verify_seconds) {
-    const bool swept = at > 0 || drafted > 0;
     taken.push_back({at, /*slow=*/false, {drafted, draft_seconds}});
     taken.push_back({at, /*slow=*/true, {swept ? 1 : 0, verify_seconds}});
   }
+
+  // Whether the block that was noted last was checked by a sweep.
+  bool swept() const { return taken.back().steps.steps > 0; }
 
   Steps fast() const { return SumOf(/*slow=*/false); }
   Steps slow() const { return SumOf(/*slow=*/true); }

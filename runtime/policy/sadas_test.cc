@@ -169,6 +169,19 @@ TEST_F(SadasTest, VerifiedTextIsThatOfNoDrafter) {
   }
 }
 
+// The first token after a prompt needs no sweep; that of a text which goes on
+// without one does.
+TEST_F(SadasTest, EverySweepIsCounted) {
+  const PolicyParams choice = Sadas(PolicyForm::kBaseline, "gate=always");
+  const auto session = SessionFor(choice);
+  for (const int64_t sweeps : {4, 5}) {
+    const Report report =
+        GenerateDrafted(*session, DraftedParams(0.7f, 5), choice);
+    ASSERT_TRUE(report.status.ok()) << report.status;
+    EXPECT_EQ(report.rounds.schedule->slow().steps, sweeps);
+  }
+}
+
 // What is forced is forced in every form, and the baseline has it too.
 TEST_F(SadasTest, AThoughtThatIsCutShortIsClosed) {
   const Ids tag = Tag("</think>");

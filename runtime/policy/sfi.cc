@@ -92,11 +92,10 @@ absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
 }
 
 absl::StatusOr<VerifiedBlock> SfiVerified::NextBlock() {
-  const int64_t before = parts_.session.kv_length();
   absl::StatusOr<VerifiedBlock> block = rounds_->Next(tokens_, &report_);
   if (!block.ok()) return block;
   for (const int32_t id : block->tokens) schedule_->Advance(id);
-  if (parts_.session.kv_length() > before) {  // there was a sweep
+  if (report_.swept()) {
     report_.slow_at.push_back(tokens_);
     report_.coverage_at.push_back(parts_.session.ViewCoverage());
   }

@@ -169,6 +169,7 @@ TEST_F(SfiTest, AStopTextIsCutEverywhere) {
     std::erase_if(slow_at, [&](int64_t at) { return at >= count; });
     EXPECT_LT(slow_at.size(), all.slow_at.size());
     EXPECT_EQ(schedule.slow_at, slow_at);
+    EXPECT_GT(schedule.slow_at.front(), 0);  // the prompt gave the first
     EXPECT_EQ(schedule.slow().steps, std::ssize(slow_at));
     EXPECT_EQ(schedule.coverage_at.size(), slow_at.size());
     EXPECT_LT(schedule.fast().steps, all.fast().steps);
