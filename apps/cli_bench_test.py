@@ -57,6 +57,33 @@ class BenchTest(Case):
         self.assertEqual(result.stderr.decode(), "".join(
             f"warning: {warning}\n" for warning in warnings))
 
+    def test_a_session_warns_as_of_a_text_that_is_generated(self):
+        text = self.path("text.txt", b"one two three " * 40)
+        sfi = ["--policy", "sfi", "--budget", "32", "--window", "24", "--set"]
+        speed = ["--policy", "speed", "--plain"]  # nobody trained for that
+        for form, flags in (
+                ("md", [*sfi, "gap=2"]), ("jsonl", [*sfi, "fire=start"]),
+                ("jsonl", speed),
+                ("jsonl", [*sfi, "gap=2", "--verify-against", "full"])):
+            warnings = self.document("generate", "-m", CHAT, "-f", text, "-n",
+                                     "4", *flags)["warnings"]
+            self.assertEqual(len(warnings), "fire=start" not in flags)
+            result = run("bench", "-m", CHAT, "-f", text, "-p", "4", "-n", "4",
+                         "-r", "1", "-d", "30,90", "-t", "1,2", "-o", form,
+                         *flags)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            # It is said once for all sessions, and in the row of each test.
+            self.assertEqual(
+                without_peak_warnings(result.stderr).decode(),
+                "".join(f"warning: {warning}\n" for warning in warnings))
+            if form == "md":
+                continue
+            rows = [json.loads(line) for line in result.stdout.splitlines()]
+            self.assertEqual(len(rows), 8)
+            for row in rows:
+                peaks = 0 if row["machine"]["steady"] else 1
+                self.assertEqual(row["warnings"][peaks:], warnings)
+
     def test_a_compressed_model_and_its_compressed_text(self):
         model = os.path.join(CHECKPOINTS, "quant32", "q4_0.gguf")
         args = ["bench", "-m", model, "-p", "0", "-r", "1", "-t", "1", "-n",

@@ -304,6 +304,8 @@ ranks_up|runtime/generate/report.cc|{"h2d_bytes", traffic.h2d_bytes},|{"h2d_byte
 bench_deviation|apps/commands/bench_table.cc|(samples.size() - 1))|(samples.size()))|apps/commands/bench_table_test.cc
 bench_first_gap|apps/commands/bench_table.cc|size_t i = 1; i < times|size_t i = 0; i < times|apps/commands/bench_table_test.cc
 bench_positions|apps/commands/bench_table.cc|(row->n_gen + 1) / 2|(row->n_gen) / 2|apps/commands/bench_table_test.cc
+bench_warned|apps/commands/bench.cc|said_.insert(warning).second|(said_.insert(warning), true)|apps/cli_bench_test.py
+bench_warnings|apps/commands/bench_table.cc|warnings.end(), row.warnings.begin()|warnings.end(), row.warnings.end()|apps/commands/bench_table_test.cc
 bench_unsteady|apps/commands/bench_table.cc|machine.at("steady").get<bool>()|true|apps/commands/bench_table_test.cc
 read_spread|kernels/machine/probe.cc|sorted\[sorted.size() / 2\] -|sorted.back() -|kernels/machine/probe_test.cc
 bench_share|apps/commands/bench_table.cc|\*row->bytes_per_token / peak|peak / *row->bytes_per_token|apps/commands/bench_table_test.cc

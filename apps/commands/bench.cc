@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -185,10 +186,18 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
 }
 
 // Writes rows in the format wanted, each as soon as it is measured; a JSON
-// array at the end, for which a signal has to wait.
+// array at the end, for which a signal has to wait. What their sessions warn of
+// is said once.
 class RowWriter {
  public:
   explicit RowWriter(const std::string& format) : format_(format) {}
+
+  // Says what `row` warns of and no row did before.
+  void SayWarnings(const BenchRow& row) {
+    for (const std::string& warning : row.warnings) {
+      if (said_.insert(warning).second) WriteWarnings({warning});
+    }
+  }
 
   absl::Status Write(const BenchRow& row, const BenchContext& context) {
     const bool first = count_++ == 0;
@@ -228,6 +237,7 @@ class RowWriter {
  private:
   const std::string format_;
   int64_t count_ = 0;
+  std::set<std::string> said_;
   Json array_ = Json::array();
   std::optional<KeepOnSignal> keep_;  // once there is a row to write
 };
@@ -326,6 +336,7 @@ class Bencher {
     if (!report.ok()) return report.status();
     BenchRow& row = tested->row;
     row.device_bytes = report->at("memory").at("device_bytes").get<int64_t>();
+    row.warnings = report->at("warnings").get<std::vector<std::string>>();
     if (row.n_gen == 0 || !Generates(options_)) return absl::OkStatus();
     const Json& speculation = report->at("speculation");
     row.levels = speculation.at("levels");
@@ -425,6 +436,7 @@ absl::Status WriteTests(const Options& options, const Model& model,
     here.bench.depths = {depth};
     std::vector<Tested> generated;
     const auto write = [&](Tested tested) {
+      writer->SayWarnings(tested.row);
       if (!options.sampling.verify_against_full || tested.row.n_gen == 0) {
         return writer->Write(tested.row, context);
       }

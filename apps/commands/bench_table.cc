@@ -140,6 +140,8 @@ std::string TestName(const BenchRow& row) {
 }
 
 Json ToJson(const BenchRow& row, const BenchContext& context) {
+  std::vector<std::string> warnings = context.warnings;
+  warnings.insert(warnings.end(), row.warnings.begin(), row.warnings.end());
   return {{"test", TestName(row)},
           {"n_prompt", row.n_prompt},
           {"n_gen", row.n_gen},
@@ -174,7 +176,7 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"build", context.build},
           {"test_time", context.date},
           {"machine", context.machine},
-          {"warnings", context.warnings}};
+          {"warnings", warnings}};
 }
 
 std::string MarkdownHeader(const BenchContext& context) {

@@ -33,7 +33,8 @@ struct BenchRow {
   Json levels = Json::array();
   // Taken of the device: weights, workspace, staging, views, resident pages.
   int64_t device_bytes = 0;
-  Json baseline;  // with --verify-against: Compared
+  std::vector<std::string> warnings;  // of its session
+  Json baseline;                      // with --verify-against: Compared
 };
 
 // What all rows share.
@@ -57,7 +58,7 @@ struct BenchContext {
   std::string build;                  // tiercel_version()
   std::string date;                   // UTC, ISO 8601
   Json machine;                       // tiercel_machine
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings;  // of the machine
 };
 
 // What a repetition took; of a decoding, each token, since the one before or

@@ -116,6 +116,10 @@ TEST(BenchTableTest, AnUnsteadyPeakIsSaid) {
   ASSERT_EQ(context.warnings.size(), 1u);
   EXPECT_TRUE(absl::StrContains(context.warnings[0], "took 40 % longer"));
   EXPECT_EQ(ToJson(Decode(), context)["warnings"], Json(context.warnings));
+  BenchRow row = Decode();
+  row.warnings = {"of its session"};
+  EXPECT_EQ(ToJson(row, context)["warnings"],
+            Json({context.warnings[0], "of its session"}));
   EXPECT_FALSE(absl::StrContains(CsvHeader(Decode(), context), "warnings"));
 }
 
