@@ -277,10 +277,24 @@ class GenerateTest(Case):
                          {"entries": entries, "bytes": entries * row})
 
     def test_a_view_may_be_as_small_as_one_likes(self):
-        # --sink is the window's: no first tokens of the view are asked for.
-        plan = self.document("plan", "-m", CHAT, *SADAS, "--chunk", "8",
-                             "--budget", "16")
-        self.assertGreater(plan["tiers"]["device"]["views"], 0)
+        for policy, budget in (("triforce", 16), ("speed", 16), ("sfi", 2),
+                               ("sadas", 16)):
+            view = ["--policy", policy, "--chunk", "8", "--budget",
+                    str(budget)]
+            plan = self.document("plan", "-m", CHAT, *view)
+            self.assertGreater(plan["tiers"]["device"]["views"], 0)
+            # Those of sadas are its window's.
+            if policy == "sadas":
+                self.document("plan", "-m", CHAT, *view, "--sink", "17")
+                continue
+            self.assertEqual(
+                self.generate(*view)["speculation"],
+                self.generate(*view, "--sink", str(budget))["speculation"])
+            # What is named is not made less.
+            self.assertEqual(
+                self.refuse(2, "invalid_argument", "plan", "-m", CHAT, *view,
+                            "--sink", str(budget + 1)),
+                f"budget: got {budget}, need at least the sink's {budget + 1}")
 
     def test_without_a_tokenizer(self):
         tokens = self.path("tokens.txt", b"5 6 7 8 9 " * 20)

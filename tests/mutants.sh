@@ -274,6 +274,10 @@ view_abandoned|offload/view/retrieval.cc|  chooser_->Truncate(step_end_);||runti
 view_queries|offload/view/retrieval.cc|selection.has_value() ? 2 : 1) \* kMaxStepRows|selection.has_value() ? 1 : 1) * kMaxStepRows|runtime/policy/sfi_test.cc
 fill_settled|runtime/sequence/forward.cc|if (settled) settled_|if (!settled) settled_|runtime/sequence/fill_test.cc
 sfi_forgotten|offload/view/key_scorer.cc|known = std::min(known, end)|known = std::max(known, end)|offload/view/selector_chooser_test.cc
+unnamed_sink|runtime/api/session_params.cc|std::min(view.sink, view.budget)|view.sink|runtime/api/policy_api_test.cc
+unnamed_sfi_sink|runtime/api/session_params.cc|std::min(sfi.sink, sfi.budget)|sfi.sink|runtime/api/policy_api_test.cc
+named_sink|runtime/api/session_params.cc|if (p.sink != 0 \&\& params|if (p.sink < 0 \&\& params|runtime/api/policy_api_test.cc
+negative_budget|runtime/api/session_params.cc|view.sink = std::max<int64_t>(1, std::min(view.sink, view.budget))|view.sink = std::min(view.sink, view.budget)|runtime/api/policy_api_test.cc
 view_sink|offload/view/retrieval.cc|size.budget < size.sink|size.budget + size.chunk <= size.sink|runtime/policy/triforce_test.cc
 measurement_age|runtime/api/session_api.cc|tiercel::WriteStruct(out, measurement)|*measurement = out|runtime/api/growth_test.cc
 cancel_answered|runtime/api/session_api.cc|    session->session->ClearCancel();|    (void)session;|runtime/api/cancel_test.cc

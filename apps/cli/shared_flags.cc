@@ -226,8 +226,8 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
             });
   flags.Tokens(
       "--sink",
-      "... with the first N of the text (default 32; sfi: 4; sadas, where it "
-      "thinks: 0)",
+      "... with the first N of the text (default 32, sfi: 4, at most the "
+      "budget; sadas, where it thinks: 0)",
       0, kMaxTokens, [=](int64_t n) { session->sink = n; });
   flags.Tokens(
       "--window",

@@ -87,6 +87,32 @@ TEST_F(PolicyApiTest, APlainFormScoresByItsOwnSteps) {
   tiercel_session_free(plain);
 }
 
+// 0: nobody has named the sinks.
+TEST_F(PolicyApiTest, SinksThatNobodyNamesFitTheBudget) {
+  for (const char* name : {"triforce", "sfi", "speed", "sadas"}) {
+    auto policy = Sized<tiercel_policy>();
+    policy.name = name;
+    policy.chunk = 8;
+    policy.budget = 3;
+    tiercel_session_free(Create(policy, TIERCEL_OK));
+    policy.sink = 3;
+    tiercel_session_free(Create(policy, TIERCEL_OK));
+    policy.sink = 4;
+    const bool of_window = std::string(name) == "sadas";
+    tiercel_session_free(
+        Create(policy, of_window ? TIERCEL_OK : TIERCEL_USAGE));
+    if (!of_window) {
+      EXPECT_STREQ(error_.message, "budget: got 3, need at least the sink's 4");
+    }
+    policy.sink = 0;
+    policy.budget = -3;
+    EXPECT_EQ(Create(policy, TIERCEL_USAGE), nullptr);
+    const std::string said = error_.message;
+    EXPECT_NE(said.find("budget"), std::string::npos) << said;
+    EXPECT_NE(said.find("-3"), std::string::npos) << said;
+  }
+}
+
 TEST_F(PolicyApiTest, PoliciesAreChecked) {
   std::vector<tiercel_policy> bad(11, Sized<tiercel_policy>());
   bad[0].name = "nothing";

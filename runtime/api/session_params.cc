@@ -76,12 +76,12 @@ absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
     if (params->policy == PolicyName::kTriForce && view.chunk == 1) {
       view.selection = kDraftSelection;
     }
-    if (p.budget != 0) view.budget = p.budget;
+    // The view of full is its sinks alone.
+    if (p.budget != 0 && params->policy != PolicyName::kFull) {
+      view.budget = p.budget;
+    }
   }
-  // Its `sink` is the window's, and nobody says the view's.
-  if (params->policy == PolicyName::kSadas) {
-    view.sink = std::clamp<int64_t>(view.budget, 1, view.sink);
-  }
+  // What sadas names is its window's.
   if (params->policy != PolicyName::kSfi &&
       params->policy != PolicyName::kSadas) {
     if (p.sink != 0) view.sink = p.sink;
@@ -114,6 +114,16 @@ absl::Status ReadOwn(const tiercel_policy& p, PolicyParams* params) {
     }
   }
   return absl::OkStatus();
+}
+
+// Where nobody names the sinks of a view, it has ours, at most its budget.
+void FitSinks(const tiercel_policy& p, PolicyParams* params) {
+  // What sadas names is its window's.
+  if (p.sink != 0 && params->policy != PolicyName::kSadas) return;
+  RetrievalSize& view = params->view;
+  SfiParams& sfi = params->sfi;
+  view.sink = std::max<int64_t>(1, std::min(view.sink, view.budget));
+  sfi.sink = std::max<int64_t>(1, std::min(sfi.sink, sfi.budget));
 }
 
 absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
@@ -171,6 +181,7 @@ absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
                                             : nullptr,
                          .draft_layers = p.draft_layers};
   if (absl::Status s = ReadOwn(p, &params); !s.ok()) return s;
+  FitSinks(p, &params);
   return params;
 }
 
