@@ -305,7 +305,7 @@ typedef struct tiercel_policy {
    * single tokens chosen by their keys themselves. "sfi" takes 2 and 4 too. */
   int32_t chunk;  /* 8, 16, 32 (default), 64 or 128; see above */
   int64_t budget; /* of chunks, per layer and head */
-  int64_t sink;   /* of those, the first of the text; to `budget`, as is ours */
+  int64_t sink;   /* of those, the first of the text; to `budget` */
   int64_t window; /* at least so many of the newest, besides */
 
   /* Of adaptive lengths: what a check costs, in drafted tokens. 0: what
