@@ -160,18 +160,8 @@ int KvWriteCuda(CUstream_st* stream, const KvPageRows& p) {
 
 int KvConvertCuda(CUstream_st* stream, const KvConvertParams& p) {
   return Queue(stream, [=] {
-    const int64_t from = RowBytes(p.from, p.head_dim);
-    const int64_t to = RowBytes(p.to, p.head_dim);
     for (int64_t i = 0; i < p.num_runs; ++i) {
-      const KvConvertParams::Run& run = p.runs[i];
-      if (p.from == p.to) {
-        std::memcpy(run.to, run.from, static_cast<size_t>(run.rows * to));
-        continue;
-      }
-      for (int64_t r = 0; r < run.rows; ++r) {
-        KvRowConvertReference(p.from, run.from + r * from, p.to, p.head_dim,
-                              run.to + r * to);
-      }
+      ConvertRun(p, i, KvRowConvertReference);
     }
   });
 }

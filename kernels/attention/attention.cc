@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/attention_body.h"
 #include "kernels/attention/attention_gpu.h"
+#include "kernels/attention/attention_isa.h"
 #include "kernels/attention/attention_pages.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"
@@ -12,13 +13,6 @@
 
 namespace tiercel {
 namespace {
-
-// VNNI has nothing for floats.
-constexpr PerIsa<ComputeBlockFn*> kComputeBlock = {
-    portable::ComputeBlock, avx2::ComputeBlock, avx512::ComputeBlock,
-    avx512::ComputeBlock};
-constexpr PerIsa<FoldPagesFn*> kFoldPages = {
-    portable::FoldPages, avx2::FoldPages, avx512::FoldPages, avx512::FoldPages};
 
 // Queries that share one expansion of a page's K and V to floats. More make
 // the expansion cheaper (it costs about as much as three queries), fewer make

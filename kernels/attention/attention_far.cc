@@ -5,17 +5,12 @@
 #include <vector>
 
 #include "kernels/attention/attention_body.h"
+#include "kernels/attention/attention_isa.h"
 #include "kernels/device/far_bodies.h"
 #include "kernels/machine/isa.h"
 
 namespace tiercel {
 namespace {
-
-constexpr PerIsa<ComputeBlockFn*> kComputeBlock = {
-    portable::ComputeBlock, avx2::ComputeBlock, avx512::ComputeBlock,
-    avx512::ComputeBlock};
-constexpr PerIsa<FoldPagesFn*> kFoldPages = {
-    portable::FoldPages, avx2::FoldPages, avx512::FoldPages, avx512::FoldPages};
 
 constexpr int kAlignFloats = 16;
 

@@ -36,8 +36,18 @@ absl::Status Validate(const KvConvertParams& p) {
   return absl::OkStatus();
 }
 
-void ConvertRun(const KvConvertParams& p, const KvConvertParams::Run& run,
-                KvRowConvertFn* convert) {
+absl::Status ConvertOnGpu(Stream& stream, KvConvertParams p) {
+  const absl::StatusOr<const KvConvertParams::Run*> runs =
+      SendToScratch(stream, p.runs, p.num_runs);
+  if (!runs.ok()) return runs.status();
+  p.runs = *runs;
+  return CudaStatus("KvConvert", KvConvertCuda(stream.cuda().handle(), p));
+}
+
+}  // namespace
+
+void ConvertRun(const KvConvertParams& p, int64_t i, KvRowConvertFn* convert) {
+  const KvConvertParams::Run& run = p.runs[i];
   if (run.rows == 0) return;  // its addresses may be null
   const int64_t from_bytes = RowBytes(p.from, p.head_dim);
   const int64_t to_bytes = RowBytes(p.to, p.head_dim);
@@ -51,16 +61,6 @@ void ConvertRun(const KvConvertParams& p, const KvConvertParams::Run& run,
   }
 }
 
-absl::Status ConvertOnGpu(Stream& stream, KvConvertParams p) {
-  const absl::StatusOr<const KvConvertParams::Run*> runs =
-      SendToScratch(stream, p.runs, p.num_runs);
-  if (!runs.ok()) return runs.status();
-  p.runs = *runs;
-  return CudaStatus("KvConvert", KvConvertCuda(stream.cuda().handle(), p));
-}
-
-}  // namespace
-
 absl::Status KvConvert(Stream& stream, const KvConvertParams& p) {
   if (absl::Status s = Validate(p); !s.ok()) return s;
   if (p.num_runs == 0) return absl::OkStatus();
@@ -72,7 +72,7 @@ absl::Status KvConvert(Stream& stream, const KvConvertParams& p) {
   stream.pool().ParallelFor(p.num_runs, kGrain,
                             [&](int64_t begin, int64_t end, int) {
                               for (int64_t i = begin; i < end; ++i) {
-                                ConvertRun(p, p.runs[i], convert);
+                                ConvertRun(p, i, convert);
                               }
                             });
   return absl::OkStatus();

@@ -2,6 +2,7 @@
 #define TIERCEL_KERNELS_KV_KV_CONVERT_BODY_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/number/dtype.h"
 
@@ -16,6 +17,8 @@ using KvRowConvertFn = void(DType from, const std::byte* row, DType to,
                             int head_dim, std::byte* out);
 
 KvRowConvertFn KvRowConvertReference;
+// Run `i` of p.runs, by `convert` where the types differ.
+void ConvertRun(const KvConvertParams& p, int64_t i, KvRowConvertFn* convert);
 namespace portable {
 KvRowConvertFn KvRowConvert;
 }

@@ -46,7 +46,7 @@ class Settings {
     Refuse(key, text, known);
   }
 
-  // Those of `keys` that are given.
+  // The keys among `keys` that somebody gave.
   std::vector<std::string> Given(std::initializer_list<const char*> keys) const;
 
   // Errors: invalid_argument, for what has been read, and for a key that nobody
