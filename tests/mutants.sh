@@ -109,6 +109,7 @@ nccl_heard|offload/ranks/gather.cc|own = !status.ok() \&\& .*;|own = !status.ok(
 nccl_leave|offload/ranks/nccl_gather.cc|if (ClassOf(why) != ErrorClass::kCancelled) Break|Break|offload/ranks/nccl_gather_test.cc
 nccl_dies|offload/ranks/nccl_gather.cc|!= ErrorClass::kCancelled) Break(why)|== ErrorClass::kOk) Break(why)|offload/ranks/nccl_gather_test.cc
 nccl_broken|offload/ranks/nccl_gather.cc|status.Update(BrokenNow());||offload/ranks/nccl_gather_test.cc
+nccl_looks|offload/ranks/nccl_gather.cc|return !looking_;|return true;|offload/ranks/nccl_gather_test.cc
 nccl_anew|offload/ranks/nccl_gather.cc|  connected_ = false;||offload/ranks/nccl_gather_test.cc
 nccl_scratch|runtime/predict/session_plan.cc|NcclGather::ScratchBytes(LogitRows(), config.vocab)|int64_t{0}|runtime/predict/session_plan_test.cc
 nccl_lost|runtime/sequence/session_rank.cc|model.machine_of(rank).FindDevice(); !s.ok()|absl::OkStatus(); !s.ok()|tests/hosted_ranks_test.cc

@@ -90,8 +90,9 @@ absl::Status NcclGather::Exchange(Stream& stream, int rank,
   ready.Update(AsyncError(rank));
   size_t turn = 0;
   if (absl::Status s = MeetAll(rank, p, ready, &turn); !s.ok()) return s;
-  if (absl::Status s = BrokenNow(); !s.ok()) return s;
-  if (!connected_) {
+  const absl::StatusOr<bool> connected = IsConnected();
+  if (!connected.ok()) return connected.status();
+  if (!*connected) {
     // Nobody is in a call of the library, and all will hear how it ended.
     if (absl::Status s = group().Meet(rank); !s.ok()) return s;
     absl::Status made;
@@ -219,7 +220,10 @@ absl::Status NcclGather::Connect() {
     const std::lock_guard<std::mutex> lock(seats_[rank].mutex);
     seats_[rank].communicator = made[rank];
   }
-  connected_ = true;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    connected_ = true;
+  }
   absl::Status status = Introduce();
   if (!status.ok()) Break(status);
   // Somebody who looked may have broken what was waited for.
@@ -267,12 +271,9 @@ absl::Status NcclGather::Introduce() {
 void NcclGather::Break(const absl::Status& why) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (broken_run_ != group().runs() || why_.ok()) {
-      broken_run_ = group().runs();
-      why_ = why;
-    }
+    if (why_.ok()) why_ = why;
+    connected_ = false;
   }
-  connected_ = false;
   for (Seat& seat : seats_) {
     const std::lock_guard<std::mutex> lock(seat.mutex);
     if (seat.communicator != nullptr) {
@@ -283,7 +284,13 @@ void NcclGather::Break(const absl::Status& why) {
 
 absl::Status NcclGather::BrokenNow() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return broken_run_ == group().runs() ? why_ : absl::OkStatus();
+  return why_;
+}
+
+absl::StatusOr<bool> NcclGather::IsConnected() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!why_.ok()) return why_;
+  return connected_;
 }
 
 absl::Status NcclGather::AsyncError(int rank) {
@@ -304,12 +311,15 @@ absl::Status NcclGather::AsyncError(int rank) {
 void NcclGather::Begin() {
   const std::lock_guard<std::mutex> lock(mutex_);
   running_ = true;
+  why_ = absl::OkStatus();
   if (!watching_) changed_.notify_all();
 }
 
+// Whoever looks ends first: what it breaks is this run's, not the next one's.
 void NcclGather::End() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   running_ = false;
+  changed_.wait(lock, [this] { return !looking_; });
 }
 
 // Who is cancelled leaves before a gather that no rank enters without it:
@@ -335,6 +345,7 @@ void NcclGather::Watch() {
     }
     changed_.wait_for(lock, kLook, [this] { return stop_; });
     if (stop_ || !running_) continue;
+    looking_ = true;
     lock.unlock();
     absl::Status found;
     for (int rank = 0; rank < group().ranks(); ++rank) {
@@ -342,6 +353,8 @@ void NcclGather::Watch() {
     }
     if (!found.ok()) Break(found);
     lock.lock();
+    looking_ = false;
+    changed_.notify_all();
   }
 }
 

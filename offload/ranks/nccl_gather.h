@@ -1,7 +1,6 @@
 #ifndef TIERCEL_OFFLOAD_RANKS_NCCL_GATHER_H_
 #define TIERCEL_OFFLOAD_RANKS_NCCL_GATHER_H_
 
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -79,19 +78,22 @@ class NcclGather final : public Gather {
   void Break(const absl::Status& why);
   // What the library has found in a rank's communicator since.
   absl::Status AsyncError(int rank);
+  // Why the run broke, once it has.
   absl::Status BrokenNow();
+  // Whether there are communicators. Errors: BrokenNow's.
+  absl::StatusOr<bool> IsConnected();
   void Watch();
 
   const NcclFunctions call_;
   std::vector<Seat> seats_;  // [rank]
-  std::atomic<bool> connected_{false};
 
   std::mutex mutex_;  // of the rest
   std::condition_variable changed_;
-  uint32_t broken_run_ = 0;  // the group's, in which it broke last
-  absl::Status why_;
+  bool connected_ = false;
+  absl::Status why_;  // the run under way broke, or the last one
   bool running_ = false;
   bool watching_ = false;  // and looks now and then
+  bool looking_ = false;   // at communicators, which it may abort
   bool stop_ = false;
   std::thread watch_;  // looks for errors while ranks wait for GPUs
 };

@@ -266,6 +266,26 @@ TEST_F(NcclGatherTest, WhatIsLostOnTheWayIsAnError) {
   }
 }
 
+// Whoever looks for errors may abort what it looks at: once a run is over that
+// would be the next run's, whose devices would wait for ever.
+TEST_F(NcclGatherTest, WhoLooksIsDoneWhenTheRunIs) {
+  const auto gather = *Make();
+  std::atomic<bool> looks = false;
+  played_.fault = [&](std::string_view asked, int) {
+    if (asked != "async_error" || IsRank()) return 0;
+    looks = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    looks = false;
+    return 0;
+  };
+  const absl::Status status = gather->Run([&](int) {
+    while (!looks) std::this_thread::yield();
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_FALSE(looks);
+}
+
 // A rank ends before a gather, or its device is lost behind one: the others go
 // on, and the call's error is its own.
 TEST_F(NcclGatherTest, WhoDiesSetsTheOthersFree) {
