@@ -576,6 +576,9 @@ shares_stale|offload/view/attention_shares.cc|digests_.Truncate(begin);.*||offlo
 lost_queue|kernels/device/hosted_stream.cc|stream.Forget();|(void)stream;|tests/hosted_faults_test.cc
 far_norm|kernels/far_bodies.cc|p.weight, p.eps|p.weight, 2 * p.eps|far/runtime/sequence/session_test.cc
 far_logits|runtime/sequence/session.cc|return stream().Synchronize();|return absl::OkStatus();|far/runtime/sequence/session_test.cc
+far_layer|offload/kv/tiered_kv.cc|bytes = pages_.OnDevicePage(layer, page)|bytes = pages_.OnDevicePage(0, page)|far/runtime/sequence/disk_pages_test.cc
+far_mark|offload/move/copy_engine.cc|link_->Await(submission.mark)|link_->Await(0)|far/runtime/sequence/disk_pages_test.cc
+far_finish|offload/move/gpu_link.cc|status.Update(copies_->Await(copies_->Mark()));||far/runtime/sequence/disk_pages_test.cc
 shares_device|offload/view/attention_shares.cc|Divide({read_.data()|Divide({scores_.data()|far/runtime/sequence/attended_test.cc
 shares_parts|offload/view/attention_shares.cc|first_row \* QueryWidth|0 * QueryWidth|offload/view/attention_shares_test.cc
 shares_begin|offload/view/attention_shares.cc|MeansOf(0) + before \* head_dim|MeansOf(0)|offload/view/attention_shares_test.cc
