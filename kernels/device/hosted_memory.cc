@@ -17,10 +17,28 @@ namespace {
 constexpr std::byte kUntouched{0xff};  // NaN, in every type
 constexpr size_t kPage = 4096;
 
+constexpr size_t kLargePage = size_t{2} << 20;
+
 size_t Room(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 int64_t Aligned(size_t bytes) {
   return AlignedBytes(static_cast<int64_t>(bytes));
+}
+
+// New memory of whole pages; null: there is none. Each of its pages has to be
+// opened and shut, so it has few large ones where it can.
+std::byte* Map(size_t bytes) {
+  const size_t spare = bytes < kLargePage ? 0 : kLargePage;
+  void* const mapped = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<std::byte*>(mapped);
+  const size_t before =
+      spare == 0 ? 0 : -reinterpret_cast<uintptr_t>(first) % kLargePage;
+  if (before > 0) munmap(first, before);
+  if (before < spare) munmap(first + before + bytes, spare - before);
+  (void)madvise(first + before, bytes, MADV_HUGEPAGE);
+  return first + before;
 }
 
 }  // namespace
@@ -56,16 +74,13 @@ int HostedMemory::Take(size_t bytes, std::byte** data) {
   if (const int error = HostedErrorOf("allocate", gpu_); error != 0)
     return error;
   const size_t room = Room(bytes);
-  void* const mapped = room < bytes
-                           ? MAP_FAILED
-                           : mmap(nullptr, room + kPage, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) return kCudaOutOfMemory;
-  auto* const start = static_cast<std::byte*>(mapped);
-  // Large pages are fewer, and each has to be opened and shut.
-  (void)madvise(mapped, room, MADV_HUGEPAGE);
+  std::byte* const start = room < bytes ? nullptr : Map(room + kPage);
+  if (start == nullptr) return kCudaOutOfMemory;
   std::memset(start, static_cast<int>(kUntouched), room);
   mprotect(start, room + kPage, PROT_NONE);
+  // The page behind the block differs from it in something, so that they are
+  // not made one each time that both are shut, and two again.
+  (void)madvise(start + room, kPage, MADV_DONTFORK);
   *data = start + room - Aligned(bytes);
   const std::lock_guard lock(Mutex());
   blocks_.Add(*data, bytes);
