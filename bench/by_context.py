@@ -5,7 +5,9 @@ import statistics
 
 # Tokens: from one that SFI's view of 1,024 chosen and 256 newest fits into.
 CONTEXTS = (1500, 3000, 5000, 7000)
-TOKENS = 128  # decoded after each
+# Decoded after each. The first is in no rate, and the others are whole intervals
+# of 64: a slow step of SFI in each.
+TOKENS = 129
 
 
 def header(contexts, say):

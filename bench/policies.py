@@ -55,6 +55,7 @@ import pathlib
 import subprocess
 import tempfile
 
+import by_context
 import pages
 import sadas_tables
 import speed_tables
@@ -277,7 +278,7 @@ def main():
     parser.add_argument("--prefill", type=int, default=6000)
     parser.add_argument("--scored", type=int, default=512)
     parser.add_argument("--depth", type=int, default=7000)
-    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--tokens", type=int, default=by_context.TOKENS)
     parser.add_argument("--items", type=int, default=10)
     parser.add_argument("--filled-depths", default="32768")
     parser.add_argument("--skip", type=int, default=30000,
