@@ -14,6 +14,14 @@
 namespace tiercel {
 namespace {
 
+// TSan sees who touches what. For it nothing is shut or filled, which would
+// take hours, and no lock orders what streams do.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kGuards = false;
+#else
+constexpr bool kGuards = true;
+#endif
+
 constexpr std::byte kUntouched{0xff};  // NaN, in every type
 constexpr size_t kPage = 4096;
 
@@ -76,8 +84,11 @@ int HostedMemory::Take(size_t bytes, std::byte** data) {
   const size_t room = Room(bytes);
   std::byte* const start = room < bytes ? nullptr : Map(room + kPage);
   if (start == nullptr) return kCudaOutOfMemory;
-  std::memset(start, static_cast<int>(kUntouched), room);
-  mprotect(start, room + kPage, PROT_NONE);
+  if (kGuards) {
+    std::memset(start, static_cast<int>(kUntouched), room);
+    mprotect(start, room, PROT_NONE);
+  }
+  mprotect(start + room, kPage, PROT_NONE);
   // The page behind the block differs from it in something, so that they are
   // not made one each time that both are shut, and two again.
   (void)madvise(start + room, kPage, MADV_DONTFORK);
@@ -130,6 +141,7 @@ bool HostedMemory::IsPinned(const void* host) {
 }
 
 void HostedMemory::WhileOpen(absl::FunctionRef<void()> work) {
+  if (!kGuards) return work();
   const std::lock_guard lock(Mutex());
   Protect(PROT_READ | PROT_WRITE);
   work();
@@ -144,6 +156,7 @@ void HostedMemory::Protect(int access) {
 
 absl::Status HostedMemory::Check() {
   absl::Status status;
+  if (!kGuards) return status;  // it would read what streams write
   WhileOpen([&] {
     for (const auto& [data, bytes] : blocks_) {
       for (std::byte* p = data + bytes; p < data + Aligned(bytes); ++p) {

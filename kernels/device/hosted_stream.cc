@@ -235,6 +235,7 @@ class HostedStream final : public CudaStream {
     const std::lock_guard lock(mutex_);
     queue_.push_back({std::move(work), outside});
     ++pushed_;
+    pushes_.notify_all();
   }
   void RunToEnd() { RunUntil(kEnd); }
   // What is queued is not done, ever.
@@ -271,14 +272,16 @@ class HostedStream final : public CudaStream {
     constexpr uint64_t kMostAtOnce = 8;
     std::mt19937_64 random(seed);
     while (!stop.stop_requested()) {
-      std::this_thread::sleep_for(
-          std::chrono::microseconds(random() % kMostMicroseconds));
       uint64_t done;
       {
-        const std::lock_guard lock(mutex_);
-        if (queue_.empty()) continue;
+        std::unique_lock lock(mutex_);
+        if (!pushes_.wait(lock, stop, [this] { return !queue_.empty(); })) {
+          return;
+        }
         done = pushed_ - queue_.size();
       }
+      std::this_thread::sleep_for(
+          std::chrono::microseconds(random() % kMostMicroseconds));
       RunUntil(done + 1 + random() % kMostAtOnce);
     }
   }
@@ -317,8 +320,9 @@ class HostedStream final : public CudaStream {
   const int gpu_;
   HostedMemory& memory_;
   HostedDevice& device_;
-  std::mutex run_mutex_;  // held by who works the queue off
-  std::mutex mutex_;      // of the rest
+  std::mutex run_mutex_;                // held by who works the queue off
+  std::mutex mutex_;                    // of the rest
+  std::condition_variable_any pushes_;  // for the worker
   std::deque<Work> queue_;
   uint64_t pushed_ = 0;
   CUstream_st handle_;
