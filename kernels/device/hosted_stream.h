@@ -21,9 +21,10 @@ namespace tiercel {
 // until the next of these is made: then it is as new.
 //
 // With SetHostedDelays a thread of the stream's own works the queue off too,
-// after delays. Where the host asks the device nothing in between, what nobody
-// orders then shows as a race (-fsanitize=thread); elsewhere locks of the queue
-// order it, and only bytes can be wrong.
+// after delays. With -fsanitize=thread memory is open then, and what two
+// streams do shows as a race unless a wait orders it; so does what the host
+// does, where it asks the device nothing in between. Elsewhere locks of the
+// queue order that, and only bytes can be wrong.
 //
 // There are several devices, by numbers. None can touch the memory of another:
 // copies between two go through the host.
