@@ -378,8 +378,9 @@ void FaultsTest::DraftThroughFaults(Nth& copy, const PolicyParams& choice,
       }
       if (!copy.happened()) break;
     }
-    // Steps over a view bring up little or nothing.
-    EXPECT_GT(failures, choice.form == PolicyForm::kPlain ? 8 : 16);
+    // Steps over a view bring up little or nothing, and what was asked for
+    // ahead may fail unseen.
+    EXPECT_GT(failures, choice.form == PolicyForm::kPlain ? 8 : 12);
   }
   if (choice.form == PolicyForm::kPlain) return;
   const DraftLevel& level = levels.back();
