@@ -5,8 +5,8 @@ import statistics
 
 # Tokens: from one that SFI's view of 1,024 chosen and 256 newest fits into.
 CONTEXTS = (1500, 3000, 5000, 7000)
-# Decoded after each. The first is in no rate, and the others are whole intervals
-# of 64: a slow step of SFI in each.
+# Decoded after each. The first is in no rate, and the others are two intervals
+# of 64: a policy that chooses every 64 has a slow step in each.
 TOKENS = 129
 
 

@@ -169,7 +169,7 @@ def answer_table(program, text, scratch, say, _):
 
 # ---- Speed ----
 
-THINKING = 96  # of the tokens that are timed
+THINKING = 96  # of the tokens
 
 
 def context_table(program, text, _, say, charts):
@@ -182,8 +182,8 @@ def context_table(program, text, _, say, charts):
         "window of 1,024")
     say()
     say(f"Tokens a second. SADAS thinks {THINKING}, closes with {tag} and answers "
-        f"with {rest}; the window is in all {by_context.TOKENS} rows of the "
-        "other, as in the paper's SWAQwen.")
+        f"with {rest}; the window is in all rows of the other, as in the "
+        "paper's SWAQwen.")
     say()
     policies = [
         (f"SADAS, {THINKING} + {tag} + {rest}",

@@ -118,9 +118,9 @@ class SpeedTest(unittest.TestCase):
 
         sadas_tables.context_table(Speeds(), pathlib.Path("book.txt"), None,
                                    lambda line="": lines.append(line), charts)
-        self.assertIn("thinks 96, closes with 3 and answers with 29",
+        self.assertIn("thinks 96, closes with 3 and answers with 30",
                       "\n".join(lines))
-        self.assertIn("| SADAS, 96 + 3 + 29 | 50.0 | 50.0 | 50.0 | 50.0 |", lines)
+        self.assertIn("| SADAS, 96 + 3 + 30 | 50.0 | 50.0 | 50.0 | 50.0 |", lines)
         settings = [args[args.index("--set") + 1] for args in asked]
         self.assertEqual(settings, ["think=on,most=96,close=</think>",
                                     "gate=always"])

@@ -44,7 +44,8 @@ namespace tiercel {
 namespace {
 
 // TSan does not see into the product, which would take it hours: it sees here
-// what the product reads and writes.
+// what that reads and writes, but for the weights, which are unpacked in its
+// sight.
 void ShowTSan([[maybe_unused]] const MatmulParams& p,
               [[maybe_unused]] const MatmulOutput& output) {
 #if defined(__SANITIZE_THREAD__)
@@ -54,6 +55,7 @@ void ShowTSan([[maybe_unused]] const MatmulParams& p,
     for (int64_t i = 0; i < output.weights->cols(); ++i) seen = x[i];
     volatile float* const out = output.out + row * output.out_stride;
     for (int64_t n = 0; n < output.weights->rows(); ++n) {
+      if (output.bias != nullptr) seen = output.bias[n];
       seen = out[n];
       out[n] = seen;
     }

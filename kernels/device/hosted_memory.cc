@@ -24,6 +24,7 @@ constexpr bool kGuards = true;
 
 constexpr std::byte kUntouched{0xff};  // NaN, in every type
 constexpr size_t kPage = 4096;
+constexpr size_t kMostBytes = PTRDIFF_MAX;
 
 constexpr size_t kLargePage = size_t{2} << 20;
 
@@ -82,15 +83,15 @@ int HostedMemory::Take(size_t bytes, std::byte** data) {
   if (const int error = HostedErrorOf("allocate", gpu_); error != 0)
     return error;
   const size_t room = Room(bytes);
-  std::byte* const start = room < bytes ? nullptr : Map(room + kPage);
+  std::byte* const start = bytes > kMostBytes ? nullptr : Map(room + kPage);
   if (start == nullptr) return kCudaOutOfMemory;
   if (kGuards) {
     std::memset(start, static_cast<int>(kUntouched), room);
     mprotect(start, room, PROT_NONE);
   }
   mprotect(start + room, kPage, PROT_NONE);
-  // The page behind the block differs from it in something, so that they are
-  // not made one each time that both are shut, and two again.
+  // The guard differs from the block in something more: the system would make
+  // them one mapping each time that both are shut, and then two again.
   (void)madvise(start + room, kPage, MADV_DONTFORK);
   *data = start + room - Aligned(bytes);
   const std::lock_guard lock(Mutex());
@@ -156,7 +157,7 @@ void HostedMemory::Protect(int access) {
 
 absl::Status HostedMemory::Check() {
   absl::Status status;
-  if (!kGuards) return status;  // it would read what streams write
+  if (!kGuards) return status;  // nothing was filled that could have changed
   WhileOpen([&] {
     for (const auto& [data, bytes] : blocks_) {
       for (std::byte* p = data + bytes; p < data + Aligned(bytes); ++p) {

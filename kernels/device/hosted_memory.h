@@ -41,7 +41,7 @@ class Ranges {
 
 // The memory of a hosted device: a mapping for each block, and the block at its
 // end. Nobody may touch it but who holds it open, and one device's is open at a
-// time: no other may read it.
+// time: no other may read it. (For TSan all of it is open.)
 class HostedMemory final : public GpuMemory {
  public:
   static constexpr int kMostGpus = 64;

@@ -178,7 +178,8 @@ absl::Status NcclGather::SendAndReceive(CUstream_st* queue, int rank,
                                         const std::vector<Place>& places) {
   Seat& seat = seats_[static_cast<size_t>(rank)];
   const std::lock_guard<std::mutex> lock(seat.mutex);
-  if (seat.communicator == nullptr) return RankFailed();
+  // Who aborted it has said why.
+  if (seat.communicator == nullptr) return BrokenNow();
   absl::Status status = call_.StatusOf("GroupStart", call_.group_start());
   if (!status.ok()) return status;
   const auto sent =
@@ -224,10 +225,9 @@ absl::Status NcclGather::Connect() {
     const std::lock_guard<std::mutex> lock(mutex_);
     connected_ = true;
   }
-  absl::Status status = Introduce();
-  if (!status.ok()) Break(status);
-  // Somebody who looked may have broken what was waited for.
-  return status.ok() ? BrokenNow() : status;
+  if (absl::Status s = Introduce(); !s.ok()) Break(s);
+  // Somebody who looked may have broken what was waited for, too.
+  return BrokenNow();
 }
 
 absl::Status NcclGather::Introduce() {
