@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What holds of TriForce's drafts, by view, chunk and length of a block.
 
-  bench/acceptance.py           7,000 tokens, half an hour
+  bench/acceptance.py           7,000 tokens, ten minutes
   bench/acceptance.py --lengths 28000 --books moby_dick.txt --seeds 6
-                                28,000, by how a view is chosen: an hour
+                                28,000, by how a view is chosen: half an
+                                hour
   bench/acceptance.py --save    also writes bench/results/<date>-<cpu>-acceptance*:
                                 the page, and its charts (SVG)
 
@@ -15,6 +16,7 @@ only.
 
 import argparse
 import functools
+import os
 import pathlib
 import statistics
 import tempfile
@@ -22,7 +24,7 @@ import tempfile
 import chart
 import pages
 import triforce
-from program import Program
+from program import MODEL, Program
 
 
 class Held:
@@ -174,15 +176,18 @@ def main():
     say("# What holds of TriForce's drafts")
     say()
     say(f"{pages.cpu_name()}, {pages.today()}, "
-        f"{pages.version_of(args.tiercel)}. SmolLM2-135M Q4_1, {', '.join(books)}, {args.tokens} tokens decoded for each of "
-        f"{args.seeds} seeds, --verify {args.verify}, no inner drafter. A cell: "
+        f"{pages.version_of(args.tiercel)}. SmolLM2-135M Q4_1, "
+        f"{', '.join(books)}, {args.tokens} tokens decoded, seeds 1 to "
+        f"{args.seeds}, --verify {args.verify}, no inner drafter. A cell: "
         "acceptance; tokens a sweep; each a range over the books.")
     program = Program(args.tiercel)
     with tempfile.TemporaryDirectory() as scratch:
+        os.environ.setdefault("TIERCEL_MODEL", str(MODEL))
+        os.environ["XDG_CACHE_HOME"] = scratch  # of the texts that were read
         for prompt in map(int, args.lengths.split(",")):
             texts = [triforce.Text(program, triforce.book(name)[args.skip:],
                                    pathlib.Path(scratch) / f"{prompt}-{name}",
-                                   prompt) for name in books]
+                                   prompt, kept=True) for name in books]
             tables(texts, prompt, args, say, charts)
     if args.save:
         print(pages.save(say.said, charts, "acceptance"))

@@ -64,10 +64,12 @@ def view_of(prompt):
 
 class Text:
     """The first letters of `text`, in the file `cut`, that make with the
-    request a prompt of about `tokens`."""
+    request a prompt of about `tokens`. `kept`: runs after the first find it read;
+    how long they take says little then."""
 
-    def __init__(self, program, text, cut, tokens):
+    def __init__(self, program, text, cut, tokens, kept=False):
         self.program = program
+        self.reading = [] if kept else ["--no-cache"]
         self.cut = cut
         self.prompt = tokens
         self.context = ["-c", tokens + 600]
@@ -82,8 +84,8 @@ class Text:
     def run(self, tokens, seeds, *args):
         runs = Runs([
             self.program.document(
-                "summarize", self.cut, "--no-cache", "-n", tokens, "--ignore-eos",
-                *self.context, "--seed", seed, *LAW, *args)
+                "summarize", self.cut, *self.reading, "-n", tokens,
+                "--ignore-eos", *self.context, "--seed", seed, *LAW, *args)
             for seed in seeds])
         self.prompt = runs.first("prompt_tokens")
         return runs
