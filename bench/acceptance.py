@@ -16,7 +16,6 @@ only.
 
 import argparse
 import functools
-import os
 import pathlib
 import statistics
 import tempfile
@@ -24,7 +23,7 @@ import tempfile
 import chart
 import pages
 import triforce
-from program import MODEL, Program
+from program import Program, keep_caches_in
 
 
 class Held:
@@ -182,8 +181,7 @@ def main():
         "acceptance; tokens a sweep; each a range over the books.")
     program = Program(args.tiercel)
     with tempfile.TemporaryDirectory() as scratch:
-        os.environ.setdefault("TIERCEL_MODEL", str(MODEL))
-        os.environ["XDG_CACHE_HOME"] = scratch  # of the texts that were read
+        keep_caches_in(scratch)  # the texts that were read
         for prompt in map(int, args.lengths.split(",")):
             texts = [triforce.Text(program, triforce.book(name)[args.skip:],
                                    pathlib.Path(scratch) / f"{prompt}-{name}",

@@ -42,7 +42,7 @@ import time
 import zipfile
 
 import pages
-from program import MODEL, Program
+from program import Program, keep_caches_in
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 ANSWER = 48  # tokens of each text
@@ -281,8 +281,7 @@ def main():
     rows, lines = [], []
     for path in args.books:
         with tempfile.TemporaryDirectory() as folder:
-            os.environ.setdefault("TIERCEL_MODEL", str(MODEL))
-            os.environ["XDG_CACHE_HOME"] = folder
+            keep_caches_in(folder)
             book = Book(program, path, args.flags, pathlib.Path(folder))
             document, row = book.undisturbed()
             rows.append(row)

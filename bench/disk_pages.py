@@ -18,14 +18,13 @@ Standard library only.
 """
 
 import argparse
-import os
 import pathlib
 import statistics
 import sys
 import tempfile
 
 import pages
-from program import MODEL, Program
+from program import Program, keep_caches_in
 from saved_texts import QUESTION, piece
 
 COLUMNS = ["memory for all, MB", "on disk, MB", "tokens", "read from disk, GB",
@@ -94,7 +93,6 @@ def main():
     parser.add_argument("flags", nargs="*")
     args = parser.parse_args()
     program = Program(args.tiercel)
-    os.environ.setdefault("TIERCEL_MODEL", str(MODEL))
     text = args.book.read_text(encoding="utf-8")
     beside = pathlib.Path(args.tiercel).resolve().parent
     rows = []
@@ -102,7 +100,7 @@ def main():
         folder = pathlib.Path(folder)
         cut = piece(program, text, args.tokens, folder)
         context = args.tokens + 600
-        os.environ["XDG_CACHE_HOME"] = str(folder)  # from here on
+        keep_caches_in(folder)
         expected = None
         for bound in bounds(program, context, args.flags):
             documents, tiers = measure(program, cut, context, bound, args)

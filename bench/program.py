@@ -16,6 +16,13 @@ MODEL = (pathlib.Path(os.environ.get("XDG_CACHE_HOME")
 BLOCK = 64
 
 
+def keep_caches_in(folder):
+    """From here on, programs keep what they cache in `folder`, and have the model
+    that they had."""
+    os.environ.setdefault("TIERCEL_MODEL", str(MODEL))
+    os.environ["XDG_CACHE_HOME"] = str(folder)
+
+
 class Program:
     def __init__(self, path, through=()):
         """`through`: the command that starts it, if it is not itself."""

@@ -45,7 +45,7 @@ import time
 
 import pages
 from llama_server import LlamaServer
-from program import MODEL, Program
+from program import Program, keep_caches_in
 
 NO_RING = (sys.executable, "-B",
            str(pathlib.Path(__file__).with_name("no_ring.py")))
@@ -188,14 +188,13 @@ def main():
     parser.add_argument("flags", nargs="*")
     args = parser.parse_args()
     program = Program(args.tiercel)
-    os.environ.setdefault("TIERCEL_MODEL", str(MODEL))
     text = args.book.read_text(encoding="utf-8")
     # Beside the program: there is a disk.
     beside = pathlib.Path(args.tiercel).resolve().parent
     with tempfile.TemporaryDirectory(dir=beside) as folder:
         folder = pathlib.Path(folder)
         cut = piece(program, text, args.tokens, folder)
-        os.environ["XDG_CACHE_HOME"] = str(folder)  # from here on
+        keep_caches_in(folder)
         rows = []
         for who, running in (
                 ("Tiercel", program),
