@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/attention/attention_body.h"
 #include "kernels/attention/attention_gpu.h"
-#include "kernels/attention/attention_isa.h"
+#include "kernels/attention/attention_isas.h"
 #include "kernels/attention/attention_pages.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_row.h"

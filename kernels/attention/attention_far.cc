@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/attention/attention_body.h"
-#include "kernels/attention/attention_isa.h"
+#include "kernels/attention/attention_isas.h"
 #include "kernels/device/far_bodies.h"
 #include "kernels/machine/isa.h"
 

@@ -24,9 +24,8 @@ constexpr bool kGuards = true;
 
 constexpr std::byte kUntouched{0xff};  // NaN, in every type
 constexpr size_t kPage = 4096;
-constexpr size_t kMostBytes = PTRDIFF_MAX;
-
 constexpr size_t kLargePage = size_t{2} << 20;
+constexpr size_t kMostBytes = PTRDIFF_MAX;
 
 size_t Room(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_KERNELS_ATTENTION_ATTENTION_ISA_H_
-#define TIERCEL_KERNELS_ATTENTION_ATTENTION_ISA_H_
+#ifndef TIERCEL_KERNELS_ATTENTION_ATTENTION_ISAS_H_
+#define TIERCEL_KERNELS_ATTENTION_ATTENTION_ISAS_H_
 
 #include "kernels/attention/attention_body.h"
 #include "kernels/machine/isa.h"
@@ -15,4 +15,4 @@ inline constexpr PerIsa<FoldPagesFn*> kFoldPages = {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_KERNELS_ATTENTION_ATTENTION_ISA_H_
+#endif  // TIERCEL_KERNELS_ATTENTION_ATTENTION_ISAS_H_
