@@ -127,6 +127,24 @@ void HostThread::Run() {
 // before any other of their warp meets again.
 thread_local std::array<Words, kWarpLanes> met;
 
+void Meet(const char* what, uint32_t mask, const Words& brought,
+          const Place& at) {
+  running->meeting = {what, mask, at.file_name(), at.line()};
+  running->brought = brought;
+  running->Pause(State::kWaits);
+}
+
+// Waits for the lanes of `mask`; met then holds what each of them brought.
+void MeetLanes(const char* what, uint32_t mask, const Words& brought,
+               const Place& at) {
+  if ((mask >> OwnLane() & 1u) == 0) {
+    Fail(absl::StrCat(what, " for lanes ", absl::Hex(mask),
+                      ", its own is not among them,"),
+         at);
+  }
+  Meet(what, mask, brought, at);
+}
+
 }  // namespace
 
 // The block that runs, its threads being those of the next one too.
@@ -153,16 +171,15 @@ class HostExecutor::Block {
 
   // The first fault, or nothing. A warp goes as far as it can before another
   // has its turn.
-  std::string Run(const Kernel& kernel, int64_t block, int threads,
-                  size_t shared_bytes) {
-    std::byte* const shared = guard_ - (shared_bytes + 15) / 16 * 16;
+  std::string Run(const Kernel& kernel, int64_t block, const LaunchShape& s) {
+    std::byte* const shared = guard_ - (s.shared_bytes + 15) / 16 * 16;
     std::memset(shared, kPoison, static_cast<size_t>(guard_ - shared));
     task_ = {&kernel, block, shared, guard_};
-    count_ = threads;
-    for (int i = static_cast<int>(threads_.size()); i < threads; ++i) {
+    count_ = s.threads;
+    for (int i = static_cast<int>(threads_.size()); i < s.threads; ++i) {
       threads_.push_back(std::make_unique<HostThread>(i, &task_));
     }
-    for (int i = 0; i < threads; ++i) At(i)->state = State::kReady;
+    for (int i = 0; i < s.threads; ++i) At(i)->state = State::kReady;
     const std::vector<int64_t> lanes = InOrder(kWarpLanes);
     const std::vector<int64_t> warps = InOrder((count_ - 1) / kWarpLanes + 1);
     do {
@@ -274,8 +291,7 @@ int HostExecutor::Run(const LaunchShape& shape, Kernel kernel) {
   last_fault.clear();
   const Fibre::Catch faults;
   for (const int64_t block : block_->InOrder(shape.blocks)) {
-    const std::string fault =
-        block_->Run(kernel, block, shape.threads, shape.shared_bytes);
+    const std::string fault = block_->Run(kernel, block, shape);
     if (fault.empty()) continue;
     block_->Forget();
     last_fault = absl::StrCat("block ", block, ", ", fault);
@@ -287,28 +303,6 @@ int HostExecutor::Run(const LaunchShape& shape, Kernel kernel) {
 std::string HostExecutor::TakeFault() { return std::exchange(last_fault, ""); }
 
 // ---- what kernels call ----
-
-namespace {
-
-void Meet(const char* what, uint32_t mask, const Words& brought,
-          const Place& at) {
-  running->meeting = {what, mask, at.file_name(), at.line()};
-  running->brought = brought;
-  running->Pause(State::kWaits);
-}
-
-// Waits for the lanes of `mask`; met then holds what each of them brought.
-void MeetLanes(const char* what, uint32_t mask, const Words& brought,
-               const Place& at) {
-  if ((mask >> OwnLane() & 1u) == 0) {
-    Fail(absl::StrCat(what, " for lanes ", absl::Hex(mask),
-                      ", its own is not among them,"),
-         at);
-  }
-  Meet(what, mask, brought, at);
-}
-
-}  // namespace
 
 int OwnLane() { return running->index % kWarpLanes; }
 
