@@ -18,6 +18,9 @@ class Run:
     def tokens_per_sweep(self):
         return self.per_sweep
 
+    def each(self):
+        return [Run(self.held - 0.125, 0), Run(self.held + 0.125, 0)]
+
 
 class Text:
     """A text of whose drafts a share holds that says chunk and budget."""
@@ -62,14 +65,19 @@ class TablesTest(unittest.TestCase):
     def test_long(self):
         self.tables(28000)
         self.assertIn("| chunks of 32, by the mean key and the last row "
-                      "| 0.531 to 0.781; 4.5 to 4.8 |", self.lines)
+                      "| 0.531 to 0.781; 4.5 to 4.8 | 0.406 to 0.906 |",
+                      self.lines)
         self.assertIn("| positions, by their keys and 16 rows "
-                      "| 0.501 to 0.751; 4.5 to 4.8 |", self.lines)
+                      "| 0.501 to 0.751; 4.5 to 4.8 | 0.376 to 0.876 |",
+                      self.lines)
+        self.assertIn("| a view of 27,648 "
+                      "| 3.406 to 3.656; 4.5 to 4.8 | 3.281 to 3.781 |",
+                      self.lines)
         self.assertEqual(self.charts, {})
         asked = self.texts[0].asked
-        self.assertEqual(len(asked), len(acceptance.SELECTIONS))
+        self.assertEqual(len(asked), len(acceptance.SELECTIONS) + 1)
         for flags in asked:
-            self.assertEqual(flags[flags.index("--budget") + 1], 4096)
+            self.assertEqual(flags[flags.index("--gamma2") + 1], 16)
             self.assertEqual(flags[flags.index("--draft") + 1], "none")
 
     def test_one_text_is_no_range(self):

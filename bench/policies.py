@@ -80,6 +80,7 @@ QUALITY = [
     ("... none of these", sfi(BARE)),
     ("... none, 512", sfi(BARE, 512)),
     ("... none, 2048", sfi(BARE, 2048)),
+    ("... none, 5632: rounding", sfi(BARE, 5632)),
     ("... none, chunks of 8", [*sfi(BARE), "--chunk", 8]),
     ("... none, chunks of 32", [*sfi(BARE), "--chunk", 32]),
     ("... none, decay 0.9", sfi(f"{BARE},decay=0.9")),
@@ -89,6 +90,9 @@ QUALITY = [
     ("... none, 1024 newest, decay 0.9, 4 rows",
      sfi(f"{BARE},decay=0.9,queries=4", newest=1024)),
     ("... none, 8 beside each, decay 0.9", sfi(f"{BARE},decay=0.9,beside=8")),
+    *((f"... the same, every {interval}",
+       sfi(f"{BARE},decay=0.9,beside=8,trigger=fixed,interval={interval},gap=1"))
+      for interval in (4, 3)),
     ("... the same, 1024 newest",
      sfi(f"{BARE},decay=0.9,beside=8", newest=1024)),
     *((f"... the same, 1024 newest, every {interval}",

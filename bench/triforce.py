@@ -104,6 +104,9 @@ class Runs:
     def __init__(self, runs):
         self.runs = runs
 
+    def each(self):
+        return [Runs([run]) for run in self.runs]
+
     def first(self, *path):
         """What the first run says: it is the same in all."""
         return functools.reduce(operator.getitem, path, self.runs[0])
