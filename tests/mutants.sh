@@ -220,6 +220,7 @@ resumed_tokens|runtime/sequence/interrupted_prompt.h|tokens == asked_tokens|toke
 think_latch|runtime/policy/think_schedule.h|thinking_ \&\& !(options_->latch|thinking_ \&\& (options_->latch|runtime/policy/think_schedule_test.cc
 think_border|runtime/policy/think_schedule.cc|    matched_ = pattern_->border\[matched_\];|    matched_ = 0;|runtime/policy/think_schedule_test.cc
 think_most|runtime/policy/think_schedule.cc|thought_ < options_->most|thought_ <= options_->most|runtime/policy/think_schedule_test.cc
+think_scored|runtime/policy/think_schedule.cc|id != \*must|id < 0|runtime/policy/think_schedule_test.cc
 think_literal|runtime/policy/think_schedule.cc|return !has_thought_|return thinking()|runtime/policy/sadas_test.cc
 kept_answer|runtime/policy/sadas_params.cc|closed_at() + 1 - params.window|closed_at() - params.window|runtime/policy/sadas_test.cc
 forced_place|runtime/drafting/forced_target.h|if (i > 0) ahead|if (i > 1) ahead|runtime/policy/sadas_test.cc

@@ -40,11 +40,11 @@ ThinkSchedule::ThinkSchedule(const Options& options, int64_t length,
 
 void ThinkSchedule::Advance(int32_t id) {
   ++length_;
-  const bool was_forced = forced().has_value();
+  const std::optional<int32_t> must = forced();
   const bool opens = open_.Advance(id);
   const bool closes = close_.Advance(id);
   if (thinking()) ++thought_;
-  if (was_forced) ++forced_at_;
+  if (must.has_value()) ++forced_at_;
   if (opens && !thinking_) {
     thinking_ = true;
     thought_ = 0;
@@ -53,7 +53,9 @@ void ThinkSchedule::Advance(int32_t id) {
   // Without a tag nothing is forced, and the state ends alone.
   const bool ends_alone = options_->close.empty() && options_->most > 0 &&
                           thought_ >= options_->most;
-  if (closes || (thinking() && ends_alone)) Close();
+  // A text that is scored need not go on with the tag: it ends there, too.
+  const bool goes_on = must.has_value() && id != *must;
+  if (closes || (thinking() && (ends_alone || goes_on))) Close();
 }
 
 void ThinkSchedule::Close() {

@@ -138,6 +138,16 @@ TEST(ThinkScheduleTest, WithoutATagTheStateEndsAlone) {
   EXPECT_EQ(Forced(options, {5, 6, 7, 8}, 4), (Ids{5, 6, 7, 8}));
 }
 
+// Nothing is forced of it.
+TEST(ThinkScheduleTest, AScoredTextEndsItsThinkingWhereTheTagIsNot) {
+  Options options = {.begins_open = true, .most = 2};
+  options.open = {1};
+  options.close = {7, 8};
+  EXPECT_EQ(Modes(options, {5, 5, 5, 5}), "ww..");
+  EXPECT_EQ(Modes(options, {5, 5, 7, 5, 5}), "www..");
+  EXPECT_EQ(Modes(options, {5, 5, 7, 8, 5}), "www..");
+}
+
 TEST(ThinkScheduleTest, KnowsWhereItClosed) {
   ThinkSchedule schedule(kTags, 100, {9, 1});
   for (const int32_t id : {5, 6}) schedule.Advance(id);
