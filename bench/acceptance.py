@@ -107,8 +107,8 @@ SELECTIONS = [
 
 def selection_table(run, prompt, view, say):
     """Ways to choose, of run(flags, budget, length), with the least and the
-    greatest of any text and seed. Last a view that lacks a few hundred tokens:
-    of its drafts rounding alone rejects some."""
+    greatest of any text and seed. Last a view that lacks a few hundred tokens
+    alone."""
     say(f"A view of {view:,}, T 0.6, blocks of 16, by how it is chosen.")
     say()
     say("| chosen | acceptance; tokens a sweep | of one text and seed |")

@@ -80,7 +80,7 @@ QUALITY = [
     ("... none of these", sfi(BARE)),
     ("... none, 512", sfi(BARE, 512)),
     ("... none, 2048", sfi(BARE, 2048)),
-    ("... none, 5632: rounding", sfi(BARE, 5632)),
+    ("... none, 5632", sfi(BARE, 5632)),
     ("... none, chunks of 8", [*sfi(BARE), "--chunk", 8]),
     ("... none, chunks of 32", [*sfi(BARE), "--chunk", 32]),
     ("... none, decay 0.9", sfi(f"{BARE},decay=0.9")),
