@@ -690,10 +690,10 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *   decode_tok_s    those samples over their sum: not the first token
  *   speculation     sweeps: passes of the model over all of the KV, but for one
  *                   that made the first token alone; tokens_per_sweep: tokens
- *                   after the first over sweeps; of each level what it drafted,
- *                   what of it was checked (up to and with the first that did
- *                   not hold) and what was accepted. Acceptance is accepted
- *                   over checked
+ *                   after the first over sweeps, of which some may have made
+ *                   a stop text alone; of each level what it drafted, what of
+ *                   it was checked (up to and with the first that did not hold)
+ *                   and what was accepted. Acceptance is accepted over checked
  *   ledger          bytes that crossed the link, up and down (where pages
  *                   are on disk and there is no link, to and from what is
  *                   computed in), and that came from disk, and went there for
@@ -704,12 +704,12 @@ TIERCEL_API tiercel_status tiercel_session_get_generation(
  *   schedule        of a policy that has one, and of the output alone: what
  *                   made a stop text, or the end of the text, is not counted.
  *                   Fast and slow steps; slow_at: of "sfi", output tokens
- *                   before each slow one; segments: of "sadas", runs of tokens
- *                   that were thought, or answered, by the tags; selected:
- *                   positions that a head chose; coverage_at: of each slow step
- *                   the share of its row's attention that fell on what was in
- *                   view before, where single tokens are chosen, and coverage:
- *                   their mean
+ *                   before each slow one; segments: runs of tokens, of
+ *                   "sadas" thought or answered, by the tags, of plain "sfi"
+ *                   of fast or slow steps; selected: positions that a head
+ *                   chose; coverage_at: of each slow step the share of its
+ *                   row's attention that fell on what was in view before,
+ *                   where single tokens are chosen, and coverage: their mean
  *   memory          what is held when this is asked: host_bytes of KV in the
  *                   host tier by this session; device_bytes by all models and
  *                   sessions on its device
