@@ -75,7 +75,9 @@ class TablesTest(unittest.TestCase):
                       self.lines)
         self.assertEqual(self.charts, {})
         asked = self.texts[0].asked
-        self.assertEqual(len(asked), len(acceptance.SELECTIONS) + 1)
+        budgets = [flags[flags.index("--budget") + 1] for flags in asked]
+        self.assertEqual(budgets,
+                         [4096] * len(acceptance.SELECTIONS) + [27648])
         for flags in asked:
             self.assertEqual(flags[flags.index("--gamma2") + 1], 16)
             self.assertEqual(flags[flags.index("--draft") + 1], "none")
