@@ -326,9 +326,9 @@ typedef struct tiercel_policy {
    *           it has thought, in the prompt too; always
    *   open    the tag that begins it, <think>; close: that ends it, </think>
    *   think   off; on: the text thinks from its first token on
-   *   most    tokens that it may think, then the closing tag follows (a text
-   *           that is scored need not have it: it has thought); 0: as many as
-   *           it likes
+   *   most    tokens that it may think, then the closing tag follows; 0: as
+   *           many as it likes. Where a text that is scored has another token
+   *           there, the thought ends with that
    *   latch   on: it thinks once; off
    *   pin     none; prompt: the prompt stays in view
    *   answer  plain: all: an answer reads everything; kept: what a cache of

@@ -54,8 +54,8 @@ void ThinkSchedule::Advance(int32_t id) {
   const bool ends_alone = options_->close.empty() && options_->most > 0 &&
                           thought_ >= options_->most;
   // A text that is scored need not go on with the tag: it ends there, too.
-  const bool goes_on = must.has_value() && id != *must;
-  if (closes || (thinking() && (ends_alone || goes_on))) Close();
+  const bool differs = must.has_value() && id != *must;
+  if (closes || (thinking() && (ends_alone || differs))) Close();
 }
 
 void ThinkSchedule::Close() {
