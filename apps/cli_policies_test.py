@@ -386,6 +386,11 @@ class SfiTest(Case):
         self.assertEqual(self.document(*plan)["warnings"], [said])
         self.assertEqual(run(*plan).stderr.decode(), "warning: %s\n" % said)
         self.assertEqual(self.document(*plan, "--plain")["warnings"], [])
+        plan[-1] = "drafted=9"
+        self.assertEqual(self.document(*plan)["warnings"], [])
+        self.assertEqual(self.document(*plan, "--plain")["warnings"],
+                         ["settings of sfi: drafted: no effect in the plain "
+                          "form"])
         for policy, heeded, other in (("sadas", "think=on", "answer"),
                                       ("speed", "tail=3", "past")):
             value = {"answer": "kept", "past": "keep"}[other]

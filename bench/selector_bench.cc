@@ -100,8 +100,9 @@ void RunEvidence(benchmark::State& state, int64_t rows) {
   std::vector<float> evidence(static_cast<size_t>(kKvHeads * kPositions));
   for (auto _ : state) {
     benchmark::DoNotOptimize(AddEvidence(
-        **stream, {scores.data(), kPositions, rows, kHeads, kKvHeads,
-                   kPositions, /*decay=*/1.0f, evidence.data(), kPositions}));
+        **stream,
+        {scores.data(), kPositions, rows, kHeads, kKvHeads, kPositions,
+         /*decay=*/1.0f, evidence.data(), evidence.data(), kPositions}));
   }
 }
 

@@ -174,8 +174,9 @@ key_causal|kernels/attention/key_scores.cc|b.seen = p.position + 1 - start|b.see
 key_row|kernels/attention/key_scores_cpu.cc|b.seen + row - first|b.seen - first|kernels/attention/key_scores_test.cc
 norm_root|kernels/kv/key_norms_cpu.cc|Sqrt(sum)|sum|kernels/kv/key_norms_test.cc
 evidence_mean|kernels/attention/evidence_cpu.cc|Set1(0.5f)) - Exp|Set1(1.0f)) - Exp|kernels/attention/evidence_test.cc
-evidence_decay|kernels/attention/evidence.cc|evidence\[j\] \*= p.decay|evidence[j] *= 1 - 0 * p.decay|kernels/attention/evidence_test.cc
-evidence_decay_gpu|kernels/attention/evidence.cu|evidence \* p.decay|evidence|kernels/attention/evidence_test.cc
+evidence_decay|kernels/attention/evidence.cc|before\[j\] \* p.decay|before[j] * (1 - 0 * p.decay)|kernels/attention/evidence_test.cc
+evidence_before|kernels/attention/evidence.cc|const before = p.before|const before = p.evidence|kernels/attention/evidence_test.cc
+evidence_decay_gpu|kernels/attention/evidence.cu|p.before\[at\] \* p.decay|p.before[at]|kernels/attention/evidence_test.cc
 evidence_unseen|kernels/attention/evidence_cpu.cc| - Exp(Set1(-87.0f))||kernels/attention/evidence_test.cc
 prior_edge|kernels/attention/selector_body.h|kLeastShare = 1e-12f|kLeastShare = 1e-11f|kernels/attention/selector_test.cc
 prior_age|kernels/attention/selector_body.h|kAgePower = 1.8f|kAgePower = 1.7f|kernels/attention/selector_test.cc
@@ -258,7 +259,10 @@ sfi_norms|offload/view/selector_chooser.cc|scorer_->NormsOf(layer)|scorer_->Norm
 sfi_one_row|offload/view/selector_chooser.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/selector_chooser_test.cc
 sfi_decay|offload/view/selector_chooser.cc|row == 0 \&\& decay > 0.0f ?|decay > 0.0f ?|offload/view/selector_chooser_test.cc
 sfi_newest|offload/view/selector_chooser.cc|Decays() ? seen : chunks|chunks + 0 * seen|offload/view/selector_chooser_test.cc
-sfi_said_by|offload/view/selector_chooser.cc|Decays() ? by.rows : 0|Decays() ? 1 : 0|offload/view/selector_chooser_test.cc
+sfi_drafted|offload/view/selector_chooser.h|EvidenceOf(Decays() ? shape_.layers : layer)|EvidenceOf(layer)|offload/view/selector_chooser_test.cc
+sfi_drafted_first|offload/view/selector_chooser.cc|row = by.Certain(); row < by.rows|row = by.Certain() + 1; row < by.rows|offload/view/selector_chooser_test.cc
+sfi_drafted_rows|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|std::min(choice.drafted, int64_t{0})|runtime/policy/sfi_test.cc
+sfi_said_by|offload/view/selector_chooser.cc|Decays() ? by.Certain() : 0|Decays() ? 1 : 0|offload/view/selector_chooser_test.cc
 sfi_forgets|offload/view/selector_chooser.cc|std::exchange(said_by_\[at\], 0)|said_by_[at]|offload/view/selector_chooser_test.cc
 sfi_goes_on|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = false|runtime/policy/sfi_test.cc
 sfi_anew|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = true|runtime/policy/sfi_test.cc
@@ -268,7 +272,7 @@ plan_elsewhere|runtime/predict/session_plan.cc|model.weights == nullptr \&\& mac
 sfi_reach|offload/view/selector_chooser.h|: 16 / chunk|: 16|offload/view/selector_chooser_test.cc
 sfi_beside|offload/view/selector_chooser.h|(choice.beside + chunk - 1) / chunk|choice.beside / chunk|offload/view/selector_chooser_test.cc
 sfi_mean_sinks|offload/view/mean_scorer.cc|MeansOf(layer) + asked.first \* head_dim|MeansOf(layer)|offload/view/selector_chooser_test.cc
-sfi_coverage_row|offload/view/selector_chooser.cc|row == by.rows - 1|row == 0|offload/view/selector_chooser_test.cc
+sfi_coverage_row|offload/view/selector_chooser.cc|row == by.Certain() - 1|row == 0|offload/view/selector_chooser_test.cc
 digest_unshown|offload/view/digests.cc|std::min(known, kv.end) / shape_.chunk|kv.end / shape_.chunk|offload/view/digests_test.cc
 fill_seed|runtime/pass/fill.cc|width_(width), random_(seed)|width_(width), random_(seed * 0)|runtime/sequence/fill_test.cc
 fill_pending|runtime/generate/generate.cc|  if (session.pending() > 0) {|  if (session.pending() > 99) {|runtime/sequence/fill_test.cc

@@ -74,6 +74,9 @@ const HelpSection& SettingsHelp() {
        {"sfi: evidence=16",
         "the last tokens of the prompt that choose, by what they attend to"},
        {"sfi: queries=1", "... and of the answer, each time"},
+       {"sfi: drafted=0",
+        "verified: and of what was drafted since, though not all of it may "
+        "hold; 63: all"},
        {"sfi: decay=0",
         "what is left, each time, of what they attended to at the times "
         "before; "

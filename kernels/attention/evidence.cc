@@ -87,9 +87,10 @@ absl::Status AddEvidence(Stream& stream, const EvidenceParams& p) {
           const int64_t kv_head = item / tiles;
           const int64_t first = item % tiles * kTile;
           const int64_t size = std::min(kTile, p.candidates - first);
-          float* const evidence =
-              p.evidence + kv_head * p.evidence_stride + first;
-          for (int64_t j = 0; j < size; ++j) evidence[j] *= p.decay;
+          const int64_t at = kv_head * p.evidence_stride + first;
+          const float* const before = p.before + at;
+          float* const evidence = p.evidence + at;
+          for (int64_t j = 0; j < size; ++j) evidence[j] = before[j] * p.decay;
           for (int64_t i = 0; i < p.rows * group; ++i) {
             const int64_t query =
                 i / group * p.heads + kv_head * group + i % group;

@@ -68,8 +68,8 @@ struct AddQueries {
          i += t.blocks * t.count) {
       const int64_t kv_head = i / p.candidates;
       const int64_t j = i % p.candidates;
-      float& evidence = p.evidence[kv_head * p.evidence_stride + j];
-      float sum = evidence * p.decay;
+      const int64_t at = kv_head * p.evidence_stride + j;
+      float sum = p.before[at] * p.decay;
       for (int64_t row = 0; row < p.rows; ++row) {
         for (int g = 0; g < group; ++g) {
           const int64_t query = row * p.heads + kv_head * group + g;
@@ -79,7 +79,7 @@ struct AddQueries {
                  w.length;
         }
       }
-      evidence = sum;
+      p.evidence[at] = sum;
     }
   }
 };

@@ -11,7 +11,7 @@ namespace tiercel {
 // is a mean of the rows' attention, between the geometric and the arithmetic).
 //
 //   w[r, h, j] = e^((scores[r, h, j] - max_j scores[r, h, j]) / 2)
-//   evidence[g, j] = decay * evidence[g, j] +
+//   evidence[g, j] = decay * before[g, j] +
 //                    sum_r sum_h w[r, h, j] / sqrt(sum_j w[r, h, j]^2)
 //
 // in float, r and then h ascending. sum_j: 16 chains of fma over j % 16, then a
@@ -30,9 +30,11 @@ struct EvidenceParams {
   int heads;              // a multiple of kv_heads
   int kv_heads;
   int64_t candidates;  // 0 is allowed; at most 2^28
-  float decay;         // 0 to 2^20, of what is there, which must be finite
-  // [kv_heads, evidence_stride], of each [candidates]; must not overlap the
-  // scores
+  float decay;         // 0 to 2^20, of what was said before
+  // Both [kv_heads, evidence_stride], of each [candidates]. What was said
+  // before must be finite; it may be `evidence` itself, and must not overlap it
+  // otherwise. The scores overlap neither.
+  const float* before;
   float* evidence;
   int64_t evidence_stride;  // elements from one KV head to the next
 };

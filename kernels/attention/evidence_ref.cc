@@ -36,8 +36,8 @@ void AddRow(std::span<const float> scores, float* evidence) {
 
 void AddEvidenceReference(const EvidenceParams& p) {
   for (int64_t i = 0; i < p.kv_heads * p.candidates; ++i) {
-    p.evidence[i / p.candidates * p.evidence_stride + i % p.candidates] *=
-        p.decay;
+    const int64_t at = i / p.candidates * p.evidence_stride + i % p.candidates;
+    p.evidence[at] = p.before[at] * p.decay;
   }
   const int group = p.heads / p.kv_heads;
   for (int64_t r = 0; r < p.rows; ++r) {

@@ -32,6 +32,7 @@ struct Problem {
           .kv_heads = kv_heads,
           .candidates = candidates,
           .decay = decay,
+          .before = nullptr,
           .evidence = nullptr,
           .evidence_stride = candidates + 5} {
     std::mt19937 random(11);
@@ -57,7 +58,9 @@ struct Problem {
   }
 
   // [kv_heads, candidates]. What lies behind each head's is NaN and stays so.
-  std::vector<float> Run(Stream& stream) const {
+  // `in_place`: what was said before lies where the rest is added, and nowhere
+  // else; otherwise it stays as it is.
+  std::vector<float> Run(Stream& stream, bool in_place = true) const {
     const auto n = static_cast<size_t>(p.candidates);
     const auto stride = static_cast<size_t>(p.evidence_stride);
     const auto heads = static_cast<size_t>(p.kv_heads);
@@ -66,14 +69,19 @@ struct Problem {
       first[i / n * stride + i % n] = before[i];
     }
     OnDevice<float> given(stream, scores);
-    OnDevice<float> evidence(stream, std::move(first));
+    OnDevice<float> said(stream, first);
+    OnDevice<float> fresh(stream, std::vector<float>(first.size(), kPoison));
     EvidenceParams run = p;
     run.scores = given.data();
-    run.evidence = evidence.data();
+    run.before = said.data();
+    run.evidence = in_place ? said.data() : fresh.data();
     const absl::Status status = AddEvidence(stream, run);
     EXPECT_TRUE(status.ok()) << status;
     std::vector<float> out;
-    const std::vector<float> all = evidence.Read();
+    const std::vector<float> all = in_place ? said.Read() : fresh.Read();
+    if (!in_place) {
+      EXPECT_TRUE(SameBits(said.Read(), first));
+    }
     for (size_t i = 0; i < all.size(); ++i) {
       if (i % stride < n) {
         out.push_back(all[i]);
@@ -177,6 +185,11 @@ TEST_P(EvidenceBackendTest, WhatIsThereDecays) {
     for (int64_t rows : {0, 2}) {
       Problem problem(rows, 4, 2, 33, decay);
       Check(problem);
+      for (Stream* stream : {ref_.get(), one_.get()}) {
+        EXPECT_TRUE(SameBits(problem.Run(*stream, /*in_place=*/false),
+                             problem.Run(*stream)))
+            << problem.Name();
+      }
     }
   }
 }
@@ -247,6 +260,7 @@ TEST(EvidenceTest, RefusesWrongShapes) {
   const auto code_of = [&](auto change) {
     EvidenceParams p = problem.p;
     p.scores = problem.scores.data();
+    p.before = out.data();
     p.evidence = out.data();
     change(p);
     return CodeOf(AddEvidence(*stream, p));

@@ -84,6 +84,7 @@ TEST_F(RefusedLaunchTest, AddEvidence) {
                                            .kv_heads = 1,
                                            .candidates = 16,
                                            .decay = 1.0f,
+                                           .before = evidence.data(),
                                            .evidence = evidence.data(),
                                            .evidence_stride = 16});
   });

@@ -29,10 +29,16 @@ class Chooser {
     const float* q;
     int64_t row_floats;  // heads * head_dim
     int64_t rows;
-    int64_t position;            // of the first of them
-    const Seen* seen = nullptr;  // by the last; null: nobody asks
+    int64_t position;  // of the first of them
+    // Of these, so many may yet turn out not to be of the text: they are the
+    // last, choose this once, and are not remembered.
+    int64_t drafted = 0;
+    // By the last that was not drafted; null: nobody asks.
+    const Seen* seen = nullptr;
     // What chose this layer last was of the same text, before these rows.
     bool goes_on = false;
+
+    int64_t Certain() const { return rows - drafted; }
   };
   virtual ~Chooser() = default;
 
@@ -45,8 +51,9 @@ class Chooser {
   virtual absl::Status Choose(Stream& stream, int layer, const Asking& by,
                               const KvPages* kv, int64_t chunks,
                               std::vector<std::vector<int32_t>>* chosen) = 0;
-  // The share of the last row's attention, in the layer that was chosen last,
-  // that fell on what it had seen: the mean of the query heads. Absent where
+  // The share of the attention of the last row that was not drafted, in the
+  // layer that was chosen last, that fell on what it had seen: the mean of the
+  // query heads. Absent where
   // nobody asked, or what is scored are not positions.
   virtual std::optional<double> coverage() const { return std::nullopt; }
   // Forgets the positions from `end` on.

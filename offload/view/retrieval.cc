@@ -31,8 +31,8 @@ int64_t QueryRows(const Retrieval::Shape& shape) {
 // The rows that choose at once, at most.
 int64_t AskingRows(const Retrieval::Shape& shape) {
   if (!shape.size.selection.has_value()) return 1;
-  return std::max(shape.size.selection->evidence,
-                  shape.size.selection->queries);
+  const Selection& choice = *shape.size.selection;
+  return std::max(choice.evidence, choice.queries + choice.drafted);
 }
 
 Digests::Shape DigestsShape(const Retrieval::Shape& shape) {
@@ -307,8 +307,7 @@ absl::Status Retrieval::AfterLayer(Stream& stream, int layer,
   // A prompt that goes on where it was stopped chooses nothing: its first
   // layers were not seen.
   if (certain_ || (InSteps() && step_rows_ <= kMaxStepRows)) {
-    if (absl::Status s =
-            Choose(stream, layer, LastAsking(), Asking(), &kv, &runs_);
+    if (absl::Status s = Choose(stream, layer, AskingInStep(), &kv, &runs_);
         !s.ok()) {
       return s;
     }
@@ -375,26 +374,25 @@ void Retrieval::BeginViewStep(int64_t end) {
   over_view_ = true;
 }
 
-int64_t Retrieval::LastAsking() const {
-  return certain_ ? step_end_ + step_rows_ - 1 : step_end_;
+Retrieval::Asking Retrieval::AskingInStep() const {
+  const int64_t last = certain_ ? step_end_ + step_rows_ - 1 : step_end_;
+  if (!InSteps()) return {1, 0, last};
+  const Selection& choice = *shape_.size.selection;
+  const int64_t wanted = kept_ ? choice.queries : evidence();
+  const int64_t rows = std::min(wanted, last + 1 - queries_begin_);
+  const int64_t drafted =
+      certain_ ? 0 : std::min(choice.drafted, step_rows_ - 1);
+  return {rows + drafted, drafted, last + drafted};
 }
 
-int64_t Retrieval::Asking() const {
-  if (!InSteps()) return 1;
-  const int64_t wanted = kept_ ? shape_.size.selection->queries : evidence();
-  return std::min(wanted, LastAsking() + 1 - queries_begin_);
-}
-
-absl::Status Retrieval::Choose(Stream& stream, int layer, int64_t position,
-                               int64_t rows, const KvPages* kv,
-                               std::vector<KvRun>* missing) {
+absl::Status Retrieval::Choose(Stream& stream, int layer, const Asking& by,
+                               const KvPages* kv, std::vector<KvRun>* missing) {
   const int64_t chunk = shape_.size.chunk;
   const int64_t chunks = std::max<int64_t>(
       0, compact_.recent_begin() / chunk - shape_.begin / chunk);
   if (layer >= compact_.above().layers) {
     ChooseAnswer(chunks);
-  } else if (absl::Status s =
-                 ChooseByScores(stream, layer, position, rows, kv, chunks);
+  } else if (absl::Status s = ChooseByScores(stream, layer, by, kv, chunks);
              !s.ok()) {
     return s;
   }
@@ -420,12 +418,12 @@ void Retrieval::ChooseAnswer(int64_t chunks) {
 }
 
 absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
-                                       int64_t position, int64_t rows,
-                                       const KvPages* kv, int64_t chunks) {
+                                       const Asking& by, const KvPages* kv,
+                                       int64_t chunks) {
   const int64_t width = QueryWidth(shape_);
-  const int64_t first = position + 1 - rows;
+  const int64_t first = by.last + 1 - by.rows;
   std::vector<KvConvertParams::Run> queries;
-  for (int64_t row = 0; row < rows; ++row) {
+  for (int64_t row = 0; row < by.rows; ++row) {
     queries.push_back(
         {reinterpret_cast<const std::byte*>(Query(layer, first + row)),
          reinterpret_cast<std::byte*>(asking_.data() + row * width), 1});
@@ -434,7 +432,7 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
                                           .to = DType::kF32,
                                           .head_dim = static_cast<int>(width),
                                           .runs = queries.data(),
-                                          .num_runs = rows});
+                                          .num_runs = by.rows});
       !s.ok()) {
     return s;
   }
@@ -451,8 +449,9 @@ absl::Status Retrieval::ChooseByScores(Stream& stream, int layer,
   if (absl::Status s = chooser_->Choose(stream, layer,
                                         {.q = asking_.data(),
                                          .row_floats = width,
-                                         .rows = rows,
+                                         .rows = by.rows,
                                          .position = first,
+                                         .drafted = by.drafted,
                                          .seen = measures ? &seen : nullptr,
                                          .goes_on = kept_},
                                         kv, chunks, &chosen_);
@@ -476,8 +475,9 @@ absl::Status Retrieval::Refresh(Stream& stream, Cancelled cancelled) {
   compact_.DropBefore(RecentBegin(compact_.end()));
   for (int layer = 0; layer < shape_.layers; ++layer) {
     runs_.clear();
-    if (absl::Status s = Choose(stream, layer, last_position_, /*rows=*/1,
-                                /*kv=*/nullptr, &runs_);
+    if (absl::Status s = Choose(
+            stream, layer, {.rows = 1, .drafted = 0, .last = last_position_},
+            /*kv=*/nullptr, &runs_);
         !s.ok()) {
       return s;
     }

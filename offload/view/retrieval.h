@@ -50,8 +50,9 @@ absl::Status CheckRetrievalSize(const RetrievalSize& size);
 //
 // By a selection, which may ask keys that are at hand in a step alone, the view
 // is chosen in every step: in a prompt by its last rows, in a sweep by its
-// first row, which always holds; Refresh has nothing left to do. A step that
-// KeepPlaces goes before, and a sweep, leave what stays chosen where it lies.
+// first row, which always holds, and by what was drafted after it if the
+// selection says so; Refresh has nothing left to do. A step that KeepPlaces
+// goes before, and a sweep, leave what stays chosen where it lies.
 //
 // Between choices all the newest positions are in view. What drafts read is bit
 // for bit the same after the same certain step and what followed it, whatever
@@ -154,16 +155,21 @@ class Retrieval final : public StepObserver {
   bool InSteps() const { return shape_.size.selection.has_value(); }
   // The newest chunks of the answer, of those before `chunks`.
   void ChooseAnswer(int64_t chunks);
-  // The chunks of `layer` for the `rows` rows up to `position`, whose queries
-  // are kept: those that are not there. `kv` as the chooser takes it.
-  absl::Status Choose(Stream& stream, int layer, int64_t position, int64_t rows,
+  // Rows that choose, up to `last`: their queries are kept.
+  struct Asking {
+    int64_t rows;
+    int64_t drafted;  // of these the last, whose verdict is open
+    int64_t last;     // position
+  };
+  // The chunks of `layer` for these rows: those that are not there. `kv` as the
+  // chooser takes it.
+  absl::Status Choose(Stream& stream, int layer, const Asking& by,
                       const KvPages* kv, std::vector<KvRun>* missing);
   // Has the chooser find the chunks of `layer`.
-  absl::Status ChooseByScores(Stream& stream, int layer, int64_t position,
-                              int64_t rows, const KvPages* kv, int64_t chunks);
-  // How many rows of the step choose, and the position of the last of them.
-  int64_t Asking() const;
-  int64_t LastAsking() const;
+  absl::Status ChooseByScores(Stream& stream, int layer, const Asking& by,
+                              const KvPages* kv, int64_t chunks);
+  // Those of the step.
+  Asking AskingInStep() const;
   uint16_t* Query(int layer, int64_t position);
   // Has `missing` of the layer copied; the view gets them when it is awaited.
   absl::Status Fetch(Stream& stream, int layer,

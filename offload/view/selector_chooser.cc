@@ -64,6 +64,32 @@ absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Copy(
   return Create(memory, shape_, *std::move(scorer));
 }
 
+absl::Status SelectorChooser::Add(Stream& stream, int layer, const Asking& by,
+                                  const KvPages* kv, const Saying& saying,
+                                  float decay, const float* before, float* to) {
+  if (absl::Status s = scorer_->Score(stream, layer,
+                                      {.q = by.q + saying.row * by.row_floats,
+                                       .position = by.position + saying.row,
+                                       .kv = kv,
+                                       .first = saying.first,
+                                       .last = saying.scored},
+                                      work_.scores.data(), shape_.Stride());
+      !s.ok()) {
+    return s;
+  }
+  return AddEvidence(
+      stream, {.scores = work_.scores.data() + (shape_.sinks - saying.first),
+               .scores_stride = shape_.Stride(),
+               .rows = 1,
+               .heads = shape_.heads,
+               .kv_heads = shape_.kv_heads,
+               .candidates = std::max<int64_t>(0, saying.last - shape_.sinks),
+               .decay = decay,
+               .before = before,
+               .evidence = to,
+               .evidence_stride = shape_.chunks});
+}
+
 absl::Status SelectorChooser::Weigh(Stream& stream, int layer, const Asking& by,
                                     const KvPages* kv, int64_t chunks,
                                     float decay) {
@@ -74,43 +100,49 @@ absl::Status SelectorChooser::Weigh(Stream& stream, int layer, const Asking& by,
     if (absl::Status s = stream.Zero(evidence, bytes); !s.ok()) return s;
   }
   const bool measures = Measures(by);
-  for (int64_t row = 0; row < by.rows; ++row) {
-    const int64_t position = by.position + row;
-    const int64_t seen = (position + 1) / shape_.chunk - FirstChunk();
+  for (int64_t row = 0; row < by.Certain(); ++row) {
+    const int64_t seen = (by.position + row + 1) / shape_.chunk - FirstChunk();
     // What decays is about all that a row sees: the newest are candidates of
     // later steps.
-    const int64_t weighed = Decays() ? seen : chunks;
+    const int64_t last = Decays() ? seen : chunks;
     // What is measured is a share of all that the row sees.
-    const bool all = measures && row == by.rows - 1;
-    const int64_t first = all ? 0 : std::min(shape_.sinks, weighed);
-    const int64_t last = all ? seen : weighed;
-    if (absl::Status s = scorer_->Score(stream, layer,
-                                        {.q = by.q + row * by.row_floats,
-                                         .position = position,
-                                         .kv = kv,
-                                         .first = first,
-                                         .last = last},
-                                        work_.scores.data(), shape_.Stride());
-        !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = AddEvidence(
-            stream, {.scores = work_.scores.data() + (shape_.sinks - first),
-                     .scores_stride = shape_.Stride(),
-                     .rows = 1,
-                     .heads = shape_.heads,
-                     .kv_heads = shape_.kv_heads,
-                     .candidates = std::max<int64_t>(0, weighed - shape_.sinks),
-                     .decay = row == 0 && decay > 0.0f ? decay : 1.0f,
-                     .evidence = evidence,
-                     .evidence_stride = shape_.chunks});
+    const bool all = measures && row == by.Certain() - 1;
+    if (absl::Status s =
+            Add(stream, layer, by, kv,
+                {.row = row,
+                 .last = last,
+                 .first = all ? 0 : std::min(shape_.sinks, last),
+                 .scored = all ? seen : last},
+                row == 0 && decay > 0.0f ? decay : 1.0f, evidence, evidence);
         !s.ok()) {
       return s;
     }
   }
-  return measures
-             ? Measure(stream, *by.seen, by.position + by.rows - shape_.begin)
-             : absl::OkStatus();
+  return measures ? Measure(stream, *by.seen,
+                            by.position + by.Certain() - shape_.begin)
+                  : absl::OkStatus();
+}
+
+absl::StatusOr<const float*> SelectorChooser::WeighDrafted(Stream& stream,
+                                                           int layer,
+                                                           const Asking& by,
+                                                           const KvPages* kv,
+                                                           int64_t chunks) {
+  const float* said = EvidenceOf(layer);
+  for (int64_t row = by.Certain(); row < by.rows; ++row) {
+    float* const all = EvidenceWithDrafted(layer);
+    if (absl::Status s = Add(stream, layer, by, kv,
+                             {.row = row,
+                              .last = chunks,
+                              .first = shape_.sinks,
+                              .scored = chunks},
+                             /*decay=*/1.0f, said, all);
+        !s.ok()) {
+      return s;
+    }
+    said = all;
+  }
+  return said;
 }
 
 absl::Status SelectorChooser::Measure(Stream& stream, const Seen& seen,
@@ -135,9 +167,8 @@ absl::Status SelectorChooser::Measure(Stream& stream, const Seen& seen,
   return absl::OkStatus();
 }
 
-absl::StatusOr<SelectorChooser::Told> SelectorChooser::Tell(Stream& stream,
-                                                            int layer) {
-  const float* const own_evidence = EvidenceOf(layer);
+absl::StatusOr<SelectorChooser::Told> SelectorChooser::Tell(
+    Stream& stream, int layer, const float* own_evidence) {
   const Scorer::Norms own = scorer_->NormsOf(layer);
   if (!shape_.Gathers()) return Told{own_evidence, own, 0};
   const HeadsOfRanks& ranks = shape_.of_ranks;
@@ -192,27 +223,32 @@ absl::Status SelectorChooser::Choose(
   const int64_t before = std::exchange(said_by_[at], 0);
   if (!chooses && !Measures(by)) return absl::OkStatus();
   Asking rows = by;
-  if (!chooses) {  // only what the last row saw is of interest
-    rows.q += (by.rows - 1) * by.row_floats;
-    rows.position += by.rows - 1;
+  if (!chooses) {  // only what one row saw is of interest
+    rows.q += (by.Certain() - 1) * by.row_floats;
+    rows.position += by.Certain() - 1;
     rows.rows = 1;
+    rows.drafted = 0;
   }
   // A step counts as much as another, however many its rows.
   const float decay = by.goes_on && before > 0
-                          ? shape_.choice.decay * static_cast<float>(by.rows) /
+                          ? shape_.choice.decay *
+                                static_cast<float>(by.Certain()) /
                                 static_cast<float>(before)
                           : 0.0f;
   if (absl::Status s = Weigh(stream, layer, rows, kv, chunks, decay); !s.ok()) {
     return s;
   }
   if (!chooses) return absl::OkStatus();
-  said_by_[at] = Decays() ? by.rows : 0;
+  said_by_[at] = Decays() ? by.Certain() : 0;
+  const absl::StatusOr<const float*> said =
+      WeighDrafted(stream, layer, by, kv, chunks);
+  if (!said.ok()) return said.status();
 
   const bool one =
       decay == 0.0f && by.rows * (shape_.heads / shape_.kv_heads) == 1;
   const float prior = shape_.choice.most_prior * (one ? kOfOneRow : 1.0f);
   const int64_t budget = shape_.budget - shape_.sinks;
-  const absl::StatusOr<Told> told = Tell(stream, layer);
+  const absl::StatusOr<Told> told = Tell(stream, layer, *said);
   if (!told.ok()) return told.status();
   const Scorer::Norms& norms = told->norms;
   if (absl::Status s = Select(stream, {.evidence = told->evidence,

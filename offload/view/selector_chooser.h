@@ -26,8 +26,11 @@ struct HeadsOfRanks {
 // How SFI's Selector chooses (Slow-Fast Inference, arXiv 2603.12038);
 // kernels/attention/selector.h has what it means.
 struct Selection {
-  int64_t evidence = 16;     // rows of a prompt, its last, that choose
-  int64_t queries = 1;       // and of a later step, with those before it
+  int64_t evidence = 16;  // rows of a prompt, its last, that choose
+  int64_t queries = 1;    // and of a later step, with those before it
+  // Of a sweep, so many rows after its first choose too, though they may turn
+  // out not to hold: what a choice is for is what comes after them.
+  int64_t drafted = 0;
   float decay = 0;           // of what earlier steps said, at each later one
   float most_prior = 0.25f;  // of the mixture of evidence and prior
   float suppression = 1;     // of what lies beside a greater one
@@ -73,9 +76,12 @@ class SelectorChooser final : public Chooser {
     int64_t Bytes() const;
     // Floats from one head's scores to the next's.
     int64_t Stride() const { return (chunks + 15) / 16 * 16; }
-    // Floats: of one layer, where the next one's take their place.
+    // Floats: what is remembered of each layer, and what drafted rows add; or
+    // of one layer, where the next one's take their place.
     int64_t Evidence() const {
-      return (choice.decay > 0 ? layers : 1) * kv_heads * chunks;
+      const int64_t parts =
+          choice.decay > 0 ? layers + (choice.drafted > 0 ? 1 : 0) : 1;
+      return parts * kv_heads * chunks;
     }
     // Chunks on each side that are neighbours: where they compete, as many as
     // 16 positions hold; where they come along, one at least.
@@ -114,7 +120,7 @@ class SelectorChooser final : public Chooser {
   // but for evidence that decays.
   struct Workspace {
     DeviceArray<float> scores;    // [heads, Stride()]
-    DeviceArray<float> evidence;  // [layers or 1][kv_heads, chunks]
+    DeviceArray<float> evidence;  // [Evidence()]: of each layer or one, ...
     DeviceArray<int32_t> picked;  // [Rivals(), budget without the sinks]
     DeviceArray<float> shares;    // [heads]
     // They have the KV heads of all ranks: [Rivals(), chunks], f16 [Rivals(),
@@ -134,15 +140,36 @@ class SelectorChooser final : public Chooser {
   bool Measures(const Asking& by) const {
     return by.seen != nullptr && scorer_->OfPositions();
   }
-  // [kv_heads, chunks], of each the candidates.
+  // [kv_heads, chunks], of each the candidates: what is remembered of a layer.
   float* EvidenceOf(int layer) {
     return work_.evidence.data() +
            (Decays() ? layer : 0) * shape_.kv_heads * shape_.chunks;
   }
-  // Adds what all rows that ask say to so much of the evidence that is there,
-  // and measures what the last of them had in view.
+  // ... and what drafted rows make of it, which is not.
+  float* EvidenceWithDrafted(int layer) {
+    return EvidenceOf(Decays() ? shape_.layers : layer);
+  }
+  // A row that speaks about the chunks sinks <= c < last; scores are made of
+  // first <= c < scored, these among them.
+  struct Saying {
+    int64_t row;  // of those that ask
+    int64_t last;
+    int64_t first;
+    int64_t scored;
+  };
+  // Makes `to` of what the row says and so much of `before`.
+  absl::Status Add(Stream& stream, int layer, const Asking& by,
+                   const KvPages* kv, const Saying& saying, float decay,
+                   const float* before, float* to);
+  // Adds what the rows that were not drafted say to so much of the evidence
+  // that is there, and measures what the last of them had in view.
   absl::Status Weigh(Stream& stream, int layer, const Asking& by,
                      const KvPages* kv, int64_t chunks, float decay);
+  // Adds what drafted rows say about the first `chunks`. Returns the evidence
+  // of all rows.
+  absl::StatusOr<const float*> WeighDrafted(Stream& stream, int layer,
+                                            const Asking& by, const KvPages* kv,
+                                            int64_t chunks);
   // What Select is told of all heads of a layer: those of other ranks too,
   // which gather theirs at the same time.
   struct Told {
@@ -150,14 +177,14 @@ class SelectorChooser final : public Chooser {
     Scorer::Norms norms;
     int first_head;  // of this rank
   };
-  absl::StatusOr<Told> Tell(Stream& stream, int layer);
+  absl::StatusOr<Told> Tell(Stream& stream, int layer, const float* evidence);
   // Needs the scores of all `positions` that the row sees.
   absl::Status Measure(Stream& stream, const Seen& seen, int64_t positions);
 
   const Shape shape_;
   std::unique_ptr<Scorer> scorer_;
   Workspace work_;
-  // [layer]: the rows of the last step that the evidence has; 0: it has none
+  // [layer]: the rows of the last step that are remembered; 0: there are none
   std::vector<int64_t> said_by_;
   std::optional<double> coverage_;
   std::vector<int32_t> picked_;  // work_.picked, on the host

@@ -108,6 +108,7 @@ struct Chosen {
   int64_t budget = 60;  // chunks
   float decay = 0;
   int64_t beside = 0;
+  int64_t drafted = 0;
   static constexpr int64_t kSinks = 3;
 
   Digests::Shape DigestsOf(const Keys& keys) const {
@@ -135,7 +136,7 @@ struct Chosen {
             .chunks = DigestsOf(keys).Chunks(),
             .sinks = kSinks,
             .budget = budget,
-            .choice = {.decay = decay, .beside = beside}};
+            .choice = {.drafted = drafted, .decay = decay, .beside = beside}};
   }
   std::unique_ptr<Chooser> Make(DeviceMemory& memory, const Keys& keys) const {
     return *SelectorChooser::Create(
@@ -187,6 +188,7 @@ struct Evidence {
                                      .kv_heads = keys.layout().kv_heads,
                                      .candidates = last - Chosen::kSinks,
                                      .decay = decay,
+                                     .before = of.data(),
                                      .evidence = of.data(),
                                      .evidence_stride = stride})
                     .ok());
@@ -376,6 +378,54 @@ TEST_F(SelectorChooserTest, EvidenceDecays) {
         EXPECT_EQ(chosen, known.Choice(*stream_, keys, layer, c, chunks, 0.25f))
             << chunk << ", " << step.last << ", " << layer;
       }
+    }
+  }
+}
+
+// Drafted rows choose with the others about what may be chosen now, each as
+// much as one of the step's own, and nothing of them is remembered.
+TEST_F(SelectorChooserTest, DraftedRowsChooseOnce) {
+  constexpr int64_t kCertain = 2;
+  for (const float decay : {0.0f, 0.75f}) {
+    Keys keys(2, 2);
+    const Chosen c = {.layers = 2, .heads = 4, .decay = decay, .drafted = 5};
+    const int64_t used = memory_.used();
+    const auto chooser = c.Make(memory_, keys);
+    EXPECT_EQ(memory_.used() - used, c.Bytes(keys));
+    const std::vector<float> q = Queries(kCertain + c.drafted, 4);
+    std::vector<Evidence> evidence(2, Evidence(keys, c));
+    int64_t end = 200;
+    for (const int64_t drafted : {5, 1, 0, 5}) {
+      const int64_t chunks = end - 30;
+      const Chooser::Asking by = {.q = q.data(),
+                                  .row_floats = 4 * kHeadDim,
+                                  .rows = kCertain + drafted,
+                                  .position = kBegin + end,
+                                  .drafted = drafted,
+                                  .seen = nullptr,
+                                  .goes_on = end > 200};
+      for (int layer = 0; layer < 2; ++layer) {
+        const KvPages kv = keys.At(layer, kBegin + end);
+        ASSERT_TRUE(chooser->Update(*stream_, layer, kv, by.rows).ok());
+        std::vector<std::vector<int32_t>> chosen;
+        ASSERT_TRUE(
+            chooser->Choose(*stream_, layer, by, &kv, chunks, &chosen).ok());
+        Evidence& known = evidence[static_cast<size_t>(layer)];
+        if (decay == 0) known = Evidence(keys, c);
+        for (int64_t row = 0; row < kCertain; ++row) {
+          known.Add(*stream_, keys, layer, c, q.data() + row * by.row_floats,
+                    decay > 0 ? end + row + 1 : chunks,
+                    row == 0 && by.goes_on && decay > 0 ? decay : 1);
+        }
+        Evidence now = known;
+        for (int64_t row = kCertain; row < by.rows; ++row) {
+          now.Add(*stream_, keys, layer, c, q.data() + row * by.row_floats,
+                  chunks, 1);
+        }
+        EXPECT_EQ(chosen, now.Choice(*stream_, keys, layer, c, chunks, 0.25f))
+            << decay << ", " << drafted << ", " << layer;
+      }
+      end += kCertain;
     }
   }
 }

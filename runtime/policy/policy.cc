@@ -71,7 +71,7 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
 }
 
 std::string UnheededSettings(const Model& target, const PolicyParams& params) {
-  if (params.form != PolicyForm::kVerified) return "";
+  const bool verified = params.form == PolicyForm::kVerified;
   std::string policy;
   std::vector<std::string> keys;
   switch (params.policy) {
@@ -80,22 +80,23 @@ std::string UnheededSettings(const Model& target, const PolicyParams& params) {
       break;
     case PolicyName::kSadas:
       policy = "sadas";
-      keys = params.sadas.plain_keys;
+      if (verified) keys = params.sadas.plain_keys;
       break;
     case PolicyName::kSfi:
       policy = "sfi";
-      keys = params.sfi.plain_keys;
+      keys = verified ? params.sfi.plain_keys : params.sfi.verified_keys;
       // Without a tokenizer it says that no sentence is looked for.
       if (target.tokenizer == nullptr) std::erase(keys, "trigger");
       break;
     case PolicyName::kSpeed:
       policy = "speed";
-      keys = params.speed.plain_keys;
+      if (verified) keys = params.speed.plain_keys;
       break;
   }
   if (keys.empty()) return "";
   return absl::StrCat("settings of ", policy, ": ", absl::StrJoin(keys, ", "),
-                      ": no effect in the verified form");
+                      ": no effect in the ", verified ? "verified" : "plain",
+                      " form");
 }
 
 FastSteps PolicyParams::PlannedSteps() const {

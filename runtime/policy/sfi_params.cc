@@ -27,8 +27,10 @@ absl::Status SfiParams::Set(const std::string& settings) {
   read.TakeChoice<bool>("fire", {{"end", false}, {"start", true}}, &at_start);
   read.TakeChoice<bool>("spacing", {{"gap", false}, {"half", true}}, &half_gap);
   plain_keys = read.Given({"interval", "gap", "trigger", "spacing"});
+  verified_keys = read.Given({"drafted"});
   read.TakeCount("evidence", 1, kMaxStepRows, &choice.evidence);
   read.TakeCount("queries", 1, kMaxStepRows, &choice.queries);
+  read.TakeCount("drafted", 0, kMaxStepRows - 1, &choice.drafted);
   read.TakeShare("decay", &choice.decay);
   read.TakeShare("prior", &choice.most_prior);
   read.TakeCount("beside", 0, kPageTokens, &choice.beside);

@@ -30,8 +30,9 @@ struct SfiParams {
   // their keys.
   int chunk = 1;
   Selection choice = {};
-  // Keys that were given and that the plain form alone heeds.
+  // Keys that were given and that the plain form alone heeds, or the verified.
   std::vector<std::string> plain_keys = {};
+  std::vector<std::string> verified_keys = {};
 
   // Reads `settings`. Errors: invalid_argument.
   absl::Status Set(const std::string& settings);

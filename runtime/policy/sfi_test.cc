@@ -217,36 +217,43 @@ TEST_F(SfiTest, CoverageIsThatOfTheViewBefore) {
             std::vector<std::optional<double>>(5));
 }
 
-// Which rows choose does not depend on what was drafted and did not hold.
+// Which rows choose does not depend on what was drafted earlier and did not
+// hold; by `drafted` what is drafted now has a say, once.
 TEST_F(SfiTest, RowsThatDidNotHoldLeaveNoTrace) {
-  Session::Options options;
-  options.retrieval =
-      Sfi(PolicyForm::kVerified, "queries=64", 40).RetrievalView();
   const Ids more = RepeatedText(60, 2);
-  const auto chosen = [&](int64_t drafted) {
-    const auto session = Prefilled(*model_, *prompt_, options);
+  for (const char* settings :
+       {"queries=64", "queries=2,drafted=63,decay=0.9"}) {
+    Session::Options options;
+    options.retrieval =
+        Sfi(PolicyForm::kVerified, settings, 40).RetrievalView();
     // Sweeps of one row that holds and `drafted` that do not, then a short one.
-    size_t length = prompt_->size();
-    for (const int64_t after : {drafted, drafted, int64_t{4}}) {
-      Ids rows(more.begin() + static_cast<std::ptrdiff_t>(length % 7),
-               more.begin() + static_cast<std::ptrdiff_t>(length % 7) + 1);
-      rows.resize(static_cast<size_t>(1 + after), 3);
-      EXPECT_TRUE(session->Append(rows.data(), rows.size()).ok());
-      EXPECT_TRUE(session->Sweep(Station::kVerify).ok());
-      EXPECT_TRUE(session->Keep(++length).ok());
-    }
-    std::vector<Ids> all;
-    for (int layer = 0; layer < model_->config.layers; ++layer) {
-      for (int head = 0; head < model_->config.kv_heads; ++head) {
-        const auto places = session->retrieval()->kv().Chosen(layer, head);
-        Ids& one = all.emplace_back(places.begin(), places.end());
-        std::sort(one.begin(), one.end());
+    const auto chosen = [&](int64_t drafted, int64_t last = 4) {
+      const auto session = Prefilled(*model_, *prompt_, options);
+      size_t length = prompt_->size();
+      for (const int64_t after : {drafted, drafted, last}) {
+        Ids rows(more.begin() + static_cast<std::ptrdiff_t>(length % 7),
+                 more.begin() + static_cast<std::ptrdiff_t>(length % 7) + 1);
+        rows.resize(static_cast<size_t>(1 + after), 3);
+        EXPECT_TRUE(session->Append(rows.data(), rows.size()).ok());
+        EXPECT_TRUE(session->Sweep(Station::kVerify).ok());
+        EXPECT_TRUE(session->Keep(++length).ok());
       }
-    }
-    return all;
-  };
-  EXPECT_EQ(chosen(40), chosen(0));
-  EXPECT_EQ(chosen(62), chosen(0));
+      std::vector<Ids> all;
+      for (int layer = 0; layer < model_->config.layers; ++layer) {
+        for (int head = 0; head < model_->config.kv_heads; ++head) {
+          const auto places = session->retrieval()->kv().Chosen(layer, head);
+          Ids& one = all.emplace_back(places.begin(), places.end());
+          std::sort(one.begin(), one.end());
+        }
+      }
+      return all;
+    };
+    EXPECT_EQ(chosen(40), chosen(0)) << settings;
+    EXPECT_EQ(chosen(62), chosen(0)) << settings;
+    const bool by_drafts =
+        std::string(settings).find("drafted") != std::string::npos;
+    EXPECT_EQ(chosen(40, 4) != chosen(40, 0), by_drafts) << settings;
+  }
 }
 
 TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
@@ -258,7 +265,7 @@ TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
     const Ids expected = PlainText(*model_, *prompt_, params);
     for (const char* settings :
          {"", "exclusive=0,nms=0,prior=0", "evidence=1,queries=8,fire=start",
-          "decay=0.9", "beside=9"}) {
+          "decay=0.9", "beside=9", "decay=0.9,drafted=63"}) {
       for (const int64_t budget : {3, 24, 130, 4000}) {
         for (const Proposer proposer : {Proposer::kNone, Proposer::kNgram}) {
           const int chunk = kChunks[n++ % 5];
@@ -414,7 +421,7 @@ TEST_F(SfiTest, SettingsAreChecked) {
        {"interval=0", "interval=8,gap=9", "gap=0", "trigger=often", "fire=mid",
         "spacing=wide", "queries=0", "evidence=0", "evidence=65", "prior=2",
         "decay=1.1", "nms=-1", "exclusive=x", "most=3", "beside=-1",
-        "beside=129", "beside=8,nms=0.5"}) {
+        "beside=129", "beside=8,nms=0.5", "drafted=64"}) {
     EXPECT_EQ(CodeOf(SfiParams().Set(wrong)), "invalid_argument") << wrong;
   }
   const auto ids_only = OpenModel({.path = CheckpointPath("llama_gqa.gguf")});
