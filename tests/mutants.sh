@@ -259,8 +259,8 @@ sfi_norms|offload/view/selector_chooser.cc|scorer_->NormsOf(layer)|scorer_->Norm
 sfi_one_row|offload/view/selector_chooser.cc|one ? kOfOneRow : 1.0f|one ? 1.0f : kOfOneRow|offload/view/selector_chooser_test.cc
 sfi_decay|offload/view/selector_chooser.cc|row == 0 \&\& decay > 0.0f ?|decay > 0.0f ?|offload/view/selector_chooser_test.cc
 sfi_newest|offload/view/selector_chooser.cc|Decays() ? seen : chunks|chunks + 0 * seen|offload/view/selector_chooser_test.cc
-sfi_drafted|offload/view/selector_chooser.h|EvidenceOf(Decays() ? shape_.layers : layer)|EvidenceOf(layer)|offload/view/selector_chooser_test.cc
-sfi_drafted_first|offload/view/selector_chooser.cc|row = by.Certain(); row < by.rows|row = by.Certain() + 1; row < by.rows|offload/view/selector_chooser_test.cc
+sfi_drafted|offload/view/selector_chooser.cc|evidence = EvidenceWithDrafted()|evidence = EvidenceOf(layer)|offload/view/selector_chooser_test.cc
+sfi_drafted_first|offload/view/selector_chooser.cc|if (row == by.Certain() \&\& Decays())|if (row == by.Certain() + 1 \&\& Decays())|offload/view/selector_chooser_test.cc
 sfi_drafted_rows|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|std::min(choice.drafted, int64_t{0})|runtime/policy/sfi_test.cc
 sfi_said_by|offload/view/selector_chooser.cc|Decays() ? by.Certain() : 0|Decays() ? 1 : 0|offload/view/selector_chooser_test.cc
 sfi_forgets|offload/view/selector_chooser.cc|std::exchange(said_by_\[at\], 0)|said_by_[at]|offload/view/selector_chooser_test.cc

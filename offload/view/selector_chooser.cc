@@ -64,85 +64,74 @@ absl::StatusOr<std::unique_ptr<Chooser>> SelectorChooser::Copy(
   return Create(memory, shape_, *std::move(scorer));
 }
 
-absl::Status SelectorChooser::Add(Stream& stream, int layer, const Asking& by,
-                                  const KvPages* kv, const Saying& saying,
-                                  float decay, const float* before, float* to) {
-  if (absl::Status s = scorer_->Score(stream, layer,
-                                      {.q = by.q + saying.row * by.row_floats,
-                                       .position = by.position + saying.row,
-                                       .kv = kv,
-                                       .first = saying.first,
-                                       .last = saying.scored},
-                                      work_.scores.data(), shape_.Stride());
-      !s.ok()) {
-    return s;
-  }
-  return AddEvidence(
-      stream, {.scores = work_.scores.data() + (shape_.sinks - saying.first),
-               .scores_stride = shape_.Stride(),
-               .rows = 1,
-               .heads = shape_.heads,
-               .kv_heads = shape_.kv_heads,
-               .candidates = std::max<int64_t>(0, saying.last - shape_.sinks),
-               .decay = decay,
-               .before = before,
-               .evidence = to,
-               .evidence_stride = shape_.chunks});
-}
-
-absl::Status SelectorChooser::Weigh(Stream& stream, int layer, const Asking& by,
-                                    const KvPages* kv, int64_t chunks,
-                                    float decay) {
-  float* const evidence = EvidenceOf(layer);
+absl::StatusOr<const float*> SelectorChooser::Weigh(Stream& stream, int layer,
+                                                    const Asking& by,
+                                                    const KvPages* kv,
+                                                    int64_t chunks,
+                                                    float decay) {
+  float* evidence = EvidenceOf(layer);
   const size_t bytes =
       static_cast<size_t>(shape_.kv_heads * shape_.chunks) * sizeof(float);
   if (decay == 0.0f) {
     if (absl::Status s = stream.Zero(evidence, bytes); !s.ok()) return s;
   }
-  const bool measures = Measures(by);
-  for (int64_t row = 0; row < by.Certain(); ++row) {
-    const int64_t seen = (by.position + row + 1) / shape_.chunk - FirstChunk();
+  // What a row's scores say about the candidates before `last`, added to so
+  // much of `before`; null: no row says anything.
+  const auto add = [&](const float* scores, int64_t last, const float* before,
+                       float much) {
+    return AddEvidence(stream,
+                       {.scores = scores,
+                        .scores_stride = shape_.Stride(),
+                        .rows = scores != nullptr ? 1 : 0,
+                        .heads = shape_.heads,
+                        .kv_heads = shape_.kv_heads,
+                        .candidates = std::max<int64_t>(0, last - shape_.sinks),
+                        .decay = much,
+                        .before = before,
+                        .evidence = evidence,
+                        .evidence_stride = shape_.chunks});
+  };
+  for (int64_t row = 0; row < by.rows; ++row) {
+    if (row == by.Certain() && Decays()) {  // what follows is not remembered
+      const float* const remembered = evidence;
+      evidence = EvidenceWithDrafted();
+      if (absl::Status s = add(nullptr, shape_.chunks, remembered, 1.0f);
+          !s.ok()) {
+        return s;
+      }
+    }
+    const int64_t position = by.position + row;
+    const int64_t seen = (position + 1) / shape_.chunk - FirstChunk();
     // What decays is about all that a row sees: the newest are candidates of
     // later steps.
-    const int64_t last = Decays() ? seen : chunks;
+    const int64_t weighed = Decays() ? seen : chunks;
     // What is measured is a share of all that the row sees.
-    const bool all = measures && row == by.Certain() - 1;
+    const bool measured = Measures(by) && row == by.Certain() - 1;
+    const int64_t first = measured ? 0 : std::min(shape_.sinks, weighed);
+    const int64_t last = measured ? seen : weighed;
+    if (absl::Status s = scorer_->Score(stream, layer,
+                                        {.q = by.q + row * by.row_floats,
+                                         .position = position,
+                                         .kv = kv,
+                                         .first = first,
+                                         .last = last},
+                                        work_.scores.data(), shape_.Stride());
+        !s.ok()) {
+      return s;
+    }
     if (absl::Status s =
-            Add(stream, layer, by, kv,
-                {.row = row,
-                 .last = last,
-                 .first = all ? 0 : std::min(shape_.sinks, last),
-                 .scored = all ? seen : last},
-                row == 0 && decay > 0.0f ? decay : 1.0f, evidence, evidence);
+            add(work_.scores.data() + (shape_.sinks - first), weighed, evidence,
+                row == 0 && decay > 0.0f ? decay : 1.0f);
+        !s.ok()) {
+      return s;
+    }
+    if (!measured) continue;
+    if (absl::Status s = Measure(stream, *by.seen, position + 1 - shape_.begin);
         !s.ok()) {
       return s;
     }
   }
-  return measures ? Measure(stream, *by.seen,
-                            by.position + by.Certain() - shape_.begin)
-                  : absl::OkStatus();
-}
-
-absl::StatusOr<const float*> SelectorChooser::WeighDrafted(Stream& stream,
-                                                           int layer,
-                                                           const Asking& by,
-                                                           const KvPages* kv,
-                                                           int64_t chunks) {
-  const float* said = EvidenceOf(layer);
-  for (int64_t row = by.Certain(); row < by.rows; ++row) {
-    float* const all = EvidenceWithDrafted(layer);
-    if (absl::Status s = Add(stream, layer, by, kv,
-                             {.row = row,
-                              .last = chunks,
-                              .first = shape_.sinks,
-                              .scored = chunks},
-                             /*decay=*/1.0f, said, all);
-        !s.ok()) {
-      return s;
-    }
-    said = all;
-  }
-  return said;
+  return evidence;
 }
 
 absl::Status SelectorChooser::Measure(Stream& stream, const Seen& seen,
@@ -235,14 +224,10 @@ absl::Status SelectorChooser::Choose(
                                 static_cast<float>(by.Certain()) /
                                 static_cast<float>(before)
                           : 0.0f;
-  if (absl::Status s = Weigh(stream, layer, rows, kv, chunks, decay); !s.ok()) {
-    return s;
-  }
-  if (!chooses) return absl::OkStatus();
-  said_by_[at] = Decays() ? by.Certain() : 0;
   const absl::StatusOr<const float*> said =
-      WeighDrafted(stream, layer, by, kv, chunks);
-  if (!said.ok()) return said.status();
+      Weigh(stream, layer, rows, kv, chunks, decay);
+  if (!said.ok() || !chooses) return said.status();
+  said_by_[at] = Decays() ? by.Certain() : 0;
 
   const bool one =
       decay == 0.0f && by.rows * (shape_.heads / shape_.kv_heads) == 1;

@@ -76,13 +76,13 @@ class SelectorChooser final : public Chooser {
     int64_t Bytes() const;
     // Floats from one head's scores to the next's.
     int64_t Stride() const { return (chunks + 15) / 16 * 16; }
-    // Floats: what is remembered of each layer, and what drafted rows add; or
-    // of one layer, where the next one's take their place.
-    int64_t Evidence() const {
-      const int64_t parts =
-          choice.decay > 0 ? layers + (choice.drafted > 0 ? 1 : 0) : 1;
-      return parts * kv_heads * chunks;
+    // Layers whose evidence has a place: all, if it is remembered, and one more
+    // for what drafted rows make of it; or one, where the next one's follows.
+    int64_t EvidenceLayers() const {
+      if (choice.decay == 0) return 1;
+      return layers + (choice.drafted > 0 ? 1 : 0);
     }
+    int64_t Evidence() const { return EvidenceLayers() * kv_heads * chunks; }
     // Chunks on each side that are neighbours: where they compete, as many as
     // 16 positions hold; where they come along, one at least.
     int64_t Reach() const {
@@ -120,7 +120,7 @@ class SelectorChooser final : public Chooser {
   // but for evidence that decays.
   struct Workspace {
     DeviceArray<float> scores;    // [heads, Stride()]
-    DeviceArray<float> evidence;  // [Evidence()]: of each layer or one, ...
+    DeviceArray<float> evidence;  // [EvidenceLayers()][kv_heads, chunks]
     DeviceArray<int32_t> picked;  // [Rivals(), budget without the sinks]
     DeviceArray<float> shares;    // [heads]
     // They have the KV heads of all ranks: [Rivals(), chunks], f16 [Rivals(),
@@ -145,31 +145,14 @@ class SelectorChooser final : public Chooser {
     return work_.evidence.data() +
            (Decays() ? layer : 0) * shape_.kv_heads * shape_.chunks;
   }
-  // ... and what drafted rows make of it, which is not.
-  float* EvidenceWithDrafted(int layer) {
-    return EvidenceOf(Decays() ? shape_.layers : layer);
-  }
-  // A row that speaks about the chunks sinks <= c < last; scores are made of
-  // first <= c < scored, these among them.
-  struct Saying {
-    int64_t row;  // of those that ask
-    int64_t last;
-    int64_t first;
-    int64_t scored;
-  };
-  // Makes `to` of what the row says and so much of `before`.
-  absl::Status Add(Stream& stream, int layer, const Asking& by,
-                   const KvPages* kv, const Saying& saying, float decay,
-                   const float* before, float* to);
-  // Adds what the rows that were not drafted say to so much of the evidence
-  // that is there, and measures what the last of them had in view.
-  absl::Status Weigh(Stream& stream, int layer, const Asking& by,
-                     const KvPages* kv, int64_t chunks, float decay);
-  // Adds what drafted rows say about the first `chunks`. Returns the evidence
-  // of all rows.
-  absl::StatusOr<const float*> WeighDrafted(Stream& stream, int layer,
-                                            const Asking& by, const KvPages* kv,
-                                            int64_t chunks);
+  // ... and what drafted rows make of it, until the next layer chooses.
+  float* EvidenceWithDrafted() { return EvidenceOf(shape_.layers); }
+  // Adds what all rows that ask say to so much of the evidence that is there,
+  // and measures what the last of them that was not drafted had in view.
+  // Returns the evidence of all.
+  absl::StatusOr<const float*> Weigh(Stream& stream, int layer,
+                                     const Asking& by, const KvPages* kv,
+                                     int64_t chunks, float decay);
   // What Select is told of all heads of a layer: those of other ranks too,
   // which gather theirs at the same time.
   struct Told {

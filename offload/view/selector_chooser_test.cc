@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -382,24 +383,24 @@ TEST_F(SelectorChooserTest, EvidenceDecays) {
   }
 }
 
-// Drafted rows choose with the others about what may be chosen now, each as
-// much as one of the step's own, and nothing of them is remembered.
+// Drafted rows choose with the others, each as much as one that holds, and
+// nothing of them is remembered.
 TEST_F(SelectorChooserTest, DraftedRowsChooseOnce) {
-  constexpr int64_t kCertain = 2;
-  for (const float decay : {0.0f, 0.75f}) {
+  for (const auto& [decay, certain] :
+       {std::pair(0.0f, 2), {0.75f, 2}, {0.75f, 1}}) {
     Keys keys(2, 2);
     const Chosen c = {.layers = 2, .heads = 4, .decay = decay, .drafted = 5};
     const int64_t used = memory_.used();
     const auto chooser = c.Make(memory_, keys);
     EXPECT_EQ(memory_.used() - used, c.Bytes(keys));
-    const std::vector<float> q = Queries(kCertain + c.drafted, 4);
+    const std::vector<float> q = Queries(certain + c.drafted, 4);
     std::vector<Evidence> evidence(2, Evidence(keys, c));
     int64_t end = 200;
     for (const int64_t drafted : {5, 1, 0, 5}) {
       const int64_t chunks = end - 30;
       const Chooser::Asking by = {.q = q.data(),
                                   .row_floats = 4 * kHeadDim,
-                                  .rows = kCertain + drafted,
+                                  .rows = certain + drafted,
                                   .position = kBegin + end,
                                   .drafted = drafted,
                                   .seen = nullptr,
@@ -412,20 +413,20 @@ TEST_F(SelectorChooserTest, DraftedRowsChooseOnce) {
             chooser->Choose(*stream_, layer, by, &kv, chunks, &chosen).ok());
         Evidence& known = evidence[static_cast<size_t>(layer)];
         if (decay == 0) known = Evidence(keys, c);
-        for (int64_t row = 0; row < kCertain; ++row) {
+        for (int64_t row = 0; row < certain; ++row) {
           known.Add(*stream_, keys, layer, c, q.data() + row * by.row_floats,
                     decay > 0 ? end + row + 1 : chunks,
                     row == 0 && by.goes_on && decay > 0 ? decay : 1);
         }
         Evidence now = known;
-        for (int64_t row = kCertain; row < by.rows; ++row) {
+        for (int64_t row = certain; row < by.rows; ++row) {
           now.Add(*stream_, keys, layer, c, q.data() + row * by.row_floats,
-                  chunks, 1);
+                  decay > 0 ? end + row + 1 : chunks, 1);
         }
         EXPECT_EQ(chosen, now.Choice(*stream_, keys, layer, c, chunks, 0.25f))
             << decay << ", " << drafted << ", " << layer;
       }
-      end += kCertain;
+      end += certain;
     }
   }
 }
