@@ -77,9 +77,11 @@ class TablesTest(unittest.TestCase):
         asked = self.texts[0].asked
         budgets = [flags[flags.index("--budget") + 1] for flags in asked]
         self.assertEqual(budgets,
-                         [4096] * len(acceptance.SELECTIONS) + [27648])
+                         [4096] * (len(acceptance.SELECTIONS) + 1) + [27648])
+        lengths = [flags[flags.index("--gamma2") + 1] for flags in asked]
+        self.assertEqual(lengths,
+                         [16] * len(acceptance.SELECTIONS) + [1, 16])
         for flags in asked:
-            self.assertEqual(flags[flags.index("--gamma2") + 1], 16)
             self.assertEqual(flags[flags.index("--draft") + 1], "none")
 
     def test_one_text_is_no_range(self):
