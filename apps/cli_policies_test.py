@@ -400,6 +400,8 @@ class SfiTest(Case):
                                        value)["warnings"]
             self.assertEqual(warning, "settings of %s: %s: no effect in the "
                              "verified form" % (policy, other))
+            plain = self.document(*args, other + "=" + value, "--plain")
+            self.assertNotIn("no effect", str(plain["warnings"]))
         # Without a tokenizer the trigger must say that there are no sentences.
         self.assertEqual(self.document(
             "plan", "-m", IDS_ONLY, "-c", "200", *self.SFI, "--set",

@@ -255,6 +255,7 @@ int CoverageCuda(CUstream_st* stream, const CoverageParams& p,
 int CopyWordsCuda(CUstream_st* stream, const uint32_t* from, int64_t words,
                   uint32_t* to) {
   return Queue(stream, [=] {
+    if (words == 0) return;  // there may be no memory to copy from
     std::memcpy(to, from, static_cast<size_t>(words) * sizeof(*to));
   });
 }

@@ -262,6 +262,10 @@ sfi_newest|offload/view/selector_chooser.cc|Decays() ? seen : chunks|chunks + 0 
 sfi_drafted|offload/view/selector_chooser.cc|evidence = EvidenceWithDrafted()|evidence = EvidenceOf(layer)|offload/view/selector_chooser_test.cc
 sfi_drafted_first|offload/view/selector_chooser.cc|if (row == by.Certain() \&\& Decays())|if (row == by.Certain() + 1 \&\& Decays())|offload/view/selector_chooser_test.cc
 sfi_drafted_rows|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|std::min(choice.drafted, int64_t{0})|runtime/policy/sfi_test.cc
+sfi_drafted_all|offload/view/retrieval.cc|std::min(choice.drafted, step_rows_ - 1)|choice.drafted > 0 ? step_rows_ - 1 : 0|runtime/policy/sfi_test.cc
+sfi_drafted_plain|runtime/policy/sfi_params.cc|size.selection->drafted = 0;|(void)plain;|runtime/policy/sfi_test.cc
+sfi_drafted_seen|offload/view/selector_chooser.cc|rows.q += (by.Certain() - 1)|rows.q += (by.rows - 1)|offload/view/selector_chooser_test.cc
+sfi_prompt_rows|offload/view/retrieval.cc|kept_ ? choice.queries : evidence()|choice.queries|runtime/policy/sfi_test.cc
 sfi_said_by|offload/view/selector_chooser.cc|Decays() ? by.Certain() : 0|Decays() ? 1 : 0|offload/view/selector_chooser_test.cc
 sfi_forgets|offload/view/selector_chooser.cc|std::exchange(said_by_\[at\], 0)|said_by_[at]|offload/view/selector_chooser_test.cc
 sfi_goes_on|offload/view/retrieval.cc|.goes_on = kept_|.goes_on = false|runtime/policy/sfi_test.cc

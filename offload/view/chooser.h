@@ -30,8 +30,8 @@ class Chooser {
     int64_t row_floats;  // heads * head_dim
     int64_t rows;
     int64_t position;  // of the first of them
-    // Of these, so many may yet turn out not to be of the text: they are the
-    // last, choose this once, and are not remembered.
+    // Of these the last, which may yet turn out not to be of the text: they
+    // choose this once, and what they said is not remembered.
     int64_t drafted = 0;
     // By the last that was not drafted; null: nobody asks.
     const Seen* seen = nullptr;
@@ -53,8 +53,8 @@ class Chooser {
                               std::vector<std::vector<int32_t>>* chosen) = 0;
   // The share of the attention of the last row that was not drafted, in the
   // layer that was chosen last, that fell on what it had seen: the mean of the
-  // query heads. Absent where
-  // nobody asked, or what is scored are not positions.
+  // query heads. Absent where nobody asked, or what is scored are not
+  // positions.
   virtual std::optional<double> coverage() const { return std::nullopt; }
   // Forgets the positions from `end` on.
   virtual void Truncate(int64_t end) = 0;

@@ -386,20 +386,28 @@ TEST_F(SelectorChooserTest, EvidenceDecays) {
 // Drafted rows choose with the others, each as much as one that holds, and
 // nothing of them is remembered.
 TEST_F(SelectorChooserTest, DraftedRowsChooseOnce) {
-  for (const auto& [decay, certain] :
-       {std::pair(0.0f, 2), {0.75f, 2}, {0.75f, 1}}) {
-    Keys keys(2, 2);
-    const Chosen c = {.layers = 2, .heads = 4, .decay = decay, .drafted = 5};
+  struct Case {
+    float decay;
+    int64_t certain;
+    int heads;
+    int kv_heads;
+  };
+  for (const auto& [decay, certain, heads, kv_heads] :
+       {Case{0, 2, 4, 2}, Case{0.75f, 2, 4, 2}, Case{0.75f, 1, 4, 2},
+        Case{0, 1, 1, 1}}) {
+    Keys keys(2, kv_heads);
+    const Chosen c = {
+        .layers = 2, .heads = heads, .decay = decay, .drafted = 5};
     const int64_t used = memory_.used();
     const auto chooser = c.Make(memory_, keys);
     EXPECT_EQ(memory_.used() - used, c.Bytes(keys));
-    const std::vector<float> q = Queries(certain + c.drafted, 4);
+    const std::vector<float> q = Queries(certain + c.drafted, heads);
     std::vector<Evidence> evidence(2, Evidence(keys, c));
     int64_t end = 200;
     for (const int64_t drafted : {5, 1, 0, 5}) {
       const int64_t chunks = end - 30;
       const Chooser::Asking by = {.q = q.data(),
-                                  .row_floats = 4 * kHeadDim,
+                                  .row_floats = heads * kHeadDim,
                                   .rows = certain + drafted,
                                   .position = kBegin + end,
                                   .drafted = drafted,
@@ -423,7 +431,8 @@ TEST_F(SelectorChooserTest, DraftedRowsChooseOnce) {
           now.Add(*stream_, keys, layer, c, q.data() + row * by.row_floats,
                   decay > 0 ? end + row + 1 : chunks, 1);
         }
-        EXPECT_EQ(chosen, now.Choice(*stream_, keys, layer, c, chunks, 0.25f))
+        const float prior = by.rows * heads == 1 ? 0.35f : 0.25f;
+        EXPECT_EQ(chosen, now.Choice(*stream_, keys, layer, c, chunks, prior))
             << decay << ", " << drafted << ", " << layer;
       }
       end += certain;
@@ -456,16 +465,17 @@ TEST_F(SelectorChooserTest, FewPositionsAreAllChosen) {
 
 // What is measured is that of the last row that asks, and changes nothing.
 TEST_F(SelectorChooserTest, CoverageIsTheShareOfWhatWasSeen) {
-  for (const int64_t rows : {1, 3}) {
+  for (const auto& [rows, drafted] : {std::pair(1, 0), {3, 0}, {3, 2}}) {
     Keys keys(1, 2);
     const auto chooser = Chosen{.layers = 1, .heads = 4}.Make(memory_, keys);
-    const std::vector<float> q = Queries(rows, 4);
+    const std::vector<float> q = Queries(rows + drafted, 4);
     const KvPages kv = keys.At(0, kBegin + 249);
-    ASSERT_TRUE(chooser->Update(*stream_, 0, kv, 1).ok());
+    ASSERT_TRUE(chooser->Update(*stream_, 0, kv, 1 + drafted).ok());
     Chooser::Asking by = {.q = q.data(),
                           .row_floats = 4 * kHeadDim,
-                          .rows = rows,
-                          .position = kBegin + 250 - rows};
+                          .rows = rows + drafted,
+                          .position = kBegin + 250 - rows,
+                          .drafted = drafted};
     std::vector<std::vector<int32_t>> expected;
     ASSERT_TRUE(chooser->Choose(*stream_, 0, by, &kv, 230, &expected).ok());
     EXPECT_EQ(chooser->coverage(), std::nullopt);

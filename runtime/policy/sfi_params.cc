@@ -63,6 +63,7 @@ RetrievalSize SfiParams::View(bool plain) const {
                         .measures = true};
   if (plain) {
     size.keeps_types = true;
+    size.selection->drafted = 0;
     const bool ends =
         trigger == SfiTrigger::kSentence || trigger == SfiTrigger::kFixed;
     size.growth =

@@ -217,43 +217,67 @@ TEST_F(SfiTest, CoverageIsThatOfTheViewBefore) {
             std::vector<std::optional<double>>(5));
 }
 
-// Which rows choose does not depend on what was drafted earlier and did not
-// hold; by `drafted` what is drafted now has a say, once.
-TEST_F(SfiTest, RowsThatDidNotHoldLeaveNoTrace) {
-  const Ids more = RepeatedText(60, 2);
-  for (const char* settings :
-       {"queries=64", "queries=2,drafted=63,decay=0.9"}) {
+class SfiChoiceTest : public SfiTest {
+ protected:
+  // What each layer and head chose after sweeps of one row that holds and so
+  // many drafted ones that do not.
+  std::vector<Ids> ChosenAfter(const char* settings,
+                               const std::vector<int64_t>& drafted) const {
     Session::Options options;
     options.retrieval =
         Sfi(PolicyForm::kVerified, settings, 40).RetrievalView();
-    // Sweeps of one row that holds and `drafted` that do not, then a short one.
-    const auto chosen = [&](int64_t drafted, int64_t last = 4) {
-      const auto session = Prefilled(*model_, *prompt_, options);
-      size_t length = prompt_->size();
-      for (const int64_t after : {drafted, drafted, last}) {
-        Ids rows(more.begin() + static_cast<std::ptrdiff_t>(length % 7),
-                 more.begin() + static_cast<std::ptrdiff_t>(length % 7) + 1);
-        rows.resize(static_cast<size_t>(1 + after), 3);
-        EXPECT_TRUE(session->Append(rows.data(), rows.size()).ok());
-        EXPECT_TRUE(session->Sweep(Station::kVerify).ok());
-        EXPECT_TRUE(session->Keep(++length).ok());
+    const Ids more = RepeatedText(60, 2);
+    const auto session = Prefilled(*model_, *prompt_, options);
+    size_t length = prompt_->size();
+    for (const int64_t after : drafted) {
+      Ids rows(more.begin() + static_cast<std::ptrdiff_t>(length % 7),
+               more.begin() + static_cast<std::ptrdiff_t>(length % 7) + 1);
+      rows.resize(static_cast<size_t>(1 + after), 3);
+      EXPECT_TRUE(session->Append(rows.data(), rows.size()).ok());
+      EXPECT_TRUE(session->Sweep(Station::kVerify).ok());
+      EXPECT_TRUE(session->Keep(++length).ok());
+    }
+    std::vector<Ids> all;
+    for (int layer = 0; layer < model_->config.layers; ++layer) {
+      for (int head = 0; head < model_->config.kv_heads; ++head) {
+        const auto places = session->retrieval()->kv().Chosen(layer, head);
+        Ids& one = all.emplace_back(places.begin(), places.end());
+        std::sort(one.begin(), one.end());
       }
-      std::vector<Ids> all;
-      for (int layer = 0; layer < model_->config.layers; ++layer) {
-        for (int head = 0; head < model_->config.kv_heads; ++head) {
-          const auto places = session->retrieval()->kv().Chosen(layer, head);
-          Ids& one = all.emplace_back(places.begin(), places.end());
-          std::sort(one.begin(), one.end());
-        }
-      }
-      return all;
-    };
-    EXPECT_EQ(chosen(40), chosen(0)) << settings;
-    EXPECT_EQ(chosen(62), chosen(0)) << settings;
-    const bool by_drafts =
-        std::string(settings).find("drafted") != std::string::npos;
-    EXPECT_EQ(chosen(40, 4) != chosen(40, 0), by_drafts) << settings;
+    }
+    return all;
   }
+};
+
+// What is chosen does not depend on what was drafted and did not hold: by
+// `drafted` on what the last sweep had, not on sweeps before it.
+TEST_F(SfiChoiceTest, RowsThatDidNotHoldLeaveNoTrace) {
+  for (const char* settings :
+       {"queries=64", "queries=2,drafted=63,decay=0.9"}) {
+    const auto none = ChosenAfter(settings, {0, 0, 4});
+    EXPECT_EQ(ChosenAfter(settings, {40, 40, 4}), none) << settings;
+    EXPECT_EQ(ChosenAfter(settings, {62, 62, 4}), none) << settings;
+  }
+  EXPECT_EQ(ChosenAfter("queries=64", {0, 0, 40}),
+            ChosenAfter("queries=64", {0, 0, 4}));
+}
+
+TEST_F(SfiChoiceTest, AsManyDraftedRowsChooseAsAreAskedFor) {
+  const auto with = [&](const char* settings, int64_t drafted) {
+    return ChosenAfter(settings, {0, drafted});
+  };
+  for (const auto& [settings, rows] :
+       {std::pair("drafted=1", 1), {"drafted=20", 20}}) {
+    EXPECT_EQ(with(settings, 40), with(settings, rows)) << settings;
+    EXPECT_NE(with(settings, rows), with(settings, rows - 1)) << settings;
+  }
+  EXPECT_NE(with("drafted=63", 40), with("drafted=63", 20));
+}
+
+TEST_F(SfiChoiceTest, AsManyRowsOfThePromptChooseAsAreAskedFor) {
+  EXPECT_NE(ChosenAfter("evidence=1", {}), ChosenAfter("evidence=16", {}));
+  EXPECT_EQ(ChosenAfter("evidence=16", {}), ChosenAfter("", {}));
+  EXPECT_EQ(ChosenAfter("queries=9", {}), ChosenAfter("", {}));
 }
 
 TEST_F(SfiTest, VerifiedTextIsThatOfNoDrafter) {
@@ -411,6 +435,13 @@ TEST_F(SfiTest, SettingsAreChecked) {
   ASSERT_TRUE(params.Set("interval=9").ok());
   EXPECT_EQ(params.gap, 9);  // 16, but never more than the interval
   ASSERT_TRUE(SfiParams().Set("interval=64,gap=64").ok());
+  for (const auto& [given, drafted] :
+       {std::pair("drafted=0", 0), {"drafted=63", 63}}) {
+    SfiParams of;
+    ASSERT_TRUE(of.Set(given).ok());
+    EXPECT_EQ(of.View(/*plain=*/false).selection->drafted, drafted);
+    EXPECT_EQ(of.View(/*plain=*/true).selection->drafted, 0);
+  }
   for (const char* given : {"beside=8,nms=0", "beside=8"}) {
     SfiParams of;
     ASSERT_TRUE(of.Set(given).ok());
