@@ -99,7 +99,10 @@ SELECTIONS = [
     ("... by 4 rows and what earlier ones said, decay 0.97",
      ["--policy", "sfi", "--sink", 32, "--window", 64, "--set",
       f"{ATTENTION},queries=4,decay=0.97"]),
-    ("... and by what was drafted, once",
+    ("... decay 0.9, with 2 beside each",
+     ["--policy", "sfi", "--sink", 32, "--window", 64, "--set",
+      f"{ATTENTION},queries=4,decay=0.9,beside=2"]),
+    ("... decay 0.97, and by what was drafted",
      ["--policy", "sfi", "--sink", 32, "--window", 64, "--set",
       f"{ATTENTION},queries=4,decay=0.97,drafted=63"]),
 ]
