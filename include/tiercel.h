@@ -348,8 +348,8 @@ typedef struct tiercel_policy {
    *   spacing   plain: gap; half: a gap of half the interval at least
    *   evidence  16: the last tokens of a prompt that choose, to 64
    *   queries   1: and of what follows it, the last up to that step, to 64
-   *   drafted   verified: 0: and so many of the drafts that are checked then,
-   *             the first, whether they hold or not, to 63
+   *   drafted   verified: 0: so many of the drafts that are checked, the first,
+   *             choose too, whether they hold or not, to 63
    *   decay     0: of the attention that chose before, what counts at each
    *             later choice, 0 to 1
    *   prior     0.25: the most that place and size of a key weigh beside

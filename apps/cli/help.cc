@@ -75,8 +75,8 @@ const HelpSection& SettingsHelp() {
         "the last tokens of the prompt that choose, by what they attend to"},
        {"sfi: queries=1", "... and of the answer, each time"},
        {"sfi: drafted=0",
-        "not with --plain: and so many of the guesses that are checked then, "
-        "right or wrong; 63: all"},
+        "not with --plain: so many of the guesses that are checked choose what "
+        "the next ones see too, right or wrong; 63: all"},
        {"sfi: decay=0",
         "what is left, each time, of what they attended to at the times "
         "before; "

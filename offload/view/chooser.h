@@ -30,10 +30,10 @@ class Chooser {
     int64_t row_floats;  // heads * head_dim
     int64_t rows;
     int64_t position;  // of the first of them
-    // Of these the last, which may yet turn out not to be of the text: they
+    // The last so many of the rows may yet turn out not to be of the text: they
     // choose this once, and what they said is not remembered.
     int64_t drafted = 0;
-    // By the last that was not drafted; null: nobody asks.
+    // What the last row that was not drafted had in view; null: nobody asks.
     const Seen* seen = nullptr;
     // What chose this layer last was of the same text, before these rows.
     bool goes_on = false;

@@ -155,11 +155,11 @@ class Retrieval final : public StepObserver {
   bool InSteps() const { return shape_.size.selection.has_value(); }
   // The newest chunks of the answer, of those before `chunks`.
   void ChooseAnswer(int64_t chunks);
-  // Rows that choose, up to `last`: their queries are kept.
+  // Rows that choose, whose queries are kept.
   struct Asking {
     int64_t rows;
-    int64_t drafted;  // of these the last, whose verdict is open
-    int64_t last;     // position
+    int64_t drafted;  // the last so many rows, whose verdict is open
+    int64_t last;     // the position of the last row
   };
   // The chunks of `layer` for these rows: those that are not there. `kv` as the
   // chooser takes it.
@@ -168,7 +168,7 @@ class Retrieval final : public StepObserver {
   // Has the chooser find the chunks of `layer`.
   absl::Status ChooseByScores(Stream& stream, int layer, const Asking& by,
                               const KvPages* kv, int64_t chunks);
-  // Those of the step.
+  // The rows that choose in the step that has begun.
   Asking AskingInStep() const;
   uint16_t* Query(int layer, int64_t position);
   // Has `missing` of the layer copied; the view gets them when it is awaited.

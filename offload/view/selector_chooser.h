@@ -27,9 +27,9 @@ struct HeadsOfRanks {
 // kernels/attention/selector.h has what it means.
 struct Selection {
   int64_t evidence = 16;  // rows of a prompt, its last, that choose
-  int64_t queries = 1;    // and of a later step, with those before it
-  // Of a sweep, so many rows after its first choose too, though they may turn
-  // out not to hold: what a choice is for is what comes after them.
+  int64_t queries = 1;    // rows that choose in a later step, up to its own
+  // A sweep's rows after its first, at most so many, choose too, though they
+  // may turn out not to hold: a choice is for what comes after them.
   int64_t drafted = 0;
   float decay = 0;           // of what earlier steps said, at each later one
   float most_prior = 0.25f;  // of the mixture of evidence and prior
@@ -145,7 +145,7 @@ class SelectorChooser final : public Chooser {
     return work_.evidence.data() +
            (Decays() ? layer : 0) * shape_.kv_heads * shape_.chunks;
   }
-  // ... and what drafted rows make of it, until the next layer chooses.
+  // The evidence of the layer that chooses now, with what drafted rows add.
   float* EvidenceWithDrafted() { return EvidenceOf(shape_.layers); }
   // Adds what all rows that ask say to so much of the evidence that is there,
   // and measures what the last of them that was not drafted had in view.
