@@ -339,6 +339,28 @@ TEST_P(HostedPolicyTest, TextIsTheCpusBehindALink) {
   EXPECT_EQ(text(*tiered.session), expected);
 }
 
+// What is filled and not computed is the CPU's too, on the device and behind a
+// link, where pages leave before the last row is there.
+TEST(HostedTiersTest, AFilledTextIsTheCpus) {
+  const std::string path = Deepened("llama_chat");
+  const auto cpu = Open(path, Device::kCpu);
+  const auto gpu = Open(path, Device::kCuda);
+  const Ids ids = RandomIds(700, cpu->config.vocab);
+  const Session::Options options = {.context = 800};
+  const auto text = [&](Session& session) {
+    EXPECT_TRUE(
+        FillPrompt(session, ids.data(), ids.size(), /*seed=*/5, kNoProgress)
+            .ok());
+    Read(session, ids.data(), 3);
+    return Continue(session);
+  };
+  const Ids expected = text(*MakeSession(*cpu, options));
+  EXPECT_EQ(text(*MakeSession(*gpu, options)), expected);
+  for (const Budget budget : {Budget::kLeast, Budget::kAll}) {
+    EXPECT_EQ(text(*MakeTiered(*gpu, options, budget).session), expected);
+  }
+}
+
 // Its rows may still be on their way when it is forked.
 TEST(HostedSessionTest, AForkWaitsForWhatItShares) {
   const auto text = [](Device device) {
@@ -448,6 +470,19 @@ TEST(HostedSessionTest, AContextThatDoesNotFitIsRefused) {
   ASSERT_NE(small, nullptr);
   EXPECT_EQ(CodeOf(Session::Create(*small, {.context = 256}).status()),
             "does_not_fit");
+}
+
+// What the driver takes besides stays free.
+TEST(HostedSessionTest, ABudgetLeavesTheDriverItsPart) {
+  const auto model = Open(CheckpointPath("llama_gqa"), Device::kCuda);
+  const absl::StatusOr<std::unique_ptr<CudaStream>> gpu = CudaStream::Create();
+  ASSERT_TRUE(gpu.ok());
+  // Others take and give back memory meanwhile, but not all of that part.
+  const int64_t before = (*gpu)->FreeBytes();
+  const int64_t budget = model->machine->DeviceBudget();
+  const int64_t free = std::max(before, (*gpu)->FreeBytes());
+  EXPECT_LE(budget - model->machine->memory().used(),
+            free - Machine::kGpuReserve / 2);
 }
 
 // What another machine holds of the GPU is not of a played device.

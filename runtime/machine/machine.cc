@@ -154,7 +154,8 @@ int64_t Machine::HostBudget() const {
 int64_t Machine::DeviceBudget() const {
   if (simulated()) return options_.simulation->device_bytes;
   CudaStream* const device = gpu();
-  return device != nullptr ? Budget(device->FreeBytes()) : MemoryBudget();
+  if (device == nullptr) return MemoryBudget();
+  return Budget(std::max<int64_t>(0, device->FreeBytes() - kGpuReserve));
 }
 
 }  // namespace tiercel

@@ -109,6 +109,11 @@ class Machine {
   absl::StatusOr<std::unique_ptr<Link>> NewLink(
       std::shared_ptr<Placement> placement) const;
 
+  // What stays free of a GPU's memory: its driver gives out whole blocks of
+  // 2 MiB, of which a session's arrays waste up to one each, and loads a kernel
+  // where it is first launched; libraries take some, and so may the desktop.
+  static constexpr int64_t kGpuReserve = int64_t{512} << 20;
+
   // What may be taken, what is taken already included: of the device (in place:
   // of both tiers), and of this machine's memory: by both tiers together, or,
   // of a GPU, by the host tier.
