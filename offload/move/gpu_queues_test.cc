@@ -1,0 +1,246 @@
+// The queues between the host and a GPU, at length: lists through the ring of
+// pinned memory while kernels read them, and copies of a link beside work that
+// is under way. On the hosted device, and on a GPU where there is one.
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/kv/kv_write.h"
+#include "kernels/machine/send_ring.h"
+#include "kernels/machine/testing.h"
+#include "offload/kv/kv_tier.h"
+#include "offload/kv/tiered_kv.h"
+#include "offload/move/gpu_link.h"
+#include "offload/tier/device_arena.h"
+
+namespace tiercel::gpu_queues_test {
+namespace {
+
+// Backends with a queue.
+std::vector<Backend> Gpus() {
+  std::vector<Backend> gpus;
+  for (const Backend& backend : FastBackends()) {
+    if (backend.device == Device::kCuda) gpus.push_back(backend);
+  }
+  return gpus;
+}
+
+class GpuQueuesTest : public BackendTest {
+ protected:
+  void SetUp() override {
+    BackendTest::SetUp();
+    if (!IsSkipped()) stream_ = NewStream();
+  }
+  // Of every device the same.
+  static int64_t Count(int64_t all, int64_t few) {
+    return TriesFew() ? few : all;
+  }
+
+  std::unique_ptr<GpuLink> NewLink(
+      std::shared_ptr<const Faults> faults = nullptr) {
+    return std::make_unique<GpuLink>(
+        stream_->cuda(), *CudaStream::Create(),
+        std::make_shared<Placement>(std::move(faults), &stream_->cuda()));
+  }
+
+  std::unique_ptr<Stream> stream_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, GpuQueuesTest, testing::ValuesIn(Gpus()),
+                         NameOfBackend);
+
+std::vector<uint32_t> Numbers(int64_t count, uint32_t first) {
+  std::vector<uint32_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+// Many times around, with lists of all sizes, so that a half is filled again
+// while kernels may still read it.
+TEST_P(GpuQueuesTest, ListsOfTheRingArriveInTheirOrder) {
+  constexpr auto kMost =
+      static_cast<int64_t>(SendRing::kMostBytes / sizeof(uint32_t));
+  const int64_t lists = Count(400, 12);
+  std::mt19937 random(1);
+  std::vector<std::vector<uint32_t>> sent;
+  int64_t all = 0;
+  for (int64_t i = 0; i < lists; ++i) {
+    const int64_t size = i % 5 == 0 ? kMost - i % 3
+                                    : static_cast<int64_t>(random()) % 5000 + 1;
+    sent.push_back(Numbers(size, static_cast<uint32_t>(i) << 20));
+    all += size;
+  }
+  OnDevice<uint32_t> out(*stream_, Numbers(all, 0));
+  uint32_t* to = out.data();
+  for (std::vector<uint32_t>& list : sent) {
+    ASSERT_TRUE(stream_->Send(to, list.data(), 4 * list.size()).ok());
+    to += list.size();
+    // It has been read: what the host does with it now changes nothing.
+    std::fill(list.begin() + 1, list.end(), 0xdeadbeefu);
+  }
+  const std::vector<uint32_t> got = out.Read();
+  auto next = got.begin();
+  for (const std::vector<uint32_t>& list : sent) {
+    const auto size = static_cast<std::ptrdiff_t>(list.size());
+    ASSERT_TRUE(std::equal(
+        next, next + size,
+        Numbers(static_cast<int64_t>(list.size()), list.front()).begin()));
+    next += size;
+  }
+}
+
+// What is more than a half, or no whole words, goes by a copy, in its turn.
+TEST_P(GpuQueuesTest, OtherListsKeepTheirTurn) {
+  constexpr size_t kLarge = SendRing::kMostBytes + 4;
+  std::vector<std::byte> first(kLarge, std::byte{1});
+  const std::vector<std::byte> second(7, std::byte{2});
+  const std::vector<std::byte> third(8, std::byte{3});
+  OnDevice<std::byte> out(*stream_, std::vector<std::byte>(kLarge));
+  ASSERT_TRUE(stream_->Send(out.data(), first.data(), kLarge).ok());
+  ASSERT_TRUE(stream_->Send(out.data(), third.data(), 8).ok());
+  ASSERT_TRUE(stream_->Send(out.data(), second.data(), 7).ok());
+  const std::vector<std::byte> got = out.Read();
+  std::copy(third.begin(), third.end(), first.begin());
+  std::copy(second.begin(), second.end(), first.begin());
+  EXPECT_EQ(got, first);
+}
+
+// Down and up again in pieces of all sizes, some small, in several blocks.
+TEST_P(GpuQueuesTest, WhatGoesDownComesUp) {
+  const int64_t bytes =
+      Count(5 * GpuLink::kGroupBytes, GpuLink::kGroupBytes) + 4096;
+  for (const int64_t refused : {int64_t{0}, GpuLink::kGroupBytes}) {
+    // A pin that is refused costs speed only.
+    const auto faults = std::make_shared<Faults>();
+    if (refused > 0) faults->pinning = [](int64_t) { return true; };
+    const std::unique_ptr<GpuLink> link = NewLink(faults);
+    const HostRegion region =
+        *HostRegion::ReserveUnmapped(static_cast<size_t>(bytes));
+    std::vector<std::byte> values(static_cast<size_t>(bytes));
+    std::mt19937 random(2);
+    for (std::byte& value : values) value = static_cast<std::byte>(random());
+    OnDevice<std::byte> from(*stream_, values);
+    OnDevice<std::byte> to(*stream_, std::vector<std::byte>(values.size()));
+    const std::atomic<bool> go_on = false;
+    ASSERT_TRUE(link->Await(link->Mark()).ok());
+    for (const Direction direction :
+         {Direction::kDeviceToHost, Direction::kHostToDevice}) {
+      const bool up = direction == Direction::kHostToDevice;
+      std::byte* const device = up ? to.data() : from.data();
+      for (int64_t at = 0; at < bytes;) {
+        const int64_t wish =
+            static_cast<int64_t>(random()) % (4 * GpuLink::kSmallBytes) + 1;
+        const int64_t size =
+            std::min(random() % 4 == 0 ? 100 * wish : wish, bytes - at);
+        const auto moved =
+            link->Copy({direction, &region, at, device + at, size}, {}, go_on);
+        ASSERT_TRUE(moved.ok()) << moved.status();
+        ASSERT_EQ(moved->bytes, size);
+        at += size;
+      }
+      const auto finished = link->Finish();
+      ASSERT_TRUE(finished.ok()) << finished.status();
+    }
+    EXPECT_EQ(to.Read(), values);
+    link->Forget(region);
+  }
+}
+
+// A sequence whose pages come and go through two layer buffers, written by a
+// kernel: every page that a layer shows is what a mirror in the host has.
+TEST_P(GpuQueuesTest, LayersSeeWhatWasWritten) {
+  constexpr KvLayout kLayout = {DType::kF16, DType::kF16, 2, 64};
+  constexpr int kLayers = 5;
+  constexpr int64_t kContextPages = 12;
+  constexpr int64_t kRow = 2 * 64;
+  TierShape shape = {};
+  shape.layout = kLayout;
+  shape.layers = kLayers;
+  shape.context_pages = kContextPages;
+  shape.resident_pages = 1;
+  shape.staged_pages = kContextPages - 1;
+  const auto arena = *DeviceArena::Create(
+      AlignedBytes(shape.StagingBytes() + shape.SlotBytes()), nullptr,
+      &stream_->memory());
+  const std::shared_ptr<KvTier> tier =
+      *KvTier::Create(shape, *arena, NewLink());
+  TieredKv kv(tier, /*begin=*/0);
+
+  const auto never = [] { return false; };
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  const auto page_bytes = static_cast<size_t>(kLayout.PageBytes());
+  std::vector<std::vector<std::byte>> mirror(
+      kLayers, std::vector<std::byte>(kContextPages * page_bytes));
+  const std::unique_ptr<Stream> ref = MakeStream(Device::kRef);
+  for (const int64_t rows : {300, 1, 17, 500, 1, 64, 200, 1}) {
+    ASSERT_TRUE(
+        kv.BeginStep(rows, Station::kVerify, View::Full(), never).ok());
+    for (int layer = 0; layer < kLayers; ++layer) {
+      std::vector<float> values(static_cast<size_t>(rows * kRow));
+      for (float& value : values) value = normal(random);
+      OnDevice<float> on_device(*stream_, values);
+      const auto pages = kv.BeginLayer(layer, never);
+      ASSERT_TRUE(pages.ok()) << pages.status();
+      KvWriteParams p = {.k = on_device.data(),
+                         .v = on_device.data(),
+                         .k_stride = kRow,
+                         .v_stride = kRow,
+                         .rows = rows,
+                         .layout = kLayout,
+                         .pages = pages->pages,
+                         .first_page = pages->first_page,
+                         .num_pages = pages->num_pages,
+                         .position = pages->end};
+      ASSERT_TRUE(KvWrite(*stream_, p).ok());
+      std::vector<std::byte>& all = mirror[static_cast<size_t>(layer)];
+      std::vector<std::byte*> mirrored;
+      for (int64_t i = 0; i < kContextPages; ++i) {
+        mirrored.push_back(all.data() + static_cast<size_t>(i) * page_bytes);
+      }
+      p.k = p.v = values.data();
+      p.pages = mirrored.data();
+      p.first_page = 0;
+      p.num_pages = kContextPages;
+      ASSERT_TRUE(KvWrite(*ref, p).ok());
+      // Whole rows of what exists, page by page.
+      const int64_t end = pages->end + rows;
+      for (int64_t page = 0; page * kPageTokens < end; ++page) {
+        std::vector<std::byte> got(page_bytes);
+        ASSERT_TRUE(stream_
+                        ->Copy(got.data(),
+                               pages->pages[page - pages->first_page],
+                               page_bytes)
+                        .ok());
+        ASSERT_TRUE(stream_->Synchronize().ok());
+        const auto cells = static_cast<size_t>(
+            std::min<int64_t>(kPageTokens, end - page * kPageTokens));
+        for (int head = 0; head < kLayout.kv_heads; ++head) {
+          for (const int64_t at :
+               {kLayout.KOffset(head, 0), kLayout.VOffset(head, 0)}) {
+            const std::byte* const expected =
+                mirrored[static_cast<size_t>(page)] + at;
+            ASSERT_TRUE(std::equal(
+                expected,
+                expected + cells * static_cast<size_t>(kLayout.KRowBytes()),
+                got.data() + at))
+                << "layer " << layer << " page " << page << " of " << end;
+          }
+        }
+      }
+      kv.EndLayer(layer);
+    }
+    ASSERT_TRUE(kv.Commit(rows, never).ok());
+  }
+  EXPECT_GT(kv.length(), 8 * kPageTokens);
+}
+
+}  // namespace
+}  // namespace tiercel::gpu_queues_test
