@@ -23,6 +23,8 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(const Options& options) {
   absl::StatusOr<std::unique_ptr<BlasLt>> blas = nullptr;
   // The library knows no GPU that the CPU plays.
   if (options.device == Device::kCuda && !CudaStream::IsPlayed()) {
+    // Its handle is of the GPU that is the thread's own when it is made.
+    (void)(cuda != nullptr ? *cuda : *options.cuda).handle();
     blas = BlasLt::FromEnvironment();
   }
   if (!blas.ok()) return blas.status();
