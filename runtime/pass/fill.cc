@@ -7,39 +7,59 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/status/statusor.h"
 #include "kernels/base/error.h"
 #include "kernels/kv/kv_write.h"
+#include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/device_memory.h"
 
 namespace tiercel {
 namespace {
 
-// Rows of normal floats. One is a piece of a large pool from a place of its
-// own: drawing each would take longer than what is to be measured.
+constexpr int64_t kStep = 512;  // rows at a time
+
+// Rows of normal floats, pieces of one pool from places that are drawn: drawing
+// each number would take longer than what is to be measured.
 class RandomRows {
  public:
-  RandomRows(uint64_t seed, int64_t width) : width_(width), random_(seed) {
-    std::normal_distribution<float> normal;
-    pool_.resize(static_cast<size_t>(kPool + width));
-    for (float& x : pool_) x = normal(random_);
+  // Rows of `width` elements, where the ops of `stream` reach them: in a GPU's
+  // memory beside its budget. Errors: out_of_memory, device_failed.
+  static absl::StatusOr<RandomRows> Create(uint64_t seed, int64_t width,
+                                           Stream& stream) {
+    RandomRows rows(seed, kPlaces + kStep * width);
+    if (stream.on_host()) return rows;
+    absl::StatusOr<DeviceArray<float>> there = DeviceArray<float>::Create(
+        stream.cuda().memory(), std::ssize(rows.pool_), "random rows");
+    if (!there.ok()) return there.status();
+    rows.on_device_ = *std::move(there);
+    if (absl::Status s =
+            stream.Copy(rows.on_device_.data(), rows.pool_.data(),
+                        rows.pool_.size() * sizeof(float));
+        !s.ok()) {
+      return s;
+    }
+    return rows;
   }
 
-  // [rows, width], until the next call.
-  const float* Draw(int64_t rows) {
-    rows_.resize(static_cast<size_t>(rows * width_));
-    for (int64_t row = 0; row < rows; ++row) {
-      std::copy_n(pool_.data() + static_cast<int64_t>(random_() % kPool),
-                  width_, rows_.data() + row * width_);
-    }
-    return rows_.data();
+  // The next kStep rows, one behind the other.
+  const float* Draw() {
+    // Aligned, for those who load several at once.
+    const auto place = static_cast<int64_t>(random_() % kPlaces) / 8 * 8;
+    return (on_device_.empty() ? pool_.data() : on_device_.data()) + place;
   }
 
  private:
-  static constexpr int64_t kPool = int64_t{1} << 18;
+  static constexpr int64_t kPlaces = int64_t{1} << 18;
 
-  const int64_t width_;
+  RandomRows(uint64_t seed, int64_t size) : random_(seed) {
+    std::normal_distribution<float> normal;
+    pool_.resize(static_cast<size_t>(size));
+    for (float& x : pool_) x = normal(random_);
+  }
+
   std::mt19937_64 random_;
   std::vector<float> pool_;
-  std::vector<float> rows_;
+  DeviceArray<float> on_device_;  // empty: the host's will do
 };
 
 }  // namespace
@@ -48,7 +68,6 @@ absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
                     absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
                     KvStore::Cancelled cancelled, const FillPart* part) {
   if (rows <= 0) return absl::OkStatus();  // before numbers are drawn
-  constexpr int64_t kStep = 512;
   // No row reads another, and nobody looks on: what follows finds the keys.
   const View alone = View::Window(/*sinks=*/0, /*recent=*/1);
   const int head_dim = kv.layout().head_dim;
@@ -61,8 +80,8 @@ absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
     return part != nullptr ? part->rank.group.Meet(part->rank.rank, mine)
                            : mine;
   };
-  RandomRows keys(seed, width);
-  RandomRows values(~seed, width);
+  absl::StatusOr<RandomRows> random = RandomRows::Create(seed, width, stream);
+  if (absl::Status s = agree(random.status()); !s.ok()) return s;
   int64_t done = 0;
   while (done < rows) {
     const int64_t step = std::min(kStep, rows - done);
@@ -79,8 +98,10 @@ absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
     for (int layer = 0; layer < kv.layers(); ++layer) {
       const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, cancelled);
       if (!pages.ok()) return pages.status();
-      if (absl::Status s = KvWrite(stream, {.k = keys.Draw(step) + own,
-                                            .v = values.Draw(step) + own,
+      const float* const keys = random->Draw();
+      const float* const values = random->Draw();
+      if (absl::Status s = KvWrite(stream, {.k = keys + own,
+                                            .v = values + own,
                                             .k_stride = width,
                                             .v_stride = width,
                                             .rows = step,

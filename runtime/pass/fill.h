@@ -28,8 +28,8 @@ struct FillPart {
 // as many rows.
 //
 // `progress(done, rows)` is asked before every 512 rows, by rank 0; false
-// cancels. Errors: cancelled, copy_failed, out_of_memory; what was added before
-// stays.
+// cancels. Errors: cancelled, copy_failed, out_of_memory, device_failed; what
+// was added before stays.
 absl::Status FillKv(KvStore& kv, int64_t rows, uint64_t seed, Stream& stream,
                     absl::FunctionRef<bool(uint64_t, uint64_t)> progress,
                     KvStore::Cancelled cancelled,

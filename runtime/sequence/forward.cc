@@ -37,10 +37,10 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
 }
 
 absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
-  if (spans_.has_value() || !stream().on_host()) {
-    return UsageError("invalid_argument",
-                      "sessions of the policy speed, and those on device cuda, "
-                      "are not filled, in this version");
+  if (spans_.has_value()) {
+    return UsageError(
+        "invalid_argument",
+        "sessions of the policy speed are not filled, in this version");
   }
   interrupted_.reset();
   knows_next_ = false;
