@@ -24,11 +24,11 @@ GpuLink::GpuLink(CudaStream& compute, std::unique_ptr<CudaStream> copies,
       compute_(compute),
       copies_(std::move(copies)),
       placement_(std::move(placement)),
-      mappings_(placement_) {}
+      mappings_(placement_),
+      pinned_(placement_) {}
 
 GpuLink::~GpuLink() {
   copies_->Synchronize().IgnoreError();
-  for (const auto& [region, blocks] : blocks_) Unpin(blocks);
   for (const Buffer& buffer : buffers_) {
     if (buffer.pinned) placement_->Unpin(buffer.region.data());
   }
@@ -67,7 +67,8 @@ absl::StatusOr<Link::Moved> GpuLink::CopyNow(const Transfer& transfer,
     if (absl::Status s = MakeRoom(piece); !s.ok()) return s;
     std::byte* const host = *base + offset;
     std::byte* const device = transfer.device + done;
-    const bool direct = IsPinned(*transfer.host, *base, offset / kGroupBytes);
+    const bool direct =
+        pinned_.IsPinned(*transfer.host, *base, offset / kGroupBytes);
     const absl::Status sent =
         direct ? Send(transfer.direction, host, device, piece)
                : SendThroughBuffer(transfer.direction, host, device, piece);
@@ -106,42 +107,10 @@ absl::Status GpuLink::Send(Direction direction, std::byte* host,
                        static_cast<size_t>(bytes));
 }
 
-// ---- Pinned memory ----
-
-// Whether the block can be copied from and to as it is. Asked once for each.
-bool GpuLink::IsPinned(const HostRegion& region, std::byte* base,
-                       int64_t block) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<Block>& blocks = blocks_[&region];
-  const auto bytes = static_cast<int64_t>(region.bytes());
-  blocks.resize(static_cast<size_t>((bytes - 1) / kGroupBytes + 1));
-  Block& known = blocks[static_cast<size_t>(block)];
-  if (known.address == nullptr) {
-    known.address = base + block * kGroupBytes;
-    known.pinned = placement_->Pin(
-        known.address, static_cast<size_t>(
-                           std::min(kGroupBytes, bytes - block * kGroupBytes)));
-  }
-  return known.pinned;
-}
-
-void GpuLink::Unpin(const std::vector<Block>& blocks) {
-  for (const Block& block : blocks) {
-    if (block.pinned) placement_->Unpin(block.address);
-  }
-}
-
 void GpuLink::Forget(const HostRegion& region) {
   // A Finish that failed may have left copies under way.
   copies_->Synchronize().IgnoreError();
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto known = blocks_.find(&region);
-    if (known != blocks_.end()) {
-      Unpin(known->second);
-      blocks_.erase(known);
-    }
-  }
+  pinned_.Forget(region);
   mappings_.Forget(region);
 }
 

@@ -4,14 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "kernels/machine/copy_words_body.h"
 #include "kernels/machine/cuda_stream.h"
 #include "offload/move/link.h"
+#include "offload/move/pinned_blocks.h"
 #include "offload/tier/placement.h"
 
 namespace tiercel {
@@ -30,9 +29,9 @@ namespace tiercel {
 // for no more than that.
 class GpuLink final : public Link {
  public:
-  // Most bytes of a group, and of one copy: 0.7 ms at 25 GB/s. A block of a
-  // region is pinned as a whole.
-  static constexpr int64_t kGroupBytes = int64_t{16} << 20;
+  // Most bytes of a group, and of one copy: 0.7 ms at 25 GB/s. A copy is of one
+  // block of those that are pinned.
+  static constexpr int64_t kGroupBytes = PinnedBlocks::kBlockBytes;
 
   // Copies of up to so many bytes are packed; so many are unpacked at once.
   static constexpr int64_t kSmallBytes = 64 << 10;
@@ -51,11 +50,6 @@ class GpuLink final : public Link {
   void Forget(const HostRegion& region) override;
 
  private:
-  // What was pinned, or was not to be had, of a region.
-  struct Block {
-    std::byte* address = nullptr;  // null: not asked for
-    bool pinned = false;
-  };
   struct Buffer {
     HostRegion region;  // none until it is needed
     bool pinned = false;
@@ -80,13 +74,12 @@ class GpuLink final : public Link {
   bool ComesDown(const Transfer& transfer) const;
   absl::Status SendThroughBuffer(Direction direction, std::byte* host,
                                  std::byte* device, int64_t bytes);
-  bool IsPinned(const HostRegion& region, std::byte* base, int64_t block);
-  void Unpin(const std::vector<Block>& blocks);
 
   CudaStream& compute_;
   const std::unique_ptr<CudaStream> copies_;
   const std::shared_ptr<Placement> placement_;
   HostMappings mappings_;
+  PinnedBlocks pinned_;
 
   int64_t group_bytes_ = 0;  // of the group that is being filled
   uint64_t last_group_ = 0;  // the mark of the one before it
@@ -97,9 +90,6 @@ class GpuLink final : public Link {
   std::vector<PackedRun> packed_runs_;
   std::vector<Written> written_;  // since the last Finish
   absl::Status failed_;           // the first error since then
-
-  std::mutex mutex_;  // of the rest
-  std::map<const HostRegion*, std::vector<Block>> blocks_;
 };
 
 }  // namespace tiercel
