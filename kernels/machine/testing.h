@@ -121,6 +121,15 @@ inline std::vector<Backend> Backends() {
   return backends;
 }
 
+// Those of FastBackends that have a queue of their own.
+inline std::vector<Backend> Gpus() {
+  std::vector<Backend> backends = FastBackends();
+  std::erase_if(backends, [](const Backend& backend) {
+    return backend.device != Device::kCuda;
+  });
+  return backends;
+}
+
 // For INSTANTIATE_TEST_SUITE_P over Backends().
 inline std::string NameOfBackend(const testing::TestParamInfo<Backend>& info) {
   switch (info.param.device) {

@@ -23,15 +23,6 @@
 namespace tiercel::gpu_queues_test {
 namespace {
 
-// Backends with a queue.
-std::vector<Backend> Gpus() {
-  std::vector<Backend> gpus;
-  for (const Backend& backend : FastBackends()) {
-    if (backend.device == Device::kCuda) gpus.push_back(backend);
-  }
-  return gpus;
-}
-
 class GpuQueuesTest : public BackendTest {
  protected:
   void SetUp() override {
@@ -72,8 +63,8 @@ TEST_P(GpuQueuesTest, ListsOfTheRingArriveInTheirOrder) {
   std::vector<std::vector<uint32_t>> sent;
   int64_t all = 0;
   for (int64_t i = 0; i < lists; ++i) {
-    const int64_t size = i % 5 == 0 ? kMost - i % 3
-                                    : static_cast<int64_t>(random()) % 5000 + 1;
+    const int64_t size =
+        i % 5 == 0 ? kMost - i % 3 : static_cast<int64_t>(random()) % 5000 + 1;
     sent.push_back(Numbers(size, static_cast<uint32_t>(i) << 20));
     all += size;
   }
@@ -181,8 +172,7 @@ TEST_P(GpuQueuesTest, LayersSeeWhatWasWritten) {
       kLayers, std::vector<std::byte>(kContextPages * page_bytes));
   const std::unique_ptr<Stream> ref = MakeStream(Device::kRef);
   for (const int64_t rows : {300, 1, 17, 500, 1, 64, 200, 1}) {
-    ASSERT_TRUE(
-        kv.BeginStep(rows, Station::kVerify, View::Full(), never).ok());
+    ASSERT_TRUE(kv.BeginStep(rows, Station::kVerify, View::Full(), never).ok());
     for (int layer = 0; layer < kLayers; ++layer) {
       std::vector<float> values(static_cast<size_t>(rows * kRow));
       for (float& value : values) value = normal(random);

@@ -1,0 +1,23 @@
+#ifndef TIERCEL_KERNELS_DEVICE_MATRIX_STEP_FOR_TEST_H_
+#define TIERCEL_KERNELS_DEVICE_MATRIX_STEP_FOR_TEST_H_
+
+#include <cstdint>
+
+struct CUstream_st;
+
+namespace tiercel {
+
+// A lane's words of one MmaS8, as device_lang.h lays matrices out.
+struct MatrixStepLane {
+  int32_t sums[4];
+  uint32_t a[4];
+  uint32_t b[2];
+};
+
+// One step of each of `warps` warps, queued: lanes is [warps][32] in the GPU's
+// memory. Returns a cudaError_t.
+int MatrixSteps(CUstream_st* stream, MatrixStepLane* lanes, int64_t warps);
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_DEVICE_MATRIX_STEP_FOR_TEST_H_

@@ -1,0 +1,119 @@
+// Whether the matrix unit's step is what device_lang.h says, which kernels and
+// the host executor's own step both go by. On any GPU it is the first question:
+// where it is another, every product of quantised weights is wrong.
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/device/matrix_step_for_test.h"
+#include "kernels/machine/testing.h"
+
+namespace tiercel::matrix_step_test {
+namespace {
+
+constexpr int kM = 16;
+constexpr int kN = 8;
+constexpr int kK = 32;
+constexpr size_t kLanes = 32;
+
+// sums[kM][kN] += a[kM][kK] b[kN][kK]^T, in plain loops.
+struct Matrices {
+  int8_t a[kM][kK];
+  int8_t b[kN][kK];
+  int32_t sums[kM][kN];
+
+  void Multiply() {
+    for (int i = 0; i < kM; ++i) {
+      for (int j = 0; j < kN; ++j) {
+        for (int k = 0; k < kK; ++k) sums[i][j] += a[i][k] * b[j][k];
+      }
+    }
+  }
+};
+
+// Four neighbours of a row, the first in the lowest byte.
+uint32_t WordOf(const int8_t* four) {
+  uint32_t word = 0;
+  for (int i = 0; i < 4; ++i) {
+    word |= static_cast<uint32_t>(static_cast<uint8_t>(four[i])) << (8 * i);
+  }
+  return word;
+}
+
+// What each lane has of them, by the words of device_lang.h.
+std::vector<MatrixStepLane> LanesOf(const Matrices& m) {
+  std::vector<MatrixStepLane> lanes(kLanes);
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    const size_t g = lane / 4;
+    const size_t t = lane % 4;
+    lanes[lane] = {
+        {m.sums[g][2 * t], m.sums[g][2 * t + 1], m.sums[g + 8][2 * t],
+         m.sums[g + 8][2 * t + 1]},
+        {WordOf(&m.a[g][4 * t]), WordOf(&m.a[g + 8][4 * t]),
+         WordOf(&m.a[g][16 + 4 * t]), WordOf(&m.a[g + 8][16 + 4 * t])},
+        {WordOf(&m.b[g][4 * t]), WordOf(&m.b[g][16 + 4 * t])}};
+  }
+  return lanes;
+}
+
+Matrices RandomMatrices(std::mt19937& random) {
+  Matrices m;
+  for (auto& row : m.a) {
+    for (int8_t& x : row) x = static_cast<int8_t>(random());
+  }
+  for (auto& row : m.b) {
+    for (int8_t& x : row) x = static_cast<int8_t>(random());
+  }
+  for (auto& row : m.sums) {
+    for (int32_t& x : row) x = static_cast<int32_t>(random() >> 8);
+  }
+  return m;
+}
+
+class MatrixStepTest : public BackendTest {};
+INSTANTIATE_TEST_SUITE_P(Backends, MatrixStepTest, testing::ValuesIn(Gpus()),
+                         NameOfBackend);
+
+TEST_P(MatrixStepTest, IsTheProductAsLaidOut) {
+  const std::unique_ptr<Stream> stream = NewStream();
+  std::mt19937 random(1);
+  std::vector<Matrices> all;
+  for (int i = 0; i < 100; ++i) all.push_back(RandomMatrices(random));
+  // The greatest sums there are: they wrap nowhere.
+  std::fill(&all[0].a[0][0], &all[0].a[0][0] + kM * kK, int8_t{-128});
+  std::fill(&all[0].b[0][0], &all[0].b[0][0] + kN * kK, int8_t{-128});
+  // One product alone, so that its place shows.
+  for (size_t i = 1; i <= 40; ++i) {
+    all[i] = {};
+    const auto k = static_cast<size_t>(random() % kK);
+    all[i].a[random() % kM][k] = 3;
+    all[i].b[random() % kN][k] = -7;
+  }
+  std::vector<MatrixStepLane> lanes;
+  for (const Matrices& m : all) {
+    const std::vector<MatrixStepLane> own = LanesOf(m);
+    lanes.insert(lanes.end(), own.begin(), own.end());
+  }
+  OnDevice<MatrixStepLane> on_device(*stream, lanes);
+  ASSERT_EQ(
+      MatrixSteps(stream->cuda().handle(), on_device.data(), std::ssize(all)),
+      0);
+  const std::vector<MatrixStepLane> got = on_device.Read();
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].Multiply();
+    const std::vector<MatrixStepLane> expected = LanesOf(all[i]);
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      for (size_t j = 0; j < 4; ++j) {
+        ASSERT_EQ(got[i * kLanes + lane].sums[j], expected[lane].sums[j])
+            << "step " << i << ", lane " << lane << ", sum " << j;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::matrix_step_test
