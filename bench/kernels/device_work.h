@@ -7,30 +7,23 @@ struct CUstream_st;
 
 namespace tiercel {
 
-// Kernels that a bench needs besides those it measures. Each returns a
-// cudaError_t.
+// Kernels that a bench needs besides those it measures. Each is queued and
+// returns a cudaError_t.
 
 // Fills words with random bits, of which every two bytes are a finite f16 of a
-// magnitude below 2: so they serve as codes, scales and KV of every type.
+// magnitude below 2, so that they serve as codes, scales and KV of every type.
 int FillHalves(CUstream_st* stream, uint32_t* to, int64_t words, uint32_t seed);
-// Fills floats with random ones within -1 to 1.
+// Fills floats with random ones from -1 to 1.
 int FillFloats(CUstream_st* stream, float* to, int64_t count, uint32_t seed);
 
-// Reads packets of 16 bytes and writes next to nothing: [kReadSums] sums.
-inline constexpr int64_t kReadSums = 1 << 12;
+// Reads packets of 16 bytes, four at a time, and writes next to nothing: one
+// word of sums[kReadSums] a thread.
+inline constexpr int64_t kReadSums = int64_t{1} << 20;
 int ReadPackets(CUstream_st* stream, const uint32_t* from, int64_t packets,
                 uint32_t* sums);
 
-// Does nothing, so that what a launch costs shows.
+// Does nothing, so that the cost of a launch shows.
 int DoNothing(CUstream_st* stream);
-
-// A fragment each of 32 lanes as the matrix unit has it: sums[lane] += a b.
-struct MmaLane {
-  int32_t sums[4];
-  uint32_t a[4];
-  uint32_t b[2];
-};
-int MultiplyLanes(CUstream_st* stream, MmaLane* lanes);
 
 }  // namespace tiercel
 

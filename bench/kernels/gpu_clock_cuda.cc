@@ -1,0 +1,83 @@
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "bench/kernels/gpu_clock.h"
+#include "kernels/machine/clock.h"
+
+namespace tiercel {
+namespace {
+
+class Event {
+ public:
+  Event() { cudaEventCreate(&event_); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace
+
+absl::StatusOr<Took> TimeOf(CudaStream& stream,
+                            absl::FunctionRef<absl::Status()> queue) {
+  CUstream_st* const handle = stream.handle();
+  const Event begin;
+  const Event end;
+  const Clock::Time start = SteadyClock().Now();
+  if (absl::Status s =
+          CudaStatus("event", cudaEventRecord(begin.get(), handle));
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = queue(); !s.ok()) return s;
+  if (absl::Status s = CudaStatus("event", cudaEventRecord(end.get(), handle));
+      !s.ok()) {
+    return s;
+  }
+  const double host_s = SecondsBetween(start, SteadyClock().Now());
+  if (absl::Status s = stream.Synchronize(); !s.ok()) return s;
+  float ms = 0.0f;
+  const int error = cudaEventElapsedTime(&ms, begin.get(), end.get());
+  if (absl::Status s = CudaStatus("event", error); !s.ok()) return s;
+  return Took{static_cast<double>(ms) * 1e-3, host_s};
+}
+
+absl::StatusOr<std::optional<Took>> TimeOfGraph(
+    CudaStream& stream, int launches, absl::FunctionRef<int()> launch) {
+  CUstream_st* const handle = stream.handle();
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  cudaError_t error =
+      cudaStreamBeginCapture(handle, cudaStreamCaptureModeThreadLocal);
+  for (int i = 0; error == cudaSuccess && i < launches; ++i) {
+    error = static_cast<cudaError_t>(launch());
+  }
+  const cudaError_t ended = cudaStreamEndCapture(handle, &graph);
+  if (error == cudaSuccess) error = ended;
+  if (error == cudaSuccess) error = cudaGraphInstantiate(&ready, graph, 0);
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  if (absl::Status s = CudaStatus("graph", error); !s.ok()) return s;
+  std::array<Took, 5> times = {};
+  absl::Status status;
+  for (size_t i = 0; status.ok() && i < times.size() + 1; ++i) {
+    const absl::StatusOr<Took> took = TimeOf(stream, [&] {
+      return CudaStatus("graph", cudaGraphLaunch(ready, handle));
+    });
+    status = took.status();
+    if (status.ok() && i > 0) times[i - 1] = *took;
+  }
+  cudaGraphExecDestroy(ready);
+  if (!status.ok()) return status;
+  std::nth_element(
+      times.begin(), times.begin() + times.size() / 2, times.end(),
+      [](const Took& a, const Took& b) { return a.device_s < b.device_s; });
+  return times[times.size() / 2];
+}
+
+}  // namespace tiercel

@@ -1,0 +1,70 @@
+#include "bench/kernels/inputs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "bench/kernels/device_work.h"
+#include "kernels/machine/cuda_stream.h"
+
+namespace tiercel {
+
+absl::StatusOr<Inputs> Inputs::Create(Stream& stream, int64_t halves,
+                                      int64_t floats) {
+  Inputs inputs;
+  auto some = DeviceArray<std::byte>::Create(stream.memory(), halves,
+                                             "bench: codes, scales and KV");
+  if (!some.ok()) return some.status();
+  inputs.halves_ = *std::move(some);
+  for (DeviceArray<float>* array : {&inputs.floats_, &inputs.out_}) {
+    auto made = DeviceArray<float>::Create(stream.memory(), floats,
+                                           "bench: activations");
+    if (!made.ok()) return made.status();
+    *array = *std::move(made);
+  }
+  CUstream_st* const handle = stream.cuda().handle();
+  int error =
+      FillHalves(handle, reinterpret_cast<uint32_t*>(inputs.halves_.data()),
+                 halves / 4, /*seed=*/1);
+  for (DeviceArray<float>* array : {&inputs.floats_, &inputs.out_}) {
+    if (error == 0) error = FillFloats(handle, array->data(), floats, 2);
+  }
+  if (absl::Status s = CudaStatus("bench inputs", error); !s.ok()) return s;
+  if (absl::Status s = stream.Synchronize(); !s.ok()) return s;
+  return inputs;
+}
+
+int64_t Inputs::PlaceOf(int64_t all, int64_t bytes, int64_t turn) {
+  const int64_t size = AlignedBytes(bytes);
+  return turn % std::max<int64_t>(1, all / size) * size;
+}
+
+PackedMatrix Inputs::Matrix(DType type, int64_t rows, int64_t cols,
+                            int64_t turn) const {
+  const int64_t bytes = *PackedMatrix::BytesOf(type, rows, cols);
+  return PackedMatrix::At(halves_.data() + PlaceOf(halves(), bytes, turn), type,
+                          rows, cols, PanelOrder::kFragments);
+}
+
+std::vector<std::byte*> Inputs::Pages(const KvLayout& layout, int64_t count,
+                                      int64_t turn) const {
+  const int64_t page = AlignedBytes(layout.PageBytes());
+  const int64_t place = PlaceOf(halves(), count * page, turn);
+  std::vector<std::byte*> pages(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    // Ops that write pages write values of the same kind.
+    pages[static_cast<size_t>(i)] =
+        const_cast<std::byte*>(halves_.data()) + place + i * page;
+  }
+  return pages;
+}
+
+const uint16_t* Inputs::Halves(int64_t count, int64_t turn) const {
+  return reinterpret_cast<const uint16_t*>(halves_.data() +
+                                           PlaceOf(halves(), 2 * count, turn));
+}
+
+const float* Inputs::Floats(int64_t count, int64_t turn) const {
+  return floats_.data() + PlaceOf(4 * floats(), 4 * count, turn) / 4;
+}
+
+}  // namespace tiercel

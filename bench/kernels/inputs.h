@@ -1,0 +1,68 @@
+#ifndef TIERCEL_BENCH_KERNELS_INPUTS_H_
+#define TIERCEL_BENCH_KERNELS_INPUTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/kv/kv_layout.h"
+#include "kernels/layer/packed_matrix.h"
+#include "kernels/machine/device_memory.h"
+#include "kernels/machine/stream.h"
+
+namespace tiercel {
+
+// The dense parts of a model, as far as they shape its ops.
+struct ModelShape {
+  std::string_view name;
+  int64_t hidden;
+  int heads;
+  int kv_heads;
+  int head_dim;
+  int64_t ffn;  // 0: experts, which are no dense part
+  int64_t vocab;
+
+  int64_t QueryWidth() const { return int64_t{heads} * head_dim; }
+  int64_t KvWidth() const { return int64_t{kv_heads} * head_dim; }
+};
+
+// What ops read and write: two large pieces of a device's memory, made there.
+// Turns take their inputs from different places, so that none finds in the
+// cache what the one before read.
+class Inputs {
+ public:
+  // `halves` bytes of codes, scales and KV, and `floats` floats of activations;
+  // as many floats for outputs. Errors: out_of_memory, device_failed.
+  static absl::StatusOr<Inputs> Create(Stream& stream, int64_t halves,
+                                       int64_t floats);
+
+  // A matrix that lies in another place in each turn, as far as there are
+  // places.
+  PackedMatrix Matrix(DType type, int64_t rows, int64_t cols,
+                      int64_t turn) const;
+  // `count` pages of one layer, likewise.
+  std::vector<std::byte*> Pages(const KvLayout& layout, int64_t count,
+                                int64_t turn) const;
+  // Halves as f16, as many as asked for.
+  const uint16_t* Halves(int64_t count, int64_t turn) const;
+  const float* Floats(int64_t count, int64_t turn) const;
+  float* Out() { return out_.data(); }
+
+  int64_t halves() const { return static_cast<int64_t>(halves_.size()); }
+  int64_t floats() const { return static_cast<int64_t>(floats_.size()); }
+
+ private:
+  // Where turn `turn` of something of `bytes` begins, within `all`.
+  static int64_t PlaceOf(int64_t all, int64_t bytes, int64_t turn);
+
+  DeviceArray<std::byte> halves_;
+  DeviceArray<float> floats_;
+  DeviceArray<float> out_;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_BENCH_KERNELS_INPUTS_H_
