@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes a small checkpoint that can draft for a larger one, as GGUF.
 
-  bench/make_draft.py drop --layers 4 [--keep first|spread] IN.gguf OUT.gguf
+  bench/make_draft.py drop --layers 4 [--keep first|spread]
+                           [--embeddings q4_0] IN.gguf OUT.gguf
   bench/make_draft.py random --layers 2 --hidden 64 --heads 2 IN.gguf OUT.gguf
 
 For tests of speculative decoding, where a draft must share IN's vocabulary and
@@ -11,7 +12,9 @@ accepted says nothing about a draft model that was.
   drop    IN with only some of its layers: the first ones, or (spread) evenly
           spaced ones from the first to the last. Every tensor that is kept has
           IN's bytes, every key IN's value but for the number of layers. With
-          all layers it is IN, whose greedy tokens are all accepted.
+          all layers it is IN, whose greedy tokens are all accepted. With
+          --embeddings q4_0 the embeddings (Q8_0) become Q4_0, half as large,
+          and the file's name says so: no longer IN's rows. Needs numpy.
   random  a llama of the given shape as make_random.py writes it, with IN's
           tokenizer, chat template and context length. Needs numpy.
 
@@ -29,6 +32,8 @@ import gguf_file
 PER_LAYER = ("attention.head_count", "attention.head_count_kv",
              "feed_forward_length")
 
+EMBEDDINGS = "token_embd.weight"
+
 
 def arguments():
     parser = argparse.ArgumentParser(
@@ -39,6 +44,8 @@ def arguments():
     drop.add_argument("--layers", required=True, **number)
     drop.add_argument("--keep", choices=("first", "spread"), default="spread",
                       help="which layers; default: spread")
+    drop.add_argument("--embeddings", choices=("q4_0",),
+                      help="requantise them; default: as they are")
     random = kinds.add_parser("random", help="random weights, IN's vocabulary")
     for name in ("--layers", "--hidden", "--heads"):
         random.add_argument(name, required=True, **number)
@@ -126,19 +133,50 @@ def write_dropped(args, source, file):
         else:
             continue
         sources.append(tensor)
-    gguf_file.write(file, keys_of_dropped(source, architecture, layers, kept),
-                    tensors, map(source.data, sources), source.alignment)
+    keys = keys_of_dropped(source, architecture, layers, kept)
+    data = map(source.data, sources)
+    if args.embeddings is not None:
+        data = smaller_embeddings(source, keys, tensors, sources, len(kept))
+    gguf_file.write(file, keys, tensors, data, source.alignment)
+
+
+def smaller_embeddings(source, keys, tensors, sources, layers):
+    """What the tensors hold, the embeddings as Q4_0, which `tensors` and the
+    name among the keys then say."""
+    make_random = module_with_numpy("--embeddings")
+    names = [tensor.name for tensor in tensors]
+    at = names.index(EMBEDDINGS) if EMBEDDINGS in names else None
+    if at is None or tensors[at].kind != gguf_file.Q8_0:
+        raise gguf_file.Error(f"{source.path}: no {EMBEDDINGS} in Q8_0; "
+                              "--embeddings needs it")
+    tensors[at] = tensors[at]._replace(kind=gguf_file.Q4_0)
+    name = source.value("general.name") or source.path
+    keys["general.name"] = gguf_file.string(
+        f"{name}, {layers} layers, embeddings in Q4_0")
+
+    def data():
+        for tensor, old in zip(tensors, sources):
+            values = source.data(old)
+            yield (make_random.q4_0_of_q8_0(values) if tensor.kind != old.kind
+                   else values)
+
+    return data()
 
 
 # ---- random ------------------------------------------------------------------
 
 
-def write_random(args, source, file):
+def module_with_numpy(asked_for):
     try:
-        import make_random  # here: drop does without numpy
+        import make_random  # here: most of drop does without numpy
     except ModuleNotFoundError as error:
-        raise gguf_file.Error(f"random: {error}; need numpy (Debian: "
+        raise gguf_file.Error(f"{asked_for}: {error}; need numpy (Debian: "
                               "python3-numpy)") from error
+    return make_random
+
+
+def write_random(args, source, file):
+    make_random = module_with_numpy("random")
     tokens = source.value("tokenizer.ggml.tokens")
     if not tokens or not isinstance(tokens, list):
         raise gguf_file.Error(f"{source.path}: no tokenizer.ggml.tokens; need "

@@ -137,6 +137,12 @@ def as_q8_0(x):
     return blocks.tobytes()
 
 
+def q4_0_of_q8_0(data):
+    """The bytes of blocks of Q8_0 -> those of Q4_0, of the same elements."""
+    blocks = np.frombuffer(data, np.dtype([("d", "<f2"), ("q", "i1", BLOCK)]))
+    return as_q4_0(blocks["d"].astype("f4")[:, None] * blocks["q"])
+
+
 def tensor_bytes(random, tensor, scale):
     inputs = tensor.dims[0]
     if tensor.kind == F32:

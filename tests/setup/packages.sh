@@ -44,6 +44,7 @@ readonly TEST=(
   ccache
   clang-format-14
   libbenchmark-dev
+  patchelf  # gpu_check.sh: programs that bring their libraries
   python3-numpy  # random checkpoints
   shellcheck
 )
@@ -51,7 +52,6 @@ readonly FULL=(
   clang  # fuzzing
   clang-tidy
   libclang-rt-14-dev
-  patchelf  # gpu_check.sh: programs that bring their libraries
 )
 
 case "${1:-test}" in

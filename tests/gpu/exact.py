@@ -1,0 +1,210 @@
+"""Steps that compare the device with the CPU: bytes of logits, and texts."""
+
+import filecmp
+import json
+import re
+import threading
+
+from record import FAILED, NOT_RUN, PASSED
+
+
+def ids_for(run, model, count):
+    """A file of the first ids of a checkpoint's own, as many as are asked
+    for."""
+    path = run.scratch / f"{model.parent.name}-{model.stem}-{count}.ids"
+    if path.exists():
+        return path
+    if model.name == "deep.gguf":
+        # Again and again, with a change: drafts hold, and do not.
+        ids = [(i % 31 * 7 + i // 93) % 512 for i in range(count)]
+    else:
+        for tokens in (model.parent / model.stem / "tokens.txt",
+                       model.parent / "tokens.txt",
+                       run.pack / "tokens.txt"):
+            if tokens.exists():
+                break
+        ids = tokens.read_text().split()[:count]
+    # A rename: several ask for it at once.
+    part = path.with_suffix(f".{threading.get_ident()}")
+    part.write_text("\n".join(map(str, ids)) + "\n")
+    part.rename(path)
+    return path
+
+
+def models(run):
+    found = sorted(run.pack.glob("checkpoints/**/*.gguf"))
+    # No model, or parts of one.
+    skip = re.compile(r"tiny_vocab|-0000[2-9]-|/llama_bias-00001")
+    found = [model for model in found if not skip.search(str(model))]
+    real = run.pack / "model.gguf"
+    return found + [real] if real.exists() else found
+
+
+# ---- Logits ----
+
+
+def logits(run):
+    """Of a prompt, and of rows one by one: the CPU's bytes."""
+    jobs = [(model, compute, rows) for model in models(run)
+            for compute in ("q8", "f32")
+            # Rows one by one take the executor long.
+            for rows in ((512,) if run.is_played else (1, 512))]
+
+    def compare(job):
+        model, compute, rows = job
+        name = f"{model.parent.name}/{model.name} --compute {compute} -ub {rows}"
+        if run.known(name):
+            return
+        outs = {}
+        for device in ("cpu", run.device):
+            outs[device] = run.scratch / (re.sub(r"\W", "_", name) + device)
+            done = run.call(
+                run.tiercel, "eval", "-m", model, "--tokens",
+                ids_for(run, model, 8 if run.is_played else 150),
+                "--no-progress", "--compute", compute, "-ub", rows,
+                "--deterministic", "--device", device, "--logits",
+                outs[device])
+            if done.code != 0:
+                if run.left() > 0:
+                    run.case(name, FAILED, f"{device}: {done.words}")
+                return
+        same = filecmp.cmp(outs["cpu"], outs[run.device], shallow=False)
+        run.case(name, PASSED if same else FAILED,
+                 "" if same else differences(outs["cpu"], outs[run.device]))
+        for out in outs.values():
+            out.unlink(missing_ok=True)
+
+    run.each(compare, jobs)
+    return run.summary("times the CPU's bytes")
+
+
+def differences(expected, got):
+    """How many floats differ, and the first."""
+    import array
+    a, b = (array.array("f", file.read_bytes()[128:]) for file in (expected, got))
+    if len(a) != len(b):
+        return f"{len(b)} floats, need {len(a)}"
+    other = [i for i in range(len(a)) if a[i] != b[i]]
+    if not other:
+        return "the same values, other bytes"
+    most = max(abs(a[i] - b[i]) for i in other)
+    return (f"{len(other)} of {len(a)} floats differ, by {most:g} at most; "
+            f"number {other[0]}: got {b[other[0]]!r}, need {a[other[0]]!r}")
+
+
+# ---- Texts ----
+
+SFI = "--policy sfi --window 32 --set trigger=fixed,interval=6,gap=1"
+SADAS = "--policy sadas --window 64 --set think=on,most=12"
+TRIFORCE = "--policy triforce --budget 64 --sink 8 --window 16"
+POLICIES = (
+    "--policy full",
+    "--policy full --draft ngram",
+    f"{TRIFORCE} --chunk 8",
+    f"{TRIFORCE} --chunk 1",
+    f"{SFI} --budget 60 --sink 2",
+    f"{SFI} --budget 60 --sink 2 --plain",
+    f"{SFI} --budget 64 --sink 8 --chunk 8 --plain",
+    SADAS,
+    f"{SADAS} --plain",
+    "--policy speed --set cut=1",
+    "--policy speed --set cut=1 --plain",
+)
+
+
+def least_memory(run, *flags):
+    """What a session takes at least, so that its KV comes over the link."""
+    done = run.call(run.tiercel, "plan", *flags, "--device-memory", "1MB",
+                    "--json", "--no-progress")
+    found = re.search(r'"min_device_bytes":(\d+)', done.out)
+    if found is None:
+        raise RuntimeError(f"plan says no least memory: {done.words}")
+    return f"{int(found[1]) // 1000 + 1}kB"
+
+
+def document(run, *flags):
+    """What `generate` says, or the words of its failure."""
+    done = run.call(run.tiercel, "generate", *flags, "--json", "--no-progress")
+    if done.code != 0:
+        return None, done.words
+    return json.loads(done.out), ""
+
+
+def texts(run):
+    """Of every policy, KV in the device's memory and behind its link: the
+    CPU's tokens."""
+    prompt, count = (150, 8) if run.is_played else (700, 40)
+    jobs = [(run.pack / "checkpoints" / "deep.gguf", policy)
+            # The executor takes seconds for each.
+            for policy in (POLICIES[::4] if run.is_played else POLICIES)]
+    if (run.pack / "model.gguf").exists() and not run.is_played:
+        jobs += [(run.pack / "model.gguf", policy) for policy in POLICIES]
+
+    def compare(job):
+        model, policy = job
+        session = ["-m", model, "-c", 1024, *policy.split()]
+        text = [*session, "--tokens", ids_for(run, model, prompt), "-n", count,
+                "--ignore-eos", "--temp", 0.8, "--seed", 3]
+        if "--plain" not in policy and policy != "--policy full":
+            text += ["--verify", "coupled"]
+        names = [f"{model.name} {policy} {where}"
+                 for where in ("on the device", "behind the link")]
+        if all(map(run.known, names)):
+            return
+        expected, why = document(run, *text, "--device", "cpu")
+        if expected is None:
+            if run.left() > 0:
+                run.case(names[0], FAILED, f"cpu: {why}")
+            return
+        least = least_memory(run, *session, "--device", run.device)
+        for name, memory in zip(names, ("1000GiB", least)):
+            got, why = document(run, *text, "--device", run.device,
+                                "--device-memory", memory)
+            if got is None:
+                if run.left() > 0:
+                    run.case(name, FAILED, why)
+                continue
+            tokens = [one["output"][0]["tokens"] for one in (expected, got)]
+            if tokens[0] != tokens[1]:
+                why = f"got {tokens[1]}, need {tokens[0]}"
+            elif (memory == least and got["ledger"]["h2d_bytes"] == 0
+                  # A short text is within the window and the pages kept beside.
+                  and not (run.is_played and "sadas" in policy)):
+                why = f"nothing came over the link in {least}"
+            run.case(name, FAILED if why else PASSED, why)
+
+    run.each(compare, jobs)
+    return run.summary("texts are the CPU's")
+
+
+# ---- Ranks ----
+
+
+def ranks(run):
+    """Over two GPUs the CPU's tokens, gathered by copies and by NCCL."""
+    model = run.pack / "checkpoints" / "deep.gguf"
+    over = ["-m", model, "--device", run.device, "--tensor-parallel", 2]
+    ids = ids_for(run, model, 20 if run.is_played else 150)
+    policies = ["--policy full", f"{TRIFORCE} --chunk 8 --verify coupled"]
+    for policy in policies[:1] if run.is_played else policies:
+        text = ["-c", 1024, *policy.split(), "--tokens", ids, "-n", 8,
+                "--ignore-eos", "--temp", 0.8, "--seed", 3]
+        expected, why = document(run, "-m", model, "--device", "cpu", *text)
+        if expected is None:
+            run.case(policy, FAILED, f"cpu: {why}")
+            continue
+        for way in ("0", "1"):
+            name = f"{policy}, TIERCEL_NCCL={way}"
+            done = run.call(run.tiercel, "generate", *over, *text, "--json",
+                            "--no-progress", env={"TIERCEL_NCCL": way})
+            if "need a GPU each" in done.out + done.err:
+                return NOT_RUN, "there is one GPU"
+            if way == "1" and "no_library" in done.out:
+                run.case(name, NOT_RUN, done.words)
+                continue
+            same = done.code == 0 and (
+                json.loads(done.out)["output"][0]["tokens"]
+                == expected["output"][0]["tokens"])
+            run.case(name, PASSED if same else FAILED,
+                     "" if same else done.words)
+    return run.summary("texts over two GPUs are the CPU's")
