@@ -87,7 +87,7 @@ build_programs() {  # device
 pack_model() {  # folder
   local model layers
   model=$(tests/setup/model.sh)
-  for layers in 8 7 6 5 4 3 2 1; do
+  for layers in 5 4 3 2 1; do
     /usr/bin/python3 bench/make_draft.py drop --layers "$layers" --keep first \
       --embeddings q4_0 "$model" "$scratch/model.gguf"
     tar -C "$scratch" -czf "$scratch/model.tar.gz" model.gguf

@@ -55,6 +55,8 @@ class Run:
         self.tiercel = pack / "bin" / "tiercel"
         # GoogleTest's cases of the device, by their last part.
         self.pattern = "*/hosted_*" if self.is_played else "*/cuda"
+        # What a case may take, unless its neighbours take less.
+        self.case_seconds = 5 if self.is_played else 60
         self.workers = max(1, min(8, (os.cpu_count() or 2) // 2))
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="gpu_check."))
         self.env = self.environment()
@@ -249,6 +251,8 @@ def main():
             print(f"gpu_check: there is nothing to check on: {said.words}")
             return 77
         run.records.add({"machine": machine_of(run)})
+        run.call("sh", "-c", "nvidia-smi; lscpu; head -5 /proc/meminfo; df -h; "
+                 "cat /sys/kernel/mm/transparent_hugepage/*enabled")
         for step in steps.STEPS:
             if args.steps and step.name not in args.steps:
                 continue

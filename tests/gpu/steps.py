@@ -24,7 +24,8 @@ MATRIX = "kernels_device_matrix_step_tests"
 
 
 def run_suite(run, program, names):
-    for found in programs.run_cases(program, names, run.left, env=run.env):
+    for found in programs.run_cases(program, names, run.left, env=run.env,
+                                    each=run.case_seconds):
         if isinstance(found, programs.Done):
             run.log([program], found)
             continue
