@@ -67,6 +67,7 @@ build_programs() {  # device
     targets=(tiercel_gpu_tests tiercel_cli)
     # A compiler that is newer than ours may warn of more.
     cmake --preset cuda -B "$build" -DTIERCEL_WERROR=OFF \
+      -DCMAKE_CUDA_FLAGS=--compress-mode=size \
       -DCMAKE_CUDA_ARCHITECTURES="${CUDAARCHS:-89-real;90}" >/dev/null
   fi
   cmake --build "$build" --target "${targets[@]}" copy_bench kernel_bench >&2

@@ -62,7 +62,7 @@ def logits(run):
                 run.tiercel, "eval", "-m", model, "--tokens",
                 ids_for(run, model, 8 if run.is_played else 150),
                 "--no-progress", "--compute", compute, "-ub", rows,
-                "--deterministic", "--device", device, "--logits",
+                "--deterministic", "--device", device, "-t", 2, "--logits",
                 outs[device])
             if done.code != 0:
                 if run.left() > 0:
@@ -124,7 +124,9 @@ def least_memory(run, *flags):
 
 def document(run, *flags):
     """What `generate` says, or the words of its failure."""
-    done = run.call(run.tiercel, "generate", *flags, "--json", "--no-progress")
+    # Several run at a time; the text does not depend on threads.
+    done = run.call(run.tiercel, "generate", *flags, "-t", 2, "--json",
+                    "--no-progress")
     if done.code != 0:
         return None, done.words
     return json.loads(done.out), ""
