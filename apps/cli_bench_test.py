@@ -363,11 +363,13 @@ class BenchTest(Case):
     def test_depths_that_nobody_read(self):
         args = ["bench", "-m", IDS_ONLY, "-n", "6", "-d", "200", "-r", "1"]
         read = self.document(*args, "-p", "4")
-        filled = self.document(*args, "-p", "4", "--fill")
+        filled = self.document(*args, "-p", "4", "--fill", "--no-warmup")
         self.assertEqual([row["test"] for row in filled],
                          ["pp4@d200", "tg6@d200"])
         for row, other in zip(filled, read):
             self.assertIs(row["filled"], True)
+            self.assertIs(row["warmed_up"], False)
+            self.assertIs(other["warmed_up"], True)
             self.assertIs(other["filled"], False)
             self.assertEqual(row["bytes_per_token"], other["bytes_per_token"])
             self.assertEqual(row["backend"], "cpu filled")

@@ -452,13 +452,6 @@ TEST(HostedCallsTest, ATokenIsReadOnceAndWaitedForOnce) {
   }
 }
 
-TEST(HostedSessionTest, WhatIsNotThereYetIsRefused) {
-  Reader gpu(Device::kCuda, {.context = 256});
-  const int32_t id = 1;
-  EXPECT_TRUE(gpu.session->Append(&id, 1).ok());
-  EXPECT_EQ(CodeOf(gpu.session->Fill(1, 0, kNoProgress)), "invalid_argument");
-}
-
 // The plan says what a session takes, before it takes it. There is room for
 // the weights of both models.
 TEST(HostedSessionTest, AContextThatDoesNotFitIsRefused) {

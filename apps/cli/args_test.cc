@@ -574,6 +574,8 @@ TEST_F(ArgsTest, BenchLists) {
   EXPECT_EQ(options.bench.depths, std::vector<int64_t>({0, 2048}));
   EXPECT_EQ(options.bench.threads, std::vector<int64_t>({1, 2}));
   EXPECT_EQ(options.bench.repetitions, 3);
+  EXPECT_TRUE(options.bench.warms_up);
+  EXPECT_FALSE(Parse({"bench", "--no-warmup"}).bench.warms_up);
   EXPECT_EQ(options.bench.output, "json");
   EXPECT_EQ(Parse({"bench"}).bench.output, "md");
   EXPECT_TRUE(Parse({"bench", "-o", "jsonl"}).json);

@@ -197,6 +197,8 @@ void AddBench(FlagSet& flags, Options* options) {
                 kMaxTokens, &bench->depths);
   flags.Int("-r,--repetitions", "of every test (default 5)", 1, 10'000,
             [=](int64_t n) { bench->repetitions = n; });
+  flags.Switch("--no-warmup", "time the first run of a test, too",
+               [=] { bench->warms_up = false; });
   flags.Switch("--fill",
                "depths are not read, but for their last 64 tokens: K and V "
                "are random",

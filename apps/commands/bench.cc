@@ -6,8 +6,9 @@
 // what of it holds, is that of `tiercel generate` after the same tokens. All
 // start after `depth` tokens that are read once, untimed, and are dropped back
 // to them between repetitions; with --fill their K and V are random. Tokenizing
-// is never timed. Every test runs once before it is timed. --verify-against
-// full then runs the generations again in the baseline's session.
+// is never timed. Every test runs once before it is timed, unless --no-warmup
+// says otherwise. --verify-against full then runs the generations again in the
+// baseline's session.
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -161,6 +162,7 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
       options.model.device == "auto" ? "cpu" : options.model.device;
   context.simulated = options.model.simulation.has_value();
   context.filled = options.bench.fill;
+  context.warmed_up = options.bench.warms_up;
   context.kv_type_k = options.session.kv_type_k;
   context.kv_type_v = options.session.kv_type_v;
   context.policy = options.sampling.policy;
@@ -378,8 +380,9 @@ class Bencher {
         generates ? Ids() : Slice(row->n_depth, row->n_prompt + row->n_gen);
     const int64_t repetitions = options_.bench.repetitions;
     Progress progress(options_.progress, TestName(*row), "runs", "");
-    for (int64_t i = -1; i < repetitions; ++i) {
-      progress.Show(i + 1, repetitions + 1);
+    const int64_t first = options_.bench.warms_up ? -1 : 0;
+    for (int64_t i = first; i < repetitions; ++i) {
+      progress.Show(i - first, repetitions - first);
       const absl::StatusOr<Repetition> once = Once(*row, ids);
       if (!once.ok()) return once.status();
       if (absl::Status s = Rewind(row->n_depth); !s.ok()) return s;

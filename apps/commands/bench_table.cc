@@ -170,6 +170,7 @@ Json ToJson(const BenchRow& row, const BenchContext& context) {
           {"n_threads", context.threads},
           {"backend", context.backend},
           {"simulated", context.simulated},
+          {"warmed_up", context.warmed_up},
           {"filled", context.filled},
           {"type_k", context.kv_type_k},
           {"type_v", context.kv_type_v},

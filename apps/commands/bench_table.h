@@ -46,6 +46,7 @@ struct BenchContext {
   int64_t threads = 0;
   std::string backend;  // "cpu", "ref"; "cpu simulated"
   bool simulated = false;
+  bool warmed_up = true;  // a test ran once before it was timed
   bool filled = false;  // nobody computed the KV of depths
   std::string kv_type_k;
   std::string kv_type_v;

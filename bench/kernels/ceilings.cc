@@ -1,10 +1,11 @@
 #include "bench/kernels/ceilings.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,13 +22,19 @@ namespace {
 
 constexpr int64_t kPiece = int64_t{16} << 20;
 
-// Memory of the host, from its system and back to it.
+// Memory of the host, from its system and back to it: in large pages, or a file
+// in memory, whose pages are small.
 class HostPiece {
  public:
-  explicit HostPiece(int64_t bytes) : bytes_(static_cast<size_t>(bytes)) {
-    void* const taken = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  explicit HostPiece(int64_t bytes, bool of_file = false)
+      : bytes_(static_cast<size_t>(bytes)) {
+    const int file = of_file ? memfd_create("bench", MFD_CLOEXEC) : -1;
+    if (of_file && (file < 0 || ftruncate(file, bytes) != 0)) return;
+    const int kind = of_file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    void* const taken =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, kind, file, 0);
     if (taken != MAP_FAILED) data_ = static_cast<std::byte*>(taken);
+    if (file >= 0) close(file);
     if (data_ != nullptr) (void)madvise(data_, bytes_, MADV_HUGEPAGE);
   }
   ~HostPiece() {
@@ -93,16 +100,19 @@ class Ceilings {
   void OfPinning() {
     const int64_t bytes = std::min<int64_t>(32 * kPiece, inputs_.halves());
     const int all = AllowedCpus();
-    for (const int threads : {1, all}) {
-      HostPiece piece(bytes);
+    for (const auto& [of_file, threads] :
+         {std::pair(false, 1), std::pair(false, all), std::pair(true, all)}) {
+      HostPiece piece(bytes, of_file);
       if (piece.data() == nullptr) return;
-      Tell(absl::StrCat("host memory found, threads: ", threads),
+      const std::string what =
+          absl::StrCat(of_file ? " in a file" : "", ", threads: ", threads);
+      Tell(absl::StrCat("host memory found", what),
            static_cast<double>(bytes) / piece.Populate(threads) * 1e-9, "GB/s");
       const Clock::Time begin = SteadyClock().Now();
       if (const absl::Status s = piece.Pin(stream_.cuda()); !s.ok()) {
         return refused_("pin", s);
       }
-      Tell(absl::StrCat("pin, found before, threads: ", threads),
+      Tell(absl::StrCat("pin, found before", what),
            static_cast<double>(bytes) /
                SecondsBetween(begin, SteadyClock().Now()) * 1e-9,
            "GB/s");

@@ -31,12 +31,14 @@ absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
   absl::StatusOr<std::unique_ptr<CopyEngine>> engine =
       CopyEngine::Create(std::move(link));
   if (!engine.ok()) return engine.status();
-  return std::make_shared<KvTier>(
-      KvTier{shape,
-             PagePool(shape.layout, shape.layers, shape.context_pages + 2,
-                      PagePool::Access::kUnmapped),
-             std::move(spill), *std::move(slots), std::move(buffers),
-             *std::move(engine), disk});
+  const auto access = (*engine)->host_has_addresses()
+                          ? PagePool::Access::kMapped
+                          : PagePool::Access::kUnmapped;
+  return std::make_shared<KvTier>(KvTier{
+      shape,
+      PagePool(shape.layout, shape.layers, shape.context_pages + 2, access),
+      std::move(spill), *std::move(slots), std::move(buffers),
+      *std::move(engine), disk});
 }
 
 absl::StatusOr<PageSlot> KvTier::TakeBelow(int64_t page) {

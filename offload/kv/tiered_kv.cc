@@ -209,7 +209,7 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
                                   int64_t bytes) {
   Step& step = *step_;
   absl::StatusOr<HostRegion> region =
-      HostRegion::ReserveUnmapped(static_cast<size_t>(bytes));
+      engine().NewRegion(static_cast<size_t>(bytes));
   if (!region.ok()) return region.status();
   if (step.state.bytes() > 0) engine().Forget(step.state);
   step.state = *std::move(region);
@@ -269,7 +269,7 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
   std::vector<std::byte> last(
       open < 0 ? 0 : static_cast<size_t>(layout_.PageBytes()));
   absl::StatusOr<HostRegion> region =
-      HostRegion::ReserveUnmapped(static_cast<size_t>(bytes) + last.size());
+      engine().NewRegion(static_cast<size_t>(bytes) + last.size());
   if (!region.ok()) return region.status();
   std::vector<Transfer> transfers;
   if (bytes > 0) {
@@ -318,7 +318,7 @@ absl::StatusOr<int> TieredKv::TakeOwnLayers(GiveLayers give, std::byte* state,
                                             Cancelled cancelled) {
   const Step& step = *step_;
   const absl::StatusOr<HostRegion> region =
-      HostRegion::ReserveUnmapped(static_cast<size_t>(bytes));
+      engine().NewRegion(static_cast<size_t>(bytes));
   if (!region.ok()) return region.status();
   const absl::StatusOr<int> layers = give(
       [this](int layer, int64_t page, const std::byte* from) {

@@ -58,7 +58,7 @@ void TiledStates::EndStep() {
 
 absl::StatusOr<std::shared_ptr<HostRegion>> TiledStates::NewRegion() {
   absl::StatusOr<HostRegion> region =
-      HostRegion::ReserveUnmapped(static_cast<size_t>(StepBytes()));
+      tier_->engine->NewRegion(static_cast<size_t>(StepBytes()));
   if (!region.ok()) return region.status();
   auto owned = std::make_unique<HostRegion>(*std::move(region));
   return std::shared_ptr<HostRegion>(owned.release(),

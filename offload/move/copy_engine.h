@@ -64,6 +64,12 @@ class CopyEngine {
   // what it was to fill is undefined.
   void Drop(Ticket ticket);
 
+  // Memory of the host tier, as the link has it. Errors: out_of_memory.
+  absl::StatusOr<HostRegion> NewRegion(size_t bytes) const {
+    return host_has_addresses() ? HostRegion::Reserve(bytes)
+                                : HostRegion::ReserveUnmapped(bytes);
+  }
+  bool host_has_addresses() const { return link_->HostHasAddresses(); }
   // Called before `region` ends, when all its tickets are done.
   void Forget(const HostRegion& region) { link_->Forget(region); }
 

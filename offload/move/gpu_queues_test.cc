@@ -103,17 +103,19 @@ TEST_P(GpuQueuesTest, OtherListsKeepTheirTurn) {
   EXPECT_EQ(got, first);
 }
 
-// Down and up again in pieces of all sizes, some small, in several blocks.
+// Down and up again in pieces of all sizes, some small, in several blocks; of
+// memory with an address or without, pinned or not.
 TEST_P(GpuQueuesTest, WhatGoesDownComesUp) {
   const int64_t bytes =
       Count(5 * GpuLink::kGroupBytes, GpuLink::kGroupBytes) + 4096;
-  for (const int64_t refused : {int64_t{0}, GpuLink::kGroupBytes}) {
+  for (const bool pinned : {true, false}) {
     // A pin that is refused costs speed only.
     const auto faults = std::make_shared<Faults>();
-    if (refused > 0) faults->pinning = [](int64_t) { return true; };
+    if (!pinned) faults->pinning = [](int64_t) { return true; };
     const std::unique_ptr<GpuLink> link = NewLink(faults);
     const HostRegion region =
-        *HostRegion::ReserveUnmapped(static_cast<size_t>(bytes));
+        pinned ? *HostRegion::Reserve(static_cast<size_t>(bytes))
+               : *HostRegion::ReserveUnmapped(static_cast<size_t>(bytes));
     std::vector<std::byte> values(static_cast<size_t>(bytes));
     std::mt19937 random(2);
     for (std::byte& value : values) value = static_cast<std::byte>(random());

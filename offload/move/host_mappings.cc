@@ -12,15 +12,23 @@ namespace tiercel {
 
 HostMappings::~HostMappings() {
   for (const auto& [region, mapping] : mapped_) {
-    if (mapping.address != nullptr) munmap(mapping.address, mapping.bytes);
+    Unmap(mapping);
   }
 }
 
+void HostMappings::Unmap(const Mapping& mapping) {
+  if (mapping.own) munmap(mapping.address, mapping.bytes);
+}
+
 absl::StatusOr<std::byte*> HostMappings::AddressOf(const HostRegion& region) {
-  if (region.data() != nullptr) return region.data();
   const std::lock_guard<std::mutex> lock(mutex_);
   Mapping& mapping = mapped_[&region];
   if (mapping.address != nullptr) return mapping.address;
+  if (region.data() != nullptr) {
+    mapping = {region.data(), region.bytes(), /*own=*/false};
+    if (placement_ != nullptr) placement_->Apply(region.data(), region.bytes());
+    return mapping.address;
+  }
   void* const address = mmap(nullptr, region.bytes(), PROT_READ | PROT_WRITE,
                              MAP_SHARED, region.fd(), 0);
   if (address == MAP_FAILED) {
@@ -28,7 +36,7 @@ absl::StatusOr<std::byte*> HostMappings::AddressOf(const HostRegion& region) {
                        absl::StrCat("host tier: cannot map ", region.bytes(),
                                     " bytes: ", std::strerror(errno)));
   }
-  mapping = {static_cast<std::byte*>(address), region.bytes()};
+  mapping = {static_cast<std::byte*>(address), region.bytes(), /*own=*/true};
   if (placement_ != nullptr) placement_->Apply(address, region.bytes());
   return mapping.address;
 }
@@ -37,9 +45,7 @@ void HostMappings::Forget(const HostRegion& region) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto known = mapped_.find(&region);
   if (known == mapped_.end()) return;
-  if (known->second.address != nullptr) {
-    munmap(known->second.address, known->second.bytes);
-  }
+  Unmap(known->second);
   mapped_.erase(known);
 }
 

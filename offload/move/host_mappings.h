@@ -12,8 +12,8 @@
 
 namespace tiercel {
 
-// Where a link sees the host tier: the only mappings of regions that have no
-// address otherwise. Thread-safe.
+// Where a link sees the host tier: where regions have their addresses, and the
+// only mappings of those that have none. Thread-safe.
 class HostMappings {
  public:
   // What is mapped is put where `placement` (null: anywhere) says.
@@ -30,9 +30,11 @@ class HostMappings {
 
  private:
   struct Mapping {
-    std::byte* address = nullptr;  // null: not mapped
+    std::byte* address = nullptr;  // null: not asked for
     size_t bytes = 0;
+    bool own = false;  // made here, where the region has no address
   };
+  static void Unmap(const Mapping& mapping);
 
   const std::shared_ptr<Placement> placement_;
   std::mutex mutex_;  // of mapped_

@@ -85,6 +85,12 @@ class Link {
   // device_failed.
   virtual absl::Status Await(uint64_t /*mark*/) { return absl::OkStatus(); }
 
+  // Whether the host tier that it copies from and to has addresses. A played
+  // device's has none, so that arithmetic cannot reach it by mistake; a GPU's
+  // has, as memory with an address comes in larger pages, which the system
+  // finds, and the driver pins, ten times as fast.
+  virtual bool HostHasAddresses() const { return false; }
+
   // Called before `region` ends, when none of its copies is on the way: what is
   // known of it is of no other region.
   virtual void Forget(const HostRegion& region) = 0;
@@ -124,6 +130,7 @@ class SimulatedLink final : public Link {
   absl::StatusOr<double> Finish() override { return copies_->Finish(); }
   uint64_t Mark() override { return copies_->Mark(); }
   absl::Status Await(uint64_t mark) override { return copies_->Await(mark); }
+  bool HostHasAddresses() const override { return copies_->HostHasAddresses(); }
   void Forget(const HostRegion& region) override { copies_->Forget(region); }
 
  private:

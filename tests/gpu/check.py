@@ -94,15 +94,17 @@ class Run:
     # ---- Programs ----
 
     def call(self, *command, seconds=60, env=None):
+        began = time.monotonic()
         done = programs.run(command, min(seconds, self.left()),
                             self.env | (env or {}))
-        self.log(command, done)
+        self.log(command, done, time.monotonic() - began)
         return done
 
-    def log(self, command, done):
+    def log(self, command, done, seconds=0.0):
         text = (f"$ {' '.join(map(str, command))[:2000]}\n"
                 f"{done.out[-20000:]}{done.err[-20000:]}"
-                f"-> {done.code}{' (hung)' if done.hung else ''}\n")
+                f"-> {done.code}{' (hung)' if done.hung else ''}, "
+                f"{seconds:.2f} s\n")
         with self._log_lock:
             text = text[:self._log_left]
             self._log_left -= len(text)

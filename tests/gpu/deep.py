@@ -35,8 +35,8 @@ class DeepRun(typing.NamedTuple):
 RUNS = (
     DeepRun("a prompt, and decoding without a depth", 0, 64,
             "--policy full", False),
-    DeepRun("triforce, 64 GiB", 130000, 12, TRIFORCE, True),
-    DeepRun("full, 16 GiB", 32000, 6, "--policy full", True),
+    DeepRun("full, 16 GiB", 32000, 5, "--policy full", True),
+    DeepRun("triforce, 64 GiB", 130000, 9, TRIFORCE, True),
     DeepRun("sfi, 16 GiB", 32000, 129, SFI, True),
     DeepRun("sadas, 16 GiB", 32000, 64, SADAS, True),
     DeepRun("full, 16 GiB", 32000, 48, "--policy full", False),
@@ -72,7 +72,7 @@ def python_with_numpy():
 
 def flags_of(run, one, model, depth, ids):
     flags = ["-m", model, "--device", run.device, "-n", one.tokens, "-d", depth,
-             "-r", 1, *one.flags.split()]
+             "-r", 1, "--no-warmup", *one.flags.split()]
     flags += (["--fill", "-p", 0, "--tokens", ids] if depth > 0
               else ["-p", 2048])
     if one.card:

@@ -144,7 +144,9 @@ def texts(run):
 
     def compare(job):
         model, policy = job
-        session = ["-m", model, "-c", 1024, *policy.split()]
+        # A context that takes less behind the link than on the device.
+        context = 8192 if model.name == "model.gguf" else 1024
+        session = ["-m", model, "-c", context, *policy.split()]
         text = [*session, "--tokens", ids_for(run, model, prompt), "-n", count,
                 "--ignore-eos", "--temp", 0.8, "--seed", 3]
         if "--plain" not in policy and policy != "--policy full":

@@ -101,6 +101,7 @@ def ncu(run):
         only = [] if not run.is_played else ["--quick"]
         done = run.call(
             "ncu", "--clock-control", "none", "--csv", "--page", "details",
+            "--kernel-name-base", "demangled",
             "-k", f"regex:{kernel}", "-c", "1", "--section", "SpeedOfLight",
             "--section", "Occupancy", "--section", "WarpStateStats",
             "--section", "LaunchStats", "--section",
