@@ -3,8 +3,8 @@
 
     check.py PACK [--out DIR] [--resume DIR] [--minutes N] [STEP...]
 
-Steps run in their order, each within a time of its own; nothing that fails
-keeps the next from running. In --out (default $OUT, else PACK) are then:
+Steps run in their order, each within a time of its own, and what time is left
+over; nothing that fails keeps the next from running. In --out (default $OUT, else PACK) are then:
 
     results.jsonl         all that was found, line by line, as it came
     DATE-gpu-check.md     a page: steps, failures, what was measured
@@ -195,10 +195,13 @@ def machine_of(run):
             "kernel": os.uname().release, "commit": run.commit}
 
 
-def run_step(run, step):
+def run_step(run, step, others):
+    """... with its time, and what those that follow leave of all time."""
     run.step = step.name
-    run.step_deadline = time.monotonic() + step.seconds
     began = time.monotonic()
+    spare = run.deadline - began - step.seconds - sum(
+        other.seconds for other in others)
+    run.step_deadline = began + step.seconds + max(spare, 0)
     if run.left() <= 1:
         outcome, words = record.OUT_OF_TIME, "no time was left"
     else:
@@ -255,13 +258,11 @@ def main():
         run.records.add({"machine": machine_of(run)})
         run.call("sh", "-c", "nvidia-smi; lscpu; head -5 /proc/meminfo; df -h; "
                  "cat /sys/kernel/mm/transparent_hugepage/*enabled")
-        for step in steps.STEPS:
-            if args.steps and step.name not in args.steps:
-                continue
-            if run.records.is_finished(step.name):
-                print(f"{step.name}: passed before")
-                continue
-            run_step(run, step)
+        left = [step for step in steps.STEPS
+                if (not args.steps or step.name in args.steps)
+                and not run.records.is_finished(step.name)]
+        while left:
+            run_step(run, left.pop(0), left)
         date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
         text = page.of(run.records, date)
         failed = "".join(
