@@ -1,7 +1,10 @@
 #include "models/decoder/weights.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <new>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,8 +18,8 @@
 namespace tiercel {
 namespace {
 
-// Tensors are read this much at a time, whole rows each.
-constexpr int64_t kReadBytes = int64_t{4} << 20;
+// Each thread reads about so much of a tensor at a time, whole rows.
+constexpr int64_t kReadBytes = int64_t{1} << 20;
 
 // The two spellings of a tensor's name; `layer` < 0 for those outside layers.
 struct TensorName {
@@ -48,6 +51,33 @@ std::vector<Columns> RowsOfHeads(const ModelSplit& split, bool queries,
   }
   return rows;
 }
+
+// The system's memory, but for one block that it keeps when it is given back:
+// matrices on their way to a GPU follow each other, many of them alike, and new
+// memory takes longer to be found than to be filled.
+class ReusedMemory final : public DeviceMemory {
+ public:
+  ~ReusedMemory() override {
+    if (kept_ != nullptr) SystemMemory().Free(kept_, bytes_);
+  }
+
+  absl::StatusOr<std::byte*> Allocate(size_t bytes,
+                                      std::string_view what) override {
+    if (kept_ != nullptr && bytes == bytes_) {
+      return std::exchange(kept_, nullptr);
+    }
+    return SystemMemory().Allocate(bytes, what);
+  }
+  void Free(std::byte* data, size_t bytes) override {
+    if (kept_ != nullptr) SystemMemory().Free(kept_, bytes_);
+    kept_ = data;
+    bytes_ = bytes;
+  }
+
+ private:
+  std::byte* kept_ = nullptr;  // null: none
+  size_t bytes_ = 0;
+};
 
 class Loader {
  public:
@@ -93,10 +123,19 @@ class Loader {
   absl::Status Values(TensorName name, int layer, std::string_view suffix,
                       int64_t size, Rows order, bool required,
                       const Parts* parts, std::vector<float>* out);
-  // Packs those of the `count` rows in buffer_, from `first` on, that are of
-  // `part`.
-  void Pack(int64_t first, int64_t count, int64_t row_bytes, Rows order,
-            const Columns& part, PackedMatrix* packed);
+  // Reads rows begin..end - 1 of a tensor and packs them for those ranks that
+  // have them, in `buffer`.
+  absl::Status ReadRows(const TensorInfo& tensor, int64_t begin, int64_t end,
+                        Rows order, const Parts& parts,
+                        std::vector<std::byte>& buffer,
+                        std::vector<PackedMatrix>& packed) const;
+  // Reads all of a tensor, and packs it for the ranks that have a part of it.
+  absl::Status ReadMatrix(const TensorInfo& tensor, Rows order,
+                          const Parts& parts,
+                          std::vector<PackedMatrix>& packed);
+  // A thread may pack a multiple of so many rows while others pack theirs: no
+  // two may write one panel, and in heads rows change places. 0: none may.
+  int64_t RowsApart(Rows order, const Parts& parts) const;
   // Null where the tensor is absent and not required.
   absl::StatusOr<const TensorInfo*> Find(const std::string& name,
                                          const std::vector<int64_t>& shape,
@@ -118,7 +157,8 @@ class Loader {
   uint64_t done_ = 0;
   uint64_t total_ = 0;
   std::set<std::string, std::less<>> used_;
-  std::vector<std::byte> buffer_;
+  ReusedMemory before_gpu_;  // of matrices that are packed for one
+  std::vector<std::vector<std::byte>> buffers_;  // [thread]
 };
 
 absl::StatusOr<LoadedShares> Loader::Load() {
@@ -319,61 +359,105 @@ absl::Status Loader::Matrix(TensorName name, int layer, int64_t rows,
   std::vector<PackedMatrix> packed;
   for (size_t rank = 0; rank < ranks(); ++rank) {
     Stream& stream = *streams_[rank];
-    absl::StatusOr<PackedMatrix> part = PackedMatrix::Create(
-        type, parts[rank].size(), cols,
-        stream.on_host() ? stream.memory() : SystemMemory(),
-        PackedMatrix::OrderFor(stream));
+    absl::StatusOr<PackedMatrix> part =
+        PackedMatrix::Create(type, parts[rank].size(), cols,
+                             stream.on_host() ? stream.memory() : before_gpu_,
+                             PackedMatrix::OrderFor(stream));
     if (!part.ok()) return Annotate(part.status(), full);
     packed.push_back(*std::move(part));
   }
 
-  const int64_t row_bytes = RowBytes(type, cols);
-  const int64_t rows_at_once = std::max<int64_t>(1, kReadBytes / row_bytes);
-  buffer_.resize(static_cast<size_t>(std::min(rows, rows_at_once) * row_bytes));
-  for (int64_t first = 0; first < rows; first += rows_at_once) {
-    const int64_t count = std::min(rows_at_once, rows - first);
-    const auto bytes = static_cast<uint64_t>(count * row_bytes);
-    if (absl::Status s =
-            checkpoint_.Read(**tensor, static_cast<uint64_t>(first * row_bytes),
-                             {buffer_.data(), static_cast<size_t>(bytes)});
-        !s.ok()) {
-      return s;
-    }
-    for (size_t rank = 0; rank < ranks(); ++rank) {
-      Pack(first, count, row_bytes, order, parts[rank], &packed[rank]);
-    }
-    if (absl::Status s = Advance(bytes); !s.ok()) return s;
+  if (absl::Status s = ReadMatrix(**tensor, order, parts, packed); !s.ok()) {
+    return s;
   }
   for (size_t rank = 0; rank < ranks(); ++rank) {
-    PackedMatrix& out = place(loaded_.weights[rank]);
-    out = std::move(packed[rank]);
-    if (streams_[rank]->on_host()) continue;
-    absl::StatusOr<PackedMatrix> sent = out.CopyTo(*streams_[rank]);
-    if (!sent.ok()) return Annotate(sent.status(), full);
-    out = *std::move(sent);
+    absl::StatusOr<PackedMatrix> there =
+        streams_[rank]->on_host() ? std::move(packed[rank])
+                                  : packed[rank].CopyTo(*streams_[rank]);
+    if (!there.ok()) return Annotate(there.status(), full);
+    place(loaded_.weights[rank]) = *std::move(there);
   }
   return absl::OkStatus();
 }
 
-// Rows change places within a head alone, and parts are whole heads then.
-void Loader::Pack(int64_t first, int64_t count, int64_t row_bytes, Rows order,
-                  const Columns& part, PackedMatrix* packed) {
-  const int64_t from = std::max(first, part.begin);
-  const int64_t rows = std::min(first + count, part.end) - from;
-  if (rows <= 0) return;
-  // Two ranges must not touch one panel: they are whole panels, except where
-  // rows change places within a head and one range takes all.
-  const int64_t lead = (from - part.begin) % PackedMatrix::kPanelRows;
+absl::Status Loader::ReadMatrix(const TensorInfo& tensor, Rows order,
+                                const Parts& parts,
+                                std::vector<PackedMatrix>& packed) {
+  const int64_t rows = tensor.shape.front();
+  const int64_t row_bytes = RowBytes(tensor.type, tensor.shape.back());
+  const int64_t apart = RowsApart(order, parts);
+  const int64_t unit = std::max<int64_t>(1, apart);
   const int64_t grain =
-      order == Rows::kRotaryPairs ? rows + lead : 8 * PackedMatrix::kPanelRows;
-  streams_.front()->pool().ParallelFor(
-      rows + lead, grain, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = std::max(begin - lead, int64_t{0}); i < end - lead;
-             ++i) {
-          packed->PackRow(RowOf(from + i, order) - part.begin,
-                          buffer_.data() + (from + i - first) * row_bytes);
-        }
-      });
+      std::max<int64_t>(1, kReadBytes / (row_bytes * unit)) * unit;
+  ThreadPool& pool = streams_.front()->pool();
+  const int threads = apart > 0 ? pool.num_threads() : 1;
+  buffers_.resize(static_cast<size_t>(threads));
+  for (std::vector<std::byte>& buffer : buffers_) {
+    buffer.resize(static_cast<size_t>(std::min(rows, grain) * row_bytes));
+  }
+  // After each of these whoever may want to stop it is asked.
+  const int64_t rows_at_once = grain * threads;
+  for (int64_t first = 0; first < rows; first += rows_at_once) {
+    const int64_t count = std::min(rows_at_once, rows - first);
+    std::vector<absl::Status> read(buffers_.size());  // [range]
+    std::atomic<bool> threw = false;
+    const auto read_rows = [&](int64_t begin, int64_t end, int thread) {
+      try {
+        read[static_cast<size_t>(begin / grain)] =
+            ReadRows(tensor, first + begin, first + end, order, parts,
+                     buffers_[static_cast<size_t>(thread)], packed);
+      } catch (...) {  // there is no memory for what an error says
+        threw = true;
+      }
+    };
+    if (threads > 1) {
+      pool.ParallelFor(count, grain, read_rows);
+    } else {
+      read_rows(0, count, 0);
+    }
+    if (threw) throw std::bad_alloc();
+    for (const absl::Status& s : read) {
+      if (!s.ok()) return s;
+    }
+    if (absl::Status s = Advance(static_cast<uint64_t>(count * row_bytes));
+        !s.ok()) {
+      return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+int64_t Loader::RowsApart(Rows order, const Parts& parts) const {
+  constexpr int64_t kApart = PackedMatrix::kPanelRows;
+  for (const Columns& part : parts) {
+    if (part.begin % kApart != 0) return 0;
+  }
+  return order == Rows::kRotaryPairs
+             ? std::lcm<int64_t>(kApart, config_.head_dim)
+             : kApart;
+}
+
+absl::Status Loader::ReadRows(const TensorInfo& tensor, int64_t begin,
+                              int64_t end, Rows order, const Parts& parts,
+                              std::vector<std::byte>& buffer,
+                              std::vector<PackedMatrix>& packed) const {
+  const int64_t row_bytes = RowBytes(tensor.type, tensor.shape.back());
+  const auto bytes = static_cast<size_t>((end - begin) * row_bytes);
+  if (absl::Status s =
+          checkpoint_.Read(tensor, static_cast<uint64_t>(begin * row_bytes),
+                           {buffer.data(), bytes});
+      !s.ok()) {
+    return s;
+  }
+  for (size_t rank = 0; rank < ranks(); ++rank) {
+    const Columns& part = parts[rank];
+    for (int64_t row = std::max(begin, part.begin);
+         row < std::min(end, part.end); ++row) {
+      packed[rank].PackRow(RowOf(row, order) - part.begin,
+                           buffer.data() + (row - begin) * row_bytes);
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Loader::Vector(TensorName name, int layer, std::string_view suffix,
@@ -425,9 +509,9 @@ absl::Status Loader::Values(TensorName name, int layer, std::string_view suffix,
     }
     return absl::OkStatus();
   }
-  buffer_.resize(static_cast<size_t>(RowBytes(type, size)));
+  std::vector<std::byte> buffer(static_cast<size_t>(RowBytes(type, size)));
   if (absl::Status s =
-          checkpoint_.Read(**tensor, 0, {buffer_.data(), buffer_.size()});
+          checkpoint_.Read(**tensor, 0, {buffer.data(), buffer.size()});
       !s.ok()) {
     return s;
   }
@@ -435,15 +519,15 @@ absl::Status Loader::Values(TensorName name, int layer, std::string_view suffix,
   for (int64_t i = 0; i < size; ++i) {
     float value;
     if (type == DType::kF32) {
-      std::memcpy(&value, buffer_.data() + i * 4, 4);
+      std::memcpy(&value, buffer.data() + i * 4, 4);
     } else {
       uint16_t bits;
-      std::memcpy(&bits, buffer_.data() + i * 2, 2);
+      std::memcpy(&bits, buffer.data() + i * 2, 2);
       value = type == DType::kF16 ? F32FromF16(bits) : F32FromBf16(bits);
     }
     (*out)[static_cast<size_t>(RowOf(i, order))] = value;
   }
-  return Advance(buffer_.size());
+  return Advance(buffer.size());
 }
 
 absl::StatusOr<const TensorInfo*> Loader::Find(
