@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 namespace tiercel {
 
@@ -22,6 +23,14 @@ constexpr uint16_t Bf16FromF32(float value) {
 }
 
 constexpr float F32FromF16(uint16_t bits) {
+#ifdef __CUDA_ARCH__
+  // One instruction instead of thirteen, and the same value.
+  if (!std::is_constant_evaluated()) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+  }
+#endif
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
   const uint32_t rest = bits & 0x7fffu;
   if (rest >= 0x7c00u) {  // infinity, NaN

@@ -124,9 +124,7 @@ def least_memory(run, *flags):
 
 def document(run, *flags):
     """What `generate` says, or the words of its failure."""
-    # Several run at a time; the text does not depend on threads.
-    done = run.call(run.tiercel, "generate", *flags, "-t", 2, "--json",
-                    "--no-progress")
+    done = run.call(run.tiercel, "generate", *flags, "--json", "--no-progress")
     if done.code != 0:
         return None, done.words
     return json.loads(done.out), ""
@@ -146,7 +144,9 @@ def texts(run):
         model, policy = job
         # A context that takes less behind the link than on the device.
         context = 8192 if model.name == "model.gguf" else 1024
-        session = ["-m", model, "-c", context, *policy.split()]
+        # Threads do not change a text, but how much a session takes. Several
+        # run at a time.
+        session = ["-m", model, "-c", context, "-t", 2, *policy.split()]
         text = [*session, "--tokens", ids_for(run, model, prompt), "-n", count,
                 "--ignore-eos", "--temp", 0.8, "--seed", 3]
         if "--plain" not in policy and policy != "--policy full":
