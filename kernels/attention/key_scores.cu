@@ -17,15 +17,15 @@ namespace {
 // eight queries at a time; the keys pass through shared memory once for these.
 struct ScoreKeys {
   static constexpr int kMaxThreads = kPageTokens;
+  static constexpr int kQueries = 8;
   struct Shared {
     KvTile keys;
-    QueryElements queries;
+    QueryElements<kQueries> queries;
   };
   KeyScoresParams p;
   int64_t k_row_bytes;
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
-    constexpr int kQueries = QueryTile::kQueries;
     const int kv_heads = p.layout.kv_heads;
     const int group = p.heads / kv_heads;
     const int64_t first = p.first / kPageTokens;
@@ -48,7 +48,7 @@ struct ScoreKeys {
     const std::byte* const keys =
         p.pages[page - p.first_page] +
         int64_t{tile.kv_head} * kPageTokens * k_row_bytes;
-    float dots[QueryTile::kQueries];
+    float dots[kQueries];
     DotQueries(t, shared.keys, shared.queries, tile,
                {p.layout.type_k, keys, k_row_bytes, p.layout.head_dim,
                 cells.begin, cells.end},
@@ -56,7 +56,7 @@ struct ScoreKeys {
     if (!cells.Has(t.index)) return;
     const int64_t position = cells.start + t.index;
 #pragma unroll
-    for (int i = 0; i < QueryTile::kQueries; ++i) {
+    for (int i = 0; i < kQueries; ++i) {
       if (i >= tile.queries) continue;
       const int64_t row = tile.RowOf(i);
       p.out[(row * p.heads + tile.HeadOf(i)) * p.out_stride + position -
