@@ -61,6 +61,17 @@ error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/lay
 rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.cc
 page_start|kernels/kv/page_range.cc|if (past == 0)|if (past < kPageAlignment)|kernels/kv/key_norms_test.cc
 page_seen_start|kernels/attention/attention_pages.cc|CheckPageStart("Attention", start, page); !s.ok()|absl::OkStatus(); !s.ok()|kernels/attention/attention_test.cc
+fold_warp|kernels/attention/attention.cu|if (warp == t.warp()) carried|if (warp == 0) carried|kernels/attention/attention_test.cc
+fold_before|kernels/attention/attention.cu|is_seen ? max : kNone|max|kernels/attention/attention_test.cc
+fold_some|kernels/attention/attention.cu|page >= size .. shared.sums|page + 1 >= size \|\| shared.sums|kernels/attention/attention_test.cc
+ring_wait|kernels/machine/send_ring.cc|cuda_.Await(left_.1 - half_.); !s.ok()|absl::OkStatus(); !s.ok()|offload/move/gpu_queues_test.cc
+pinned_twice|offload/move/pinned_blocks.cc|count < most && first.count. == State::kUnknown|count < most|offload/move/pinned_blocks_test.cc
+pinned_early|offload/move/pinned_blocks.h|kLargeRegion = 8|kLargeRegion = 2|offload/move/pinned_blocks_test.cc
+gpu_reserve|runtime/machine/machine.cc| - kGpuReserve||tests/hosted_test.cc
+fill_head|runtime/pass/fill.cc|keys + own|keys|runtime/sequence/ranks_test.cc
+gpu_last_case|tests/gpu/programs.py|ended.add(begun)|pass|tests/gpu/check_test.py
+gpu_lost|tests/gpu/programs.py|if LOST in why|if not why|tests/gpu/check_test.py
+gpu_known|tests/gpu/record.py|== PASSED:|!= OUT_OF_TIME:|tests/gpu/check_test.py
 wave_mask|kernels/attention/attention.cu|position <= row|position < row|kernels/attention/attention_test.cc
 wave_hidden|kernels/attention/attention.cu|if (!(weight < 0.0f)) sums\[i\]|sums[i]|kernels/attention/attention_test.cc
 wave_recent|kernels/attention/attention.cu|row - position < w.shown|row - position <= w.shown|kernels/attention/attention_view_test.cc

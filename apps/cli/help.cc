@@ -49,7 +49,7 @@ const HelpSection& EnvironmentHelp() {
         "avx512vnni"},
        {"TIERCEL_CUBLASLT",
         "1: with --device cuda, cuBLASLt multiplies prompts of F16 and BF16; "
-        "other bits, not tried on a GPU yet"},
+        "other bits"},
        {"TIERCEL_NCCL",
         "0: several GPUs never exchange by NCCL; 1: not without it; the same "
         "bits either way"},
