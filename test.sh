@@ -26,6 +26,9 @@ step "tests"
 ctest --test-dir build/cpu --output-on-failure -j "$(nproc)" |
   tee build/cpu/ctest.log
 
+step "the check of a GPU, rehearsed on the host executor"
+python3 -B tests/gpu/rehearsal_test.py
+
 step "readers of files and texts under AddressSanitizer and UBSan"
 cmake --preset asan >/dev/null
 cmake --build --preset asan --target tiercel_sanitized_tests

@@ -60,7 +60,7 @@ build_programs() {  # device
     cmake --preset cpu >/dev/null
   else
     build=build/gpu
-    PATH=$PATH:/usr/local/cuda/bin
+    PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
     command -v nvcc >/dev/null ||
       die "pack needs nvcc (CUDA Toolkit 13), and this machine has none;" \
         "'pack FOLDER sim' packs a rehearsal without"
@@ -148,7 +148,8 @@ pack() {  # folder device
   rm -rf "$packed/gpu/__pycache__"
   [[ $2 == sim ]] && echo far >"$packed/device" || echo cuda >"$packed/device"
   git describe --always --dirty --exclude '*' >"$packed/commit"
-  tar -C "$packed" -cf - . | gzip -9 >"$scratch/gpu-pack.tar.gz"
+  tar -C "$packed" -cf - . | gzip "-$([[ $2 == sim ]] && echo 1 || echo 9)" \
+    >"$scratch/gpu-pack.tar.gz"
   (($(stat -c %s "$scratch/gpu-pack.tar.gz") <= MOST_MIB << 20)) ||
     die "the pack has $(stat -c %s "$scratch/gpu-pack.tar.gz") bytes, need" \
       "$MOST_MIB MiB at most"

@@ -119,6 +119,8 @@ def blas(run):
     for model in models(run):
         if model.name not in ("model.gguf", "f16.gguf", "bf16.gguf"):
             continue
+        if run.is_played and model.name != "f16.gguf":
+            continue
         flags = ["-m", model, "--device", run.device, "--tokens",
                  ids_for(run, model, 8 if run.is_played else 150)]
         own, why = perplexity(512, "0")
