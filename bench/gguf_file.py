@@ -98,8 +98,8 @@ class Tiled(typing.NamedTuple):
     size: int
 
     def write(self, file):
-        """... by a thread for each CPU: new memory, of which /dev/shm takes
-        some for every byte, costs a thread more time than the copy does."""
+        """Writes them, by a thread for each CPU: in /dev/shm new memory costs a
+        thread more time than the copy does."""
         file.flush()
         begin = file.tell()
 

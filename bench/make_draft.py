@@ -141,8 +141,8 @@ def write_dropped(args, source, file):
 
 
 def smaller_embeddings(source, keys, tensors, sources, layers):
-    """What the tensors hold, the embeddings as Q4_0, which `tensors` and the
-    name among the keys then say."""
+    """Returns the data of the tensors, with the embeddings as Q4_0, and has
+    `tensors` and the name among the keys say so."""
     make_random = module_with_numpy("--embeddings")
     names = [tensor.name for tensor in tensors]
     at = names.index(EMBEDDINGS) if EMBEDDINGS in names else None

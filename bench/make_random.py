@@ -155,7 +155,7 @@ def tensor_bytes(random, tensor, scale):
 
 
 def tiled_bytes(random, tensor, scale, tiles):
-    """... Tiled, of pieces that are kept: {(kind, deviation): bytes}."""
+    """The same as Tiled; `tiles` keeps the pieces, {(kind, deviation): bytes}."""
     if tensor.kind == F32:
         return tensor_bytes(random, tensor, scale)
     deviation = scale / math.sqrt(tensor.dims[0])

@@ -107,7 +107,7 @@ pack() {  # folder device
   mkdir -p "$1"
   folder=$(realpath "$1")
   programs=$(build_programs "$2")
-  # Of all that is packed: where it is the same, so is the pack.
+  # Where all that is packed is the same, so is the pack.
   # shellcheck disable=SC2086  # paths of ours
   stamp=$(
     echo "$2 $MOST_MIB $MOST_MODEL_MIB"

@@ -339,8 +339,8 @@ TEST_P(HostedPolicyTest, TextIsTheCpusBehindALink) {
   EXPECT_EQ(text(*tiered.session), expected);
 }
 
-// What is filled and not computed is the CPU's too, on the device and behind a
-// link, where pages leave before the last row is there.
+// KV that is filled and not computed is the CPU's too, on the device and behind
+// a link, where pages leave before the last row is there.
 TEST(HostedTiersTest, AFilledTextIsTheCpus) {
   const std::string path = Deepened("llama_chat");
   const auto cpu = Open(path, Device::kCpu);
@@ -465,7 +465,7 @@ TEST(HostedSessionTest, AContextThatDoesNotFitIsRefused) {
             "does_not_fit");
 }
 
-// What the driver takes besides stays free.
+// A part of the memory stays free for the driver.
 TEST(HostedSessionTest, ABudgetLeavesTheDriverItsPart) {
   const auto model = Open(CheckpointPath("llama_gqa"), Device::kCuda);
   const absl::StatusOr<std::unique_ptr<CudaStream>> gpu = CudaStream::Create();

@@ -126,8 +126,8 @@ struct BenchOptions {
   std::vector<int64_t> threads = {0};
   int64_t repetitions = 5;
   bool warms_up = true;  // a test runs once more, before it is timed
-  bool fill = false;   // depths hold KV that nobody computed
-  std::string output;  // md, csv, json or jsonl
+  bool fill = false;     // depths hold KV that nobody computed
+  std::string output;    // md, csv, json or jsonl
 };
 
 struct Options {

@@ -47,7 +47,7 @@ struct BenchContext {
   std::string backend;  // "cpu", "ref"; "cpu simulated"
   bool simulated = false;
   bool warmed_up = true;  // a test ran once before it was timed
-  bool filled = false;  // nobody computed the KV of depths
+  bool filled = false;    // nobody computed the KV of depths
   std::string kv_type_k;
   std::string kv_type_v;
   std::string policy = "full";

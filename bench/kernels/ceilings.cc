@@ -156,7 +156,7 @@ class Ceilings {
         }
         return status;
       });
-      // Of the other queue nothing is left when this one has waited for it.
+      // The clock ends when both queues have been waited for.
       const Clock::Time begin = SteadyClock().Now();
       absl::Status both = copy_up();
       for (int i = 0; i < times; ++i) {

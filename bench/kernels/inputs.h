@@ -29,9 +29,9 @@ struct ModelShape {
   int64_t KvWidth() const { return int64_t{kv_heads} * head_dim; }
 };
 
-// What ops read and write: two large pieces of a device's memory, made there.
-// Turns take their inputs from different places, so that none finds in the
-// cache what the one before read.
+// The inputs and outputs of ops, in large pieces of a device's memory that are
+// filled there. Turns take their inputs from different places, so that none
+// finds in the cache what the one before read.
 class Inputs {
  public:
   // `halves` bytes of codes, scales and KV, and `floats` floats of activations;

@@ -88,7 +88,7 @@ std::vector<OpCase> LayerCases(Inputs& inputs, const ModelShape& m,
       for (const Product& product : products) {
         cases.push_back(MatmulCase(inputs, m, product, type, rows));
       }
-      // Of a prompt the last row alone has logits.
+      // A prompt's last row alone has logits.
       if (rows <= 64) {
         cases.push_back(MatmulCase(inputs, m, logits, type, rows));
       }

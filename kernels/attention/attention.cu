@@ -341,12 +341,12 @@ struct FoldWave {
     Barrier();
   }
 
-  // What the lane so many before has; a lane without one gets its own.
+  // The value of the lane so many before; a lane without one gets its own.
   static TIERCEL_DEVICE float Before(const Thread& t, float value, int lanes) {
     return Shuffle(kAllLanes, value,
                    t.lane() < lanes ? t.lane() : t.lane() - lanes);
   }
-  // Of maxima that are numbers. Where one is none, its sum is none either.
+  // For numbers alone: a maximum that is NaN has a sum that is NaN too.
   static TIERCEL_DEVICE float Greater(float a, float b) {
     return a > b ? a : b;
   }

@@ -44,7 +44,7 @@ uint32_t WordOf(const int8_t* four) {
   return word;
 }
 
-// What each lane has of them, by the words of device_lang.h.
+// The words of each lane, as device_lang.h lays the matrices out.
 std::vector<MatrixStepLane> LanesOf(const Matrices& m) {
   std::vector<MatrixStepLane> lanes(kLanes);
   for (size_t lane = 0; lane < kLanes; ++lane) {

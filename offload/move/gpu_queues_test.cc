@@ -29,7 +29,7 @@ class GpuQueuesTest : public BackendTest {
     BackendTest::SetUp();
     if (!IsSkipped()) stream_ = NewStream();
   }
-  // Of every device the same.
+  // The executor does less in the time of a test.
   static int64_t Count(int64_t all, int64_t few) {
     return TriesFew() ? few : all;
   }
@@ -87,7 +87,8 @@ TEST_P(GpuQueuesTest, ListsOfTheRingArriveInTheirOrder) {
   }
 }
 
-// What is more than a half, or no whole words, goes by a copy, in its turn.
+// A list of more than a half, or of no whole words, goes by a copy, in its
+// turn.
 TEST_P(GpuQueuesTest, OtherListsKeepTheirTurn) {
   constexpr size_t kLarge = SendRing::kMostBytes + 4;
   std::vector<std::byte> first(kLarge, std::byte{1});

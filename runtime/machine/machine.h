@@ -109,9 +109,10 @@ class Machine {
   absl::StatusOr<std::unique_ptr<Link>> NewLink(
       std::shared_ptr<Placement> placement) const;
 
-  // What stays free of a GPU's memory: its driver gives out whole blocks of
-  // 2 MiB, of which a session's arrays waste up to one each, and loads a kernel
-  // where it is first launched; libraries take some, and so may the desktop.
+  // This much of a GPU's memory stays free: its driver gives out whole blocks
+  // of 2 MiB, of which a session's arrays waste up to one each, and loads a
+  // kernel where it is first launched; libraries take some, and so may the
+  // desktop.
   static constexpr int64_t kGpuReserve = int64_t{512} << 20;
 
   // What may be taken, what is taken already included: of the device (in place:

@@ -32,9 +32,8 @@ class RandomRows {
         stream.cuda().memory(), std::ssize(rows.pool_), "random rows");
     if (!there.ok()) return there.status();
     rows.on_device_ = *std::move(there);
-    if (absl::Status s =
-            stream.Copy(rows.on_device_.data(), rows.pool_.data(),
-                        rows.pool_.size() * sizeof(float));
+    if (absl::Status s = stream.Copy(rows.on_device_.data(), rows.pool_.data(),
+                                     rows.pool_.size() * sizeof(float));
         !s.ok()) {
       return s;
     }

@@ -40,8 +40,8 @@ MINUTES = 6.8  # of 7: the page has to be written, too
 
 
 class Run:
-    """What a step needs: the pack, the machine, its time, and where to say what
-    it found."""
+    """The pack, the machine, the time that is left, and the records: all that a
+    step is given."""
 
     def __init__(self, pack, out, earlier, minutes):
         self.began = time.monotonic()
@@ -60,7 +60,7 @@ class Run:
             self.pattern = ":".join(
                 f"*{suite}*/hosted_*" for suite in
                 ("MatrixStep", "RmsNorm", "Embed", "GpuQueues"))
-        # What a case may take, unless its neighbours take less.
+        # A case may take so long, and longer where its neighbours do not.
         self.case_seconds = 5 if self.is_played else 60
         self.workers = max(1, min(8, (os.cpu_count() or 2) // 2))
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="gpu_check."))
@@ -180,7 +180,7 @@ def library_roots():
 
 
 def machine_of(run):
-    """What the run is on, for the page."""
+    """The machine of the run, for the page."""
     said = programs.run(
         ["nvidia-smi", "--query-gpu=name,driver_version,memory.total,"
          "pcie.link.gen.max,pcie.link.width.max", "--format=csv,noheader"], 20)
@@ -201,7 +201,7 @@ def machine_of(run):
 
 
 def run_step(run, step, others):
-    """... with its time, and what those that follow leave of all time."""
+    """Runs a step within its time, and the time that those after it leave."""
     run.step = step.name
     began = time.monotonic()
     spare = run.deadline - began - step.seconds - sum(

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a check of a GPU makes of programs that crash, hang, lose the device or
+"""Tests the check of a GPU with programs that crash, hang, lose the device or
 cannot write. Standard library only."""
 
 import os
@@ -102,7 +102,7 @@ class CasesTest(unittest.TestCase):
         self.assertIn("did not end in its time", found["B"][1])
         self.assertEqual(processes, 2)
 
-    # What follows in that process would fail, too.
+    # The cases behind it in that process would fail, too.
     def test_a_lost_device_ends_a_process(self):
         found, processes = self.outcomes({"A": LOST, "B": OK, "C": LOST})
         self.assertEqual([one[0] for one in found.values()],

@@ -1,5 +1,5 @@
 """128K positions without a prompt: the shape of Llama 2 7B with random weights
-and KV that nobody computed, in a card of 24 GiB behind 25 GB/s (a limit that is
+and KV that was filled, in a card of 24 GiB behind 25 GB/s (a limit that is
 played on a larger one: the page says so), and with all the memory there is."""
 
 import os

@@ -44,7 +44,7 @@ def models(run):
 
 
 def logits(run):
-    """Of a prompt, and of rows one by one: the CPU's bytes."""
+    """Compares logits of a prompt, and of rows one by one, with the CPU's."""
     # The executor takes long, and tests of ctest run it over all of them.
     jobs = [(model, compute, rows)
             for model in models(run)[::6 if run.is_played else 1]
@@ -115,7 +115,7 @@ POLICIES = (
 
 
 def least_memory(run, *flags):
-    """What a session takes at least, so that its KV comes over the link."""
+    """The least memory of a session, so that its KV comes over the link."""
     done = run.call(run.tiercel, "plan", *flags, "--device-memory", "1MB",
                     "--json", "--no-progress")
     found = re.search(r'"min_device_bytes":(\d+)', done.out)
@@ -125,7 +125,7 @@ def least_memory(run, *flags):
 
 
 def document(run, *flags):
-    """What `generate` says, or the words of its failure."""
+    """The document of `generate`, or None and the words of its failure."""
     done = run.call(run.tiercel, "generate", *flags, "--json", "--no-progress")
     if done.code != 0:
         return None, done.words
@@ -133,8 +133,8 @@ def document(run, *flags):
 
 
 def texts(run):
-    """Of every policy, KV in the device's memory and behind its link: the
-    CPU's tokens."""
+    """Compares the tokens of every policy with the CPU's, KV in the device's
+    memory and behind its link."""
     prompt, count = (150, 8) if run.is_played else (700, 40)
     jobs = [(run.pack / "checkpoints" / "deep.gguf", policy)
             # The executor takes seconds for each.

@@ -124,7 +124,7 @@ def ends_to_ends(records):
                 right=range(3, 9)))
 
 
-# Of a profile, these.
+# The metrics of a profile that a page shows.
 METRICS = ("Duration", "Memory Throughput", "Compute (SM) Throughput",
            "DRAM Throughput", "Registers Per Thread", "Achieved Occupancy",
            "Warp Cycles Per Issued Instruction", "L2 Hit Rate", "Mem Busy",

@@ -1,4 +1,4 @@
-"""What a run has found, as JSON lines that are out as soon as they are there.
+"""The findings of a run, as JSON lines that are out as soon as they are there.
 
 A line is of a case ("step", "case", "outcome", "seconds", "why"), of a step's
 end ("step", "outcome", "seconds", "words"), a measurement ("step", "row"), or

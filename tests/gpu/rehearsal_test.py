@@ -118,7 +118,7 @@ class RehearsalTest(unittest.TestCase):
                  (second / "results.jsonl").read_text().splitlines()]
         cases = [line for line in lines if line.get("step") == "tests"
                  and "case" in line]
-        # Of cases that had passed none was run again.
+        # No case that had passed was run again.
         self.assertTrue(cases)
         self.assertTrue(all(case.get("earlier") for case in cases))
 

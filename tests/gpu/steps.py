@@ -89,7 +89,7 @@ def memcheck(run):
     return run.summary("suites are clean under memcheck")
 
 
-# What a decode step, a long context and a prompt spend their time in.
+# A decode step, a long context and a prompt spend their time in these.
 PROFILED = (("MultiplyPanels", "matmul/llama2-7b/gate_up/q4_K/1/0"),
             ("ComputePages", "attention/llama2-7b//f16/1/131072"),
             ("MultiplyFloatPanels", "matmul/llama2-7b/gate_up/f16/512/0"))
