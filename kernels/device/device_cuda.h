@@ -113,7 +113,13 @@ TIERCEL_DEVICE void CopyAsync16(void* to, const void* from) {
                "l"(from)
                : "memory");
 #else
-  *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
+  // nvcc does not always see that this is global memory.
+  uint4 packet;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(packet.x), "=r"(packet.y), "=r"(packet.z), "=r"(packet.w)
+               : "l"(__cvta_generic_to_global(from))
+               : "memory");
+  *static_cast<uint4*>(to) = packet;
 #endif
 }
 TIERCEL_DEVICE void CopyCommit() {
