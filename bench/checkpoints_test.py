@@ -174,6 +174,32 @@ class DropTest(Case):
                              all_keys | {"llama.block_count": len(kept)})
             self.assert_generates(self.out, "-p", "Once upon")
 
+    @needs_numpy
+    def test_smaller_embeddings(self):
+        source = self.random("--layers", 3, "--hidden", 64, "--heads", 2, CHAT,
+                             self.directory / "three")
+        self.assertIsNotNone(NUMPY, "no interpreter with numpy")
+        self.succeed(NUMPY, SCRIPTS / "make_draft.py", "drop", "--layers", 2,
+                     "--keep", "first", "--embeddings", "q4_0", source,
+                     self.out)
+        theirs, ours = self.data(source), self.data(self.out)
+        self.assertIn("2 layers, embeddings in Q4_0",
+                      self.inspect(self.out)["metadata"]["general.name"])
+        kind, shape, small = ours.pop("token_embd.weight")
+        self.assertEqual((kind, shape), ("q4_0", theirs["token_embd.weight"][1]))
+        large = theirs["token_embd.weight"][2]
+        for i in range(len(small) // 18):
+            (coarse,) = struct.unpack_from("<e", small, 18 * i)
+            (fine,) = struct.unpack_from("<e", large, 34 * i)
+            for j in range(32):
+                code = (small[18 * i + 2 + j % 16] >> j // 16 * 4 & 15) - 8
+                (value,) = struct.unpack_from("b", large, 34 * i + 2 + j)
+                self.assertAlmostEqual(code * coarse, value * fine,
+                                       delta=1.1 * abs(coarse))
+        for name, tensor in ours.items():
+            self.assertEqual(tensor, theirs[name], name)
+        self.assert_generates(self.out, "-p", "Once upon")
+
     def test_the_tokenizer(self):
         self.drop("--layers", 1, CHAT, self.out)
         self.assertEqual(self.inspect(self.out)["config"]["layers"], 1)
@@ -261,6 +287,22 @@ class MakeRandomTest(Case):
                                      self.directory / "other")
             self.assertNotEqual(other.read_bytes(), self.out.read_bytes())
 
+    def test_tiles(self):
+        args = ("--tile", "--layers", 2, "--hidden", 2048, "--heads", 16,
+                "--kv-heads", 1, "--ffn", 1088, "--vocab", 1500, "--type",
+                "q8_0")
+        tiled = self.data(self.make_random(*args, self.out))
+        self.assert_logits_of_deviation_1(self.out, 1500)
+        piece = 2048 * 1024 // 32 * 34
+        content = tiled["output.weight"][2]  # one piece, and a part of it
+        self.assertEqual(len(content), 1500 * 2048 // 32 * 34)
+        self.assertEqual(content[piece:], content[:len(content) - piece])
+        # Matrices of one scale are alike, as far as they go.
+        gate = tiled["blk.0.ffn_gate.weight"][2]
+        self.assertEqual(gate, content[:len(gate)])
+        self.assertEqual(gate, tiled["blk.1.ffn_up.weight"][2])
+        down = tiled["blk.0.ffn_down.weight"][2]
+        self.assertNotEqual(down[:1000], content[:1000])
 
     def test_blocks_are_near_what_they_stand_for(self):
         args = ("--layers", 1, "--hidden", 64, "--heads", 2, "--ffn", 64,
@@ -350,6 +392,11 @@ class RefusalTest(Case):
                              self.out)
 
     @needs_numpy
+    @needs_numpy
+    def test_embeddings_of_another_type(self):
+        self.refuse(("Q8_0",), NUMPY, "make_draft.py", "drop", "--layers", 1,
+                    "--embeddings", "q4_0", CHAT, self.out)
+
     def test_random(self):
         for words, *args in (
             (("layers", "got 0"), 0, 64, 2),

@@ -190,7 +190,7 @@ def key_values(args):
     return keys
 
 
-def write(args, file, more_keys=()):
+def write(args, file, more_keys=(), tiled=False):
     """Writes the checkpoint of `args`; more_keys: {key: encoded value}."""
     matrix = KINDS[args.type]
     tensors, scales = [], []
@@ -201,7 +201,7 @@ def write(args, file, more_keys=()):
         scales.append(scale)
     random = np.random.default_rng(args.seed)
     tiles = {}
-    data = (tiled_bytes(random, tensor, scale, tiles) if args.tile
+    data = (tiled_bytes(random, tensor, scale, tiles) if tiled
             else tensor_bytes(random, tensor, scale)
             for tensor, scale in zip(tensors, scales))
     gguf_file.write(file, key_values(args) | dict(more_keys), tensors, data)
@@ -211,7 +211,7 @@ def main():
     args = arguments()
     try:
         with gguf_file.replacing(args.out) as file:
-            write(args, file)
+            write(args, file, tiled=args.tile)
     except (OSError, MemoryError, gguf_file.Error) as error:
         sys.exit(f"make_random.py: {error}")
 
