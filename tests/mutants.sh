@@ -257,7 +257,7 @@ speed_declared|models/decoder/prompt_depth.cc|declared.anchor == depth.anchor|de
 predicted_fast|runtime/predict/prediction.cc|std::min(before + 1, positions)|before + 1 + 0 * positions|runtime/predict/prediction_test.cc
 predicted_share|runtime/generate/report.cc|all > 0 ? fast / all : 0|0 * fast * all|runtime/predict/known_rates_test.cc
 newest_pages|offload/kv/tiered_kv.cc|pages_.IsNewest(page, end_ + step_->rows)|false|runtime/policy/sadas_test.cc
-newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|pages_.IsNewest(page, end + (1 << 30))|runtime/policy/sadas_test.cc
+newest_retired|offload/kv/staging.cc|pages_.IsNewest(page, end)|pages_.IsNewest(page, end + (1 << 30))|offload/kv/forks_test.cc
 scored_rows|apps/commands/likelihood.cc|std::exp(log_p) \* (log_p - log_q)|std::exp(log_q) * (log_p - log_q)|apps/commands/likelihood_test.cc
 sfi_gap|runtime/policy/sfi_schedule.cc|since_slow_ >= o.Gap()|since_slow_ > o.Gap()|runtime/policy/sfi_schedule_test.cc
 sfi_unheeded|runtime/policy/policy.cc|target.tokenizer == nullptr) std::erase|target.tokenizer != nullptr) std::erase|apps/cli_policies_test.py
@@ -387,12 +387,15 @@ certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts
 self_layers|runtime/drafting/proposer.cc|.layers = params.draft_layers|.layers = 0|runtime/policy/triforce_test.cc
 draft_left|runtime/drafting/retrieval_target.cc|  session_.TruncateView(end_);|;|runtime/policy/triforce_test.cc
 stale_view|runtime/sequence/session.cc|rank->retrieval->fresh();|rank->retrieval != nullptr;|runtime/policy/triforce_test.cc
-lost_page|offload/kv/residency.cc|page.below = engine().Wait(page.down).ok() \&\& page.below|(void)engine().Wait(page.down)|offload/kv/tiered_kv_test.cc
+lost_page|offload/kv/residency.cc|page.below = engine().Wait(page.down).ok() \&\& page.below|(void)engine().Wait(page.down)|offload/kv/forks_test.cc
 lost_ahead|offload/kv/staging.cc|      !IsThere(layer)) {|      layer >= 0) {|offload/kv/tiered_kv_test.cc
-slot_order|offload/kv/residency.cc|int64_t i = tier_.shape.resident_pages - 1; slot < 0 \&\& i >= 0; --i|int64_t i = 0; slot < 0 \&\& i < tier_.shape.resident_pages; ++i|offload/kv/tiered_kv_test.cc
-own_below|offload/kv/residency.cc|    page.below = false;|    (void)page;|offload/kv/tiered_kv_test.cc
+slot_order|offload/kv/residency.cc|int64_t i = other->size() - 1; i >= 0; --i|int64_t i = 0; i < other->size(); ++i|offload/kv/forks_test.cc
+slot_sharers|offload/kv/residency.cc|if (!sequence->HasSlot(i, slot)) continue;|if (sequence != other) continue;|offload/kv/forks_test.cc
+slots_back|offload/kv/tiered_kv.cc|if (!step_->in_place) status = pages_.BringBack|if (false) status = pages_.BringBack|offload/kv/forks_test.cc
+stopped_written|offload/kv/residency.h|{ At(page).below = false; }|{ (void)page; }|offload/kv/forks_test.cc
+own_below|offload/kv/residency.cc|    page.below = false;|    (void)page;|offload/kv/forks_test.cc
 cancelled_open|offload/kv/residency.cc|  if (ClassOf(sent) == ErrorClass::kCancelled) return sent;|  (void)sent;|offload/kv/tiered_kv_test.cc
-resumed_buffers|offload/kv/staging.cc|  tier_.owner = this;|  (void)this;|offload/kv/tiered_kv_test.cc
+resumed_buffers|offload/kv/staging.cc|  tier_.owner = this;|  (void)this;|offload/kv/forks_test.cc
 rows_before|runtime/pass/pass.cc|pass_.before + first);|pass_.before);|runtime/pass/pass_test.cc
 drafted_over|runtime/sequence/forward.cc|interrupted_.reset();  // its|(void)0;  // its|runtime/policy/triforce_test.cc
 draft_stops|runtime/policy/policy.cc|draft_session->CancelWith(session);|(void)session;|runtime/drafting/small_target_test.cc

@@ -87,8 +87,6 @@ TEST_P(KvStoreTest, TruncateToNothingFromMidPageBegin) {
 }
 
 TEST_P(KvStoreTest, ForksGoTheirOwnWay) {
-  // A fork's open page needs a place on the device as well.
-  if (GetParam() == 0) GTEST_SKIP() << "no device page is left for a fork";
   Made made = Make(GetParam(), 3);
   Oracle oracle{{}, &next_};
   Step(*made.kv, oracle, 300);

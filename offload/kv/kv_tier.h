@@ -17,6 +17,8 @@
 
 namespace tiercel {
 
+class Residency;
+
 // What a sequence and its forks share: the pages of all tiers, two buffers
 // that layers are staged in by turns, and the engine that copies.
 struct KvTier {
@@ -47,7 +49,9 @@ struct KvTier {
   std::unique_ptr<CopyEngine> engine;
   const DiskLink* disk = nullptr;  // of the engine; null: nothing is on disk
 
-  // Sequences take turns; the layers fetched ahead are those of `owner`.
+  // Sequences take turns; who stepped last is the last of these, and the layers
+  // fetched ahead are those of `owner`.
+  std::vector<Residency*> sequences = {};
   const void* owner = nullptr;
   // Layer k of the current step is staged in buffer (turn + k) % 2.
   int64_t turn = 0;

@@ -14,12 +14,14 @@ namespace tiercel {
 // A tier on a device that has room for it and nothing else.
 struct TierForTest {
   TierForTest(const KvLayout& layout, int layers, int64_t context_pages,
-              int64_t resident_pages, std::unique_ptr<Link> link) {
+              int64_t resident_pages, std::unique_ptr<Link> link,
+              int64_t newest_pages = 0) {
     TierShape shape;
     shape.layout = layout;
     shape.layers = layers;
     shape.context_pages = context_pages;
     shape.resident_pages = resident_pages;
+    shape.newest_pages = newest_pages;
     shape.staged_pages = context_pages - resident_pages;
     arena = *DeviceArena::Create(
         AlignedBytes(shape.StagingBytes() + shape.SlotBytes()));

@@ -9,6 +9,12 @@
 
 namespace tiercel {
 
+Residency::~Residency() {
+  Shrink(0);
+  std::vector<Residency*>& all = tier_.sequences;
+  all.erase(std::find(all.begin(), all.end(), this));
+}
+
 absl::Status Residency::Grow(int64_t count,
                              const std::shared_ptr<PageFile>& text) {
   pages_.reserve(static_cast<size_t>(count));
@@ -59,27 +65,49 @@ absl::Status Residency::Open(int64_t index, bool exists, int64_t end,
 
 absl::Status Residency::Bring(int64_t index, int64_t end, Cancelled cancelled) {
   const absl::StatusOr<int64_t> slot = TakeDeviceSlot(end, cancelled);
-  if (!slot.ok()) return slot.status();
-  Page& page = At(index);
-  page.device = *slot;
-  absl::Cleanup undo = [&] { Release(page); };
-  if (absl::Status s = Reopen(index, cancelled); !s.ok()) return s;
-  std::move(undo).Cancel();
+  return slot.ok() ? Reopen(index, *slot, cancelled) : slot.status();
+}
+
+absl::Status Residency::BringBack(int64_t end, Cancelled cancelled) {
+  const auto stale = [&](int64_t page) { return IsStale(page, end); };
+  for (int64_t i = 0; i < size(); ++i) {
+    const bool stays = IsResident(i) || IsNewest(i, end);
+    if (!stays || OnDevice(i) || !IsFull(i, end)) continue;
+    const absl::StatusOr<bool> room = MakeRoom(1, stale, cancelled);
+    if (!room.ok()) return room.status();
+    if (!*room) return NoRoom();
+    if (absl::Status s = Reopen(i, tier_.slots.Take(), cancelled); !s.ok()) {
+      return s;
+    }
+  }
   return absl::OkStatus();
+}
+
+absl::Status Residency::BringAgain(int64_t index, Cancelled cancelled) {
+  const absl::StatusOr<bool> room = MakeRoom(
+      1, [](int64_t) { return false; }, cancelled);
+  if (!room.ok()) return room.status();
+  return *room ? Reopen(index, tier_.slots.Take(), cancelled) : NoRoom();
 }
 
 // Whatever comes of it, nothing is on the way after it: its place may be given
 // back.
-absl::Status Residency::Reopen(int64_t index, Cancelled cancelled) {
+absl::Status Residency::Reopen(int64_t index, int64_t slot,
+                               Cancelled cancelled) {
+  Page& page = At(index);
+  page.device = slot;
+  absl::Cleanup undo = [&] { Release(page); };
   std::vector<Transfer> transfers;
-  transfers.reserve(static_cast<size_t>(At(index).layers));
-  for (int layer = 0; layer < At(index).layers; ++layer) {
+  transfers.reserve(static_cast<size_t>(page.layers));
+  for (int layer = 0; layer < page.layers; ++layer) {
     transfers.push_back(Between(Direction::kHostToDevice, index, layer,
                                 OnDevicePage(layer, index)));
   }
-  moves_.reopened_pages += At(index).layers;
-  return engine().WaitOrDrop(engine().Submit(station_, std::move(transfers)),
-                             cancelled);
+  moves_.reopened_pages += page.layers;
+  const absl::Status status = engine().WaitOrDrop(
+      engine().Submit(station_, std::move(transfers)), cancelled);
+  if (status.ok()) std::move(undo).Cancel();
+  return status;
 }
 
 absl::Status Residency::Own(Page& page, int64_t end, Cancelled cancelled) {
@@ -106,37 +134,92 @@ absl::Status Residency::Own(Page& page, int64_t end, Cancelled cancelled) {
 
 absl::StatusOr<int64_t> Residency::TakeDeviceSlot(int64_t end,
                                                   Cancelled cancelled) {
-  int64_t slot = tier_.slots.Take();
-  // Steps in place may have left closed pages, the first of them the stalest.
-  for (int64_t i = 0; slot < 0 && i < size(); ++i) {
-    if (!IsClosed(i, end)) continue;
-    if (absl::Status s = Leave(i, cancelled); !s.ok()) return s;
-    slot = tier_.slots.Take();
+  const auto stale = [&](int64_t page) { return IsStale(page, end); };
+  const auto closed = [&](int64_t page) { return IsClosed(page, end); };
+  for (const MayLeave may_leave : {MayLeave(stale), MayLeave(closed)}) {
+    const absl::StatusOr<bool> room = MakeRoom(1, may_leave, cancelled);
+    if (!room.ok()) return room.status();
+    if (*room) return tier_.slots.Take();
   }
-  // A fork found the slots taken: resident pages of this sequence make room,
-  // the last of them first.
-  for (int64_t i = tier_.shape.resident_pages - 1; slot < 0 && i >= 0; --i) {
-    if (i >= size() || !OnDevice(i) || !IsFull(i, end)) continue;
-    if (absl::Status s = Leave(i, cancelled); !s.ok()) return s;
-    slot = tier_.slots.Take();
-  }
-  if (slot >= 0) return slot;
+  return NoRoom();
+}
+
+absl::Status Residency::NoRoom() const {
   return MemoryError("out_of_memory",
                      absl::StrCat("device pages: all ", tier_.slots.count(),
-                                  " are in use by other sequences"));
+                                  " are in use by steps of other sequences"));
+}
+
+// ---- The slots that sequences share ----
+
+void Residency::TakeTurn() {
+  at_work_ = true;
+  std::vector<Residency*>& all = tier_.sequences;
+  const auto own = std::find(all.begin(), all.end(), this);
+  std::rotate(own, own + 1, all.end());
+}
+
+absl::StatusOr<bool> Residency::MakeRoom(int64_t count, MayLeave may_leave,
+                                         Cancelled cancelled) {
+  // Steps in place may have left closed pages, the first of them the stalest.
+  for (int64_t i = 0; i < size() && tier_.slots.free() < count; ++i) {
+    if (!OnDevice(i) || !may_leave(i)) continue;
+    if (absl::Status s = Leave(i, cancelled); !s.ok()) return s;
+  }
+  for (const bool below : {true, false}) {
+    while (tier_.slots.free() < count) {
+      const absl::StatusOr<bool> taken = TakeFromOthers(below, cancelled);
+      if (!taken.ok()) return taken;
+      if (!*taken) break;
+    }
+  }
+  return tier_.slots.free() >= count;
+}
+
+// Frees a slot that nobody at work has, of whoever stepped longest ago, the
+// last page first: the sinks, which every view reads, stay longest. `below`:
+// only of a page that need not go down for it. A page has one number in all
+// sequences that share it.
+absl::StatusOr<bool> Residency::TakeFromOthers(bool below,
+                                               Cancelled cancelled) {
+  for (const Residency* other : tier_.sequences) {
+    for (int64_t i = other->size() - 1; i >= 0; --i) {
+      const int64_t slot = other->At(i).device;
+      if (slot < 0) continue;
+      std::vector<Residency*> sharers;
+      bool stays = false;
+      for (Residency* sequence : tier_.sequences) {
+        if (!sequence->HasSlot(i, slot)) continue;
+        stays = stays || sequence->at_work_;
+        stays = stays || (below && !sequence->At(i).below);
+        sharers.push_back(sequence);
+      }
+      if (stays) continue;
+      for (Residency* sharer : sharers) {
+        if (absl::Status s = sharer->Settle(i, *this, cancelled); !s.ok()) {
+          return s;
+        }
+        sharer->Release(sharer->At(i));
+      }
+      return true;
+    }
+  }
+  return false;
 }
 
 // ---- A page that is full ----
 
-Residency::Ticket Residency::Close(int64_t index) {
+Residency::Ticket Residency::Close(int64_t index, Residency& payer) {
+  const Page& page = At(index);
   std::vector<Transfer> transfers;
-  transfers.reserve(static_cast<size_t>(At(index).layers));
-  for (int layer = 0; layer < At(index).layers; ++layer) {
-    transfers.push_back(Between(Direction::kDeviceToHost, index, layer,
+  transfers.reserve(static_cast<size_t>(page.layers));
+  for (int layer = 0; layer < page.layers; ++layer) {
+    transfers.push_back(PlaceOf(Direction::kDeviceToHost, index, layer,
                                 OnDevicePage(layer, index)));
   }
-  moves_.closed_pages += At(index).layers;
-  return engine().Submit(station_, std::move(transfers));
+  payer.moves_.closed_pages += page.layers;
+  if (page.place.file != nullptr) payer.moves_.spilled_pages += page.layers;
+  return engine().Submit(payer.station_, std::move(transfers));
 }
 
 void Residency::NoteBelow(int64_t first, int64_t end, Ticket down) {
@@ -164,7 +247,8 @@ absl::Status Residency::PutBelow(int64_t index, int layer,
       place.offset, bytes, static_cast<size_t>(tier_.shape.layout.PageBytes()));
 }
 
-absl::Status Residency::Settle(int64_t index, Cancelled cancelled) {
+absl::Status Residency::Settle(int64_t index, Residency& payer,
+                               Cancelled cancelled) {
   Page& page = At(index);
   if (page.below) {
     const absl::Status status = engine().Wait(page.down, cancelled);
@@ -172,7 +256,7 @@ absl::Status Residency::Settle(int64_t index, Cancelled cancelled) {
   }
   page.below = false;
   ++lost_;
-  page.down = Close(index);
+  page.down = Close(index, payer);
   if (absl::Status s = engine().Wait(page.down, cancelled); !s.ok()) return s;
   page.below = true;
   return absl::OkStatus();

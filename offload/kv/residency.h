@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/kv/kv_layout.h"
 #include "offload/kv/kv_tier.h"
@@ -25,12 +26,17 @@ namespace tiercel {
 //   newest    one of the last TierShape::newest_pages before the open one: on
 //             the device until the sequence has grown beyond it
 //
+// The device has slots for one sequence, which it shares with its forks: a step
+// takes what it needs from the others, and their pages, open ones too, are
+// below until it is their turn.
+//
 // Nothing leaves the device before it is below: what got lost on its way down
 // is sent again.
 class Residency {
  public:
   using Ticket = CopyEngine::Ticket;
   using Cancelled = CopyEngine::Cancelled;
+  using MayLeave = absl::FunctionRef<bool(int64_t page)>;
 
   struct Page {
     PageSlot place = {};  // below
@@ -43,8 +49,10 @@ class Residency {
   // The sequence begins in page `first_page`. `moves` counts, and outlives
   // this.
   Residency(KvTier& tier, int64_t first_page, KvMoves& moves)
-      : tier_(tier), first_page_(first_page), moves_(moves) {}
-  ~Residency() { Shrink(0); }
+      : tier_(tier), first_page_(first_page), moves_(moves) {
+    tier_.sequences.push_back(this);
+  }
+  ~Residency();
   Residency(const Residency&) = delete;
   Residency& operator=(const Residency&) = delete;
 
@@ -67,9 +75,23 @@ class Residency {
   bool IsClosed(int64_t page, int64_t end) const {
     return OnDevice(page) && !IsResident(page) && IsFull(page, end);
   }
+  bool IsStale(int64_t page, int64_t end) const {
+    return IsClosed(page, end) && !IsNewest(page, end);
+  }
 
   // Copies count as this station's from now on.
   void ChargeTo(Station station) { station_ = station; }
+
+  // A step of this sequence begins or goes on: until Rest none of its pages
+  // leaves for another sequence, and from then on those of others leave first.
+  void TakeTurn();
+  void Rest() { at_work_ = false; }
+
+  // Whether `count` slots of the device are free, now that pages have left:
+  // those of this sequence that may, the first of them first, then those that
+  // others have there and this one has not. Errors: copy_failed, cancelled.
+  absl::StatusOr<bool> MakeRoom(int64_t count, MayLeave may_leave,
+                                Cancelled cancelled);
 
   // New pages up to `count`. Those that are to be on disk are in `text`, if
   // there is one: slot i is page i. Errors: out_of_memory.
@@ -86,17 +108,26 @@ class Residency {
                     Cancelled cancelled);
   // Brings up a page that exists and is full, to stay. Errors: the same.
   absl::Status Bring(int64_t page, int64_t end, Cancelled cancelled);
+  // Brings up what others have taken the place of: of a sequence that ends at
+  // `end` the resident pages and the newest; or a page of a step that was
+  // stopped, for which none of the step's others leaves. Errors: the same.
+  absl::Status BringBack(int64_t end, Cancelled cancelled);
+  absl::Status BringAgain(int64_t page, Cancelled cancelled);
   // A page that is full on the device leaves it, once it is below.
   // Errors: copy_failed, cancelled.
   absl::Status Leave(int64_t page, Cancelled cancelled);
   // Makes sure that what a full page holds is below. Errors: copy_failed,
   // cancelled.
-  absl::Status Settle(int64_t page, Cancelled cancelled);
+  absl::Status Settle(int64_t page, Cancelled cancelled) {
+    return Settle(page, *this, cancelled);
+  }
   // Puts one layer of a page below, past the link: what is on the device of it
   // is not changed. Errors: out_of_memory; disk_full, io_error.
   absl::Status PutBelow(int64_t page, int layer, const std::byte* bytes);
   // Sends a page down that is full now.
-  Ticket Close(int64_t page);
+  Ticket Close(int64_t page) { return Close(page, *this); }
+  // A step that stops has written on a page that is on the device.
+  void NoteWritten(int64_t page) { At(page).below = false; }
   // After a step that wrote pages from `first` on and ends at `end`: those that
   // are full are below, or on their way; `down` is that of the first.
   void NoteBelow(int64_t first, int64_t end, Ticket down);
@@ -122,8 +153,16 @@ class Residency {
   }
 
  private:
+  // What goes down is the doing of `payer`, whose step it is for.
+  Ticket Close(int64_t page, Residency& payer);
+  absl::Status Settle(int64_t page, Residency& payer, Cancelled cancelled);
+  absl::StatusOr<bool> TakeFromOthers(bool below, Cancelled cancelled);
+  bool HasSlot(int64_t page, int64_t slot) const {
+    return page < size() && At(page).device == slot;
+  }
   absl::StatusOr<int64_t> TakeDeviceSlot(int64_t end, Cancelled cancelled);
-  absl::Status Reopen(int64_t page, Cancelled cancelled);
+  absl::Status NoRoom() const;
+  absl::Status Reopen(int64_t page, int64_t slot, Cancelled cancelled);
   absl::Status Own(Page& page, int64_t end, Cancelled cancelled);
   void Release(Page& page);
 
@@ -134,6 +173,7 @@ class Residency {
   KvMoves& moves_;
   Station station_ = Station::kVerify;
   std::vector<Page> pages_;
+  bool at_work_ = false;
   int64_t lost_ = 0;
 };
 

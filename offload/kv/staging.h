@@ -65,6 +65,10 @@ class Staging {
   absl::Status Bring(int layer, Cancelled cancelled);
   // Where `page` of `layer` lies; null: the view reads none of it.
   std::byte* PageOf(int layer, int64_t page) const;
+  // Whether the page was given a place: the others were on the device.
+  bool HasPlace(int64_t page) const {
+    return step_.place[static_cast<size_t>(page)] >= 0;
+  }
   // Sends pages of `layer` down, from where they are.
   Ticket SendDown(const PageList& pages, int layer);
   // `layer` has computed; `sent`: what goes down of it. Asks for what its

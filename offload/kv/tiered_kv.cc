@@ -23,23 +23,25 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Station station,
                                     const View& view, Cancelled cancelled) {
   if (absl::Status s = BindView(view); !s.ok()) return s;
   AbandonOwn();
-  auto step = std::make_unique<Step>();
-  step->sent.reserve(static_cast<size_t>(layers_));
-  step->station = station;
-  step->rows = rows;
-  step->prompt = rows > kMaxStepRows;
-  step->first_written = end_ / kPageTokens - FirstPage();
-  const absl::StatusOr<bool> in_place = FitsInPlace(*step, cancelled);
+  step_ = std::make_unique<Step>();
+  absl::Cleanup undo = [this] { AbandonOwn(); };
+  step_->sent.reserve(static_cast<size_t>(layers_));
+  step_->station = station;
+  step_->rows = rows;
+  step_->prompt = rows > kMaxStepRows;
+  step_->first_written = end_ / kPageTokens - FirstPage();
+  pages_.TakeTurn();
+  const absl::StatusOr<bool> in_place = FitsInPlace(cancelled);
   if (!in_place.ok()) return in_place.status();
-  step->in_place = *in_place;
-  if (!step->in_place) {
+  if (!*in_place) {
     if (absl::Status s = staging_.Claim(cancelled); !s.ok()) return s;
     if (absl::Status s = RetireClosedPages(cancelled); !s.ok()) return s;
+    step_->in_place = false;
   }
-  step_ = std::move(step);
   pages_.ChargeTo(station);
-  absl::Cleanup undo = [this] { AbandonOwn(); };
-  absl::Status status = OpenPages(cancelled);
+  absl::Status status = absl::OkStatus();
+  if (!step_->in_place) status = pages_.BringBack(end_, cancelled);
+  if (status.ok()) status = OpenPages(cancelled);
   if (status.ok() && !step_->in_place) {
     status = staging_.LayOut(step_->reads, end_, step_->first_written, station);
   }
@@ -49,8 +51,9 @@ absl::Status TieredKv::BeginOwnStep(int64_t rows, Station station,
 
 // Finds out what the step reads, and whether all of it is on the device, with
 // room for what it writes. Closed pages that it does not read leave the device
-// for that.
-absl::StatusOr<bool> TieredKv::FitsInPlace(Step& step, Cancelled cancelled) {
+// for that, and what other sequences have there.
+absl::StatusOr<bool> TieredKv::FitsInPlace(Cancelled cancelled) {
+  Step& step = *step_;
   if (reads_.IsFull() || step.rows == 0) return false;
   const int lists = reads_.LayersAreAlike() ? 1 : layers_;
   std::vector<std::vector<uint8_t>> layers;
@@ -60,19 +63,20 @@ absl::StatusOr<bool> TieredKv::FitsInPlace(Step& step, Cancelled cancelled) {
   }
   step.reads = PagesRead(std::move(layers));
   if (step.prompt) return false;
-  for (int64_t page = 0; page < PagesUpTo(end_); ++page) {
-    if (!pages_.OnDevice(page) && step.reads.InAny(page)) return false;
+  const auto reads = [&](int64_t page) {
+    return page >= step.first_written || step.reads.InAny(page);
+  };
+  for (int64_t page = 0; page < pages_.size(); ++page) {
+    if (!pages_.OnDevice(page) && reads(page)) return false;
   }
   int64_t needed = PagesUpTo(end_ + step.rows) - pages_.size();
   if (step.first_written < pages_.size()) {  // the open page
     if (tier_->slots.IsShared(pages_.At(step.first_written).device)) ++needed;
   }
-  for (int64_t page = 0; page < pages_.size(); ++page) {
-    if (tier_->slots.free() >= needed) break;
-    if (!pages_.IsClosed(page, end_) || step.reads.InAny(page)) continue;
-    if (absl::Status s = pages_.Leave(page, cancelled); !s.ok()) return s;
-  }
-  return tier_->slots.free() >= needed;
+  return pages_.MakeRoom(
+      needed,
+      [&](int64_t page) { return pages_.IsClosed(page, end_) && !reads(page); },
+      cancelled);
 }
 
 // Pages that are full and neither resident nor among the newest leave the
@@ -201,6 +205,7 @@ void TieredKv::EndStep() {
   engine().Forget(step_->state);
   step_.reset();
   pages_.ChargeTo(Station::kVerify);
+  pages_.Rest();
 }
 
 // ---- An interrupted step ----
@@ -216,8 +221,9 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
   PageList written;
   for (int64_t i = step.first_written; i < pages_.size(); ++i) {
     const int64_t page_begin = (FirstPage() + i) * kPageTokens;
-    if (layer < pages_.At(i).layers && !pages_.OnDevice(i) &&
-        page_begin < end_ + rows) {
+    if (pages_.OnDevice(i)) {
+      pages_.NoteWritten(i);
+    } else if (layer < pages_.At(i).layers && page_begin < end_ + rows) {
       written.push_back(i);
     }
   }
@@ -233,21 +239,33 @@ absl::Status TieredKv::SuspendOwn(int layer, int64_t rows, std::byte* state,
   absl::Status status = engine().Wait(parked);
   if (!status.ok()) engine().Drop(saved);
   status.Update(engine().Wait(saved));
+  pages_.Rest();
   return status;
 }
 
 absl::Status TieredKv::ResumeOwn(std::byte* state, Cancelled cancelled) {
   const Step& step = *step_;
   const auto bytes = static_cast<int64_t>(step.state.bytes());
+  pages_.TakeTurn();
+  absl::Cleanup undo = [this] { pages_.Rest(); };
+  for (int64_t page = 0; page < pages_.size(); ++page) {
+    if (pages_.OnDevice(page) || staging_.HasPlace(page)) continue;
+    if (absl::Status s = pages_.BringAgain(page, cancelled); !s.ok()) return s;
+  }
   if (absl::Status s = staging_.Resume(cancelled); !s.ok()) return s;
-  if (bytes == 0) return absl::OkStatus();
-  const Ticket back =
-      engine().Submit(step.station, {{.direction = Direction::kHostToDevice,
-                                      .host = &step.state,
-                                      .device = state,
-                                      .bytes = bytes}});
-  moves_.resumed_bytes += bytes;
-  return engine().WaitOrDrop(back, cancelled);
+  if (bytes > 0) {
+    const Ticket back =
+        engine().Submit(step.station, {{.direction = Direction::kHostToDevice,
+                                        .host = &step.state,
+                                        .device = state,
+                                        .bytes = bytes}});
+    moves_.resumed_bytes += bytes;
+    if (absl::Status s = engine().WaitOrDrop(back, cancelled); !s.ok()) {
+      return s;
+    }
+  }
+  std::move(undo).Cancel();
+  return absl::OkStatus();
 }
 
 // ---- Layers of a step, for others to keep, and from them ----
@@ -431,8 +449,10 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
                                Cancelled cancelled) {
   const int64_t first = PagesUpTo(end_);
   const int64_t end = end_ + rows;
+  pages_.TakeTurn();
   pages_.ChargeTo(Station::kPrefill);
   const absl::Cleanup end_load = [&] {
+    pages_.Rest();
     pages_.ChargeTo(Station::kVerify);
     pages_.Shrink(PagesUpTo(end_));  // of what failed nothing stays
   };

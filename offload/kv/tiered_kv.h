@@ -65,7 +65,7 @@ class TieredKv final : public KvStore {
     Station station = Station::kVerify;
     int64_t rows = 0;
     bool prompt = false;
-    bool in_place = false;      // stages nothing
+    bool in_place = true;       // stages nothing
     int64_t first_written = 0;  // page
     PagesRead reads;
     std::vector<Ticket> sent;  // what a prompt's layers sent down
@@ -89,7 +89,7 @@ class TieredKv final : public KvStore {
                        const std::shared_ptr<PageFile>& text,
                        Cancelled cancelled) override;
 
-  absl::StatusOr<bool> FitsInPlace(Step& step, Cancelled cancelled);
+  absl::StatusOr<bool> FitsInPlace(Cancelled cancelled);
   absl::Status RetireClosedPages(Cancelled cancelled);
   absl::Status OpenPages(Cancelled cancelled);
   void EndStep();

@@ -211,82 +211,6 @@ TEST(TieredKvTest, EveryWaitMayBeCancelled) {
   }
 }
 
-// A page that got lost on its way down is known to be lost by all who share it.
-TEST(TieredKvTest, AForkKnowsOfALostPage) {
-  for (int64_t fail_at = 0;; ++fail_at) {
-    Made made = Make(1, 0, fail_at);
-    int next = 1;
-    Oracle oracle{{}, &next};
-    for (int tries = 0; !TryStep(*made.kv, oracle, 250, 250).ok(); ++tries) {
-      ASSERT_LT(tries, 2);
-    }
-    for (int tries = 0; !TryStep(*made.kv, oracle, 16, 16).ok(); ++tries) {
-      ASSERT_LT(tries, 2);
-    }
-    std::unique_ptr<KvStore> fork = *made.kv->Fork();
-    Oracle forked = oracle;
-    made.kv.reset();
-    for (int64_t rows : {1, 1, 100}) {
-      for (int tries = 0; !TryStep(*fork, forked, rows, rows).ok(); ++tries) {
-        ASSERT_LT(tries, 2);
-      }
-    }
-    if (!made.link->fault_is_past()) break;
-  }
-}
-
-// A fork that goes another way from within a resident page has one of its own
-// there: where no room is left, the other sequence's page leaves the device.
-TEST(TieredKvTest, ResidentPagesMakeRoomForAFork) {
-  const Made made = Make(/*resident=*/1, 0);
-  int next = 1;
-  Oracle oracle{{}, &next};
-  Step(*made.kv, oracle, 1000);
-  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
-  Oracle forked = oracle;
-  CutTo(*fork, forked, 100);
-  Step(*fork, forked, 60);  // into a second page: all slots but one are taken
-  Step(*made.kv, oracle, 60);
-  Step(*made.kv, oracle, 1);
-  Step(*fork, forked, 64);
-  Step(*fork, forked, 1);
-}
-
-// The last of the resident pages goes first: the sinks, which every view reads,
-// stay longest.
-TEST(TieredKvTest, TheFirstPageLeavesLast) {
-  const Made made = Make(/*resident=*/2, 0);
-  int next = 1;
-  Oracle oracle{{}, &next};
-  Step(*made.kv, oracle, 1000);
-  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
-  Oracle forked = oracle;
-  CutTo(*fork, forked, 100);
-  Step(*fork, forked, 60);     // two pages of its own: all slots are taken
-  Step(*made.kv, oracle, 60);  // into one more
-  const int64_t before = made.kv->moves().swept_pages;
-  Step(*made.kv, oracle, 1, View::Window(4, 20));
-  EXPECT_EQ(made.kv->moves().swept_pages, before);
-}
-
-// What one of two owners writes over is below for the other alone.
-TEST(TieredKvTest, AForksOwnPageIsNotBelow) {
-  const Made made = Make(/*resident=*/0, 0);
-  int next = 1;
-  Oracle oracle{{}, &next};
-  Step(*made.kv, oracle, 100);
-  Step(*made.kv, oracle, 40);
-  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
-  Oracle forked = oracle;
-  EXPECT_EQ(fork->HostBytes(), kLayers * kLayout.PageBytes());
-  CutTo(*fork, forked, 100);
-  ASSERT_TRUE(fork->BeginStep(1, Station::kVerify, View::Full(), kGoOn).ok());
-  fork->Abandon();
-  EXPECT_EQ(fork->HostBytes(), 0);
-  EXPECT_EQ(made.kv->HostBytes(), kLayers * kLayout.PageBytes());
-  Step(*fork, forked, 1);
-}
-
 // A page that was cut while it is on its way down is waited for: who asks to
 // stop meanwhile has not begun.
 TEST(TieredKvTest, AStepThatWaitsForAPageMayBeCancelled) {
@@ -331,46 +255,6 @@ TEST(TieredKvTest, HostBytesAreOfWhatArrived) {
     Step(*made.kv, oracle, 1);
     EXPECT_EQ(made.kv->HostBytes(), 0);
   }
-}
-
-// What a fork has fetched ahead is its own, whatever becomes of its origin.
-TEST(TieredKvTest, AnInterruptedPromptEndsApartFromForks) {
-  Made made = Make(1, 0, std::numeric_limits<int64_t>::max(), /*rate=*/4e6);
-  int next = 1;
-  Oracle oracle{{}, &next};
-  Step(*made.kv, oracle, 700);
-  std::unique_ptr<KvStore> fork = *made.kv->Fork();
-  Oracle forked = oracle;
-  std::vector<std::byte> state(96);
-  ASSERT_TRUE(
-      made.kv->BeginStep(100, Station::kPrefill, View::Full(), kGoOn).ok());
-  ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
-  Step(*fork, forked, 1);  // its next step's pages are on their way
-  made.kv.reset();
-  Step(*fork, forked, 1);
-}
-
-// A prompt that goes on takes the buffers from a fork that has worked
-// meanwhile: what that has asked for ahead is written over.
-TEST(TieredKvTest, AResumedPromptTakesTheBuffers) {
-  const Made made = Make(/*resident=*/0, 0);
-  int next = 1;
-  Oracle oracle{{}, &next};
-  Step(*made.kv, oracle, 700);
-  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
-  Oracle forked = oracle;
-  CutTo(*fork, forked, 200);
-  Step(*fork, forked, 500);  // other pages
-  std::vector<std::byte> state(96);
-  ASSERT_TRUE(
-      made.kv->BeginStep(66, Station::kPrefill, View::Full(), kGoOn).ok());
-  ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
-  Step(*fork, forked, 1);
-  ASSERT_TRUE(made.kv->Resume(state.data(), kGoOn).ok());
-  ASSERT_TRUE(Layers(*made.kv, oracle, 66).ok());
-  ASSERT_TRUE(made.kv->Commit(66, kGoOn).ok());
-  next += 66;
-  Step(*fork, forked, 1);
 }
 
 // What a step had asked for ahead is dropped where a prompt stops that waits

@@ -1,0 +1,435 @@
+// Sequences that share a tier: whoever's turn it is has all of it that one
+// sequence would have, whatever the others do.
+
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "offload/kv/kv_store_for_test.h"
+#include "offload/kv/tiered_kv.h"
+#include "tests/trials.h"
+
+namespace tiercel::kv_store_test {
+namespace {
+
+// A page that got lost on its way down is known to be lost by all who share it.
+TEST(ForksTest, AForkKnowsOfALostPage) {
+  for (int64_t fail_at = 0;; ++fail_at) {
+    Made made = Make(1, 0, fail_at);
+    int next = 1;
+    Oracle oracle{{}, &next};
+    for (int tries = 0; !TryStep(*made.kv, oracle, 250, 250).ok(); ++tries) {
+      ASSERT_LT(tries, 2);
+    }
+    for (int tries = 0; !TryStep(*made.kv, oracle, 16, 16).ok(); ++tries) {
+      ASSERT_LT(tries, 2);
+    }
+    std::unique_ptr<KvStore> fork = *made.kv->Fork();
+    Oracle forked = oracle;
+    made.kv.reset();
+    for (int64_t rows : {1, 1, 100}) {
+      for (int tries = 0; !TryStep(*fork, forked, rows, rows).ok(); ++tries) {
+        ASSERT_LT(tries, 2);
+      }
+    }
+    if (!made.link->fault_is_past()) break;
+  }
+}
+
+// A fork that goes another way from within a resident page has one of its own
+// there: where no room is left, the other sequence's page leaves the device.
+TEST(ForksTest, ResidentPagesMakeRoomForAFork) {
+  const Made made = Make(/*resident=*/1, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 1000);
+  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+  Oracle forked = oracle;
+  CutTo(*fork, forked, 100);
+  Step(*fork, forked, 60);  // into a second page: all slots but one are taken
+  Step(*made.kv, oracle, 60);
+  Step(*made.kv, oracle, 1);
+  Step(*fork, forked, 64);
+  Step(*fork, forked, 1);
+}
+
+// Who takes a slot takes one that is below already, from all who share it, and
+// of those the last: the sinks, which every view reads, stay longest.
+TEST(ForksTest, AStepTakesWhatCostsLeast) {
+  const Made made = Make(/*resident=*/2, 0);  // five slots
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 1000);
+  const std::unique_ptr<KvStore> like = *made.kv->Fork();
+  const std::unique_ptr<KvStore> other = *made.kv->Fork();
+  Oracle alike = oracle;
+  Oracle others = oracle;
+  CutTo(*other, others, 0);
+  Step(*other, others, 300);  // three slots: two are free, one is taken
+  EXPECT_EQ(other->moves().closed_pages, 2 * kLayers);
+  Step(*like, alike, 1, View::Window(4, 20));
+  EXPECT_EQ(like->moves().swept_pages, 0);
+  EXPECT_EQ(like->moves().reopened_pages, 0);
+  Step(*like, alike, 1);
+  EXPECT_EQ(like->moves().reopened_pages, kLayers);
+  Step(*made.kv, oracle, 1);
+  EXPECT_EQ(made.kv->moves().reopened_pages, kLayers);
+}
+
+// What a sequence shares with the one that steps stays: it would free nothing.
+TEST(ForksTest, AStepTakesNothingThatItHas) {
+  const Made made = Make(/*resident=*/2, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 1000);
+  const std::unique_ptr<KvStore> first = *made.kv->Fork();
+  const std::unique_ptr<KvStore> second = *made.kv->Fork();
+  Oracle ones = oracle;
+  Oracle twos = oracle;
+  Step(*first, ones, 1);
+  Step(*made.kv, oracle, 1);
+  Step(*second, twos, 30);  // a page of its own, and one more
+  // What is open in the sequence that stepped longest ago went down for that.
+  EXPECT_EQ(second->moves().closed_pages, 2 * kLayers);
+  EXPECT_EQ(first->moves().closed_pages, 0);
+  EXPECT_EQ(first->HostBytes(), 8 * kLayers * kLayout.PageBytes());
+  EXPECT_EQ(made.kv->HostBytes(), 7 * kLayers * kLayout.PageBytes());
+  Step(*first, ones, 1);
+  EXPECT_EQ(first->moves().reopened_pages, kLayers);
+}
+
+// The newest pages come back too, and none of them leaves for another.
+TEST(ForksTest, TheNewestPagesComeBackOnce) {
+  TierForTest made(
+      kLayout, kLayers, kContextPages, /*resident_pages=*/0,
+      std::make_unique<FaultyLink>(1e12, std::numeric_limits<int64_t>::max()),
+      /*newest_pages=*/2);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  TieredKv kv(made.tier, 0);
+  Step(kv, oracle, 1000);
+  std::vector<std::unique_ptr<KvStore>> forks;
+  for (int i = 0; i < 2; ++i) {  // each of which takes three of five slots
+    forks.push_back(*kv.Fork());
+    Oracle forked = oracle;
+    CutTo(*forks.back(), forked, 0);
+    Step(*forks.back(), forked, 700);
+  }
+  for (int i = 0; i < 3; ++i) Step(kv, oracle, 1);
+  EXPECT_EQ(kv.moves().reopened_pages, 2 * kLayers);
+  const int64_t swept = kv.moves().swept_pages;
+  Step(kv, oracle, 1, View::Window(0, 200));
+  EXPECT_EQ(kv.moves().swept_pages, swept);
+}
+
+// Where a context is full there is no room in a layer buffer for a resident
+// page that has made room for a fork: it comes back for its sequence's step.
+TEST(ForksTest, AFullContextAndItsForksTakeTurns) {
+  for (const int64_t resident : {0, 1, 4, 12}) {
+    const Made made = Make(resident, 0);
+    int next = 1;
+    Oracle oracle{{}, &next};
+    Step(*made.kv, oracle, kContextPages * kPageTokens - 10);
+    for (const int64_t cut : {100, 700, 1500}) {
+      std::unique_ptr<KvStore> fork = *made.kv->Fork();
+      Oracle forked = oracle;
+      CutTo(*fork, forked, cut);
+      Step(*fork, forked, 1530 - cut);
+      for (int turn = 0; turn < 3; ++turn) {
+        Step(*fork, forked, 1);
+        Step(*made.kv, oracle, 1);
+      }
+      fork.reset();
+      Step(*made.kv, oracle, 1);
+      CutTo(*made.kv, oracle, kContextPages * kPageTokens - 10);
+      ASSERT_FALSE(HasFatalFailure());
+    }
+  }
+}
+
+// What one of two owners writes over is below for the other alone.
+TEST(ForksTest, AForksOwnPageIsNotBelow) {
+  const Made made = Make(/*resident=*/0, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 100);
+  Step(*made.kv, oracle, 40);
+  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+  Oracle forked = oracle;
+  EXPECT_EQ(fork->HostBytes(), kLayers * kLayout.PageBytes());
+  CutTo(*fork, forked, 100);
+  ASSERT_TRUE(fork->BeginStep(1, Station::kVerify, View::Full(), kGoOn).ok());
+  fork->Abandon();
+  EXPECT_EQ(fork->HostBytes(), 0);
+  EXPECT_EQ(made.kv->HostBytes(), kLayers * kLayout.PageBytes());
+  Step(*fork, forked, 1);
+}
+
+// What a fork has fetched ahead is its own, whatever becomes of its origin.
+TEST(ForksTest, AnInterruptedPromptEndsApartFromForks) {
+  Made made = Make(1, 0, std::numeric_limits<int64_t>::max(), /*rate=*/4e6);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 700);
+  std::unique_ptr<KvStore> fork = *made.kv->Fork();
+  Oracle forked = oracle;
+  std::vector<std::byte> state(96);
+  ASSERT_TRUE(
+      made.kv->BeginStep(100, Station::kPrefill, View::Full(), kGoOn).ok());
+  ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
+  Step(*fork, forked, 1);  // its next step's pages are on their way
+  made.kv.reset();
+  Step(*fork, forked, 1);
+}
+
+// A prompt that goes on takes the buffers from a fork that has worked
+// meanwhile: what that has asked for ahead is written over.
+TEST(ForksTest, AResumedPromptTakesTheBuffers) {
+  const Made made = Make(/*resident=*/0, 0);
+  int next = 1;
+  Oracle oracle{{}, &next};
+  Step(*made.kv, oracle, 700);
+  const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+  Oracle forked = oracle;
+  CutTo(*fork, forked, 200);
+  Step(*fork, forked, 500);  // other pages
+  std::vector<std::byte> state(96);
+  ASSERT_TRUE(
+      made.kv->BeginStep(66, Station::kPrefill, View::Full(), kGoOn).ok());
+  ASSERT_TRUE(made.kv->Suspend(0, 0, state.data(), 96).ok());
+  Step(*fork, forked, 1);
+  ASSERT_TRUE(made.kv->Resume(state.data(), kGoOn).ok());
+  ASSERT_TRUE(Layers(*made.kv, oracle, 66).ok());
+  ASSERT_TRUE(made.kv->Commit(66, kGoOn).ok());
+  next += 66;
+  Step(*fork, forked, 1);
+}
+
+// ---- Any order of turns ----
+
+// Fails transfers now and then, by their number alone.
+class UnreliableLink final : public Link {
+ public:
+  UnreliableLink(uint32_t seed, uint32_t of_1024)
+      : link_(1e12, 0), noise_(seed), of_1024_(of_1024) {}
+  absl::StatusOr<Moved> Copy(const Transfer& transfer, Clock::Time since,
+                             const std::atomic<bool>& drop) override {
+    noise_ = noise_ * 1664525 + 1013904223;
+    if (noise_ >> 22 < of_1024_) {
+      return DeviceError("copy_failed", "a fault of the test");
+    }
+    return link_.Copy(transfer, since, drop);
+  }
+  void Forget(const HostRegion& region) override { link_.Forget(region); }
+
+ private:
+  SimulatedLink link_;
+  uint32_t noise_;  // of the engine's thread
+  const uint32_t of_1024_;
+};
+
+// One sequence of a family, and what it should hold.
+struct Member {
+  std::unique_ptr<KvStore> kv;
+  Oracle oracle;
+  // A prompt that was stopped in a layer, with so many rows of it done.
+  struct Stopped {
+    int64_t rows;
+    int64_t row;
+    int layer;
+    int first_number;
+    std::vector<std::byte> state;
+  };
+  std::optional<Stopped> stopped = {};
+};
+
+// Forks that step, draft, are cut, stop in prompts and go on, and come and go,
+// on a tier that one of them would fill, over a link that fails now and then.
+class Family {
+ public:
+  explicit Family(uint64_t seed)
+      : random_(static_cast<unsigned>(seed)),
+        unreliable_(seed % 2 == 1),
+        begin_(seed % 4 < 2 ? 0 : 70) {
+    const int64_t resident =
+        std::vector<int64_t>{0, 1, 3, kContextPages}[seed / 2 % 4];
+    const int64_t newest =
+        std::min<int64_t>(Below(3), kContextPages - resident);
+    TierForTest made(kLayout, kLayers, kContextPages, resident,
+                     std::make_unique<UnreliableLink>(
+                         static_cast<uint32_t>(seed), unreliable_ ? 6 : 0),
+                     newest);
+    arena_ = std::move(made.arena);
+    tier_ = std::move(made.tier);
+    members_.push_back(
+        {std::make_unique<TieredKv>(tier_, begin_), Oracle{{}, &next_}});
+  }
+
+  void TakeATurn() {
+    Member& member = *(members_.begin() + AnyMember());
+    const int64_t length = member.kv->length();
+    const int64_t room = kContextPages * kPageTokens - begin_ - length;
+    const int64_t rows = std::min<int64_t>(room, 1 + Below(64));
+    switch (Below(10)) {
+      case 0:
+        if (members_.size() < 4) Fork(member);
+        return;
+      case 1:
+        if (members_.size() > 1 && Below(2) == 0) {
+          members_.erase(members_.begin() + AnyMember());
+        }
+        return;
+      case 2:
+        member.stopped.reset();
+        CutTo(*member.kv, member.oracle, Below(length + 1));
+        return;
+      case 3:
+      case 4:
+        return Prompt(member, std::min<int64_t>(room, 65 + Below(900)));
+      case 5:
+        return Again(member, rows, Below(rows + 1), View::Full());
+      case 6:
+        return Again(member, rows, rows, View::Window(4, 1 + Below(300)));
+      default:
+        for (int64_t i = Below(4); i >= 0; --i) {
+          if (member.kv->length() == length + room) return;
+          Again(member, 1, 1, View::Full());
+        }
+    }
+  }
+
+  // All but one are gone, which then moves what it would have moved alone.
+  void EndAlone() {
+    members_.resize(1);
+    Member& last = members_.front();
+    CutTo(*last.kv, last.oracle, std::min<int64_t>(last.kv->length(), 1400));
+    if (last.kv->length() < 1400) {
+      last.stopped.reset();
+      Again(last, 1400 - last.kv->length(), 1400 - last.kv->length(),
+            View::Full());
+    }
+    if (unreliable_) return;
+    for (int i = 0; i < 2; ++i) Again(last, 1, 1, View::Full());
+    const KvMoves before = last.kv->moves();
+    Again(last, 1, 1, View::Full());
+    const int64_t staged = std::max<int64_t>(
+        0, (begin_ % kPageTokens + 1402) / kPageTokens -
+               tier_->shape.resident_pages - tier_->shape.newest_pages);
+    EXPECT_EQ(last.kv->moves().swept_pages - before.swept_pages,
+              staged * kLayers);
+    EXPECT_EQ(last.kv->moves().reopened_pages, before.reopened_pages);
+  }
+
+  const KvTier& tier() const { return *tier_; }
+
+ private:
+  int64_t Below(int64_t n) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(n));
+  }
+  std::ptrdiff_t AnyMember() { return Below(std::ssize(members_)); }
+
+  // A failure leaves the sequence as it was, and is no more than a copy's.
+  void Again(Member& member, int64_t rows, int64_t kept, const View& view) {
+    if (rows == 0) return;
+    member.stopped.reset();
+    for (int tries = 0;; ++tries) {
+      const absl::Status status =
+          TryStep(*member.kv, member.oracle, rows, kept, view);
+      if (status.ok()) return;
+      ASSERT_TRUE(unreliable_) << status;
+      ASSERT_EQ(CodeOf(status), "copy_failed") << status;
+      ASSERT_LT(tries, 50);
+      next_ += static_cast<int>(rows);  // nothing is right by chance
+    }
+  }
+
+  void Fork(Member& member) {
+    Member fork = {*member.kv->Fork(), member.oracle};
+    members_.push_back(std::move(fork));
+  }
+
+  // Goes on with the prompt that was stopped, or begins one, which may stop.
+  void Prompt(Member& member, int64_t rows) {
+    KvStore& kv = *member.kv;
+    if (member.stopped.has_value()) {
+      const Member::Stopped stopped = *std::exchange(member.stopped, {});
+      std::vector<std::byte> state(stopped.state.size());
+      const int next = std::exchange(next_, stopped.first_number);
+      absl::Status status = kv.Resume(state.data(), kGoOn);
+      if (status.ok()) {
+        EXPECT_EQ(state, stopped.state);
+        status =
+            Layers(kv, member.oracle, stopped.rows, stopped.layer, stopped.row);
+      }
+      if (status.ok()) status = kv.Commit(stopped.rows, kGoOn);
+      next_ = next;
+      if (!status.ok()) {
+        EXPECT_TRUE(unreliable_) << status;
+        EXPECT_EQ(CodeOf(status), "copy_failed");
+        return kv.Abandon();
+      }
+      for (int64_t i = 0; i < stopped.rows; ++i) {
+        member.oracle.numbers.push_back(stopped.first_number +
+                                        static_cast<int>(i));
+      }
+      return;
+    }
+    if (rows <= kMaxStepRows || Below(2) == 0) {
+      return Again(member, rows, rows, View::Full());
+    }
+    Member::Stopped stopped = {
+        .rows = rows,
+        .row = Below(rows),
+        .layer = static_cast<int>(Below(kLayers)),
+        .first_number = next_,
+        .state = std::vector<std::byte>(96, std::byte(next_ % 251))};
+    absl::Status status =
+        kv.BeginStep(rows, Station::kPrefill, View::Full(), kGoOn);
+    for (int layer = 0; status.ok() && layer <= stopped.layer; ++layer) {
+      const absl::StatusOr<KvPages> pages = kv.BeginLayer(layer, kGoOn);
+      status = pages.status();
+      if (!pages.ok()) break;
+      Check(*pages, layer, member.oracle, View::Full());
+      const bool last = layer == stopped.layer;
+      for (int64_t i = 0; i < (last ? stopped.row : rows); ++i) {
+        Write(*pages, layer, member.oracle, i, next_ + static_cast<int>(i));
+      }
+      if (!last) kv.EndLayer(layer);
+    }
+    next_ += static_cast<int>(rows);
+    if (status.ok())
+      status = kv.Suspend(stopped.layer, stopped.row, stopped.state.data(), 96);
+    if (status.ok()) {
+      member.stopped = std::move(stopped);
+      return;
+    }
+    EXPECT_TRUE(unreliable_) << status;
+    EXPECT_EQ(CodeOf(status), "copy_failed");
+    kv.Abandon();
+  }
+
+  std::mt19937 random_;
+  const bool unreliable_;
+  const int64_t begin_;
+  int next_ = 1;
+  std::unique_ptr<DeviceArena> arena_;
+  std::shared_ptr<KvTier> tier_;
+  std::vector<Member> members_;
+};
+
+TEST(ForksTest, AnyOrderOfTurns) {
+  for (const uint64_t seed : TrialSeeds(24)) {
+    SCOPED_TRACE("TIERCEL_TRIAL_SEED=" + std::to_string(seed));
+    Family family(seed);
+    for (int turn = 0; turn < 60 && !testing::Test::HasFailure(); ++turn) {
+      family.TakeATurn();
+    }
+    if (!testing::Test::HasFailure()) family.EndAlone();
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::kv_store_test
