@@ -241,7 +241,7 @@ speed_kept|runtime/sequence/deep_spans.cc|past_.push_back({answer_begin_, end})|
 speed_entries|runtime/sequence/deep_spans.cc|deep += anchor_end - begin_|deep += 0 * (anchor_end - begin_)|runtime/sequence/deep_spans_test.cc
 speed_cut|offload/kv/view.cc|layer < full_layers_) return nullptr|layer <= full_layers_) return nullptr|runtime/policy/speed_test.cc
 speed_resumed|runtime/pass/pass.cc|first = std::max(row, range.begin)|first = row|runtime/policy/speed_test.cc
-speed_pages|offload/kv/tiered_kv.cc|layer < pages_.At(i).layers|layer < layers_|runtime/policy/speed_test.cc
+speed_pages|offload/kv/tiered_kv.cc|layer < LayersOf(i)|layer < layers_|runtime/policy/speed_test.cc
 speed_host|offload/kv/residency.cc|page.below ? page.layers : 0|page.below ? tier_.shape.layers : 0|runtime/policy/speed_test.cc
 speed_planned|offload/plan/tier_plan.cc|(needs.layers - needs.shallow_layers)|0|runtime/policy/speed_test.cc
 speed_answer|offload/view/retrieval.cc|layer >= compact_.above().layers|layer > compact_.above().layers|runtime/policy/speed_test.cc
@@ -393,6 +393,8 @@ slot_order|offload/kv/residency.cc|int64_t i = other->size() - 1; i >= 0; --i|in
 slot_sharers|offload/kv/residency.cc|if (!sequence->HasSlot(i, slot)) continue;|if (sequence != other) continue;|offload/kv/forks_test.cc
 slots_back|offload/kv/tiered_kv.cc|if (!step_->in_place) status = pages_.BringBack|if (false) status = pages_.BringBack|offload/kv/forks_test.cc
 stopped_written|offload/kv/residency.h|{ At(page).below = false; }|{ (void)page; }|offload/kv/forks_test.cc
+step_layers|offload/kv/tiered_kv.cc|exists ? std::max(layers, written) : written|written|offload/kv/kv_store_test.cc
+fork_page_kept|offload/kv/in_place_kv.cc|undo = \[this\] { AbandonOwn(); }|undo = [] {}|offload/kv/forks_test.cc
 own_below|offload/kv/residency.cc|    page.below = false;|    (void)page;|offload/kv/forks_test.cc
 cancelled_open|offload/kv/residency.cc|  if (ClassOf(sent) == ErrorClass::kCancelled) return sent;|  (void)sent;|offload/kv/tiered_kv_test.cc
 resumed_buffers|offload/kv/staging.cc|  tier_.owner = this;|  (void)this;|offload/kv/forks_test.cc

@@ -207,6 +207,27 @@ TEST(ForksTest, AResumedPromptTakesTheBuffers) {
   Step(*fork, forked, 1);
 }
 
+// Where all pages are on the device and nowhere else they are enough for one
+// sequence: a step of a fork that lacks some takes none.
+TEST(ForksTest, AStepWithoutPagesTakesNone) {
+  HeapMemory memory;
+  auto pool = std::make_shared<PagePool>(
+      *PagePool::OnDevice(kLayout, kLayers, /*slots=*/4, memory));
+  int next = 1;
+  Oracle oracle{{}, &next};
+  InPlaceKv kv(pool, 0);
+  Step(kv, oracle, 300);
+  const std::unique_ptr<KvStore> fork = *kv.Fork();
+  Oracle forked = oracle;
+  // The open page for itself, and one more.
+  EXPECT_EQ(CodeOf(TryStep(*fork, forked, 100, 100)), "out_of_memory");
+  EXPECT_EQ(pool->slots_in_use(), 3);
+  Step(kv, oracle, 1);  // which owns its page from now on
+  Step(kv, oracle, 80);
+  Step(*fork, forked, 84);
+  EXPECT_EQ(CodeOf(TryStep(*fork, forked, 1, 1)), "out_of_memory");
+}
+
 // ---- Any order of turns ----
 
 // Fails transfers now and then, by their number alone.

@@ -20,33 +20,35 @@ absl::Status InPlaceKv::BeginOwnStep(int64_t rows, Station /*station*/,
                                      Cancelled /*cancelled*/) {
   if (absl::Status s = BindView(view); !s.ok()) return s;
   AbandonOwn();
+  absl::Cleanup undo = [this] { AbandonOwn(); };
   // The open page is the only one that both exists and will be written.
   const auto open = static_cast<size_t>(end_ / kPageTokens - FirstPage());
-  if (rows > 0 && open < slots_.size() && pool_->IsShared(slots_[open])) {
-    const absl::StatusOr<int64_t> copy = pool_->Take();
-    if (!copy.ok()) return copy.status();
-    for (int layer = 0; layer < page_layers_[open]; ++layer) {
-      if (absl::Status s = pool_->CopyPage(layer, slots_[open], *copy);
-          !s.ok()) {
-        pool_->Release(*copy);
-        return s;
-      }
-    }
-    for (int layer = 0; layer < layers_; ++layer) {
-      pages_[static_cast<size_t>(layer)][open] = pool_->Page(layer, *copy);
-    }
-    pool_->Release(std::exchange(slots_[open], *copy));
-  }
+  const bool shared =
+      rows > 0 && open < slots_.size() && pool_->IsShared(slots_[open]);
   while (static_cast<int64_t>(slots_.size()) < PagesUpTo(end_ + rows)) {
-    if (absl::Status s = AddPage(); !s.ok()) {
-      AbandonOwn();
+    if (absl::Status s = AddPage(); !s.ok()) return s;
+  }
+  if (shared) {
+    if (absl::Status s = OwnPage(open); !s.ok()) return s;
+  }
+  std::move(undo).Cancel();
+  return absl::OkStatus();
+}
+
+// The last that may be refused: of a step that is, it would keep a page.
+absl::Status InPlaceKv::OwnPage(size_t page) {
+  const absl::StatusOr<int64_t> copy = pool_->Take();
+  if (!copy.ok()) return copy.status();
+  for (int layer = 0; layer < page_layers_[page]; ++layer) {
+    if (absl::Status s = pool_->CopyPage(layer, slots_[page], *copy); !s.ok()) {
+      pool_->Release(*copy);
       return s;
     }
   }
-  for (size_t page = reads_.shallow() ? 0 : open; page < slots_.size();
-       ++page) {
-    page_layers_[page] = LayersOf(static_cast<int64_t>(page));
+  for (int layer = 0; layer < layers_; ++layer) {
+    pages_[static_cast<size_t>(layer)][page] = pool_->Page(layer, *copy);
   }
+  pool_->Release(std::exchange(slots_[page], *copy));
   return absl::OkStatus();
 }
 
@@ -83,6 +85,10 @@ absl::StatusOr<KvPages> InPlaceKv::BeginLayer(int layer,
 }
 
 absl::Status InPlaceKv::CommitOwn(int64_t rows, Cancelled /*cancelled*/) {
+  const int64_t first = reads_.shallow() ? 0 : end_ / kPageTokens - FirstPage();
+  for (auto page = static_cast<size_t>(first); page < slots_.size(); ++page) {
+    page_layers_[page] = LayersOf(static_cast<int64_t>(page));
+  }
   end_ += rows;
   DropPages(PagesUpTo(end_));
   return absl::OkStatus();

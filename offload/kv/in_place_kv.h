@@ -53,6 +53,7 @@ class InPlaceKv final : public KvStore {
                        Cancelled cancelled) override;
 
   absl::Status AddPage();
+  absl::Status OwnPage(size_t page);
   void DropPages(int64_t keep);
 
   std::shared_ptr<PagePool> pool_;

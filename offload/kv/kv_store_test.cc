@@ -103,6 +103,33 @@ TEST_P(KvStoreTest, ForksGoTheirOwnWay) {
   Step(**fork, forked, 1);
 }
 
+// A step whose rows would have ended below the last layer, and never did, takes
+// nothing of the layers above from what was there.
+TEST_P(KvStoreTest, AnAbandonedStepLeavesAllLayers) {
+  const Made made = Make(GetParam(), 0);
+  Oracle oracle{{}, &next_};
+  View deep;
+  deep.pinned = {{0, 400}};
+  deep.recent = 1;
+  deep.full_layers = 1;
+  deep.shallow = true;
+  View shallow = deep;
+  shallow.pinned.clear();
+  Step(*made.kv, oracle, 300, deep);
+  const int64_t held = made.kv->HostBytes();
+  for (const int64_t rows : {10, 100}) {
+    ASSERT_TRUE(
+        made.kv->BeginStep(rows, Station::kPrefill, shallow, kGoOn).ok());
+    made.kv->Abandon();
+    EXPECT_EQ(made.kv->HostBytes(), held);
+    const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+    Oracle forked = oracle;
+    Step(*fork, forked, 10, deep);
+    CutTo(*fork, forked, 200);
+    Step(*fork, forked, 10, deep);
+  }
+}
+
 TEST_P(KvStoreTest, AnInterruptedPromptGoesOn) {
   for (const bool more : {false, true}) {
     const Made made = Make(GetParam(), 0);

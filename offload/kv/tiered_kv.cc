@@ -110,21 +110,19 @@ absl::Status TieredKv::OpenPages(Cancelled cancelled) {
     return page < first ||
            (page == first && end_ % kPageTokens != 0 && end_ > begin_);
   };
-  for (int64_t page = reads_.shallow() ? 0 : first; page < count; ++page) {
-    int& layers = pages_.At(page).layers;
-    layers = exists_already(page) ? std::min(layers, LayersOf(page))
-                                  : LayersOf(page);
-  }
   for (int64_t page = first; page < count; ++page) {
     const bool exists = exists_already(page);
+    // What is there stays until the step is committed.
+    int& layers = pages_.At(page).layers;
+    const int written = LayersOf(page);
     const bool stays = !step_->prompt || pages_.IsResident(page) ||
                        pages_.IsNewest(page, end_ + step_->rows) ||
                        page == count - 1 || exists;
-    if (!stays) continue;
-    if (absl::Status s = pages_.Open(page, exists, end_, cancelled); !s.ok()) {
-      return s;
+    if (stays) {
+      const absl::Status status = pages_.Open(page, exists, end_, cancelled);
+      if (!status.ok()) return status;
     }
-    pages_.At(page).layers = LayersOf(page);
+    layers = exists ? std::max(layers, written) : written;
   }
   return absl::OkStatus();
 }
@@ -158,7 +156,7 @@ void TieredKv::EndLayer(int layer) {
   if (step_->prompt) {
     PageList full;
     for (int64_t i = step_->first_written; i < pages_.size(); ++i) {
-      if (layer < pages_.At(i).layers && pages_.IsFull(i, end_ + step_->rows)) {
+      if (layer < LayersOf(i) && pages_.IsFull(i, end_ + step_->rows)) {
         full.push_back(i);
       }
     }
@@ -177,6 +175,11 @@ absl::Status TieredKv::CommitOwn(int64_t rows, Cancelled cancelled) {
   // The rows of a step end in two pages at most: one is full now. Sending it is
   // the last that may be refused.
   const int64_t first = step.first_written;
+  for (int64_t page = reads_.shallow() ? 0 : first; page < pages_.size();
+       ++page) {
+    int& layers = pages_.At(page).layers;
+    layers = std::min(layers, LayersOf(page));
+  }
   const Ticket down =
       !step.prompt && rows > 0 && pages_.IsFull(first, end_ + rows)
           ? pages_.Close(first)
