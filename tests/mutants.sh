@@ -432,7 +432,8 @@ short_read|offload/disk/page_reader.cc|.offset = buffer.offset + buffer.done,|.o
 damage_slot|offload/disk/page_file.cc|std::erase_if(damaged_, .*SlotOf(index) == slot; });|std::erase(damaged_, slot);|offload/disk/disk_kv_test.cc
 ranks_serve|runtime/predict/session_plan.cc|LargestContext(sites, std::min(context, lacks->config.context))|lacks->LargestContext(std::min(context, lacks->config.context))|runtime/predict/session_plan_test.cc
 disk_rate_first|offload/plan/disk_rate.cc|if (rates.size() > 1) rates.erase(rates.begin());||offload/plan/disk_rate_test.cc
-huge_page|offload/tier/host_region.cc|over == 0 ? 0 : kHugePage - over;|over == 0 ? 0 : 0;|offload/tier/host_region_test.cc
+huge_page|kernels/machine/system_pages.cc|over == 0 ? 0 : kHugePage - over;|over == 0 ? 0 : 0;|offload/tier/host_region_test.cc
+large_blocks|kernels/machine/device_memory.cc|int64_t{64} << 10|int64_t{64} << 20|kernels/machine/device_memory_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
 disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum) {|IndexOf(layer, slot))] != sum + 1) {|offload/disk/disk_kv_test.cc
 disk_buffer|offload/move/disk_link.cc|  lane.asked.erase(lane.asked.begin());|  (void)lane;|offload/disk/disk_kv_test.cc

@@ -2,13 +2,28 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <limits>
 #include <new>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/system_pages.h"
 
 namespace tiercel {
+
+namespace {
+
+// malloc keeps what it is given back wherever something small was taken after
+// it: whatever is large is the system's, which has it again at once. (Where
+// AddressSanitizer watches blocks all are malloc's.)
+#ifdef __SANITIZE_ADDRESS__
+constexpr int64_t kLargeBytes = std::numeric_limits<int64_t>::max();
+#else
+constexpr int64_t kLargeBytes = int64_t{64} << 10;
+#endif
+
+}  // namespace
 
 absl::StatusOr<std::byte*> HeapMemory::Allocate(size_t bytes,
                                                 std::string_view what) {
@@ -16,7 +31,10 @@ absl::StatusOr<std::byte*> HeapMemory::Allocate(size_t bytes,
   int64_t size = 0;
   if (bytes <= PTRDIFF_MAX - kDeviceAlignment) {
     size = AlignedBytes(static_cast<int64_t>(bytes));
-    data = std::aligned_alloc(kDeviceAlignment, static_cast<size_t>(size));
+    data =
+        size >= kLargeBytes
+            ? MapPages(static_cast<size_t>(size), Mapping::kPromised)
+            : std::aligned_alloc(kDeviceAlignment, static_cast<size_t>(size));
   }
   if (data == nullptr) {
     return MemoryError("out_of_memory",
@@ -28,8 +46,13 @@ absl::StatusOr<std::byte*> HeapMemory::Allocate(size_t bytes,
 }
 
 void HeapMemory::Free(std::byte* data, size_t bytes) {
-  Count(-AlignedBytes(static_cast<int64_t>(bytes)));
-  std::free(data);
+  const int64_t size = AlignedBytes(static_cast<int64_t>(bytes));
+  Count(-size);
+  if (size >= kLargeBytes) {
+    UnmapPages(data, static_cast<size_t>(size));
+  } else {
+    std::free(data);
+  }
 }
 
 DeviceMemory& SystemMemory() {

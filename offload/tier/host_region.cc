@@ -4,22 +4,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/system_pages.h"
 
 namespace tiercel {
 namespace {
-
-constexpr size_t kHugePage = size_t{2} << 20;
-
-size_t WholePages(size_t bytes) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return (bytes + page - 1) / page * page;
-}
 
 absl::Status NoBytes(const char* what) {
   return MemoryError("out_of_memory",
@@ -32,26 +25,13 @@ absl::Status NoBytes(const char* what) {
 absl::StatusOr<HostRegion> HostRegion::Reserve(size_t bytes) {
   HostRegion region;
   if (bytes == 0) return region;
-  // What has room for a huge page begins at one, and gives the rest back.
-  const size_t spare = bytes < kHugePage ? 0 : kHugePage;
-  const size_t wanted = WholePages(bytes);
-  void* const mapped = mmap(nullptr, wanted + spare, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) {
+  region.data_ = MapPages(bytes, Mapping::kHoped);
+  if (region.data_ == nullptr) {
     return MemoryError("out_of_memory",
                        absl::StrCat("host memory: need ", bytes,
                                     " bytes: ", std::strerror(errno)));
   }
-  auto* const begin = static_cast<std::byte*>(mapped);
-  const size_t over = reinterpret_cast<uintptr_t>(begin) % kHugePage;
-  const size_t before = spare == 0 || over == 0 ? 0 : kHugePage - over;
-  if (before > 0) (void)munmap(begin, before);
-  if (before < spare) (void)munmap(begin + before + wanted, spare - before);
-  region.data_ = begin + before;
   region.bytes_ = bytes;
-  // Sweeps read long runs: larger pages spare address translation, and memory
-  // comes in fewer steps. A refusal costs speed only.
-  (void)madvise(region.data_, bytes, MADV_HUGEPAGE);
   return region;
 }
 
@@ -98,7 +78,7 @@ absl::Status HostRegion::Read(int64_t offset, std::byte* to,
 }
 
 HostRegion::~HostRegion() {
-  if (data_ != nullptr) munmap(data_, bytes_);
+  if (data_ != nullptr) UnmapPages(data_, bytes_);
   if (fd_ >= 0) close(fd_);
 }
 
