@@ -315,7 +315,7 @@ link_rate|offload/move/link.cc|static_cast<double>(moved->bytes) / rate_|static_
 link_latency|offload/move/link.cc|begin + duration(latency_)|begin|offload/move/copy_engine_test.cc
 link_idle|offload/move/link.cc|std::max(since, free_at_)|since|offload/move/copy_engine_test.cc
 link_direction|offload/move/copy_engine.cc|? use.h2d_bytes : use.d2h_bytes|? use.d2h_bytes : use.h2d_bytes|offload/move/copy_engine_test.cc
-arena_budget|offload/tier/device_arena.cc|block.bytes < size) continue;|block.bytes < 64) continue;|offload/tier/device_arena_test.cc
+played_budget|offload/tier/bounded_memory.cc|AlignedBytes(size) <= free()|free() >= 64|offload/tier/bounded_memory_test.cc
 predicted_pages|runtime/predict/prediction.cc|FullPages(before) - plan_.shape.resident_pages|FullPages(before)|runtime/predict/prediction_test.cc
 predicted_up|runtime/predict/prediction.cc|layer.up_s = Up(before);|layer.up_s = 0 * Up(before);|runtime/predict/prediction_test.cc
 schedule_cut|runtime/drafting/schedule_report.h|taken.back().at >= count|taken.back().at > count|runtime/policy/sfi_test.cc

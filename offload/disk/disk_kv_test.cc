@@ -31,10 +31,11 @@ OnDisk MakeOnDisk(int64_t resident, int64_t disk_pages, const KvFolder& folder,
   OnDisk made;
   made.spill = std::make_shared<PageFile>(disk, *folder.OpenNameless(), "pages",
                                           kLayout, kLayers, kContextPages);
-  made.arena = *DeviceArena::Create(
+  made.memory = *BoundedMemory::Create(
       AlignedBytes(shape.StagingBytes() + shape.SlotBytes()));
-  made.tier = *KvTier::Create(
-      shape, *made.arena, std::make_unique<SimulatedLink>(1e12, 0), made.spill);
+  made.tier =
+      *KvTier::Create(shape, *made.memory,
+                      std::make_unique<SimulatedLink>(1e12, 0), made.spill);
   made.kv = std::make_unique<TieredKv>(made.tier, /*begin=*/0);
   return made;
 }

@@ -19,7 +19,7 @@
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier_for_test.h"
 #include "offload/kv/tiered_kv.h"
-#include "offload/tier/device_arena.h"
+#include "offload/tier/bounded_memory.h"
 
 namespace tiercel::copy_runs_test {
 namespace {
@@ -35,7 +35,7 @@ Stream& Host() {
 }
 
 struct Made {
-  std::unique_ptr<DeviceArena> arena;
+  std::unique_ptr<BoundedMemory> memory;
   std::shared_ptr<KvTier> tier;  // null: everything in place
   std::unique_ptr<KvStore> kv;
 };
@@ -53,7 +53,7 @@ Made Make(const KvLayout& layout, int64_t resident, int64_t begin,
       layout, kLayers, kContextPages, resident,
       std::make_unique<SimulatedLink>(rate, 0, std::make_unique<HostLink>(),
                                       std::move(faults)));
-  made.arena = std::move(on_device.arena);
+  made.memory = std::move(on_device.memory);
   made.tier = std::move(on_device.tier);
   made.kv = std::make_unique<TieredKv>(made.tier, begin);
   return made;

@@ -282,7 +282,7 @@ class Family {
                      std::make_unique<UnreliableLink>(
                          static_cast<uint32_t>(seed), unreliable_ ? 6 : 0),
                      newest);
-    arena_ = std::move(made.arena);
+    memory_ = std::move(made.memory);
     tier_ = std::move(made.tier);
     members_.push_back(
         {std::make_unique<TieredKv>(tier_, begin_), Oracle{{}, &next_}});
@@ -435,7 +435,7 @@ class Family {
   const bool unreliable_;
   const int64_t begin_;
   int next_ = 1;
-  std::unique_ptr<DeviceArena> arena_;
+  std::unique_ptr<BoundedMemory> memory_;
   std::shared_ptr<KvTier> tier_;
   std::vector<Member> members_;
 };

@@ -20,7 +20,7 @@
 #include "offload/kv/kv_store.h"
 #include "offload/kv/kv_tier_for_test.h"
 #include "offload/kv/tiered_kv.h"
-#include "offload/tier/device_arena.h"
+#include "offload/tier/bounded_memory.h"
 
 namespace tiercel::kv_store_test {
 
@@ -48,7 +48,7 @@ class FaultyLink final : public Link {
 };
 
 struct Made {
-  std::unique_ptr<DeviceArena> arena;
+  std::unique_ptr<BoundedMemory> memory;
   std::shared_ptr<KvTier> tier;  // null: everything in place
   const FaultyLink* link = nullptr;
   std::shared_ptr<PagePool> pool;
@@ -73,7 +73,7 @@ inline Made Make(int64_t resident, int64_t begin,
   made.link = link.get();
   TierForTest on_device(kLayout, kLayers, kContextPages, resident,
                         std::move(link));
-  made.arena = std::move(on_device.arena);
+  made.memory = std::move(on_device.memory);
   made.tier = std::move(on_device.tier);
   made.kv = std::make_unique<TieredKv>(made.tier, begin);
   return made;

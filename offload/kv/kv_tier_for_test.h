@@ -7,7 +7,7 @@
 
 #include "kernels/kv/kv_layout.h"
 #include "offload/kv/kv_tier.h"
-#include "offload/tier/device_arena.h"
+#include "offload/tier/bounded_memory.h"
 
 namespace tiercel {
 
@@ -23,12 +23,12 @@ struct TierForTest {
     shape.resident_pages = resident_pages;
     shape.newest_pages = newest_pages;
     shape.staged_pages = context_pages - resident_pages;
-    arena = *DeviceArena::Create(
+    memory = *BoundedMemory::Create(
         AlignedBytes(shape.StagingBytes() + shape.SlotBytes()));
-    tier = *KvTier::Create(shape, *arena, std::move(link));
+    tier = *KvTier::Create(shape, *memory, std::move(link));
   }
 
-  std::unique_ptr<DeviceArena> arena;
+  std::unique_ptr<BoundedMemory> memory;
   std::shared_ptr<KvTier> tier;
 };
 

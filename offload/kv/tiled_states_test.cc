@@ -222,7 +222,7 @@ TEST(TiledStatesTest, PagesDoNotHoldThemUp) {
   TierForTest tier(kv_store_test::kLayout, kv_store_test::kLayers, 1, 0,
                    std::move(link));
   Made made;
-  made.arena = std::move(tier.arena);
+  made.memory = std::move(tier.memory);
   made.tier = std::move(tier.tier);
   Steps steps(std::move(made));
   std::vector<std::byte> page(GateLink::kPage);

@@ -51,20 +51,21 @@ absl::Status Machine::FindDevice() {
 absl::Status Machine::TakeMemory() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (absl::Status s = FindGpu(); !s.ok()) return s;
-  if (!simulated() || arena_ != nullptr) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<DeviceArena>> created = DeviceArena::Create(
-      options_.simulation->device_bytes, options_.simulation->faults,
-      gpu_ != nullptr ? &gpu_->memory() : nullptr);
+  if (!simulated() || played_ != nullptr) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<BoundedMemory>> created =
+      BoundedMemory::Create(options_.simulation->device_bytes,
+                            options_.simulation->faults,
+                            gpu_ != nullptr ? &gpu_->memory() : nullptr);
   if (!created.ok()) return created.status();
-  arena_ = *std::move(created);
+  played_ = *std::move(created);
   return absl::OkStatus();
 }
 
 DeviceMemory& Machine::memory() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return arena_ != nullptr ? static_cast<DeviceMemory&>(*arena_)
-         : gpu_ != nullptr ? gpu_->memory()
-                           : heap_;
+  return played_ != nullptr ? static_cast<DeviceMemory&>(*played_)
+         : gpu_ != nullptr  ? gpu_->memory()
+                            : heap_;
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> Machine::NewStream(

@@ -17,7 +17,7 @@
 #include "kernels/machine/stream.h"
 #include "kernels/machine/thread_pool.h"
 #include "offload/move/link.h"
-#include "offload/tier/device_arena.h"
+#include "offload/tier/bounded_memory.h"
 #include "offload/tier/faults.h"
 #include "offload/tier/placement.h"
 
@@ -144,9 +144,9 @@ class Machine {
   mutable std::mutex mutex_;  // of the rest
   // The queue of all that a GPU computes; null: none, or it was not needed yet.
   std::unique_ptr<CudaStream> gpu_;
-  std::unique_ptr<DeviceArena> arena_;  // null: all the memory there is
-  std::unique_ptr<ThreadPool> pool_;    // null: not needed yet
-  pid_t pool_process_ = 0;              // whose threads those are
+  std::unique_ptr<BoundedMemory> played_;  // null: all the memory there is
+  std::unique_ptr<ThreadPool> pool_;       // null: not needed yet
+  pid_t pool_process_ = 0;                 // whose threads those are
 };
 
 }  // namespace tiercel

@@ -56,16 +56,14 @@ TEST(MachineTest, AWishBoundsThePlayedDeviceAndItsHost) {
 }
 
 TEST(MachineTest, WhatIsTakenIsOfTheBudget) {
-  // Taken, but not written.
-  const int64_t more_than_there_is = 2 * Machine(Played(1)).MemoryBudget();
-  Machine machine(Played(2 * more_than_there_is));
+  // Taken, but not written: most of what there is.
+  const int64_t most = Machine(Played(1)).MemoryBudget() / 4 * 3;
+  Machine machine(Played(most));
   const absl::Status status = machine.TakeMemory();
   ASSERT_TRUE(status.ok()) << status;
-  ASSERT_LT(machine.MemoryBudget(), more_than_there_is);
-  const auto taken =
-      DeviceArray<char>::Create(machine.memory(), more_than_there_is, "x");
+  const auto taken = DeviceArray<char>::Create(machine.memory(), most, "x");
   ASSERT_TRUE(taken.ok()) << taken.status();
-  EXPECT_GT(machine.MemoryBudget(), more_than_there_is);
+  EXPECT_GT(machine.MemoryBudget(), most / 5 * 6);
 }
 
 TEST(MachineTest, APlayedDeviceIsAsLargeAsItSays) {
