@@ -586,7 +586,12 @@ TIERCEL_API tiercel_status tiercel_session_fork(const tiercel_session* session,
                                                 tiercel_error* error);
 
 /* Tokens come when their text is settled: a token in the middle of a UTF-8
- * sequence, or one that may begin a stop text, waits for those that follow. */
+ * sequence, or one that may begin a stop text, waits for those that follow.
+ * Where a call ends inside a sequence its tokens come without those bytes: the
+ * next call that generates behind them (in this session or a fork) gives the
+ * character whole, with the token that completes it. So many short calls, one
+ * behind the other, give the text of one long call, and what stands at the end
+ * of a prompt is completed, too. Bytes that nothing can complete are U+FFFD. */
 typedef struct tiercel_token {
   int32_t id;
   const char* text; /* UTF-8; all of them, joined, are the output's text */

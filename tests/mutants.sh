@@ -522,6 +522,8 @@ after_the_end|runtime/generate/generate.cc|session.Truncate(static_cast<size_t>(
 view_law|runtime/policy/triforce.cc|.law = DraftLaw(law)|.law = {.temperature = law.temperature}|runtime/policy/nested_drafting_test.cc
 stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end == end \&\& at > begin|runtime/generate/stop_matcher_test.cc
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
+bytes_over_calls|runtime/generate/generate.cc|GoOnBehind(session.tokens(),|GoOnBehind({},|runtime/api/continued_text_api_test.cc
+space_over_calls|runtime/api/session_api.cc|session->text_begin < session->session->tokens().size();|false;|runtime/api/continued_text_api_test.cc
 after_refusal|runtime/generate/transcript.cc|(!whole \&\& !cut) .. refused_|!whole \&\& !cut|runtime/generate/transcript_test.cc
 seed_range|apps/cli/numbers.cc|\*first > \*last|*first >= *last|apps/cli/numbers_test.cc
 cut_unit|apps/document/encoding.cc|"UTF-16", 0) == 0) unit_ = 2|"UTF-16", 0) == 0) unit_ = 1|apps/document/encoding_test.cc

@@ -1,5 +1,3 @@
-#include <utility>
-
 #include "models/tokenizer/tokenizer.h"
 #include "models/tokenizer/utf8.h"
 
@@ -7,6 +5,21 @@ namespace tiercel {
 
 StreamDecoder::StreamDecoder(const Tokenizer* tokenizer)
     : tokenizer_(tokenizer) {}
+
+absl::Status StreamDecoder::GoOnBehind(absl::Span<const int32_t> before,
+                                       bool within_text) {
+  first_ = !within_text;
+  std::string end;
+  while (end.size() < kMostUnfinishedBytes && !before.empty()) {
+    const absl::StatusOr<std::string> piece =
+        tokenizer_->Piece(before.back(), Tokenizer::Special::kPlain);
+    if (!piece.ok()) return piece.status();
+    end.insert(0, *piece);
+    before.remove_suffix(1);
+  }
+  held_ = end.substr(end.size() - UnfinishedUtf8(end));
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::string> StreamDecoder::Push(int32_t id) {
   absl::StatusOr<std::string> piece =
@@ -22,11 +35,6 @@ absl::StatusOr<std::string> StreamDecoder::Push(int32_t id) {
       ReplaceInvalidUtf8(std::string_view(held_).substr(0, ready));
   held_.erase(0, ready);
   return text;
-}
-
-std::string StreamDecoder::Finish() {
-  first_ = true;
-  return ReplaceInvalidUtf8(std::exchange(held_, std::string()));
 }
 
 }  // namespace tiercel

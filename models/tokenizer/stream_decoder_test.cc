@@ -40,7 +40,7 @@ TEST(StreamDecoderTest, HoldsBackAnUnfinishedSequence) {
   EXPECT_EQ(*stream.Push(0x98), "");
   EXPECT_EQ(*stream.Push(0x80), "\U0001f600");
   EXPECT_EQ(*stream.Push('a'), "a");
-  EXPECT_EQ(stream.Finish(), "");
+  EXPECT_EQ(stream.held(), "");
 }
 
 TEST(StreamDecoderTest, WhatCannotBecomeValidIsReplaced) {
@@ -53,8 +53,7 @@ TEST(StreamDecoderTest, WhatCannotBecomeValidIsReplaced) {
   EXPECT_EQ(*stream.Push(0xe2), "");
   EXPECT_EQ(*stream.Push(kLetter), "\ufffd\u00e9");
   EXPECT_EQ(*stream.Push(0xe2), "");
-  EXPECT_EQ(stream.Finish(), "\ufffd");
-  EXPECT_EQ(stream.Finish(), "");
+  EXPECT_EQ(stream.held(), "\xe2");
 }
 
 TEST(StreamDecoderTest, DropsTheFirstSpaceOfATextOnly) {
@@ -63,9 +62,32 @@ TEST(StreamDecoderTest, DropsTheFirstSpaceOfATextOnly) {
   EXPECT_EQ(*stream.Push(kControl), "");
   EXPECT_EQ(*stream.Push(kSpace), "");
   EXPECT_EQ(*stream.Push(kSpace), " ");
-  EXPECT_EQ(stream.Finish(), "");
   EXPECT_EQ(*stream.Push('a'), "a");
   EXPECT_EQ(*stream.Push(kSpace), " ");
+}
+
+TEST(StreamDecoderTest, GoesOnBehindTokens) {
+  const auto t = Bytes();
+  const auto behind = [&](const std::vector<int32_t>& before,
+                          bool within_text) {
+    StreamDecoder stream(t.get());
+    EXPECT_TRUE(stream.GoOnBehind(before, within_text).ok());
+    return stream;
+  };
+  // Nothing of what stands before comes out, and a sequence comes whole.
+  EXPECT_EQ(behind({'a', 0xf0, 0x9f, 0x98}, true).held(), "\xf0\x9f\x98");
+  EXPECT_EQ(*behind({'a', 0xf0, 0x9f, 0x98}, true).Push(0x80), "\U0001f600");
+  EXPECT_EQ(*behind({0xc3, kControl}, true).Push(0xa9), "\u00e9");
+  EXPECT_EQ(*behind({0xe2, 0x82}, false).Push('x'), "\ufffdx");
+  for (const std::vector<int32_t>& before : std::vector<std::vector<int32_t>>{
+           {}, {'a'}, {0xe2, 0x82, 0xac}, {0x82, 0x82, 0x82}, {0xff}}) {
+    EXPECT_EQ(behind(before, true).held(), "");
+  }
+  // The first space of the text has been.
+  EXPECT_EQ(*behind({kControl}, false).Push(kSpace), "");
+  EXPECT_EQ(*behind({kControl, 'a'}, true).Push(kSpace), " ");
+  StreamDecoder stream(t.get());
+  EXPECT_FALSE(stream.GoOnBehind(std::vector<int32_t>{-1}, true).ok());
 }
 
 TEST(StreamDecoderTest, AnErrorChangesNothing) {
@@ -86,12 +108,18 @@ TEST(StreamDecoderTest, EveryPartIsUtf8AndAllOfThemAreTheText) {
     for (int32_t& id : ids) id = likely[random() % std::size(likely)];
     StreamDecoder stream(t.get());
     std::string text;
-    for (const int32_t id : ids) {
-      const std::string part = *stream.Push(id);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (random() % 3 == 0) {  // another goes on
+        StreamDecoder next(t.get());
+        ASSERT_TRUE(
+            next.GoOnBehind(absl::MakeConstSpan(ids).first(i), i > 0).ok());
+        stream = next;
+      }
+      const std::string part = *stream.Push(ids[i]);
       ASSERT_EQ(ReplaceInvalidUtf8(part), part);
       text += part;
     }
-    text += stream.Finish();
+    text += ReplaceInvalidUtf8(stream.held());
     ASSERT_EQ(text,
               ReplaceInvalidUtf8(*t->Decode(ids, Tokenizer::Special::kPlain)));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "models/format/checkpoint.h"
 #include "models/tokenizer/encode_watch.h"
 #include "models/tokenizer/special_matcher.h"
@@ -89,22 +90,29 @@ class Tokenizer {
 
 // Turns a stream of tokens into text that is valid UTF-8 at every call: bytes
 // of an unfinished sequence are held back; what can no longer become valid
-// comes out as U+FFFD. All that it gives, in a row, is the decoded text.
+// comes out as U+FFFD. All that it gives, in a row, is the decoded text but for
+// what it holds.
 class StreamDecoder {
  public:
   explicit StreamDecoder(const Tokenizer* tokenizer);  // must outlive this
 
+  // The stream goes on behind the tokens `before`, of which nothing comes out:
+  // bytes at their end that begin a sequence come with those that complete it.
+  // `within_text`: they are of the same text, whose first space is not the next
+  // one. Errors: invalid_token.
+  absl::Status GoOnBehind(absl::Span<const int32_t> before, bool within_text);
+
   // The text that `id` completes, possibly empty. Errors: invalid_token, after
   // which the stream is as it was before.
   absl::StatusOr<std::string> Push(int32_t id);
-  // What is still held back, at the end of the text. A new text may follow.
-  std::string Finish();
-  bool holds_bytes() const { return !held_.empty(); }
+  // What is held back: what a sequence begins with, no whole one; at most 3
+  // bytes.
+  const std::string& held() const { return held_; }
 
  private:
   const Tokenizer* tokenizer_;
   bool first_ = true;  // nothing of the text has come yet
-  std::string held_;   // at most 3 bytes
+  std::string held_;
 };
 
 }  // namespace tiercel

@@ -84,7 +84,7 @@ void AppendUtf8(char32_t code_point, std::string* text) {
 }
 
 size_t UnfinishedUtf8(std::string_view text) {
-  const size_t most = std::min<size_t>(3, text.size());
+  const size_t most = std::min(kMostUnfinishedBytes, text.size());
   for (size_t back = 1; back <= most; ++back) {
     const size_t begin = text.size() - back;
     const size_t need = SequenceBytes(ByteAt(text, begin));

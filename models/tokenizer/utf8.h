@@ -25,6 +25,7 @@ void AppendUtf8(char32_t code_point, std::string* text);
 
 // How many bytes at the end of `text` are the beginning of a sequence that
 // more bytes could still complete: 0 to 3.
+inline constexpr size_t kMostUnfinishedBytes = 3;
 size_t UnfinishedUtf8(std::string_view text);
 
 // `text` with U+FFFD in place of what is not UTF-8: one for each maximal

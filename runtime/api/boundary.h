@@ -39,6 +39,7 @@ struct tiercel_session {
   std::unique_ptr<tiercel::Policy> policy;  // of the session
   std::optional<tiercel::KeptRates> rates;  // what times are predicted by
   tiercel::Report report;  // of its last prefill and generation
+  size_t text_begin = 0;   // tokens from here on were generated
   // Its threads, and the host tier as only it knows it, are of this process.
   pid_t process = getpid();
 };

@@ -68,6 +68,17 @@ void Keep(Report report, tiercel_session* session) {
   session->report = std::move(report);
 }
 
+// So many tokens were added that nobody generated: what is generated behind
+// them is a text of its own. Without any the one before goes on.
+void BeginText(size_t added, tiercel_session* session) {
+  if (added > 0) session->text_begin = session->session->tokens().size();
+}
+
+void TruncateTo(size_t length, tiercel_session* session) {
+  session->session->Truncate(length);
+  session->text_begin = std::min(session->text_begin, length);
+}
+
 // Appends tokens and keeps the report.
 absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
                          size_t count, tiercel_progress progress,
@@ -81,6 +92,7 @@ absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
   // A report that there is no memory for throws.
   absl::Cleanup forget = [&] { session->session->Truncate(before); };
   Keep(NewReport(*session->session, *prefill), session);
+  BeginText(count, session);
   std::move(forget).Cancel();
   return absl::OkStatus();
 }
@@ -98,6 +110,7 @@ absl::Status FillInto(tiercel_session* session, const int32_t* ids,
   // A report that there is no memory for throws.
   absl::Cleanup forget = [&] { session->session->Truncate(before); };
   Keep(NewReport(*session->session, *filled), session);
+  BeginText(count, session);
   std::move(forget).Cancel();
   return absl::OkStatus();
 }
@@ -387,7 +400,7 @@ tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
         std::mismatch(held.begin(), held.end(), ids, ids + count).first -
         held.begin());
     if (known < held.size()) {
-      session->session->Truncate(known);
+      tiercel::TruncateTo(known, session);
       // What was said of tokens that are gone is not this text's, however the
       // rest ends.
       const auto kept = static_cast<int64_t>(known);
@@ -433,7 +446,7 @@ tiercel_status tiercel_session_truncate(tiercel_session* session, size_t length,
           "invalid_argument",
           absl::StrCat("length: got ", length, ", the session holds ", held));
     }
-    session->session->Truncate(length);
+    tiercel::TruncateTo(length, session);
     return absl::OkStatus();
   });
 }
@@ -453,9 +466,14 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
     absl::StatusOr<std::unique_ptr<tiercel::Session>> draft =
         tiercel::NewDraftSession(session->policy_params);
     if (!draft.ok()) return draft.status();
-    return tiercel::Hand(session->owner, *std::move(fork),
-                         session->policy_params, *std::move(draft),
-                         session->rates, copy);
+    if (absl::Status s = tiercel::Hand(session->owner, *std::move(fork),
+                                       session->policy_params,
+                                       *std::move(draft), session->rates, copy);
+        !s.ok()) {
+      return s;
+    }
+    (*copy)->text_begin = session->text_begin;
+    return absl::OkStatus();
   });
 }
 
@@ -483,9 +501,11 @@ tiercel_status tiercel_generate(tiercel_session* session,
                                 tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
-    const absl::StatusOr<tiercel::GenerateParams> params =
+    absl::StatusOr<tiercel::GenerateParams> params =
         tiercel::ReadSampling(sampling);
     if (!params.ok()) return params.status();
+    params->within_text =
+        session->text_begin < session->session->tokens().size();
     return tiercel::Stoppable(session, [&] {
       tiercel::Report report = tiercel::Generate(
           *session->session, *session->policy, session->report.prefill, *params,
@@ -528,10 +548,13 @@ tiercel_status tiercel_score(tiercel_session* session, const int32_t* ids,
       return on_row == nullptr || on_row(user_data, index, logits) == 0;
     };
     return tiercel::Stoppable(session, [&] {
-      return plain ? tiercel::ScoreSteps(*session->session, *session->policy,
-                                         ids, count, give)
-                   : tiercel::Score(*session->session, ids, count,
-                                    rows_per_step, give);
+      absl::Status scored =
+          plain ? tiercel::ScoreSteps(*session->session, *session->policy, ids,
+                                      count, give)
+                : tiercel::Score(*session->session, ids, count, rows_per_step,
+                                 give);
+      if (scored.ok()) tiercel::BeginText(count, session);
+      return scored;
     });
   });
 }

@@ -183,6 +183,8 @@ Report Generate(Session& session, Policy& policy, const PrefillReport& prefill,
   const Traffic traffic = session.traffic();
   Transcript transcript(session.model().tokenizer.get(), params.stops,
                         on_token);
+  report.status = transcript.GoOnBehind(session.tokens(), params.within_text);
+  if (!report.status.ok()) return report;
   absl::Cleanup forget = [&] {
     session.Truncate(static_cast<size_t>(prompt) + transcript.tokens().size());
   };

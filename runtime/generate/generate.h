@@ -23,6 +23,7 @@ struct GenerateParams {
   LawParams law;
   bool ignore_eos = false;
   std::vector<std::string> stops;
+  bool within_text = false;  // behind tokens of the text that goes on
 };
 
 // In a session that is cancelled already none of these functions begins.

@@ -11,6 +11,12 @@ Transcript::Transcript(const Tokenizer* tokenizer,
   if (tokenizer != nullptr) decoder_.emplace(tokenizer);
 }
 
+absl::Status Transcript::GoOnBehind(absl::Span<const int32_t> before,
+                                    bool within_text) {
+  return decoder_.has_value() ? decoder_->GoOnBehind(before, within_text)
+                              : absl::OkStatus();
+}
+
 absl::StatusOr<bool> Transcript::Push(int32_t id) {
   if (decoder_.has_value()) {
     const absl::StatusOr<std::string> piece = decoder_->Push(id);
@@ -20,20 +26,14 @@ absl::StatusOr<bool> Transcript::Push(int32_t id) {
   }
   waiting_.push_back({id, decoded_});
   if (stops_.matched()) return false;
-  if (!decoder_.has_value() || !decoder_->holds_bytes()) {
+  if (!decoder_.has_value() || decoder_->held().empty()) {
     GiveOut(/*all=*/false);
   }
   return !refused_;
 }
 
 void Transcript::Finish() {
-  if (decoder_.has_value() && !stops_.matched()) {
-    const std::string rest = decoder_->Finish();
-    decoded_ += rest.size();
-    if (!waiting_.empty()) waiting_.back().text_end = decoded_;
-    text_ += stops_.Push(rest);
-    text_ += stops_.Finish();
-  }
+  if (!stops_.matched()) text_ += stops_.Finish();
   GiveOut(/*all=*/true);
 }
 

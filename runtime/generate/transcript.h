@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "models/tokenizer/tokenizer.h"
 #include "runtime/generate/stop_matcher.h"
 
 namespace tiercel {
 
 // The output of one generation: tokens become text, stop texts are cut off, and
-// each token is given out once its text is settled.
+// each token is given out once its text is settled. Bytes at the end that are
+// no whole character are not yet text: who goes on behind them has it whole.
 class Transcript {
  public:
   // Gets every token of the output in order; false asks to stop.
@@ -26,9 +28,12 @@ class Transcript {
   Transcript(const Tokenizer* tokenizer, std::vector<std::string> stops,
              OnToken on_token);
 
+  // Before the first Push: StreamDecoder's.
+  absl::Status GoOnBehind(absl::Span<const int32_t> before, bool within_text);
+
   // Adds a token. False: a stop text was completed, or on_token asked to stop.
   absl::StatusOr<bool> Push(int32_t id);
-  // Settles what is still held back.
+  // Settles what is still held back, but for such bytes.
   void Finish();
 
   const std::string& text() const { return text_; }

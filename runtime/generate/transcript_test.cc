@@ -77,14 +77,23 @@ TEST_F(TranscriptTest, NoTokenSplitsACharacter) {
   }
 }
 
-TEST_F(TranscriptTest, UnfinishedCharacterEndsAsReplacement) {
-  std::vector<int32_t> ids = Ids("\xF0\x9F\xA6\x85");
-  ASSERT_GT(ids.size(), 1u);
+TEST_F(TranscriptTest, AnUnfinishedCharacterIsNoTextYet) {
+  const std::string eagle = "\xF0\x9F\xA6\x85";
+  std::vector<int32_t> ids = Ids("a" + eagle);
+  ASSERT_GT(ids.size(), 2u);
+  const int32_t last = ids.back();
   ids.pop_back();
   const Given given = Run(ids, {});
-  EXPECT_EQ(Joined(given), transcript_->text());
-  EXPECT_NE(transcript_->text().find("\xEF\xBF\xBD"), std::string::npos);
+  EXPECT_EQ(Joined(given), "a");
+  EXPECT_EQ(transcript_->text(), "a");
   EXPECT_EQ(transcript_->tokens(), ids);
+  // Who goes on there has it whole.
+  Transcript next(model_->tokenizer.get(), {}, nullptr);
+  ASSERT_TRUE(next.GoOnBehind(ids, /*within_text=*/true).ok());
+  ASSERT_TRUE(next.Push(last).ok());
+  next.Finish();
+  EXPECT_EQ(next.text(), eagle);
+  EXPECT_EQ(next.tokens(), std::vector<int32_t>{last});
 }
 
 TEST_F(TranscriptTest, StopWithinATokenCutsIt) {
