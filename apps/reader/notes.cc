@@ -59,20 +59,21 @@ std::string Text(const Notes& notes) {
 }
 
 std::string Markdown(const Notes& notes) {
-  std::string out = "# " + EscapeMarkdown(notes.title) + "\n";
-  if (!notes.author.empty()) {
-    out += "\n" + EscapeMarkdown(notes.author) + "\n";
-  }
+  const auto line = [](std::string_view text) {
+    return EscapeMarkdown(OneLine(text));
+  };
+  std::string out = "# " + line(notes.title) + "\n";
+  if (!notes.author.empty()) out += "\n" + line(notes.author) + "\n";
   for (const Notes::Section& section : notes.sections) {
-    out += "\n## " + EscapeMarkdown(section.heading) + "\n";
+    out += "\n## " + line(section.heading) + "\n";
     for (const Notes::Paragraph& paragraph : section.paragraphs) {
       out += "\n" + EscapeMarkdown(paragraph.text) + "\n";
       if (!paragraph.place.empty()) {
-        out += "\n*" + EscapeMarkdown(paragraph.place) + "*\n";
+        out += "\n*" + line(paragraph.place) + "*\n";
       }
     }
   }
-  return out + "\n---\n\n" + EscapeMarkdown(notes.footer) + "\n";
+  return out + "\n---\n\n" + line(notes.footer) + "\n";
 }
 
 constexpr std::string_view kStyle =
@@ -147,14 +148,12 @@ std::vector<std::string> Paragraphs(std::string_view text) {
     now.clear();
   };
   while (!text.empty()) {
-    const size_t line = std::min(text.find('\n'), text.size());
-    const std::string_view words = text.substr(0, line);
-    if (Trimmed(words).empty()) {
+    const std::string_view line = TakeLine(&text);
+    if (Trimmed(line).empty()) {
       end();
     } else {
-      now.append(words).append("\n");
+      now.append(line).append("\n");
     }
-    text.remove_prefix(std::min(line + 1, text.size()));
   }
   end();
   return paragraphs;
@@ -172,9 +171,7 @@ std::string EscapeMarkdown(std::string_view text) {
   constexpr std::string_view kAtLineBegin = "+-=";
   std::string escaped;
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = Trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = Trimmed(TakeLine(&text));
     const size_t digits = line.find_first_not_of("0123456789");
     for (size_t i = 0; i < line.size(); ++i) {
       const char c = line[i];

@@ -32,6 +32,15 @@ std::string HtmlOf(const std::string& markdown) {
   return copy;
 }
 
+size_t CountOf(std::string_view what, std::string_view text) {
+  size_t count = 0;
+  for (size_t at = text.find(what); at != std::string_view::npos;
+       at = text.find(what, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
 TEST(NotesTest, AsText) {
   EXPECT_EQ(Render(ExampleNotes(), NotesFormat::kText),
             "A <Book>\nN. N.\n\nSummary\n\nIt ends.\nWell.\n"
@@ -81,6 +90,10 @@ TEST(NotesTest, TextIsNoMarkup) {
                                  "***",
                                  "```\nx",
                                  "a\n===",
+                                 "a\r===",
+                                 "a\r# b",
+                                 "a\r\n- b",
+                                 "a\r```\rb",
                                  "[a]: http://x",
                                  "| a | b |\n|---|---|",
                                  "<http://x>",
@@ -105,18 +118,20 @@ TEST(NotesTest, TextIsNoMarkup) {
                               "javascript:alert(1)\"", "href=\"http"}) {
       EXPECT_THAT(page, Not(HasSubstr(never))) << text;
     }
-    size_t headings = 0;
-    for (size_t at = page.find("<h1"); at != std::string::npos;
-         at = page.find("<h1", at + 1)) {
-      ++headings;
+    EXPECT_EQ(CountOf("<h1", page), 1u) << text;
+    const std::string file = HtmlOf(Render(notes, NotesFormat::kMarkdown));
+    EXPECT_EQ(CountOf("<h1", file), 1u) << text;
+    EXPECT_EQ(CountOf("<h2", file), 2u) << text << "\n" << file;
+    for (const char* never : {"<pre", "<code", "<ul", "<ol", "<h3"}) {
+      EXPECT_THAT(file, Not(HasSubstr(never))) << text << "\n" << file;
     }
-    EXPECT_EQ(headings, 1u) << text;
   }
 }
 
 TEST(NotesTest, ParagraphsAreBetweenBlankLines) {
   EXPECT_THAT(Paragraphs("\n a\nb \n \n\nc"), ElementsAre("a\nb", "c"));
   EXPECT_THAT(Paragraphs(" \n"), ElementsAre());
+  EXPECT_THAT(Paragraphs("a\rb\r\n\r\nc\r\rd"), ElementsAre("a\nb", "c", "d"));
 }
 
 }  // namespace

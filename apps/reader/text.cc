@@ -10,6 +10,14 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
+std::string_view TakeLine(std::string_view* text) {
+  const size_t end = std::min(text->find_first_of("\r\n"), text->size());
+  const std::string_view line = text->substr(0, end);
+  const bool two = text->substr(end, 2) == "\r\n";
+  text->remove_prefix(std::min(end + (two ? 2 : 1), text->size()));
+  return line;
+}
+
 std::string OneLine(std::string_view text) {
   std::string line;
   for (size_t at = 0;;) {
