@@ -17,8 +17,8 @@ import tempfile
 import time
 import unittest
 
-from cli_testing import (CHAT, TIERCEL, Case, environment, lend_rates, run,
-                         write_deeper)
+from cli_testing import (CHAT, TIERCEL, Case, Screen, Terminal, environment,
+                         lend_rates, run, write_deeper)
 
 ALL_FAULTS = "TIERCEL_ALL_FAULTS" in os.environ  # full.sh
 LAYERS = 24 if ALL_FAULTS else 12  # of a model that is stopped between them
@@ -287,6 +287,17 @@ class GoingOnTest(SavedCase):
             self.assertEqual(document["ledger"]["opened_s"] > 0, finished > 0)
             (name,) = self.kept()
             self.assertTrue(name.startswith("text-"), name)
+
+    def test_a_terminal_shows_where_it_goes_on(self):
+        self.stop(signal.SIGKILL, 3)
+        finished = self.finished()
+        self.command.remove("--json")
+        terminal = Terminal(self, *self.command, columns=60,
+                            XDG_CACHE_HOME=self.env["XDG_CACHE_HOME"])
+        self.assertEqual(terminal.end(), 0)
+        shown = Screen(60, terminal.seen.decode()).text()
+        self.assertIn("going on at layer %d of %d" % (finished + 1, LAYERS),
+                      shown)
 
     def test_restart_begins_anew(self):
         self.stop(signal.SIGKILL, 3)

@@ -129,11 +129,51 @@ def write_deeper(path, times):
                             source.alignment)
 
 
-class Terminal:
-    """The program on a terminal of its own, as a person has it."""
+class Screen:
+    """What a terminal of so many columns shows of `written`: its lines."""
 
-    def __init__(self, case, *args, **changes):
+    def __init__(self, columns, written=""):
+        self.columns = columns
+        self.lines = [[]]
+        self.column = 0
+        self.show(written)
+
+    def show(self, written):
+        for token in re.findall("\x1b\\[[0-9]*[A-Za-z]|.", written, re.DOTALL):
+            if token == "\x1b[K":
+                del self.lines[-1][self.column:]
+            elif token == "\r":
+                self.column = 0
+            elif token == "\n":
+                self.lines.append([])
+            elif token == "\b":
+                self.column -= 1
+            elif token[0] < " ":
+                raise AssertionError("%r is written" % token)
+            else:
+                self._put(token)
+
+    def _put(self, character):
+        if self.column == self.columns:  # the terminal breaks the line
+            self.lines.append([])
+            self.column = 0
+        line = self.lines[-1]
+        line.extend(" " * (self.column - len(line)))
+        line[self.column:self.column + 1] = character
+        self.column += 1
+
+    def text(self):
+        return ["".join(line) for line in self.lines]
+
+
+class Terminal:
+    """The program on a terminal of its own, as a person has it: of so many
+    columns, where that is said."""
+
+    def __init__(self, case, *args, columns=0, **changes):
         self.master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ,
+                    struct.pack("4H", 24 if columns else 0, columns, 0, 0))
         case.addCleanup(os.close, self.master)
         self.case = case
         self.seen = b""  # what no call below has taken yet

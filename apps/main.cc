@@ -57,7 +57,7 @@ int Finish(const absl::Status& status, bool json) {
       {"error", {{"code", CodeOf(status)}, {"message", message}}}};
   // Where stdout is full, too.
   if (!json || !WriteJson(document).ok()) {
-    WriteNote("tiercel: " + Printable(message) + "\n");
+    WriteNote("tiercel: " + message + "\n");
   }
   return exit_code;
 }

@@ -68,6 +68,9 @@ void AddSummarize(FlagSet& flags, Options* options) {
   SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
   AddSummaryFlags(flags, &options->book);
+  flags.Group("Output");
+  flags.Switch("--no-talk", "take no questions after it, on a terminal either",
+               [=] { options->talk = false; });
 }
 
 void AddAsk(FlagSet& flags, Options* options) {

@@ -146,6 +146,8 @@ struct Options {
   bool json = false;
   bool stream = false;
   bool progress = true;
+  bool statistics = true;  // what a generation took, for people
+  bool talk = true;        // questions after a summary, on a terminal
   std::vector<std::string> warnings;  // what of the command line is in vain
 };
 

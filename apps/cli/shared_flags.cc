@@ -384,6 +384,8 @@ void AddGenerationFlags(FlagSet& flags, Options* options) {
   AddSamplingFlags(flags, &options->sampling);
   AddJsonFlag(flags, options);
   AddStreamFlag(flags, options);
+  flags.Switch("--quiet", "say nothing of times, speed and memory",
+               [=] { options->statistics = false; });
   AddProgressFlag(flags, options);
   AddSessionFlags(flags, options);
   AddPolicyFlags(flags, &options->session, &options->sampling);

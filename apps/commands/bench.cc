@@ -223,8 +223,7 @@ class RowWriter {
     if (format_ == "json") {
       const absl::Status written = WriteJson(array_);
       if (done.ok() || !written.ok()) return written;
-      WriteNote(absl::StrCat(
-          "tiercel: ", Printable(std::string(done.message())), "\n"));
+      WriteNote(absl::StrCat("tiercel: ", done.message(), "\n"));
       return IsInterrupted(done) ? InterruptedInOutput()
                                  : Error(ExitOf(done), CodeOf(done), "");
     }

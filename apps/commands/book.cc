@@ -23,6 +23,7 @@
 #include "apps/reader/selection.h"
 #include "apps/reader/text.h"
 #include "apps/terminal/output.h"
+#include "apps/terminal/printable.h"
 #include "apps/terminal/signals.h"
 
 namespace tiercel::cli {
@@ -164,10 +165,10 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
     if (!book.ok()) return book;
     const reader::Places chosen = reader::PlacesOf(*book, 0, book->text.size());
     const bool by_chapters = chapters.has_value();
-    WriteNote(Printable(absl::StrCat(
+    WriteNote(absl::StrCat(
         by_chapters ? "chapters: " : "pages: ",
         absl::StrJoin(by_chapters ? chosen.chapters : chosen.pages, ", "),
-        "\n")));
+        "\n"));
   }
   if (IsEmpty(*book)) {
     return Error(Exit::kInput, "empty_document",

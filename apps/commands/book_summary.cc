@@ -32,6 +32,7 @@ class BookSummaryWriter {
   Json Predicted() const;
   reader::Notes Notes() const;
   std::vector<std::string> LeafHeadings() const;
+  std::string Took() const;  // what the reading took, for people
 
   const Options& options_;
   const document::Document& book_;
@@ -175,15 +176,21 @@ absl::Status BookSummaryWriter::Write() {
     absl::Status noted = WriteNotes(options_, Notes());
     return noted.ok() ? WriteJson(Document()) : noted;
   }
+  ProseWriter prose;
   bool first = true;
   for (const Node& node : summary_.levels.back()) {
     for (const std::string& text : reader::Paragraphs(node.writing.text)) {
-      absl::Status s = WriteOut(
+      absl::Status s = prose.Write(
           absl::StrCat(first ? "" : "\n", text, "\n[", PlaceOf(node), "]\n"));
       if (!s.ok()) return s;
       first = false;
     }
   }
+  if (options_.statistics) WriteNote(Took());
+  return WriteNotes(options_, Notes());
+}
+
+std::string BookSummaryWriter::Took() const {
   std::string took =
       absl::StrCat(Parts(summary_.made), " made",
                    summary_.resumed > 0
@@ -200,9 +207,8 @@ absl::Status BookSummaryWriter::Write() {
                       Duration(summary_.predicted->Seconds()), ")");
     }
   }
-  WriteNote(
-      absl::StrCat(took, ", seed ", options_.sampling.seed.value_or(0), "\n"));
-  return WriteNotes(options_, Notes());
+  return absl::StrCat(took, ", seed ", options_.sampling.seed.value_or(0),
+                      "\n");
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ absl::Status Cache(const Options& options) {
   if (options.cache_action == "list") {
     if (!texts.ok()) {
       document["warnings"] = {texts.status().message()};
-      WriteWarnings({Printable(std::string(texts.status().message()))});
+      WriteWarnings({std::string(texts.status().message())});
     }
     const Json& rates = list->at("files");
     const Json& kept = list->at("texts");

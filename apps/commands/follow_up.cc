@@ -147,7 +147,7 @@ class Talk {
   // What cannot be done is explained, and is no reason to end.
   absl::Status Explained(const absl::Status& status) {
     if (status.ok() || IsInterrupted(status)) return status;
-    WriteNote(Printable(absl::StrCat(status.message(), "\n")));
+    WriteNote(absl::StrCat(status.message(), "\n"));
     failed_.Update(status);
     return absl::OkStatus();
   }
@@ -181,8 +181,7 @@ class Talk {
       WriteNote("there is nothing to forget\n");
       return;
     }
-    WriteNote(
-        Printable(absl::StrCat("forgotten: ", said_.back().question, "\n")));
+    WriteNote(absl::StrCat("forgotten: ", said_.back().question, "\n"));
     said_.pop_back();
     // It may have left already, where the context was full.
     if (conversation_.size() > subject_.kept_turns) conversation_.TakeBack();
@@ -229,7 +228,7 @@ class Talk {
     const std::vector<std::string> lines = QuotationLines(
         QuotationsIn(said_.empty() ? "" : said_.back().answer, *subject_.book));
     if (lines.empty()) WriteNote("the last answer quotes nothing\n");
-    for (const std::string& line : lines) WriteNote(Printable(line) + "\n");
+    for (const std::string& line : lines) WriteNote(line + "\n");
   }
 
   absl::Status CheckRoom(const std::vector<int32_t>& prompt) const {
@@ -277,7 +276,7 @@ class Talk {
       said_.push_back({question, generator_->text(), place_});
     }
     if (!report.ok()) return report.status();
-    WriteNote(SummaryOf(*report, options_.sampling));
+    if (options_.statistics) WriteNote(SummaryOf(*report, options_.sampling));
     return absl::OkStatus();
   }
 
@@ -304,9 +303,9 @@ class Talk {
 }  // namespace
 
 bool TakesQuestions(const Options& options) {
-  return !options.json && !options.sampling.verify_against_full &&
-         options.book.output.empty() && !IsStdin(options.document) &&
-         OnTerminal();
+  return options.talk && !options.json &&
+         !options.sampling.verify_against_full && options.book.output.empty() &&
+         !IsStdin(options.document) && OnTerminal();
 }
 
 absl::Status Converse(const Options& options, const Model& model,

@@ -14,8 +14,8 @@
 namespace tiercel::cli {
 
 // Whether somebody can be asked what they want to know: stdin and stdout are
-// terminals, the text did not come from there, and neither JSON nor a
-// comparison nor notes are wanted.
+// terminals, the text did not come from there, --no-talk does not forbid it,
+// and neither JSON nor a comparison nor notes are wanted.
 bool TakesQuestions(const Options& options);
 
 // What a talk is about, and what of it stays.

@@ -40,24 +40,23 @@ class TokenWriter {
       return WriteJson(line);
     }
     if (options_.json) return absl::OkStatus();
-    if (!as_ids_) {
-      open_line_ = true;
-      return WriteOut(text);
-    }
-    const std::string separator = open_line_ ? " " : "";
-    open_line_ = true;
-    return WriteOut(separator + std::to_string(id));
+    const bool first = !std::exchange(open_line_, true);
+    if (!as_ids_) return prose_.Write(text);
+    return prose_.Write(absl::StrCat(first ? "" : " ", id));
   }
 
   // Also after an error: what was written stays, as a whole line.
   absl::Status EndOutput() {
-    return options_.json || !open_line_ ? absl::OkStatus() : WriteOut("\n");
+    if (options_.json || !open_line_) return absl::OkStatus();
+    const absl::Status finished = prose_.Finish();
+    return finished.ok() ? WriteOut("\n") : finished;
   }
 
  private:
   const Options& options_;
   const bool as_ids_;
   const uint64_t seed_;
+  ProseWriter prose_;
   bool open_line_ = false;
 };
 
@@ -333,7 +332,11 @@ absl::Status RunGeneration(const Options& options, const Model& model,
     outputs.push_back(std::move(output));
   }
 
-  if (!options.json) WriteNote(SummaryOf(document, options.sampling));
+  if (!options.json && options.statistics) {
+    WriteNote(SummaryOf(document, options.sampling));
+  } else if (!options.json && document.contains("baseline")) {
+    WriteNote(AgreementOf(document["baseline"], options.sampling) + "\n");
+  }
   document["output"] = std::move(outputs);
   if (complete) {
     if (absl::Status s = complete(document); !s.ok()) return s;

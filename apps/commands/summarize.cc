@@ -111,12 +111,12 @@ absl::Status CompleteAnswers(const Options& options,
     section.Add(text);
     Json quotations = QuotationsIn(text, book);
     for (std::string& line : QuotationLines(quotations)) {
-      if (!options.json) WriteNote(Printable(line) + "\n");
+      if (!options.json) WriteNote(line + "\n");
       section.paragraphs.push_back({std::move(line), "", ""});
     }
     if (!quotations.empty()) output["quotations"] = std::move(quotations);
     for (std::string& line : PassageLines(output.value("read_here", Json()))) {
-      if (!options.json) WriteNote(Printable(line) + "\n");
+      if (!options.json) WriteNote(line + "\n");
       section.paragraphs.push_back({std::move(line), "", ""});
     }
     notes.sections.push_back(std::move(section));

@@ -7,6 +7,8 @@
 #include <cerrno>
 
 #include "apps/cli/error.h"
+#include "apps/terminal/printable.h"
+#include "apps/terminal/screen.h"
 #include "apps/terminal/signals.h"
 
 namespace tiercel::cli {
@@ -30,7 +32,8 @@ absl::Status WriteAll(int fd, std::string_view text, std::string_view name) {
 }
 
 absl::Status WriteOut(std::string_view text) {
-  return WriteAll(STDOUT_FILENO, text, "to stdout");
+  return OutIsTerminal() ? WriteOnTerminal(STDOUT_FILENO, text)
+                         : WriteAll(STDOUT_FILENO, text, "to stdout");
 }
 
 std::string Dump(const Json& document) {
@@ -39,7 +42,8 @@ std::string Dump(const Json& document) {
 }
 
 absl::Status WriteJson(const Json& document) {
-  return WriteOut(Dump(document) + "\n");
+  const std::string text = Dump(document) + "\n";
+  return WriteOut(OutIsTerminal() ? PrintableJson(text) : text);
 }
 
 std::string TableRow(const std::string& name, const std::string& value,
@@ -49,20 +53,26 @@ std::string TableRow(const std::string& name, const std::string& value,
 }
 
 void WriteNote(std::string_view text) {
-  WriteAll(STDERR_FILENO, text, "to stderr").IgnoreError();
+  const absl::Status written =
+      NotesAreOnTerminal()
+          ? WriteOnTerminal(STDERR_FILENO, text)
+          : WriteAll(STDERR_FILENO, Printable(text), "to stderr");
+  written.IgnoreError();
 }
 
 void WriteWarnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
-    WriteNote("warning: " + Printable(warning) + "\n");
+    WriteNote("warning: " + warning + "\n");
   }
 }
 
-std::string Printable(std::string text) {
-  for (char& c : text) {
-    if ((c >= 0 && c < ' ' && c != '\n') || c == 0x7f) c = '?';
-  }
-  return text;
+absl::Status ProseWriter::Write(std::string_view text) {
+  if (!OutIsTerminal()) return WriteOut(text);
+  return WriteOut(wrap_.Push(Printable(text), OutColumns()));
+}
+
+absl::Status ProseWriter::Finish() {
+  return WriteOut(wrap_.Finish(OutColumns()));
 }
 
 }  // namespace tiercel::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "apps/terminal/word_wrap.h"
 #include "nlohmann/json.hpp"
 
 namespace tiercel::cli {
@@ -14,12 +15,12 @@ namespace tiercel::cli {
 // Keeps the order in which fields were added: documents read top to bottom.
 using Json = nlohmann::ordered_json;
 
-// Results go to stdout, at once and unbuffered: a token is seen when it is
-// known. Errors: kIo; ReaderGone for a closed pipe.
+// Results go to stdout, at once and unbuffered; to a terminal as it takes them
+// (Printable), else as they are. Errors: kIo; ReaderGone for a closed pipe.
 absl::Status WriteOut(std::string_view text);
 
-// One line of JSON. Text that is no UTF-8 (a model may stop inside a character)
-// becomes U+FFFD.
+// One line of JSON, the same document on a terminal (PrintableJson). Text that
+// is no UTF-8 becomes U+FFFD.
 absl::Status WriteJson(const Json& document);
 std::string Dump(const Json& document);
 
@@ -27,15 +28,25 @@ std::string Dump(const Json& document);
 std::string TableRow(const std::string& name, const std::string& value,
                      size_t column);
 
-// Text for people goes to stderr; there is nobody to tell if that fails.
+// Text for people goes to stderr, as a terminal takes it (Printable); there is
+// nobody to tell if that fails.
 void WriteNote(std::string_view text);
 
 // "warning: TEXT", each on a line.
 void WriteWarnings(const std::vector<std::string>& warnings);
 
-// With '?' for control characters, line ends excepted: names from files and
-// arguments must not drive the terminal.
-std::string Printable(std::string text);
+// Running text on stdout, which a model writes as it comes: on a terminal that
+// says how wide it is, lines break between words, and a word is seen when it is
+// whole. Otherwise as WriteOut does it.
+class ProseWriter {
+ public:
+  absl::Status Write(std::string_view text);
+  // At the end, also where writing failed: the word that waits.
+  absl::Status Finish();
+
+ private:
+  WordWrap wrap_;
+};
 
 // Writes all of `text`, in parts if need be. Errors: kIo; ReaderGone;
 // Interrupted where a signal came and nobody reads.

@@ -1,17 +1,13 @@
 #include "apps/terminal/progress.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "apps/cli/numbers.h"
-#include "apps/terminal/output.h"
+#include "apps/terminal/printable.h"
+#include "apps/terminal/screen.h"
 
 namespace tiercel::cli {
 namespace {
@@ -19,48 +15,100 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenDraws(100);
 constexpr double kSecondsBeforeRate = 0.5;  // an earlier one is noise
 constexpr int kUsualColumns = 80;
-// Back to the first column, and clear to the end.
-constexpr std::string_view kClearLine = "\r\x1b[K";
+constexpr int kLeastTitleColumns = 8;
 
-// As it is now: the window may be resized while we draw.
-int Columns() {
-  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
-    const std::optional<int64_t> number = ParseInt(columns);
-    if (number.has_value() && *number > 0 && *number < 10'000) {
-      return static_cast<int>(*number);
-    }
+int ColumnsOf(std::string_view text) {
+  int columns = 0;
+  for (size_t at = 0; at < text.size();) {
+    const TerminalCharacter character = CharacterAt(text, at);
+    columns += character.is_safe ? character.columns : 1;  // a '?'
+    at += character.bytes;
   }
-  winsize size = {};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    return size.ws_col;
-  }
-  return kUsualColumns;
+  return columns;
 }
 
-}  // namespace
+// As much of `text` as has so many columns.
+std::string CutTo(std::string_view text, int columns) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const TerminalCharacter character = CharacterAt(text, at);
+    columns -= character.is_safe ? character.columns : 1;
+    if (columns < 0) break;
+    at += character.bytes;
+  }
+  return std::string(text.substr(0, at));
+}
 
-std::string ProgressLine(const ProgressState& state, int columns) {
-  std::string line = absl::StrCat(state.verb, " ", Grouped(state.done), " / ",
-                                  Grouped(state.total), " ", state.unit);
+// The parts of the line, of which some are shown.
+struct Fields {
+  std::string part;
+  std::string title;
+  std::string verb;
+  std::string counts;
+  std::string share;
+  std::string rate;
+  std::string left;
+
+  std::string Joined() const {
+    std::string line = part;
+    if (!title.empty()) absl::StrAppend(&line, ", ", title);
+    const auto add = [&](const char* between, const std::string& field) {
+      if (field.empty()) return;
+      absl::StrAppend(&line, line.empty() ? "" : between, field);
+    };
+    add(": ", verb);
+    add(" ", counts);
+    add("  ", share);
+    add("  ", rate);
+    add("  ", left);
+    return line;
+  }
+};
+
+Fields FieldsOf(const ProgressState& state) {
+  Fields fields;
+  fields.part = state.part;
+  fields.title = state.title;
+  fields.verb = state.verb;
+  fields.counts = absl::StrCat(Grouped(state.done), " / ", Grouped(state.total),
+                               " ", state.unit);
   if (state.total > 0) {
-    absl::StrAppend(&line, "  ", 100 * state.done / state.total, "%");
+    fields.share = absl::StrCat(100 * state.done / state.total, "%");
   }
   if (state.done > 0 && state.seconds >= kSecondsBeforeRate) {
     const double rate = static_cast<double>(state.done) / state.seconds;
     const double left = static_cast<double>(state.total - state.done) / rate;
     if (!state.per_unit.empty()) {
-      absl::StrAppend(&line, "  ", Grouped(static_cast<int64_t>(rate)), " ",
-                      state.per_unit);
+      fields.rate = absl::StrCat(Grouped(static_cast<int64_t>(rate)), " ",
+                                 state.per_unit);
     }
-    absl::StrAppend(&line, "  ", Duration(left), " left");
+    fields.left = Duration(left) + " left";
   }
-  return line.substr(0, static_cast<size_t>(std::max(columns - 1, 0)));
+  return fields;
 }
 
-bool TerminalDraws() {
-  const char* term = std::getenv("TERM");
-  return isatty(STDERR_FILENO) == 1 && term != nullptr &&
-         std::strcmp(term, "dumb") != 0;
+}  // namespace
+
+std::string ProgressLine(const ProgressState& state, int columns) {
+  const int most = std::max(columns - 1, 0);
+  Fields fields = FieldsOf(state);
+  const auto fits = [&] { return ColumnsOf(fields.Joined()) <= most; };
+  if (!fits()) fields.rate.clear();
+  if (!fits() && !(fields.part.empty() && fields.left.empty())) {
+    fields.counts.clear();
+  }
+  if (!fits() && !fields.title.empty()) {
+    const int over = ColumnsOf(fields.Joined()) - most;
+    const int room = ColumnsOf(fields.title) - over - 3;
+    fields.title =
+        room < kLeastTitleColumns ? "" : CutTo(fields.title, room) + "...";
+  }
+  if (!fields.left.empty()) {
+    for (std::string* field : {&fields.verb, &fields.part, &fields.share}) {
+      if (!fits()) field->clear();
+    }
+  }
+  return CutTo(fields.Joined(), most);
 }
 
 Progress::Progress(bool wanted, std::string verb, std::string unit,
@@ -72,7 +120,7 @@ Progress::Progress(bool wanted, std::string verb, std::string unit,
 }
 
 Progress::~Progress() {
-  if (on_screen_) WriteNote(kClearLine);
+  if (draws_) ShowStatus("");
 }
 
 ProgressFn Progress::Callback() {
@@ -91,6 +139,11 @@ ProgressFn Progress::Callback(int64_t units) {
   };
 }
 
+void Progress::SetPart(std::string part, std::string title) {
+  state_.part = std::move(part);
+  state_.title = std::move(title);
+}
+
 void Progress::Draw(int64_t done, int64_t total) {
   if (Clock::now() - drawn_at_ >= kBetweenDraws) Show(done, total);
 }
@@ -99,11 +152,11 @@ void Progress::Show(int64_t done, int64_t total) {
   if (!draws_) return;
   const Clock::time_point now = Clock::now();
   drawn_at_ = now;
-  on_screen_ = true;
   state_.done = done;
   state_.total = total;
   state_.seconds = std::chrono::duration<double>(now - begin_).count();
-  WriteNote(std::string(kClearLine) + ProgressLine(state_, Columns()));
+  const int columns = NoteColumns();
+  ShowStatus(ProgressLine(state_, columns > 0 ? columns : kUsualColumns));
 }
 
 }  // namespace tiercel::cli

@@ -11,9 +11,10 @@ namespace tiercel::cli {
 // Called with done and total.
 using ProgressFn = std::function<void(uint64_t done, uint64_t total)>;
 
-// One line that is drawn over itself while long work runs, and gone after it:
+// The status line while long work runs:
 //
-//   reading 3,412 / 7,012 tokens  48%  1,893 tok/s  2 s left
+//   part 3 of 48, Loomings: reading 3,412 / 7,012 tokens  48%  1,893 tok/s  2 s
+//   left
 struct ProgressState {
   std::string verb;      // "reading"
   std::string unit;      // "tokens"
@@ -21,21 +22,22 @@ struct ProgressState {
   int64_t done = 0;
   int64_t total = 0;
   double seconds = 0;  // since the work began
+  std::string part;    // "part 3 of 48"; empty: it has none
+  std::string title;   // "Loomings", of the part; empty: it has none
 };
 
-// The line, cut to fewer than `columns` columns: a full one would wrap. ASCII.
+// The line, shorter than `columns` columns: a full one would wrap. Where it is
+// too long for that, what matters least is left out first: the rate, then the
+// counts, some of the title, all of it, the verb, and the part. The time that
+// is left stays.
 std::string ProgressLine(const ProgressState& state, int columns);
-
-// Whether stderr is a terminal that can draw: not TERM=dumb. NO_COLOR is about
-// colour, of which the line has none.
-bool TerminalDraws();
 
 class Progress {
  public:
   // Draws nothing where `wanted` is false or the terminal does not draw.
   Progress(bool wanted, std::string verb, std::string unit,
            std::string per_unit);
-  ~Progress();  // clears the line
+  ~Progress();  // takes the line away
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -46,6 +48,9 @@ class Progress {
   ProgressFn Callback(int64_t units);
   // Draws at once: the next call may be long in coming.
   void Show(int64_t done, int64_t total);
+  // What the line says of what is done from here on.
+  void SetPart(std::string part, std::string title);
+  void SetVerb(std::string verb) { state_.verb = std::move(verb); }
 
  private:
   void Draw(int64_t done, int64_t total);
@@ -55,7 +60,6 @@ class Progress {
   ProgressState state_;
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point drawn_at_ = begin_;
-  bool on_screen_ = false;
 };
 
 }  // namespace tiercel::cli

@@ -1,12 +1,21 @@
 #include "apps/terminal/progress.h"
 
+#include <algorithm>
+#include <string>
+
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace tiercel::cli {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::EndsWith;
+using ::testing::Lt;
+using ::testing::SizeIs;
+
 ProgressState Reading(int64_t done, int64_t total, double seconds) {
-  return {"reading", "tokens", "tok/s", done, total, seconds};
+  return {"reading", "tokens", "tok/s", done, total, seconds, "", ""};
 }
 
 TEST(ProgressLineTest, SaysHowFarHowFastAndHowLong) {
@@ -22,7 +31,7 @@ TEST(ProgressLineTest, NoRateBeforeThereIsOne) {
 }
 
 TEST(ProgressLineTest, TimeIsLeftWithoutARate) {
-  EXPECT_EQ(ProgressLine({"tg32", "runs", "", 2, 6, 1.0}, 80),
+  EXPECT_EQ(ProgressLine({"tg32", "runs", "", 2, 6, 1.0, "", ""}, 80),
             "tg32 2 / 6 runs  33%  2 s left");
 }
 
@@ -37,13 +46,50 @@ TEST(ProgressLineTest, LongTimes) {
             "reading 1 / 7,321 tokens  0%  1 tok/s  2 h 2 min left");
 }
 
-TEST(ProgressLineTest, StaysShorterThanTheTerminal) {
-  const ProgressState state = Reading(3412, 7012, 1.8);
-  const size_t whole = ProgressLine(state, 1000).size();
+TEST(ProgressLineTest, TheTimeLeftIsWhatStays) {
+  const ProgressState state = Reading(12345, 107012, 6.5);
+  EXPECT_EQ(ProgressLine(state, 80),
+            "reading 12,345 / 107,012 tokens  11%  1,899 tok/s  50 s left");
+  EXPECT_EQ(ProgressLine(state, 60),
+            "reading 12,345 / 107,012 tokens  11%  50 s left");
+  EXPECT_EQ(ProgressLine(state, 40), "reading  11%  50 s left");
+  EXPECT_EQ(ProgressLine(state, 20), "11%  50 s left");
+  EXPECT_EQ(ProgressLine(state, 11), "50 s left");
   for (int columns = 0; columns < 100; ++columns) {
-    const size_t size = ProgressLine(state, columns).size();
-    EXPECT_EQ(size, columns == 0 ? 0 : std::min(whole, size_t(columns - 1)));
+    const std::string line = ProgressLine(state, columns);
+    EXPECT_LT(line.size(), std::max<size_t>(1, size_t(columns)));
+    EXPECT_THAT(line, AnyOf(EndsWith("50 s left"), SizeIs(Lt(9u))));
   }
+}
+
+TEST(ProgressLineTest, WithoutATimeLeftItIsCut) {
+  const ProgressState state = Reading(3412, 7012, 0.1);
+  const std::string whole = ProgressLine(state, 1000);
+  for (int columns = 0; columns < 100; ++columns) {
+    EXPECT_EQ(ProgressLine(state, columns),
+              whole.substr(0, size_t(std::max(columns - 1, 0))));
+  }
+}
+
+TEST(ProgressLineTest, APartAndItsTitle) {
+  ProgressState state = Reading(12345, 107012, 6.5);
+  state.part = "part 3 of 48";
+  state.title = "El ingenioso hidalgo \u732b\u304c\u6d77";
+  const std::string end = " 12,345 / 107,012 tokens  11%  1,899 tok/s  ";
+  EXPECT_EQ(ProgressLine(state, 200),
+            "part 3 of 48, " + state.title + ": reading" + end + "50 s left");
+  EXPECT_EQ(ProgressLine(state, 80),
+            "part 3 of 48, " + state.title + ": reading  11%  50 s left");
+  EXPECT_EQ(ProgressLine(state, 60),
+            "part 3 of 48, El ingenioso hida...: reading  11%  50 s left");
+  EXPECT_EQ(ProgressLine(state, 45), "part 3 of 48: reading  11%  50 s left");
+  EXPECT_EQ(ProgressLine(state, 30), "part 3 of 48  11%  50 s left");
+  EXPECT_EQ(ProgressLine(state, 20), "11%  50 s left");
+  // Wide characters are cut by the columns that they take.
+  state.title = "\u732b\u304c\u6d77\u3092\u898b\u305f\u3002\u732b\u304c";
+  EXPECT_EQ(ProgressLine(state, 54),
+            "part 3 of 48, \u732b\u304c\u6d77\u3092\u898b...: reading  11%  "
+            "50 s left");
 }
 
 TEST(ProgressTest, DrawsNothingWhereItIsNotWanted) {

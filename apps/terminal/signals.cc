@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string_view>
 
-#include "apps/terminal/progress.h"
+#include "apps/terminal/screen.h"
 
 namespace tiercel::cli {
 namespace {
@@ -24,7 +24,6 @@ static_assert(std::atomic<tiercel_session*>::is_always_lock_free);
 std::atomic<int> to_keep{0};
 std::atomic<bool> has_output{false};
 bool wants_json = false;
-bool clears_line = false;  // stderr may show progress
 
 // A signal may meet any thread; the one that waits to read looks at this too.
 int wake_pipe[2] = {-1, -1};
@@ -38,8 +37,8 @@ void Say(int fd, std::string_view text) {
 
 [[noreturn]] void EndNow(int signal_number) {
   if (!wants_json) {
-    Say(STDERR_FILENO, clears_line ? "\r\x1b[Ktiercel: interrupted\n"
-                                   : "tiercel: interrupted\n");
+    Say(STDERR_FILENO, StatusEraser());
+    Say(STDERR_FILENO, "tiercel: interrupted\n");
   } else if (!has_output.load()) {
     Say(STDOUT_FILENO,
         R"({"error":{"code":"interrupted","message":"interrupted"}})"
@@ -60,7 +59,6 @@ void OnSignal(int signal_number) {
 
 void InstallSignalHandlers(bool json) {
   wants_json = json;
-  clears_line = TerminalDraws();
   // Without it a signal that meets another thread is noticed at the next key.
   if (pipe2(wake_pipe, O_NONBLOCK | O_CLOEXEC) == -1) {
     wake_pipe[0] = wake_pipe[1] = -1;

@@ -1,0 +1,176 @@
+"""What reaches a terminal, and how it looks there.
+
+    cli_screen_test.py TIERCEL CHECKPOINTS
+"""
+
+import json
+import os
+import re
+import sys
+import unittest
+
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+from cli_testing import CHAT, Case, Screen, Terminal, run
+
+# Embeddings, overrides, isolates; C1; ESC, DEL and what moves the cursor.
+DRIVES = re.compile("[\u202a-\u202e\u2066-\u2069\x80-\x9f"
+                    "\x00-\x08\x0b-\x1f\x7f]")
+HOSTILE = "a\x1b]0;b\x07\x1b[2J \x9b31m \u202etxt\u202c \u2066c\u2069 \rd"
+
+
+def text_of(seen):
+    """What was shown, without what the program draws by itself."""
+    return seen.decode().replace("\r\n", "\n").replace("\r\x1b[K", "")
+
+
+class SafetyTest(Case):
+    """Whoever wrote a text says no more than its letters."""
+
+    def assert_safe(self, seen):
+        found = DRIVES.search(text_of(seen))
+        self.assertIsNone(found, seen)
+
+    def terminal(self, *args, code=0, **changes):
+        terminal = Terminal(self, *args, **changes)
+        self.assertEqual(terminal.end(), code, terminal.seen)
+        self.assert_safe(terminal.seen)
+        return text_of(terminal.seen)
+
+    def test_what_a_model_writes(self):
+        # Its bytes are nearly those of chance.
+        args = ["generate", "-m", CHAT, "-p", "x", "-n", "2000", "--temp", "9",
+                "--ignore-eos"]
+        file = self.succeed(*args).decode()
+        self.assertTrue(DRIVES.search(file))  # a file has all of them
+        shown = self.terminal(*args)
+        self.assertTrue(shown.startswith(
+            DRIVES.sub("?", file.replace("\r\n", "\n"))), shown)
+        document = self.document(*args)
+        self.assertEqual(document["output"][0]["text"] + "\n", file)
+        lines = self.terminal(*args, "--stream").splitlines()
+        self.assertEqual(json.loads(lines[-1])["output"], document["output"])
+        self.assertEqual("".join(json.loads(line)["text"]
+                                 for line in lines[:-1]) + "\n", file)
+
+    def test_what_a_book_or_a_name_says(self):
+        html = "<title>%s</title>" % HOSTILE + "".join(
+            "<h1>%s %d</h1><p>The cat sat on the mat.</p>" % (HOSTILE, i)
+            for i in range(3))
+        book = self.path(HOSTILE.replace("/", "") + ".html", html.encode())
+        model = self.path("m\x1b[2J\u202e.gguf")
+        os.symlink(CHAT + ".gguf", model)
+        for args, code in (
+                (["summarize", book, "--toc"], 0),
+                (["summarize", book, "--no-talk", "-n", "4"], 0),
+                (["ask", book, HOSTILE, "-n", "4"], 0),
+                (["summarize", book, "--chapters", HOSTILE], 3),
+                (["summarize", book, "--output", book + "/x"], 6),
+                (["summarize", book + HOSTILE], 6),
+                (["generate", HOSTILE], 2),
+                (["bench", "-p", "4", "-n", "0", "-r", "1"], 0)):
+            with self.subTest(args=args):
+                shown = self.terminal(*args, "-m", model, code=code)
+                if HOSTILE in args[1:]:
+                    self.assertIn("?[2J", shown)
+
+    def test_what_is_said_of_what_was_typed(self):
+        book = self.path("book.txt", b"The cat sat on the mat.")
+        terminal = Terminal(self, "ask", book, "-m", CHAT, "-n", "4")
+        terminal.prompt()
+        typed = "/nosuch \u202etxt\u202c \x9b31m"
+        terminal.type(typed.encode() + b"\r")
+        found = terminal.until(rb"no such command: [^\n]*\n")
+        self.assert_safe(found[0])
+        self.assertIn(b"?txt? ?31m", found[0])
+
+    def test_a_pipe_gets_names_that_drive_no_terminal(self):
+        result = run("inspect", "/no/\x1b[31m\u009b\u202e\x7f")
+        self.assertIn(b"/no/?[31m???", result.stderr)
+
+
+class WidthTest(Case):
+    """Narrow terminals and wide ones."""
+
+    def words_of_a_model(self, *args):
+        """A seed with which it writes short words of one column a letter."""
+        for seed in range(300):
+            seeded = [*args, "--seed", str(seed)]
+            text = self.document(*seeded)["output"][0]["text"]
+            words = text.split()
+            if (re.fullmatch("[ -~\n\ufffd]+", text) and len(words) > 15 and
+                    max(map(len, words)) < 20):
+                return seeded, words
+        self.fail("it writes other words")
+
+    def test_answers_break_between_words(self):
+        args, words = self.words_of_a_model(
+            "ask", self.path("book.txt", b"The cat sat on the mat."), "Who?",
+            "-m", CHAT, "-n", "60", "--temp", "0.2", "--ignore-eos")
+        for columns in (20, 33, 60, 80):
+            terminal = Terminal(self, *args, "--quiet", columns=columns)
+            self.assertEqual(terminal.end(), 0)
+            seen = terminal.seen.decode()
+            answer = seen[seen.index("# Who?") + 6:seen.index("cut at -n")]
+            lines = Screen(columns, answer).text()
+            self.assertLessEqual(max(map(len, lines)), columns)
+            self.assertEqual(" ".join(lines).split(), words)
+
+    def test_summaries_break_between_words(self):
+        args, _ = self.words_of_a_model(
+            "summarize", self.path("book.txt", b"The cat sat. " * 400), "-m",
+            CHAT, "-n", "40", "--temp", "0.2", "--ignore-eos", "-c", "500")
+        words = self.succeed(*args).decode().split()
+        for columns in (24, 60):
+            terminal = Terminal(self, *args, columns=columns)
+            self.assertEqual(terminal.end(), 0)
+            seen = re.sub(r"\r\x1b\[K.*\r\x1b\[K", "",
+                          terminal.seen.decode())
+            shown = " ".join(Screen(columns, seen).text()).split()
+            self.assertIn(" ".join(words), " ".join(shown))
+
+
+class QuietTest(Case):
+    def setUp(self):
+        super().setUp()
+        self.book = self.path("book.txt", b"The cat sat on the mat. " * 20)
+        self.short = ["-m", CHAT, "-n", "4", "--ignore-eos"]
+
+    def test_a_script_on_a_terminal_asks_for_no_questions(self):
+        terminal = Terminal(self, "summarize", self.book, "--no-talk",
+                            *self.short)
+        self.assertEqual(terminal.end(), 0)
+        self.assertNotIn(b"/help", terminal.seen)
+        self.assertIn(b"TTFT", terminal.seen)
+
+    def test_statistics_can_be_left_out(self):
+        tree = [*self.short, "-c", "400"]
+        book = self.path("long.txt", b"The cat sat on the mat. " * 300)
+        for args in (["generate", "-p", "x", *self.short],
+                     ["summarize", self.book, *self.short],
+                     ["summarize", book, *tree],
+                     ["ask", self.book, "Who?", *self.short],
+                     ["chat", *self.short]):
+            with self.subTest(args=args):
+                said, quiet = (
+                    run(*args, *flags, input=b"who?\n" * (args[0] == "chat"))
+                    for flags in ([], ["--quiet"]))
+                self.assertEqual(quiet.stdout, said.stdout)
+                self.assertRegex(said.stderr, rb"TTFT|parts made")
+                self.assertNotRegex(quiet.stderr, rb"TTFT|parts made|seed")
+        # What was asked for is said.
+        result = run("generate", "-p", "a b a b a b", *self.short, "--draft",
+                     "ngram", "--verify-against", "full", "--quiet")
+        self.assertRegex(result.stderr,
+                         rb"^agrees with full, speed-up [0-9.]+\n$")
+
+    def test_a_talk_is_quiet_too(self):
+        terminal = Terminal(self, "ask", self.book, *self.short, "--quiet")
+        terminal.prompt()
+        terminal.type(b"who?\r")
+        found = terminal.until(rb"who\?(.*)> (\x1b\[\w+)?$")
+        self.assertIn(b"cut at -n 4", found[1])
+        self.assertNotIn(b"TTFT", found[1])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
