@@ -440,6 +440,52 @@ class SfiTest(Case):
                                               "--plain", "--gamma2", "4"))
 
 
+class AgreementTest(Case):
+    """What people read of a text beside its baseline's."""
+
+    FORMS = {"triforce": ["--budget", "64", "--chunk", "8"],
+             "sfi": SfiTest.SFI[2:],
+             "sadas": [*SADAS[2:], "--set", "think=on"],
+             "speed": ["--set", "cut=1"]}
+
+    def said(self, policy, *flags):
+        args = ["generate", "-m", CHAT, "-p", TEXT, "-n", "40", "--ignore-eos",
+                "--policy", policy, *self.FORMS[policy], *flags,
+                "--verify-against", "full"]
+        result = run(*args)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr.decode(), self.document(*args).get("baseline")
+
+    def test_every_sentence_is_true(self):
+        speed = ", speed-up [0-9.]+"
+        for policy in self.FORMS:
+            for flags in ([], ["--temp", "0.8", "--verify", "coupled"]):
+                note, baseline = self.said(policy, *flags)
+                self.assertTrue(baseline["agree"])
+                self.assertRegex(note, ", agrees with full" + speed)
+            note, baseline = self.said(policy, "--temp", "1.5")
+            self.assertFalse(baseline["agree"])
+            self.assertRegex(note, ", same law as full" + speed)
+            if policy == "triforce":
+                continue
+            for temp in ("0.8", "0"):
+                note, baseline = self.said(policy, "--plain", "--temp", temp)
+                sentence = ("the same 40 tokens" if baseline["agree"] else
+                            "first differs at token %d" %
+                            baseline["first_difference"])
+                self.assertRegex(note, ", " + sentence + speed)
+                self.assertNotIn("law", note)
+        # Where nothing is left out, and where there are several.
+        note, _ = self.said("sfi", "--plain", "--set", "interval=1")
+        self.assertRegex(note, ", the same 40 tokens" + speed)
+        note, _ = self.said("sfi", "--plain", "--temp", "0.8", "--seeds", "1:2")
+        self.assertRegex(note, "(?m)^seed 1: (first differs at|the same)")
+        row = self.succeed("bench", "-m", CHAT, "-p", "0", "-n", "20", "-d",
+                           "200", "-r", "1", *SADAS, "--plain", "--set",
+                           "think=on", "--verify-against", "full").decode()
+        self.assertRegex(row, r"\| (yes|differs at token \d+) \|\n")
+
+
 class BenchTest(Case):
     def test_a_plain_form(self):
         rows = json.loads(self.succeed(

@@ -168,7 +168,7 @@ absl::StatusOr<BenchContext> Describe(const Options& options,
   context.policy = options.sampling.policy;
   context.draft = options.sampling.Drafter();
   context.compared = options.sampling.verify_against_full;
-  context.must_agree = MustAgree(options.sampling);
+  context.promise = PromiseOf(options.sampling);
   context.weight_bytes_per_token =
       static_cast<double>(model.info().bytes_per_token);
   context.kv_bytes_per_position =

@@ -72,6 +72,21 @@ Json FlatJson(const BenchRow& row, const BenchContext& context) {
   return flat;
 }
 
+// Whether the texts agree, in a cell.
+std::string AgreementIn(const Json& baseline, Promise promise) {
+  if (baseline.at("agree").get<bool>()) return "yes";
+  switch (promise) {
+    case Promise::kText:
+      return "no";
+    case Promise::kLaw:
+      return "same law";
+    case Promise::kNone:
+      break;
+  }
+  return absl::StrCat("differs at token ",
+                      baseline.at("first_difference").get<int64_t>());
+}
+
 }  // namespace
 
 double Mean(const std::vector<double>& samples) {
@@ -218,9 +233,7 @@ std::string MarkdownLine(const BenchRow& row, const BenchContext& context) {
   } else if (context.compared) {
     const Json& speedup = row.baseline.at("speedup");
     cells.push_back(speedup.is_null() ? "-" : Fixed(speedup.get<double>(), 2));
-    cells.push_back(row.baseline.at("agree").get<bool>() ? "yes"
-                    : context.must_agree                 ? "no"
-                                                         : "same law");
+    cells.push_back(AgreementIn(row.baseline, context.promise));
   }
   return absl::StrCat("| ", absl::StrJoin(cells, " | "), " |\n");
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/commands/sampling.h"
 #include "apps/terminal/output.h"
 
 namespace tiercel::cli {
@@ -52,8 +53,8 @@ struct BenchContext {
   std::string kv_type_v;
   std::string policy = "full";
   std::string draft = "none";
-  bool compared = false;    // generations, with what they are without drafts
-  bool must_agree = false;  // with that, token for token
+  bool compared = false;  // generations, with what they are without drafts
+  Promise promise = Promise::kText;   // of those
   double weight_bytes_per_token = 0;  // that a decoded token reads
   double kv_bytes_per_position = 0;   // K and V, all layers
   std::string build;                  // tiercel_version()

@@ -236,11 +236,15 @@ TEST(BenchTableTest, MarkdownShowsTheBaseline) {
   EXPECT_EQ(std::count(header.begin(), header.end(), '|'),
             2 * std::count(line.begin(), line.end(), '|'));
   row.baseline["agree"] = false;
-  context.must_agree = true;
+  row.baseline["first_difference"] = 5;
+  context.promise = Promise::kText;
   EXPECT_TRUE(absl::EndsWith(MarkdownLine(row, context), "| 1.50 | no |\n"));
-  context.must_agree = false;
+  context.promise = Promise::kLaw;
   EXPECT_TRUE(
       absl::EndsWith(MarkdownLine(row, context), "| 1.50 | same law |\n"));
+  context.promise = Promise::kNone;
+  EXPECT_TRUE(absl::EndsWith(MarkdownLine(row, context),
+                             "| 1.50 | differs at token 5 |\n"));
   row.baseline["agree"] = true;
   const std::string csv = CsvLine(row, context);
   EXPECT_NE(csv.find(",true,1.5,"), std::string::npos) << csv;

@@ -326,7 +326,9 @@ absl::Status RunGeneration(const Options& options, const Model& model,
       if (many && !options.json) {
         WriteNote(absl::StrCat(
             several ? absl::StrCat("seed ", run.seed) : run.question, ": ",
-            AgreementOf(run.baseline, options.sampling), "\n"));
+            AgreementOf(run.baseline, output.at("tokens").size(),
+                        options.sampling),
+            "\n"));
       }
     }
     outputs.push_back(std::move(output));
@@ -335,7 +337,9 @@ absl::Status RunGeneration(const Options& options, const Model& model,
   if (!options.json && options.statistics) {
     WriteNote(SummaryOf(document, options.sampling));
   } else if (!options.json && document.contains("baseline")) {
-    WriteNote(AgreementOf(document["baseline"], options.sampling) + "\n");
+    WriteNote(AgreementOf(document["baseline"],
+                          outputs.at(0).at("tokens").size(), options.sampling) +
+              "\n");
   }
   document["output"] = std::move(outputs);
   if (complete) {

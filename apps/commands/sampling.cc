@@ -28,8 +28,10 @@ Options BaselineOf(const Options& options, const Json& report) {
   return full;
 }
 
-bool MustAgree(const SamplingOptions& from) {
-  return !from.plain && (from.verify == "coupled" || from.temperature == 0);
+Promise PromiseOf(const SamplingOptions& from) {
+  if (from.plain) return Promise::kNone;
+  return from.verify == "coupled" || from.temperature == 0 ? Promise::kText
+                                                           : Promise::kLaw;
 }
 
 Json Compared(const Json& report, double rate, const Json& baseline,

@@ -17,8 +17,13 @@ namespace tiercel::cli {
 // no view is kept. `report`: what a run with `options` said.
 Options BaselineOf(const Options& options, const Json& report);
 
-// The text is that of the baseline whatever is drafted: coupled, or greedy.
-bool MustAgree(const SamplingOptions& from);
+// How the text of a run has to do with its baseline's.
+enum class Promise {
+  kText,  // it is the same: coupled, or greedy
+  kLaw,   // it is drawn from the same law, and may be another
+  kNone,  // a plain form's: it is another model's
+};
+Promise PromiseOf(const SamplingOptions& from);
 
 // Compares two reports of a generation, with the tokens a second of both (0:
 // not known): {"agree", "first_difference", "speedup", "decode_tok_s",

@@ -19,6 +19,10 @@ double Number(const Json& from, const char* key) {
 
 std::string Percent(double share) { return Fixed(100 * share, 0) + " %"; }
 
+size_t TokensOf(const Json& report) {
+  return report.at("output").at(0).at("tokens").size();
+}
+
 // The first line but how it ends.
 std::string TimesOf(const Json& report) {
   std::string line =
@@ -117,15 +121,26 @@ std::string DevicesOf(const Json& report) {
 
 }  // namespace
 
-std::string AgreementOf(const Json& baseline, const SamplingOptions& sampling) {
+std::string AgreementOf(const Json& baseline, size_t tokens,
+                        const SamplingOptions& sampling) {
+  const bool agrees = baseline.value("agree", false);
+  const std::string where =
+      agrees ? ""
+             : absl::StrCat(" at token ",
+                            baseline.at("first_difference").get<int64_t>());
   std::string line;
-  if (baseline.value("agree", false)) {
-    line = "agrees with full";
-  } else if (MustAgree(sampling)) {
-    line = absl::StrCat("differs from full at token ",
-                        baseline.at("first_difference").get<int64_t>());
-  } else {
-    line = "same law as full";
+  switch (PromiseOf(sampling)) {
+    case Promise::kText:
+      line = agrees ? "agrees with full" : "differs from full" + where;
+      break;
+    case Promise::kLaw:
+      line = agrees ? "agrees with full" : "same law as full";
+      break;
+    case Promise::kNone:
+      line = agrees ? absl::StrCat("the same ", tokens,
+                                   tokens == 1 ? " token" : " tokens")
+                    : "first differs" + where;
+      break;
   }
   if (baseline.at("speedup").is_number()) {
     absl::StrAppend(&line, ", speed-up ",
@@ -137,7 +152,9 @@ std::string AgreementOf(const Json& baseline, const SamplingOptions& sampling) {
 std::string SummaryOf(const Json& report, const SamplingOptions& sampling) {
   std::string text = TimesOf(report);
   if (report.contains("baseline")) {
-    absl::StrAppend(&text, ", ", AgreementOf(report["baseline"], sampling));
+    absl::StrAppend(
+        &text, ", ",
+        AgreementOf(report["baseline"], TokensOf(report), sampling));
   }
   if (report.value("simulated", false)) text += ", simulated";
   if (sampling.seeds.has_value()) {

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_APPS_COMMANDS_SUMMARY_H_
 #define TIERCEL_APPS_COMMANDS_SUMMARY_H_
 
+#include <cstddef>
 #include <string>
 
 #include "apps/cli/options.h"
@@ -21,9 +22,14 @@ namespace tiercel::cli {
 // over a link beside a baseline.
 std::string SummaryOf(const Json& report, const SamplingOptions& sampling);
 
-// "agrees with full, speed-up 2.31", of the "baseline" of --verify-against
-// full. A text that may differ (see MustAgree) and does is "same law as full".
-std::string AgreementOf(const Json& baseline, const SamplingOptions& sampling);
+// What --verify-against full has found of a text of so many tokens, by its
+// "baseline" and by what was promised (PromiseOf):
+//
+//   agrees with full, speed-up 2.31; differs from full at token 3; where the
+//   law alone is promised, same law as full; of a plain form, the same 40
+//   tokens; first differs at token 3
+std::string AgreementOf(const Json& baseline, size_t tokens,
+                        const SamplingOptions& sampling);
 
 // Where an answer was cut at -n, and how to have more of it; else empty.
 // `output` is one of the report's.

@@ -27,21 +27,43 @@ TEST(SummaryTest, SaysWhatTheReportKnows) {
   EXPECT_EQ(SummaryOf(report, {}),
             "prompt 12 tokens, TBT 50.0 ms (predicted 45.5), seed 0\n");
   report = {{"prompt_tokens", 12},
+            {"output", {{{"tokens", {1, 2, 3}}}}},
             {"baseline", {{"agree", true}, {"speedup", 2.314}}}};
   sampling.seeds = {{2, 9}};
   EXPECT_EQ(SummaryOf(report, sampling),
             "prompt 12 tokens, agrees with full, speed-up 2.31, seeds 2 to "
             "9\n");
+}
+
+// A sentence is true of what each form of a policy promises.
+TEST(SummaryTest, AgreementIsWhatWasPromised) {
+  const Json same = {{"agree", true}, {"speedup", 1.5}};
   const Json other = {
       {"agree", false}, {"first_difference", 3}, {"speedup", nullptr}};
-  EXPECT_EQ(AgreementOf(other, sampling), "differs from full at token 3");
-  // What is drawn and judged by probabilities may be another text.
-  sampling.temperature = 0.6;
-  EXPECT_EQ(AgreementOf(other, sampling), "same law as full");
-  sampling.verify = "coupled";
-  EXPECT_EQ(AgreementOf(other, sampling), "differs from full at token 3");
-  EXPECT_EQ(AgreementOf({{"agree", true}, {"speedup", 1.5}}, sampling),
-            "agrees with full, speed-up 1.50");
+  SamplingOptions sampling;
+  for (const char* policy : {"triforce", "sfi", "sadas", "speed"}) {
+    sampling = {};
+    sampling.policy = policy;
+    EXPECT_EQ(AgreementOf(same, 40, sampling),
+              "agrees with full, speed-up 1.50");
+    EXPECT_EQ(AgreementOf(other, 40, sampling), "differs from full at token 3");
+    sampling.temperature = 0.6;
+    EXPECT_EQ(AgreementOf(same, 40, sampling),
+              "agrees with full, speed-up 1.50");
+    EXPECT_EQ(AgreementOf(other, 40, sampling), "same law as full");
+    sampling.verify = "coupled";
+    EXPECT_EQ(AgreementOf(other, 40, sampling), "differs from full at token 3");
+    sampling.verify = "";
+    sampling.plain = true;
+    for (const double temperature : {0.0, 0.6}) {
+      sampling.temperature = temperature;
+      EXPECT_EQ(AgreementOf(same, 40, sampling),
+                "the same 40 tokens, speed-up 1.50");
+      EXPECT_EQ(AgreementOf(same, 1, sampling),
+                "the same 1 token, speed-up 1.50");
+      EXPECT_EQ(AgreementOf(other, 40, sampling), "first differs at token 3");
+    }
+  }
 }
 
 TEST(SummaryTest, DraftsAndTheLinkHaveLinesOfTheirOwn) {
@@ -122,6 +144,7 @@ TEST(CutTest, SaysWhereTheContextEnded) {
 TEST(SummaryTest, BothDevices) {
   Json report = {
       {"prompt_tokens", 12},
+      {"output", {{{"tokens", {1, 2, 3}}}}},
       {"memory", {{"device_bytes", 3 << 20}}},
       {"ledger",
        {{"formula", {{"resident_pages", 2}}}, {"stations", Json::object()}}},
