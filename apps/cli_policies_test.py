@@ -8,11 +8,13 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
 import unittest
 
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-from cli_testing import CHAT, IDS_ONLY, Case, environment, read_npy, run
+from cli_testing import (CHAT, IDS_ONLY, Case, environment, lend_rates,
+                         read_npy, run, write_deeper)
 
 TEXT = "the falcon saw the sea and the sea saw the falcon again " * 12
 SADAS = ["--policy", "sadas", "--window", "48"]
@@ -438,6 +440,119 @@ class SfiTest(Case):
                 2, "usage", *args, "--policy", policy, "--chunk", chunk))
         self.assertIn("--gamma2", self.refuse(2, "usage", *args, *self.SFI,
                                               "--plain", "--gamma2", "4"))
+
+
+class WarningTest(Case):
+    """Policies that bring nothing here, or take what others need."""
+
+    def warnings(self, *args, **kwargs):
+        said = run(*args, **kwargs).stderr.decode()
+        document = self.document(*args, **kwargs)
+        return document["warnings"], said
+
+    def test_a_model_that_does_not_think(self):
+        plan = ["plan", "-c", "1000", "--policy", "sadas"]
+        generate = ["generate", "-p", TEXT, "-n", "4", "--policy", "sadas"]
+        for args in (plan, generate):
+            for form, what in (([], "drafts as triforce does"),
+                               (["--plain"], "reads everything, as full does")):
+                (warning,), said = self.warnings(*args, "-m", CHAT, *form)
+                self.assertEqual(
+                    warning, "policy sadas: does nothing while a text has no "
+                    "<think>, nor have the model's vocabulary and chat "
+                    "template: it " + what)
+                self.assertIn("warning: %s\n" % warning, said)
+            for settings in ("think=on", "gate=always", "gate=literal",
+                             "open=<a>,close=</a>"):
+                self.assertEqual(self.warnings(
+                    *args, "-m", CHAT, "--plain", "--set", settings)[0], [])
+
+        def has_token(spec):  # in place of what is merged last
+            left, right = spec["model"]["merges"].pop()
+            number = spec["model"]["vocab"].pop(left + right)
+            spec["added_tokens"].append({**spec["added_tokens"][-1],
+                                         "id": number, "content": "<think>"})
+
+        def has_template(config):
+            config["chat_template"] += "{# <think> #}"
+
+        for name, change in (("tokenizer.json", has_token),
+                             ("tokenizer_config.json", has_template)):
+            model = self.path(name + ".model")
+            shutil.copytree(CHAT, model)
+            path = os.path.join(model, name)
+            with open(path) as file:
+                content = json.load(file)
+            change(content)
+            with open(path, "w") as file:
+                json.dump(content, file)
+            self.assertEqual(self.warnings(*plan, "-m", model)[0], [])
+
+    def test_a_view_that_leaves_little_room(self):
+        deep = self.path("deep.gguf")
+        write_deeper(deep, 12)
+        least = run("plan", "-m", deep, "--simulate", "device=1MB,link=1GB/s",
+                    "--json")
+        device = json.loads(least.stdout)["min_device_bytes"]
+        small = ["-m", deep, "--simulate", "device=%d,link=1GB/s" % device]
+        with_view = run("plan", *small, "--policy", "triforce", "--json")
+        self.assertEqual(with_view.returncode, 4)
+        room = json.loads(with_view.stdout)["max_context"]
+        full = self.document("plan", *small)["context"]
+        self.assertLess(room, full)
+        least = json.loads(with_view.stdout)["min_device_bytes"]
+        warning = ("context: room for %d tokens beside what the policy keeps "
+                   "on the device, for %d without it; %d bytes of device "
+                   "memory hold the model's %d" % (room, full, least, full))
+        book = self.path("book.txt", b"The cat sat. " * room)
+        summary = ["summarize", book, *small, "-n", "4", "--ignore-eos"]
+        drafts = [*summary, "--policy", "triforce"]
+        warnings, said = self.warnings(*drafts)
+        self.assertIn(warning, warnings)
+        self.assertIn("warning: %s\n" % warning, said)
+        for args in ([*drafts, "-c", str(room)], summary):
+            self.assertNotIn("context: room for", str(self.warnings(*args)))
+        # With so many it does.
+        small[-1] = "device=%d,link=1GB/s" % least
+        self.assertTrue(self.document("plan", *small, "--policy",
+                                      "triforce")["fits"])
+        small[-1] = "device=%d,link=1GB/s" % device
+        self.assertIn(
+            "the context holds %d, without --policy triforce %d;" % (room,
+                                                                     full),
+            self.refuse(3, "context_length_exceeded", "generate", *small, "-f",
+                        book, "--policy", "triforce"))
+
+    def test_a_policy_that_is_slower_here(self):
+        cache = self.path("cache")
+        env = environment(XDG_CACHE_HOME=cache)
+        lend_rates(self, os.path.join(cache, "tiercel"))
+        view = ["--policy", "triforce", "--budget", "64", "--chunk", "8"]
+        self.succeed("plan", "-m", CHAT, env=env)
+        (path,) = glob.glob(cache + "/tiercel/rates-*")
+        with open(path) as file:
+            kept = json.load(file)
+
+        def measured(**changes):
+            rates = {**kept["rates"], "step_s": 1e-3, "prompt_row_s": 1e-6,
+                     "prompt_position_s": 0.0, "logits_s": 1e-6, **changes}
+            with open(path, "w") as file:
+                json.dump({**kept, "spread": 0.0, "rates": rates}, file)
+
+        for position_s, slower in ((0.0, True), (1e-3, False)):
+            measured(step_position_s=position_s)
+            for args in (["plan", "-m", CHAT, *view],
+                         ["generate", "-m", CHAT, "-p", 8 * TEXT, "-n", "4",
+                          *view]):
+                warnings, said = self.warnings(*args, env=env)
+                self.assertEqual(
+                    any(re.match("policy triforce: slower here than full, by "
+                                 "the plan: [0-9.]+ ms a token where nine of "
+                                 "ten drafts hold, full [0-9.]+$", warning)
+                        for warning in warnings), slower, warnings)
+                self.assertEqual("slower here" in said, slower)
+            full = self.document("plan", "-m", CHAT, env=env)
+            self.assertEqual(full["warnings"], [])
 
 
 class AgreementTest(Case):

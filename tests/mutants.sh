@@ -524,6 +524,9 @@ stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end =
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
 bytes_over_calls|runtime/generate/generate.cc|GoOnBehind(session.tokens(),|GoOnBehind({},|runtime/api/continued_text_api_test.cc
 space_over_calls|runtime/api/session_api.cc|session->text_begin < session->session->tokens().size();|false;|runtime/api/continued_text_api_test.cc
+crowded_view|runtime/predict/session_plan.cc|if (room >= most) return "";|return "";|apps/cli_policies_test.py
+sadas_thinks|runtime/policy/policy.cc|tags->open.size() == 1|tags->open.size() >= 1|apps/cli_policies_test.py
+sweep_of_drafts|runtime/policy/policy_times.cc|length + drafts + 1|length + 1|runtime/policy/policy_times_test.cc
 plain_law|apps/commands/sampling.cc|if (from.plain) return Promise::kNone;||apps/cli_policies_test.py
 after_refusal|runtime/generate/transcript.cc|(!whole \&\& !cut) .. refused_|!whole \&\& !cut|runtime/generate/transcript_test.cc
 seed_range|apps/cli/numbers.cc|\*first > \*last|*first >= *last|apps/cli/numbers_test.cc

@@ -112,6 +112,19 @@ std::string Parts(const LongText& text, int64_t most, int64_t answer) {
   return parts;
 }
 
+// ", without --policy triforce 6272", where a policy's view leaves less room
+// than there is without it; empty where it does not.
+std::string WithoutPolicy(const Options& options, const Model& model,
+                          int64_t most) {
+  if (options.session.context > 0 || !options.sampling.HasPolicy()) return "";
+  Options full = options;
+  full.sampling = {};
+  const absl::StatusOr<int64_t> without = MostTokens(full, model);
+  if (!without.ok() || *without <= most) return "";
+  return absl::StrCat(", without --policy ", options.sampling.policy, " ",
+                      *without);
+}
+
 // What can be done, of which all is accepted where it is done.
 std::string Advice(const Options& options, const Model& model, int64_t most,
                    const LongText& text) {
@@ -139,6 +152,7 @@ absl::Status TooLong(const Options& options, const Model& model, int64_t most,
   return Error(
       Exit::kInput, "context_length_exceeded",
       absl::StrCat(text.count, ", the context holds ", most,
+                   WithoutPolicy(options, model, most),
                    text.fills ? " and leaves no room for an answer" : "",
                    Advice(options, model, most, text)));
 }

@@ -83,10 +83,12 @@ absl::StatusOr<std::optional<std::string>> FindSource(
 
 struct ChatTemplate::Impl {
   jinja::Body body;
+  std::string source;
 };
 
 ChatTemplate::ChatTemplate() : impl_(std::make_unique<Impl>()) {}
 ChatTemplate::~ChatTemplate() = default;
+const std::string& ChatTemplate::source() const { return impl_->source; }
 
 absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Parse(
     std::string_view source) {
@@ -99,6 +101,7 @@ absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Parse(
   if (!body.ok()) return body.status();
   std::unique_ptr<ChatTemplate> chat(new ChatTemplate());
   chat->impl_->body = *std::move(body);
+  chat->impl_->source = std::string(source);
   return chat;
 }
 

@@ -53,6 +53,8 @@ class ChatTemplate {
   // line, or the template's own raise_exception message.
   absl::StatusOr<std::vector<ChatPiece>> Render(const Inputs& inputs) const;
 
+  const std::string& source() const;
+
  private:
   ChatTemplate();
   struct Impl;

@@ -13,6 +13,7 @@
 #include "runtime/generate/generate.h"
 #include "runtime/model/draft_model.h"
 #include "runtime/policy/policy.h"
+#include "runtime/policy/policy_times.h"
 #include "runtime/predict/known_rates.h"
 #include "runtime/predict/plan.h"
 
@@ -54,16 +55,36 @@ std::optional<KeptRates> RatesOf(const Model& model,
                     on_disk ? &*request.options.texts : nullptr);
 }
 
+// What the plan says of the policy behind the session's prompt.
+std::string SlowerHere(const tiercel_session& session, const Report& report) {
+  if (!session.rates.has_value() || report.prefill.prompt_tokens == 0) {
+    return "";
+  }
+  std::vector<SessionSite> sites;
+  std::vector<TierPlan> plans;
+  for (const auto& rank : session.session->ranks()) {
+    sites.push_back(rank->site);
+    plans.push_back(rank->plan);
+  }
+  const PolicyParams& params = session.policy_params;
+  return SlowerThanFull(
+      params,
+      TimesOf(params, sites, plans, session.session->model().machine->link(),
+              session.rates->best.rates, report.prefill.prompt_tokens));
+}
+
 // Keeps the report of what the session did last.
 void Keep(Report report, tiercel_session* session) {
-  if (std::string unheeded =
-          UnheededSettings(*session->owner->model, session->policy_params);
-      !unheeded.empty()) {
-    report.warnings.push_back(std::move(unheeded));
+  std::vector<std::string>& warnings = report.warnings;
+  for (std::string& warning :
+       PolicyWarnings(*session->owner->model, session->policy_params)) {
+    warnings.push_back(std::move(warning));
   }
   const std::optional<KeptRates>& rates = session->rates;
-  if (rates.has_value() && !rates->best.steady()) {
-    report.warnings.push_back(rates->Warning());
+  for (const std::string& warning :
+       {SlowerHere(*session, report),
+        rates.has_value() ? rates->Warning() : std::string()}) {
+    if (!warning.empty()) warnings.push_back(warning);
   }
   session->report = std::move(report);
 }
@@ -146,6 +167,32 @@ absl::StatusOr<std::optional<DraftPart>> DraftOf(
   draft.emplace(
       DraftPart{*request.policy.draft_model, DraftSessionOptions(*window)});
   return draft;
+}
+
+// The document of tiercel_plan.
+absl::StatusOr<nlohmann::json> PlanDocument(const Model& model,
+                                            const SessionRequest& request) {
+  const absl::StatusOr<std::optional<DraftPart>> draft = DraftOf(request);
+  if (!draft.ok()) return draft.status();
+  const std::optional<KeptRates> rates =
+      RatesOf(model, request, GoesToDisk(model, request.options));
+  absl::StatusOr<nlohmann::json> plan = DescribePlan(
+      model, request.options, rates, *draft, request.policy.PlannedSteps());
+  if (!plan.ok()) return plan;
+  for (const std::string& warning : PolicyWarnings(model, request.policy)) {
+    plan->at("warnings").push_back(warning);
+  }
+  if (!rates.has_value() || !plan->at("fits").get<bool>()) return plan;
+  const absl::StatusOr<PlannedRanks> ranks =
+      PlanOfRanks(model, request.options, *draft);
+  if (!ranks.ok()) return ranks.status();
+  const auto context = plan->at("context").get<int64_t>();
+  const std::string slower = SlowerThanFull(
+      request.policy,
+      TimesOf(request.policy, ranks->sites, ranks->plans, model.machine->link(),
+              rates->best.rates, std::max<int64_t>(1, context - 1)));
+  if (!slower.empty()) plan->at("warnings").push_back(slower);
+  return plan;
 }
 
 // Gives the caller `session` with its policy, which counts with `rates`.
@@ -269,19 +316,9 @@ tiercel_status tiercel_plan(const tiercel_model* model,
     if (!request.ok()) return request.status();
     const tiercel::Model& m = *model->model;
     if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
-    const absl::StatusOr<std::optional<tiercel::DraftPart>> draft =
-        tiercel::DraftOf(*request);
-    if (!draft.ok()) return draft.status();
-    absl::StatusOr<nlohmann::json> plan = tiercel::DescribePlan(
-        m, request->options,
-        tiercel::RatesOf(m, *request, tiercel::GoesToDisk(m, request->options)),
-        *draft, request->policy.PlannedSteps());
+    const absl::StatusOr<nlohmann::json> plan =
+        tiercel::PlanDocument(m, *request);
     if (!plan.ok()) return plan.status();
-    if (const std::string unheeded =
-            tiercel::UnheededSettings(m, request->policy);
-        !unheeded.empty()) {
-      (*plan)["warnings"].push_back(unheeded);
-    }
     return tiercel::FillJson(*plan, json, size);
   });
 }

@@ -70,33 +70,82 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
   return CheckDraftModel(target, *params.draft_model);
 }
 
+std::string_view NameOf(PolicyName policy) {
+  switch (policy) {
+    case PolicyName::kFull:
+      return "full";
+    case PolicyName::kTriForce:
+      return "triforce";
+    case PolicyName::kSadas:
+      return "sadas";
+    case PolicyName::kSfi:
+      return "sfi";
+    case PolicyName::kSpeed:
+      return "speed";
+  }
+  return "";
+}
+
+namespace {
+
+// Settings that were given and that the form does not heed; "": none.
 std::string UnheededSettings(const Model& target, const PolicyParams& params) {
   const bool verified = params.form == PolicyForm::kVerified;
-  std::string policy;
   std::vector<std::string> keys;
   switch (params.policy) {
     case PolicyName::kFull:
     case PolicyName::kTriForce:
       break;
     case PolicyName::kSadas:
-      policy = "sadas";
       if (verified) keys = params.sadas.plain_keys;
       break;
     case PolicyName::kSfi:
-      policy = "sfi";
       keys = verified ? params.sfi.plain_keys : params.sfi.verified_keys;
       // Without a tokenizer it says that no sentence is looked for.
       if (target.tokenizer == nullptr) std::erase(keys, "trigger");
       break;
     case PolicyName::kSpeed:
-      policy = "speed";
       if (verified) keys = params.speed.plain_keys;
       break;
   }
   if (keys.empty()) return "";
-  return absl::StrCat("settings of ", policy, ": ", absl::StrJoin(keys, ", "),
-                      ": no effect in the ", verified ? "verified" : "plain",
-                      " form");
+  return absl::StrCat("settings of ", std::string(NameOf(params.policy)), ": ",
+                      absl::StrJoin(keys, ", "), ": no effect in the ",
+                      verified ? "verified" : "plain", " form");
+}
+
+// SADAS waits for a tag that nothing says this model writes; "": it does not.
+std::string NeverThinks(const Model& target, const PolicyParams& params) {
+  const SadasParams& sadas = params.sadas;
+  if (params.policy != PolicyName::kSadas ||
+      params.form == PolicyForm::kBaseline || sadas.gate != ThinkGate::kState ||
+      sadas.begins_open || sadas.open != SadasParams().open) {
+    return "";
+  }
+  const absl::StatusOr<ThinkSchedule::Options> tags =
+      ThinkOptionsOf(target, sadas);
+  const bool is_token = tags.ok() && tags->open.size() == 1;
+  const bool in_template =
+      target.chat_template != nullptr &&
+      target.chat_template->source().find(sadas.open) != std::string::npos;
+  if (!tags.ok() || is_token || in_template) return "";
+  return absl::StrCat(
+      "policy sadas: does nothing while a text has no ", sadas.open,
+      ", nor have the model's vocabulary and chat template: it ",
+      params.form == PolicyForm::kPlain ? "reads everything, as full does"
+                                        : "drafts as triforce does");
+}
+
+}  // namespace
+
+std::vector<std::string> PolicyWarnings(const Model& target,
+                                        const PolicyParams& params) {
+  std::vector<std::string> warnings;
+  for (std::string warning :
+       {UnheededSettings(target, params), NeverThinks(target, params)}) {
+    if (!warning.empty()) warnings.push_back(std::move(warning));
+  }
+  return warnings;
 }
 
 FastSteps PolicyParams::PlannedSteps() const {

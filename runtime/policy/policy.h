@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "drafts/verify.h"
@@ -33,6 +35,8 @@ enum class PolicyName {
   kSfi,       // arXiv 2603.12038: chosen positions, everything now and then
   kSpeed,     // arXiv 2605.06105: above some layers the answer alone
 };
+
+std::string_view NameOf(PolicyName policy);  // "triforce"
 
 // What a policy's view is for.
 enum class PolicyForm {
@@ -134,9 +138,11 @@ struct PolicyParams {
 // and of CheckDraftModel.
 absl::Status CheckPolicy(const Model& target, const PolicyParams& params);
 
-// What there is to say of settings that were given and that the form of
-// `params` does not heed; "": nothing.
-std::string UnheededSettings(const Model& target, const PolicyParams& params);
+// What there is to say of sessions of `target` under `params`: of settings that
+// were given and that its form does not heed; of SADAS where nothing says that
+// the model thinks.
+std::vector<std::string> PolicyWarnings(const Model& target,
+                                        const PolicyParams& params);
 
 // What the draft model of `params`, which has one, sees of a text. Errors:
 // draft_context.

@@ -31,18 +31,6 @@ int64_t Taken(const Model& model, const WeightSizes& weights) {
   return model.weights != nullptr ? weights.bytes : 0;
 }
 
-// What each rank takes.
-struct Ranks {
-  std::vector<SessionSite> sites;
-  std::vector<TierPlan> plans;
-  std::vector<int64_t> others;  // bytes that others hold of its device
-
-  bool Fit(int64_t context) const {
-    return std::all_of(sites.begin(), sites.end(),
-                       [&](const auto& site) { return site.Fits(context); });
-  }
-};
-
 int64_t ContextOf(const Model& model, const SessionOptions& options) {
   return options.context > 0 ? options.context : model.config.context;
 }
@@ -51,38 +39,6 @@ int64_t ContextOf(const Model& model, const SessionOptions& options) {
 Work FullContext(int64_t context, const FastSteps& fast) {
   return {
       .cached = 0, .prompt = std::max<int64_t>(1, context - 1), .fast = fast};
-}
-
-absl::StatusOr<Ranks> RanksOf(const Model& model, const SessionOptions& options,
-                              const std::optional<DraftPart>& draft) {
-  const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();
-  if (!sizes.ok()) return sizes.status();
-  const Machine& machine = *model.machine;
-  const int64_t context = ContextOf(model, options);
-  Ranks ranks;
-  for (int rank = 0; rank < model.ranks(); ++rank) {
-    WeightSizes weights = (*sizes)[static_cast<size_t>(rank)];
-    int64_t others =
-        model.machine_of(rank).memory().used() - Taken(model, weights);
-    int64_t draft_bytes = 0;
-    if (draft.has_value() && rank == 0) {
-      const absl::StatusOr<WeightSizes> small =
-          DraftWeights(draft->model, model);
-      if (!small.ok()) return small.status();
-      others -= Taken(draft->model, *small);
-      draft_bytes =
-          SiteOf(draft->model, *small, draft->options, machine.threads())
-              .PlanFor(draft->options.context)
-              .DeviceBytes();
-    }
-    weights.bytes += others;
-    ranks.sites.push_back(
-        SiteOf(model, weights, options, machine.threads(), rank));
-    ranks.sites.back().draft_bytes = draft_bytes;
-    ranks.plans.push_back(ranks.sites.back().PlanFor(context));
-    ranks.others.push_back(others);
-  }
-  return ranks;
 }
 
 nlohmann::json TiersJson(const TierPlan& plan, int64_t others) {
@@ -102,7 +58,7 @@ nlohmann::json TiersJson(const TierPlan& plan, int64_t others) {
   return tiers;
 }
 
-nlohmann::json SumOf(const Ranks& ranks) {
+nlohmann::json SumOf(const PlannedRanks& ranks) {
   nlohmann::json sum;
   for (size_t i = 0; i < ranks.plans.size(); ++i) {
     const nlohmann::json own = TiersJson(ranks.plans[i], ranks.others[i]);
@@ -117,7 +73,7 @@ nlohmann::json SumOf(const Ranks& ranks) {
   return sum;
 }
 
-nlohmann::json RanksJson(const Ranks& ranks, int64_t context) {
+nlohmann::json RanksJson(const PlannedRanks& ranks, int64_t context) {
   nlohmann::json list = nlohmann::json::array();
   for (size_t i = 0; i < ranks.plans.size(); ++i) {
     nlohmann::json own = TiersJson(ranks.plans[i], ranks.others[i]);
@@ -136,7 +92,7 @@ nlohmann::json RanksJson(const Ranks& ranks, int64_t context) {
 
 // Bytes of KV that more than one rank keeps: what a KV head costs that ranks
 // share, counted beyond the first.
-int64_t SharedKvBytes(const Ranks& ranks) {
+int64_t SharedKvBytes(const PlannedRanks& ranks) {
   int64_t bytes = 0;
   for (size_t i = 0; i < ranks.plans.size(); ++i) {
     const auto rank = static_cast<int>(i);
@@ -209,6 +165,44 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
 
 }  // namespace
 
+bool PlannedRanks::Fit(int64_t context) const {
+  return std::all_of(sites.begin(), sites.end(),
+                     [&](const auto& site) { return site.Fits(context); });
+}
+
+absl::StatusOr<PlannedRanks> PlanOfRanks(
+    const Model& model, const SessionOptions& options,
+    const std::optional<DraftPart>& draft) {
+  const absl::StatusOr<std::vector<WeightSizes>> sizes = model.MeasureRanks();
+  if (!sizes.ok()) return sizes.status();
+  const Machine& machine = *model.machine;
+  const int64_t context = ContextOf(model, options);
+  PlannedRanks ranks;
+  for (int rank = 0; rank < model.ranks(); ++rank) {
+    WeightSizes weights = (*sizes)[static_cast<size_t>(rank)];
+    int64_t others =
+        model.machine_of(rank).memory().used() - Taken(model, weights);
+    int64_t draft_bytes = 0;
+    if (draft.has_value() && rank == 0) {
+      const absl::StatusOr<WeightSizes> small =
+          DraftWeights(draft->model, model);
+      if (!small.ok()) return small.status();
+      others -= Taken(draft->model, *small);
+      draft_bytes =
+          SiteOf(draft->model, *small, draft->options, machine.threads())
+              .PlanFor(draft->options.context)
+              .DeviceBytes();
+    }
+    weights.bytes += others;
+    ranks.sites.push_back(
+        SiteOf(model, weights, options, machine.threads(), rank));
+    ranks.sites.back().draft_bytes = draft_bytes;
+    ranks.plans.push_back(ranks.sites.back().PlanFor(context));
+    ranks.others.push_back(others);
+  }
+  return ranks;
+}
+
 absl::StatusOr<nlohmann::json> DescribePlan(
     const Model& model, const SessionOptions& options,
     const std::optional<KeptRates>& kept, const std::optional<DraftPart>& draft,
@@ -216,9 +210,10 @@ absl::StatusOr<nlohmann::json> DescribePlan(
   if (absl::Status s = CheckSessionOptions(model.config, options); !s.ok()) {
     return s;
   }
-  const absl::StatusOr<Ranks> planned = RanksOf(model, options, draft);
+  const absl::StatusOr<PlannedRanks> planned =
+      PlanOfRanks(model, options, draft);
   if (!planned.ok()) return planned.status();
-  const Ranks& ranks = *planned;
+  const PlannedRanks& ranks = *planned;
   const Machine& machine = *model.machine;
   const int64_t context = ContextOf(model, options);
   const int64_t all_others =
@@ -255,6 +250,12 @@ absl::StatusOr<nlohmann::json> DescribePlan(
   if (const std::string warning = UntrainedAt(site, model, context);
       !warning.empty()) {
     document["warnings"].push_back(warning);
+  }
+  if (options.context == 0) {
+    if (const std::string warning = CrowdedBy(ranks.sites, context);
+        !warning.empty()) {
+      document["warnings"].push_back(warning);
+    }
   }
   if (!kept.has_value()) return document;
   if (const std::string warning = kept->Warning(); !warning.empty()) {
@@ -298,7 +299,8 @@ absl::StatusOr<int> ChooseRanks(const Model& model,
       beside.emplace(DraftPart{&draft->model == &model ? **over : draft->model,
                                draft->options});
     }
-    const absl::StatusOr<Ranks> ranks = RanksOf(**over, options, beside);
+    const absl::StatusOr<PlannedRanks> ranks =
+        PlanOfRanks(**over, options, beside);
     if (!ranks.ok()) return ranks.status();
     if (!ranks->Fit(context)) {
       if (!least.has_value()) best = count;

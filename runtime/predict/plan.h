@@ -1,7 +1,9 @@
 #ifndef TIERCEL_RUNTIME_PREDICT_PLAN_H_
 #define TIERCEL_RUNTIME_PREDICT_PLAN_H_
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
@@ -17,6 +19,20 @@ struct DraftPart {
   const Model& model;
   const SessionOptions options;
 };
+
+// Where each rank of a session would be, and what it would take there.
+struct PlannedRanks {
+  std::vector<SessionSite> sites;
+  std::vector<TierPlan> plans;
+  std::vector<int64_t> others;  // bytes that others hold of its device
+
+  bool Fit(int64_t context) const;
+};
+// Of a session with `options`, with `draft` beside it; of the checkpoint's
+// context where none is asked for. Errors: those of MeasureWeights.
+absl::StatusOr<PlannedRanks> PlanOfRanks(const Model& model,
+                                         const SessionOptions& options,
+                                         const std::optional<DraftPart>& draft);
 
 // What a session with `options`, and with `draft` beside it, would take and how
 // fast it would be with its context full and nobody drafting, some of its steps

@@ -358,6 +358,33 @@ int64_t LargestContext(const std::vector<SessionSite>& sites, int64_t most) {
   return most;
 }
 
+SessionSite SessionSite::WithoutPolicy() const {
+  SessionSite site = *this;
+  site.kept_first = 0;
+  site.kept_newest = 0;
+  site.retrieval.reset();
+  site.depth.reset();
+  site.draft_bytes = 0;
+  return site;
+}
+
+std::string CrowdedBy(const std::vector<SessionSite>& sites, int64_t context) {
+  const int64_t room = LargestContext(sites, context);
+  std::vector<SessionSite> without;
+  int64_t least = 0;
+  for (const SessionSite& site : sites) {
+    without.push_back(site.WithoutPolicy());
+    least = std::max(least, site.LeastDeviceBytes(context));
+  }
+  const int64_t most = LargestContext(without, context);
+  if (room >= most) return "";
+  return absl::StrCat(
+      "context: room for ", room,
+      " tokens beside what the policy keeps on the device, for ", most,
+      " without it; ", least, " bytes of device memory hold the model's ",
+      context);
+}
+
 absl::Status CheckRanksFit(const std::vector<SessionSite>& sites,
                            int64_t context) {
   const auto lacks = std::find_if(

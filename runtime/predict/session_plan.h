@@ -154,6 +154,9 @@ struct SessionSite {
   // The least device that serves `context`.
   int64_t LeastDeviceBytes(int64_t context) const;
 
+  // The same place for a session that reads everything, and without drafts.
+  SessionSite WithoutPolicy() const;
+
   // The view of a session that keeps one.
   Retrieval::Shape RetrievalShape(int64_t context) const;
   // What says where an answer looked has this shape.
@@ -179,6 +182,10 @@ std::string UntrainedAt(const SessionSite& site, const Model& model,
 bool GoesToDisk(const Model& model, const SessionOptions& options);
 // The largest context up to `most` that all ranks have room for; 0: none.
 int64_t LargestContext(const std::vector<SessionSite>& sites, int64_t most);
+// What there is to say where `sites` have room for less of a checkpoint's
+// `context` than they would without what a policy keeps on the device; "":
+// nothing.
+std::string CrowdedBy(const std::vector<SessionSite>& sites, int64_t context);
 // Errors: does_not_fit, of the first rank that has no room for `context`, with
 // the largest that all have room for.
 absl::Status CheckRanksFit(const std::vector<SessionSite>& sites,

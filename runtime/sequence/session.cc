@@ -76,6 +76,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
   }
   session->context_is_what_fits_ =
       options.context == 0 && plan.context < model.config.context;
+  if (session->context_is_what_fits_) {
+    session->crowded_ = CrowdedBy(sites, model.config.context);
+  }
   return session;
 }
 
@@ -163,6 +166,7 @@ std::vector<std::string> Session::warnings() const {
     std::string untrained = UntrainedAt(site(), model_, plan().context);
     if (!untrained.empty()) all.push_back(std::move(untrained));
   }
+  if (!crowded_.empty()) all.push_back(crowded_);
   if (!together_->warning.empty()) all.push_back(together_->warning);
   for (const auto& rank : ranks_) {
     if (rank->placement == nullptr) continue;
@@ -398,6 +402,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   }
   copy->host_logits_.resize(host_logits_.size());
   copy->context_is_what_fits_ = context_is_what_fits_;
+  copy->crowded_ = crowded_;
   copy->tokens_ = tokens_;
   copy->settled_ = settled_;
   copy->filled_from_ = filled_from_;

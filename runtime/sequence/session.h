@@ -275,6 +275,7 @@ class Session {
   const Model& model_;
   const View prompt_view_;
   bool context_is_what_fits_ = false;  // less than the checkpoint's
+  std::string crowded_;  // ... for what the policy keeps; empty: it is not
   const std::shared_ptr<SessionRanks> together_;
   std::vector<std::unique_ptr<SessionRank>> ranks_;
   std::vector<int32_t> tokens_;

@@ -1,0 +1,103 @@
+#include "runtime/policy/policy_times.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "runtime/predict/prediction.h"
+
+namespace tiercel {
+namespace {
+
+constexpr int64_t kUsualBlock = 16;  // tokens that a view drafts at a time
+
+int64_t BlockOf(const PolicyParams& params) {
+  return params.gamma2 > 0 ? params.gamma2 : kUsualBlock;
+}
+
+// A draft's pass of one row on one rank.
+double DraftSeconds(const PolicyParams& params, const SessionSite& site,
+                    const Rates& rates, int64_t length) {
+  const int layers = site.config.layers;
+  const auto pass = [&](int64_t positions) {
+    return rates.StepSeconds(layers, std::min(length, positions));
+  };
+  const auto over_view = [&] {
+    const RetrievalSize view = *params.RetrievalView();
+    const int64_t positions =
+        std::min(length, view.budget + view.window + BlockOf(params));
+    if (params.policy != PolicyName::kSpeed) return pass(positions);
+    // Above the cut there are the anchor and the answer alone.
+    const int cut = params.speed.depth.Of(site.config).cut;
+    return rates.StepSeconds(cut, positions) +
+           rates.StepSeconds(layers - cut, params.speed.depth.anchor) -
+           rates.logits_s;
+  };
+  if (params.policy != PolicyName::kSadas) return over_view();
+  const double over_window = pass(params.sadas.window + params.sadas.sink);
+  return params.NeedsView() ? std::min(over_window, over_view()) : over_window;
+}
+
+// Tokens of a sweep that checks so many drafts, its own one included.
+double TokensOfASweep(int64_t drafts) {
+  return (1 - std::pow(kExpectedAcceptance, static_cast<double>(drafts + 1))) /
+         (1 - kExpectedAcceptance);
+}
+
+}  // namespace
+
+std::optional<PolicyTimes> TimesOf(const PolicyParams& params,
+                                   const std::vector<SessionSite>& sites,
+                                   const std::vector<TierPlan>& plans,
+                                   const std::optional<LinkRate>& link,
+                                   const Rates& rates, int64_t length) {
+  if (params.policy == PolicyName::kFull ||
+      params.form == PolicyForm::kBaseline) {
+    return std::nullopt;
+  }
+  std::vector<SessionSite> full_sites;
+  std::vector<TierPlan> full_plans;
+  double draft_s = 0;
+  for (size_t i = 0; i < sites.size(); ++i) {
+    full_sites.push_back(sites[i].WithoutPolicy());
+    full_plans.push_back(full_sites.back().PlanFor(plans[i].context));
+    if (params.form == PolicyForm::kPlain) continue;
+    draft_s = std::max(
+        draft_s,
+        DraftSeconds(params, sites[i], RatesOfRanks(sites[i], rates), length));
+  }
+  const Work step = {
+      .cached = length, .prompt = length, .fast = params.PlannedSteps()};
+  PolicyTimes times;
+  times.full_s = PredictRanks(full_sites, full_plans, link, rates,
+                              {.cached = length, .prompt = length})
+                     .tbt_s;
+  if (params.form == PolicyForm::kPlain) {
+    times.policy_s = PredictRanks(sites, plans, link, rates, step).tbt_s;
+    return times;
+  }
+  const int64_t drafts = BlockOf(params);
+  const double sweep_s =
+      PredictRanks(sites, plans, link, rates,
+                   {.cached = length, .prompt = length + drafts + 1})
+          .ttft_s;
+  times.policy_s = (static_cast<double>(drafts) * draft_s + sweep_s) /
+                   TokensOfASweep(drafts);
+  return times;
+}
+
+std::string SlowerThanFull(const PolicyParams& params,
+                           const std::optional<PolicyTimes>& times) {
+  constexpr double kClearly = 1.05;  // rates are no better known
+  if (!times.has_value() || times->policy_s <= kClearly * times->full_s) {
+    return "";
+  }
+  return absl::StrFormat(
+      "policy %s: slower here than full, by the plan: %.2f ms a token%s, full "
+      "%.2f",
+      std::string(NameOf(params.policy)), 1e3 * times->policy_s,
+      params.form == PolicyForm::kPlain ? "" : " where nine of ten drafts hold",
+      1e3 * times->full_s);
+}
+
+}  // namespace tiercel
