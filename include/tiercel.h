@@ -444,17 +444,22 @@ typedef struct tiercel_measurement {
   /* How much longer the middle pass took than the quickest of its kind, as a
    * share of that: of the kind of pass where it is most. */
   double spread;
+  /* Set by the caller: for how many seconds what is not steady may be measured
+   * again. 0: six; below 0: not at all. */
+  double again_seconds;
 } tiercel_measurement;
 
 /* Measures how fast this machine runs `model` with such sessions, and keeps
  * that in params->cache_dir: no other call measures, sessions and plans read
  * what is there when they are made. Where something is kept it returns at once,
- * but measures again what is not steady. A measurement takes about two seconds.
- * It is made again until one is steady, three times in a call, nine in all, and
- * no more once a call took six seconds; the steadiest counts. The model may
- * have been opened with TIERCEL_LOAD_HEADER: some of its weights are read then.
- * Sessions of the model may work meanwhile, but then it measures a busy
- * machine.
+ * but for what is not steady. A measurement takes about two seconds, on a busy
+ * machine a few more. Until one is steady it is made again, three times in all,
+ * in this call and later ones, while another like the last would end within
+ * again_seconds: who measures before some work gives the seconds that this will
+ * take, and waits for numbers no longer than for it. The steadiest counts. The
+ * model may have been opened with TIERCEL_LOAD_HEADER: some of its weights are
+ * read then. Sessions of the model may work meanwhile, but then it measures a
+ * busy machine.
  *
  * The ratio of costs that adaptive lengths count with (tiercel_policy) comes
  * from the first call's measurement, rounded and kept beside it until
@@ -474,12 +479,12 @@ TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
 /* What tiercel_measure and sessions keep in a folder that was their cache_dir
  * or texts_dir: {"files": [{"file", "bytes", "modified": seconds since 1970,
  * and what it says: "model", "key", "rates", "costs", "spread", "attempts",
- * "steady"}], "texts": [{"file", "bytes", "used": seconds since 1970, "model",
- * "tokens"}]}; of a file that is not whole the first three, of a prompt that
- * was not finished also "unfinished": true. tiercel_cache_clear removes these
- * files, and no other; `removed` may be NULL. A session may use them meanwhile.
- * Both from any thread. TIERCEL_IO: "cannot_read", "cannot_write",
- * "io_error". */
+ * "seconds" of the last of these, "steady"}], "texts": [{"file", "bytes",
+ * "used": seconds since 1970, "model", "tokens"}]}; of a file that is not whole
+ * the first three, of a prompt that was not finished also "unfinished": true.
+ * tiercel_cache_clear removes these files, and no other; `removed` may be NULL.
+ * A session may use them meanwhile. Both from any thread. TIERCEL_IO:
+ * "cannot_read", "cannot_write", "io_error". */
 TIERCEL_API tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
                                               size_t* size,
                                               tiercel_error* error);
@@ -497,8 +502,8 @@ TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
  * says in a sentence what does not fit. "warnings", as those of tiercel_report
  * do, say of a policy where its view takes the room of the context, where it
  * does nothing for this model, and, by the times, where it is slower than
- * "full": of what it drafts nine of ten tokens are taken to hold. Errors: those of tiercel_session_create
- * that are not for want of memory. */
+ * "full": of what it drafts nine of ten tokens are taken to hold. Errors: those
+ * of tiercel_session_create that are not for want of memory. */
 TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
                                         const tiercel_session_params* params,
                                         char* json, size_t* size,

@@ -524,6 +524,8 @@ stop_tie|runtime/generate/stop_matcher.cc|at_end == end \&\& at < begin|at_end =
 stop_longest|runtime/generate/stop_matcher.cc|hold = std::max(hold, n)|hold = n|runtime/generate/stop_matcher_test.cc
 bytes_over_calls|runtime/generate/generate.cc|GoOnBehind(session.tokens(),|GoOnBehind({},|runtime/api/continued_text_api_test.cc
 space_over_calls|runtime/api/session_api.cc|session->text_begin < session->session->tokens().size();|false;|runtime/api/continued_text_api_test.cc
+measured_again|runtime/predict/rates.cc|next <= left; ++attempt|true; ++attempt|runtime/predict/rates_test.cc
+measured_job|apps/commands/command.cc|measurement = measure(seconds)|measurement = measure(60)|apps/cli_rates_test.py
 crowded_view|runtime/predict/session_plan.cc|if (room >= most) return "";|return "";|apps/cli_policies_test.py
 sadas_thinks|runtime/policy/policy.cc|tags->open.size() == 1|tags->open.size() >= 1|apps/cli_policies_test.py
 sweep_of_drafts|runtime/policy/policy_times.cc|length + drafts + 1|length + 1|runtime/policy/policy_times_test.cc

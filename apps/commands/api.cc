@@ -138,8 +138,10 @@ absl::StatusOr<Json> Model::Describe() const {
 }
 
 absl::StatusOr<tiercel_measurement> Model::Measure(
-    const tiercel_session_params& params, const ProgressFn& progress) const {
+    const tiercel_session_params& params, double again_s,
+    const ProgressFn& progress) const {
   auto measurement = Defaults<tiercel_measurement>();
+  measurement.again_seconds = again_s;
   tiercel_error error = Defaults<tiercel_error>();
   const tiercel_status status = tiercel_measure(
       get(), &params, OnProgress, UserData(progress), &measurement, &error);

@@ -47,7 +47,8 @@ class Model {
 
   absl::StatusOr<Json> Describe() const;
   absl::StatusOr<tiercel_measurement> Measure(
-      const tiercel_session_params& params, const ProgressFn& progress) const;
+      const tiercel_session_params& params, double again_s,
+      const ProgressFn& progress) const;
   absl::StatusOr<Json> Plan(const tiercel_session_params& params) const;
   absl::StatusOr<int64_t> ChooseRanks(
       const tiercel_session_params& params) const;

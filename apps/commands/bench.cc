@@ -470,7 +470,9 @@ absl::Status WriteAllTests(const Options& options, BenchContext* context,
     absl::StatusOr<Ids> ids = ContextIds(run, *model);
     if (!ids.ok()) return ids.status();
     if (absl::Status s = LoadModel(run, &*model); !s.ok()) return s;
-    if (absl::Status s = MeasureRates(run, *model, kOnStderrAlone); !s.ok()) {
+    if (absl::Status s =
+            MeasureRates(run, *model, /*job_s=*/nullptr, kOnStderrAlone);
+        !s.ok()) {
       return s;
     }
     absl::StatusOr<BenchContext> described = Describe(run, *model);

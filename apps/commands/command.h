@@ -2,6 +2,7 @@
 #define TIERCEL_APPS_COMMANDS_COMMAND_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,11 +66,16 @@ struct SessionParams {
 };
 
 // Has the machine's rates for `model` measured where none are kept, with
-// progress: before the sessions and plans that predict by them. Where they
-// cannot be measured or kept, a warning says so; where other work disturbed
-// that, those sessions and plans do. Errors: the library's of
-// tiercel_measure, but for kIo and kMemory.
+// progress: before the sessions and plans that predict by them. Where other
+// work disturbed that, now or before, they are measured again, but for no
+// longer than the job that waits: `job_s`, called then, is how many seconds
+// that takes by the rates there are; null: it takes none. Where they cannot be
+// measured or kept, a warning says so; where they are not steady, those
+// sessions and plans do. Errors: the library's of tiercel_measure, but for kIo
+// and kMemory.
+using JobSecondsFn = std::function<double()>;
 absl::Status MeasureRates(const Options& options, const Model& model,
+                          const JobSecondsFn& job_s,
                           std::vector<std::string>* warnings);
 
 // Most tokens a session of `options` holds.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
 #include "apps/commands/command.h"
+#include "apps/commands/forecast.h"
 #include "apps/commands/sampling.h"
 #include "apps/commands/summary.h"
 #include "apps/terminal/output.h"
@@ -93,7 +94,14 @@ absl::StatusOr<Generator> Generator::Open(const Options& options,
   // This comes before the session, which is told how much memory is left.
   absl::StatusOr<std::optional<Model>> draft = OpenDraftModel(options, model);
   if (!draft.ok()) return draft.status();
-  if (absl::Status s = MeasureRates(options, model, &warnings); !s.ok()) {
+  const auto job_s = [&] {
+    const int64_t answer = std::max<int64_t>(options.sampling.max_tokens, 0);
+    const std::optional<Forecast::Times> times =
+        Forecast(options, model).Of(prompt_tokens, static_cast<size_t>(answer));
+    return times.has_value() ? times->Seconds() : 0;
+  };
+  if (absl::Status s = MeasureRates(options, model, job_s, &warnings);
+      !s.ok()) {
     return s;
   }
   absl::StatusOr<Session> session =

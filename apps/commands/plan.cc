@@ -113,7 +113,9 @@ absl::Status Plan(const Options& options) {
   // Nothing is measured for a session that cannot be.
   if (absl::Status s = CheckSession(options, *model); !s.ok()) return s;
   std::vector<std::string> warnings;
-  if (absl::Status s = MeasureRates(options, *model, &warnings); !s.ok()) {
+  if (absl::Status s =
+          MeasureRates(options, *model, /*job_s=*/nullptr, &warnings);
+      !s.ok()) {
     return s;
   }
   absl::StatusOr<Json> plan =

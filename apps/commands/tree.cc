@@ -257,8 +257,22 @@ size_t Tree::Shares(size_t below) const {
 }
 
 absl::Status Tree::SayPlan() {
+  const absl::StatusOr<Tokens> around = ForPart()("").Tokens(*model_);
+  if (!around.ok()) return around.status();
+  const Level& leaves = summary_.levels.front();
+  const auto leaves_s = [&] {
+    Forecast forecast(options_, *model_);
+    Forecast::Times all;
+    for (const Node& leaf : leaves) {
+      const size_t text = leaf.last_token - leaf.first_token;
+      all.Add(forecast.Of(text + around->size(), summary_.answer)
+                  .value_or(Forecast::Times()));
+    }
+    return all.Seconds();
+  };
   std::vector<std::string> trouble;
-  if (absl::Status s = MeasureRates(options_, *model_, &trouble); !s.ok()) {
+  if (absl::Status s = MeasureRates(options_, *model_, leaves_s, &trouble);
+      !s.ok()) {
     return s;
   }
   if (!trouble.empty()) {
@@ -267,8 +281,6 @@ absl::Status Tree::SayPlan() {
                              trouble.end());
   }
   Forecast forecast(options_, *model_);
-  const absl::StatusOr<Tokens> around = ForPart()("").Tokens(*model_);
-  if (!around.ok()) return around.status();
   summary_.predicted.emplace();
   const auto add = [&](size_t text) {
     const size_t prompt = text + around->size();
@@ -278,7 +290,6 @@ absl::Status Tree::SayPlan() {
     if (!times.has_value()) summary_.predicted.reset();
     if (summary_.predicted.has_value()) summary_.predicted->Add(*times);
   };
-  const Level& leaves = summary_.levels.front();
   for (const Node& leaf : leaves) add(leaf.last_token - leaf.first_token);
   // Summaries are of the length that they may have at most.
   size_t nodes = leaves.size();

@@ -189,9 +189,18 @@ TEST_F(ApiTest, RatesAreMeasuredWhenAskedForAndKept) {
   EXPECT_EQ(kept()[0]["spread"], measured.spread);
   EXPECT_EQ(kept()[0]["steady"], measured.steady != 0);
   EXPECT_TRUE(predicted());
-  // Until it is steady, nine times at most: one in a call at least.
-  for (int i = 0; i < 8; ++i) {
-    tiercel_measure(model_, &params, nullptr, nullptr, nullptr, &error_);
+  // Not again where no seconds are given.
+  const nlohmann::json first = kept();
+  measured.again_seconds = -1;
+  ASSERT_EQ(
+      tiercel_measure(model_, &params, nullptr, nullptr, &measured, &error_),
+      TIERCEL_OK);
+  EXPECT_EQ(measured.measured, 0);
+  EXPECT_EQ(kept(), first);
+  // Until it is steady, three times at most.
+  measured.again_seconds = 600;
+  for (int i = 0; i < 2; ++i) {
+    tiercel_measure(model_, &params, nullptr, nullptr, &measured, &error_);
   }
   ASSERT_EQ(
       tiercel_measure(model_, &params, nullptr, nullptr, &measured, &error_),

@@ -25,7 +25,7 @@ TIERCEL_ENDS_WITH(tiercel_text_limits, user_data);
 TIERCEL_ENDS_WITH(tiercel_message, content_bytes);
 TIERCEL_ENDS_WITH(tiercel_policy, settings);
 TIERCEL_ENDS_WITH(tiercel_session_params, texts_flags);
-TIERCEL_ENDS_WITH(tiercel_measurement, spread);
+TIERCEL_ENDS_WITH(tiercel_measurement, again_seconds);
 TIERCEL_ENDS_WITH(tiercel_token, text_bytes);
 TIERCEL_ENDS_WITH(tiercel_sampling, num_stops);
 TIERCEL_ENDS_WITH(tiercel_generation, simulated);

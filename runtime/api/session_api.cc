@@ -249,8 +249,11 @@ tiercel_status tiercel_measure(const tiercel_model* model,
       return s;
     }
     out.measured = 0;
+    const double again_s = out.again_seconds == 0
+                               ? tiercel::MeasuringAgain::kUsualSeconds
+                               : out.again_seconds;
     const absl::StatusOr<tiercel::KeptRates> rates = tiercel::MeasureKnownRates(
-        m, options.Layout(m.config), *request->rates_folder,
+        m, options.Layout(m.config), *request->rates_folder, again_s,
         [&](uint64_t done, uint64_t total) {
           out.measured = 1;
           return progress == nullptr || progress(user_data, done, total) == 0;

@@ -14,8 +14,10 @@ namespace {
 // Measures with the model's weights, if one rank has them all, or with those of
 // `few` layers. What is measured is one rank's: of several, each computes a
 // part of it, on as many threads.
-absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
-                                    RatesProgress progress) {
+absl::StatusOr<std::optional<Measurement>> Measure(const Model& model,
+                                                   const KvLayout& layout,
+                                                   const MeasuringAgain& again,
+                                                   RatesProgress progress) {
   if (model.machine->device() == Device::kCuda) {
     return UsageError("unsupported_device",
                       "rates of device cuda are not measured, in this version");
@@ -36,7 +38,7 @@ absl::StatusOr<Measurement> Measure(const Model& model, const KvLayout& layout,
                          [&](uint64_t, uint64_t) { return progress(0, 1); });
     if (!loaded.ok()) return loaded.status();
   }
-  return SteadiestOf([&](int attempt) {
+  return SteadiestOf(again, [&](int attempt) {
     return MeasureRates({.config = few,
                          .weights = whole ? *model.weights : loaded->weights,
                          .layers = layers,
@@ -96,30 +98,36 @@ std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
   return key.ok() ? RatesCache(folder).Get(*key) : std::nullopt;
 }
 
-absl::StatusOr<KeptRates> MeasureKnownRates(const Model& model,
-                                            const KvLayout& layout,
-                                            const std::string& folder,
-                                            RatesProgress progress,
-                                            const TextsFolder* texts) {
+absl::StatusOr<KeptRates> MeasureKnownRates(
+    const Model& model, const KvLayout& layout, const std::string& folder,
+    double again_s, RatesProgress progress, const TextsFolder* texts) {
   const absl::StatusOr<nlohmann::json> key = RatesKey(model, layout, texts);
   if (!key.ok()) return key.status();
   const RatesCache cache(folder);
   const std::optional<KeptRates> kept = cache.Get(*key);
-  if (kept.has_value() && !kept->wants_more()) return *kept;
+  const MeasuringAgain again = kept.has_value()
+                                   ? kept->Again(again_s)
+                                   : MeasuringAgain{.seconds = again_s};
+  if (kept.has_value() &&
+      (!kept->wants_more() || again.first_s > again.seconds)) {
+    return *kept;
+  }
   // Better known now than after the seconds that measuring takes.
   if (absl::Status s = cache.CheckWritable(); !s.ok()) return s;
-  absl::StatusOr<Measurement> measured = Measure(model, layout, progress);
-  if (!measured.ok()) return measured.status();
+  absl::StatusOr<std::optional<Measurement>> made =
+      Measure(model, layout, again, progress);
+  if (!made.ok()) return made.status();
+  Measurement measured = **std::move(made);
   if (texts != nullptr) {
     const absl::StatusOr<int> file = texts->Folder().OpenNameless();
     if (!file.ok()) return file.status();
     const absl::StatusOr<DiskRate> rate = MeasureDiskRate(
         texts->Disk(), *file, layout, [&] { return !progress(0, 1); });
     if (!rate.ok()) return rate.status();
-    measured->rates.disk_bytes_per_s = rate->bytes_per_s;
-    measured->rates.disk_bytes_per_cpu_s = rate->bytes_per_cpu_s;
+    measured.rates.disk_bytes_per_s = rate->bytes_per_s;
+    measured.rates.disk_bytes_per_cpu_s = rate->bytes_per_cpu_s;
   }
-  return cache.Add(*key, model.FileName(), *measured);
+  return cache.Add(*key, model.FileName(), measured);
 }
 
 }  // namespace tiercel

@@ -27,15 +27,14 @@ std::optional<KeptRates> KnownRates(const Model& model, const KvLayout& layout,
                                     const std::string& folder,
                                     const TextsFolder* texts = nullptr);
 
-// This machine's rates, measured first where none are kept, or where
-// KeptRates::wants_more: with the model's weights, or with a few layers that
-// are read for it. Stopped, it keeps nothing. Errors: cancelled; cannot_write;
-// those of LoadWeights, MeasureRates and MeasureDiskRate.
-absl::StatusOr<KeptRates> MeasureKnownRates(const Model& model,
-                                            const KvLayout& layout,
-                                            const std::string& folder,
-                                            RatesProgress progress,
-                                            const TextsFolder* texts = nullptr);
+// This machine's rates, measured first where none are kept: with the model's
+// weights, or with a few layers that are read for it. What is not steady, then
+// or before, is measured again for `again_s` seconds at most (MeasuringAgain).
+// Stopped, it keeps nothing. Errors: cancelled; cannot_write; those of
+// LoadWeights, MeasureRates and MeasureDiskRate.
+absl::StatusOr<KeptRates> MeasureKnownRates(
+    const Model& model, const KvLayout& layout, const std::string& folder,
+    double again_s, RatesProgress progress, const TextsFolder* texts = nullptr);
 
 }  // namespace tiercel
 

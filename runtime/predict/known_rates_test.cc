@@ -57,10 +57,11 @@ class KnownRatesTest : public testing::Test {
 
   // The rates there are, and whether something was measured for it.
   static std::pair<KeptRates, bool> Measure(const Model& model,
-                                            const std::string& folder) {
+                                            const std::string& folder,
+                                            double again_s = 60) {
     bool measured = false;
     const absl::StatusOr<KeptRates> kept = MeasureKnownRates(
-        model, LayoutOf(model), folder, [&](uint64_t, uint64_t) {
+        model, LayoutOf(model), folder, again_s, [&](uint64_t, uint64_t) {
           measured = true;
           return true;
         });
@@ -199,18 +200,24 @@ TEST_F(KnownRatesTest, TheHeaderIsEnough) {
 
 TEST_F(KnownRatesTest, WhatIsNotSteadyIsSaidAndMeasuredAgain) {
   MeasuredBefore();
-  Keep(/*step_s=*/0.5, /*spread=*/1e6, /*attempts=*/3);
+  Keep(/*step_s=*/0.5, /*spread=*/1e6, /*attempts=*/2);
   EXPECT_NE(Known()->Warning(), "");
   EXPECT_EQ(Plan()["warnings"], nlohmann::json::array({Known()->Warning()}));
-  const auto [kept, measured] = Measure(*model_, folder_);
+  // Not for longer than is given, by how long the last one took.
+  const double last_s = Known()->best.seconds;
+  EXPECT_GT(last_s, 0);
+  for (const double again_s : {-1.0, 0.0, 0.99 * last_s}) {
+    EXPECT_FALSE(Measure(*model_, folder_, again_s).second);
+    EXPECT_EQ(Known()->best.attempts, 2);
+  }
+  const auto [kept, measured] = Measure(*model_, folder_, last_s);
   EXPECT_TRUE(measured);
   EXPECT_LT(kept.best.spread, 1e6);
   EXPECT_LT(kept.best.rates.step_s, 0.5);
   EXPECT_EQ(kept.costs.step_s, 1);  // as they were
-  EXPECT_GT(kept.best.attempts, 3);
-  EXPECT_LE(kept.best.attempts, 3 + kAttemptsInACall);
+  EXPECT_EQ(kept.best.attempts, 3);
   // Not for ever: some machines are never quiet.
-  Keep(/*step_s=*/0.5, /*spread=*/1e6, KeptRates::kMostAttempts);
+  Keep(/*step_s=*/0.5, /*spread=*/1e6, MeasuringAgain::kMostAttempts);
   EXPECT_FALSE(Measure(*model_, folder_).second);
 }
 
@@ -219,7 +226,7 @@ TEST_F(KnownRatesTest, StoppedItKeepsNothing) {
   for (const bool weights : {true, false}) {
     const auto model = Open({.weights = weights});
     EXPECT_EQ(ClassOf(MeasureKnownRates(
-                          *model, LayoutOf(*model), folder_,
+                          *model, LayoutOf(*model), folder_, /*again_s=*/60,
                           [&](uint64_t, uint64_t) { return ++calls % 40 != 0; })
                           .status()),
               ErrorClass::kCancelled);
@@ -230,6 +237,7 @@ TEST_F(KnownRatesTest, StoppedItKeepsNothing) {
 
 TEST_F(KnownRatesTest, WhereNothingCanBeKeptNothingIsMeasured) {
   EXPECT_EQ(CodeOf(MeasureKnownRates(*model_, LayoutOf(*model_), "/dev/null/x",
+                                     /*again_s=*/0,
                                      [](uint64_t, uint64_t) {
                                        ADD_FAILURE();
                                        return true;

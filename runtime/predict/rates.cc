@@ -330,21 +330,22 @@ absl::StatusOr<Measurement> MeasureRates(const RatesProbe& probe,
                      "rates: the system gives no memory to measure in");
 }
 
-absl::StatusOr<Measurement> SteadiestOf(
+absl::StatusOr<std::optional<Measurement>> SteadiestOf(
+    const MeasuringAgain& again,
     absl::FunctionRef<absl::StatusOr<Measurement>(int attempt)> measure) {
-  Measurement best;
-  best.spread = std::numeric_limits<double>::infinity();
-  double seconds = 0;
-  for (int attempt = 0; attempt < kAttemptsInACall && !best.steady() &&
-                        seconds < kMostMeasuringSeconds;
-       ++attempt) {
+  std::optional<Measurement> best;
+  double left = std::max(0.0, again.seconds);
+  double next = again.first_s;
+  for (int attempt = 0; attempt < again.attempts && next <= left; ++attempt) {
     const absl::StatusOr<Measurement> measured = measure(attempt);
     if (!measured.ok()) return measured.status();
-    if (measured->spread < best.spread) best = *measured;
-    best.attempts = attempt + 1;
-    seconds += measured->seconds;
+    if (next > 0) left -= measured->seconds;
+    next = measured->seconds;
+    if (!best.has_value() || measured->spread < best->spread) best = *measured;
+    best->attempts = attempt + 1;
+    best->seconds = measured->seconds;
+    if (best->steady()) break;
   }
-  best.seconds = seconds;
   return best;
 }
 

@@ -2,6 +2,7 @@
 #define TIERCEL_RUNTIME_PREDICT_RATES_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -58,7 +59,7 @@ struct Measurement {
   Rates rates;         // of each kind of pass the middle one
   double spread = 0;   // of passes of one kind: of the kind where it is most
   int attempts = 1;    // of which this was the steadiest
-  double seconds = 0;  // that they took
+  double seconds = 0;  // that the last of them took
 
   bool steady() const { return spread <= kMostSpread; }
 };
@@ -75,12 +76,24 @@ absl::StatusOr<Measurement> MeasureRates(const RatesProbe& probe,
                                          Stream& stream,
                                          RatesProgress progress);
 
-// Calls `measure` until a measurement is steady, kAttemptsInACall times at
-// most, and no more once they took kMostMeasuringSeconds: that one, or the one
-// with the least spread. Errors: `measure`'s.
-inline constexpr int kAttemptsInACall = 3;
-inline constexpr double kMostMeasuringSeconds = 6;
-absl::StatusOr<Measurement> SteadiestOf(
+// How often a machine is measured that other work keeps busy, and how long.
+struct MeasuringAgain {
+  // Of one model, whoever asks: what other work does to it is known then.
+  static constexpr int kMostAttempts = 3;
+  static constexpr double kUsualSeconds = 6;
+
+  int attempts = kMostAttempts;    // at most
+  double seconds = kUsualSeconds;  // of all but the first one
+  // How long the first one is expected to take, of those seconds; 0: it is made
+  // in any case.
+  double first_s = 0;
+};
+
+// Calls `measure` until a measurement is steady, or no other like the last one
+// is left by `again`: that one, or the one with the least spread; absent where
+// none was made. Errors: `measure`'s.
+absl::StatusOr<std::optional<Measurement>> SteadiestOf(
+    const MeasuringAgain& again,
     absl::FunctionRef<absl::StatusOr<Measurement>(int attempt)> measure);
 
 // How many layers MeasureRates wants: so many that caches hold no more of them

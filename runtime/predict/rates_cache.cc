@@ -79,7 +79,8 @@ json ToJson(const json& key, const std::string& who, const KeptRates& kept) {
           {"rates", ToJson(kept.best.rates)},
           {"costs", ToJson(kept.costs)},
           {"spread", kept.best.spread},
-          {"attempts", kept.best.attempts}};
+          {"attempts", kept.best.attempts},
+          {"seconds", kept.best.seconds}};
 }
 
 std::optional<KeptRates> KeptIn(const json& document) {
@@ -92,10 +93,14 @@ std::optional<KeptRates> KeptIn(const json& document) {
       !Has(document, "attempts", &json::is_number_unsigned)) {
     return std::nullopt;
   }
-  return KeptRates{.best = {.rates = *rates,
-                            .spread = document["spread"].get<double>(),
-                            .attempts = document["attempts"].get<int>()},
-                   .costs = *costs};
+  KeptRates kept = {.best = {.rates = *rates,
+                             .spread = document["spread"].get<double>(),
+                             .attempts = document["attempts"].get<int>()},
+                    .costs = *costs};
+  if (Has(document, "seconds", &json::is_number)) {
+    kept.best.seconds = document["seconds"].get<double>();
+  }
+  return kept;
 }
 
 // The document in a file; null where it is none.
@@ -186,7 +191,7 @@ std::string KeptRates::Warning() const {
       "middle pass took ",
       static_cast<int>(percent),
       " % longer than the quickest): predicted times may be off",
-      wants_more() ? "; the next run measures again"
+      wants_more() ? "; a run that takes longer than that measures again"
                    : "; after tiercel cache clear the next run measures again, "
                      "best on a quiet machine");
 }
@@ -226,6 +231,7 @@ absl::StatusOr<KeptRates> RatesCache::Add(const json& key,
     kept.costs = before->costs;
     if (before->best.spread <= measured.spread) kept.best = before->best;
     kept.best.attempts = before->best.attempts + measured.attempts;
+    kept.best.seconds = measured.seconds;
   }
   // Whole or not at all, whoever writes beside us.
   static std::atomic<int> turn{0};

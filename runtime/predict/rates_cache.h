@@ -21,11 +21,17 @@ struct KeptRates {
   // same text.
   Rates costs;
 
-  // Whether the next who asks for a measurement gets one: what is kept is not
-  // steady, and the machine may be quieter now. Not for ever.
-  static constexpr int kMostAttempts = 3 * kAttemptsInACall;
+  // Whether there may be another measurement: what is kept is not steady, and
+  // the machine may be quieter now. Not for ever.
   bool wants_more() const {
-    return !best.steady() && best.attempts < kMostAttempts;
+    return !best.steady() && best.attempts < MeasuringAgain::kMostAttempts;
+  }
+  // What is left of the attempts, in so many seconds.
+  MeasuringAgain Again(double seconds) const {
+    constexpr double kUsualSeconds = 3;  // of a file that does not say
+    return {.attempts = MeasuringAgain::kMostAttempts - best.attempts,
+            .seconds = seconds,
+            .first_s = best.seconds > 0 ? best.seconds : kUsualSeconds};
   }
   // "" of steady rates; else what to think of them and what to do, a sentence.
   std::string Warning() const;
@@ -48,9 +54,9 @@ class RatesCache {
                                 const Measurement& measured) const;
 
   // [{"file", "bytes", "modified": seconds of the Unix clock, and what it says:
-  // "model", "key", "rates", "costs", "spread", "attempts", "steady"}] by name;
-  // a file that is not whole has the first three. Empty without the folder.
-  // Errors: cannot_read.
+  // "model", "key", "rates", "costs", "spread", "attempts", "seconds",
+  // "steady"}] by name; a file that is not whole has the first three. Empty
+  // without the folder. Errors: cannot_read.
   absl::StatusOr<nlohmann::json> List() const;
   // Removes what List shows, and what was left unfinished; how many files.
   // Errors: cannot_write.

@@ -1,7 +1,9 @@
 #include "runtime/predict/rates.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,24 @@
 
 namespace tiercel::rates_test {
 namespace {
+
+// A measurement that takes so long, and is as steady as its turn says.
+struct Turns {
+  std::vector<double> spreads;
+  double seconds = 0;
+  int taken = 0;
+
+  absl::StatusOr<std::optional<Measurement>> Steadiest(
+      const MeasuringAgain& again) {
+    return SteadiestOf(again, [&](int attempt) -> absl::StatusOr<Measurement> {
+      EXPECT_EQ(attempt, taken++);
+      const auto i = static_cast<size_t>(attempt);
+      return Measurement{.rates = {.step_s = static_cast<double>(1 + i)},
+                         .spread = spreads.at(i),
+                         .seconds = seconds};
+    });
+  }
+};
 
 TEST(SteadiestTest, MeasuresUntilSteadyAndNotForEver) {
   const struct {
@@ -24,41 +44,62 @@ TEST(SteadiestTest, MeasuresUntilSteadyAndNotForEver) {
                 {{0.9, 0.5, 0.7}, 3, 1},
                 {{0.26, 0.7, 0.9}, 3, 0}};
   for (const auto& one : kCases) {
-    int taken = 0;
-    const absl::StatusOr<Measurement> steadiest =
-        SteadiestOf([&](int attempt) -> absl::StatusOr<Measurement> {
-          EXPECT_EQ(attempt, taken++);
-          const auto i = static_cast<size_t>(attempt);
-          return Measurement{.rates = {.step_s = static_cast<double>(1 + i)},
-                             .spread = one.spreads.at(i)};
-        });
+    Turns turns = {one.spreads};
+    const auto steadiest = turns.Steadiest({});
     ASSERT_TRUE(steadiest.ok()) << steadiest.status();
-    EXPECT_EQ(taken, one.taken);
-    EXPECT_EQ(steadiest->attempts, one.taken);
-    EXPECT_EQ(steadiest->spread, one.spreads[one.counts]);
-    EXPECT_EQ(steadiest->rates.step_s, static_cast<double>(1 + one.counts));
-    EXPECT_EQ(steadiest->steady(), one.spreads[one.counts] <= 0.25);
+    ASSERT_TRUE(steadiest->has_value());
+    EXPECT_EQ(turns.taken, one.taken);
+    EXPECT_EQ((*steadiest)->attempts, one.taken);
+    EXPECT_EQ((*steadiest)->spread, one.spreads[one.counts]);
+    EXPECT_EQ((*steadiest)->rates.step_s, static_cast<double>(1 + one.counts));
+    EXPECT_EQ((*steadiest)->steady(), one.spreads[one.counts] <= 0.25);
   }
 }
 
-TEST(SteadiestTest, ASlowMachineIsNotMeasuredForLong) {
-  for (const auto& [each, taken] :
-       {std::pair(2.9, 3), std::pair(3.0, 2), std::pair(7.0, 1)}) {
-    const absl::StatusOr<Measurement> steadiest =
-        SteadiestOf([each = each](int) -> absl::StatusOr<Measurement> {
-          return Measurement{.rates = {}, .spread = 1, .seconds = each};
-        });
-    EXPECT_EQ(steadiest->attempts, taken);
-    EXPECT_EQ(steadiest->seconds, taken * each);
+// Beyond the first one no more seconds are spent than are given.
+TEST(SteadiestTest, MeasuresAgainForSoLongAtMost) {
+  const std::vector<double> kBusy(9, 1.0);
+  const struct {
+    double each;
+    MeasuringAgain again;
+    int taken;
+  } kCases[] = {{2.9, {}, 3},
+                {3.0, {}, 3},
+                {3.1, {}, 2},
+                {6.1, {}, 1},
+                {2.0, {.seconds = 1.9}, 1},
+                {2.0, {.seconds = -1}, 1},
+                {2.0, {.attempts = 9, .seconds = 9}, 5},
+                {2.0, {.seconds = 2, .first_s = 2}, 1},
+                {2.0, {.seconds = 3.9, .first_s = 2}, 1},
+                {2.0, {.seconds = 4, .first_s = 2}, 2},
+                {2.0, {.seconds = 1.9, .first_s = 2}, 0},
+                {2.0, {.seconds = -1, .first_s = 2}, 0},
+                {2.0, {.attempts = 0}, 0},
+                {2.0, {.attempts = -4}, 0}};
+  for (const auto& one : kCases) {
+    Turns turns = {kBusy, one.each};
+    const auto steadiest = turns.Steadiest(one.again);
+    ASSERT_TRUE(steadiest.ok());
+    EXPECT_EQ(turns.taken, one.taken);
+    EXPECT_EQ(steadiest->has_value(), one.taken > 0);
+    if (one.taken == 0) continue;
+    EXPECT_EQ((*steadiest)->attempts, one.taken);
+    EXPECT_EQ((*steadiest)->seconds, one.each);
+    const double again =
+        one.each * (one.again.first_s > 0 ? one.taken : one.taken - 1);
+    EXPECT_LE(again, std::max(0.0, one.again.seconds));
   }
 }
 
 TEST(SteadiestTest, AnErrorEndsIt) {
   int taken = 0;
-  EXPECT_EQ(ClassOf(SteadiestOf([&](int) -> absl::StatusOr<Measurement> {
-                      if (++taken == 2) return CancelledError();
-                      return Measurement{.rates = {}, .spread = 1};
-                    }).status()),
+  EXPECT_EQ(ClassOf(SteadiestOf({},
+                                [&](int) -> absl::StatusOr<Measurement> {
+                                  if (++taken == 2) return CancelledError();
+                                  return Measurement{.rates = {}, .spread = 1};
+                                })
+                        .status()),
             ErrorClass::kCancelled);
   EXPECT_EQ(taken, 2);
 }
