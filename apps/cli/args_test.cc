@@ -533,11 +533,33 @@ TEST_F(ArgsTest, ANumberMayFollowItsShortFlagAtOnce) {
   EXPECT_EQ(options.model.threads, 2);
   EXPECT_EQ(Parse({"bench", "-p512,1024"}).bench.prompts,
             std::vector<int64_t>({512, 1024}));
-  EXPECT_THAT(Refusal({"generate", "-p", "x", "-n10", "-n", "3"}),
+  EXPECT_THAT(Refusal({"generate", "-p", "x", "-t10", "-t", "3"}),
               HasSubstr("given twice"));
   EXPECT_THAT(Refusal({"generate", "-p", "x", "-n1x"}), HasSubstr("-n"));
   EXPECT_THAT(Refusal({"generate", "-p", "x", "-n1=2"}), HasSubstr("'1=2'"));
   EXPECT_THAT(Refusal({"generate", "-p", "x", "-z10"}), HasSubstr("-z10"));
+}
+
+TEST_F(ArgsTest, OfSeveralLimitsOfAnAnswerTheLastCounts) {
+  for (const char* command : {"generate", "chat"}) {
+    Args args = {command};
+    if (args[0] == "generate") args.insert(args.end(), {"-p", "x"});
+    args.insert(args.end(), {"-n", "5", "-t", "2", "--n-predict=7", "-n10"});
+    const Options options = Parse(args);
+    EXPECT_EQ(options.sampling.max_tokens, 10);
+    EXPECT_EQ(options.model.threads, 2);
+    args.insert(args.end(), {"--predict", "3"});
+    EXPECT_EQ(Parse(args).sampling.max_tokens, 3);
+    args.push_back("-n");
+    EXPECT_THAT(Refusal(args), HasSubstr("its value is missing"));
+    args.push_back("x");
+    EXPECT_THAT(Refusal(args), HasSubstr("got 'x'"));
+  }
+  // Of no other.
+  for (const char* flag : {"-t", "-c", "--seed", "--temp", "--top-k"}) {
+    EXPECT_THAT(Refusal({"generate", "-p", "x", flag, "1", flag, "1"}),
+                HasSubstr("given twice"));
+  }
 }
 
 TEST_F(ArgsTest, TokensAreCountedInThousandsToo) {

@@ -228,6 +228,10 @@ void FlagSet::Positionals(const std::string& name,
   most_positionals_ = std::numeric_limits<size_t>::max();
 }
 
+void FlagSet::LastCounts(const std::string& name) {
+  last_counts_.insert(Find(name));
+}
+
 void FlagSet::NotBuilt(const std::vector<std::string>& names) {
   not_built_.insert(names.begin(), names.end());
 }
@@ -257,7 +261,7 @@ absl::Status FlagSet::Unknown(const std::string& name) const {
 absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
                                 std::vector<std::string>* normalized) {
   std::vector<std::string> positionals;
-  std::set<const CLI::Option*> seen;
+  std::map<const CLI::Option*, size_t> seen;  // and where its value is
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i] == "--") {
       positionals.insert(positionals.end(),
@@ -284,10 +288,15 @@ absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
       help_wanted_ = true;
       return absl::OkStatus();
     }
-    if (!seen.insert(option).second && repeatable_.count(option) == 0) {
+    const bool again = seen.count(option) > 0;
+    const bool replaces = again && last_counts_.count(option) > 0;
+    if (again && !replaces && repeatable_.count(option) == 0) {
       return UsageError(absl::StrCat(names, ": given twice"));
     }
-    normalized->push_back("--" + option->get_lnames().front());
+    if (!replaces) {
+      normalized->push_back("--" + option->get_lnames().front());
+      seen[option] = normalized->size();
+    }
     if (option->get_items_expected_max() == 0) {
       if (value.has_value()) {
         return UsageError(absl::StrCat(names, ": takes no value"));
@@ -308,7 +317,11 @@ absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
     if (value->empty()) {
       return UsageError(absl::StrCat(names, ": its value is empty"));
     }
-    normalized->push_back(*std::move(value));
+    if (replaces) {
+      (*normalized)[seen[option]] = *std::move(value);
+    } else {
+      normalized->push_back(*std::move(value));
+    }
   }
 
   if (positionals.size() > most_positionals_) {

@@ -22,7 +22,8 @@ namespace tiercel::cli {
 //     flag: -n10), is not empty, and is not itself a flag of this command
 //     (--prompt=--json gives that text),
 //   - numbers are read whole and have a range,
-//   - nothing is given twice, unless it is repeatable,
+//   - nothing is given twice, unless it is repeatable, or its last value
+//   counts,
 //   - after "--" nothing is a flag; "-" and "-1" never are.
 // Every error is kUsage and names the flag with all its spellings.
 class FlagSet {
@@ -53,6 +54,10 @@ class FlagSet {
             double low, Low low_end, double high, double* target);
   void Switch(const std::string& names, const std::string& description,
               std::function<void()> use);
+
+  // Of that flag, given several times, the last value counts: so a command line
+  // that somebody keeps (an alias, a script) can be made longer.
+  void LastCounts(const std::string& name);
 
   // The arguments that are no flags; at least one where `required`.
   enum class Need { kRequired, kOptional };
@@ -104,6 +109,7 @@ class FlagSet {
   const std::string command_;
   CLI::App app_;
   std::set<const CLI::Option*> repeatable_;
+  std::set<const CLI::Option*> last_counts_;
   std::set<std::string> not_built_;
   StrayFlags stray_;
   size_t most_positionals_ = 0;

@@ -60,6 +60,7 @@ void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
                  }
                  sampling->max_tokens = n;
                });
+  flags.LastCounts("-n");
   AddLawFlags(flags, sampling);
   flags.RepeatableText(
       "--stop", "TEXT", "end the output before this text; repeatable",
