@@ -263,7 +263,7 @@ class ReproducibleTest(RatesCase):
         said = self.document(*self.AUTO, "--cost-ratio", "8")
         self.assertEqual(said["output"], constant["output"])
         self.assertIn("8 without", " ".join(
-            self.succeed("generate", "--help").decode().split()))
+            self.succeed("generate", "--help-all").decode().split()))
 
 
 class CacheTest(RatesCase):

@@ -17,20 +17,24 @@
 namespace tiercel::cli {
 namespace {
 
-std::string Usage() {
+std::string Usage(bool all) {
   HelpSection commands = {"Commands", {}};
   for (const CommandFlags& command : kCommands) {
-    commands.rows.push_back({command.name, command.description});
+    commands.rows.push_back(
+        {command.name, all ? command.description : command.brief});
   }
+  const HelpSection more = {
+      "More",
+      {{"tiercel help COMMAND", "its usual flags"},
+       {"tiercel COMMAND --help-all", "all of them"},
+       {"tiercel --help-all", "the variables that all heed"},
+       {"tiercel --version", "version, commit, build and ISA"}}};
   return absl::StrCat(
       "Reads long texts on small machines, and books beyond the model's "
       "context.\n"
-      "Usage: tiercel COMMAND [FLAGS]\n",
-      HelpText(commands), HelpText(EnvironmentHelp()),
-      "\nExamples:\n"
-      "  tiercel summarize chapter.txt\n"
-      "  tiercel help summarize    the flags of a command\n"
-      "  tiercel --version         version, commit, build and ISA\n");
+      "Usage: tiercel COMMAND [FLAGS], as in tiercel summarize chapter.txt\n",
+      HelpText(commands), all ? HelpText(EnvironmentHelp()) : "",
+      HelpText(more));
 }
 
 bool IsCommand(const std::string& name) {
@@ -55,7 +59,8 @@ absl::Status UnknownCommand(const std::vector<std::string>& args) {
         absl::StrCat("the command comes before its flags: tiercel ", *command,
                      " ", name, " ..."));
   }
-  std::vector<std::string> known = {"help", "version", "--help", "--version"};
+  std::vector<std::string> known = {"help", "version", "--help", "--help-all",
+                                    "--version"};
   for (const CommandFlags& one : kCommands) known.push_back(one.name);
   std::string hint = Suggestion(name, known);
   if (hint.empty() && access(name.c_str(), F_OK) == 0) {
@@ -67,7 +72,7 @@ absl::Status UnknownCommand(const std::vector<std::string>& args) {
 }
 
 bool AsksForHelp(const std::string& arg) {
-  return arg == "--help" || arg == "-h";
+  return arg == "--help" || arg == "-h" || arg == "--help-all";
 }
 
 absl::Status CheckAlone(const std::vector<std::string>& args, size_t most) {
@@ -88,18 +93,21 @@ bool WantsJson(const std::vector<std::string>& args) {
 absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
   CommandLine line;
   if (args.empty()) {
-    return UsageError("no command\n" + Usage());
+    return UsageError("no command\n" + Usage(/*all=*/false));
   }
   if (args[0] == "help" && args.size() > 1 && !AsksForHelp(args[1])) {
     if (args[1][0] == '-') return CheckAlone(args, 1);
-    if (absl::Status s = CheckAlone(args, 2); !s.ok()) return s;
-    return ParseArgs({args[1], "--help"});
+    const bool says_which = args.size() > 2 && AsksForHelp(args[2]);
+    if (absl::Status s = CheckAlone(args, says_which ? 3 : 2); !s.ok()) {
+      return s;
+    }
+    return ParseArgs({args[1], says_which ? args[2] : "--help"});
   }
   const bool version =
       args[0] == "--version" || args[0] == "-V" || args[0] == "version";
   if (AsksForHelp(args[0]) || args[0] == "help" ||
       (version && args.size() > 1 && AsksForHelp(args[1]))) {
-    line.print = Usage();
+    line.print = Usage(/*all=*/args.back() == "--help-all");
     return line;
   }
   if (version) {
@@ -118,8 +126,11 @@ absl::StatusOr<CommandLine> ParseArgs(const std::vector<std::string>& args) {
   if (absl::Status s = flags.Parse({args.begin() + 1, args.end()}); !s.ok()) {
     return s;
   }
-  if (flags.help_wanted()) {
-    line.print = flags.Help(command->examples);
+  if (flags.help_wanted() != FlagSet::HelpWanted::kNone) {
+    line.print =
+        flags.help_wanted() == FlagSet::HelpWanted::kAll
+            ? flags.Help(command->examples)
+            : flags.ShortHelp(command->usual_flags, command->examples.front());
     return line;
   }
   if (absl::Status s = CheckTogether(&line.options); !s.ok()) return s;

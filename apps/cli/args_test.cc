@@ -400,6 +400,7 @@ TEST_F(ArgsTest, HelpAndVersionPrint) {
                                             {"help", "help"},
                                             {"help", "generate"},
                                             {"generate", "--help"},
+                                            {"--help-all"},
                                             {"bench", "-p", "1", "-h"}}) {
     const absl::StatusOr<CommandLine> line = ParseArgs(args);
     ASSERT_TRUE(line.ok()) << line.status();
@@ -423,16 +424,19 @@ TEST_F(ArgsTest, HelpPromisesNoMoreThanTheContextHolds) {
   EXPECT_THAT(Page({"help", "ask"}), Not(HasSubstr("in parts")));
 }
 
+const char* const kAllCommands[] = {
+    "summarize",  "ask",     "chat", "generate", "eval", "tokenize",
+    "detokenize", "inspect", "plan", "bench",    "cache"};
+
 TEST_F(ArgsTest, HelpIsOneForAllWaysToAskForIt) {
   EXPECT_EQ(Page({"help"}), Page({"--help"}));
-  for (const char* command :
-       {"summarize", "ask", "generate", "eval", "tokenize", "detokenize",
-        "inspect", "plan", "bench"}) {
-    const std::string page = Page({command, "--help"});
-    EXPECT_EQ(Page({"help", command}), page);
+  for (const char* command : kAllCommands) {
+    const std::string page = Page({command, "--help-all"});
+    EXPECT_EQ(Page({"help", command}), Page({command, "--help"}));
+    EXPECT_EQ(Page({"help", command, "--help-all"}), page);
     EXPECT_THAT(Page({"help"}), HasSubstr(command));
     for (const char* part :
-         {"\nUsage: tiercel ", "\nModel:\n", "\nOutput:\n", "\nEnvironment:\n",
+         {"\nUsage: tiercel ", "\nOutput:\n", "\nEnvironment:\n",
           "TIERCEL_MODEL", "\nExamples:\n  "}) {
       EXPECT_THAT(page, HasSubstr(part)) << command;
     }
@@ -441,15 +445,39 @@ TEST_F(ArgsTest, HelpIsOneForAllWaysToAskForIt) {
       EXPECT_LE(text.size(), 100u) << text;
     }
   }
-  EXPECT_THAT(Page({"help", "generate"}), HasSubstr("\n  sfi: evidence=16  "));
-  EXPECT_THAT(Page({"help", "tokenize"}), Not(HasSubstr("evidence")));
+  EXPECT_THAT(Page({"generate", "--help-all"}),
+              HasSubstr("\n  sfi: evidence=16  "));
+  EXPECT_THAT(Page({"tokenize", "--help-all"}), Not(HasSubstr("evidence")));
+  EXPECT_THAT(Page({"--help-all"}), HasSubstr("TIERCEL_NCCL"));
   EXPECT_EQ(Page({"help", "--help"}), Page({"help"}));
+  EXPECT_EQ(Page({"help", "--help-all"}), Page({"--help-all"}));
   EXPECT_EQ(Page({"help", "version"}), Page({"help"}));
   EXPECT_EQ(Page({"version"}), Page({"--version"}));
   EXPECT_EQ(Page({"-V"}), Page({"--version"}));
   EXPECT_THAT(Page({"help", "ask"}),
               HasSubstr("Usage: tiercel ask [FLAGS] FILE [QUESTION...]\n"));
-  EXPECT_THAT(Page({"help", "generate"}), HasSubstr("\n  -ctk,--cache-type-k"));
+  EXPECT_THAT(Page({"generate", "--help-all"}),
+              HasSubstr("\n  -ctk,--cache-type-k"));
+}
+
+TEST_F(ArgsTest, HelpFitsAScreen) {
+  std::vector<std::string> pages = {Page({"help"})};
+  for (const char* command : kAllCommands) {
+    pages.push_back(Page({"help", command}));
+    EXPECT_THAT(pages.back(), HasSubstr("\n  --help-all"));
+    EXPECT_THAT(pages.back(), HasSubstr("\nExample: tiercel "));
+  }
+  for (const std::string& page : pages) {
+    // A prompt stands below it.
+    EXPECT_LT(std::count(page.begin(), page.end(), '\n'), 24) << page;
+    for (absl::string_view text : absl::StrSplit(page, '\n')) {
+      EXPECT_LE(text.size(), 80u) << text;
+    }
+    // No clause is cut in two.
+    EXPECT_EQ(std::count(page.begin(), page.end(), '('),
+              std::count(page.begin(), page.end(), ')'))
+        << page;
+  }
 }
 
 // As one line, as long as it may be.
@@ -466,7 +494,7 @@ TEST_F(ArgsTest, HelpSaysWhoDraftsWhereNobodyIsNamed) {
     absl::StrAppend(&with_text, with_text.empty() ? "" : ", ", policy);
   }
   EXPECT_STREQ(Parse({"plan"}).sampling.Drafter(), "none");
-  EXPECT_THAT(Unwrapped(Page({"plan", "--help"})),
+  EXPECT_THAT(Unwrapped(Page({"plan", "--help-all"})),
               HasSubstr(absl::StrCat("nobody (default with full), the text "
                                      "itself where it repeats (default with ",
                                      with_text, ")")));
@@ -480,7 +508,7 @@ TEST_F(ArgsTest, TheIsaIsCheckedWhereNoModelIsLoaded) {
                            Args{"tokenize", "-p", "x"}, Args{"plan"}}) {
     EXPECT_THAT(Refusal(args), HasSubstr("TIERCEL_ISA: got \"avx9\""));
   }
-  EXPECT_THAT(Page({"help", "plan"}), HasSubstr("TIERCEL_ISA"));
+  EXPECT_THAT(Page({"plan", "--help-all"}), HasSubstr("TIERCEL_ISA"));
   setenv("TIERCEL_ISA", before.c_str(), /*overwrite=*/1);
 }
 
@@ -579,8 +607,8 @@ TEST_F(ArgsTest, ASummaryReadsWellByDefault) {
     const Options options = Parse(args);
     EXPECT_EQ(options.sampling.repeat_penalty, 1.15);
     EXPECT_EQ(options.sampling.temperature, 0.3);
-    EXPECT_THAT(Page({args[0], "--help"}), HasSubstr("(default 1.15)"));
-    EXPECT_THAT(Page({args[0], "--help"}), HasSubstr("(default 0.3)"));
+    EXPECT_THAT(Page({args[0], "--help-all"}), HasSubstr("(default 1.15)"));
+    EXPECT_THAT(Page({args[0], "--help-all"}), HasSubstr("(default 0.3)"));
     Args greedy = args;
     greedy.insert(greedy.end(), {"--temp", "0", "--repeat-penalty", "1"});
     EXPECT_EQ(Parse(greedy).sampling.repeat_penalty, 1);

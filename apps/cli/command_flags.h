@@ -13,8 +13,12 @@ namespace tiercel::cli {
 // A command as its user sees it.
 struct CommandFlags {
   const char* name;
+  const char* brief;  // fits a line of the list of commands
   const char* description;
   void (*add_flags)(FlagSet& flags, Options* options);
+  // What --help shows of its flags, and --help-all of command lines: of these
+  // --help has the first.
+  std::vector<std::string> usual_flags;
   std::vector<std::string> examples;
 };
 

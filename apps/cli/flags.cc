@@ -88,7 +88,9 @@ void FlagSet::RejectNotBuilt(const std::string& what) {
 
 FlagSet::FlagSet(const std::string& command, const std::string& description)
     : command_(command), app_(description, "tiercel " + command) {
-  app_.set_help_flag("-h,--help")->group("");  // in no section
+  // In no section.
+  app_.set_help_flag("-h,--help")->group("");
+  app_.set_help_all_flag("--help-all")->group("");
 }
 
 void FlagSet::Group(const std::string& title) {
@@ -284,8 +286,9 @@ absl::Status FlagSet::Normalize(const std::vector<std::string>& args,
     }
     if (option == nullptr) return Unknown(name);
     const std::string names = AllNames(*option);
-    if (option == app_.get_help_ptr()) {
-      help_wanted_ = true;
+    if (option == app_.get_help_ptr() || option == app_.get_help_all_ptr()) {
+      help_wanted_ =
+          option == app_.get_help_ptr() ? HelpWanted::kShort : HelpWanted::kAll;
       return absl::OkStatus();
     }
     const bool again = seen.count(option) > 0;
@@ -370,13 +373,54 @@ std::string FlagSet::Usage() const {
   return usage;
 }
 
-std::string FlagSet::Help(const std::vector<std::string>& examples) const {
+HelpSection FlagSet::Arguments() const {
   HelpSection arguments = {"Arguments", {}};
   for (const CLI::Option* option : app_.get_options()) {
     if (!option->get_positional()) continue;
     arguments.rows.push_back(
         {option->get_single_name(), option->get_description()});
   }
+  return arguments;
+}
+
+namespace {
+
+// What stands before the first semicolon that is in no parentheses.
+std::string FirstClause(const std::string& text) {
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    depth += (text[i] == '(') - (text[i] == ')');
+    if (text[i] == ';' && depth == 0) return text.substr(0, i);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string FlagSet::ShortHelp(const std::vector<std::string>& usual_flags,
+                               const std::string& example) const {
+  std::string page = absl::StrCat(FirstClause(app_.get_description()),
+                                  "\nUsage: ", Usage(), "\n");
+  HelpSection usual = {"Flags", {}};
+  for (const std::string& name : usual_flags) {
+    const CLI::Option* option = Find(name);
+    std::string row = name;
+    if (name[1] != '-') {
+      absl::StrAppend(&row, ",--", option->get_lnames().front());
+    }
+    if (option->get_items_expected_max() > 0) {
+      absl::StrAppend(&row, " ", option->get_type_name());
+    }
+    usual.rows.push_back({row, FirstClause(option->get_description())});
+  }
+  usual.rows.push_back({"--help-all", "all flags, and what else is heeded"});
+  const HelpSection arguments = Arguments();
+  if (!arguments.rows.empty()) absl::StrAppend(&page, HelpText(arguments));
+  return absl::StrCat(page, HelpText(usual), "\nExample: ", example, "\n");
+}
+
+std::string FlagSet::Help(const std::vector<std::string>& examples) const {
+  const HelpSection arguments = Arguments();
   std::string page =
       absl::StrCat(app_.get_description(), "\nUsage: ", Usage(), "\n");
   if (!arguments.rows.empty()) absl::StrAppend(&page, HelpText(arguments));
@@ -398,7 +442,7 @@ std::string FlagSet::Help(const std::vector<std::string>& examples) const {
 absl::Status FlagSet::Parse(const std::vector<std::string>& args) {
   std::vector<std::string> normalized;
   if (absl::Status s = Normalize(args, &normalized); !s.ok()) return s;
-  if (help_wanted_) return absl::OkStatus();
+  if (help_wanted_ != HelpWanted::kNone) return absl::OkStatus();
   std::reverse(normalized.begin(), normalized.end());  // as CLI11 wants them
   try {
     app_.parse(std::move(normalized));

@@ -80,9 +80,14 @@ class FlagSet {
   // Fills the targets from the arguments after the command's name.
   absl::Status Parse(const std::vector<std::string>& args);
 
-  // After Parse: --help was among the arguments, and no target was written.
-  bool help_wanted() const { return help_wanted_; }
-  // The page, with the command lines of `examples`.
+  // After Parse: --help or --help-all was among the arguments, and no target
+  // was written.
+  enum class HelpWanted { kNone, kShort, kAll };
+  HelpWanted help_wanted() const { return help_wanted_; }
+  // A page that fits a screen, with the flags of these names and one command
+  // line; and all there is to say, with the command lines of `examples`.
+  std::string ShortHelp(const std::vector<std::string>& usual_flags,
+                        const std::string& example) const;
   std::string Help(const std::vector<std::string>& examples) const;
 
   // For callbacks: give up on the value of a flag. Parse catches it.
@@ -105,6 +110,7 @@ class FlagSet {
               std::function<void(int64_t)> use);
   std::string Usage() const;
   HelpSection Section(const std::string& group) const;
+  HelpSection Arguments() const;
 
   const std::string command_;
   CLI::App app_;
@@ -113,7 +119,7 @@ class FlagSet {
   std::set<std::string> not_built_;
   StrayFlags stray_;
   size_t most_positionals_ = 0;
-  bool help_wanted_ = false;
+  HelpWanted help_wanted_ = HelpWanted::kNone;
 };
 
 // kUsage; for a command, flag or value of the contract that is not built yet.

@@ -52,7 +52,7 @@ void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
   flags.Group("The answer");
   flags.Tokens("-n,--n-predict,--predict",
                absl::StrCat("the most tokens to generate (default ",
-                            sampling->max_tokens, "); -1: no limit"),
+                            sampling->max_tokens, "; -1: no limit)"),
                -1, kMaxTokens, [=](int64_t n) {
                  if (n == 0) {
                    FlagSet::Reject("-n,--n-predict", "-1, or a number above 0",
@@ -190,7 +190,7 @@ void AddPolicyFlags(FlagSet& flags, SessionOptions* session,
       "Guessing ahead: several tokens are guessed, then checked at once");
   flags.Text(
       "--policy", "full|triforce|sfi|sadas|speed",
-      "full (default): each step reads the whole text; triforce: the "
+      "what each step reads; full (default): the whole text; triforce: the "
       "model guesses from the parts of the text that matter now, and "
       "checks against all of it; sfi: so too, from single tokens, to the "
       "end of each sentence; sadas: while the answer thinks, from the newest "
