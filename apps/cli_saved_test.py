@@ -175,6 +175,27 @@ class CacheTest(SavedCase):
         self.assertEqual(self.kept(), [])
         self.assertEqual(self.ask()["cached_tokens"], 0)
 
+    def test_books_are_named(self):
+        html = ("<title>The \u732b</title>" + "".join(
+            "<h1>Part %d</h1><p>%s</p>" % (i, self.text) for i in (1, 2)))
+        book = self.path("b.html", html.encode())
+        self.ask()
+        self.ask("--chapters", "2", book=book)
+        run("chat", "--book", book, "--chapters", "1", "-m", CHAT, "-n", "2",
+            input=b"who?\n", env=self.env)
+        tree = ["-c", "700", "-n", "8"]
+        for path in (self.book, book):
+            self.ask(*tree, command="summarize", book=path)
+        listed = self.document("cache", "list", env=self.env)
+        self.assertEqual(sorted(text["name"] for text in listed["texts"]),
+                         ["The \u732b (chapters 2)", "book.txt"])
+        self.assertEqual(sorted(file["name"] for file in listed["readings"]),
+                         ["The \u732b", "book.txt"])
+        table = self.succeed("cache", "list", env=self.env).decode()
+        for name in ("book.txt", "The \u732b", "The \u732b (chapters 2)"):
+            self.assertRegex(table, r"(?m)[KM]iB  %s$" % re.escape(name))
+        shutil.rmtree(os.path.join(self.cache, "readings"))
+
     def test_a_link_leads_to_the_folder(self):
         self.ask()
         names = self.kept()

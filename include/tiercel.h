@@ -432,9 +432,12 @@ typedef struct tiercel_session_params {
    * too. */
   const char* texts_dir;
   /* Most bytes of its files: once a new text is whole, those not used for
-   * longest make room. 0: 16 GiB. texts_flags: TIERCEL_TEXTS_*, or 0. */
+   * longest make room. 0: 16 GiB. texts_flags: TIERCEL_TEXTS_*, or 0.
+   * texts_name: what people call the text, or NULL; tiercel_cache_list has its
+   * first 1,000 bytes, and nothing depends on it. */
   uint64_t texts_bytes;
   uint64_t texts_flags;
+  const char* texts_name;
 } tiercel_session_params;
 
 typedef struct tiercel_measurement {
@@ -480,11 +483,12 @@ TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
  * or texts_dir: {"files": [{"file", "bytes", "modified": seconds since 1970,
  * and what it says: "model", "key", "rates", "costs", "spread", "attempts",
  * "seconds" of the last of these, "steady"}], "texts": [{"file", "bytes",
- * "used": seconds since 1970, "model", "tokens"}]}; of a file that is not whole
- * the first three, of a prompt that was not finished also "unfinished": true.
- * tiercel_cache_clear removes these files, and no other; `removed` may be NULL.
- * A session may use them meanwhile. Both from any thread. TIERCEL_IO:
- * "cannot_read", "cannot_write", "io_error". */
+ * "used": seconds since 1970, "model", "tokens", and where somebody said it
+ * "name" (texts_name)}]}; of a file that is not whole the first three, of a
+ * prompt that was not finished also "unfinished": true. tiercel_cache_clear
+ * removes these files, and no other; `removed` may be NULL. A session may use
+ * them meanwhile. Both from any thread. TIERCEL_IO: "cannot_read",
+ * "cannot_write", "io_error". */
 TIERCEL_API tiercel_status tiercel_cache_list(const char* cache_dir, char* json,
                                               size_t* size,
                                               tiercel_error* error);

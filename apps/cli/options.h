@@ -38,8 +38,9 @@ struct SessionOptions {
   int64_t context = 0;  // tokens; 0: the checkpoint's
   std::string kv_type_k = "f16";
   std::string kv_type_v = "f16";
-  std::string cache_dir;  // of measured rates; empty: no predictions
-  std::string texts_dir;  // of texts that were read; empty: none are kept
+  std::string cache_dir;   // of measured rates; empty: no predictions
+  std::string texts_dir;   // of texts that were read; empty: none are kept
+  std::string texts_name;  // what is read, for who lists them
   // The view that drafts read; 0: none, or the library's choice.
   int64_t budget = 0;
   std::optional<int64_t> sink;

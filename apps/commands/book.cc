@@ -60,13 +60,6 @@ absl::StatusOr<Document> Read(const std::string& path) {
                                                 *std::move(bytes)));
 }
 
-// How many columns a terminal shows it in: one for each character.
-size_t Columns(std::string_view text) {
-  return static_cast<size_t>(std::count_if(
-      text.begin(), text.end(),
-      [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 // "Loomings  1,234 tokens  page 12", under its label and in its place.
 std::string ContentsRow(const Json& section, const std::string& number,
                         const std::string& label) {
@@ -79,7 +72,7 @@ std::string ContentsRow(const Json& section, const std::string& number,
                   label);
   const auto title = section.at("title").get<std::string>();
   absl::StrAppend(&row, label.empty() || title.empty() ? "" : " ", title);
-  const size_t columns = Columns(row);
+  const size_t columns = ColumnsOf(row);
   if (columns < kNameColumn) row.append(kNameColumn - columns, ' ');
   absl::StrAppend(&row, "  ", Grouped(section.at("tokens").get<int64_t>()),
                   " tokens");
@@ -297,21 +290,50 @@ absl::Status WriteNotes(const Options& options, const reader::Notes& notes) {
   return file->Finish();
 }
 
-reader::Notes NotesOn(const Options& options, const Document& book) {
-  const auto name = [](const std::string& path) {
-    const size_t slash = path.rfind('/');
-    return slash == std::string::npos ? path : path.substr(slash + 1);
-  };
-  reader::Notes notes;
-  notes.title = reader::OneLine(book.title);
-  if (notes.title.empty()) {
-    notes.title = options.document.empty()  ? "A talk"
-                  : options.document == "-" ? "stdin"
-                                            : name(options.document);
+namespace {
+
+std::string FileName(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+// The book's title, or the file's name.
+std::string TitleOf(const Options& options, const Document& book) {
+  const std::string title = reader::OneLine(book.title);
+  if (!title.empty()) return title;
+  if (options.document.empty()) return "A talk";
+  return options.document == "-" ? "stdin" : FileName(options.document);
+}
+
+}  // namespace
+
+std::string NameOf(const Options& options, const Document& book) {
+  std::string name = TitleOf(options, book);
+  if (!book.author.empty()) {
+    absl::StrAppend(&name, ", ", reader::OneLine(book.author));
   }
+  const BookOptions& chosen = options.book;
+  if (!chosen.chapters.empty()) {
+    absl::StrAppend(&name, " (chapters ", chosen.chapters, ")");
+  }
+  if (!chosen.pages.empty()) {
+    absl::StrAppend(&name, " (pages ", chosen.pages, ")");
+  }
+  return name;
+}
+
+Options Named(const Options& options, const Document& book) {
+  Options named = options;
+  named.session.texts_name = NameOf(options, book);
+  return named;
+}
+
+reader::Notes NotesOn(const Options& options, const Document& book) {
+  reader::Notes notes;
+  notes.title = TitleOf(options, book);
   notes.author = reader::OneLine(book.author);
-  notes.footer = absl::StrCat("Tiercel, ", name(options.model.path), ", seed ",
-                              options.sampling.seed.value_or(0));
+  notes.footer = absl::StrCat("Tiercel, ", FileName(options.model.path),
+                              ", seed ", options.sampling.seed.value_or(0));
   return notes;
 }
 

@@ -21,6 +21,11 @@ namespace tiercel::cli {
 // no_pages.
 absl::StatusOr<document::Document> OpenBook(const Options& options);
 
+// `options`, whose sessions say that they read this book.
+Options Named(const Options& options, const document::Document& book);
+// What people call a book, or what was chosen of it.
+std::string NameOf(const Options& options, const document::Document& book);
+
 // The chapters of a book that were typed, as --chapters takes them. Errors:
 // kUsage; chapter_not_found, no_chapters.
 absl::StatusOr<document::Document> ChooseChapters(

@@ -4,12 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
 #include "apps/cli/numbers.h"
 #include "apps/commands/command.h"
 #include "apps/commands/readings.h"
+#include "apps/reader/text.h"
 #include "apps/terminal/output.h"
+#include "apps/terminal/printable.h"
 
 namespace tiercel::cli {
 namespace {
@@ -57,17 +60,17 @@ std::string Table(const std::vector<Row>& rows) {
   std::vector<size_t> widths(rows[0].size());
   for (const Row& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
+      widths[i] = std::max(widths[i], ColumnsOf(row[i]));
     }
   }
   std::string table;
   for (const Row& row : rows) {
+    std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
-      const bool last = i + 1 == row.size();
-      absl::StrAppend(
-          &table, row[i],
-          last ? "\n" : std::string(widths[i] - row[i].size() + 2, ' '));
+      absl::StrAppend(&line, row[i],
+                      std::string(widths[i] - ColumnsOf(row[i]) + 2, ' '));
     }
+    absl::StrAppend(&table, absl::StripTrailingAsciiWhitespace(line), "\n");
   }
   return table;
 }
@@ -80,8 +83,14 @@ std::string RatesTable(const Json& files) {
   return Table(rows);
 }
 
+// What people call a text, on one line.
+std::string NameIn(const Json& row) {
+  return reader::OneLine(row.value("name", ""));
+}
+
 std::string TextsTable(const Json& texts) {
-  std::vector<Row> rows = {{"texts read by", "last used", "tokens", "size"}};
+  std::vector<Row> rows = {
+      {"texts read by", "last used", "tokens", "size", "text"}};
   for (const Json& text : texts) {
     const bool whole = text.contains("model");
     const char* const why =
@@ -89,19 +98,19 @@ std::string TextsTable(const Json& texts) {
     rows.push_back({whole ? text["model"].get<std::string>()
                           : text.at("file").get<std::string>() + why,
                     Day(text.at("used")), whole ? Grouped(text["tokens"]) : "",
-                    Bytes(text.at("bytes").get<double>())});
+                    Bytes(text.at("bytes").get<double>()), NameIn(text)});
   }
   return Table(rows);
 }
 
 // Books that were read in parts, to go on with.
 std::string ReadingsTable(const Json& readings) {
-  std::vector<Row> rows = {{"readings", "written", "parts", "size"}};
+  std::vector<Row> rows = {{"readings", "written", "parts", "size", "book"}};
   for (const Json& file : readings) {
     rows.push_back({file.at("file").get<std::string>(),
                     Day(file.at("modified")),
                     file.contains("parts") ? Dump(file["parts"]) : "(damaged)",
-                    Bytes(file.at("bytes").get<double>())});
+                    Bytes(file.at("bytes").get<double>()), NameIn(file)});
   }
   return Table(rows);
 }

@@ -171,6 +171,7 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   if (session.texts_dir != nullptr && options.book.restart) {
     session.texts_flags = TIERCEL_TEXTS_BEGIN_ANEW;
   }
+  if (!from.texts_name.empty()) session.texts_name = from.texts_name.c_str();
   session.policy = &policy;
   const SamplingOptions& sampling = options.sampling;
   policy.name = sampling.policy.c_str();

@@ -174,7 +174,8 @@ Reading Reading::Open(const Options& options, std::string key) {
   std::optional<reader::Journal> kept =
       reader::Journal::Parse(BytesOf(path), key);
   if (kept.has_value()) return Reading(path, *std::move(kept));
-  return Reading(path, reader::Journal(std::move(key)));
+  return Reading(path,
+                 reader::Journal(std::move(key), options.session.texts_name));
 }
 
 absl::Status Reading::Add(int level, size_t index, uint64_t prompt,
@@ -205,8 +206,10 @@ Json ListReadings(const std::string& cache_dir) {
     Json row = {{"file", path.filename().string()},
                 {"bytes", info.st_size},
                 {"modified", info.st_mtim.tv_sec}};
-    const std::optional<size_t> parts = reader::JournalSize(BytesOf(path));
-    if (parts.has_value()) row["parts"] = *parts;
+    const std::optional<reader::JournalHead> head =
+        reader::HeadOf(BytesOf(path));
+    if (head.has_value()) row["parts"] = head->parts;
+    if (head.has_value() && !head->name.empty()) row["name"] = head->name;
     list.push_back(std::move(row));
   }
   return list;

@@ -44,7 +44,8 @@ absl::StatusOr<std::string> ReadingKey(const Options& options,
                                        const std::string& text);
 
 // The readings of a cache: [{"file", "bytes", "modified": seconds since 1970,
-// "parts"}], of a file that is not whole without the last.
+// "parts", "name": of the book}], of a file that is not whole without the last
+// two.
 Json ListReadings(const std::string& cache_dir);
 // Removes them, and no other file; how many there were.
 size_t ClearReadings(const std::string& cache_dir);

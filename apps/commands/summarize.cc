@@ -124,15 +124,16 @@ absl::Status CompleteAnswers(const Options& options,
   return WriteNotes(options, notes);
 }
 
-// A talk about the document of `options`, if they name one. Where stdin is no
+// A talk about the document of `asked`, if they name one. Where stdin is no
 // terminal its lines are asked, of which `lines` has read the first.
-absl::Status TalkOf(const Options& options, TypedLines lines) {
+absl::Status TalkOf(const Options& asked, TypedLines lines) {
   std::optional<document::Document> book;
-  if (!options.document.empty()) {
-    absl::StatusOr<document::Document> opened = OpenBook(options);
+  if (!asked.document.empty()) {
+    absl::StatusOr<document::Document> opened = OpenBook(asked);
     if (!opened.ok()) return opened.status();
     book = *std::move(opened);
   }
+  const Options options = book.has_value() ? Named(asked, *book) : asked;
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
   Subject subject;
@@ -172,9 +173,10 @@ absl::Status AskInTalk(const Options& options) {
 
 }  // namespace
 
-absl::Status Summarize(const Options& options) {
-  const absl::StatusOr<document::Document> book = OpenBook(options);
+absl::Status Summarize(const Options& asked) {
+  const absl::StatusOr<document::Document> book = OpenBook(asked);
   if (!book.ok()) return book.status();
+  const Options options = Named(asked, *book);
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
   if (options.book.toc) return WriteContents(options, *model, *book);
@@ -199,12 +201,11 @@ absl::Status Summarize(const Options& options) {
                        });
 }
 
-absl::Status Ask(const Options& options) {
-  if (options.questions.empty() && !options.book.toc) {
-    return AskInTalk(options);
-  }
-  const absl::StatusOr<document::Document> book = OpenBook(options);
+absl::Status Ask(const Options& asked) {
+  if (asked.questions.empty() && !asked.book.toc) return AskInTalk(asked);
+  const absl::StatusOr<document::Document> book = OpenBook(asked);
   if (!book.ok()) return book.status();
+  const Options options = Named(asked, *book);
   absl::StatusOr<Model> model = OpenModel(options, TIERCEL_LOAD_HEADER);
   if (!model.ok()) return model.status();
   if (options.book.toc) return WriteContents(options, *model, *book);

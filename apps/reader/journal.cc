@@ -39,7 +39,15 @@ std::string ValidUtf8(const std::string& text) {
   return Json::parse(quoted).get<std::string>();
 }
 
+std::string NameIn(const Json& document) {
+  const Json name = document.value("name", Json());
+  return name.is_string() ? name.get<std::string>() : "";
+}
+
 }  // namespace
+
+Journal::Journal(std::string key, const std::string& name)
+    : key_(std::move(key)), name_(ValidUtf8(name)) {}
 
 uint64_t Fingerprint(std::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
@@ -67,7 +75,8 @@ std::string Journal::Serialize() const {
                      {"tokens", node.writing.tokens},
                      {"cut", node.writing.cut}});
   }
-  const Json document = {{"key", key_}, {"parts", std::move(parts)}};
+  const Json document = {
+      {"key", key_}, {"name", name_}, {"parts", std::move(parts)}};
   const std::string body = document.dump() + "\n";
   return std::string(kFirstWords) + Hex(Fingerprint(body)) + "\n" + body;
 }
@@ -76,7 +85,7 @@ std::optional<Journal> Journal::Parse(std::string_view bytes,
                                       const std::string& key) {
   const std::optional<Json> document = DocumentOf(bytes);
   if (!document.has_value() || document->at("key") != key) return std::nullopt;
-  Journal journal(key);
+  Journal journal(key, NameIn(*document));
   try {
     for (const Json& part : document->at("parts")) {
       journal.Add(part.at("level").get<int>(), part.at("index").get<size_t>(),
@@ -104,10 +113,10 @@ const Writing* Journal::Find(int level, size_t index, uint64_t prompt) const {
   return &node->second.writing;
 }
 
-std::optional<size_t> JournalSize(std::string_view bytes) {
+std::optional<JournalHead> HeadOf(std::string_view bytes) {
   const std::optional<Json> document = DocumentOf(bytes);
   if (!document.has_value()) return std::nullopt;
-  return document->at("parts").size();
+  return JournalHead{NameIn(*document), document->at("parts").size()};
 }
 
 }  // namespace tiercel::reader

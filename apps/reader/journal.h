@@ -30,8 +30,9 @@ struct Writing {
 // that none can be taken for another.
 class Journal {
  public:
-  // `key` is all that the writings depend on.
-  explicit Journal(std::string key) : key_(std::move(key)) {}
+  // `key` is all that the writings depend on; `name` what people call the book,
+  // which finds nothing. What of that is no UTF-8 becomes U+FFFD.
+  explicit Journal(std::string key, const std::string& name = "");
 
   // A whole file of this format and key; absent for any other bytes.
   static std::optional<Journal> Parse(std::string_view bytes,
@@ -53,12 +54,16 @@ class Journal {
     Writing writing;
   };
   std::string key_;
+  std::string name_;
   std::map<std::pair<int, size_t>, Node> nodes_;
 };
 
-// The number of parts in a journal's bytes, whatever its key; absent where they
-// are none.
-std::optional<size_t> JournalSize(std::string_view bytes);
+// What a journal's bytes are, whatever its key; absent where they are none.
+struct JournalHead {
+  std::string name;  // empty: it has none
+  size_t parts = 0;
+};
+std::optional<JournalHead> HeadOf(std::string_view bytes);
 
 }  // namespace tiercel::reader
 

@@ -8,7 +8,7 @@ namespace tiercel::reader {
 namespace {
 
 Journal Example() {
-  Journal journal("key");
+  Journal journal("key", "A Book\xff");
   journal.Add(0, 0, 11, {"first\n\"part\"", {1, 2, 3}, false});
   journal.Add(1, 0, 0xffffffffffffffffu, {"é", {}, true});
   return journal;
@@ -28,7 +28,10 @@ TEST(JournalTest, ComesBackAsItWas) {
   EXPECT_EQ(second->text, "é");
   EXPECT_TRUE(second->cut);
   EXPECT_EQ(back->Serialize(), Example().Serialize());
-  EXPECT_EQ(JournalSize(Example().Serialize()), 2u);
+  const auto head = HeadOf(Example().Serialize());
+  ASSERT_TRUE(head.has_value());
+  EXPECT_EQ(head->parts, 2u);
+  EXPECT_EQ(head->name, "A Book\ufffd");
 }
 
 TEST(JournalTest, AnotherAddsWhatItHasBeside) {
@@ -73,7 +76,7 @@ TEST(JournalTest, DamageAnywhereIsSeen) {
     damaged[i] ^= 1;
     EXPECT_FALSE(Journal::Parse(damaged, "key").has_value()) << i;
     EXPECT_FALSE(Journal::Parse(bytes.substr(0, i), "key").has_value()) << i;
-    EXPECT_EQ(JournalSize(damaged), std::nullopt);
+    EXPECT_FALSE(HeadOf(damaged).has_value());
   }
 }
 

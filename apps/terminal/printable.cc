@@ -54,6 +54,16 @@ std::string Printable(std::string_view text) {
   return printable;
 }
 
+size_t ColumnsOf(std::string_view text) {
+  size_t columns = 0;
+  for (size_t at = 0; at < text.size();) {
+    const TerminalCharacter character = CharacterAt(text, at);
+    columns += character.is_safe ? static_cast<size_t>(character.columns) : 1;
+    at += character.bytes;
+  }
+  return columns;
+}
+
 std::string PrintableJson(std::string_view document) {
   std::string printable;
   printable.reserve(document.size());

@@ -27,6 +27,9 @@ TerminalCharacter CharacterAt(std::string_view text, size_t at);
 // letters.
 std::string Printable(std::string_view text);
 
+// How many columns of a terminal Printable(text) takes.
+size_t ColumnsOf(std::string_view text);
+
 // A JSON document with \u escapes for such characters: the same document.
 std::string PrintableJson(std::string_view document);
 

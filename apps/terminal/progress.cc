@@ -17,16 +17,6 @@ constexpr double kSecondsBeforeRate = 0.5;  // an earlier one is noise
 constexpr int kUsualColumns = 80;
 constexpr int kLeastTitleColumns = 8;
 
-int ColumnsOf(std::string_view text) {
-  int columns = 0;
-  for (size_t at = 0; at < text.size();) {
-    const TerminalCharacter character = CharacterAt(text, at);
-    columns += character.is_safe ? character.columns : 1;  // a '?'
-    at += character.bytes;
-  }
-  return columns;
-}
-
 // As much of `text` as has so many columns.
 std::string CutTo(std::string_view text, int columns) {
   size_t at = 0;
@@ -92,14 +82,17 @@ Fields FieldsOf(const ProgressState& state) {
 std::string ProgressLine(const ProgressState& state, int columns) {
   const int most = std::max(columns - 1, 0);
   Fields fields = FieldsOf(state);
-  const auto fits = [&] { return ColumnsOf(fields.Joined()) <= most; };
+  const auto columns_of = [](const std::string& text) {
+    return static_cast<int>(ColumnsOf(text));
+  };
+  const auto fits = [&] { return columns_of(fields.Joined()) <= most; };
   if (!fits()) fields.rate.clear();
   if (!fits() && !(fields.part.empty() && fields.left.empty())) {
     fields.counts.clear();
   }
   if (!fits() && !fields.title.empty()) {
-    const int over = ColumnsOf(fields.Joined()) - most;
-    const int room = ColumnsOf(fields.title) - over - 3;
+    const int over = columns_of(fields.Joined()) - most;
+    const int room = columns_of(fields.title) - over - 3;
     fields.title =
         room < kLeastTitleColumns ? "" : CutTo(fields.title, room) + "...";
   }

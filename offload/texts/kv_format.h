@@ -21,7 +21,7 @@ struct KvFileInfo {
   // All that the KV follows from but the tokens: who looks for a text of its
   // own compares it letter by letter.
   std::string fingerprint;
-  std::string title;  // of the model, for people
+  std::string title;  // for people: the model, and what the text is called
   KvLayout layout = {};
   int layers = 0;
   std::vector<int32_t> ids;  // of every position, from position 0 on

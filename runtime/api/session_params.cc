@@ -210,6 +210,7 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
     texts.path = p.texts_dir;
     texts.build = BuildIdentity();
     if (p.texts_bytes != 0) texts.most_bytes = p.texts_bytes;
+    if (p.texts_name != nullptr) texts.name = p.texts_name;
     texts.begins_anew = (p.texts_flags & TIERCEL_TEXTS_BEGIN_ANEW) != 0;
   } else if (p.texts_bytes != 0 || p.texts_flags != 0) {
     return UsageError(

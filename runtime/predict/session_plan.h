@@ -37,6 +37,7 @@ struct TextsFolder {
   std::string path;
   uint64_t most_bytes = uint64_t{16} << 30;  // of all that is kept there
   std::string build;         // of the program: another computes other bits
+  std::string name = {};     // of what is read, for people; empty: not known
   bool begins_anew = false;  // prompts that others have not finished
   // How long a prompt waits for the disk, beside a tenth of its own time.
   std::chrono::milliseconds waits = std::chrono::seconds(3);

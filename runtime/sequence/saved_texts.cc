@@ -39,6 +39,14 @@ bool IsLike(const KvFileInfo& info, const KvLayout& layout, int layers) {
          info.layout.head_dim == layout.head_dim && info.layers == layers;
 }
 
+// The title of a file, for people: the model's file, and behind a NUL what is
+// read, if anybody says.
+std::string TitleOf(const std::string& model, const std::string& name) {
+  constexpr size_t kMostBytes = 1000;
+  if (name.empty()) return model;
+  return model + '\0' + name.substr(0, kMostBytes);
+}
+
 constexpr char kReadAgain[] = "the text is read again";
 constexpr char kBegunAnew[] = "the prompt begins anew";
 constexpr char kNotKept[] = "texts of this session are not kept";
@@ -55,7 +63,10 @@ absl::StatusOr<nlohmann::json> ListTexts(const std::string& folder) {
         {{"file", entry.name}, {"bytes", entry.bytes}, {"used", entry.used}});
     if (entry.unfinished) list.back()["unfinished"] = true;
     if (!entry.info.has_value()) continue;
-    list.back()["model"] = entry.info->title;
+    const std::string& title = entry.info->title;
+    const size_t end = title.find('\0');
+    list.back()["model"] = title.substr(0, end);
+    if (end != std::string::npos) list.back()["name"] = title.substr(end + 1);
     list.back()["tokens"] = entry.info->positions();
   }
   return list;
@@ -70,6 +81,7 @@ SavedTexts::SavedTexts(const Model& model, const KvLayout& layout,
     : model_(model),
       layout_(layout),
       build_(folder.build),
+      name_(folder.name),
       begins_anew_(folder.begins_anew),
       waits_(folder.waits),
       folder_(folder.Folder()) {}
@@ -212,7 +224,7 @@ bool SavedTexts::Save(absl::Span<const int32_t> ids,
   absl::Cleanup forget = [this] { writing_.reset(); };
   Writing& writing = *writing_;
   writing.info = {.fingerprint = *fingerprint,
-                  .title = model_.FileName(),
+                  .title = TitleOf(model_.FileName(), name_),
                   .layout = pages->layout(),
                   .layers = pages->layers(),
                   .ids = {ids.begin(), ids.begin() + pages->positions()},

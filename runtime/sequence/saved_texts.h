@@ -25,8 +25,8 @@
 namespace tiercel {
 
 // The texts in a folder: [{"file", "bytes", "used": seconds of the Unix clock,
-// and of one that is whole "model", "tokens"}] by name. Errors: those of
-// KvFolder::List.
+// and of one that is whole "model", "tokens", and "name" where it has one}] by
+// the files' names. Errors: those of KvFolder::List.
 absl::StatusOr<nlohmann::json> ListTexts(const std::string& folder);
 // Removes them; how many files. Errors: those of KvFolder::Clear.
 absl::StatusOr<int64_t> ClearTexts(const std::string& folder);
@@ -111,6 +111,7 @@ class SavedTexts {
   const Model& model_;
   const KvLayout layout_;
   const std::string build_;
+  const std::string name_;
   const bool begins_anew_;
   const std::chrono::milliseconds waits_;
   const KvFolder folder_;
