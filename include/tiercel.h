@@ -18,7 +18,9 @@
  *     structs; the other way round a field that the library does not know and
  *     that is not 0 is TIERCEL_USAGE, "invalid_struct_size".
  *   - Every function that can fail returns a tiercel_status and fills `error`,
- *     which may be NULL. Nothing throws, aborts, prints, or installs handlers.
+ *     which may be NULL. Nothing throws, aborts, prints, or installs handlers;
+ *     threads of the library, and of libraries that it loads, take no signals
+ *     of the process.
  *     Any may give TIERCEL_USAGE, for a wrong argument, TIERCEL_OUT_OF_MEMORY
  *     and TIERCEL_FAILED; one with a callback TIERCEL_CANCELLED; one that
  *     computes TIERCEL_NO_DEVICE, "copy_failed", where the link to the device

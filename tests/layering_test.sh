@@ -68,6 +68,16 @@ for line in "${ROOMS[@]}"; do
     fi
   done
 done
+
+# Threads of the library begin in one place, which sees to their signals.
+threads=$(grep -rnE 'std::j?thread[({]|std::async|pthread_create' \
+  "${LAYERS[@]}" --include='*.h' --include='*.cc' --include='*.cu' |
+  grep -vE '(_test\.cc|_for_test\.h|kernels/machine/thread\.h):' || :)
+if [[ -n $threads ]]; then
+  echo "layering: threads begin by StartThread (kernels/machine/thread.h):"
+  echo "$threads"
+  failed=1
+fi
 forbid include with_tests "${LAYERS[@]}" apps bench tests include
 forbid apps with_tests "${LAYERS[@]}" bench tests
 forbid apps/document with_tests include
@@ -97,5 +107,10 @@ if [[ -z ${LAYERING_SELF_TEST:-} ]]; then
     fi
     rm "$scratch/${wrong% *}"
   done
+  echo 'std::thread(Work).detach();' >"$scratch/offload/move/wrong.cc"
+  if let_pass; then
+    echo "layering: the check let a thread of its own pass"
+    failed=1
+  fi
 fi
 exit "$failed"

@@ -20,6 +20,7 @@
 #include "kernels/device/hosted_memory.h"
 #include "kernels/machine/cuda_error.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/thread.h"
 
 namespace tiercel {
 namespace {
@@ -103,13 +104,14 @@ class HostedStream final : public CudaStream {
       device_.streams.insert(this);
     }
     if (const uint64_t seed = delays_seed; seed != 0) {
-      worker_ = std::jthread([this, seed](const std::stop_token& stop) {
+      worker_ = StartThread([this, seed, stop = stop_.get_token()] {
         WorkWithDelays(seed, stop);
       });
     }
   }
   ~HostedStream() override {
-    worker_ = {};
+    stop_.request_stop();
+    if (worker_.joinable()) worker_.join();
     RunToEnd();
     std::unique_lock lock(device_.streams_mutex);
     device_.streams.erase(this);
@@ -326,8 +328,9 @@ class HostedStream final : public CudaStream {
   std::deque<Work> queue_;
   uint64_t pushed_ = 0;
   CUstream_st handle_;
-  int users_ = 0;  // threads that may use it beside its own
-  std::jthread worker_;
+  int users_ = 0;          // threads that may use it beside its own
+  std::stop_source stop_;  // of the worker
+  std::thread worker_;
 };
 
 // The device, which is there if it was lost; what was queued on it then is not

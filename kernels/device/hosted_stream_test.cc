@@ -17,6 +17,7 @@
 #include "kernels/device/device_lang.h"
 #include "kernels/device/hosted_memory.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/signals_for_test.h"
 
 namespace tiercel {
 namespace {
@@ -374,6 +375,18 @@ TEST_F(HostedStreamTest, AGpuThatDoesNotServeIsNotOpened) {
             "compute capability 9.0 (refused by a test)");
   SetHostedFaults(nullptr);
   EXPECT_TRUE(CudaStream::Create().ok());
+}
+
+TEST_F(HostedStreamTest, ThreadsOfTheDriverTakeNoSignals) {
+  bool take = true;
+  SetHostedFaults([&take](std::string_view call) {
+    if (call == "create") take = TakesSignals();
+    return kCudaSuccess;
+  });
+  EXPECT_TRUE(CudaStream::Create().ok());
+  SetHostedFaults(nullptr);
+  EXPECT_FALSE(take);
+  EXPECT_TRUE(TakesSignals());
 }
 
 // Only copies cross from one device to another, through the host.

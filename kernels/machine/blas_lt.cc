@@ -8,6 +8,7 @@
 #include "kernels/base/error.h"
 #include "kernels/machine/blas_lt_abi.h"
 #include "kernels/machine/dynamic_library.h"
+#include "kernels/machine/no_signals.h"
 
 namespace tiercel {
 namespace {
@@ -57,6 +58,7 @@ absl::StatusOr<std::unique_ptr<BlasLt>> BlasLt::Create(
                                   version / 100 % 100, ", need ", kVersion));
   }
   std::unique_ptr<BlasLt> blas(new BlasLt(functions));
+  const NoSignals no_signals;  // for its threads
   if (absl::Status s = StatusOf("Create", functions.create(&blas->library_));
       !s.ok()) {
     blas->library_ = nullptr;

@@ -11,6 +11,7 @@
 
 #include "kernels/machine/blas_lt.h"
 #include "kernels/machine/blas_lt_abi.h"
+#include "kernels/machine/signals_for_test.h"
 
 namespace tiercel {
 
@@ -48,7 +49,8 @@ class PlayedBlas {
   std::string refuses;  // a call's name
   std::function<int(const Call&)> multiply = [](const Call&) { return 0; };
   std::map<std::string, int> calls;
-  int alive = 0;  // handles
+  int alive = 0;                  // handles
+  bool signals_in_create = true;  // its threads would take them
   uint32_t reductions = 7;
   uint64_t workspace = 1;
   std::array<uint32_t, 4> alignments = {256, 256, 256, 256};
@@ -56,7 +58,10 @@ class PlayedBlas {
   static BlasLtFunctions Functions() {
     BlasLtFunctions f;
     f.version = [] { return own_->version; };
-    f.create = [](void** to) { return Make("create", to, new int(0)); };
+    f.create = [](void** to) {
+      own_->signals_in_create = TakesSignals();
+      return Make("create", to, new int(0));
+    };
     f.destroy = [](void* of) { return End(static_cast<int*>(of)); };
     f.create_product = [](void** to, int compute, int scale) {
       return Make("create_product", to, new Product{compute, scale, 0});

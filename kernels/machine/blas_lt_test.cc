@@ -60,6 +60,7 @@ TEST(BlasLtTest, AProductIsAskedForInColumns) {
     EXPECT_EQ(played.workspace, 0u);
     EXPECT_THAT(played.alignments, testing::Each(16u));
     EXPECT_EQ(played.alive, 1 + 2 * 4);
+    EXPECT_FALSE(played.signals_in_create);
   }
   EXPECT_EQ(played.alive, 0);
 }

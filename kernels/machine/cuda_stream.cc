@@ -1,15 +1,20 @@
 #include "kernels/machine/cuda_stream.h"
 
 #include "kernels/machine/copy_words_body.h"
+#include "kernels/machine/no_signals.h"
 
 namespace tiercel {
 
+// A driver begins threads of its own where it is first called.
+
 int CudaStream::Gpus() {
+  const NoSignals no_signals;
   const GpuFacts facts = Look(0);
   return facts.error == kCudaSuccess ? facts.gpus : 0;
 }
 
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int gpu) {
+  const NoSignals no_signals;
   GpuFacts facts = Look(gpu);
   if (absl::Status s = CheckGpu(facts); !s.ok()) return s;
   std::unique_ptr<CudaStream> stream;

@@ -4,11 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/no_signals.h"
 
 namespace tiercel {
 
 absl::StatusOr<DynamicLibrary> DynamicLibrary::Load(const char* title,
                                                     const char* file) {
+  const NoSignals no_signals;  // for threads that it begins as it is loaded
   void* const handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const why = dlerror();

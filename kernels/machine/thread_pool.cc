@@ -4,6 +4,8 @@
 #include <new>
 #include <system_error>
 
+#include "kernels/machine/thread.h"
+
 namespace tiercel {
 namespace {
 
@@ -34,7 +36,7 @@ ThreadPool::ThreadPool(int threads) : state_(kClosed) {
   workers_.reserve(static_cast<size_t>(std::max(0, threads - 1)));
   for (int i = 1; i < threads; ++i) {
     try {
-      workers_.emplace_back([this, i] { WorkerLoop(i); });
+      workers_.push_back(StartThread([this, i] { WorkerLoop(i); }));
     } catch (const std::system_error&) {
       break;  // the system's limit; fewer threads do the same work
     } catch (const std::bad_alloc&) {

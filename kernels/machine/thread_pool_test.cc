@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/machine/signals_for_test.h"
 #include "kernels/machine/testing.h"
 
 namespace tiercel {
@@ -108,6 +109,23 @@ TEST(ThreadPoolTest, CallersTakeTurns) {
   }
   for (std::thread& caller : callers) caller.join();
   for (int64_t sum : sums) EXPECT_EQ(sum, 64 * regions);
+}
+
+TEST(ThreadPoolTest, WorkersTakeNoSignals) {
+  ThreadPool pool(3);
+  std::atomic<int> others = 0;
+  std::atomic<int> take_signals = 0;
+  // Each range waits for the others, so three threads have one each.
+  std::atomic<int> begun = 0;
+  pool.ParallelFor(3, 1, [&](int64_t, int64_t, int thread) {
+    ++begun;
+    while (begun < 3) std::this_thread::yield();
+    if (thread == 0) return;
+    ++others;
+    take_signals += TakesSignals();
+  });
+  EXPECT_EQ(others, 2);
+  EXPECT_EQ(take_signals, 0);
 }
 
 TEST(ThreadPoolTest, WakesAfterSleep) {

@@ -8,6 +8,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
+#include "kernels/machine/thread.h"
 
 namespace tiercel {
 namespace {
@@ -24,7 +25,7 @@ absl::StatusOr<std::unique_ptr<CopyEngine>> CopyEngine::Create(
     std::unique_ptr<Link> link) {
   std::unique_ptr<CopyEngine> engine(new CopyEngine(std::move(link)));
   try {
-    engine->thread_ = std::thread([raw = engine.get()] { raw->Run(); });
+    engine->thread_ = StartThread([raw = engine.get()] { raw->Run(); });
   } catch (const std::system_error&) {
     return MemoryError("no_thread",
                        "copy engine: the system gives no thread for it");

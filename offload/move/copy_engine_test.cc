@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/clock_for_test.h"
+#include "kernels/machine/signals_for_test.h"
 
 namespace tiercel {
 namespace {
@@ -27,6 +28,7 @@ class GatedLink final : public Link {
   absl::StatusOr<Moved> Copy(const Transfer& t, Clock::Time,
                              const std::atomic<bool>& drop) override {
     std::unique_lock<std::mutex> lock(mutex_);
+    take_signals = TakesSignals();
     ++begun_;
     changed_.notify_all();
     while (open_ == 0 && !drop.load()) {
@@ -63,7 +65,8 @@ class GatedLink final : public Link {
 
   std::vector<int64_t> order;
   int64_t fail_offset = -1;
-  int good_ends = 1000;  // before one that fails
+  int good_ends = 1000;      // before one that fails
+  bool take_signals = true;  // where a copy was made last
 
  private:
   std::mutex mutex_;
@@ -74,6 +77,19 @@ class GatedLink final : public Link {
 
 std::unique_ptr<CopyEngine> Over(std::unique_ptr<Link> link) {
   return *CopyEngine::Create(std::move(link));
+}
+
+TEST(CopyEngineTest, ItsThreadTakesNoSignals) {
+  auto link = std::make_unique<GatedLink>();
+  GatedLink& gate = *link;
+  const auto engine = Over(std::move(link));
+  gate.Open(1);
+  std::byte byte;
+  ASSERT_TRUE(
+      engine
+          ->Wait(engine->Submit(Station::kDraft, {{kUp, nullptr, 0, &byte, 1}}))
+          .ok());
+  EXPECT_FALSE(gate.take_signals);
 }
 
 TEST(CopyEngineTest, CopiesInOrderAndCountsByStation) {

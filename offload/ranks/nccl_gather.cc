@@ -11,6 +11,7 @@
 #include "kernels/machine/copy_words_body.h"
 #include "kernels/machine/cuda_stream.h"
 #include "kernels/machine/no_signals.h"
+#include "kernels/machine/thread.h"
 
 namespace tiercel {
 namespace {
@@ -41,8 +42,7 @@ absl::StatusOr<std::unique_ptr<NcclGather>> NcclGather::Create(
     gather->seats_[rank].stream = streams[rank];
   }
   try {
-    const NoSignals no_signals;
-    gather->watch_ = std::thread(&NcclGather::Watch, gather.get());
+    gather->watch_ = StartThread([raw = gather.get()] { raw->Watch(); });
   } catch (const std::system_error&) {
     return MemoryError("no_thread",
                        "the system gives no thread that watches ranks");
@@ -211,6 +211,7 @@ absl::Status NcclGather::Connect() {
   std::vector<int> gpus(seats_.size());
   std::iota(gpus.begin(), gpus.end(), 0);
   std::vector<void*> made(seats_.size(), nullptr);
+  const NoSignals no_signals;  // for its threads
   if (absl::Status s = call_.StatusOf(
           "CommInitAll",
           call_.create_all(made.data(), group().ranks(), gpus.data()));

@@ -16,6 +16,7 @@
 #include "kernels/base/error.h"
 #include "kernels/device/hosted_stream.h"
 #include "kernels/machine/cuda_stream.h"
+#include "kernels/machine/signals_for_test.h"
 #include "offload/ranks/nccl_for_test.h"
 #include "offload/ranks/no_hang_for_test.h"
 
@@ -465,6 +466,18 @@ TEST_F(NcclGatherTest, WhoCannotBeConnectedIsAnError) {
   played_.loses = nullptr;
   played_.version = 22000;
   EXPECT_EQ(CodeOf(Make().status()), "no_library");
+}
+
+TEST_F(NcclGatherTest, ThreadsOfTheLibraryTakeNoSignals) {
+  bool take = true;
+  played_.fault = [&take](std::string_view asked, int) {
+    if (asked == "create_all") take = TakesSignals();
+    return 0;
+  };
+  EXPECT_TRUE(Make().ok());
+  EXPECT_FALSE(take);
+  EXPECT_TRUE(TakesSignals());
+  played_.fault = nullptr;
 }
 
 // Copies between the devices, where there is no library.

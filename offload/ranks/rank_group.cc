@@ -5,7 +5,7 @@
 
 #include "kernels/base/error.h"
 #include "kernels/machine/allowance.h"
-#include "kernels/machine/no_signals.h"
+#include "kernels/machine/thread.h"
 
 namespace tiercel {
 namespace {
@@ -59,11 +59,11 @@ absl::Status RankFailed() {
 
 absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(int ranks) {
   std::unique_ptr<RankGroup> group(new RankGroup(ranks));
-  const NoSignals no_signals;
   group->threads_.reserve(static_cast<size_t>(ranks - 1));
   try {
     for (int rank = 1; rank < ranks; ++rank) {
-      group->threads_.emplace_back(&RankGroup::Work, group.get(), rank);
+      group->threads_.push_back(
+          StartThread([raw = group.get(), rank] { raw->Work(rank); }));
     }
   } catch (const std::system_error&) {
     return MemoryError("no_thread", "the system gives no thread for a rank");

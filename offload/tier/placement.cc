@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/machine/no_signals.h"
 
 namespace tiercel {
 
@@ -47,6 +48,7 @@ bool FindNearest(hwloc_topology_t topology, const std::string& bus,
 
 Placement::Placement(std::shared_ptr<const Faults> faults, CudaStream* gpu)
     : faults_(std::move(faults)), gpu_(gpu) {
+  const NoSignals no_signals;  // for threads of drivers that hwloc loads
   auto topology = std::make_unique<Topology>();
   if (hwloc_topology_init(&topology->handle) != 0) {
     topology->handle = nullptr;

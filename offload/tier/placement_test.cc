@@ -3,6 +3,8 @@
 
 #include "offload/tier/placement.h"
 
+#include <dlfcn.h>
+#include <hwloc.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdlib.h>
@@ -26,6 +28,21 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/machine/no_privileges_for_test.h"
+#include "kernels/machine/signals_for_test.h"
+
+namespace {
+
+bool take_signals = false;  // where the topology was loaded last
+
+}  // namespace
+
+// In front of hwloc's own.
+extern "C" int hwloc_topology_load(hwloc_topology_t topology) {
+  take_signals = tiercel::TakesSignals();
+  const auto load = reinterpret_cast<decltype(&hwloc_topology_load)>(
+      dlsym(RTLD_NEXT, "hwloc_topology_load"));
+  return load(topology);
+}
 
 namespace tiercel {
 namespace {
@@ -115,6 +132,14 @@ TEST_F(PlacementTest, MemoryWithoutCpus) {
                 Not(AnyOf(HasSubstr("hwloc"), HasSubstr("Invalid argument"))));
   }
   unlink(path.c_str());
+}
+
+// hwloc loads drivers, which begin threads.
+TEST_F(PlacementTest, ThreadsOfDriversTakeNoSignals) {
+  take_signals = true;
+  Placement placement;
+  EXPECT_FALSE(take_signals);
+  EXPECT_TRUE(TakesSignals());
 }
 
 TEST_F(PlacementTest, NoTopology) {

@@ -14,6 +14,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "kernels/base/error.h"
 #include "kernels/machine/clock.h"
+#include "kernels/machine/thread.h"
 #include "kernels/token/law.h"
 #include "models/decoder/decoder.h"
 #include "offload/kv/in_place_kv.h"
@@ -39,7 +40,9 @@ double MedianOf(std::vector<double> samples) {
 class Copying {
  public:
   Copying()
-      : from_(kBytes, std::byte{1}), to_(kPiece), thread_([this] { Run(); }) {}
+      : from_(kBytes, std::byte{1}),
+        to_(kPiece),
+        thread_(StartThread([this] { Run(); })) {}
   ~Copying() {
     stop_ = true;
     thread_.join();

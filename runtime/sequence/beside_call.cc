@@ -5,16 +5,15 @@
 #include <utility>
 
 #include "kernels/base/error.h"
-#include "kernels/machine/no_signals.h"
+#include "kernels/machine/thread.h"
 
 namespace tiercel {
 
 BesideCall::BesideCall(std::function<absl::Status()> call)
     : call_(std::move(call)) {
-  const NoSignals no_signals;
   try {
     // A status takes memory too: this one is there before.
-    thread_ = std::thread(
+    thread_ = StartThread(
         [this, lacks_memory = MemoryError("out_of_memory",
                                           "the system gave no more memory")] {
           try {

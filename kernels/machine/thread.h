@@ -1,0 +1,29 @@
+#ifndef TIERCEL_KERNELS_MACHINE_THREAD_H_
+#define TIERCEL_KERNELS_MACHINE_THREAD_H_
+
+#include <thread>
+#include <utility>
+
+#include "kernels/machine/no_signals.h"
+
+namespace tiercel {
+
+// While the calling thread lives, dlclose leaves this code in memory.
+void KeepCodeForThread();
+
+// A thread that runs `body` and then ends. All threads of the library begin
+// here: they take none of the process's signals, and the library stays in
+// memory for as long as one lives. Throws as std::thread does where the system
+// gives no thread.
+template <typename Body>
+std::thread StartThread(Body body) {
+  const NoSignals no_signals;
+  return std::thread([body = std::move(body)]() mutable {
+    KeepCodeForThread();
+    body();
+  });
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_MACHINE_THREAD_H_

@@ -1,0 +1,195 @@
+// Signals of a program that embeds the library are the program's own: what
+// comes for it is handled on its threads.
+
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "include/tiercel.h"
+
+namespace {
+
+constexpr char kModel[] = "tests/golden/checkpoints/llama_chat.gguf";
+
+template <typename T>
+T Sized() {
+  T t = {};
+  t.struct_size = sizeof(T);
+  return t;
+}
+
+// The kinds of sessions, by the threads that they begin.
+enum class Kind { kInPlace, kSimulated, kRanks };
+constexpr Kind kKinds[] = {Kind::kInPlace, Kind::kSimulated, Kind::kRanks};
+
+tiercel_model* Open(Kind kind) {
+  auto error = Sized<tiercel_error>();
+  auto params = Sized<tiercel_model_params>();
+  params.path = kModel;
+  params.threads = 4;
+  if (kind != Kind::kInPlace) {
+    params.simulate_device_bytes = 64 << 20;
+    params.simulate_link_bytes_per_s = 1e12;
+  }
+  if (kind == Kind::kRanks) params.tensor_parallel = 2;
+  tiercel_model* model = nullptr;
+  EXPECT_EQ(tiercel_model_open(&params, &model, &error), TIERCEL_OK)
+      << error.message;
+  return model;
+}
+
+// With a folder `texts`, or none where that is empty.
+tiercel_session* Create(tiercel_model* model, const std::string& texts) {
+  auto error = Sized<tiercel_error>();
+  auto params = Sized<tiercel_session_params>();
+  params.context = 2000;
+  if (!texts.empty()) params.texts_dir = texts.c_str();
+  tiercel_session* session = nullptr;
+  EXPECT_EQ(tiercel_session_create(model, &params, &session, &error),
+            TIERCEL_OK)
+      << error.message;
+  return session;
+}
+
+std::vector<int32_t> Prompt() {
+  std::vector<int32_t> ids;
+  for (int32_t i = 0; i < 1500; ++i) ids.push_back(3 + i * 11 % 200);
+  return ids;
+}
+
+class HostSignalsTest : public testing::Test {
+ protected:
+  HostSignalsTest() { EXPECT_NE(mkdtemp(folder_.data()), nullptr); }
+  ~HostSignalsTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_ = testing::TempDir() + "/signals_XXXXXX";
+};
+
+std::set<std::string> Threads() {
+  std::set<std::string> threads;
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    threads.insert(task.path());
+  }
+  return threads;
+}
+
+// The signals that a thread holds back, a bit each, or all where it has ended.
+uint64_t HeldBy(const std::string& task) {
+  std::ifstream status(task + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("SigBlk:", 0) == 0) {
+      return std::stoull(line.substr(7), nullptr, 16);
+    }
+  }
+  return ~uint64_t{0};
+}
+
+// Looks at threads that are not `known`.
+struct Watch {
+  std::set<std::string> known = Threads();
+  size_t seen = 0;  // most at one time
+  size_t takes_signals = 0;
+
+  static int Look(void* watch, uint64_t, uint64_t) {
+    auto& self = *static_cast<Watch*>(watch);
+    size_t now = 0;
+    for (const std::string& task : Threads()) {
+      if (self.known.count(task) > 0) continue;
+      ++now;
+      const uint64_t held = HeldBy(task);
+      for (const int signal : {SIGINT, SIGTERM, SIGALRM, SIGPROF, SIGCHLD,
+                               SIGUSR1, SIGXFSZ, SIGPIPE}) {
+        if ((held >> (signal - 1) & 1) == 0) ++self.takes_signals;
+      }
+    }
+    self.seen = std::max(self.seen, now);
+    return 0;
+  }
+};
+
+TEST_F(HostSignalsTest, EveryThreadOfTheLibraryTakesNone) {
+  const std::vector<int32_t> ids = Prompt();
+  for (const Kind kind : kKinds) {
+    Watch watch;
+    tiercel_model* const model = Open(kind);
+    tiercel_session* const session = Create(model, folder_ + "/texts");
+    auto error = Sized<tiercel_error>();
+    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), Watch::Look,
+                              &watch, &error),
+              TIERCEL_OK)
+        << error.message;
+    auto sampling = Sized<tiercel_sampling>();
+    sampling.max_tokens = 5;
+    sampling.ignore_eos = 1;
+    EXPECT_EQ(tiercel_generate(
+                  session, &sampling,
+                  [](void* of, const tiercel_token*) {
+                    return Watch::Look(of, 0, 0);
+                  },
+                  &watch, &error),
+              TIERCEL_OK)
+        << error.message;
+    tiercel_session_free(session);
+    tiercel_model_free(model);
+    EXPECT_GE(watch.seen, kind == Kind::kInPlace ? 3u : 4u);
+    EXPECT_EQ(watch.takes_signals, 0u) << static_cast<int>(kind);
+    std::filesystem::remove_all(folder_ + "/texts");
+  }
+}
+
+std::atomic<int> handled{0};
+std::atomic<bool> handled_elsewhere{false};
+pthread_t own_thread;
+
+// Held back by the only thread of the program, a signal waits for it, whatever
+// the library does meanwhile.
+TEST_F(HostSignalsTest, ASignalWaitsForTheProgram) {
+  own_thread = pthread_self();
+  struct sigaction action = {};
+  action.sa_handler = [](int) {
+    ++handled;
+    if (pthread_equal(pthread_self(), own_thread) == 0) {
+      handled_elsewhere = true;
+    }
+  };
+  struct sigaction before;
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+  sigset_t usr1;
+  sigemptyset(&usr1);
+  sigaddset(&usr1, SIGUSR1);
+  const std::vector<int32_t> ids = Prompt();
+  for (const Kind kind : kKinds) {
+    handled = 0;
+    tiercel_model* const model = Open(kind);
+    tiercel_session* const session = Create(model, "");
+    pthread_sigmask(SIG_BLOCK, &usr1, nullptr);
+    EXPECT_EQ(tiercel_prefill(
+                  session, ids.data(), ids.size(),
+                  [](void*, uint64_t, uint64_t) {
+                    kill(getpid(), SIGUSR1);
+                    return 0;
+                  },
+                  nullptr, nullptr),
+              TIERCEL_OK);
+    EXPECT_EQ(handled, 0) << static_cast<int>(kind);
+    pthread_sigmask(SIG_UNBLOCK, &usr1, nullptr);
+    EXPECT_EQ(handled, 1);
+    EXPECT_FALSE(handled_elsewhere);
+    tiercel_session_free(session);
+    tiercel_model_free(model);
+  }
+  sigaction(SIGUSR1, &before, nullptr);
+}
+
+}  // namespace
