@@ -47,6 +47,8 @@
  *   - After fork() a process has its parent's models, if no other thread was in
  *     a call, but not its sessions: their calls are TIERCEL_USAGE, "forked",
  *     and freeing them does nothing. It may make sessions of its own.
+ *   - The library may be unloaded (dlclose) once all is freed. Unloaded before,
+ *     it stays in memory for as long as threads of it live.
  */
 #ifndef TIERCEL_H_
 #define TIERCEL_H_

@@ -1,6 +1,8 @@
 #ifndef TIERCEL_KERNELS_MACHINE_THREAD_H_
 #define TIERCEL_KERNELS_MACHINE_THREAD_H_
 
+#include <atomic>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -18,10 +20,16 @@ void KeepCodeForThread();
 template <typename Body>
 std::thread StartThread(Body body) {
   const NoSignals no_signals;
-  return std::thread([body = std::move(body)]() mutable {
+  const auto kept = std::make_shared<std::atomic<bool>>(false);
+  std::thread thread([kept, body = std::move(body)]() mutable {
     KeepCodeForThread();
+    kept->store(true);
+    kept->notify_one();
     body();
   });
+  // Until then its first instruction could be gone.
+  kept->wait(false);
+  return thread;
 }
 
 }  // namespace tiercel
