@@ -49,7 +49,7 @@ void RunDraw(benchmark::State& state, const LawParams& params) {
     benchmark::DoNotOptimize(Draw(laws->front(), 1, position++));
 }
 
-constexpr LawParams kUncut = {.temperature = 0.6f};
+const LawParams kUncut = {.temperature = 0.6f};
 BENCHMARK_CAPTURE(RunLaws, law_greedy, 1, LawParams{.temperature = 0});
 BENCHMARK_CAPTURE(RunLaws, law, 1, kUncut);
 BENCHMARK_CAPTURE(RunLaws, laws_17, 17, kUncut);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,11 @@ absl::Status Invalid(const char* field, double got, const char* needed) {
                     absl::StrCat(field, ": got ", got, ", need ", needed));
 }
 
-void Penalise(const MakeLawsParams& p, int64_t row, float* logits) {
+bool Penalises(const LawParams& law) {
+  return law.repeat_penalty != 1.0f || law.dry.multiplier > 0.0f;
+}
+
+void PenaliseRepeats(const MakeLawsParams& p, int64_t row, float* logits) {
   const int32_t* const end = p.tokens + p.before + row;
   std::vector<int32_t> ids(end - std::min(kRepeatWindow, p.before + row), end);
   std::sort(ids.begin(), ids.end());
@@ -40,6 +45,17 @@ void Penalise(const MakeLawsParams& p, int64_t row, float* logits) {
     float& logit = logits[id];
     logit =
         logit > 0 ? logit / p.law.repeat_penalty : logit * p.law.repeat_penalty;
+  }
+}
+
+void PenaliseRepetitions(const MakeLawsParams& p, int64_t row, float* logits) {
+  const std::span<const int32_t> answer(p.tokens + p.answer_begin,
+                                        p.tokens + p.before + row);
+  for (const auto& [id, penalty] : DryPenalties(p.law.dry, answer)) {
+    if (id < 0 || id >= p.vocab) continue;
+    // It stays a number, however great the penalty.
+    logits[id] =
+        std::max(logits[id] - penalty, std::numeric_limits<float>::lowest());
   }
 }
 
@@ -54,11 +70,13 @@ class Laws {
         logits_(p.logits),
         row_ranges_((p.vocab + kRange - 1) / kRange),
         laws_(static_cast<size_t>(p.rows)) {
-    if (p.law.repeat_penalty == 1.0f) return;
+    if (!Penalises(p.law)) return;
     penalised_.assign(p.logits, p.logits + p.rows * p.vocab);
     logits_ = penalised_.data();
     for (int64_t row = 0; row < p.rows; ++row) {
-      Penalise(p, row, penalised_.data() + row * p.vocab);
+      float* const logits = penalised_.data() + row * p.vocab;
+      if (p.law.repeat_penalty != 1.0f) PenaliseRepeats(p, row, logits);
+      if (p.law.dry.multiplier > 0.0f) PenaliseRepetitions(p, row, logits);
     }
   }
 
@@ -195,21 +213,32 @@ absl::Status ValidateLawParams(const LawParams& params) {
     return Invalid("repeat_penalty", params.repeat_penalty,
                    "over 0, at most 100");
   }
+  if (!(params.dry.multiplier >= 0.0f && params.dry.multiplier <= 100.0f)) {
+    return Invalid("dry_multiplier", params.dry.multiplier, "0 to 100");
+  }
+  if (!(params.dry.base >= 1.0f && params.dry.base <= 100.0f)) {
+    return Invalid("dry_base", params.dry.base, "1 to 100");
+  }
+  if (params.dry.allowed_length < 1) {
+    return Invalid("dry_allowed_length", params.dry.allowed_length,
+                   "1 or more");
+  }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Law>> MakeLaws(Stream& stream,
                                           const MakeLawsParams& p) {
   if (absl::Status s = ValidateLawParams(p.law); !s.ok()) return s;
-  const bool tokens = p.tokens != nullptr || p.law.repeat_penalty == 1.0f;
+  const bool tokens = p.tokens != nullptr || !Penalises(p.law);
   if (p.logits == nullptr || p.rows < 1 || p.vocab < 1 || p.before < 0 ||
-      !tokens) {
+      p.answer_begin < 0 || p.answer_begin > p.before || !tokens) {
     return InternalError(
         "invalid_argument",
         absl::StrCat("MakeLaws: rows=", p.rows, ", vocab=", p.vocab,
-                     ", before=", p.before,
-                     "; need logits of at least one row and one token, and for "
-                     "a repeat penalty the tokens before them"));
+                     ", before=", p.before, ", answer_begin=", p.answer_begin,
+                     "; need logits of at least one row and one token, for "
+                     "penalties the tokens before them, and an answer that "
+                     "begins within these"));
   }
   Laws laws(stream, p);
   if (absl::Status s = laws.Look(); !s.ok()) return s;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/machine/stream.h"
+#include "kernels/token/dry.h"
 
 namespace tiercel {
 
@@ -17,6 +18,7 @@ struct LawParams {
   float top_p = 1.0f;           // 1: off; keeps the token that crosses
   float min_p = 0.0f;           // 0: off; of the greatest probability
   float repeat_penalty = 1.0f;  // 1: off
+  DryParams dry = {};
 };
 
 // Errors: invalid_sampling naming the field.
@@ -33,17 +35,19 @@ struct Law {
 // The laws of several rows of logits, each the law of the token that follows
 // what is before it. In this order: repeat penalty (Keskar et al. 2019:
 // positive logits divided, others multiplied) of the last kRepeatWindow tokens
-// before the row, temperature, top-k, top-p (Holtzman et al. 2020), min-p.
+// before the row, DRY over those of the answer before it, temperature, top-k,
+// top-p (Holtzman et al. 2020), min-p.
 // Errors: non_finite where logits hold NaN or infinity.
 inline constexpr int64_t kRepeatWindow = 256;  // 64 let paragraphs come again
 struct MakeLawsParams {
   const float* logits;  // [rows, vocab]
   int64_t rows;
   int64_t vocab;
-  // [before + rows - 1], those of row i before + i; null: no repeat penalty
+  // [before + rows - 1], those of row i before + i; null: no penalties
   const int32_t* tokens;
   int64_t before;
   LawParams law;
+  int64_t answer_begin = 0;  // of `tokens`, at most `before`
 };
 absl::StatusOr<std::vector<Law>> MakeLaws(Stream& stream,
                                           const MakeLawsParams& p);

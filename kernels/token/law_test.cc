@@ -211,6 +211,62 @@ TEST(LawTest, RepeatPenaltyLooksBack256Tokens) {
   EXPECT_THAT(Make({3, 2, -1}, params, recent).ids, ElementsAre(0));
 }
 
+// The whole of the answer and nothing before it, after the repeat penalty.
+TEST(LawTest, DryLooksAtTheAnswer) {
+  const LawParams params = {.temperature = 0, .dry = {.multiplier = 1}};
+  const std::vector<float> logits = {1, 3, 2.9f, 2.4f};
+  // "0 2 1 ... 0 2": 1 follows two that are repeated.
+  const std::vector<int32_t> tokens = {0, 2, 1, 3, 0, 2};
+  const auto stream = Stream::Create({.threads = 1});
+  const auto likeliest = [&](const LawParams& law, int64_t answer_begin) {
+    const auto laws = MakeLaws(**stream, {.logits = logits.data(),
+                                          .rows = 1,
+                                          .vocab = 4,
+                                          .tokens = tokens.data(),
+                                          .before = std::ssize(tokens),
+                                          .law = law,
+                                          .answer_begin = answer_begin});
+    EXPECT_TRUE(laws.ok()) << laws.status();
+    return laws->front().ids.front();
+  };
+  EXPECT_EQ(likeliest(params, 0), 2);
+  EXPECT_EQ(likeliest(params, 1), 1);
+  EXPECT_EQ(likeliest(params, 6), 1);
+  // 3 / 2, 2.9 / 2 and 2.4 / 2 by the repeat penalty, then 1 less.
+  const LawParams both = {
+      .temperature = 0, .repeat_penalty = 2, .dry = params.dry};
+  EXPECT_EQ(likeliest(both, 0), 2);
+  EXPECT_EQ(likeliest(both, 1), 1);
+  EXPECT_EQ(CodeOf(MakeLaws(**stream, {.logits = logits.data(),
+                                       .rows = 1,
+                                       .vocab = 4,
+                                       .tokens = tokens.data(),
+                                       .before = 6,
+                                       .law = params,
+                                       .answer_begin = 7})
+                       .status()),
+            "invalid_argument");
+}
+
+// What repeats without end weighs nothing, at any temperature, on every path.
+TEST(LawTest, AGreatDryPenaltyIsNoInfinity) {
+  const std::vector<int32_t> text(400, 1);
+  for (const float temperature : {0.0f, 1e-30f, 0.5f, 100.0f}) {
+    for (const int top_k : {0, 2}) {
+      const Law law = Make({3, 5, 2, 1},
+                           {.temperature = temperature,
+                            .top_k = top_k,
+                            .dry = {.multiplier = 100, .base = 100}},
+                           text);
+      const auto map = AsMap(law);
+      if (map.contains(1)) {
+        EXPECT_EQ(map.at(1), 0) << temperature;
+      }
+      EXPECT_GT(map.at(0), temperature > 50 ? 0.3 : 0.8) << temperature;
+    }
+  }
+}
+
 // Most of a vocabulary is far below what min-p asks for, some of it next to it.
 TEST(LawTest, MinPAgreesWithEveryWeight) {
   constexpr size_t kVocab = 9001;
@@ -332,33 +388,40 @@ TEST(LawTest, WhatIsImpossibleIsNotDrawn) {
 TEST(LawTest, EveryRowHasTheLawItHasAlone) {
   constexpr int64_t kRows = 5;
   constexpr int64_t kVocab = 9001;
+  constexpr int64_t kAnswer = 32;
   std::vector<float> logits(kRows * kVocab);
   for (size_t i = 0; i < logits.size(); ++i) {
     logits[i] = static_cast<float>(i * 7919 % logits.size()) * 3e-4f;
   }
-  const int64_t before = kRepeatWindow + 32;
+  const int64_t before = kRepeatWindow + kAnswer;
   std::vector<int32_t> tokens(static_cast<size_t>(before + kRows));
   for (size_t i = 0; i < tokens.size(); ++i) {
     tokens[i] = static_cast<int32_t>(i * 811 % kVocab);
   }
+  // Each row repeats one more of the answer's first tokens.
+  const auto answer = tokens.end() - kRows - kAnswer;
+  std::copy_n(answer, kRows + 2, tokens.end() - kRows - 2);
   const auto stream = Stream::Create({.threads = 4});
   for (const LawParams& params :
        {LawParams{.temperature = 0, .repeat_penalty = 1.5f},
         LawParams{.temperature = 0.7f, .repeat_penalty = 1.5f},
+        LawParams{.temperature = 0.7f, .dry = {.multiplier = 2}},
         LawParams{.temperature = 0.7f, .top_p = 0.9f}}) {
     const auto laws = MakeLaws(**stream, {.logits = logits.data(),
                                           .rows = kRows,
                                           .vocab = kVocab,
                                           .tokens = tokens.data(),
                                           .before = before,
-                                          .law = params});
+                                          .law = params,
+                                          .answer_begin = kRepeatWindow});
     ASSERT_TRUE(laws.ok()) << laws.status();
     ASSERT_EQ(laws->size(), kRows);
+    const bool dry = params.dry.multiplier > 0;
     for (size_t row = 0; row < kRows; ++row) {
       const auto begin = logits.begin() + static_cast<int64_t>(row) * kVocab;
       const auto end = tokens.begin() + before + static_cast<int64_t>(row);
-      const Law alone =
-          Make({begin, begin + kVocab}, params, {end - kRepeatWindow, end});
+      const Law alone = Make({begin, begin + kVocab}, params,
+                             {dry ? answer : end - kRepeatWindow, end});
       EXPECT_EQ((*laws)[row].ids, alone.ids) << row;
       EXPECT_EQ((*laws)[row].probabilities, alone.probabilities) << row;
     }
@@ -398,6 +461,13 @@ TEST(LawTest, ParametersAreChecked) {
       {{.repeat_penalty = 0}, "repeat_penalty"},
       {{.repeat_penalty = 100.5f}, "repeat_penalty"},
       {{.repeat_penalty = nan}, "repeat_penalty"},
+      {{.dry = {.multiplier = -0.1f}}, "dry_multiplier"},
+      {{.dry = {.multiplier = 100.5f}}, "dry_multiplier"},
+      {{.dry = {.multiplier = nan}}, "dry_multiplier"},
+      {{.dry = {.base = 0.9f}}, "dry_base"},
+      {{.dry = {.base = 100.5f}}, "dry_base"},
+      {{.dry = {.base = nan}}, "dry_base"},
+      {{.dry = {.allowed_length = 0}}, "dry_allowed_length"},
   };
   for (const auto& [bad, field] : kBad) {
     const absl::Status status = ValidateLawParams(bad);
