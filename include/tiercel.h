@@ -616,9 +616,21 @@ typedef struct tiercel_token {
 /* Non-zero stops after this token: TIERCEL_CANCELLED, the token is kept. */
 typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
 
-/* Order: repeat penalty, temperature, top-k, top-p, min-p. A draw depends on
- * (seed, position, token) alone where nobody drafts, and with verify "coupled";
- * with "residual" it depends on where blocks begin as well. */
+/* Order: repeat penalty, DRY, temperature, top-k, top-p, min-p. A draw depends
+ * on (seed, position, token) alone where nobody drafts, and with verify
+ * "coupled"; with "residual" it depends on where blocks begin as well.
+ *
+ * DRY ("don't repeat yourself", llama.cpp's formula) looks at the answer alone:
+ * the tokens that were generated since the session was last given others, by
+ * this call or one before it. Where the last n of them stand earlier in the
+ * answer, the token that followed there loses, of its logit, dry_multiplier (0
+ * to 100; 0: off) times dry_base (1 to 100; 0: 1.75) to the power of n less
+ * dry_allowed_length (0: 2), if n is that or more. So what an answer is about
+ * may be named as often as it likes, and no longer run of words comes again.
+ * dry_breakers are num_dry_breakers NUL-terminated texts of 1 to 40 bytes, 64
+ * at most, over which no repetition goes. Where there are none they are a new
+ * line, a colon, a quotation mark and an asterisk; or none, where
+ * dry_no_breakers is not 0, and where the checkpoint has no tokenizer. */
 typedef struct tiercel_sampling {
   size_t struct_size;
   int64_t max_tokens; /* most to generate; 0: to the end of the context */
@@ -631,6 +643,12 @@ typedef struct tiercel_sampling {
   int32_t ignore_eos;
   const char* const* stops; /* NUL-terminated texts that end the output */
   size_t num_stops;
+  float dry_multiplier;
+  float dry_base;
+  int32_t dry_allowed_length;
+  int32_t dry_no_breakers;
+  const char* const* dry_breakers;
+  size_t num_dry_breakers;
 } tiercel_sampling;
 
 /* Whether `draft` may be the draft_model of a session on `model`, so that it is

@@ -77,6 +77,16 @@ inline GenerateParams DraftedParams(float temperature, int64_t max_tokens) {
           .stops = {}};
 }
 
+// DRY that changes any text: one token is a repetition.
+inline DryParams StrictDry() {
+  SequenceBreakers breakers;
+  breakers.Add({3});
+  breakers.Add({7, 8});
+  return {.multiplier = 1.5f,
+          .allowed_length = 1,
+          .breakers = std::make_shared<SequenceBreakers>(breakers)};
+}
+
 inline Report GenerateDrafted(Session& session, const GenerateParams& params,
                               const PolicyParams& policy_params,
                               const Transcript::OnToken& on_token = nullptr) {

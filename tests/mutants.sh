@@ -211,6 +211,12 @@ run_offset|offload/kv/tiered_kv.cc|v.offset += layout_.VOffset(run.head, cell)|v
 urgent_waits|offload/move/copy_engine.cc|{Turn::kUrgent, Turn::kInOrder}|{Turn::kInOrder, Turn::kUrgent}|offload/move/copy_engine_test.cc
 top_p_crossing|kernels/token/law_cut.cc|if (kept >= needed|if (kept + w >= needed|kernels/token/law_test.cc
 draw_bound|kernels/token/law.cc|to_win <= 1 - u)|to_win <= 2 * (1 - u))|kernels/token/law_test.cc
+dry_breaker|kernels/token/dry.cc|std::min(match, most)|match|kernels/token/dry_test.cc
+dry_longest|kernels/token/dry.cc|length = std::max(length, repeated)|length = repeated|kernels/token/dry_test.cc
+dry_box|kernels/token/dry.cc|std::min(right - i, matches\[i - left\])|matches[i - left]|kernels/token/dry_test.cc
+dry_single|kernels/token/dry.cc|IsBreaker(id)) continue|IsBreaker(id) \&\& length > 2) continue|kernels/token/dry_test.cc
+dry_answer|kernels/token/law.cc|p.tokens + p.answer_begin|p.tokens|kernels/token/law_test.cc
+dry_row|kernels/token/law.cc|p.tokens + p.before + row);$|p.tokens + p.before + 0 * row);|kernels/token/law_test.cc
 law_cut_tie|kernels/token/law_cut.cc|: id < other.id|: id > other.id|kernels/token/law_test.cc
 law_greatest|kernels/token/law.cc|std::max_element(first, first + row_ranges_), p_.law|std::max_element(first, first + 1), p_.law|kernels/token/law_test.cc
 law_floor|kernels/token/law_cpu.cc|Exp(x) - Exp(Set1(-87.0f))|Exp(x)|kernels/token/law_test.cc
@@ -381,6 +387,12 @@ shared_noise|drafts/verify.cc|SeedFor(Purpose::kReplace)|SeedFor(Purpose::kAccep
 kept_too_much|runtime/drafting/sweep_target.cc|Keep(before_ + count)|Keep(before_ + count + 1)|runtime/generate/speculation_test.cc
 window_blocks|runtime/drafting/small_target.cc|(beyond + recent - 1) / recent|beyond / recent|runtime/drafting/small_target_test.cc
 window_sinks|runtime/drafting/small_target.cc|(window_.sink, begin)|(0, begin)|runtime/drafting/small_target_test.cc
+answer_of_drafts|runtime/drafting/small_target.cc|left_out > 0 ? begin : 0|0|runtime/drafting/small_target_test.cc
+answer_drafted|runtime/drafting/retrieval_target.cc|session_.answer_begin()|0|runtime/drafting/answer_test.cc
+answer_goes_on|runtime/sequence/session.cc|answer_begin_ = std::min(answer_begin_, length)|answer_begin_ = length|runtime/generate/speculation_test.cc
+answer_forked|runtime/sequence/session.cc|  copy->answer_begin_ = answer_begin_;||runtime/generate/speculation_test.cc
+breaker_rest|runtime/generate/breakers.cc|text.substr(length), Tok|text, Tok|runtime/generate/breakers_test.cc
+breakers_known|runtime/generate/breakers.cc|texts != texts_|texts.size() != texts_.size()|runtime/generate/breakers_test.cc
 draft_law|runtime/drafting/proposer.cc|\*params.draft_session, DraftLaw(law),|*params.draft_session, LawParams{.top_k = law.top_k},|runtime/drafting/small_target_test.cc
 nested_keys|drafts/verifying_drafter.cc|key.Within(key.start + size)|DrawKey{.seed = key.seed, .start = key.start + size}|runtime/policy/triforce_law_test.cc
 certain_replacement|drafts/verdict.h|chance.Draw(ResidualOf(targets\[i\], drafts\[i\]), i)|chance.Draw(targets[i], i)|runtime/policy/triforce_law_test.cc

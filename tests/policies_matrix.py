@@ -4,11 +4,11 @@
     policies_matrix.py TIERCEL small|all
 
 Verified, with --verify coupled, each gives the tokens of --policy full for the
-same seed, on plain cpu and behind a simulated link, at three temperatures. A run
-shows more than 1.3 tokens a sweep (of SPEED, for which the model was not
-trained, more than 1), and over all runs each level has drafts that hold and
-drafts that do not. The plain form of each gives one text: for one thread and for
-two, behind a link and without.
+same seed, on plain cpu and behind a simulated link, at three temperatures, one
+of them with DRY. A run shows more than 1.3 tokens a sweep (of SPEED, for which
+the model was not trained, more than 1), and over all runs each level has drafts
+that hold and drafts that do not. The plain form of each gives one text: for one
+thread and for two, behind a link and without.
 
   small   one prompt of 400 tokens, 32 generated
   all     twenty prompts of 300 to 2,500 tokens, 256 generated; plain, of five
@@ -21,7 +21,7 @@ import pathlib
 import sys
 import tempfile
 
-from triforce_matrix import LEAST_TOKENS_PER_SWEEP, Runs, book
+from triforce_matrix import LAWS, LEAST_TOKENS_PER_SWEEP, Runs, book
 
 # By turns: flags of both forms, and the drafter of the verified one.
 POLICIES = {
@@ -64,7 +64,7 @@ def plain_form(runs, common, policy, turn, ways=WAYS):
 
 def small(runs, text):
     common = runs.prompt(text[20000:], 400, 32)
-    args = [*common, "--temp", 1.0, "--seed", 5]
+    args = [*common, *LAWS[1], "--seed", 5]
     plain = runs.document(*args)
     for policy, turn, simulated in SMALL:
         verified(runs, args, plain, policy, turn, simulated)
@@ -76,13 +76,13 @@ def everything(runs, text):
     n = 0  # runs so far
     for prompt in range(20):
         common = runs.prompt(text[prompt * len(text) // 20:], next(sizes), 256)
-        for i, temp in enumerate((0, 0.6, 1.0)):
-            args = [*common, "--temp", temp, "--seed", prompt]
+        for i, law in enumerate(LAWS):
+            args = [*common, *law, "--seed", prompt]
             plain = runs.document(*args)
             for policy in POLICIES:
                 # Every policy has each of its settings at each temperature.
                 verified(runs, args, plain, policy, prompt + i, n % 7 < 3)
-                if prompt % 4 == 3 and temp == 0.6:
+                if prompt % 4 == 3 and i == 2:
                     plain_form(runs, args, policy, prompt // 4)
                 n += 1
         print(f"prompt {prompt}: {runs.count} runs", flush=True)

@@ -11,7 +11,8 @@ drafts nothing, or is never refused, proves nothing.
 
   small   one prompt of 400 tokens, 32 generated
   all     twenty prompts of 300 to 2,500 tokens, 256 generated at three
-          temperatures, two of the four drafters each time
+          temperatures, one of them with DRY, two of the four drafters each
+          time
 
 The small model that drafts is the real one without 6 of its 30 layers. Reads
 TIERCEL_MODEL and TIERCEL_BOOKS. Standard library only.
@@ -30,8 +31,12 @@ LEAST_TOKENS_PER_SWEEP = 1.3
 LINK = "2GB/s"
 DRAFTS = ("none", "ngram", "self", "small")
 SMALL_LAYERS = 24
+# So that a word of the answer is a repetition.
+DRY = ("--dry-multiplier", 0.8, "--dry-allowed-length", 1)
 MAKE_DRAFT = (pathlib.Path(__file__).resolve().parent.parent /
               "bench/make_draft.py")
+# How tokens are drawn, by turns.
+LAWS = (["--temp", 0], ["--temp", 1.0, *DRY], ["--temp", 0.6])
 # gamma1, gamma2
 LENGTHS = ((4, 16), ("auto", "auto"), (1, 31))
 # budget, chunk, sink, window
@@ -131,8 +136,8 @@ class Runs:
 
 def small(runs, text):
     common = runs.prompt(text[20000:], 400, 32)
-    for turn, temp in enumerate((0, 1.0)):
-        args = [*common, "--temp", temp, "--seed", 5]
+    for turn, law in enumerate(LAWS[:2]):
+        args = [*common, *law, "--seed", 5]
         plain = runs.document(*args)
         for i, draft in enumerate(DRAFTS):
             n = turn + i
@@ -146,8 +151,8 @@ def everything(runs, text):
     for prompt in range(20):
         start = prompt * len(text) // 20
         common = runs.prompt(text[start:], next(sizes), 256)
-        for turn, temp in enumerate((0, 0.6, 1.0)):
-            args = [*common, "--temp", temp, "--seed", prompt]
+        for turn, law in enumerate(LAWS):
+            args = [*common, *law, "--seed", prompt]
             plain = runs.document(*args)
             first = (prompt + turn) % 2
             for draft in DRAFTS[first::2]:

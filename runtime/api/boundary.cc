@@ -27,7 +27,7 @@ TIERCEL_ENDS_WITH(tiercel_policy, settings);
 TIERCEL_ENDS_WITH(tiercel_session_params, texts_name);
 TIERCEL_ENDS_WITH(tiercel_measurement, again_seconds);
 TIERCEL_ENDS_WITH(tiercel_token, text_bytes);
-TIERCEL_ENDS_WITH(tiercel_sampling, num_stops);
+TIERCEL_ENDS_WITH(tiercel_sampling, num_dry_breakers);
 TIERCEL_ENDS_WITH(tiercel_generation, simulated);
 #undef TIERCEL_ENDS_WITH
 

@@ -23,6 +23,7 @@
 #include "include/tiercel.h"
 #include "kernels/base/error.h"
 #include "nlohmann/json.hpp"
+#include "runtime/generate/breakers.h"
 #include "runtime/generate/report.h"
 #include "runtime/model/model.h"
 #include "runtime/policy/policy.h"
@@ -38,8 +39,9 @@ struct tiercel_session {
   tiercel::PolicyParams policy_params;
   std::unique_ptr<tiercel::Policy> policy;  // of the session
   std::optional<tiercel::KeptRates> rates;  // what times are predicted by
-  tiercel::Report report;  // of its last prefill and generation
-  size_t text_begin = 0;   // tokens from here on were generated
+  tiercel::Report report;                // of its last prefill and generation
+  size_t text_begin = 0;                 // tokens from here on were generated
+  tiercel::KnownBreakers breakers = {};  // of the model's vocabulary
   // Its threads, and the host tier as only it knows it, are of this process.
   pid_t process = getpid();
 };

@@ -542,7 +542,8 @@ tiercel_status tiercel_generate(tiercel_session* session,
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
     absl::StatusOr<tiercel::GenerateParams> params =
-        tiercel::ReadSampling(sampling);
+        tiercel::ReadSampling(sampling, session->owner->model->tokenizer.get(),
+                              &session->breakers);
     if (!params.ok()) return params.status();
     params->within_text =
         session->text_begin < session->session->tokens().size();

@@ -18,6 +18,8 @@ namespace tiercel {
 namespace {
 
 constexpr size_t kMostStops = 64;  // each is looked for at every token
+constexpr size_t kMostBreakers = 64;
+constexpr size_t kMostBreakerBytes = 40;  // as llama.cpp has it
 
 absl::StatusOr<DType> ParseKvType(const char* name) {
   if (name == nullptr) return DType::kF16;
@@ -185,6 +187,34 @@ absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
   return params;
 }
 
+// The texts that end a repetition, for DRY.
+absl::StatusOr<std::vector<std::string>> ReadBreakers(
+    const tiercel_sampling& s) {
+  if (s.num_dry_breakers > kMostBreakers) {
+    return UsageError("invalid_sampling",
+                      absl::StrCat("dry_breakers: got ", s.num_dry_breakers,
+                                   ", at most ", kMostBreakers));
+  }
+  std::vector<std::string> texts;
+  if (s.num_dry_breakers == 0 && s.dry_no_breakers == 0) {
+    texts.assign(std::begin(kUsualBreakers), std::end(kUsualBreakers));
+  }
+  for (size_t i = 0; i < s.num_dry_breakers; ++i) {
+    if (s.dry_breakers == nullptr || s.dry_breakers[i] == nullptr) {
+      return UsageError("null_argument",
+                        absl::StrCat("dry_breakers ", i, ": got NULL"));
+    }
+    texts.emplace_back(s.dry_breakers[i]);
+    if (texts.back().empty() || texts.back().size() > kMostBreakerBytes) {
+      return UsageError(
+          "invalid_sampling",
+          absl::StrCat("dry_breakers ", i, ": got ", texts.back().size(),
+                       " bytes, need 1 to ", kMostBreakerBytes));
+    }
+  }
+  return texts;
+}
+
 }  // namespace
 
 absl::StatusOr<SessionRequest> ReadSessionParams(
@@ -232,7 +262,9 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
   return request;
 }
 
-absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling) {
+absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling,
+                                            const Tokenizer* tokenizer,
+                                            KnownBreakers* breakers) {
   tiercel_sampling s;
   if (absl::Status status = ReadStruct("sampling", sampling, &s);
       !status.ok()) {
@@ -247,6 +279,13 @@ absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling) {
       .top_p = s.top_p == 0.0f ? 1.0f : s.top_p,
       .min_p = s.min_p,
       .repeat_penalty = s.repeat_penalty == 0.0f ? 1.0f : s.repeat_penalty};
+  DryParams& dry = params.law.dry;
+  dry.multiplier = s.dry_multiplier;
+  if (s.dry_base != 0.0f) dry.base = s.dry_base;
+  if (s.dry_allowed_length != 0) dry.allowed_length = s.dry_allowed_length;
+  const absl::StatusOr<std::vector<std::string>> texts = ReadBreakers(s);
+  if (!texts.ok()) return texts.status();
+  if (dry.multiplier > 0.0f) dry.breakers = breakers->Of(tokenizer, *texts);
   params.ignore_eos = s.ignore_eos != 0;
   if (s.num_stops > kMostStops) {
     return UsageError("invalid_stop",

@@ -9,6 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "include/tiercel.h"
+#include "models/tokenizer/tokenizer.h"
+#include "runtime/generate/breakers.h"
 #include "runtime/generate/generate.h"
 #include "runtime/policy/policy.h"
 #include "runtime/sequence/session.h"
@@ -26,9 +28,12 @@ struct SessionRequest {
 absl::StatusOr<SessionRequest> ReadSessionParams(
     const tiercel_session_params* params);
 
-// Errors: null_argument, invalid_struct_size, invalid_stop; what is wrong with
-// the numbers Generate says.
-absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling);
+// `tokenizer`, which may be null, is the model's; `breakers` know its tokens.
+// Errors: null_argument, invalid_struct_size, invalid_stop, invalid_sampling of
+// sequence breakers; what is wrong with the numbers Generate says.
+absl::StatusOr<GenerateParams> ReadSampling(const tiercel_sampling* sampling,
+                                            const Tokenizer* tokenizer,
+                                            KnownBreakers* breakers);
 
 }  // namespace tiercel
 

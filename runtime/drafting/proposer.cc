@@ -32,7 +32,8 @@ InnermostDrafter::InnermostDrafter(Session& session, const LawParams& law,
     case Proposer::kSmall:
       name = "small";
       target_ = std::make_unique<SmallTarget>(
-          *params.draft_session, DraftLaw(law), params.draft_window);
+          *params.draft_session, DraftLaw(law), params.draft_window,
+          session.answer_begin());
       break;
   }
   drafter_ = std::make_unique<VerifyingDrafter>(

@@ -37,7 +37,8 @@ absl::StatusOr<std::vector<Law>> RetrievalTarget::Laws(
                                       .vocab = vocab,
                                       .tokens = tokens_.data(),
                                       .before = static_cast<int64_t>(before_),
-                                      .law = options_.law});
+                                      .law = options_.law,
+                                      .answer_begin = session_.answer_begin()});
 }
 
 absl::Status RetrievalTarget::Keep(size_t count, int32_t next) {

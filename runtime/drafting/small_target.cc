@@ -1,6 +1,7 @@
 #include "runtime/drafting/small_target.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
@@ -38,7 +39,17 @@ absl::Status SmallTarget::Begin(const std::vector<int32_t>& tokens) {
       std::mismatch(seen.begin(), seen.end(), held.begin(), held.end()).first -
       seen.begin());
   session_.Truncate(kept);
-  return session_.Append(seen.data() + kept, seen.size() - kept);
+  if (absl::Status s = session_.Append(seen.data() + kept, seen.size() - kept);
+      !s.ok()) {
+    return s;
+  }
+  // Where tokens between the sinks and the newest are left out, the answer goes
+  // back to those at most.
+  const auto left_out = static_cast<int64_t>(tokens.size() - seen.size());
+  const int64_t answer = std::clamp<int64_t>(
+      answer_begin_, left_out > 0 ? begin : 0, std::ssize(tokens));
+  session_.BeginAnswer(static_cast<size_t>(answer - left_out));
+  return absl::OkStatus();
 }
 
 }  // namespace tiercel

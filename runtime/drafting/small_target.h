@@ -36,14 +36,20 @@ struct DraftWindow {
 // trained for, however long the text. What the session holds, and so every law,
 // follows from the tokens of Begin and those drafted since.
 //
-// The repeat penalty looks at the session's own last 256 tokens: those of the
-// text, where `recent` is 256 or more. In a narrower window the penalty, and so
-// the draft, is worse; what the target makes of it is not.
+// Penalties look at the session's own tokens. The repeat penalty's last 256 are
+// those of the text, where `recent` is 256 or more; DRY sees what of the answer
+// is in the window. Where that is less, the penalty, and so the draft, is
+// worse; what the target makes of it is not.
 class SmallTarget final : public DraftTarget {
  public:
-  // `session`, whatever it holds, has room for the window.
-  SmallTarget(Session& session, const LawParams& law, const DraftWindow& window)
-      : session_(session), window_(window), sweep_(session_, law) {}
+  // `session`, whatever it holds, has room for the window. Of the text's tokens
+  // `answer_begin` precede the answer.
+  SmallTarget(Session& session, const LawParams& law, const DraftWindow& window,
+              int64_t answer_begin)
+      : session_(session),
+        window_(window),
+        answer_begin_(answer_begin),
+        sweep_(session_, law) {}
 
   // Keeps the KV of what the session holds already.
   absl::Status Begin(const std::vector<int32_t>& tokens) override;
@@ -58,6 +64,7 @@ class SmallTarget final : public DraftTarget {
  private:
   Session& session_;
   const DraftWindow window_;
+  const int64_t answer_begin_;
   SweepTarget sweep_;
 };
 

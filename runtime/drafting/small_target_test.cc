@@ -80,9 +80,11 @@ class SmallTargetTest : public testing::Test {
 
   // A target and the session that is its alone.
   struct Small {
-    Small(const Model& model, const LawParams& law, const DraftWindow& window)
+    Small(const Model& model, const LawParams& law, const DraftWindow& window,
+          int64_t answer_begin = 0)
         : session(MakeSession(model, {.context = window.Context()})),
-          target(std::make_unique<SmallTarget>(*session, law, window)) {}
+          target(std::make_unique<SmallTarget>(*session, law, window,
+                                               answer_begin)) {}
     SmallTarget* operator->() const { return target.get(); }
 
     const std::unique_ptr<Session> session;
@@ -192,6 +194,34 @@ TEST_F(SmallTargetTest, HoldsTheWindowOfTheText) {
   }
 }
 
+// What of the window is the answer's: all of it, or what the window has of it
+// without a gap.
+TEST_F(SmallTargetTest, KnowsWhereTheAnswerBegins) {
+  const Ids text = Text(250);
+  const auto answer = [&](const DraftWindow& window, int64_t begin,
+                          int64_t length) {
+    const auto small = Small(*model_, {}, window, begin);
+    const Ids tokens(text.begin(), text.begin() + length);
+    EXPECT_TRUE(small->Begin(tokens).ok());
+    const Ids& held = small.session->tokens();
+    return Ids(held.begin() + small.session->answer_begin(), held.end());
+  };
+  const auto from = [&](int64_t begin, int64_t length) {
+    return Ids(text.begin() + begin, text.begin() + length);
+  };
+  const DraftWindow window = {4, 16};
+  EXPECT_EQ(answer(window, 0, 30), from(0, 30));
+  EXPECT_EQ(answer(window, 2, 30), from(2, 30));
+  EXPECT_EQ(answer(window, 30, 30), Ids());
+  for (const int64_t length : {40, 100, 250}) {
+    const int64_t seen = window.RecentBegin(length);
+    EXPECT_EQ(answer(window, length, length), Ids());
+    EXPECT_EQ(answer(window, length - 5, length), from(length - 5, length));
+    EXPECT_EQ(answer(window, seen, length), from(seen, length));
+    EXPECT_EQ(answer(window, 2, length), from(seen, length));
+  }
+}
+
 // A block of its own proposals is checked in one pass.
 TEST_F(SmallTargetTest, ChecksBlocksToo) {
   const Ids text = Text(90);
@@ -268,6 +298,7 @@ TEST_F(SmallTargetTest, CoupledTextIsThatOfNoDrafter) {
     for (float temperature : {0.0f, 0.7f}) {
       GenerateParams params = Params(temperature);
       params.law.repeat_penalty = temperature > 0 ? 1.1f : 1.0f;
+      if (temperature > 0) params.law.dry = StrictDry();
       const Ids expected = Plain(*target, params);
       for (int64_t recent : {8, 64}) {
         PolicyParams choice =

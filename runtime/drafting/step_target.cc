@@ -50,7 +50,8 @@ absl::StatusOr<std::vector<Law>> StepTarget::Laws(
                                       .vocab = session_.model().config.vocab,
                                       .tokens = session_.tokens().data(),
                                       .before = std::ssize(session_.tokens()),
-                                      .law = law_});
+                                      .law = law_,
+                                      .answer_begin = session_.answer_begin()});
 }
 
 absl::Status StepTarget::Keep(size_t /*count*/, int32_t next) {

@@ -37,7 +37,8 @@ absl::StatusOr<std::vector<Law>> SweepTarget::Laws(
                    .vocab = vocab,
                    .tokens = session_.tokens().data(),
                    .before = static_cast<int64_t>(before_),
-                   .law = law_});
+                   .law = law_,
+                   .answer_begin = session_.answer_begin()});
 }
 
 absl::Status SweepTarget::Keep(size_t count, int32_t next) {

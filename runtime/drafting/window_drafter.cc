@@ -31,7 +31,8 @@ absl::StatusOr<std::vector<Law>> WindowTarget::Laws(
                                       .vocab = session_.model().config.vocab,
                                       .tokens = session_.tokens().data(),
                                       .before = static_cast<int64_t>(before_),
-                                      .law = law_});
+                                      .law = law_,
+                                      .answer_begin = session_.answer_begin()});
 }
 
 absl::Status WindowTarget::Keep(size_t count, int32_t next) {

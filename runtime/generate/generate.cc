@@ -130,6 +130,7 @@ absl::StatusOr<PrefillReport> Prefill(Session& session, const int32_t* ids,
   }
   PrefillReport report = ReportOf(session, rows, traffic);
   report.spent = session.Elapsed() - start;
+  session.BeginAnswer(session.tokens().size());
   std::move(forget).Cancel();
   return report;
 }
@@ -159,6 +160,7 @@ absl::StatusOr<PrefillReport> FillPrompt(Session& session, const int32_t* ids,
   }
   if (!progress(count, count)) return CancelledError();
   PrefillReport report = ReportOf(session, /*computed=*/0, traffic);
+  session.BeginAnswer(session.tokens().size());
   std::move(forget).Cancel();
   return report;
 }
@@ -259,6 +261,7 @@ absl::Status Score(Session& session, const int32_t* ids, size_t count,
       }
     }
   }
+  session.BeginAnswer(session.tokens().size());
   std::move(forget).Cancel();
   return absl::OkStatus();
 }
@@ -277,6 +280,7 @@ absl::Status ScoreSteps(Session& session, Policy& policy, const int32_t* ids,
     if (!logits.ok()) return logits.status();
     if (session.cancelled() || !on_row(i, *logits)) return CancelledError();
   }
+  session.BeginAnswer(session.tokens().size());
   std::move(forget).Cancel();
   return absl::OkStatus();
 }

@@ -40,9 +40,12 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
   int64_t drafted = 0;
   int64_t accepted = 0;
   for (float temperature : {0.0f, 0.6f, 1.0f}) {
-    for (float penalty : {1.0f, 1.3f}) {
+    for (bool penalised : {false, true}) {
       ScriptedParams params = Params(temperature);
-      params.law.repeat_penalty = penalty;
+      if (penalised) {
+        params.law.repeat_penalty = 1.3f;
+        params.law.dry = StrictDry();
+      }
       const auto plain = Prefilled(*model_, *prompt_);
       const Report expected = Generated(*plain, params);
       EXPECT_EQ(expected.sweeps, 59);
@@ -52,7 +55,7 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
         const auto session = Prefilled(*model_, *prompt_);
         const Report report = Generated(*session, params);
         ASSERT_EQ(report.tokens, expected.tokens)
-            << temperature << " " << penalty << " " << length;
+            << temperature << " " << penalised << " " << length;
         ASSERT_EQ(session->tokens(), plain->tokens());
         const std::vector<DraftLevel>& levels = report.rounds.levels;
         ASSERT_EQ(levels.size(), 1u);
@@ -66,6 +69,51 @@ TEST_F(SpeculationTest, CoupledTextIsThatOfNoDrafter) {
   }
   EXPECT_GT(accepted, 100);
   EXPECT_GT(drafted - accepted, 100);
+}
+
+// DRY looks at the answer, however many calls have made it, and not at what the
+// prompt repeats.
+TEST_F(SpeculationTest, AnAnswerGoesOnUntilAPromptComes) {
+  ScriptedParams params = Params(0.7f, 40);
+  params.law.dry = StrictDry();
+  // With what the model says by itself.
+  Ids prompt = *prompt_;
+  const Ids own = Continued(*Prefilled(*model_, prompt), Params(0.0f, 60));
+  prompt.insert(prompt.end(), own.begin(), own.end());
+  const auto whole = Prefilled(*model_, prompt);
+  EXPECT_EQ(whole->answer_begin(), std::ssize(prompt));
+  const Ids expected = Continued(*whole, params);
+  EXPECT_NE(Continued(*Prefilled(*model_, prompt), Params(0.7f, 40)), expected);
+  EXPECT_EQ(whole->answer_begin(), std::ssize(prompt));
+
+  const auto session = Prefilled(*model_, prompt);
+  Ids text;
+  for (int64_t some : {1, 9, 1, 29}) {
+    params.max_tokens = some;
+    const auto fork = session->Fork();
+    ASSERT_TRUE(fork.ok()) << fork.status();
+    const Ids tokens = Continued(*session, params);
+    EXPECT_EQ(Continued(**fork, params), tokens);
+    text.insert(text.end(), tokens.begin(), tokens.end());
+  }
+  EXPECT_EQ(text, expected);
+
+  // Half of it again, and all of it after a prompt that fails.
+  session->Truncate(prompt.size() + 20);
+  params.max_tokens = 20;
+  const Ids bad = {1, -1};
+  EXPECT_FALSE(Prefill(*session, bad.data(), bad.size(), kNoProgress).ok());
+  EXPECT_EQ(Continued(*session, params), Ids(text.begin() + 20, text.end()));
+  session->Truncate(prompt.size());
+  params.max_tokens = 40;
+  EXPECT_EQ(Continued(*session, params), expected);
+
+  // As a prompt the same tokens are no answer.
+  ASSERT_TRUE(Prefill(*session, expected.data(), 20, kNoProgress).ok());
+  EXPECT_EQ(session->answer_begin(), std::ssize(session->tokens()));
+  // Shorter than where the answer had begun.
+  session->Truncate(5);
+  EXPECT_EQ(session->answer_begin(), 5);
 }
 
 TEST_F(SpeculationTest, GreedyTextIsTheSameHoweverItIsVerified) {

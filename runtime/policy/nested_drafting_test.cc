@@ -92,13 +92,16 @@ const std::vector<LawParams>& AllLaws() {
   static const auto* const laws =
       new std::vector<LawParams>{{.repeat_penalty = 1.3f},  // greedy
                                  {.temperature = 0.9f, .repeat_penalty = 1.3f},
+                                 {.dry = StrictDry()},  // greedy
+                                 {.temperature = 0.9f, .dry = StrictDry()},
                                  {.temperature = 1.5f, .top_k = 5},
                                  {.temperature = 1.5f, .min_p = 0.2f},
                                  {.temperature = 1.2f,
                                   .top_k = 40,
                                   .top_p = 0.8f,
                                   .min_p = 0.02f,
-                                  .repeat_penalty = 1.2f}};
+                                  .repeat_penalty = 1.2f,
+                                  .dry = StrictDry()}};
   return *laws;
 }
 
@@ -138,8 +141,8 @@ TEST_F(NestedDraftingTest, EveryLevelHasTheTargetsLaw) {
           EXPECT_GE(level.drafted, 40) << name;
           EXPECT_GE(level.accepted, level.checked - 2)
               << name << ", temperature " << law.temperature << ", top_k "
-              << law.top_k << ", penalty " << law.repeat_penalty << ", "
-              << NameOf(choice);
+              << law.top_k << ", penalty " << law.repeat_penalty << ", dry "
+              << law.dry.multiplier << ", " << NameOf(choice);
         }
       }
     }

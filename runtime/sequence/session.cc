@@ -350,6 +350,7 @@ int64_t Session::KvEntries() const {
 void Session::Truncate(size_t length) {
   if (length >= tokens_.size()) return;
   tokens_.resize(length);
+  answer_begin_ = std::min(answer_begin_, length);
   if (kv().length() > static_cast<int64_t>(length)) {
     TruncateKv(static_cast<int64_t>(length));
   }
@@ -404,6 +405,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   copy->context_is_what_fits_ = context_is_what_fits_;
   copy->crowded_ = crowded_;
   copy->tokens_ = tokens_;
+  copy->answer_begin_ = answer_begin_;
   copy->settled_ = settled_;
   copy->filled_from_ = filled_from_;
   if (texts_folder_.has_value()) copy->KeepTexts(*texts_folder_);

@@ -83,6 +83,9 @@ class Session {
   // tokens since were never there.
   void BeginPrompt();
   void AbandonPrompt();
+  // The answer is what follows the first `length` tokens, which are held: a
+  // prompt, or what else is not the model's own.
+  void BeginAnswer(size_t length) { answer_begin_ = length; }
 
   // In a session that keeps texts (SessionOptions::texts), of a prompt that was
   // appended: the KV of what it begins with comes from disk, where another
@@ -192,6 +195,8 @@ class Session {
   absl::StatusOr<PositionRange> RunsOf(const Reading& reading) const;
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
+  // How many of them precede the answer.
+  int64_t answer_begin() const { return static_cast<int64_t>(answer_begin_); }
   int64_t kv_length() const { return kv().length(); }
   // Pairs of layer and position whose K and V exist.
   int64_t KvEntries() const;
@@ -279,6 +284,7 @@ class Session {
   const std::shared_ptr<SessionRanks> together_;
   std::vector<std::unique_ptr<SessionRank>> ranks_;
   std::vector<int32_t> tokens_;
+  size_t answer_begin_ = 0;
   int64_t settled_ = 0;  // of the KV, the beginning that is not provisional
   std::optional<DeepSpans> spans_;  // absent: all rows are alike
   bool prompt_begins_ = true;       // the next rows are a prompt's

@@ -1,0 +1,139 @@
+// What DRY looks at in the laws of every target: the answer, and in a block the
+// drafts before each row, and nothing of the prompt.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/drafting/retrieval_target.h"
+#include "runtime/drafting/small_target.h"
+#include "runtime/drafting/step_target.h"
+#include "runtime/drafting/sweep_target.h"
+#include "runtime/drafting/window_drafter.h"
+#include "tests/drafting.h"
+#include "tests/golden.h"
+
+namespace tiercel::answer_test {
+namespace {
+
+// A plain form that reads everything.
+class EveryStep final : public StepTarget {
+ public:
+  using StepTarget::StepTarget;
+
+ private:
+  absl::StatusOr<Speed> Step() override {
+    if (absl::Status s = session().CatchUp(Station::kFast); !s.ok()) return s;
+    return Speed::kFast;
+  }
+  void Advance(int32_t /*id*/) override {}
+};
+
+class AnswerTest : public RepeatedTextTest<3> {
+ protected:
+  using LawsFn = std::function<absl::StatusOr<std::vector<Law>>(
+      Session&, const LawParams&, const Ids&)>;
+
+  // The laws of an answer that begins with `answer`, and goes on with `block`.
+  static std::vector<Law> Laws(const LawsFn& laws, const LawParams& law,
+                               const Ids& answer, const Ids& block) {
+    const auto session =
+        Prefilled(*model_, *prompt_, {.retrieval = kSmallView});
+    EXPECT_TRUE(session->CatchUpForDrafts(Station::kVerify).ok());
+    EXPECT_TRUE(session->Append(answer.data(), answer.size()).ok());
+    const auto made = laws(*session, law, block);
+    EXPECT_TRUE(made.ok()) << made.status();
+    return made.ok() ? *made : std::vector<Law>();
+  }
+
+  static void ExpectLooksAtTheAnswer(const LawsFn& laws, bool takes_blocks) {
+    const LawParams plain = {.temperature = 1};
+    LawParams dry = plain;
+    dry.dry = {.multiplier = 3, .allowed_length = 1};
+    // Both are in the prompt, more than once, before other tokens.
+    const int32_t x = (*prompt_)[10];
+    const int32_t y = (*prompt_)[31];
+    ASSERT_NE(x, y);
+    ASSERT_NE((*prompt_)[11], y);
+    const auto same = [](const Law& a, const Law& b) {
+      return a.ids == b.ids && a.probabilities == b.probabilities;
+    };
+    const auto both = [&](const Ids& answer, const Ids& block) {
+      const std::vector<Law> with = Laws(laws, dry, answer, block);
+      const std::vector<Law> without = Laws(laws, plain, answer, block);
+      std::vector<bool> equal;
+      for (size_t i = 0; i < with.size(); ++i) {
+        equal.push_back(same(with[i], without.at(i)));
+      }
+      return equal;
+    };
+    EXPECT_THAT(both({x}, {}), testing::ElementsAre(true));
+    EXPECT_THAT(both({x, y, x}, {}), testing::ElementsAre(false));
+    if (!takes_blocks) return;
+    // x, y, x is there from the third row on.
+    EXPECT_THAT(both({x}, {y, x}), testing::ElementsAre(true, true, false));
+    EXPECT_THAT(both({x, y}, {5, x}), testing::ElementsAre(true, true, false));
+  }
+
+  static absl::StatusOr<std::vector<Law>> Drafted(DraftTarget& target,
+                                                  const Ids& tokens,
+                                                  const Ids& block) {
+    if (absl::Status s = target.Begin(tokens); !s.ok()) return s;
+    return target.Laws(block);
+  }
+};
+
+TEST_F(AnswerTest, OfASweep) {
+  ExpectLooksAtTheAnswer(
+      [](Session& session, const LawParams& law, const Ids& block) {
+        return SweepTarget(session, law).Laws(block);
+      },
+      /*takes_blocks=*/true);
+}
+
+TEST_F(AnswerTest, OfAStep) {
+  ExpectLooksAtTheAnswer(
+      [](Session& session, const LawParams& law, const Ids& block) {
+        return EveryStep(session, law).Laws(block);
+      },
+      /*takes_blocks=*/false);
+}
+
+TEST_F(AnswerTest, OfAView) {
+  ExpectLooksAtTheAnswer(
+      [](Session& session, const LawParams& law, const Ids& block) {
+        RetrievalTarget target(session, {.law = law});
+        return Drafted(target, session.tokens(), block);
+      },
+      /*takes_blocks=*/true);
+}
+
+TEST_F(AnswerTest, OfAWindow) {
+  ExpectLooksAtTheAnswer(
+      [](Session& session, const LawParams& law, const Ids& block) {
+        WindowTarget target(session, law, View::Window(4, 20));
+        const Ids tokens = session.tokens();
+        return Drafted(target, tokens, block);
+      },
+      /*takes_blocks=*/true);
+}
+
+TEST_F(AnswerTest, OfASmallModel) {
+  for (const int64_t recent : {8, 512}) {
+    ExpectLooksAtTheAnswer(
+        [recent](Session& session, const LawParams& law, const Ids& block) {
+          const DraftWindow window = {.sink = 4, .recent = recent};
+          const auto small =
+              MakeSession(*model_, {.context = window.Context()});
+          SmallTarget target(*small, law, window, session.answer_begin());
+          return Drafted(target, session.tokens(), block);
+        },
+        /*takes_blocks=*/true);
+  }
+}
+
+}  // namespace
+}  // namespace tiercel::answer_test
