@@ -36,6 +36,10 @@ TEST_F(ArgsTest, Defaults) {
   EXPECT_EQ(options.sampling.top_p, 1);
   EXPECT_EQ(options.sampling.min_p, 0);
   EXPECT_EQ(options.sampling.repeat_penalty, 1);
+  EXPECT_EQ(options.sampling.dry_multiplier, 0);
+  EXPECT_FALSE(options.sampling.dry_base.has_value());
+  EXPECT_FALSE(options.sampling.dry_allowed_length.has_value());
+  EXPECT_FALSE(options.sampling.dry_breakers.has_value());
   EXPECT_FALSE(options.sampling.ignore_eos);
   EXPECT_FALSE(options.json);
   EXPECT_TRUE(options.progress);
@@ -104,6 +108,16 @@ TEST_F(ArgsTest, EveryFlagOfGenerate) {
                                  "0.05",
                                  "--repeat-penalty",
                                  "1.1",
+                                 "--dry-multiplier",
+                                 "0.7",
+                                 "--dry-base",
+                                 "2.5",
+                                 "--dry-allowed-length",
+                                 "3",
+                                 "--dry-sequence-breaker",
+                                 "\n",
+                                 "--dry-sequence-breaker",
+                                 "- ",
                                  "--stop",
                                  "[end]",
                                  "--stop",
@@ -145,6 +159,10 @@ TEST_F(ArgsTest, EveryFlagOfGenerate) {
   EXPECT_EQ(options.sampling.top_p, 0.9);
   EXPECT_EQ(options.sampling.min_p, 0.05);
   EXPECT_EQ(options.sampling.repeat_penalty, 1.1);
+  EXPECT_EQ(options.sampling.dry_multiplier, 0.7);
+  EXPECT_EQ(options.sampling.dry_base, 2.5);
+  EXPECT_EQ(options.sampling.dry_allowed_length, 3);
+  EXPECT_EQ(options.sampling.dry_breakers, Args({"\n", "- "}));
   EXPECT_EQ(options.sampling.stops, Args({"[end]", "\n"}));
   EXPECT_TRUE(options.sampling.ignore_eos);
   EXPECT_TRUE(options.json);
@@ -232,6 +250,15 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
       {{"generate", "-p", "x", "--top-p", "2"}, "--top-p"},
       {{"generate", "-p", "x", "--min-p", "1.5"}, "--min-p"},
       {{"generate", "-p", "x", "--repeat-penalty", "0"}, "--repeat-penalty"},
+      {{"generate", "-p", "x", "--dry-multiplier", "-1"}, "--dry-multiplier"},
+      {{"generate", "-p", "x", "--dry-multiplier", "101"}, "--dry-multiplier"},
+      {{"generate", "-p", "x", "--dry-base", "0.9"}, "--dry-base"},
+      {{"generate", "-p", "x", "--dry-allowed-length", "0"},
+       "--dry-allowed-length"},
+      {{"generate", "-p", "x", "--dry-sequence-breaker", ""},
+       "--dry-sequence-breaker"},
+      {{"generate", "-p", "x", "--dry-sequence-breaker", std::string(41, 'a')},
+       "--dry-sequence-breaker"},
       {{"generate", "-p", "x", "--stop", ""}, "--stop"},
       {{"generate", "-p", "x", "--stop", std::string(5000, 'a')}, "--stop"},
       {{"generate", "-p", "x", "-ctk", "q4_0"}, "-ctk"},
@@ -614,6 +641,25 @@ TEST_F(ArgsTest, ASummaryReadsWellByDefault) {
     EXPECT_EQ(Parse(greedy).sampling.repeat_penalty, 1);
     EXPECT_EQ(Parse(greedy).sampling.temperature, 0);
   }
+}
+
+TEST_F(ArgsTest, BreakersMayBeNone) {
+  const auto breakers = [](const Args& texts) {
+    Args args = {"generate", "-p", "x", "--dry-multiplier", "1"};
+    for (const std::string& text : texts) {
+      args.insert(args.end(), {"--dry-sequence-breaker", text});
+    }
+    return Parse(args).sampling.dry_breakers;
+  };
+  EXPECT_EQ(breakers({"none"}), Args());
+  EXPECT_EQ(breakers({"x", "none"}), Args());  // as in llama.cpp
+  EXPECT_EQ(breakers({"none", "x"}), Args({"x"}));
+  EXPECT_EQ(breakers(Args(64, "x"))->size(), 64u);
+  Args many = {"generate", "-p", "x", "--dry-multiplier", "1"};
+  for (int i = 0; i < 65; ++i) {
+    many.insert(many.end(), {"--dry-sequence-breaker", "x"});
+  }
+  EXPECT_THAT(Refusal(many), HasSubstr("at most 64 texts"));
 }
 
 TEST_F(ArgsTest, BenchLists) {

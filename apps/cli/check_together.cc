@@ -148,6 +148,7 @@ absl::Status CheckLaw(const BenchOptions& bench,
        {"--top-p", sampling.top_p < 1, draws, by},
        {"--min-p", sampling.min_p > 0, draws, by},
        {"--repeat-penalty", sampling.repeat_penalty != 1, draws, by},
+       {"--dry-multiplier", sampling.dry_multiplier > 0, draws, by},
        {"--verify-against", sampling.verify_against_full, generates, by}});
 }
 
@@ -166,6 +167,24 @@ void WarnOfCuts(Options* options) {
     options->warnings.push_back(
         absl::StrCat(flag, ": it has no effect with --temp 0"));
   }
+}
+
+// Whoever names a repeat penalty wants that one.
+void ReplaceDefaultPenalties(SamplingOptions* sampling) {
+  if (sampling->names_repeat_penalty && !sampling->names_dry_multiplier) {
+    sampling->dry_multiplier = 0;
+  }
+}
+
+absl::Status CheckPenalties(const SamplingOptions& sampling) {
+  const bool dry = sampling.dry_multiplier > 0;
+  const char* const without = "without --dry-multiplier above 0";
+  return CheckHeeded(
+      {{"--dry-base", sampling.dry_base.has_value(), dry, without},
+       {"--dry-allowed-length", sampling.dry_allowed_length.has_value(), dry,
+        without},
+       {"--dry-sequence-breaker", sampling.dry_breakers.has_value(), dry,
+        without}});
 }
 
 int Sources(const Options& options) {
@@ -306,6 +325,8 @@ absl::Status CheckTogether(Options* options) {
   }
   if (absl::Status s = CheckRope(options->model); !s.ok()) return s;
   WarnOfCuts(options);
+  ReplaceDefaultPenalties(&options->sampling);
+  if (absl::Status s = CheckPenalties(sampling); !s.ok()) return s;
   if (absl::Status s = CheckTexts(*options); !s.ok()) return s;
   if (options->command == "bench") return CheckBench(options);
   if (absl::Status s = CheckBook(*options); !s.ok()) return s;

@@ -179,9 +179,11 @@ void FlagSet::IntList(const std::string& names, const std::string& description,
 }
 
 void FlagSet::Real(const std::string& names, const std::string& description,
-                   double low, Low low_end, double high, double* target) {
+                   double low, Low low_end, double high,
+                   std::function<void(double)> use) {
   Text(names, "X", description,
-       [names, low, low_end, high, target](const std::string& value) {
+       [names, low, low_end, high,
+        use = std::move(use)](const std::string& value) {
          const std::optional<double> number = ParseReal(value);
          if (!number.has_value() || *number < low || *number > high ||
              (low_end == Low::kExcluded && *number == low)) {
@@ -190,8 +192,14 @@ void FlagSet::Real(const std::string& names, const std::string& description,
                             absl::StrCat(high)),
                   value);
          }
-         *target = *number;
+         use(*number);
        });
+}
+
+void FlagSet::Real(const std::string& names, const std::string& description,
+                   double low, Low low_end, double high, double* target) {
+  Real(names, description, low, low_end, high,
+       [target](double number) { *target = number; });
 }
 
 void FlagSet::Switch(const std::string& names, const std::string& description,

@@ -51,6 +51,9 @@ class FlagSet {
                int64_t low, int64_t high, std::vector<int64_t>* target);
   enum class Low { kIncluded, kExcluded };
   void Real(const std::string& names, const std::string& description,
+            double low, Low low_end, double high,
+            std::function<void(double)> use);
+  void Real(const std::string& names, const std::string& description,
             double low, Low low_end, double high, double* target);
   void Switch(const std::string& names, const std::string& description,
               std::function<void()> use);

@@ -57,6 +57,12 @@ struct SamplingOptions {
   double top_p = 1;
   double min_p = 0;
   double repeat_penalty = 1;
+  bool names_repeat_penalty = false;  // the command line does
+  double dry_multiplier = 0;
+  bool names_dry_multiplier = false;
+  std::optional<double> dry_base;  // absent: the library's choice
+  std::optional<int32_t> dry_allowed_length;
+  std::optional<std::vector<std::string>> dry_breakers;
   std::vector<std::string> stops;
   bool ignore_eos = false;
   std::string policy = "full";

@@ -20,6 +20,63 @@ constexpr int64_t kMaxDraftTokens = 63;
 constexpr int64_t kMaxRanks = 64;
 constexpr size_t kMaxStops = 64;
 constexpr size_t kMaxStopBytes = 4096;
+constexpr size_t kMaxBreakers = 64;
+constexpr size_t kMaxBreakerBytes = 40;
+
+void AddPenaltyFlags(FlagSet& flags, SamplingOptions* sampling) {
+  flags.Real("--repeat-penalty",
+             absl::StrCat("makes what the last 256 tokens hold less likely "
+                          "(default ",
+                          sampling->repeat_penalty,
+                          "); 1: no. Where it is given, there is no DRY unless "
+                          "that is named, too"),
+             0, FlagSet::Low::kExcluded, 100, [=](double penalty) {
+               sampling->repeat_penalty = penalty;
+               sampling->names_repeat_penalty = true;
+             });
+  flags.Real("--dry-multiplier",
+             absl::StrCat("DRY: what would repeat a run of tokens of the "
+                          "answer becomes less likely (default ",
+                          sampling->dry_multiplier, "); 0: no"),
+             0, FlagSet::Low::kIncluded, 100, [=](double multiplier) {
+               sampling->dry_multiplier = multiplier;
+               sampling->names_dry_multiplier = true;
+             });
+  flags.Real("--dry-base",
+             "by so many times more for each token that the run is longer "
+             "(default 1.75)",
+             1, FlagSet::Low::kIncluded, 100,
+             [=](double base) { sampling->dry_base = base; });
+  flags.Int("--dry-allowed-length",
+            "from a run of so many tokens on (default 2)", 1, kMaxTokens,
+            [=](int64_t tokens) {
+              sampling->dry_allowed_length = static_cast<int32_t>(tokens);
+            });
+  flags.RepeatableText(
+      "--dry-sequence-breaker", "TEXT",
+      "no run goes over this text; repeatable (default a new line, :, \" and "
+      "*); none: over any",
+      [=](const std::string& text) {
+        if (text.size() > kMaxBreakerBytes) {
+          FlagSet::Reject("--dry-sequence-breaker",
+                          absl::StrCat("at most ", kMaxBreakerBytes, " bytes"),
+                          absl::StrCat(text.substr(0, 20), "..."));
+        }
+        if (!sampling->dry_breakers.has_value()) {
+          sampling->dry_breakers.emplace();
+        }
+        if (text == "none") {
+          sampling->dry_breakers->clear();
+          return;
+        }
+        if (sampling->dry_breakers->size() == kMaxBreakers) {
+          FlagSet::Reject("--dry-sequence-breaker",
+                          absl::StrCat("at most ", kMaxBreakers, " texts"),
+                          text);
+        }
+        sampling->dry_breakers->push_back(text);
+      });
+}
 
 void AddThreadsFlag(FlagSet& flags, ModelOptions* model) {
   flags.Int("-t,--threads", "default: all CPUs this process may use", 1,
@@ -327,11 +384,7 @@ void AddLawFlags(FlagSet& flags, SamplingOptions* sampling) {
              "drop what is less likely than this times the likeliest; 0 "
              "(default): nothing",
              0, FlagSet::Low::kIncluded, 1, &sampling->min_p);
-  flags.Real("--repeat-penalty",
-             absl::StrCat("makes what the last 256 tokens hold less likely "
-                          "(default ",
-                          sampling->repeat_penalty, "); 1: no"),
-             0, FlagSet::Low::kExcluded, 100, &sampling->repeat_penalty);
+  AddPenaltyFlags(flags, sampling);
 }
 
 void AddSeedsFlag(FlagSet& flags, SamplingOptions* sampling) {

@@ -325,9 +325,9 @@ class Bencher {
     SamplingOptions sampling = options_.sampling;
     sampling.max_tokens = count;
     sampling.ignore_eos = true;
-    std::vector<const char*> stops;
+    ApiTexts texts;
     return session_.Generate(
-        ToApi(sampling, sampling.seed.value_or(0), &stops),
+        ToApi(sampling, sampling.seed.value_or(0), &texts),
         [](int32_t, std::string_view) { return absl::OkStatus(); });
   }
 

@@ -144,9 +144,9 @@ absl::Status Generator::SayWarnings() {
 absl::StatusOr<Json> Generator::Decode(uint64_t seed, const TokenFn& on_token) {
   text_.clear();
   if (absl::Status s = session_.Truncate(prompt_); !s.ok()) return s;
-  std::vector<const char*> stops;
+  ApiTexts texts;
   const absl::Status generated =
-      session_.Generate(ToApi(options_->sampling, seed, &stops),
+      session_.Generate(ToApi(options_->sampling, seed, &texts),
                         [&](int32_t id, std::string_view text) {
                           text_.append(text);
                           return on_token(id, text);

@@ -8,6 +8,15 @@
 #include "apps/commands/api.h"
 
 namespace tiercel::cli {
+namespace {
+
+std::vector<const char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  return pointers;
+}
+
+}  // namespace
 
 Options BaselineOf(const Options& options, const Json& report) {
   Options full = options;
@@ -57,9 +66,8 @@ Json Compared(const Json& report, double rate, const Json& baseline,
 }
 
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
-                       std::vector<const char*>* stops) {
-  stops->clear();
-  for (const std::string& stop : from.stops) stops->push_back(stop.c_str());
+                       ApiTexts* texts) {
+  texts->stops = Pointers(from.stops);
   auto sampling = Defaults<tiercel_sampling>();
   sampling.max_tokens = std::max<int64_t>(from.max_tokens, 0);  // 0: no limit
   sampling.seed = seed;
@@ -71,8 +79,16 @@ tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
   sampling.repeat_penalty =
       std::max(static_cast<float>(from.repeat_penalty), FLT_MIN);
   sampling.ignore_eos = from.ignore_eos;
-  sampling.stops = stops->data();
-  sampling.num_stops = stops->size();
+  sampling.stops = texts->stops.data();
+  sampling.num_stops = texts->stops.size();
+  sampling.dry_multiplier = static_cast<float>(from.dry_multiplier);
+  sampling.dry_base = static_cast<float>(from.dry_base.value_or(0));
+  sampling.dry_allowed_length = from.dry_allowed_length.value_or(0);
+  if (!from.dry_breakers.has_value()) return sampling;
+  texts->dry_breakers = Pointers(*from.dry_breakers);
+  sampling.dry_no_breakers = from.dry_breakers->empty() ? 1 : 0;
+  sampling.dry_breakers = texts->dry_breakers.data();
+  sampling.num_dry_breakers = texts->dry_breakers.size();
   return sampling;
 }
 

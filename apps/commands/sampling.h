@@ -32,10 +32,16 @@ Promise PromiseOf(const SamplingOptions& from);
 Json Compared(const Json& report, double rate, const Json& baseline,
               double baseline_rate);
 
-// The sampling parameters of the C API. They point into `stops`, which is
-// filled and points into `from`.
+// Texts as the C API takes them.
+struct ApiTexts {
+  std::vector<const char*> stops;
+  std::vector<const char*> dry_breakers;
+};
+
+// The sampling parameters of the C API. They point into `texts`, which are
+// filled and point into `from`.
 tiercel_sampling ToApi(const SamplingOptions& from, uint64_t seed,
-                       std::vector<const char*>* stops);
+                       ApiTexts* texts);
 
 }  // namespace tiercel::cli
 

@@ -18,10 +18,14 @@ TEST(ToApiTest, EveryFlagIsHanded) {
   from.top_p = 0.75;
   from.min_p = 0.125;
   from.repeat_penalty = 1.25;
+  from.dry_multiplier = 0.5;
+  from.dry_base = 2.5;
+  from.dry_allowed_length = 3;
+  from.dry_breakers = {":", "- "};
   from.stops = {"[end]", "\n"};
   from.ignore_eos = true;
-  std::vector<const char*> stops;
-  const tiercel_sampling to = ToApi(from, /*seed=*/5, &stops);
+  ApiTexts texts;
+  const tiercel_sampling to = ToApi(from, /*seed=*/5, &texts);
   EXPECT_EQ(to.max_tokens, 7);
   EXPECT_EQ(to.seed, 5u);
   EXPECT_EQ(to.temperature, 0.5f);
@@ -32,17 +36,34 @@ TEST(ToApiTest, EveryFlagIsHanded) {
   EXPECT_THAT(std::vector<std::string>(to.stops, to.stops + to.num_stops),
               ::testing::ElementsAre("[end]", "\n"));
   EXPECT_NE(to.ignore_eos, 0);
+  EXPECT_EQ(to.dry_multiplier, 0.5f);
+  EXPECT_EQ(to.dry_base, 2.5f);
+  EXPECT_EQ(to.dry_allowed_length, 3);
+  EXPECT_THAT(std::vector<std::string>(to.dry_breakers,
+                                       to.dry_breakers + to.num_dry_breakers),
+              ::testing::ElementsAre(":", "- "));
+  EXPECT_EQ(to.dry_no_breakers, 0);
+}
+
+TEST(ToApiTest, BreakersAreTheUsualOnesOrNone) {
+  SamplingOptions from;
+  ApiTexts texts;
+  EXPECT_EQ(ToApi(from, 0, &texts).num_dry_breakers, 0u);
+  EXPECT_EQ(ToApi(from, 0, &texts).dry_no_breakers, 0);
+  from.dry_breakers.emplace();
+  EXPECT_EQ(ToApi(from, 0, &texts).num_dry_breakers, 0u);
+  EXPECT_EQ(ToApi(from, 0, &texts).dry_no_breakers, 1);
 }
 
 TEST(ToApiTest, WhatTheHeaderTakesForOff) {
   SamplingOptions from;
-  std::vector<const char*> stops;
-  EXPECT_EQ(ToApi(from, 0, &stops).max_tokens, 0);
+  ApiTexts texts;
+  EXPECT_EQ(ToApi(from, 0, &texts).max_tokens, 0);
   // Above 0, but not as a float: it must not switch the cut off.
   from.top_p = 1e-60;
   from.repeat_penalty = 1e-60;
-  EXPECT_GT(ToApi(from, 0, &stops).top_p, 0);
-  EXPECT_GT(ToApi(from, 0, &stops).repeat_penalty, 0);
+  EXPECT_GT(ToApi(from, 0, &texts).top_p, 0);
+  EXPECT_GT(ToApi(from, 0, &texts).repeat_penalty, 0);
 }
 
 Json ReportOf(const std::vector<int32_t>& tokens) {
