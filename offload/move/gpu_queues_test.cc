@@ -18,7 +18,7 @@
 #include "offload/kv/kv_tier.h"
 #include "offload/kv/tiered_kv.h"
 #include "offload/move/gpu_link.h"
-#include "offload/tier/device_arena.h"
+#include "offload/tier/bounded_memory.h"
 
 namespace tiercel::gpu_queues_test {
 namespace {
@@ -160,11 +160,11 @@ TEST_P(GpuQueuesTest, LayersSeeWhatWasWritten) {
   shape.context_pages = kContextPages;
   shape.resident_pages = 1;
   shape.staged_pages = kContextPages - 1;
-  const auto arena = *DeviceArena::Create(
+  const auto memory = *BoundedMemory::Create(
       AlignedBytes(shape.StagingBytes() + shape.SlotBytes()), nullptr,
       &stream_->memory());
   const std::shared_ptr<KvTier> tier =
-      *KvTier::Create(shape, *arena, NewLink());
+      *KvTier::Create(shape, *memory, NewLink());
   TieredKv kv(tier, /*begin=*/0);
 
   const auto never = [] { return false; };
