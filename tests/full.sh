@@ -6,7 +6,7 @@
 #
 #   full.sh [STEP...]    steps: tidy asan ubsan tsan isa fuzz vocabs shapes rows
 #                               exact sass hosted far tiers ranks triforce
-#                               policies faults book readme mutants
+#                               policies trials faults book readme mutants
 #
 # A step that is run again on the same day and kind of machine replaces its line
 # of the page; another machine has a page of its own.
@@ -15,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ALL=(tidy asan ubsan tsan isa fuzz vocabs shapes rows exact sass hosted
-  far tiers ranks triforce policies faults book readme mutants)
+  far tiers ranks triforce policies trials faults book readme mutants)
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=("${ALL[@]}")
 readonly FUZZ_SECONDS=${FUZZ_SECONDS:-60}
@@ -194,6 +194,10 @@ step_triforce() {  # laws by counting; on the real model the same text
 
 step_policies() {  # the others, verified: the same text; plain: one text
   python3 tests/policies_matrix.py "$TIERCEL" all
+}
+
+step_trials() {  # random texts: the text that each must be
+  python3 -B tests/text_trial.py "$TIERCEL" 570
 }
 
 # Every allocation refused, hundreds of random lives, each signal at each place.

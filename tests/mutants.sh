@@ -230,6 +230,8 @@ byte_columns|kernels/kv/kv_lanes.h|block + 2 + d % 32;|block + 2;|kernels/attent
 view_types|runtime/predict/session_plan.cc|view_layout.type_k = view_layout.type_v = DType::kQ8_0|view_layout.type_k = DType::kQ8_0|runtime/predict/session_plan_test.cc
 noise_bits|kernels/number/philox.h|(bits) + 0.5) \* 0x1p-32|(bits >> 22) + 0.5) * 0x1p-10|kernels/token/law_test.cc
 noise_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|runtime/sequence/session_test.cc
+trial_dry_row|kernels/token/law.cc|p.tokens + p.before + row);$|p.tokens + p.before + 0 * row);|tests/text_trial.py
+trial_position|runtime/drafting/rounds.cc|{.seed = options_.seed, .start = end}|{.seed = options_.seed, .start = 0 * end}|tests/text_trial.py
 stop_hold|runtime/generate/stop_matcher.cc|certain = held_.size() - hold|certain = held_.size()|runtime/generate/stop_matcher_test.cc
 stop_cut_token|runtime/generate/transcript.cc|all \&\& given_ < text_.size()|all \&\& given_ > text_.size()|runtime/generate/transcript_test.cc
 stop_at_length|runtime/generate/generate.cc|if (!\*more) return "stop";|if (!*more \&\& left > 0) return "stop";|runtime/sequence/session_test.cc
