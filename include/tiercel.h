@@ -91,6 +91,12 @@ typedef struct tiercel_error {
  * thread. */
 TIERCEL_API const char* tiercel_version(void);
 
+/* What tells this build of the library from any other, of the same commit too:
+ * the linker's build id of the program or shared object that has it, or a hash
+ * of that file. "" where there is neither; then no texts are kept (texts_dir).
+ * Static, never NULL. From any thread. */
+TIERCEL_API const char* tiercel_build_id(void);
+
 /* ---- Models -------------------------------------------------------------- */
 
 typedef struct tiercel_model tiercel_model;
@@ -399,7 +405,9 @@ typedef struct tiercel_session_params {
   /* A folder of this user's, made where it is missing, where sessions keep what
    * was computed of the texts they read, and look for what others have: a text
    * that was read once, or that begins as one, opens in the time its bytes take
-   * to be read and checked. NULL: nothing is kept or looked for.
+   * to be read and checked. NULL: nothing is kept or looked for. Where nothing
+   * tells this build from others (tiercel_build_id) neither, and a warning says
+   * so.
    *
    * tiercel_prefill and tiercel_read look there for what saves computing 1,024
    * tokens or more, of the same model with the same settings, computed by the

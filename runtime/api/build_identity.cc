@@ -2,11 +2,19 @@
 
 #include <elf.h>
 #include <link.h>
+#include <xxhash.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace tiercel {
@@ -48,26 +56,89 @@ std::string IdIn(const char* notes, size_t bytes) {
   return "";
 }
 
-int FindId(dl_phdr_info* object, size_t /*size*/, void* id) {
+// The object that this code is in, as it was loaded.
+struct ThisObject {
+  struct Part {  // of its file, in memory that nobody writes
+    const std::byte* bytes;
+    size_t count;
+    size_t offset;
+  };
+  std::string path;
+  std::string id;  // empty: it was linked without one
+  std::vector<Part> parts;
+};
+
+int FindThis(dl_phdr_info* object, size_t /*size*/, void* found) {
   if (!HasThisCode(*object)) return 0;
+  auto& it = *static_cast<ThisObject*>(found);
+  const bool is_program = object->dlpi_name[0] == '\0';
+  it.path = is_program ? "/proc/self/exe" : object->dlpi_name;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = object->dlpi_phdr[i];
-    if (part.p_type != PT_NOTE) continue;
-    auto& found = *static_cast<std::string*>(id);
-    found =
-        IdIn(reinterpret_cast<const char*>(object->dlpi_addr + part.p_vaddr),
-             part.p_memsz);
-    if (!found.empty()) break;
+    const auto* const at =
+        reinterpret_cast<const std::byte*>(object->dlpi_addr + part.p_vaddr);
+    if (part.p_type == PT_LOAD && (part.p_flags & PF_W) == 0) {
+      it.parts.push_back({at, part.p_filesz, part.p_offset});
+    } else if (part.p_type == PT_NOTE && it.id.empty()) {
+      it.id = IdIn(reinterpret_cast<const char*>(at), part.p_memsz);
+    }
   }
   return 1;
 }
 
+// Whether `bytes`, at `offset` of the file, are what was loaded of it.
+bool WereLoaded(const ThisObject& object, std::span<const std::byte> bytes,
+                size_t offset) {
+  return std::all_of(
+      object.parts.begin(), object.parts.end(),
+      [&](const ThisObject::Part& part) {
+        const size_t begin = std::max(offset, part.offset);
+        const size_t end =
+            std::min(offset + bytes.size(), part.offset + part.count);
+        return begin >= end || std::memcmp(bytes.data() + (begin - offset),
+                                           part.bytes + (begin - part.offset),
+                                           end - begin) == 0;
+      });
+}
+
+// The whole file counts: what a program may write begins as that has it.
+std::string HashOfFile(const ThisObject& object) {
+  std::ifstream file(object.path, std::ios::binary);
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
+      XXH3_createState(), XXH3_freeState);
+  if (!file || state == nullptr) return "";
+  XXH3_128bits_reset(state.get());
+  std::vector<std::byte> buffer(size_t{1} << 20);
+  size_t offset = 0;
+  while (file.read(reinterpret_cast<char*>(buffer.data()),
+                   static_cast<std::streamsize>(buffer.size())) ||
+         file.gcount() > 0) {
+    const std::span<const std::byte> bytes(buffer.data(),
+                                           static_cast<size_t>(file.gcount()));
+    if (!WereLoaded(object, bytes, offset)) return "";
+    XXH3_128bits_update(state.get(), bytes.data(), bytes.size());
+    offset += bytes.size();
+  }
+  const bool whole = std::all_of(object.parts.begin(), object.parts.end(),
+                                 [&](const ThisObject::Part& part) {
+                                   return part.offset + part.count <= offset;
+                                 });
+  if (file.bad() || !whole) return "";
+  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
+  return absl::StrCat("file-", absl::Hex(hash.high64, absl::kZeroPad16),
+                      absl::Hex(hash.low64, absl::kZeroPad16));
+}
+
 }  // namespace
 
-std::string BuildIdentity() {
-  std::string id;
-  dl_iterate_phdr(FindId, &id);
-  return id;
+const std::string& BuildIdentity() {
+  // Never destroyed: sessions may be made at a program's very end.
+  static const auto* const identity = [] {
+    ThisObject object;
+    dl_iterate_phdr(FindThis, &object);
+    return new std::string(object.id.empty() ? HashOfFile(object) : object.id);
+  }();
+  return *identity;
 }
 
 }  // namespace tiercel

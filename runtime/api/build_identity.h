@@ -7,9 +7,10 @@ namespace tiercel {
 
 // What tells this build of the library from any other: the linker's build id
 // (.note.gnu.build-id, a hash of what it linked) of the program or shared
-// object that this function is in, in hexadecimal digits. Empty where it was
-// linked without one.
-std::string BuildIdentity();
+// object that this function is in, in hexadecimal digits. Where that was linked
+// without one, "file-" and a hash of its file. Empty where that cannot be read,
+// or is no longer what was loaded.
+const std::string& BuildIdentity();
 
 }  // namespace tiercel
 

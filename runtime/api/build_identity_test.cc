@@ -1,7 +1,12 @@
 #include "runtime/api/build_identity.h"
 
+#include <dlfcn.h>
+#include <stdlib.h>
+
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -23,6 +28,75 @@ TEST(BuildIdentityTest, IsThatOfThisProgram) {
   }
   pclose(pipe);
   EXPECT_THAT(notes, testing::HasSubstr(id));
+}
+
+// ---- Without a build id ----
+
+namespace fs = std::filesystem;
+
+// A copy of one of the two builds that differ in a number, loaded.
+class LoadedBuild {
+ public:
+  LoadedBuild(const std::string& folder, const char* build)
+      : path_(folder + "/" + fs::path(build).filename().string()) {
+    fs::copy_file(build, path_, fs::copy_options::overwrite_existing);
+    object_ = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
+    EXPECT_NE(object_, nullptr) << dlerror();
+  }
+  ~LoadedBuild() { dlclose(object_); }
+  LoadedBuild(const LoadedBuild&) = delete;
+  LoadedBuild& operator=(const LoadedBuild&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string Identity() const {
+    return reinterpret_cast<const char* (*)()>(
+        dlsym(object_, "IdentityForTests"))();
+  }
+  double& Number() const {
+    return *reinterpret_cast<double* (*)()>(dlsym(object_, "NumberForTests"))();
+  }
+
+ private:
+  std::string path_;
+  void* object_;
+};
+
+class NoBuildIdTest : public testing::Test {
+ protected:
+  NoBuildIdTest() {
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    other_ = folder_ + "/other";
+    fs::create_directory(other_);
+  }
+  ~NoBuildIdTest() override { fs::remove_all(folder_); }
+
+  std::string folder_ = testing::TempDir() + "builds_XXXXXX";
+  std::string other_;  // within it
+};
+
+TEST_F(NoBuildIdTest, TheFileTellsBuildsApart) {
+  const LoadedBuild one(folder_, TIERCEL_BUILD_1);
+  one.Number() = 7;  // what the program does later makes no difference
+  const LoadedBuild same(other_, TIERCEL_BUILD_1);
+  const LoadedBuild two(folder_, TIERCEL_BUILD_2);
+  EXPECT_EQ(one.Identity().size(), 5u + 32u);
+  EXPECT_EQ(one.Identity(), same.Identity());
+  EXPECT_NE(one.Identity(), two.Identity());
+}
+
+// A file that is gone, or another's now, says nothing of what was loaded.
+TEST_F(NoBuildIdTest, AnotherFileIsNotBelieved) {
+  const LoadedBuild gone(folder_, TIERCEL_BUILD_1);
+  fs::remove(gone.path());
+  EXPECT_EQ(gone.Identity(), "");
+  const LoadedBuild replaced(folder_, TIERCEL_BUILD_2);
+  fs::remove(replaced.path());
+  fs::copy_file("/proc/self/exe", replaced.path());
+  EXPECT_EQ(replaced.Identity(), "");
+  const LoadedBuild cut(other_, TIERCEL_BUILD_1);
+  fs::remove(cut.path());
+  std::ofstream(cut.path()) << "";
+  EXPECT_EQ(cut.Identity(), "");
 }
 
 }  // namespace

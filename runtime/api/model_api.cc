@@ -9,6 +9,7 @@
 #include "kernels/machine/cuda_stream.h"
 #include "models/chat/chat_tokens.h"
 #include "runtime/api/boundary.h"
+#include "runtime/api/build_identity.h"
 #include "runtime/api/version.h"
 
 namespace tiercel {
@@ -204,6 +205,14 @@ absl::Status CheckFlags(uint32_t flags) {
 extern "C" {
 
 const char* tiercel_version(void) { return tiercel::VersionText(); }
+
+const char* tiercel_build_id(void) {
+  try {
+    return tiercel::BuildIdentity().c_str();
+  } catch (const std::bad_alloc&) {
+    return "";  // known the next time
+  }
+}
 
 tiercel_status tiercel_model_open(const tiercel_model_params* params,
                                   tiercel_model** model, tiercel_error* error) {

@@ -36,7 +36,9 @@ struct MemoryUse {
 struct TextsFolder {
   std::string path;
   uint64_t most_bytes = uint64_t{16} << 30;  // of all that is kept there
-  std::string build;         // of the program: another computes other bits
+  // What tells this build of the library from others, which may compute other
+  // bits; empty: nothing does, and nothing is kept.
+  std::string build;
   std::string name = {};     // of what is read, for people; empty: not known
   bool begins_anew = false;  // prompts that others have not finished
   // How long a prompt waits for the disk, beside a tenth of its own time.

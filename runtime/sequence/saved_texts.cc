@@ -84,7 +84,14 @@ SavedTexts::SavedTexts(const Model& model, const KvLayout& layout,
       name_(folder.name),
       begins_anew_(folder.begins_anew),
       waits_(folder.waits),
-      folder_(folder.Folder()) {}
+      folder_(folder.Folder()) {
+  if (build_.empty()) {
+    GiveUp(IoError("no_build_id",
+                   "nothing tells this build of the library from another: it "
+                   "was linked without a build id, and its file cannot be "
+                   "read, or is not the one that was loaded"));
+  }
+}
 
 SavedTexts::~SavedTexts() { Join(); }
 
@@ -113,6 +120,7 @@ absl::StatusOr<std::string> SavedTexts::Fingerprint(Cancelled cancelled) {
 
 absl::StatusOr<std::optional<KvFolder::Found>> SavedTexts::Find(
     absl::Span<const int32_t> ids, Cancelled cancelled) {
+  if (build_.empty()) return std::nullopt;
   const absl::StatusOr<std::string> fingerprint = Fingerprint(cancelled);
   if (ClassOf(fingerprint.status()) == ErrorClass::kCancelled) {
     return fingerprint.status();

@@ -147,6 +147,21 @@ class SavedTextsTest : public testing::Test {
 
 // ---- What is opened ----
 
+// Texts of two builds that are called the same would be taken for each other.
+TEST_F(SavedTextsTest, NothingIsKeptWhereBuildsCannotBeToldApart) {
+  Session::Options options = WithTexts();
+  options.texts->build = "";
+  for (int times = 0; times < 2; ++times) {
+    const auto session = MakeSession(*model_, options);
+    EXPECT_EQ(Read(*session, *ids_).cached_tokens, 0);
+    ASSERT_EQ(session->warnings().size(), 1u);
+    EXPECT_THAT(session->warnings()[0],
+                testing::HasSubstr("tells this build of the library from "
+                                   "another"));
+  }
+  EXPECT_TRUE(Names().empty());
+}
+
 TEST_F(SavedTextsTest, LogitsAreTheSameBytesWhereverItIsOpened) {
   const Ids ids = First(1200);
   for (const auto& [k, v] : {std::pair(DType::kF16, DType::kF16),
