@@ -2,6 +2,7 @@
 #define TIERCEL_KERNELS_MACHINE_THREAD_H_
 
 #include <atomic>
+#include <cfenv>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -14,9 +15,10 @@ namespace tiercel {
 void KeepCodeForThread();
 
 // A thread that runs `body` and then ends. All threads of the library begin
-// here: they take none of the process's signals, and the library stays in
-// memory for as long as one lives. Throws as std::thread does where the system
-// gives no thread.
+// here: they take none of the process's signals, round to nearest and flush
+// nothing to zero whatever the caller does, and the library stays in memory for
+// as long as one lives. Throws as std::thread does where the system gives no
+// thread.
 template <typename Body>
 std::thread StartThread(Body body) {
   const NoSignals no_signals;
@@ -25,6 +27,7 @@ std::thread StartThread(Body body) {
     KeepCodeForThread();
     kept->store(true);
     kept->notify_one();
+    std::fesetenv(FE_DFL_ENV);
     body();
   });
   // Until then its first instruction could be gone.

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <cfenv>
 #include <system_error>
 #include <utility>
 
@@ -21,6 +22,15 @@ TEST(ThreadTest, ItTakesFaultsAndNoOtherSignals) {
   EXPECT_FALSE(signals);
   EXPECT_TRUE(faults);
   EXPECT_TRUE(TakesSignals());  // the program's own threads do
+}
+
+TEST(ThreadTest, ItRoundsToNearestWhateverTheCallerDoes) {
+  std::fesetround(FE_UPWARD);
+  int rounds = FE_UPWARD;
+  StartThread([&] { rounds = std::fegetround(); }).join();
+  EXPECT_EQ(std::fegetround(), FE_UPWARD);
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(rounds, FE_TONEAREST);
 }
 
 // What the program holds back on its thread is held back afterwards, too.
