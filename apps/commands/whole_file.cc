@@ -24,6 +24,15 @@ std::string Resolved(const std::string& path) {
   return result;
 }
 
+// Makes a call again that a signal interrupts.
+template <typename Call>
+int Uninterrupted(Call call) {
+  for (;;) {
+    const int result = call();
+    if (result != -1 || errno != EINTR) return result;
+  }
+}
+
 // A rename lasts only once its directory is on the disk too.
 absl::Status SyncDirectory(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -32,7 +41,9 @@ absl::Status SyncDirectory(const std::string& path) {
   const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd == -1) return SystemError("opening '" + directory + "'");
   // Some file systems have no sync of directories; then there is none to miss.
-  const bool failed = fsync(fd) == -1 && errno != EINVAL;
+  const bool failed = Uninterrupted([fd] { return fsync(fd); }) == -1 &&
+                      errno != EINVAL && errno != ENOTSUP && errno != ENOSYS &&
+                      errno != EROFS;
   absl::Status status =
       failed ? SystemError("writing '" + directory + "'") : absl::OkStatus();
   close(fd);
@@ -63,8 +74,10 @@ absl::StatusOr<WholeFile> WholeFile::Create(const std::string& path,
   const std::string temporary =
       straight ? "" : absl::StrCat(target, ".", getpid(), ".tmp");
   const auto make = [&] {
-    return open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                mode);
+    return Uninterrupted([&] {
+      return open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                  mode);
+    });
   };
   int fd = straight ? open(target.c_str(), O_WRONLY | O_CLOEXEC) : make();
   // What a process of this number left that was killed.
@@ -94,8 +107,14 @@ absl::Status WholeFile::Write(std::string_view bytes) {
 
 absl::Status WholeFile::Finish() {
   const std::string writing = "writing '" + path_ + "'";
-  if (!temporary_.empty() && fdatasync(fd_) == -1) return SystemError(writing);
-  if (close(std::exchange(fd_, -1)) == -1) return SystemError(writing);
+  if (!temporary_.empty() &&
+      Uninterrupted([this] { return fdatasync(fd_); }) == -1) {
+    return SystemError(writing);
+  }
+  // One that is interrupted has closed it.
+  if (close(std::exchange(fd_, -1)) == -1 && errno != EINTR) {
+    return SystemError(writing);
+  }
   if (temporary_.empty()) return absl::OkStatus();
   if (rename(temporary_.c_str(), path_.c_str()) == -1) {
     return SystemError(writing);

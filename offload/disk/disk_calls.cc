@@ -6,12 +6,54 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace tiercel {
 
+namespace {
+
+// Makes a call again that a signal interrupts. One that is never left alone
+// fails in the end.
+template <typename Call>
+int Uninterrupted(Call call) {
+  constexpr int kMostTries = 1000;
+  int result = call();
+  for (int tries = 1; result < 0 && errno == EINTR && tries < kMostTries;
+       ++tries) {
+    result = call();
+  }
+  return result;
+}
+
+}  // namespace
+
 int DiskCalls::Open(int folder, const char* name, int flags, mode_t mode) {
-  return openat(folder, name, flags, mode);
+  return Uninterrupted([&] { return TryOpen(folder, name, flags, mode); });
+}
+
+int DiskCalls::Close(int file) {
+  const int closed = TryClose(file);
+  return closed < 0 && errno == EINTR ? 0 : closed;
+}
+
+int DiskCalls::Allocate(int file, uint64_t bytes) {
+  return Uninterrupted([&] { return TryAllocate(file, bytes); });
+}
+
+int DiskCalls::Sync(int file) {
+  return Uninterrupted([&] { return TrySync(file); });
+}
+
+int DiskCalls::SyncFolder(int folder) {
+  const int synced = Sync(folder);
+  const bool has_none = synced < 0 && (errno == EINVAL || errno == ENOTSUP ||
+                                       errno == ENOSYS || errno == EROFS);
+  return has_none ? 0 : synced;
+}
+
+int DiskCalls::Lock(int file, int operation) {
+  return Uninterrupted([&] { return TryLock(file, operation); });
 }
 
 ssize_t DiskCalls::Read(int file, std::byte* to, size_t bytes,
@@ -24,16 +66,6 @@ ssize_t DiskCalls::Write(int file, const std::byte* from, size_t bytes,
   return pwrite(file, from, bytes, static_cast<off_t>(offset));
 }
 
-int DiskCalls::Allocate(int file, uint64_t bytes) {
-  if (ftruncate(file, static_cast<off_t>(bytes)) != 0) return -1;
-  if (bytes == 0) return 0;
-  // posix_fallocate would write the whole file where fallocate cannot.
-  if (fallocate(file, /*mode=*/0, 0, static_cast<off_t>(bytes)) == 0) return 0;
-  return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : -1;
-}
-
-int DiskCalls::Sync(int file) { return fdatasync(file); }
-
 void DiskCalls::Announce(int file, uint64_t offset, uint64_t bytes) {
   (void)posix_fadvise(file, static_cast<off_t>(offset),
                       static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
@@ -44,8 +76,6 @@ void DiskCalls::Forget(int file, uint64_t offset, uint64_t bytes) {
                       static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
 }
 
-int DiskCalls::Close(int file) { return close(file); }
-
 int DiskCalls::Rename(int folder, const char* from, const char* to) {
   return renameat(folder, from, folder, to);
 }
@@ -54,10 +84,40 @@ int DiskCalls::Remove(int folder, const char* name) {
   return unlinkat(folder, name, /*flags=*/0);
 }
 
-int DiskCalls::Lock(int file, int operation) { return flock(file, operation); }
-
 std::unique_ptr<ReadQueue> DiskCalls::NewRing(int depth) {
   return NewRingQueue(depth);
+}
+
+int DiskCalls::TryOpen(int folder, const char* name, int flags, mode_t mode) {
+  return openat(folder, name, flags, mode);
+}
+
+int DiskCalls::TryClose(int file) { return close(file); }
+
+int DiskCalls::TryAllocate(int file, uint64_t bytes) {
+  if (ftruncate(file, static_cast<off_t>(bytes)) != 0) return -1;
+  // So little at a time that a signal every few milliseconds lets it go on: a
+  // call that is interrupted has done nothing.
+  constexpr uint64_t kAtOnce = uint64_t{16} << 20;
+  for (uint64_t done = 0; done < bytes; done += kAtOnce) {
+    const uint64_t part = std::min(kAtOnce, bytes - done);
+    // posix_fallocate would write the whole file where fallocate cannot.
+    if (Uninterrupted([&] {
+          return fallocate(file, /*mode=*/0, static_cast<off_t>(done),
+                           static_cast<off_t>(part));
+        }) != 0) {
+      const bool goes_without =
+          errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR;
+      return goes_without ? 0 : -1;
+    }
+  }
+  return 0;
+}
+
+int DiskCalls::TrySync(int file) { return fdatasync(file); }
+
+int DiskCalls::TryLock(int file, int operation) {
+  return flock(file, operation);
 }
 
 DiskCalls& SystemDisk() {

@@ -45,10 +45,10 @@ class FaultyDisk : public DiskCalls {
   int64_t calls() const { return calls_; }
   bool failed() const { return calls_ > fail_at; }
 
-  int Open(int folder, const char* name, int flags, mode_t mode) override {
+  int TryOpen(int folder, const char* name, int flags, mode_t mode) override {
     const bool writes = (flags & O_ACCMODE) != O_RDONLY;
     if (Fails(writes ? counts_writes : counts_reads)) return -1;
-    return DiskCalls::Open(folder, name, flags, mode);
+    return DiskCalls::TryOpen(folder, name, flags, mode);
   }
   ssize_t Read(int file, std::byte* to, size_t bytes,
                uint64_t offset) override {
@@ -63,13 +63,13 @@ class FaultyDisk : public DiskCalls {
     if (Fails(counts_writes)) return -1;
     return DiskCalls::Write(file, from, Part(bytes), offset);
   }
-  int Allocate(int file, uint64_t bytes) override {
-    return Fails(counts_writes) ? -1 : DiskCalls::Allocate(file, bytes);
+  int TryAllocate(int file, uint64_t bytes) override {
+    return Fails(counts_writes) ? -1 : DiskCalls::TryAllocate(file, bytes);
   }
   // No test loses power: what waits for the disk itself would take minutes.
-  int Sync(int /*file*/) override { return Fails(counts_writes) ? -1 : 0; }
-  int Close(int file) override {
-    const int closed = DiskCalls::Close(file);  // as close(2): in any case
+  int TrySync(int /*file*/) override { return Fails(counts_writes) ? -1 : 0; }
+  int TryClose(int file) override {
+    const int closed = DiskCalls::TryClose(file);  // as close(2): in any case
     return Fails(counts_writes && counts_reads) ? -1 : closed;
   }
   int Rename(int folder, const char* from, const char* to) override {

@@ -198,8 +198,7 @@ KvFolder::Holder KvFolder::TryLock(int file) const {
 // Who clears up may have been quicker, and have removed it: it holds the lock
 // for that long.
 bool KvFolder::Claim(int file) const {
-  while (disk_.Lock(file, LOCK_EX) != 0 && errno == EINTR) {
-  }
+  disk_.Lock(file, LOCK_EX);
   struct stat status;
   return fstat(file, &status) != 0 || status.st_nlink > 0;
 }
@@ -417,7 +416,7 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
   if (!status.ok()) return status;
   std::move(remove).Cancel();
   // Otherwise a crash may lose the name; what it names is on the disk.
-  if (disk_.Sync(folder->fd()) != 0) {
+  if (disk_.SyncFolder(folder->fd()) != 0) {
     return DiskError(path_, "bring the folder to the disk", errno);
   }
   if (!prompt.empty()) disk_.Remove(folder->fd(), prompt.c_str());

@@ -251,6 +251,57 @@ TEST_F(KvFolderTest, ShortWritesAreContinued) {
   EXPECT_TRUE(FindAndRead(TextOf(1100), GoodDisk()).ok());
 }
 
+// Every call is interrupted some times, but those that rename: whether that was
+// done cannot be known.
+TEST_F(KvFolderTest, WhatASignalInterruptsIsDoneAgain) {
+  struct InterruptedDisk : FaultyDisk {
+    int locks = 0;
+    int Rename(int folder, const char* from, const char* to) override {
+      return DiskCalls::Rename(folder, from, to);
+    }
+    int TryLock(int file, int operation) override {
+      errno = EINTR;
+      return ++locks % 4 != 0 ? -1 : FaultyDisk::TryLock(file, operation);
+    }
+  };
+  const KvFileInfo info = TextOf(1100);
+  for (int64_t call = 0;; ++call) {
+    fs::create_directory(path());
+    std::ofstream(path() + "/part-1-2.kv") << "half a text";
+    InterruptedDisk disk;
+    disk.fail_at = call;
+    disk.more = 4;
+    disk.error = EINTR;
+    const absl::Status saved = Save(info, disk);
+    EXPECT_TRUE(saved.ok()) << "call " << call << ": " << saved;
+    EXPECT_EQ(Names().size(), 1u);
+    const absl::Status read = FindAndRead(info, disk);
+    EXPECT_TRUE(read.ok()) << "call " << call << ": " << read;
+    fs::remove_all(path());
+    if (!disk.failed()) {
+      EXPECT_GT(call, 10);
+      break;
+    }
+  }
+}
+
+TEST_F(KvFolderTest, AFolderThatCannotBeSyncedIsNoFailure) {
+  struct NoFolderSync : FaultyDisk {
+    int TrySync(int file) override {
+      struct stat status;
+      if (fstat(file, &status) != 0 || !S_ISDIR(status.st_mode)) return 0;
+      errno = error;
+      return -1;
+    }
+  };
+  for (const int error : {EINVAL, ENOTSUP, ENOSYS, EROFS, EIO}) {
+    NoFolderSync disk;
+    disk.error = error;
+    const absl::Status saved = Save(TextOf(1100), disk);
+    EXPECT_EQ(saved.ok(), error != EIO) << saved;
+  }
+}
+
 TEST_F(KvFolderTest, ReadsThatFailAreErrors) {
   const KvFileInfo info = TextOf(1100);
   ASSERT_TRUE(Save(info).ok());

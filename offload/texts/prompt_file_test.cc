@@ -622,7 +622,7 @@ class NoLocksTest : public PromptRoomTest,
                     public testing::WithParamInterface<int> {
  protected:
   struct NoLocks : FaultyDisk {
-    int Lock(int /*file*/, int /*operation*/) override {
+    int TryLock(int /*file*/, int /*operation*/) override {
       errno = error;
       return -1;
     }

@@ -622,13 +622,13 @@ TEST_F(SavedTextsTest, WritingThatIsStoppedIsMadeUpFor) {
     std::atomic<bool> stuck{true};
     std::atomic<bool> reached{false};
     int calls = 0;
-    int Allocate(int file, uint64_t bytes) override {
+    int TryAllocate(int file, uint64_t bytes) override {
       // The first two are those of the prompt.
       if (++calls == 3) {
         reached = true;
         while (stuck) std::this_thread::yield();
       }
-      return FaultyDisk::Allocate(file, bytes);
+      return FaultyDisk::TryAllocate(file, bytes);
     }
   } disk;
   {

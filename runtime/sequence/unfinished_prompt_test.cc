@@ -632,9 +632,9 @@ TEST_F(UnfinishedPromptTest, AFolderThatIsTooSmallKeepsNone) {
 TEST_F(UnfinishedPromptTest, APromptGetsAheadOfAStuckDisk) {
   struct StuckDisk : FaultyDisk {
     std::atomic<bool> stuck{true};
-    int Sync(int file) override {
+    int TrySync(int file) override {
       while (stuck) std::this_thread::yield();
-      return FaultyDisk::Sync(file);
+      return FaultyDisk::TrySync(file);
     }
   } disk;
   {
@@ -674,9 +674,9 @@ TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
   }
   struct StuckDisk : FaultyDisk {
     std::atomic<bool> stuck{false};
-    int Sync(int file) override {
+    int TrySync(int file) override {
       while (stuck) std::this_thread::yield();
-      return FaultyDisk::Sync(file);
+      return FaultyDisk::TrySync(file);
     }
   } disk;
   fs::remove_all(path());
@@ -707,9 +707,9 @@ TEST_F(UnfinishedPromptTest, ProgressIsHeardBetweenLayers) {
 TEST_F(UnfinishedPromptTest, ACancelWaitsForNoDisk) {
   struct StuckDisk : FaultyDisk {
     std::atomic<bool> stuck{false};
-    int Sync(int file) override {
+    int TrySync(int file) override {
       while (stuck) std::this_thread::yield();
-      return FaultyDisk::Sync(file);
+      return FaultyDisk::TrySync(file);
     }
   } disk;
   {
