@@ -46,7 +46,9 @@
  *     callbacks too, and the caller's again after it.
  *   - After fork() a process has its parent's models, if no other thread was in
  *     a call, but not its sessions: their calls are TIERCEL_USAGE, "forked",
- *     and freeing them does nothing. It may make sessions of its own.
+ *     and freeing them does nothing. It may make sessions of its own. Files of
+ *     texts that its parent has open are closed in it, and their locks the
+ *     parent's alone. A process that a callback makes must not return from it.
  *   - The library may be unloaded (dlclose) once all is freed. Unloaded before,
  *     it stays in memory for as long as threads of it live.
  */

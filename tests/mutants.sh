@@ -426,6 +426,7 @@ text_part|offload/texts/kv_folder.cc|disk_.Remove(folder->fd(), part.c_str());|(
 text_stalest|offload/texts/kv_folder.cc|a.used_ns < b.used_ns|a.used_ns > b.used_ns|offload/texts/kv_folder_test.cc
 text_room|offload/texts/kv_folder.cc|if (absl::Status s = RemoveParts(\*folder, /\*surely=\*/true).status();|MakeRoom(*folder, "", info); if (absl::Status s = absl::OkStatus();|offload/texts/kv_folder_test.cc
 text_grown|offload/texts/kv_folder.cc|BeginsWith(folder, info, file.name)) {|true) {|offload/texts/kv_folder_test.cc
+text_forked|offload/disk/process_files.cc|open) close(file);|open) (void)file;|offload/texts/prompt_file_test.cc
 text_interrupted|offload/disk/disk_calls.cc|kMostTries = 1000|kMostTries = 1|offload/texts/kv_folder_test.cc
 text_folder_sync|offload/disk/disk_calls.cc|return has_none ? 0 : synced|return synced|offload/texts/kv_folder_test.cc
 text_build|runtime/sequence/saved_texts.cc|  if (build_.empty()) {|  if (false) {|runtime/sequence/saved_texts_test.cc

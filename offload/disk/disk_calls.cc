@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "offload/disk/process_files.h"
+
 namespace tiercel {
 
 namespace {
@@ -29,12 +31,16 @@ int Uninterrupted(Call call) {
 }  // namespace
 
 int DiskCalls::Open(int folder, const char* name, int flags, mode_t mode) {
-  return Uninterrupted([&] { return TryOpen(folder, name, flags, mode); });
+  return OpenForThisProcess([&] {
+    return Uninterrupted([&] { return TryOpen(folder, name, flags, mode); });
+  });
 }
 
 int DiskCalls::Close(int file) {
-  const int closed = TryClose(file);
-  return closed < 0 && errno == EINTR ? 0 : closed;
+  return CloseForThisProcess(file, [&] {
+    const int closed = TryClose(file);
+    return closed < 0 && errno == EINTR ? 0 : closed;
+  });
 }
 
 int DiskCalls::Allocate(int file, uint64_t bytes) {

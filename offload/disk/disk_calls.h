@@ -21,6 +21,8 @@ class DiskCalls {
  public:
   virtual ~DiskCalls() = default;
 
+  // A process that fork() makes has not what is open here: a lock belongs to
+  // all who have its file open, and would outlive this process in that one.
   int Open(int folder, const char* name, int flags, mode_t mode);
   // EINTR is no error: the file is closed all the same.
   int Close(int file);

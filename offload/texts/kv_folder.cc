@@ -205,20 +205,22 @@ bool KvFolder::Claim(int file) const {
 
 KvFolder::Holder KvFolder::HolderOf(const Handle& folder,
                                     const std::string& name) const {
-  const int file = openat(folder.fd(), name.c_str(),
-                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  const int file =
+      disk_.Open(folder.fd(), name.c_str(),
+                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   if (file < 0) return Holder::kUnknown;
   const Holder holder = TryLock(file);
-  close(file);
+  disk_.Close(file);
   return holder;
 }
 
 bool KvFolder::RemoveFree(const Handle& folder, const std::string& name,
                           bool surely) const {
-  const int file = openat(folder.fd(), name.c_str(),
-                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  const int file =
+      disk_.Open(folder.fd(), name.c_str(),
+                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
   if (file < 0) return false;
-  const absl::Cleanup unlock = [file] { close(file); };
+  const absl::Cleanup unlock = [&] { disk_.Close(file); };
   const Holder holder = TryLock(file);
   return holder != Holder::kAnother && (holder == Holder::kNobody || !surely) &&
          disk_.Remove(folder.fd(), name.c_str()) == 0;

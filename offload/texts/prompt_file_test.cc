@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -514,6 +515,42 @@ TEST_F(PromptRoomTest, AFullFolderKeepsPrompts) {
     EXPECT_EQ(Open(PromptOf(1100, 0, number)).value()->layers(), 1) << number;
   }
   EXPECT_EQ(Names().size(), 4u + 1u);
+}
+
+// Whoever a reader has made by fork() may outlive it, and has not its prompt.
+TEST_F(PromptRoomTest, AForkedProcessHasNoneOfItsFiles) {
+  const PromptInfo info = PromptOf(1100);
+  int lives[2];
+  int says[2];
+  ASSERT_EQ(pipe(lives), 0);
+  ASSERT_EQ(pipe(says), 0);
+  const pid_t reader = fork();
+  ASSERT_GE(reader, 0);
+  if (reader == 0) {
+    const auto file = Open(info);
+    const pid_t forked = fork();
+    if (forked != 0) _exit(file.ok() && *file != nullptr && forked > 0 ? 0 : 1);
+    close(lives[1]);
+    const std::string folder = fs::canonical(path());
+    char has = 'n';
+    for (const auto& open : fs::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      const std::string name = fs::read_symlink(open, gone);
+      if (name.starts_with(folder)) has = 'y';
+    }
+    const bool said = write(says[1], &has, 1) == 1;
+    _exit(said && read(lives[0], &has, 1) == 0 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(reader, &status, 0), reader);
+  EXPECT_EQ(status, 0);
+  char has = '?';
+  EXPECT_EQ(read(says[0], &has, 1), 1);
+  EXPECT_EQ(has, 'n');
+  const auto opened = Open(info);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_NE(*opened, nullptr);
+  for (const int end : {lives[0], lives[1], says[0], says[1]}) close(end);
 }
 
 // Texts need not leave for what others write.
