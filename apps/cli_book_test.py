@@ -354,6 +354,49 @@ class GoingOnTest(BookCase):
             file.write(TEXT.replace(b"Six", b"Ten"))
         self.assertEqual(self.summary()["resumed"]["nodes"], 0)
 
+    def test_another_build_of_the_same_commit_begins_anew(self):
+        self.summary()
+        said = subprocess.run(["readelf", "-n", TIERCEL], check=True,
+                              stdout=subprocess.PIPE).stdout.decode()
+        build = bytes.fromhex(re.search(r"Build ID: (\w+)", said).group(1))
+        with open(TIERCEL, "rb") as file:
+            program = file.read()
+        self.assertEqual(program.count(build), 1)
+        other = self.path("other", program.replace(build, build[::-1]))
+        os.chmod(other, 0o755)
+        for nodes in (False, True):
+            made = subprocess.run([other, *self.command, "--json"],
+                                  env=self.env, check=True,
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE)
+            resumed = json.loads(made.stdout)["resumed"]["nodes"]
+            self.assertEqual(resumed > 0, nodes)
+
+    def test_a_folder_that_others_may_write_is_not_believed(self):
+        self.summary()
+        with open(self.file(), "rb") as file:
+            kept = file.read()
+        os.chmod(self.readings, 0o777)
+        ways = [lambda: None]
+        if os.geteuid() == 0:
+            ways.append(lambda: (os.chmod(self.readings, 0o700),
+                                 os.chown(self.readings, 1234, -1)))
+        for way in ways:
+            way()
+            document = self.summary()
+            self.assertEqual(document["resumed"]["nodes"], 0)
+            self.assertRegex(
+                " ".join(document["warnings"]),
+                r"parts are not kept from here on: '.*readings' belongs to "
+                r"user \d+ and has mode 0\d{3}; need a folder of user \d+")
+            with open(self.file(), "rb") as file:
+                self.assertEqual(file.read(), kept)
+            os.chown(self.readings, os.geteuid(), -1)
+        # Those who may read it no longer may.
+        os.chmod(self.readings, 0o755)
+        self.assertGreater(self.summary()["resumed"]["nodes"], 0)
+        self.assertEqual(stat.S_IMODE(os.stat(self.readings).st_mode), 0o700)
+
     def test_two_at_once_lose_nothing(self):
         first = subprocess.Popen([TIERCEL, *self.command], env=self.env,
                                  stdin=subprocess.DEVNULL,

@@ -13,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "apps/cli/error.h"
 #include "apps/commands/whole_file.h"
 
@@ -28,6 +30,41 @@ constexpr char kEnd[] = ".txt";
 
 std::string FolderOf(const std::string& cache_dir) {
   return cache_dir + "/readings";
+}
+
+// What is found in the folder is believed where nobody else can have put it
+// there: it is this user's, and only this user may write in it; that others may
+// read it ends here. One that is not there is as good. Errors: unsafe_folder,
+// io_error.
+absl::Status CheckFolder(const fs::path& folder) {
+  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd == -1 && errno == ENOENT) return absl::OkStatus();
+  const std::string name = "'" + folder.string() + "'";
+  if (fd == -1) return SystemError("opening " + name);
+  const absl::Cleanup end = [fd] { close(fd); };
+  struct stat info;
+  if (fstat(fd, &info) != 0) return SystemError("opening " + name);
+  if (info.st_uid == geteuid() && (info.st_mode & 022) == 0) {
+    const bool open_to_others = (info.st_mode & 077) != 0;
+    return !open_to_others || fchmod(fd, 0700) == 0
+               ? absl::OkStatus()
+               : SystemError("closing " + name + " to others");
+  }
+  return Error(
+      Exit::kIo, "unsafe_folder",
+      absl::StrFormat("%s belongs to user %d and has mode %04o; need a folder "
+                      "of user %d where nobody else may write (mode 0700)",
+                      name, info.st_uid, info.st_mode & 07777, geteuid()));
+}
+
+// The folder, made where it is missing. Errors: the same.
+absl::Status MakeFolder(const fs::path& folder) {
+  std::error_code ignored;  // what is wrong is known when it is made
+  fs::create_directories(folder.parent_path(), ignored);
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return SystemError("making '" + folder.string() + "'");
+  }
+  return CheckFolder(folder);
 }
 
 // Nothing of a file that cannot be read, or is none, which then counts as
@@ -137,7 +174,7 @@ absl::StatusOr<std::string> ReadingKey(const Options& options,
   const SamplingOptions& drawn = options.sampling;
   const BookOptions& book = options.book;
   const Json key = {
-      {"tiercel", tiercel_version()},
+      {"build", {tiercel_build_id(), tiercel_version()}},
       {"text", reader::Hex(reader::Fingerprint(text))},
       {"bytes", text.size()},
       {"model", FilesOf(computed.path)},
@@ -174,9 +211,11 @@ Reading Reading::Open(const Options& options, std::string key) {
   const std::string path =
       absl::StrCat(FolderOf(cache_dir), "/", kBegin,
                    reader::Hex(reader::Fingerprint(key)), kEnd);
-  if (options.book.restart) unlink(path.c_str());
-  std::optional<reader::Journal> kept =
-      reader::Journal::Parse(BytesOf(path), key);
+  std::optional<reader::Journal> kept;
+  if (CheckFolder(FolderOf(cache_dir)).ok()) {  // else Add says why not
+    if (options.book.restart) unlink(path.c_str());
+    kept = reader::Journal::Parse(BytesOf(path), key);
+  }
   if (kept.has_value()) return Reading(path, *std::move(kept));
   return Reading(path,
                  reader::Journal(std::move(key), options.session.texts_name));
@@ -186,12 +225,13 @@ absl::Status Reading::Add(int level, size_t index, uint64_t prompt,
                           reader::Writing writing) {
   journal_.Add(level, index, prompt, std::move(writing));
   if (path_.empty()) return absl::OkStatus();
-  const fs::path folder = fs::path(path_).parent_path();
-  std::error_code error;
-  fs::create_directories(folder.parent_path(), error);
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return SystemError("making '" + folder.string() + "'");
+  if (*tiercel_build_id() == '\0') {
+    return Error(Exit::kFailed, "no_build_id",
+                 "nothing tells this build of the program from another, which "
+                 "may write other texts");
   }
+  const fs::path folder = fs::path(path_).parent_path();
+  if (absl::Status s = MakeFolder(folder); !s.ok()) return s;
   const FolderLock lock(folder);
   std::optional<reader::Journal> others =
       reader::Journal::Parse(BytesOf(path_), journal_.key());

@@ -14,7 +14,8 @@
 namespace tiercel::cli {
 
 // The journals of books that were read in parts, in the folder readings/ of the
-// cache (0700; each file 0600, whole or not there).
+// cache (0700; each file 0600, whole or not there). In a folder that is another
+// user's, or others may write in, none is looked for or kept.
 class Reading {
  public:
   // The journal of what `key` says, if one is kept; else an empty one. Where
@@ -25,7 +26,7 @@ class Reading {
   bool keeps() const { return !path_.empty(); }
   void StopKeeping() { path_.clear(); }
   // Adds to it, on the disk too, where what another process has added meanwhile
-  // stays. Errors: io_error.
+  // stays. Errors: no_build_id, unsafe_folder, io_error.
   absl::Status Add(int level, size_t index, uint64_t prompt,
                    reader::Writing writing);
 
@@ -38,7 +39,7 @@ class Reading {
 };
 
 // All that a book's parts follow from: its text, the model's file, the command
-// line and the program.
+// line, and the program, of which each build is another.
 absl::StatusOr<std::string> ReadingKey(const Options& options,
                                        const Model& model,
                                        const std::string& text);
