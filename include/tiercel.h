@@ -36,7 +36,11 @@
  *   - Callbacks are called by the call that was given them, on its thread. From
  *     one of a session's that session may only be cancelled, or asked for
  *     tiercel_session_resumed, and no fork of it used. What one throws comes
- *     back as TIERCEL_FAILED or OUT_OF_MEMORY.
+ *     back as TIERCEL_FAILED or OUT_OF_MEMORY. One that ends its thread
+ *     (pthread_exit) ends the call, too: sessions and models are left as by
+ *     one that throws. None may leave by longjmp.
+ *   - pthread_cancel ends a thread in a callback, or behind the call, as
+ *     elsewhere in the program; while the library works it waits.
  *   - NULL for a handle, a struct or a place for results is TIERCEL_USAGE,
  *     "null_argument", where nothing else is said; callbacks may be NULL.
  *     Functions that free take NULL.

@@ -370,7 +370,7 @@ noisier_kept|runtime/predict/rates_cache.cc|before->best.spread <= measured.spre
 others_cleared|runtime/predict/rates_cache.cc|digits.size() != 16|digits.size() > 16|runtime/predict/rates_cache_test.cc
 costs_thawed|runtime/predict/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/drafting/draft_costs_test.cc
 costs_of_today|runtime/api/session_api.cc|params.costs = rates->costs|params.costs = rates->best.rates|runtime/api/api_test.cc
-fork_rates|runtime/api/session_api.cc|                         session->rates, copy)|                         std::nullopt, copy)|runtime/api/api_test.cc
+fork_rates|runtime/api/session_api.cc|session->rates, copy)|std::nullopt, copy)|runtime/api/api_test.cc
 constant_ratio|runtime/policy/policy_parts.cc|kCostRatio = 8|kCostRatio = 10|runtime/drafting/draft_costs_test.cc
 block_length|runtime/policy/triforce.h|kGamma2 = 16|kGamma2 = 15|runtime/drafting/draft_costs_test.cc
 small_steps|runtime/drafting/draft_costs.cc|session_.model().BytesPerToken()) /|session_.model().BytesPerToken()) *|runtime/drafting/draft_costs_test.cc
@@ -510,8 +510,11 @@ text_filled|runtime/sequence/session_texts.cc|settled_ == length \&\& filled_fro
 text_shallow|runtime/predict/session_plan.h|prompt_view.IsFull() \&\& !EndsPrompts() \&\&|prompt_view.IsFull() \&\&|runtime/sequence/saved_texts_test.cc
 text_stopped|runtime/sequence/session_texts.cc|if (!texts_->Settle()) saved_ = 0;||runtime/sequence/saved_texts_test.cc
 text_checkpoint|runtime/sequence/saved_texts.cc|"checkpoint", \*checkpoint|"checkpoint", ""|runtime/sequence/saved_texts_test.cc
-callers_modes|runtime/api/boundary.h|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
+callers_modes|runtime/api/callers_thread.cc|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 original_context|runtime/model/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model/model_test.cc
+ended_thread|runtime/api/boundary.h|throw;  // by a callback.*|return TIERCEL_FAILED;|runtime/api/callbacks_test.cc
+cancelled_thread|runtime/api/callers_thread.cc|PTHREAD_CANCEL_DISABLE|PTHREAD_CANCEL_ENABLE|runtime/api/callbacks_test.cc
+callbacks_modes|runtime/api/callers_thread.h|~Outside() { thread_.Enter(); }|~Outside() {}|runtime/api/callbacks_test.cc
 forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc
 llama3_rope|models/decoder/rope_frequencies.cc|wavelength > context / scaling.low|wavelength > context / scaling.high|models/decoder/rope_frequencies_test.cc
 chat_origin|models/chat/chat_tokens.cc|piece.from_message|!piece.from_message|runtime/api/model_api_test.cc

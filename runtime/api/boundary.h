@@ -2,14 +2,14 @@
 #define TIERCEL_RUNTIME_API_BOUNDARY_H_
 
 // What every function of tiercel.h does at the border: structs of any known
-// size in, a status and an error text out, no exception past it, and arithmetic
+// size in, a status and an error text out, no exception past it, and a thread
 // as the library knows it whatever the caller has set.
 
+#include <cxxabi.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cfenv>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -17,12 +17,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "include/tiercel.h"
 #include "kernels/base/error.h"
 #include "nlohmann/json.hpp"
+#include "runtime/api/callers_thread.h"
 #include "runtime/generate/breakers.h"
 #include "runtime/generate/report.h"
 #include "runtime/model/model.h"
@@ -54,28 +56,19 @@ tiercel_status ReportStatus(const absl::Status& status, tiercel_error* error);
 tiercel_status ReportError(tiercel_status status, std::string_view code,
                            std::string_view message, tiercel_error* error);
 
-// While it lives: round to nearest, no traps, no flushing to zero, on this
-// thread and on those it starts. Then again what the caller had.
-class DefaultArithmetic {
- public:
-  DefaultArithmetic() {
-    std::fegetenv(&callers_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultArithmetic() { std::fesetenv(&callers_); }
-  DefaultArithmetic(const DefaultArithmetic&) = delete;
-  DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
-
- private:
-  std::fenv_t callers_;
-};
-
-// Runs `body`, which returns an absl::Status, and reports what came of it.
+// Runs `body`, which returns an absl::Status, and reports what came of it. One
+// with callbacks of the program takes the thread, which calls them.
 template <typename Body>
 tiercel_status AtBoundary(tiercel_error* error, Body body) {
-  const DefaultArithmetic arithmetic;
+  CallersThread thread;
   try {
-    return ReportStatus(body(), error);
+    if constexpr (std::is_invocable_v<Body, CallersThread&>) {
+      return ReportStatus(body(thread), error);
+    } else {
+      return ReportStatus(body(), error);
+    }
+  } catch (const abi::__forced_unwind&) {
+    throw;  // by a callback that ends the thread, which nothing holds up
   } catch (const std::bad_alloc&) {
     return ReportError(TIERCEL_OUT_OF_MEMORY, "out_of_memory",
                        "the system gave no more memory", error);

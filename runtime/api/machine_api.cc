@@ -33,7 +33,7 @@ extern "C" tiercel_status tiercel_machine(int32_t threads,
                                           tiercel_progress progress,
                                           void* user_data, char* json,
                                           size_t* size, tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
       return s;
     }
@@ -47,7 +47,7 @@ extern "C" tiercel_status tiercel_machine(int32_t threads,
     if (!stream.ok()) return stream.status();
     const absl::StatusOr<tiercel::Peaks> peaks =
         tiercel::MeasurePeaks(**stream, [&](uint64_t done, uint64_t total) {
-          return progress == nullptr || progress(user_data, done, total) == 0;
+          return thread.GoesOn(progress, user_data, done, total);
         });
     if (!peaks.ok()) return peaks.status();
     return tiercel::FillJson(

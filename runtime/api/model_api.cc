@@ -173,7 +173,8 @@ Tokenizer::Special SpecialOf(uint32_t flags) {
                                               : Tokenizer::Special::kPlain;
 }
 
-absl::StatusOr<EncodeLimits> ReadLimits(const tiercel_text_limits* limits) {
+absl::StatusOr<EncodeLimits> ReadLimits(const tiercel_text_limits* limits,
+                                        CallersThread& thread) {
   EncodeLimits read;
   if (limits == nullptr) return read;
   tiercel_text_limits l;
@@ -182,8 +183,8 @@ absl::StatusOr<EncodeLimits> ReadLimits(const tiercel_text_limits* limits) {
     read.most_ids = std::min(read.most_ids, l.most_tokens);
   }
   if (l.progress != nullptr) {
-    read.progress = [l](uint64_t done, uint64_t total) {
-      return l.progress(l.user_data, done, total) == 0;
+    read.progress = [l, &thread](uint64_t done, uint64_t total) {
+      return thread.GoesOn(l.progress, l.user_data, done, total);
     };
   }
   return read;
@@ -216,7 +217,7 @@ const char* tiercel_build_id(void) {
 
 tiercel_status tiercel_model_open(const tiercel_model_params* params,
                                   tiercel_model** model, tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
       return s;
     }
@@ -229,9 +230,8 @@ tiercel_status tiercel_model_open(const tiercel_model_params* params,
         tiercel::ReadOptions(p);
     if (!options.ok()) return options.status();
     absl::StatusOr<std::unique_ptr<tiercel::Model>> opened =
-        tiercel::Model::Open(*options, [&p](uint64_t done, uint64_t total) {
-          return p.progress == nullptr ||
-                 p.progress(p.user_data, done, total) == 0;
+        tiercel::Model::Open(*options, [&](uint64_t done, uint64_t total) {
+          return thread.GoesOn(p.progress, p.user_data, done, total);
         });
     if (!opened.ok()) return opened.status();
     *model = new tiercel_model{*std::move(opened)};
@@ -242,17 +242,20 @@ tiercel_status tiercel_model_open(const tiercel_model_params* params,
 tiercel_status tiercel_model_load(tiercel_model* model,
                                   tiercel_progress progress, void* user_data,
                                   tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
       return s;
     }
     return model->model->Load([&](uint64_t done, uint64_t total) {
-      return progress == nullptr || progress(user_data, done, total) == 0;
+      return thread.GoesOn(progress, user_data, done, total);
     });
   });
 }
 
-void tiercel_model_free(tiercel_model* model) { delete model; }
+void tiercel_model_free(tiercel_model* model) {
+  const tiercel::CallersThread thread;
+  delete model;
+}
 
 tiercel_status tiercel_model_describe(const tiercel_model* model, char* json,
                                       size_t* size, tiercel_error* error) {
@@ -300,7 +303,7 @@ tiercel_status tiercel_tokenize(const tiercel_model* model, const char* text,
                                 size_t text_bytes, uint32_t flags,
                                 const tiercel_text_limits* limits, int32_t* ids,
                                 size_t* size, tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
     if (absl::Status s = tiercel::NeedPlace("ids", ids, size); !s.ok()) {
       return s;
@@ -312,7 +315,7 @@ tiercel_status tiercel_tokenize(const tiercel_model* model, const char* text,
     }
     if (absl::Status s = tiercel::CheckFlags(flags); !s.ok()) return s;
     const absl::StatusOr<tiercel::EncodeLimits> read =
-        tiercel::ReadLimits(limits);
+        tiercel::ReadLimits(limits, thread);
     if (!read.ok()) return read.status();
     const tiercel::Tokenizer& tokenizer = *model->model->tokenizer;
     std::vector<int32_t> out;
@@ -361,7 +364,7 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
                                    const tiercel_text_limits* limits,
                                    int32_t* ids, size_t* size,
                                    tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedTokenizer(model); !s.ok()) return s;
     if (absl::Status s = tiercel::NeedPlace("ids", ids, size); !s.ok()) {
       return s;
@@ -377,7 +380,7 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
                                  "the checkpoint has no chat template to use");
     }
     const absl::StatusOr<tiercel::EncodeLimits> read =
-        tiercel::ReadLimits(limits);
+        tiercel::ReadLimits(limits, thread);
     if (!read.ok()) return read.status();
     std::vector<tiercel::ChatMessage> conversation;
     for (size_t i = 0; i < count; ++i) {

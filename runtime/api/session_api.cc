@@ -101,13 +101,13 @@ void TruncateTo(size_t length, tiercel_session* session) {
 }
 
 // Appends tokens and keeps the report.
-absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
-                         size_t count, tiercel_progress progress,
-                         void* user_data) {
+absl::Status PrefillInto(CallersThread& thread, tiercel_session* session,
+                         const int32_t* ids, size_t count,
+                         tiercel_progress progress, void* user_data) {
   const size_t before = session->session->tokens().size();
   const absl::StatusOr<PrefillReport> prefill = Prefill(
       *session->session, ids, count, [&](uint64_t done, uint64_t total) {
-        return progress == nullptr || progress(user_data, done, total) == 0;
+        return thread.GoesOn(progress, user_data, done, total);
       });
   if (!prefill.ok()) return prefill.status();
   // A report that there is no memory for throws.
@@ -119,13 +119,13 @@ absl::Status PrefillInto(tiercel_session* session, const int32_t* ids,
 }
 
 // Does what PrefillInto does, with KV that nobody computes.
-absl::Status FillInto(tiercel_session* session, const int32_t* ids,
-                      size_t count, uint64_t seed, tiercel_progress progress,
-                      void* user_data) {
+absl::Status FillInto(CallersThread& thread, tiercel_session* session,
+                      const int32_t* ids, size_t count, uint64_t seed,
+                      tiercel_progress progress, void* user_data) {
   const size_t before = session->session->tokens().size();
   const absl::StatusOr<PrefillReport> filled = FillPrompt(
       *session->session, ids, count, seed, [&](uint64_t done, uint64_t total) {
-        return progress == nullptr || progress(user_data, done, total) == 0;
+        return thread.GoesOn(progress, user_data, done, total);
       });
   if (!filled.ok()) return filled.status();
   // A report that there is no memory for throws.
@@ -223,7 +223,7 @@ tiercel_status tiercel_measure(const tiercel_model* model,
                                tiercel_progress progress, void* user_data,
                                tiercel_measurement* measurement,
                                tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
       return s;
     }
@@ -256,7 +256,7 @@ tiercel_status tiercel_measure(const tiercel_model* model,
         m, options.Layout(m.config), *request->rates_folder, again_s,
         [&](uint64_t done, uint64_t total) {
           out.measured = 1;
-          return progress == nullptr || progress(user_data, done, total) == 0;
+          return thread.GoesOn(progress, user_data, done, total);
         },
         tiercel::GoesToDisk(m, options) ? &*options.texts : nullptr);
     if (!rates.ok()) return rates.status();
@@ -394,6 +394,7 @@ tiercel_status tiercel_session_create(tiercel_model* model,
 }
 
 void tiercel_session_free(tiercel_session* session) {
+  const tiercel::CallersThread thread;
   // In a forked process there is no thread to end.
   if (session != nullptr && !tiercel::IsForked(session)) delete session;
 }
@@ -401,13 +402,14 @@ void tiercel_session_free(tiercel_session* session) {
 tiercel_status tiercel_prefill(tiercel_session* session, const int32_t* ids,
                                size_t count, tiercel_progress progress,
                                void* user_data, tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
     if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
       return s;
     }
     return tiercel::Stoppable(session, [&] {
-      return tiercel::PrefillInto(session, ids, count, progress, user_data);
+      return tiercel::PrefillInto(thread, session, ids, count, progress,
+                                  user_data);
     });
   });
 }
@@ -416,13 +418,14 @@ tiercel_status tiercel_fill(tiercel_session* session, const int32_t* ids,
                             size_t count, uint64_t seed,
                             tiercel_progress progress, void* user_data,
                             tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
     if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
       return s;
     }
     return tiercel::Stoppable(session, [&] {
-      return tiercel::FillInto(session, ids, count, seed, progress, user_data);
+      return tiercel::FillInto(thread, session, ids, count, seed, progress,
+                               user_data);
     });
   });
 }
@@ -430,7 +433,7 @@ tiercel_status tiercel_fill(tiercel_session* session, const int32_t* ids,
 tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
                             size_t count, tiercel_progress progress,
                             void* user_data, tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
     if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
       return s;
@@ -450,8 +453,8 @@ tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
           session);
     }
     return tiercel::Stoppable(session, [&] {
-      return tiercel::PrefillInto(session, ids + known, count - known, progress,
-                                  user_data);
+      return tiercel::PrefillInto(thread, session, ids + known, count - known,
+                                  progress, user_data);
     });
   });
 }
@@ -539,11 +542,10 @@ tiercel_status tiercel_generate(tiercel_session* session,
                                 const tiercel_sampling* sampling,
                                 tiercel_on_token on_token, void* user_data,
                                 tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
-    absl::StatusOr<tiercel::GenerateParams> params =
-        tiercel::ReadSampling(sampling, session->owner->model->tokenizer.get(),
-                              &session->breakers);
+    absl::StatusOr<tiercel::GenerateParams> params = tiercel::ReadSampling(
+        sampling, session->owner->model->tokenizer.get(), &session->breakers);
     if (!params.ok()) return params.status();
     params->within_text =
         session->text_begin < session->session->tokens().size();
@@ -552,7 +554,7 @@ tiercel_status tiercel_generate(tiercel_session* session,
           *session->session, *session->policy, session->report.prefill, *params,
           [&](int32_t id, std::string_view text) {
             const tiercel_token token = {id, text.data(), text.size()};
-            return on_token == nullptr || on_token(user_data, &token) == 0;
+            return thread.GoesOn(on_token, user_data, &token);
           });
       const absl::Status status = report.status;
       // What was asked for wrongly was not begun.
@@ -572,7 +574,7 @@ tiercel_status tiercel_score(tiercel_session* session, const int32_t* ids,
                              size_t count, size_t rows_per_step,
                              tiercel_on_row on_row, void* user_data,
                              tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
     if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
       return s;
@@ -586,7 +588,7 @@ tiercel_status tiercel_score(tiercel_session* session, const int32_t* ids,
                        ", a policy in its plain form takes one at a time"));
     }
     const auto give = [&](size_t index, const float* logits) {
-      return on_row == nullptr || on_row(user_data, index, logits) == 0;
+      return thread.GoesOn(on_row, user_data, index, logits);
     };
     return tiercel::Stoppable(session, [&] {
       absl::Status scored =
@@ -667,7 +669,7 @@ tiercel_status tiercel_attended(tiercel_session* session, size_t begin,
                                 tiercel_progress progress, void* user_data,
                                 float* shares, size_t* size,
                                 tiercel_error* error) {
-  return tiercel::AtBoundary(error, [&]() -> absl::Status {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
     if (absl::Status s = tiercel::NeedPlace("shares", shares, size); !s.ok()) {
       return s;
@@ -687,10 +689,10 @@ tiercel_status tiercel_attended(tiercel_session* session, size_t begin,
     }
     return tiercel::Stoppable(session, [&]() -> absl::Status {
       const absl::StatusOr<std::vector<double>> found =
-          session->session->Attended(reading, [&](uint64_t done,
-                                                  uint64_t total) {
-            return progress == nullptr || progress(user_data, done, total) == 0;
-          });
+          session->session->Attended(
+              reading, [&](uint64_t done, uint64_t total) {
+                return thread.GoesOn(progress, user_data, done, total);
+              });
       if (!found.ok()) return found.status();
       const std::vector<float> rounded(found->begin(), found->end());
       return tiercel::Fill(rounded.data(), rounded.size(), shares, size);

@@ -1,0 +1,55 @@
+#ifndef TIERCEL_RUNTIME_API_CALLERS_THREAD_H_
+#define TIERCEL_RUNTIME_API_CALLERS_THREAD_H_
+
+#include <cfenv>
+
+namespace tiercel {
+
+// The thread of a call, as the library needs it. While this lives, what the
+// program has set there is put aside, and afterwards it is there again:
+//
+//   arithmetic      round to nearest, no traps, no flushing to zero, on this
+//                   thread and on those it starts
+//   cancellation    pthread_cancel waits until the call is over
+class CallersThread {
+ public:
+  CallersThread();
+  ~CallersThread();
+  CallersThread(const CallersThread&) = delete;
+  CallersThread& operator=(const CallersThread&) = delete;
+
+  // Calls a callback of the program's, with cancellation as the program has it;
+  // whether it lets the call go on, as null does. Whatever it does to the
+  // thread's arithmetic is undone, though it throws or ends the thread.
+  template <typename Callback, typename... Args>
+  bool GoesOn(Callback* callback, Args... args) {
+    if (callback == nullptr) return true;
+    const Outside outside(*this);
+    return callback(args...) == 0;
+  }
+
+ private:
+  class Outside {
+   public:
+    explicit Outside(CallersThread& thread) : thread_(thread) {
+      thread_.Leave();
+    }
+    ~Outside() { thread_.Enter(); }
+    Outside(const Outside&) = delete;
+    Outside& operator=(const Outside&) = delete;
+
+   private:
+    CallersThread& thread_;
+  };
+
+  void Enter();
+  // All but the arithmetic, which in callbacks is the library's.
+  void Leave();
+
+  std::fenv_t arithmetic_;
+  int cancellation_ = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_API_CALLERS_THREAD_H_
