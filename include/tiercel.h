@@ -35,10 +35,10 @@
  *     tiercel_clear_cancel may be called beside another call.
  *   - Callbacks are called by the call that was given them, on its thread. From
  *     one of a session's that session may only be cancelled, or asked for
- *     tiercel_session_resumed, and no fork of it used. What one throws comes
- *     back as TIERCEL_FAILED or OUT_OF_MEMORY. One that ends its thread
- *     (pthread_exit) ends the call, too: sessions and models are left as by
- *     one that throws. None may leave by longjmp.
+ *     tiercel_session_resumed and tiercel_session_kept, and no fork of it used.
+ *     What one throws comes back as TIERCEL_FAILED or OUT_OF_MEMORY. One that
+ *     ends its thread (pthread_exit) ends the call, too: sessions and models
+ *     are left as by one that throws. None may leave by longjmp.
  *   - pthread_cancel ends a thread in a callback, or behind the call, as
  *     elsewhere in the program; while the library works it waits.
  *   - NULL for a handle, a struct or a place for results is TIERCEL_USAGE,
@@ -394,7 +394,11 @@ typedef struct tiercel_policy {
 
 enum {
   /* Prompts that another session has not finished begin anew. */
-  TIERCEL_TEXTS_BEGIN_ANEW = 1
+  TIERCEL_TEXTS_BEGIN_ANEW = 1,
+  /* Each text is read once: layers that are finished of a prompt are kept until
+   * a generation behind it has ended, a few at a time, and no text is; nor are
+   * pages for which memory has no room. */
+  TIERCEL_TEXTS_UNFINISHED_ALONE = 2
 };
 
 typedef struct tiercel_session_params {
@@ -603,6 +607,11 @@ TIERCEL_API size_t tiercel_session_length(const tiercel_session* session);
  * before it was asked for: it goes on behind them. From a callback of that
  * prompt too: 0 until it is known. 0 without a session. */
 TIERCEL_API int32_t tiercel_session_resumed(const tiercel_session* session);
+/* Returns how many layers of the prompt that is being read, or was last, are on
+ * disk, so that another session goes on behind them: all of the model's where
+ * its text is there, or was opened. From a callback of that prompt too. 0
+ * without texts_dir, and without a session. */
+TIERCEL_API int32_t tiercel_session_kept(const tiercel_session* session);
 /* Drops all tokens from `length` on, which is at most those held. */
 TIERCEL_API tiercel_status tiercel_session_truncate(tiercel_session* session,
                                                     size_t length,

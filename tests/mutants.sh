@@ -440,6 +440,11 @@ prompt_served|offload/texts/prompt_file.h|return positions \* info.layers >= Sav
 prompt_left_over|offload/texts/kv_folder.cc|other.starts_with(prompts) \&\& Serves(folder, info, file.name)|other.empty()|offload/texts/prompt_file_test.cc
 prompt_head|offload/texts/prompt_file.cc|if (!looked.HasHead(head)) {|if (head.empty()) {|offload/texts/prompt_file_test.cc
 prompt_taken|offload/texts/kv_folder.cc|HolderOf(\*\*folder, name) == Holder::kAnother|false|offload/texts/prompt_file_test.cc
+prompt_no_states|offload/texts/prompt_file.cc|== kNoStates) continue;|== ~kNoStates) continue;|offload/texts/prompt_file_test.cc
+prompt_even|offload/texts/prompt_file.cc|layers.size() % kStates == 0|layers.empty()|offload/texts/prompt_file_test.cc
+prompt_together|runtime/sequence/prompt_writer.cc|return layer >= file_->layers();|return layer == file_->layers();|runtime/sequence/prompt_writer_test.cc
+prompt_alone|runtime/api/session_api.cc|if (status.ok()) session->session->DropKeptPrompt();||runtime/api/texts_api_test.cc
+held_later|offload/kv/tiered_kv.cc|std::any_of(step.sent.begin(), step.sent.end(), failed)|failed(step.sent.back())|offload/kv/layers_test.cc
 no_locks|offload/texts/kv_folder.cc|errno == EWOULDBLOCK ? Holder::kAnother : Holder::kUnknown|Holder::kAnother|offload/texts/prompt_file_test.cc
 no_locks_part|offload/texts/kv_folder.cc|(holder == Holder::kNobody .. !surely)|(surely ? true : true)|offload/texts/prompt_file_test.cc
 prompt_at_fault|runtime/sequence/session_texts.cc|RefusePrompt(layers.status(), at_fault);|RefusePrompt(layers.status(), at_fault = true);|runtime/sequence/disk_pages_test.cc

@@ -62,9 +62,9 @@ class KvStore : public LayeredKv {
   absl::Status Resume(std::byte* state, Cancelled cancelled);
 
   // Gives others to read what a prompt's step, in a sequence that begins at
-  // position 0, has written of a layer, right after EndLayer(layer); and
-  // `state`, `bytes` of device memory, or 0. The step goes on, whatever comes
-  // of it.
+  // position 0, has written of a layer, right after EndLayer of that or of a
+  // later one; and `state`, `bytes` of device memory, or 0. The step goes on,
+  // whatever comes of it.
   // Errors: copy_failed, out_of_memory, cancelled; invalid_argument, where
   // pages are on the device alone.
   virtual absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(

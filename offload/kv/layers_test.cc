@@ -159,6 +159,22 @@ class LayersTest : public testing::TestWithParam<LayersCase> {
     return kept;
   }
 
+  // Its states are the layer's, and so is the last row of each page.
+  void ExpectHeld(const HeldLayer& held, int layer, const Oracle& oracle) {
+    const LayersCase& c = GetParam();
+    const KeptLayer kept = Copied(held, c.before / kPageTokens);
+    EXPECT_EQ(kept.state, StateOf(layer));
+    EXPECT_EQ(std::ssize(kept.pages), held.pages());
+    for (const auto& [page, bytes] : kept.pages) {
+      const int64_t row =
+          std::min((page + 1) * kPageTokens, c.before + c.rows) - 1 - c.before;
+      const auto cell = static_cast<int>((c.before + row) % kPageTokens);
+      float key;
+      std::memcpy(&key, bytes.data() + kLayout.KOffset(1, cell), sizeof(key));
+      EXPECT_EQ(key, oracle.Key(layer, 1, next_ + static_cast<int>(row)));
+    }
+  }
+
   // A prompt in a store with so many resident pages, in which every copy fails
   // once, one prompt after the other: what is committed is right, or the error
   // is told. `compute` passes it through all layers.
@@ -273,39 +289,29 @@ TEST_P(LayersTest, AStepThatTakesNothingIsAStep) {
 }
 
 // Every copy that a prompt which is kept makes fails once: what is held is
-// right, and what is committed too.
+// right, and what is committed too, whether layers are held one by one or
+// several together, behind the last of them.
 TEST_P(LayersTest, ACopyThatFailsIsTold) {
   const LayersCase& c = GetParam();
   if (c.from < 0) return;
-  WithEachCopyFailing(c.from, [&](const Made& made, const Oracle& oracle) {
-    absl::Status status;
-    for (int layer = 0; status.ok() && layer < kLayers; ++layer) {
-      status = ComputeLayer(*made.kv, oracle, layer, c.rows);
-      if (!status.ok()) break;
-      const auto held = Hold(*made.kv, layer);
-      if (!held.ok()) {
-        EXPECT_EQ(CodeOf(held.status()), "copy_failed");
-        continue;
+  for (const int together : {1, kLayers - 1}) {
+    WithEachCopyFailing(c.from, [&](const Made& made, const Oracle& oracle) {
+      for (int layer = 0; layer < kLayers; ++layer) {
+        absl::Status s = ComputeLayer(*made.kv, oracle, layer, c.rows);
+        if (!s.ok()) return s;
+        if ((layer + 1) % together != 0) continue;
+        for (int at = layer + 1 - together; at <= layer; ++at) {
+          const auto held = Hold(*made.kv, at);
+          if (!held.ok()) {
+            EXPECT_EQ(CodeOf(held.status()), "copy_failed");
+            continue;
+          }
+          ExpectHeld(**held, at, oracle);
+        }
       }
-      const KeptLayer kept = Copied(**held, c.before / kPageTokens);
-      EXPECT_EQ(kept.state, StateOf(layer));
-      EXPECT_EQ(std::ssize(kept.pages), (*held)->pages());
-      for (const auto& [page, bytes] : kept.pages) {
-        // The last row of the page that is the prompt's.
-        const int64_t row =
-            std::min((page + 1) * kPageTokens, c.before + c.rows) - 1 -
-            c.before;
-        float key;
-        std::memcpy(&key,
-                    bytes.data() +
-                        kLayout.KOffset(1, static_cast<int>((c.before + row) %
-                                                            kPageTokens)),
-                    sizeof(key));
-        EXPECT_EQ(key, oracle.Key(layer, 1, next_ + static_cast<int>(row)));
-      }
-    }
-    return status;
-  });
+      return absl::OkStatus();
+    });
+  }
 }
 
 // Every copy of a prompt that goes on fails once: what is committed is right,

@@ -317,7 +317,8 @@ absl::StatusOr<std::unique_ptr<HeldLayer>> TieredKv::HoldLayer(
       !s.ok()) {
     return s;
   }
-  if (engine().Failed(step.sent.back())) {
+  const auto failed = [this](Ticket sent) { return engine().Failed(sent); };
+  if (std::any_of(step.sent.begin(), step.sent.end(), failed)) {
     return DeviceError("copy_failed", "pages of the layer got lost");
   }
   if (open >= 0) {

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -24,6 +26,8 @@ constexpr char kMagic[8] = {'\x89', 'T', 'K', 'P', '\r', '\n', '\x1a', '\n'};
 constexpr char kRecordMagic[8] = {'T', 'K', 'P', ' ', 'l', 'a', 'y', '\n'};
 constexpr uint32_t kVersion = 1;
 constexpr int kStates = 2;  // that take turns
+// Stands for the sum of its states where a layer is written without them.
+constexpr uint64_t kNoStates = 0;
 // Far above every known model.
 constexpr uint64_t kMostRowBytes = uint64_t{1} << 24;
 
@@ -258,17 +262,18 @@ absl::StatusOr<int> PromptFile::Read(KvStore::PutPage put,
                                      KvStore::PutState put_state,
                                      absl::FunctionRef<bool()> cancelled,
                                      DiskUse* use) {
-  for (int tried = 0; tried < kStates && layers_ > 0; ++tried) {
+  for (int tried = 0; tried < kStates && layers_ > 0; --layers_) {
+    const auto index = static_cast<size_t>(layers_ - 1);
+    if (records_[index][kStateSumAt] == kNoStates) continue;
     const absl::StatusOr<bool> whole =
         ReadState(layers_ - 1, put_state, cancelled, use);
     if (!whole.ok()) return whole.status();
-    if (*whole) {
-      if (absl::Status s = ReadLayers(layers_, put, cancelled, use); !s.ok()) {
-        return s;
-      }
-      return layers_;
+    ++tried;
+    if (!*whole) continue;
+    if (absl::Status s = ReadLayers(layers_, put, cancelled, use); !s.ok()) {
+      return s;
     }
-    --layers_;
+    return layers_;
   }
   layers_ = 0;
   return layers_;
@@ -345,29 +350,28 @@ absl::Status PromptFile::Clear() {
   return FileWriter(disk_, file_, name_).Write(head.data(), head.size(), 0);
 }
 
-// States take turns, so those of the layer before are whole meanwhile; and they
-// are on the disk, with all that they need, before their place is written
-// again.
-absl::Status PromptFile::Write(const HeldLayer& layer) {
+absl::Status PromptFile::Check(const HeldLayer& layer, size_t index,
+                               bool last) const {
+  const auto pages = static_cast<size_t>(layer.pages());
+  const int64_t states = last ? info_.StateBytes() : 0;
+  if (pages == PagesOf(info_) && layer.state_bytes() == states &&
+      static_cast<size_t>(layer.layer()) == index &&
+      index < KeptLayers(info_)) {
+    return absl::OkStatus();
+  }
+  return InternalError(
+      "internal", absl::StrCat(name_, ": layer ", layer.layer(), " with ",
+                               pages, " pages is written as layer ", index));
+}
+
+absl::Status PromptFile::WritePages(const HeldLayer& layer,
+                                    std::vector<uint64_t>* record) const {
   const auto index = static_cast<size_t>(layer.layer());
   const auto page_bytes = static_cast<size_t>(info_.layout.PageBytes());
-  const auto state_bytes = static_cast<size_t>(info_.StateBytes());
-  const auto pages = static_cast<size_t>(layer.pages());
-  if (pages != PagesOf(info_) || layer.state_bytes() != info_.StateBytes() ||
-      index > records_.size() || index >= KeptLayers(info_)) {
-    return InternalError(
-        "internal",
-        absl::StrCat(name_, ": layer ", index, " with ", pages,
-                     " pages is written behind ", records_.size(), " layers"));
-  }
-  std::vector<uint64_t> record(RecordNumbers(info_));
-  record[kMagicAt] = RecordMagic();
-  record[kLayerAt] = index;
-  record[kHeadSumAt] = head_sum_;
+  const size_t pages = PagesOf(info_);
   FileWriter writer(disk_, file_, name_);
   const size_t at_once = std::max<size_t>(1, FileWriter::kAtOnce / page_bytes);
-  std::vector<std::byte> buffer(std::max(
-      at_once * page_bytes, std::min(state_bytes, FileWriter::kAtOnce)));
+  std::vector<std::byte> buffer(at_once * page_bytes);
   for (size_t first = 0; first < pages; first += at_once) {
     const size_t end = std::min(first + at_once, pages);
     for (size_t page = first; page < end; ++page) {
@@ -376,7 +380,7 @@ absl::Status PromptFile::Write(const HeldLayer& layer) {
           !s.ok()) {
         return s;
       }
-      record[kPageSumsAt + page] = PageSum(to, page_bytes);
+      (*record)[kPageSumsAt + page] = PageSum(to, page_bytes);
     }
     if (absl::Status s = writer.Write(buffer.data(), (end - first) * page_bytes,
                                       PageAt(info_, index, first));
@@ -384,9 +388,18 @@ absl::Status PromptFile::Write(const HeldLayer& layer) {
       return s;
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status PromptFile::WriteState(const HeldLayer& layer,
+                                    std::vector<uint64_t>* record) const {
+  const auto index = static_cast<size_t>(layer.layer());
+  const auto all = static_cast<size_t>(info_.StateBytes());
+  FileWriter writer(disk_, file_, name_);
+  std::vector<std::byte> buffer(std::min(all, FileWriter::kAtOnce));
   RunningSum sum;
-  for (size_t done = 0; done < state_bytes;) {
-    const size_t count = std::min(FileWriter::kAtOnce, state_bytes - done);
+  for (size_t done = 0; done < all;) {
+    const size_t count = std::min(FileWriter::kAtOnce, all - done);
     if (absl::Status s =
             layer.ReadState(static_cast<int64_t>(done), buffer.data(), count);
         !s.ok()) {
@@ -400,18 +413,51 @@ absl::Status PromptFile::Write(const HeldLayer& layer) {
     }
     done += count;
   }
-  record[kStateSumAt] = sum.Sum();
-  record.back() = SumOf(record.data(), (record.size() - 1) * sizeof(uint64_t));
-  // What says that the layer is whole comes when it is.
-  if (absl::Status s = writer.Write(
-          reinterpret_cast<const std::byte*>(record.data()),
-          record.size() * sizeof(uint64_t), RecordAt(info_, index));
-      !s.ok()) {
-    return s;
+  (*record)[kStateSumAt] = sum.Sum();
+  return absl::OkStatus();
+}
+
+// States take turns, so those that were written last are whole meanwhile: an
+// odd number of layers lies between. And they are on the disk, with all that
+// they need, before their place is written again.
+absl::Status PromptFile::Write(absl::Span<const HeldLayer* const> layers) {
+  const auto first = static_cast<size_t>(layers.front()->layer());
+  if (first > records_.size() || layers.size() % kStates == 0) {
+    return InternalError(
+        "internal",
+        absl::StrCat(name_, ": ", layers.size(), " layers from ", first,
+                     " are written behind ", records_.size()));
+  }
+  std::vector<std::vector<uint64_t>> records;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const HeldLayer& layer = *layers[i];
+    const bool last = i + 1 == layers.size();
+    if (absl::Status s = Check(layer, first + i, last); !s.ok()) return s;
+    std::vector<uint64_t>& record = records.emplace_back(RecordNumbers(info_));
+    record[kMagicAt] = RecordMagic();
+    record[kLayerAt] = first + i;
+    record[kHeadSumAt] = head_sum_;
+    record[kStateSumAt] = kNoStates;
+    if (absl::Status s = WritePages(layer, &record); !s.ok()) return s;
+    if (!last) continue;
+    if (absl::Status s = WriteState(layer, &record); !s.ok()) return s;
+  }
+  // What says that layers are whole comes when they are.
+  FileWriter writer(disk_, file_, name_);
+  for (std::vector<uint64_t>& record : records) {
+    record.back() =
+        SumOf(record.data(), (record.size() - 1) * sizeof(uint64_t));
+    if (absl::Status s =
+            writer.Write(reinterpret_cast<const std::byte*>(record.data()),
+                         record.size() * sizeof(uint64_t),
+                         RecordAt(info_, record[kLayerAt]));
+        !s.ok()) {
+      return s;
+    }
   }
   if (absl::Status s = writer.Sync(); !s.ok()) return s;
-  records_.resize(index);
-  records_.push_back(std::move(record));
+  records_.resize(first);
+  std::move(records.begin(), records.end(), std::back_inserter(records_));
   layers_ = static_cast<int>(records_.size());
   return absl::OkStatus();
 }

@@ -85,10 +85,15 @@ class PromptFile {
                            absl::FunctionRef<bool()> cancelled, DiskUse* use);
   // Nothing is finished. Errors: disk_full, io_error.
   absl::Status Clear();
-  // Adds the layer behind those that are there, or writes one of them again.
-  // What comes back ok is on the disk. Errors: disk_full, io_error; those of
-  // HeldLayer.
-  absl::Status Write(const HeldLayer& layer);
+  // Adds the layers behind those that are there, or writes some of them again:
+  // one after the other, an odd number of them, and of these the last alone has
+  // its hidden states. What comes back ok is on the disk. Errors: disk_full,
+  // io_error; those of HeldLayer.
+  absl::Status Write(absl::Span<const HeldLayer* const> layers);
+  absl::Status Write(const HeldLayer& layer) {
+    const HeldLayer* const one = &layer;
+    return Write({&one, 1});
+  }
 
  private:
   PromptFile(DiskCalls& disk, int file, std::string name, PromptInfo info)
@@ -97,6 +102,12 @@ class PromptFile {
         name_(std::move(name)),
         info_(std::move(info)) {}
   bool HasHead(const std::vector<std::byte>& head) const;
+  absl::Status Check(const HeldLayer& layer, size_t index, bool last) const;
+  // Each adds its sums to the layer's record.
+  absl::Status WritePages(const HeldLayer& layer,
+                          std::vector<uint64_t>* record) const;
+  absl::Status WriteState(const HeldLayer& layer,
+                          std::vector<uint64_t>* record) const;
   absl::Status ReadRecords();
   absl::StatusOr<bool> ReadState(int layer, KvStore::PutState put,
                                  absl::FunctionRef<bool()> cancelled,

@@ -69,7 +69,8 @@ std::vector<std::byte> StateFor(const PromptInfo& info, int layer) {
 }
 
 // What a store would hold of a layer.
-std::unique_ptr<HeldLayer> HeldFor(const PromptInfo& info, int layer) {
+std::unique_ptr<HeldLayer> HeldFor(const PromptInfo& info, int layer,
+                                   bool with_state = true) {
   auto pool =
       std::make_shared<PagePool>(info.layout, info.layers, /*slots=*/64);
   const auto end = static_cast<int64_t>(info.ids.size());
@@ -90,7 +91,7 @@ std::unique_ptr<HeldLayer> HeldFor(const PromptInfo& info, int layer) {
   std::copy(state.begin(), state.end(), region->data());
   return std::make_unique<HeldLayer>(std::move(pool), layer, SlotsOf(slots),
                                      std::move(last), region,
-                                     info.StateBytes());
+                                     with_state ? info.StateBytes() : 0);
 }
 
 class PromptFileTest : public testing::Test {
@@ -123,6 +124,19 @@ class PromptFileTest : public testing::Test {
       }
     }
     return absl::OkStatus();
+  }
+  // Layers [first, last] are finished together.
+  absl::Status WriteTogether(const PromptInfo& info, int first, int last,
+                             DiskCalls& disk = GoodDisk()) {
+    const auto file = Open(info, disk);
+    if (!file.ok()) return file.status();
+    std::vector<std::unique_ptr<HeldLayer>> held;
+    std::vector<const HeldLayer*> layers;
+    for (int layer = first; layer <= last; ++layer) {
+      held.push_back(HeldFor(info, layer, layer == last));
+      layers.push_back(held.back().get());
+    }
+    return (*file)->Write(layers);
   }
   // What the file of `info` gives: how many layers. Whatever it gives is right.
   absl::StatusOr<int> Read(const PromptInfo& info,
@@ -376,6 +390,37 @@ TEST_F(PromptFileTest, AProcessThatEndsLosesNoLayerThatWasWritten) {
     }
   }
   EXPECT_GT(calls, 100);
+}
+
+// Of layers that were written together all are there, or none.
+TEST_F(PromptFileTest, LayersTogetherHaveTheStatesOfTheLast) {
+  const PromptInfo info = PromptOf(1100);
+  ASSERT_TRUE(WriteTogether(info, 0, 2).ok());
+  EXPECT_EQ(*Read(info), 3);
+  ASSERT_TRUE(WriteTogether(info, 3, 3).ok());
+  EXPECT_EQ(*Read(info), 4);
+  // What was being written when the power failed.
+  for (int64_t call = 0;; ++call) {
+    KvFolder(path(), kMuch).Clear().value();
+    ASSERT_TRUE(WriteTogether(info, 0, 0).ok());
+    FaultyDisk disk;
+    disk.counts_reads = false;
+    disk.fail_at = call;
+    const absl::Status status = WriteTogether(info, 1, 3, disk);
+    const int layers = *Read(info);
+    EXPECT_TRUE(layers == 4 || (layers == 1 && !status.ok())) << layers;
+    if (disk.failed()) continue;
+    EXPECT_GT(call, 5);
+    break;
+  }
+  std::fstream file(path() + "/" + Names().at(0),
+                    std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(12288 + 28672 + 1000);  // of the states of layer 3
+  file.put('x').put('y');
+  file.close();
+  EXPECT_EQ(*Read(info), 1);
+  // Else states would take the place of those before.
+  EXPECT_EQ(CodeOf(WriteTogether(info, 1, 2)), "internal");
 }
 
 // ---- A disk that fails ----

@@ -132,6 +132,7 @@ TEST_F(ApiTest, NullIsAnErrorEverywhere) {
   tiercel_clear_cancel(nullptr);
   EXPECT_EQ(tiercel_session_length(nullptr), 0u);
   EXPECT_EQ(tiercel_session_resumed(nullptr), 0);
+  EXPECT_EQ(tiercel_session_kept(nullptr), 0);
   EXPECT_EQ(tiercel_prefill(session_, nullptr, 1, nullptr, nullptr, nullptr),
             TIERCEL_USAGE);
 }

@@ -479,6 +479,10 @@ int32_t tiercel_session_resumed(const tiercel_session* session) {
   return session == nullptr ? 0 : session->session->resumed_layers();
 }
 
+int32_t tiercel_session_kept(const tiercel_session* session) {
+  return session == nullptr ? 0 : session->session->kept_layers();
+}
+
 tiercel_status tiercel_session_truncate(tiercel_session* session, size_t length,
                                         tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
@@ -557,6 +561,7 @@ tiercel_status tiercel_generate(tiercel_session* session,
             return thread.GoesOn(on_token, user_data, &token);
           });
       const absl::Status status = report.status;
+      if (status.ok()) session->session->DropKeptPrompt();
       // What was asked for wrongly was not begun.
       if (tiercel::ClassOf(status) != tiercel::ErrorClass::kUsage) {
         if (session->rates.has_value()) {

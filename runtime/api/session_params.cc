@@ -242,16 +242,22 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
     if (p.texts_bytes != 0) texts.most_bytes = p.texts_bytes;
     if (p.texts_name != nullptr) texts.name = p.texts_name;
     texts.begins_anew = (p.texts_flags & TIERCEL_TEXTS_BEGIN_ANEW) != 0;
+    texts.unfinished_alone =
+        (p.texts_flags & TIERCEL_TEXTS_UNFINISHED_ALONE) != 0;
   } else if (p.texts_bytes != 0 || p.texts_flags != 0) {
     return UsageError(
         "invalid_argument",
         absl::StrCat(p.texts_bytes != 0 ? "texts_bytes" : "texts_flags",
                      ": it is set, and no texts_dir"));
   }
-  if ((p.texts_flags & ~uint64_t{TIERCEL_TEXTS_BEGIN_ANEW}) != 0) {
-    return UsageError("invalid_argument",
-                      absl::StrCat("texts_flags: got ", p.texts_flags,
-                                   ", need 0 or TIERCEL_TEXTS_BEGIN_ANEW, 1"));
+  constexpr uint64_t kFlags =
+      TIERCEL_TEXTS_BEGIN_ANEW | TIERCEL_TEXTS_UNFINISHED_ALONE;
+  if ((p.texts_flags & ~kFlags) != 0) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("texts_flags: got ", p.texts_flags,
+                     ", need TIERCEL_TEXTS_BEGIN_ANEW, 1, "
+                     "TIERCEL_TEXTS_UNFINISHED_ALONE, 2, both, or 0"));
   }
   if (p.policy != nullptr) {
     absl::StatusOr<PolicyParams> policy = ReadPolicy(p.policy);

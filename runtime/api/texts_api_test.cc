@@ -63,7 +63,7 @@ TEST_F(TextsApiTest, AreKeptAndOpened) {
             TIERCEL_USAGE);
   EXPECT_STREQ(error_.code, "invalid_argument");
   params.texts_dir = folder.c_str();
-  for (const uint64_t flags : {2, 3}) {
+  for (const uint64_t flags : {4, 5}) {
     params.texts_flags = flags;
     EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
               TIERCEL_USAGE);
@@ -128,6 +128,88 @@ TEST_F(TextsApiTest, APromptGoesOnInAnotherSession) {
                  }),
             1);
   EXPECT_EQ(read(0, nullptr), 0);  // the text is there
+}
+
+// Of texts that are read once, what is finished of a prompt is there until a
+// generation behind it has ended, and nothing else.
+TEST_F(TextsApiTest, APromptIsKeptForItselfAlone) {
+  const std::string folder = TempFolder() + "/texts";
+  const std::vector<int32_t> ids(1500, 7);
+  auto params = Sized<tiercel_session_params>();
+  params.texts_dir = folder.c_str();
+  params.texts_flags = TIERCEL_TEXTS_UNFINISHED_ALONE;
+  const auto create = [&] {
+    tiercel_session* session = nullptr;
+    EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    EXPECT_EQ(tiercel_session_kept(session), 0);
+    return session;
+  };
+  const auto files = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      names.push_back(entry.path().filename().string().substr(0, 7));
+    }
+    return names;
+  };
+  const auto stop_in_second_layer = [](void*, uint64_t done, uint64_t total) {
+    return 2 * done > total ? 1 : 0;
+  };
+  // Stopped while it is read, and while it is answered.
+  tiercel_session* session = create();
+  EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(),
+                            stop_in_second_layer, nullptr, &error_),
+            TIERCEL_CANCELLED);
+  tiercel_session_free(session);
+  EXPECT_EQ(files(), std::vector<std::string>{"prompt-"});
+  session = create();
+  EXPECT_EQ(tiercel_prefill(
+                session, ids.data(), ids.size(),
+                [](void* of, uint64_t done, uint64_t) {
+                  const auto* reading = static_cast<const tiercel_session*>(of);
+                  EXPECT_TRUE(done == 0 || tiercel_session_kept(reading) == 1);
+                  return 0;
+                },
+                session, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(tiercel_session_resumed(session), 1);
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 3;
+  sampling.ignore_eos = 1;
+  EXPECT_EQ(
+      tiercel_generate(
+          session, &sampling, [](void*, const tiercel_token*) { return 1; },
+          nullptr, &error_),
+      TIERCEL_CANCELLED);
+  EXPECT_EQ(tiercel_session_kept(session), 1);
+  tiercel_session_free(session);
+  EXPECT_EQ(files(), std::vector<std::string>{"prompt-"});
+  // It is answered.
+  session = create();
+  EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
+                            &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(tiercel_session_resumed(session), 1);
+  EXPECT_EQ(tiercel_generate(session, &sampling, nullptr, nullptr, &error_),
+            TIERCEL_OK);
+  EXPECT_EQ(tiercel_session_kept(session), 0);
+  tiercel_session_free(session);
+  EXPECT_TRUE(files().empty());
+  // Where texts are kept all layers are there once this one is.
+  params.texts_flags = 0;
+  for (int i = 0; i < 2; ++i) {
+    session = create();
+    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
+                              &error_),
+              TIERCEL_OK);
+    if (i == 1) {
+      EXPECT_EQ(tiercel_session_kept(session), 2);
+    }
+    tiercel_session_free(session);
+    ASSERT_EQ(files().size(), 1);
+    EXPECT_EQ(files()[0].substr(0, 5), "text-");
+  }
 }
 
 }  // namespace

@@ -312,7 +312,8 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
   site.host_bytes = machine.HostBudget();
   site.can_spill = !options.on_device && options.prompt_view.IsFull() &&
                    !options.EndsPrompts() && options.first_position == 0;
-  if (options.context > 0 && options.KeepsTexts() && site.can_spill) {
+  if (options.context > 0 && options.KeepsTexts() &&
+      !options.texts->unfinished_alone && site.can_spill) {
     site.disk_bytes =
         static_cast<int64_t>(std::min<uint64_t>(
             options.texts->most_bytes, std::numeric_limits<int64_t>::max())) /

@@ -41,6 +41,8 @@ struct TextsFolder {
   std::string build;
   std::string name = {};     // of what is read, for people; empty: not known
   bool begins_anew = false;  // prompts that others have not finished
+  // Prompts are kept until a generation behind them has ended, and texts never.
+  bool unfinished_alone = false;
   // How long a prompt waits for the disk, beside a tenth of its own time.
   std::chrono::milliseconds waits = std::chrono::seconds(3);
   DiskCalls* disk = nullptr;  // null: this machine's

@@ -29,16 +29,19 @@ absl::StatusOr<bool> PromptWriter::TakesLayer(
   if (writing_ != nullptr) {
     const absl::Status status = writing_->Join();
     writing_.reset();
-    layer_.reset();
+    layers_.clear();
     if (!status.ok()) return status;
   }
-  return layer == file_->layers();
+  return layer >= file_->layers();
 }
 
-void PromptWriter::Write(std::unique_ptr<HeldLayer> layer) {
-  layer_ = std::move(layer);
-  writing_ =
-      std::make_unique<BesideCall>([this] { return file_->Write(*layer_); });
+void PromptWriter::Write(std::vector<std::unique_ptr<HeldLayer>> layers) {
+  layers_ = std::move(layers);
+  writing_ = std::make_unique<BesideCall>([this] {
+    std::vector<const HeldLayer*> all;
+    for (const auto& layer : layers_) all.push_back(layer.get());
+    return file_->Write(all);
+  });
 }
 
 }  // namespace tiercel

@@ -28,15 +28,17 @@ class PromptWriter {
   const PromptInfo& info() const { return file_->info(); }
   // While nothing is written.
   PromptFile& file() { return *file_; }
+  bool writes() const { return writing_ != nullptr && !writing_->over(); }
 
-  // Whether `layer` may be given, as the next of those in the file: waits until
-  // the last one is written, unless `cancelled`. The prompt waits for the disk
-  // no longer than `waits` and a tenth of its own time: it gets ahead of a disk
-  // that is slower, and its later layers are not written. Errors: those of
-  // PromptFile::Write.
+  // Whether layers up to `layer` may be given, from those in the file on: waits
+  // until the last ones are written, unless `cancelled`. The prompt waits for
+  // the disk no longer than `waits` and a tenth of its own time: it gets ahead
+  // of a disk that is slower, and its later layers are not written. Errors:
+  // those of PromptFile::Write.
   absl::StatusOr<bool> TakesLayer(int layer,
                                   absl::FunctionRef<bool()> cancelled);
-  void Write(std::unique_ptr<HeldLayer> layer);
+  // Of these the last alone has its hidden states; an odd number.
+  void Write(std::vector<std::unique_ptr<HeldLayer>> layers);
   // Waits for the layer that is being written; from any thread.
   void Settle() {
     if (writing_ != nullptr) (void)writing_->Join();
@@ -49,8 +51,8 @@ class PromptWriter {
   const std::chrono::milliseconds waits_;
   const Clock::time_point begin_ = Clock::now();
   Clock::duration waited_ = {};
-  bool ahead_ = false;                   // of the disk, for good
-  std::unique_ptr<HeldLayer> layer_;     // that is being written
+  bool ahead_ = false;                              // of the disk, for good
+  std::vector<std::unique_ptr<HeldLayer>> layers_;  // that are being written
   std::unique_ptr<BesideCall> writing_;  // null: nothing; ends before the above
 };
 

@@ -60,6 +60,12 @@ class Prompt {
                                        std::vector<std::byte>(), copy,
                                        info_.StateBytes());
   }
+  std::unique_ptr<HeldLayer> HoldPages(int layer) const {
+    return std::make_unique<HeldLayer>(
+        pool_, layer, SlotsOf(slots_), std::vector<std::byte>(),
+        std::make_shared<HostRegion>(*HostRegion::Reserve(0)),
+        /*state_bytes=*/0);
+  }
   // The sequence drops its pages, and others take their place.
   void Drop() {
     for (const int64_t slot : std::exchange(slots_, {})) pool_->Release(slot);
@@ -78,6 +84,12 @@ class Prompt {
   std::vector<int64_t> slots_;
   std::vector<std::byte> state_;
 };
+
+std::vector<std::unique_ptr<HeldLayer>> One(std::unique_ptr<HeldLayer> layer) {
+  std::vector<std::unique_ptr<HeldLayer>> layers;
+  layers.push_back(std::move(layer));
+  return layers;
+}
 
 // Every page and state that the file gives is of its layer.
 int LayersIn(const KvFolder& folder, const PromptInfo& info) {
@@ -113,32 +125,38 @@ TEST(PromptWriterTest, ALayerIsWrittenWhileTheNextComputes) {
       prompt.Compute(layer);
       const auto takes = writer.TakesLayer(layer, kGoOn);
       ASSERT_TRUE(takes.ok() && *takes) << layer;
-      writer.Write(prompt.Hold(layer));
+      writer.Write(One(prompt.Hold(layer)));
     }
     prompt.Drop();
   }
   EXPECT_EQ(LayersIn(texts, info), info.layers - 1);
 }
 
-// A layer that was not given leaves no gap: those behind it are not taken.
-TEST(PromptWriterTest, LayersAreTakenInOrder) {
+// A layer that was not given comes with those behind it.
+TEST(PromptWriterTest, LayersThatAreThereAreNotTakenAgain) {
   const FolderForTest folder;
   const KvFolder texts(folder.path() + "/texts", uint64_t{1} << 30, GoodDisk());
-  const PromptInfo info = InfoFor(6);
+  const PromptInfo info = InfoFor(7);
   {
     Prompt prompt(info);
     PromptWriter writer(*texts.OpenPrompt(info, /*anew=*/false), kWaits);
-    EXPECT_FALSE(*writer.TakesLayer(1, kGoOn));
-    for (const int layer : {0, 1}) {
+    prompt.Compute(0);
+    ASSERT_TRUE(*writer.TakesLayer(0, kGoOn));
+    writer.Write(One(prompt.Hold(0)));
+    EXPECT_FALSE(*writer.TakesLayer(0, kGoOn));
+    std::vector<std::unique_ptr<HeldLayer>> three;
+    for (const int layer : {1, 2, 3}) {
       prompt.Compute(layer);
-      ASSERT_TRUE(*writer.TakesLayer(layer, kGoOn));
-      writer.Write(prompt.Hold(layer));
+      three.push_back(layer < 3 ? prompt.HoldPages(layer) : prompt.Hold(layer));
     }
-    EXPECT_FALSE(*writer.TakesLayer(1, kGoOn));
+    ASSERT_TRUE(*writer.TakesLayer(3, kGoOn));
+    EXPECT_EQ(writer.file().layers(), 1);
+    writer.Write(std::move(three));
     EXPECT_FALSE(*writer.TakesLayer(3, kGoOn));
-    EXPECT_TRUE(*writer.TakesLayer(2, kGoOn));
+    EXPECT_TRUE(*writer.TakesLayer(4, kGoOn));
+    EXPECT_EQ(writer.file().layers(), 4);
   }
-  EXPECT_EQ(LayersIn(texts, info), 2);
+  EXPECT_EQ(LayersIn(texts, info), 4);
 }
 
 TEST(PromptWriterTest, AWriteThatFailsIsToldWithTheNextLayer) {
@@ -155,7 +173,7 @@ TEST(PromptWriterTest, AWriteThatFailsIsToldWithTheNextLayer) {
   for (int layer = 0; status.ok() && layer < 5; ++layer) {
     prompt.Compute(layer);
     status = writer.TakesLayer(layer, kGoOn).status();
-    if (status.ok()) writer.Write(prompt.Hold(layer));
+    if (status.ok()) writer.Write(One(prompt.Hold(layer)));
   }
   EXPECT_EQ(CodeOf(status), "disk_full");
 }

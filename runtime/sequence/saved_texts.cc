@@ -173,6 +173,7 @@ PromptFile* SavedTexts::BeginPrompt(absl::Span<const int32_t> ids,
   }
   if (*file == nullptr) return nullptr;
   prompt_ = std::make_unique<PromptWriter>(*std::move(file), waits_);
+  kept_layers_ = prompt_->file().layers();
   return &prompt_->file();
 }
 
@@ -205,10 +206,19 @@ bool SavedTexts::TakesLayer(absl::Span<const int32_t> ids, int64_t begin,
     return false;
   }
   const absl::StatusOr<bool> takes = prompt_->TakesLayer(layer, cancelled);
+  if (takes.ok() && *takes) kept_layers_ = prompt_->file().layers();
   if (takes.ok()) return *takes;
   LeavePrompt();
   GiveUp(takes.status());
   return false;
+}
+
+void SavedTexts::DropPrompt() {
+  if (prompt_ == nullptr) return;
+  prompt_->Settle();
+  folder_.Remove(prompt_->file().name());
+  LeavePrompt();
+  kept_layers_ = 0;
 }
 
 // ---- A text that was read ----
@@ -268,6 +278,7 @@ void SavedTexts::Join() {
   if (writing_ == nullptr) return;
   const absl::Status status = writing_->call->Join();
   well_ = status.ok();
+  if (well_) kept_layers_ = model_.config.layers;
   writing_.reset();
   if (well_ || ClassOf(status) == ErrorClass::kCancelled) return;
   GiveUp(status);

@@ -71,12 +71,25 @@ class SavedTexts {
   void RefusePrompt(const absl::Status& why, bool at_fault);
   // The prompt that began is no longer read; its file stays.
   void LeavePrompt() { prompt_.reset(); }
+  // It has served its purpose; its file goes.
+  void DropPrompt();
   // Whether `layer` of such a prompt may be given now: PromptWriter's.
   bool TakesLayer(absl::Span<const int32_t> ids, int64_t begin, int layer,
                   Cancelled cancelled);
-  void WriteLayer(std::unique_ptr<HeldLayer> layer) {
-    prompt_->Write(std::move(layer));
+  // Returns the first layer that is not there yet; it and those up to the one
+  // that may be given are given together.
+  int FirstLayer() const { return prompt_->file().layers(); }
+  void WriteLayers(std::vector<std::unique_ptr<HeldLayer>> layers) {
+    prompt_->Write(std::move(layers));
   }
+
+  // Layers of the prompt that is read, or was last, which others find on disk;
+  // all where they find its text.
+  int kept_layers() const {
+    return prompt_ != nullptr && !prompt_->writes() ? prompt_->file().layers()
+                                                    : kept_layers_;
+  }
+  void NoteKept(int layers) { kept_layers_ = layers; }
 
   // Writes `pages`, the KV of the first of `ids`, from now on; it waits until
   // what is being written is there, unless `cancelled`. Whether it began.
@@ -118,6 +131,7 @@ class SavedTexts {
   std::string fingerprint_;               // empty: not known yet
   std::unique_ptr<PromptWriter> prompt_;  // that is being read; null: none
   std::unique_ptr<Writing> writing_;      // null: none
+  int kept_layers_ = 0;
   bool well_ = true;      // the last writing, as far as that is known
   bool gave_up_ = false;  // the folder cannot be written
   std::vector<std::string> warnings_;

@@ -331,6 +331,7 @@ void Session::DropProvisional() {
 
 void Session::BeginPrompt() {
   resumed_layers_ = 0;
+  if (texts_ != nullptr) texts_->NoteKept(0);
   DropProvisional();
   prompt_had_begun_ = std::exchange(prompt_begins_, true);
   tokens_before_ = tokens_.size();

@@ -102,6 +102,11 @@ class Session {
   void SaveText();
   // Ends the writing; the next prompt begins it anew. Soon.
   void StopSaving();
+  // How many layers of the last prompt others find on disk (SavedTexts).
+  int kept_layers() const;
+  // Takes the prompt's file away, a generation behind it having ended, where
+  // prompts are kept until then and no texts (TextsFolder).
+  void DropKeptPrompt();
 
   // Forward of all the tokens that the KV lacks, at most kMaxStepRows, with the
   // outcome open until Keep.
@@ -262,6 +267,8 @@ class Session {
   absl::Status GoOnFromDisk(int64_t rows, absl::FunctionRef<bool()> goes_on,
                             PassPoint* point);
   void KeepLayer(int layer, int64_t rows, absl::FunctionRef<bool()> goes_on);
+  // How many layers KeepLayer gives at once: an odd number.
+  int LayersTogether() const;
   // All that progress is told of so many rows.
   uint64_t TokenLayers(int64_t rows) const {
     return static_cast<uint64_t>(rows) *

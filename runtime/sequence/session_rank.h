@@ -77,6 +77,11 @@ class SessionRank {
   // KvStore's, with the hidden states of a step of so many rows.
   absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(int64_t rows, int layer,
                                                        Cancelled cancelled);
+  // Without them.
+  absl::StatusOr<std::unique_ptr<HeldLayer>> HoldPages(int layer,
+                                                       Cancelled cancelled) {
+    return kv->HoldLayer(layer, States(), /*bytes=*/0, cancelled);
+  }
   absl::StatusOr<int> TakeLayers(int64_t rows, KvStore::GiveLayers give,
                                  Cancelled cancelled);
 

@@ -152,6 +152,7 @@ absl::Status Session::OpenText(Progress progress) {
   text_pages_ = std::move(text);
   settled_ = kv().length();
   saved_ = (*found)->common;
+  texts_->NoteKept(model_.config.layers);
   return absl::OkStatus();
 }
 
@@ -271,22 +272,48 @@ void Session::KeepLayer(int layer, int64_t rows,
     return !goes_on();
   };
   if (layer + 1 == model_.config.layers ||
+      (layer + 1) % LayersTogether() != 0 ||
       !texts_->TakesLayer(tokens_, kv().length(), layer, stop)) {
     return;
   }
-  absl::StatusOr<std::unique_ptr<HeldLayer>> held =
-      first().HoldLayer(rows, layer, stop);
-  if (held.ok()) {
-    texts_->WriteLayer(*std::move(held));
-    return;
+  const int begin = texts_->FirstLayer();
+  if ((layer - begin) % 2 != 0) return;  // hidden states take turns
+  std::vector<std::unique_ptr<HeldLayer>> layers;
+  for (int at = begin; at <= layer; ++at) {
+    absl::StatusOr<std::unique_ptr<HeldLayer>> held =
+        at == layer ? first().HoldLayer(rows, at, stop)
+                    : first().HoldPages(at, stop);
+    if (!held.ok()) {
+      if (ClassOf(held.status()) == ErrorClass::kCancelled) return;
+      texts_->LeavePrompt();
+      texts_->Warn(held.status(), "later layers of the prompt are not kept");
+      return;
+    }
+    layers.push_back(*std::move(held));
   }
-  if (ClassOf(held.status()) == ErrorClass::kCancelled) return;
-  texts_->LeavePrompt();
-  texts_->Warn(held.status(), "later layers of the prompt are not kept");
+  texts_->WriteLayers(std::move(layers));
+}
+
+// Hidden states take as many bytes as K and V of several layers: where a prompt
+// is kept for itself alone, they are written eight times.
+int Session::LayersTogether() const {
+  constexpr int kTimes = 8;
+  return texts_folder_->unfinished_alone ? model_.config.layers / kTimes | 1
+                                         : 1;
+}
+
+int Session::kept_layers() const {
+  return texts_ != nullptr ? texts_->kept_layers() : 0;
+}
+
+void Session::DropKeptPrompt() {
+  if (texts_ != nullptr && texts_folder_->unfinished_alone) {
+    texts_->DropPrompt();
+  }
 }
 
 void Session::SaveText() {
-  if (texts_ == nullptr) return;
+  if (texts_ == nullptr || texts_folder_->unfinished_alone) return;
   const int64_t length = kv().length();
   const bool computed = settled_ == length && filled_from_ >= length;
   if (!computed || length - saved_ < KvFolder::kLeastTokens) return;
