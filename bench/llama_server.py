@@ -63,6 +63,14 @@ class LlamaServer:
             cache_prompt=True, id_slot=0)
         return seconds, answered["timings"]["prompt_n"]
 
+    def chat(self, message, **sampling):
+        """What it answers to one message, through the model's template, with
+        its own defaults but for `sampling`."""
+        _, answered = self._post(
+            "/v1/chat/completions", cache_prompt=True,
+            messages=[{"role": "user", "content": message}], **sampling)
+        return answered["choices"][0]["message"]["content"]
+
     def save(self, name):
         return self._post("/slots/0?action=save", filename=name)[0]
 

@@ -1,51 +1,75 @@
 #!/usr/bin/env bash
-# Fetches a book once, in four formats, and prints the folder it is in.
+# Fetches three books once and prints the folder they are in.
 #
-# The book is the Debian Policy Manual, from the package debian-policy of the
-# Debian release this runs on: policy.txt, policy.epub, policy.pdf and html/, a
-# page for each chapter. Its text differs a little between releases, so no
-# checksum is pinned (apt checks the package's); VERSION says which one it is.
+# They come from packages of the Debian release this runs on:
+#
+#   policy.txt, policy.epub, policy.pdf and html/, a page for each chapter:
+#             the Debian Policy Manual (debian-policy)
+#   faq/      the Debian GNU/Linux FAQ (debian-faq), likewise
+#   history/  A Brief History of Debian (debian-history), likewise
+#
+# Their texts differ a little between releases, so no checksum is pinned (apt
+# checks the packages'); each has a file VERSION, that of the first beside it.
 set -euo pipefail
 
 books=${XDG_CACHE_HOME:-$HOME/.cache}/tiercel/books
-if [[ -f $books/VERSION ]]; then
-  echo "book.sh: debian-policy $(<"$books/VERSION")" >&2
-  echo "$books"
-  exit 0
-fi
 
 as_root=()
 if ((EUID != 0)); then
   as_root=(sudo -n)
 fi
-candidate() {
-  apt-cache policy debian-policy | sed -n 's/^ *Candidate: *//p'
+candidate() {  # package
+  apt-cache policy "$1" | sed -n 's/^ *Candidate: *//p'
 }
-if [[ -z $(candidate) || $(candidate) == "(none)" ]]; then
-  # A fresh container has no package lists.
-  "${as_root[@]}" apt-get -o Acquire::Retries=3 -qq update </dev/null >&2
+fetch() {  # package: into ./tree, its version into ./VERSION
+  if [[ -z $(candidate "$1") || $(candidate "$1") == "(none)" ]]; then
+    # A fresh container has no package lists.
+    "${as_root[@]}" apt-get -o Acquire::Retries=3 -qq update </dev/null >&2
+  fi
+  echo "book.sh: fetching $1 $(candidate "$1")" >&2
+  # The sandbox user, where we are root, could not write into our folder.
+  apt-get -o Acquire::Retries=3 -o APT::Sandbox::User=root -qq \
+    download "$1" </dev/null >&2
+  rm -rf tree
+  dpkg-deb --extract "$1"_*.deb tree
+  dpkg-deb --field "$1"_*.deb Version >VERSION
+}
+
+scratch=
+trap '[[ -z $scratch ]] || rm -rf "$scratch"' EXIT
+work_in_scratch() {  # beside the books, so that a move is a rename
+  [[ -z $scratch ]] || return 0
+  mkdir -p "$(dirname "$books")"
+  scratch=$(mktemp -d "$(dirname "$books")/book.XXXXXX")
+  cd "$scratch"
+}
+
+if [[ ! -f $books/VERSION ]]; then
+  work_in_scratch
+  fetch debian-policy
+  manual=tree/usr/share/doc/debian-policy
+  mkdir -p books/html
+  gunzip -c "$manual/policy.txt.gz" >books/policy.txt
+  gunzip -c "$manual/policy.pdf.gz" >books/policy.pdf
+  cp "$manual/policy.epub" books/
+  cp "$manual"/policy.html/*.html books/html/
+  mv VERSION books/
+  rm -rf "$books"  # of an older version of this script
+  mv books "$books"
 fi
+english() {  # folder of the books, package, folder of its pages
+  [[ ! -f $books/$1/VERSION ]] || return 0
+  work_in_scratch
+  fetch "$2"
+  rm -rf "${books:?}/$1" "$1"
+  mkdir "$1"
+  cp "tree/usr/share/doc/$3"/*.en.html VERSION "$1"
+  mv "$1" "$books/$1"
+}
+english faq debian-faq debian/FAQ
+english history debian-history debian-history/docs
 
-parent=$(dirname "$books")
-mkdir -p "$parent"
-scratch=$(mktemp -d "$parent/book.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch"
-
-echo "book.sh: fetching debian-policy $(candidate)" >&2
-# The sandbox user, where we are root, could not write into our folder.
-apt-get -o Acquire::Retries=3 -o APT::Sandbox::User=root -qq \
-  download debian-policy </dev/null >&2
-dpkg-deb --extract debian-policy_*.deb tree
-manual=tree/usr/share/doc/debian-policy
-mkdir books
-gunzip -c "$manual/policy.txt.gz" >books/policy.txt
-gunzip -c "$manual/policy.pdf.gz" >books/policy.pdf
-cp "$manual/policy.epub" books/
-mkdir books/html
-cp "$manual"/policy.html/*.html books/html/
-dpkg-deb --field debian-policy_*.deb Version >books/VERSION
-rm -rf "$books"  # of an older version of this script
-mv books "$books"
-echo "book.sh: debian-policy $(<"$books/VERSION")" >&2
+for book in "" faq/ history/; do
+  echo "book.sh: ${book:-policy/} $(<"$books/${book}VERSION")" >&2
+done
 echo "$books"
