@@ -14,9 +14,9 @@ std::string FromTo(const std::string& first, const std::string& last) {
   return first == last ? first : first + " to " + last;
 }
 
-// The sections down to the level of chapters, the innermost of each place.
-std::vector<size_t> ChaptersIn(const Document& book, size_t begin, size_t end) {
-  const int level = ChapterLevel(book);
+// The sections down to `level`, the innermost of each place.
+std::vector<size_t> SectionsIn(const Document& book, int level, size_t begin,
+                               size_t end) {
   std::vector<size_t> found;
   for (size_t i = 0; i < book.sections.size(); ++i) {
     const Section& section = book.sections[i];
@@ -49,33 +49,57 @@ std::vector<std::string> PagesIn(const Document& book, size_t begin,
   return pages;
 }
 
+// Without blanks at its ends; false where nothing is left.
+bool Trim(const Document& book, size_t* begin, size_t* end) {
+  const std::string_view run =
+      std::string_view(book.text).substr(*begin, *end - *begin);
+  const size_t first = run.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return false;
+  *end = *begin + run.find_last_not_of(kBlanks) + 1;
+  *begin += first;
+  return true;
+}
+
+std::string Name(const Document& book, const std::vector<size_t>& sections,
+                 const std::vector<std::string>& pages) {
+  std::string name;
+  if (!sections.empty()) {
+    name = FromTo(NameOf(book.sections[sections.front()]),
+                  NameOf(book.sections[sections.back()]));
+  }
+  if (pages.empty()) return name;
+  const bool one = pages.front() == pages.back();
+  return name + (name.empty() ? "" : ", ") + (one ? "page " : "pages ") +
+         FromTo(pages.front(), pages.back());
+}
+
 }  // namespace
 
 Places PlacesOf(const Document& book, size_t begin, size_t end) {
-  const std::string_view run =
-      std::string_view(book.text).substr(begin, end - begin);
-  const size_t first = run.find_first_not_of(kBlanks);
   Places places;
-  if (first == std::string_view::npos) return places;
-  end = begin + run.find_last_not_of(kBlanks) + 1;
-  begin += first;
-
-  const std::vector<size_t> chapters = ChaptersIn(book, begin, end);
+  if (!Trim(book, &begin, &end)) return places;
+  const std::vector<size_t> chapters =
+      SectionsIn(book, ChapterLevel(book), begin, end);
   for (const size_t i : chapters) {
     places.chapters.push_back(TitleOf(book.sections[i]));
   }
   places.pages = PagesIn(book, begin, end);
-  if (!chapters.empty()) {
-    places.text = FromTo(NameOf(book.sections[chapters.front()]),
-                         NameOf(book.sections[chapters.back()]));
-  }
-  if (!places.pages.empty()) {
-    const bool one = places.pages.front() == places.pages.back();
-    places.text += places.text.empty() ? "" : ", ";
-    places.text += one ? "page " : "pages ";
-    places.text += FromTo(places.pages.front(), places.pages.back());
-  }
+  places.text = Name(book, chapters, places.pages);
   return places;
+}
+
+std::string NarrowPlace(const Document& book, size_t begin, size_t end) {
+  if (!Trim(book, &begin, &end)) return "";
+  int deepest = 0;
+  for (const Section& section : book.sections) {
+    deepest = std::max(deepest, section.level);
+  }
+  int level = ChapterLevel(book);
+  std::vector<size_t> sections = SectionsIn(book, level, begin, end);
+  while (sections.size() == 1 && level < deepest) {
+    sections = SectionsIn(book, ++level, begin, end);
+  }
+  return Name(book, sections, PagesIn(book, begin, end));
 }
 
 }  // namespace tiercel::reader

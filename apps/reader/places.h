@@ -22,6 +22,10 @@ struct Places {
 // stand nowhere.
 Places PlacesOf(const Document& book, size_t begin, size_t end);
 
+// The `text` of PlacesOf, but of a run within one chapter by the chapter's
+// sections, as far down as they tell more: "2.1 The DFSG to 2.2 Areas, page 3".
+std::string NarrowPlace(const Document& book, size_t begin, size_t end);
+
 }  // namespace tiercel::reader
 
 #endif  // TIERCEL_APPS_READER_PLACES_H_

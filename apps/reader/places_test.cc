@@ -34,6 +34,28 @@ TEST_F(PlacesTest, ChaptersAndPagesOfARun) {
   EXPECT_THAT(all.pages, ElementsAre("1", "2", "3", "4"));
 }
 
+TEST_F(PlacesTest, WithinAChapterItsSectionsTell) {
+  const auto narrow = [&](const std::string& begin, const std::string& end) {
+    return NarrowPlace(book_, book_.text.find(begin),
+                       book_.text.find(end) + end.size());
+  };
+  EXPECT_EQ(narrow("one", "one"), "Chapter 1 Loomings, page 2");
+  EXPECT_EQ(narrow("two", "three"), "Aside, pages 2 to 3");
+  EXPECT_EQ(narrow("one", "three"),
+            "Chapter 1 Loomings to Aside, pages 2 to 3");
+  EXPECT_EQ(narrow("two", "four"),
+            "Chapter 1 Loomings to Chapter 2 The Bag, pages 2 to 3");
+  EXPECT_EQ(narrow("front", "front"), "");
+  const size_t blank = book_.text.find("\n\nLoomings");
+  EXPECT_EQ(NarrowPlace(book_, blank, blank + 2), "");
+  // As deep as they go.
+  const Document deep = BookOf("# 2|A\none\n## 2.1|B\ntwo\n### 2.1.1|C\nx\n");
+  EXPECT_EQ(NarrowPlace(deep, deep.text.find('x'), deep.text.size()),
+            "2.1.1 C");
+  EXPECT_EQ(NarrowPlace(deep, deep.text.find("two"), deep.text.size()),
+            "2.1 B to 2.1.1 C");
+}
+
 TEST_F(PlacesTest, BeforeTheFirstThereIsNone) {
   EXPECT_EQ(Of("front", "front").text, "");
   EXPECT_EQ(Of("front", "Home").text, "Part I Home, page 1");
