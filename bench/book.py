@@ -8,8 +8,10 @@
                                    BOOK again and again: its contents alone
   bench/book.py BOOK... --save     also writes
                                    bench/results/<date>-<cpu>-book.md
-  bench/book.py BOOK --flag=-c --flag=4k
-                                   with more flags of `tiercel summarize`
+  bench/book.py BOOK --flag=-c --flag=8k
+                                   with more flags of `tiercel summarize`: so
+                                   SmolLM2 reads parts that fill its context,
+                                   else sections
 
 Each BOOK is read by `tiercel summarize` as a tree of parts. Beside it stand the
 seconds that the plan had predicted, those that the reader itself took (finding

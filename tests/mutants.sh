@@ -48,6 +48,8 @@ pack_room|offload/move/gpu_link.cc|at + transfer.bytes > kPackBytes|packed_bytes
 pack_skew|offload/move/gpu_link.cc|kPacket \* kPacket + skew|kPacket * kPacket + skew / 16|offload/move/gpu_link_test.cc
 pack_sent|offload/move/gpu_link.cc|  buffer.sent = copies_->Mark();$||offload/move/gpu_link_test.cc
 pack_tail|kernels/device/copy_words.cu|t.index < bytes - tail|t.index < bytes - tail - 1|offload/move/gpu_link_test.cc
+narrow_place|apps/reader/places.cc|sections.size() == 1|sections.size() == 7|apps/reader/places_test.cc
+supported_gain|apps/commands/supported.cc|sentence.gain < kLeastGain|sentence.gain < 0|apps/commands/supported_test.cc
 roofline_tiles|bench/roofline.py|whole(rows \* group, 8)|rows * group|bench/roofline_test.py
 last_fragment|kernels/layer/packed_device.h|if (2 \* pair + 1 < blocks) {|if (pair >= 0) {|kernels/layer/matmul_test.cc
 fragment_rows|kernels/layer/matmul.cu|in_fragments / 16 >= left|in_fragments / 16 >= left - 1|kernels/layer/matmul_test.cc

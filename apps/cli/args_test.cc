@@ -630,17 +630,36 @@ TEST_F(ArgsTest, TokensAreCountedInThousandsToo) {
 
 TEST_F(ArgsTest, ASummaryReadsWellByDefault) {
   for (const Args& args :
-       std::vector<Args>{{"summarize", "x"}, {"ask", "x", "who?"}}) {
-    const Options options = Parse(args);
-    EXPECT_EQ(options.sampling.repeat_penalty, 1.15);
-    EXPECT_EQ(options.sampling.temperature, 0.3);
-    EXPECT_THAT(Page({args[0], "--help-all"}), HasSubstr("(default 1.15)"));
-    EXPECT_THAT(Page({args[0], "--help-all"}), HasSubstr("(default 0.3)"));
-    Args greedy = args;
-    greedy.insert(greedy.end(), {"--temp", "0", "--repeat-penalty", "1"});
-    EXPECT_EQ(Parse(greedy).sampling.repeat_penalty, 1);
-    EXPECT_EQ(Parse(greedy).sampling.temperature, 0);
+       std::vector<Args>{{"summarize", "x"}, {"ask", "x", "who?"}, {"chat"}}) {
+    const SamplingOptions usual = Parse(args).sampling;
+    EXPECT_EQ(usual.dry_multiplier, 0.8);
+    EXPECT_EQ(usual.repeat_penalty, 1);
+    EXPECT_EQ(usual.temperature, 0);
+    EXPECT_THAT(Page({args[0], "--help-all"}), HasSubstr("(default 0.8)"));
+    const auto with = [&](const Args& more) {
+      Args all = args;
+      all.insert(all.end(), more.begin(), more.end());
+      return Parse(all).sampling;
+    };
+    // A repeat penalty that is named replaces it, even one of 1, but not what
+    // is named beside.
+    for (const char* penalty : {"1", "1.15"}) {
+      EXPECT_EQ(with({"--repeat-penalty", penalty}).dry_multiplier, 0);
+      for (const Args& both :
+           {Args{"--repeat-penalty", penalty, "--dry-multiplier", "0.5"},
+            Args{"--dry-multiplier", "0.5", "--repeat-penalty", penalty}}) {
+        EXPECT_EQ(with(both).dry_multiplier, 0.5);
+        EXPECT_EQ(with(both).repeat_penalty, std::stod(penalty));
+      }
+    }
+    EXPECT_EQ(with({"--temp", "0.3"}).dry_multiplier, 0.8);
+    EXPECT_EQ(with({"--dry-multiplier", "0"}).dry_multiplier, 0);
+    // What DRY's numbers have an effect on is there.
+    EXPECT_EQ(with({"--dry-base", "2"}).dry_base, 2);
   }
+  EXPECT_THAT(Refusal({"ask", "x", "who?", "--repeat-penalty", "1.1",
+                       "--dry-base", "2"}),
+              HasSubstr("--dry-base: it has no effect without"));
 }
 
 TEST_F(ArgsTest, BreakersMayBeNone) {

@@ -9,11 +9,11 @@
 namespace tiercel::cli {
 namespace {
 
-// What reads well where the model is small: greedily it repeats its sentences.
+// What reads well where the model is small: greedily it repeats its sentences,
+// and a repeat penalty has it invent names for what a text is about.
 void SetReadingDefaults(int64_t max_tokens, SamplingOptions* sampling) {
   sampling->max_tokens = max_tokens;
-  sampling->temperature = 0.3;
-  sampling->repeat_penalty = 1.15;
+  sampling->dry_multiplier = 0.8;
 }
 
 void AddChoiceFlags(FlagSet& flags, BookOptions* book) {

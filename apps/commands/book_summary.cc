@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "apps/cli/numbers.h"
 #include "apps/commands/book.h"
 #include "apps/commands/generation.h"
@@ -17,6 +16,17 @@ namespace {
 // The JSON document's version, which goes up where a field changes its meaning.
 constexpr int kSchema = 1;
 
+// Where a text comes from, whatever the book has to name it by; "" of all of a
+// book that has nothing.
+std::string PlaceOf(const document::Document& book, size_t book_tokens,
+                    const Node& node) {
+  std::string place = reader::NarrowPlace(book, node.begin, node.end);
+  if (!place.empty()) return place;
+  if (node.first_token == 0 && node.last_token == book_tokens) return "";
+  return absl::StrCat("tokens ", node.first_token, " to ", node.last_token,
+                      " of ", book_tokens);
+}
+
 class BookSummaryWriter {
  public:
   BookSummaryWriter(const Options& options, const document::Document& book,
@@ -24,9 +34,12 @@ class BookSummaryWriter {
       : options_(options), book_(book), summary_(std::move(summary)) {}
 
   absl::Status Write();
+  std::string Text() const;
 
  private:
-  std::string PlaceOf(const Node& node) const;
+  std::string PlaceOf(const Node& node) const {
+    return cli::PlaceOf(book_, summary_.book_tokens, node);
+  }
   Json PartOf(size_t level, const Node& node) const;
   Json Document() const;
   Json Predicted() const;
@@ -39,12 +52,13 @@ class BookSummaryWriter {
   BookSummary summary_;
 };
 
-// Where a text comes from, whatever the book has to name it by.
-std::string BookSummaryWriter::PlaceOf(const Node& node) const {
-  std::string place = reader::PlacesOf(book_, node.begin, node.end).text;
-  if (!place.empty()) return place;
-  return absl::StrCat("tokens ", node.first_token, " to ", node.last_token,
-                      " of ", summary_.book_tokens);
+std::string BookSummaryWriter::Text() const {
+  std::string text;
+  for (const Node& node : summary_.levels.back()) {
+    if (node.writing.text.empty()) continue;
+    absl::StrAppend(&text, text.empty() ? "" : "\n\n", node.writing.text);
+  }
+  return text;
 }
 
 Json BookSummaryWriter::PartOf(size_t level, const Node& node) const {
@@ -67,10 +81,7 @@ Json BookSummaryWriter::Document() const {
       parts.push_back(PartOf(level, node));
     }
   }
-  const std::string text = absl::StrJoin(
-      summary_.levels.back(), "\n\n", [](std::string* out, const Node& node) {
-        absl::StrAppend(out, node.writing.text);
-      });
+  const std::string text = Text();
   if (summary_.levels.back().size() > 1) {  // its paragraphs together
     Node whole = {0, book_.text.size(), 0, summary_.book_tokens, {}};
     whole.writing.text = text;
@@ -176,16 +187,6 @@ absl::Status BookSummaryWriter::Write() {
     absl::Status noted = WriteNotes(options_, Notes());
     return noted.ok() ? WriteJson(Document()) : noted;
   }
-  ProseWriter prose;
-  bool first = true;
-  for (const Node& node : summary_.levels.back()) {
-    for (const std::string& text : reader::Paragraphs(node.writing.text)) {
-      absl::Status s = prose.Write(
-          absl::StrCat(first ? "" : "\n", text, "\n[", PlaceOf(node), "]\n"));
-      if (!s.ok()) return s;
-      first = false;
-    }
-  }
   if (options_.statistics) WriteNote(Took());
   return WriteNotes(options_, Notes());
 }
@@ -217,10 +218,26 @@ std::string Parts(size_t count) {
   return absl::StrCat(count, count == 1 ? " part" : " parts");
 }
 
-absl::Status WriteBookSummary(const Options& options,
-                              const document::Document& book,
-                              BookSummary summary) {
-  return BookSummaryWriter(options, book, std::move(summary)).Write();
+absl::Status WriteParagraphs(const document::Document& book, size_t book_tokens,
+                             const Node& node, bool follows) {
+  std::string place = PlaceOf(book, book_tokens, node);
+  if (!place.empty()) place = absl::StrCat("[", place, "]\n");
+  ProseWriter prose;
+  for (const std::string& text : reader::Paragraphs(node.writing.text)) {
+    absl::Status s =
+        prose.Write(absl::StrCat(follows ? "\n" : "", text, "\n", place));
+    if (!s.ok()) return s;
+    follows = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> WriteBookSummary(const Options& options,
+                                             const document::Document& book,
+                                             BookSummary summary) {
+  BookSummaryWriter writer(options, book, std::move(summary));
+  if (absl::Status s = writer.Write(); !s.ok()) return s;
+  return writer.Text();
 }
 
 }  // namespace tiercel::cli

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "apps/cli/options.h"
 #include "apps/commands/forecast.h"
 #include "apps/commands/spent.h"
@@ -46,11 +47,16 @@ struct BookSummary {
 // "1 part", "2 parts"
 std::string Parts(size_t count);
 
-// Writes the summary, each paragraph with where it comes from, or the JSON
-// document (apps/README.md), and notes; says what it took.
-absl::Status WriteBookSummary(const Options& options,
-                              const document::Document& book,
-                              BookSummary summary);
+// Writes a text that is a part of the summary, each paragraph with where it
+// comes from; `follows` another.
+absl::Status WriteParagraphs(const document::Document& book, size_t book_tokens,
+                             const Node& node, bool follows);
+
+// Writes the JSON document (apps/README.md), where that is wanted, and notes;
+// says what the summary took. Returns its text.
+absl::StatusOr<std::string> WriteBookSummary(const Options& options,
+                                             const document::Document& book,
+                                             BookSummary summary);
 
 }  // namespace tiercel::cli
 

@@ -80,7 +80,11 @@ class Talk {
       : options_(options),
         model_(model),
         conversation_(std::move(conversation)),
-        subject_(std::move(subject)) {}
+        subject_(std::move(subject)) {
+    if (subject_.summary.empty()) return;
+    said_.push_back({"Summary", subject_.summary, ""});
+    before_ = 1;
+  }
 
   absl::Status Run() {
     absl::Status opened = Open();

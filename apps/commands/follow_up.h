@@ -24,8 +24,9 @@ struct Subject {
   const document::Document* book = nullptr;
   // Turns that stay when the context is full: the one that has the text.
   size_t kept_turns = 0;
-  std::string history;    // the file of what was typed; empty: none
-  TypedLines lines = {};  // of a stdin that is no terminal
+  std::string history;       // the file of what was typed; empty: none
+  TypedLines lines = {};     // of a stdin that is no terminal
+  std::string summary = {};  // of the text, as it was shown; empty: none was
 };
 
 // Answers what `conversation` begins with, if it does, then every line that is

@@ -10,6 +10,7 @@
 #include "apps/cli/error.h"
 #include "apps/commands/command.h"
 #include "apps/commands/forecast.h"
+#include "apps/commands/likelihood.h"
 #include "apps/commands/sampling.h"
 #include "apps/commands/summary.h"
 #include "apps/terminal/output.h"
@@ -118,7 +119,8 @@ Generator::Generator(const Options& options, const Model& model,
       draft_(std::move(draft)),
       session_(std::move(session)),
       as_ids_(model.info().has_tokenizer == 0),
-      layers_(model.info().layers) {}
+      layers_(model.info().layers),
+      vocab_(model.info().vocab) {}
 
 absl::Status Generator::Read(const std::vector<int32_t>& prompt) {
   Progress progress(options_->progress, "reading", "tokens", "tok/s");
@@ -180,6 +182,27 @@ absl::StatusOr<Json> Generator::Continue(const std::string& question,
 absl::StatusOr<Json> Generator::ContinueUnseen(uint64_t seed,
                                                const TokenFn& on_token) {
   return Decode(seed, on_token);
+}
+
+absl::StatusOr<std::vector<double>> Generator::LogProbabilities(
+    const std::vector<int32_t>& prompt, const std::vector<int32_t>& ids) {
+  // The row of a token says how likely those are that may follow it.
+  std::vector<int32_t> rows = {prompt.back()};
+  rows.insert(rows.end(), ids.begin(), ids.end());
+  rows.pop_back();
+  if (absl::Status s =
+          session_.Read({prompt.begin(), prompt.end() - 1}, nullptr);
+      !s.ok()) {
+    return s;
+  }
+  std::vector<double> likely;
+  absl::Status scored = session_.Score(
+      rows, /*rows_per_step=*/0, [&](size_t row, const float* logits) {
+        likely.push_back(-NegativeLogLikelihood(logits, vocab_, ids[row]));
+        return absl::OkStatus();
+      });
+  if (!scored.ok()) return scored;
+  return likely;
 }
 
 absl::StatusOr<std::vector<float>> Generator::Attended(size_t begin, size_t end,

@@ -47,6 +47,10 @@ class Generator {
   absl::StatusOr<Json> Continue(const std::string& question, uint64_t seed);
   // Continues without writing; `on_token` gets each token as it comes.
   absl::StatusOr<Json> ContinueUnseen(uint64_t seed, const TokenFn& on_token);
+  // How likely each of the tokens `ids` is behind `prompt` and those before it,
+  // as natural logarithms; the session then holds something else.
+  absl::StatusOr<std::vector<double>> LogProbabilities(
+      const std::vector<int32_t>& prompt, const std::vector<int32_t>& ids);
   // Says what warnings the session has, once; Continue does so.
   absl::Status SayWarnings();
   const std::string& text() const { return text_; }  // of the last Continue
@@ -73,6 +77,7 @@ class Generator {
   Session session_;
   bool as_ids_;  // no tokenizer: ids are written
   int32_t layers_;
+  int64_t vocab_;
   size_t prompt_ = 0;  // of the session's tokens, those that were read
   std::string text_;
   std::vector<std::string> warnings_;

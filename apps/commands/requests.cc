@@ -63,6 +63,11 @@ Conversation JoinTalk(const BookOptions& book, int64_t words,
                    "it argues, and how it ends."));
 }
 
+Conversation SectionTalk(const BookOptions& book, const std::string& text) {
+  return AskAround(book, "Summarize the following text.", text,
+                   "Summarize the text above in up to three sentences.");
+}
+
 Conversation TalkAbout(const std::string& text) {
   return Conversation(absl::StrCat("Read the following text.\n\n", text,
                                    "\n\nAnswer from the text above: "));

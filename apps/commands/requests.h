@@ -28,6 +28,10 @@ Conversation PartTalk(const BookOptions& book, int64_t words,
 Conversation JoinTalk(const BookOptions& book, int64_t words,
                       const std::string& summaries);
 
+// A short text, or summaries, for a model that keeps to what it read while it
+// says little.
+Conversation SectionTalk(const BookOptions& book, const std::string& text);
+
 // The text comes first, so that one reading of it serves every question.
 Conversation TalkAbout(const std::string& text);
 Conversation QuestionTalk(const std::string& text, const std::string& question);

@@ -16,6 +16,7 @@
 #include "apps/commands/generation.h"
 #include "apps/commands/read_here.h"
 #include "apps/commands/requests.h"
+#include "apps/commands/sections.h"
 #include "apps/commands/text_length.h"
 #include "apps/commands/tree.h"
 #include "apps/document/document.h"
@@ -184,11 +185,20 @@ absl::Status Summarize(const Options& asked) {
     return SummaryTalk(options.book, text);
   };
   const auto prompts = TokensWithin(options, *model, book->text, {talk});
-  if (!prompts.ok() && IsTooLong(prompts.status())) {
-    return SummarizeAsTree(options, &*model, *book, Warnings(options, *book),
-                           prompts.status());
+  const bool too_long = IsTooLong(prompts.status());
+  if (!prompts.ok() && !too_long) return prompts.status();
+  const absl::StatusOr<bool> sections = ReadsInSections(options, *model);
+  if (!sections.ok()) return sections.status();
+  if (too_long || *sections) {
+    const absl::StatusOr<std::string> summary =
+        SummarizeAsTree(options, &*model, *book,
+                        *sections ? Leaves::kSections : Leaves::kLongest,
+                        Warnings(options, *book), prompts.status());
+    if (!summary.ok()) return summary.status();
+    if (too_long || !TakesQuestions(options)) return absl::OkStatus();
+    return Converse(options, *model, TalkAbout(book->text),
+                    {.book = &*book, .history = "", .summary = *summary});
   }
-  if (!prompts.ok()) return prompts.status();
   if (absl::Status s = LoadModel(options, &*model); !s.ok()) return s;
   if (TakesQuestions(options)) {
     return Converse(options, *model, talk(book->text),

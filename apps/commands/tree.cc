@@ -19,6 +19,9 @@
 #include "apps/commands/generation.h"
 #include "apps/commands/readings.h"
 #include "apps/commands/requests.h"
+#include "apps/commands/sampling.h"
+#include "apps/commands/sections.h"
+#include "apps/commands/supported.h"
 #include "apps/commands/text_length.h"
 #include "apps/reader/outline.h"
 #include "apps/reader/parts.h"
@@ -71,8 +74,12 @@ Node Over(const std::vector<Node>& nodes, const Joined& joined, size_t begin,
 class Tree {
  public:
   Tree(const Options& options, Model* model, const document::Document& book,
-       std::vector<std::string> warnings)
-      : asked_(options), options_(options), model_(model), book_(book) {
+       Leaves leaves, std::vector<std::string> warnings)
+      : asked_(options),
+        options_(options),
+        model_(model),
+        book_(book),
+        sections_(leaves == Leaves::kSections) {
     summary_.warnings = std::move(warnings);
     // What is written of the parts is kept, and not their KV, of which a book
     // has gigabytes.
@@ -118,16 +125,30 @@ class Tree {
   absl::Status RunNode(size_t level, size_t index, const TalkFn& talk,
                        std::string_view text, Node* node);
   absl::StatusOr<Generator*> OpenGenerator();
+  // The session that says how likely words are: the model's as it is, whoever
+  // drafts, so that what stays of a text is the same under every policy.
+  absl::StatusOr<Generator*> OpenScorer();
+  // Leaves of a writing about `prompt` what the text in it supports; `bare` is
+  // the prompt without that, `ends` the bytes of `said` up to and with each
+  // token.
+  absl::Status KeepSupported(const Tokens& prompt, const Tokens& bare,
+                             std::string_view said,
+                             const std::vector<size_t>& ends,
+                             reader::Writing* writing);
+  // Writes a paragraph of the summary, if `node` is one.
+  absl::Status Write(const Node& node);
   void Progressed(size_t prompt, size_t written);
 
   TalkFn ForPart() const {
     return [this](const std::string& text) {
-      return PartTalk(options_.book, /*words=*/0, text);
+      return sections_ ? SectionTalk(options_.book, text)
+                       : PartTalk(options_.book, /*words=*/0, text);
     };
   }
   TalkFn ForJoin(int64_t words) const {
     return [this, words](const std::string& text) {
-      return JoinTalk(options_.book, words, text);
+      return sections_ ? SectionTalk(options_.book, text)
+                       : JoinTalk(options_.book, words, text);
     };
   }
   int64_t WordsOfShare(size_t shares) const {
@@ -140,14 +161,19 @@ class Tree {
   Options options_;  // as asked, and as each part is read
   Model* const model_;
   const document::Document& book_;
+  const bool sections_;
   BookSummary summary_;  // as far as it is made
   std::optional<Reading> reading_;
   std::optional<Generator> generator_;
+  Options scoring_;                  // of the scorer
+  std::optional<Generator> scorer_;  // absent: the generator, or none yet
   std::unique_ptr<Progress> progress_;
+  size_t room_ = 0;       // most tokens of a text, with all around, and answer
   size_t around_ = 0;     // tokens that are read with a text, or a few more
   size_t work_ = 0;       // tokens to read and write, as far as is known
   size_t work_done_ = 0;  // of finished parts
   bool is_last_ = false;  // the highest level is the summary
+  bool written_ = false;  // a paragraph of it is
   absl::Status error_;
 };
 
@@ -159,14 +185,18 @@ absl::StatusOr<bool> Tree::HasRoom() {
   const int64_t wanted = options_.sampling.max_tokens;
   summary_.answer =
       wanted < 0 ? quarter : std::min(static_cast<size_t>(wanted), quarter);
+  if (sections_) summary_.answer = std::min(summary_.answer, kSectionAnswer);
   for (const TalkFn& talk : {ForPart(), ForJoin(0), ForJoin(kParagraphWords)}) {
     const absl::StatusOr<Tokens> tokens = talk("").Tokens(*model_);
     if (!tokens.ok()) return tokens.status();
     around_ = std::max(around_, tokens->size() + kBetween);
   }
+  room_ = summary_.context;
+  if (sections_) {
+    room_ = std::min(room_, around_ + kSectionTokens + summary_.answer);
+  }
   // Two summaries must fit into one prompt, or there would never be fewer.
-  if (summary_.answer == 0 ||
-      around_ + 3 * summary_.answer > summary_.context) {
+  if (summary_.answer == 0 || around_ + 3 * summary_.answer > room_) {
     return false;
   }
   AnswerWith(summary_.answer);
@@ -187,7 +217,7 @@ std::string Tree::InPartsAdvice() const {
 bool Tree::Fits(const TalkFn& talk, std::string_view text) {
   if (!error_.ok()) return false;
   Model::TextLimits limits;
-  limits.most_tokens = summary_.context - summary_.answer;
+  limits.most_tokens = room_ - summary_.answer;
   // No copy is made of a run that is far too long.
   constexpr size_t kFewBytesOfToken = 8;
   if (text.size() > kFewBytesOfToken * limits.most_tokens) {
@@ -213,8 +243,7 @@ absl::Status Tree::Cut() {
   Progress progress(options_.progress, "planning", "bytes", "");
   const ProgressFn draw = progress.Callback();
   const std::vector<reader::Part> parts = reader::CutIntoParts(
-      book_.text, divisions,
-      kBytesOfToken * (summary_.context - summary_.answer),
+      book_.text, divisions, kBytesOfToken * (room_ - summary_.answer),
       [&](std::string_view text) {
         if (draw) {
           draw(static_cast<uint64_t>(text.data() - book_.text.data()),
@@ -241,13 +270,18 @@ absl::Status Tree::Cut() {
                       {}});
     summary_.book_tokens += tokens->size();
   }
-  is_last_ = leaves.size() == 1;
+  is_last_ = leaves.size() == 1 || Shares(leaves.size()) == leaves.size();
   summary_.levels.push_back(std::move(leaves));
   return absl::OkStatus();
 }
 
 size_t Tree::Shares(size_t below) const {
   const int64_t words = options_.book.words;
+  if (sections_) {
+    const auto paragraphs = static_cast<size_t>(words / kSectionWords);
+    return std::min(below, words == 0 ? kSectionParagraphs
+                                      : std::max<size_t>(paragraphs, 1));
+  }
   const size_t wanted =
       words == 0
           ? kParagraphs
@@ -283,7 +317,9 @@ absl::Status Tree::SayPlan() {
   Forecast forecast(options_, *model_);
   summary_.predicted.emplace();
   const auto add = [&](size_t text) {
-    const size_t prompt = text + around->size();
+    size_t prompt = text + around->size();
+    // The answer is looked at with the text, and without.
+    if (sections_) prompt += around->size() + 2 * summary_.answer;
     work_ += prompt + summary_.answer;
     const std::optional<Forecast::Times> times =
         forecast.Of(prompt, summary_.answer);
@@ -294,9 +330,10 @@ absl::Status Tree::SayPlan() {
   // Summaries are of the length that they may have at most.
   size_t nodes = leaves.size();
   size_t above = 0;
-  const size_t room = summary_.context - summary_.answer - around->size();
+  const size_t room = room_ - summary_.answer - around->size();
   while (nodes > 1) {
     const size_t shares = Shares(nodes);
+    if (shares == nodes) break;
     const size_t next =
         nodes * summary_.answer <= shares * room
             ? shares
@@ -307,11 +344,13 @@ absl::Status Tree::SayPlan() {
     if (next == shares) break;
     nodes = next;
   }
-  std::string plan =
-      absl::StrCat(Grouped(static_cast<int64_t>(summary_.book_tokens)),
-                   " tokens, the context holds ",
-                   Grouped(static_cast<int64_t>(summary_.context)), ": ",
-                   Parts(leaves.size()), " to summarize");
+  std::string plan = absl::StrCat(
+      Grouped(static_cast<int64_t>(summary_.book_tokens)),
+      sections_ ? " tokens, a small model reads at most "
+                : " tokens, the context holds ",
+      Grouped(
+          static_cast<int64_t>(sections_ ? kSectionTokens : summary_.context)),
+      sections_ ? " at once: " : ": ", Parts(leaves.size()), " to summarize");
   if (above > 0) {
     absl::StrAppend(&plan, ", then the summaries in ", above);
   }
@@ -338,8 +377,26 @@ absl::StatusOr<std::string> Tree::AtOnceAdvice() const {
   if (!prompt.ok()) return prompt.status();
   const auto tokens = static_cast<int64_t>(prompt->size());
   if (tokens >= made_for) return "";
+  if (sections_) return absl::StrCat("-c ", made_for);
   const int64_t answer = std::max<int64_t>(asked_.sampling.max_tokens, 1);
   return RoomAdvice(asked_, *model_, std::min(tokens + answer, made_for));
+}
+
+absl::StatusOr<Generator*> Tree::OpenScorer() {
+  if (scorer_.has_value()) return &*scorer_;
+  // Under these a session's rows are not the model's.
+  if (!options_.sampling.plain && options_.sampling.policy != "speed") {
+    return OpenGenerator();
+  }
+  scoring_ = BaselineOf(options_, {{"context", options_.session.context}});
+  scoring_.sampling.policy = "full";
+  scoring_.sampling.settings.clear();
+  scoring_.sampling.baseline = false;
+  absl::StatusOr<Generator> scorer =
+      Generator::Open(scoring_, *model_, summary_.context);
+  if (!scorer.ok()) return scorer.status();
+  scorer_.emplace(*std::move(scorer));
+  return &*scorer_;
 }
 
 absl::StatusOr<Generator*> Tree::OpenGenerator() {
@@ -388,12 +445,14 @@ absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
     Progressed(done, 0);
   });
   if (!read.ok()) return read;
-  size_t done = 0;
+  size_t said = 0;           // bytes
+  std::vector<size_t> ends;  // of what was said, with each token
   const absl::StatusOr<Json> report =
       (*generator)
           ->ContinueUnseen(options_.sampling.seed.value_or(0),
                            [&](int32_t id, std::string_view words) {
-                             Progressed(prompt->size(), ++done);
+                             ends.push_back(said += words.size());
+                             Progressed(prompt->size(), ends.size());
                              if (!options_.stream) return absl::OkStatus();
                              return WriteJson({{"token", id},
                                                {"text", words},
@@ -410,13 +469,22 @@ absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
       summary_.warnings.push_back(warning.get<std::string>());
     }
   }
-  work_done_ += prompt->size() + summary_.answer;
   const Json& output = report->at("output").at(0);
-  const absl::Status kept = reading_->Add(
-      depth, index, fingerprint,
-      {std::string(absl::StripAsciiWhitespace((*generator)->text())),
-       output.at("tokens").get<Tokens>(),
-       output.at("finish_reason") == "length"});
+  reader::Writing writing = {
+      std::string(absl::StripAsciiWhitespace((*generator)->text())),
+      output.at("tokens").get<Tokens>(),
+      output.at("finish_reason") == "length"};
+  if (sections_ && !writing.tokens.empty()) {
+    const absl::StatusOr<Tokens> bare = talk("").Tokens(*model_);
+    if (!bare.ok()) return bare.status();
+    const std::string text_said = (*generator)->text();
+    absl::Status s = KeepSupported(*prompt, *bare, text_said, ends, &writing);
+    if (!s.ok()) return s;
+    work_done_ += bare->size() + 2 * summary_.answer;
+  }
+  work_done_ += prompt->size() + summary_.answer;
+  const absl::Status kept =
+      reading_->Add(depth, index, fingerprint, std::move(writing));
   if (!kept.ok()) {
     if (IsInterrupted(kept)) return kept;
     // What is read is worth more than a place to keep it.
@@ -427,6 +495,42 @@ absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
   }
   node->writing = *reading_->journal().Find(depth, index, fingerprint);
   return absl::OkStatus();
+}
+
+absl::Status Tree::KeepSupported(const Tokens& prompt, const Tokens& bare,
+                                 std::string_view said,
+                                 const std::vector<size_t>& ends,
+                                 reader::Writing* writing) {
+  const absl::StatusOr<Generator*> scorer = OpenScorer();
+  if (!scorer.ok()) return scorer.status();
+  const absl::StatusOr<std::vector<double>> with =
+      (*scorer)->LogProbabilities(prompt, writing->tokens);
+  if (!with.ok()) return with.status();
+  const absl::StatusOr<std::vector<double>> without =
+      (*scorer)->LogProbabilities(bare, writing->tokens);
+  if (!without.ok()) return without.status();
+  std::vector<double> gains;
+  for (size_t i = 0; i < with->size(); ++i) {
+    gains.push_back((*with)[i] - (*without)[i]);
+  }
+  gains.resize(ends.size());  // what a --stop ends has tokens without words
+  writing->text = SupportedSentences(said, ends, gains);
+  const absl::StatusOr<Tokens> tokens =
+      model_->Tokenize(writing->text, /*flags=*/0, /*limits=*/{});
+  if (!tokens.ok()) return tokens.status();
+  writing->tokens = *tokens;
+  // At the length of a section's answer nothing is missed: three sentences are
+  // enough. At a shorter one, which -n asks for, something may be.
+  writing->cut = writing->cut && summary_.answer < kSectionAnswer;
+  return absl::OkStatus();
+}
+
+absl::Status Tree::Write(const Node& node) {
+  if (!is_last_ || options_.json || node.writing.text.empty()) {
+    return absl::OkStatus();
+  }
+  return WriteParagraphs(book_, summary_.book_tokens, node,
+                         std::exchange(written_, true));
 }
 
 bool Tree::SharesFit(const Level& below) {
@@ -497,6 +601,7 @@ absl::Status Tree::RunLevels() {
         std::string_view(book_.text)
             .substr(leaves[i].begin, leaves[i].end - leaves[i].begin);
     absl::Status s = RunNode(0, i, ForPart(), text, &leaves[i]);
+    if (s.ok()) s = Write(leaves[i]);
     if (!s.ok()) return s;
   }
   while (!is_last_) {
@@ -535,6 +640,7 @@ absl::Status Tree::RunLevelAbove() {
     const std::string_view text =
         std::string_view(joined.text).substr(begin, end - begin);
     absl::Status s = RunNode(level, i, talk, text, &above.back());
+    if (s.ok()) s = Write(above.back());
     if (!s.ok()) return s;
   }
   summary_.levels.push_back(std::move(above));
@@ -543,15 +649,17 @@ absl::Status Tree::RunLevelAbove() {
 
 }  // namespace
 
-absl::Status SummarizeAsTree(const Options& options, Model* model,
-                             const document::Document& book,
-                             std::vector<std::string> warnings,
-                             const absl::Status& too_long) {
+absl::StatusOr<std::string> SummarizeAsTree(const Options& options,
+                                            Model* model,
+                                            const document::Document& book,
+                                            Leaves leaves,
+                                            std::vector<std::string> warnings,
+                                            const absl::Status& too_long) {
   if (options.sampling.verify_against_full) {
     return NotInThisVersion(
         "--verify-against of a text longer than the context");
   }
-  Tree tree(options, model, book, std::move(warnings));
+  Tree tree(options, model, book, leaves, std::move(warnings));
   const absl::StatusOr<bool> has_room = tree.HasRoom();
   if (!has_room.ok()) return has_room.status();
   if (!*has_room) {

@@ -1,0 +1,26 @@
+#include "apps/commands/sections.h"
+
+namespace tiercel::cli {
+
+absl::StatusOr<bool> ReadsInSections(const Options& options,
+                                     const Model& model) {
+  if (options.session.context > 0 || !options.book.instruction.empty() ||
+      options.sampling.verify_against_full) {
+    return false;
+  }
+  // A section, what is asked of it, and an answer leave room to spare.
+  if (model.info().context < static_cast<int64_t>(2 * kSectionTokens)) {
+    return false;
+  }
+  // One that thinks first needs more room for it than an answer has.
+  const auto tag =
+      model.Tokenize("<think>", TIERCEL_PARSE_SPECIAL, /*limits=*/{});
+  if (!tag.ok()) return tag.status();
+  if (tag->size() == 1) return false;
+  const absl::StatusOr<Json> described = model.Describe();
+  if (!described.ok()) return described.status();
+  const auto parameters = described->at("parameters").get<int64_t>();
+  return parameters >= kLeastParameters && parameters < kSmallParameters;
+}
+
+}  // namespace tiercel::cli

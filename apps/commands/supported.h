@@ -1,0 +1,33 @@
+#ifndef TIERCEL_APPS_COMMANDS_SUPPORTED_H_
+#define TIERCEL_APPS_COMMANDS_SUPPORTED_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tiercel::cli {
+
+// What of a summary its text supports. A small model also writes what it would
+// write of any text; such a sentence it finds nearly as likely without the
+// text. The gain of a token is how much likelier the text makes it, the
+// difference of its log-probabilities with the text and without, in nats; a
+// sentence's is the mean of its tokens'.
+//
+// Of 220 sentences by SmolLM2-135M about 36 sections of two manuals 65 % had
+// their words from the section, of those with a gain of 1.5 or more, 87 %.
+inline constexpr double kLeastGain = 1.5;
+inline constexpr size_t kMostSentences = 3;
+
+// The first sentences of `summary` that its text supports, kMostSentences at
+// most, on one line; where it supports none, the one of the greatest gain.
+// Questions, headings and half a sentence at the end are none, unless there is
+// nothing else. `ends` are the bytes of `summary` up to and with each of its
+// tokens, `gains` those tokens' gains.
+std::string SupportedSentences(std::string_view summary,
+                               const std::vector<size_t>& ends,
+                               const std::vector<double>& gains);
+
+}  // namespace tiercel::cli
+
+#endif  // TIERCEL_APPS_COMMANDS_SUPPORTED_H_
