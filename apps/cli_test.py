@@ -148,13 +148,15 @@ class PlanTest(Case):
                          ["resident", "staging", "views", "weights",
                           "workspace"])
         self.assertGreater(plan["tiers"]["device"]["weights"], 0)
-        # 8 pages of 128 positions, 2 layers, K and V of 2 bytes; and hidden
-        # states, in floats, of the layer that goes to disk
+        # 8 pages of 128 positions, 2 layers, K and V of 2 bytes; hidden
+        # states, in floats, of the layer that goes to disk; and of each token
+        # what the next is drawn from
         config = self.document("inspect", CHAT)["config"]
         self.assertEqual(plan["tiers"]["host"],
                          {"kv": 8 * 128 * 2 * 2 * 2 * config["kv_heads"] *
                           config["head_dim"], "weights": 0,
-                          "workspace": 1000 * 4 * config["hidden"]})
+                          "workspace": 1000 * 4 * config["hidden"] +
+                          (12 + 4 * 8) * config["vocab"]})
         text = self.succeed("plan", "-m", CHAT, "-c", "1000").decode()
         self.assertRegex(text, r"context +1,000 tokens\n")
         self.assertRegex(text, r"fits +yes\n")

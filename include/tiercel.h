@@ -519,17 +519,18 @@ TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
                                                tiercel_error* error);
 
 /* What a session would take of each tier ("workspace" of the host tier: hidden
- * states of a prompt, and of its layer that goes to texts_dir; "disk": pages
- * for which there is no room, which come and go through "buffers"), beside what
- * is there already ("others": other models, and sessions), and, where cache_dir
- * holds how fast this machine is, its times with its context full and without
- * drafts, as the JSON of `tiercel plan`. The model may have been opened with
- * TIERCEL_LOAD_HEADER. "fits": false is an answer, not an error; then "lacks"
- * says in a sentence what does not fit. "warnings", as those of tiercel_report
- * do, say of a policy where its view takes the room of the context, where it
- * does nothing for this model, and, by the times, where it is slower than
- * "full": of what it drafts nine of ten tokens are taken to hold. Errors: those
- * of tiercel_session_create that are not for want of memory. */
+ * states of a prompt, and of its layer that goes to texts_dir, and what the
+ * tokens of a block are drawn from; "disk": pages for which there is no room,
+ * which come and go through "buffers"), beside what is there already ("others":
+ * other models, and sessions), and, where cache_dir holds how fast this machine
+ * is, its times with its context full and without drafts, as the JSON of
+ * `tiercel plan`. The model may have been opened with TIERCEL_LOAD_HEADER.
+ * "fits": false is an answer, not an error; then "lacks" says in a sentence
+ * what does not fit. "warnings", as those of tiercel_report do, say of a policy
+ * where its view takes the room of the context, where it does nothing for this
+ * model, and, by the times, where it is slower than "full": of what it drafts
+ * nine of ten tokens are taken to hold. Errors: those of tiercel_session_create
+ * that are not for want of memory. */
 TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
                                         const tiercel_session_params* params,
                                         char* json, size_t* size,

@@ -374,7 +374,7 @@ costs_thawed|runtime/predict/rates_cache.cc|kept.costs = before->costs|(void)bef
 costs_of_today|runtime/api/session_api.cc|params.costs = rates->costs|params.costs = rates->best.rates|runtime/api/api_test.cc
 fork_rates|runtime/api/session_api.cc|session->rates, copy)|std::nullopt, copy)|runtime/api/api_test.cc
 constant_ratio|runtime/policy/policy_parts.cc|kCostRatio = 8|kCostRatio = 10|runtime/drafting/draft_costs_test.cc
-block_length|runtime/policy/triforce.h|kGamma2 = 16|kGamma2 = 15|runtime/drafting/draft_costs_test.cc
+block_length|runtime/policy/policy.h|kGamma2 = 16|kGamma2 = 15|runtime/drafting/draft_costs_test.cc
 small_steps|runtime/drafting/draft_costs.cc|session_.model().BytesPerToken()) /|session_.model().BytesPerToken()) *|runtime/drafting/draft_costs_test.cc
 residual_absolute|drafts/verdict.h|if (!(NumberOf<L>(0) < rest)) continue;|if (rest < NumberOf<L>(0)) rest = NumberOf<L>(0) - rest;|drafts/verdict_test.cc
 replaced_from_target|drafts/verdict.h|ResidualOf(targets\[i\], drafts\[i\])|targets[i]|drafts/verify_test.cc
@@ -459,6 +459,8 @@ ranks_serve|runtime/predict/session_plan.cc|LargestContext(sites, std::min(conte
 disk_rate_first|offload/plan/disk_rate.cc|if (rates.size() > 1) rates.erase(rates.begin());||offload/plan/disk_rate_test.cc
 huge_page|kernels/machine/system_pages.cc|over == 0 ? 0 : kHugePage - over;|over == 0 ? 0 : 0;|offload/tier/host_region_test.cc
 large_blocks|kernels/machine/device_memory.cc|int64_t{64} << 10|int64_t{64} << 20|kernels/machine/device_memory_test.cc
+law_drafted|runtime/predict/session_plan.cc|(drafted + 4) \* kLaw|4 * kLaw|runtime/predict/block_laws_test.cc
+law_lengths|runtime/policy/policy.cc|asked == kAdaptive ? DraftLength::kMost : ours|ours|runtime/api/memory_api_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
 disk_sum|offload/disk/page_file.cc|IndexOf(layer, slot))\] == sum) {|IndexOf(layer, slot))] != sum + 1) {|offload/disk/disk_kv_test.cc
 disk_buffer|offload/move/disk_link.cc|  lane.asked.erase(lane.asked.begin());|  (void)lane;|offload/disk/disk_kv_test.cc
@@ -493,7 +495,7 @@ tile_spare|offload/kv/tiled_states.cc|spare_.use_count() == 1|spare_.use_count()
 tile_turn|offload/kv/tiled_states.cc|CopyEngine::Turn::kUrgent|CopyEngine::Turn::kInOrder|offload/kv/tiled_states_test.cc
 tile_ahead|runtime/pass/pass.cc|next->end() > now.row)|next->end() > now.end())|runtime/policy/speed_test.cc
 states_first|offload/plan/tier_plan.cc|  if (everything.fits()) return everything;||offload/plan/tier_plan_test.cc
-states_below|runtime/predict/session_plan.h|plan.host_kv + plan.host_states|plan.host_kv|runtime/predict/session_plan_test.cc
+states_below|offload/plan/tier_plan.h|return host_kv + host_states|return host_kv|runtime/predict/session_plan_test.cc
 states_predicted|offload/plan/pipeline.cc|    link.Copy(now, layer.states_s);||offload/plan/pipeline_test.cc
 layers_skipped|offload/kv/staging.cc|step_.asked = layer;|step_.asked = layer * 0;|offload/kv/layers_test.cc
 prompt_refused|runtime/sequence/forward.cc|refused = refused .. !progress(done, total);|refused = !progress(done, total);|runtime/sequence/unfinished_prompt_test.cc
@@ -539,7 +541,7 @@ yarn_context|models/decoder/config.cc|std::max(config->context|std::min(config->
 penalty_window|kernels/token/law.h|kRepeatWindow = 256|kRepeatWindow = 63|kernels/token/law_test.cc
 min_p_equals|kernels/token/law_cut.cc|w < least) break|w <= least) break|kernels/token/law_test.cc
 planned_views|offload/plan/tier_plan.h|staging + views + resident|staging + resident|offload/plan/tier_plan_test.cc
-planned_in_place|offload/plan/tier_plan.h|(in_place ? host_kv + host_states : 0)|0|offload/plan/tier_plan_test.cc
+planned_in_place|offload/plan/tier_plan.h|(in_place ? HostBytes() : 0)|0|offload/plan/tier_plan_test.cc
 pipeline_ahead|offload/plan/pipeline.cc|l + 2 < layers|l + 1 < layers|offload/plan/pipeline_test.cc
 length_memory|drafts/draft_length.cc|kMemory = 0.9|kMemory = 0.99|drafts/draft_length_test.cc
 ngram_latest|drafts/ngram.cc|length > best_length|length >= best_length|drafts/ngram_test.cc

@@ -35,6 +35,7 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
   if (plan.state_rows < needs.context) {
     plan.host_states += needs.context * needs.state_bytes;
   }
+  plan.host_laws = needs.laws;
   plan.views = needs.views;
   plan.staging = plan.shape.StagingBytes();
   plan.resident = plan.shape.SlotBytes();

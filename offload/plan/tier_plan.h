@@ -30,6 +30,7 @@ struct TierPlan {
   int64_t host_kv = 0;
   int64_t host_states = 0;   // hidden states of a prompt, of a layer on its way
                              // to disk too
+  int64_t host_laws = 0;     // what tokens are drawn from
   int64_t disk_buffers = 0;  // that pages on disk come and go through
 
   // Disk
@@ -38,8 +39,11 @@ struct TierPlan {
   int64_t DeviceBytes() const {
     return weights + draft + workspace + staging + views + resident;
   }
+  int64_t HostBytes() const {
+    return host_kv + host_states + host_laws + disk_buffers;
+  }
   bool fits() const {
-    return DeviceBytes() + (in_place ? host_kv + host_states : 0) <= budget;
+    return DeviceBytes() + (in_place ? HostBytes() : 0) <= budget;
   }
 };
 
@@ -56,6 +60,7 @@ struct TierNeeds {
   int64_t tile_rows = 0;    // of so many rows they must be on the device
   int64_t views = 0;
   int64_t kept_states = 0;     // of a layer on its way to disk
+  int64_t laws = 0;            // what tokens are drawn from
   int64_t resident_pages = 0;  // at least so many
   int64_t newest_pages = 0;
   // All but so many pages exist in the first `shallow_layers` alone, if not 0.

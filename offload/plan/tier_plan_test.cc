@@ -118,6 +118,21 @@ TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {
   EXPECT_EQ(PlanOnDevice(needs, 0).host_states, 0);
 }
 
+// Of one memory the host's part is of the budget, too.
+TEST(TierPlanTest, WhatTokensAreDrawnFromIsOfTheHost) {
+  TierNeeds needs = Needs(30, 8000);
+  const TierPlan without = PlanInPlace(needs, 0);
+  needs.laws = 700;
+  TierPlan plan = PlanInPlace(needs, 0);
+  EXPECT_EQ(plan.DeviceBytes(), without.DeviceBytes());
+  EXPECT_EQ(plan.HostBytes(), without.HostBytes() + 700);
+  plan.budget = plan.DeviceBytes() + plan.host_kv + 700;
+  EXPECT_TRUE(plan.fits());
+  --plan.budget;
+  EXPECT_FALSE(plan.fits());
+  EXPECT_EQ(PlanTiers(needs, 0).host_laws, 700);
+}
+
 // Every page is below in one place: in the host tier, as far as its budget
 // goes, or on disk, resident pages first.
 TEST(TierPlanTest, PagesWithoutRoomAreOnDisk) {

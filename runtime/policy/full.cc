@@ -5,14 +5,14 @@ absl::Status FullPolicy::Begin(const LawParams& law, uint64_t seed) {
   const PolicyParams& params = parts_.params;
   proposer_.emplace(parts_.session, law, parts_.proposer);
   target_.emplace(parts_.session, law);
-  rounds_.emplace(
-      parts_.session, *target_,
-      Rounds::Options{.seed = seed,
-                      .verify = params.verify,
-                      .drafter = proposer_->drafter(),
-                      .length = parts_.Length(params.gamma1, kGamma1,
-                                              &DraftCosts::SweepInProposals),
-                      .over_view = params.NeedsView()});
+  rounds_.emplace(parts_.session, *target_,
+                  Rounds::Options{.seed = seed,
+                                  .verify = params.verify,
+                                  .drafter = proposer_->drafter(),
+                                  .length = parts_.Length(
+                                      params.gamma1, PolicyParams::kProposals,
+                                      &DraftCosts::SweepInProposals),
+                                  .over_view = params.NeedsView()});
   return rounds_->Begin();
 }
 

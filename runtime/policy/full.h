@@ -24,9 +24,6 @@ class FullPolicy final : public Policy {
   RoundsReport report() const override { return rounds_->report(); }
 
  private:
-  // A proposal costs a sweep one more row, whether it holds or not.
-  static constexpr int64_t kGamma1 = 8;
-
   const PolicyParts parts_;
   std::optional<InnermostDrafter> proposer_;
   std::optional<SweepTarget> target_;

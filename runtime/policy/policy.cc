@@ -154,6 +154,25 @@ FastSteps PolicyParams::PlannedSteps() const {
   return policy == PolicyName::kSfi ? sfi.PlannedSteps() : FastSteps();
 }
 
+BlockLaws PolicyParams::Laws() const {
+  const bool full = policy == PolicyName::kFull;
+  if (form != PolicyForm::kVerified || (full && proposer == Proposer::kNone)) {
+    return {};
+  }
+  const auto most = [](int64_t asked, int64_t ours) {
+    return asked > 0 ? asked : asked == kAdaptive ? DraftLength::kMost : ours;
+  };
+  if (full) {
+    const int64_t block = most(gamma1, kProposals);
+    const bool by_model = proposer != Proposer::kNgram;
+    return {.rows = 1 + block, .drafted = by_model ? block : 0};
+  }
+  const int64_t block = most(gamma2, kGamma2);
+  return {.rows = 1 + block,
+          .drafted = block,
+          .draft_rows = 1 + most(gamma1, kGamma1)};
+}
+
 absl::StatusOr<DraftWindow> DraftWindowOf(const PolicyParams& params) {
   return params.draft_window.Within(params.draft_model->config.context);
 }

@@ -57,6 +57,12 @@ struct PolicyParams {
   static constexpr int64_t kAdaptive = -1;
   int64_t gamma1 = 0;
   int64_t gamma2 = 0;
+  // Our choices. Of proposals that the target itself checks: each costs a sweep
+  // one more row, whether it holds or not. Of those that a view checks: a row
+  // is much beside the little that a draft's pass takes. And of the view.
+  static constexpr int64_t kProposals = 8;
+  static constexpr int64_t kGamma1 = 4;
+  static constexpr int64_t kGamma2 = 16;
   // What a check costs in drafted tokens, for adaptive lengths; 0: what `costs`
   // say, or 8 without them.
   double cost_ratio = 0;
@@ -115,8 +121,11 @@ struct PolicyParams {
                ? sadas.window
                : 0;
   }
+  // What its blocks are drawn from.
+  BlockLaws Laws() const;
   // `options` with what its sessions need besides.
   SessionOptions OptionsFor(SessionOptions options) const {
+    options.laws = Laws();
     options.retrieval = RetrievalView();
     options.depth = Depth();
     options.prompt_view = PromptView();

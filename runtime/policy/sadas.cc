@@ -100,8 +100,8 @@ absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
       .name = "window",
       .mode = params.verify,
       .inner = proposer_->drafter(),
-      .gamma1 =
-          parts_.Length(params.gamma1, kGamma1, [&](const DraftCosts& costs) {
+      .gamma1 = parts_.Length(
+          params.gamma1, PolicyParams::kGamma1, [&](const DraftCosts& costs) {
             return costs.WindowPassInProposals(params.sadas.window);
           })};
   const auto within = [this](const std::vector<int32_t>& block) {
@@ -114,8 +114,8 @@ absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
   thinking_.emplace(*window_, within);
   options.drafter = &*thinking_;
   options.over_view = params.NeedsView();
-  options.length =
-      parts_.Length(params.gamma2, kGamma2, [&](const DraftCosts& costs) {
+  options.length = parts_.Length(
+      params.gamma2, PolicyParams::kGamma2, [&](const DraftCosts& costs) {
         return costs.SweepInWindowPasses(params.sadas.window);
       });
   think_rounds_.emplace(session, *target_, options);
@@ -123,13 +123,13 @@ absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
 
   middle_.emplace(session, RetrievalTarget::Options{.law = DraftLaw(law)});
   drafting.name = "retrieval";
-  drafting.gamma1 =
-      parts_.Length(params.gamma1, kGamma1, &DraftCosts::ViewPassInProposals);
+  drafting.gamma1 = parts_.Length(params.gamma1, PolicyParams::kGamma1,
+                                  &DraftCosts::ViewPassInProposals);
   retrieval_.emplace(*middle_, drafting);
   answering_.emplace(*retrieval_, within);
   options.drafter = &*answering_;
-  options.length =
-      parts_.Length(params.gamma2, kGamma2, &DraftCosts::SweepInViewPasses);
+  options.length = parts_.Length(params.gamma2, PolicyParams::kGamma2,
+                                 &DraftCosts::SweepInViewPasses);
   answer_rounds_.emplace(session, *target_, options);
   return answer_rounds_->Begin();
 }

@@ -102,9 +102,6 @@ class SadasVerified final : public Policy {
   RoundsReport report() const override;
 
  private:
-  static constexpr int64_t kGamma1 = 4;
-  static constexpr int64_t kGamma2 = 16;
-
   // How many of a drafted block's tokens have the mode of its beginning; none
   // where the text is forced.
   size_t WithinMode(const std::vector<int32_t>& block) const;

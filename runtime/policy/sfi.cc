@@ -64,13 +64,13 @@ absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
   target_.emplace(session, law);
   proposer_.emplace(session, law, parts_.proposer);
   middle_.emplace(session, RetrievalTarget::Options{.law = DraftLaw(law)});
-  retrieval_.emplace(
-      *middle_, VerifyingDrafter::Options{
-                    .name = "retrieval",
-                    .mode = params.verify,
-                    .inner = proposer_->drafter(),
-                    .gamma1 = parts_.Length(params.gamma1, kGamma1,
-                                            &DraftCosts::ViewPassInProposals)});
+  retrieval_.emplace(*middle_, VerifyingDrafter::Options{
+                                   .name = "retrieval",
+                                   .mode = params.verify,
+                                   .inner = proposer_->drafter(),
+                                   .gamma1 = parts_.Length(
+                                       params.gamma1, PolicyParams::kGamma1,
+                                       &DraftCosts::ViewPassInProposals)});
   drafter_.emplace(*retrieval_, [this](const std::vector<int32_t>& block) {
     SfiSchedule ahead = *schedule_;
     size_t length = 0;
@@ -80,14 +80,14 @@ absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
     }
     return length;
   });
-  rounds_.emplace(
-      session, *target_,
-      Rounds::Options{.seed = seed,
-                      .verify = params.verify,
-                      .drafter = &*drafter_,
-                      .length = parts_.Length(params.gamma2, kGamma2,
-                                              &DraftCosts::SweepInViewPasses),
-                      .over_view = true});
+  rounds_.emplace(session, *target_,
+                  Rounds::Options{.seed = seed,
+                                  .verify = params.verify,
+                                  .drafter = &*drafter_,
+                                  .length = parts_.Length(
+                                      params.gamma2, PolicyParams::kGamma2,
+                                      &DraftCosts::SweepInViewPasses),
+                                  .over_view = true});
   return rounds_->Begin();
 }
 

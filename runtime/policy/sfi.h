@@ -66,9 +66,6 @@ class SfiVerified final : public Policy {
   RoundsReport report() const override;
 
  private:
-  static constexpr int64_t kGamma1 = 4;
-  static constexpr int64_t kGamma2 = 16;
-
   const PolicyParts parts_;
   const SfiSchedule::Options options_;
   std::optional<SfiSchedule> schedule_;  // of the session's tokens

@@ -27,11 +27,6 @@ class TriForcePolicy final : public Policy {
   RoundsReport report() const override { return rounds_->report(); }
 
  private:
-  // A proposal costs a pass over the view one more row, whether it holds or
-  // not: beside the little that a draft's pass takes, much.
-  static constexpr int64_t kGamma1 = 4;
-  static constexpr int64_t kGamma2 = 16;
-
   const PolicyParts parts_;
   std::optional<InnermostDrafter> proposer_;
   std::optional<RetrievalTarget> middle_;

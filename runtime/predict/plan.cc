@@ -50,7 +50,9 @@ nlohmann::json TiersJson(const TierPlan& plan, int64_t others) {
                             {"views", plan.views},
                             {"resident", plan.resident}}},
                           {"host", {{"kv", plan.host_kv}, {"weights", 0}}}};
-  if (plan.host_states > 0) tiers["host"]["workspace"] = plan.host_states;
+  if (plan.host_states + plan.host_laws > 0) {
+    tiers["host"]["workspace"] = plan.host_states + plan.host_laws;
+  }
   if (plan.disk_kv > 0) {
     tiers["host"]["buffers"] = plan.disk_buffers;
     tiers["disk"] = {{"kv", plan.disk_kv}};
@@ -129,6 +131,7 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
                       .on_gpu = of_ranks.on_gpu,
                       .in_place = of_ranks.in_place,
                       .device_bytes = of_ranks.device_bytes,
+                      .law_bytes = of_ranks.law_bytes,
                       .machine_bytes = of_ranks.machine_bytes,
                       .host_bytes = of_ranks.host_bytes,
                       .disk_bytes = of_ranks.disk_bytes};

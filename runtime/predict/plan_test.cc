@@ -158,7 +158,7 @@ TEST(PlanTest, TheMachinesMemoryCounts) {
   site.device_bytes = int64_t{1} << 40;
   const TierPlan plan = site.PlanFor(kContext);
   ASSERT_TRUE(plan.fits());
-  site.machine_bytes = plan.DeviceBytes() + plan.host_kv;
+  site.machine_bytes = plan.DeviceBytes() + plan.HostBytes();
   EXPECT_TRUE(PlanRanks({site}, kContext).ok());
   --site.machine_bytes;
   const absl::Status status = PlanRanks({site}, kContext).status();
@@ -227,7 +227,7 @@ TEST(PlanTest, AWishBoundsBothTiers) {
   const TierPlan plan = (*Session::Create(*Open(DeviceOf(int64_t{1} << 30)),
                                           {.context = kContext}))
                             ->plan();
-  const int64_t both = plan.DeviceBytes() + plan.host_kv;
+  const int64_t both = plan.DeviceBytes() + plan.HostBytes();
   for (const int64_t wish : {both, both - 1}) {
     Model::Options options = DeviceOf(int64_t{1} << 30);
     options.machine.device_memory_bytes = wish;

@@ -99,6 +99,15 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
 
 int64_t LogitRows() { return 1 + kMaxStepRows; }
 
+// Of each token an id and a probability, and while they are made a logit
+// without what the repeat penalty takes; what replaces a token that does not
+// hold takes four rows more.
+int64_t BlockLaws::Bytes(int64_t vocab) const {
+  constexpr int64_t kLaw = sizeof(int32_t) + sizeof(float);
+  constexpr int64_t kMaking = kLaw + sizeof(float);
+  return vocab * (std::max(rows, draft_rows) * kMaking + (drafted + 4) * kLaw);
+}
+
 int64_t ScratchBytes(const ModelConfig& config, int64_t context, int threads,
                      bool on_gpu) {
   if (on_gpu) {
@@ -162,6 +171,7 @@ TierNeeds SessionSite::Needs(int64_t context) const {
       .state_bytes = StateBytes(),
       .tile_rows = TiledStates::kTiles * RowsAtOnce()};
   needs.draft = draft_bytes;
+  needs.laws = law_bytes;
   // One layer is written while the next computes.
   if (keeps_layers && (split == nullptr || split->ranks() == 1)) {
     needs.kept_states = context * StateBytes();
@@ -198,11 +208,12 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
     // What it computes in takes the place of the host tier, and hidden states
     // have nowhere else to be.
     needs.tile_rows = context;
-    return PlanWithDisk(needs, device_bytes - buffers - needs.kept_states,
-                        /*pages_budget=*/0);
+    return PlanWithDisk(
+        needs, device_bytes - buffers - needs.kept_states - needs.laws,
+        /*pages_budget=*/0);
   }
   const int64_t left = machine_bytes - (on_gpu ? 0 : plan.DeviceBytes()) -
-                       plan.host_states - buffers;
+                       plan.host_states - plan.host_laws - buffers;
   return PlanWithDisk(needs, device_bytes, std::min(host_bytes, left));
 }
 
@@ -245,8 +256,7 @@ int64_t SessionSite::LeastDeviceBytes(int64_t context) const {
   SessionSite least = *this;
   least.device_bytes = 0;
   const TierPlan plan = least.PlanFor(context);
-  return plan.DeviceBytes() +
-         (in_place ? plan.host_kv + plan.host_states + plan.disk_buffers : 0);
+  return plan.DeviceBytes() + (in_place ? plan.HostBytes() : 0);
 }
 
 absl::Status SessionSite::DoesNotFit(int64_t context, int64_t most) const {
@@ -308,6 +318,14 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                       .rank = rank};
   site.layout.kv_heads = static_cast<int>(model.split->kv_heads(rank).size());
   if (options.EndsPrompts()) site.depth = options.depth->Of(model.config);
+  if (rank == 0) {
+    site.law_bytes = options.laws.Bytes(model.config.vocab);
+    // The host reads logits, too.
+    if (on_gpu) {
+      site.law_bytes += LogitRows() * model.config.vocab *
+                        static_cast<int64_t>(sizeof(float));
+    }
+  }
   site.machine_bytes = machine.MemoryBudget();
   site.host_bytes = machine.HostBudget();
   site.can_spill = !options.on_device && options.prompt_view.IsFull() &&

@@ -51,6 +51,18 @@ struct TextsFolder {
   KvFolder Folder() const { return {path, most_bytes, Disk()}; }
 };
 
+// What a block of tokens is drawn from: a distribution for each row of the
+// target, and for each token that was drafted by a model; those of the rows
+// that it drafts at once are made beside these.
+struct BlockLaws {
+  int64_t rows = 1;
+  int64_t drafted = 0;
+  int64_t draft_rows = 0;
+
+  // Most bytes of the host's memory that they take, of so many tokens.
+  int64_t Bytes(int64_t vocab) const;
+};
+
 // What a session is to be.
 struct SessionOptions {
   int64_t context = 0;  // most tokens; 0: as many of the checkpoint's as fit
@@ -61,6 +73,7 @@ struct SessionOptions {
   // ever need is taken when it is made.
   bool on_device = false;
   View prompt_view = View::Full();  // what a prompt's rows read
+  BlockLaws laws = {};
   // Positions that stay on the device at least, of the first and of the newest.
   int64_t kept_first = 0;
   int64_t kept_newest = 0;
@@ -122,6 +135,8 @@ struct SessionSite {
   bool on_gpu = false;          // the device is one
   bool in_place = false;        // the device computes in the host tier
   int64_t device_bytes = 0;     // weights included; in place: of both tiers
+  // What tokens are drawn from, on the rank that draws them.
+  int64_t law_bytes = 0;
   // What of this machine's memory both tiers may take, weights included; of a
   // GPU the host tier.
   int64_t machine_bytes = std::numeric_limits<int64_t>::max();
@@ -150,8 +165,7 @@ struct SessionSite {
   TierNeeds Needs(int64_t context) const;
   TierPlan PlanFor(int64_t context) const;
   int64_t MachineBytes(const TierPlan& plan) const {
-    return plan.host_kv + plan.host_states + plan.disk_buffers +
-           (on_gpu ? 0 : plan.DeviceBytes());
+    return plan.HostBytes() + (on_gpu ? 0 : plan.DeviceBytes());
   }
   bool Fits(int64_t context) const { return Fits(PlanFor(context)); }
   // The largest context that fits, at most `most`; 0: none.

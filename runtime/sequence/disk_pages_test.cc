@@ -84,7 +84,7 @@ class DiskPagesTest : public testing::Test {
           SiteOf(*alone, weights, options, alone->machine->threads())
               .PlanFor(options.context);
       with.machine.host_memory_bytes =
-          plan.DeviceBytes() + plan.host_kv + plan.host_states - 2 * page;
+          plan.DeviceBytes() + plan.HostBytes() - 2 * page;
       return with;
     }
     with.machine.simulation = {
