@@ -459,6 +459,8 @@ ranks_serve|runtime/predict/session_plan.cc|LargestContext(sites, std::min(conte
 disk_rate_first|offload/plan/disk_rate.cc|if (rates.size() > 1) rates.erase(rates.begin());||offload/plan/disk_rate_test.cc
 huge_page|kernels/machine/system_pages.cc|over == 0 ? 0 : kHugePage - over;|over == 0 ? 0 : 0;|offload/tier/host_region_test.cc
 large_blocks|kernels/machine/device_memory.cc|int64_t{64} << 10|int64_t{64} << 20|kernels/machine/device_memory_test.cc
+promised_slots|offload/tier/page_pool.cc|slots_in_use() >= promised_slots_|slots_in_use() > promised_slots_|offload/tier/memory_promise_test.cc
+promise_written|offload/tier/memory_promise.h|bytes_ > written_ ? bytes_ - written_ : 0|bytes_ - written_|offload/tier/memory_promise_test.cc
 law_drafted|runtime/predict/session_plan.cc|(drafted + 4) \* kLaw|4 * kLaw|runtime/predict/block_laws_test.cc
 law_lengths|runtime/policy/policy.cc|asked == kAdaptive ? DraftLength::kMost : ours|ours|runtime/api/memory_api_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc

@@ -90,6 +90,7 @@ absl::Status InPlaceKv::CommitOwn(int64_t rows, Cancelled /*cancelled*/) {
     page_layers_[page] = LayersOf(static_cast<int64_t>(page));
   }
   end_ += rows;
+  pool_->NoteWritten();
   DropPages(PagesUpTo(end_));
   return absl::OkStatus();
 }
@@ -184,8 +185,10 @@ absl::Status InPlaceKv::LoadOwn(int64_t rows, GivePages give,
         return absl::OkStatus();
       },
       place);
-  if (given.ok()) end_ += rows;
-  return given;
+  if (!given.ok()) return given;
+  end_ += rows;
+  pool_->NoteWritten();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<HeldPages>> InPlaceKv::Hold(

@@ -6,7 +6,7 @@ namespace tiercel {
 
 absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
     const TierShape& shape, DeviceMemory& memory, std::unique_ptr<Link> link,
-    std::shared_ptr<PageFile> spill) {
+    std::shared_ptr<PageFile> spill, MemoryPromise promise) {
   absl::StatusOr<DeviceSlots> slots =
       DeviceSlots::Create(memory, shape.layout, shape.layers, shape.Slots());
   if (!slots.ok()) return slots.status();
@@ -34,11 +34,21 @@ absl::StatusOr<std::shared_ptr<KvTier>> KvTier::Create(
   const auto access = (*engine)->host_has_addresses()
                           ? PagePool::Access::kMapped
                           : PagePool::Access::kUnmapped;
-  return std::make_shared<KvTier>(KvTier{
+  auto tier = std::make_shared<KvTier>(KvTier{
       shape,
       PagePool(shape.layout, shape.layers, shape.context_pages + 2, access),
       std::move(spill), *std::move(slots), std::move(buffers),
       *std::move(engine), disk});
+  tier->pool.Promise(std::move(promise),
+                     shape.context_pages - shape.disk_pages);
+  return tier;
+}
+
+void KvTier::NoteWritten() {
+  pool.NoteWritten();
+  const int64_t page_bytes = shape.layout.PageBytes();
+  on_device.NoteWritten((slots.most() * shape.layers + 2 * staged_most) *
+                        page_bytes);
 }
 
 absl::StatusOr<PageSlot> KvTier::TakeBelow(int64_t page) {

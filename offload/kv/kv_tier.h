@@ -12,6 +12,7 @@
 #include "offload/move/copy_engine.h"
 #include "offload/move/disk_link.h"
 #include "offload/tier/device_slots.h"
+#include "offload/tier/memory_promise.h"
 #include "offload/tier/page_pool.h"
 #include "offload/tier/tier_shape.h"
 
@@ -22,11 +23,11 @@ class Residency;
 // What a sequence and its forks share: the pages of all tiers, two buffers
 // that layers are staged in by turns, and the engine that copies.
 struct KvTier {
-  // `spill`: where pages go that the shape has on disk. Errors: out_of_memory;
-  // no_thread.
+  // `spill`: where pages go that the shape has on disk; `promise`: the memory
+  // of the others below. Errors: out_of_memory; no_thread.
   static absl::StatusOr<std::shared_ptr<KvTier>> Create(
       const TierShape& shape, DeviceMemory& memory, std::unique_ptr<Link> link,
-      std::shared_ptr<PageFile> spill = nullptr);
+      std::shared_ptr<PageFile> spill = nullptr, MemoryPromise promise = {});
 
   // The slot of a sequence's page below, with one reference. Errors:
   // out_of_memory.
@@ -55,6 +56,13 @@ struct KvTier {
   const void* owner = nullptr;
   // Layer k of the current step is staged in buffer (turn + k) % 2.
   int64_t turn = 0;
+
+  // Until they are written pages on the device are taken but not there, where
+  // that is played: what of them has been, at most.
+  MemoryPromise on_device = {};
+  int64_t staged_most = 0;
+  // What is committed has been written.
+  void NoteWritten();
 
   Buffer& BufferOf(int64_t layer) {
     return buffers[static_cast<size_t>((turn + layer) % 2)];

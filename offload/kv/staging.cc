@@ -78,6 +78,7 @@ absl::Status Staging::LayOut(PagesRead reads, int64_t end,
         absl::StrCat("a layer buffer holds ", tier_.shape.staged_pages,
                      " pages, the step needs ", place));
   }
+  tier_.staged_most = std::max(tier_.staged_most, place);
   // A page that was closed since, and left, has the next place.
   const bool same_places =
       step_.away.size() >= next_.size() &&

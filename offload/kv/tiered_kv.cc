@@ -185,6 +185,7 @@ absl::Status TieredKv::CommitOwn(int64_t rows, Cancelled cancelled) {
           ? pages_.Close(first)
           : 0;
   end_ += rows;
+  tier_->NoteWritten();
   pages_.Shrink(PagesUpTo(end_));
   pages_.NoteBelow(first, end_, down);
   if (!step.in_place) staging_.Commit();
@@ -478,6 +479,7 @@ absl::Status TieredKv::LoadOwn(int64_t rows, GivePages give,
     if (!up.ok()) return up;
   }
   end_ = end;
+  tier_->NoteWritten();
   pages_.NoteBelow(first, end_, /*down=*/0);
   return absl::OkStatus();
 }

@@ -29,7 +29,25 @@ absl::StatusOr<PagePool> PagePool::OnDevice(const KvLayout& layout, int layers,
   return pool;
 }
 
+void PagePool::Promise(MemoryPromise promise, int64_t slots) {
+  planned_bytes_ = promise.bytes() / std::max<int64_t>(1, slots);
+  promise_ = std::move(promise);
+  promised_slots_ = slots;
+}
+
+void PagePool::NoteWritten() {
+  promise_.NoteWritten(slots_.most() * planned_bytes_);
+}
+
 absl::StatusOr<int64_t> PagePool::Take() {
+  if (!on_device() && slots_in_use() >= promised_slots_) {
+    if (absl::Status s = promise_.Grow(layers_ * layout_.PageBytes(),
+                                       "KV of forks and of texts being saved");
+        !s.ok()) {
+      return s;
+    }
+    ++promised_slots_;
+  }
   const int64_t slot = slots_.Take();
   if (slot >= 0) return slot;
   if (on_device()) {

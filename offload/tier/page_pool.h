@@ -2,6 +2,7 @@
 #define TIERCEL_OFFLOAD_TIER_PAGE_POOL_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -9,6 +10,7 @@
 #include "kernels/kv/kv_layout.h"
 #include "kernels/machine/device_memory.h"
 #include "offload/tier/host_region.h"
+#include "offload/tier/memory_promise.h"
 #include "offload/tier/slot_counter.h"
 
 namespace tiercel {
@@ -32,6 +34,12 @@ class PagePool {
   // Errors: out_of_memory.
   static absl::StatusOr<PagePool> OnDevice(const KvLayout& layout, int layers,
                                            int64_t slots, DeviceMemory& memory);
+
+  // Its first `slots` slots have the memory of `promise`; of what is taken
+  // beside so many it asks for more.
+  void Promise(MemoryPromise promise, int64_t slots);
+  // What is in slots that are taken has been written.
+  void NoteWritten();
 
   // A slot with one reference and undefined contents.
   // Errors: out_of_memory; the pool is as before.
@@ -64,6 +72,9 @@ class PagePool {
   std::vector<std::vector<HostRegion>> segments_;  // [segment][layer]
   DeviceArray<std::byte> device_;                  // [layer], or none
   DeviceMemory* memory_ = nullptr;                 // of device_
+  MemoryPromise promise_;
+  int64_t promised_slots_ = std::numeric_limits<int64_t>::max();
+  int64_t planned_bytes_ = 0;  // of one of those that were promised first
   SlotCounter slots_;
 };
 

@@ -31,6 +31,7 @@ class SlotCounter {
     const int64_t slot = free_.back();
     free_.pop_back();
     references_[Index(slot)] = 1;
+    most_ = std::max(most_, in_use());
     return slot;
   }
   void AddReference(int64_t slot) { ++references_[Index(slot)]; }
@@ -46,12 +47,15 @@ class SlotCounter {
   int64_t in_use() const {
     return count() - static_cast<int64_t>(free_.size());
   }
+  // That were in use at once: no others ever were.
+  int64_t most() const { return most_; }
 
  private:
   static size_t Index(int64_t slot) { return static_cast<size_t>(slot); }
 
   std::vector<int> references_;  // [slot]
   std::vector<int64_t> free_;    // lowest slot last
+  int64_t most_ = 0;
 };
 
 }  // namespace tiercel

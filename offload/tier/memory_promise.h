@@ -1,0 +1,90 @@
+#ifndef TIERCEL_OFFLOAD_TIER_MEMORY_PROMISE_H_
+#define TIERCEL_OFFLOAD_TIER_MEMORY_PROMISE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace tiercel {
+
+// What of a machine's memory was promised. Memory that is taken page by page as
+// it is first written does not show in what the system has free: whoever is
+// admitted must leave room for what those before may take yet. Thread-safe.
+class MemoryAccount {
+ public:
+  // `room` says how much may still be promised.
+  explicit MemoryAccount(std::function<int64_t()> room)
+      : room_(std::move(room)) {}
+
+  int64_t promised() const { return promised_; }
+  int64_t room() const { return room_(); }
+
+  // Of all that this process has promised, in all accounts, what has not been
+  // written yet.
+  static int64_t Unwritten();
+  // Held from asking for room until what was found is promised.
+  static std::mutex& Admission();
+
+ private:
+  friend class MemoryPromise;
+  void Add(int64_t promised, int64_t unwritten);
+
+  const std::function<int64_t()> room_;
+  std::atomic<int64_t> promised_{0};
+};
+
+// Bytes that one holder may take, until this ends. Used from one thread.
+class MemoryPromise {
+ public:
+  // kToBeTaken: of the account. kTaken: somebody else counts that they are
+  // taken, and they have not been written.
+  enum class Kind { kToBeTaken, kTaken };
+
+  MemoryPromise() = default;  // of nothing, which grows unasked
+  MemoryPromise(std::shared_ptr<MemoryAccount> account, int64_t bytes,
+                Kind kind = Kind::kToBeTaken)
+      : account_(std::move(account)), kind_(kind) {
+    Resize(bytes);
+  }
+  ~MemoryPromise() {
+    NoteWritten(0);
+    Resize(0);
+  }
+  MemoryPromise(MemoryPromise&& other) noexcept { *this = std::move(other); }
+  MemoryPromise& operator=(MemoryPromise&& other) noexcept {
+    std::swap(account_, other.account_);
+    std::swap(kind_, other.kind_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(written_, other.written_);
+    return *this;
+  }
+
+  // It is of so many bytes from now on, whatever room there is.
+  void Resize(int64_t bytes);
+  // It is of `more` bytes, for `what`, where there is room. Errors:
+  // out_of_memory, with the bytes needed and free.
+  absl::Status Grow(int64_t more, std::string_view what);
+  int64_t bytes() const { return bytes_; }
+  // So many of the bytes have been written.
+  void NoteWritten(int64_t bytes);
+
+ private:
+  int64_t Unwritten() const {
+    return bytes_ > written_ ? bytes_ - written_ : 0;
+  }
+
+  std::shared_ptr<MemoryAccount> account_;  // null: nobody counts
+  Kind kind_ = Kind::kToBeTaken;
+  int64_t bytes_ = 0;
+  int64_t written_ = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_OFFLOAD_TIER_MEMORY_PROMISE_H_
