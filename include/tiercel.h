@@ -518,19 +518,21 @@ TIERCEL_API tiercel_status tiercel_cache_clear(const char* cache_dir,
                                                size_t* removed,
                                                tiercel_error* error);
 
-/* What a session would take of each tier ("workspace" of the host tier: hidden
- * states of a prompt, and of its layer that goes to texts_dir, and what the
- * tokens of a block are drawn from; "disk": pages for which there is no room,
- * which come and go through "buffers"), beside what is there already ("others":
- * other models, and sessions), and, where cache_dir holds how fast this machine
- * is, its times with its context full and without drafts, as the JSON of
- * `tiercel plan`. The model may have been opened with TIERCEL_LOAD_HEADER.
- * "fits": false is an answer, not an error; then "lacks" says in a sentence
- * what does not fit. "warnings", as those of tiercel_report do, say of a policy
- * where its view takes the room of the context, where it does nothing for this
- * model, and, by the times, where it is slower than "full": of what it drafts
- * nine of ten tokens are taken to hold. Errors: those of tiercel_session_create
- * that are not for want of memory. */
+/* What a session would take of each tier ("workspace": what a call computes in,
+ * but for what sessions of the model have already, which it shares; that of the
+ * host tier: hidden states of a prompt, and of its layer that goes to
+ * texts_dir, and what the tokens of a block are drawn from; "disk": pages for
+ * which there is no room, which come and go through "buffers"), beside what is
+ * there already ("others": other models, and sessions, in place with all that
+ * they may take yet), and, where cache_dir holds how fast this machine is, its
+ * times with its context full and without drafts, as the JSON of `tiercel
+ * plan`. The model may have been opened with TIERCEL_LOAD_HEADER. "fits": false
+ * is an answer, not an error; then "lacks" says in a sentence what does not
+ * fit. "warnings", as those of tiercel_report do, say of a policy where its
+ * view takes the room of the context, where it does nothing for this model,
+ * and, by the times, where it is slower than "full": of what it drafts nine of
+ * ten tokens are taken to hold. Errors: those of tiercel_session_create that
+ * are not for want of memory. */
 TIERCEL_API tiercel_status tiercel_plan(const tiercel_model* model,
                                         const tiercel_session_params* params,
                                         char* json, size_t* size,
@@ -552,7 +554,13 @@ TIERCEL_API tiercel_status tiercel_choose_ranks(
 /* A session that holds no tokens, with the memory that it needs on the device.
  * `model` has its weights. After an error *session is NULL. What does not fit
  * is TIERCEL_OUT_OF_MEMORY, "does_not_fit", with the context and the memory
- * that would do. Errors of the draft_model: as tiercel_check_draft. */
+ * that would do: what sessions of this process may take yet counts, as if they
+ * had taken it. Errors of the draft_model: as tiercel_check_draft.
+ *
+ * Sessions of a model compute by turns in the same workspace. Those that
+ * compute at the same time, in several threads or one in a callback of
+ * another's call, take one more each, for as long; where there is no memory for
+ * that the call is TIERCEL_OUT_OF_MEMORY. */
 TIERCEL_API tiercel_status tiercel_session_create(
     tiercel_model* model, const tiercel_session_params* params,
     tiercel_session** session, tiercel_error* error);
@@ -563,7 +571,8 @@ TIERCEL_API void tiercel_session_free(tiercel_session* session);
 /* Appends tokens. Layer by layer: the whole run of tokens passes through a
  * layer before the next. Progress is in token-layers. Cancelled or failed, the
  * session is as it was before the call; but what was done of more than 64
- * tokens is kept beside it until another call computes or drops tokens: given
+ * tokens is kept beside it, where there is room for it besides what the model's
+ * other sessions compute in, until another call computes or drops tokens: given
  * the same tokens again, the call goes on there, and progress with it (not
  * where their beginning came from texts_dir: it comes from there again). `ids`
  * may be NULL if count is 0. TIERCEL_INVALID_INPUT: "context_length_exceeded",
@@ -620,7 +629,16 @@ TIERCEL_API tiercel_status tiercel_session_truncate(tiercel_session* session,
 
 /* A second session with the same tokens and policy; pages are shared until
  * written. Its calls and those of `session` take turns. After an error *copy is
- * NULL. */
+ * NULL.
+ *
+ * No memory is planned for it. On a device behind a link the two share what was
+ * planned for one: whoever computes has all of it, and what it took the place
+ * of comes up again at the other's turn. The pages that either writes over, or
+ * adds beyond a whole context of both, are taken of the host tier, or of a GPU
+ * that has all KV, as they are written. Where there is no room for them that
+ * call is TIERCEL_OUT_OF_MEMORY, "out_of_memory", and loses nothing; there is
+ * some again when one of the two drops tokens, or is freed. A copy that keeps a
+ * view (tiercel_policy) takes that on the device when it is made. */
 TIERCEL_API tiercel_status tiercel_session_fork(const tiercel_session* session,
                                                 tiercel_session** copy,
                                                 tiercel_error* error);

@@ -415,8 +415,8 @@ own_below|offload/kv/residency.cc|    page.below = false;|    (void)page;|offloa
 cancelled_open|offload/kv/residency.cc|  if (ClassOf(sent) == ErrorClass::kCancelled) return sent;|  (void)sent;|offload/kv/tiered_kv_test.cc
 resumed_buffers|offload/kv/staging.cc|  tier_.owner = this;|  (void)this;|offload/kv/forks_test.cc
 rows_before|runtime/pass/pass.cc|pass_.before + first);|pass_.before);|runtime/pass/pass_test.cc
-drafted_over|runtime/sequence/forward.cc|interrupted_.reset();  // its|(void)0;  // its|runtime/policy/triforce_test.cc
-draft_stops|runtime/policy/policy.cc|draft_session->CancelWith(session);|(void)session;|runtime/drafting/small_target_test.cc
+drafted_over|runtime/sequence/forward.cc|DropInterrupted();  // its|(void)0;  // its|runtime/policy/triforce_test.cc
+draft_stops|runtime/policy/policy.cc|drafts->CancelWith(session);|(void)session;|runtime/drafting/small_target_test.cc
 draft_on_device|runtime/policy/policy.cc|.on_device = true|.on_device = false|runtime/drafting/small_target_test.cc
 reopened_slot|offload/kv/residency.cc|undo = \[&\] { Release(page); }|undo = [] {}|offload/kv/tiered_kv_test.cc
 text_page|offload/texts/kv_file.cc|PageSum(bytes, page_bytes) != info_.sums\[sum\]|info_.sums[sum] == 0|offload/texts/kv_folder_test.cc
@@ -459,8 +459,17 @@ ranks_serve|runtime/predict/session_plan.cc|LargestContext(sites, std::min(conte
 disk_rate_first|offload/plan/disk_rate.cc|if (rates.size() > 1) rates.erase(rates.begin());||offload/plan/disk_rate_test.cc
 huge_page|kernels/machine/system_pages.cc|over == 0 ? 0 : kHugePage - over;|over == 0 ? 0 : 0;|offload/tier/host_region_test.cc
 large_blocks|kernels/machine/device_memory.cc|int64_t{64} << 10|int64_t{64} << 20|kernels/machine/device_memory_test.cc
+promised_free|runtime/machine/machine.cc|FreeHostMemory() - MemoryAccount::Unwritten()|FreeHostMemory()|runtime/machine/machine_test.cc
+promised_in_place|runtime/predict/session_plan.cc|weights.bytes + (in_place ? promised : 0)|weights.bytes|runtime/api/memory_api_test.cc
+promised_kv|runtime/predict/session_plan.h|host_bytes - (in_place ? 0 : promised_kv)|host_bytes|runtime/api/memory_api_test.cc
 promised_slots|offload/tier/page_pool.cc|slots_in_use() >= promised_slots_|slots_in_use() > promised_slots_|offload/tier/memory_promise_test.cc
 promise_written|offload/tier/memory_promise.h|bytes_ > written_ ? bytes_ - written_ : 0|bytes_ - written_|offload/tier/memory_promise_test.cc
+pool_largest|runtime/model/workspace_pool.cc|idle_->Bytes() < workspace->Bytes()|idle_->Bytes() > workspace->Bytes()|runtime/model/workspace_pool_test.cc
+rests_after_calls|runtime/api/session_api.cc|    session->session->Rest();||runtime/api/memory_api_test.cc
+rest_logits|runtime/sequence/session.cc|if (knows_next_) std::copy_n(HostLogits()|if (false) std::copy_n(HostLogits()|runtime/api/api_test.cc
+parked_states|runtime/sequence/session_rank.cc|hidden = std::exchange(parked_, {});|parked_ = {};|runtime/api/memory_api_test.cc
+tiles_stay|runtime/sequence/session_rank.cc|tiles != nullptr \&\& !tiles->IsSuspended()|tiles != nullptr|runtime/api/memory_api_test.cc
+saving_makes_room|runtime/sequence/forward.cc|  texts_->Stop();||runtime/sequence/saved_texts_test.cc
 law_drafted|runtime/predict/session_plan.cc|(drafted + 4) \* kLaw|4 * kLaw|runtime/predict/block_laws_test.cc
 law_lengths|runtime/policy/policy.cc|asked == kAdaptive ? DraftLength::kMost : ours|ours|runtime/api/memory_api_test.cc
 disk_slot|offload/disk/page_file.h|IndexOf(layer, slot)) \* page_bytes_|IndexOf(layer, slot / 2 * 2)) * page_bytes_|offload/disk/disk_kv_test.cc
@@ -625,7 +634,7 @@ window_taken|models/tokenizer/merge_windows.cc|is_last ? size : shared.begin|is_
 composed_in_parts|models/tokenizer/nfc.cc|kLeastMark = 0x300|kLeastMark = 0x110000|models/tokenizer/nfc_test.cc
 pool_turns|kernels/machine/thread_pool.cc|  const std::lock_guard<std::mutex> turn(turn_);||kernels/machine/thread_pool_test.cc
 forked_pool|runtime/machine/machine.cc|if (pool_ == nullptr .*) return;|return;|runtime/machine/machine_test.cc
-draft_planned|runtime/predict/plan.cc|ranks.sites.back().draft_bytes = draft_bytes|(void)draft_bytes|runtime/api/model_api_test.cc
+draft_planned|runtime/predict/plan.cc|site.draft_bytes = draft_bytes|(void)draft_bytes|runtime/api/model_api_test.cc
 others_planned|runtime/predict/plan.cc|  weights.bytes += others;|  (void)others;|runtime/predict/plan_test.cc
 weights_before|runtime/model/model.cc|  if (bytes <= free) return|  if (bytes < 2 * free) return|runtime/model/model_test.cc
 wish_bounds|runtime/machine/machine.cc|if (simulated()) return options_.simulation->device_bytes;||runtime/machine/machine_test.cc
@@ -633,8 +642,8 @@ taken_counts|runtime/machine/machine.cc|most : free + taken|most : free|runtime/
 unbegun_report|runtime/generate/generate.cc|    report.finish_reason = "cancelled";|    report = {};|runtime/api/cancel_test.cc
 sticky_cancel|runtime/generate/generate.cc|  if (session.cancelled()) return CancelledError();|  (void)session;|runtime/api/cancel_test.cc
 draft_weights_once|runtime/predict/plan.cc|weights->bytes = 0|weights->bytes += 0|runtime/api/model_api_test.cc
-draft_reserved|runtime/sequence/session_rank.cc|plan.in_place \&\& !plan.on_device|plan.in_place|runtime/api/model_api_test.cc
-logits_planned|runtime/predict/session_plan.cc|^          logits +$|          0 * logits +|runtime/predict/plan_test.cc
+draft_reserved|runtime/sequence/session_rank.h|!plan.in_place .. plan.on_device|!plan.in_place|runtime/api/model_api_test.cc
+logits_planned|runtime/predict/session_plan.cc|.logits = AlignedBytes(LogitRows()|.logits = AlignedBytes(0 * LogitRows()|runtime/predict/plan_test.cc
 history_mode|apps/terminal/history_file.cc|0600);|0644);|apps/terminal/history_file_test.cc
 history_newest|apps/terminal/history_file.cc|lines.erase(lines.begin(), lines.end() - kMostLines)|lines.resize(kMostLines)|apps/terminal/history_file_test.cc
 shares_stale|offload/view/attention_shares.cc|digests_.Truncate(begin);.*||offload/view/attention_shares_test.cc

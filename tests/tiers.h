@@ -109,8 +109,9 @@ inline int64_t BytesFor(const Model& model, const Session::Options& options,
   const absl::StatusOr<WeightSizes> weights =
       MeasureWeights(*model.checkpoint, model.config);
   EXPECT_TRUE(weights.ok());
-  const SessionSite site =
-      SiteOf(model, *weights, options, model.machine->threads());
+  SessionSite site = SiteOf(model, *weights, options, model.machine->threads());
+  site.promised = 0;  // this model has sessions
+  site.there = {};
   const TierNeeds needs = site.Needs(options.context);
   const int64_t least = PlanTiers(needs, 0).DeviceBytes();
   const TierPlan all = PlanTiers(needs, int64_t{1} << 40);

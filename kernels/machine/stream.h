@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -66,6 +67,14 @@ class Stream {
   // The next call of Scratch ends its life: an op asks once and divides.
   // Errors: out_of_memory.
   absl::StatusOr<std::byte*> Scratch(size_t bytes);
+  // That memory; another stream of the same queue may have it where no call
+  // of this one is under way.
+  void UseScratch(DeviceArray<std::byte> scratch) {
+    scratch_ = std::move(scratch);
+  }
+  DeviceArray<std::byte> ReleaseScratch() {
+    return std::exchange(scratch_, {});
+  }
 
   // Copies between memory of the device and of the host, either way, after
   // what was queued before. Both ends stay as they are until Synchronize, but

@@ -56,6 +56,15 @@ Decoder::Decoder(const ModelConfig& config, const Weights& weights,
       gather_(part.split.ranks() > 1 ? &part.gather : nullptr),
       widths_(config, split_, rank_) {}
 
+int64_t DecoderWorkspace::Bytes() const {
+  int64_t bytes = 0;
+  for (const DeviceArray<float>* array : {&norm, &q, &k, &v, &head, &gate, &up,
+                                          &all_heads, &all_ffn, &cos, &sin}) {
+    bytes += array->bytes();
+  }
+  return bytes;
+}
+
 absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
   const auto fit = [this](DeviceArray<float>& array, int64_t size) {
     if (static_cast<int64_t>(array.size()) >= size) return absl::OkStatus();
@@ -74,7 +83,7 @@ absl::Status Decoder::Reserve(int64_t rows, int64_t step_rows) {
     if (absl::Status s = fit(*arrays[i], rows * widths[i]); !s.ok()) return s;
   }
   const int64_t half = config_.rope_dims / 2;
-  for (DeviceArray<float>* angles : {&cos_, &sin_}) {
+  for (DeviceArray<float>* angles : {&a_.cos, &a_.sin}) {
     if (absl::Status s = fit(*angles, step_rows * half); !s.ok()) return s;
   }
   return absl::OkStatus();
@@ -100,8 +109,8 @@ absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
                           .scale = weights_.rope.attention_factor,
                           .position = position,
                           .rows = rows,
-                          .cos_out = cos_.data(),
-                          .sin_out = sin_.data()};
+                          .cos_out = a_.cos.data(),
+                          .sin_out = a_.sin.data()};
   if (stream.on_host()) return RopeAngles(stream, all);
   // In double, which a GPU is slow at: the host makes them.
   const int64_t rows_at_once = std::min(rows, kAngleRows);
@@ -116,8 +125,8 @@ absl::Status Decoder::BeginStep(Stream& stream, int64_t rows,
     part.sin_out = sin;
     if (absl::Status s = RopeAngles(stream, part); !s.ok()) return s;
     const size_t bytes = static_cast<size_t>(some * half) * sizeof(float);
-    for (const auto& [to, from] : {std::pair(cos_.data(), angles_.data()),
-                                   std::pair(sin_.data(), sin)}) {
+    for (const auto& [to, from] : {std::pair(a_.cos.data(), angles_.data()),
+                                   std::pair(a_.sin.data(), sin)}) {
       if (absl::Status s = stream.Send(to + row * half, from, bytes); !s.ok()) {
         return s;
       }
@@ -212,8 +221,8 @@ absl::Status Decoder::AttentionBlock(Stream& stream, const LayerWeights& w,
                         .rows = rows,
                         .head_dim = head_dim,
                         .half = config_.rope_dims / 2,
-                        .cos = cos_.data() + first_angle,
-                        .sin = sin_.data() + first_angle});
+                        .cos = a_.cos.data() + first_angle,
+                        .sin = a_.sin.data() + first_angle});
       !s.ok()) {
     return s;
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,13 +18,32 @@
 
 namespace tiercel {
 
+// The activations of some rows of one layer, on a rank, and the angles of a
+// step's rows. Widths are Decoder::Widths.
+struct DecoderWorkspace {
+  DeviceArray<float> norm;       // [rows, hidden]
+  DeviceArray<float> q;          // [rows, widths.q]
+  DeviceArray<float> k;          // [rows, widths.kv]
+  DeviceArray<float> v;          // [rows, widths.kv]
+  DeviceArray<float> head;       // [rows, widths.heads]
+  DeviceArray<float> gate;       // [rows, widths.ffn]
+  DeviceArray<float> up;         // [rows, widths.ffn]
+  DeviceArray<float> all_heads;  // [rows, widths.all_heads]
+  DeviceArray<float> all_ffn;    // [rows, widths.all_ffn]
+  DeviceArray<float> cos;        // [rows of the step, rope_dims / 2]
+  DeviceArray<float> sin;        // [rows of the step, rope_dims / 2]
+
+  int64_t Bytes() const;
+};
+
 // The arithmetic of one decoder: what happens to rows of hidden states between
 // embedding and logits. It has no opinion on the order of rows and layers (the
 // runtime's prefill goes layer by layer, its decode row by row): the result is
 // the same, bit for bit.
 //
-// One object per session and rank: it holds the activations of a step. The
-// config and the weights must outlive it.
+// One object per session and rank: it holds the activations of a step, which
+// others may have between two steps. The config and the weights must outlive
+// it.
 //
 // On one of several ranks it computes the outputs of ModelSplit, and gathers
 // those of the others: attention's and swiglu's before the matrix that reads
@@ -49,6 +69,10 @@ class Decoder {
   // BeginStep for `step_rows`; they ask for more where it is needed. Errors:
   // out_of_memory.
   absl::Status Reserve(int64_t rows, int64_t step_rows);
+  // That memory, of which nothing matters between two steps; another decoder of
+  // the same model and rank may have it then.
+  void Use(DecoderWorkspace workspace) { a_ = std::move(workspace); }
+  DecoderWorkspace Release() { return std::exchange(a_, {}); }
   // What Reserve takes on a rank.
   static int64_t ReservedBytes(const ModelConfig& config,
                                const ModelSplit& split, int rank, int64_t rows,
@@ -89,18 +113,6 @@ class Decoder {
       return {config.hidden, q, kv, kv, heads, ffn, ffn, all_heads, all_ffn};
     }
   };
-  // The activations of `rows` rows of one layer.
-  struct Activations {
-    DeviceArray<float> norm;       // [rows, hidden]
-    DeviceArray<float> q;          // [rows, widths.q]
-    DeviceArray<float> k;          // [rows, widths.kv]
-    DeviceArray<float> v;          // [rows, widths.kv]
-    DeviceArray<float> head;       // [rows, widths.heads]
-    DeviceArray<float> gate;       // [rows, widths.ffn]
-    DeviceArray<float> up;         // [rows, widths.ffn]
-    DeviceArray<float> all_heads;  // [rows, widths.all_heads]
-    DeviceArray<float> all_ffn;    // [rows, widths.all_ffn]
-  };
 
   absl::Status AttentionBlock(Stream& stream, const LayerWeights& w,
                               int64_t rows, int64_t first_row,
@@ -126,9 +138,7 @@ class Decoder {
   const int rank_;
   Gather* const gather_;  // null: one rank
   const Widths widths_;
-  Activations a_;
-  DeviceArray<float> cos_;     // [rows of the step, rope_dims / 2]
-  DeviceArray<float> sin_;     // [rows of the step, rope_dims / 2]
+  DecoderWorkspace a_;
   std::vector<float> angles_;  // of some rows, on their way from the host
 };
 

@@ -50,6 +50,7 @@ void TiledStates::EndStep() {
     (void)engine().Wait(ticket);
   }
   lost_ = absl::OkStatus();
+  is_suspended_ = false;
   layer_ = -1;
   found_.reset();
   left_.reset();
@@ -207,7 +208,9 @@ absl::Status TiledStates::Suspend() {
     engine().Drop(tile.filled);
   }
   for (Tile& tile : tiles_) (void)engine().Wait(std::exchange(tile, {}).filled);
-  return AwaitSent(kAllTickets, kNever);
+  const absl::Status status = AwaitSent(kAllTickets, kNever);
+  is_suspended_ = status.ok();
+  return status;
 }
 
 absl::StatusOr<std::shared_ptr<const HostRegion>> TiledStates::Hold(

@@ -57,9 +57,15 @@ class TiledStates final : public HiddenStates {
   // the next call, once the last layer has ended. Errors: copy_failed.
   absl::StatusOr<const float*> Rows(int64_t first, int64_t count);
 
-  // Called between two blocks, it sends all below and frees the tiles; the next
-  // Begin goes on. Errors: copy_failed.
+  // Called between two blocks, it sends all below and frees the tiles; after
+  // Resume, with memory as BeginStep's, the next Begin goes on. Errors:
+  // copy_failed.
   absl::Status Suspend();
+  void Resume(float* device) {
+    device_ = device;
+    is_suspended_ = false;
+  }
+  bool IsSuspended() const { return is_suspended_; }
   // Called between two layers, it gives the states behind `layer`, in the host
   // tier until the last reference ends, on this thread. Errors, after which the
   // step goes on: copy_failed, out_of_memory, cancelled.
@@ -109,6 +115,7 @@ class TiledStates final : public HiddenStates {
 
   int64_t rows_ = 0;
   float* device_ = nullptr;
+  bool is_suspended_ = false;
   Station station_ = Station::kPrefill;
   std::array<Tile, kTiles> tiles_;
   uint64_t blocks_ended_ = 0;

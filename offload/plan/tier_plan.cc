@@ -29,12 +29,11 @@ TierPlan WithResidentPages(const TierNeeds& needs, int64_t budget,
   plan.weights = needs.weights;
   plan.draft = needs.draft;
   plan.state_rows = std::min(state_rows, needs.context);
+  const int64_t states = AlignedBytes(plan.state_rows * needs.state_bytes);
   plan.workspace =
-      needs.workspace + AlignedBytes(plan.state_rows * needs.state_bytes);
-  plan.host_states = needs.kept_states;
-  if (plan.state_rows < needs.context) {
-    plan.host_states += needs.context * needs.state_bytes;
-  }
+      needs.workspace + std::max<int64_t>(0, states - needs.states_there);
+  // There they are, or are parked.
+  plan.host_states = needs.kept_states + needs.context * needs.state_bytes;
   plan.host_laws = needs.laws;
   plan.views = needs.views;
   plan.staging = plan.shape.StagingBytes();
@@ -94,6 +93,7 @@ TierPlan PlanWithDisk(const TierNeeds& needs, int64_t budget,
 TierPlan PlanInPlace(const TierNeeds& needs, int64_t budget) {
   TierPlan plan = WithResidentPages(needs, budget, 0, needs.context);
   plan.in_place = true;
+  plan.host_states = needs.kept_states;
   plan.shape.newest_pages = 0;
   plan.shape.staged_pages = 0;
   plan.staging = 0;

@@ -55,9 +55,10 @@ struct TierNeeds {
   int64_t first_position = 0;
   int64_t weights = 0;
   int64_t draft = 0;
-  int64_t workspace = 0;    // but for hidden states
-  int64_t state_bytes = 0;  // of the hidden state of a row
-  int64_t tile_rows = 0;    // of so many rows they must be on the device
+  int64_t workspace = 0;     // but for hidden states
+  int64_t state_bytes = 0;   // of the hidden state of a row
+  int64_t states_there = 0;  // bytes that hidden states may have and are taken
+  int64_t tile_rows = 0;     // of so many rows they must be on the device
   int64_t views = 0;
   int64_t kept_states = 0;     // of a layer on its way to disk
   int64_t laws = 0;            // what tokens are drawn from

@@ -97,7 +97,7 @@ TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {
   const int64_t most = PlanTiers(needs, int64_t{1} << 40).DeviceBytes();
   const TierPlan all = PlanTiers(needs, most);
   EXPECT_EQ(all.state_rows, 8000);
-  EXPECT_EQ(all.host_states, 0);
+  EXPECT_EQ(all.host_states, 8000 * 2304);  // of a prompt that is stopped
   EXPECT_EQ(all.workspace, 64'000 + 8000 * 2304);
   const TierPlan less = PlanTiers(needs, most - 1);
   EXPECT_EQ(less.shape.resident_pages, 63);
@@ -110,10 +110,10 @@ TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {
   // A short text's stay wherever its pages are.
   needs.context = 1500;
   EXPECT_EQ(PlanTiers(needs, 0).state_rows, 1500);
-  EXPECT_EQ(PlanTiers(needs, 0).host_states, 0);
   // In one memory there is nowhere else.
   needs.context = 8000;
   EXPECT_EQ(PlanInPlace(needs, 0).state_rows, 8000);
+  EXPECT_EQ(PlanInPlace(needs, 0).host_states, 0);
   EXPECT_EQ(PlanOnDevice(needs, 0).state_rows, 8000);
   EXPECT_EQ(PlanOnDevice(needs, 0).host_states, 0);
 }
@@ -131,6 +131,17 @@ TEST(TierPlanTest, WhatTokensAreDrawnFromIsOfTheHost) {
   --plan.budget;
   EXPECT_FALSE(plan.fits());
   EXPECT_EQ(PlanTiers(needs, 0).host_laws, 700);
+}
+
+// What is there already is not needed once more.
+TEST(TierPlanTest, AWorkspaceThatIsThereIsNotTaken) {
+  TierNeeds needs = Needs(30, 8000);
+  needs.state_bytes = 2304;
+  const TierPlan first = PlanInPlace(needs, 0);
+  needs.states_there = 5000 * 2304;
+  EXPECT_EQ(PlanInPlace(needs, 0).workspace, first.workspace - 5000 * 2304);
+  needs.states_there = 9000 * 2304;
+  EXPECT_EQ(PlanInPlace(needs, 0).workspace, 64'000);
 }
 
 // Every page is below in one place: in the host tier, as far as its budget

@@ -1,8 +1,12 @@
-// What sessions take of memory, through tiercel.h.
+// What sessions take of memory, through tiercel.h: who is admitted, what they
+// share, and what a fork may lack.
 
 #include <cstdint>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "include/tiercel.h"
 #include "nlohmann/json.hpp"
@@ -13,10 +17,149 @@ namespace {
 
 using api_test::kModel;
 using api_test::Sized;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 constexpr int64_t kContext = 2000;
 
-class MemoryApiTest : public api_test::ApiTest {};
+class MemoryApiTest : public api_test::ApiTest {
+ protected:
+  // A model that may take so many bytes in place; or on a device with room to
+  // spare, beside a host tier of so many.
+  tiercel_model* Bounded(uint64_t bytes, bool played) {
+    auto params = Sized<tiercel_model_params>();
+    params.path = kModel;
+    params.threads = 2;
+    if (played) {
+      params.simulate_device_bytes = 256 << 20;
+      params.simulate_link_bytes_per_s = 1e12;
+      params.host_memory_bytes = bytes;
+    } else {
+      params.device_memory_bytes = bytes;
+    }
+    tiercel_model* model = nullptr;
+    EXPECT_EQ(tiercel_model_open(&params, &model, &error_), TIERCEL_OK)
+        << error_.message;
+    return model;
+  }
+
+  // Null where it is refused.
+  tiercel_session* Create(tiercel_model* model, int64_t context = kContext) {
+    auto params = Sized<tiercel_session_params>();
+    params.context = context;
+    tiercel_session* session = nullptr;
+    const tiercel_status status =
+        tiercel_session_create(model, &params, &session, &error_);
+    EXPECT_EQ(session != nullptr, status == TIERCEL_OK);
+    return session;
+  }
+
+  // Bytes of one more session: {what it computes in, KV of the host tier}.
+  std::pair<int64_t, int64_t> Needs(tiercel_model* model) {
+    auto params = Sized<tiercel_session_params>();
+    params.context = kContext;
+    std::string json(1 << 16, ' ');
+    size_t size = json.size();
+    EXPECT_EQ(tiercel_plan(model, &params, json.data(), &size, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    const auto plan = nlohmann::json::parse(json.c_str());
+    const nlohmann::json& tiers = plan["tiers"];
+    const nlohmann::json& device = tiers["device"];
+    int64_t work = tiers["host"].value("workspace", int64_t{0});
+    for (const auto& [part, bytes] : device.items()) {
+      if (part != "weights" && part != "others") work += bytes.get<int64_t>();
+    }
+    return {work, tiers["host"]["kv"].get<int64_t>()};
+  }
+
+  void Prefill(tiercel_session* session, size_t count, int first = 0) {
+    EXPECT_EQ(TryPrefill(session, count, first), TIERCEL_OK) << error_.message;
+  }
+  tiercel_status TryPrefill(tiercel_session* session, size_t count,
+                            int first = 0) {
+    std::vector<int32_t> ids;
+    for (size_t i = 0; i < count; ++i) {
+      ids.push_back(5 + (first + static_cast<int>(i) * 7) % 60);
+    }
+    return tiercel_prefill(session, ids.data(), count, nullptr, nullptr,
+                           &error_);
+  }
+
+  static std::vector<int32_t> Generate(tiercel_session* session,
+                                       int64_t count = 20) {
+    auto sampling = Sized<tiercel_sampling>();
+    sampling.max_tokens = count;
+    sampling.ignore_eos = 1;
+    sampling.temperature = 0.8f;
+    std::vector<int32_t> ids;
+    auto error = Sized<tiercel_error>();
+    EXPECT_EQ(
+        tiercel_generate(
+            session, &sampling,
+            [](void* out, const tiercel_token* token) {
+              static_cast<std::vector<int32_t>*>(out)->push_back(token->id);
+              return 0;
+            },
+            &ids, &error),
+        TIERCEL_OK)
+        << error.message;
+    return ids;
+  }
+
+  // {host, device}: what the session's host tier and all on its device hold.
+  nlohmann::json Held(const tiercel_session* session) {
+    std::string json(1 << 16, ' ');
+    size_t size = json.size();
+    EXPECT_EQ(tiercel_report(session, json.data(), &size, &error_), TIERCEL_OK);
+    return nlohmann::json::parse(json.c_str())["memory"];
+  }
+  int64_t OnDevice(const tiercel_session* session) {
+    return Held(session)["device_bytes"].get<int64_t>();
+  }
+};
+
+// Of four sessions for which there is room none is written yet: a fifth is
+// refused all the same, until one of them is gone.
+TEST_F(MemoryApiTest, WhatASessionMayStillTakeCounts) {
+  for (const bool played : {false, true}) {
+    tiercel_model* model = Bounded(uint64_t{1} << 40, played);
+    const auto [work, host] = Needs(model);
+    tiercel_session* first = Create(model);
+    const int64_t weights = played ? 0 : OnDevice(first);
+    const auto [more_work, host_too] = Needs(model);
+    EXPECT_EQ(host_too, host);
+    tiercel_session_free(first);
+    tiercel_model_free(model);
+
+    const int64_t four =
+        played ? 4 * host : weights + work + 3 * more_work + 4 * host;
+    model = Bounded(static_cast<uint64_t>(four), played);
+    std::vector<tiercel_session*> sessions;
+    for (int i = 0; i < 4; ++i) {
+      sessions.push_back(Create(model));
+      ASSERT_NE(sessions.back(), nullptr) << error_.message;
+    }
+    EXPECT_EQ(Create(model), nullptr) << played;
+    EXPECT_STREQ(error_.code, "does_not_fit");
+    EXPECT_THAT(std::string(error_.message),
+                HasSubstr(" of it may be taken by sessions that are there"));
+    // And they have room, in whatever order they take it.
+    for (tiercel_session* session : sessions) Prefill(session, 1900);
+    int64_t written = played ? 0 : OnDevice(sessions.front());
+    for (tiercel_session* session : sessions) {
+      EXPECT_THAT(Generate(session, 100), SizeIs(100));
+      written += Held(session)["host_bytes"].get<int64_t>();
+    }
+    EXPECT_LE(written, four);
+    EXPECT_EQ(Create(model), nullptr);
+    tiercel_session_free(sessions.back());
+    sessions.back() = Create(model);
+    EXPECT_NE(sessions.back(), nullptr) << error_.message;
+    for (tiercel_session* session : sessions) tiercel_session_free(session);
+    tiercel_model_free(model);
+  }
+}
 
 // What the tokens of a block are drawn from is of the plan: a distribution for
 // each row of a sweep, and one for each that was drafted.
@@ -47,6 +190,179 @@ TEST_F(MemoryApiTest, WhatABlockIsDrawnFromIsPlanned) {
   EXPECT_EQ(planned(63) - planned(43), 20 * (3 + 2) * row);
   EXPECT_EQ(planned(TIERCEL_ADAPTIVE), planned(63));
   tiercel_model_free(header);
+}
+
+// A model that drafts takes as much of a plan whatever other sessions may take.
+TEST_F(MemoryApiTest, OthersAreNoPartOfADraftModel) {
+  tiercel_model* draft = Open(kModel, TIERCEL_LOAD_ALL, model_);
+  auto policy = Sized<tiercel_policy>();
+  policy.draft = "small";
+  policy.draft_model = draft;
+  auto params = Sized<tiercel_session_params>();
+  params.context = kContext;
+  params.policy = &policy;
+  const auto planned = [&] {
+    std::string json(1 << 16, ' ');
+    size_t size = json.size();
+    EXPECT_EQ(tiercel_plan(model_, &params, json.data(), &size, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    const auto plan = nlohmann::json::parse(json.c_str());
+    return plan["tiers"]["device"]["draft"].get<int64_t>();
+  };
+  const int64_t alone = planned();
+  tiercel_session* other = Create(model_);
+  EXPECT_EQ(planned(), alone);
+  tiercel_session_free(other);
+  tiercel_model_free(draft);
+}
+
+// Sessions of a model compute by turns in the same memory.
+TEST_F(MemoryApiTest, SessionsShareAWorkspace) {
+  Prefill(session_, 300);
+  const std::vector<int32_t> expected = Generate(session_);
+  const int64_t one = OnDevice(session_);
+  std::vector<tiercel_session*> sessions;
+  for (int i = 0; i < 5; ++i) {
+    sessions.push_back(Create(model_));
+    Prefill(sessions.back(), 300);
+  }
+  for (tiercel_session* session : sessions) {
+    EXPECT_EQ(Generate(session), expected);
+    EXPECT_EQ(OnDevice(session), one);
+  }
+  for (tiercel_session* session : sessions) tiercel_session_free(session);
+}
+
+// Whoever asks while another's call is under way computes in memory of its own,
+// and gives it back.
+TEST_F(MemoryApiTest, ACallbackMayUseAnotherSession) {
+  Prefill(session_, 300);
+  const std::vector<int32_t> expected = Generate(session_);
+  ASSERT_EQ(tiercel_session_truncate(session_, 300, &error_), TIERCEL_OK);
+  const int64_t one = OnDevice(session_);
+  struct Both {
+    tiercel_session* other;
+    std::vector<int32_t> ids;
+    std::vector<int32_t> other_ids;
+  } both = {Create(model_), {}, {}};
+  Prefill(both.other, 300);
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 20;
+  sampling.ignore_eos = 1;
+  sampling.temperature = 0.8f;
+  ASSERT_EQ(tiercel_generate(
+                session_, &sampling,
+                [](void* data, const tiercel_token* token) {
+                  auto* to = static_cast<Both*>(data);
+                  to->ids.push_back(token->id);
+                  for (int32_t id : Generate(to->other, 1)) {
+                    to->other_ids.push_back(id);
+                  }
+                  return 0;
+                },
+                &both, &error_),
+            TIERCEL_OK)
+      << error_.message;
+  EXPECT_EQ(both.ids, expected);
+  EXPECT_EQ(both.other_ids, expected);
+  EXPECT_EQ(OnDevice(session_), one);
+  tiercel_session_free(both.other);
+}
+
+TEST_F(MemoryApiTest, SessionsComputeBesideEachOther) {
+  Prefill(session_, 300);
+  const std::vector<int32_t> expected = Generate(session_, 60);
+  const int64_t one = OnDevice(session_);
+  std::vector<tiercel_session*> sessions;
+  for (int i = 0; i < 3; ++i) sessions.push_back(Create(model_));
+  std::vector<std::thread> threads;
+  for (tiercel_session* session : sessions) {
+    threads.emplace_back([&expected, session] {
+      auto error = Sized<tiercel_error>();
+      std::vector<int32_t> ids;
+      for (int i = 0; i < 300; ++i) ids.push_back(5 + i * 7 % 60);
+      EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr,
+                                nullptr, &error),
+                TIERCEL_OK)
+          << error.message;
+      EXPECT_EQ(Generate(session, 60), expected);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(OnDevice(session_), one);
+  for (tiercel_session* session : sessions) tiercel_session_free(session);
+}
+
+// A prompt that was stopped goes on where it was, whoever has computed since.
+TEST_F(MemoryApiTest, AStoppedPromptOutlivesWhatOthersCompute) {
+  const auto stop = [](void* left, uint64_t, uint64_t) -> int {
+    return --*static_cast<int*>(left) == 0;
+  };
+  for (const bool played : {false, true}) {
+    tiercel_model* model = Bounded(uint64_t{1} << 40, played);
+    tiercel_session* session = Create(model);
+    tiercel_session* other = Create(model);
+    std::vector<int32_t> ids;
+    for (int i = 0; i < 1500; ++i) ids.push_back(5 + i * 7 % 60);
+    int left = 6;
+    EXPECT_EQ(
+        tiercel_prefill(session, ids.data(), ids.size(), stop, &left, &error_),
+        TIERCEL_CANCELLED);
+    Prefill(other, 1500);
+    const std::vector<int32_t> expected = Generate(other);
+    uint64_t first = 0;
+    EXPECT_EQ(tiercel_prefill(
+                  session, ids.data(), ids.size(),
+                  [](void* seen, uint64_t done, uint64_t) -> int {
+                    auto* at = static_cast<uint64_t*>(seen);
+                    if (*at == 0) *at = done;
+                    return 0;
+                  },
+                  &first, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    EXPECT_GT(first, 0u) << played;
+    EXPECT_EQ(Generate(session), expected) << played;
+    tiercel_session_free(session);
+    tiercel_session_free(other);
+    tiercel_model_free(model);
+  }
+}
+
+// Where memory ends with one session, its fork has room for what they share. Of
+// what it lacks both are told, and neither loses anything.
+TEST_F(MemoryApiTest, AForkMayLackPages) {
+  for (const bool played : {false, true}) {
+    tiercel_model* model = Bounded(uint64_t{1} << 40, played);
+    const auto [work, host] = Needs(model);
+    tiercel_session* alone = Create(model);
+    const int64_t weights = OnDevice(alone);
+    tiercel_session_free(alone);
+    tiercel_model_free(model);
+    model = Bounded(
+        static_cast<uint64_t>(played ? host : weights + work + host), played);
+    tiercel_session* session = Create(model);
+    ASSERT_NE(session, nullptr) << error_.message;
+    Prefill(session, 1200);
+    tiercel_session* fork = nullptr;
+    ASSERT_EQ(tiercel_session_fork(session, &fork, &error_), TIERCEL_OK);
+    const std::vector<int32_t> expected = Generate(fork);
+    EXPECT_EQ(Generate(session), expected);
+    // There are 16 pages, of which the two have 11 already.
+    EXPECT_EQ(TryPrefill(fork, 770), TIERCEL_OUT_OF_MEMORY) << played;
+    EXPECT_STREQ(error_.code, "out_of_memory");
+    EXPECT_THAT(std::string(error_.message), HasSubstr("need 16384 bytes"));
+    EXPECT_EQ(tiercel_session_length(fork), 1220u);
+    Prefill(fork, 400);
+    EXPECT_EQ(TryPrefill(session, 700), TIERCEL_OUT_OF_MEMORY);
+    EXPECT_EQ(tiercel_session_length(session), 1220u);
+    tiercel_session_free(fork);
+    Prefill(session, 700);
+    EXPECT_THAT(Generate(session), SizeIs(20));
+    tiercel_session_free(session);
+    tiercel_model_free(model);
+  }
 }
 
 }  // namespace

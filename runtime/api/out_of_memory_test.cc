@@ -4,6 +4,9 @@
 // destroyed, and end the process where there is none.
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -22,7 +25,7 @@
 namespace {
 
 // Counts and refuses for all threads. Every allocation of the library comes
-// here: operator new, and aligned_alloc for what ops compute on.
+// here: operator new, and aligned_alloc and mmap for what ops compute on.
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 std::atomic<int64_t> left{kNever};  // until one is refused
 std::atomic<bool> stays{false};     // and all after it
@@ -76,6 +79,18 @@ extern "C" void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
   }
   return data;
 }
+// Sanitizers map memory of their own before anything of this program runs.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" void* mmap(void* at, size_t bytes, int protection, int flags,
+                      int file, off_t offset) noexcept {
+  if ((flags & MAP_ANONYMOUS) != 0 && Refuse()) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  return reinterpret_cast<void*>(
+      syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
+}
+#endif
 // NOLINTEND
 
 namespace {

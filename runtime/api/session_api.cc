@@ -37,6 +37,11 @@ absl::Status NeedSession(const tiercel_session* session) {
 // so has answered it. Who stops it waits for no disk either.
 template <typename Call>
 absl::Status Stoppable(tiercel_session* session, Call call) {
+  // What it computes in is whoever's turn it is, however this ends.
+  const absl::Cleanup rest = [&] {
+    session->session->Rest();
+    session->policy->Rest();
+  };
   const absl::Status status = call();
   if (ClassOf(status) == ErrorClass::kCancelled) {
     session->session->ClearCancel();

@@ -129,22 +129,32 @@ CudaStream* Machine::gpu() const {
   return gpu_.get();
 }
 
-// What is `free` for this rank, and what it has taken, as far as the user lets
-// it be taken.
-int64_t Machine::Budget(int64_t free) const {
+int64_t Machine::Committed() const {
+  return Promised() + (on_gpu() ? 0 : memory().used());
+}
+
+// What is free for this rank, but for what sessions of this process may take
+// yet.
+int64_t Machine::FreeMemory() const {
+  return std::max<int64_t>(0, FreeHostMemory() - MemoryAccount::Unwritten()) /
+         ranks();
+}
+
+// What is `free` for this rank, and what it has `taken`, as far as the user
+// lets it be taken.
+int64_t Machine::Budget(int64_t free, int64_t taken) const {
   int64_t most = options_.device_memory_bytes > 0
                      ? options_.device_memory_bytes / ranks()
                      : std::numeric_limits<int64_t>::max();
   if (in_place() && options_.host_memory_bytes > 0) {
     most = std::min(most, options_.host_memory_bytes / ranks());
   }
-  const int64_t taken = memory().used();
   return free > most - taken ? most : free + taken;
 }
 
 int64_t Machine::MemoryBudget() const {
-  return on_gpu() ? FreeHostMemory() / ranks()
-                  : Budget(FreeHostMemory() / ranks());
+  return on_gpu() ? FreeMemory() + Committed()
+                  : Budget(FreeMemory(), Committed());
 }
 
 int64_t Machine::HostBudget() const {
@@ -156,7 +166,8 @@ int64_t Machine::DeviceBudget() const {
   if (simulated()) return options_.simulation->device_bytes;
   CudaStream* const device = gpu();
   if (device == nullptr) return MemoryBudget();
-  return Budget(std::max<int64_t>(0, device->FreeBytes() - kGpuReserve));
+  return Budget(std::max<int64_t>(0, device->FreeBytes() - kGpuReserve),
+                memory().used());
 }
 
 }  // namespace tiercel

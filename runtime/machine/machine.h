@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include "offload/move/link.h"
 #include "offload/tier/bounded_memory.h"
 #include "offload/tier/faults.h"
+#include "offload/tier/memory_promise.h"
 #include "offload/tier/placement.h"
 
 namespace tiercel {
@@ -66,7 +68,15 @@ class Machine {
   // of a GPU's is let be taken, equally; each has a GPU of its own, and what is
   // simulated.
   explicit Machine(const Options& options, int rank = 0, int ranks = 1)
-      : options_(options), rank_(rank), ranks_(ranks) {}
+      : options_(options),
+        rank_(rank),
+        ranks_(ranks),
+        account_(std::make_shared<MemoryAccount>([this] { return Room(); })),
+        kv_account_(std::make_shared<MemoryAccount>([this] {
+          return in_place()
+                     ? Room()
+                     : std::min(Room(), HostBudget() - kv_account_->promised());
+        })) {}
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -115,9 +125,21 @@ class Machine {
   // desktop.
   static constexpr int64_t kGpuReserve = int64_t{512} << 20;
 
-  // What may be taken, what is taken already included: of the device (in place:
-  // of both tiers), and of this machine's memory: by both tiers together, or,
-  // of a GPU, by the host tier.
+  // What sessions may take of this machine's memory in time: of the host tier
+  // for KV, and for all else.
+  const std::shared_ptr<MemoryAccount>& kv_account() const {
+    return kv_account_;
+  }
+  const std::shared_ptr<MemoryAccount>& account() const { return account_; }
+  int64_t Promised() const {
+    return account_->promised() + kv_account_->promised();
+  }
+  // What of it models and sessions here have taken, and may take yet.
+  int64_t Committed() const;
+
+  // What may be taken, what is taken or promised already included: of the
+  // device (in place: of both tiers), and of this machine's memory: by both
+  // tiers together, or, of a GPU, by the host tier.
   int64_t DeviceBudget() const;
   int64_t MemoryBudget() const;
   // Most that the host tier may take, behind a link, and whether that was said.
@@ -134,12 +156,16 @@ class Machine {
   void ForgetPoolOfParent();
   bool on_gpu() const { return device() == Device::kCuda; }
   absl::Status FindGpu();
-  int64_t Budget(int64_t free) const;
+  int64_t Budget(int64_t free, int64_t taken) const;
+  int64_t FreeMemory() const;
+  int64_t Room() const { return MemoryBudget() - Committed(); }
   CudaStream* gpu() const;  // null: none; it stays as long as the machine
 
   const Options options_;
   const int rank_;
   const int ranks_;
+  const std::shared_ptr<MemoryAccount> account_;
+  const std::shared_ptr<MemoryAccount> kv_account_;
   mutable HeapMemory heap_;
   mutable std::mutex mutex_;  // of the rest
   // The queue of all that a GPU computes; null: none, or it was not needed yet.

@@ -66,6 +66,27 @@ TEST(MachineTest, WhatIsTakenIsOfTheBudget) {
   EXPECT_GT(machine.MemoryBudget(), most / 5 * 6);
 }
 
+// What sessions of one machine may take yet is not there for another; what they
+// have written the system knows itself.
+TEST(MachineTest, WhatIsPromisedElsewhereIsNotFree) {
+  Machine one({});
+  const Machine other({});
+  const int64_t all = other.MemoryBudget();
+  MemoryPromise promise(one.kv_account(), all / 4 * 3);
+  EXPECT_LT(other.MemoryBudget(), all / 2);
+  EXPECT_GT(one.MemoryBudget(), all / 2);  // as it is of its own
+  EXPECT_LT(one.MemoryBudget() - one.Committed(), all / 2);
+  promise.NoteWritten(all / 4 * 3);
+  EXPECT_GT(other.MemoryBudget(), all / 2);
+  // A host tier that is bounded has no room for KV, and for other things.
+  Machine::Options options = Played(1 << 20);
+  options.host_memory_bytes = 1000;
+  Machine played(options);
+  const MemoryPromise kv(played.kv_account(), 900);
+  EXPECT_EQ(played.kv_account()->room(), 100);
+  EXPECT_GT(played.account()->room(), 1000);
+}
+
 TEST(MachineTest, APlayedDeviceIsAsLargeAsItSays) {
   Machine machine(Played(1 << 20));
   EXPECT_FALSE(machine.in_place());

@@ -113,10 +113,16 @@ nlohmann::json ToJson(const RopeScaling& scaling) {
 // Whether `machine` has room for weights of `bytes`.
 absl::Status CheckRoom(const Machine& machine, int64_t bytes) {
   int64_t budget = machine.DeviceBudget();
+  int64_t free = budget - (machine.in_place() ? machine.Committed()
+                                              : machine.memory().used());
   if (machine.device() != Device::kCuda) {
-    budget = std::min(budget, machine.MemoryBudget());
+    const int64_t of_all = machine.MemoryBudget();
+    if (of_all - machine.Committed() < free) {
+      budget = of_all;
+      free = of_all - machine.Committed();
+    }
   }
-  const int64_t free = std::max<int64_t>(0, budget - machine.memory().used());
+  free = std::max<int64_t>(0, free);
   if (bytes <= free) return absl::OkStatus();
   return MemoryError(
       "out_of_memory",
@@ -290,6 +296,23 @@ absl::Status Model::Load(absl::FunctionRef<bool(uint64_t, uint64_t)> progress) {
   bytes_per_token_ = whole->bytes_per_token;
   Warn(loaded->warnings);
   return absl::OkStatus();
+}
+
+std::shared_ptr<WorkspacePool> Model::Workspaces() const {
+  const std::lock_guard<std::mutex> lock(workspaces_mutex_);
+  std::shared_ptr<WorkspacePool> pool = workspaces_.lock();
+  if (pool != nullptr) return pool;
+  std::vector<std::shared_ptr<MemoryAccount>> accounts;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    // A GPU's memory is no part of this machine's.
+    accounts.push_back(machine_of(rank).device() == Device::kCuda
+                           ? nullptr
+                           : machine_of(rank).account());
+  }
+  pool =
+      std::make_shared<WorkspacePool>(std::move(accounts), machine->account());
+  workspaces_ = pool;
+  return pool;
 }
 
 int64_t Model::WeightBytes() const {

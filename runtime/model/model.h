@@ -19,6 +19,7 @@
 #include "models/tokenizer/tokenizer.h"
 #include "nlohmann/json.hpp"
 #include "runtime/machine/machine.h"
+#include "runtime/model/workspace_pool.h"
 
 namespace tiercel {
 
@@ -87,6 +88,9 @@ struct Model {
   std::optional<ModelSplit> split;  // absent: no tensors to run
   std::vector<std::string> warnings;
 
+  // What its sessions compute in, as long as there is one.
+  std::shared_ptr<WorkspacePool> Workspaces() const;
+
   int ranks() const { return 1 + static_cast<int>(others.size()); }
   Machine& machine_of(int rank) const {
     return rank == 0 ? *machine
@@ -113,6 +117,8 @@ struct Model {
   void Warn(const std::vector<std::string>& more);
 
   int64_t bytes_per_token_ = 0;
+  mutable std::mutex workspaces_mutex_;
+  mutable std::weak_ptr<WorkspacePool> workspaces_;
   mutable std::mutex hash_mutex_;
   mutable std::string hash_;  // empty: not known yet
 };

@@ -224,22 +224,8 @@ std::unique_ptr<Policy> NewSpeed(PolicyParts parts) {
   return std::make_unique<TriForcePolicy>(std::move(parts));
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
-    Session& session, const PolicyParams& params,
-    std::unique_ptr<Session> draft_session) {
-  ProposerParams proposer = {.kind = params.proposer,
-                             .verify = params.verify,
-                             .draft_layers = params.draft_layers};
-  if (draft_session != nullptr) {
-    const absl::StatusOr<DraftWindow> window = DraftWindowOf(params);
-    if (!window.ok()) return window.status();
-    draft_session->CancelWith(session);
-    proposer.draft_session = draft_session.get();
-    proposer.draft_window = *window;
-  }
-  PolicyParts parts = {session, params, std::move(draft_session), proposer};
+absl::StatusOr<std::unique_ptr<Policy>> NewPolicy(PolicyParts parts) {
+  const PolicyParams& params = parts.params;
   // SADAS alone forces something of a text.
   if (params.form == PolicyForm::kBaseline &&
       params.policy != PolicyName::kSadas) {
@@ -258,6 +244,28 @@ absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
       return NewSpeed(std::move(parts));
   }
   return InternalError("internal", "policy: none of that name");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Policy>> Policy::Create(
+    Session& session, const PolicyParams& params,
+    std::unique_ptr<Session> draft_session) {
+  ProposerParams proposer = {.kind = params.proposer,
+                             .verify = params.verify,
+                             .draft_layers = params.draft_layers};
+  Session* const drafts = draft_session.get();
+  if (drafts != nullptr) {
+    const absl::StatusOr<DraftWindow> window = DraftWindowOf(params);
+    if (!window.ok()) return window.status();
+    drafts->CancelWith(session);
+    proposer.draft_session = drafts;
+    proposer.draft_window = *window;
+  }
+  absl::StatusOr<std::unique_ptr<Policy>> policy =
+      NewPolicy({session, params, std::move(draft_session), proposer});
+  if (policy.ok()) (*policy)->draft_session_ = drafts;
+  return policy;
 }
 
 }  // namespace tiercel

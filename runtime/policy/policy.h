@@ -184,9 +184,16 @@ class Policy {
   virtual absl::StatusOr<VerifiedBlock> NextBlock() = 0;
   // What the generation that began last has done so far.
   virtual RoundsReport report() const = 0;
+  // Leaves the workspace of a model that drafts to others of its sessions.
+  void Rest() {
+    if (draft_session_ != nullptr) draft_session_->Rest();
+  }
   // The steps of the generation that began last, for texts that are known; null
   // but in a plain form, where a row is not the model's own.
   virtual StepTarget* steps() { return nullptr; }
+
+ private:
+  Session* draft_session_ = nullptr;  // null: no model drafts
 };
 
 }  // namespace tiercel

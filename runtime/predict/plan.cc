@@ -131,6 +131,8 @@ absl::StatusOr<nlohmann::json> OneRank(const Model& model,
                       .on_gpu = of_ranks.on_gpu,
                       .in_place = of_ranks.in_place,
                       .device_bytes = of_ranks.device_bytes,
+                      .promised = of_ranks.promised,
+                      .promised_kv = of_ranks.promised_kv,
                       .law_bytes = of_ranks.law_bytes,
                       .machine_bytes = of_ranks.machine_bytes,
                       .host_bytes = of_ranks.host_bytes,
@@ -191,17 +193,17 @@ absl::StatusOr<PlannedRanks> PlanOfRanks(
           DraftWeights(draft->model, model);
       if (!small.ok()) return small.status();
       others -= Taken(draft->model, *small);
-      draft_bytes =
-          SiteOf(draft->model, *small, draft->options, machine.threads())
-              .PlanFor(draft->options.context)
-              .DeviceBytes();
+      SessionSite drafts =
+          SiteOf(draft->model, *small, draft->options, machine.threads());
+      drafts.promised = 0;  // it counts with the target's others
+      draft_bytes = drafts.PlanFor(draft->options.context).DeviceBytes();
     }
     weights.bytes += others;
-    ranks.sites.push_back(
-        SiteOf(model, weights, options, machine.threads(), rank));
-    ranks.sites.back().draft_bytes = draft_bytes;
-    ranks.plans.push_back(ranks.sites.back().PlanFor(context));
-    ranks.others.push_back(others);
+    SessionSite site = SiteOf(model, weights, options, machine.threads(), rank);
+    site.draft_bytes = draft_bytes;
+    ranks.plans.push_back(site.PlanFor(context));
+    ranks.others.push_back(others + (site.in_place ? site.promised : 0));
+    ranks.sites.push_back(std::move(site));
   }
   return ranks;
 }

@@ -151,27 +151,37 @@ int64_t SessionSite::Scratch(int64_t context) const {
                    NcclGather::ScratchBytes(LogitRows(), config.vocab)});
 }
 
+WorkspaceSize SessionSite::WorkspaceOf(int64_t context) const {
+  const ModelSplit of_rank =
+      split != nullptr ? *split : ModelSplit::Whole(config);
+  return {.scratch = AlignedBytes(Scratch(context)),
+          .activations = Decoder::ReservedBytes(config, of_rank, rank,
+                                                RowsAtOnce(), /*step_rows=*/0),
+          .angles = Decoder::ReservedBytes(config, of_rank, rank, /*rows=*/0,
+                                           context),
+          .logits = AlignedBytes(LogitRows() * config.vocab *
+                                 static_cast<int64_t>(sizeof(float))),
+          .laws = law_bytes};
+}
+
 // What a session takes, whatever the device. `weights.bytes` is what is there
 // before it.
 TierNeeds SessionSite::Needs(int64_t context) const {
-  const int64_t logits = AlignedBytes(LogitRows() * config.vocab *
-                                      static_cast<int64_t>(sizeof(float)));
-  TierNeeds needs = {
-      .layout = layout,
-      .layers = config.layers,
-      .context = context,
-      .first_position = first_position,
-      .weights = weights.bytes,
-      .workspace =
-          logits +
-          Decoder::ReservedBytes(
-              config, split != nullptr ? *split : ModelSplit::Whole(config),
-              rank, RowsAtOnce(), context) +
-          AlignedBytes(Scratch(context)) + SharesShape(context).Bytes(),
-      .state_bytes = StateBytes(),
-      .tile_rows = TiledStates::kTiles * RowsAtOnce()};
+  WorkspaceSize own = WorkspaceOf(context);
+  own.hidden = there.hidden;
+  TierNeeds needs = {.layout = layout,
+                     .layers = config.layers,
+                     .context = context,
+                     .first_position = first_position,
+                     .weights = weights.bytes + (in_place ? promised : 0),
+                     .workspace = own.Or(there).DeviceBytes() -
+                                  there.DeviceBytes() +
+                                  SharesShape(context).Bytes(),
+                     .state_bytes = StateBytes(),
+                     .states_there = there.hidden,
+                     .tile_rows = TiledStates::kTiles * RowsAtOnce()};
   needs.draft = draft_bytes;
-  needs.laws = law_bytes;
+  needs.laws = own.Or(there).laws - there.laws;
   // One layer is written while the next computes.
   if (keeps_layers && (split == nullptr || split->ranks() == 1)) {
     needs.kept_states = context * StateBytes();
@@ -208,13 +218,16 @@ TierPlan SessionSite::PlanFor(int64_t context) const {
     // What it computes in takes the place of the host tier, and hidden states
     // have nowhere else to be.
     needs.tile_rows = context;
-    return PlanWithDisk(
+    TierPlan on_disk = PlanWithDisk(
         needs, device_bytes - buffers - needs.kept_states - needs.laws,
         /*pages_budget=*/0);
+    on_disk.host_states = needs.kept_states;
+    return on_disk;
   }
-  const int64_t left = machine_bytes - (on_gpu ? 0 : plan.DeviceBytes()) -
-                       plan.host_states - plan.host_laws - buffers;
-  return PlanWithDisk(needs, device_bytes, std::min(host_bytes, left));
+  const int64_t left = machine_bytes - promised -
+                       (on_gpu ? 0 : plan.DeviceBytes()) - plan.host_states -
+                       plan.host_laws - buffers;
+  return PlanWithDisk(needs, device_bytes, std::min(HostRoom(), left));
 }
 
 Retrieval::Shape SessionSite::RetrievalShape(int64_t context) const {
@@ -239,7 +252,7 @@ Retrieval::Shape SessionSite::RetrievalShape(int64_t context) const {
 
 bool SessionSite::Fits(const TierPlan& plan) const {
   return plan.fits() && MachineBytes(plan) <= machine_bytes &&
-         plan.host_kv <= host_bytes && plan.disk_kv <= disk_bytes;
+         plan.host_kv <= HostRoom() && plan.disk_kv <= disk_bytes;
 }
 
 int64_t SessionSite::LargestContext(int64_t most) const {
@@ -273,29 +286,40 @@ absl::Status SessionSite::DoesNotFit(int64_t context, int64_t most) const {
                     ", and this one with pages on disk, where texts are kept "
                     "and the context is asked for");
   }
-  const auto needs = [&](int64_t bytes, const std::string& where) {
+  const auto needs = [&](int64_t bytes, const std::string& where,
+                         int64_t of_others) {
+    const std::string others =
+        of_others > 0 ? absl::StrCat(", ", of_others,
+                                     " of it may be taken by sessions that are "
+                                     "there")
+                      : "";
     return MemoryError("does_not_fit",
                        absl::StrCat(who, "context ", context, " needs ", bytes,
-                                    " bytes ", where, best));
+                                    " bytes ", where, others, best));
   };
   if (!plan.fits()) {
     return needs(LeastDeviceBytes(context),
                  absl::StrCat("of ", in_place ? "memory" : "device memory",
-                              " at least, the budget is ", device_bytes));
+                              " at least, the budget is ", device_bytes),
+                 in_place ? promised : 0);
   }
   if (plan.disk_kv > disk_bytes) {
     return needs(
         plan.disk_kv,
         absl::StrCat("on disk beside what fits in memory, texts may take ",
-                     disk_bytes));
+                     disk_bytes),
+        /*of_others=*/0);
   }
-  if (plan.host_kv > host_bytes) {
-    return needs(plan.host_kv, absl::StrCat("of the host tier, ", host_bytes,
-                                            " may be taken"));
+  if (plan.host_kv > HostRoom()) {
+    const int64_t of_others = host_bytes - HostRoom();
+    return needs(plan.host_kv + of_others,
+                 absl::StrCat("of the host tier, the budget is ", host_bytes),
+                 of_others);
   }
   return needs(MachineBytes(plan),
                absl::StrCat("of this machine's memory, ", machine_bytes,
-                            " may be taken"));
+                            " may be taken"),
+               in_place ? 0 : promised);
 }
 
 SessionSite SiteOf(const Model& model, const WeightSizes& weights,
@@ -326,6 +350,9 @@ SessionSite SiteOf(const Model& model, const WeightSizes& weights,
                         static_cast<int64_t>(sizeof(float));
     }
   }
+  site.promised = machine.Promised();
+  site.promised_kv = machine.kv_account()->promised();
+  site.there = model.Workspaces()->Promised(static_cast<size_t>(rank));
   site.machine_bytes = machine.MemoryBudget();
   site.host_bytes = machine.HostBudget();
   site.can_spill = !options.on_device && options.prompt_view.IsFull() &&

@@ -135,6 +135,12 @@ struct SessionSite {
   bool on_gpu = false;          // the device is one
   bool in_place = false;        // the device computes in the host tier
   int64_t device_bytes = 0;     // weights included; in place: of both tiers
+  // What others of the machine may take yet, in place of both tiers, else of
+  // the host tier, and for KV of that; and what a workspace may have that there
+  // is.
+  int64_t promised = 0;
+  int64_t promised_kv = 0;
+  WorkspaceSize there = {};
   // What tokens are drawn from, on the rank that draws them.
   int64_t law_bytes = 0;
   // What of this machine's memory both tiers may take, weights included; of a
@@ -162,11 +168,16 @@ struct SessionSite {
   }
   // What ops take for themselves, and a GPU to gather, in bytes.
   int64_t Scratch(int64_t context) const;
+  // What a call computes in, but for hidden states.
+  WorkspaceSize WorkspaceOf(int64_t context) const;
   TierNeeds Needs(int64_t context) const;
   TierPlan PlanFor(int64_t context) const;
   int64_t MachineBytes(const TierPlan& plan) const {
-    return plan.HostBytes() + (on_gpu ? 0 : plan.DeviceBytes());
+    return plan.HostBytes() + (in_place ? 0 : promised) +
+           (on_gpu ? 0 : plan.DeviceBytes());
   }
+  // What of the host tier may be taken yet.
+  int64_t HostRoom() const { return host_bytes - (in_place ? 0 : promised_kv); }
   bool Fits(int64_t context) const { return Fits(PlanFor(context)); }
   // The largest context that fits, at most `most`; 0: none.
   int64_t LargestContext(int64_t most) const;

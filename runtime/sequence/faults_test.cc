@@ -211,10 +211,17 @@ TEST_F(FaultsTest, EveryAllocationMayBeRefused) {
       Answer(*session, failed);
       EXPECT_EQ(model->machine->memory().used(),
                 taken);  // all was taken before
+      // A fork computes where it did.
+      session->Rest();
       std::unique_ptr<Session> fork = *session->Fork();
       fork->Truncate(0);
       Answer(*fork, failed);
+      EXPECT_EQ(model->machine->memory().used(), taken);
+      // Beside each other they compute apart.
+      session->Truncate(0);
+      Answer(*session, failed);
       fork.reset();
+      session->Rest();
       EXPECT_EQ(model->machine->memory().used(), taken);
       session.reset();
       EXPECT_EQ(model->machine->memory().used(), weights);
@@ -272,6 +279,7 @@ TEST_F(FaultsTest, AViewMayFindNoRoom) {
       taken = model->machine->memory().used();
       Answer(*session, failed);
       EXPECT_EQ(model->machine->memory().used(), taken);
+      session->Rest();
       auto fork = make([&] { return session->Fork(); });
       EXPECT_GT(model->machine->memory().used(), taken);
       fork->Truncate(0);

@@ -27,8 +27,9 @@ absl::Status Session::Forward(int64_t rows, Station station, Progress progress,
     NoteAdded(before, view);
   } else if (ClassOf(status) == ErrorClass::kCancelled && point.has_value() &&
              rows > kMaxStepRows) {
+    const bool others = workspaces_.use_count() > 1;
     if (EachRank([&](SessionRank& rank) {
-          return rank.Suspend(rows, *point);
+          return rank.Suspend(rows, *point, others);
         }).ok()) {
       interrupted_ = {tokens_, rows, view, *point};
     }
@@ -42,7 +43,7 @@ absl::Status Session::Fill(int64_t rows, uint64_t seed, Progress progress) {
         "invalid_argument",
         "sessions of the policy speed are not filled, in this version");
   }
-  interrupted_.reset();
+  DropInterrupted();
   knows_next_ = false;
   // What follows takes it for a prompt's.
   const bool settled = settled_ == kv().length();
@@ -105,6 +106,7 @@ void Session::NoteAdded(int64_t before, const View& view) {
 
 void Session::AbandonStep(int64_t length) {
   if (interrupted_.has_value()) return;
+  DropInterrupted();
   DropViews();
   for (const auto& rank : ranks_) {
     rank->kv->Abandon();
@@ -114,9 +116,26 @@ void Session::AbandonStep(int64_t length) {
   ForgetDamaged();
 }
 
+// What a step lacks a text that is being saved may hold, which is not kept
+// then.
 absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
                            const View& view, bool certain, bool keeps,
                            std::optional<PassPoint>* point) {
+  const auto pass = [&] {
+    return TryPass(rows, station, progress, view, certain, keeps, point);
+  };
+  const absl::Status status = pass();
+  if (ClassOf(status) != ErrorClass::kMemory || texts_ == nullptr ||
+      !texts_->IsSaving()) {
+    return status;
+  }
+  texts_->Stop();
+  return pass();
+}
+
+absl::Status Session::TryPass(int64_t rows, Station station, Progress progress,
+                              const View& view, bool certain, bool keeps,
+                              std::optional<PassPoint>* point) {
   // Whatever happens now, a callback that throws too, is not resumed twice.
   const std::optional<InterruptedPrompt> last =
       std::exchange(interrupted_, std::nullopt);
@@ -174,7 +193,7 @@ absl::Status Session::Pass(int64_t rows, Station station, Progress progress,
 
 absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
                                    int layers) {
-  interrupted_.reset();  // its hidden states go
+  DropInterrupted();  // its hidden states go
   if (absl::Status s = EachRank([&](SessionRank& rank) {
         return rank.DraftForward(ids, rows, layers,
                                  [this] { return cancelled(); });
@@ -188,7 +207,7 @@ absl::Status Session::DraftForward(const int32_t* ids, int64_t rows,
 }
 
 absl::Status Session::ViewStep(Station station) {
-  interrupted_.reset();  // its hidden states go
+  DropInterrupted();  // its hidden states go
   const int64_t before = kv().length();
   const int32_t id = tokens_[static_cast<size_t>(before)];
   absl::Cleanup abandon = [&] { AbandonStep(before); };

@@ -97,6 +97,8 @@ class SavedTexts {
             Cancelled cancelled);
   // Ends the writing; nothing of the text is kept. Soon.
   void Stop();
+  // Whether a text holds pages to be written.
+  bool IsSaving() const { return writing_ != nullptr; }
   // Gives back what a writing that is over has held. Whether the last one that
   // was begun has ended well, or may.
   bool Settle();

@@ -445,6 +445,37 @@ TEST_F(SavedTextsTest, ASessionGoesOnWhileItsTextIsWritten) {
   }
 }
 
+// Where memory has room for one text, what is on its way to the disk makes room
+// for what is read next, and is not kept.
+TEST_F(SavedTextsTest, ATextThatIsWrittenMakesRoom) {
+  struct WaitingDisk : FaultyDisk {
+    ssize_t Write(int file, const std::byte* from, size_t bytes,
+                  uint64_t offset) override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      return FaultyDisk::Write(file, from, bytes, offset);
+    }
+  } disk;
+  disk.at_once = 20'000;
+  const Session::Options options = WithTexts({}, disk);
+  Model::Options with = model_->options;
+  with.machine.simulation = {
+      {.device_bytes = BytesFor(*model_, options, Budget::kLeast),
+       .link_bytes_per_s = kFast}};
+  with.machine.host_memory_bytes =
+      MakeTiered(*model_, options, Budget::kLeast).session->plan().host_kv;
+  const auto model = OpenModel(with);
+  const auto session = MakeSession(*model, options);
+  ASSERT_EQ(session->plan().shape.disk_pages, 0);
+  Read(*session, First(1500));
+  session->Truncate(100);
+  const Ids more(900, 3);
+  Read(*session, more);
+  const auto computed = MakeSession(*model_, Without(options));
+  Read(*computed, First(100));
+  Read(*computed, more);
+  ExpectSame(*session, *computed);
+}
+
 // ---- What it is known by ----
 
 TEST_F(SavedTextsTest, OnlyTheSameModelAndSettingsOpenIt) {

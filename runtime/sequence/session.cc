@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/error.h"
 
@@ -28,6 +30,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     threads = std::min(threads, (*stream)->pool().num_threads());
     streams.push_back(*std::move(stream));
   }
+  // Whoever is admitted meanwhile would find the same room.
+  const std::lock_guard<std::mutex> admission(MemoryAccount::Admission());
+  const std::shared_ptr<WorkspacePool> workspaces = model.Workspaces();
   std::vector<int64_t> taken;  // [rank]
   for (int rank = 0; rank < model.ranks(); ++rank) {
     taken.push_back(model.machine_of(rank).memory().used());
@@ -47,8 +52,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
       PlanRanks(sites, options.context);
   if (!plans.ok()) return plans.status();
   const TierPlan& plan = plans->front();
-  std::unique_ptr<Session> session(new Session(
-      model, options.prompt_view.Within(plan.context), *std::move(together)));
+  std::unique_ptr<Session> session(
+      new Session(model, options.prompt_view.Within(plan.context),
+                  *std::move(together), workspaces));
   for (size_t i = 0; i < sites.size(); ++i) {
     session->ranks_.push_back(std::make_unique<SessionRank>(
         model, sites[i], (*plans)[i], std::move(streams[i]), session->together_,
@@ -60,10 +66,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
       return s;
     }
   }
-  if (!session->stream().on_host()) {
-    session->host_logits_.resize(static_cast<size_t>(LogitRows()) *
-                                 session->Vocab());
-  }
+  if (absl::Status s = session->PromiseWorkspace(); !s.ok()) return s;
   if (options.depth.has_value()) {
     session->spans_.emplace(options.depth->Of(model.config),
                             model.AssistantHeader(), options.first_position);
@@ -83,13 +86,71 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
 }
 
 Session::Session(const Model& model, const View& prompt_view,
-                 std::shared_ptr<SessionRanks> together)
+                 std::shared_ptr<SessionRanks> together,
+                 std::shared_ptr<WorkspacePool> workspaces)
     : model_(model),
       prompt_view_(prompt_view),
-      together_(std::move(together)) {}
+      together_(std::move(together)),
+      workspaces_(std::move(workspaces)),
+      next_logits_(Vocab()) {}
+
+// ---- The workspace ----
+
+// Where memory is planned it is there from now on, unless somebody computes in
+// it who will leave it to others.
+absl::Status Session::PromiseWorkspace() {
+  bool larger = false;
+  for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+    const WorkspaceSize size = ranks_[rank]->Needs();
+    const WorkspaceSize there = workspaces_->Promised(rank);
+    larger = larger || there.Or(size).DeviceBytes() > there.DeviceBytes();
+    workspaces_->Promise(rank, size);
+  }
+  if (workspaces_->InUse() && !larger) return absl::OkStatus();
+  absl::Status status = TakeWorkspace();
+  for (const auto& rank : ranks_) {
+    if (status.ok()) status = rank->ReserveAll();
+  }
+  Rest();
+  return status;
+}
+
+absl::Status Session::TakeWorkspace() {
+  if (workspace_ != nullptr) return absl::OkStatus();
+  workspace_ = workspaces_->Take();
+  absl::Cleanup undo = [this] { LeaveWorkspace(); };
+  for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+    ranks_[rank]->Use(std::move(workspace_->ranks[rank]));
+  }
+  host_logits_ = std::move(workspace_->host_logits);
+  if (!stream().on_host()) {
+    host_logits_.resize(static_cast<size_t>(LogitRows()) * Vocab());
+  }
+  if (knows_next_) {
+    if (absl::Status s = first().ReserveLogits(); !s.ok()) return s;
+    std::copy_n(next_logits_.data(), Vocab(), HostLogits());
+  }
+  std::move(undo).Cancel();
+  return absl::OkStatus();
+}
+
+void Session::Rest() {
+  if (workspace_ == nullptr) return;
+  if (knows_next_) std::copy_n(HostLogits(), Vocab(), next_logits_.data());
+  LeaveWorkspace();
+}
+
+void Session::LeaveWorkspace() {
+  for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+    workspace_->ranks[rank] = ranks_[rank]->Release();
+  }
+  workspace_->host_logits = std::move(host_logits_);
+  workspaces_->GiveBack(std::move(workspace_));
+}
 
 absl::Status Session::EachRank(
     absl::FunctionRef<absl::Status(SessionRank&)> part) {
+  if (absl::Status s = TakeWorkspace(); !s.ok()) return s;
   const absl::Status status = together_->gather->Run([&](int index) {
     SessionRank& rank = *ranks_[static_cast<size_t>(index)];
     if (absl::Status s = part(rank); !s.ok() || rank.alone()) return s;
@@ -235,6 +296,9 @@ absl::Status Session::LogitsInto(int64_t first_row, int64_t count, size_t row) {
 }
 
 absl::StatusOr<const float*> Session::RowLogits(int64_t first, int64_t count) {
+  if (workspace_ == nullptr) {
+    return InternalError("internal", "no step's rows are there");
+  }
   if (absl::Status s = LogitsInto(first, count, /*row=*/1); !s.ok()) return s;
   return HostLogits() + Vocab();
 }
@@ -249,7 +313,7 @@ absl::Status Session::CatchUp(Station station, Progress progress) {
                       "the session holds no token to continue from");
   }
   if (pending() == 0) {
-    if (knows_next_) return absl::OkStatus();
+    if (knows_next_) return TakeWorkspace();  // where they are read
     // Known KV, unknown logits: the last row is computed once more. It is the
     // same row, whatever runs with it.
     TruncateKv(kv().length() - 1);
@@ -315,8 +379,13 @@ absl::Status Session::CatchUpForDrafts(Station station) {
   return status;
 }
 
-void Session::TruncateKv(int64_t length) {
+void Session::DropInterrupted() {
   interrupted_.reset();
+  for (const auto& rank : ranks_) rank->DropParked();
+}
+
+void Session::TruncateKv(int64_t length) {
+  DropInterrupted();
   for (const auto& rank : ranks_) rank->kv->Truncate(length);
   settled_ = std::min(settled_, length);
   saved_ = std::min(saved_, length);
@@ -396,13 +465,13 @@ void Session::SetViewWindow(int64_t positions) {
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
-  std::unique_ptr<Session> copy(new Session(model_, prompt_view_, together_));
+  std::unique_ptr<Session> copy(
+      new Session(model_, prompt_view_, together_, workspaces_));
   for (const auto& rank : ranks_) {
     absl::StatusOr<std::unique_ptr<SessionRank>> forked = rank->Fork();
     if (!forked.ok()) return forked.status();
     copy->ranks_.push_back(*std::move(forked));
   }
-  copy->host_logits_.resize(host_logits_.size());
   copy->context_is_what_fits_ = context_is_what_fits_;
   copy->crowded_ = crowded_;
   copy->tokens_ = tokens_;
@@ -415,9 +484,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Fork() const {
   copy->text_pages_ = text_pages_;
   copy->spans_ = spans_;
   copy->prompt_begins_ = prompt_begins_;
-  // Without room for them they are computed again.
-  if (knows_next_ && copy->first().ReserveLogits().ok()) {
-    std::copy_n(HostLogits(), Vocab(), copy->HostLogits());
+  if (knows_next_) {
+    std::copy_n(NextLogits().data(), Vocab(), copy->next_logits_.data());
     copy->knows_next_ = true;
   }
   return copy;

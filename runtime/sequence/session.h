@@ -49,6 +49,7 @@ class Session {
   // does_not_fit, out_of_memory.
   static absl::StatusOr<std::unique_ptr<Session>> Create(
       const Model& model, const Options& options);
+  ~Session() { Rest(); }
 
   // Appends without computing.
   // Errors: invalid_token; context_length_exceeded with both counts.
@@ -115,6 +116,11 @@ class Session {
   // hold, the others were never there. Errors: copy_failed, cancelled.
   absl::Status Keep(size_t length);
 
+  // Whatever computes has the model's workspace from then on, or one of its own
+  // where others have that. Rest leaves it to others: of the last step no row
+  // is there after it, and what else the session says is the same.
+  void Rest();
+
   // Logits of `count` rows of the last Forward or Sweep, from row `first` on,
   // at most kMaxStepRows: [count, vocab] in the host's memory, until the next
   // call. They lie behind those that NextLogits gave last.
@@ -169,14 +175,14 @@ class Session {
   TimeSpent Elapsed() const;  // since whenever, always growing
   // The model's warnings, and what costs speed only.
   std::vector<std::string> warnings() const;
-  // What is taken now, weights too: a session takes more, and gives back
-  // nothing.
+  // What is taken now, weights too.
   MemoryUse memory() const;
 
   // [vocab], in the host's memory until the next CatchUp; empty where they are
   // not known.
   absl::Span<const float> NextLogits() const {
-    return {HostLogits(), knows_next_ ? Vocab() : 0};
+    return {workspace_ != nullptr ? HostLogits() : next_logits_.data(),
+            knows_next_ ? Vocab() : 0};
   }
 
   void Truncate(size_t length);  // at most the tokens held
@@ -227,12 +233,18 @@ class Session {
 
  private:
   Session(const Model& model, const View& prompt_view,
-          std::shared_ptr<SessionRanks> together);
+          std::shared_ptr<SessionRanks> together,
+          std::shared_ptr<WorkspacePool> workspaces);
 
   SessionRank& first() const { return *ranks_.front(); }
   KvStore& kv() const { return *first().kv; }
-  // Calls `part` for every rank at once. Errors: those of RankGroup::Run.
+  absl::Status PromiseWorkspace();
+  absl::Status TakeWorkspace();
+  void LeaveWorkspace();
+  // Calls `part` for every rank at once. Errors: those of RankGroup::Run, and
+  // out_of_memory, where there is no workspace.
   absl::Status EachRank(absl::FunctionRef<absl::Status(SessionRank&)> part);
+  void DropInterrupted();
   void DropViews();
   // May a rank stop half-way? Of several none, or they would not be alike.
   bool StopsAlone() const { return ranks_.size() == 1 && cancelled(); }
@@ -246,6 +258,9 @@ class Session {
   absl::Status Pass(int64_t rows, Station station, Progress progress,
                     const View& view, bool certain, bool keeps,
                     std::optional<PassPoint>* point);
+  absl::Status TryPass(int64_t rows, Station station, Progress progress,
+                       const View& view, bool certain, bool keeps,
+                       std::optional<PassPoint>* point);
   absl::Status Commit(int64_t rows);
   // But for an interrupted prompt; the KV ends after `length` positions.
   void AbandonStep(int64_t length);
@@ -289,6 +304,7 @@ class Session {
   bool context_is_what_fits_ = false;  // less than the checkpoint's
   std::string crowded_;  // ... for what the policy keeps; empty: it is not
   const std::shared_ptr<SessionRanks> together_;
+  const std::shared_ptr<WorkspacePool> workspaces_;
   std::vector<std::unique_ptr<SessionRank>> ranks_;
   std::vector<int32_t> tokens_;
   size_t answer_begin_ = 0;
@@ -299,8 +315,12 @@ class Session {
   bool prompt_had_begun_ = true;
   size_t tokens_before_ = 0;
   std::optional<InterruptedPrompt> interrupted_;
-  // SessionRank::logits in the host's memory; empty where the device's is that.
+  // What remains of it while the ranks have its parts; null: it rests.
+  std::unique_ptr<Workspace> workspace_;
+  // SessionRank::logits in the host's memory, of the workspace; empty where the
+  // device's is that.
   std::vector<float> host_logits_;
+  std::vector<float> next_logits_;  // [vocab]: those while it rests
   bool knows_next_ = false;
   // Positions of the KV from here on were filled, not computed.
   int64_t filled_from_ = kAllPositions;

@@ -93,28 +93,27 @@ SessionRank::SessionRank(const Model& model, const SessionSite& of,
 absl::Status SessionRank::MakeKv(const TextsFolder* texts) {
   const int64_t first_position = site.first_position;
   DeviceMemory& memory = machine().memory();
-  if (plan.in_place && !plan.on_device) {
-    kv = std::make_unique<InPlaceKv>(
-        std::make_shared<PagePool>(plan.shape.layout, plan.shape.layers,
-                                   plan.context / kPageTokens + 2),
-        first_position);
+  const std::shared_ptr<MemoryAccount>& account = machine().account();
+  promise_ = std::make_shared<MemoryPromise>(account, 0);
+  NotePromise();
+  if (!IsPlanned()) {
+    auto pool = std::make_shared<PagePool>(plan.shape.layout, plan.shape.layers,
+                                           plan.context / kPageTokens + 2);
+    pool->Promise(MemoryPromise(machine().kv_account(), plan.host_kv),
+                  plan.shape.context_pages);
+    kv = std::make_unique<InPlaceKv>(std::move(pool), first_position);
   } else {
-    // Takes all the session will ever need, so that nothing can run out later.
-    if (absl::Status s = decoder_.Reserve(site.RowsAtOnce(), plan.context);
-        !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = ReserveHidden(plan.state_rows); !s.ok()) return s;
-    if (absl::Status s = ReserveLogits(); !s.ok()) return s;
     if (absl::Status s = ReserveShares(); !s.ok()) return s;
-    const absl::StatusOr<std::byte*> scratch =
-        stream->Scratch(static_cast<size_t>(site.Scratch(plan.context)));
-    if (!scratch.ok()) return scratch.status();
     if (plan.on_device) {
       absl::StatusOr<PagePool> pool =
           PagePool::OnDevice(plan.shape.layout, plan.shape.layers,
                              plan.shape.context_pages, memory);
       if (!pool.ok()) return pool.status();
+      if (!site.on_gpu) {
+        pool->Promise(
+            MemoryPromise(account, plan.resident, MemoryPromise::Kind::kTaken),
+            plan.shape.context_pages);
+      }
       kv = std::make_unique<InPlaceKv>(
           std::make_shared<PagePool>(*std::move(pool)), first_position);
     } else {
@@ -129,10 +128,15 @@ absl::Status SessionRank::MakeKv(const TextsFolder* texts) {
             texts->Disk(), *file, texts->path + ": pages of a session",
             plan.shape.layout, plan.shape.layers, plan.shape.context_pages + 2);
       }
-      absl::StatusOr<std::shared_ptr<KvTier>> made = KvTier::Create(
-          plan.shape, memory, *std::move(link), std::move(spill));
+      absl::StatusOr<std::shared_ptr<KvTier>> made =
+          KvTier::Create(plan.shape, memory, *std::move(link), std::move(spill),
+                         MemoryPromise(machine().kv_account(), plan.host_kv));
       if (!made.ok()) return made.status();
       tier = *std::move(made);
+      if (!site.on_gpu) {
+        tier->on_device = MemoryPromise(account, plan.resident + plan.staging,
+                                        MemoryPromise::Kind::kTaken);
+      }
       MakeTiles();
       kv = std::make_unique<TieredKv>(tier, first_position);
     }
@@ -163,6 +167,8 @@ absl::StatusOr<std::unique_ptr<SessionRank>> SessionRank::Fork() const {
   }
   copy->placement = placement;
   copy->tier = tier;
+  copy->shares = shares;
+  copy->promise_ = promise_;
   copy->MakeTiles();
   return copy;
 }
@@ -173,10 +179,47 @@ void SessionRank::MakeTiles() {
                                         plan.state_rows / TiledStates::kTiles);
 }
 
+WorkspaceSize SessionRank::Needs() const {
+  WorkspaceSize size = site.WorkspaceOf(plan.context);
+  size.hidden = AlignedBytes(plan.state_rows * site.StateBytes());
+  return size;
+}
+
+void SessionRank::Use(Workspace::Rank workspace) {
+  stream->UseScratch(std::move(workspace.scratch));
+  decoder_.Use(std::move(workspace.decoder));
+  hidden = std::move(workspace.hidden);
+  logits = std::move(workspace.logits);
+}
+
+absl::Status SessionRank::ReserveAll() {
+  if (!IsPlanned()) return absl::OkStatus();
+  if (absl::Status s = decoder_.Reserve(site.RowsAtOnce(), plan.context);
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = FitHidden(plan.state_rows); !s.ok()) return s;
+  if (absl::Status s = ReserveLogits(); !s.ok()) return s;
+  return stream->Scratch(static_cast<size_t>(site.Scratch(plan.context)))
+      .status();
+}
+
+Workspace::Rank SessionRank::Release() {
+  if (tiles != nullptr && !tiles->IsSuspended()) tiles->EndStep();
+  return {.scratch = stream->ReleaseScratch(),
+          .decoder = decoder_.Release(),
+          .hidden = std::exchange(hidden, {}),
+          .logits = std::exchange(logits, {})};
+}
+
 // The rows of the last step are nobody's once a new one begins.
 absl::Status SessionRank::ReserveHidden(int64_t rows) {
   if (tiles != nullptr) tiles->EndStep();
-  if (GoesInTiles(rows)) rows = plan.state_rows;
+  DropParked();
+  return FitHidden(GoesInTiles(rows) ? plan.state_rows : rows);
+}
+
+absl::Status SessionRank::FitHidden(int64_t rows) {
   const int64_t size = rows * model_.config.hidden;
   if (static_cast<int64_t>(hidden.size()) >= size) return absl::OkStatus();
   hidden = DeviceArray<float>();
@@ -203,7 +246,16 @@ absl::Status SessionRank::ReserveShares() {
                               site.SharesShape(plan.context));
   if (!made.ok()) return made.status();
   shares = *std::move(made);
+  NotePromise();
   return absl::OkStatus();
+}
+
+void SessionRank::NotePromise() {
+  int64_t bytes = plan.host_states + plan.disk_buffers;
+  if (!IsPlanned() && shares == nullptr) {
+    bytes += site.SharesShape(plan.context).Bytes();
+  }
+  promise_->Resize(bytes);
 }
 
 KvMoves SessionRank::moves() const {
@@ -270,7 +322,20 @@ absl::Status SessionRank::BeginForward(
 }
 
 absl::Status SessionRank::Resume(int64_t rows, Cancelled cancelled) {
-  if (absl::Status s = kv->Resume(States(), cancelled); !s.ok()) return s;
+  if (parked_.empty()) {
+    absl::Status status = FitHidden(IsTiled() ? plan.state_rows : rows);
+    if (status.ok()) {
+      status =
+          stream->Copy(States(), parked_copy_.data(), parked_copy_.bytes());
+    }
+    if (!status.ok()) return status;
+  }
+  std::byte* const states =
+      parked_.empty() ? States() : reinterpret_cast<std::byte*>(parked_.data());
+  if (absl::Status s = kv->Resume(states, cancelled); !s.ok()) return s;
+  if (!parked_.empty()) hidden = std::exchange(parked_, {});
+  if (IsTiled()) tiles->Resume(hidden.data());
+  DropParked();
   return decoder_.BeginStep(*stream, rows, kv->end());
 }
 
@@ -322,11 +387,47 @@ absl::Status SessionRank::RunLayers(const int32_t* ids, int64_t rows,
   return RunPass(pass, decoder_, *stream, progress, cancelled, point);
 }
 
-absl::Status SessionRank::Suspend(int64_t rows, const PassPoint& point) {
+absl::Status SessionRank::Suspend(int64_t rows, const PassPoint& point,
+                                  bool others) {
   if (IsTiled()) {
     if (absl::Status s = tiles->Suspend(); !s.ok()) return s;
   }
-  return kv->Suspend(point.layer, point.row, States(), StateBytes(rows));
+  const int64_t bytes = StateBytes(rows);
+  const bool stays = machine().in_place();
+  if (absl::Status s =
+          kv->Suspend(point.layer, point.row, States(), stays ? 0 : bytes);
+      !s.ok()) {
+    return s;
+  }
+  if (!stays && tier != nullptr) return absl::OkStatus();
+  MemoryPromise promise(machine().account(), 0);
+  if (!stays || others) {
+    if (absl::Status s = promise.Grow(bytes, "a prompt that is stopped");
+        !s.ok()) {
+      return s;
+    }
+  }
+  if (stays) {
+    parked_ = std::exchange(hidden, {});
+    return absl::OkStatus();
+  }
+  absl::StatusOr<HostRegion> copy =
+      HostRegion::Reserve(static_cast<size_t>(bytes));
+  if (!copy.ok()) return copy.status();
+  absl::Status status =
+      stream->Copy(copy->data(), States(), static_cast<size_t>(bytes));
+  if (status.ok()) status = stream->Synchronize();
+  if (!status.ok()) return status;
+  promise.NoteWritten(bytes);
+  parked_copy_ = *std::move(copy);
+  parked_promise_ = std::move(promise);
+  return absl::OkStatus();
+}
+
+void SessionRank::DropParked() {
+  parked_ = {};
+  parked_copy_ = {};
+  parked_promise_ = {};
 }
 
 // The store keeps the hidden states of a step, but not those that are in tiles.

@@ -45,16 +45,18 @@ class SessionRank {
  public:
   using Cancelled = KvStore::Cancelled;
 
-  // Takes what the plan says, but for the KV. `threads`: a rank's.
+  // `threads`: a rank's.
   SessionRank(const Model& model, const SessionSite& site, const TierPlan& plan,
               std::unique_ptr<Stream> stream,
               std::shared_ptr<SessionRanks> ranks, int threads);
 
-  // Takes the KV, and all a session will ever need where memory is planned; a
-  // retrieval view, where the site has one. `texts`: where pages go that the
-  // plan has on disk; null: it has none there. Errors: out_of_memory; those of
-  // Machine::NewLink and KvFolder::OpenNameless.
+  // Takes the KV; a retrieval view, where the site has one; and where memory is
+  // planned all else that a session will ever need and keeps. `texts`: where
+  // pages go that the plan has on disk; null: it has none there. Errors:
+  // out_of_memory; those of Machine::NewLink and KvFolder::OpenNameless.
   absl::Status MakeKv(const TextsFolder* texts);
+  // What a call of it computes in.
+  WorkspaceSize Needs() const;
   // It has the same sequence, on the same rank. Errors: those of KvStore::Fork
   // and Retrieval::Fork.
   absl::StatusOr<std::unique_ptr<SessionRank>> Fork() const;
@@ -72,8 +74,10 @@ class SessionRank {
   absl::Status RunLayers(const int32_t* ids, int64_t rows,
                          PassProgress progress, Cancelled cancelled,
                          absl::FunctionRef<void(int)> after, PassPoint* point);
-  // Parks what was done of a step of so many rows.
-  absl::Status Suspend(int64_t rows, const PassPoint& point);
+  // Parks what was done of a step of so many rows, apart from the workspace,
+  // which `others` may compute in. Errors: also out_of_memory.
+  absl::Status Suspend(int64_t rows, const PassPoint& point, bool others);
+  void DropParked();
   // KvStore's, with the hidden states of a step of so many rows.
   absl::StatusOr<std::unique_ptr<HeldLayer>> HoldLayer(int64_t rows, int layer,
                                                        Cancelled cancelled);
@@ -105,6 +109,13 @@ class SessionRank {
 
   // ---- Memory ----
 
+  // It computes in this until Release, and takes of the device's memory what it
+  // lacks there.
+  void Use(Workspace::Rank workspace);
+  Workspace::Rank Release();
+  // Takes all that a call needs, where memory is planned. Errors:
+  // out_of_memory.
+  absl::Status ReserveAll();
   // Makes room for a step of so many rows, whose hidden states are in tiles
   // where the plan has not all on the device.
   absl::Status ReserveHidden(int64_t rows);
@@ -122,14 +133,17 @@ class SessionRank {
   const TierPlan plan;
   const std::unique_ptr<Stream> stream;
   std::unique_ptr<KvStore> kv;
+  std::shared_ptr<Placement> placement;  // null: one memory
+  std::shared_ptr<KvTier> tier;          // null: one memory
+  std::unique_ptr<TiledStates> tiles;    // null: all are on the device
+  std::unique_ptr<Retrieval> retrieval;  // null: none; ends before the above
+  // Its forks have the same, by turns; null: nobody asked yet.
+  std::shared_ptr<AttentionShares> shares;
+
+  // Of the workspace.
   // [rows of the last step, hidden], or of a prompt whose states are in tiles
   // these.
   DeviceArray<float> hidden;
-  std::shared_ptr<Placement> placement;     // null: one memory
-  std::shared_ptr<KvTier> tier;             // null: one memory
-  std::unique_ptr<TiledStates> tiles;       // null: all are on the device
-  std::unique_ptr<Retrieval> retrieval;     // null: none; ends before the above
-  std::unique_ptr<AttentionShares> shares;  // null: nobody asked yet
   // [1 + kMaxStepRows, vocab]: those of the token after the last, if they are
   // known, and of some rows. Empty: nobody asked for any.
   DeviceArray<float> logits;
@@ -144,6 +158,10 @@ class SessionRank {
   bool GoesInTiles(int64_t rows) const {
     return tiles != nullptr && rows > plan.state_rows;
   }
+  // All that it will need is taken before it needs it.
+  bool IsPlanned() const { return !plan.in_place || plan.on_device; }
+  absl::Status FitHidden(int64_t rows);
+  void NotePromise();
   int64_t StateBytes(int64_t rows) const;
   std::byte* States() { return reinterpret_cast<std::byte*>(hidden.data()); }
   void MakeTiles();
@@ -153,6 +171,13 @@ class SessionRank {
   const PassRank pass_rank_;
   Decoder decoder_;
   WholeStates whole_;  // of the last step, where it is not in tiles
+  // Those of a step that was stopped, in place in the memory that they were in;
+  // a copy, of a GPU that has all KV. Else the store parks them with pages.
+  DeviceArray<float> parked_;
+  HostRegion parked_copy_;
+  MemoryPromise parked_promise_;
+  // What it and its forks may take of the host's memory besides.
+  std::shared_ptr<MemoryPromise> promise_;
 };
 
 }  // namespace tiercel

@@ -1,0 +1,97 @@
+#ifndef TIERCEL_RUNTIME_MODEL_WORKSPACE_POOL_H_
+#define TIERCEL_RUNTIME_MODEL_WORKSPACE_POOL_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernels/machine/device_memory.h"
+#include "models/decoder/decoder.h"
+#include "offload/tier/memory_promise.h"
+
+namespace tiercel {
+
+// What a call computes in, of which nothing matters when it has ended.
+struct Workspace {
+  // Its part on one rank.
+  struct Rank {
+    DeviceArray<std::byte> scratch;  // of ops
+    DecoderWorkspace decoder;
+    DeviceArray<float> hidden;  // [rows of a step, or of tiles, hidden]
+    DeviceArray<float> logits;  // [LogitRows(), vocab]
+
+    int64_t Bytes() const {
+      return scratch.bytes() + decoder.Bytes() + hidden.bytes() +
+             logits.bytes();
+    }
+  };
+  std::vector<Rank> ranks;
+  int64_t Bytes() const;
+  // Those of rank 0 in the host's memory; empty where the device's is that.
+  std::vector<float> host_logits;
+};
+
+// How large a rank's is, in bytes.
+struct WorkspaceSize {
+  int64_t scratch = 0;
+  int64_t activations = 0;
+  int64_t angles = 0;
+  int64_t hidden = 0;
+  int64_t logits = 0;
+  // Of the host's memory, for distributions that come and go.
+  int64_t laws = 0;
+
+  int64_t DeviceBytes() const {
+    return scratch + activations + angles + hidden + logits;
+  }
+  // Each part as large as in the larger of the two.
+  WorkspaceSize Or(const WorkspaceSize& other) const {
+    return {.scratch = std::max(scratch, other.scratch),
+            .activations = std::max(activations, other.activations),
+            .angles = std::max(angles, other.angles),
+            .hidden = std::max(hidden, other.hidden),
+            .logits = std::max(logits, other.logits),
+            .laws = std::max(laws, other.laws)};
+  }
+};
+
+// The workspaces of a model's sessions: one for all of them, which whoever
+// computes has until its call has ended. Sessions that compute at the same
+// time, in several threads or one in a callback of the other's call, take more,
+// of which the largest stays. Ends with the last session. Thread-safe.
+class WorkspacePool {
+ public:
+  // `accounts`: of each rank's memory; null: none. `host`: of the host's.
+  WorkspacePool(std::vector<std::shared_ptr<MemoryAccount>> accounts,
+                std::shared_ptr<MemoryAccount> host);
+
+  // How large a rank's was promised to be.
+  WorkspaceSize Promised(size_t rank) const;
+  // Sessions need one of this size, too.
+  void Promise(size_t rank, const WorkspaceSize& size);
+
+  // One that nobody computes in, or an empty one. It has what whoever had it
+  // last needed.
+  std::unique_ptr<Workspace> Take();
+  void GiveBack(std::unique_ptr<Workspace> workspace);
+  // Whether somebody computes.
+  bool InUse() const;
+
+ private:
+  void NotePromises();
+
+  mutable std::mutex mutex_;             // of the rest
+  std::vector<WorkspaceSize> promised_;  // [rank]
+  // [rank]: what of that is not taken yet.
+  std::vector<MemoryPromise> promises_;
+  MemoryPromise laws_;
+  std::unique_ptr<Workspace> idle_;  // null: none was made, or all are in use
+  int in_use_ = 0;
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_RUNTIME_MODEL_WORKSPACE_POOL_H_
