@@ -593,6 +593,8 @@ epub_twice|apps/document/epub.cc|a.level == b.level \&\& a.text == b.text|a.leve
 fonts_alone|apps/document/epub_package.cc|if (LocalName(node) != "EncryptedData") continue;|continue;|apps/document/epub_test.cc
 outside_folder|apps/document/folder.cc|return ends.first == root_.end();|return ends.first != root_.begin();|apps/document/folder_test.cc
 child_memory|apps/document/child_process.cc|Limit(RLIMIT_AS, limits.memory_bytes, limits.memory_bytes);||apps/document/child_process_test.cc
+child_unseen|apps/document/child_process.cc|kind = ChildEnd::Kind::kUnseen|kind = ChildEnd::Kind::kTimedOut|apps/document/child_process_test.cc
+pdf_unseen|apps/document/pdf.cc|if (whole) return|if (int{whole} >= 0) return|apps/document/pdf_test.cc
 child_descriptors|apps/document/child_process.cc|close_range(STDERR_FILENO + 1, ~0U, 0) != 0|false|apps/document/child_process_test.cc
 label_above|apps/document/pdf_sections.cc|\&\& split.title.empty()) continue;|\&\& false) continue;|apps/document/pdf_test.cc
 running_heads|apps/document/pdf_margins.cc|return count >= kMinPages;|return count > 100;|apps/document/pdf_test.cc

@@ -3,12 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -86,16 +87,31 @@ bool ReadSome(int fd, const std::function<void(std::string_view)>& sink) {
   return true;
 }
 
+// fork(), with a descriptor of the child in `*child`. A pid may be another
+// process's as soon as somebody has waited for it; a descriptor never is.
+pid_t ForkWithDescriptor(int* child) {
+  return static_cast<pid_t>(syscall(SYS_clone, CLONE_PIDFD | SIGCHLD,
+                                    /*stack=*/nullptr, child,
+                                    /*child_tid=*/nullptr, /*tls=*/nullptr));
+}
+
 // Waits for a child that has closed its streams; false at the deadline.
-bool Reap(pid_t child, Clock::time_point deadline, int* status) {
+bool EndsBefore(Clock::time_point deadline, int child) {
+  struct pollfd ended = {child, POLLIN, 0};
   for (;;) {
-    const pid_t ended = waitpid(child, status, WNOHANG);
-    if (ended == child) return true;
-    if (ended < 0 && errno != EINTR) return false;
-    if (Clock::now() >= deadline) return false;
-    const struct timespec pause = {0, 2'000'000};
-    nanosleep(&pause, nullptr);
+    const int ready = poll(&ended, 1, MillisecondsUntil(deadline));
+    if (ready > 0) return true;
+    if (Clock::now() >= deadline || (ready < 0 && errno != EINTR)) return false;
   }
+}
+
+// How a child ended, once it has; absent: another call has waited for it.
+std::optional<siginfo_t> Reap(int child) {
+  siginfo_t status = {};
+  while (waitid(P_PIDFD, static_cast<id_t>(child), &status, WEXITED) != 0) {
+    if (errno != EINTR) return std::nullopt;
+  }
+  return status;
 }
 
 ChildEnd NotStarted() { return {ChildEnd::Kind::kNotStarted, errno, {}}; }
@@ -139,12 +155,14 @@ ChildEnd RunChild(const std::vector<std::string>& command,
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(
                          std::chrono::duration<double>(limits.wall_seconds));
-  const pid_t child = fork();
-  if (child < 0) return NotStarted();
-  if (child == 0) {
+  int descriptor = -1;
+  const pid_t forked = ForkWithDescriptor(&descriptor);
+  if (forked < 0) return NotStarted();
+  if (forked == 0) {
     BecomeProgram(arguments.data(), file.get(), output_end.get(),
                   error_end.get(), parent, limits);
   }
+  const FileDescriptor child(descriptor);
   output_end.Close();
   error_end.Close();
 
@@ -180,22 +198,25 @@ ChildEnd RunChild(const std::vector<std::string>& command,
       streams[1].fd = -1;
     }
   }
-  int status = 0;
-  if (end.kind == ChildEnd::Kind::kExited && !Reap(child, deadline, &status)) {
+  if (end.kind == ChildEnd::Kind::kExited &&
+      !EndsBefore(deadline, child.get())) {
     end.kind = ChildEnd::Kind::kTimedOut;
   }
-  if (end.kind != ChildEnd::Kind::kExited) {
-    kill(child, SIGKILL);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
+  const bool killed = end.kind != ChildEnd::Kind::kExited;
+  if (killed) {
+    syscall(SYS_pidfd_send_signal, child.get(), SIGKILL, /*info=*/nullptr,
+            /*flags=*/0);
+  }
+  const std::optional<siginfo_t> status = Reap(child.get());
+  if (killed) return end;
+  if (!status.has_value()) {
+    end.kind = ChildEnd::Kind::kUnseen;
     return end;
   }
-  if (WIFSIGNALED(status)) {
-    end.code = WTERMSIG(status);
+  end.code = status->si_status;
+  if (status->si_code != CLD_EXITED) {
     end.kind = end.code == SIGXCPU ? ChildEnd::Kind::kTimedOut
                                    : ChildEnd::Kind::kKilled;
-  } else {
-    end.code = WEXITSTATUS(status);
   }
   return end;
 }

@@ -24,10 +24,11 @@ struct ChildEnd {
     kKilled,    // by a signal that none of the limits sent
     kTimedOut,  // processor or wall time
     kTooMuchOutput,
+    kUnseen,  // ended; others took the status: SIGCHLD is ignored, or they wait
     kNotStarted,  // the system could not
   };
   Kind kind;
-  int code;            // exit status, signal or errno
+  int code;            // exit status, signal or errno; unseen 0
   std::string errors;  // the beginning of stderr
 };
 
@@ -38,7 +39,8 @@ std::optional<std::string> FindProgram(const std::string& name);
 // be read from any place (by its path /proc/self/fd/0, too), and hands what it
 // writes to `sink`, piece by piece. No shell is involved. The child stands in
 // "/", writes no files, inherits nothing but these three descriptors and dies
-// with the thread that started it. Thread-safe.
+// with the thread that started it. The program may ignore SIGCHLD, or wait for
+// any child: then how this one ended may be unknown. Thread-safe.
 ChildEnd RunChild(const std::vector<std::string>& command,
                   std::string_view input, const ChildLimits& limits,
                   const std::function<void(std::string_view)>& sink);

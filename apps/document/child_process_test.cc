@@ -2,8 +2,11 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -104,6 +107,42 @@ TEST(ChildProcessTest, NoFilesAreWritten) {
   const Ran ran = RunHere({"cp", "/proc/self/fd/0", file}, "x");
   EXPECT_FALSE(ran.end.kind == ChildEnd::Kind::kExited && ran.end.code == 0);
   unlink(file.c_str());
+}
+
+// ---- Programs that take the status of all children ----
+
+TEST(ChildProcessTest, TheStatusMayBeIgnored) {
+  signal(SIGCHLD, SIG_IGN);
+  const std::string long_input(300'000, 'x');
+  const Ran cat = RunHere({"cat"}, long_input);
+  const Ran failed = RunHere({"cat", "/nowhere"}, "");
+  ChildLimits limits = kLimits;
+  limits.wall_seconds = 0.2;
+  const Ran late = RunHere({"sleep", "1000"}, "", limits);
+  signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(cat.end.kind, ChildEnd::Kind::kUnseen);
+  EXPECT_EQ(cat.output, long_input);
+  EXPECT_EQ(failed.end.kind, ChildEnd::Kind::kUnseen);
+  EXPECT_THAT(failed.end.errors, HasSubstr("/nowhere"));
+  EXPECT_EQ(late.end.kind, ChildEnd::Kind::kTimedOut);
+}
+
+TEST(ChildProcessTest, OthersMayWaitForAnyChild) {
+  std::atomic<bool> over{false};
+  std::thread reaper([&] {
+    while (!over) {
+      waitpid(-1, nullptr, WNOHANG);
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    const Ran cat = RunHere({"cat"}, "text");
+    EXPECT_TRUE(cat.end.kind == ChildEnd::Kind::kUnseen ||
+                cat.end.kind == ChildEnd::Kind::kExited);
+    EXPECT_EQ(cat.end.code, 0);
+    EXPECT_EQ(cat.output, "text");
+  }
+  over = true;
+  reaper.join();
 }
 
 }  // namespace

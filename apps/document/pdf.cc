@@ -36,8 +36,10 @@ Error ToolMissing(const std::string& name, const std::string& program) {
                         " (Debian: poppler-utils), which is not in $PATH");
 }
 
-// What a child's end says about the document; nothing where all is well.
-std::optional<Error> ErrorOf(const std::string& name, const ChildEnd& end) {
+// What a child's end says about the document, of which its output is `whole` or
+// is not; nothing where all is well.
+std::optional<Error> ErrorOf(const std::string& name, const ChildEnd& end,
+                             bool whole) {
   switch (end.kind) {
     case ChildEnd::Kind::kTimedOut:
       return InputError(name, "pdf_too_complex", "takes too long to read");
@@ -51,10 +53,14 @@ std::optional<Error> ErrorOf(const std::string& name, const ChildEnd& end) {
           name, "pdf_too_complex",
           "pdftotext ended by signal " + std::to_string(end.code));
     case ChildEnd::Kind::kExited:
+      if (end.code == 0) return std::nullopt;
+      break;
+    case ChildEnd::Kind::kUnseen:
+      if (whole) return std::nullopt;
       break;
   }
-  if (end.code == 0) return std::nullopt;
   if (end.code == kNotPermitted ||
+      end.errors.find("is not allowed") != std::string::npos ||
       end.errors.find("Incorrect password") != std::string::npos) {
     return InputError(name, "encrypted_document",
                       "is encrypted; its text cannot be read");
@@ -84,7 +90,8 @@ std::vector<PdfOutlineItem> OutlineOf(const std::string& bytes,
   const ChildEnd end = RunChild(
       {*program, "-xml", "-i", "-q", "-stdout", "-f", "1", "-l", "1", kInput},
       bytes, kOutlineLimits, [&](std::string_view part) { xml += part; });
-  if (end.kind != ChildEnd::Kind::kExited) {
+  if (end.kind != ChildEnd::Kind::kExited &&
+      end.kind != ChildEnd::Kind::kUnseen) {
     document->warnings.push_back("the outline could not be read");
     return {};
   }
@@ -106,7 +113,8 @@ Result ReadPdf(const std::string& name, const std::string& bytes) {
   const ChildEnd end =
       RunChild({*program, "-bbox-layout", "-enc", "UTF-8", kInput, "-"}, bytes,
                kTextLimits, [&](std::string_view part) { reader.Add(part); });
-  if (auto error = ErrorOf(name, end); error.has_value()) return *error;
+  if (auto error = ErrorOf(name, end, reader.whole()); error.has_value())
+    return *error;
   std::vector<PdfPage> pages = reader.TakePages();
   if (pages.empty()) {
     return InputError(name, "invalid_pdf", "has no pages");

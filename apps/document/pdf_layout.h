@@ -44,6 +44,8 @@ class PdfLayoutReader {
  public:
   void Add(std::string_view bytes);
 
+  // Whether its end has come.
+  bool whole() const { return pending_.find("</html>") != std::string::npos; }
   std::vector<PdfPage> TakePages() { return std::move(pages_); }
   const std::string& title() const { return title_; }
   const std::string& author() const { return author_; }

@@ -1,5 +1,6 @@
 #include "apps/document/pdf.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include <string>
@@ -60,6 +61,22 @@ TEST(PdfTest, HeadsAndPageNumbersAreDropped) {
   EXPECT_EQ(document.text.substr(document.pages[1].begin, 23),
             "It was late in the year");
   EXPECT_THAT(document.warnings, IsEmpty());
+}
+
+// A program that ignores SIGCHLD has no exit status of pdftotext.
+TEST(PdfTest, ExitStatusesMayBeIgnored) {
+  const std::string pdf = PdfOf({PageOf("Rain", "It rained, they said,", "5")},
+                                {{"Rain", 0}, {"Snow", 0}});
+  const Document seen = Good(ReadBytes(pdf));
+  signal(SIGCHLD, SIG_IGN);
+  const Result unseen = ReadBytes(pdf);
+  const Result damaged = ReadBytes("%PDF-1.4\n");
+  signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(Good(unseen).text, seen.text);
+  EXPECT_EQ(Good(unseen).warnings, seen.warnings);
+  const auto* error = std::get_if<Error>(&damaged);
+  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(error->code, "invalid_pdf");
 }
 
 TEST(PdfTest, ALineThatStandsOnceIsNoHead) {

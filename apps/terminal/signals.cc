@@ -71,6 +71,8 @@ void InstallSignalHandlers(bool json) {
   sigaction(SIGTERM, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+  // Where the parent ignores it, children would end without a status.
+  signal(SIGCHLD, SIG_DFL);
 }
 
 void HoldStandardStreams() {
