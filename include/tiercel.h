@@ -39,6 +39,8 @@
  *     What one throws comes back as TIERCEL_FAILED or OUT_OF_MEMORY. One that
  *     ends its thread (pthread_exit) ends the call, too: sessions and models
  *     are left as by one that throws. None may leave by longjmp.
+ *   - A file that the process may not make so large (RLIMIT_FSIZE) is an error,
+ *     or a warning, as a full disk is: no SIGXFSZ comes of the library's files.
  *   - pthread_cancel ends a thread in a callback, or behind the call, as
  *     elsewhere in the program; while the library works it waits.
  *   - NULL for a handle, a struct or a place for results is TIERCEL_USAGE,

@@ -533,6 +533,8 @@ text_checkpoint|runtime/sequence/saved_texts.cc|"checkpoint", \*checkpoint|"chec
 callers_modes|runtime/api/callers_thread.cc|std::fesetenv(FE_DFL_ENV)|(void)FE_DFL_ENV|runtime/api/caller_test.cc
 original_context|runtime/model/model.cc|scaling.original_context = \*options.yarn_orig_ctx|(void)*options.yarn_orig_ctx|runtime/model/model_test.cc
 ended_thread|runtime/api/boundary.h|throw;  // by a callback.*|return TIERCEL_FAILED;|runtime/api/callbacks_test.cc
+file_size_signal|runtime/api/callers_thread.cc|SIG_BLOCK|SIG_UNBLOCK|runtime/api/host_signals_test.cc
+file_size_pending|runtime/api/callers_thread.cc|if (!signal_was_pending_)|if (signal_was_pending_)|runtime/api/host_signals_test.cc
 cancelled_thread|runtime/api/callers_thread.cc|PTHREAD_CANCEL_DISABLE|PTHREAD_CANCEL_ENABLE|runtime/api/callbacks_test.cc
 callbacks_modes|runtime/api/callers_thread.h|~Outside() { thread_.Enter(); }|~Outside() {}|runtime/api/callbacks_test.cc
 forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc

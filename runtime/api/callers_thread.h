@@ -10,6 +10,8 @@ namespace tiercel {
 //
 //   arithmetic      round to nearest, no traps, no flushing to zero, on this
 //                   thread and on those it starts
+//   SIGXFSZ         a file that may not grow is an error (EFBIG), and no signal
+//                   is left of it
 //   cancellation    pthread_cancel waits until the call is over
 class CallersThread {
  public:
@@ -18,9 +20,10 @@ class CallersThread {
   CallersThread(const CallersThread&) = delete;
   CallersThread& operator=(const CallersThread&) = delete;
 
-  // Calls a callback of the program's, with cancellation as the program has it;
-  // whether it lets the call go on, as null does. Whatever it does to the
-  // thread's arithmetic is undone, though it throws or ends the thread.
+  // Calls a callback of the program's, with the signal and cancellation as the
+  // program has them; whether it lets the call go on, as null does. Whatever it
+  // does to the thread's arithmetic is undone, though it throws or ends the
+  // thread.
   template <typename Callback, typename... Args>
   bool GoesOn(Callback* callback, Args... args) {
     if (callback == nullptr) return true;
@@ -48,6 +51,8 @@ class CallersThread {
 
   std::fenv_t arithmetic_;
   int cancellation_ = 0;
+  bool signal_was_held_ = false;
+  bool signal_was_pending_ = false;
 };
 
 }  // namespace tiercel

@@ -2,14 +2,20 @@
 // comes for it is handled on its threads.
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -190,6 +196,177 @@ TEST_F(HostSignalsTest, ASignalWaitsForTheProgram) {
     tiercel_model_free(model);
   }
   sigaction(SIGUSR1, &before, nullptr);
+}
+
+// ---- Files that may not grow ----
+
+// While it lives no file of the process may grow beyond a page.
+class SmallFiles {
+ public:
+  SmallFiles() {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small = {4096, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallFiles() { setrlimit(RLIMIT_FSIZE, &before_); }
+  SmallFiles(const SmallFiles&) = delete;
+  SmallFiles& operator=(const SmallFiles&) = delete;
+
+ private:
+  rlimit before_;
+};
+
+// Writes more than such a file may have, on the calling thread.
+void WriteTooMuch(const std::string& path) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(file, 0);
+  EXPECT_EQ(pwrite(file, "x", 1, 1 << 20), -1);
+  EXPECT_EQ(errno, EFBIG);
+  close(file);
+}
+
+// Every call that writes something; how each ends is its own affair.
+void WriteEverywhere(const std::string& folder, tiercel_progress progress) {
+  const std::vector<int32_t> ids = Prompt();
+  for (const Kind kind : kKinds) {
+    tiercel_model* const model = Open(kind);
+    auto params = Sized<tiercel_session_params>();
+    params.context = 2000;
+    const std::string texts = folder + "/texts";
+    params.texts_dir = texts.c_str();
+    tiercel_session* session = nullptr;
+    const SmallFiles small;
+    // The host tier of a played device is a file in memory.
+    if (tiercel_session_create(model, &params, &session, nullptr) ==
+        TIERCEL_OK) {
+      tiercel_prefill(session, ids.data(), ids.size(), progress, nullptr,
+                      nullptr);
+    }
+    tiercel_session_free(session);
+    tiercel_model_free(model);
+  }
+}
+
+// A machine that has no memory for its pages writes them, too, and measures how
+// fast they come.
+void WritePages(const std::string& folder) {
+  auto error = Sized<tiercel_error>();
+  auto model_params = Sized<tiercel_model_params>();
+  model_params.path = kModel;
+  model_params.simulate_device_bytes = 64 << 20;
+  model_params.simulate_link_bytes_per_s = 1e12;
+  model_params.host_memory_bytes = 1;
+  tiercel_model* model = nullptr;
+  ASSERT_EQ(tiercel_model_open(&model_params, &model, &error), TIERCEL_OK)
+      << error.message;
+  auto params = Sized<tiercel_session_params>();
+  params.context = 8000;
+  const std::string texts = folder + "/pages";
+  params.texts_dir = texts.c_str();
+  params.cache_dir = texts.c_str();
+  tiercel_session* session = nullptr;
+  ASSERT_EQ(tiercel_session_create(model, &params, &session, &error),
+            TIERCEL_OK)
+      << error.message;
+  const std::vector<int32_t> ids(6000, 7);
+  {
+    const SmallFiles small;
+    EXPECT_NE(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
+                              &error),
+              TIERCEL_OK);
+    tiercel_measure(model, &params, nullptr, nullptr, nullptr, &error);
+  }
+  EXPECT_EQ(tiercel_session_length(session), 0u);
+  EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
+                            &error),
+            TIERCEL_OK)
+      << error.message;
+  tiercel_session_free(session);
+  tiercel_model_free(model);
+}
+
+// Expects `body` to end in a process of its own, whose signals do what they do
+// by default, and to find nothing wrong.
+void InAProcess(const std::function<void()>& body) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_DFL);
+    body();
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_FALSE(WIFSIGNALED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(HostSignalsTest, AFileThatMayNotGrowEndsNoProgram) {
+  InAProcess([this] {
+    WriteEverywhere(folder_, nullptr);
+    WritePages(folder_);
+  });
+}
+
+TEST_F(HostSignalsTest, NoHandlerHearsOfTheLibrarysFiles) {
+  InAProcess([this] {
+    static std::atomic<int> heard{0};
+    signal(SIGXFSZ, [](int) { ++heard; });
+    sigset_t held;
+    WriteEverywhere(folder_, [](void*, uint64_t, uint64_t) {
+      EXPECT_EQ(heard, 0);
+      return 0;
+    });
+    EXPECT_EQ(heard, 0);
+    pthread_sigmask(SIG_BLOCK, nullptr, &held);
+    EXPECT_EQ(sigismember(&held, SIGXFSZ), 0);
+    // Those of its own it hears of, in a callback as elsewhere.
+    const std::string path = folder_ + "/file";
+    tiercel_model* const model = Open(Kind::kInPlace);
+    tiercel_session* const session = Create(model, "");
+    const SmallFiles small;
+    const int32_t id = 7;
+    EXPECT_EQ(tiercel_prefill(
+                  session, &id, 1,
+                  [](void* of, uint64_t, uint64_t) {
+                    heard = 0;
+                    WriteTooMuch(*static_cast<const std::string*>(of));
+                    EXPECT_EQ(heard, 1);
+                    return 0;
+                  },
+                  const_cast<std::string*>(&path), nullptr),
+              TIERCEL_OK);
+    WriteTooMuch(path);
+    EXPECT_EQ(heard, 2);
+    tiercel_session_free(session);
+    tiercel_model_free(model);
+  });
+}
+
+// A program that holds the signal back gets what it had: its own, and no other.
+TEST_F(HostSignalsTest, WhatTheProgramHoldsBackIsAsItWas) {
+  InAProcess([this] {
+    static std::atomic<int> heard{0};
+    signal(SIGXFSZ, [](int) { ++heard; });
+    sigset_t file_size;
+    sigemptyset(&file_size);
+    sigaddset(&file_size, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &file_size, nullptr);
+    WriteEverywhere(folder_, nullptr);
+    sigset_t pending;
+    sigpending(&pending);
+    EXPECT_EQ(sigismember(&pending, SIGXFSZ), 0);
+    {
+      const SmallFiles small;
+      WriteTooMuch(folder_ + "/file");
+    }
+    WriteEverywhere(folder_, nullptr);
+    sigpending(&pending);
+    EXPECT_EQ(sigismember(&pending, SIGXFSZ), 1);
+    EXPECT_EQ(heard, 0);
+    pthread_sigmask(SIG_UNBLOCK, &file_size, nullptr);
+    EXPECT_EQ(heard, 1);
+  });
 }
 
 }  // namespace
