@@ -30,15 +30,17 @@
  *     nothing is written. The buffer may be NULL when *size is 0.
  *   - Text is UTF-8 with a byte count; it may hold NULs. JSON texts are
  *     NUL-terminated and their size counts the NUL.
- *   - A model may be used from any thread. A session and its forks are used
- *     from one thread at a time (they share pages); only tiercel_cancel and
- *     tiercel_clear_cancel may be called beside another call.
- *   - Callbacks are called by the call that was given them, on its thread. From
- *     one of a session's that session may only be cancelled, or asked for
- *     tiercel_session_resumed and tiercel_session_kept, and no fork of it used.
- *     What one throws comes back as TIERCEL_FAILED or OUT_OF_MEMORY. One that
- *     ends its thread (pthread_exit) ends the call, too: sessions and models
- *     are left as by one that throws. None may leave by longjmp.
+ *   - A model may be used from any thread. A session and its forks are used by
+ *     one call at a time (they share pages): another, on any thread and in a
+ *     callback of that one, is TIERCEL_USAGE, "session_in_use", and does
+ *     nothing. Only tiercel_cancel, tiercel_clear_cancel and
+ *     tiercel_session_length may be called beside a call, and from its
+ *     callbacks tiercel_session_resumed and tiercel_session_kept.
+ *   - Callbacks are called by the call that was given them, on its thread. They
+ *     may make and use other models and sessions. What one throws comes back as
+ *     TIERCEL_FAILED or OUT_OF_MEMORY. One that ends its thread (pthread_exit)
+ *     ends the call, too: sessions and models are left as by one that throws.
+ *     None may leave by longjmp.
  *   - A file that the process may not make so large (RLIMIT_FSIZE) is an error,
  *     or a warning, as a full disk is: no SIGXFSZ comes of the library's files.
  *   - pthread_cancel ends a thread in a callback, or behind the call, as
@@ -46,7 +48,11 @@
  *   - NULL for a handle, a struct or a place for results is TIERCEL_USAGE,
  *     "null_argument", where nothing else is said; callbacks may be NULL.
  *     Functions that free take NULL.
- *   - Sessions must be freed before their model.
+ *   - No handle may be used once it is freed. What it stands for lives until
+ *     nothing needs it: a model until its last session is freed, and the last
+ *     for which it drafts; a session until the call ends that uses it, or a
+ *     fork of it, and its own call is cancelled (TIERCEL_CANCELLED). So both
+ *     may be freed in callbacks, too, and in any order.
  *   - Results do not depend on the caller's locale, nor on its rounding mode,
  *     traps and flushing to zero: those are the default ones in every call, its
  *     callbacks too, and the caller's again after it.
@@ -189,7 +195,8 @@ TIERCEL_API tiercel_status tiercel_model_load(tiercel_model* model,
                                               tiercel_progress progress,
                                               void* user_data,
                                               tiercel_error* error);
-/* No call may use the model any more, and no session may be left of it. */
+/* Sessions of the model stay, and what they need of it. In a process that was
+ * forked from one that has sessions of it, its memory stays to the end. */
 TIERCEL_API void tiercel_model_free(tiercel_model* model);
 
 /* What the checkpoint is, as the JSON of `tiercel inspect`. */
@@ -303,8 +310,7 @@ typedef struct tiercel_policy {
   /* Of draft "small": a model with the same vocabulary, faster than the
    * session's and opened beside it. It reads the first 16 tokens and the
    * newest, 512 or more, as far as its context goes, at positions from 0 on.
-   * Must live as long as the session. It stays on the device with all it takes,
-   * which plans and reports count. */
+   * It stays on the device with all it takes, which plans and reports count. */
   const tiercel_model* draft_model;
   /* Of draft "self": the model's first so many layers propose, to its number of
    * layers. Fewer are faster, and hold less often; 0: all. */
@@ -566,8 +572,8 @@ TIERCEL_API tiercel_status tiercel_choose_ranks(
 TIERCEL_API tiercel_status tiercel_session_create(
     tiercel_model* model, const tiercel_session_params* params,
     tiercel_session** session, tiercel_error* error);
-/* No call may use the session any more; its forks stay. Waits for a text that
- * is being kept (texts_dir). */
+/* Its forks stay. Waits for a text that is being kept (texts_dir), but not for
+ * a call that uses the session or a fork of it: that waits then. */
 TIERCEL_API void tiercel_session_free(tiercel_session* session);
 
 /* Appends tokens. Layer by layer: the whole run of tokens passes through a
@@ -613,7 +619,8 @@ TIERCEL_API tiercel_status tiercel_session_ids(const tiercel_session* session,
                                                int32_t* ids, size_t* size,
                                                tiercel_error* error);
 
-/* How many tokens are held; of NULL none. */
+/* How many tokens are held; of NULL none. While a call uses the session: how
+ * many were held before it. */
 TIERCEL_API size_t tiercel_session_length(const tiercel_session* session);
 /* Layers of the prompt that is being read, or was last, which were finished
  * before it was asked for: it goes on behind them. From a callback of that

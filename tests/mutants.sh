@@ -535,6 +535,9 @@ original_context|runtime/model/model.cc|scaling.original_context = \*options.yar
 ended_thread|runtime/api/boundary.h|throw;  // by a callback.*|return TIERCEL_FAILED;|runtime/api/callbacks_test.cc
 file_size_signal|runtime/api/callers_thread.cc|SIG_BLOCK|SIG_UNBLOCK|runtime/api/host_signals_test.cc
 file_size_pending|runtime/api/callers_thread.cc|if (!signal_was_pending_)|if (signal_was_pending_)|runtime/api/host_signals_test.cc
+session_turn|runtime/api/turns.cc|return !std::exchange(taken_, true)|return taken_ = true|runtime/api/lives_test.cc
+freed_in_call|runtime/api/turns.cc|if (taken_) {|if (taken_ \&\& session == nullptr) {|runtime/api/lives_test.cc
+draft_model_freed|runtime/api/session_api.cc|request->draft_model,|nullptr,|runtime/api/lives_test.cc
 cancelled_thread|runtime/api/callers_thread.cc|PTHREAD_CANCEL_DISABLE|PTHREAD_CANCEL_ENABLE|runtime/api/callbacks_test.cc
 callbacks_modes|runtime/api/callers_thread.h|~Outside() { thread_.Enter(); }|~Outside() {}|runtime/api/callbacks_test.cc
 forked_session|runtime/api/session_api.cc|session->process != getpid()|session == nullptr|runtime/api/caller_test.cc

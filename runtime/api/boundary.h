@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -25,6 +26,7 @@
 #include "kernels/base/error.h"
 #include "nlohmann/json.hpp"
 #include "runtime/api/callers_thread.h"
+#include "runtime/api/turns.h"
 #include "runtime/generate/breakers.h"
 #include "runtime/generate/report.h"
 #include "runtime/model/model.h"
@@ -33,10 +35,12 @@
 #include "runtime/sequence/session.h"
 
 struct tiercel_model {
-  std::unique_ptr<tiercel::Model> model;
+  std::shared_ptr<tiercel::Model> model;  // its sessions', too
 };
 struct tiercel_session {
-  const tiercel_model* owner;
+  std::shared_ptr<const tiercel::Model> model;
+  std::shared_ptr<const tiercel::Model> draft_model;  // null: none
+  std::shared_ptr<tiercel::Turns> turns;              // its forks', too
   std::unique_ptr<tiercel::Session> session;
   tiercel::PolicyParams policy_params;
   std::unique_ptr<tiercel::Policy> policy;  // of the session
@@ -46,6 +50,9 @@ struct tiercel_session {
   tiercel::KnownBreakers breakers = {};  // of the model's vocabulary
   // Its threads, and the host tier as only it knows it, are of this process.
   pid_t process = getpid();
+  // Tokens held when the last turn ended.
+  mutable std::atomic<size_t> length = 0;
+  tiercel_session* freed_next = nullptr;  // of Turns
 };
 
 namespace tiercel {

@@ -246,7 +246,8 @@ tiercel_status tiercel_model_load(tiercel_model* model,
     if (absl::Status s = tiercel::NeedArgument("model", model); !s.ok()) {
       return s;
     }
-    return model->model->Load([&](uint64_t done, uint64_t total) {
+    const std::shared_ptr<tiercel::Model> held = model->model;
+    return held->Load([&](uint64_t done, uint64_t total) {
       return thread.GoesOn(progress, user_data, done, total);
     });
   });
@@ -317,7 +318,8 @@ tiercel_status tiercel_tokenize(const tiercel_model* model, const char* text,
     const absl::StatusOr<tiercel::EncodeLimits> read =
         tiercel::ReadLimits(limits, thread);
     if (!read.ok()) return read.status();
-    const tiercel::Tokenizer& tokenizer = *model->model->tokenizer;
+    const std::shared_ptr<const tiercel::Model> held = model->model;
+    const tiercel::Tokenizer& tokenizer = *held->tokenizer;
     std::vector<int32_t> out;
     if ((flags & TIERCEL_ADD_BOS) != 0 && tokenizer.adds_bos()) {
       out.push_back(*tokenizer.bos());
@@ -399,9 +401,10 @@ tiercel_status tiercel_chat_tokens(const tiercel_model* model,
            std::string(m.content_bytes > 0 ? m.content : "", m.content_bytes)});
     }
     std::vector<int32_t> out;
-    if (absl::Status s = tiercel::EncodeChat(
-            *model->model->chat_template, *model->model->tokenizer,
-            std::move(conversation), *read, &out);
+    const std::shared_ptr<const tiercel::Model> held = model->model;
+    if (absl::Status s =
+            tiercel::EncodeChat(*held->chat_template, *held->tokenizer,
+                                std::move(conversation), *read, &out);
         !s.ok()) {
       return s;
     }

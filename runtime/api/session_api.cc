@@ -24,9 +24,10 @@ bool IsForked(const tiercel_session* session) {
   return session->process != getpid();
 }
 
-absl::Status NeedSession(const tiercel_session* session) {
+// A call's turn at its session. Errors: null_argument, forked, session_in_use.
+absl::StatusOr<Turn> TurnAt(const tiercel_session* session) {
   if (absl::Status s = NeedArgument("session", session); !s.ok()) return s;
-  if (!IsForked(session)) return absl::OkStatus();
+  if (!IsForked(session)) return Turn::At(*session);
   return UsageError(
       "forked",
       absl::StrCat("session: made in process ", session->process, ", used in ",
@@ -82,7 +83,7 @@ std::string SlowerHere(const tiercel_session& session, const Report& report) {
 void Keep(Report report, tiercel_session* session) {
   std::vector<std::string>& warnings = report.warnings;
   for (std::string& warning :
-       PolicyWarnings(*session->owner->model, session->policy_params)) {
+       PolicyWarnings(*session->model, session->policy_params)) {
     warnings.push_back(std::move(warning));
   }
   const std::optional<KeptRates>& rates = session->rates;
@@ -201,8 +202,11 @@ absl::StatusOr<nlohmann::json> PlanDocument(const Model& model,
 }
 
 // Gives the caller `session` with its policy, which counts with `rates`.
-absl::Status Hand(const tiercel_model* owner, std::unique_ptr<Session> session,
-                  PolicyParams params, std::unique_ptr<Session> draft_session,
+absl::Status Hand(std::shared_ptr<const Model> model,
+                  std::shared_ptr<const Model> draft_model,
+                  std::shared_ptr<Turns> turns,
+                  std::unique_ptr<Session> session, PolicyParams params,
+                  std::unique_ptr<Session> draft_session,
                   const std::optional<KeptRates>& rates,
                   tiercel_session** handle) {
   if (rates.has_value()) params.costs = rates->costs;
@@ -210,9 +214,9 @@ absl::Status Hand(const tiercel_model* owner, std::unique_ptr<Session> session,
       Policy::Create(*session, params, std::move(draft_session));
   if (!policy.ok()) return policy.status();
   Report report = NewReport(*session, {});
-  auto made = std::make_unique<tiercel_session>(
-      tiercel_session{owner, std::move(session), params, *std::move(policy),
-                      rates, /*report=*/{}});
+  std::unique_ptr<tiercel_session> made(new tiercel_session{
+      std::move(model), std::move(draft_model), std::move(turns),
+      std::move(session), params, *std::move(policy), rates, /*report=*/{}});
   Keep(std::move(report), made.get());
   *handle = made.release();
   return absl::OkStatus();
@@ -247,7 +251,8 @@ tiercel_status tiercel_measure(const tiercel_model* model,
     if (!request->rates_folder.has_value()) {
       return tiercel::UsageError("null_argument", "cache_dir: got NULL");
     }
-    const tiercel::Model& m = *model->model;
+    const std::shared_ptr<const tiercel::Model> held = model->model;
+    const tiercel::Model& m = *held;
     if (absl::Status s = tiercel::CheckRequest(m, *request); !s.ok()) return s;
     if (absl::Status s = tiercel::CheckSessionOptions(m.config, options);
         !s.ok()) {
@@ -392,23 +397,27 @@ tiercel_status tiercel_session_create(tiercel_model* model,
         tiercel::Session::Create(m, request->options);
     if (!created.ok()) return created.status();
     const bool on_disk = (*created)->plan().shape.disk_pages > 0;
-    return tiercel::Hand(model, *std::move(created), request->policy,
-                         *std::move(draft),
-                         tiercel::RatesOf(m, *request, on_disk), session);
+    return tiercel::Hand(
+        model->model, request->draft_model, std::make_shared<tiercel::Turns>(),
+        *std::move(created), request->policy, *std::move(draft),
+        tiercel::RatesOf(m, *request, on_disk), session);
   });
 }
 
 void tiercel_session_free(tiercel_session* session) {
   const tiercel::CallersThread thread;
   // In a forked process there is no thread to end.
-  if (session != nullptr && !tiercel::IsForked(session)) delete session;
+  if (session == nullptr || tiercel::IsForked(session)) return;
+  const std::shared_ptr<tiercel::Turns> turns = session->turns;
+  turns->Free(session);
 }
 
 tiercel_status tiercel_prefill(tiercel_session* session, const int32_t* ids,
                                size_t count, tiercel_progress progress,
                                void* user_data, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
       return s;
     }
@@ -424,7 +433,8 @@ tiercel_status tiercel_fill(tiercel_session* session, const int32_t* ids,
                             tiercel_progress progress, void* user_data,
                             tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
       return s;
     }
@@ -439,7 +449,8 @@ tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
                             size_t count, tiercel_progress progress,
                             void* user_data, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
       return s;
     }
@@ -467,7 +478,8 @@ tiercel_status tiercel_read(tiercel_session* session, const int32_t* ids,
 tiercel_status tiercel_session_ids(const tiercel_session* session, int32_t* ids,
                                    size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     if (absl::Status s = tiercel::NeedPlace("ids", ids, size); !s.ok()) {
       return s;
     }
@@ -477,7 +489,7 @@ tiercel_status tiercel_session_ids(const tiercel_session* session, int32_t* ids,
 }
 
 size_t tiercel_session_length(const tiercel_session* session) {
-  return session == nullptr ? 0 : session->session->tokens().size();
+  return session == nullptr ? 0 : session->length.load();
 }
 
 int32_t tiercel_session_resumed(const tiercel_session* session) {
@@ -491,7 +503,8 @@ int32_t tiercel_session_kept(const tiercel_session* session) {
 tiercel_status tiercel_session_truncate(tiercel_session* session, size_t length,
                                         tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     const size_t held = session->session->tokens().size();
     if (length > held) {
       return tiercel::UsageError(
@@ -507,7 +520,8 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
                                     tiercel_session** copy,
                                     tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     if (absl::Status s = tiercel::NeedArgument("copy", copy); !s.ok()) {
       return s;
     }
@@ -518,13 +532,15 @@ tiercel_status tiercel_session_fork(const tiercel_session* session,
     absl::StatusOr<std::unique_ptr<tiercel::Session>> draft =
         tiercel::NewDraftSession(session->policy_params);
     if (!draft.ok()) return draft.status();
-    if (absl::Status s = tiercel::Hand(session->owner, *std::move(fork),
-                                       session->policy_params,
-                                       *std::move(draft), session->rates, copy);
+    if (absl::Status s =
+            tiercel::Hand(session->model, session->draft_model, session->turns,
+                          *std::move(fork), session->policy_params,
+                          *std::move(draft), session->rates, copy);
         !s.ok()) {
       return s;
     }
     (*copy)->text_begin = session->text_begin;
+    (*copy)->length = session->session->tokens().size();
     return absl::OkStatus();
   });
 }
@@ -552,9 +568,10 @@ tiercel_status tiercel_generate(tiercel_session* session,
                                 tiercel_on_token on_token, void* user_data,
                                 tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     absl::StatusOr<tiercel::GenerateParams> params = tiercel::ReadSampling(
-        sampling, session->owner->model->tokenizer.get(), &session->breakers);
+        sampling, session->model->tokenizer.get(), &session->breakers);
     if (!params.ok()) return params.status();
     params->within_text =
         session->text_begin < session->session->tokens().size();
@@ -585,7 +602,8 @@ tiercel_status tiercel_score(tiercel_session* session, const int32_t* ids,
                              tiercel_on_row on_row, void* user_data,
                              tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     if (absl::Status s = tiercel::NeedArray("ids", ids, count); !s.ok()) {
       return s;
     }
@@ -616,7 +634,8 @@ tiercel_status tiercel_session_get_generation(const tiercel_session* session,
                                               tiercel_generation* generation,
                                               tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     tiercel_generation out;
     if (absl::Status s = tiercel::ReadStruct("generation", generation, &out);
         !s.ok()) {
@@ -643,7 +662,8 @@ tiercel_status tiercel_session_get_generation(const tiercel_session* session,
 tiercel_status tiercel_report(const tiercel_session* session, char* json,
                               size_t* size, tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     if (absl::Status s = tiercel::NeedPlace("json", json, size); !s.ok()) {
       return s;
     }
@@ -664,7 +684,8 @@ tiercel_status tiercel_token_seconds(const tiercel_session* session,
                                      double* seconds, size_t* size,
                                      tiercel_error* error) {
   return tiercel::AtBoundary(error, [&]() -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     if (absl::Status s = tiercel::NeedPlace("seconds", seconds, size);
         !s.ok()) {
       return s;
@@ -680,7 +701,8 @@ tiercel_status tiercel_attended(tiercel_session* session, size_t begin,
                                 float* shares, size_t* size,
                                 tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
-    if (absl::Status s = tiercel::NeedSession(session); !s.ok()) return s;
+    const auto turn = tiercel::TurnAt(session);
+    if (!turn.ok()) return turn.status();
     if (absl::Status s = tiercel::NeedPlace("shares", shares, size); !s.ok()) {
       return s;
     }

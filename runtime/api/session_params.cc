@@ -128,7 +128,8 @@ void FitSinks(const tiercel_policy& p, PolicyParams* params) {
   sfi.sink = std::max<int64_t>(1, std::min(sfi.sink, sfi.budget));
 }
 
-absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
+absl::StatusOr<PolicyParams> ReadPolicy(
+    const tiercel_policy* in, std::shared_ptr<const Model>* draft_model) {
   tiercel_policy p;
   if (absl::Status s = ReadStruct("policy", in, &p); !s.ok()) return s;
   const absl::StatusOr<PolicyName> policy =
@@ -151,6 +152,7 @@ absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
         !status.ok()) {
       return status;
     }
+    *draft_model = p.draft_model->model;
   }
   const absl::StatusOr<VerifyMode> verify = ParseName<VerifyMode>(
       "verify", p.verify,
@@ -178,9 +180,7 @@ absl::StatusOr<PolicyParams> ReadPolicy(const tiercel_policy* in) {
                          .gamma1 = *gamma1,
                          .gamma2 = *gamma2,
                          .cost_ratio = p.cost_ratio,
-                         .draft_model = *proposer == Proposer::kSmall
-                                            ? p.draft_model->model.get()
-                                            : nullptr,
+                         .draft_model = draft_model->get(),
                          .draft_layers = p.draft_layers};
   if (absl::Status s = ReadOwn(p, &params); !s.ok()) return s;
   FitSinks(p, &params);
@@ -260,7 +260,8 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
                      "TIERCEL_TEXTS_UNFINISHED_ALONE, 2, both, or 0"));
   }
   if (p.policy != nullptr) {
-    absl::StatusOr<PolicyParams> policy = ReadPolicy(p.policy);
+    absl::StatusOr<PolicyParams> policy =
+        ReadPolicy(p.policy, &request.draft_model);
     if (!policy.ok()) return policy.status();
     request.policy = *policy;
   }

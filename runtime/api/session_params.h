@@ -4,6 +4,7 @@
 // The structs of tiercel.h that say how a session is made and how it generates,
 // as ours.
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,7 @@ namespace tiercel {
 struct SessionRequest {
   Session::Options options;
   PolicyParams policy;
+  std::shared_ptr<const Model> draft_model;  // the policy's; null: none
   std::optional<std::string> rates_folder;
 };
 
