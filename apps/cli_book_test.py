@@ -355,6 +355,20 @@ class GoingOnTest(BookCase):
             file.write(TEXT.replace(b"Six", b"Ten"))
         self.assertEqual(self.summary()["resumed"]["nodes"], 0)
 
+    def test_what_is_no_file_is_not_waited_for_or_written_to(self):
+        whole = self.summary()["output"]
+        name = self.file()
+        elsewhere = self.path("elsewhere", b"mine")
+        for make in os.mkfifo, lambda name: os.symlink(elsewhere, name):
+            os.unlink(name)
+            make(name)
+            document = self.summary()
+            self.assertEqual(document["resumed"]["nodes"], 0)
+            self.assertEqual(document["output"], whole)
+            self.assertTrue(stat.S_ISREG(os.lstat(name).st_mode))
+        with open(elsewhere, "rb") as file:
+            self.assertEqual(file.read(), b"mine")
+
     def test_another_build_of_the_same_commit_begins_anew(self):
         self.summary()
         said = subprocess.run(["readelf", "-n", TIERCEL], check=True,

@@ -236,6 +236,11 @@ absl::Status Reading::Add(int level, size_t index, uint64_t prompt,
   std::optional<reader::Journal> others =
       reader::Journal::Parse(BytesOf(path_), journal_.key());
   if (others.has_value()) journal_.Merge(*std::move(others));
+  // WholeFile writes straight to what is no file, and waits for a pipe.
+  struct stat info;
+  if (lstat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    unlink(path_.c_str());
+  }
   absl::StatusOr<WholeFile> file = WholeFile::Create(path_, /*mode=*/0600);
   if (!file.ok()) return file.status();
   if (absl::Status s = file->Write(journal_.Serialize()); !s.ok()) return s;
