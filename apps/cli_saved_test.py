@@ -4,6 +4,7 @@ does with that, and that nothing of an answer depends on it.
     cli_saved_test.py TIERCEL CHECKPOINTS
 """
 
+import fcntl
 import json
 import os
 import random
@@ -258,7 +259,7 @@ class GoingOnTest(SavedCase):
         while self.finished() < layers and process.poll() is None:
             self.assertLess(time.monotonic(), deadline)
         process.send_signal(number)
-        _, said = process.communicate(timeout=60)
+        self.out, said = process.communicate(timeout=60)
         return process.returncode, said.decode()
 
     def finished(self):
@@ -309,6 +310,17 @@ class GoingOnTest(SavedCase):
             (name,) = self.kept()
             self.assertTrue(name.startswith("text-"), name)
 
+    def test_it_says_that_it_is_kept(self):
+        kept = ("interrupted; what was read is kept, and the same command goes "
+                "on there")
+        self.stop(signal.SIGTERM, 3)
+        self.assertEqual(json.loads(self.out)["error"]["message"], kept)
+        self.command.remove("--json")
+        _, said = self.stop(signal.SIGINT, 3)
+        self.assertEqual(said.splitlines()[-1], "tiercel: " + kept)
+        _, said = self.stop(signal.SIGINT, 3, "--restart")
+        self.assertEqual(said.splitlines()[-1], "tiercel: interrupted")
+
     def test_a_terminal_shows_where_it_goes_on(self):
         self.stop(signal.SIGKILL, 3)
         finished = self.finished()
@@ -342,6 +354,84 @@ class GoingOnTest(SavedCase):
         result = run(*self.command, *device, env=self.env)
         self.assertGreaterEqual(json.loads(result.stdout)["resumed"]["layers"],
                                 3)
+
+
+class GoingOnInAPartTest(GoingOnTest):
+    """So does a book that is read in parts, in the one that was being read."""
+
+    def setUp(self):
+        super().setUp()
+        self.layers = 24  # of which it keeps three at a time
+        write_deeper(self.model, self.layers // 2)
+        book = self.path("long.txt", (self.text + "\n\n").encode() * 3)
+        self.command = ["summarize", book, "-m", self.model, "-n", "24", "-c",
+                        "2000", "--ignore-eos", "--json"]
+        self.addCleanup(shutil.rmtree, os.path.join(self.cache, "readings"),
+                        ignore_errors=True)
+
+    def test_it_goes_on_whatever_ended_it(self):
+        whole = json.loads(run(*self.command, "--no-cache",
+                               env=self.env).stdout)
+        self.assertGreater(len(whole["parts"]), 3)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            code, said = self.stop(number, 3)
+            self.assertEqual(code, -number if number == signal.SIGKILL
+                             else 128 + number)
+            finished = self.finished()
+            self.assertGreaterEqual(finished, 3)
+            nodes = sum(file["parts"] for file in self.document(
+                "cache", "list", env=self.env)["readings"])
+            if number != signal.SIGKILL:  # what is being written is not said
+                self.assertRegex(
+                    said, r"the same command goes on behind %d parts?(, and "
+                    r"in the next behind layer \d+ of %d)?\n" % (nodes,
+                                                                self.layers))
+            result = run(*self.command, env=self.env)
+            document = json.loads(result.stdout)
+            self.assertEqual(document["resumed"],
+                             {"layers": finished, "nodes": nodes})
+            self.assertIn("going on at layer %d of %d\n" % (finished + 1,
+                                                            self.layers),
+                          result.stderr.decode())
+            for name in ("output", "parts"):
+                self.assertEqual(document[name], whole[name])
+            self.assertEqual(self.kept(), [])  # no part's KV stays
+            shutil.rmtree(os.path.join(self.cache, "readings"))
+
+    def test_restart_begins_anew(self):
+        self.stop(signal.SIGKILL, 3)
+        result = run(*self.command, "--restart", env=self.env)
+        self.assertEqual(json.loads(result.stdout)["resumed"],
+                         {"layers": 0, "nodes": 0})
+
+    def test_while_an_answer_is_written(self):
+        self.command[self.command.index("-n") + 1] = "400"
+        whole = self.document(*self.command[:-1], "--no-cache", env=self.env)
+        # It waits in the second answer until somebody reads what it writes.
+        process = subprocess.Popen([TIERCEL, *self.command, "--stream"],
+                                   env=self.env, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+        for line in process.stdout:
+            if json.loads(line)["number"] == 1:
+                break
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read().decode()
+        process.stdout.close()
+        process.stderr.close()
+        self.assertEqual(process.wait(60), 130)
+        layers = int(re.search("goes on behind 1 part, and in the next behind "
+                               r"layer (\d+) of %d\n" % self.layers, said)[1])
+        self.assertLessEqual(layers, self.layers - 3)
+        document = self.document(*self.command[:-1], env=self.env)
+        self.assertEqual(document["resumed"], {"layers": self.layers - 3,
+                                               "nodes": 1})
+        for name in ("output", "parts"):
+            self.assertEqual(document[name], whole[name])
+
+    test_it_says_that_it_is_kept = None
+    test_a_terminal_shows_where_it_goes_on = None
+    test_it_is_another_prompt_with_other_settings = None
 
 
 class FaultsTest(SavedCase):

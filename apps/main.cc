@@ -48,7 +48,10 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
 
 int Finish(const absl::Status& status, bool json) {
   if (status.ok() || IsReaderGone(status)) return static_cast<int>(Exit::kOk);
-  const std::string message(status.message());
+  std::string message(status.message());
+  if (IsInterrupted(status) && !message.empty()) {
+    message = InterruptedMessage();
+  }
   const int exit_code = IsInterrupted(status) && SignalReceived() != 0
                             ? 128 + SignalReceived()
                             : static_cast<int>(ExitOf(status));

@@ -517,6 +517,8 @@ page_dashes|apps/reader/selection.cc|!dashes \&\& item|dashes \&\& item|apps/rea
 stdin_named|apps/cli/check_together.cc|named.st_ino == typed.st_ino|false|apps/cli_chat_test.py
 no_ring|bench/no_ring.py|^    refuse_rings()$|    pass|bench/saved_texts_test.py
 deaf_peer|bench/llama_server.py|            self.__exit__()||bench/saved_texts_test.py
+part_request|apps/commands/tree.cc|if (!options_.session.texts_dir.empty()) {|if (false) {|apps/cli_saved_test.py
+interrupted_anew|apps/commands/generation.cc|session.KeptLayers() > 0 \&\& goes_on|session.KeptLayers() > 0|apps/cli_saved_test.py
 shorter_again|apps/commands/tree.cc|AnswerWith(static_cast<size_t>(tokens / 2));|AnswerWith(static_cast<size_t>(tokens / 3));|apps/cli_book_test.py
 talk_failed|apps/commands/follow_up.cc|    failed_.Update(status);||apps/cli_chat_test.py
 leaf_heading|apps/commands/book_summary.cc|headings\[end\] == headings\[begin\]|headings[end].empty()|apps/cli_book_test.py

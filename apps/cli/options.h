@@ -41,6 +41,8 @@ struct SessionOptions {
   std::string cache_dir;   // of measured rates; empty: no predictions
   std::string texts_dir;   // of texts that were read; empty: none are kept
   std::string texts_name;  // what is read, for who lists them
+  // Prompts are kept there while they are read and answered, and no texts.
+  bool keeps_prompts_alone = false;
   // The view that drafts read; 0: none, or the library's choice.
   int64_t budget = 0;
   std::optional<int64_t> sink;

@@ -235,6 +235,10 @@ int32_t Session::ResumedLayers() const {
   return tiercel_session_resumed(session_.get());
 }
 
+int32_t Session::KeptLayers() const {
+  return tiercel_session_kept(session_.get());
+}
+
 absl::Status Session::Prefill(const std::vector<int32_t>& ids,
                               const ProgressFn& progress) {
   const CancelOnSignal cancel(session_.get());

@@ -103,6 +103,7 @@ class Session {
                     const ProgressFn& progress);
   size_t Length() const;
   int32_t ResumedLayers() const;
+  int32_t KeptLayers() const;
   absl::Status Generate(const tiercel_sampling& sampling,
                         const TokenFn& on_token);
   absl::Status Score(const std::vector<int32_t>& ids, size_t rows_per_step,

@@ -99,7 +99,8 @@ Json BookSummaryWriter::Document() const {
   document["seconds"] = summary_.seconds;
   document["predicted"] = Predicted();
   document["parts"] = std::move(parts);
-  document["resumed"] = {{"layers", 0}, {"nodes", summary_.resumed}};
+  document["resumed"] = {{"layers", summary_.resumed_layers},
+                         {"nodes", summary_.resumed}};
   document["warnings"] = summary_.warnings;
   document["simulated"] = options_.model.simulation.has_value();
   return document;

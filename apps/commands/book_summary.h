@@ -33,10 +33,11 @@ struct BookSummary {
   // From the parts of the book up to those that the summary is made of.
   std::vector<Level> levels;
   size_t book_tokens = 0;
-  size_t context = 0;  // tokens that it holds
-  size_t answer = 0;   // of them for each text
-  size_t made = 0;     // texts, in this run
-  size_t resumed = 0;  // ... and before it
+  size_t context = 0;      // tokens that it holds
+  size_t answer = 0;       // of them for each text
+  size_t made = 0;         // texts, in this run
+  size_t resumed = 0;      // ... and before it
+  int resumed_layers = 0;  // of a text's prompt that was finished before
   Spent spent;
   double seconds = 0;
   // What they were expected to take at most; absent: not known.

@@ -168,8 +168,10 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   session.kv_type_v = from.kv_type_v.c_str();
   session.cache_dir = from.cache_dir.empty() ? nullptr : from.cache_dir.c_str();
   session.texts_dir = from.texts_dir.empty() ? nullptr : from.texts_dir.c_str();
-  if (session.texts_dir != nullptr && options.book.restart) {
-    session.texts_flags = TIERCEL_TEXTS_BEGIN_ANEW;
+  if (session.texts_dir != nullptr) {
+    session.texts_flags =
+        (options.book.restart ? TIERCEL_TEXTS_BEGIN_ANEW : 0) |
+        (from.keeps_prompts_alone ? TIERCEL_TEXTS_UNFINISHED_ALONE : 0);
   }
   if (!from.texts_name.empty()) session.texts_name = from.texts_name.c_str();
   session.policy = &policy;

@@ -62,17 +62,21 @@ class TokenWriter {
   bool open_line_ = false;
 };
 
-// Progress in token-layers as one in tokens. Says so where the prompt that the
-// session reads goes on at a layer.
-ProgressFn InTokens(ProgressFn draw, const Session& session, int32_t layers) {
+// Turns progress in token-layers into one in tokens. It says so where the
+// prompt that the session reads goes on at a layer, and notes whether the
+// prompt is kept, should a signal end the program.
+ProgressFn InTokens(const Options& options, ProgressFn draw,
+                    const Session& session, int32_t layers) {
   const auto per_token = static_cast<uint64_t>(std::max(layers, 1));
-  return [draw = std::move(draw), &session, layers, per_token, said = false](
-             uint64_t done, uint64_t total) mutable {
+  const bool goes_on = !options.book.restart;
+  return [draw = std::move(draw), &session, layers, per_token, goes_on,
+          said = false](uint64_t done, uint64_t total) mutable {
     if (const int32_t resumed = session.ResumedLayers(); resumed > 0 && !said) {
       said = true;
       WriteNote(absl::StrCat("going on at layer ", resumed + 1, " of ", layers,
                              "\n"));
     }
+    NoteKept(session.KeptLayers() > 0 && goes_on);
     if (draw) draw(done / per_token, total / per_token);
   };
 }
@@ -130,7 +134,7 @@ absl::Status Generator::Read(const std::vector<int32_t>& prompt) {
 absl::Status Generator::Read(const std::vector<int32_t>& prompt,
                              const ProgressFn& progress) {
   absl::Status read =
-      session_.Read(prompt, InTokens(progress, session_, layers_));
+      session_.Read(prompt, InTokens(*options_, progress, session_, layers_));
   prompt_ = session_.Length();
   return read;
 }

@@ -40,6 +40,9 @@ class Generator {
   absl::Status Read(const std::vector<int32_t>& prompt,
                     const ProgressFn& progress);
 
+  // Makes the session hold nothing.
+  absl::Status Forget() { return session_.Truncate(0); }
+
   // Continues what was read last, writes the text as it comes (under
   // `question`, where there is one), says what warnings the session has and
   // where an answer was cut, and returns the session's report. After an error
@@ -54,6 +57,8 @@ class Generator {
   // Says what warnings the session has, once; Continue does so.
   absl::Status SayWarnings();
   const std::string& text() const { return text_; }  // of the last Continue
+  // Layers of what was read last that are on disk, to go on behind.
+  int32_t KeptLayers() const { return session_.KeptLayers(); }
   // Where in the prompt, of which tokens [begin, end) are a text and those from
   // `asked` on ask about it, the answer looked: tiercel_attended.
   absl::StatusOr<std::vector<float>> Attended(size_t begin, size_t end,

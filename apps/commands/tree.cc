@@ -81,9 +81,9 @@ class Tree {
         book_(book),
         sections_(leaves == Leaves::kSections) {
     summary_.warnings = std::move(warnings);
-    // What is written of the parts is kept, and not their KV, of which a book
-    // has gigabytes.
-    options_.session.texts_dir.clear();
+    // What is written of the parts is kept, and the KV of the one that is read,
+    // but not that of all, of which a book has gigabytes.
+    options_.session.keeps_prompts_alone = true;
   }
 
   // Whether the context holds parts of a text, what is asked of them, and an
@@ -124,6 +124,12 @@ class Tree {
   bool SharesFit(const Level& below);
   absl::Status RunNode(size_t level, size_t index, const TalkFn& talk,
                        std::string_view text, Node* node);
+  // Reads a prompt of `talk`.
+  absl::Status Read(const TalkFn& talk, const Tokens& prompt);
+  // Lets the session hold the request of a prompt, and nothing else of what was
+  // read before: so the rest is read behind the same tokens in every run, which
+  // is how a prompt that another run has left on disk is found.
+  absl::Status ReadRequest(const TalkFn& talk, const Tokens& prompt);
   absl::StatusOr<Generator*> OpenGenerator();
   // The session that says how likely words are: the model's as it is, whoever
   // drafts, so that what stays of a text is the same under every policy.
@@ -417,6 +423,26 @@ void Tree::Progressed(size_t prompt, size_t written) {
   if (draw) draw(std::min(work_done_ + prompt + written, work_), work_);
 }
 
+absl::Status Tree::ReadRequest(const TalkFn& talk, const Tokens& prompt) {
+  // SPEED takes the end of all that is read for the beginning of an answer.
+  if (options_.sampling.policy == "speed") return generator_->Forget();
+  const absl::StatusOr<Tokens> around = talk("").Tokens(*model_);
+  if (!around.ok()) return around.status();
+  const auto [end, ignored] = std::mismatch(around->begin(), around->end(),
+                                            prompt.begin(), prompt.end());
+  if (end == around->begin()) return generator_->Forget();
+  return generator_->Read({around->begin(), end}, nullptr);
+}
+
+absl::Status Tree::Read(const TalkFn& talk, const Tokens& prompt) {
+  if (!options_.session.texts_dir.empty()) {
+    if (absl::Status s = ReadRequest(talk, prompt); !s.ok()) return s;
+  }
+  return generator_->Read(prompt, [&](uint64_t done, uint64_t) {  //
+    Progressed(done, 0);
+  });
+}
+
 absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
                            std::string_view text, Node* node) {
   if (SignalReceived() != 0) return Interrupted();
@@ -441,10 +467,7 @@ absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
   }
   const absl::StatusOr<Generator*> generator = OpenGenerator();
   if (!generator.ok()) return generator.status();
-  absl::Status read = (*generator)->Read(*prompt, [&](uint64_t done, uint64_t) {
-    Progressed(done, 0);
-  });
-  if (!read.ok()) return read;
+  if (absl::Status s = Read(talk, *prompt); !s.ok()) return s;
   size_t said = 0;           // bytes
   std::vector<size_t> ends;  // of what was said, with each token
   const absl::StatusOr<Json> report =
@@ -464,6 +487,7 @@ absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
       (*generator)->TokenSeconds();
   if (!seconds.ok()) return seconds.status();
   summary_.spent.Add(*report, *seconds);
+  summary_.resumed_layers += report->at("resumed").at("layers").get<int>();
   if (summary_.made++ == 0) {  // a session says the same of all
     for (const Json& warning : report->at("warnings")) {
       summary_.warnings.push_back(warning.get<std::string>());
@@ -587,9 +611,16 @@ absl::Status Tree::Run() {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
   if (IsInterrupted(done) && reading_->keeps()) {
+    NoteKept(false);  // here it is said with all that is
+    const int32_t layers =
+        generator_.has_value() ? generator_->KeptLayers() : 0;
     WriteNote(absl::StrCat(
         "the same command", asked_.book.restart ? " without --restart" : "",
-        " goes on behind ", Parts(reading_->journal().size()), "\n"));
+        " goes on behind ", Parts(reading_->journal().size()),
+        layers > 0 ? absl::StrCat(", and in the next behind layer ", layers,
+                                  " of ", model_->info().layers)
+                   : "",
+        "\n"));
   }
   return done;
 }

@@ -23,6 +23,7 @@ static_assert(std::atomic<tiercel_session*>::is_always_lock_free);
 
 std::atomic<int> to_keep{0};
 std::atomic<bool> has_output{false};
+std::atomic<bool> is_kept{false};
 bool wants_json = false;
 
 // A signal may meet any thread; the one that waits to read looks at this too.
@@ -38,11 +39,13 @@ void Say(int fd, std::string_view text) {
 [[noreturn]] void EndNow(int signal_number) {
   if (!wants_json) {
     Say(STDERR_FILENO, StatusEraser());
-    Say(STDERR_FILENO, "tiercel: interrupted\n");
+    Say(STDERR_FILENO, "tiercel: ");
+    Say(STDERR_FILENO, InterruptedMessage());
+    Say(STDERR_FILENO, "\n");
   } else if (!has_output.load()) {
-    Say(STDOUT_FILENO,
-        R"({"error":{"code":"interrupted","message":"interrupted"}})"
-        "\n");
+    Say(STDOUT_FILENO, R"({"error":{"code":"interrupted","message":")");
+    Say(STDOUT_FILENO, InterruptedMessage());
+    Say(STDOUT_FILENO, "\"}}\n");
   }
   _exit(128 + signal_number);
 }
@@ -130,6 +133,14 @@ bool WaitToWrite(int fd) {
 }
 
 void NoteOutput() { has_output.store(true); }
+
+void NoteKept(bool kept) { is_kept.store(kept); }
+
+std::string_view InterruptedMessage() {
+  return is_kept.load() ? "interrupted; what was read is kept, and the same "
+                          "command goes on there"
+                        : "interrupted";
+}
 
 KeepOnSignal::KeepOnSignal() { to_keep.fetch_add(1); }
 

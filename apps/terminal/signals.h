@@ -2,6 +2,7 @@
 #define TIERCEL_APPS_TERMINAL_SIGNALS_H_
 
 #include <functional>
+#include <string_view>
 
 #include "include/tiercel.h"
 
@@ -44,6 +45,12 @@ bool WaitToWrite(int fd);
 
 // From now on stdout is no place for a whole JSON document.
 void NoteOutput();
+
+// Says whether layers of what is being read are on disk, for the same command
+// to go on behind them.
+void NoteKept(bool kept);
+// "interrupted", and where they are, that they are kept and how to go on.
+std::string_view InterruptedMessage();
 
 // For handlers of other signals.
 void WakeReader();
