@@ -129,6 +129,44 @@ class WidthTest(Case):
             self.assertIn(" ".join(words), " ".join(shown))
 
 
+class PartsTest(Case):
+    """A book that is read in parts."""
+
+    def test_a_part_has_a_number_and_a_place(self):
+        book = self.path("book.html", "".join(
+            "<h1>Part \u732b %d</h1><p>%s</p>" % (i, "The cat sat. " * 60)
+            for i in range(4)).encode())
+        args = ["summarize", book, "-m", CHAT, "-c", "400", "-n", "24"]
+        parts = self.document(*args)["parts"][:-1]
+        levels = [[part for part in parts if part["level"] == level]
+                  for level in range(parts[-1]["level"] + 1)]
+        terminal = Terminal(self, *args, columns=60)
+        self.assertEqual(terminal.end(), 0)
+        seen = terminal.seen.decode()
+        drawn = re.findall(r"\r\x1b\[K([^\r]+)", seen)
+        shown = " ".join(Screen(60, seen).text())
+        for level, made in enumerate(levels):
+            for i, part in enumerate(made):
+                name = "%s %d of %d" % ("summary" if level else "part", i + 1,
+                                        len(made))
+                titles = part["chapters"]
+                place = " to ".join(dict.fromkeys([titles[0], titles[-1]]))
+                done = "%s is done: %s" % (name, place)
+                if made is levels[-1]:  # it is written there itself
+                    self.assertNotIn("%s is done" % name, shown)
+                else:
+                    self.assertIn(done, shown)
+                    shown = shown[shown.index(done):]
+                for verb in ("reading", "writing"):
+                    pattern = "%s, %s.*: %s" % (name, titles[0], verb)
+                    self.assertTrue(any(re.match(pattern, line)
+                                        for line in drawn), pattern)
+        for quiet in (Terminal(self, *args, "--no-progress"),
+                      Terminal(self, *args, TERM="dumb")):
+            self.assertEqual(quiet.end(), 0)
+            self.assertNotIn(b"is done", quiet.seen)
+
+
 class QuietTest(Case):
     def setUp(self):
         super().setUp()

@@ -627,6 +627,7 @@ lone_heading|apps/reader/parts.cc|next > enough|next < enough|apps/reader/parts_
 place_blanks|apps/reader/places.cc|run.find_last_not_of(kBlanks) + 1|run.size()|apps/reader/places_test.cc
 quoted_words|apps/reader/quotations.cc|kFewestWords = 4|kFewestWords = 5|apps/reader/quotations_test.cc
 any_quotation|apps/reader/quotations.cc|if (first == std::string::npos) continue;|if (first == std::string::npos) first = 0;|apps/reader/quotations_test.cc
+part_verb|apps/terminal/progress.cc|^  Show(state_.done, state_.total);||apps/cli_screen_test.py
 long_line|apps/terminal/typed_lines.cc|in_long_line_ = end == std::string::npos;|in_long_line_ = false;|apps/terminal/typed_lines_test.cc
 blank_lines|apps/terminal/typed_lines.cc|absl::StripAsciiWhitespace(read_).empty()|read_.empty()|apps/terminal/typed_lines_test.cc
 excerpt_number|apps/reader/selection.cc|chapter->second|std::nullopt|apps/reader/selection_test.cc

@@ -25,8 +25,10 @@
 #include "apps/commands/text_length.h"
 #include "apps/reader/outline.h"
 #include "apps/reader/parts.h"
+#include "apps/reader/places.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
+#include "apps/terminal/screen.h"
 #include "apps/terminal/signals.h"
 
 namespace tiercel::cli {
@@ -122,14 +124,19 @@ class Tree {
   // The parts that the last level is made of: shares of `below`.
   size_t Shares(size_t below) const;
   bool SharesFit(const Level& below);
-  absl::Status RunNode(size_t level, size_t index, const TalkFn& talk,
-                       std::string_view text, Node* node);
+  // Makes the text `index` of `count` of a level.
+  absl::Status RunNode(size_t level, size_t index, size_t count,
+                       const TalkFn& talk, std::string_view text, Node* node);
   // Reads a prompt of `talk`.
   absl::Status Read(const TalkFn& talk, const Tokens& prompt);
   // Lets the session hold the request of a prompt, and nothing else of what was
   // read before: so the rest is read behind the same tokens in every run, which
   // is how a prompt that another run has left on disk is found.
   absl::Status ReadRequest(const TalkFn& talk, const Tokens& prompt);
+  // Says which text is made from here on.
+  void BeginPart(size_t level, size_t index, size_t count, const Node& node);
+  // Says that it is there, unless it is seen.
+  void EndPart();
   absl::StatusOr<Generator*> OpenGenerator();
   // The session that says how likely words are: the model's as it is, whoever
   // drafts, so that what stays of a text is the same under every policy.
@@ -174,6 +181,8 @@ class Tree {
   Options scoring_;                  // of the scorer
   std::optional<Generator> scorer_;  // absent: the generator, or none yet
   std::unique_ptr<Progress> progress_;
+  std::string part_;      // the text that is made: "part 3 of 48"
+  std::string place_;     // where it stands; empty: the book has no places
   size_t room_ = 0;       // most tokens of a text, with all around, and answer
   size_t around_ = 0;     // tokens that are read with a text, or a few more
   size_t work_ = 0;       // tokens to read and write, as far as is known
@@ -443,8 +452,24 @@ absl::Status Tree::Read(const TalkFn& talk, const Tokens& prompt) {
   });
 }
 
-absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
-                           std::string_view text, Node* node) {
+void Tree::BeginPart(size_t level, size_t index, size_t count,
+                     const Node& node) {
+  part_ =
+      absl::StrCat(level == 0 ? "part " : "summary ", index + 1, " of ", count);
+  place_ = reader::PlacesOf(book_, node.begin, node.end).text;
+  progress_->SetPart(part_, place_, "reading");
+}
+
+void Tree::EndPart() {
+  // A paragraph of the summary is seen as it is written.
+  if (is_last_ && !options_.json && OutIsTerminal()) return;
+  progress_->Say(absl::StrCat(part_, " is done", place_.empty() ? "" : ": ",
+                              place_, "\n"));
+}
+
+absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
+                           const TalkFn& talk, std::string_view text,
+                           Node* node) {
   if (SignalReceived() != 0) return Interrupted();
   const absl::string_view content =
       absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size()));
@@ -467,7 +492,9 @@ absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
   }
   const absl::StatusOr<Generator*> generator = OpenGenerator();
   if (!generator.ok()) return generator.status();
+  BeginPart(level, index, count, *node);
   if (absl::Status s = Read(talk, *prompt); !s.ok()) return s;
+  progress_->SetVerb("writing");
   size_t said = 0;           // bytes
   std::vector<size_t> ends;  // of what was said, with each token
   const absl::StatusOr<Json> report =
@@ -518,6 +545,7 @@ absl::Status Tree::RunNode(size_t level, size_t index, const TalkFn& talk,
     reading_->StopKeeping();
   }
   node->writing = *reading_->journal().Find(depth, index, fingerprint);
+  EndPart();
   return absl::OkStatus();
 }
 
@@ -631,7 +659,7 @@ absl::Status Tree::RunLevels() {
     const std::string_view text =
         std::string_view(book_.text)
             .substr(leaves[i].begin, leaves[i].end - leaves[i].begin);
-    absl::Status s = RunNode(0, i, ForPart(), text, &leaves[i]);
+    absl::Status s = RunNode(0, i, leaves.size(), ForPart(), text, &leaves[i]);
     if (s.ok()) s = Write(leaves[i]);
     if (!s.ok()) return s;
   }
@@ -670,7 +698,7 @@ absl::Status Tree::RunLevelAbove() {
     above.push_back(Over(below, joined, begin, end));
     const std::string_view text =
         std::string_view(joined.text).substr(begin, end - begin);
-    absl::Status s = RunNode(level, i, talk, text, &above.back());
+    absl::Status s = RunNode(level, i, parts.size(), talk, text, &above.back());
     if (s.ok()) s = Write(above.back());
     if (!s.ok()) return s;
   }

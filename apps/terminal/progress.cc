@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/cli/numbers.h"
+#include "apps/terminal/output.h"
 #include "apps/terminal/printable.h"
 #include "apps/terminal/screen.h"
 
@@ -132,9 +133,19 @@ ProgressFn Progress::Callback(int64_t units) {
   };
 }
 
-void Progress::SetPart(std::string part, std::string title) {
+void Progress::SetPart(std::string part, std::string title, std::string verb) {
   state_.part = std::move(part);
   state_.title = std::move(title);
+  SetVerb(std::move(verb));
+}
+
+void Progress::SetVerb(std::string verb) {
+  state_.verb = std::move(verb);
+  Show(state_.done, state_.total);
+}
+
+void Progress::Say(const std::string& note) {
+  if (draws_) WriteNote(note);
 }
 
 void Progress::Draw(int64_t done, int64_t total) {

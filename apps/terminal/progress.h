@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace tiercel::cli {
 
@@ -48,9 +49,12 @@ class Progress {
   ProgressFn Callback(int64_t units);
   // Draws at once: the next call may be long in coming.
   void Show(int64_t done, int64_t total);
-  // What the line says of what is done from here on.
-  void SetPart(std::string part, std::string title);
-  void SetVerb(std::string verb) { state_.verb = std::move(verb); }
+  // From here on the line speaks of this part, or says this verb; it is drawn
+  // at once.
+  void SetPart(std::string part, std::string title, std::string verb);
+  void SetVerb(std::string verb);
+  // Writes a note above the line; nothing where nothing is drawn.
+  void Say(const std::string& note);
 
  private:
   void Draw(int64_t done, int64_t total);

@@ -78,7 +78,9 @@ TEST(ScreenTest, NoStatusLineInTheMiddleOfALine) {
 TEST(ScreenTest, AStatusLineIsOneAndSafe) {
   EXPECT_EQ(ShownOn(80, [] { ShowStatus("a\nb\x1b[2J\tc"); }),
             std::string(kErase) + "a b?[2J c");
-  EXPECT_EQ(ShownOn(80, [] { ShowStatus("bar"); }, "dumb"), "");
+  EXPECT_EQ(ShownOn(
+                80, [] { ShowStatus("bar"); }, "dumb"),
+            "");
 }
 
 TEST(ScreenTest, ProgressIsTakenAway) {
