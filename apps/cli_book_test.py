@@ -189,8 +189,8 @@ class TreeTest(BookCase):
             tokens.setdefault(part, []).append(line["token"])
         self.assertEqual(order, sorted(order))
         parts = document["parts"][:-1]
-        self.assertEqual([texts[part].strip() for part in order],
-                         [part["text"] for part in parts])
+        for part, made in zip(order, parts, strict=True):
+            self.assertTrue(texts[part].strip().startswith(made["text"]))
         self.assertEqual([level for level, _ in order],
                          [part["level"] for part in parts])
         self.assertEqual(sum((tokens[part] for part in order
@@ -277,6 +277,34 @@ class TreeTest(BookCase):
         self.assertRegex(warning, r"^the summaries of \d+ parts were cut at 24 "
                          "tokens; -n N for more$")
         self.assertEqual(document["output"][0]["finish_reason"], "length")
+
+    def test_a_part_that_was_cut_ends_with_what_is_whole(self):
+        """With a line, that is: no sentences are to be had of this model."""
+        for seed in range(100):
+            out = self.succeed(*self.command, "--no-cache", "--ignore-eos",
+                               "--temp", "5", "--seed", str(seed), "--stream",
+                               env=self.env)
+            *lines, document = map(json.loads, out.splitlines())
+            leaves = [part["text"] for part in document["parts"]
+                      if part["level"] == 0]
+            texts = [""] * len(leaves)
+            for line in lines:
+                if line["level"] == 0:
+                    texts[line["number"]] += line["text"]
+            left_out = []
+            for leaf, text in zip(leaves, texts):
+                text = text.strip(" \t\n\v\f\r")
+                self.assertTrue(text.startswith(leaf))
+                if leaf != text:
+                    left_out.append(text[len(leaf):])
+            if left_out:
+                break
+        for text in left_out:
+            self.assertRegex(text, r"^\s")
+        self.assertNotEqual(left_out, [])
+        # All that was written is in the document, and counts.
+        self.assertEqual(document["output"][0]["finish_reason"], "length")
+        self.assertEqual(len(document["output"][0]["tokens"]) % 24, 0)
 
     def test_what_is_not_there_is_named(self):
         self.refuse(3, "no_chapters", *self.command, "--chapters", "1")

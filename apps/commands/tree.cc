@@ -532,6 +532,8 @@ absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
     absl::Status s = KeepSupported(*prompt, *bare, text_said, ends, &writing);
     if (!s.ok()) return s;
     work_done_ += bare->size() + 2 * summary_.answer;
+  } else if (writing.cut) {
+    writing.text = std::string(reader::WholeSentences(writing.text));
   }
   work_done_ += prompt->size() + summary_.answer;
   const absl::Status kept =

@@ -217,6 +217,20 @@ std::vector<size_t> CharacterBegins(std::string_view text) {
   return begins;
 }
 
+std::string_view WholeSentences(std::string_view text) {
+  text = Trimmed(text);
+  // Whether the last sentence is whole shows once another follows.
+  const std::string followed = std::string(text) + " Another";
+  const std::vector<size_t> begins = SentenceBegins(followed);
+  size_t end = begins.empty() ? 0 : begins.back();
+  if (end > text.size()) return text;
+  const size_t line = text.rfind('\n');
+  if (line != std::string_view::npos && line >= text.size() / 2) {
+    end = std::max(end, line);
+  }
+  return end > 0 ? Trimmed(text.substr(0, end)) : text;
+}
+
 std::vector<Part> CutIntoParts(std::string_view text,
                                const Divisions& divisions, size_t usual_bytes,
                                const FitsFn& fits) {

@@ -51,6 +51,11 @@ std::vector<size_t> SentenceBegins(std::string_view text);
 std::vector<size_t> WordBegins(std::string_view text);
 std::vector<size_t> CharacterBegins(std::string_view text);
 
+// Cuts a text that ends somewhere back to its last whole sentence, or to its
+// last whole line where that is behind it and in the second half. A text with
+// neither comes back as it is, without blanks at its ends.
+std::string_view WholeSentences(std::string_view text);
+
 }  // namespace tiercel::reader
 
 #endif  // TIERCEL_APPS_READER_PARTS_H_

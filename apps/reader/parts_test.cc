@@ -204,5 +204,29 @@ TEST(PartsTest, ParagraphsBeginBehindBlankLines) {
   EXPECT_THAT(ParagraphBegins(""), ElementsAre());
 }
 
+TEST(PartsTest, WhatIsCutEndsWithASentence) {
+  const struct {
+    const char* text;
+    const char* whole;
+  } kCases[] = {
+      {"He came. He saw. He conq", "He came. He saw."},
+      {"He came. He saw.", "He came. He saw."},
+      {" He came.\nHe saw \n", "He came."},
+      {"He came. \"He saw!\" said Mr. J. Smi", "He came."},
+      {"He came. \"He saw!\" Then Mr. J. Smi", "He came. \"He saw!\""},
+      {"He came, e.g. in", "He came, e.g. in"},
+      {"He came and", "He came and"},
+      {"", ""},
+      {"It rose 3.5 times. In 19", "It rose 3.5 times."},
+      {"吾輩は猫である。名前は「まだ無い。」どこで",
+       "吾輩は猫である。名前は「まだ無い。」"},
+      {"- one\n- two\n- three\n- fo", "- one\n- two\n- three"},
+      // A heading is no text.
+      {"Summary:\nhe came and saw and", "Summary:\nhe came and saw and"}};
+  for (const auto& one : kCases) {
+    EXPECT_EQ(WholeSentences(one.text), std::string_view(one.whole));
+  }
+}
+
 }  // namespace
 }  // namespace tiercel::reader
