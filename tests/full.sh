@@ -196,8 +196,9 @@ step_policies() {  # the others, verified: the same text; plain: one text
   python3 tests/policies_matrix.py "$TIERCEL" all
 }
 
-step_trials() {  # random texts: the text that each must be
+step_trials() {  # random texts: the text that each must be; a shared folder
   python3 -B tests/text_trial.py "$TIERCEL" 570
+  python3 -B tests/folder_trial.py "$TIERCEL" tests/golden/checkpoints 3000
 }
 
 # Every allocation refused, hundreds of random lives, each signal at each place.
