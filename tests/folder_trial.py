@@ -3,16 +3,17 @@
 
     folder_trial.py TIERCEL CHECKPOINTS [PROCESSES [SEED]]
 
-Processes of `ask` and `summarize`, up to four at once, open, keep and go on with
-a few texts that begin alike. Some are stopped at a drawn moment, by KILL, TERM
-or INT. Between them the files of the cache are damaged: bits flipped, bytes
-written over, cut off and put behind, files exchanged, removed, made unreadable
-or something else than a file; or a folder is open to others for a while, or all
-is cleared.
+Processes of `ask` and `summarize`, up to four at once, open, keep and go on
+with a few texts that begin alike. Some are stopped at a drawn moment, by KILL,
+TERM or INT. Between them the files of the cache are damaged: bits flipped,
+bytes written over, cut off and put behind, files exchanged, removed, made
+unreadable or something else than a file; or a folder is open to others for a
+while, or all is cleared.
 
-A process that is let end says what one without a cache does; one that is stopped
-ends by that; none takes longer than minutes. The last line says how often one
-opened what others had left. 120 processes, unless told, take some ten seconds.
+A process that is let end says what one without a cache does; one that is
+stopped ends by that; none takes longer than minutes. The last line says how
+often one opened what others had left. 120 processes, unless told, take some ten
+seconds.
 
 Standard library only.
 """
@@ -239,8 +240,9 @@ class Trial:
             if i in stopped and code in STOPPED:
                 self.counts["stopped"] += 1
             elif self.result(job, code, out, said) != self.expect(job):
-                raise Failure(f"{' '.join(job)} says another thing than without "
-                              f"a cache; {said.decode(errors='replace')}")
+                warnings = said.decode(errors="replace")
+                raise Failure(f"{' '.join(job)} says another thing than "
+                              f"without a cache; {warnings}")
 
     def damage(self):
         """One thing that is not as a process has left it."""
