@@ -223,7 +223,6 @@ std::string_view WholeSentences(std::string_view text) {
   const std::string followed = std::string(text) + " Another";
   const std::vector<size_t> begins = SentenceBegins(followed);
   size_t end = begins.empty() ? 0 : begins.back();
-  if (end > text.size()) return text;
   const size_t line = text.rfind('\n');
   if (line != std::string_view::npos && line >= text.size() / 2) {
     end = std::max(end, line);
