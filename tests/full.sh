@@ -196,8 +196,12 @@ step_policies() {  # the others, verified: the same text; plain: one text
   python3 tests/policies_matrix.py "$TIERCEL" all
 }
 
-step_trials() {  # random texts: the text that each must be; a shared folder
+# Random texts, each of them known; lives of sessions beside plain ones; many
+# processes on one folder.
+step_trials() {
   python3 -B tests/text_trial.py "$TIERCEL" 570
+  TIERCEL_TRIALS=2000 run_tests cpu -R '^tests/session_trial_test' \
+    --timeout 36000
   python3 -B tests/folder_trial.py "$TIERCEL" tests/golden/checkpoints 3000
 }
 

@@ -21,6 +21,7 @@
 #include "runtime/generate/generate.h"
 #include "tests/drafting.h"
 #include "tests/golden.h"
+#include "tests/nth.h"
 #include "tests/tiers.h"
 
 namespace tiercel::faults_test {
@@ -29,30 +30,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-
-// Something that happens again and again; at the n-th time, from 1, it is to go
-// wrong, or from then on.
-class Nth {
- public:
-  void Arm(int64_t n, bool from_then_on = false) {
-    stays_ = from_then_on;
-    happened_ = false;
-    left_ = n;
-  }
-  void Disarm() { left_ = kNever; }
-  bool operator()() {
-    const int64_t left = --left_;
-    if (left > 0 || (left < 0 && !stays_)) return false;
-    happened_ = true;
-    return true;
-  }
-  bool happened() const { return happened_; }
-
- private:
-  std::atomic<int64_t> left_{kNever};
-  std::atomic<bool> stays_{false};
-  std::atomic<bool> happened_{false};
-};
 
 // The next of many that may go wrong: all, or in the short run the first, then
 // fewer and fewer.

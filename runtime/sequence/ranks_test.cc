@@ -21,6 +21,7 @@
 #include "runtime/generate/generate.h"
 #include "runtime/policy/policy.h"
 #include "tests/drafting.h"
+#include "tests/nth.h"
 #include "tests/tiers.h"
 
 namespace tiercel::ranks_test {
@@ -457,25 +458,6 @@ TEST(RanksTest, PagesMayBeOnDisk) {
 }
 
 // ---- Faults ----
-
-// The n-th time that something happens it fails.
-class Nth {
- public:
-  void Arm(int64_t n) {
-    happened_ = false;
-    left_ = n;
-  }
-  bool operator()() {
-    if (--left_ != 0) return false;
-    happened_ = true;
-    return true;
-  }
-  bool happened() const { return happened_; }
-
- private:
-  std::atomic<int64_t> left_{-1};
-  std::atomic<bool> happened_{false};
-};
 
 class RankFaultsTest : public ::testing::Test {
  protected:
