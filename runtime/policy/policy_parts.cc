@@ -26,4 +26,22 @@ DraftLength PolicyParts::Length(
       Rounded(costs(DraftCosts(session, proposer, *params.costs))));
 }
 
+VerifyingDrafter::Options PolicyParts::ViewDrafts(Drafter* inner) const {
+  return {.name = "retrieval",
+          .mode = params.verify,
+          .inner = inner,
+          .gamma1 = Length(params.gamma1, PolicyParams::kGamma1,
+                           &DraftCosts::ViewPassInProposals)};
+}
+
+Rounds::Options PolicyParts::SweepsOfViewDrafts(uint64_t seed,
+                                                Drafter* drafter) const {
+  return {.seed = seed,
+          .verify = params.verify,
+          .drafter = drafter,
+          .length = Length(params.gamma2, PolicyParams::kGamma2,
+                           &DraftCosts::SweepInViewPasses),
+          .over_view = true};
+}
+
 }  // namespace tiercel

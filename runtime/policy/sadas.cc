@@ -96,7 +96,7 @@ absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
     return think_rounds_->Begin();
   }
   proposer_.emplace(session, law, parts_.proposer);
-  VerifyingDrafter::Options drafting = {
+  const VerifyingDrafter::Options drafting = {
       .name = "window",
       .mode = params.verify,
       .inner = proposer_->drafter(),
@@ -122,15 +122,10 @@ absl::Status SadasVerified::Begin(const LawParams& law, uint64_t seed) {
   if (!options.over_view) return think_rounds_->Begin();
 
   middle_.emplace(session, RetrievalTarget::Options{.law = DraftLaw(law)});
-  drafting.name = "retrieval";
-  drafting.gamma1 = parts_.Length(params.gamma1, PolicyParams::kGamma1,
-                                  &DraftCosts::ViewPassInProposals);
-  retrieval_.emplace(*middle_, drafting);
+  retrieval_.emplace(*middle_, parts_.ViewDrafts(proposer_->drafter()));
   answering_.emplace(*retrieval_, within);
-  options.drafter = &*answering_;
-  options.length = parts_.Length(params.gamma2, PolicyParams::kGamma2,
-                                 &DraftCosts::SweepInViewPasses);
-  answer_rounds_.emplace(session, *target_, options);
+  answer_rounds_.emplace(session, *target_,
+                         parts_.SweepsOfViewDrafts(seed, &*answering_));
   return answer_rounds_->Begin();
 }
 

@@ -5,8 +5,6 @@
 #include <iterator>
 #include <vector>
 
-#include "runtime/drafting/draft_costs.h"
-
 namespace tiercel {
 
 // ---- Plain ----
@@ -56,7 +54,6 @@ RoundsReport SfiPlain::report() const {
 // ---- Verified ----
 
 absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
-  const PolicyParams& params = parts_.params;
   Session& session = parts_.session;
   schedule_.emplace(options_, std::ssize(session.tokens()));
   tokens_ = 0;
@@ -64,13 +61,7 @@ absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
   target_.emplace(session, law);
   proposer_.emplace(session, law, parts_.proposer);
   middle_.emplace(session, RetrievalTarget::Options{.law = DraftLaw(law)});
-  retrieval_.emplace(*middle_, VerifyingDrafter::Options{
-                                   .name = "retrieval",
-                                   .mode = params.verify,
-                                   .inner = proposer_->drafter(),
-                                   .gamma1 = parts_.Length(
-                                       params.gamma1, PolicyParams::kGamma1,
-                                       &DraftCosts::ViewPassInProposals)});
+  retrieval_.emplace(*middle_, parts_.ViewDrafts(proposer_->drafter()));
   drafter_.emplace(*retrieval_, [this](const std::vector<int32_t>& block) {
     SfiSchedule ahead = *schedule_;
     size_t length = 0;
@@ -81,13 +72,7 @@ absl::Status SfiVerified::Begin(const LawParams& law, uint64_t seed) {
     return length;
   });
   rounds_.emplace(session, *target_,
-                  Rounds::Options{.seed = seed,
-                                  .verify = params.verify,
-                                  .drafter = &*drafter_,
-                                  .length = parts_.Length(
-                                      params.gamma2, PolicyParams::kGamma2,
-                                      &DraftCosts::SweepInViewPasses),
-                                  .over_view = true});
+                  parts_.SweepsOfViewDrafts(seed, &*drafter_));
   return rounds_->Begin();
 }
 

@@ -2,26 +2,13 @@
 
 namespace tiercel {
 absl::Status TriForcePolicy::Begin(const LawParams& law, uint64_t seed) {
-  const PolicyParams& params = parts_.params;
   proposer_.emplace(parts_.session, law, parts_.proposer);
   middle_.emplace(parts_.session,
                   RetrievalTarget::Options{.law = DraftLaw(law)});
-  drafter_.emplace(*middle_, VerifyingDrafter::Options{
-                                 .name = "retrieval",
-                                 .mode = params.verify,
-                                 .inner = proposer_->drafter(),
-                                 .gamma1 = parts_.Length(
-                                     params.gamma1, PolicyParams::kGamma1,
-                                     &DraftCosts::ViewPassInProposals)});
+  drafter_.emplace(*middle_, parts_.ViewDrafts(proposer_->drafter()));
   target_.emplace(parts_.session, law);
   rounds_.emplace(parts_.session, *target_,
-                  Rounds::Options{.seed = seed,
-                                  .verify = params.verify,
-                                  .drafter = &*drafter_,
-                                  .length = parts_.Length(
-                                      params.gamma2, PolicyParams::kGamma2,
-                                      &DraftCosts::SweepInViewPasses),
-                                  .over_view = true});
+                  parts_.SweepsOfViewDrafts(seed, &*drafter_));
   return rounds_->Begin();
 }
 
