@@ -23,6 +23,20 @@ T Sized() {
   return t;
 }
 
+// The tokens that `session` goes on with.
+inline std::vector<int32_t> Generated(tiercel_session* session,
+                                      const tiercel_sampling& sampling) {
+  std::vector<int32_t> ids;
+  auto error = Sized<tiercel_error>();
+  const auto add = [](void* to, const tiercel_token* token) {
+    static_cast<std::vector<int32_t>*>(to)->push_back(token->id);
+    return 0;
+  };
+  EXPECT_EQ(tiercel_generate(session, &sampling, add, &ids, &error), TIERCEL_OK)
+      << error.message;
+  return ids;
+}
+
 // A small model with a chat template, and a session of it.
 class ApiTest : public testing::Test {
  protected:

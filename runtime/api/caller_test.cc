@@ -20,20 +20,15 @@
 #include "gtest/gtest.h"
 #include "include/tiercel.h"
 #include "nlohmann/json.hpp"
+#include "runtime/api/api_fixture_for_test.h"
 
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr char kModel[] = "tests/golden/checkpoints/llama_chat.gguf";
-
-template <typename T>
-T Sized() {
-  T t = {};
-  t.struct_size = sizeof(T);
-  return t;
-}
+using tiercel::api_test::kModel;
+using tiercel::api_test::Sized;
 
 tiercel_model* Open(bool simulated = false) {
   auto error = Sized<tiercel_error>();

@@ -14,6 +14,7 @@
 namespace tiercel::dry_api_test {
 namespace {
 
+using api_test::Generated;
 using api_test::Sized;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -34,17 +35,6 @@ class DryApiTest : public api_test::ApiTest {
     return sampling;
   }
 
-  Ids Generated(tiercel_session* session, const tiercel_sampling& sampling) {
-    Ids ids;
-    const auto add = [](void* to, const tiercel_token* token) {
-      static_cast<Ids*>(to)->push_back(token->id);
-      return 0;
-    };
-    EXPECT_EQ(tiercel_generate(session, &sampling, add, &ids, &error_),
-              TIERCEL_OK)
-        << error_.message;
-    return ids;
-  }
   // What follows the same prompt.
   Ids Text(const tiercel_sampling& sampling) {
     const Ids prompt = Tokenize("the falcon and the heron\n");

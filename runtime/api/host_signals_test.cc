@@ -22,17 +22,12 @@
 
 #include "gtest/gtest.h"
 #include "include/tiercel.h"
+#include "runtime/api/api_fixture_for_test.h"
 
 namespace {
 
-constexpr char kModel[] = "tests/golden/checkpoints/llama_chat.gguf";
-
-template <typename T>
-T Sized() {
-  T t = {};
-  t.struct_size = sizeof(T);
-  return t;
-}
+using tiercel::api_test::kModel;
+using tiercel::api_test::Sized;
 
 // The kinds of sessions, by the threads that they begin.
 enum class Kind { kInPlace, kSimulated, kRanks };

@@ -92,19 +92,7 @@ class MemoryApiTest : public api_test::ApiTest {
     sampling.max_tokens = count;
     sampling.ignore_eos = 1;
     sampling.temperature = 0.8f;
-    std::vector<int32_t> ids;
-    auto error = Sized<tiercel_error>();
-    EXPECT_EQ(
-        tiercel_generate(
-            session, &sampling,
-            [](void* out, const tiercel_token* token) {
-              static_cast<std::vector<int32_t>*>(out)->push_back(token->id);
-              return 0;
-            },
-            &ids, &error),
-        TIERCEL_OK)
-        << error.message;
-    return ids;
+    return api_test::Generated(session, sampling);
   }
 
   // {host, device}: what the session's host tier and all on its device hold.

@@ -49,16 +49,7 @@ std::vector<int32_t> Continued(tiercel_model* model) {
   auto sampling = Sized<tiercel_sampling>();
   sampling.max_tokens = 20;
   sampling.ignore_eos = 1;
-  std::vector<int32_t> ids;
-  EXPECT_EQ(tiercel_generate(
-                session, &sampling,
-                [](void* out, const tiercel_token* token) {
-                  static_cast<std::vector<int32_t>*>(out)->push_back(token->id);
-                  return 0;
-                },
-                &ids, &error),
-            TIERCEL_OK)
-      << error.message;
+  std::vector<int32_t> ids = api_test::Generated(session, sampling);
   tiercel_session_free(session);
   EXPECT_EQ(ids.size(), 20u);
   return ids;

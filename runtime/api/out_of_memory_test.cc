@@ -21,6 +21,7 @@
 
 #include "gtest/gtest.h"
 #include "include/tiercel.h"
+#include "runtime/api/api_fixture_for_test.h"
 
 namespace {
 
@@ -95,14 +96,8 @@ extern "C" void* mmap(void* at, size_t bytes, int protection, int flags,
 
 namespace {
 
-constexpr char kModel[] = "tests/golden/checkpoints/llama_chat.gguf";
-
-template <typename T>
-T Sized() {
-  T t = {};
-  t.struct_size = sizeof(T);
-  return t;
-}
+using tiercel::api_test::kModel;
+using tiercel::api_test::Sized;
 
 // The allocations to refuse: all, or in the short run fewer and fewer; over
 // ranks, which meet often, fewer still.

@@ -64,17 +64,7 @@ class RanksApiTest : public ApiTest {
     sampling.max_tokens = 20;
     sampling.ignore_eos = 1;
     sampling.temperature = 0.8f;
-    std::vector<int32_t> ids;
-    EXPECT_EQ(
-        tiercel_generate(
-            session, &sampling,
-            [](void* out, const tiercel_token* token) {
-              static_cast<std::vector<int32_t>*>(out)->push_back(token->id);
-              return 0;
-            },
-            &ids, &error_),
-        TIERCEL_OK)
-        << error_.message;
+    std::vector<int32_t> ids = api_test::Generated(session, sampling);
     EXPECT_THAT(ids, SizeIs(20));
     return ids;
   }

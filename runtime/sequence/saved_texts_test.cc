@@ -66,6 +66,20 @@ PolicyParams Speed(PolicyForm form) {
   return params;
 }
 
+// Each of its writes takes at least so long.
+class SlowDisk : public FaultyDisk {
+ public:
+  explicit SlowDisk(std::chrono::milliseconds write) : write_(write) {}
+  ssize_t Write(int file, const std::byte* from, size_t bytes,
+                uint64_t offset) override {
+    std::this_thread::sleep_for(write_);
+    return FaultyDisk::Write(file, from, bytes, offset);
+  }
+
+ private:
+  const std::chrono::milliseconds write_;
+};
+
 class SavedTextsTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -415,13 +429,7 @@ TEST_F(SavedTextsTest, WhatIsProvisionalIsNotKept) {
 // What is on its way to the disk is of the time it was begun, whatever the
 // session does then.
 TEST_F(SavedTextsTest, ASessionGoesOnWhileItsTextIsWritten) {
-  struct SlowDisk : FaultyDisk {
-    ssize_t Write(int file, const std::byte* from, size_t bytes,
-                  uint64_t offset) override {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      return FaultyDisk::Write(file, from, bytes, offset);
-    }
-  } disk;
+  SlowDisk disk(std::chrono::milliseconds(20));
   disk.at_once = 100'000;
   const Ids ids = First(1200);
   for (const std::optional<Budget>& place :
@@ -448,13 +456,7 @@ TEST_F(SavedTextsTest, ASessionGoesOnWhileItsTextIsWritten) {
 // Where memory has room for one text, what is on its way to the disk makes room
 // for what is read next, and is not kept.
 TEST_F(SavedTextsTest, ATextThatIsWrittenMakesRoom) {
-  struct WaitingDisk : FaultyDisk {
-    ssize_t Write(int file, const std::byte* from, size_t bytes,
-                  uint64_t offset) override {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      return FaultyDisk::Write(file, from, bytes, offset);
-    }
-  } disk;
+  SlowDisk disk(std::chrono::milliseconds(10));
   disk.at_once = 20'000;
   const Session::Options options = WithTexts({}, disk);
   Model::Options with = model_->options;
