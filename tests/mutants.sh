@@ -496,7 +496,7 @@ load_in_place|offload/kv/in_place_kv.cc|return pages_\[static_cast<size_t>(layer
 held_page|offload/kv/held_slots.cc|at.AddReference(\*pool_);|(void)at;|offload/kv/load_test.cc
 held_cells|offload/kv/held_pages.cc|ClearCells(static_cast<int>(end_ % kPageTokens)|ClearCells(kPageTokens|offload/kv/load_test.cc
 loaded_resident|offload/kv/tiered_kv.cc|pages_.IsResident(page) .. pages_.IsNewest(page, end);|pages_.IsNewest(page, end);|offload/kv/load_test.cc
-layer_lost|offload/kv/tiered_kv.cc|if (engine().Failed(step.sent.back())) {|if (false) {|offload/kv/layers_test.cc
+layer_lost|offload/kv/tiered_kv.cc|std::any_of(step.sent.begin(), step.sent.end(), failed)|std::any_of(step.sent.end(), step.sent.end(), failed)|offload/kv/layers_test.cc
 layer_on_device|offload/kv/tiered_kv.cc|if (!pages_.OnDevice(page)) continue;|continue;|offload/kv/layers_test.cc
 tile_reused|offload/kv/tiled_states.cc|if (tile.wanted) continue;|if (tile.wanted \&\& tile.filled == 0) continue;|offload/kv/tiled_states_test.cc
 tile_neighbour|offload/kv/tiled_states.h|(&tile - tiles_.data()) \*|(\&tile - tiles_.data()) / 2 *|offload/kv/tiled_states_test.cc
