@@ -374,8 +374,8 @@ unsteady_settles|runtime/predict/rates.h|return spread <= kMostSpread|return spr
 noisier_kept|runtime/predict/rates_cache.cc|before->best.spread <= measured.spread|before->best.spread > measured.spread|runtime/predict/rates_cache_test.cc
 others_cleared|runtime/predict/rates_cache.cc|digits.size() != 16|digits.size() > 16|runtime/predict/rates_cache_test.cc
 costs_thawed|runtime/predict/rates_cache.cc|kept.costs = before->costs|(void)before->costs|runtime/drafting/draft_costs_test.cc
-costs_of_today|runtime/api/session_api.cc|params.costs = rates->costs|params.costs = rates->best.rates|runtime/api/api_test.cc
-fork_rates|runtime/api/session_api.cc|session->rates, copy)|std::nullopt, copy)|runtime/api/api_test.cc
+costs_of_today|runtime/api/session_api.cc|params.costs = rates->costs|params.costs = rates->best.rates|runtime/api/rates_api_test.cc
+fork_rates|runtime/api/session_api.cc|session->rates, copy)|std::nullopt, copy)|runtime/api/rates_api_test.cc
 constant_ratio|runtime/policy/policy_parts.cc|kCostRatio = 8|kCostRatio = 10|runtime/drafting/draft_costs_test.cc
 block_length|runtime/policy/policy.h|kGamma2 = 16|kGamma2 = 15|runtime/drafting/draft_costs_test.cc
 small_steps|runtime/drafting/draft_costs.cc|session_.model().BytesPerToken()) /|session_.model().BytesPerToken()) *|runtime/drafting/draft_costs_test.cc
