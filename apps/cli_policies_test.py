@@ -590,7 +590,7 @@ class AgreementTest(Case):
                             baseline["first_difference"])
                 self.assertRegex(note, ", " + sentence + speed)
                 self.assertNotIn("law", note)
-        # Where nothing is left out, and where there are several.
+        # A view that leaves nothing out, and several seeds.
         note, _ = self.said("sfi", "--plain", "--set", "interval=1")
         self.assertRegex(note, ", the same 40 tokens" + speed)
         note, _ = self.said("sfi", "--plain", "--temp", "0.8", "--seeds", "1:2")

@@ -407,7 +407,7 @@ class GoingOnInAPartTest(GoingOnTest):
     def test_while_an_answer_is_written(self):
         self.command[self.command.index("-n") + 1] = "400"
         whole = self.document(*self.command[:-1], "--no-cache", env=self.env)
-        # It waits in the second answer until somebody reads what it writes.
+        # It waits in the second answer until its output is read.
         process = subprocess.Popen([TIERCEL, *self.command, "--stream"],
                                    env=self.env, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)

@@ -58,8 +58,8 @@ class FlagSet {
   void Switch(const std::string& names, const std::string& description,
               std::function<void()> use);
 
-  // Of that flag, given several times, the last value counts: so a command line
-  // that somebody keeps (an alias, a script) can be made longer.
+  // The flag `name` may be given several times, and its last value counts: so
+  // an alias or a script can be given another one.
   void LastCounts(const std::string& name);
 
   // The arguments that are no flags; at least one where `required`.

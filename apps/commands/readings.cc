@@ -32,10 +32,9 @@ std::string FolderOf(const std::string& cache_dir) {
   return cache_dir + "/readings";
 }
 
-// What is found in the folder is believed where nobody else can have put it
-// there: it is this user's, and only this user may write in it; that others may
-// read it ends here. One that is not there is as good. Errors: unsafe_folder,
-// io_error.
+// Checks that only this user can have put files in the folder: it is this
+// user's, and no other may write in it. Where others may read it, it is closed
+// to them. A folder that is missing is safe. Errors: unsafe_folder, io_error.
 absl::Status CheckFolder(const fs::path& folder) {
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd == -1 && errno == ENOENT) return absl::OkStatus();

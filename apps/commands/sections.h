@@ -14,9 +14,9 @@ namespace tiercel::cli {
 // each, and of that what the section supports stays (SupportedSentences). It
 // loses its way in a longer text, and a long answer.
 //
-// Of summaries by SmolLM2-135M of sections of a manual, in sentences whose
-// words were the section's: 64 % of 300 tokens, 66 % of 600, 62 % of 1,000,
-// 52 % of 1,600.
+// SmolLM2-135M summarized a manual in sections of several lengths. The
+// sentences whose words were the section's were 64 % at 300 tokens a section,
+// 66 % at 600, 62 % at 1,000 and 52 % at 1,600.
 inline constexpr size_t kSectionTokens = 800;
 // Tokens of an answer, of which three sentences stay.
 inline constexpr size_t kSectionAnswer = 160;

@@ -8,14 +8,14 @@
 
 namespace tiercel::cli {
 
-// What of a summary its text supports. A small model also writes what it would
-// write of any text; such a sentence it finds nearly as likely without the
-// text. The gain of a token is how much likelier the text makes it, the
-// difference of its log-probabilities with the text and without, in nats; a
+// The sentences of a summary that its text supports. A small model also writes
+// sentences that it would write of any text, and finds those nearly as likely
+// without the text. The gain of a token is how much likelier the text makes it,
+// the difference of its log-probabilities with the text and without, in nats; a
 // sentence's is the mean of its tokens'.
 //
-// Of 220 sentences by SmolLM2-135M about 36 sections of two manuals 65 % had
-// their words from the section, of those with a gain of 1.5 or more, 87 %.
+// SmolLM2-135M wrote 220 sentences about 36 sections of two manuals: 65 % had
+// their words from the section, and 87 % of those with a gain of 1.5 or more.
 inline constexpr double kLeastGain = 1.5;
 inline constexpr size_t kMostSentences = 3;
 

@@ -88,7 +88,7 @@ bool ReadSome(int fd, const std::function<void(std::string_view)>& sink) {
 }
 
 // fork(), with a descriptor of the child in `*child`. A pid may be another
-// process's as soon as somebody has waited for it; a descriptor never is.
+// process's as soon as it was waited for; a descriptor never is.
 pid_t ForkWithDescriptor(int* child) {
   return static_cast<pid_t>(syscall(SYS_clone, CLONE_PIDFD | SIGCHLD,
                                     /*stack=*/nullptr, child,

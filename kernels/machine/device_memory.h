@@ -120,7 +120,7 @@ class DeviceArray {
   const T* data() const { return data_; }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  // What it takes of a budget.
+  // The bytes that the array takes of a budget.
   int64_t bytes() const {
     return AlignedBytes(static_cast<int64_t>(size_ * sizeof(T)));
   }

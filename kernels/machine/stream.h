@@ -67,8 +67,8 @@ class Stream {
   // The next call of Scratch ends its life: an op asks once and divides.
   // Errors: out_of_memory.
   absl::StatusOr<std::byte*> Scratch(size_t bytes);
-  // That memory; another stream of the same queue may have it where no call
-  // of this one is under way.
+  // Take and give the memory of Scratch; another stream of the same queue may
+  // have it where no call of this one is under way.
   void UseScratch(DeviceArray<std::byte> scratch) {
     scratch_ = std::move(scratch);
   }

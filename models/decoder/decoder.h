@@ -69,8 +69,9 @@ class Decoder {
   // BeginStep for `step_rows`; they ask for more where it is needed. Errors:
   // out_of_memory.
   absl::Status Reserve(int64_t rows, int64_t step_rows);
-  // That memory, of which nothing matters between two steps; another decoder of
-  // the same model and rank may have it then.
+  // Take and give the memory that Reserve makes. Its contents do not matter
+  // between two steps; another decoder of the same model and rank may have it
+  // then.
   void Use(DecoderWorkspace workspace) { a_ = std::move(workspace); }
   DecoderWorkspace Release() { return std::exchange(a_, {}); }
   // What Reserve takes on a rank.

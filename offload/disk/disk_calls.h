@@ -30,8 +30,7 @@ class DiskCalls {
   // it where it can.
   int Allocate(int file, uint64_t bytes);
   int Sync(int file);
-  // Of a folder: where the file system has no such thing, there is none to
-  // miss.
+  // Syncs a folder; 0 where its file system syncs no folders.
   int SyncFolder(int folder);
   int Lock(int file, int operation);  // flock
 

@@ -118,7 +118,7 @@ TEST(TierPlanTest, HiddenStatesGoBelowBeforePagesDo) {
   EXPECT_EQ(PlanOnDevice(needs, 0).host_states, 0);
 }
 
-// Of one memory the host's part is of the budget, too.
+// Where host and device are one memory the host's part counts in the budget.
 TEST(TierPlanTest, WhatTokensAreDrawnFromIsOfTheHost) {
   TierNeeds needs = Needs(30, 8000);
   const TierPlan without = PlanInPlace(needs, 0);

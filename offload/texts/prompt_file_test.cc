@@ -392,7 +392,7 @@ TEST_F(PromptFileTest, AProcessThatEndsLosesNoLayerThatWasWritten) {
   EXPECT_GT(calls, 100);
 }
 
-// Of layers that were written together all are there, or none.
+// Layers that were written together are all there, or none is.
 TEST_F(PromptFileTest, LayersTogetherHaveTheStatesOfTheLast) {
   const PromptInfo info = PromptOf(1100);
   ASSERT_TRUE(WriteTogether(info, 0, 2).ok());

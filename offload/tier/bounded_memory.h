@@ -20,7 +20,8 @@ namespace tiercel {
 // were given back leave no holes.
 class BoundedMemory final : public DeviceMemory {
  public:
-  // Of `device`, which outlives it, or (null) of the host's memory.
+  // Takes its blocks from `device`, which outlives it; null: from the host's
+  // memory.
   // Errors: out_of_memory where `device` has less than `budget` bytes now.
   static absl::StatusOr<std::unique_ptr<BoundedMemory>> Create(
       int64_t budget, std::shared_ptr<const Faults> faults = nullptr,

@@ -13,9 +13,10 @@
 
 namespace tiercel {
 
-// What of a machine's memory was promised. Memory that is taken page by page as
-// it is first written does not show in what the system has free: whoever is
-// admitted must leave room for what those before may take yet. Thread-safe.
+// Counts the bytes of a machine's memory that were promised. Memory that is
+// taken page by page, as it is first written, does not show in the bytes that
+// the system has free: a new session must leave room for those that earlier
+// ones may take yet. Thread-safe.
 class MemoryAccount {
  public:
   // `room` says how much may still be promised.
@@ -25,7 +26,7 @@ class MemoryAccount {
   int64_t promised() const { return promised_; }
   int64_t room() const { return room_(); }
 
-  // Of all that this process has promised, in all accounts, what has not been
+  // The promised bytes of all accounts of this process that have not been
   // written yet.
   static int64_t Unwritten();
   // Held from asking for room until what was found is promised.
@@ -65,13 +66,13 @@ class MemoryPromise {
     return *this;
   }
 
-  // It is of so many bytes from now on, whatever room there is.
+  // Makes the promise one of `bytes`, whatever room there is.
   void Resize(int64_t bytes);
-  // It is of `more` bytes, for `what`, where there is room. Errors:
+  // Adds `more` bytes, for `what`, to the promise where there is room. Errors:
   // out_of_memory, with the bytes needed and free.
   absl::Status Grow(int64_t more, std::string_view what);
   int64_t bytes() const { return bytes_; }
-  // So many of the bytes have been written.
+  // Notes that `bytes` of the promise have been written.
   void NoteWritten(int64_t bytes);
 
  private:
@@ -79,7 +80,7 @@ class MemoryPromise {
     return bytes_ > written_ ? bytes_ - written_ : 0;
   }
 
-  std::shared_ptr<MemoryAccount> account_;  // null: nobody counts
+  std::shared_ptr<MemoryAccount> account_;  // null: not counted
   Kind kind_ = Kind::kToBeTaken;
   int64_t bytes_ = 0;
   int64_t written_ = 0;

@@ -35,10 +35,10 @@ class PagePool {
   static absl::StatusOr<PagePool> OnDevice(const KvLayout& layout, int layers,
                                            int64_t slots, DeviceMemory& memory);
 
-  // Its first `slots` slots have the memory of `promise`; of what is taken
-  // beside so many it asks for more.
+  // Gives the pool's first `slots` slots the memory of `promise`; for slots
+  // beyond those the pool asks for more.
   void Promise(MemoryPromise promise, int64_t slots);
-  // What is in slots that are taken has been written.
+  // Notes that the slots that are taken have been written.
   void NoteWritten();
 
   // A slot with one reference and undefined contents.

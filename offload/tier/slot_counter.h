@@ -47,7 +47,7 @@ class SlotCounter {
   int64_t in_use() const {
     return count() - static_cast<int64_t>(free_.size());
   }
-  // That were in use at once: no others ever were.
+  // The most slots that were in use at once: no other slot ever was.
   int64_t most() const { return most_; }
 
  private:

@@ -44,7 +44,7 @@ class DryApiTest : public api_test::ApiTest {
         << error_.message;
     return Generated(session_, sampling);
   }
-  // Of its tokens, those that end a run of three which was there before.
+  // How many of `ids` end a run of three that was there before.
   static int Repetitions(const Ids& ids) {
     int count = 0;
     for (size_t i = 3; i < ids.size(); ++i) {
@@ -86,7 +86,7 @@ TEST_F(DryApiTest, ZeroIsLlamaCppsDefault) {
   EXPECT_THAT(weak, Not(text));
   other.dry_base = 8;
   EXPECT_THAT(Text(other), Not(weak));
-  // And nothing does where the multiplier is 0.
+  // DRY changes nothing where the multiplier is 0.
   other.dry_multiplier = 0;
   EXPECT_EQ(Text(other), Text(Greedy()));
 }

@@ -107,8 +107,8 @@ class MemoryApiTest : public api_test::ApiTest {
   }
 };
 
-// Of four sessions for which there is room none is written yet: a fifth is
-// refused all the same, until one of them is gone.
+// A fifth session is refused where there is room for four, though none of them
+// is written yet, until one is gone.
 TEST_F(MemoryApiTest, WhatASessionMayStillTakeCounts) {
   for (const bool played : {false, true}) {
     tiercel_model* model = Bounded(uint64_t{1} << 40, played);
@@ -132,7 +132,8 @@ TEST_F(MemoryApiTest, WhatASessionMayStillTakeCounts) {
     EXPECT_STREQ(error_.code, "does_not_fit");
     EXPECT_THAT(std::string(error_.message),
                 HasSubstr(" of it may be taken by sessions that are there"));
-    // And they have room, in whatever order they take it.
+    // The sessions that were admitted have room, in whatever order they take
+    // it.
     for (tiercel_session* session : sessions) Prefill(session, 1900);
     int64_t written = played ? 0 : OnDevice(sessions.front());
     for (tiercel_session* session : sessions) {

@@ -130,8 +130,8 @@ TEST_F(TextsApiTest, APromptGoesOnInAnotherSession) {
   EXPECT_EQ(read(0, nullptr), 0);  // the text is there
 }
 
-// Of texts that are read once, what is finished of a prompt is there until a
-// generation behind it has ended, and nothing else.
+// A text that is read once leaves the finished layers of its prompt on disk
+// until a generation behind it has ended, and nothing else.
 TEST_F(TextsApiTest, APromptIsKeptForItselfAlone) {
   const std::string folder = TempFolder() + "/texts";
   const std::vector<int32_t> ids(1500, 7);
@@ -185,7 +185,7 @@ TEST_F(TextsApiTest, APromptIsKeptForItselfAlone) {
   EXPECT_EQ(tiercel_session_kept(session), 1);
   tiercel_session_free(session);
   EXPECT_EQ(files(), std::vector<std::string>{"prompt-"});
-  // It is answered.
+  // The file goes when the prompt is answered.
   session = create();
   EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), nullptr, nullptr,
                             &error_),

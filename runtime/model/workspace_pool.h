@@ -16,7 +16,7 @@ namespace tiercel {
 
 // What a call computes in, of which nothing matters when it has ended.
 struct Workspace {
-  // Its part on one rank.
+  // The part of a workspace that lies on one rank.
   struct Rank {
     DeviceArray<std::byte> scratch;  // of ops
     DecoderWorkspace decoder;
@@ -30,18 +30,19 @@ struct Workspace {
   };
   std::vector<Rank> ranks;
   int64_t Bytes() const;
-  // Those of rank 0 in the host's memory; empty where the device's is that.
+  // The logits of rank 0 in the host's memory; empty where the device's memory
+  // is the host's.
   std::vector<float> host_logits;
 };
 
-// How large a rank's is, in bytes.
+// How large a workspace is on one rank, in bytes.
 struct WorkspaceSize {
   int64_t scratch = 0;
   int64_t activations = 0;
   int64_t angles = 0;
   int64_t hidden = 0;
   int64_t logits = 0;
-  // Of the host's memory, for distributions that come and go.
+  // Bytes of the host's memory, for distributions that come and go.
   int64_t laws = 0;
 
   int64_t DeviceBytes() const {
@@ -68,16 +69,16 @@ class WorkspacePool {
   WorkspacePool(std::vector<std::shared_ptr<MemoryAccount>> accounts,
                 std::shared_ptr<MemoryAccount> host);
 
-  // How large a rank's was promised to be.
+  // How large the workspace of a rank was promised to be.
   WorkspaceSize Promised(size_t rank) const;
-  // Sessions need one of this size, too.
+  // Promises that a workspace may be as large as `size` on this rank.
   void Promise(size_t rank, const WorkspaceSize& size);
 
-  // One that nobody computes in, or an empty one. It has what whoever had it
-  // last needed.
+  // A workspace that is not in use, or an empty one. It is as large as its last
+  // holder needed it.
   std::unique_ptr<Workspace> Take();
   void GiveBack(std::unique_ptr<Workspace> workspace);
-  // Whether somebody computes.
+  // Whether a workspace is in use.
   bool InUse() const;
 
  private:

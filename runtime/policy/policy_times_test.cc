@@ -32,7 +32,7 @@ class PolicyTimesTest : public testing::Test {
     view_.window = 84;
   }
 
-  // Of one rank, in place or behind a link.
+  // The times on one rank, in place or behind a link.
   PolicyTimes Times(const PolicyParams& params, int64_t length,
                     std::optional<LinkRate> link = std::nullopt) const {
     SessionSite site = {.config = config_, .weights = {}, .layout = layout_};
@@ -76,7 +76,7 @@ TEST_F(PolicyTimesTest, DraftsAndTheirSweepByHand) {
     for (int i = 0; i <= 16; ++i) tokens += std::pow(0.9, i);
     EXPECT_NEAR(times.policy_s, (16 * draft + sweep) / tokens, 1e-12);
   }
-  // Of the tokens that one sweep may have.
+  // The times depend on how many tokens a sweep may have.
   PolicyParams params = Params(PolicyName::kTriForce);
   const double usual = Times(params, 100).policy_s;
   params.gamma2 = 16;

@@ -28,7 +28,7 @@ struct PlannedRanks {
 
   bool Fit(int64_t context) const;
 };
-// Of a session with `options`, with `draft` beside it; of the checkpoint's
+// Plans a session with `options`, with `draft` beside it, for the checkpoint's
 // context where none is asked for. Errors: those of MeasureWeights.
 absl::StatusOr<PlannedRanks> PlanOfRanks(const Model& model,
                                          const SessionOptions& options,

@@ -78,7 +78,8 @@ absl::StatusOr<Measurement> MeasureRates(const RatesProbe& probe,
 
 // How often a machine is measured that other work keeps busy, and how long.
 struct MeasuringAgain {
-  // Of one model, whoever asks: what other work does to it is known then.
+  // Attempts for one model, in all processes: how far other work disturbs it is
+  // known then.
   static constexpr int kMostAttempts = 3;
   static constexpr double kUsualSeconds = 6;
 

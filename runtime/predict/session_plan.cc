@@ -99,9 +99,9 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
 
 int64_t LogitRows() { return 1 + kMaxStepRows; }
 
-// Of each token an id and a probability, and while they are made a logit
-// without what the repeat penalty takes; what replaces a token that does not
-// hold takes four rows more.
+// A row holds an id and a probability of each token, and while it is made a
+// logit before the repeat penalty; the row that replaces a token that does not
+// hold takes four more.
 int64_t BlockLaws::Bytes(int64_t vocab) const {
   constexpr int64_t kLaw = sizeof(int32_t) + sizeof(float);
   constexpr int64_t kMaking = kLaw + sizeof(float);
