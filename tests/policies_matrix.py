@@ -21,7 +21,8 @@ import pathlib
 import sys
 import tempfile
 
-from triforce_matrix import LAWS, LEAST_TOKENS_PER_SWEEP, Runs, book
+from triforce_matrix import (LAWS, LEAST_TOKENS_PER_SWEEP, Runs, book,
+                             measure_nothing)
 
 # By turns: flags of both forms, and the drafter of the verified one.
 POLICIES = {
@@ -90,6 +91,7 @@ def everything(runs, text):
 
 def main():
     program, part = sys.argv[1:]
+    measure_nothing()
     with tempfile.TemporaryDirectory() as scratch:
         runs = Runs(program, pathlib.Path(scratch))
         {"small": small, "all": everything}[part](runs, book())

@@ -321,6 +321,7 @@ def main():
     model = pathlib.Path(os.environ["TIERCEL_MODEL"])
     book = (pathlib.Path(os.environ["TIERCEL_BOOKS"]) / "policy.txt").read_text()
     with tempfile.TemporaryDirectory() as scratch:
+        os.environ["XDG_CACHE_HOME"] = scratch
         runs = Runs(program, pathlib.Path(scratch))
         golden_tokens = ROOT / "tests/golden/smollm2/tokens.txt"
         ids = golden_tokens.read_text().split()

@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 
-from triforce_matrix import book
+from triforce_matrix import book, measure_nothing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CHECKPOINTS = ROOT / "tests/golden/checkpoints"
@@ -247,6 +247,7 @@ def main():
     program = os.path.abspath(sys.argv[1])
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 40
     first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    measure_nothing()
     pages = book()
     runs = Runs(program)
     with tempfile.TemporaryDirectory() as scratch:

@@ -257,6 +257,7 @@ def main():
         sys.exit(__doc__)
     program = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as scratch:
+        os.environ["XDG_CACHE_HOME"] = scratch
         for part in sys.argv[2:] or PARTS:
             PARTS[part](program, pathlib.Path(scratch))
 
