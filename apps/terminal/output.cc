@@ -53,11 +53,15 @@ std::string TableRow(const std::string& name, const std::string& value,
 }
 
 void WriteNote(std::string_view text) {
-  const absl::Status written =
-      NotesAreOnTerminal()
-          ? WriteOnTerminal(STDERR_FILENO, text)
-          : WriteAll(STDERR_FILENO, Printable(text), "to stderr");
-  written.IgnoreError();
+  if (!NotesAreOnTerminal()) {
+    WriteAll(STDERR_FILENO, Printable(text), "to stderr").IgnoreError();
+    return;
+  }
+  WordWrap wrap;
+  const int columns = NoteColumns();
+  std::string lines = wrap.Push(Printable(text), columns);
+  lines += wrap.Finish(columns);
+  WriteOnTerminal(STDERR_FILENO, lines).IgnoreError();
 }
 
 void WriteWarnings(const std::vector<std::string>& warnings) {

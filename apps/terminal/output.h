@@ -28,8 +28,9 @@ std::string Dump(const Json& document);
 std::string TableRow(const std::string& name, const std::string& value,
                      size_t column);
 
-// Text for people goes to stderr, as a terminal takes it (Printable); there is
-// nobody to tell if that fails.
+// Text for people, a whole one, goes to stderr as a terminal takes it
+// (Printable), and on a terminal its lines break between words. That it fails
+// cannot be told.
 void WriteNote(std::string_view text);
 
 // "warning: TEXT", each on a line.

@@ -65,6 +65,12 @@ TEST(ScreenTest, TextStandsAboveTheStatusLine) {
                 kErase + "the end\r\n");
 }
 
+TEST(ScreenTest, NotesBreakBetweenWords) {
+  EXPECT_EQ(
+      ShownOn(20, [] { WriteNote("  context   8,192 tokens, of a model\n"); }),
+      "  context   8,192\r\ntokens, of a model\r\n");
+}
+
 TEST(ScreenTest, NoStatusLineInTheMiddleOfALine) {
   EXPECT_EQ(ShownOn(80,
                     [] {
