@@ -234,7 +234,7 @@ absl::Status WriteContents(const Options& options, const Model& model,
   if (!head.empty() && !book.author.empty()) {
     absl::StrAppend(&head, ", ", reader::OneLine(book.author));
   }
-  return WriteOut(
+  return WriteProse(
       Printable(head.empty() ? table : absl::StrCat(head, "\n", table)));
 }
 

@@ -154,7 +154,7 @@ absl::Status Cache(const Options& options) {
     const Json& kept = list->at("texts");
     const Json& readings = list->at("readings");
     if (!options.json) {
-      return WriteOut(absl::StrCat(
+      return WriteProse(absl::StrCat(
           folder, ": ", Files(rates.size() + kept.size() + readings.size()),
           "\n", RatesTable(rates), TextsTable(kept), ReadingsTable(readings)));
     }
@@ -178,8 +178,8 @@ absl::Status Cache(const Options& options) {
   document["bytes"] = TotalBytes(*list);
   return options.json
              ? WriteJson(document)
-             : WriteOut(absl::StrCat(folder, ": removed ", Files(removed), ", ",
-                                     Bytes(TotalBytes(*list)), "\n"));
+             : WriteProse(absl::StrCat(folder, ": removed ", Files(removed),
+                                       ", ", Bytes(TotalBytes(*list)), "\n"));
 }
 
 }  // namespace tiercel::cli

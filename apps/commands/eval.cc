@@ -206,7 +206,7 @@ absl::Status Eval(const Options& options) {
     }
   }
   return options.json ? WriteJson(result)
-                      : WriteOut(Table(result, elapsed.count()));
+                      : WriteProse(Table(result, elapsed.count()));
 }
 
 }  // namespace tiercel::cli

@@ -101,7 +101,7 @@ absl::Status Inspect(const Options& options) {
   absl::StatusOr<Json> document = model->Describe();
   if (!document.ok()) return document.status();
   return options.json ? WriteJson(*document)
-                      : WriteOut(InspectTable(*document));
+                      : WriteProse(InspectTable(*document));
 }
 
 }  // namespace tiercel::cli

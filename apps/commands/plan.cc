@@ -126,7 +126,7 @@ absl::Status Plan(const Options& options) {
     plan->at("warnings").push_back(std::move(warning));
   }
   if (absl::Status s = options.json ? WriteJson(*plan)
-                                    : WriteOut(PlanTable(
+                                    : WriteProse(PlanTable(
                                           *plan, options.sampling.HasDrafts()));
       !s.ok()) {
     return s;

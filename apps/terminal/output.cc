@@ -79,4 +79,10 @@ absl::Status ProseWriter::Finish() {
   return WriteOut(wrap_.Finish(OutColumns()));
 }
 
+absl::Status WriteProse(std::string_view text) {
+  ProseWriter prose;
+  const absl::Status written = prose.Write(text);
+  return written.ok() ? prose.Finish() : written;
+}
+
 }  // namespace tiercel::cli

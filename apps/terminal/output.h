@@ -48,6 +48,7 @@ class ProseWriter {
  private:
   WordWrap wrap_;
 };
+absl::Status WriteProse(std::string_view text);  // a whole one
 
 // Writes all of `text`, in parts if need be. Errors: kIo; ReaderGone;
 // Interrupted where a signal came and nobody reads.

@@ -65,10 +65,11 @@ TEST(ScreenTest, TextStandsAboveTheStatusLine) {
                 kErase + "the end\r\n");
 }
 
-TEST(ScreenTest, NotesBreakBetweenWords) {
-  EXPECT_EQ(
-      ShownOn(20, [] { WriteNote("  context   8,192 tokens, of a model\n"); }),
-      "  context   8,192\r\ntokens, of a model\r\n");
+TEST(ScreenTest, NotesAndTablesBreakBetweenWords) {
+  const std::string row = "  context   8,192 tokens, of a model\n";
+  const std::string shown = "  context   8,192\r\ntokens, of a model\r\n";
+  EXPECT_EQ(ShownOn(20, [&] { WriteNote(row); }), shown);
+  EXPECT_EQ(ShownOn(20, [&] { WriteProse(row).IgnoreError(); }), shown);
 }
 
 TEST(ScreenTest, NoStatusLineInTheMiddleOfALine) {
