@@ -1,7 +1,10 @@
 #include "kernels/machine/device_memory.h"
 
 #include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -14,6 +17,13 @@ namespace {
 size_t HeapBytes() {
   const struct mallinfo2 info = mallinfo2();
   return info.arena + info.hblkhd;
+}
+
+bool IsMapped(uintptr_t address) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  unsigned char resident = 0;
+  return mincore(reinterpret_cast<void*>(address / page * page), page,
+                 &resident) == 0;
 }
 
 // Large blocks go back to the system at once, though small ones that are taken
@@ -31,7 +41,14 @@ TEST(DeviceMemoryTest, LargeBlocksAreTheSystems) {
     small.push_back(*DeviceArray<std::byte>::Create(memory, 1000, "small"));
   }
   EXPECT_GT(memory.used(), 100 * (64 << 10));
+  std::vector<uintptr_t> places;
+  for (const auto& block : large) {
+    places.push_back(reinterpret_cast<uintptr_t>(block.data()));
+  }
   large.clear();
+#ifndef __SANITIZE_ADDRESS__
+  for (const uintptr_t place : places) EXPECT_FALSE(IsMapped(place));
+#endif
   EXPECT_EQ(memory.used(), 100 * 1024);
   EXPECT_LT(HeapBytes(), before + (1 << 20));
 }

@@ -207,6 +207,57 @@ TEST(ForksTest, AResumedPromptTakesTheBuffers) {
   Step(*fork, forked, 1);
 }
 
+// Whatever failed, its sequence is no longer at work: a fork has all that it
+// needs.
+TEST(ForksTest, WhoFailedIsNotAtWork) {
+  for (int64_t fail_at = 0;; ++fail_at) {
+    const Made made = Make(/*resident=*/2, 0, fail_at);
+    int next = 1;
+    Oracle oracle{{}, &next};
+    const auto again = [&](KvStore& kv, Oracle& own, int64_t rows,
+                           KvStore* other, Oracle* others) {
+      while (!TryStep(kv, own, rows, rows).ok()) {
+        ASSERT_TRUE(made.link->fault_is_past());
+        if (other != nullptr) Step(*other, *others, 1);
+      }
+    };
+    again(*made.kv, oracle, 1000, nullptr, nullptr);
+    const std::unique_ptr<KvStore> fork = *made.kv->Fork();
+    Oracle forked = oracle;
+    CutTo(*fork, forked, 0);
+    again(*fork, forked, 300, nullptr, nullptr);
+    std::vector<std::byte> state(96);
+    for (int turn = 0; turn < 2; ++turn) {
+      again(*made.kv, oracle, 1, fork.get(), &forked);
+      again(*fork, forked, 1, made.kv.get(), &oracle);
+      if (!made.kv->BeginStep(66, Station::kPrefill, View::Full(), kGoOn)
+               .ok() ||
+          !made.kv->Suspend(0, 0, state.data(), 96).ok()) {
+        made.kv->Abandon();
+      } else {
+        again(*fork, forked, 1, nullptr, nullptr);
+        if (!made.kv->Resume(state.data(), kGoOn).ok()) {
+          Step(*fork, forked, 1);
+        }
+        made.kv->Abandon();
+      }
+      ASSERT_FALSE(HasFailure());
+    }
+    const int64_t slots = made.HostSlots();
+    again(*made.kv, oracle, 1, fork.get(), &forked);
+    const absl::Status loaded = made.kv->Load(
+        200,
+        [](KvStore::PutPage, KvStore::PlacePage) {
+          return absl::InternalError("a fault of the test");
+        },
+        kGoOn);
+    EXPECT_FALSE(loaded.ok());
+    EXPECT_LE(made.HostSlots(), slots + 1);  // of the step's page
+    again(*fork, forked, 1, nullptr, nullptr);
+    if (!made.link->fault_is_past()) break;
+  }
+}
+
 // Where all pages are on the device and nowhere else they are enough for one
 // sequence: a step of a fork that lacks some takes none.
 TEST(ForksTest, AStepWithoutPagesTakesNone) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -49,6 +50,19 @@ class ContinuedTextTest : public ApiTest {
     spec["added_tokens"] = added;
     std::ofstream(model / "tokenizer.json") << spec;
     return model;
+  }
+
+  // From here on the session is one of such a model.
+  void OpenSentencePiece() {
+    tiercel_session_free(session_);
+    tiercel_model_free(model_);
+    session_ = nullptr;
+    model_ = Open(SentencePieceModel().c_str(), TIERCEL_LOAD_ALL);
+    ASSERT_NE(model_, nullptr);
+    const auto params = Sized<tiercel_session_params>();
+    ASSERT_EQ(tiercel_session_create(model_, &params, &session_, &error_),
+              TIERCEL_OK)
+        << error_.message;
   }
 
   // Generates, and adds the text.
@@ -115,15 +129,7 @@ class ContinuedTextTest : public ApiTest {
 TEST_F(ContinuedTextTest, ManyCallsWriteTheTextOfOne) { CheckManyCalls(); }
 
 TEST_F(ContinuedTextTest, NoSpaceBetweenCallsIsLost) {
-  tiercel_session_free(session_);
-  tiercel_model_free(model_);
-  session_ = nullptr;
-  model_ = Open(SentencePieceModel().c_str(), TIERCEL_LOAD_ALL);
-  ASSERT_NE(model_, nullptr);
-  const auto params = Sized<tiercel_session_params>();
-  ASSERT_EQ(tiercel_session_create(model_, &params, &session_, &error_),
-            TIERCEL_OK)
-      << error_.message;
+  OpenSentencePiece();
   CheckManyCalls();
 
   // What follows a prompt is a text of its own: its first space is none. The
@@ -158,6 +164,46 @@ TEST_F(ContinuedTextTest, NoSpaceBetweenCallsIsLost) {
     }
   }
   FAIL() << "no word was generated";
+}
+
+// However a prompt came, its answer begins without a space, and goes on with
+// one: also where the session was longer before.
+TEST_F(ContinuedTextTest, EveryPromptBeginsATextOfItsOwn) {
+  OpenSentencePiece();
+  const std::vector<int32_t> ids = Tokenize("one two three four five");
+  const size_t size = ids.size();
+  const std::vector<std::function<tiercel_status()>> ways = {
+      [&] {
+        return tiercel_prefill(session_, ids.data(), size, nullptr, nullptr,
+                               &error_);
+      },
+      [&] {
+        return tiercel_fill(session_, ids.data(), size, seed_, nullptr, nullptr,
+                            &error_);
+      },
+      [&] {
+        return tiercel_score(session_, ids.data(), size, 0, nullptr, nullptr,
+                             &error_);
+      },
+      [&] {
+        Read(ids);
+        return tiercel_session_truncate(session_, 2, &error_);
+      },
+  };
+  for (size_t way = 0; way < ways.size(); ++way) {
+    int spaces = 0;
+    for (seed_ = 0; seed_ < 60; ++seed_) {
+      ASSERT_EQ(tiercel_session_truncate(session_, 0, &error_), TIERCEL_OK);
+      ASSERT_EQ(ways[way](), TIERCEL_OK) << way << ": " << error_.message;
+      std::string first;
+      std::string second;
+      Write(session_, 1, &first);
+      Write(session_, 1, &second);
+      EXPECT_FALSE(way < 3 && first.starts_with(' ')) << way;
+      spaces += second.starts_with(' ');
+    }
+    EXPECT_GT(spaces, 0) << way;
+  }
 }
 
 }  // namespace

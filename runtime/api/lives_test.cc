@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "include/tiercel.h"
 #include "runtime/api/api_fixture_for_test.h"
+#include "runtime/api/boundary.h"
 
 namespace tiercel::api_test {
 namespace {
@@ -120,6 +121,7 @@ TEST_F(LivesTest, ACallbackMayNotUseItsSession) {
   ASSERT_EQ(Generate(session_, nullptr, &expected), TIERCEL_OK);
   Prefill(session_);
   tiercel_session* const fork = Fork();
+  EXPECT_EQ(tiercel_session_length(fork), 100u);
   std::vector<int32_t> tokens;
   EXPECT_EQ(Generate(
                 session_,
@@ -179,6 +181,22 @@ TEST_F(LivesTest, AForkMayBeFreedInACall) {
                [&] { tiercel_session_free(std::exchange(fork, nullptr)); }),
       TIERCEL_OK);
   EXPECT_EQ(Generate(session_, nullptr), TIERCEL_OK);
+}
+
+// All of them go when the call ends, and hold the model no longer.
+TEST_F(LivesTest, SeveralForksMayBeFreedInACall) {
+  Prefill(session_);
+  const long holders = model_->model.use_count();
+  std::vector<tiercel_session*> forks = {Fork(), Fork(), Fork()};
+  EXPECT_GT(model_->model.use_count(), holders);
+  EXPECT_EQ(Generate(session_,
+                     [&] {
+                       for (tiercel_session*& fork : forks) {
+                         tiercel_session_free(std::exchange(fork, nullptr));
+                       }
+                     }),
+            TIERCEL_OK);
+  EXPECT_EQ(model_->model.use_count(), holders);
 }
 
 TEST_F(LivesTest, AnotherThreadMayFreeIt) {
