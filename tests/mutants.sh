@@ -470,9 +470,9 @@ promised_slots|offload/tier/page_pool.cc|slots_in_use() >= promised_slots_|slots
 promise_written|offload/tier/memory_promise.h|bytes_ > written_ ? bytes_ - written_ : 0|bytes_ - written_|offload/tier/memory_promise_test.cc
 pool_largest|runtime/model/workspace_pool.cc|idle_->Bytes() < workspace->Bytes()|idle_->Bytes() > workspace->Bytes()|runtime/model/workspace_pool_test.cc
 rests_after_calls|runtime/api/session_api.cc|    session->session->Rest();||runtime/api/memory_api_test.cc
-rest_logits|runtime/sequence/session.cc|if (knows_next_) std::copy_n(HostLogits()|if (false) std::copy_n(HostLogits()|runtime/api/api_test.cc
+rest_logits|runtime/sequence/session.cc|if (knows_next_) std::copy_n(HostLogits()|if (false) std::copy_n(HostLogits()|runtime/api/memory_api_test.cc
 parked_states|runtime/sequence/session_rank.cc|hidden = std::exchange(parked_, {});|parked_ = {};|runtime/api/memory_api_test.cc
-tiles_stay|runtime/sequence/session_rank.cc|tiles != nullptr \&\& !tiles->IsSuspended()|tiles != nullptr|runtime/api/memory_api_test.cc
+tiles_stay|runtime/sequence/session_rank.cc|tiles != nullptr \&\& !tiles->IsSuspended()|tiles != nullptr|runtime/sequence/tiers_test.cc
 saving_makes_room|runtime/sequence/forward.cc|  texts_->Stop();||runtime/sequence/saved_texts_test.cc
 law_drafted|runtime/predict/session_plan.cc|(drafted + 4) \* kLaw|4 * kLaw|runtime/predict/block_laws_test.cc
 law_lengths|runtime/policy/policy.cc|asked == kAdaptive ? DraftLength::kMost : ours|ours|runtime/api/memory_api_test.cc

@@ -43,6 +43,17 @@ class MemoryApiTest : public api_test::ApiTest {
     return model;
   }
 
+  nlohmann::json Planned(const tiercel_model* model) {
+    auto params = Sized<tiercel_session_params>();
+    params.context = kContext;
+    std::string json(1 << 16, ' ');
+    size_t size = json.size();
+    EXPECT_EQ(tiercel_plan(model, &params, json.data(), &size, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    return nlohmann::json::parse(json.c_str());
+  }
+
   // Null where it is refused.
   tiercel_session* Create(tiercel_model* model, int64_t context = kContext) {
     auto params = Sized<tiercel_session_params>();
@@ -56,14 +67,7 @@ class MemoryApiTest : public api_test::ApiTest {
 
   // Bytes of one more session: {what it computes in, KV of the host tier}.
   std::pair<int64_t, int64_t> Needs(tiercel_model* model) {
-    auto params = Sized<tiercel_session_params>();
-    params.context = kContext;
-    std::string json(1 << 16, ' ');
-    size_t size = json.size();
-    EXPECT_EQ(tiercel_plan(model, &params, json.data(), &size, &error_),
-              TIERCEL_OK)
-        << error_.message;
-    const auto plan = nlohmann::json::parse(json.c_str());
+    const nlohmann::json plan = Planned(model);
     const nlohmann::json& tiers = plan["tiers"];
     const nlohmann::json& device = tiers["device"];
     int64_t work = tiers["host"].value("workspace", int64_t{0});
@@ -285,34 +289,37 @@ TEST_F(MemoryApiTest, SessionsComputeBesideEachOther) {
 
 // A prompt that was stopped goes on where it was, whoever has computed since.
 TEST_F(MemoryApiTest, AStoppedPromptOutlivesWhatOthersCompute) {
-  const auto stop = [](void* left, uint64_t, uint64_t) -> int {
-    return --*static_cast<int*>(left) == 0;
+  struct Progress {
+    uint64_t first = 0;
+    uint64_t last = 0;
+    int left = 0;  // until it stops; 0: never
+  };
+  const auto note = [](void* data, uint64_t done, uint64_t) -> int {
+    auto* progress = static_cast<Progress*>(data);
+    if (progress->first == 0) progress->first = done;
+    progress->last = done;
+    return --progress->left == 0;
   };
   for (const bool played : {false, true}) {
+    SCOPED_TRACE(played);
     tiercel_model* model = Bounded(uint64_t{1} << 40, played);
     tiercel_session* session = Create(model);
     tiercel_session* other = Create(model);
     std::vector<int32_t> ids;
     for (int i = 0; i < 1500; ++i) ids.push_back(5 + i * 7 % 60);
-    int left = 6;
-    EXPECT_EQ(
-        tiercel_prefill(session, ids.data(), ids.size(), stop, &left, &error_),
-        TIERCEL_CANCELLED);
+    Progress stopped = {.left = 6};
+    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), note, &stopped,
+                              &error_),
+              TIERCEL_CANCELLED);
     Prefill(other, 1500);
     const std::vector<int32_t> expected = Generate(other);
-    uint64_t first = 0;
-    EXPECT_EQ(tiercel_prefill(
-                  session, ids.data(), ids.size(),
-                  [](void* seen, uint64_t done, uint64_t) -> int {
-                    auto* at = static_cast<uint64_t*>(seen);
-                    if (*at == 0) *at = done;
-                    return 0;
-                  },
-                  &first, &error_),
+    Progress resumed;
+    EXPECT_EQ(tiercel_prefill(session, ids.data(), ids.size(), note, &resumed,
+                              &error_),
               TIERCEL_OK)
         << error_.message;
-    EXPECT_GT(first, 0u) << played;
-    EXPECT_EQ(Generate(session), expected) << played;
+    EXPECT_GE(resumed.first, stopped.last);
+    EXPECT_EQ(Generate(session), expected);
     tiercel_session_free(session);
     tiercel_session_free(other);
     tiercel_model_free(model);

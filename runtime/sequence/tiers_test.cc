@@ -524,6 +524,7 @@ TEST_F(TiersTest, APromptInTilesGoesOnWhereItWas) {
     if (status.ok()) break;
     ASSERT_EQ(ClassOf(status), ErrorClass::kCancelled);
     ASSERT_TRUE(session.tokens().empty());
+    session.Rest();  // as at the end of a call
     ASSERT_LT(++stops, 100);
     if (stops % 2 == 0) continue;
     cancels = true;  // while what was kept comes back
