@@ -6,6 +6,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -383,6 +384,54 @@ class GoingOnTest(BookCase):
             file.write(TEXT.replace(b"Six", b"Ten"))
         self.assertEqual(self.summary()["resumed"]["nodes"], 0)
 
+    def test_every_setting_has_a_reading_of_its_own(self):
+        book = self.path("some.txt", TEXT[:3000])
+        usual = [("-c", "700"), ("-n", "16"), ("--temp", "1")]
+        other = self.path("other.gguf")
+        shutil.copy(CHAT + ".gguf", other)
+        again = self.path("again.txt", TEXT[:3000])
+
+        def kept(*flags, model=CHAT, book=book):
+            own = [word for flag in usual if flag[0] not in flags
+                   for word in flag]
+            document = self.document("summarize", book, "-m", model, *own,
+                                     *flags, env=self.env)
+            return document["resumed"]["nodes"]
+
+        self.assertEqual(kept(), 0)
+        self.assertGreater(kept(), 0)
+        dry = ["--repeat-penalty", "1", "--dry-multiplier", "0.5"]
+        for flags in (
+                ["-c", "720"], ["-n", "17"], ["--seed", "1"],
+                ["--temp", "0.9"], ["--top-k", "7"], ["--top-p", "0.8"],
+                ["--min-p", "0.1"], ["--repeat-penalty", "1.2"],
+                ["--repeat-penalty", "1"], ["--stop", "e"], ["--ignore-eos"],
+                dry, [*dry, "--dry-base", "2"],
+                [*dry, "--dry-allowed-length", "3"],
+                [*dry, "--dry-sequence-breaker", "e"],
+                ["--compute", "f32"], ["-ctk", "f32"], ["-ctv", "f32"],
+                ["--words", "50"], ["--language", "French"],
+                ["--instruction", "Name it."],
+                ["--policy", "triforce", "--budget", "128"],
+                ["--policy", "triforce", "--budget", "128", "--window", "64"],
+                ["--policy", "sfi", "--budget", "128", "--window", "64"],
+                ["--policy", "sfi", "--budget", "128", "--window", "64",
+                 "--plain"],
+                ["--draft", "ngram"],
+                ["--draft", "ngram", "--verify", "coupled"]):
+            with self.subTest(flags=flags):
+                self.assertEqual(kept(*flags), 0)
+                self.assertGreater(kept(*flags), 0)
+        self.assertEqual(kept(model=other), 0)
+        self.assertGreater(kept(model=other), 0)
+        with open(other, "r+b") as file:  # a weight of the same model
+            file.seek(-2, os.SEEK_END)
+            file.write(b"\0\1")
+        self.assertEqual(kept(model=other), 0)
+        # Not of these: the text, whatever its name, is the same.
+        self.assertGreater(kept("-t", "1"), 0)
+        self.assertGreater(kept(book=again), 0)
+
     def test_what_is_no_file_is_not_waited_for_or_written_to(self):
         whole = self.summary()["output"]
         name = self.file()
@@ -419,8 +468,8 @@ class GoingOnTest(BookCase):
         self.summary()
         with open(self.file(), "rb") as file:
             kept = file.read()
-        os.chmod(self.readings, 0o777)
-        ways = [lambda: None]
+        ways = [lambda mode=mode: os.chmod(self.readings, mode)
+                for mode in (0o777, 0o720, 0o702)]
         if os.geteuid() == 0:
             ways.append(lambda: (os.chmod(self.readings, 0o700),
                                  os.chown(self.readings, 1234, -1)))

@@ -70,6 +70,7 @@ TEST(SupportedTest, QuestionsHeadingsAndHalfSentencesAreLeftOut) {
             kOwn,
             {" How does Debian support diversity today?", 5},
             {" 11.2. ", 5},
+            {" It also has all the rights of 4.", 5},
             {" Free Redistribution 2. Source Code 3. Derived Works 4. ", 5},
             {"And then the project had begun to", 5}}),
       std::string(kOwn.text));
@@ -99,6 +100,16 @@ TEST(SupportedTest, AGainIsOfTheTokensOfTheSentence) {
   EXPECT_EQ(SupportedSentences(text, ends, gains), "Six seven eight nine ten.");
   for (double& gain : gains) gain = 3 - gain;
   EXPECT_EQ(SupportedSentences(text, ends, gains), "One two three four five.");
+}
+
+// A token with the blank behind a sentence is that sentence's.
+TEST(SupportedTest, ATokenMayEndWhereTheNextSentenceBegins) {
+  const std::string text =
+      "One two three four five six. Seven eight nine ten eleven.";
+  const std::vector<size_t> ends = {4, 8, 14, 19, 24, 29, 35, 41, 46, 50, 57};
+  const std::vector<double> gains = {2, 2, 2, 2, 2, -4, 2, 2, 2, 2, 2};
+  EXPECT_EQ(SupportedSentences(text, ends, gains),
+            "Seven eight nine ten eleven.");
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ TEST(PrintableTest, NothingDrivesATerminal) {
                       "31m \u0085\u0080\u009f"),
             "?31m ?31m ???");
   EXPECT_EQ(Printable("a\u202etxt.exe\u202c \u2066b\u2069"), "a?txt.exe? ?b?");
+  EXPECT_EQ(Printable("\u202a\u202b\u202c\u202d\u202e"), "?????");
+  EXPECT_EQ(Printable("\u2066\u2067\u2068\u2069"), "????");
   EXPECT_EQ(Printable("\xff\xe2\x82"), "???");
 }
 

@@ -160,10 +160,20 @@ TEST_F(KvFolderTest, OnlyThisUserMayReadOrWrite) {
   EXPECT_EQ(status.st_mode & 0777, 0700u);
   ASSERT_EQ(stat((path() + "/" + Names().at(0)).c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
-  ASSERT_EQ(chmod(path().c_str(), 0777), 0);
-  EXPECT_EQ(CodeOf(Save(TextOf(1200))), "unsafe_folder");
-  EXPECT_EQ(CodeOf(Folder().Find("a model", TextOf(1100).ids).status()),
-            "unsafe_folder");
+  const auto expect_unsafe = [&] {
+    EXPECT_EQ(CodeOf(Save(TextOf(1200))), "unsafe_folder");
+    EXPECT_EQ(CodeOf(Folder().Find("a model", TextOf(1100).ids).status()),
+              "unsafe_folder");
+  };
+  for (const mode_t mode : {0777, 0720, 0702}) {
+    ASSERT_EQ(chmod(path().c_str(), mode), 0);
+    expect_unsafe();
+  }
+  ASSERT_EQ(chmod(path().c_str(), 0700), 0);
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(path().c_str(), 1234, static_cast<gid_t>(-1)), 0);
+    expect_unsafe();
+  }
   EXPECT_EQ(Folder().List()->size(), 1u);
 }
 

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "include/tiercel.h"
 #include "nlohmann/json.hpp"
+#include "offload/tier/memory_promise.h"
 #include "runtime/api/api_fixture_for_test.h"
 
 namespace tiercel::memory_api_test {
@@ -152,6 +153,23 @@ TEST_F(MemoryApiTest, WhatASessionMayStillTakeCounts) {
     for (tiercel_session* session : sessions) tiercel_session_free(session);
     tiercel_model_free(model);
   }
+}
+
+// The pages that a session has written, below and on its device, are in what
+// the system has free: they are not counted as what it may take yet.
+TEST_F(MemoryApiTest, WhatIsWrittenCountsOnce) {
+  tiercel_model* model = Bounded(uint64_t{1} << 40, /*played=*/true);
+  const int64_t before = MemoryAccount::Unwritten();
+  tiercel_session* session = Create(model);
+  const int64_t promised = MemoryAccount::Unwritten() - before;
+  Prefill(session, 1900);
+  const int64_t left = MemoryAccount::Unwritten() - before;
+  const auto pages = Held(session)["host_bytes"].get<int64_t>();
+  EXPECT_GT(pages, 0);
+  EXPECT_GE(promised - left, 2 * pages);  // of which the device has all
+  tiercel_session_free(session);
+  tiercel_model_free(model);
+  EXPECT_EQ(MemoryAccount::Unwritten(), before);
 }
 
 // What the tokens of a block are drawn from is of the plan: a distribution for
