@@ -57,6 +57,8 @@ half_sums|kernels/layer/matmul.cu|SumOf(of_x\[2 + j % 2\], h)|SumOf(of_x[2 + j %
 panel_order|kernels/layer/matmul.cc|output.weights->order() != order|output.weights->order() < order|kernels/layer/matmul_test.cc
 float_barrier|kernels/layer/matmul.cu|Barrier();  // the stage is there.*||kernels/layer/matmul_test.cc
 float_rows|kernels/layer/matmul.cu|(t.warp() \* kThreadRows + r)|(t.warp() + r)|kernels/layer/matmul_test.cc
+row_barrier|kernels/layer/matmul_row.cu|WarpBarrier();  // all have read.*||kernels/layer/matmul_test.cc
+row_wait|kernels/layer/matmul_row.cu|CopyWait<kStages - 2>|CopyWait<kStages - 1>|kernels/layer/matmul_test.cc
 odd_fragments|kernels/layer/packed_layout.h|block + 1 == blocks|block + 2 == blocks|kernels/layer/packed_matrix_test.cc
 stage_barrier|kernels/layer/matmul.cu|Barrier();  // this stage is there.*||kernels/layer/matmul_test.cc
 error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/layer/matmul_test.cc

@@ -10,7 +10,9 @@ and fails where one of these does not hold:
   2. in the loops of the hot kernels at least 95 % of the bytes that loads of
      global memory name come in loads of 128 bits;
   3. multiplication of quantised weights is done by IMMA.16832 (IMMA.8816 on
-     compute capability 7.5).
+     compute capability 7.5);
+  4. in the loops of MultiplyFloatRow there are at most 4 instructions a
+     multiply-add, the cycles of one link of its chain.
 
 Needs nvcc, and cuobjdump of the CUDA Toolkit or of PyPI
 (nvidia-cuda-cuobjdump), on the PATH or in $NVCC and $CUOBJDUMP. Where one is
@@ -18,6 +20,7 @@ missing it says so and exits with 77.
 """
 
 import argparse
+import math
 import os
 import pathlib
 import re
@@ -34,7 +37,11 @@ LEAST_WIDE = 0.95
 
 # Kernels whose time is that of the bytes they load, by a part of their
 # mangled name.
-HOT = ("MultiplyPanels", "MultiplyFloatPanels", "MeasureKeys")
+HOT = ("MultiplyPanels", "MultiplyFloatPanels", "MultiplyFloatRow",
+       "MeasureKeys")
+# A warp of these has nothing to wait for but its chain.
+BY_CHAIN = ("MultiplyFloatRow",)
+CYCLES_OF_LINK = 4
 # The matrix unit has to do the work of these.
 BY_MATRIX_UNIT = ("MultiplyPanels",)
 
@@ -106,6 +113,16 @@ def loaded_bytes(code):
     return total, wide
 
 
+def instructions_per_link(code):
+    """Of the loop with the most multiply-adds: instructions for each."""
+    most = (0, 1)
+    for first, last in loops(code):
+        own = [opcode for address, opcode, _ in code if first <= address <= last]
+        links = sum(opcode.startswith("FFMA") for opcode in own)
+        most = max(most, (links, len(own)))
+    return most[1] / most[0] if most[0] else math.inf
+
+
 def check(arch, log, sass):
     """The lines of a table, and what does not hold."""
     table, wrong = [], []
@@ -130,6 +147,12 @@ def check(arch, log, sass):
             line += f", {steps} {wanted}"
             if steps == 0:
                 wrong.append(f"sm_{arch} {name}: no {wanted}")
+        if any(kernel in mangled for kernel in BY_CHAIN):
+            count = instructions_per_link(code)
+            line += f", {count:.1f} instructions a link"
+            if count > CYCLES_OF_LINK:
+                wrong.append(f"sm_{arch} {name}: {count:.1f} instructions a "
+                             "link")
         table.append(line)
     if not table:
         wrong.append(f"sm_{arch}: no kernel was compiled")

@@ -59,6 +59,23 @@ class WordsTest(unittest.TestCase):
                                  "of loads by 128 bits, 1 IMMA.16832"])
         self.assertEqual(wrong, [])
 
+    def test_instructions_of_a_chain_are_counted_in_its_loop(self):
+        def of(name, sass):
+            return sass_check.check(
+                "89", LOG.replace("14MultiplyPanels", name),
+                sass.replace("14MultiplyPanels", name))
+
+        chain = SASS.replace("LDG.E.U16 R2", "FFMA R4, R5, R6")
+        _, wrong = of("16MultiplyFloatRow", chain)
+        self.assertEqual(wrong, ["sm_89 MultiplyFloatRow 4 1: 5.0 instructions "
+                                 "a link"])
+        table, wrong = of("16MultiplyFloatRow",
+                          chain.replace("IMMA.16832", "FFMA"))
+        self.assertEqual(wrong, [])
+        self.assertIn(" 2.5 instructions a link", table[0])
+        _, wrong = of("16MultiplyFloatRow", SASS.replace("LDG.E.U16", "LDS"))
+        self.assertIn("inf instructions", wrong[0])
+
     def test_what_is_wrong(self):
         for arch, log, sass, word in [
                 ("89", LOG, SASS, "32 of 34 bytes"),

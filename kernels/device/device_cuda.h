@@ -54,6 +54,7 @@ int Launch(CUstream_st* stream, const LaunchShape& shape,
 TIERCEL_DEVICE void CheckIndex(int, int) {}
 
 TIERCEL_DEVICE void Barrier() { __syncthreads(); }
+TIERCEL_DEVICE void WarpBarrier() { __syncwarp(); }
 
 template <typename T>
 TIERCEL_DEVICE T Shuffle(uint32_t mask, T value, int lane,

@@ -24,6 +24,7 @@
 // each of them at the same place of the source:
 //
 //   Barrier()                          what was written before it is there
+//   WarpBarrier()                      likewise, by the lanes of a whole warp
 //   Shuffle(mask, value, lane, width)  another lane's value; ShuffleDown (lanes
 //                                      further on), ShuffleXor likewise, lanes
 //                                      being counted in groups of `width`

@@ -317,6 +317,10 @@ void CheckPacket(const void* packet, const Place& at) {
 
 void Barrier(const Place& at) { Meet("Barrier", /*mask=*/0, {}, at); }
 
+void WarpBarrier(const Place& at) {
+  MeetLanes("WarpBarrier", kAllLanes, {}, at);
+}
+
 uint32_t ShuffleBits(uint32_t mask, uint32_t bits, int lane, const Place& at) {
   if ((mask >> lane & 1u) == 0) {
     Fail(absl::StrCat("Shuffle from lane ", lane, ", not one of ",

@@ -100,6 +100,7 @@ void CheckPacket(const void* packet, const Place& at);
 uint32_t ShuffleBits(uint32_t mask, uint32_t bits, int lane, const Place& at);
 
 void Barrier(const Place& at = Place::current());
+void WarpBarrier(const Place& at = Place::current());
 
 template <typename T>
 T Shuffle(uint32_t mask, T value, int lane, int width = kWarpLanes,

@@ -80,6 +80,10 @@ TEST(HostExecutorTest, WhatWasWrittenBeforeABarrierIsThere) {
                     Barrier();
                     const float other = s.x[63 - t.index];
                     EXPECT_EQ(other, 63.0f - s.x[t.index]);
+                    Barrier();  // all have read
+                    s.x[t.index] = 0.0f;
+                    WarpBarrier();
+                    EXPECT_EQ(s.x[t.index ^ 31], 0.0f);
                   },
                   order),
               "");

@@ -1,11 +1,9 @@
-// Bytes: the weights once for 8 or 32 rows (floats: for 1 or 16), after that
+// Bytes: the weights once for 8 or 32 rows (floats: for 16), after that
 // from the second-level cache, as is x, once for two or four panels.
 // Operations: 2 int8 a weight and row, in tiles of 8 rows, and the link of a
 // chain a block of 32, 6 to 8 f32 instructions; floats: 2 f32 a weight and row.
 // Bound by: memory up to 64 rows of 4 bits and 60 of F16 (4090), then by f32,
 // which for quantised weights is the links of chains.
-
-#include <string.h>
 
 #include <cmath>
 #include <limits>
@@ -13,60 +11,12 @@
 
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul_body.h"
+#include "kernels/layer/matmul_device.h"
 #include "kernels/layer/packed_device.h"
 #include "kernels/layer/packed_layout.h"
-#include "kernels/number/half.h"
 
 namespace tiercel {
 namespace {
-
-// a is above 0. Written so it takes fewer registers than (a + b - 1) / b.
-constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a - 1) / b + 1; }
-
-TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, int64_t row,
-                                 int64_t column, float value) {
-  float& out = target.out[row * target.out_stride + column];
-  if (target.bias != nullptr) value += target.bias[column];
-  out = target.add ? value + out : value;
-}
-
-// A weight of a type that is not quantised, of its bits.
-template <DType kType>
-TIERCEL_DEVICE float FloatOf(uint32_t bits) {
-  if constexpr (kType == DType::kF16) {
-    return F32FromF16(static_cast<uint16_t>(bits));
-  } else if constexpr (kType == DType::kBF16) {
-    return F32FromBf16(static_cast<uint16_t>(bits));
-  } else {
-    float value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-  }
-}
-
-// How many groups of `columns` columns all targets have, one after the other.
-int64_t GroupsOfAll(const MatmulTargets& targets, int columns) {
-  int64_t groups = 0;
-  for (int i = 0; i < targets.count; ++i) {
-    groups += CeilDiv(targets.of[i].n, columns);
-  }
-  return groups;
-}
-
-// The target that has group `group` of all, which becomes the group's number
-// in it. The loop is unrolled, so that parameters are not copied to a stack.
-TIERCEL_DEVICE MatmulTarget TargetWith(const MatmulTargets& targets,
-                                       int columns, int64_t& group) {
-  MatmulTarget target = targets.of[0];
-#pragma unroll
-  for (int i = 1; i < MatmulTargets::kMost; ++i) {
-    const int64_t before = CeilDiv(target.n, columns);
-    if (i >= targets.count || group < before) break;
-    group -= before;
-    target = targets.of[i];
-  }
-  return target;
-}
 
 // ---- activations as int8 ----
 
@@ -391,17 +341,17 @@ struct MultiplyPanels {
 // A warp computes two panels of floats for kThreadRows rows: a thread has one
 // column of each row, its chain over k. Weights and x pass through a ring of
 // stages in shared memory, 64 of k each.
-template <DType kType, int kThreadRows>
+template <DType kType>
 struct MultiplyFloatPanels {
   using Word = std::conditional_t<kType == DType::kF32, uint32_t, uint16_t>;
   static constexpr int kPacket = Packet<Word>::kSize;
-  static constexpr int kWarps = kThreadRows == 1 ? 1 : 4;
+  static constexpr int kWarps = 4;
+  static constexpr int kThreadRows = 4;
   static constexpr int kMaxThreads = kWarps * kWarpLanes;
   static constexpr int kBlocksAtOnce = 4;
   static constexpr int kColumns = 2 * kPanelRows;
   static constexpr int kRows = kWarps * kThreadRows;
-  static constexpr int kStages =
-      (kThreadRows == 1 ? 16 : 8) / static_cast<int>(sizeof(Word));
+  static constexpr int kStages = 8 / static_cast<int>(sizeof(Word));
   static constexpr int kLength = 64;  // of a stage
   // A column's weights of a stage; columns begin in memory banks of their own.
   static constexpr int kColumnWords = kLength + kPacket;
@@ -537,7 +487,7 @@ struct MultiplyFloats {
                                     int lane, const float* from) {
     float acc = 0.0f;
     if constexpr (!IsQuantised(kType)) {
-      using Word = typename MultiplyFloatPanels<kType, 1>::Word;
+      using Word = typename MultiplyFloatPanels<kType>::Word;
       const auto* w = reinterpret_cast<const Word*>(panel);
       for (int64_t k = 0; k < length; ++k) {
         acc = std::fma(from[k], FloatOf<kType>(w[lane * length + k]), acc);
@@ -576,10 +526,10 @@ int LaunchPanels(CUstream_st* stream, const MatmulTargets& targets,
                 Kernel{targets, x, targets.of[0].k / 32, rows, row_tiles});
 }
 
-template <DType kType, int kThreadRows>
+template <DType kType>
 int LaunchFloats(CUstream_st* stream, const MatmulTargets& targets,
                  const float* x, int64_t x_stride, int64_t rows) {
-  using Kernel = MultiplyFloatPanels<kType, kThreadRows>;
+  using Kernel = MultiplyFloatPanels<kType>;
   const int64_t row_tiles = CeilDiv(rows, Kernel::kRows);
   return Launch(stream,
                 {.blocks = GroupsOfAll(targets, Kernel::kColumns) * row_tiles,
@@ -618,11 +568,10 @@ int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
   const bool aligned = IsAligned(x) && x_stride % 4 == 0;
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (!IsQuantised(kType)) {
-      constexpr int kPacket = MultiplyFloatPanels<kType, 1>::kPacket;
+      constexpr int kPacket = MultiplyFloatPanels<kType>::kPacket;
       if (aligned && targets.of[0].k % kPacket == 0) {
-        return rows == 1
-                   ? LaunchFloats<kType, 1>(stream, targets, x, x_stride, rows)
-                   : LaunchFloats<kType, 4>(stream, targets, x, x_stride, rows);
+        if (rows == 1) return MultiplyRowF32Cuda(stream, targets, x);
+        return LaunchFloats<kType>(stream, targets, x, x_stride, rows);
       }
     }
     using Kernel = MultiplyFloats<kType>;

@@ -136,6 +136,9 @@ int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
 // Quantised weights.
 int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
                    const Q8Fragments* x, int64_t rows);
+// One row by weights that are not quantised, in whole packets of 16 bytes.
+int MultiplyRowF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
+                       const float* x);
 // Any weights.
 int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                     const float* x, int64_t x_stride, int64_t rows);

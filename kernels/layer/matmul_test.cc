@@ -1,5 +1,6 @@
 #include "kernels/layer/matmul.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -221,6 +222,20 @@ TEST_P(MatmulTest, EveryRowCountHasTheBitsOfSingleRows) {
         ASSERT_TRUE(SameBits(problem.Run(Fast(2), 0, rows), expected))
             << InfoOf(type).name << " rows=" << rows;
       }
+    }
+  }
+}
+
+// One row alone has kernels of its own on a GPU, which copy ahead of what they
+// multiply: lengths around what they copy at once, and what does not fill it.
+TEST_P(MatmulTest, OneRowOfAnyLengthHasTheReferencesBits) {
+  for (const DType type : kTypes) {
+    const int64_t step = std::max<int64_t>(IsQuantised(type) ? 32 : 8,
+                                           InfoOf(type).block_elements);
+    for (const int64_t steps : {5, 39, 40, 41, 137}) {
+      const Problem problem(RandomMatrix(type, 35, step * steps, 1), 1, {});
+      ASSERT_TRUE(SameBits(problem.Run(Fast(2)), problem.Run(Reference())))
+          << InfoOf(type).name << " k=" << step * steps;
     }
   }
 }

@@ -1,0 +1,64 @@
+#ifndef TIERCEL_KERNELS_LAYER_MATMUL_DEVICE_H_
+#define TIERCEL_KERNELS_LAYER_MATMUL_DEVICE_H_
+
+// What the kernels of products agree on.
+
+#include <string.h>
+
+#include "kernels/device/device_lang.h"
+#include "kernels/layer/matmul_body.h"
+#include "kernels/number/half.h"
+
+namespace tiercel {
+
+// a is above 0. Written so it takes fewer registers than (a + b - 1) / b.
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a - 1) / b + 1; }
+
+TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, int64_t row,
+                                 int64_t column, float value) {
+  float& out = target.out[row * target.out_stride + column];
+  if (target.bias != nullptr) value += target.bias[column];
+  out = target.add ? value + out : value;
+}
+
+// A weight of a type that is not quantised, of its bits.
+template <DType kType>
+TIERCEL_DEVICE float FloatOf(uint32_t bits) {
+  if constexpr (kType == DType::kF16) {
+    return F32FromF16(static_cast<uint16_t>(bits));
+  } else if constexpr (kType == DType::kBF16) {
+    return F32FromBf16(static_cast<uint16_t>(bits));
+  } else {
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+  }
+}
+
+// How many groups of `columns` columns all targets have, one after the other.
+inline int64_t GroupsOfAll(const MatmulTargets& targets, int columns) {
+  int64_t groups = 0;
+  for (int i = 0; i < targets.count; ++i) {
+    groups += CeilDiv(targets.of[i].n, columns);
+  }
+  return groups;
+}
+
+// The target that has group `group` of all, which becomes the group's number
+// in it. The loop is unrolled, so that parameters are not copied to a stack.
+TIERCEL_DEVICE MatmulTarget TargetWith(const MatmulTargets& targets,
+                                       int columns, int64_t& group) {
+  MatmulTarget target = targets.of[0];
+#pragma unroll
+  for (int i = 1; i < MatmulTargets::kMost; ++i) {
+    const int64_t before = CeilDiv(target.n, columns);
+    if (i >= targets.count || group < before) break;
+    group -= before;
+    target = targets.of[i];
+  }
+  return target;
+}
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_LAYER_MATMUL_DEVICE_H_
