@@ -65,8 +65,8 @@ error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/lay
 rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.cc
 page_start|kernels/kv/page_range.cc|if (past == 0)|if (past < kPageAlignment)|kernels/kv/key_norms_test.cc
 page_seen_start|kernels/attention/attention_pages.cc|CheckPageStart("Attention", start, page); !s.ok()|absl::OkStatus(); !s.ok()|kernels/attention/attention_test.cc
-fold_warp|kernels/attention/attention.cu|if (warp == t.warp()) carried|if (warp == 0) carried|kernels/attention/attention_test.cc
-fold_some|kernels/attention/attention.cu|some < size; some += kAtOnce|some + kAtOnce <= size; some += kAtOnce|kernels/attention/attention_test.cc
+fold_warp|kernels/attention/fold_wave.h|if (warp == t.warp()) carried|if (warp == 0) carried|kernels/attention/attention_test.cc
+fold_some|kernels/attention/fold_wave.h|some < size; some += kAtOnce|some + kAtOnce <= size; some += kAtOnce|kernels/attention/attention_test.cc
 ring_queue|kernels/machine/send_ring.cc|cuda_.Await(left_.1 - half_.); !s.ok()|absl::OkStatus(); !s.ok()|offload/move/gpu_queues_test.cc
 pinned_twice|offload/move/pinned_blocks.cc|count < most && first.count. == State::kUnknown|count < most|offload/move/pinned_blocks_test.cc
 pinned_early|offload/move/pinned_blocks.h|kLargeRegion = 8|kLargeRegion = 2|offload/move/pinned_blocks_test.cc
@@ -75,20 +75,26 @@ fill_head|runtime/pass/fill.cc|keys + own|keys|runtime/sequence/ranks_test.cc
 gpu_last_case|tests/gpu/programs.py|ended.add(begun)|pass|tests/gpu/check_test.py
 gpu_lost|tests/gpu/programs.py|if LOST in why|if not why|tests/gpu/check_test.py
 gpu_known|tests/gpu/record.py|== PASSED:|!= OUT_OF_TIME:|tests/gpu/check_test.py
-wave_mask|kernels/attention/attention.cu|position <= row|position < row|kernels/attention/attention_test.cc
-wave_hidden|kernels/attention/attention.cu|if (!(weight < 0.0f)) sums\[i\]|sums[i]|kernels/attention/attention_test.cc
-wave_recent|kernels/attention/attention.cu|row - position < w.shown|row - position <= w.shown|kernels/attention/attention_view_test.cc
+wave_mask|kernels/attention/attention.cu|cell < end \&\&|cell + 1 < end \&\&|kernels/attention/attention_test.cc
+wave_hidden|kernels/attention/attention.cu|if (!(weight\[c\] < 0.0f)) {|{|kernels/attention/attention_test.cc
+wave_recent|kernels/attention/attention.cu|\].recent + 1;|].recent;|kernels/attention/attention_view_test.cc
 wave_launch|kernels/attention/attention.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
 evidence_launch|kernels/attention/evidence.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
 select_launch|kernels/attention/selector.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
-wave_barrier|kernels/attention/attention.cu|Barrier();  // all have read what ran so far||kernels/attention/attention_test.cc
+wave_barrier|kernels/attention/fold_wave.h|Barrier();  // all have read what ran so far||kernels/attention/attention_test.cc
 wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& at == 0|kernels/attention/attention_test.cc
-tile_barrier|kernels/kv/kv_tile.h|Barrier();  // all are done with what was here before||kernels/attention/attention_test.cc
+tile_barrier|kernels/kv/kv_tile.h|Barrier();  // all are done with what was here before||kernels/attention/key_scores_test.cc
 tile_wait|kernels/kv/kv_tile.h|CopyWait<0>();||kernels/kv/key_norms_test.cc
 tile_part|kernels/kv/kv_tile.h|Barrier();  // this part is there.*||kernels/kv/key_norms_test.cc
 tile_stage|kernels/kv/kv_tile.h|fetch(i + 1, (i + 1) % 2)|fetch(i + 1, i % 2)|kernels/kv/key_norms_test.cc
 tile_packets|kernels/kv/kv_tile.h|rows.at + (start - skew)|rows.at + start|kernels/kv/key_norms_test.cc
-tile_rest|kernels/kv/kv_tile.h|offset >= skew + bytes|offset >= bytes|kernels/attention/attention_test.cc
+tile_rest|kernels/kv/kv_tile.h|offset >= skew + bytes|offset >= bytes|kernels/kv/key_norms_test.cc
+stages_wait|kernels/kv/kv_ring.h|CopyWait<kStages - 2>();||kernels/attention/attention_test.cc
+stages_barrier|kernels/kv/kv_ring.h|      Barrier();||kernels/attention/attention_test.cc
+stages_turn|kernels/kv/kv_ring.h|(i + kStages - 1) % kStages);|i % kStages);|kernels/attention/attention_test.cc
+stages_rest|kernels/kv/kv_ring.h|offset < skew + bytes|offset < bytes|kernels/attention/attention_test.cc
+wave_before|kernels/attention/attention.cu|Barrier();  // all are done with what was here before||kernels/attention/attention_test.cc
+wave_slice|kernels/attention/attention.cu|PutQueries(t, of_queries, tile, part.d);|PutQueries(t, of_queries, tile, 0);|kernels/attention/attention_test.cc
 q8_place|kernels/kv/kv_element.h|(skew & 4) != 0|(skew \& 8) != 0|kernels/kv/key_norms_test.cc
 dots_barrier|kernels/attention/query_dots.h|Barrier();  // all are done with the elements before||kernels/attention/key_scores_test.cc
 block_lane|kernels/device/block_sums.h|t.index == 0) s.total|t.index == 1) s.total|kernels/attention/evidence_test.cc

@@ -1,17 +1,17 @@
-// Bytes: K and V once a step, in tiles of up to 8 queries of a KV head; what
+// Bytes: K and V once a step, in tiles of up to 32 queries of a KV head; what
 // pages give is written and read in the second-level cache.
 // Operations: 4 f32 an element, position and query.
 // Bound by: memory up to about 50 queries of a KV head (4090), 10 (H200); then
 // by f32.
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "kernels/attention/attention_body.h"
-#include "kernels/attention/query_dots.h"
-#include "kernels/device/block_sums.h"
+#include "kernels/attention/fold_wave.h"
 #include "kernels/device/device_lang.h"
-#include "kernels/kv/kv_tile.h"
+#include "kernels/kv/kv_ring.h"
 #include "kernels/number/reference_math.h"
 
 namespace tiercel {
@@ -20,73 +20,119 @@ namespace {
 // The type of K and of V where a kernel is made for one; kAny: the layout says.
 enum class OfType { kF16, kQ8, kAny };
 
-// A block looks at one page of one KV head for up to kQueries queries, rows and
-// heads that share it. K and V pass through shared memory. For scores a thread
-// is a cell of the page, for sums of values it is an element of the head. No
-// sum crosses threads but that of the weights, in the order of the contract.
-template <int kQueries, OfType kOf>
+// A block looks at one page of one KV head for a tile of queries, rows and
+// heads that share it: a warp for each kQueries of them. K and V pass through
+// shared memory, once for all warps. For scores a lane is four cells of the
+// page, kCells of them at a time; for sums of values it is four elements of the
+// head. No sum crosses lanes but that of the weights, in the order of the
+// contract.
+template <int kQueries, int kCells, OfType kOf>
 struct ComputePages {
-  static constexpr int kMaxThreads = kPageTokens;
-  static constexpr int kBlocksAtOnce = kQueries == 1 ? 5 : 4;
-  static constexpr int kSumLanes = 16;
+  static constexpr int kMostWarps = kQueries == 1 ? 1 : 4;
+  static constexpr int kMaxThreads = kMostWarps * kWarpLanes;
+  static constexpr int kBlocksAtOnce = kQueries == 1        ? 16
+                                       : kOf == OfType::kQ8 ? 2
+                                                            : 3;
+  static constexpr int kElements = 4;  // of a lane
+  static constexpr int kSlice = kElements * kWarpLanes;
+  static constexpr int kOfLane = kPageTokens / kWarpLanes;  // cells
+  static constexpr int kGroups = kOfLane / kCells;
   static constexpr float kUnseen = -1.0f;  // in the place of a weight
-  static_assert(kQueries * kSumLanes <= kMaxThreads);
 
-  // So much that four blocks fit a processor of 100 KiB: the queries are done
-  // with before there are weights, as K is before their maxima and those before
-  // V.
+  // Keys pass by so many bytes of a row at a time: all of a row of 128 f16,
+  // which lie together, where few queries leave the memory no rest. A packet
+  // more between rows has lanes read different banks.
+  static constexpr int kKeyBytes = 256 / kCells;
+  static constexpr int kKeyPitch = kKeyBytes + 16;
+  static constexpr int kStageBytes = kCells * kWarpLanes * kKeyPitch;
+  static constexpr int kStages = kQueries == 1 ? 3 : 2;
+  using Ring = KvRing<kStages, kStageBytes>;
+
+  // The queries are done with before there are weights.
   struct Shared {
-    union {
-      KvTile rows;
-      Array<float, kWarpLanes> of_warps;
-    };
-    union {
-      QueryElements<kQueries> queries;
-      Array<float, kQueries * kPageTokens> weights;
-    };
+    Ring rows;
+    Array<float, kMostWarps * kQueries * kSlice> of_queries;
   };
-  static_assert(4 * (sizeof(Shared) + 1024) <= 100 * 1024);
-  AttentionWave w;
-  int64_t k_row_bytes;
-  int64_t v_row_bytes;
-  int64_t tiles;  // of a KV head's queries
+  static_assert(kSlice == kPageTokens);
+  static constexpr size_t BytesOf(int warps) {
+    return sizeof(Shared) -
+           (kMostWarps - warps) * kQueries * kSlice * sizeof(float);
+  }
 
-  // What the block is about.
+  AttentionWave w;
+  int k_row_bytes;
+  int v_row_bytes;
+  int tiles;  // of a KV head's queries
+  int warps;  // of a block
+
+  // One of the head's queries, counted row by row, and where it is.
+  struct Query {
+    int64_t row;
+    int head;  // of those that share the KV head
+  };
+
+  // The block's work, and that of the thread's warp.
   struct Tile {
     const AttentionWave::Page& page;
     int64_t page_index;
     int kv_head;
-    int64_t query;  // the first, counted row by row
-    int queries;    // at most kQueries
-    int begin;      // cells that exist for one of the rows: begin..end - 1
+    Query query;  // the warp's first
+    int queries;  // of the warp, at most kQueries
+    int begin;    // cells that exist for one of the rows: begin..end - 1
     int end;
+    KvRows keys;
+    KvRows values;
   };
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
     const int kv_heads = w.layout.kv_heads;
-    const int64_t queries = w.rows * (w.heads / kv_heads);
-    for (int64_t item = t.block; item < w.num_pages * kv_heads * tiles;
-         item += t.blocks) {
-      const int64_t page = item / tiles / kv_heads;
-      const int64_t query = item % tiles * kQueries;
-      const int64_t left = queries - query;
+    const auto group = static_cast<uint32_t>(Group());
+    const int queries = static_cast<int>(w.rows) * Group();
+    const auto items = static_cast<uint32_t>(w.num_pages * kv_heads * tiles);
+    for (auto item = static_cast<uint32_t>(t.block); item < items;
+         item += static_cast<uint32_t>(t.blocks)) {
+      const uint32_t page_head = item / static_cast<uint32_t>(tiles);
+      const int first = static_cast<int>(item % static_cast<uint32_t>(tiles)) *
+                        warps * kQueries;
+      const int own = first + t.warp() * kQueries;
+      const int left = queries - own;
+      const int64_t page = page_head / static_cast<uint32_t>(kv_heads);
+      const int kv_head =
+          static_cast<int>(page_head % static_cast<uint32_t>(kv_heads));
+      const int last = first + warps * kQueries < queries
+                           ? first + warps * kQueries - 1
+                           : queries - 1;
       Tile tile = {w.pages[page],
                    page,
-                   static_cast<int>(item / tiles % kv_heads),
-                   query,
-                   left < kQueries ? static_cast<int>(left) : kQueries,
+                   kv_head,
+                   QueryAt(own < queries ? own : 0, group),
+                   left < kQueries ? left : kQueries,
                    0,
-                   kPageTokens};
+                   kPageTokens,
+                   {},
+                   {}};
       const int64_t start = tile.page.start;
-      const int64_t last = PositionOf(tile, tile.queries - 1);
+      const int64_t position = w.position + QueryAt(last, group).row;
       if (w.begin > start) tile.begin = static_cast<int>(w.begin - start);
-      if (last < start + kPageTokens) {
-        tile.end = last < start ? 0 : static_cast<int>(last - start) + 1;
+      if (position < start + kPageTokens) {
+        tile.end =
+            position < start ? 0 : static_cast<int>(position - start) + 1;
       }
       if (tile.end == 0) {  // the page is in the future of all rows
-        if (t.index < tile.queries) w.sum[Place(tile, t.index)] = 0.0f;
+        if (t.lane() < tile.queries) {
+          w.sum[Place(tile, QueryAt(own + t.lane(), group))] = 0.0f;
+        }
         continue;
       }
+      const std::byte* const keys =
+          tile.page.at + int64_t{kv_head} * kPageTokens * k_row_bytes;
+      const std::byte* const values =
+          tile.page.at + int64_t{kv_heads} * kPageTokens * k_row_bytes +
+          int64_t{kv_head} * kPageTokens * v_row_bytes;
+      tile.keys = {TypeOf(w.layout.type_k), keys,       k_row_bytes,
+                   w.layout.head_dim,       tile.begin, tile.end};
+      tile.values = {TypeOf(w.layout.type_v), values,     v_row_bytes,
+                     w.layout.head_dim,       tile.begin, tile.end};
       ComputeTile(t, shared, tile);
     }
   }
@@ -97,77 +143,312 @@ struct ComputePages {
                                 : in_layout;
   }
   TIERCEL_DEVICE int Group() const { return w.heads / w.layout.kv_heads; }
-  TIERCEL_DEVICE int64_t PositionOf(const Tile& tile, int i) const {
-    return w.position + (tile.query + i) / Group();
+  TIERCEL_DEVICE static Query QueryAt(int i, uint32_t group) {
+    const auto query = static_cast<uint32_t>(i);
+    return {query / group, static_cast<int>(query % group)};
   }
-  // Query i of the tile among the rows' heads, and among the partial results.
-  TIERCEL_DEVICE int64_t QueryOf(const Tile& tile, int i) const {
-    const int64_t query = tile.query + i;
-    return query / Group() * w.heads + tile.kv_head * Group() + query % Group();
+  TIERCEL_DEVICE static void Next(Query& query, int group) {
+    if (++query.head < group) return;
+    query.head = 0;
+    ++query.row;
   }
-  TIERCEL_DEVICE int64_t Place(const Tile& tile, int i) const {
-    return tile.page_index * w.rows * w.heads + QueryOf(tile, i);
+  // The query among the rows' heads, and among the partial results.
+  TIERCEL_DEVICE int64_t HeadOf(const Tile& tile, const Query& query) const {
+    return query.row * w.heads + tile.kv_head * Group() + query.head;
+  }
+  TIERCEL_DEVICE int64_t Place(const Tile& tile, const Query& query) const {
+    return tile.page_index * w.rows * w.heads + HeadOf(tile, query);
   }
 
   TIERCEL_DEVICE void ComputeTile(const Thread& t, Shared& shared,
                                   const Tile& tile) const {
-    float score[kQueries];
-    Score(t, shared, tile, score);
+    const int head_dim = w.layout.head_dim;
+    const int threads = kMostWarps == 1 ? kMaxThreads : t.count;
+    float* const of_queries = &shared.of_queries[t.warp() * kQueries * kSlice];
 
-    // 1. weights: of a query that sees a score that is not finite all are NaN,
-    // so that no fault hides behind a weight of zero
-    const int64_t position = tile.page.start + t.index;
-    const bool fixed = InRanges(tile.kv_head, position);
+    // Keys pass slice by slice, of each some cells after the others; values
+    // likewise, of which a slice is kSlice elements.
+    const DType type_k = tile.keys.type;
+    const int key_step = type_k == DType::kQ8_0  ? kKeyBytes / 64 * kKvPiece
+                         : type_k == DType::kF32 ? kKeyBytes / 4
+                                                 : kKeyBytes / 2;
+    static_assert(kKeyBytes / 64 * kQ8Bytes + 14 <= kKeyPitch);
+    const int key_parts = (head_dim + key_step - 1) / key_step * kGroups;
+    const auto key_part = [&](int i) {
+      const int d = i / kGroups * key_step;
+      const int first = i % kGroups * kCells * kWarpLanes;
+      const int left = head_dim - d;
+      return KvPart{first, first + kCells * kWarpLanes, d,
+                    left < key_step ? left : key_step};
+    };
+    const int pitch =
+        Ring::PitchOf(tile.values.type, head_dim < kSlice ? head_dim : kSlice);
+    const int fit = kStageBytes / pitch / 4 * 4;
+    const int step = fit < kPageTokens ? fit : kPageTokens;
+    const int slice_parts = (kPageTokens + step - 1) / step;
+    const int parts =
+        key_parts + (head_dim + kSlice - 1) / kSlice * slice_parts;
+    const auto value_part = [&](int i) {
+      const int d = (i - key_parts) / slice_parts * kSlice;
+      const int first = (i - key_parts) % slice_parts * step;
+      const int left = head_dim - d;
+      return KvPart{first, first + step, d, left < kSlice ? left : kSlice};
+    };
+    const auto fetch_values = [&](int i, int stage) {
+      if (i >= parts) return;
+      if (tile.values.type == DType::kF32) {
+        shared.rows.template Fetch<32>(t, threads, tile.values, value_part(i),
+                                       pitch, stage);
+      } else {
+        shared.rows.template Fetch<16>(t, threads, tile.values, value_part(i),
+                                       pitch, stage);
+      }
+    };
+    const auto fetch = [&](int i, int stage) {
+      if (i >= key_parts) {
+        fetch_values(i, stage);
+        return;
+      }
+      shared.rows.template Fetch<kKeyBytes / 16>(t, threads, tile.keys,
+                                                 key_part(i), kKeyPitch, stage);
+    };
+
+    Barrier();  // all are done with what was here before
+    for (int i = 0; i < kStages - 1; ++i) {
+      fetch(i, i);
+      CopyCommit();
+    }
+    PutQueries(t, of_queries, tile, 0);
+
+    float dots[kGroups][kCells][kQueries] = {};
+    Ring::Turn(0, key_parts, fetch, [&](int i, int stage) {
+      const KvPart part = key_part(i);
+      if (i != 0 && i % kGroups == 0 && part.d % kSlice == 0) {
+        PutQueries(t, of_queries, tile, part.d);
+        Barrier();
+      }
+      if (tile.queries <= 0) return;
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+        if (i % kGroups != group) continue;
+        AddProducts(t, shared.rows, of_queries + part.d % kSlice, tile.keys,
+                    part, stage, dots[group]);
+      }
+    });
+
+    Barrier();  // all are done with the queries
 #pragma unroll
     for (int i = 0; i < kQueries; ++i) {
-      constexpr float kInf = std::numeric_limits<float>::infinity();
-      const bool seen =
-          i < tile.queries && Sees(tile, PositionOf(tile, i), position, fixed);
-      const float own = !seen ? -kInf
-                        : std::isfinite(score[i])
-                            ? score[i]
-                            : std::numeric_limits<float>::quiet_NaN();
-      const float max = MaxOfBlock(t, own, shared.of_warps);
-      shared.weights[i * kPageTokens + t.index] =
-          seen ? ExpLane(score[i] - max) : kUnseen;
-      if (t.index == 0 && i < tile.queries) {
-        w.max[Place(tile, i)] = max == -kInf ? 0.0f : max;
+#pragma unroll
+      for (int c = 0; c < kOfLane; ++c) {
+        of_queries[i * kPageTokens + c * kWarpLanes + t.lane()] =
+            dots[c / kCells][c % kCells][i] * w.scale;
       }
     }
-    Barrier();
+    Weigh(t, of_queries, tile);
 
-    // 2. their sums
-    const int i = t.index / kSumLanes;
-    float sum = 0.0f;
-    for (int cell = t.index % kSumLanes; i < kQueries && cell < kPageTokens;
-         cell += kSumLanes) {
-      const float weight = shared.weights[i * kPageTokens + cell];
-      if (!(weight < 0.0f)) sum += weight;
-    }
-    for (int half = kSumLanes / 2; half > 0; half /= 2) {
-      sum += ShuffleDown(kAllLanes, sum, half, kSumLanes);
-    }
-    if (t.index % kSumLanes == 0 && i < tile.queries) {
-      w.sum[Place(tile, i)] = sum;
-    }
-
-    AddValues(t, shared, tile);
+    float sums[kQueries][kElements] = {};
+    Ring::Turn(key_parts, parts, fetch_values, [&](int i, int stage) {
+      if (tile.queries <= 0) return;
+      const KvPart part = value_part(i);
+      const int own = kElements * t.lane();
+      if (part.first == 0) {
+#pragma unroll
+        for (int q = 0; q < kQueries; ++q) {
+#pragma unroll
+          for (int e = 0; e < kElements; ++e) sums[q][e] = 0.0f;
+        }
+      }
+      AddValues(shared.rows, of_queries, tile.values, part, pitch, stage,
+                own < part.n ? own : 0, sums);
+      if (part.last < kPageTokens || own >= part.n) return;
+      Query query = tile.query;
+#pragma unroll
+      for (int q = 0; q < kQueries; ++q) {
+        if (q >= tile.queries) return;
+        Store16(Packet<float>{sums[q][0], sums[q][1], sums[q][2], sums[q][3]},
+                &w.out[Place(tile, query) * head_dim + part.d + own]);
+        Next(query, Group());
+      }
+    });
   }
 
-  // Scores of the thread's cell with each query; of cells outside of the tile
-  // they mean nothing.
-  TIERCEL_DEVICE void Score(const Thread& t, Shared& shared, const Tile& tile,
-                            float (&score)[kQueries]) const {
-    const std::byte* const keys =
-        tile.page.at + int64_t{tile.kv_head} * kPageTokens * k_row_bytes;
-    DotQueries(
-        t, shared.rows, shared.queries,
-        {w.q, w.q_stride, Group(), tile.kv_head, tile.query, tile.queries},
-        {TypeOf(w.layout.type_k), keys, k_row_bytes, w.layout.head_dim,
-         tile.begin, tile.end},
-        score);
+  // Puts elements d..d + kSlice - 1, if there are so many, of the warp's
+  // queries.
+  TIERCEL_DEVICE void PutQueries(const Thread& t, float* to, const Tile& tile,
+                                 int d) const {
+    const int head_dim = w.layout.head_dim;
+    Query query = tile.query;
 #pragma unroll
-    for (int i = 0; i < kQueries; ++i) score[i] *= w.scale;
+    for (int i = 0; i < kQueries; ++i) {
+      if (i >= tile.queries) return;
+      const float* const from = w.q + query.row * w.q_stride +
+                                (tile.kv_head * Group() + query.head) *
+                                    static_cast<int64_t>(head_dim) +
+                                d;
+#pragma unroll
+      for (int e = t.lane(); e < kSlice; e += kWarpLanes) {
+        if (d + e < head_dim) to[i * kSlice + e] = from[e];
+      }
+      Next(query, Group());
+    }
+  }
+
+  // Goes on with the dot products of the warp's queries and the lane's kCells
+  // cells of a part, each one chain over the elements of the head. `queries`
+  // begin with the part's first element.
+  TIERCEL_DEVICE static void AddProducts(const Thread& t, Ring& ring,
+                                         float* queries, const KvRows& keys,
+                                         const KvPart& part, int stage,
+                                         float (&dots)[kCells][kQueries]) {
+    const auto add = [&](int e, const float(&x)[kCells][4]) {
+#pragma unroll
+      for (int i = 0; i < kQueries; ++i) {
+        const Packet<float> q = Load16(queries + i * kSlice + e);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+#pragma unroll
+          for (int c = 0; c < kCells; ++c) {
+            dots[c][i] = std::fma(q[j], x[c][j], dots[c][i]);
+          }
+        }
+      }
+    };
+    const auto cell = [&](int c) {
+      return part.first + c * kWarpLanes + t.lane();
+    };
+    if (keys.type == DType::kQ8_0) {
+      for (int d = 0; d < part.n; d += kKvPiece) {
+        Q8Words blocks[kCells];
+#pragma unroll
+        for (int c = 0; c < kCells; ++c) {
+          const int skew =
+              Ring::SkewOf(keys, cell(c), part.d) + d / kKvPiece * kQ8Bytes;
+          blocks[c] = ReadQ8Words(
+              &ring.at[stage * kStageBytes +
+                       (cell(c) - part.first) * kKeyPitch + skew / 16 * 16],
+              skew % 16);
+        }
+#pragma unroll
+        for (int e = 0; e < kKvPiece; e += 4) {
+          float x[kCells][4];
+#pragma unroll
+          for (int c = 0; c < kCells; ++c) {
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+              x[c][j] = blocks[c].Scale() * blocks[c].Code(e + j);
+            }
+          }
+          add(d + e, x);
+        }
+      }
+      return;
+    }
+    const std::byte* const row =
+        &ring.at[stage * kStageBytes + t.lane() * kKeyPitch];
+    const int wide = keys.type == DType::kF32 ? 4 : 8;  // elements of a packet
+#pragma unroll 4
+    for (int d = 0; d < part.n; d += wide) {
+      Packet<uint32_t> packets[kCells];
+#pragma unroll
+      for (int c = 0; c < kCells; ++c) {
+        packets[c] = Load16(reinterpret_cast<const uint32_t*>(
+            row + c * kWarpLanes * kKeyPitch + 16 * d / wide));
+      }
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float x[kCells][4];
+#pragma unroll
+        for (int c = 0; c < kCells; ++c) {
+          FourOf(keys.type, packets[c], half, x[c]);
+        }
+        add(d + 4 * half, x);
+        if (keys.type == DType::kF32) break;
+      }
+    }
+  }
+
+  // Four elements of a packet of f32, or of the first or second half of one of
+  // f16 or bf16.
+  TIERCEL_DEVICE static void FourOf(DType type, const Packet<uint32_t>& packet,
+                                    int half, float (&x)[4]) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      if (type == DType::kF32) {
+        x[j] = std::bit_cast<float>(packet[j]);
+        continue;
+      }
+      const auto bits =
+          static_cast<uint16_t>(packet[2 * half + j / 2] >> j % 2 * 16);
+      x[j] = type == DType::kF16 ? F32FromF16(bits) : F32FromBf16(bits);
+    }
+  }
+
+  // Makes weights of the warp's scores, and writes their maxima and sums. The
+  // weights of a query that sees a score that is not finite are all NaN, so
+  // that no fault hides behind a weight of zero.
+  TIERCEL_DEVICE void Weigh(const Thread& t, float* of_queries,
+                            const Tile& tile) const {
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    const int64_t start = tile.page.start;
+    bool fixed[kOfLane];
+#pragma unroll
+    for (int c = 0; c < kOfLane; ++c) {
+      fixed[c] = InRanges(tile.kv_head, start + c * kWarpLanes + t.lane());
+    }
+    Query query = tile.query;
+    for (int i = 0; i < tile.queries; ++i) {
+      // Cells begin..end - 1 that are fixed or not before `recent`.
+      const int64_t row = w.position + query.row - start;
+      const int end = row < 0             ? 0
+                      : row < kPageTokens ? static_cast<int>(row) + 1
+                                          : kPageTokens;
+      int recent = 0;
+      if (w.shown != nullptr && end != 0) {
+        const int64_t from = row - w.shown[tile.kv_head].recent + 1;
+        recent = from < 0             ? 0
+                 : from < kPageTokens ? static_cast<int>(from)
+                                      : kPageTokens;
+      }
+      float score[kOfLane];
+      bool seen[kOfLane];
+      float max = -kInf;
+      bool fault = false;
+#pragma unroll
+      for (int c = 0; c < kOfLane; ++c) {
+        const int cell = c * kWarpLanes + t.lane();
+        score[c] = of_queries[i * kPageTokens + cell];
+        seen[c] =
+            cell >= tile.begin && cell < end && (fixed[c] || cell >= recent);
+        fault = fault || (seen[c] && !std::isfinite(score[c]));
+        if (seen[c]) max = std::fmax(max, score[c]);
+      }
+      for (int bits = kWarpLanes / 2; bits > 0; bits /= 2) {
+        max = std::fmax(max, ShuffleXor(kAllLanes, max, bits));
+      }
+      if (Ballot(kAllLanes, fault) != 0) {
+        max = std::numeric_limits<float>::quiet_NaN();
+      }
+      // Sixteen chains, each of every sixteenth cell, then a tree.
+      float sum = 0.0f;
+#pragma unroll
+      for (int c = 0; c < kOfLane; ++c) {
+        const float weight = seen[c] ? ExpLane(score[c] - max) : kUnseen;
+        of_queries[i * kPageTokens + c * kWarpLanes + t.lane()] = weight;
+        const float next = ShuffleXor(kAllLanes, weight, kWarpLanes / 2);
+        if (!(weight < 0.0f)) sum += weight;
+        if (!(next < 0.0f)) sum += next;
+      }
+      for (int half = kWarpLanes / 4; half > 0; half /= 2) {
+        sum += ShuffleDown(kAllLanes, sum, half, kWarpLanes / 2);
+      }
+      if (t.lane() == 0) {
+        const int64_t place = Place(tile, query);
+        w.max[place] = max == -kInf ? 0.0f : max;
+        w.sum[place] = sum;
+      }
+      Next(query, Group());
+    }
   }
 
   TIERCEL_DEVICE bool InRanges(int kv_head, int64_t position) const {
@@ -179,194 +460,69 @@ struct ComputePages {
     }
     return false;
   }
-  // Whether the row at position `row` sees `position`.
-  TIERCEL_DEVICE bool Sees(const Tile& tile, int64_t row, int64_t position,
-                           bool fixed) const {
-    return position >= w.begin && position <= row &&
-           (fixed || row - position < w.shown[tile.kv_head].recent);
-  }
 
-  // Weighted sums in the order of cells. A hidden cell may hold NaN, which a
-  // weight of zero would let through.
-  TIERCEL_DEVICE void AddValues(const Thread& t, Shared& shared,
-                                const Tile& tile) const {
-    const int head_dim = w.layout.head_dim;
-    const DType type = TypeOf(w.layout.type_v);
-    const std::byte* const values =
-        tile.page.at + w.layout.kv_heads * kPageTokens * k_row_bytes +
-        int64_t{tile.kv_head} * kPageTokens * v_row_bytes;
-    for (int first = 0; first < head_dim; first += t.count) {
-      const int left = head_dim - first;
-      const int n = left < t.count ? left : t.count;
-      float sums[kQueries] = {};
-      shared.rows.ForCells(
-          t, {type, values, v_row_bytes, head_dim, tile.begin, tile.end}, first,
-          n, [&](int cell, const std::byte* row) {
-            if (t.index >= n) return;
-            const float v = KvElement(type, row, t.index);
+  // Goes on with the weighted sums of the lane's elements, d.. of the part's,
+  // in the order of cells. A hidden cell may hold NaN, which a weight of zero
+  // would let through.
+  TIERCEL_DEVICE static void AddValues(Ring& ring, float* weights,
+                                       const KvRows& values, const KvPart& part,
+                                       int pitch, int stage, int d,
+                                       float (&sums)[kQueries][kElements]) {
+    constexpr int kAtOnce = 4;
+    const int begin = values.begin / kAtOnce * kAtOnce;
+    const int last = values.end < part.last ? values.end : part.last;
+    for (int cell = begin > part.first ? begin : part.first; cell < last;
+         cell += kAtOnce) {
+      float x[kAtOnce][kElements];
 #pragma unroll
-            for (int i = 0; i < kQueries; ++i) {
-              const float weight = shared.weights[i * kPageTokens + cell];
-              if (!(weight < 0.0f)) sums[i] = std::fma(weight, v, sums[i]);
+      for (int c = 0; c < kAtOnce; ++c) {
+        ReadKv4(values.type, ring.Row(values, part, cell + c, pitch, stage), d,
+                x[c]);
+      }
+#pragma unroll
+      for (int q = 0; q < kQueries; ++q) {
+        const Packet<float> weight = Load16(weights + q * kPageTokens + cell);
+#pragma unroll
+        for (int c = 0; c < kAtOnce; ++c) {
+#pragma unroll
+          for (int e = 0; e < kElements; ++e) {
+            if (!(weight[c] < 0.0f)) {
+              sums[q][e] = std::fma(weight[c], x[c][e], sums[q][e]);
             }
-          });
-      if (t.index >= n) continue;
-#pragma unroll
-      for (int i = 0; i < kQueries; ++i) {
-        if (i >= tile.queries) continue;
-        w.out[Place(tile, i) * head_dim + first + t.index] = sums[i];
-      }
-    }
-  }
-};
-
-// A block folds the pages of one query in their order, an element of the head a
-// thread. Maxima are the same in any order, so what each page and all before it
-// weigh is found for many pages at once, a page a thread; only the sums are
-// chains.
-struct FoldWave {
-  static constexpr int kMaxThreads = 128;
-  static constexpr int kWarps = kMaxThreads / kWarpLanes;
-  static constexpr int kAtOnce = 8;  // pages
-  struct Shared {
-    Array<float, kMaxThreads> sums;         // zero: nothing is seen
-    Array<float, kMaxThreads> old_weights;  // of all that came before
-    Array<float, kMaxThreads> new_weights;  // of the page
-    Array<float, kWarps> of_warps;
-  };
-  AttentionWave w;
-
-  TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
-    const int64_t queries = w.rows * w.heads;
-    for (int64_t query = t.block; query < queries; query += t.blocks) {
-      // Every thread follows the maximum and the sum by itself.
-      float max = w.first ? 0.0f : w.running_max[query];
-      float sum = w.first ? 0.0f : w.running_sum[query];
-      const float sum_before = sum;
-      const float max_before = max;
-      for (int first = 0; first < w.layout.head_dim; first += t.count) {
-        const int d = first + t.index;
-        max = max_before;
-        sum = sum_before;
-        FoldElement(t, shared, query, d, max, sum);
-      }
-      Barrier();  // all have read what ran so far
-      if (t.index != 0) continue;
-      w.running_max[query] = max;
-      w.running_sum[query] = sum;
-    }
-  }
-
-  // All threads of the block call it; those whose d is beyond the head help to
-  // find weights.
-  TIERCEL_DEVICE void FoldElement(const Thread& t, Shared& shared,
-                                  int64_t query, int d, float& max,
-                                  float& sum) const {
-    const int head_dim = w.layout.head_dim;
-    const int64_t stride = w.rows * w.heads;
-    const bool own = d < head_dim;
-    float* const result = &w.result[query * head_dim + (own ? d : 0)];
-    float out = sum == 0.0f ? 0.0f : *result;
-    for (int64_t begin = 0; begin < w.num_pages; begin += t.count) {
-      const int64_t left = w.num_pages - begin;
-      const int size = left < t.count ? static_cast<int>(left) : t.count;
-      FindWeights(t, shared, query, begin, size, max, sum != 0.0f);
-      const float* const page_out =
-          &w.out[(begin * stride + query) * head_dim + (own ? d : 0)];
-      for (int some = 0; some < size; some += kAtOnce) {
-        // They are on their way together, while the chain waits for none.
-        float values[kAtOnce];
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-          const int page = some + i;
-          const bool seen = page < size && shared.sums[page] != 0.0f;
-          values[i] = seen ? page_out[page * stride * head_dim] : 0.0f;
-        }
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-          const int page = some + i;
-          if (page >= size || shared.sums[page] == 0.0f) continue;
-          const float page_sum = shared.sums[page];
-          if (sum == 0.0f) {  // nothing yet: the page as it is
-            sum = page_sum;
-            out = values[i];
-            continue;
           }
-          const float old_weight = shared.old_weights[page];
-          const float new_weight = shared.new_weights[page];
-          sum = std::fma(sum, old_weight, page_sum * new_weight);
-          out = std::fma(out, old_weight, values[i] * new_weight);
         }
       }
     }
-    if (own) *result = w.last ? out / sum : out;
-  }
-
-  // Puts the sums and weights of `size` pages from `begin` on. `max` is the
-  // greatest before them, if `is_seen` says that there was one, and becomes
-  // that with them.
-  TIERCEL_DEVICE void FindWeights(const Thread& t, Shared& shared,
-                                  int64_t query, int64_t begin, int size,
-                                  float& max, bool is_seen) const {
-    constexpr float kNone = -std::numeric_limits<float>::infinity();
-    const int64_t place = (begin + t.index) * w.rows * w.heads + query;
-    const bool own = t.index < size;
-    const float page_sum = own ? w.sum[place] : 0.0f;
-    const float page_max = page_sum != 0.0f ? w.max[place] : kNone;
-
-    // 1. the greatest up to each page, within its warp
-    float upto = page_max;
-    for (int lanes = 1; lanes < kWarpLanes; lanes *= 2) {
-      upto = Greater(Before(t, upto, lanes), upto);
-    }
-    Barrier();  // all are done with the weights before
-    if (t.lane() == kWarpLanes - 1) shared.of_warps[t.warp()] = upto;
-    float before = Before(t, upto, 1);
-    if (t.lane() == 0) before = kNone;
-    Barrier();
-
-    // 2. with the warps before, and what came before all of them
-    float all = is_seen ? max : kNone;
-    float carried = all;
-    for (int warp = 0; warp < kWarps; ++warp) {
-      if (warp == t.warp()) carried = all;
-      all = Greater(all, shared.of_warps[warp]);
-    }
-    before = Greater(carried, before);
-    const float with = Greater(before, page_max);
-    shared.sums[t.index] = page_sum;
-    shared.old_weights[t.index] = ExpLane(before - with);
-    shared.new_weights[t.index] = ExpLane(page_max - with);
-    max = all;
-    Barrier();
-  }
-
-  // The value of the lane so many before; a lane without one gets its own.
-  static TIERCEL_DEVICE float Before(const Thread& t, float value, int lanes) {
-    return Shuffle(kAllLanes, value,
-                   t.lane() < lanes ? t.lane() : t.lane() - lanes);
-  }
-  // For numbers alone: a maximum that is NaN has a sum that is NaN too.
-  static TIERCEL_DEVICE float Greater(float a, float b) {
-    return a > b ? a : b;
   }
 };
+
+template <int kQueries, int kCells, OfType kOf>
+int LaunchTiles(CUstream_st* stream, const AttentionWave& w) {
+  using Compute = ComputePages<kQueries, kCells, kOf>;
+  constexpr int64_t kMostBlocks = int64_t{1} << 30;
+  const int64_t queries = w.rows * (w.heads / w.layout.kv_heads);
+  const int64_t wanted = (queries - 1) / kQueries + 1;
+  const int warps = static_cast<int>(
+      wanted < Compute::kMostWarps ? wanted : Compute::kMostWarps);
+  const int64_t tiles = (wanted - 1) / warps + 1;
+  const int64_t items = w.num_pages * w.layout.kv_heads * tiles;
+  return Launch(stream,
+                {.blocks = items < kMostBlocks ? items : kMostBlocks,
+                 .threads = warps * kWarpLanes,
+                 .shared_bytes = Compute::BytesOf(warps)},
+                Compute{w, static_cast<int>(w.layout.KRowBytes()),
+                        static_cast<int>(w.layout.VRowBytes()),
+                        static_cast<int>(tiles), warps});
+}
 
 template <OfType kOf>
 int LaunchPages(CUstream_st* stream, const AttentionWave& w) {
   const int64_t queries = w.rows * (w.heads / w.layout.kv_heads);
-  const auto launch = [&]<int kQueries>() {
-    using Compute = ComputePages<kQueries, kOf>;
-    const int64_t tiles = (queries - 1) / kQueries + 1;
-    return Launch(
-        stream,
-        TurnsFor(w.num_pages * w.layout.kv_heads * tiles, 1,
-                 Compute::kMaxThreads),
-        Compute{w, w.layout.KRowBytes(), w.layout.VRowBytes(), tiles});
-  };
-  return queries == 1   ? launch.template operator()<1>()
-         : queries <= 4 ? launch.template operator()<4>()
-                        : launch.template operator()<8>();
+  if (queries == 1) return LaunchTiles<1, 1, kOf>(stream, w);
+  if constexpr (kOf != OfType::kAny) {
+    if (queries > 4) return LaunchTiles<8, 4, kOf>(stream, w);
+  }
+  return LaunchTiles<4, 4, kOf>(stream, w);
 }
 
 }  // namespace

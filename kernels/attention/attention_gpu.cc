@@ -123,10 +123,13 @@ class GpuCall {
   absl::Status Wave(int64_t row, int64_t rows, int64_t at, int64_t size,
                     bool last) {
     const int64_t queries = rows * p_.heads;
-    float* const running_max = room_.floats;
-    float* const running_sum = running_max + queries;
-    float* const max = running_sum + queries;
+    float* const out = room_.floats;  // first: kernels write it by packets
+    float* const max = out + size * queries * p_.layout.head_dim;
     float* const sum = max + size * queries;
+    float* const running_max = room_.floats + wave_pages_ * block_rows_ *
+                                                  p_.heads *
+                                                  (p_.layout.head_dim + 2);
+    float* const running_sum = running_max + queries;
     const AttentionWave wave = {
         .q = p_.q + row * p_.q_stride,
         .q_stride = p_.q_stride,
@@ -141,7 +144,7 @@ class GpuCall {
         .shown = p_.view == nullptr ? nullptr : room_.shown,
         .max = max,
         .sum = sum,
-        .out = sum + size * queries,
+        .out = out,
         .running_max = running_max,
         .running_sum = running_sum,
         .first = at == 0,

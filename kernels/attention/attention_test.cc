@@ -175,6 +175,21 @@ TEST_P(AttentionBackendTest, EqualsReferenceForEveryKvType) {
   }
 }
 
+// GPUs have kernels for few queries, and look at 128 elements of a head at a
+// time.
+TEST_P(AttentionBackendTest, FewQueriesOfLongRowsOfEveryKvType) {
+  const std::unique_ptr<Stream> fast = NewStream(1);
+  for (int heads : {1, 3, 5}) {
+    for (int head_dim : {128, 288}) {
+      for (auto [type_k, type_v] : KvTypePairs(head_dim, !TriesAll())) {
+        Problem problem(
+            {heads, 1, head_dim, type_k, type_v, 21, kPageTokens + 41, 1});
+        ExpectIsReference(problem, problem.Run(*fast));
+      }
+    }
+  }
+}
+
 TEST_P(AttentionBackendTest, EveryNumberOfQueriesInATile) {
   const std::unique_ptr<Stream> fast = NewStream(1);
   for (int heads = 1; heads <= 17; ++heads) {

@@ -50,10 +50,25 @@ constexpr int KvBytes(DType type, int n) {
   }
 }
 
+// A block of q8_0 in registers: its scale in the lower half of the first word,
+// then the codes.
+struct Q8Words {
+  uint32_t at[9];
+
+  TIERCEL_DEVICE float Scale() const {
+    return F32FromF16(static_cast<uint16_t>(at[0]));
+  }
+  // A code, as a float. `e` is a constant.
+  TIERCEL_DEVICE float Code(int e) const {
+    const int byte = 2 + e;
+    return static_cast<float>(
+        static_cast<int8_t>(at[byte / 4] >> byte % 4 * 8));
+  }
+};
+
 // Reads the block of q8_0 that begins `skew` bytes, an even number below 16,
 // after the three packets at `from`.
-TIERCEL_DEVICE void ReadQ8Block(const std::byte* from, int skew,
-                                float (&x)[kKvPiece]) {
+TIERCEL_DEVICE Q8Words ReadQ8Words(const std::byte* from, int skew) {
   uint32_t words[12];
 #pragma unroll
   for (int p = 0; p < 3; ++p) {
@@ -72,16 +87,50 @@ TIERCEL_DEVICE void ReadQ8Block(const std::byte* from, int skew,
   for (int i = 0; i < 9; ++i) {
     words[i] = (skew & 4) != 0 ? words[i + 1] : words[i];
   }
+  Q8Words block;
 #pragma unroll
   for (int i = 0; i < 9; ++i) {
-    words[i] = (skew & 2) != 0 ? words[i] >> 16 | words[i + 1] << 16 : words[i];
+    block.at[i] =
+        (skew & 2) != 0 ? words[i] >> 16 | words[i + 1] << 16 : words[i];
   }
-  const float scale = F32FromF16(static_cast<uint16_t>(words[0]));
+  return block;
+}
+TIERCEL_DEVICE void ReadQ8Block(const std::byte* from, int skew,
+                                float (&x)[kKvPiece]) {
+  const Q8Words block = ReadQ8Words(from, skew);
 #pragma unroll
-  for (int e = 0; e < kKvPiece; ++e) {
-    const int byte = 2 + e;
-    x[e] = scale * static_cast<float>(
-                       static_cast<int8_t>(words[byte / 4] >> byte % 4 * 8));
+  for (int e = 0; e < kKvPiece; ++e) x[e] = block.Scale() * block.Code(e);
+}
+
+// Reads elements d..d + 3 of a row, d a multiple of 4: f32, f16 and bf16 by one
+// load.
+TIERCEL_DEVICE void ReadKv4(DType type, const std::byte* row, int d,
+                            float (&x)[4]) {
+  struct alignas(8) Halves {
+    uint16_t at[4];
+  };
+  if (type == DType::kF32) {
+    const Packet<float> packet =
+        Load16(reinterpret_cast<const float*>(row) + d);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) x[i] = packet[i];
+  } else if (type == DType::kQ8_0) {
+    const std::byte* const block = row + d / kKvPiece * kQ8Bytes;
+    const auto* const codes =
+        reinterpret_cast<const uint16_t*>(block + 2 + d % kKvPiece);
+    const float scale = F32FromF16(*reinterpret_cast<const uint16_t*>(block));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      x[i] = scale *
+             static_cast<float>(static_cast<int8_t>(codes[i / 2] >> i % 2 * 8));
+    }
+  } else {
+    const Halves halves = *reinterpret_cast<const Halves*>(row + 2 * d);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      x[i] = type == DType::kF16 ? F32FromF16(halves.at[i])
+                                 : F32FromBf16(halves.at[i]);
+    }
   }
 }
 

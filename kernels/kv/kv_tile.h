@@ -77,36 +77,6 @@ struct KvTile {
              });
   }
 
-  // Calls body(cell, row) with each of the rows in their order, elements
-  // d..d + n - 1 of which are at `row`. d is a multiple of 32, n is at most
-  // kPageTokens. All threads of the block call it.
-  template <typename Body>
-  TIERCEL_DEVICE void ForCells(const Thread& t, const KvRows& rows, int d,
-                               int n, const Body& body) {
-    const int from = KvBytes(rows.type, d);
-    const int bytes = KvBytes(rows.type, n);
-    // One packet more than there are, where the first is half another row's.
-    const int pitch = (bytes + 2 * kPacket - 1) / kPacket * kPacket;
-    const int step = kStageBytes / pitch;
-    const auto last_of = [&](int part) {
-      const int last = rows.begin + (part + 1) * step;
-      return last < rows.end ? last : rows.end;
-    };
-    InStages((rows.end - rows.begin - 1) / step + 1,
-             [&](int part, int stage) {
-               Fetch<kWarpLanes>(t, rows, rows.begin + part * step,
-                                 last_of(part), from, bytes, pitch, stage);
-             },
-             [&](int part, int stage) {
-               const int first = rows.begin + part * step;
-               for (int cell = first; cell < last_of(part); ++cell) {
-                 const int64_t start = cell * rows.row_bytes + from;
-                 body(cell, &at[stage * kStageBytes + (cell - first) * pitch +
-                                static_cast<int>(start % kPacket)]);
-               }
-             });
-  }
-
  private:
   // Calls use(i, stage) for i from 0 to count - 1, when what fetch(i, stage)
   // copies is there; the next is on its way then.

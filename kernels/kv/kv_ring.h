@@ -1,0 +1,101 @@
+#ifndef TIERCEL_KERNELS_KV_KV_RING_H_
+#define TIERCEL_KERNELS_KV_KV_RING_H_
+
+#include <cstddef>
+
+#include "kernels/device/device_lang.h"
+#include "kernels/kv/kv_element.h"
+#include "kernels/kv/kv_tile.h"
+
+namespace tiercel {
+
+// Elements d..d + n - 1 of the rows of cells first..last - 1. d is a multiple
+// of 32.
+struct KvPart {
+  int first;
+  int last;
+  int d;
+  int n;
+};
+
+// A ring of stages in shared memory, through which parts of rows pass as the
+// bytes they are: a block computes with one while the next kStages - 1 are
+// copied. All copies are of 16 bytes. Rows of f32, f16 and bf16 are whole
+// packets; the 34 bytes of a block of q8_0 begin at any even place, so the
+// packets around them are copied, which are of the same head: all its rows
+// together are whole packets.
+template <int kStages, int kStageBytes>
+struct KvRing {
+  static constexpr int kPacket = 16;
+  static_assert(kPageAlignment % kPacket == 0);
+
+  Array<std::byte, kStages * kStageBytes> at;
+
+  // Bytes from a row of n elements to the next in a stage, at least.
+  static constexpr int PitchOf(DType type, int n) {
+    const int skew = type == DType::kQ8_0 ? kPacket - 2 : 0;
+    return (KvBytes(type, n) + skew + kPacket - 1) / kPacket * kPacket;
+  }
+
+  // Bytes from a packet's start to that of element d of a cell's row.
+  static TIERCEL_DEVICE int SkewOf(const KvRows& rows, int cell, int d) {
+    if (rows.type != DType::kQ8_0) return 0;
+    const int start = cell * static_cast<int>(rows.row_bytes);
+    return (start + KvBytes(rows.type, d)) % kPacket;
+  }
+
+  // Has a part copied to a stage, `pitch` bytes from a row to the next, as far
+  // as its cells are among the rows. kLanes of `threads` threads take a row,
+  // and have a packet of it at most.
+  template <int kLanes>
+  TIERCEL_DEVICE void Fetch(const Thread& t, int threads, const KvRows& rows,
+                            const KvPart& part, int pitch, int stage) {
+    const int bytes = KvBytes(rows.type, part.n);
+    const int offset = t.index % kLanes * kPacket;
+    const int begin = rows.begin > part.first ? rows.begin : part.first;
+    const int end = rows.end < part.last ? rows.end : part.last;
+    const int own = begin + t.index / kLanes;
+    const int rows_at_once = threads / kLanes;
+    const int64_t stride = rows_at_once * rows.row_bytes;
+    const std::byte* from =
+        rows.at + own * rows.row_bytes + KvBytes(rows.type, part.d) + offset;
+    int to = stage * kStageBytes + (own - part.first) * pitch + offset;
+    if (rows.type != DType::kQ8_0 && offset >= bytes) return;
+#pragma unroll 4
+    for (int cell = own; cell < end; cell += rows_at_once) {
+      const int skew = SkewOf(rows, cell, part.d);
+      if (rows.type != DType::kQ8_0 || offset < skew + bytes) {
+        CopyAsync16(&at[to], from - skew);
+      }
+      from += stride;
+      to += rows_at_once * pitch;
+    }
+  }
+
+  // The part's element d of a cell in a stage.
+  TIERCEL_DEVICE const std::byte* Row(const KvRows& rows, const KvPart& part,
+                                      int cell, int pitch, int stage) {
+    return &at[stage * kStageBytes + (cell - part.first) * pitch] +
+           SkewOf(rows, cell, part.d);
+  }
+
+  // Calls use(i, stage) for parts first..last - 1, when part i is there. Before
+  // that fetch(i + kStages - 1, stage), which asks for that part, if there is
+  // one; those up to first + kStages - 2 were asked for before. Where all
+  // threads have to be done with something before use, they are.
+  template <typename FetchPart, typename UsePart>
+  TIERCEL_DEVICE static void Turn(int first, int last, const FetchPart& fetch,
+                                  const UsePart& use) {
+    for (int i = first; i < last; ++i) {
+      CopyWait<kStages - 2>();
+      Barrier();
+      fetch(i + kStages - 1, (i + kStages - 1) % kStages);
+      CopyCommit();
+      use(i, i % kStages);
+    }
+  }
+};
+
+}  // namespace tiercel
+
+#endif  // TIERCEL_KERNELS_KV_KV_RING_H_
