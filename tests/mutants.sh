@@ -66,7 +66,7 @@ rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.
 page_start|kernels/kv/page_range.cc|if (past == 0)|if (past < kPageAlignment)|kernels/kv/key_norms_test.cc
 page_seen_start|kernels/attention/attention_pages.cc|CheckPageStart("Attention", start, page); !s.ok()|absl::OkStatus(); !s.ok()|kernels/attention/attention_test.cc
 fold_warp|kernels/attention/fold_wave.h|if (warp == t.warp()) carried|if (warp == 0) carried|kernels/attention/attention_test.cc
-fold_some|kernels/attention/fold_wave.h|some < size; some += kAtOnce|some + kAtOnce <= size; some += kAtOnce|kernels/attention/attention_test.cc
+fold_some|kernels/attention/fold_wave.h|if (i >= left) break;|if (i + 2 >= left) break;|kernels/attention/attention_test.cc
 ring_queue|kernels/machine/send_ring.cc|cuda_.Await(left_.1 - half_.); !s.ok()|absl::OkStatus(); !s.ok()|offload/move/gpu_queues_test.cc
 pinned_twice|offload/move/pinned_blocks.cc|count < most && first.count. == State::kUnknown|count < most|offload/move/pinned_blocks_test.cc
 pinned_early|offload/move/pinned_blocks.h|kLargeRegion = 8|kLargeRegion = 2|offload/move/pinned_blocks_test.cc
@@ -89,9 +89,9 @@ tile_part|kernels/kv/kv_tile.h|Barrier();  // this part is there.*||kernels/kv/k
 tile_stage|kernels/kv/kv_tile.h|fetch(i + 1, (i + 1) % 2)|fetch(i + 1, i % 2)|kernels/kv/key_norms_test.cc
 tile_packets|kernels/kv/kv_tile.h|rows.at + (start - skew)|rows.at + start|kernels/kv/key_norms_test.cc
 tile_rest|kernels/kv/kv_tile.h|offset >= skew + bytes|offset >= bytes|kernels/kv/key_norms_test.cc
-stages_wait|kernels/kv/kv_ring.h|CopyWait<kStages - 2>();||kernels/attention/attention_test.cc
-stages_barrier|kernels/kv/kv_ring.h|      Barrier();||kernels/attention/attention_test.cc
-stages_turn|kernels/kv/kv_ring.h|(i + kStages - 1) % kStages);|i % kStages);|kernels/attention/attention_test.cc
+stages_wait|kernels/device/stages.h|CopyWait<kStages - 2>();||kernels/attention/attention_test.cc
+stages_barrier|kernels/device/stages.h|    Barrier();||kernels/attention/attention_test.cc
+stages_turn|kernels/device/stages.h|(i + kStages - 1) % kStages);|i % kStages);|kernels/attention/attention_test.cc
 stages_rest|kernels/kv/kv_ring.h|offset < skew + bytes|offset < bytes|kernels/attention/attention_test.cc
 wave_before|kernels/attention/attention.cu|Barrier();  // all are done with what was here before||kernels/attention/attention_test.cc
 wave_slice|kernels/attention/attention.cu|PutQueries(t, of_queries, tile, part.d);|PutQueries(t, of_queries, tile, 0);|kernels/attention/attention_test.cc

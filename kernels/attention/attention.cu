@@ -11,6 +11,7 @@
 #include "kernels/attention/attention_body.h"
 #include "kernels/attention/fold_wave.h"
 #include "kernels/device/device_lang.h"
+#include "kernels/device/stages.h"
 #include "kernels/kv/kv_ring.h"
 #include "kernels/number/reference_math.h"
 
@@ -221,7 +222,7 @@ struct ComputePages {
     PutQueries(t, of_queries, tile, 0);
 
     float dots[kGroups][kCells][kQueries] = {};
-    Ring::Turn(0, key_parts, fetch, [&](int i, int stage) {
+    ThroughStages<kStages>(0, key_parts, fetch, [&](int i, int stage) {
       const KvPart part = key_part(i);
       if (i != 0 && i % kGroups == 0 && part.d % kSlice == 0) {
         PutQueries(t, of_queries, tile, part.d);
@@ -248,29 +249,31 @@ struct ComputePages {
     Weigh(t, of_queries, tile);
 
     float sums[kQueries][kElements] = {};
-    Ring::Turn(key_parts, parts, fetch_values, [&](int i, int stage) {
-      if (tile.queries <= 0) return;
-      const KvPart part = value_part(i);
-      const int own = kElements * t.lane();
-      if (part.first == 0) {
+    ThroughStages<kStages>(
+        key_parts, parts, fetch_values, [&](int i, int stage) {
+          if (tile.queries <= 0) return;
+          const KvPart part = value_part(i);
+          const int own = kElements * t.lane();
+          if (part.first == 0) {
 #pragma unroll
-        for (int q = 0; q < kQueries; ++q) {
+            for (int q = 0; q < kQueries; ++q) {
 #pragma unroll
-          for (int e = 0; e < kElements; ++e) sums[q][e] = 0.0f;
-        }
-      }
-      AddValues(shared.rows, of_queries, tile.values, part, pitch, stage,
-                own < part.n ? own : 0, sums);
-      if (part.last < kPageTokens || own >= part.n) return;
-      Query query = tile.query;
+              for (int e = 0; e < kElements; ++e) sums[q][e] = 0.0f;
+            }
+          }
+          AddValues(shared.rows, of_queries, tile.values, part, pitch, stage,
+                    own < part.n ? own : 0, sums);
+          if (part.last < kPageTokens || own >= part.n) return;
+          Query query = tile.query;
 #pragma unroll
-      for (int q = 0; q < kQueries; ++q) {
-        if (q >= tile.queries) return;
-        Store16(Packet<float>{sums[q][0], sums[q][1], sums[q][2], sums[q][3]},
+          for (int q = 0; q < kQueries; ++q) {
+            if (q >= tile.queries) return;
+            Store16(
+                Packet<float>{sums[q][0], sums[q][1], sums[q][2], sums[q][3]},
                 &w.out[Place(tile, query) * head_dim + part.d + own]);
-        Next(query, Group());
-      }
-    });
+            Next(query, Group());
+          }
+        });
   }
 
   // Puts elements d..d + kSlice - 1, if there are so many, of the warp's
@@ -535,7 +538,10 @@ int AttentionWaveCuda(CUstream_st* stream, const AttentionWave& w) {
       : k == DType::kQ8_0 && v == k ? LaunchPages<OfType::kQ8>(stream, w)
                                     : LaunchPages<OfType::kAny>(stream, w);
   if (error != 0) return error;
-  return Launch(stream, TurnsFor(w.rows * w.heads, 1, FoldWave::kMaxThreads),
+  return Launch(stream,
+                {.blocks = w.rows * w.heads,
+                 .threads = FoldWave::kMaxThreads,
+                 .shared_bytes = FoldWave::BytesFor(w.num_pages)},
                 FoldWave{w});
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/attention/attention_body.h"
 #include "kernels/device/device_lang.h"
+#include "kernels/device/stages.h"
 #include "kernels/number/reference_math.h"
 
 namespace tiercel {
@@ -13,32 +14,41 @@ namespace tiercel {
 // A block folds the pages of one query in their order, an element of the head a
 // thread. Maxima are the same in any order, so what each page and all before it
 // weigh is found for many pages at once, a page a thread; only the sums are
-// chains.
+// chains, which a few operations a page make: what pages give passes through
+// shared memory, so that they wait for none.
 struct FoldWave {
   static constexpr int kMaxThreads = 128;
   static constexpr int kWarps = kMaxThreads / kWarpLanes;
-  static constexpr int kAtOnce = 8;  // pages
+  static constexpr int kPart = 16;  // pages that pass at a time
+  static constexpr int kStages = 4;
+  static constexpr int kStageFloats = kPart * kMaxThreads;
+  static constexpr float kUnseen = -1.0f;  // in the place of a weight
+  static_assert(kMaxThreads % kPart == 0);
+
   struct Shared {
-    Array<float, kMaxThreads> sums;         // zero: nothing is seen
-    Array<float, kMaxThreads> old_weights;  // of all that came before
-    Array<float, kMaxThreads> new_weights;  // of the page
+    Array<float, 2 * kMaxThreads> weights;  // of all that came before, and new
+    Array<float, kMaxThreads> sums;
     Array<float, kWarps> of_warps;
+    float sum;
+    Array<float, kStages * kStageFloats> values;  // last: not all are used
   };
   AttentionWave w;
+
+  static constexpr size_t BytesFor(int64_t pages) {
+    const int64_t parts = (pages + kPart - 1) / kPart;
+    const size_t unused = parts < kStages ? kStages - parts : 0;
+    return sizeof(Shared) - unused * kStageFloats * sizeof(float);
+  }
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
     const int64_t queries = w.rows * w.heads;
     for (int64_t query = t.block; query < queries; query += t.blocks) {
-      // Every thread follows the maximum and the sum by itself.
-      float max = w.first ? 0.0f : w.running_max[query];
-      float sum = w.first ? 0.0f : w.running_sum[query];
-      const float sum_before = sum;
-      const float max_before = max;
-      for (int first = 0; first < w.layout.head_dim; first += t.count) {
-        const int d = first + t.index;
-        max = max_before;
-        sum = sum_before;
-        FoldElement(t, shared, query, d, max, sum);
+      float max = 0.0f;
+      float sum = 0.0f;
+      for (int d = 0; d < w.layout.head_dim; d += t.count) {
+        max = w.first ? 0.0f : w.running_max[query];
+        sum = w.first ? 0.0f : w.running_sum[query];
+        FoldElements(t, shared, query, d, max, sum);
       }
       Barrier();  // all have read what ran so far
       if (t.index != 0) continue;
@@ -47,62 +57,102 @@ struct FoldWave {
     }
   }
 
-  // All threads of the block call it; those whose d is beyond the head help to
-  // find weights.
-  TIERCEL_DEVICE void FoldElement(const Thread& t, Shared& shared,
-                                  int64_t query, int d, float& max,
-                                  float& sum) const {
+  // What a page is in the fold of a query.
+  struct Page {
+    float sum;  // zero: nothing is seen
+    float max;
+  };
+  TIERCEL_DEVICE Page PageAt(int64_t query, int page) const {
+    if (page >= w.num_pages) return {0.0f, 0.0f};
+    const int64_t place = page * w.rows * w.heads + query;
+    return {w.sum[place], w.max[place]};
+  }
+
+  // Folds the elements d.. of the head, a thread's each; those whose element is
+  // beyond the head help to find weights. Every thread gets the maximum and the
+  // sum with all pages.
+  TIERCEL_DEVICE void FoldElements(const Thread& t, Shared& shared,
+                                   int64_t query, int d, float& max,
+                                   float& sum) const {
     const int head_dim = w.layout.head_dim;
-    const int64_t stride = w.rows * w.heads;
-    const bool own = d < head_dim;
-    float* const result = &w.result[query * head_dim + (own ? d : 0)];
-    float out = sum == 0.0f ? 0.0f : *result;
-    for (int64_t begin = 0; begin < w.num_pages; begin += t.count) {
-      const int64_t left = w.num_pages - begin;
-      const int size = left < t.count ? static_cast<int>(left) : t.count;
-      FindWeights(t, shared, query, begin, size, max, sum != 0.0f);
-      const float* const page_out =
-          &w.out[(begin * stride + query) * head_dim + (own ? d : 0)];
-      for (int some = 0; some < size; some += kAtOnce) {
-        // They are on their way together, while the chain waits for none.
-        float values[kAtOnce];
+    const int pages = static_cast<int>(w.num_pages);
+    const int64_t stride = w.rows * w.heads * int64_t{head_dim};
+    const float* const values = &w.out[query * head_dim + d];
+    const bool own = d + t.index < head_dim;
+    float* const result = &w.result[query * head_dim + d + t.index];
+    const auto fetch = [&](int part, int stage) {
+      const int element = t.lane() * Packet<float>::kSize;
+      if (d + element >= head_dim) return;
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-          const int page = some + i;
-          const bool seen = page < size && shared.sums[page] != 0.0f;
-          values[i] = seen ? page_out[page * stride * head_dim] : 0.0f;
-        }
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-          const int page = some + i;
-          if (page >= size || shared.sums[page] == 0.0f) continue;
-          const float page_sum = shared.sums[page];
-          if (sum == 0.0f) {  // nothing yet: the page as it is
-            sum = page_sum;
-            out = values[i];
-            continue;
-          }
-          const float old_weight = shared.old_weights[page];
-          const float new_weight = shared.new_weights[page];
-          sum = std::fma(sum, old_weight, page_sum * new_weight);
-          out = std::fma(out, old_weight, values[i] * new_weight);
-        }
+      for (int i = t.warp(); i < kPart; i += kWarps) {
+        const int page = part * kPart + i;
+        if (page >= pages) return;
+        CopyAsync16(
+            &shared.values[stage * kStageFloats + i * kMaxThreads + element],
+            values + page * stride + element);
       }
+    };
+
+    Barrier();  // all are done with what was here before
+    for (int i = 0; i < kStages - 1; ++i) {
+      fetch(i, i);
+      CopyCommit();
     }
+    Page next = PageAt(query, t.index);
+    // Minus zero and what follows is what follows, zeros included.
+    float out = own && sum != 0.0f ? *result : -0.0f;
+    bool is_seen = sum != 0.0f;
+    ThroughStages<kStages>(
+        0, (pages + kPart - 1) / kPart, fetch, [&](int part, int stage) {
+          const int first = part * kPart % kMaxThreads;
+          if (first == 0) {
+            is_seen = FindWeights(t, shared, next, max, is_seen);
+            next = PageAt(query, part * kPart + kMaxThreads + t.index);
+          }
+          const int left = pages - part * kPart;
+          const float* const from =
+              &shared.values[stage * kStageFloats + t.index];
+#pragma unroll
+          for (int i = 0; i < kPart; i += 2) {
+            if (i >= left) break;
+            const Packet<float> weights =
+                Load16(&shared.weights[2 * (first + i)]);
+            Add(weights[0], weights[1], from[i * kMaxThreads], out);
+            Add(weights[2], weights[3], from[(i + 1) * kMaxThreads], out);
+          }
+          if (t.warp() != 0) return;
+#pragma unroll
+          for (int i = 0; i < kPart; i += 2) {
+            if (i >= left) break;
+            const Packet<float> weights =
+                Load16(&shared.weights[2 * (first + i)]);
+            Add(weights[0], weights[1], shared.sums[first + i], sum);
+            Add(weights[2], weights[3], shared.sums[first + i + 1], sum);
+          }
+        });
+    if (t.index == 0) shared.sum = sum;
+    Barrier();
+    sum = shared.sum;
     if (own) *result = w.last ? out / sum : out;
   }
 
-  // Puts the sums and weights of `size` pages from `begin` on. `max` is the
-  // greatest before them, if `is_seen` says that there was one, and becomes
-  // that with them.
-  TIERCEL_DEVICE void FindWeights(const Thread& t, Shared& shared,
-                                  int64_t query, int64_t begin, int size,
-                                  float& max, bool is_seen) const {
+  // Goes on with a chain; where nothing of the page is seen, nothing changes.
+  static TIERCEL_DEVICE void Add(float old_weight, float new_weight, float x,
+                                 float& chain) {
+    if (!(new_weight < 0.0f)) {
+      chain = std::fma(chain, old_weight, x * new_weight);
+    }
+  }
+
+  // Puts the sums and weights of kMaxThreads pages, of which each thread brings
+  // one. `max` is the greatest before them, if `is_seen` says that there was
+  // one, and becomes that with them. Returns whether there is one then.
+  TIERCEL_DEVICE bool FindWeights(const Thread& t, Shared& shared,
+                                  const Page& page, float& max,
+                                  bool is_seen) const {
     constexpr float kNone = -std::numeric_limits<float>::infinity();
-    const int64_t place = (begin + t.index) * w.rows * w.heads + query;
-    const bool own = t.index < size;
-    const float page_sum = own ? w.sum[place] : 0.0f;
-    const float page_max = page_sum != 0.0f ? w.max[place] : kNone;
+    const bool own = page.sum != 0.0f;
+    const float page_max = own ? page.max : kNone;
 
     // 1. the greatest up to each page, within its warp
     float upto = page_max;
@@ -124,11 +174,12 @@ struct FoldWave {
     }
     before = Greater(carried, before);
     const float with = Greater(before, page_max);
-    shared.sums[t.index] = page_sum;
-    shared.old_weights[t.index] = ExpLane(before - with);
-    shared.new_weights[t.index] = ExpLane(page_max - with);
+    shared.sums[t.index] = page.sum;
+    shared.weights[2 * t.index] = ExpLane(before - with);
+    shared.weights[2 * t.index + 1] = own ? ExpLane(page_max - with) : kUnseen;
     max = all;
     Barrier();
+    return all != kNone;
   }
 
   // The value of the lane so many before; a lane without one gets its own.

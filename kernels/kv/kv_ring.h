@@ -78,22 +78,6 @@ struct KvRing {
     return &at[stage * kStageBytes + (cell - part.first) * pitch] +
            SkewOf(rows, cell, part.d);
   }
-
-  // Calls use(i, stage) for parts first..last - 1, when part i is there. Before
-  // that fetch(i + kStages - 1, stage), which asks for that part, if there is
-  // one; those up to first + kStages - 2 were asked for before. Where all
-  // threads have to be done with something before use, they are.
-  template <typename FetchPart, typename UsePart>
-  TIERCEL_DEVICE static void Turn(int first, int last, const FetchPart& fetch,
-                                  const UsePart& use) {
-    for (int i = first; i < last; ++i) {
-      CopyWait<kStages - 2>();
-      Barrier();
-      fetch(i + kStages - 1, (i + kStages - 1) % kStages);
-      CopyCommit();
-      use(i, i % kStages);
-    }
-  }
 };
 
 }  // namespace tiercel
