@@ -81,19 +81,15 @@ wave_recent|kernels/attention/attention.cu|\].recent + 1;|].recent;|kernels/atte
 wave_launch|kernels/attention/attention.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
 evidence_launch|kernels/attention/evidence.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
 select_launch|kernels/attention/selector.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
-wave_barrier|kernels/attention/fold_wave.h|Barrier();  // all have read what ran so far||kernels/attention/attention_test.cc
 wave_last|kernels/attention/attention_gpu.cc|.last = last|.last = last \&\& at == 0|kernels/attention/attention_test.cc
-tile_barrier|kernels/kv/kv_tile.h|Barrier();  // all are done with what was here before||kernels/attention/key_scores_test.cc
 tile_wait|kernels/kv/kv_tile.h|CopyWait<0>();||kernels/kv/key_norms_test.cc
 tile_part|kernels/kv/kv_tile.h|Barrier();  // this part is there.*||kernels/kv/key_norms_test.cc
 tile_stage|kernels/kv/kv_tile.h|fetch(i + 1, (i + 1) % 2)|fetch(i + 1, i % 2)|kernels/kv/key_norms_test.cc
 tile_packets|kernels/kv/kv_tile.h|rows.at + (start - skew)|rows.at + start|kernels/kv/key_norms_test.cc
-tile_rest|kernels/kv/kv_tile.h|offset >= skew + bytes|offset >= bytes|kernels/kv/key_norms_test.cc
 stages_wait|kernels/device/stages.h|CopyWait<kStages - 2>();||kernels/attention/attention_test.cc
 stages_barrier|kernels/device/stages.h|    Barrier();||kernels/attention/attention_test.cc
 stages_turn|kernels/device/stages.h|(i + kStages - 1) % kStages);|i % kStages);|kernels/attention/attention_test.cc
 stages_rest|kernels/kv/kv_ring.h|offset < skew + bytes|offset < bytes|kernels/attention/attention_test.cc
-wave_before|kernels/attention/attention.cu|Barrier();  // all are done with what was here before||kernels/attention/attention_test.cc
 wave_slice|kernels/attention/attention.cu|PutQueries(t, of_queries, tile, part.d);|PutQueries(t, of_queries, tile, 0);|kernels/attention/attention_test.cc
 q8_place|kernels/kv/kv_element.h|(skew & 4) != 0|(skew \& 8) != 0|kernels/kv/key_norms_test.cc
 dots_barrier|kernels/attention/query_dots.h|Barrier();  // all are done with the elements before||kernels/attention/key_scores_test.cc

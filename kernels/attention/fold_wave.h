@@ -41,20 +41,17 @@ struct FoldWave {
   }
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
-    const int64_t queries = w.rows * w.heads;
-    for (int64_t query = t.block; query < queries; query += t.blocks) {
-      float max = 0.0f;
-      float sum = 0.0f;
-      for (int d = 0; d < w.layout.head_dim; d += t.count) {
-        max = w.first ? 0.0f : w.running_max[query];
-        sum = w.first ? 0.0f : w.running_sum[query];
-        FoldElements(t, shared, query, d, max, sum);
-      }
-      Barrier();  // all have read what ran so far
-      if (t.index != 0) continue;
-      w.running_max[query] = max;
-      w.running_sum[query] = sum;
+    const int64_t query = t.block;
+    float max = 0.0f;
+    float sum = 0.0f;
+    for (int d = 0; d < w.layout.head_dim; d += t.count) {
+      max = w.first ? 0.0f : w.running_max[query];
+      sum = w.first ? 0.0f : w.running_sum[query];
+      FoldElements(t, shared, query, d, max, sum);
     }
+    if (t.index != 0) return;  // all have read what ran so far
+    w.running_max[query] = max;
+    w.running_sum[query] = sum;
   }
 
   // What a page is in the fold of a query.
@@ -175,8 +172,9 @@ struct FoldWave {
     before = Greater(carried, before);
     const float with = Greater(before, page_max);
     shared.sums[t.index] = page.sum;
-    shared.weights[2 * t.index] = ExpLane(before - with);
-    shared.weights[2 * t.index + 1] = own ? ExpLane(page_max - with) : kUnseen;
+    shared.weights[2 * t.index] = ExpLaneOfNegative(before - with);
+    shared.weights[2 * t.index + 1] =
+        own ? ExpLaneOfNegative(page_max - with) : kUnseen;
     max = all;
     Barrier();
     return all != kNone;

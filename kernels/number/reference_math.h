@@ -27,6 +27,27 @@ constexpr float ExpLane(float x) {
   return std::isnan(p) ? p : std::ldexp(p, static_cast<int>(n));
 }
 
+// ExpLane of x that is NaN or at most 0, with fewer operations: numbers as
+// small are rounded by an addition, and no result is below the normal ones.
+constexpr float ExpLaneOfNegative(float x) {
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: its last bit is worth 1
+  const float clamped = x < -87.0f ? -87.0f : x;
+  const float rounded = clamped * 1.44269504f + kRound;
+  const float n = rounded - kRound;
+  float r = std::fma(n, -0.693359375f, clamped);
+  r = std::fma(n, 2.12194440e-4f, r);
+  float p = 0.00138145697f;
+  p = std::fma(p, r, 0.00836873055f);
+  p = std::fma(p, r, 0.041668389f);
+  p = std::fma(p, r, 0.166665211f);
+  p = std::fma(p, r, 0.49999994f);
+  p = std::fma(p, r, 1.0f);
+  p = std::fma(p, r, 1.0f);
+  // 2^n; of NaN it is some number.
+  return p *
+         std::bit_cast<float>((std::bit_cast<uint32_t>(rounded) + 127u) << 23);
+}
+
 // simd.h's Log.
 constexpr float LogLane(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
