@@ -7,6 +7,8 @@ Reads TIERCEL_MODEL (SmolLM2) and policy.txt in TIERCEL_BOOKS. Without them it i
 skipped, but fails where CI is set.
 """
 
+import collections
+import json
 import os
 import re
 import unittest
@@ -95,6 +97,28 @@ class ReadingTest(Case):
                            result.stderr)[1].decode().split()
         at_once = self.summary(path, "-n", "4", "--no-cache", *advice)
         self.assertEqual(len(at_once["parts"]), 1)
+
+    def test_where_n_ends_a_section_it_is_said(self):
+        """Also where the sentence that was ended is left out."""
+        path = self.part(60000, 3500)
+        left_out = 0
+        for answer in (32, 48, 64):
+            flags = ["-n", str(answer), "--stream"]
+            out = self.succeed("summarize", path, "-t", "2", *flags, "--json",
+                               env=self.env)
+            *lines, document = map(json.loads, out.splitlines())
+            said = collections.Counter(line["number"] for line in lines)
+            cut = sum(count == answer for count in said.values())
+            self.assertGreater(cut, 0)
+            again = self.summary(path, "-n", str(answer))
+            self.assertGreater(again["resumed"]["nodes"], 0)
+            for made in (document, again):
+                self.assertIn("the summaries of %d part%s were cut at %d "
+                              "tokens; -n N for more" %
+                              (cut, "s" * (cut > 1), answer), made["warnings"])
+                self.assertEqual(made["output"][0]["finish_reason"], "length")
+            left_out += len(document["output"][0]["tokens"]) < answer * cut
+        self.assertGreater(left_out, 0)
 
     def test_about_so_many_words(self):
         path = self.part(60000, 6000)

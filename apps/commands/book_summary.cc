@@ -169,19 +169,10 @@ std::vector<std::string> BookSummaryWriter::LeafHeadings() const {
 }
 
 absl::Status BookSummaryWriter::Write() {
-  // Parts that had to be shorter were spoken of when they were made.
-  size_t cut = 0;
-  for (const BookSummary::Level& level : summary_.levels) {
-    cut += static_cast<size_t>(
-        std::count_if(level.begin(), level.end(), [&](const Node& node) {
-          return node.writing.cut &&
-                 node.writing.tokens.size() >= summary_.answer;
-        }));
-  }
-  if (cut > 0) {
-    summary_.warnings.push_back(absl::StrCat("the summaries of ", Parts(cut),
-                                             " were cut at ", summary_.answer,
-                                             " tokens; -n N for more"));
+  if (summary_.cut > 0) {
+    summary_.warnings.push_back(
+        absl::StrCat("the summaries of ", Parts(summary_.cut), " were cut at ",
+                     summary_.answer, " tokens; -n N for more"));
     WriteWarnings({summary_.warnings.back()});
   }
   if (options_.json) {  // of which there may be only one, an error too

@@ -37,6 +37,7 @@ struct BookSummary {
   size_t answer = 0;       // of them for each text
   size_t made = 0;         // texts, in this run
   size_t resumed = 0;      // ... and before it
+  size_t cut = 0;          // of both: at the end of `answer`
   int resumed_layers = 0;  // of a text's prompt that was finished before
   Spent spent;
   double seconds = 0;

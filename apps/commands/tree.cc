@@ -129,6 +129,8 @@ class Tree {
                        const TalkFn& talk, std::string_view text, Node* node);
   // Reads a prompt of `talk`.
   absl::Status Read(const TalkFn& talk, const Tokens& prompt);
+  // Gives `node` its text, made now or before.
+  void Put(const reader::Writing& writing, Node* node);
   // Lets the session hold the request of a prompt, and nothing else of what was
   // read before: so the rest is read behind the same tokens in every run, which
   // is how a prompt that another run has left on disk is found.
@@ -467,6 +469,13 @@ void Tree::EndPart() {
                               place_, "\n"));
 }
 
+void Tree::Put(const reader::Writing& writing, Node* node) {
+  node->writing = writing;
+  // Of texts that have to be shorter it was said when they were.
+  const auto most = static_cast<size_t>(options_.sampling.max_tokens);
+  if (writing.cut && most == summary_.answer) ++summary_.cut;
+}
+
 absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
                            const TalkFn& talk, std::string_view text,
                            Node* node) {
@@ -485,7 +494,7 @@ absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
   const auto depth = static_cast<int>(level);
   if (const reader::Writing* kept =
           reading_->journal().Find(depth, index, fingerprint)) {
-    node->writing = *kept;
+    Put(*kept, node);
     ++summary_.resumed;
     work_ -= std::min(work_, prompt->size() + summary_.answer);
     return absl::OkStatus();
@@ -546,7 +555,7 @@ absl::Status Tree::RunNode(size_t level, size_t index, size_t count,
     WriteWarnings({summary_.warnings.back()});
     reading_->StopKeeping();
   }
-  node->writing = *reading_->journal().Find(depth, index, fingerprint);
+  Put(*reading_->journal().Find(depth, index, fingerprint), node);
   EndPart();
   return absl::OkStatus();
 }
