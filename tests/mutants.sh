@@ -59,6 +59,8 @@ float_barrier|kernels/layer/matmul.cu|Barrier();  // the stage is there.*||kerne
 float_rows|kernels/layer/matmul.cu|(t.warp() \* kThreadRows + r)|(t.warp() + r)|kernels/layer/matmul_test.cc
 row_barrier|kernels/layer/matmul_row.cu|WarpBarrier();  // all have read.*||kernels/layer/matmul_test.cc
 row_wait|kernels/layer/matmul_row.cu|CopyWait<kStages - 2>|CopyWait<kStages - 1>|kernels/layer/matmul_test.cc
+row_links|kernels/layer/matmul_row.cu|Barrier();  // links are there.*||kernels/layer/matmul_test.cc
+row_rounds|kernels/layer/matmul_row.cu|half = half == 0 ? kRoundLinks : 0|half = 0|kernels/layer/matmul_test.cc
 odd_fragments|kernels/layer/packed_layout.h|block + 1 == blocks|block + 2 == blocks|kernels/layer/packed_matrix_test.cc
 stage_barrier|kernels/layer/matmul.cu|Barrier();  // this stage is there.*||kernels/layer/matmul_test.cc
 error_lane|kernels/layer/matmul.cu|error, 0, kLanes|error, 1, kLanes|kernels/layer/matmul_test.cc

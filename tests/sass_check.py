@@ -8,7 +8,8 @@ and fails where one of these does not hold:
 
   1. no kernel spills registers or has a stack;
   2. in the loops of the hot kernels at least 95 % of the bytes that loads of
-     global memory name come in loads of 128 bits;
+     global memory name come in loads of 128 bits (75 % of MultiplyPanelRow's,
+     whose lanes each load the scales of their own block);
   3. multiplication of quantised weights is done by IMMA.16832 (IMMA.8816 on
      compute capability 7.5);
   4. in the loops of MultiplyFloatRow there are at most 4 instructions a
@@ -33,17 +34,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FLAGS = ["-std=c++20", "-O3", "-fmad=false", "--expt-relaxed-constexpr",
          "--resource-usage", "-cubin", f"-I{ROOT}"]
 SKIPPED = 77
-LEAST_WIDE = 0.95
 
 # Kernels whose time is that of the bytes they load, by a part of their
 # mangled name.
-HOT = ("MultiplyPanels", "MultiplyFloatPanels", "MultiplyFloatRow",
-       "MeasureKeys")
+HOT = ("MultiplyPanels", "MultiplyFloatPanels", "MultiplyPanelRow",
+       "MultiplyFloatRow", "MeasureKeys")
+LEAST_WIDE = {"MultiplyPanelRow": 0.75}  # others: 0.95
 # A warp of these has nothing to wait for but its chain.
 BY_CHAIN = ("MultiplyFloatRow",)
 CYCLES_OF_LINK = 4
 # The matrix unit has to do the work of these.
-BY_MATRIX_UNIT = ("MultiplyPanels",)
+BY_MATRIX_UNIT = ("MultiplyPanels", "MultiplyPanelRow")
 
 BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z0-9_.]+)"
@@ -134,11 +135,11 @@ def check(arch, log, sass):
             wrong.append(f"sm_{arch} {name}: a stack of {stack} bytes, "
                          f"{spilled} spilled")
         code = codes.get(mangled, [])
-        if any(hot in mangled for hot in HOT):
+        for hot in (hot for hot in HOT if hot in mangled):
             total, wide = loaded_bytes(code)
             share = wide / total if total else 0.0
             line += f", {share:.0%} of loads by 128 bits"
-            if share < LEAST_WIDE:
+            if share < LEAST_WIDE.get(hot, 0.95):
                 wrong.append(f"sm_{arch} {name}: {wide} of {total} bytes "
                              "loaded by 128 bits")
         if any(kernel in mangled for kernel in BY_MATRIX_UNIT):

@@ -275,16 +275,6 @@ struct MultiplyPanels {
     }
   }
 
-  // The sum of half a block's codes, of Q8Fragments.
-  static TIERCEL_DEVICE int SumOf(uint32_t halves, int half) {
-    return static_cast<int16_t>(halves >> (16 * half));
-  }
-
-  // Q8_0's codes with their offset taken off; those of others fit as they are.
-  static TIERCEL_DEVICE uint32_t Signed(uint32_t quad) {
-    return kType == DType::kQ8_0 ? quad ^ 0x80808080u : quad;
-  }
-
   // Adds the dot products of one block to zeros. The first two words of `a`,
   // and the first of `b`, are of the first half of the block.
   static TIERCEL_DEVICE void Multiply(const uint32_t (&a)[4],
@@ -292,7 +282,7 @@ struct MultiplyPanels {
                                       const typename W::Scales (&w)[2],
                                       const Packet<uint32_t>& of_x,
                                       int32_t (&dots)[4]) {
-    constexpr int kLeft = kType == DType::kQ8_0 ? 0 : W::kOffset;
+    constexpr int kLeft = OffsetLeft(kType);
     if constexpr (W::kHasHalves) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
@@ -308,8 +298,8 @@ struct MultiplyPanels {
         }
       }
     } else {
-      const uint32_t quads[4] = {Signed(a[0]), Signed(a[1]), Signed(a[2]),
-                                 Signed(a[3])};
+      const uint32_t quads[4] = {Signed<kType>(a[0]), Signed<kType>(a[1]),
+                                 Signed<kType>(a[2]), Signed<kType>(a[3])};
       if constexpr (kLeft != 0) {
         for (int j = 0; j < 4; ++j) {
           const uint32_t halves = of_x[2 + j % 2];
@@ -555,6 +545,9 @@ int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
                    const Q8Fragments* x, int64_t rows) {
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (IsQuantised(kType)) {
+      if (rows == 1 && targets.of[0].k % kRowUnit == 0) {
+        return MultiplyRowQ8Cuda(stream, targets, x);
+      }
       return rows <= 8 ? LaunchPanels<kType, 1>(stream, targets, x, rows)
                        : LaunchPanels<kType, 4>(stream, targets, x, rows);
     } else {

@@ -136,6 +136,10 @@ int QuantiseCuda(CUstream_st* stream, const float* x, int64_t x_stride,
 // Quantised weights.
 int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
                    const Q8Fragments* x, int64_t rows);
+// One row by quantised weights, k being a multiple of kRowUnit.
+constexpr int64_t kRowUnit = 256;
+int MultiplyRowQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
+                      const Q8Fragments* x);
 // One row by weights that are not quantised, in whole packets of 16 bytes.
 int MultiplyRowF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                        const float* x);

@@ -7,6 +7,7 @@
 
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul_body.h"
+#include "kernels/layer/packed_layout.h"
 #include "kernels/number/half.h"
 
 namespace tiercel {
@@ -33,6 +34,22 @@ TIERCEL_DEVICE float FloatOf(uint32_t bits) {
     memcpy(&value, &bits, sizeof(value));
     return value;
   }
+}
+
+// The sum of half a block's codes, of Q8Fragments.
+TIERCEL_DEVICE int SumOf(uint32_t halves, int half) {
+  return static_cast<int16_t>(halves >> (16 * half));
+}
+
+// Four codes for the matrix unit: Q8_0's with their offset taken off; those of
+// other types fit as they are, and their offset is left to be taken off sums.
+template <DType kType>
+TIERCEL_DEVICE uint32_t Signed(uint32_t quad) {
+  return kType == DType::kQ8_0 ? quad ^ 0x80808080u : quad;
+}
+constexpr int OffsetLeft(DType type) {
+  const int bits = LayoutOf(type).offset_bits;
+  return type == DType::kQ8_0 || bits == 0 ? 0 : 1 << bits;
 }
 
 // How many groups of `columns` columns all targets have, one after the other.

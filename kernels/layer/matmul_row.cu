@@ -1,10 +1,13 @@
 // One row of x, whose products are bound by memory.
 //
-// Bytes: the weights once; x once for two panels.
-// Operations: 2 a weight. Two panels are one warp's where weights are floats,
-// so of them a multiply-add may take a GPU 4 cycles, the time of one link of a
-// chain; everything else is done between links.
-// Bound by: memory; by the chain where there are as few panels as processors.
+// Bytes: the weights once; x once for one panel of quantised weights, or two of
+// floats.
+// Operations: of floats 2 a weight; 64 links of a chain are 213 instructions of
+// the warp that has two panels. Of quantised weights 8 blocks of a panel are a
+// warp's 200 to 280 instructions, 8 of them steps of the matrix unit, of which
+// an eighth counts.
+// Bound by: memory; where there are no more panels than processors, by chains
+// of floats, whose links take 4 cycles.
 
 #include <cmath>
 #include <type_traits>
@@ -12,6 +15,7 @@
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul_body.h"
 #include "kernels/layer/matmul_device.h"
+#include "kernels/layer/packed_device.h"
 #include "kernels/layer/packed_layout.h"
 
 namespace tiercel {
@@ -209,7 +213,237 @@ struct MultiplyFloatRow {
   }
 };
 
+// ---- quantised weights, int8 activations ----
+
+// A block of threads computes one panel. Each of its warps takes a unit of
+// eight blocks in turn, of which it makes links: the exact dot products, by the
+// matrix unit, and what they are to be multiplied by. Links go to shared
+// memory, where one warp, each in its turn, adds them to the chains while the
+// others are on their next units. All that a unit takes is loaded as soon as
+// the registers of the unit before are free.
+template <DType kType>
+struct MultiplyPanelRow {
+  using W = PackedBlocks<kType>;
+  static constexpr int kWarps = 4;
+  static constexpr int kMaxThreads = kWarps * kWarpLanes;
+  static constexpr int kBlocksAtOnce = W::kHasHalves ? 3 : 4;
+  static constexpr int kUnit = 8;  // blocks
+  static constexpr int kScaleWords = kUnit / W::kGroup * W::kGroupWords;
+  static constexpr bool kHasMin = HasMin(W::kLayout.scales);
+
+  // The dot product and the scale of one row of the panel and one block, and,
+  // where the type has a minimum, it and what it is to be multiplied by.
+  struct alignas(kHasMin ? 16 : 8) Link {
+    float at[kHasMin ? 4 : 2];
+  };
+  // Links of a block begin in memory banks of their own.
+  static constexpr int kPitch =
+      kPanelRows + 32 / static_cast<int>(sizeof(Link));
+  static constexpr int kRoundLinks = kWarps * kUnit * kPitch;
+  struct Shared {
+    Array<Link, 2 * kRoundLinks> links;
+    Array<float, kPanelRows> sums;
+  };
+
+  // What a lane has of four blocks. All columns of the matrix unit are the row
+  // of x, so lanes 4 g to 4 g + 3 get the same sums; of them lane 4 g + i goes
+  // on with block i.
+  struct Quad {
+    Packet<uint32_t> codes[W::kQuadPackets];
+    Packet<uint32_t> x[2];
+    Packet<uint32_t> of_x;  // scale and sums of the lane's block
+    typename W::ScaleWords scales;
+  };
+
+  // Where a lane loads from.
+  struct From {
+    const uint32_t* codes;
+    const uint32_t* scales;  // of the unit
+    const uint32_t* x;
+    const uint32_t* of_x;
+  };
+
+  MatmulTargets targets;
+  const Q8Fragments* x;
+  int64_t units;  // k / 256
+
+  TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
+    int64_t panel = t.block;
+    const MatmulTarget target = TargetWith(targets, kPanelRows, panel);
+    From from = FirstOf(t, target.panels + panel * target.panel_bytes);
+    Quad quads[2] = {};
+    int64_t own = t.warp();
+    if (own < units) {
+      quads[0] = Load(t, from, 0);
+      quads[1] = Load(t, from, 1);
+    }
+    int turn = 0;
+    int half = 0;  // of shared.links
+    for (int64_t first = 0; first < units; first += kWarps) {
+      const int64_t next = own + kWarps;
+      if (own < units) {
+        from = NextOf(from);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          int32_t dots[W::kHasHalves ? 2 : 1][2] = {};
+          Multiply(t, quads[i], dots);
+          const Packet<uint32_t> of_x = quads[i].of_x;
+          const typename W::ScaleWords scales = quads[i].scales;
+          if (next < units) quads[i] = Load(t, from, i);
+          const int block = t.warp() * kUnit + 4 * i + t.lane() % 4;
+          StoreLinks(dots, of_x, scales, shared,
+                     half + block * kPitch + t.lane() / 4);
+        }
+      }
+      own = next;
+      Barrier();  // links are there, and those before are added
+      if (t.warp() == turn && t.lane() < kPanelRows) {
+        AddLinks(shared, half, t.lane(), units - first, first == 0);
+      }
+      turn = turn == kWarps - 1 ? 0 : turn + 1;
+      half = half == 0 ? kRoundLinks : 0;
+    }
+
+    Barrier();
+    if (t.index >= kPanelRows) return;
+    const int64_t column = panel * kPanelRows + t.index;
+    if (column < target.n) {
+      StoreProduct(target, 0, column, shared.sums[t.index]);
+    }
+  }
+
+  TIERCEL_DEVICE From FirstOf(const Thread& t, const uint8_t* panel) const {
+    const int in_quad = t.lane() % 4;
+    const auto* const codes = reinterpret_cast<const uint32_t*>(panel);
+    const Q8Fragments* const own = x + t.warp() * (kUnit / 2);
+    return {codes + t.warp() * (kUnit * W::kCodeWords) + 4 * t.lane(),
+            codes + units * (kUnit * W::kCodeWords) + t.warp() * kScaleWords,
+            own->codes[in_quad],
+            reinterpret_cast<const uint32_t*>(
+                &own[in_quad / 2].sums[in_quad % 2][0])};
+  }
+
+  // What the warp's next unit is made of.
+  static TIERCEL_DEVICE From NextOf(const From& from) {
+    constexpr int kFragments = kWarps * kUnit / 2 * sizeof(Q8Fragments) / 4;
+    return {from.codes + kWarps * kUnit * W::kCodeWords,
+            from.scales + kWarps * kScaleWords, from.x + kFragments,
+            from.of_x + kFragments};
+  }
+
+  // Quad i of a unit.
+  static TIERCEL_DEVICE Quad Load(const Thread& t, const From& from, int i) {
+    constexpr int kFragment = sizeof(Q8Fragments) / 4;
+    Quad quad;
+#pragma unroll
+    for (int j = 0; j < W::kQuadPackets; ++j) {
+      quad.codes[j] = Load16(from.codes + (i * W::kQuadPackets + j) * 128);
+    }
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      quad.x[j] = Load16(from.x + (2 * i + j) * kFragment);
+    }
+    quad.of_x = Load16(from.of_x + 2 * i * kFragment);
+    quad.scales =
+        W::ReadScaleWords(from.scales, 4 * i + t.lane() % 4, t.lane() / 4);
+    return quad;
+  }
+
+  // The dot products of rows g and g + 8 with the lane's block of a quad; for
+  // each half of it where they have scales of their own. Without what is left
+  // of the codes' offset.
+  static TIERCEL_DEVICE void Multiply(
+      const Thread& t, const Quad& quad,
+      int32_t (&dots)[W::kHasHalves ? 2 : 1][2]) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      uint32_t a[4];
+      W::WordsOf(quad.codes, i, a);
+      const uint32_t b[2] = {quad.x[i / 2][i % 2 * 2],
+                             quad.x[i / 2][i % 2 * 2 + 1]};
+#pragma unroll
+      for (int h = 0; h < (W::kHasHalves ? 2 : 1); ++h) {
+        const bool low = !W::kHasHalves || h == 0;
+        const bool high = !W::kHasHalves || h == 1;
+        const uint32_t half[4] = {
+            low ? Signed<kType>(a[0]) : 0, low ? Signed<kType>(a[1]) : 0,
+            high ? Signed<kType>(a[2]) : 0, high ? Signed<kType>(a[3]) : 0};
+        int32_t sums[4] = {};
+        MmaS8(sums, half, b);
+        if (t.lane() % 4 == i) {
+          dots[h][0] = sums[0];
+          dots[h][1] = sums[2];
+        }
+      }
+    }
+  }
+
+  static TIERCEL_DEVICE void StoreLinks(
+      const int32_t (&dots)[W::kHasHalves ? 2 : 1][2],
+      const Packet<uint32_t>& of_x, const typename W::ScaleWords& words,
+      Shared& shared, int at) {
+    constexpr int kLeft = OffsetLeft(kType);
+    typename W::Scales w[2];
+    W::ScalesOf(words, w);
+    const float scale = FloatOf<DType::kF32>(of_x[0]);
+    const int sums[2] = {SumOf(of_x[2], 0), SumOf(of_x[2], 1)};
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      int dot = 0;
+      if constexpr (W::kHasHalves) {
+        for (int h = 0; h < 2; ++h) {
+          dot += (dots[h][j] - kLeft * sums[h]) * w[j].of_halves[h];
+        }
+      } else {
+        dot = dots[0][j] - kLeft * (sums[0] + sums[1]);
+      }
+      Link link;
+      link.at[0] = static_cast<float>(dot);
+      link.at[1] = w[j].d * scale;
+      if constexpr (kHasMin) {
+        link.at[2] = w[j].m;
+        link.at[3] = scale * static_cast<float>(sums[0] + sums[1]);
+      }
+      shared.links[at + 8 * j] = link;
+    }
+  }
+
+  // Adds to the chain of row `row` of the panel what a round, or the `left`
+  // units that there are, has for it.
+  static TIERCEL_DEVICE void AddLinks(Shared& shared, int half, int row,
+                                      int64_t left, bool is_first) {
+    float acc = is_first ? 0.0f : shared.sums[row];
+    const int size = left < kWarps ? static_cast<int>(left) : kWarps;
+#pragma unroll 1
+    for (int unit = 0; unit < size; ++unit) {
+#pragma unroll
+      for (int i = 0; i < kUnit; ++i) {
+        const Link link =
+            shared.links[half + (unit * kUnit + i) * kPitch + row];
+        acc = std::fma(link.at[0], link.at[1], acc);
+        if constexpr (kHasMin) acc = std::fma(link.at[2], link.at[3], acc);
+      }
+    }
+    shared.sums[row] = acc;
+  }
+};
+
 }  // namespace
+
+int MultiplyRowQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
+                      const Q8Fragments* x) {
+  return WithWeightType(targets.of[0].type, [&]<DType kType>() {
+    if constexpr (IsQuantised(kType)) {
+      using Kernel = MultiplyPanelRow<kType>;
+      return Launch(stream,
+                    {.blocks = GroupsOfAll(targets, kPanelRows),
+                     .threads = Kernel::kMaxThreads},
+                    Kernel{targets, x, targets.of[0].k / kRowUnit});
+    } else {
+      return 0;
+    }
+  });
+}
 
 int MultiplyRowF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                        const float* x) {

@@ -73,18 +73,54 @@ struct PackedBlocks {
     return WordOf(from[i % 2], high, i);
   }
 
-  // The scales of a block, of rows g and g + 8.
-  static TIERCEL_DEVICE void ReadScales(const uint32_t* groups, int64_t block,
-                                        int g, Scales (&s)[2]) {
+  // Of a quad of blocks a lane has packets, each 512 bytes after the one
+  // before: the words of block i of the four.
+  static constexpr int kQuadPackets = kCodeWords / 32;
+  static TIERCEL_DEVICE void WordsOf(
+      const Packet<uint32_t> (&packets)[kQuadPackets], int i,
+      uint32_t (&words)[4]) {
+    for (int j = 0; j < 4; ++j) {
+      if constexpr (kLayout.codes == CodeLayout::k8) {
+        words[j] = packets[i][j];
+      } else {
+        const uint32_t high =
+            kLayout.codes == CodeLayout::k6 ? packets[kQuadPackets - 1][i] : 0;
+        words[j] = WordOf(packets[i / 2][i % 2 * 2 + j % 2], high, j);
+      }
+    }
+  }
+
+  // The scales of a block, of rows g and g + 8, as they lie in memory.
+  struct ScaleWords {
+    uint32_t halves;
+    uint32_t min_halves;  // where the type has a minimum
+    uint32_t bytes;       // where blocks share a group
+  };
+  static TIERCEL_DEVICE ScaleWords ReadScaleWords(const uint32_t* groups,
+                                                  int64_t block, int g) {
     const uint32_t* group = groups + block / kGroup * kGroupWords;
     const uint32_t* halves = group + HalfScalesAt(kLayout.scales, g);
+    ScaleWords words = {halves[0], 0, 0};
+    if constexpr (HasMin(kLayout.scales)) words.min_halves = halves[1];
+    if constexpr (kGroup > 1) {
+      words.bytes = group[ByteScalesAt(kLayout.scales,
+                                       static_cast<int>(block % kGroup), g)];
+    }
+    return words;
+  }
+  static TIERCEL_DEVICE void ReadScales(const uint32_t* groups, int64_t block,
+                                        int g, Scales (&s)[2]) {
+    ScalesOf(ReadScaleWords(groups, block, g), s);
+  }
+  static TIERCEL_DEVICE void ScalesOf(const ScaleWords& words, Scales (&s)[2]) {
     for (int h = 0; h < 2; ++h) {
-      s[h] = {HalfOf(halves[0], h), 0.0f, {1, 1}};
-      if constexpr (HasMin(kLayout.scales)) s[h].m = HalfOf(halves[1], h);
+      s[h] = {HalfOf(words.halves, h), 0.0f, {1, 1}};
+      if constexpr (HasMin(kLayout.scales)) {
+        s[h].m = HalfOf(words.min_halves, h);
+      }
     }
     if constexpr (kGroup > 1) {
-      const uint32_t bytes = group[ByteScalesAt(
-          kLayout.scales, static_cast<int>(block % kGroup), g)];
+      const uint32_t bytes = words.bytes;
       for (int h = 0; h < 2; ++h) {
         if constexpr (kHasHalves) {
           s[h].of_halves[0] = static_cast<int8_t>(bytes >> (16 * h));

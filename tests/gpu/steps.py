@@ -90,7 +90,7 @@ def memcheck(run):
 
 
 # A decode step, a long context and a prompt spend their time in these.
-PROFILED = (("MultiplyPanels", "matmul/llama2-7b/gate_up/q4_K/1/0"),
+PROFILED = (("MultiplyPanelRow", "matmul/llama2-7b/gate_up/q4_K/1/0"),
             ("ComputePages", "attention/llama2-7b//f16/1/131072"),
             ("MultiplyFloatPanels", "matmul/llama2-7b/gate_up/f16/512/0"))
 
