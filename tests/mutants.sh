@@ -78,7 +78,7 @@ gpu_last_case|tests/gpu/programs.py|ended.add(begun)|pass|tests/gpu/check_test.p
 gpu_lost|tests/gpu/programs.py|if LOST in why|if not why|tests/gpu/check_test.py
 gpu_known|tests/gpu/record.py|== PASSED:|!= OUT_OF_TIME:|tests/gpu/check_test.py
 wave_mask|kernels/attention/attention.cu|cell < end \&\&|cell + 1 < end \&\&|kernels/attention/attention_test.cc
-wave_hidden|kernels/attention/attention.cu|if (!(weight\[c\] < 0.0f)) {|{|kernels/attention/attention_test.cc
+wave_hidden|kernels/attention/attention.cu|if (!kHidden .. !(weight\[c\] < 0.0f)) {|{|kernels/attention/attention_test.cc
 wave_recent|kernels/attention/attention.cu|\].recent + 1;|].recent;|kernels/attention/attention_view_test.cc
 wave_launch|kernels/attention/attention.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
 evidence_launch|kernels/attention/evidence.cu|if (error != 0) return error;|(void)error;|kernels/attention/refused_launch_test.cc
@@ -92,6 +92,7 @@ stages_wait|kernels/device/stages.h|CopyWait<kStages - 2>();||kernels/attention/
 stages_barrier|kernels/device/stages.h|    Barrier();||kernels/attention/attention_test.cc
 stages_turn|kernels/device/stages.h|(i + kStages - 1) % kStages);|i % kStages);|kernels/attention/attention_test.cc
 stages_rest|kernels/kv/kv_ring.h|offset < skew + bytes|offset < bytes|kernels/attention/attention_test.cc
+wave_looked|kernels/attention/attention.cu|(values.end - 1) / kAtOnce|values.end / kAtOnce - 1|kernels/attention/attention_test.cc
 wave_slice|kernels/attention/attention.cu|PutQueries(t, of_queries, tile, part.d);|PutQueries(t, of_queries, tile, 0);|kernels/attention/attention_test.cc
 q8_place|kernels/kv/kv_element.h|(skew & 4) != 0|(skew \& 8) != 0|kernels/kv/key_norms_test.cc
 dots_barrier|kernels/attention/query_dots.h|Barrier();  // all are done with the elements before||kernels/attention/key_scores_test.cc

@@ -13,7 +13,10 @@ and fails where one of these does not hold:
   3. multiplication of quantised weights is done by IMMA.16832 (IMMA.8816 on
      compute capability 7.5);
   4. in the loops of MultiplyFloatRow there are at most 4 instructions a
-     multiply-add, the cycles of one link of its chain.
+     multiply-add, the cycles of one link of its chain;
+  5. of the instructions of the innermost loops that convert f16 and multiply,
+     attention's kernels of f16 multiply by a stated share: the more queries a
+     warp has, the more products a load and a conversion serve.
 
 Needs nvcc, and cuobjdump of the CUDA Toolkit or of PyPI
 (nvidia-cuda-cuobjdump), on the PATH or in $NVCC and $CUOBJDUMP. Where one is
@@ -43,6 +46,14 @@ LEAST_WIDE = {"MultiplyPanelRow": 0.75}  # others: 0.95
 # A warp of these has nothing to wait for but its chain.
 BY_CHAIN = ("MultiplyFloatRow",)
 CYCLES_OF_LINK = 4
+# Least shares of FFMA, by the kernel, its queries a warp, cells a lane at a time
+# and type of K and V (0: f16).
+LEAST_PRODUCTS = {
+    "ComputePages 1 1 0": 0.30,
+    "ComputePages 4 4 0": 0.50,
+    "ComputePages 6 4 0": 0.58,
+    "ComputePages 8 4 0": 0.62,
+}
 # The matrix unit has to do the work of these.
 BY_MATRIX_UNIT = ("MultiplyPanels", "MultiplyPanelRow")
 
@@ -53,7 +64,8 @@ INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z0-9_.]+)
 
 def kernel_name(mangled):
     """The struct of a kernel and its arguments, from RunKernel's name."""
-    own = re.search(r"_cu_[0-9a-f]{8}(\d+)(\w+)", mangled)
+    own = (re.search(r"_cu_[0-9a-f]{8}(\d+)(\w+)", mangled)
+           or re.search(r"RunKernelINS_(\d+)(\w+)", mangled))
     if not own:
         return mangled
     name, rest = own[2][:int(own[1])], own[2][int(own[1]):]
@@ -124,6 +136,21 @@ def instructions_per_link(code):
     return most[1] / most[0] if most[0] else math.inf
 
 
+def shares_of_products(code):
+    """Of each innermost loop with HADD2 and FFMA, the share of FFMA."""
+    all_loops = set(loops(code))
+    shares = []
+    for first, last in all_loops:
+        if any(first <= other[0] and other[1] <= last
+               for other in all_loops - {(first, last)}):
+            continue
+        names = [opcode.split(".")[0] for address, opcode, _ in code
+                 if first <= address <= last]
+        if "HADD2" in names and "FFMA" in names:
+            shares.append(names.count("FFMA") / len(names))
+    return shares
+
+
 def check(arch, log, sass):
     """The lines of a table, and what does not hold."""
     table, wrong = [], []
@@ -154,6 +181,13 @@ def check(arch, log, sass):
             if count > CYCLES_OF_LINK:
                 wrong.append(f"sm_{arch} {name}: {count:.1f} instructions a "
                              "link")
+        if name in LEAST_PRODUCTS:
+            shares = shares_of_products(code) or [0.0]
+            line += f", {min(shares):.0%} of inner loops multiply"
+            if min(shares) < LEAST_PRODUCTS[name]:
+                wrong.append(f"sm_{arch} {name}: {min(shares):.0%} of an "
+                             "inner loop multiply, need "
+                             f"{LEAST_PRODUCTS[name]:.0%}")
         table.append(line)
     if not table:
         wrong.append(f"sm_{arch}: no kernel was compiled")

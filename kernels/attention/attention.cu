@@ -240,7 +240,7 @@ struct ComputePages {
             dots[c / kCells][c % kCells][i] * w.scale;
       }
     }
-    Weigh(t, of_queries, tile);
+    const bool all_seen = Weigh(t, of_queries, tile);
 
     float sums[kQueries][kElements] = {};
     ThroughStages<kStages>(
@@ -255,8 +255,14 @@ struct ComputePages {
               for (int e = 0; e < kElements; ++e) sums[q][e] = 0.0f;
             }
           }
-          AddValues(shared.rows, of_queries, tile.values, part, pitch, stage,
-                    own < part.n ? own : 0, sums);
+          const int d = own < part.n ? own : 0;
+          if (all_seen) {
+            AddValues<false>(shared.rows, of_queries, tile.values, part, pitch,
+                             stage, d, sums);
+          } else {
+            AddValues<true>(shared.rows, of_queries, tile.values, part, pitch,
+                            stage, d, sums);
+          }
           if (part.last < kPageTokens || own >= part.n) return;
           Query query = tile.query;
 #pragma unroll
@@ -384,8 +390,9 @@ struct ComputePages {
 
   // Makes weights of the warp's scores, and writes their maxima and sums. The
   // weights of a query that sees a score that is not finite are all NaN, so
-  // that no fault hides behind a weight of zero.
-  TIERCEL_DEVICE void Weigh(const Thread& t, float* of_queries,
+  // that no fault hides behind a weight of zero. Returns whether all queries
+  // see all cells that AddValues looks at.
+  TIERCEL_DEVICE bool Weigh(const Thread& t, float* of_queries,
                             const Tile& tile) const {
     constexpr float kInf = std::numeric_limits<float>::infinity();
     const int64_t start = tile.page.start;
@@ -394,6 +401,7 @@ struct ComputePages {
     for (int c = 0; c < kOfLane; ++c) {
       fixed[c] = InRanges(tile.kv_head, start + c * kWarpLanes + t.lane());
     }
+    bool all_seen = true;
     Query query = tile.query;
     for (int i = 0; i < tile.queries; ++i) {
       // Cells begin..end - 1 that are fixed or not before `recent`.
@@ -420,6 +428,7 @@ struct ComputePages {
             cell >= tile.begin && cell < end && (fixed[c] || cell >= recent);
         fault = fault || (seen[c] && !std::isfinite(score[c]));
         if (seen[c]) max = std::fmax(max, score[c]);
+        all_seen = all_seen && (seen[c] || !IsLookedAt(tile.values, cell));
       }
       for (int bits = kWarpLanes / 2; bits > 0; bits /= 2) {
         max = std::fmax(max, ShuffleXor(kAllLanes, max, bits));
@@ -448,6 +457,7 @@ struct ComputePages {
       }
       Next(query, Group());
     }
+    return Ballot(kAllLanes, all_seen) == kAllLanes;
   }
 
   TIERCEL_DEVICE bool InRanges(int kv_head, int64_t position) const {
@@ -460,14 +470,22 @@ struct ComputePages {
     return false;
   }
 
+  // Values are looked at in groups of so many cells.
+  static constexpr int kAtOnce = 4;
+  TIERCEL_DEVICE static bool IsLookedAt(const KvRows& values, int cell) {
+    return cell / kAtOnce >= values.begin / kAtOnce &&
+           cell / kAtOnce <= (values.end - 1) / kAtOnce;
+  }
+
   // Goes on with the weighted sums of the lane's elements, d.. of the part's,
-  // in the order of cells. A hidden cell may hold NaN, which a weight of zero
-  // would let through.
+  // in the order of cells. Of those that are looked at, some may be hidden if
+  // kHidden: such a cell may hold NaN, which a weight of zero would let
+  // through.
+  template <bool kHidden>
   TIERCEL_DEVICE static void AddValues(Ring& ring, float* weights,
                                        const KvRows& values, const KvPart& part,
                                        int pitch, int stage, int d,
                                        float (&sums)[kQueries][kElements]) {
-    constexpr int kAtOnce = 4;
     const int begin = values.begin / kAtOnce * kAtOnce;
     const int last = values.end < part.last ? values.end : part.last;
     for (int cell = begin > part.first ? begin : part.first; cell < last;
@@ -485,7 +503,7 @@ struct ComputePages {
         for (int c = 0; c < kAtOnce; ++c) {
 #pragma unroll
           for (int e = 0; e < kElements; ++e) {
-            if (!(weight[c] < 0.0f)) {
+            if (!kHidden || !(weight[c] < 0.0f)) {
               sums[q][e] = std::fma(weight[c], x[c][e], sums[q][e]);
             }
           }
@@ -516,8 +534,9 @@ int LaunchPages(CUstream_st* stream, const AttentionWave& w) {
   const int64_t queries = w.rows * (w.heads / w.layout.kv_heads);
   if (queries == 1) return LaunchTiles<1, 1, kOf>(stream, w);
   if constexpr (kOf != OfType::kAny) {
-    // Where warps of six leave fewer without a query: 17 rows take 3 of these.
-    if (queries > 4 && (queries + 5) / 6 * 6 < (queries + 7) / 8 * 8) {
+    // Where warps of six leave places enough less empty: 17 rows take three.
+    if (queries > 4 &&
+        10 * ((queries + 5) / 6 * 6) < 9 * ((queries + 7) / 8 * 8)) {
       return LaunchTiles<6, 4, kOf>(stream, w);
     }
     if (queries > 4) return LaunchTiles<8, 4, kOf>(stream, w);

@@ -52,8 +52,10 @@ class GpuCall {
   GpuCall(Stream& stream, const AttentionParams& p, int64_t wave_floats)
       : stream_(stream), p_(p), shown_(ShownBy(p)) {
     const int64_t query_floats = p.layout.head_dim + 2;
-    block_rows_ = std::clamp<int64_t>(
+    const int64_t most_rows = std::clamp<int64_t>(
         wave_floats / kLeastPages / (p.heads * query_floats), 1, p.rows);
+    const int64_t blocks = (p.rows - 1) / most_rows + 1;  // of like size
+    block_rows_ = (p.rows - 1) / blocks + 1;
     wave_pages_ = std::clamp<int64_t>(
         wave_floats / (block_rows_ * p.heads * query_floats), 1,
         PagesUpTo(p, p.rows - 1));
