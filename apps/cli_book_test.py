@@ -436,7 +436,10 @@ class GoingOnTest(BookCase):
         whole = self.summary()["output"]
         name = self.file()
         elsewhere = self.path("elsewhere", b"mine")
-        for make in os.mkfifo, lambda name: os.symlink(elsewhere, name):
+        reading = self.path("reading")
+        shutil.copy(name, reading)  # which would do, were it there itself
+        for make in (os.mkfifo, lambda name: os.symlink(elsewhere, name),
+                     lambda name: os.symlink(reading, name)):
             os.unlink(name)
             make(name)
             document = self.summary()
@@ -495,13 +498,18 @@ class GoingOnTest(BookCase):
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(first.wait)
         self.addCleanup(first.kill)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while self.kept() < 2 and time.monotonic() < deadline:
             time.sleep(0.02)
         first.send_signal(signal.SIGSTOP)
         whole = self.summary()
         parts = self.kept()
+        before = os.stat(self.file()).st_ino
         first.send_signal(signal.SIGCONT)
+        # What it adds first is added to what the other has made.
+        while os.stat(self.file()).st_ino == before:
+            self.assertLess(time.monotonic(), deadline)
+        self.assertEqual(self.kept(), parts)
         first.communicate()
         self.assertEqual(first.returncode, 0)
         self.assertEqual(self.kept(), parts)

@@ -110,6 +110,16 @@ TEST(ScreenTest, ProseBreaksBetweenWords) {
   };
   EXPECT_EQ(ShownOn(11, write), "the falcon\r\nsaw the?\r\nsea");
   EXPECT_EQ(ShownOn(0, write), "the falcon saw the? sea");
+  // COLUMNS says more than the terminal, if it is a width.
+  for (const char* columns : {"11", "0", "-11", "wide", ""}) {
+    EXPECT_EQ(ShownOn(80,
+                      [&] {
+                        setenv("COLUMNS", columns, 1);
+                        write();
+                      }),
+              std::string(columns) == "11" ? "the falcon\r\nsaw the?\r\nsea"
+                                           : "the falcon saw the? sea");
+  }
 }
 
 }  // namespace
