@@ -96,5 +96,50 @@ TEST(ComparedTest, ASpeedUpIsHowMuchFasterItWas) {
   EXPECT_TRUE(Compared(report, 30, report, 0)["speedup"].is_null());
 }
 
+TEST(PromiseOfTest, OnlyWhatIsCoupledOrGreedyIsTheText) {
+  SamplingOptions from;
+  from.policy = "triforce";
+  EXPECT_EQ(PromiseOf(from), Promise::kText);  // greedy, of whatever law
+  from.temperature = 0.5;
+  EXPECT_EQ(PromiseOf(from), Promise::kLaw);
+  from.verify = "residual";
+  EXPECT_EQ(PromiseOf(from), Promise::kLaw);
+  from.verify = "coupled";
+  EXPECT_EQ(PromiseOf(from), Promise::kText);
+  from.plain = true;
+  EXPECT_EQ(PromiseOf(from), Promise::kNone);
+  from.temperature = 0;
+  EXPECT_EQ(PromiseOf(from), Promise::kNone);
+}
+
+// The same context, tokens drawn alike, and nobody who drafts.
+TEST(BaselineOfTest, NobodyDrafts) {
+  Options options;
+  options.sampling.draft = "small";
+  options.sampling.draft_path = "a model";
+  options.sampling.draft_layers = 3;
+  options.sampling.settings = "a=1";
+  options.sampling.temperature = 0.5;
+  options.sampling.plain = true;
+  options.session.texts_dir = "texts";
+  options.session.cache_dir = "rates";
+  for (const char* policy : {"full", "triforce", "sfi", "sadas", "speed"}) {
+    options.sampling.policy = policy;
+    const Options full = BaselineOf(options, {{"context", 700}});
+    const bool forces = std::string(policy) == "sadas";
+    EXPECT_EQ(full.sampling.policy, forces ? "sadas" : "full");
+    EXPECT_EQ(full.sampling.baseline, forces);
+    EXPECT_EQ(full.sampling.settings, forces ? "a=1" : "");
+    EXPECT_STREQ(full.sampling.Drafter(), "none");
+    EXPECT_EQ(full.sampling.draft_path, "");
+    EXPECT_EQ(full.sampling.draft_layers, 0);
+    EXPECT_FALSE(full.sampling.plain);
+    EXPECT_EQ(full.sampling.temperature, 0.5);
+    EXPECT_EQ(full.session.context, 700);
+    EXPECT_EQ(full.session.texts_dir, "");
+    EXPECT_EQ(full.session.cache_dir, "");
+  }
+}
+
 }  // namespace
 }  // namespace tiercel::cli
