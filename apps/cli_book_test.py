@@ -3,6 +3,7 @@
     cli_book_test.py TIERCEL CHECKPOINTS
 """
 
+import fcntl
 import json
 import os
 import re
@@ -492,6 +493,22 @@ class GoingOnTest(BookCase):
         self.assertGreater(self.summary()["resumed"]["nodes"], 0)
         self.assertEqual(stat.S_IMODE(os.stat(self.readings).st_mode), 0o700)
 
+    def stop_outside_of_the_folder(self, process):
+        """Stops it for now, at a moment when it does not write a reading."""
+        while True:
+            process.send_signal(signal.SIGSTOP)
+            _, status = os.waitpid(process.pid, os.WUNTRACED)
+            self.assertTrue(os.WIFSTOPPED(status))
+            folder = os.open(self.readings, os.O_RDONLY)
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                process.send_signal(signal.SIGCONT)
+                time.sleep(0.002)
+            finally:
+                os.close(folder)
+
     def test_two_at_once_lose_nothing(self):
         first = subprocess.Popen([TIERCEL, *self.command], env=self.env,
                                  stdin=subprocess.DEVNULL,
@@ -501,7 +518,7 @@ class GoingOnTest(BookCase):
         deadline = time.monotonic() + 300
         while self.kept() < 2 and time.monotonic() < deadline:
             time.sleep(0.02)
-        first.send_signal(signal.SIGSTOP)
+        self.stop_outside_of_the_folder(first)
         whole = self.summary()
         parts = self.kept()
         before = os.stat(self.file()).st_ino
