@@ -52,6 +52,9 @@ absl::Status CheckEnvironment() {
 
 absl::Status UnknownCommand(const std::vector<std::string>& args) {
   const std::string& name = args[0];
+  if (name == "serve" || name == "batch" || name == "text") {
+    return NotInThisVersion(absl::StrCat("tiercel ", name));
+  }
   const auto command = std::find_if(args.begin(), args.end(), IsCommand);
   const bool is_flag = !name.empty() && name[0] == '-';
   if (is_flag && command != args.end()) {

@@ -411,6 +411,14 @@ TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
            {"generate", "-p", "x", "--simulate",
             "device=1GB,link=1GB/s,host=1GB/s"},
            {"ask", "x", "who?", "--words=100"},
+           {"ask", "x", "who?", "--effort=full"},
+           {"summarize", "x", "--each"},
+           {"generate", "-p", "x", "-sys", "y"},
+           {"chat", "--json-schema", "x.json"},
+           {"bench", "--parallel", "2"},
+           {"serve"},
+           {"batch", "in.jsonl", "-o", "out.jsonl"},
+           {"text", "x"},
        }) {
     EXPECT_THAT(Refusal(args), HasSubstr("not in this version"))
         << ::testing::PrintToString(args);

@@ -68,6 +68,7 @@ void AddSummarize(FlagSet& flags, Options* options) {
   SetReadingDefaults(/*max_tokens=*/512, &options->sampling);
   AddGenerationFlags(flags, options);
   AddSummaryFlags(flags, &options->book);
+  flags.NotBuilt({"--each", "--chapter-pattern"});
   flags.Group("Output");
   flags.Switch("--no-talk", "take no questions after it, on a terminal either",
                [=] { options->talk = false; });
@@ -75,7 +76,8 @@ void AddSummarize(FlagSet& flags, Options* options) {
 
 void AddAsk(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
-  flags.NotBuilt({"--words", "--language", "--instruction"});
+  flags.NotBuilt({"--words", "--language", "--instruction", "--effort",
+                  "--chapter-pattern"});
   flags.Positionals("QUESTION",
                     "one or more, each in quotes; without any they are taken "
                     "as in chat",
@@ -189,6 +191,7 @@ void AddBench(FlagSet& flags, Options* options) {
   flags.StrayArgumentsAre({.file = "-m", .number = "-p", .text = "-m"});
   options->session.cache_dir = CacheFolder();
   BenchOptions* bench = &options->bench;
+  flags.NotBuilt({"--parallel"});
   flags.Group("Tests");
   flags.IntList("-p,--n-prompt",
                 "tokens to read, each a test (default 512; 0: none)", 0,

@@ -118,6 +118,8 @@ void AddSamplingFlags(FlagSet& flags, SamplingOptions* sampling) {
                  sampling->max_tokens = n;
                });
   flags.LastCounts("-n");
+  flags.NotBuilt({"--think", "--template-kwargs", "--json-schema", "--grammar",
+                  "-sys", "--stop-id", "--best-of"});
   AddLawFlags(flags, sampling);
   flags.RepeatableText(
       "--stop", "TEXT", "end the output before this text; repeatable",
