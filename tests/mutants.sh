@@ -56,7 +56,8 @@ fragment_rows|kernels/layer/matmul.cu|in_fragments / 16 >= left|in_fragments / 1
 half_sums|kernels/layer/matmul.cu|SumOf(of_x\[2 + j % 2\], h)|SumOf(of_x[2 + j % 2], 0)|kernels/layer/matmul_test.cc
 panel_order|kernels/layer/matmul.cc|output.weights->order() != order|output.weights->order() < order|kernels/layer/matmul_test.cc
 float_barrier|kernels/layer/matmul.cu|Barrier();  // the stage is there.*||kernels/layer/matmul_test.cc
-float_rows|kernels/layer/matmul.cu|(t.warp() \* kThreadRows + r)|(t.warp() + r)|kernels/layer/matmul_test.cc
+float_left|kernels/layer/matmul.cu|row >= from.rows_left|row > from.rows_left|kernels/layer/matmul_test.cc
+float_rows|kernels/layer/matmul.cu|t.lane() / 8 + 4 \* i|t.lane() / 8 + 3 * i|kernels/layer/matmul_test.cc
 row_barrier|kernels/layer/matmul_row.cu|WarpBarrier();  // all have read.*||kernels/layer/matmul_test.cc
 row_wait|kernels/layer/matmul_row.cu|CopyWait<kStages - 2>|CopyWait<kStages - 1>|kernels/layer/matmul_test.cc
 row_links|kernels/layer/matmul_row.cu|Barrier();  // links are there.*||kernels/layer/matmul_test.cc

@@ -46,6 +46,9 @@ class WordsTest(unittest.TestCase):
             sass_check.kernel_name(NAME.replace("14MultiplyPanelsILNS_5DTypeE4"
                                                 "ELi1EEE", "8CopyRowsE")),
             "CopyRows")
+        self.assertEqual(
+            sass_check.kernel_name(NAME.replace("ELi1EEE", "ENS1_6Rows64EEE")),
+            "MultiplyPanels 4 Rows64")
 
     def test_loads_are_counted_in_loops_alone(self):
         code = sass_check.functions(SASS)[NAME]
@@ -67,12 +70,12 @@ class WordsTest(unittest.TestCase):
 
         chain = SASS.replace("LDG.E.U16 R2", "FFMA R4, R5, R6")
         _, wrong = of("16MultiplyFloatRow", chain)
-        self.assertEqual(wrong, ["sm_89 MultiplyFloatRow 4 1: 5.0 instructions "
-                                 "a link"])
+        self.assertEqual(wrong, ["sm_89 MultiplyFloatRow 4 1: 5.00 "
+                                 "instructions a link"])
         table, wrong = of("16MultiplyFloatRow",
                           chain.replace("IMMA.16832", "FFMA"))
         self.assertEqual(wrong, [])
-        self.assertIn(" 2.5 instructions a link", table[0])
+        self.assertIn(" 2.50 instructions a link", table[0])
         _, wrong = of("16MultiplyFloatRow", SASS.replace("LDG.E.U16", "LDS"))
         self.assertIn("inf instructions", wrong[0])
 

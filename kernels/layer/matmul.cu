@@ -1,13 +1,16 @@
-// Bytes: the weights once for 8 or 32 rows (floats: for 16), after that
-// from the second-level cache, as is x, once for two or four panels.
+// Several rows of x (of one alone: matmul_row.cu, where it can).
+//
+// Bytes: the weights once for 8 or 32 rows (floats: for 8, 24 or 64), after
+// that from the second-level cache, as is x, once for two or four panels
+// (floats: for two, or eight).
 // Operations: 2 int8 a weight and row, in tiles of 8 rows, and the link of a
-// chain a block of 32, 6 to 8 f32 instructions; floats: 2 f32 a weight and row.
+// chain a block of 32, 6 to 8 f32 instructions; floats: 2 f32 a weight and row,
+// of which a multiply-add is 1.5 instructions for 24 rows, 1.2 for 64.
 // Bound by: memory up to 64 rows of 4 bits and 60 of F16 (4090), then by f32,
 // which for quantised weights is the links of chains.
 
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul_body.h"
@@ -328,32 +331,62 @@ struct MultiplyPanels {
 
 // ---- float activations ----
 
-// A warp computes two panels of floats for kThreadRows rows: a thread has one
-// column of each row, its chain over k. Weights and x pass through a ring of
-// stages in shared memory, 64 of k each.
-template <DType kType>
-struct MultiplyFloatPanels {
-  using Word = std::conditional_t<kType == DType::kF32, uint32_t, uint16_t>;
-  static constexpr int kPacket = Packet<Word>::kSize;
+// How many rows and columns the threads of a block have. In a warp four lanes
+// follow each other along rows and eight along columns, as do its outputs.
+template <int kRowsOfThread, int kColumnsOfThread, int kWarpsAlongRows>
+struct FloatTile {
   static constexpr int kWarps = 4;
-  static constexpr int kThreadRows = 4;
-  static constexpr int kMaxThreads = kWarps * kWarpLanes;
-  static constexpr int kBlocksAtOnce = 4;
-  static constexpr int kColumns = 2 * kPanelRows;
-  static constexpr int kRows = kWarps * kThreadRows;
-  static constexpr int kStages = 8 / static_cast<int>(sizeof(Word));
-  static constexpr int kLength = 64;  // of a stage
-  // A column's weights of a stage; columns begin in memory banks of their own.
+  static constexpr int kThreadRows = kRowsOfThread;
+  static constexpr int kThreadColumns = kColumnsOfThread;
+  static constexpr int kWarpRows = 4 * kThreadRows;
+  static constexpr int kWarpColumns = 8 * kThreadColumns;
+  static constexpr int kRows = kWarpsAlongRows * kWarpRows;
+  static constexpr int kColumns = kWarps / kWarpsAlongRows * kWarpColumns;
+};
+// Few rows: as many blocks as there can be, and much on its way for each.
+struct Rows8 : FloatTile<2, 1, 1> {
+  static constexpr int kStages = 5;
+  static constexpr int kColumnBytes = 128;  // of a stage
+  static constexpr int kUnrolled = 4;       // packets of a stage
+  static constexpr int kBlocksAtOnce = 6;
+};
+struct Rows24 : FloatTile<6, 1, 1> {
+  static constexpr int kStages = 3;
+  static constexpr int kColumnBytes = 128;
+  static constexpr int kUnrolled = 4;
+  static constexpr int kBlocksAtOnce = 5;
+};
+// Many: a number that is loaded is multiplied eight times.
+struct Rows64 : FloatTile<8, 8, 2> {
+  static constexpr int kStages = 2;
+  static constexpr int kColumnBytes = 64;
+  static constexpr int kUnrolled = 1;
+  static constexpr int kBlocksAtOnce = 3;
+};
+
+// A thread has a tile of outputs, its chains over k. Weights and x pass through
+// a ring of stages in shared memory.
+template <DType kType, typename Tile>
+struct MultiplyFloatPanels {
+  using Word = WordOf<kType>;
+  static constexpr int kPacket = Packet<Word>::kSize;
+  static constexpr int kMaxThreads = Tile::kWarps * kWarpLanes;
+  static constexpr int kBlocksAtOnce = Tile::kBlocksAtOnce;
+  static constexpr int kStages = Tile::kStages;
+  static constexpr int kLength =
+      Tile::kColumnBytes / static_cast<int>(sizeof(Word));
+  // Rows and columns of a stage begin in memory banks of their own.
   static constexpr int kColumnWords = kLength + kPacket;
-  static_assert(kColumns == kWarpLanes);
+  static constexpr int kRowFloats = kLength + 4;
 
   struct Stage {
-    Array<Word, kColumns * kColumnWords> weights;
-    Array<float, kRows * kLength> x;
+    Array<Word, Tile::kColumns * kColumnWords> weights;
+    Array<float, Tile::kRows * kRowFloats> x;
   };
   struct Shared {
     Array<Stage, kStages> stages;
   };
+  using Sums = float[Tile::kThreadRows][Tile::kThreadColumns];
 
   MatmulTargets targets;
   const float* x;  // aligned to 16 bytes, as is each row; k to packets
@@ -363,84 +396,148 @@ struct MultiplyFloatPanels {
 
   TIERCEL_DEVICE void operator()(const Thread& t, Shared& shared) const {
     int64_t group = t.block / row_tiles;
-    const MatmulTarget target = TargetWith(targets, kColumns, group);
-    const int64_t row = t.block % row_tiles * kRows;
+    const MatmulTarget target = TargetWith(targets, Tile::kColumns, group);
+    const int64_t row = t.block % row_tiles * Tile::kRows;
 
-    float acc[kThreadRows] = {};
-#pragma unroll
+    Sums acc = {};
+    From from = Begin(t, target, group * Tile::kColumns, row);
+#pragma unroll 1
     for (int i = 0; i < kStages - 1; ++i) {
-      Fetch(t, target, group, row, i * kLength, shared.stages[i]);
+      Fetch(t, from, shared.stages[i]);
       CopyCommit();
     }
     int turn = 0;
-    for (int64_t first = 0; first < target.k; first += kLength) {
+#pragma unroll 1
+    for (int64_t left = target.k; left > 0; left -= kLength) {
       CopyWait<kStages - 2>();
       Barrier();  // the stage is there, and all are done with the one before
-      const int last = turn == 0 ? kStages - 1 : turn - 1;
-      Fetch(t, target, group, row, first + (kStages - 1) * kLength,
-            shared.stages[last]);
+      Fetch(t, from, shared.stages[turn == 0 ? kStages - 1 : turn - 1]);
       CopyCommit();
-      AddStage(t, shared.stages[turn], SizeOf(target.k - first), acc);
+      AddStage(t, shared.stages[turn], UpTo(left, kLength), acc);
       turn = turn == kStages - 1 ? 0 : turn + 1;
     }
 
-    const int64_t column = group * kColumns + t.lane();
 #pragma unroll
-    for (int i = 0; i < kThreadRows; ++i) {
-      const int64_t r = row + t.warp() * kThreadRows + i;
-      if (r < rows && column < target.n) {
-        StoreProduct(target, r, column, acc[i]);
+    for (int i = 0; i < Tile::kThreadRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < Tile::kThreadColumns; ++j) {
+        const int64_t r = row + RowOf(t, i);
+        const int64_t column = group * Tile::kColumns + ColumnOf(t, j);
+        if (r < rows && column < target.n) {
+          StoreProduct(target, r, column, acc[i][j]);
+        }
       }
     }
   }
 
-  static TIERCEL_DEVICE int SizeOf(int64_t left) {
-    return left <= 0 ? 0 : left < kLength ? static_cast<int>(left) : kLength;
+  static TIERCEL_DEVICE int RowOf(const Thread& t, int i) {
+    return t.warp() % (Tile::kRows / Tile::kWarpRows) * Tile::kWarpRows +
+           t.lane() / 8 + 4 * i;
+  }
+  static TIERCEL_DEVICE int ColumnOf(const Thread& t, int j) {
+    return t.warp() / (Tile::kRows / Tile::kWarpRows) * Tile::kWarpColumns +
+           t.lane() % 8 + 8 * j;
   }
 
-  // Has what is to be multiplied from `first` on copied to shared memory. What
-  // the stage has of rows past the end is anything. Instead of a column past
-  // the end comes the last one.
-  TIERCEL_DEVICE void Fetch(const Thread& t, const MatmulTarget& target,
-                            int64_t group, int64_t row, int64_t first,
-                            Stage& stage) const {
-    constexpr int kPackets = kLength / kPacket;
-    const int size = SizeOf(target.k - first);
-    for (int i = t.index; i < kColumns * kPackets; i += kMaxThreads) {
-      const int at = i % kPackets * kPacket;
-      if (at >= size) continue;
-      const int64_t own = group * kColumns + i / kPackets;
-      const int64_t column = own < target.n ? own : target.n - 1;
-      const auto* from = reinterpret_cast<const Word*>(
-          target.panels + column / kPanelRows * target.panel_bytes);
-      CopyAsync16(&stage.weights[i / kPackets * kColumnWords + at],
-                  from + column % kPanelRows * target.k + first + at);
+  // Where a thread copies from: a packet of every kAtOnce-th column, and of
+  // every kAtOnce-th row.
+  struct From {
+    const uint8_t* columns;
+    int64_t column_step;  // bytes
+    int columns_left;     // of whole panels
+    const float* rows;
+    int64_t row_step;
+    int rows_left;
+    int64_t left;  // of k
+  };
+  template <typename T>
+  struct Copies {
+    static constexpr int kPackets = kLength / Packet<T>::kSize;
+    static constexpr int kAtOnce = kMaxThreads / kPackets;
+    static constexpr int Own(const Thread& t) { return t.index / kPackets; }
+    static constexpr int At(const Thread& t) {
+      return t.index % kPackets * Packet<T>::kSize;
     }
-    for (int i = t.index; i < kRows * (kLength / 4); i += kMaxThreads) {
-      const int r = i / (kLength / 4);
-      const int at = i % (kLength / 4) * 4;
-      if (row + r >= rows || at >= size) continue;
-      CopyAsync16(&stage.x[r * kLength + at],
-                  x + (row + r) * x_stride + first + at);
+  };
+  using Columns = Copies<Word>;
+  using Rows = Copies<float>;
+  static_assert(Columns::kAtOnce % kPanelRows == 0);
+
+  TIERCEL_DEVICE From Begin(const Thread& t, const MatmulTarget& target,
+                            int64_t column, int64_t row) const {
+    const int own = Columns::Own(t);
+    const uint8_t* const panel =
+        target.panels + (column + own) / kPanelRows * target.panel_bytes;
+    const int64_t at = own % kPanelRows * target.k + Columns::At(t);
+    return {panel + at * static_cast<int64_t>(sizeof(Word)),
+            Columns::kAtOnce / kPanelRows * target.panel_bytes,
+            UpTo(CeilDiv(target.n, kPanelRows) * kPanelRows - column,
+                 Tile::kColumns),
+            x + (row + Rows::Own(t)) * x_stride + Rows::At(t),
+            Rows::kAtOnce * x_stride,
+            UpTo(rows - row, Tile::kRows),
+            target.k};
+  }
+  static TIERCEL_DEVICE int UpTo(int64_t a, int most) {
+    return a < most ? static_cast<int>(a) : most;
+  }
+
+  // Has the next stage copied to shared memory. What it has of rows and of
+  // panels past the end is anything.
+  static TIERCEL_DEVICE void Fetch(const Thread& t, From& from, Stage& stage) {
+    if (Columns::At(t) < from.left) {
+#pragma unroll
+      for (int i = 0; i * Columns::kAtOnce < Tile::kColumns; ++i) {
+        const int column = Columns::Own(t) + i * Columns::kAtOnce;
+        if (column >= from.columns_left) continue;
+        CopyAsync16(&stage.weights[column * kColumnWords + Columns::At(t)],
+                    from.columns + i * from.column_step);
+      }
     }
+    if (Rows::At(t) < from.left) {
+#pragma unroll
+      for (int i = 0; i * Rows::kAtOnce < Tile::kRows; ++i) {
+        const int row = Rows::Own(t) + i * Rows::kAtOnce;
+        if (row >= from.rows_left) continue;
+        CopyAsync16(&stage.x[row * kRowFloats + Rows::At(t)],
+                    from.rows + i * from.row_step);
+      }
+    }
+    from.columns += Tile::kColumnBytes;
+    from.rows += kLength;
+    from.left -= kLength;
   }
 
   // `size` is a multiple of kPacket.
   static TIERCEL_DEVICE void AddStage(const Thread& t, Stage& stage, int size,
-                                      float (&acc)[kThreadRows]) {
-#pragma unroll 2
-    for (int k = 0; k < size; k += kPacket) {
-      const Packet<Word> w =
-          Load16(&stage.weights[t.lane() * kColumnWords + k]);
+                                      Sums& acc) {
+#pragma unroll(Tile::kUnrolled)
+    for (int k = 0; k < size; k += kPacket) AddPacket(t, stage, k, acc);
+  }
+
+  static TIERCEL_DEVICE void AddPacket(const Thread& t, Stage& stage, int k,
+                                       Sums& acc) {
+    Packet<uint32_t> w[Tile::kThreadColumns];
 #pragma unroll
-      for (int r = 0; r < kThreadRows; ++r) {
-        const int of_row = (t.warp() * kThreadRows + r) * kLength + k;
+    for (int j = 0; j < Tile::kThreadColumns; ++j) {
+      w[j] = Load16(reinterpret_cast<const uint32_t*>(
+          &stage.weights[ColumnOf(t, j) * kColumnWords + k]));
+    }
 #pragma unroll
-        for (int i = 0; i < kPacket; i += 4) {
-          const Packet<float> four = Load16(&stage.x[of_row + i]);
+    for (int part = 0; part < kPacket; part += 4) {
+      Packet<float> four[Tile::kThreadRows];
 #pragma unroll
-          for (int j = 0; j < 4; ++j) {
-            acc[r] = std::fma(four[j], FloatOf<kType>(w[i + j]), acc[r]);
+      for (int i = 0; i < Tile::kThreadRows; ++i) {
+        four[i] = Load16(&stage.x[RowOf(t, i) * kRowFloats + k + part]);
+      }
+#pragma unroll
+      for (int of_four = 0; of_four < 4; ++of_four) {
+#pragma unroll
+        for (int j = 0; j < Tile::kThreadColumns; ++j) {
+          const float weight = WeightOf<kType>(w[j], part + of_four);
+#pragma unroll
+          for (int i = 0; i < Tile::kThreadRows; ++i) {
+            acc[i][j] = std::fma(four[i][of_four], weight, acc[i][j]);
           }
         }
       }
@@ -477,7 +574,7 @@ struct MultiplyFloats {
                                     int lane, const float* from) {
     float acc = 0.0f;
     if constexpr (!IsQuantised(kType)) {
-      using Word = typename MultiplyFloatPanels<kType>::Word;
+      using Word = WordOf<kType>;
       const auto* w = reinterpret_cast<const Word*>(panel);
       for (int64_t k = 0; k < length; ++k) {
         acc = std::fma(from[k], FloatOf<kType>(w[lane * length + k]), acc);
@@ -516,13 +613,13 @@ int LaunchPanels(CUstream_st* stream, const MatmulTargets& targets,
                 Kernel{targets, x, targets.of[0].k / 32, rows, row_tiles});
 }
 
-template <DType kType>
+template <DType kType, typename Tile>
 int LaunchFloats(CUstream_st* stream, const MatmulTargets& targets,
                  const float* x, int64_t x_stride, int64_t rows) {
-  using Kernel = MultiplyFloatPanels<kType>;
-  const int64_t row_tiles = CeilDiv(rows, Kernel::kRows);
+  using Kernel = MultiplyFloatPanels<kType, Tile>;
+  const int64_t row_tiles = CeilDiv(rows, Tile::kRows);
   return Launch(stream,
-                {.blocks = GroupsOfAll(targets, Kernel::kColumns) * row_tiles,
+                {.blocks = GroupsOfAll(targets, Tile::kColumns) * row_tiles,
                  .threads = Kernel::kMaxThreads},
                 Kernel{targets, x, x_stride, rows, row_tiles});
 }
@@ -561,10 +658,13 @@ int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
   const bool aligned = IsAligned(x) && x_stride % 4 == 0;
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (!IsQuantised(kType)) {
-      constexpr int kPacket = MultiplyFloatPanels<kType>::kPacket;
+      constexpr int kPacket = Packet<WordOf<kType>>::kSize;
       if (aligned && targets.of[0].k % kPacket == 0) {
         if (rows == 1) return MultiplyRowF32Cuda(stream, targets, x);
-        return LaunchFloats<kType>(stream, targets, x, x_stride, rows);
+        const auto launch = rows <= 8    ? LaunchFloats<kType, Rows8>
+                            : rows <= 48 ? LaunchFloats<kType, Rows24>
+                                         : LaunchFloats<kType, Rows64>;
+        return launch(stream, targets, x, x_stride, rows);
       }
     }
     using Kernel = MultiplyFloats<kType>;

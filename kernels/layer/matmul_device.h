@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include <type_traits>
+
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul_body.h"
 #include "kernels/layer/packed_layout.h"
@@ -22,7 +24,9 @@ TIERCEL_DEVICE void StoreProduct(const MatmulTarget& target, int64_t row,
   out = target.add ? value + out : value;
 }
 
-// A weight of a type that is not quantised, of its bits.
+// A weight of a type that is not quantised: its bits, and what they stand for.
+template <DType kType>
+using WordOf = std::conditional_t<kType == DType::kF32, uint32_t, uint16_t>;
 template <DType kType>
 TIERCEL_DEVICE float FloatOf(uint32_t bits) {
   if constexpr (kType == DType::kF16) {
@@ -34,6 +38,13 @@ TIERCEL_DEVICE float FloatOf(uint32_t bits) {
     memcpy(&value, &bits, sizeof(value));
     return value;
   }
+}
+
+// Weight i of a packet of them.
+template <DType kType>
+TIERCEL_DEVICE float WeightOf(const Packet<uint32_t>& words, int i) {
+  constexpr int kInWord = sizeof(uint32_t) / sizeof(WordOf<kType>);
+  return FloatOf<kType>(words[i / kInWord] >> (i % kInWord * 16));
 }
 
 // The sum of half a block's codes, of Q8Fragments.

@@ -10,7 +10,6 @@
 // of floats, whose links take 4 cycles.
 
 #include <cmath>
-#include <type_traits>
 
 #include "kernels/device/device_lang.h"
 #include "kernels/layer/matmul_body.h"
@@ -29,7 +28,7 @@ namespace {
 // are done, so that nothing but the chain itself is waited for.
 template <DType kType>
 struct MultiplyFloatRow {
-  using Word = std::conditional_t<kType == DType::kF32, uint32_t, uint16_t>;
+  using Word = WordOf<kType>;
   static constexpr int kMaxThreads = kWarpLanes;
   static constexpr int kColumns = 2 * kPanelRows;
   static constexpr int kStages = 6;
@@ -177,16 +176,12 @@ struct MultiplyFloatRow {
     }
   }
 
-  static TIERCEL_DEVICE float WeightOf(const Packet<uint32_t>& words, int i) {
-    constexpr int kInWord = sizeof(uint32_t) / sizeof(Word);
-    return FloatOf<kType>(words[i / kInWord] >> (i % kInWord * 16));
-  }
-
   static TIERCEL_DEVICE void Add(const Links& links, float& acc) {
 #pragma unroll
     for (int i = 0; i < Links::kLength; ++i) {
       acc = std::fma(links.x[i / 4][i % 4],
-                     WeightOf(links.weights[i / kPacket], i % kPacket), acc);
+                     WeightOf<kType>(links.weights[i / kPacket], i % kPacket),
+                     acc);
     }
   }
 

@@ -240,6 +240,25 @@ TEST_P(MatmulTest, OneRowOfAnyLengthHasTheReferencesBits) {
   }
 }
 
+// Tiles of outputs on a GPU: some of each height, the last ones not full, and
+// what is copied at once.
+TEST_P(MatmulTest, TilesOfFloatsHaveTheReferencesBits) {
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const int64_t k : {40, 328}) {
+      const Problem problem(RandomMatrix(type, 150, k, 1), 130, {});
+      const std::vector<float> expected = problem.Run(Reference());
+      const size_t stride = expected.size() / 130;
+      for (const int64_t rows : {2, 9, 25, 49, 130}) {
+        ASSERT_TRUE(
+            SameBits(problem.Run(Fast(2), 0, rows),
+                     {expected.begin(),
+                      expected.begin() + static_cast<int64_t>(stride) * rows}))
+            << InfoOf(type).name << " k=" << k << " rows=" << rows;
+      }
+    }
+  }
+}
+
 // Long rows and many of them: groups of rows, and rows split among threads.
 TEST_P(MatmulTest, GroupsOfRowsChangeNothing) {
   if (TriesLess() && GetParam().isa != SupportedIsas().back()) GTEST_SKIP();
