@@ -50,6 +50,7 @@ MOST_A_LINK = {"MultiplyFloatRow": 4, "Rows24": 1.6, "Rows64": 1.25}
 # and type of K and V (0: f16).
 LEAST_PRODUCTS = {
     "ComputePages 1 1 0": 0.30,
+    "ComputePages 2 4 0": 0.40,
     "ComputePages 4 4 0": 0.50,
     "ComputePages 6 4 0": 0.58,
     "ComputePages 8 4 0": 0.62,

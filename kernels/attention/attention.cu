@@ -534,12 +534,15 @@ int LaunchPages(CUstream_st* stream, const AttentionWave& w) {
   const int64_t queries = w.rows * (w.heads / w.layout.kv_heads);
   if (queries == 1) return LaunchTiles<1, 1, kOf>(stream, w);
   if constexpr (kOf != OfType::kAny) {
+    // The queries of a row of some heads are those of two warps, which wait for
+    // memory in turn.
+    if (queries <= 4) return LaunchTiles<2, 4, kOf>(stream, w);
     // Where warps of six leave places enough less empty: 17 rows take three.
-    if (queries > 4 &&
+    if (queries > 8 &&
         10 * ((queries + 5) / 6 * 6) < 9 * ((queries + 7) / 8 * 8)) {
       return LaunchTiles<6, 4, kOf>(stream, w);
     }
-    if (queries > 4) return LaunchTiles<8, 4, kOf>(stream, w);
+    if (queries > 8) return LaunchTiles<8, 4, kOf>(stream, w);
   }
   return LaunchTiles<4, 4, kOf>(stream, w);
 }

@@ -29,7 +29,6 @@ struct FoldWave {
     Array<float, 2 * kMaxThreads> weights;  // of all that came before, and new
     Array<float, kMaxThreads> sums;
     Array<float, kWarps> of_warps;
-    float sum;
     Array<float, kStages * kStageFloats> values;  // last: not all are used
   };
   AttentionWave w;
@@ -74,7 +73,7 @@ struct FoldWave {
     const int head_dim = w.layout.head_dim;
     const int pages = static_cast<int>(w.num_pages);
     const int64_t stride = w.rows * w.heads * int64_t{head_dim};
-    const float* const values = &w.out[query * head_dim + d];
+    const float* const given = &w.out[query * head_dim + d];
     const bool own = d + t.index < head_dim;
     float* const result = &w.result[query * head_dim + d + t.index];
     const auto fetch = [&](int part, int stage) {
@@ -86,7 +85,7 @@ struct FoldWave {
         if (page >= pages) return;
         CopyAsync16(
             &shared.values[stage * kStageFloats + i * kMaxThreads + element],
-            values + page * stride + element);
+            given + page * stride + element);
       }
     };
 
@@ -106,39 +105,37 @@ struct FoldWave {
             is_seen = FindWeights(t, shared, next, max, is_seen);
             next = PageAt(query, part * kPart + kMaxThreads + t.index);
           }
-          const int left = pages - part * kPart;
-          const float* const from =
-              &shared.values[stage * kStageFloats + t.index];
+          // All loads come first, so that the chains wait for none; pages
+          // that are not there are as those of which nothing is seen.
+          float values[kPart];
+          float old_weights[kPart];
+          float new_weights[kPart];
+          float sums[kPart];
 #pragma unroll
-          for (int i = 0; i < kPart; i += 2) {
-            if (i >= left) break;
-            const Packet<float> weights =
-                Load16(&shared.weights[2 * (first + i)]);
-            Add(weights[0], weights[1], from[i * kMaxThreads], out);
-            Add(weights[2], weights[3], from[(i + 1) * kMaxThreads], out);
+          for (int i = 0; i < kPart; ++i) {
+            values[i] =
+                shared.values[stage * kStageFloats + i * kMaxThreads + t.index];
           }
-          if (t.warp() != 0) return;
 #pragma unroll
-          for (int i = 0; i < kPart; i += 2) {
-            if (i >= left) break;
-            const Packet<float> weights =
-                Load16(&shared.weights[2 * (first + i)]);
-            Add(weights[0], weights[1], shared.sums[first + i], sum);
-            Add(weights[2], weights[3], shared.sums[first + i + 1], sum);
+          for (int i = 0; i < kPart; i += 4) {
+            GetFour(&shared.weights[first + i], &old_weights[i]);
+            GetFour(&shared.weights[kMaxThreads + first + i], &new_weights[i]);
+            GetFour(&shared.sums[first + i], &sums[i]);
+          }
+#pragma unroll
+          for (int i = 0; i < kPart; ++i) {
+            if (new_weights[i] < 0.0f) continue;
+            out = std::fma(out, old_weights[i], values[i] * new_weights[i]);
+            sum = std::fma(sum, old_weights[i], sums[i] * new_weights[i]);
           }
         });
-    if (t.index == 0) shared.sum = sum;
-    Barrier();
-    sum = shared.sum;
     if (own) *result = w.last ? out / sum : out;
   }
 
-  // Goes on with a chain; where nothing of the page is seen, nothing changes.
-  static TIERCEL_DEVICE void Add(float old_weight, float new_weight, float x,
-                                 float& chain) {
-    if (!(new_weight < 0.0f)) {
-      chain = std::fma(chain, old_weight, x * new_weight);
-    }
+  static TIERCEL_DEVICE void GetFour(const float* from, float* to) {
+    const Packet<float> four = Load16(from);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) to[i] = four[i];
   }
 
   // Puts the sums and weights of kMaxThreads pages, of which each thread brings
@@ -172,8 +169,8 @@ struct FoldWave {
     before = Greater(carried, before);
     const float with = Greater(before, page_max);
     shared.sums[t.index] = page.sum;
-    shared.weights[2 * t.index] = ExpLaneOfNegative(before - with);
-    shared.weights[2 * t.index + 1] =
+    shared.weights[t.index] = ExpLaneOfNegative(before - with);
+    shared.weights[kMaxThreads + t.index] =
         own ? ExpLaneOfNegative(page_max - with) : kUnseen;
     max = all;
     Barrier();
