@@ -26,12 +26,11 @@ namespace {
 // and x pass through a ring of stages in shared memory, a line of each column
 // at a time, and what the next links take is in registers before the last ones
 // are done, so that nothing but the chain itself is waited for.
-template <DType kType>
+template <DType kType, int kStages>
 struct MultiplyFloatRow {
   using Word = WordOf<kType>;
   static constexpr int kMaxThreads = kWarpLanes;
   static constexpr int kColumns = 2 * kPanelRows;
-  static constexpr int kStages = 6;
   static constexpr int kPacket = Packet<Word>::kSize;
   static constexpr int kPackets = 8;  // of a column, in a stage
   static constexpr int kLength = kPackets * kPacket;
@@ -423,6 +422,16 @@ struct MultiplyPanelRow {
   }
 };
 
+// Where a processor has one or two blocks, each has more on its way.
+constexpr int64_t kFewBlocks = 256;
+
+template <typename Kernel>
+int LaunchRow(CUstream_st* stream, int64_t blocks, const MatmulTargets& targets,
+              const float* x) {
+  return Launch(stream, {.blocks = blocks, .threads = Kernel::kMaxThreads},
+                Kernel{targets, x});
+}
+
 }  // namespace
 
 int MultiplyRowQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
@@ -444,11 +453,11 @@ int MultiplyRowF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
                        const float* x) {
   return WithWeightType(targets.of[0].type, [&]<DType kType>() {
     if constexpr (!IsQuantised(kType)) {
-      using Kernel = MultiplyFloatRow<kType>;
-      return Launch(stream,
-                    {.blocks = GroupsOfAll(targets, Kernel::kColumns),
-                     .threads = Kernel::kMaxThreads},
-                    Kernel{targets, x});
+      const int64_t blocks = GroupsOfAll(targets, 2 * kPanelRows);
+      return blocks <= kFewBlocks ? LaunchRow<MultiplyFloatRow<kType, 12>>(
+                                        stream, blocks, targets, x)
+                                  : LaunchRow<MultiplyFloatRow<kType, 6>>(
+                                        stream, blocks, targets, x);
     } else {
       return 0;
     }

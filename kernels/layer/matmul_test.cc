@@ -238,6 +238,9 @@ TEST_P(MatmulTest, OneRowOfAnyLengthHasTheReferencesBits) {
           << InfoOf(type).name << " k=" << step * steps;
     }
   }
+  // Where there are many outputs each copies less ahead.
+  const Problem wide(RandomMatrix(DType::kF16, 8200, 456, 1), 1, {});
+  ASSERT_TRUE(SameBits(wide.Run(Fast(2)), wide.Run(Reference())));
 }
 
 // Tiles of outputs on a GPU: some of each height, the last ones not full, and
