@@ -1,6 +1,6 @@
 // Several rows of x (of one alone: matmul_row.cu, where it can).
 //
-// Bytes: the weights once for 8 or 32 rows (floats: for 8, 24 or 64), after
+// Bytes: the weights once for 8, 24 or 32 rows (floats: for 8, 24 or 64), after
 // that from the second-level cache, as is x, once for two or four panels
 // (floats: for two, or eight).
 // Operations: 2 int8 a weight and row, in tiles of 8 rows, and the link of a
@@ -127,10 +127,10 @@ template <DType kType, int kTiles>
 struct MultiplyPanels {
   using W = PackedBlocks<kType>;
   // Few rows: more blocks, so that all of the GPU reads.
-  static constexpr int kWarps = kTiles == 1 ? 2 : 4;
-  static constexpr int kStages = kTiles == 1 ? 4 : 2;
+  static constexpr int kWarps = kTiles < 4 ? 2 : 4;
+  static constexpr int kStages = kTiles == 1 ? 4 : kTiles < 4 ? 3 : 2;
   static constexpr int kMaxThreads = kWarps * kWarpLanes;
-  static constexpr int kBlocksAtOnce = 4;
+  static constexpr int kBlocksAtOnce = kTiles == 1 ? 6 : kTiles < 4 ? 5 : 3;
   static constexpr int kColumns = kWarps * kPanelRows;
   static constexpr int kRows = 8 * kTiles;
   static constexpr int kBlocks = 8;  // of a stage
@@ -164,12 +164,13 @@ struct MultiplyPanels {
 
     float acc[kTiles][4] = {};
     const uint8_t* const codes = target.panels + panel * target.panel_bytes;
-#pragma unroll
+#pragma unroll 1
     for (int i = 0; i < kStages - 1; ++i) {
       Fetch(t, codes, row, i * kBlocks, shared.stages[i]);
       CopyCommit();
     }
     int turn = 0;
+#pragma unroll 1
     for (int64_t first = 0; first < blocks; first += kBlocks) {
       CopyWait<kStages - 2>();
       Barrier();  // this stage is there, and all are done with the one before
@@ -177,11 +178,7 @@ struct MultiplyPanels {
       Fetch(t, codes, row, first + (kStages - 1) * kBlocks,
             shared.stages[last]);
       CopyCommit();
-      const int size = SizeOf(first);
-#pragma unroll 1
-      for (int pair = 0; 2 * pair < size; ++pair) {
-        AddPair(t, shared.stages[turn], size, pair, acc);
-      }
+      AddStage(t, shared.stages[turn], SizeOf(first), acc);
       turn = turn == kStages - 1 ? 0 : turn + 1;
     }
     if (own == panel) Store(t, target, panel, row, acc);
@@ -203,28 +200,62 @@ struct MultiplyPanels {
     const uint8_t* scales = codes + blocks * (4 * W::kCodeWords);
     codes += first * (4 * W::kCodeWords);
     scales += first / W::kGroup * (4 * W::kGroupWords);
-    const int own_codes = t.warp() * kBlocks * W::kCodeWords;
-    for (int i = t.lane(); i < size * W::kCodeWords / 4; i += kWarpLanes) {
-      CopyAsync16(&stage.codes[own_codes + 4 * i], codes + 16 * i);
-    }
-    const int own_scales = t.warp() * kGroups * W::kGroupWords;
-    for (int i = t.lane(); i < size / W::kGroup * W::kGroupWords / 4;
-         i += kWarpLanes) {
-      CopyAsync16(&stage.scales[own_scales + 4 * i], scales + 16 * i);
-    }
+    CopyPackets<kBlocks * W::kCodeWords, kWarpLanes>(
+        &stage.codes[t.warp() * kBlocks * W::kCodeWords], codes, t.lane(),
+        size * W::kCodeWords);
+    CopyPackets<kGroups * W::kGroupWords, kWarpLanes>(
+        &stage.scales[t.warp() * kGroups * W::kGroupWords], scales, t.lane(),
+        size / W::kGroup * W::kGroupWords);
 
     const int64_t pairs = CeilDiv(blocks, 2);
-    const int words = (size + 1) / 2 * kXWords;
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
       const int64_t left = rows - row - 8 * tile;
       if (left <= 0) break;
-      const auto* from = reinterpret_cast<const uint32_t*>(
-          x + (row / 8 + tile) * pairs + first / 2);
-      for (int i = t.index * 4; i < words; i += kMaxThreads * 4) {
-        const int in_fragments = i % kXWords;
-        if (in_fragments < 128 && in_fragments / 16 >= left) continue;
-        CopyAsync16(&stage.x[tile * kTileWords + i], from + i);
+      CopyPackets<kTileWords, kMaxThreads>(
+          &stage.x[tile * kTileWords],
+          reinterpret_cast<const uint8_t*>(x + (row / 8 + tile) * pairs +
+                                           first / 2),
+          t.index, (size + 1) / 2 * kXWords, [left](int i) {
+            const int in_fragments = i % kXWords;
+            return in_fragments >= 128 || in_fragments / 16 < left;
+          });
+    }
+  }
+
+  // Copies up to `words` of kMost words, by kThreads threads, of which this is
+  // `thread`: the packets whose first word `wanted` wants.
+  template <int kMost, int kThreads, typename Wanted>
+  static TIERCEL_DEVICE void CopyPackets(uint32_t* to, const uint8_t* from,
+                                         int thread, int words,
+                                         const Wanted& wanted) {
+#pragma unroll
+    for (int i = 0; i < kMost; i += kThreads * 4) {
+      const int word = i + thread * 4;
+      if (word >= words || !wanted(word)) continue;
+      CopyAsync16(to + word, from + 4 * word);
+    }
+  }
+  template <int kMost, int kThreads>
+  static TIERCEL_DEVICE void CopyPackets(uint32_t* to, const uint8_t* from,
+                                         int thread, int words) {
+    CopyPackets<kMost, kThreads>(to, from, thread, words,
+                                 [](int) { return true; });
+  }
+
+  // In a whole stage the products of pairs do not wait for each other: their
+  // places are constants, and only the links are in order.
+  TIERCEL_DEVICE void AddStage(const Thread& t, Stage& stage, int size,
+                               float (&acc)[kTiles][4]) const {
+    if (size == kBlocks) {
+#pragma unroll
+      for (int pair = 0; 2 * pair < kBlocks; ++pair) {
+        AddPair(t, stage, kBlocks, pair, acc);
+      }
+    } else {
+#pragma unroll 1
+      for (int pair = 0; 2 * pair < size; ++pair) {
+        AddPair(t, stage, size, pair, acc);
       }
     }
   }
@@ -645,8 +676,10 @@ int MultiplyQ8Cuda(CUstream_st* stream, const MatmulTargets& targets,
       if (rows == 1 && targets.of[0].k % kRowUnit == 0) {
         return MultiplyRowQ8Cuda(stream, targets, x);
       }
-      return rows <= 8 ? LaunchPanels<kType, 1>(stream, targets, x, rows)
-                       : LaunchPanels<kType, 4>(stream, targets, x, rows);
+      const auto launch = rows <= 8    ? LaunchPanels<kType, 1>
+                          : rows <= 24 ? LaunchPanels<kType, 3>
+                                       : LaunchPanels<kType, 4>;
+      return launch(stream, targets, x, rows);
     } else {
       return 0;
     }
