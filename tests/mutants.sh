@@ -93,6 +93,8 @@ stages_wait|kernels/device/stages.h|CopyWait<kStages - 2>();||kernels/attention/
 stages_barrier|kernels/device/stages.h|    Barrier();||kernels/attention/attention_test.cc
 stages_turn|kernels/device/stages.h|(i + kStages - 1) % kStages);|i % kStages);|kernels/attention/attention_test.cc
 stages_rest|kernels/kv/kv_ring.h|offset < skew + bytes|offset < bytes|kernels/attention/attention_test.cc
+stages_whole|kernels/kv/kv_ring.h|const int last = end \* row_bytes;|const int last = end * row_bytes - kPacket;|kernels/attention/attention_test.cc
+q8_halves|kernels/kv/kv_element.h|? 0x3210u : 0x5432u|? 0x3210u : 0x3210u|kernels/attention/attention_test.cc
 wave_looked|kernels/attention/attention.cu|(values.end - 1) / kAtOnce|values.end / kAtOnce - 1|kernels/attention/attention_test.cc
 wave_slice|kernels/attention/attention.cu|PutQueries(t, of_queries, tile, part.d);|PutQueries(t, of_queries, tile, 0);|kernels/attention/attention_test.cc
 q8_place|kernels/kv/kv_element.h|(skew & 4) != 0|(skew \& 8) != 0|kernels/kv/key_norms_test.cc

@@ -19,6 +19,7 @@ namespace tiercel {
 namespace {
 
 // The type of K and of V where a kernel is made for one; kAny: the layout says.
+// kQ8 is for heads of up to 128 elements, whose rows pass whole.
 enum class OfType { kF16, kQ8, kAny };
 
 // A block looks at one page of one KV head for a tile of queries, rows and
@@ -44,7 +45,11 @@ struct ComputePages {
   // which lie together, where few queries leave the memory no rest. A packet
   // more between rows has lanes read different banks.
   static constexpr int kKeyBytes = 256 / kCells;
-  static constexpr int kKeyPitch = kKeyBytes + 16;
+  static constexpr bool kWhole = kOf == OfType::kQ8;
+  static constexpr bool kWholeKeys = kWhole && kCells == 1;
+  static constexpr int kKeyPitch = kWholeKeys ? kSlice / kKvPiece * kQ8Bytes
+                                   : kWhole   ? 48
+                                              : kKeyBytes + 16;
   static constexpr int kStageBytes = kCells * kWarpLanes * kKeyPitch;
   static constexpr int kStages = kQueries == 1 ? 3 : 2;
   using Ring = KvRing<kStages, kStageBytes>;
@@ -168,7 +173,7 @@ struct ComputePages {
     const int key_step = type_k == DType::kQ8_0  ? kKeyBytes / 64 * kKvPiece
                          : type_k == DType::kF32 ? kKeyBytes / 4
                                                  : kKeyBytes / 2;
-    static_assert(kKeyBytes / 64 * kQ8Bytes + 14 <= kKeyPitch);
+    static_assert(kWholeKeys || kKeyBytes / 64 * kQ8Bytes + 14 <= kKeyPitch);
     const int key_parts = (head_dim + key_step - 1) / key_step * kGroups;
     const auto key_part = [&](int i) {
       const int d = i / kGroups * key_step;
@@ -177,9 +182,10 @@ struct ComputePages {
       return KvPart{first, first + kCells * kWarpLanes, d,
                     left < key_step ? left : key_step};
     };
+    const int slice = head_dim < kSlice ? head_dim : kSlice;
     const int pitch =
-        Ring::PitchOf(tile.values.type, head_dim < kSlice ? head_dim : kSlice);
-    const int fit = kStageBytes / pitch / 4 * 4;
+        kWhole ? v_row_bytes : Ring::PitchOf(tile.values.type, slice);
+    const int fit = kStageBytes / pitch / 8 * 8;
     const int step = fit < kPageTokens ? fit : kPageTokens;
     const int slice_parts = (kPageTokens + step - 1) / step;
     const int parts =
@@ -192,7 +198,9 @@ struct ComputePages {
     };
     const auto fetch_values = [&](int i, int stage) {
       if (i >= parts) return;
-      if (tile.values.type == DType::kF32) {
+      if constexpr (kWhole) {
+        shared.rows.FetchWhole(t, threads, tile.values, value_part(i), stage);
+      } else if (tile.values.type == DType::kF32) {
         shared.rows.template Fetch<32>(t, threads, tile.values, value_part(i),
                                        pitch, stage);
       } else {
@@ -205,8 +213,12 @@ struct ComputePages {
         fetch_values(i, stage);
         return;
       }
-      shared.rows.template Fetch<kKeyBytes / 16>(t, threads, tile.keys,
-                                                 key_part(i), kKeyPitch, stage);
+      if constexpr (kWholeKeys) {
+        shared.rows.FetchWhole(t, threads, tile.keys, key_part(i), stage);
+      } else {
+        shared.rows.template Fetch<kKeyBytes / 16>(
+            t, threads, tile.keys, key_part(i), kKeyPitch, stage);
+      }
     };
 
     for (int i = 0; i < kStages - 1; ++i) {
@@ -326,12 +338,19 @@ struct ComputePages {
         Q8Words blocks[kCells];
 #pragma unroll
         for (int c = 0; c < kCells; ++c) {
-          const int skew =
-              Ring::SkewOf(keys, cell(c), part.d) + d / kKvPiece * kQ8Bytes;
-          blocks[c] = ReadQ8Words(
-              &ring.at[stage * kStageBytes +
-                       (cell(c) - part.first) * kKeyPitch + skew / 16 * 16],
-              skew % 16);
+          const int own = cell(c) - part.first;
+          if constexpr (kWholeKeys) {
+            const int row = own * static_cast<int>(keys.row_bytes);
+            blocks[c] =
+                ReadQ8Words(&ring.at[stage * kStageBytes + row +
+                                     (part.d + d) / kKvPiece * kQ8Bytes]);
+          } else {
+            const int skew =
+                Ring::SkewOf(keys, cell(c), part.d) + d / kKvPiece * kQ8Bytes;
+            blocks[c] = ReadQ8Words(&ring.at[stage * kStageBytes +
+                                             own * kKeyPitch + skew / 16 * 16],
+                                    skew % 16);
+          }
         }
 #pragma unroll
         for (int e = 0; e < kKvPiece; e += 4) {
@@ -493,8 +512,11 @@ struct ComputePages {
       float x[kAtOnce][kElements];
 #pragma unroll
       for (int c = 0; c < kAtOnce; ++c) {
-        ReadKv4(values.type, ring.Row(values, part, cell + c, pitch, stage), d,
-                x[c]);
+        const std::byte* const row =
+            kWhole ? &ring.at[stage * kStageBytes +
+                              (cell + c - part.first) * pitch]
+                   : ring.Row(values, part, cell + c, pitch, stage);
+        ReadKv4(values.type, row, d, x[c]);
       }
 #pragma unroll
       for (int q = 0; q < kQueries; ++q) {
@@ -553,9 +575,10 @@ int AttentionWaveCuda(CUstream_st* stream, const AttentionWave& w) {
   const DType k = w.layout.type_k;
   const DType v = w.layout.type_v;
   const int error =
-      k == DType::kF16 && v == k    ? LaunchPages<OfType::kF16>(stream, w)
-      : k == DType::kQ8_0 && v == k ? LaunchPages<OfType::kQ8>(stream, w)
-                                    : LaunchPages<OfType::kAny>(stream, w);
+      k == DType::kF16 && v == k ? LaunchPages<OfType::kF16>(stream, w)
+      : k == DType::kQ8_0 && v == k && w.layout.head_dim <= kPageTokens
+          ? LaunchPages<OfType::kQ8>(stream, w)
+          : LaunchPages<OfType::kAny>(stream, w);
   if (error != 0) return error;
   return Launch(stream,
                 {.blocks = w.rows * w.heads,

@@ -97,6 +97,10 @@ TIERCEL_DEVICE uint32_t AtomicAdd(uint32_t* sum, uint32_t value) {
   return atomicAdd(sum, value);
 }
 
+TIERCEL_DEVICE uint32_t BytePermute(uint32_t a, uint32_t b, uint32_t places) {
+  return __byte_perm(a, b, places);
+}
+
 template <typename T>
 TIERCEL_DEVICE Packet<T> Load16(const T* from) {
   return *reinterpret_cast<const Packet<T>*>(from);

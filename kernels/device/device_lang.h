@@ -40,6 +40,8 @@
 // What each does for itself:
 //
 //   AtomicAdd(sum, value)     returns what was there
+//   BytePermute(a, b, places)  byte i is the one that digit i of `places`, in
+//                             base 16, names: 0 to 3 of a, 4 to 7 of b
 //   Load16(p), Store16(x, p)  a Packet
 //   CopyAsync16(to, from)     16 bytes of global to shared memory, some time
 //                             before the wait for the group that the next

@@ -129,6 +129,15 @@ inline uint32_t AtomicAdd(uint32_t* sum, uint32_t value) {
   *sum += value;
   return *sum - value;
 }
+inline uint32_t BytePermute(uint32_t a, uint32_t b, uint32_t places) {
+  const uint64_t bytes = uint64_t{b} << 32 | a;
+  uint32_t chosen = 0;
+  for (uint32_t i = 0; i < 4; ++i) {
+    const uint32_t place = places >> 4 * i & 7u;
+    chosen |= static_cast<uint32_t>(bytes >> 8 * place & 0xffu) << 8 * i;
+  }
+  return chosen;
+}
 template <typename T>
 Packet<T> Load16(const T* from, const Place& at = Place::current()) {
   CheckPacket(from, at);

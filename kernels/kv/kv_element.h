@@ -50,6 +50,17 @@ constexpr int KvBytes(DType type, int n) {
   }
 }
 
+// Byte i of a word, as the int8 that it is, with its sign turned: exact, and
+// faster than a conversion. It becomes the last bits of 2^23, whose last bit is
+// worth 1.
+TIERCEL_DEVICE float FloatOfTurned(uint32_t turned, int i) {
+  constexpr uint32_t kLarge = 0x4b000000u;  // 2^23
+  const auto places = 0x7440u + static_cast<uint32_t>(i);
+  return std::bit_cast<float>(BytePermute(turned, kLarge, places)) -
+         (0x1p23f + 128.0f);
+}
+inline constexpr uint32_t kSignsOfBytes = 0x80808080u;
+
 // A block of q8_0 in registers: its scale in the lower half of the first word,
 // then the codes.
 struct Q8Words {
@@ -60,11 +71,25 @@ struct Q8Words {
   }
   // A code, as a float. `e` is a constant.
   TIERCEL_DEVICE float Code(int e) const {
-    const int byte = 2 + e;
-    return static_cast<float>(
-        static_cast<int8_t>(at[byte / 4] >> byte % 4 * 8));
+    return FloatOfTurned(at[(2 + e) / 4] ^ kSignsOfBytes, (2 + e) % 4);
   }
 };
+
+// Reads the block of q8_0 at an even place, by whole words.
+TIERCEL_DEVICE Q8Words ReadQ8Words(const std::byte* from) {
+  const auto place = reinterpret_cast<uintptr_t>(from);
+  const auto* const words =
+      reinterpret_cast<const uint32_t*>(from - place % sizeof(uint32_t));
+  const uint32_t places = place % sizeof(uint32_t) == 0 ? 0x3210u : 0x5432u;
+  Q8Words block;
+#pragma unroll
+  for (int i = 0; i < 9; ++i) {
+    // The block ends in the middle of the last word.
+    const uint32_t next = i < 8 ? words[i + 1] : 0u;
+    block.at[i] = BytePermute(words[i], next, places);
+  }
+  return block;
+}
 
 // Reads the block of q8_0 that begins `skew` bytes, an even number below 16,
 // after the three packets at `from`.
@@ -121,8 +146,7 @@ TIERCEL_DEVICE void ReadKv4(DType type, const std::byte* row, int d,
     const float scale = F32FromF16(*reinterpret_cast<const uint16_t*>(block));
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      x[i] = scale *
-             static_cast<float>(static_cast<int8_t>(codes[i / 2] >> i % 2 * 8));
+      x[i] = scale * FloatOfTurned(codes[i / 2] ^ kSignsOfBytes, i % 2);
     }
   } else {
     const Halves halves = *reinterpret_cast<const Halves*>(row + 2 * d);

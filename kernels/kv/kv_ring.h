@@ -72,6 +72,23 @@ struct KvRing {
     }
   }
 
+  // Has whole rows copied to a stage, as they lie. The first cell is a multiple
+  // of 8, so it begins with a packet.
+  TIERCEL_DEVICE void FetchWhole(const Thread& t, int threads,
+                                 const KvRows& rows, const KvPart& part,
+                                 int stage) {
+    const int begin = rows.begin > part.first ? rows.begin : part.first;
+    const int end = rows.end < part.last ? rows.end : part.last;
+    const int row_bytes = static_cast<int>(rows.row_bytes);
+    const int to = stage * kStageBytes - part.first * row_bytes;
+    const int last = end * row_bytes;
+#pragma unroll 4
+    for (int i = begin * row_bytes / kPacket * kPacket + t.index * kPacket;
+         i < last; i += threads * kPacket) {
+      CopyAsync16(&at[to + i], rows.at + i);
+    }
+  }
+
   // The part's element d of a cell in a stage.
   TIERCEL_DEVICE const std::byte* Row(const KvRows& rows, const KvPart& part,
                                       int cell, int pitch, int stage) {
