@@ -220,8 +220,9 @@ class Terminal:
     def note(self):
         """What stands behind an answer: the tokens of its prompt, and how many
         of them were cached."""
-        found = self.until(rb"prompt (\d+) tokens(?:, (\d+) cached)?, TTFT"
-                           rb"[^\n]*, seed 0\r\n")
+        # Its lines break where the terminal ends.
+        found = self.until(rb"prompt\s+(\d+)\s+tokens(?:,\s+(\d+)\s+cached)?,"
+                           rb"\s+TTFT[^>]*,\s+seed\s+0\r\n")
         return int(found[1]), int(found[2] or 0)
 
     def end(self):
