@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "apps/cli/error.h"
 #include "apps/cli/flags.h"
 #include "apps/cli/numbers.h"
@@ -653,13 +654,19 @@ absl::Status Tree::Run() {
     NoteKept(false);  // here it is said with all that is
     const int32_t layers =
         generator_.has_value() ? generator_->KeptLayers() : 0;
-    WriteNote(absl::StrCat(
-        "the same command", asked_.book.restart ? " without --restart" : "",
-        " goes on behind ", Parts(reading_->journal().size()),
-        layers > 0 ? absl::StrCat(", and in the next behind layer ", layers,
-                                  " of ", model_->info().layers)
-                   : "",
-        "\n"));
+    const size_t parts = reading_->journal().size();
+    std::vector<std::string> done_before;
+    if (parts > 0) done_before.push_back(absl::StrCat("behind ", Parts(parts)));
+    if (layers > 0) {
+      done_before.push_back(absl::StrCat(
+          parts > 0 ? "and in the next" : "in the first", " behind layer ",
+          layers, " of ", model_->info().layers));
+    }
+    if (!done_before.empty()) {
+      WriteNote(absl::StrCat(
+          "the same command", asked_.book.restart ? " without --restart" : "",
+          " goes on ", absl::StrJoin(done_before, ", "), "\n"));
+    }
   }
   return done;
 }
