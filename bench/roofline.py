@@ -155,15 +155,18 @@ def product(matrix, rows):
     """(bytes, operations in f32, in int8) of one product with `rows` rows."""
     size = matrix.n * matrix.k * BITS[matrix.kind] / 8
     if matrix.kind in FLOATS:
-        # A block has one row, or four warps with four rows each.
-        counted = rows if rows == 1 else whole(rows, 16)
+        # A block of threads has one row, or 8, or 24, or from 49 on 64.
+        counted = (rows if rows == 1 else 8 if rows <= 8 else
+                   whole(rows, 24 if rows <= 48 else 64))
         return size, 2.0 * counted * matrix.n * matrix.k, 0.0
     # The matrix unit takes 8 rows; a link of a chain is a conversion, which is
     # four times as dear as a multiply-add, a product, and one or two of these.
-    counted = 8 if rows <= 8 else whole(rows, 32)
+    # Links are of one row, or of whole tiles.
+    counted = 8 if rows <= 8 else 24 if rows <= 24 else whole(rows, 32)
     slots = 4 + 1 + (2 + 1 if matrix.kind in WITH_MIN else 1)
-    blocks = counted * matrix.n * matrix.k / 32
-    return size, 2.0 * slots * blocks, 2.0 * 32 * blocks
+    blocks = matrix.n * matrix.k / 32
+    links = blocks * (1 if rows == 1 and matrix.k % 256 == 0 else counted)
+    return size, 2.0 * slots * links, 2.0 * 32 * counted * blocks
 
 
 def products(name, matrices, rows, times=1):

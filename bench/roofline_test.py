@@ -54,13 +54,19 @@ class NumbersTest(unittest.TestCase):
         self.assertAlmostEqual(sweep, compute + link / 32)
 
     def test_one_product(self):
-        of = lambda kind, rows: roofline.product(  # noqa: E731
-            roofline.Matrix("q", 64, 128, roofline.NAMES[kind]), rows)
+        of = lambda kind, rows, k=128: roofline.product(  # noqa: E731
+            roofline.Matrix("q", 64, k, roofline.NAMES[kind]), rows)
         self.assertEqual(of("F16", 1), (16384, 16384, 0))
-        self.assertEqual(of("F32", 5), (32768, 16 * 16384, 0))
+        self.assertEqual(of("F32", 5), (32768, 8 * 16384, 0))
+        self.assertEqual(of("F32", 25), (32768, 48 * 16384, 0))
+        self.assertEqual(of("F32", 65), (32768, 128 * 16384, 0))
         # 256 blocks for 8 rows; of a link 4 + 1 + 1 instructions, or 8.
         self.assertEqual(of("Q4_0", 1), (4608, 2 * 6 * 2048, 2 * 32 * 2048))
-        self.assertEqual(of("Q4_1", 9), (5120, 2 * 8 * 8192, 2 * 32 * 8192))
+        self.assertEqual(of("Q4_1", 9), (5120, 2 * 8 * 6144, 2 * 32 * 6144))
+        self.assertEqual(of("Q4_0", 33),
+                         (4608, 2 * 6 * 16384, 2 * 32 * 16384))
+        # A row alone has links of its own where k is in units of 256.
+        self.assertEqual(of("Q4_0", 1, 256), (9216, 2 * 6 * 512, 2 * 32 * 4096))
 
     def test_attention(self):
         work = roofline.attention(LLAMA, 1, 1024, "q8_0")
