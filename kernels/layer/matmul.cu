@@ -2,10 +2,10 @@
 //
 // Bytes: the weights once for 8, 24 or 32 rows (floats: for 8, 24 or 64), after
 // that from the second-level cache, as is x, once for two or four panels
-// (floats: for two, or eight).
+// (floats: for two, four or eight).
 // Operations: 2 int8 a weight and row, in tiles of 8 rows, and the link of a
 // chain a block of 32, 6 to 8 f32 instructions; floats: 2 f32 a weight and row,
-// of which a multiply-add is 1.5 instructions for 24 rows, 1.2 for 64.
+// of which a multiply-add is 1.3 instructions for 24 rows, 1.2 for 64.
 // Bound by: memory up to 64 rows of 4 bits and 60 of F16 (4090), then by f32,
 // which for quantised weights is the links of chains.
 
@@ -363,32 +363,42 @@ struct MultiplyPanels {
 // ---- float activations ----
 
 // How many rows and columns the threads of a block have. In a warp four lanes
-// follow each other along rows and eight along columns, as do its outputs.
-template <int kRowsOfThread, int kColumnsOfThread, int kWarpsAlongRows>
+// follow each other along rows and eight along columns, as do its outputs. A
+// thread's load of x takes shared memory four cycles, whatever lanes share it,
+// and is used for each of its columns.
+template <int kRowsOfThread, int kColumnsOfThread, int kWarpsAlongRows,
+          int kWarpsAlongColumns>
 struct FloatTile {
-  static constexpr int kWarps = 4;
+  static constexpr int kWarps = kWarpsAlongRows * kWarpsAlongColumns;
   static constexpr int kThreadRows = kRowsOfThread;
   static constexpr int kThreadColumns = kColumnsOfThread;
   static constexpr int kWarpRows = 4 * kThreadRows;
   static constexpr int kWarpColumns = 8 * kThreadColumns;
   static constexpr int kRows = kWarpsAlongRows * kWarpRows;
-  static constexpr int kColumns = kWarps / kWarpsAlongRows * kWarpColumns;
+  static constexpr int kColumns = kWarpsAlongColumns * kWarpColumns;
 };
 // Few rows: as many blocks as there can be, and much on its way for each.
-struct Rows8 : FloatTile<2, 1, 1> {
+struct Rows8 : FloatTile<2, 2, 1, 2> {
   static constexpr int kStages = 5;
   static constexpr int kColumnBytes = 128;  // of a stage
   static constexpr int kUnrolled = 4;       // packets of a stage
-  static constexpr int kBlocksAtOnce = 6;
+  static constexpr int kBlocksAtOnce = 8;
 };
-struct Rows24 : FloatTile<6, 1, 1> {
+struct Rows24 : FloatTile<6, 2, 1, 2> {
   static constexpr int kStages = 3;
   static constexpr int kColumnBytes = 128;
   static constexpr int kUnrolled = 4;
-  static constexpr int kBlocksAtOnce = 5;
+  static constexpr int kBlocksAtOnce = 8;
+};
+// Where there are columns enough for all of the GPU.
+struct Rows24Wide : FloatTile<6, 4, 1, 2> {
+  static constexpr int kStages = 3;
+  static constexpr int kColumnBytes = 128;
+  static constexpr int kUnrolled = 2;
+  static constexpr int kBlocksAtOnce = 6;
 };
 // Many: a number that is loaded is multiplied eight times.
-struct Rows64 : FloatTile<8, 8, 2> {
+struct Rows64 : FloatTile<8, 8, 2, 2> {
   static constexpr int kStages = 2;
   static constexpr int kColumnBytes = 64;
   static constexpr int kUnrolled = 1;
@@ -474,8 +484,9 @@ struct MultiplyFloatPanels {
   // every kAtOnce-th row.
   struct From {
     const uint8_t* columns;
-    int64_t column_step;  // bytes
-    int columns_left;     // of whole panels
+    int64_t panel_bytes;
+    int64_t column_bytes;
+    int columns_left;  // of whole panels
     const float* rows;
     int64_t row_step;
     int rows_left;
@@ -492,7 +503,8 @@ struct MultiplyFloatPanels {
   };
   using Columns = Copies<Word>;
   using Rows = Copies<float>;
-  static_assert(Columns::kAtOnce % kPanelRows == 0);
+  static_assert(Columns::kAtOnce % kPanelRows == 0 ||
+                kPanelRows % Columns::kAtOnce == 0);
 
   TIERCEL_DEVICE From Begin(const Thread& t, const MatmulTarget& target,
                             int64_t column, int64_t row) const {
@@ -501,7 +513,8 @@ struct MultiplyFloatPanels {
         target.panels + (column + own) / kPanelRows * target.panel_bytes;
     const int64_t at = own % kPanelRows * target.k + Columns::At(t);
     return {panel + at * static_cast<int64_t>(sizeof(Word)),
-            Columns::kAtOnce / kPanelRows * target.panel_bytes,
+            target.panel_bytes,
+            target.k * static_cast<int64_t>(sizeof(Word)),
             UpTo(CeilDiv(target.n, kPanelRows) * kPanelRows - column,
                  Tile::kColumns),
             x + (row + Rows::Own(t)) * x_stride + Rows::At(t),
@@ -519,10 +532,12 @@ struct MultiplyFloatPanels {
     if (Columns::At(t) < from.left) {
 #pragma unroll
       for (int i = 0; i * Columns::kAtOnce < Tile::kColumns; ++i) {
-        const int column = Columns::Own(t) + i * Columns::kAtOnce;
+        const int further = i * Columns::kAtOnce;
+        const int column = Columns::Own(t) + further;
         if (column >= from.columns_left) continue;
         CopyAsync16(&stage.weights[column * kColumnWords + Columns::At(t)],
-                    from.columns + i * from.column_step);
+                    from.columns + further / kPanelRows * from.panel_bytes +
+                        further % kPanelRows * from.column_bytes);
       }
     }
     if (Rows::At(t) < from.left) {
@@ -644,6 +659,9 @@ int LaunchPanels(CUstream_st* stream, const MatmulTargets& targets,
                 Kernel{targets, x, targets.of[0].k / 32, rows, row_tiles});
 }
 
+// More blocks than a GPU has processors, by a fifth or more.
+constexpr int64_t kManyBlocks = 160;
+
 template <DType kType, typename Tile>
 int LaunchFloats(CUstream_st* stream, const MatmulTargets& targets,
                  const float* x, int64_t x_stride, int64_t rows) {
@@ -694,9 +712,12 @@ int MultiplyF32Cuda(CUstream_st* stream, const MatmulTargets& targets,
       constexpr int kPacket = Packet<WordOf<kType>>::kSize;
       if (aligned && targets.of[0].k % kPacket == 0) {
         if (rows == 1) return MultiplyRowF32Cuda(stream, targets, x);
-        const auto launch = rows <= 8    ? LaunchFloats<kType, Rows8>
-                            : rows <= 48 ? LaunchFloats<kType, Rows24>
-                                         : LaunchFloats<kType, Rows64>;
+        const bool wide =
+            GroupsOfAll(targets, Rows24Wide::kColumns) >= kManyBlocks;
+        const auto launch = rows <= 8   ? LaunchFloats<kType, Rows8>
+                            : rows > 48 ? LaunchFloats<kType, Rows64>
+                            : wide      ? LaunchFloats<kType, Rows24Wide>
+                                        : LaunchFloats<kType, Rows24>;
         return launch(stream, targets, x, x_stride, rows);
       }
     }

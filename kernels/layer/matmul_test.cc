@@ -260,6 +260,9 @@ TEST_P(MatmulTest, TilesOfFloatsHaveTheReferencesBits) {
       }
     }
   }
+  // Many columns.
+  const Problem wide(RandomMatrix(DType::kF16, 10200, 136, 1), 25, {});
+  ASSERT_TRUE(SameBits(wide.Run(Fast(2)), wide.Run(Reference())));
 }
 
 // Long rows and many of them: groups of rows, and rows split among threads.
