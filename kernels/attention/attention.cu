@@ -28,7 +28,10 @@ enum class OfType { kF16, kQ8, kAny };
 // page, kCells of them at a time; for sums of values it is four elements of the
 // head. No sum crosses lanes but that of the weights, in the order of the
 // contract.
-template <int kQueries, int kCells, OfType kOf>
+//
+// If kFolds, a block looks at all pages, in their order, and folds them as
+// FoldWave does; results are those of all pages so far.
+template <int kQueries, int kCells, OfType kOf, bool kFolds = false>
 struct ComputePages {
   static constexpr int kMostWarps = kQueries == 1 ? 1 : 4;
   static constexpr int kMaxThreads = kMostWarps * kWarpLanes;
@@ -54,9 +57,18 @@ struct ComputePages {
   static constexpr int kStages = kQueries == 1 ? 3 : 2;
   using Ring = KvRing<kStages, kStageBytes>;
 
+  // What a query's pages so far say, and the page's part in it.
+  struct Folded {
+    float max;
+    float sum;         // zero: nothing is seen
+    float old_weight;  // of all that came before; kUnseen: nothing did
+    float new_weight;  // of the page; kUnseen: nothing of it is seen
+  };
+
   // The queries are done with before there are weights.
   struct Shared {
     Ring rows;
+    Array<Folded, kFolds ? kMostWarps * kQueries : 1> folded;
     Array<float, kMostWarps * kQueries * kSlice> of_queries;
   };
   static_assert(kSlice == kPageTokens);
@@ -79,12 +91,13 @@ struct ComputePages {
 
   // The block's work, and that of the thread's warp.
   struct Tile {
-    const AttentionWave::Page& page;
-    int64_t page_index;
     int kv_head;
-    Query query;  // the warp's first
-    int queries;  // of the warp, at most kQueries
-    int begin;    // cells that exist for one of the rows: begin..end - 1
+    Query query;   // the warp's first
+    int queries;   // of the warp, at most kQueries
+    int64_t last;  // position of the block's last row
+    int64_t page_index;
+    int64_t start;  // of the page
+    int begin;      // cells that exist for one of the rows: begin..end - 1
     int end;
     KvRows keys;
     KvRows values;
@@ -96,46 +109,55 @@ struct ComputePages {
     const int queries = static_cast<int>(w.rows) * Group();
     const auto item = static_cast<uint32_t>(t.block);
     const uint32_t page_head = item / static_cast<uint32_t>(tiles);
-    const uint32_t page = page_head / kv_heads;
-    const auto kv_head = static_cast<int>(page_head % kv_heads);
     const int first = static_cast<int>(item % static_cast<uint32_t>(tiles)) *
                       warps * kQueries;
     const int after = first + warps * kQueries;
     const int own = first + t.warp() * kQueries;
     const int left = queries - own;
-    Tile tile = {w.pages[page],
-                 page,
-                 kv_head,
-                 QueryAt(own < queries ? own : 0, group),
-                 left < kQueries ? left : kQueries,
-                 0,
-                 kPageTokens,
-                 {},
-                 {}};
-    const int64_t start = tile.page.start;
-    const int64_t last =
-        w.position +
-        QueryAt((after < queries ? after : queries) - 1, group).row;
-    if (w.begin > start) tile.begin = static_cast<int>(w.begin - start);
-    if (last < start + kPageTokens) {
-      tile.end = last < start ? 0 : static_cast<int>(last - start) + 1;
-    }
-    if (tile.end == 0) {  // the page is in the future of all rows
-      if (t.lane() < tile.queries) {
-        w.sum[Place(tile, QueryAt(own + t.lane(), group))] = 0.0f;
+    Tile tile = {};
+    tile.kv_head = static_cast<int>(page_head % kv_heads);
+    tile.query = QueryAt(own < queries ? own : 0, group);
+    tile.queries = left < kQueries ? left : kQueries;
+    tile.last = w.position +
+                QueryAt((after < queries ? after : queries) - 1, group).row;
+    if constexpr (kFolds) {
+      if (t.index < warps * kQueries) {
+        constexpr float kNone = -std::numeric_limits<float>::infinity();
+        shared.folded[t.index] = {kNone, 0.0f, 0.0f, 0.0f};
       }
-      return;
+      for (int64_t page = 0; page < w.num_pages; ++page) {
+        if (!Open(tile, page)) break;
+        Barrier();  // all are done with the page before
+        ComputeTile(t, shared, tile);
+      }
+      DivideBySums(t, shared, tile);
+    } else if (Open(tile, page_head / kv_heads)) {
+      ComputeTile(t, shared, tile);
+    } else if (t.lane() < tile.queries) {
+      w.sum[Place(tile, QueryAt(own + t.lane(), group))] = 0.0f;
     }
+  }
+
+  // Makes the tile that of a page; false: it is in the future of all rows.
+  TIERCEL_DEVICE bool Open(Tile& tile, int64_t page_index) const {
+    const AttentionWave::Page page = w.pages[page_index];
+    tile.page_index = page_index;
+    tile.start = page.start;
+    if (tile.last < page.start) return false;
+    const int64_t end = tile.last - page.start + 1;
+    tile.begin =
+        w.begin > page.start ? static_cast<int>(w.begin - page.start) : 0;
+    tile.end = end < kPageTokens ? static_cast<int>(end) : kPageTokens;
     const std::byte* const keys =
-        tile.page.at + int64_t{kv_head} * kPageTokens * k_row_bytes;
+        page.at + int64_t{tile.kv_head} * kPageTokens * k_row_bytes;
     const std::byte* const values =
-        tile.page.at + int64_t{kv_heads} * kPageTokens * k_row_bytes +
-        int64_t{kv_head} * kPageTokens * v_row_bytes;
+        page.at + int64_t{w.layout.kv_heads} * kPageTokens * k_row_bytes +
+        int64_t{tile.kv_head} * kPageTokens * v_row_bytes;
     tile.keys = {TypeOf(w.layout.type_k), keys,       k_row_bytes,
                  w.layout.head_dim,       tile.begin, tile.end};
     tile.values = {TypeOf(w.layout.type_v), values,     v_row_bytes,
                    w.layout.head_dim,       tile.begin, tile.end};
-    ComputeTile(t, shared, tile);
+    return true;
   }
 
   TIERCEL_DEVICE DType TypeOf(DType in_layout) const {
@@ -252,7 +274,7 @@ struct ComputePages {
             dots[c / kCells][c % kCells][i] * w.scale;
       }
     }
-    const bool all_seen = Weigh(t, of_queries, tile);
+    const bool all_seen = Weigh(t, shared, of_queries, tile);
 
     float sums[kQueries][kElements] = {};
     ThroughStages<kStages>(
@@ -275,17 +297,58 @@ struct ComputePages {
             AddValues<true>(shared.rows, of_queries, tile.values, part, pitch,
                             stage, d, sums);
           }
-          if (part.last < kPageTokens || own >= part.n) return;
+          if (part.last < kPageTokens) return;
           Query query = tile.query;
 #pragma unroll
           for (int q = 0; q < kQueries; ++q) {
             if (q >= tile.queries) return;
-            Store16(
-                Packet<float>{sums[q][0], sums[q][1], sums[q][2], sums[q][3]},
-                &w.out[Place(tile, query) * head_dim + part.d + own]);
+            const float(&x)[kElements] = sums[q];
+            if constexpr (kFolds) {
+              FoldQuery(shared.folded[t.warp() * kQueries + q], tile, query,
+                        part.d + own, x);
+            } else if (own < part.n) {
+              Store16(Packet<float>{x[0], x[1], x[2], x[3]},
+                      &w.out[Place(tile, query) * head_dim + part.d + own]);
+            }
             Next(query, Group());
           }
         });
+  }
+
+  // Adds what the page gives of the elements d.. of a query, which are the
+  // lane's, to what came before.
+  TIERCEL_DEVICE void FoldQuery(const Folded& folded, const Tile& tile,
+                                const Query& query, int d,
+                                const float (&x)[kElements]) const {
+    const float old_weight = folded.old_weight;
+    const float new_weight = folded.new_weight;
+    if (new_weight < 0.0f || d >= w.layout.head_dim) return;
+    float* const at = &w.result[HeadOf(tile, query) * w.layout.head_dim + d];
+    Packet<float> out = {};
+    if (!(old_weight < 0.0f)) out = Load16(at);
+#pragma unroll
+    for (int e = 0; e < kElements; ++e) {
+      const float own = x[e] * new_weight;
+      out[e] = old_weight < 0.0f ? own : std::fma(out[e], old_weight, own);
+    }
+    Store16(out, at);
+  }
+
+  TIERCEL_DEVICE void DivideBySums(const Thread& t, Shared& shared,
+                                   const Tile& tile) const {
+    const int head_dim = w.layout.head_dim;
+    Query query = tile.query;
+    for (int q = 0; q < tile.queries; ++q) {
+      const float sum = shared.folded[t.warp() * kQueries + q].sum;
+      for (int d = kElements * t.lane(); d < head_dim; d += kSlice) {
+        float* const at = &w.result[HeadOf(tile, query) * head_dim + d];
+        Packet<float> out = Load16(at);
+#pragma unroll
+        for (int e = 0; e < kElements; ++e) out[e] = out[e] / sum;
+        Store16(out, at);
+      }
+      Next(query, Group());
+    }
   }
 
   // Puts elements d..d + kSlice - 1, if there are so many, of the warp's
@@ -407,14 +470,14 @@ struct ComputePages {
     }
   }
 
-  // Makes weights of the warp's scores, and writes their maxima and sums. The
+  // Makes weights of the warp's scores, and gives their maxima and sums. The
   // weights of a query that sees a score that is not finite are all NaN, so
   // that no fault hides behind a weight of zero. Returns whether all queries
   // see all cells that AddValues looks at.
-  TIERCEL_DEVICE bool Weigh(const Thread& t, float* of_queries,
+  TIERCEL_DEVICE bool Weigh(const Thread& t, Shared& shared, float* of_queries,
                             const Tile& tile) const {
     constexpr float kInf = std::numeric_limits<float>::infinity();
-    const int64_t start = tile.page.start;
+    const int64_t start = tile.start;
     bool fixed[kOfLane];
 #pragma unroll
     for (int c = 0; c < kOfLane; ++c) {
@@ -469,7 +532,9 @@ struct ComputePages {
       for (int half = kWarpLanes / 4; half > 0; half /= 2) {
         sum += ShuffleDown(kAllLanes, sum, half, kWarpLanes / 2);
       }
-      if (t.lane() == 0) {
+      if (t.lane() == 0 && kFolds) {
+        AddPage(max, sum, shared.folded[t.warp() * kQueries + i]);
+      } else if (t.lane() == 0) {
         const int64_t place = Place(tile, query);
         w.max[place] = max == -kInf ? 0.0f : max;
         w.sum[place] = sum;
@@ -477,6 +542,19 @@ struct ComputePages {
       Next(query, Group());
     }
     return Ballot(kAllLanes, all_seen) == kAllLanes;
+  }
+
+  TIERCEL_DEVICE static void AddPage(float max, float sum, Folded& folded) {
+    if (sum == 0.0f) {
+      folded.new_weight = kUnseen;
+      return;
+    }
+    const float with = folded.max > max ? folded.max : max;
+    const float old_weight = ExpLaneOfNegative(folded.max - with);
+    folded.new_weight = ExpLaneOfNegative(max - with);
+    folded.old_weight = folded.sum == 0.0f ? kUnseen : old_weight;
+    folded.sum = std::fma(folded.sum, old_weight, sum * folded.new_weight);
+    folded.max = with;
   }
 
   TIERCEL_DEVICE bool InRanges(int kv_head, int64_t position) const {
@@ -535,25 +613,30 @@ struct ComputePages {
   }
 };
 
-template <int kQueries, int kCells, OfType kOf>
+template <int kQueries, int kCells, OfType kOf, bool kFolds = false>
 int LaunchTiles(CUstream_st* stream, const AttentionWave& w) {
-  using Compute = ComputePages<kQueries, kCells, kOf>;
+  using Compute = ComputePages<kQueries, kCells, kOf, kFolds>;
   const int64_t queries = w.rows * (w.heads / w.layout.kv_heads);
   const int64_t wanted = (queries - 1) / kQueries + 1;  // warps
   const int64_t tiles = (wanted - 1) / Compute::kMostWarps + 1;
   const int warps = static_cast<int>((wanted - 1) / tiles + 1);
-  return Launch(stream,
-                {.blocks = w.num_pages * w.layout.kv_heads * tiles,
-                 .threads = warps * kWarpLanes,
-                 .shared_bytes = Compute::BytesOf(warps)},
-                Compute{w, static_cast<int>(w.layout.KRowBytes()),
-                        static_cast<int>(w.layout.VRowBytes()),
-                        static_cast<int>(tiles), warps});
+  return Launch(
+      stream,
+      {.blocks = (kFolds ? 1 : w.num_pages) * w.layout.kv_heads * tiles,
+       .threads = warps * kWarpLanes,
+       .shared_bytes = Compute::BytesOf(warps)},
+      Compute{w, static_cast<int>(w.layout.KRowBytes()),
+              static_cast<int>(w.layout.VRowBytes()), static_cast<int>(tiles),
+              warps});
 }
 
 template <OfType kOf>
 int LaunchPages(CUstream_st* stream, const AttentionWave& w) {
   const int64_t queries = w.rows * (w.heads / w.layout.kv_heads);
+  if (w.folds) {
+    constexpr int kQueries = kOf == OfType::kAny ? 4 : 8;
+    return LaunchTiles<kQueries, 4, kOf, true>(stream, w);
+  }
   if (queries == 1) return LaunchTiles<1, 1, kOf>(stream, w);
   if constexpr (kOf != OfType::kAny) {
     // The queries of a row of some heads are those of two warps, which wait for
@@ -579,7 +662,7 @@ int AttentionWaveCuda(CUstream_st* stream, const AttentionWave& w) {
       : k == DType::kQ8_0 && v == k && w.layout.head_dim <= kPageTokens
           ? LaunchPages<OfType::kQ8>(stream, w)
           : LaunchPages<OfType::kAny>(stream, w);
-  if (error != 0) return error;
+  if (error != 0 || w.folds) return error;
   return Launch(stream,
                 {.blocks = w.rows * w.heads,
                  .threads = FoldWave::kMaxThreads,

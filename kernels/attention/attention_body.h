@@ -130,6 +130,9 @@ struct AttentionWave {
   bool first;     // there are none before
   bool last;      // divide by the sum at the end
   float* result;  // [rows, heads, head_dim], holds the running out
+  // The wave has all pages, and `result` begins at a multiple of 16 bytes: a
+  // block of the GPU goes over all of them, and there are no partial results.
+  bool folds;
 };
 
 // Queued on a GPU's stream, with the reference's bits. Returns a cudaError_t.

@@ -5,6 +5,7 @@
 
 #include "kernels/attention/attention_body.h"
 #include "kernels/attention/attention_pages.h"
+#include "kernels/device/device_types.h"
 #include "kernels/machine/cuda_stream.h"
 
 namespace tiercel {
@@ -12,6 +13,8 @@ namespace {
 
 // Pages of a wave, at least, where there are as many.
 constexpr int64_t kLeastPages = 8;
+// Queries that a block of the GPU has, where there are many.
+constexpr int64_t kTileQueries = 32;
 
 // What the kernels read besides q and KV, and the results of a wave, in scratch
 // memory.
@@ -49,8 +52,18 @@ ShownOfHeads ShownBy(const AttentionParams& p) {
 
 class GpuCall {
  public:
-  GpuCall(Stream& stream, const AttentionParams& p, int64_t wave_floats)
+  GpuCall(Stream& stream, const AttentionParams& p, int64_t wave_floats,
+          int64_t folding_tiles)
       : stream_(stream), p_(p), shown_(ShownBy(p)) {
+    const int64_t queries = p.rows * (p.heads / p.layout.kv_heads);
+    folds_ = p.layout.kv_heads * ((queries - 1) / kTileQueries + 1) >=
+                 folding_tiles &&
+             IsAligned(p.out);
+    if (folds_) {
+      block_rows_ = p.rows;
+      wave_pages_ = PagesUpTo(p, p.rows - 1);
+      return;
+    }
     const int64_t query_floats = p.layout.head_dim + 2;
     const int64_t most_rows = std::clamp<int64_t>(
         wave_floats / kLeastPages / (p.heads * query_floats), 1, p.rows);
@@ -81,7 +94,8 @@ class GpuCall {
     const size_t bounds = BytesOf(room_.bounds, std::ssize(shown_.bounds));
     const int64_t queries = block_rows_ * p_.heads;
     const int64_t floats =
-        wave_pages_ * queries * (p_.layout.head_dim + 2) + 2 * queries;
+        folds_ ? 0
+               : wave_pages_ * queries * (p_.layout.head_dim + 2) + 2 * queries;
     const absl::StatusOr<std::byte*> scratch =
         stream_.Scratch(pages + shown + bounds + BytesOf(room_.floats, floats));
     if (!scratch.ok()) return scratch.status();
@@ -151,7 +165,8 @@ class GpuCall {
         .running_sum = running_sum,
         .first = at == 0,
         .last = last,
-        .result = p_.out + row * p_.heads * p_.layout.head_dim};
+        .result = p_.out + row * p_.heads * p_.layout.head_dim,
+        .folds = folds_};
     return CudaStatus("Attention",
                       AttentionWaveCuda(stream_.cuda().handle(), wave));
   }
@@ -159,6 +174,7 @@ class GpuCall {
   Stream& stream_;
   const AttentionParams& p_;
   ShownOfHeads shown_;
+  bool folds_;          // a block of the GPU folds the pages it looks at
   int64_t block_rows_;  // whose partial results exist at the same time
   int64_t wave_pages_;
   Buffers room_ = {};
@@ -167,8 +183,8 @@ class GpuCall {
 }  // namespace
 
 absl::Status AttendOnGpu(Stream& stream, const AttentionParams& p,
-                         int64_t wave_floats) {
-  return GpuCall(stream, p, wave_floats).Run();
+                         int64_t wave_floats, int64_t folding_tiles) {
+  return GpuCall(stream, p, wave_floats, folding_tiles).Run();
 }
 
 }  // namespace tiercel

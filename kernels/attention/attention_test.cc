@@ -279,6 +279,31 @@ TEST_P(AttentionBackendTest, WavesOfAGpuDoNotShow) {
   }
 }
 
+// Many rows have no waves on a GPU: each tile of them goes over all pages, as
+// far as its rows see some, and folds them.
+TEST_P(AttentionBackendTest, FoldingTilesOfAGpuDoNotShow) {
+  if (GetParam().device != Device::kCuda) return;
+  const std::unique_ptr<Stream> gpu = NewStream();
+  const auto folding = [](Stream& stream, const AttentionParams& p) {
+    return AttendOnGpu(stream, p, kGpuWaveFloats, /*folding_tiles=*/1);
+  };
+  std::vector<Case> cases = {
+      {4, 2, 40, DType::kF16, DType::kF16, 5, 240, 71},
+      {9, 3, 128, DType::kQ8_0, DType::kQ8_0, 0, 100, 40},
+      {3, 3, 288, DType::kBF16, DType::kF32, 130, 380, 9},
+      {1, 1, 8, DType::kF16, DType::kF16, 0, 400, 1}};
+  cases.push_back(cases[0]);
+  cases.back().views = {{{{20, 40}, {140, 141}}, 3}, {{{130, 131}}, 20}};
+  for (const Case& c : cases) {
+    Problem problem(c);
+    EXPECT_TRUE(
+        SameBits(problem.Run(*gpu, 0, c.rows, folding), problem.Run(*ref_)))
+        << NameOfCase(c);
+    problem.Query(0)[3] = kPoison;
+    EXPECT_TRUE(std::isnan(problem.Run(*gpu, 0, c.rows, folding)[0]));
+  }
+}
+
 // A fault in the future of a row, in its own group of 16 positions too, does
 // not reach it; from its position on it does.
 TEST_P(AttentionBackendTest, FaultsReachOnlyRowsThatSeeThem) {
