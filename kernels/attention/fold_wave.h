@@ -11,17 +11,19 @@
 
 namespace tiercel {
 
-// A block folds the pages of one query in their order, an element of the head a
-// thread. Maxima are the same in any order, so what each page and all before it
-// weigh is found for many pages at once, a page a thread; only the sums are
-// chains, which a few operations a page make: what pages give passes through
-// shared memory, so that they wait for none.
+// A block folds the pages of one query in their order. Maxima are the same in
+// any order, so what each page and all before it weigh is found for many pages
+// at once, a page a thread; only the sums are chains. The first warp makes
+// them, four elements of the head a lane, while the others have copies made of
+// what later pages give.
 struct FoldWave {
   static constexpr int kMaxThreads = 128;
   static constexpr int kWarps = kMaxThreads / kWarpLanes;
+  static constexpr int kElements = 4;  // of a lane
+  static constexpr int kSlice = kElements * kWarpLanes;
   static constexpr int kPart = 16;  // pages that pass at a time
-  static constexpr int kStages = 4;
-  static constexpr int kStageFloats = kPart * kMaxThreads;
+  static constexpr int kStages = 5;
+  static constexpr int kStageFloats = kPart * kSlice;
   static constexpr float kUnseen = -1.0f;  // in the place of a weight
   static_assert(kMaxThreads % kPart == 0);
 
@@ -43,7 +45,7 @@ struct FoldWave {
     const int64_t query = t.block;
     float max = 0.0f;
     float sum = 0.0f;
-    for (int d = 0; d < w.layout.head_dim; d += t.count) {
+    for (int d = 0; d < w.layout.head_dim; d += kSlice) {
       max = w.first ? 0.0f : w.running_max[query];
       sum = w.first ? 0.0f : w.running_sum[query];
       FoldElements(t, shared, query, d, max, sum);
@@ -64,28 +66,26 @@ struct FoldWave {
     return {w.sum[place], w.max[place]};
   }
 
-  // Folds the elements d.. of the head, a thread's each; those whose element is
-  // beyond the head help to find weights. Every thread gets the maximum and the
-  // sum with all pages.
+  // Folds elements d..d + kSlice - 1 of the head, as far as it has them. Every
+  // thread gets the maximum with all pages, the first warp the sum.
   TIERCEL_DEVICE void FoldElements(const Thread& t, Shared& shared,
                                    int64_t query, int d, float& max,
                                    float& sum) const {
     const int head_dim = w.layout.head_dim;
     const int pages = static_cast<int>(w.num_pages);
     const int64_t stride = w.rows * w.heads * int64_t{head_dim};
-    const float* const given = &w.out[query * head_dim + d];
-    const bool own = d + t.index < head_dim;
-    float* const result = &w.result[query * head_dim + d + t.index];
+    const int element = t.lane() * kElements;  // and those after it
+    const bool has = d + element < head_dim;
+    const bool own = has && t.warp() == 0;
+    const float* const given = &w.out[query * head_dim + d + element];
+    float* const result = &w.result[query * head_dim + d + element];
     const auto fetch = [&](int part, int stage) {
-      const int element = t.lane() * Packet<float>::kSize;
-      if (d + element >= head_dim) return;
-#pragma unroll
-      for (int i = t.warp(); i < kPart; i += kWarps) {
+      if (!has || t.warp() == 0) return;
+      for (int i = t.warp() - 1; i < kPart; i += kWarps - 1) {
         const int page = part * kPart + i;
         if (page >= pages) return;
-        CopyAsync16(
-            &shared.values[stage * kStageFloats + i * kMaxThreads + element],
-            given + page * stride + element);
+        CopyAsync16(&shared.values[stage * kStageFloats + i * kSlice + element],
+                    given + page * stride);
       }
     };
 
@@ -96,7 +96,11 @@ struct FoldWave {
     }
     Page next = PageAt(query, t.index);
     // Minus zero and what follows is what follows, zeros included.
-    float out = own && sum != 0.0f ? *result : -0.0f;
+    float out[kElements];
+#pragma unroll
+    for (int e = 0; e < kElements; ++e) {
+      out[e] = own && sum != 0.0f ? result[e] : -0.0f;
+    }
     bool is_seen = sum != 0.0f;
     ThroughStages<kStages>(
         0, (pages + kPart - 1) / kPart, fetch, [&](int part, int stage) {
@@ -105,31 +109,38 @@ struct FoldWave {
             is_seen = FindWeights(t, shared, next, max, is_seen);
             next = PageAt(query, part * kPart + kMaxThreads + t.index);
           }
-          // All loads come first, so that the chains wait for none; pages
-          // that are not there are as those of which nothing is seen.
-          float values[kPart];
-          float old_weights[kPart];
-          float new_weights[kPart];
-          float sums[kPart];
-#pragma unroll
-          for (int i = 0; i < kPart; ++i) {
-            values[i] =
-                shared.values[stage * kStageFloats + i * kMaxThreads + t.index];
-          }
+          if (t.warp() != 0) return;
+        // Pages that are not there are as those of which nothing is seen.
 #pragma unroll
           for (int i = 0; i < kPart; i += 4) {
-            GetFour(&shared.weights[first + i], &old_weights[i]);
-            GetFour(&shared.weights[kMaxThreads + first + i], &new_weights[i]);
-            GetFour(&shared.sums[first + i], &sums[i]);
-          }
+            float old_weights[4];
+            float new_weights[4];
+            float sums[4];
+            GetFour(&shared.weights[first + i], old_weights);
+            GetFour(&shared.weights[kMaxThreads + first + i], new_weights);
+            GetFour(&shared.sums[first + i], sums);
 #pragma unroll
-          for (int i = 0; i < kPart; ++i) {
-            if (new_weights[i] < 0.0f) continue;
-            out = std::fma(out, old_weights[i], values[i] * new_weights[i]);
-            sum = std::fma(sum, old_weights[i], sums[i] * new_weights[i]);
+            for (int j = 0; j < 4; ++j) {
+              float x[kElements];
+              GetFour(&shared.values[stage * kStageFloats + (i + j) * kSlice +
+                                     element],
+                      x);
+              const bool seen = !(new_weights[j] < 0.0f);
+              const auto add = [&](float value, float& chain) {
+                const float with =
+                    std::fma(chain, old_weights[j], value * new_weights[j]);
+                chain = seen ? with : chain;
+              };
+#pragma unroll
+              for (int e = 0; e < kElements; ++e) add(x[e], out[e]);
+              add(sums[j], sum);
+            }
           }
         });
-    if (own) *result = w.last ? out / sum : out;
+#pragma unroll
+    for (int e = 0; e < kElements; ++e) {
+      if (own) result[e] = w.last ? out[e] / sum : out[e];
+    }
   }
 
   static TIERCEL_DEVICE void GetFour(const float* from, float* to) {
