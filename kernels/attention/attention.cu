@@ -35,9 +35,10 @@ template <int kQueries, int kCells, OfType kOf, bool kFolds = false>
 struct ComputePages {
   static constexpr int kMostWarps = kQueries == 1 ? 1 : 4;
   static constexpr int kMaxThreads = kMostWarps * kWarpLanes;
-  static constexpr int kBlocksAtOnce = kQueries == 1         ? 16
-                                       : kOf == OfType::kF16 ? 4
-                                                             : 2;
+  static constexpr int kBlocksAtOnce = kQueries == 1                  ? 16
+                                       : kOf == OfType::kAny          ? 2
+                                       : kFolds && kOf == OfType::kQ8 ? 3
+                                                                      : 4;
   static constexpr int kElements = 4;  // of a lane
   static constexpr int kSlice = kElements * kWarpLanes;
   static constexpr int kOfLane = kPageTokens / kWarpLanes;  // cells
@@ -49,10 +50,8 @@ struct ComputePages {
   // more between rows has lanes read different banks.
   static constexpr int kKeyBytes = 256 / kCells;
   static constexpr bool kWhole = kOf == OfType::kQ8;
-  static constexpr bool kWholeKeys = kWhole && kCells == 1;
-  static constexpr int kKeyPitch = kWholeKeys ? kSlice / kKvPiece * kQ8Bytes
-                                   : kWhole   ? 48
-                                              : kKeyBytes + 16;
+  static constexpr int kKeyPitch =
+      kWhole ? kSlice / kKvPiece * kQ8Bytes : kKeyBytes + 16;
   static constexpr int kStageBytes = kCells * kWarpLanes * kKeyPitch;
   static constexpr int kStages = kQueries == 1 ? 3 : 2;
   using Ring = KvRing<kStages, kStageBytes>;
@@ -192,10 +191,11 @@ struct ComputePages {
     // Keys pass slice by slice, of each some cells after the others; values
     // likewise, of which a slice is kSlice elements.
     const DType type_k = tile.keys.type;
-    const int key_step = type_k == DType::kQ8_0  ? kKeyBytes / 64 * kKvPiece
-                         : type_k == DType::kF32 ? kKeyBytes / 4
-                                                 : kKeyBytes / 2;
-    static_assert(kWholeKeys || kKeyBytes / 64 * kQ8Bytes + 14 <= kKeyPitch);
+    const int key_step = kWhole                   ? kSlice
+                         : type_k == DType::kQ8_0 ? kKeyBytes / 64 * kKvPiece
+                         : type_k == DType::kF32  ? kKeyBytes / 4
+                                                  : kKeyBytes / 2;
+    static_assert(kWhole || kKeyBytes / 64 * kQ8Bytes + 14 <= kKeyPitch);
     const int key_parts = (head_dim + key_step - 1) / key_step * kGroups;
     const auto key_part = [&](int i) {
       const int d = i / kGroups * key_step;
@@ -235,7 +235,7 @@ struct ComputePages {
         fetch_values(i, stage);
         return;
       }
-      if constexpr (kWholeKeys) {
+      if constexpr (kWhole) {
         shared.rows.FetchWhole(t, threads, tile.keys, key_part(i), stage);
       } else {
         shared.rows.template Fetch<kKeyBytes / 16>(
@@ -402,7 +402,7 @@ struct ComputePages {
 #pragma unroll
         for (int c = 0; c < kCells; ++c) {
           const int own = cell(c) - part.first;
-          if constexpr (kWholeKeys) {
+          if constexpr (kWhole) {
             const int row = own * static_cast<int>(keys.row_bytes);
             blocks[c] =
                 ReadQ8Words(&ring.at[stage * kStageBytes + row +
@@ -633,10 +633,8 @@ int LaunchTiles(CUstream_st* stream, const AttentionWave& w) {
 template <OfType kOf>
 int LaunchPages(CUstream_st* stream, const AttentionWave& w) {
   const int64_t queries = w.rows * (w.heads / w.layout.kv_heads);
-  if (w.folds) {
-    constexpr int kQueries = kOf == OfType::kAny ? 4 : 8;
-    return LaunchTiles<kQueries, 4, kOf, true>(stream, w);
-  }
+  constexpr int kMost = kOf == OfType::kAny ? 4 : kOf == OfType::kQ8 ? 6 : 8;
+  if (w.folds) return LaunchTiles<kMost, 4, kOf, true>(stream, w);
   if (queries == 1) return LaunchTiles<1, 1, kOf>(stream, w);
   if constexpr (kOf != OfType::kAny) {
     // The queries of a row of some heads are those of two warps, which wait for
@@ -647,7 +645,7 @@ int LaunchPages(CUstream_st* stream, const AttentionWave& w) {
         10 * ((queries + 5) / 6 * 6) < 9 * ((queries + 7) / 8 * 8)) {
       return LaunchTiles<6, 4, kOf>(stream, w);
     }
-    if (queries > 8) return LaunchTiles<8, 4, kOf>(stream, w);
+    if (queries > 8) return LaunchTiles<kMost, 4, kOf>(stream, w);
   }
   return LaunchTiles<4, 4, kOf>(stream, w);
 }
