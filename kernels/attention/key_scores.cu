@@ -14,10 +14,11 @@ namespace tiercel {
 namespace {
 
 // A block scores the cells of one page of one KV head, a thread each, with
-// eight queries at a time; the keys pass through shared memory once for these.
+// kQueries queries at a time; the keys pass through shared memory once for
+// these. kF16: keys are f16; else the layout says what they are.
+template <int kQueries, bool kF16>
 struct ScoreKeys {
   static constexpr int kMaxThreads = kPageTokens;
-  static constexpr int kQueries = 8;
   struct Shared {
     KvTile keys;
     QueryElements<kQueries> queries;
@@ -50,8 +51,8 @@ struct ScoreKeys {
         int64_t{tile.kv_head} * kPageTokens * k_row_bytes;
     float dots[kQueries];
     DotQueries(t, shared.keys, shared.queries, tile,
-               {p.layout.type_k, keys, k_row_bytes, p.layout.head_dim,
-                cells.begin, cells.end},
+               {kF16 ? DType::kF16 : p.layout.type_k, keys, k_row_bytes,
+                p.layout.head_dim, cells.begin, cells.end},
                dots);
     if (!cells.Has(t.index)) return;
     const int64_t position = cells.start + t.index;
@@ -67,13 +68,26 @@ struct ScoreKeys {
   }
 };
 
+template <bool kF16>
+int LaunchScores(CUstream_st* stream, const KeyScoresParams& p) {
+  const int64_t queries = p.rows * (p.heads / p.layout.kv_heads);
+  const auto launch = [&]<int kQueries>() {
+    using Score = ScoreKeys<kQueries, kF16>;
+    const int64_t pages = CountPages(p.first, p.last);
+    return Launch(stream,
+                  TurnsFor(pages * p.layout.kv_heads, 1, Score::kMaxThreads),
+                  Score{p, p.layout.KRowBytes()});
+  };
+  return queries == 1   ? launch.template operator()<1>()
+         : queries <= 4 ? launch.template operator()<4>()
+                        : launch.template operator()<8>();
+}
+
 }  // namespace
 
 int KeyScoresCuda(CUstream_st* stream, const KeyScoresParams& p) {
-  const int64_t pages = CountPages(p.first, p.last);
-  return Launch(stream,
-                TurnsFor(pages * p.layout.kv_heads, 1, ScoreKeys::kMaxThreads),
-                ScoreKeys{p, p.layout.KRowBytes()});
+  return p.layout.type_k == DType::kF16 ? LaunchScores<true>(stream, p)
+                                        : LaunchScores<false>(stream, p);
 }
 
 }  // namespace tiercel
