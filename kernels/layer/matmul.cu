@@ -117,7 +117,8 @@ struct QuantiseBlocks {
 
 // ---- quantised weights, int8 activations ----
 
-// A warp computes one panel for 8 kTiles rows. A block of 32 is one exact step
+// A warp computes one panel for 8 kTiles rows, or, where these are few, for 8
+// of them, so that a GPU has warps enough. A block of 32 is one exact step
 // of the matrix unit (two for Q6_K, whose halves have scales of their own), and
 // then one link of each output's chain; nothing is split over k. Panels and x
 // pass through a ring of stages in shared memory, eight blocks each: while one
@@ -127,11 +128,13 @@ template <DType kType, int kTiles>
 struct MultiplyPanels {
   using W = PackedBlocks<kType>;
   // Few rows: more blocks, so that all of the GPU reads.
-  static constexpr int kWarps = kTiles < 4 ? 2 : 4;
+  static constexpr int kPanels = kTiles < 4 ? 2 : 4;
+  static constexpr int kTilesOfWarp = kTiles < 4 ? 1 : kTiles;
+  static constexpr int kWarps = kPanels * (kTiles / kTilesOfWarp);
   static constexpr int kStages = kTiles == 1 ? 4 : kTiles < 4 ? 3 : 2;
   static constexpr int kMaxThreads = kWarps * kWarpLanes;
-  static constexpr int kBlocksAtOnce = kTiles == 1 ? 6 : kTiles < 4 ? 5 : 3;
-  static constexpr int kColumns = kWarps * kPanelRows;
+  static constexpr int kBlocksAtOnce = kTiles == 1 ? 6 : 3;
+  static constexpr int kColumns = kPanels * kPanelRows;
   static constexpr int kRows = 8 * kTiles;
   static constexpr int kBlocks = 8;  // of a stage
   static constexpr int kGroups = kBlocks / W::kGroup;
@@ -139,8 +142,8 @@ struct MultiplyPanels {
   static constexpr int kTileWords = kBlocks / 2 * kXWords;
 
   struct Stage {
-    Array<uint32_t, kWarps * kBlocks * W::kCodeWords> codes;
-    Array<uint32_t, kWarps * kGroups * W::kGroupWords> scales;
+    Array<uint32_t, kPanels * kBlocks * W::kCodeWords> codes;
+    Array<uint32_t, kPanels * kGroups * W::kGroupWords> scales;
     Array<uint32_t, kTiles * kTileWords> x;
   };
   struct Shared {
@@ -157,12 +160,12 @@ struct MultiplyPanels {
     int64_t group = t.block / row_tiles;
     const MatmulTarget target = TargetWith(targets, kColumns, group);
     const int64_t panels = CeilDiv(target.n, kPanelRows);
-    const int64_t own = group * kWarps + t.warp();
+    const int64_t own = group * kPanels + PanelOf(t);
     // A warp without a panel of its own repeats the last one.
     const int64_t panel = own < panels ? own : panels - 1;
     const int64_t row = t.block % row_tiles * kRows;
 
-    float acc[kTiles][4] = {};
+    float acc[kTilesOfWarp][4] = {};
     const uint8_t* const codes = target.panels + panel * target.panel_bytes;
 #pragma unroll 1
     for (int i = 0; i < kStages - 1; ++i) {
@@ -184,6 +187,14 @@ struct MultiplyPanels {
     if (own == panel) Store(t, target, panel, row, acc);
   }
 
+  // Which panel of the block of threads a warp has, and from which tile on.
+  static TIERCEL_DEVICE int PanelOf(const Thread& t) {
+    return kWarps == kPanels ? t.warp() : t.warp() % kPanels;
+  }
+  static TIERCEL_DEVICE int TileOf(const Thread& t) {
+    return kWarps == kPanels ? 0 : t.warp() / kPanels * kTilesOfWarp;
+  }
+
   // Blocks of the stage that starts with `first`; none past the end.
   TIERCEL_DEVICE int SizeOf(int64_t first) const {
     const int64_t left = blocks - first;
@@ -200,12 +211,14 @@ struct MultiplyPanels {
     const uint8_t* scales = codes + blocks * (4 * W::kCodeWords);
     codes += first * (4 * W::kCodeWords);
     scales += first / W::kGroup * (4 * W::kGroupWords);
-    CopyPackets<kBlocks * W::kCodeWords, kWarpLanes>(
-        &stage.codes[t.warp() * kBlocks * W::kCodeWords], codes, t.lane(),
-        size * W::kCodeWords);
-    CopyPackets<kGroups * W::kGroupWords, kWarpLanes>(
-        &stage.scales[t.warp() * kGroups * W::kGroupWords], scales, t.lane(),
-        size / W::kGroup * W::kGroupWords);
+    if (TileOf(t) == 0) {
+      CopyPackets<kBlocks * W::kCodeWords, kWarpLanes>(
+          &stage.codes[PanelOf(t) * kBlocks * W::kCodeWords], codes, t.lane(),
+          size * W::kCodeWords);
+      CopyPackets<kGroups * W::kGroupWords, kWarpLanes>(
+          &stage.scales[PanelOf(t) * kGroups * W::kGroupWords], scales,
+          t.lane(), size / W::kGroup * W::kGroupWords);
+    }
 
     const int64_t pairs = CeilDiv(blocks, 2);
 #pragma unroll
@@ -246,7 +259,7 @@ struct MultiplyPanels {
   // In a whole stage the products of pairs do not wait for each other: their
   // places are constants, and only the links are in order.
   TIERCEL_DEVICE void AddStage(const Thread& t, Stage& stage, int size,
-                               float (&acc)[kTiles][4]) const {
+                               float (&acc)[kTilesOfWarp][4]) const {
     if (size == kBlocks) {
 #pragma unroll
       for (int pair = 0; 2 * pair < kBlocks; ++pair) {
@@ -264,11 +277,12 @@ struct MultiplyPanels {
   // of rows g and g + 8 of the panel and of rows 2 column and 2 column + 1 of
   // each tile of x.
   TIERCEL_DEVICE void AddPair(const Thread& t, Stage& stage, int size, int pair,
-                              float (&acc)[kTiles][4]) const {
+                              float (&acc)[kTilesOfWarp][4]) const {
     const int g = t.lane() / 4;
     const int column = t.lane() % 4;
-    const uint32_t* codes = &stage.codes[t.warp() * kBlocks * W::kCodeWords];
-    const uint32_t* scales = &stage.scales[t.warp() * kGroups * W::kGroupWords];
+    const uint32_t* codes = &stage.codes[PanelOf(t) * kBlocks * W::kCodeWords];
+    const uint32_t* scales =
+        &stage.scales[PanelOf(t) * kGroups * W::kGroupWords];
     uint32_t a[2][4];
     W::ReadPair(codes, size, pair, t.lane(), a);
     typename W::Scales w[2][2] = {};
@@ -276,8 +290,8 @@ struct MultiplyPanels {
     const bool both = 2 * pair + 1 < size;
     if (both) W::ReadScales(scales, 2 * pair + 1, g, w[1]);
 #pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-      const int at = tile * kTileWords + pair * kXWords;
+    for (int tile = 0; tile < kTilesOfWarp; ++tile) {
+      const int at = (TileOf(t) + tile) * kTileWords + pair * kXWords;
       const Packet<uint32_t> b = Load16(&stage.x[at + 4 * t.lane()]);
       const int sums = at + 128 + 4 * column;
       AddBlock(a[0], {b[0], b[1]}, w[0], Load16(&stage.x[sums]), acc[tile]);
@@ -346,12 +360,13 @@ struct MultiplyPanels {
 
   TIERCEL_DEVICE void Store(const Thread& t, const MatmulTarget& target,
                             int64_t panel, int64_t row,
-                            const float (&acc)[kTiles][4]) const {
+                            const float (&acc)[kTilesOfWarp][4]) const {
 #pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
+    for (int tile = 0; tile < kTilesOfWarp; ++tile) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        const int64_t r = row + 8 * tile + t.lane() % 4 * 2 + j % 2;
+        const int64_t r =
+            row + 8 * (TileOf(t) + tile) + t.lane() % 4 * 2 + j % 2;
         const int64_t column = panel * kPanelRows + t.lane() / 4 + j / 2 * 8;
         if (r >= rows || column >= target.n) continue;
         StoreProduct(target, r, column, acc[tile][j]);
