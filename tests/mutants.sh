@@ -69,7 +69,7 @@ rows_bound|kernels/layer/matmul.cu|r >= rows|r > rows|kernels/layer/matmul_test.
 page_start|kernels/kv/page_range.cc|if (past == 0)|if (past < kPageAlignment)|kernels/kv/key_norms_test.cc
 page_seen_start|kernels/attention/attention_pages.cc|CheckPageStart("Attention", start, page); !s.ok()|absl::OkStatus(); !s.ok()|kernels/attention/attention_test.cc
 fold_warp|kernels/attention/fold_wave.h|if (warp == t.warp()) carried|if (warp == 0) carried|kernels/attention/attention_test.cc
-fold_unseen|kernels/attention/fold_wave.h|chain = seen ? with : chain;|chain = with;|kernels/attention/attention_test.cc
+fold_unseen|kernels/attention/fold_wave.h|= !(new_weights\[j\] < 0.0f);|= new_weights[j] < 2.0f;|kernels/attention/attention_test.cc
 fold_tile|kernels/attention/attention.cu|folded.sum == 0.0f ? kUnseen : old_weight|old_weight|kernels/attention/attention_test.cc
 fold_page|kernels/attention/attention.cu|Barrier();  // all are done with the page before||kernels/attention/attention_test.cc
 ring_queue|kernels/machine/send_ring.cc|cuda_.Await(left_.1 - half_.); !s.ok()|absl::OkStatus(); !s.ok()|offload/move/gpu_queues_test.cc

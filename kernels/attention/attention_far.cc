@@ -140,10 +140,26 @@ class Wave {
   std::vector<Lanes> scratch_;
 };
 
+// Row by row: partial results of all would be many.
+void FoldRows(const AttentionWave& w) {
+  std::vector<float> running_max(static_cast<size_t>(w.heads));
+  std::vector<float> running_sum(running_max.size());
+  AttentionWave one = w;
+  one.rows = 1;
+  one.running_max = running_max.data();
+  one.running_sum = running_sum.data();
+  for (int64_t row = 0; row < w.rows; ++row) {
+    Wave(one).Run();
+    one.q += w.q_stride;
+    ++one.position;
+    one.result += w.heads * w.layout.head_dim;
+  }
+}
+
 }  // namespace
 
 int AttentionWaveCuda(CUstream_st* stream, const AttentionWave& w) {
-  return Queue(stream, [w] { Wave(w).Run(); });
+  return Queue(stream, [w] { w.folds ? FoldRows(w) : Wave(w).Run(); });
 }
 
 }  // namespace tiercel
