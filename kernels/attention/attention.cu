@@ -121,8 +121,8 @@ struct ComputePages {
                 QueryAt((after < queries ? after : queries) - 1, group).row;
     if constexpr (kFolds) {
       if (t.index < warps * kQueries) {
-        constexpr float kNone = -std::numeric_limits<float>::infinity();
-        shared.folded[t.index] = {kNone, 0.0f, 0.0f, 0.0f};
+        shared.folded[t.index] = {-std::numeric_limits<float>::infinity(), 0.0f,
+                                  0.0f, 0.0f};
       }
       for (int64_t page = 0; page < w.num_pages; ++page) {
         if (!Open(tile, page)) break;
